@@ -1,4 +1,5 @@
-// What Tilewright says when something is wrong. Every message has a stable code, a place, and, where there is one, a remedy.
+// What Tilewright says when something is wrong. Every message has a stable code, a place, and, where there is one, a
+// remedy.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -36,10 +37,10 @@ struct Diagnostic {
   std::vector<Note> notes;
   std::string help;
 
-  std::string code_text() const;   // "TW1204"
-  const char* area() const;        // "build", from the thousands digit of the code
-  std::string to_string() const;   // the text above; includes the source line when the file can be read
-  std::string to_json() const;     // one object: code, area, severity, message, file, line, column, notes, help
+  std::string code_text() const;  // "TW1204"
+  const char* area() const;       // "build", from the thousands digit of the code
+  std::string to_string() const;  // the text above; includes the source line when the file can be read
+  std::string to_json() const;    // one object: code, area, severity, message, file, line, column, notes, help
 };
 
 // Base of all exceptions that leave the library.

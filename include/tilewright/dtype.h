@@ -50,7 +50,8 @@ std::optional<DType> parse_dtype(std::string_view name);
 
 inline constexpr DType boolean{Kind::Bool, 1};
 inline constexpr DType i4{Kind::Int, 4}, i8{Kind::Int, 8}, i16{Kind::Int, 16}, i32{Kind::Int, 32}, i64{Kind::Int, 64};
-inline constexpr DType u4{Kind::UInt, 4}, u8{Kind::UInt, 8}, u16{Kind::UInt, 16}, u32{Kind::UInt, 32}, u64{Kind::UInt, 64};
+inline constexpr DType u4{Kind::UInt, 4}, u8{Kind::UInt, 8}, u16{Kind::UInt, 16}, u32{Kind::UInt, 32},
+    u64{Kind::UInt, 64};
 inline constexpr DType f16{Kind::Float, 16}, f32{Kind::Float, 32}, f64{Kind::Float, 64};
 inline constexpr DType bf16{Kind::BFloat, 16}, tf32{Kind::TFloat, 32};
 inline constexpr DType e4m3{Kind::Float8E4M3FN, 8}, e5m2{Kind::Float8E5M2, 8}, e8m0{Kind::Float8E8M0, 8};

@@ -38,7 +38,8 @@ const char* Diagnostic::area() const {
 }
 
 std::string Diagnostic::to_string() const {
-  std::string text = fmt::format("{} {} {}: {}", severity == Severity::Error ? "error" : "warning", code_text(), area(), message);
+  std::string text =
+      fmt::format("{} {} {}: {}", severity == Severity::Error ? "error" : "warning", code_text(), area(), message);
   text += place(location) + source_line(location);
   for (const Note& note : notes) text += fmt::format("\nnote: {}", note.message) + place(note.location);
   if (!help.empty()) text += fmt::format("\nhelp: {}", help);

@@ -20,8 +20,8 @@ Diagnostic make_diagnostic(Code code, SourceLocation location, std::string messa
 [[noreturn]] void fail_internal(std::string message, const char* file, int line);
 
 // A broken invariant of ours is an InternalError that says where; the message is only evaluated on failure.
-#define check_internal(condition, ...)                                                              \
-  do {                                                                                              \
+#define check_internal(condition, ...)                                                             \
+  do {                                                                                             \
     if (!(condition)) ::tilewright::fail_internal(::fmt::format(__VA_ARGS__), __FILE__, __LINE__); \
   } while (0)
 

@@ -6,9 +6,11 @@ namespace tilewright {
 namespace {
 
 TEST(Diagnostic, TextHasCodePlaceNotesAndHelp) {
-  Diagnostic d = make_diagnostic(Code::Internal, {"nowhere.cpp", 41, 9}, "what happened", "do this", {{"seen here", {"nowhere.cpp", 33, 0}}});
+  Diagnostic d = make_diagnostic(Code::Internal, {"nowhere.cpp", 41, 9}, "what happened", "do this",
+                                 {{"seen here", {"nowhere.cpp", 33, 0}}});
   EXPECT_EQ(d.to_string(),
-            "error TW0001 internal: what happened\n  --> nowhere.cpp:41:9\nnote: seen here\n  --> nowhere.cpp:33\nhelp: do this");
+            "error TW0001 internal: what happened\n  --> nowhere.cpp:41:9\nnote: seen here\n  --> "
+            "nowhere.cpp:33\nhelp: do this");
 }
 
 TEST(Diagnostic, FailedInternalCheckSaysItIsOurs) {

@@ -1,0 +1,46 @@
+# Everything a newcomer types. Build flags are spelled in CMakePresets.json, and what a machine needs in tools/setup.
+JOBS := $(shell nproc)
+BUILD := cmake --build --preset
+TESTS := tests/tilewright_tests --gtest_brief=1
+.DEFAULT_GOAL := test
+.PHONY: demo test bench update format asan clean
+
+demo: build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target demo
+	@build/release/examples/demo
+
+test: build/setup/test build/release/build.ninja
+	@tools/check_format
+	@python3 tools/check_layers.py
+	@$(BUILD) release -j $(JOBS)
+	@build/release/$(TESTS)
+
+bench: build/setup/bench build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target tilewright_bench
+	@build/release/bench/tilewright_bench
+
+# Rewrites the expected texts under tests/; read the difference before committing it.
+update: build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target tilewright_tests
+	@TILEWRIGHT_UPDATE=1 build/release/$(TESTS)
+
+format: build/setup/test
+	@tools/check_format --fix
+
+asan: build/asan/build.ninja
+	@$(BUILD) asan -j $(JOBS) --target tilewright_tests
+	@build/asan/$(TESTS)
+
+clean:
+	rm -rf build
+
+# The stamp is newer than tools/setup once this machine has what the goal needs.
+build/setup/%: tools/setup
+	@tools/setup $*
+	@mkdir -p $(@D) && touch $@
+
+build/%/build.ninja: CMakePresets.json build/setup/build
+	@cmake --preset $* --log-level=WARNING
+	@touch $@
+
+.SECONDARY:
