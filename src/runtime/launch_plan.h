@@ -1,0 +1,113 @@
+// The launch plan: what a call checks and computes before the kernel runs, as data.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/int_program.h"
+#include "tilewright/diagnostic.h"
+#include "tilewright/dtype.h"
+#include "tilewright/executable.h"
+
+namespace tilewright::runtime {
+
+// One parameter, in the order of the call.
+struct Parameter {
+  enum class Kind : uint8_t { Tensor, Scalar };
+  Kind kind = Kind::Tensor;
+  std::string name;
+  DType dtype;
+  // Tensors only. Without strides the tensor must be row-major without gaps.
+  std::vector<IntProgram> shape;
+  std::vector<IntProgram> strides;
+  bool nullable = false;
+  int alignment = 0;  // bytes the address must be a multiple of; 0: the size of an element
+};
+
+// A symbol is solved from one dimension or stride: coefficient * symbol + rest = the tensor's value. `rest` may use the
+// symbols before it and scalar parameters.
+struct Symbol {
+  enum class Source : uint8_t { Shape, Stride };
+  std::string name;
+  DType dtype = i64;  // the solution must fit it
+  int parameter = 0;  // index among the parameters
+  Source source = Source::Shape;
+  int dim = 0;
+  int64_t coefficient = 1;
+  IntProgram rest;  // empty: 0
+};
+
+struct AssumeCheck {
+  IntProgram condition;  // must not be 0
+  std::string text;      // as the user wrote it
+  SourceLocation location;
+};
+
+// Scratch memory in global space, kept by the executable between calls; its content is undefined at the start of a
+// call.
+struct Workspace {
+  std::string name;
+  DType dtype;
+  IntProgram size;  // elements
+};
+
+// A print or an assertion in the kernel; the kernel reports its row.
+struct Site {
+  enum class Kind : uint8_t {
+    PrintMessage,  // no values
+    PrintScalar,   // one value of type operands[0]
+    PrintBuffer,   // index of the first element, then elements of the buffer operands[0]
+    Assert,        // the values of the operands, shown in the error
+  };
+  struct Operand {
+    std::string name;
+    DType dtype;
+  };
+  Kind kind = Kind::PrintMessage;
+  std::string message;
+  SourceLocation location;
+  std::vector<Operand> operands;
+};
+
+struct LaunchPlan {
+  std::string name;  // of the program, in every message
+  std::vector<Parameter> parameters;
+  std::vector<Symbol> symbols;
+  std::vector<AssumeCheck> assumes;
+  std::vector<Workspace> workspaces;
+  std::vector<Site> sites;
+};
+
+inline constexpr int kMaxBuffers = 64;    // tensor parameters and workspaces of one plan
+inline constexpr int kMaxIntegers = 128;  // symbols and scalar parameters of one plan
+
+// LaunchError if the program asks for more than the limits above; InternalError if the plan contradicts itself. Once
+// per plan.
+void verify(const LaunchPlan& plan);
+
+// A call whose arguments have been checked.
+struct BoundCall {
+  const LaunchPlan* plan = nullptr;
+  std::span<const Argument> arguments;
+  bool nothing_to_do = false;  // a tensor has no elements
+  int buffer_count = 0;
+  int integer_count = 0;
+  // Tensor parameters in order, then workspaces (null until the executable lends them). Only the first buffer_count are
+  // set.
+  std::array<void*, kMaxBuffers> buffers;
+  // Symbols in order, then scalar parameters in order as kernel_abi.text.h writes values.
+  std::array<int64_t, kMaxIntegers> integers;
+
+  std::span<const int64_t> symbols() const { return {integers.data(), plan->symbols.size()}; }
+  std::span<const int64_t> scalars() const {
+    return {integers.data() + plan->symbols.size(), static_cast<size_t>(integer_count) - plan->symbols.size()};
+  }
+};
+
+// Checks in this order and throws a LaunchError at the first mistake: count; per parameter kind, null, dtype, rank,
+// device; symbols; shapes; strides; alignment; assumptions. Does not allocate when all is well.
+void bind(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call);
+
+}  // namespace tilewright::runtime
