@@ -1,0 +1,25 @@
+// What every statement reads and writes, exhaustive by construction: effects_of() matches all ops, so a new op without
+// an effects() overload does not compile.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::ir {
+
+enum class Access : uint8_t { Read, Write, Accumulate /* read-modify-write that commutes with itself */, Order };
+enum class Proxy : uint8_t { Generic, Async, Tensor };
+enum class Scope : uint8_t { Thread /* scalar statement */, Warp, Collective /* of the executing set */ };
+
+struct Effect {
+  Access access = Access::Read;
+  Region region;  // the box touched; elements have extents 1
+  Proxy proxy = Proxy::Generic;
+  Completion completion;  // default: immediate
+};
+struct Effects {
+  Scope scope = Scope::Thread;
+  std::vector<Effect> list;  // of this statement alone; nested bodies have their own
+};
+
+Effects effects_of(const Stmt& stmt);
+
+}  // namespace tilewright::ir

@@ -1,0 +1,122 @@
+// A program: parameters, symbols, tables of variables and buffers, and an ordered list of launches.
+#pragma once
+#include "ir/stmt.h"
+#include "tilewright/diagnostic.h"
+
+namespace tilewright::ir {
+
+struct VarInfo {
+  std::string name;
+  DType type;
+};
+
+enum class Space : uint8_t {
+  Global,    // parameters, workspaces, and tensors made from addresses
+  Shared,    // one per block
+  Fragment,  // one tile per block, spread over the registers of its threads
+  Local,     // one per thread; rank 0 is a mutable scalar
+  Barrier,   // mbarriers, one an element
+};
+std::span<const char* const> enum_names(Space);
+
+// What the user said about a buffer's physical layout. It never changes results.
+enum class LayoutHint : uint8_t { None, Linear, Swizzled, Function };
+std::span<const char* const> enum_names(LayoutHint);
+struct LayoutAnnotation {
+  LayoutHint kind = LayoutHint::None;
+  // Function: image of the index (vars[0], vars[1], ...). For a fragment: {thread, register index}.
+  std::vector<VarId> vars;
+  std::vector<Expr> image;
+  int64_t replicate = 1;
+};
+
+// A row of the buffer table. Views are rows too: they name the row they look into.
+struct Buffer {
+  std::string name;
+  DType type;
+  Space space = Space::Global;
+  std::vector<Expr> shape;          // elements; on chip these are constants
+  std::vector<Expr> strides;        // elements; empty: row-major and compact
+  BufferId root;                    // a view: the buffer whose memory this is (itself no view), from its first element
+  Expr offset;                      // a view: where it starts, in elements of this buffer's type; none: 0
+  Expr address;                     // a global tensor made from an address: a pointer value
+  Expr fill;                        // what out-of-bounds reads give, of this type; none: 0
+  std::optional<ReduceOp> reducer;  // a deferred reduction: Sum, Max or Min
+  std::vector<int64_t> arrive_counts;  // Barrier: one a mbarrier
+  LayoutAnnotation layout;
+  int32_t launch = -1;     // on chip: the launch it belongs to
+  bool workspace = false;  // global scratch that only this program sees
+  LocationId location;
+
+  size_t rank() const { return shape.size(); }
+  bool is_view() const { return root.valid(); }
+};
+
+struct Param {
+  BufferId buffer;  // a tensor, or
+  VarId var;        // a scalar
+  bool is_tensor() const { return buffer.valid(); }
+};
+
+enum class RasterOrder : uint8_t { Row, Column };
+std::span<const char* const> enum_names(RasterOrder);
+struct Swizzle {  // the order in which blocks run; panel 0: as they come
+  int64_t panel = 0;
+  RasterOrder order = RasterOrder::Row;
+};
+
+struct Launch {
+  std::string name;
+  std::vector<Expr> grid;        // 1 to 3 extents
+  std::vector<VarId> block;      // one var per grid extent, int32
+  std::vector<int64_t> threads;  // 1 to 3 extents, x first
+  std::vector<VarId> thread;     // one var per thread extent, int32
+  std::vector<int64_t> cluster;  // empty: none
+  Swizzle swizzle;
+  Body body;
+  LocationId location;
+  int64_t thread_count() const {
+    int64_t n = 1;
+    for (int64_t t : threads) n *= t;
+    return n;
+  }
+};
+
+struct Options {
+  bool contract = true;    // canonicalize forms fma(a, b, c) from a * b + c
+  bool fast_math = false;  // approximate exp, log, division
+  bool strict = false;     // warnings of the compiler become errors
+};
+
+template <Level L>
+struct ProgramAt {
+  static constexpr Level level = L;
+  std::string name;
+  std::vector<Param> params;
+  std::vector<VarId> symbols;     // dimensions solved from the arguments
+  std::vector<Expr> assumptions;  // over symbols and scalar parameters, checked at the call
+  std::vector<VarInfo> vars;
+  std::vector<Buffer> buffers;
+  std::vector<Launch> launches;
+  std::vector<SourceLocation> locations = {SourceLocation{}};  // [0] is unknown
+  Options options;
+
+  const Buffer& buffer(BufferId id) const { return buffers[id.index]; }
+  const VarInfo& var(VarId id) const { return vars[id.index]; }
+  const SourceLocation& location(LocationId id) const { return locations[id.index]; }
+  VarId new_var(std::string var_name, DType type) {
+    vars.push_back({std::move(var_name), type});
+    return VarId{static_cast<uint32_t>(vars.size() - 1)};
+  }
+  BufferId new_buffer(Buffer b) {
+    buffers.push_back(std::move(b));
+    return BufferId{static_cast<uint32_t>(buffers.size() - 1)};
+  }
+  // The buffer that owns the memory.
+  BufferId root(BufferId id) const { return buffer(id).is_view() ? buffer(id).root : id; }
+};
+
+using TileProgram = ProgramAt<Level::Tile>;
+using LoopProgram = ProgramAt<Level::Loop>;
+
+}  // namespace tilewright::ir

@@ -1,0 +1,389 @@
+// Statements: the closed set of what a program can do. Each struct lists its fields once; printing, parsing, equality,
+// walking and rewriting read that list. `level` says on which stages of the road the node is legal.
+//
+// The SPMD rule. Every thread of the block executes the body of a launch. Scalar statements (Let, Store, If, ...) are
+// per thread. A tile op (Copy, Gemm, Reduce, ...) is a collective of its executing set: the block, or the threads of
+// the enclosing Role. A store or atomic whose operands and control flow are uniform over the executing set happens
+// once.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "ir/expr.h"
+
+namespace tilewright::ir {
+
+// A box of a buffer: min[d] <= index[d] < min[d] + extent[d].
+struct Region {
+  BufferId buffer;
+  std::vector<Expr> min, extent;
+  bool valid() const { return buffer.valid(); }
+  static void fields(auto& n, auto&& f) { f("buffer", n.buffer), f("min", n.min), f("extent", n.extent); }
+};
+// One element. An invalid buffer means none.
+struct Element {
+  BufferId buffer;
+  std::vector<Expr> indices;
+  bool valid() const { return buffer.valid(); }
+  static void fields(auto& n, auto&& f) { f("buffer", n.buffer), f("indices", n.indices); }
+};
+
+// ---- Any level
+// -------------------------------------------------------------------------------------------------------
+
+struct Let {  // binds an immutable variable to the value at this point
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "let";
+  VarId var;
+  Expr value;
+  static void fields(auto& n, auto&& f) { f("var", n.var), f("value", n.value); }
+};
+struct Store {  // the value has the buffer's type; out of bounds in global memory is dropped
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "store";
+  Element to;
+  Expr value;
+  static void fields(auto& n, auto&& f) { f("to", n.to), f("value", n.value); }
+};
+enum class AtomicOp : uint8_t { Add, Max, Min, And, Or, Xor, Exchange, CompareExchange, Load, Store };
+enum class MemoryOrder : uint8_t { Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent };
+struct Atomic {  // a reducer's `acc[i] += v` is an Atomic too: every point contributes once
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "atomic";
+  AtomicOp op = AtomicOp::Add;
+  Element to;
+  Expr value;    // none for Load
+  Expr compare;  // CompareExchange only
+  VarId result;  // the old value, if wanted
+  MemoryOrder order = MemoryOrder::Relaxed;
+  static void fields(auto& n, auto&& f) {
+    f("op", n.op), f("to", n.to), f("value", n.value), f("compare", n.compare), f("result", n.result),
+        f("order", n.order);
+  }
+};
+enum class ShuffleKind : uint8_t { Index, Up, Down, Xor };
+struct Shuffle {  // the value of another lane of the warp; Up and Down give the own value past the end of the group
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "shuffle";
+  ShuffleKind kind = ShuffleKind::Index;
+  VarId result;
+  Expr value, lane;
+  int64_t width = 32;  // lanes form groups of this power of two
+  static void fields(auto& n, auto&& f) {
+    f("kind", n.kind), f("result", n.result), f("value", n.value), f("lane", n.lane), f("width", n.width);
+  }
+};
+enum class VoteKind : uint8_t {
+  Any,
+  All,
+  Ballot,      // over the executing lanes of the warp, of a bool; Ballot gives uint32
+  MatchAny,    // uint32: the executing lanes whose value equals mine
+  MatchAll,    // uint32: the executing lanes if all values are equal, else 0
+  ActiveMask,  // uint32: the executing lanes
+  BlockAny,
+  BlockAll,    // over the block, with a block barrier, of a bool
+  BlockCount,  // int32: how many threads of the block are true
+};
+struct Vote {
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "vote";
+  VoteKind kind = VoteKind::Any;
+  VarId result;
+  Expr value;  // none for ActiveMask
+  static void fields(auto& n, auto&& f) { f("kind", n.kind), f("result", n.result), f("value", n.value); }
+};
+struct Call {  // the one escape hatch: text of the user's with declared effects
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "call";
+  std::string function;
+  std::string source;  // text that defines it, or empty when the target does
+  std::vector<Expr> args;
+  std::vector<Region> reads, writes;
+  VarId result;
+  static void fields(auto& n, auto&& f) {
+    f("function", n.function), f("source", n.source), f("args", n.args), f("reads", n.reads), f("writes", n.writes),
+        f("result", n.result);
+  }
+};
+enum class LoopKind : uint8_t { Serial, Unroll, Vectorized, Pipelined, Grid /* Loop level: blocks over cores */ };
+struct For {  // var = begin, begin + 1, ..., begin + extent - 1
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "for";
+  VarId var;
+  Expr begin, extent;
+  LoopKind kind = LoopKind::Serial;
+  int64_t stages = 0;                 // Pipelined
+  std::vector<int64_t> order, stage;  // Pipelined, of the effectful statements; empty: ours to choose
+  Body body;
+  static void fields(auto& n, auto&& f) {
+    f("var", n.var), f("begin", n.begin), f("extent", n.extent), f("kind", n.kind), f("stages", n.stages),
+        f("order", n.order), f("stage", n.stage), f("body", n.body);
+  }
+};
+struct While {
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "while";
+  Expr condition;
+  Body body;
+  static void fields(auto& n, auto&& f) { f("condition", n.condition), f("body", n.body); }
+};
+struct If {
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "if";
+  Expr condition;
+  Body then_body, else_body;
+  static void fields(auto& n, auto&& f) {
+    f("condition", n.condition), f("then_body", n.then_body), f("else_body", n.else_body);
+  }
+};
+struct Break {
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "break";
+  static void fields(auto&, auto&&) {}
+};
+struct Continue {
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "continue";
+  static void fields(auto&, auto&&) {}
+};
+struct Return {  // the thread is done with this launch
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "return";
+  static void fields(auto&, auto&&) {}
+};
+struct Print {  // scalars per thread, or a whole buffer once
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "print";
+  std::string message;
+  std::vector<Expr> values;
+  BufferId buffer;
+  static void fields(auto& n, auto&& f) { f("message", n.message), f("values", n.values), f("buffer", n.buffer); }
+};
+struct Assert {
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "assert";
+  Expr condition;
+  std::string message;
+  static void fields(auto& n, auto&& f) { f("condition", n.condition), f("message", n.message); }
+};
+struct Assume {  // a fact the user vouches for; the interpreter checks it
+  static constexpr Level level = Level::Any;
+  static constexpr const char* name = "assume";
+  Expr condition;
+  static void fields(auto& n, auto&& f) { f("condition", n.condition); }
+};
+
+// ---- Tile level: collectives
+// -----------------------------------------------------------------------------------------
+
+// How an asynchronous op says that it is done.
+enum class Queue : uint8_t { None, CpAsync, Wgmma, BulkStore };
+struct Completion {  // default: immediate, the effect is visible to all threads when the statement is done
+  Queue queue = Queue::None;
+  Element barrier;  // an mbarrier that receives the bytes
+  static void fields(auto& n, auto&& f) { f("queue", n.queue), f("barrier", n.barrier); }
+  bool immediate() const { return queue == Queue::None && !barrier.valid(); }
+};
+enum class Combine : uint8_t { None, Add, Max, Min };  // anything but None updates the destination atomically
+// Patches of an NHWC image as rows of a matrix: element (i, j) of the destination tile is row block * rows + i, that is
+// output pixel (n, oh, ow), and column k_block * columns + j, that is (kh, kw, c), of the patch matrix.
+struct Im2col {
+  Expr row_block, column_block;
+  int64_t kernel = 1, stride = 1, dilation = 1, pad = 0;
+  bool present() const { return static_cast<bool>(row_block); }
+  static void fields(auto& n, auto&& f) {
+    f("row_block", n.row_block), f("column_block", n.column_block), f("kernel", n.kernel), f("stride", n.stride),
+        f("dilation", n.dilation), f("pad", n.pad);
+  }
+};
+struct Copy {  // to[...] = cast(from[...]); the extents other than 1 of both sides agree in order
+  static constexpr Level level = Level::Tile;
+  static constexpr const char* name = "copy";
+  Region from, to;
+  Combine combine = Combine::None;
+  Im2col im2col;
+  Completion completion;
+  std::string prefer;  // an instruction's name: taken when legal, else reported
+  static void fields(auto& n, auto&& f) {
+    f("from", n.from), f("to", n.to), f("combine", n.combine), f("im2col", n.im2col), f("completion", n.completion),
+        f("prefer", n.prefer);
+  }
+};
+struct Fill {
+  static constexpr Level level = Level::Tile;
+  static constexpr const char* name = "fill";
+  Region to;
+  Expr value;  // of the buffer's type
+  static void fields(auto& n, auto&& f) { f("to", n.to), f("value", n.value); }
+};
+enum class GemmPolicy : uint8_t { Square, FullRow, FullCol };
+struct Gemm {  // c (+)= op(a) * op(b), accumulated in c's type; leading extents are 1
+  static constexpr Level level = Level::Tile | Level::Loop;
+  static constexpr const char* name = "gemm";
+  Region a, b, c;
+  bool transpose_a = false, transpose_b = false;
+  GemmPolicy policy = GemmPolicy::Square;
+  Expr clear;  // bool: start from zero; none means false
+  Completion completion;
+  static void fields(auto& n, auto&& f) {
+    f("a", n.a), f("b", n.b), f("c", n.c), f("transpose_a", n.transpose_a), f("transpose_b", n.transpose_b),
+        f("policy", n.policy), f("clear", n.clear), f("completion", n.completion);
+  }
+};
+struct Map {  // every point of the box once, in no order; the body is thread code
+  static constexpr Level level = Level::Tile;
+  static constexpr const char* name = "map";
+  std::vector<VarId> vars;
+  std::vector<Expr> extents;
+  Body body;
+  static void fields(auto& n, auto&& f) { f("vars", n.vars), f("extents", n.extents), f("body", n.body); }
+};
+enum class ReduceOp : uint8_t { Sum, Max, Min, AbsSum, AbsMax, BitAnd, BitOr, BitXor };
+struct Reduce {  // accumulates in the type of `to`; without clear it combines with what is there
+  static constexpr Level level = Level::Tile;
+  static constexpr const char* name = "reduce";
+  ReduceOp op = ReduceOp::Sum;
+  Region from, to;
+  int64_t dim = 0;
+  bool clear = true;
+  bool nan_propagate = false;
+  static void fields(auto& n, auto&& f) {
+    f("op", n.op), f("from", n.from), f("to", n.to), f("dim", n.dim), f("clear", n.clear),
+        f("nan_propagate", n.nan_propagate);
+  }
+};
+struct Scan {  // inclusive, along dim; op is Sum or Max
+  static constexpr Level level = Level::Tile;
+  static constexpr const char* name = "scan";
+  ReduceOp op = ReduceOp::Sum;
+  Region from, to;
+  int64_t dim = 0;
+  bool reverse = false;
+  static void fields(auto& n, auto&& f) {
+    f("op", n.op), f("from", n.from), f("to", n.to), f("dim", n.dim), f("reverse", n.reverse);
+  }
+};
+struct FinalizeReducer {  // after it the buffer may be read
+  static constexpr Level level = Level::Tile;
+  static constexpr const char* name = "finalize_reducer";
+  BufferId buffer;
+  static void fields(auto& n, auto&& f) { f("buffer", n.buffer); }
+};
+struct Role {  // the body runs on threads [begin[i], end[i]) of the block, multiples of 32
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "role";
+  std::vector<int64_t> begin, end;
+  Body body;
+  static void fields(auto& n, auto&& f) { f("begin", n.begin), f("end", n.end), f("body", n.body); }
+};
+
+// ---- Order: tile and thread level
+// ------------------------------------------------------------------------------------
+
+struct Arrive {  // one arrival per executing thread
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "arrive";
+  Element barrier;
+  Expr cta;  // of the cluster; none: this block
+  static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("cta", n.cta); }
+};
+struct Expect {  // adds bytes to what the current phase waits for, then arrives if asked; by one thread of the
+                 // executing set
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "expect";
+  Element barrier;
+  Expr bytes;
+  bool arrive = false;
+  static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("bytes", n.bytes), f("arrive", n.arrive); }
+};
+struct Wait {  // until the phase of that parity is complete; parity 1 passes on a fresh barrier
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "wait";
+  Element barrier;
+  Expr parity;
+  static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("parity", n.parity); }
+};
+struct Commit {  // closes the current group of an in-order queue
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "commit";
+  Queue queue = Queue::CpAsync;
+  static void fields(auto& n, auto&& f) { f("queue", n.queue); }
+};
+struct Drain {  // until at most `pending` groups of the queue are open
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "drain";
+  Queue queue = Queue::CpAsync;
+  int64_t pending = 0;
+  static void fields(auto& n, auto&& f) { f("queue", n.queue), f("pending", n.pending); }
+};
+enum class SyncScope : uint8_t { Warp, Block, Named, Cluster, Grid };
+struct Sync {
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "sync";
+  SyncScope scope = SyncScope::Block;
+  Expr barrier;              // Named: which one
+  int64_t count = 0;         // Named: threads taking part
+  bool arrive_only = false;  // Named: does not wait
+  static void fields(auto& n, auto&& f) {
+    f("scope", n.scope), f("barrier", n.barrier), f("count", n.count), f("arrive_only", n.arrive_only);
+  }
+};
+enum class FenceProxy : uint8_t { Async, Block, Device };
+struct Fence {
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "fence";
+  FenceProxy proxy = FenceProxy::Async;
+  static void fields(auto& n, auto&& f) { f("proxy", n.proxy); }
+};
+struct SetRegisters {  // registers a thread of the executing warpgroups may use; no effect where registers are no
+                       // resource
+  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr const char* name = "set_registers";
+  int64_t count = 0;
+  static void fields(auto& n, auto&& f) { f("count", n.count); }
+};
+
+using StmtOp = std::variant<Let, Store, Atomic, Shuffle, Vote, Call, For, While, If, Break, Continue, Return, Print,
+                            Assert, Assume, Copy, Fill, Gemm, Map, Reduce, Scan, FinalizeReducer, Role, Arrive, Expect,
+                            Wait, Commit, Drain, Sync, Fence, SetRegisters>;
+
+// Index into the locations of the program; 0: unknown.
+struct LocationId {
+  uint32_t index = 0;
+  bool operator==(const LocationId&) const = default;
+};
+
+struct StmtNode {
+  StmtOp op;
+  LocationId location;
+};
+
+template <class T>
+Stmt make_stmt(T op, LocationId location = {}) {
+  return Stmt(StmtNode{std::move(op), location});
+}
+
+// Structural, without locations. Ids must be equal: programs are compared by their text.
+bool equal(const Stmt& a, const Stmt& b);
+const char* name_of(const Stmt& stmt);
+Level level_of(const Stmt& stmt);
+
+// Names of enumerators as the text form spells them ("add", "full_row"); the parser reads the same table.
+// enum_names(E{}) gives all of them in order.
+std::span<const char* const> enum_names(AtomicOp);
+std::span<const char* const> enum_names(MemoryOrder);
+std::span<const char* const> enum_names(ShuffleKind);
+std::span<const char* const> enum_names(VoteKind);
+std::span<const char* const> enum_names(LoopKind);
+std::span<const char* const> enum_names(Queue);
+std::span<const char* const> enum_names(Combine);
+std::span<const char* const> enum_names(GemmPolicy);
+std::span<const char* const> enum_names(ReduceOp);
+std::span<const char* const> enum_names(SyncScope);
+std::span<const char* const> enum_names(FenceProxy);
+std::span<const char* const> enum_names(Rounding);
+template <class E>
+requires std::is_enum_v<E>
+const char* name_of(E value) { return enum_names(value)[static_cast<size_t>(value)]; }
+
+}  // namespace tilewright::ir
