@@ -34,16 +34,16 @@ enum class Code : uint16_t {
   OutOfMemory = 4018,         // no memory for an array or a workspace
 
   // 5000: cpu. The CPU engine, the host compiler, the kernel cache.
-  HostCompilerMissing = 5500,     // no C++ compiler was found
-  HostCompilerFailed = 5501,      // the compiler refused our text
-  HostCompilerTimedOut = 5502,    // the compiler was stopped at the deadline
-  KernelNotLoadable = 5503,       // the dynamic linker refused the compiled kernel
-  ProcessorUnknown = 5504,        // TILEWRIGHT_CPU names no processor
-  ScratchDirectory = 5505,        // no private directory for the compiler's files
-  SettingInvalid = 5506,          // an environment variable that is not a number
-  CacheDirectoryRefused = 5510,   // not a private directory of this user: not used
-  CacheEntryDamaged = 5511,       // set aside and compiled again
-  CacheNotWritable = 5512,        // the kernel was compiled but could not be kept
+  HostCompilerMissing = 5500,    // no C++ compiler was found
+  HostCompilerFailed = 5501,     // the compiler refused our text
+  HostCompilerTimedOut = 5502,   // the compiler was stopped at the deadline
+  KernelNotLoadable = 5503,      // the dynamic linker refused the compiled kernel
+  ProcessorUnknown = 5504,       // TILEWRIGHT_CPU names no processor
+  ScratchDirectory = 5505,       // no private directory for the compiler's files
+  SettingInvalid = 5506,         // an environment variable that is not a number
+  CacheDirectoryRefused = 5510,  // not a private directory of this user: not used
+  CacheEntryDamaged = 5511,      // set aside and compiled again
+  CacheNotWritable = 5512,       // the kernel was compiled but could not be kept
 
   // 6000: run. Mistakes of a program that the interpreter finds while it runs.
 
