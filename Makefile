@@ -1,7 +1,7 @@
 # Everything a newcomer types. Build flags are spelled in CMakePresets.json, and what a machine needs in tools/setup.
 JOBS := $(shell nproc)
 BUILD := cmake --build --preset
-TESTS := tests/tilewright_tests --gtest_brief=1
+TESTS := tests/tilewright_tests
 .DEFAULT_GOAL := test
 .PHONY: demo test bench update format asan clean
 
@@ -13,7 +13,7 @@ test: build/setup/test build/release/build.ninja
 	@tools/check_format
 	@python3 tools/check_layers.py
 	@$(BUILD) release -j $(JOBS)
-	@build/release/$(TESTS)
+	@tools/run_tests build/release/$(TESTS)
 
 bench: build/setup/bench build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_bench
@@ -22,14 +22,14 @@ bench: build/setup/bench build/release/build.ninja
 # Rewrites the expected texts under tests/; read the difference before committing it.
 update: build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_tests
-	@TILEWRIGHT_UPDATE=1 build/release/$(TESTS)
+	@TILEWRIGHT_UPDATE=1 tools/run_tests build/release/$(TESTS)
 
 format: build/setup/test
 	@tools/check_format --fix
 
 asan: build/asan/build.ninja
 	@$(BUILD) asan -j $(JOBS) --target tilewright_tests
-	@build/asan/$(TESTS)
+	@tools/run_tests build/asan/$(TESTS)
 
 clean:
 	rm -rf build
@@ -44,3 +44,4 @@ build/%/build.ninja: CMakePresets.json build/setup/build
 	@touch $@
 
 .SECONDARY:
+.NOTPARALLEL:
