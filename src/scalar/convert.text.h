@@ -1,0 +1,309 @@
+// Conversions between data types. A value of f16, bf16, tf32, fp8 or fp4 is held as a C++ float, which represents it
+// exactly; load_<t> reads its bits, store_<t> rounds and writes bits, round_<t> rounds and stays a float.
+// Rounding is to nearest, ties to even, once. f16 and bf16 overflow to infinity, fp8 and fp4 saturate to the largest
+// finite value (infinities too). The NaN that is stored is PTX's canonical one: 0x7fff for 16 bits, 0x7f for fp8; fp4
+// has none and takes +6 (PTX ISA 9.7.9.21, cvt: "NaN results are converted to positive MAX_NORM").
+
+// A format of m mantissa bits and exponent bias b: the value of a code without its sign.
+//@ small_load: bits_of_f32 f32_of_bits
+template <int m, int b>
+[[gnu::always_inline]] static inline float small_load(uint32_t code) {
+  return f32_of_bits(code << (23 - m)) * f32_of_bits((uint32_t)(254 - b) << 23);
+}
+
+// The code of |x|, not limited to the format's largest. Below the least normal value a sum with a power of two whose
+// unit is the format's smallest value rounds; its low bits are the code.
+//@ small_store: bits_of_f32 f32_of_bits
+template <int m, int b>
+[[gnu::always_inline]] static inline uint32_t small_store(float x) {
+  constexpr uint32_t anchor = (uint32_t)(151 - b - m) << 23;
+  const uint32_t a = bits_of_f32(x) & 0x7fffffffu;
+  const uint32_t normal = ((a + (1u << (22 - m)) - 1 + ((a >> (23 - m)) & 1)) >> (23 - m)) - ((uint32_t)(127 - b) << m);
+  const uint32_t subnormal = bits_of_f32(f32_of_bits(a) + f32_of_bits(anchor)) - anchor;
+  return a < ((uint32_t)(128 - b) << 23) ? subnormal : normal;
+}
+
+// |x| rounded to the format, not limited to its largest value.
+//@ small_round: bits_of_f32 f32_of_bits
+template <int m, int b>
+[[gnu::always_inline]] static inline float small_round(float x) {
+  constexpr uint32_t anchor = (uint32_t)(151 - b - m) << 23;
+  const uint32_t a = bits_of_f32(x) & 0x7fffffffu;
+  const uint32_t normal = (a + (1u << (22 - m)) - 1 + ((a >> (23 - m)) & 1)) & (~0u << (23 - m));
+  const float subnormal = (f32_of_bits(a) + f32_of_bits(anchor)) - f32_of_bits(anchor);
+  return a < ((uint32_t)(128 - b) << 23) ? subnormal : f32_of_bits(normal);
+}
+
+// Stochastic rounding of |x| with the low n bits r of `random`: away from zero exactly if f + r / 2^n >= 1, where f is
+// the discarded fraction, in units of the format's last place at x. This is the carry of PTX cvt.rs, with the random
+// bits at the top of the discarded ones. random = 0 rounds toward zero.
+//@ small_store_rs: bits_of_f32 f32_of_bits
+template <int m, int b, int n>
+[[gnu::always_inline]] static inline uint32_t small_store_rs(float x, uint32_t random) {
+  const uint32_t a = bits_of_f32(x) & 0x7fffffffu, r = random & ((1u << n) - 1);
+  const uint32_t normal = ((a + (r << (23 - m - n))) >> (23 - m)) - ((uint32_t)(127 - b) << m);
+  const float units = (a < 0x3f800000u ? f32_of_bits(a) : 0.0f) * f32_of_bits((uint32_t)(126 + b + m) << 23);
+  const int32_t whole = (int32_t)(units < 65536.0f ? units : 0.0f);
+  const uint32_t subnormal =
+      (uint32_t)whole + (units - (float)whole >= 1.0f - (float)(int32_t)r * f32_of_bits((127u - n) << 23));
+  return a < ((uint32_t)(128 - b) << 23) ? subnormal : normal;
+}
+
+//@ sign_of_f32: bits_of_f32
+[[gnu::always_inline]] static inline uint32_t sign_of_f32(float x) { return bits_of_f32(x) & 0x80000000u; }
+
+//@ load_f16: small_load
+[[gnu::always_inline]] static inline float load_f16(uint16_t bits) {
+  const uint32_t code = bits & 0x7fffu, sign = (uint32_t)(bits & 0x8000u) << 16;
+  const uint32_t special = (code >= 0x7c00u ? 0x7f800000u : 0u) | (code > 0x7c00u ? 0x00400000u : 0u);
+  return f32_of_bits(bits_of_f32(small_load<10, 15>(code)) | special | sign);
+}
+
+//@ store_f16: small_store sign_of_f32
+[[gnu::always_inline]] static inline uint16_t store_f16(float x) {
+  const uint32_t code = small_store<10, 15>(x);
+  const uint32_t bits = (code < 0x7c00u ? code : 0x7c00u) | sign_of_f32(x) >> 16;
+  return (uint16_t)(x != x ? 0x7fffu : bits);
+}
+
+//@ round_f16: small_round sign_of_f32
+[[gnu::always_inline]] static inline float round_f16(float x) {
+  const float a = small_round<10, 15>(x);
+  const float y = f32_of_bits(bits_of_f32(a < 65536.0f ? a : __builtin_inff()) | sign_of_f32(x));
+  return x != x ? x : y;
+}
+
+//@ load_bf16: f32_of_bits
+[[gnu::always_inline]] static inline float load_bf16(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
+
+//@ store_bf16: bits_of_f32
+[[gnu::always_inline]] static inline uint16_t store_bf16(float x) {
+  const uint32_t bits = bits_of_f32(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
+  return (uint16_t)(x != x ? 0x7fffu : rounded);
+}
+
+//@ round_bf16: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float round_bf16(float x) {
+  const uint32_t bits = bits_of_f32(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) & 0xffff0000u;
+  return x != x ? x : f32_of_bits(rounded);
+}
+
+// tf32 keeps float's exponent and 10 bits of its mantissa.
+//@ round_tf32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float round_tf32(float x) {
+  const uint32_t bits = bits_of_f32(x), rounded = (bits + 0xfffu + ((bits >> 13) & 1)) & 0xffffe000u;
+  return x != x ? x : f32_of_bits(rounded);
+}
+
+//@ load_e4m3: small_load
+[[gnu::always_inline]] static inline float load_e4m3(uint8_t bits) {
+  const uint32_t code = bits & 0x7fu, sign = (uint32_t)(bits & 0x80u) << 24;
+  return f32_of_bits(bits_of_f32(small_load<3, 7>(code)) | (code == 0x7fu ? 0x7fc00000u : 0u) | sign);
+}
+
+//@ store_e4m3: small_store sign_of_f32
+[[gnu::always_inline]] static inline uint8_t store_e4m3(float x) {
+  const uint32_t code = small_store<3, 7>(x);
+  const uint32_t bits = (code < 0x7eu ? code : 0x7eu) | sign_of_f32(x) >> 24;
+  return (uint8_t)(x != x ? 0x7fu : bits);
+}
+
+//@ round_e4m3: small_round sign_of_f32
+[[gnu::always_inline]] static inline float round_e4m3(float x) {
+  const float a = small_round<3, 7>(x);
+  const float y = f32_of_bits(bits_of_f32(a < 448.0f ? a : 448.0f) | sign_of_f32(x));
+  return x != x ? x : y;
+}
+
+//@ load_e5m2: load_f16
+[[gnu::always_inline]] static inline float load_e5m2(uint8_t bits) { return load_f16((uint16_t)(bits << 8)); }
+
+//@ store_e5m2: small_store sign_of_f32
+[[gnu::always_inline]] static inline uint8_t store_e5m2(float x) {
+  const uint32_t code = small_store<2, 15>(x);
+  const uint32_t bits = (code < 0x7bu ? code : 0x7bu) | sign_of_f32(x) >> 24;
+  return (uint8_t)(x != x ? 0x7fu : bits);
+}
+
+//@ round_e5m2: small_round sign_of_f32
+[[gnu::always_inline]] static inline float round_e5m2(float x) {
+  const float a = small_round<2, 15>(x);
+  const float y = f32_of_bits(bits_of_f32(a < 57344.0f ? a : 57344.0f) | sign_of_f32(x));
+  return x != x ? x : y;
+}
+
+//@ load_e2m1: small_load
+[[gnu::always_inline]] static inline float load_e2m1(uint8_t bits) {
+  return f32_of_bits(bits_of_f32(small_load<1, 1>(bits & 7u)) | (uint32_t)(bits & 8u) << 28);
+}
+
+//@ store_e2m1: small_store sign_of_f32
+[[gnu::always_inline]] static inline uint8_t store_e2m1(float x) {
+  const uint32_t code = small_store<1, 1>(x);
+  const uint32_t bits = (code < 7u ? code : 7u) | sign_of_f32(x) >> 28;
+  return (uint8_t)(x != x ? 7u : bits);
+}
+
+//@ round_e2m1: small_round sign_of_f32
+[[gnu::always_inline]] static inline float round_e2m1(float x) {
+  const float a = small_round<1, 1>(x);
+  const float y = f32_of_bits(bits_of_f32(a < 6.0f ? a : 6.0f) | sign_of_f32(x));
+  return x != x ? 6.0f : y;
+}
+
+// e8m0 holds 2^(bits - 127). It has no sign and no zero: the magnitude is converted, 0 becomes 2^-127, and what is
+// above 2^127 becomes 2^127 (cvt.rp.satfinite.ue8m0x2). The default rounds up, as scales must not overflow their block.
+//@ load_e8m0: f32_of_bits
+[[gnu::always_inline]] static inline float load_e8m0(uint8_t bits) {
+  const uint32_t normal = (uint32_t)bits << 23;
+  return f32_of_bits(bits == 0 ? 0x00400000u : bits == 255 ? 0x7fc00000u : normal);
+}
+
+//@ store_e8m0: bits_of_f32
+[[gnu::always_inline]] static inline uint8_t store_e8m0(float x) {
+  const uint32_t a = bits_of_f32(x) & 0x7fffffffu;
+  const uint32_t up = a <= 0x00400000u ? 0u : (a + 0x7fffffu) >> 23;
+  return (uint8_t)(x != x ? 255u : up < 254u ? up : 254u);
+}
+
+//@ store_e8m0_rz: bits_of_f32
+[[gnu::always_inline]] static inline uint8_t store_e8m0_rz(float x) {
+  const uint32_t down = (bits_of_f32(x) & 0x7fffffffu) >> 23;
+  return (uint8_t)(x != x ? 255u : down < 254u ? down : 254u);
+}
+
+//@ round_e8m0: load_e8m0 store_e8m0
+[[gnu::always_inline]] static inline float round_e8m0(float x) { return load_e8m0(store_e8m0(x)); }
+
+//@ round_e8m0_rz: load_e8m0 store_e8m0_rz
+[[gnu::always_inline]] static inline float round_e8m0_rz(float x) { return load_e8m0(store_e8m0_rz(x)); }
+
+// Toward zero: what is finite stays finite.
+//@ round_f16_rz: small_store_rs load_f16 sign_of_f32
+[[gnu::always_inline]] static inline float round_f16_rz(float x) {
+  const uint32_t code = small_store_rs<10, 15, 13>(x, 0), sign = sign_of_f32(x);
+  const float y = f32_of_bits(bits_of_f32(load_f16((uint16_t)(code < 0x7bffu ? code : 0x7bffu))) | sign);
+  return x - x != 0.0f ? x : y;
+}
+
+//@ round_bf16_rz: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float round_bf16_rz(float x) {
+  return x != x ? x : f32_of_bits(bits_of_f32(x) & 0xffff0000u);
+}
+
+//@ round_tf32_rz: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float round_tf32_rz(float x) {
+  return x != x ? x : f32_of_bits(bits_of_f32(x) & 0xffffe000u);
+}
+
+// Stochastic: 13 random bits for f16, 16 for bf16 and fp8, 8 for fp4, as cvt.rs takes them.
+//@ round_f16_rs: small_store_rs load_f16 sign_of_f32
+[[gnu::always_inline]] static inline float round_f16_rs(float x, uint32_t random) {
+  const uint32_t code = small_store_rs<10, 15, 13>(x, random), sign = sign_of_f32(x);
+  const float y = f32_of_bits(bits_of_f32(load_f16((uint16_t)(code < 0x7c00u ? code : 0x7c00u))) | sign);
+  return x != x ? x : y;
+}
+
+//@ round_bf16_rs: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float round_bf16_rs(float x, uint32_t random) {
+  const uint32_t bits = bits_of_f32(x), finite = (bits + (random & 0xffffu)) & 0xffff0000u;
+  return x - x != 0.0f ? x : f32_of_bits(finite);
+}
+
+//@ round_e4m3_rs: small_store_rs load_e4m3 sign_of_f32
+[[gnu::always_inline]] static inline float round_e4m3_rs(float x, uint32_t random) {
+  const uint32_t code = small_store_rs<3, 7, 16>(x, random), sign = sign_of_f32(x);
+  const float y = f32_of_bits(bits_of_f32(load_e4m3((uint8_t)(code < 0x7eu ? code : 0x7eu))) | sign);
+  return x != x ? x : y;
+}
+
+//@ round_e5m2_rs: small_store_rs load_e5m2 sign_of_f32
+[[gnu::always_inline]] static inline float round_e5m2_rs(float x, uint32_t random) {
+  const uint32_t code = small_store_rs<2, 15, 16>(x, random), sign = sign_of_f32(x);
+  const float y = f32_of_bits(bits_of_f32(load_e5m2((uint8_t)(code < 0x7bu ? code : 0x7bu))) | sign);
+  return x != x ? x : y;
+}
+
+//@ round_e2m1_rs: small_store_rs load_e2m1 sign_of_f32
+[[gnu::always_inline]] static inline float round_e2m1_rs(float x, uint32_t random) {
+  const uint32_t code = small_store_rs<1, 1, 8>(x, random), sign = sign_of_f32(x);
+  const float y = f32_of_bits(bits_of_f32(load_e2m1((uint8_t)(code < 7u ? code : 7u))) | sign);
+  return x != x ? 6.0f : y;
+}
+
+// Double to float, rounded to odd: an inexact result takes the neighbour whose last bit is 1. Rounding that to a format
+// with at least two bits less gives the correctly rounded double (Boldo and Melquiond, "When double rounding is odd").
+//@ odd_f64: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float odd_f64(double x) {
+  const float nearest = (float)x;
+  const double back = nearest;
+  const uint32_t bits = bits_of_f32(nearest);
+  const uint32_t other = __builtin_fabs(x) > __builtin_fabs(back) ? bits + 1 : bits - 1;
+  return (back == x) | (x != x) | ((bits & 1) != 0) ? nearest : f32_of_bits(other);
+}
+
+// 64-bit integers to double, rounded to odd (exact below 2^53 in magnitude).
+//@ odd_int64: types
+[[gnu::always_inline]] static inline double odd_int64(int64_t x) {
+  const bool exact = (x < ((int64_t)1 << 53)) & (x > -((int64_t)1 << 53));
+  return exact ? (double)x : (double)((x & ~(int64_t)2047) | ((x & 2047) != 0 ? 1024 : 0));
+}
+
+//@ odd_uint64: types
+[[gnu::always_inline]] static inline double odd_uint64(uint64_t x) {
+  return x < ((uint64_t)1 << 53) ? (double)x : (double)((x & ~(uint64_t)2047) | ((x & 2047) != 0 ? 1024u : 0u));
+}
+
+// Float to integer truncates; what is out of range clamps (PTX cvt.rzi). NaN gives 0, but the value with only the top
+// bit set if the source is double or the result has 64 bits (PTX ISA 9.7.9.21, integer notes). The clamp comes before
+// the conversion, so that a vectorized loop never converts what C leaves undefined.
+//@ int_of_float: types
+template <class T, class F>
+[[gnu::always_inline]] static inline T int_of_float(F x) {
+  constexpr bool is_signed = (T)-1 < (T)0;
+  constexpr int digits = 8 * (int)sizeof(T) - (is_signed ? 1 : 0), precision = sizeof(F) == 4 ? 24 : 53;
+  constexpr F above = (F)((uint64_t)1 << (digits - 1)) * 2;
+  constexpr F most = above - (digits > precision ? (F)((uint64_t)1 << ((digits - precision) & 63)) : (F)1);
+  constexpr F least = is_signed ? -above : (F)0;
+  constexpr bool nan_is_zero = sizeof(F) == 4 && sizeof(T) < 8;
+  constexpr T largest = (T)(~(uint64_t)0 >> (64 - digits)), top = (T)((uint64_t)1 << (8 * sizeof(T) - 1));
+  F y = x == x ? x : (F)0;
+  y = y < least ? least : y;
+  y = y > most ? most : y;
+  T result;
+  if constexpr (sizeof(T) < 4)
+    result = (T)(int32_t)y;
+  else
+    result = (T)y;
+  if constexpr (digits > precision) result = x >= above ? largest : result;
+  if constexpr (!nan_is_zero) result = x == x ? result : top;
+  return result;
+}
+
+//@ i4_of_f32: types
+[[gnu::always_inline]] static inline int8_t i4_of_f32(float x) {
+  float y = x == x ? x : 0.0f;
+  y = y < -8.0f ? -8.0f : y;
+  return (int8_t)(int32_t)(y > 7.0f ? 7.0f : y);
+}
+
+//@ u4_of_f32: types
+[[gnu::always_inline]] static inline uint8_t u4_of_f32(float x) {
+  float y = x == x ? x : 0.0f;
+  y = y < 0.0f ? 0.0f : y;
+  return (uint8_t)(int32_t)(y > 15.0f ? 15.0f : y);
+}
+
+//@ i4_of_f64: types
+[[gnu::always_inline]] static inline int8_t i4_of_f64(double x) {
+  double y = x == x ? x : -8.0;
+  y = y < -8.0 ? -8.0 : y;
+  return (int8_t)(int32_t)(y > 7.0 ? 7.0 : y);
+}
+
+//@ u4_of_f64: types
+[[gnu::always_inline]] static inline uint8_t u4_of_f64(double x) {
+  double y = x == x ? x : 8.0;
+  y = y < 0.0 ? 0.0 : y;
+  return (uint8_t)(int32_t)(y > 15.0 ? 15.0 : y);
+}

@@ -1,0 +1,163 @@
+// Float functions that are exact or correctly rounded: the same bits on every engine. Predicates give a bool as 0 or 1.
+// Suffix _f32: on float (and so on every narrower type, rounded afterwards); _f64: on double.
+
+//@ fma_f32:
+[[gnu::always_inline]] static inline float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+//@ fma_f64:
+[[gnu::always_inline]] static inline double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+//@ sqrt_f32:
+[[gnu::always_inline]] static inline float sqrt_f32(float x) { return __builtin_sqrtf(x); }
+
+//@ sqrt_f64:
+[[gnu::always_inline]] static inline double sqrt_f64(double x) { return __builtin_sqrt(x); }
+
+//@ rcp_f32:
+[[gnu::always_inline]] static inline float rcp_f32(float x) { return 1.0f / x; }
+
+//@ rcp_f64:
+[[gnu::always_inline]] static inline double rcp_f64(double x) { return 1.0 / x; }
+
+//@ abs_f32:
+[[gnu::always_inline]] static inline float abs_f32(float x) { return __builtin_fabsf(x); }
+
+//@ abs_f64:
+[[gnu::always_inline]] static inline double abs_f64(double x) { return __builtin_fabs(x); }
+
+//@ floor_f32:
+[[gnu::always_inline]] static inline float floor_f32(float x) { return __builtin_floorf(x); }
+
+//@ floor_f64:
+[[gnu::always_inline]] static inline double floor_f64(double x) { return __builtin_floor(x); }
+
+//@ ceil_f32:
+[[gnu::always_inline]] static inline float ceil_f32(float x) { return __builtin_ceilf(x); }
+
+//@ ceil_f64:
+[[gnu::always_inline]] static inline double ceil_f64(double x) { return __builtin_ceil(x); }
+
+//@ trunc_f32:
+[[gnu::always_inline]] static inline float trunc_f32(float x) { return __builtin_truncf(x); }
+
+//@ trunc_f64:
+[[gnu::always_inline]] static inline double trunc_f64(double x) { return __builtin_trunc(x); }
+
+// Ties to even; the rounding mode is never changed.
+//@ rint_f32:
+[[gnu::always_inline]] static inline float rint_f32(float x) { return __builtin_rintf(x); }
+
+//@ rint_f64:
+[[gnu::always_inline]] static inline double rint_f64(double x) { return __builtin_rint(x); }
+
+// Ties away from zero.
+//@ round_f32:
+[[gnu::always_inline]] static inline float round_f32(float x) {
+  const float whole = __builtin_truncf(x), rest = __builtin_fabsf(x - whole);
+  return __builtin_copysignf(rest >= 0.5f ? __builtin_fabsf(whole) + 1.0f : whole, x);
+}
+
+//@ round_f64:
+[[gnu::always_inline]] static inline double round_f64(double x) {
+  const double whole = __builtin_trunc(x), rest = __builtin_fabs(x - whole);
+  return __builtin_copysign(rest >= 0.5 ? __builtin_fabs(whole) + 1.0 : whole, x);
+}
+
+//@ copysign_f32:
+[[gnu::always_inline]] static inline float copysign_f32(float x, float sign) { return __builtin_copysignf(x, sign); }
+
+//@ copysign_f64:
+[[gnu::always_inline]] static inline double copysign_f64(double x, double sign) { return __builtin_copysign(x, sign); }
+
+//@ isnan_f32: types
+[[gnu::always_inline]] static inline uint8_t isnan_f32(float x) { return x != x; }
+
+//@ isnan_f64: types
+[[gnu::always_inline]] static inline uint8_t isnan_f64(double x) { return x != x; }
+
+//@ isinf_f32: types
+[[gnu::always_inline]] static inline uint8_t isinf_f32(float x) { return __builtin_fabsf(x) == __builtin_inff(); }
+
+//@ isinf_f64: types
+[[gnu::always_inline]] static inline uint8_t isinf_f64(double x) { return __builtin_fabs(x) == __builtin_inf(); }
+
+//@ isfinite_f32: types
+[[gnu::always_inline]] static inline uint8_t isfinite_f32(float x) { return __builtin_fabsf(x) < __builtin_inff(); }
+
+//@ isfinite_f64: types
+[[gnu::always_inline]] static inline uint8_t isfinite_f64(double x) { return __builtin_fabs(x) < __builtin_inf(); }
+
+//@ fmod_f32:
+[[gnu::always_inline]] static inline float fmod_f32(float a, float b) { return __builtin_fmodf(a, b); }
+
+//@ fmod_f64:
+[[gnu::always_inline]] static inline double fmod_f64(double a, double b) { return __builtin_fmod(a, b); }
+
+// The operand that is not NaN; -0 is less than +0. Both orders of the comparison are taken: they differ only for zeros
+// and NaN, and the zeros then meet in the sign bit.
+//@ min_f32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float min_f32(float a, float b) {
+  const float p = b < a ? b : a, q = a < b ? a : b;
+  const float r = f32_of_bits(bits_of_f32(p) | bits_of_f32(q));
+  return a != a ? b : b != b ? a : r;
+}
+
+//@ min_f64: bits_of_f64 f64_of_bits
+[[gnu::always_inline]] static inline double min_f64(double a, double b) {
+  const double p = b < a ? b : a, q = a < b ? a : b;
+  const double r = f64_of_bits(bits_of_f64(p) | bits_of_f64(q));
+  return a != a ? b : b != b ? a : r;
+}
+
+//@ max_f32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float max_f32(float a, float b) {
+  const float p = b > a ? b : a, q = a > b ? a : b;
+  const float r = f32_of_bits(bits_of_f32(p) & bits_of_f32(q));
+  return a != a ? b : b != b ? a : r;
+}
+
+//@ max_f64: bits_of_f64 f64_of_bits
+[[gnu::always_inline]] static inline double max_f64(double a, double b) {
+  const double p = b > a ? b : a, q = a > b ? a : b;
+  const double r = f64_of_bits(bits_of_f64(p) & bits_of_f64(q));
+  return a != a ? b : b != b ? a : r;
+}
+
+// NaN if either operand is.
+//@ min_nan_f32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float min_nan_f32(float a, float b) {
+  const float p = b < a ? b : a, q = a < b ? a : b;
+  const float r = f32_of_bits(bits_of_f32(p) | bits_of_f32(q));
+  return a != a ? a : b != b ? b : r;
+}
+
+//@ min_nan_f64: bits_of_f64 f64_of_bits
+[[gnu::always_inline]] static inline double min_nan_f64(double a, double b) {
+  const double p = b < a ? b : a, q = a < b ? a : b;
+  const double r = f64_of_bits(bits_of_f64(p) | bits_of_f64(q));
+  return a != a ? a : b != b ? b : r;
+}
+
+//@ max_nan_f32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float max_nan_f32(float a, float b) {
+  const float p = b > a ? b : a, q = a > b ? a : b;
+  const float r = f32_of_bits(bits_of_f32(p) & bits_of_f32(q));
+  return a != a ? a : b != b ? b : r;
+}
+
+//@ max_nan_f64: bits_of_f64 f64_of_bits
+[[gnu::always_inline]] static inline double max_nan_f64(double a, double b) {
+  const double p = b > a ? b : a, q = a > b ? a : b;
+  const double r = f64_of_bits(bits_of_f64(p) & bits_of_f64(q));
+  return a != a ? a : b != b ? b : r;
+}
+
+//@ clamp_f32: min_nan_f32 max_nan_f32
+[[gnu::always_inline]] static inline float clamp_f32(float x, float low, float high) {
+  return min_nan_f32(max_nan_f32(x, low), high);
+}
+
+//@ clamp_f64: min_nan_f64 max_nan_f64
+[[gnu::always_inline]] static inline double clamp_f64(double x, double low, double high) {
+  return min_nan_f64(max_nan_f64(x, low), high);
+}

@@ -1,0 +1,17 @@
+// The scalar texts cut into pieces, one function each, so that a generated kernel contains only what it calls.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+// The text of the named pieces and of all they need, in an order that compiles, each once; without includes. A name may
+// carry template arguments ("floordiv<int32_t>"). The fixed-width integer types always come first. An unknown name is
+// an internal error: names come from functions.h and convert.h.
+std::string pieces_text(const std::set<std::string>& names);
+
+// Every piece, in the order of the texts.
+std::vector<std::string> piece_names();
+
+}  // namespace tilewright
