@@ -1,4 +1,5 @@
-// From the text of a CPU kernel to something that can be called: memory, then the disk cache, then the host compiler.
+// From the text of a CPU kernel to something that can be called: what is loaded, then the disk cache, then the host
+// compiler.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,16 +11,19 @@ namespace tilewright::runtime {
 
 struct CpuKernelText {
   std::string name;  // of the program: for dumps and messages only
-  std::string text;  // after the head that kernel_text_head() gives; defines tw_entry
+  std::string text;  // begins with kernel_text_head(), defines tw_entry
   ProcessorFeatures features;
 };
 
-// The text that must stand before every kernel: the ABI.
-const char* kernel_text_head();
+// What must stand before every kernel: the ABI.
+std::string kernel_text_head();
 
 enum class KernelOrigin : uint8_t { Memory, Disk, Compiler };
 
 // CompileError if there is no compiler or it refuses the text. `origin`, if given, says where the kernel came from.
 std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrigin* origin = nullptr);
+
+// Threads a kernel may use: TILEWRIGHT_THREADS, else OpenMP's maximum.
+int kernel_threads();
 
 }  // namespace tilewright::runtime

@@ -17,7 +17,7 @@ struct HostCompiler {
 // to install if there is none.
 HostCompiler find_host_compiler();
 // The same, looked for once while TILEWRIGHT_CXX and PATH stay as they are.
-const HostCompiler& host_compiler();
+HostCompiler host_compiler();
 
 struct CompileRequest {
   std::string_view text;

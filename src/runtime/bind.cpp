@@ -1,0 +1,135 @@
+// bind(): the checks of a call. What happens on success is kept apart from the words of each refusal (bind_errors.cpp).
+#include "runtime/bind_errors.h"
+#include "runtime/launch_plan.h"
+#include "runtime/scalar_value.h"
+
+namespace tilewright::runtime {
+namespace {
+
+bool reachable_by_cpu(const Device& device) { return device.type == 1 || device.type == 3 || device.type == 13; }
+
+// A tfloat32 parameter takes float32 tensors: the bits are stored alike and a tensor library knows only float32.
+bool dtype_fits(DType parameter, DType tensor) { return tensor == parameter || (parameter == tf32 && tensor == f32); }
+
+bool has_elements(const NDArray& tensor) {
+  for (int64_t extent : tensor.shape())
+    if (extent == 0) return false;
+  return true;
+}
+
+const NDArray* bind_tensor(const LaunchPlan& plan, size_t index, const Argument& argument) {
+  const Parameter& p = plan.parameters[index];
+  if (argument.kind() == Argument::Kind::Null) {
+    if (!p.nullable) refuse_null(plan, index);
+    return nullptr;
+  }
+  if (argument.kind() != Argument::Kind::Tensor) refuse_number_for_tensor(plan, index, argument);
+  const NDArray& tensor = argument.tensor();
+  if (!dtype_fits(p.dtype, tensor.dtype())) refuse_dtype(plan, index, tensor);
+  if (static_cast<size_t>(tensor.rank()) != p.shape.size()) refuse_rank(plan, index, tensor);
+  if (!reachable_by_cpu(tensor.device())) refuse_device(plan, index, tensor);
+  return &tensor;
+}
+
+void bind_arguments(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call) {
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const Parameter& p = plan.parameters[i];
+    if (p.kind == Parameter::Kind::Tensor) {
+      const NDArray* tensor = bind_tensor(plan, i, arguments[i]);
+      call.nothing_to_do |= tensor && !has_elements(*tensor);
+      call.buffers[static_cast<size_t>(call.buffer_count++)] = tensor ? tensor->data() : nullptr;
+    } else {
+      int64_t& value = call.integers[static_cast<size_t>(call.integer_count++)];
+      const ScalarFit fit = scalar_value(p.dtype, arguments[i], value);
+      if (fit == ScalarFit::WrongKind) refuse_scalar_kind(plan, i, arguments[i]);
+      if (fit == ScalarFit::OutOfRange) refuse_scalar_range(plan, i, arguments[i]);
+    }
+  }
+  for (size_t i = 0; i < plan.workspaces.size(); ++i) call.buffers[static_cast<size_t>(call.buffer_count++)] = nullptr;
+}
+
+int64_t extent_or_stride(const NDArray& tensor, const Symbol& s) {
+  return s.source == Symbol::Source::Shape ? tensor.shape(s.dim) : tensor.stride(s.dim);
+}
+
+void solve_symbols(const LaunchPlan& plan, BoundCall& call) {
+  for (size_t i = 0; i < plan.symbols.size(); ++i) {
+    const Symbol& s = plan.symbols[i];
+    const Argument& argument = call.arguments[static_cast<size_t>(s.parameter)];
+    if (argument.kind() == Argument::Kind::Null) refuse_null_source(plan, s);
+    const NDArray& tensor = argument.tensor();
+    int64_t rest = 0, difference = 0;
+    if (!s.rest.ops.empty() && !evaluate(s.rest, call.symbols().first(i), call.scalars(), rest))
+      refuse_overflow(call, s.rest);
+    if (__builtin_sub_overflow(extent_or_stride(tensor, s), rest, &difference)) refuse_overflow(call, s.rest);
+    if (s.coefficient == -1 ? difference == std::numeric_limits<int64_t>::min() : difference % s.coefficient != 0)
+      refuse_division(call, s);
+    const int64_t value = difference / s.coefficient;
+    call.integers[i] = value;
+    if ((s.source == Symbol::Source::Shape && value < 0) || !integer_fits(s.dtype, value))
+      refuse_symbol(call, s, value);
+  }
+}
+
+void check_shape(const BoundCall& call, size_t index, const NDArray& tensor) {
+  const Parameter& p = call.plan->parameters[index];
+  for (size_t d = 0; d < p.shape.size(); ++d) {
+    int64_t expected;
+    if (!evaluate(p.shape[d], call.symbols(), call.scalars(), expected)) refuse_overflow(call, p.shape[d]);
+    if (tensor.shape()[d] != expected) refuse_shape(call, index, tensor, static_cast<int>(d), expected);
+  }
+}
+
+void check_strides(const BoundCall& call, size_t index, const NDArray& tensor) {
+  const Parameter& p = call.plan->parameters[index];
+  if (p.strides.empty()) {
+    if (!tensor.is_contiguous()) refuse_gaps(call, index, tensor);
+    return;
+  }
+  for (size_t d = 0; d < p.strides.size(); ++d) {
+    int64_t expected;
+    if (!evaluate(p.strides[d], call.symbols(), call.scalars(), expected)) refuse_overflow(call, p.strides[d]);
+    // The stride of a dimension of extent 1 multiplies only the index 0, and libraries write anything there.
+    if (tensor.strides()[d] != expected && tensor.shape()[d] != 1)
+      refuse_stride(call, index, tensor, static_cast<int>(d), expected);
+  }
+}
+
+void check_address(const BoundCall& call, size_t index, const NDArray& tensor) {
+  const Parameter& p = call.plan->parameters[index];
+  if (tensor.data() == nullptr) refuse_no_memory(call, index);
+  const size_t alignment =
+      p.alignment > 0 ? static_cast<size_t>(p.alignment) : static_cast<size_t>(bytes_of(p.dtype, 1));
+  if (reinterpret_cast<uintptr_t>(tensor.data()) % alignment != 0) refuse_alignment(call, index, tensor, alignment);
+}
+
+}  // namespace
+
+void bind(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call) {
+  call.plan = &plan;
+  call.arguments = arguments;
+  call.nothing_to_do = false;
+  call.buffer_count = 0;
+  call.integer_count = static_cast<int>(plan.symbols.size());
+  if (arguments.size() != plan.parameters.size()) refuse_count(plan, arguments.size());
+  bind_arguments(plan, arguments, call);
+  solve_symbols(plan, call);
+  const auto each_tensor = [&](auto&& check) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (arguments[i].kind() == Argument::Kind::Tensor) check(i, arguments[i].tensor());
+  };
+  each_tensor([&](size_t i, const NDArray& tensor) { check_shape(call, i, tensor); });
+  each_tensor([&](size_t i, const NDArray& tensor) {
+    if (has_elements(tensor)) check_strides(call, i, tensor);
+  });
+  each_tensor([&](size_t i, const NDArray& tensor) {
+    if (has_elements(tensor)) check_address(call, i, tensor);
+  });
+  for (const AssumeCheck& assume : plan.assumes) {
+    int64_t holds = 0;
+    if (!evaluate(assume.condition, call.symbols(), call.scalars(), holds)) refuse_overflow(call, assume.condition);
+    if (holds == 0) refuse_assumption(call, assume);
+  }
+}
+
+}  // namespace tilewright::runtime

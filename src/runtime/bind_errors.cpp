@@ -1,0 +1,229 @@
+#include "runtime/bind_errors.h"
+
+#include "support/diagnostic.h"
+
+namespace tilewright::runtime {
+namespace {
+
+using Kind = Parameter::Kind;
+
+std::string tuple(std::span<const int64_t> values) {
+  return values.size() == 1 ? fmt::format("({},)", values[0]) : fmt::format("({})", fmt::join(values, ", "));
+}
+
+std::string dimensions(size_t rank) { return rank == 1 ? "1 dimension" : fmt::format("{} dimensions", rank); }
+
+// "matmul: argument 1 'B'"
+std::string subject(const LaunchPlan& plan, size_t index) {
+  return fmt::format("{}: argument {} '{}'", plan.name, index, plan.parameters[index].name);
+}
+
+std::string describe(const Argument& argument) {
+  switch (argument.kind()) {
+    case Argument::Kind::Null: return "null";
+    case Argument::Kind::Tensor: return fmt::format("a tensor of shape {}", tuple(argument.tensor().shape()));
+    case Argument::Kind::Float: return fmt::format("the number {}", argument.number());
+    case Argument::Kind::Int: break;
+  }
+  return argument.is_huge() ? fmt::format("the number {}", static_cast<uint64_t>(argument.integer()))
+                            : fmt::format("the number {}", argument.integer());
+}
+
+std::vector<std::string> symbol_names(const LaunchPlan& plan) {
+  std::vector<std::string> names;
+  for (const Symbol& s : plan.symbols) names.push_back(s.name);
+  return names;
+}
+
+std::vector<std::string> scalar_names(const LaunchPlan& plan) {
+  std::vector<std::string> names;
+  for (const Parameter& p : plan.parameters)
+    if (p.kind == Kind::Scalar) names.push_back(p.name);
+  return names;
+}
+
+std::string text_of(const LaunchPlan& plan, const IntProgram& e) {
+  return to_string(e, symbol_names(plan), scalar_names(plan));
+}
+
+// Where a symbol's value came from: "'A'.shape[1]".
+std::string origin(const LaunchPlan& plan, const Symbol& s) {
+  return fmt::format("'{}'.{}[{}]", plan.parameters[static_cast<size_t>(s.parameter)].name,
+                     s.source == Symbol::Source::Shape ? "shape" : "strides", s.dim);
+}
+
+// The values an expression was computed from: "K = 128 from 'A'.shape[1], n = 5".
+std::string inputs(const BoundCall& call, const IntProgram& e) {
+  const LaunchPlan& plan = *call.plan;
+  const std::vector<std::string> scalars = scalar_names(plan);
+  std::vector<std::string> parts;
+  for (const IntOp& op : e.ops) {
+    const size_t i = static_cast<size_t>(op.value);
+    std::string part;
+    if (op.kind == IntOp::Kind::Symbol)
+      part = fmt::format("{} = {} from {}", plan.symbols[i].name, call.symbols()[i], origin(plan, plan.symbols[i]));
+    else if (op.kind == IntOp::Kind::Scalar)
+      part = fmt::format("{} = {}", scalars[i], call.scalars()[i]);
+    if (!part.empty() && std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// "128"; "K = 128 (from 'A'.shape[1])"; "2 * K = 256 (K = 128 from 'A'.shape[1])".
+std::string wanted(const BoundCall& call, const IntProgram& e, int64_t value) {
+  const LaunchPlan& plan = *call.plan;
+  if (e.is_constant()) return std::to_string(value);
+  std::string text = fmt::format("{} = {}", text_of(plan, e), value);
+  if (e.ops.size() == 1)
+    return e.ops[0].kind == IntOp::Kind::Scalar
+               ? text
+               : text + fmt::format(" (from {})", origin(plan, plan.symbols[static_cast<size_t>(e.ops[0].value)]));
+  const std::string values = inputs(call, e);
+  return values.empty() ? text : text + fmt::format(" ({})", values);
+}
+
+// What a symbol's dimension or stride is made of: "2 * H + 1".
+std::string equation(const LaunchPlan& plan, const Symbol& s) {
+  std::string text = s.coefficient == 1 ? s.name : fmt::format("{} * {}", s.coefficient, s.name);
+  return s.rest.ops.empty() ? text : fmt::format("{} + {}", text, text_of(plan, s.rest));
+}
+
+std::string where(const Symbol& s) {
+  return fmt::format("{} {}", s.source == Symbol::Source::Shape ? "dimension" : "stride", s.dim);
+}
+
+std::string measured(const BoundCall& call, const Symbol& s) {
+  const size_t index = static_cast<size_t>(s.parameter);
+  const NDArray& tensor = call.arguments[index].tensor();
+  return s.source == Symbol::Source::Shape
+             ? fmt::format("{} has shape {}", subject(*call.plan, index), tuple(tensor.shape()))
+             : fmt::format("{} has strides {}", subject(*call.plan, index), tuple(tensor.strides()));
+}
+
+}  // namespace
+
+void refuse_count(const LaunchPlan& plan, size_t given) {
+  std::vector<std::string> names;
+  for (const Parameter& p : plan.parameters) names.push_back(p.name);
+  const size_t count = names.size();
+  fail(Code::ArgumentCount, {},
+       fmt::format("{}: takes {} argument{}{}, but the call has {}", plan.name, count, count == 1 ? "" : "s",
+                   count == 0 ? "" : fmt::format(" ({})", fmt::join(names, ", ")), given));
+}
+
+void refuse_null(const LaunchPlan& plan, size_t index) {
+  fail(Code::ArgumentNull, {}, fmt::format("{} is null, but the program uses it", subject(plan, index)));
+}
+
+void refuse_null_source(const LaunchPlan& plan, const Symbol& s) {
+  fail(Code::ArgumentNull, {},
+       fmt::format("{} is null, but {} is taken from its {}", subject(plan, static_cast<size_t>(s.parameter)), s.name,
+                   where(s)));
+}
+
+void refuse_number_for_tensor(const LaunchPlan& plan, size_t index, const Argument& argument) {
+  const Parameter& p = plan.parameters[index];
+  fail(Code::ArgumentKind, {},
+       fmt::format("{} must be a tensor ({}, {}), but is {}", subject(plan, index), p.dtype.name(),
+                   dimensions(p.shape.size()), describe(argument)));
+}
+
+void refuse_dtype(const LaunchPlan& plan, size_t index, const NDArray& tensor) {
+  fail(Code::ArgumentDtype, {},
+       fmt::format("{} has dtype {}, but must have {}", subject(plan, index), tensor.dtype().name(),
+                   plan.parameters[index].dtype.name()));
+}
+
+void refuse_rank(const LaunchPlan& plan, size_t index, const NDArray& tensor) {
+  fail(Code::ArgumentRank, {},
+       fmt::format("{} has shape {}, but must have {}", subject(plan, index), tuple(tensor.shape()),
+                   dimensions(plan.parameters[index].shape.size())));
+}
+
+void refuse_device(const LaunchPlan& plan, size_t index, const NDArray& tensor) {
+  fail(Code::ArgumentDevice, {},
+       fmt::format("{} is on {}, but must be in the processor's memory", subject(plan, index), tensor.device().name()),
+       "copy it to the cpu first");
+}
+
+void refuse_scalar_kind(const LaunchPlan& plan, size_t index, const Argument& argument) {
+  const DType type = plan.parameters[index].dtype;
+  fail(Code::ArgumentKind, {},
+       fmt::format("{} must be {} ({}), but is {}", subject(plan, index), type.is_float() ? "a number" : "an integer",
+                   type.name(), describe(argument)));
+}
+
+void refuse_scalar_range(const LaunchPlan& plan, size_t index, const Argument& argument) {
+  fail(Code::ScalarRange, {},
+       fmt::format("{} is {}, which does not fit {}", subject(plan, index), describe(argument),
+                   plan.parameters[index].dtype.name()));
+}
+
+void refuse_division(const BoundCall& call, const Symbol& s) {
+  fail(
+      Code::SymbolUnsolvable, {},
+      fmt::format("{}, but its {} must be {} for an integer {}{}", measured(call, s), where(s), equation(*call.plan, s),
+                  s.name, inputs(call, s.rest).empty() ? "" : fmt::format(" ({})", inputs(call, s.rest))));
+}
+
+void refuse_symbol(const BoundCall& call, const Symbol& s, int64_t value) {
+  const std::string reason =
+      value < 0 && s.source == Symbol::Source::Shape ? "is negative" : fmt::format("does not fit {}", s.dtype.name());
+  fail(Code::SymbolUnsolvable, {},
+       fmt::format("{}, so that {} = {}, which {}", measured(call, s), s.name, value, reason));
+}
+
+void refuse_overflow(const BoundCall& call, const IntProgram& e) {
+  fail(Code::ExpressionOverflow, {},
+       fmt::format("{}: {} has no value in 64 bits ({})", call.plan->name, text_of(*call.plan, e), inputs(call, e)));
+}
+
+void refuse_shape(const BoundCall& call, size_t index, const NDArray& tensor, int dim, int64_t expected) {
+  fail(
+      Code::ArgumentShape, {},
+      fmt::format("{} has shape {}, but its dimension {} must be {}", subject(*call.plan, index), tuple(tensor.shape()),
+                  dim, wanted(call, call.plan->parameters[index].shape[static_cast<size_t>(dim)], expected)));
+}
+
+void refuse_stride(const BoundCall& call, size_t index, const NDArray& tensor, int dim, int64_t expected) {
+  fail(Code::ArgumentStrides, {},
+       fmt::format("{} has strides {}, but its stride {} must be {}", subject(*call.plan, index),
+                   tuple(tensor.strides()), dim,
+                   wanted(call, call.plan->parameters[index].strides[static_cast<size_t>(dim)], expected)));
+}
+
+void refuse_gaps(const BoundCall& call, size_t index, const NDArray& tensor) {
+  std::vector<int64_t> strides(static_cast<size_t>(tensor.rank()));
+  int64_t step = 1;
+  for (size_t d = strides.size(); d-- > 0;) {
+    strides[d] = step;
+    step *= tensor.shape()[d];
+  }
+  fail(Code::ArgumentStrides, {},
+       fmt::format("{} has strides {} for shape {}, but must be row-major without gaps: strides {}",
+                   subject(*call.plan, index), tuple(tensor.strides()), tuple(tensor.shape()), tuple(strides)),
+       "pass a row-major copy (.contiguous() in Python, clone() in C++), or declare the parameter with strides");
+}
+
+void refuse_no_memory(const BoundCall& call, size_t index) {
+  fail(Code::ArgumentNull, {},
+       fmt::format("{} has elements but no memory: its data pointer is null", subject(*call.plan, index)));
+}
+
+void refuse_alignment(const BoundCall& call, size_t index, const NDArray& tensor, size_t alignment) {
+  const Parameter& p = call.plan->parameters[index];
+  const uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data());
+  fail(Code::ArgumentAlignment, {},
+       fmt::format("{} lies {} bytes past a multiple of {}, but must be aligned to {} bytes{}",
+                   subject(*call.plan, index), address % alignment, alignment, alignment,
+                   p.alignment > 0 ? "" : fmt::format(", the size of a {}", p.dtype.name())));
+}
+
+void refuse_assumption(const BoundCall& call, const AssumeCheck& assume) {
+  const std::string values = inputs(call, assume.condition);
+  fail(Code::AssumptionFailed, assume.location,
+       fmt::format("{}: the program assumes {}, which does not hold{}", call.plan->name, assume.text,
+                   values.empty() ? "" : fmt::format(" ({})", values)));
+}
+
+}  // namespace tilewright::runtime

@@ -1,0 +1,217 @@
+#include "runtime/host_compiler.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "runtime/process.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::runtime {
+namespace {
+
+constexpr const char* kTextName = "kernel.cpp";
+constexpr const char* kObjectName = "kernel.so";
+constexpr const char* kInstall =
+    "install one (Debian: apt-get install g++), or set TILEWRIGHT_CXX to its absolute path";
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// What the compiler sees of our environment: where its own programs and libraries are, and nothing that changes what it
+// makes (CPATH, GCC_EXEC_PREFIX, LANG...). HOME is for a compiler cache that stands in its place.
+std::vector<std::string> compiler_environment(const std::string& scratch) {
+  std::vector<std::string> environment = {"LC_ALL=C", "TMPDIR=" + scratch};
+  for (const char* name : {"PATH", "HOME", "LD_LIBRARY_PATH"})
+    if (const char* value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
+  return environment;
+}
+
+bool is_program(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// Relative entries of PATH are skipped: what they name depends on where the process happens to stand.
+std::string search_path(std::string_view name) {
+  const std::string path = environment_variable("PATH");
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find(':', at), path.size());
+    const std::string candidate = fmt::format("{}/{}", path.substr(at, end - at), name);
+    if (candidate[0] == '/' && candidate.size() > name.size() + 1 && is_program(candidate)) return candidate;
+    at = end + 1;
+  }
+  return "";
+}
+
+std::string chosen_path() {
+  const std::string wish = environment_variable("TILEWRIGHT_CXX");
+  if (wish.empty()) {
+    for (const char* name : {"g++", "clang++", "c++"})
+      if (std::string path = search_path(name); !path.empty()) return path;
+    fail(Code::HostCompilerMissing, {}, "no C++ compiler: the cpu engine looked for g++, clang++ and c++ on PATH",
+         kInstall);
+  }
+  const bool is_path = wish.find('/') != std::string::npos;
+  if (is_path && wish[0] != '/')
+    fail(Code::HostCompilerMissing, {}, fmt::format("TILEWRIGHT_CXX is '{}', a relative path", wish),
+         "give an absolute path, or a name on PATH");
+  const std::string path = !is_path ? search_path(wish) : is_program(wish) ? wish : "";
+  if (path.empty())
+    fail(Code::HostCompilerMissing, {}, fmt::format("TILEWRIGHT_CXX is '{}', which is no program", wish), kInstall);
+  return path;
+}
+
+// The version alone would miss a compiler that was rebuilt or patched in place.
+std::string identify(const std::string& path) {
+  const ProcessResult version =
+      run_process({path, "--version"}, compiler_environment("/tmp"), "/", std::chrono::seconds(10));
+  if (!version.started || version.timed_out || version.status != 0 || version.output.empty())
+    fail(Code::HostCompilerMissing, {}, fmt::format("{} does not answer --version", path), kInstall);
+  struct stat info {};
+  stat(path.c_str(), &info);
+  return fmt::format("{} ({} bytes, {}.{:09})", version.output.substr(0, version.output.find('\n')), info.st_size,
+                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+// A directory of our own for one compilation, mode 0700 by mkdtemp; goes with everything in it.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    const std::string parent = environment_variable("TMPDIR");
+    path_ = (parent.empty() || parent[0] != '/' ? "/tmp" : parent) + "/tilewright-XXXXXX";
+    if (!mkdtemp(path_.data()))
+      fail(Code::ScratchDirectory, {}, fmt::format("cannot make a directory {}: {}", path_, std::strerror(errno)),
+           "set TMPDIR to a directory that can be written");
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ~ScratchDirectory() {
+    if (DIR* directory = opendir(path_.c_str())) {
+      while (const dirent* entry = readdir(directory)) unlinkat(dirfd(directory), entry->d_name, 0);
+      closedir(directory);
+    }
+    rmdir(path_.c_str());
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void write_text(const std::string& path, std::string_view text) {
+  const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file || !file.write_all(text))
+    fail(Code::ScratchDirectory, {}, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+}
+
+// Empty if there is no such file.
+std::string read_bytes(const std::string& path) {
+  const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  std::string bytes;
+  char buffer[1 << 16];
+  for (ssize_t count; file && (count = read(file.get(), buffer, sizeof buffer)) > 0;)
+    bytes.append(buffer, static_cast<size_t>(count));
+  return bytes;
+}
+
+// Keeps the text of a failed compilation in the directory TILEWRIGHT_DUMP; returns what the error says about it.
+std::string keep_text(const CompileRequest& request) {
+  const std::string directory = environment_variable("TILEWRIGHT_DUMP");
+  if (directory.empty()) return "set TILEWRIGHT_DUMP to a directory to keep the text";
+  std::string name;
+  for (char c : request.dump_name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  mkdir(directory.c_str(), 0777);
+  const std::string path = fmt::format("{}/{}.failed.cpp", directory, name.empty() ? "kernel" : name);
+  const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  return file && file.write_all(request.text) ? fmt::format("the text is kept in {}", path)
+                                              : fmt::format("{} cannot be written", path);
+}
+
+std::string first_lines(const std::string& text, int lines) {
+  size_t end = 0;
+  for (int i = 0; i < lines && end != std::string::npos; ++i) end = text.find('\n', end + (i > 0));
+  return text.substr(0, end);
+}
+
+bool is_clang(const HostCompiler& compiler) { return compiler.identity.find("clang") != std::string::npos; }
+
+// GCC: no start files and only the libraries that are used. A kernel has no constructors, and this saves 8 of 50 ms.
+// libgomp is named although the process has it, because a Python extension loads its libraries where a kernel's symbols
+// are not looked up.
+std::vector<std::string> command_line(const HostCompiler& compiler, const std::vector<std::string>& flags) {
+  std::vector<std::string> line = {compiler.path, "-x", "c++"};
+  line.insert(line.end(), flags.begin(), flags.end());
+  line.insert(line.end(), {kTextName, "-o", kObjectName, "-shared", "-Wl,--as-needed"});
+  if (is_clang(compiler))
+    line.push_back("-lm");
+  else
+    line.insert(line.end(), {"-nostdlib", "-lgomp", "-lm", "-lgcc", "-lc"});
+  return line;
+}
+
+}  // namespace
+
+HostCompiler find_host_compiler() {
+  HostCompiler compiler;
+  compiler.path = chosen_path();
+  compiler.identity = identify(compiler.path);
+  return compiler;
+}
+
+HostCompiler host_compiler() {
+  static std::mutex mutex;
+  static std::string asked;
+  static std::optional<HostCompiler> found;
+  std::lock_guard lock(mutex);
+  const std::string question = environment_variable("TILEWRIGHT_CXX") + '\n' + environment_variable("PATH");
+  if (!found || asked != question) {
+    found = find_host_compiler();
+    asked = question;
+  }
+  return *found;
+}
+
+const std::vector<std::string>& kernel_flags() {
+  static const std::vector<std::string> flags = {
+      "-std=c++17", "-O3", "-fPIC", "-fopenmp", "-pipe", "-w",
+      // Results must be the interpreter's, bit for bit: a*b+c stays two roundings unless the text says fma.
+      "-ffp-contract=off",
+      // Only errno and the exception flags change, which nothing reads; without them no loop with sqrt or a select is
+      // vectorized.
+      "-fno-math-errno", "-fno-trapping-math",
+      // Integers wrap as in the language, and shared memory is read as whatever type a view gives it.
+      "-fwrapv", "-fno-strict-aliasing",
+      // A kernel throws nothing and exports tw_entry alone. -nostdlib needs the first two.
+      "-fno-exceptions", "-fno-asynchronous-unwind-tables", "-fno-rtti", "-fvisibility=hidden", "-fno-stack-protector",
+      // Same text, same bytes.
+      "-fno-ident", "-Wl,--build-id=none"};
+  return flags;
+}
+
+std::string compile_shared_object(const HostCompiler& compiler, const CompileRequest& request) {
+  const ScratchDirectory scratch;
+  write_text(fmt::format("{}/{}", scratch.path(), kTextName), request.text);
+  const ProcessResult result = run_process(command_line(compiler, request.flags), compiler_environment(scratch.path()),
+                                           scratch.path(), request.deadline);
+  if (!result.started) fail(Code::HostCompilerFailed, {}, fmt::format("{} cannot be started", compiler.path), kInstall);
+  if (result.timed_out)
+    fail(Code::HostCompilerTimedOut, {},
+         fmt::format("{} did not finish kernel '{}' in {} s and was stopped", compiler.path, request.dump_name,
+                     static_cast<double>(request.deadline.count()) / 1000),
+         keep_text(request));
+  std::string object = read_bytes(fmt::format("{}/{}", scratch.path(), kObjectName));
+  if (result.status > 0 || object.empty())
+    fail(Code::HostCompilerFailed, {},
+         fmt::format("{} refused kernel '{}' (status {}):\n{}", compiler.path, request.dump_name, result.status,
+                     first_lines(result.output, 20)),
+         keep_text(request));
+  return object;
+}
+
+}  // namespace tilewright::runtime

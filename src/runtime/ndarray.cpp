@@ -1,0 +1,100 @@
+// tilewright::NDArray: memory, shapes and strides. Element access is in ndarray_elements.cpp, DLPack in dlpack.cpp.
+#include <cstdlib>
+
+#include "support/diagnostic.h"
+#include "tilewright/tensor.h"
+
+namespace tilewright {
+namespace {
+
+constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+
+std::string text(std::span<const int64_t> values) { return fmt::format("({})", fmt::join(values, ", ")); }
+
+void check_shape(std::span<const int64_t> shape, DType dtype) {
+  if (shape.size() > NDArray::max_rank)
+    fail(Code::ArrayInvalid, {},
+         fmt::format("an array of shape {} has {} dimensions; at most {}", text(shape), shape.size(),
+                     NDArray::max_rank));
+  int64_t bits = dtype.storage_bits();
+  bool overflow = false;
+  for (int64_t extent : shape) {
+    if (extent < 0)
+      fail(Code::ArrayInvalid, {}, fmt::format("an array of shape {} has a negative extent", text(shape)));
+    overflow |= __builtin_mul_overflow(bits, std::max<int64_t>(extent, 1), &bits);
+  }
+  if (overflow)
+    fail(Code::ArrayInvalid, {}, fmt::format("an array of shape {} has more elements than 64 bits count", text(shape)));
+}
+
+std::shared_ptr<void> allocate(int64_t bytes, std::span<const int64_t> shape) {
+  const size_t size = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + kAlignment - 1) / kAlignment * kAlignment;
+  void* memory = std::aligned_alloc(kAlignment, size);
+  if (!memory)
+    fail(Code::OutOfMemory, {}, fmt::format("no memory for an array of shape {}, {} bytes", text(shape), bytes));
+  return {memory, std::free};
+}
+
+}  // namespace
+
+std::string Device::name() const {
+  switch (type) {
+    case 1: return "cpu";
+    case 2: return fmt::format("cuda:{}", index);
+    case 3: return "cuda_host";
+    case 13: return "cuda_managed";
+    default: return fmt::format("device type {}, index {}", type, index);
+  }
+}
+
+NDArray NDArray::empty(std::span<const int64_t> shape, DType dtype) {
+  NDArray array = borrow(nullptr, shape, dtype);
+  array.owner_ = allocate(bytes_of(dtype, array.size()), shape);
+  array.data_ = array.owner_.get();
+  return array;
+}
+
+NDArray NDArray::zeros(std::span<const int64_t> shape, DType dtype) {
+  NDArray array = empty(shape, dtype);
+  std::memset(array.data_, 0, static_cast<size_t>(bytes_of(dtype, array.size())));
+  return array;
+}
+
+NDArray NDArray::borrow(void* data, std::span<const int64_t> shape, DType dtype, std::span<const int64_t> strides,
+                        int64_t byte_offset, std::shared_ptr<void> keep_alive, Device device) {
+  check_shape(shape, dtype);
+  if (!strides.empty() && strides.size() != shape.size())
+    fail(Code::ArrayInvalid, {}, fmt::format("an array of shape {} has strides {}", text(shape), text(strides)));
+  NDArray array;
+  array.data_ = data ? static_cast<char*>(data) + byte_offset : nullptr;
+  array.dtype_ = dtype;
+  array.device_ = device;
+  array.rank_ = static_cast<int>(shape.size());
+  array.owner_ = std::move(keep_alive);
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    array.shape_[d] = shape[d];
+    array.strides_[d] = strides.empty() ? step : strides[d];
+    step *= shape[d];
+  }
+  return array;
+}
+
+int64_t NDArray::size() const {
+  if (is_null()) return 0;
+  int64_t count = 1;
+  for (int64_t extent : shape()) count *= extent;
+  return count;
+}
+
+bool NDArray::is_contiguous() const {
+  int64_t step = 1;
+  for (int d = rank() - 1; d >= 0; --d) {
+    if (shape(d) == 0) return true;
+    if (shape(d) != 1 && stride(d) != step) return false;
+    step *= shape(d);
+  }
+  return true;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,84 @@
+#include "runtime/processor.h"
+
+#include <cstdlib>
+
+#include "support/diagnostic.h"
+
+namespace tilewright::runtime {
+namespace {
+
+struct Feature {
+  bool ProcessorFeatures::*member;
+  const char* name;
+  std::vector<const char*> flags;
+};
+
+const std::vector<Feature>& features() {
+  static const std::vector<Feature> table = {
+      {&ProcessorFeatures::avx2, "avx2", {"-mavx2"}},
+      {&ProcessorFeatures::fma, "fma", {"-mfma"}},
+      {&ProcessorFeatures::f16c, "f16c", {"-mf16c"}},
+      // Without the last flag GCC's tuning for an unnamed processor keeps to 256-bit vectors.
+      {&ProcessorFeatures::avx512,
+       "avx512",
+       {"-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mprefer-vector-width=512"}},
+      {&ProcessorFeatures::avx512_bf16, "avx512_bf16", {"-mavx512bf16"}},
+      {&ProcessorFeatures::avx512_vnni, "avx512_vnni", {"-mavx512vnni"}},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::vector<std::string> ProcessorFeatures::compiler_flags() const {
+  std::vector<std::string> flags;
+  for (const Feature& f : features())
+    if (this->*f.member) flags.insert(flags.end(), f.flags.begin(), f.flags.end());
+  return flags;
+}
+
+std::string ProcessorFeatures::to_string() const {
+  std::vector<std::string> names;
+  for (const Feature& f : features())
+    if (this->*f.member) names.push_back(f.name);
+  return names.empty() ? "portable" : fmt::format("{}", fmt::join(names, " "));
+}
+
+ProcessorFeatures detect_processor() {
+  ProcessorFeatures p;
+#if defined(__x86_64__)
+  // The builtins ask cpuid and also XGETBV: a processor whose operating system does not save the registers counts as
+  // without.
+  __builtin_cpu_init();
+  p.avx2 = __builtin_cpu_supports("avx2");
+  p.fma = __builtin_cpu_supports("fma");
+  p.f16c = __builtin_cpu_supports("f16c") && p.avx2;
+  p.avx512 = p.avx2 && p.fma && p.f16c && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  p.avx512_bf16 = p.avx512 && __builtin_cpu_supports("avx512bf16");
+  p.avx512_vnni = p.avx512 && __builtin_cpu_supports("avx512vnni");
+#endif
+  return p;
+}
+
+ProcessorFeatures restrict_features(const ProcessorFeatures& processor, std::string_view level) {
+  if (level.empty() || level == "native") return processor;
+  ProcessorFeatures p;
+  if (level == "portable") return p;
+  if (level != "avx2" && level != "avx512")
+    fail(Code::ProcessorUnknown, {}, fmt::format("TILEWRIGHT_CPU is '{}', which is no processor level", level),
+         "use portable, avx2, avx512 or native");
+  p.avx2 = processor.avx2;
+  p.fma = processor.fma;
+  p.f16c = processor.f16c;
+  p.avx512 = level == "avx512" && processor.avx512;
+  return p;
+}
+
+ProcessorFeatures processor_features() {
+  static const ProcessorFeatures processor = detect_processor();
+  const char* level = std::getenv("TILEWRIGHT_CPU");
+  return restrict_features(processor, level ? level : "");
+}
+
+}  // namespace tilewright::runtime

@@ -1,0 +1,42 @@
+#include "runtime/shared_object.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "runtime/process.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::runtime {
+namespace {
+
+// The dynamic linker returns the object it has already loaded under a path, and descriptors are used again: so each
+// load spells the path in its own way, a counter in binary digits "./" and "//".
+std::string unique_path(int fd) {
+  static std::atomic<uint32_t> counter = 0;
+  std::string path = "/proc/self/fd/";
+  for (uint32_t bits = counter++, i = 0; i < 32; ++i, bits >>= 1) path += bits & 1 ? "./" : "//";
+  return path + std::to_string(fd);
+}
+
+}  // namespace
+
+SharedObject::SharedObject(std::string_view bytes, const std::string& name) {
+  const File file(memfd_create(("tilewright:" + name).substr(0, 100).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file || !file.write_all(bytes))
+    fail(Code::KernelNotLoadable, {}, fmt::format("no memory file for kernel '{}': {}", name, std::strerror(errno)));
+  fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
+  handle_ = dlopen(unique_path(file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle_) fail(Code::KernelNotLoadable, {}, fmt::format("kernel '{}' cannot be loaded: {}", name, dlerror()));
+}
+
+SharedObject::~SharedObject() {
+  if (handle_) dlclose(handle_);
+}
+
+void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name); }
+
+}  // namespace tilewright::runtime
