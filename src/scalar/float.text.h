@@ -1,6 +1,30 @@
 // Float functions that are exact or correctly rounded: the same bits on every engine. Predicates give a bool as 0 or 1.
 // Suffix _f32: on float (and so on every narrower type, rounded afterwards); _f64: on double.
 
+//@ add_f32:
+[[gnu::always_inline]] static inline float add_f32(float a, float b) { return a + b; }
+
+//@ add_f64:
+[[gnu::always_inline]] static inline double add_f64(double a, double b) { return a + b; }
+
+//@ sub_f32:
+[[gnu::always_inline]] static inline float sub_f32(float a, float b) { return a - b; }
+
+//@ sub_f64:
+[[gnu::always_inline]] static inline double sub_f64(double a, double b) { return a - b; }
+
+//@ mul_f32:
+[[gnu::always_inline]] static inline float mul_f32(float a, float b) { return a * b; }
+
+//@ mul_f64:
+[[gnu::always_inline]] static inline double mul_f64(double a, double b) { return a * b; }
+
+//@ div_f32:
+[[gnu::always_inline]] static inline float div_f32(float a, float b) { return a / b; }
+
+//@ div_f64:
+[[gnu::always_inline]] static inline double div_f64(double a, double b) { return a / b; }
+
 //@ fma_f32:
 [[gnu::always_inline]] static inline float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
@@ -24,6 +48,12 @@
 
 //@ abs_f64:
 [[gnu::always_inline]] static inline double abs_f64(double x) { return __builtin_fabs(x); }
+
+//@ neg_f32:
+[[gnu::always_inline]] static inline float neg_f32(float x) { return -x; }
+
+//@ neg_f64:
+[[gnu::always_inline]] static inline double neg_f64(double x) { return -x; }
 
 //@ floor_f32:
 [[gnu::always_inline]] static inline float floor_f32(float x) { return __builtin_floorf(x); }

@@ -105,6 +105,13 @@ template <class T>
   return a < b ? b : a;
 }
 
+//@ clamp: types
+template <class T>
+[[gnu::always_inline]] static inline T clamp(T x, T low, T high) {
+  const T y = x < low ? low : x;
+  return high < y ? high : y;
+}
+
 //@ bits_of_int: types
 template <class T>
 [[gnu::always_inline]] static inline uint64_t bits_of_int(T a) {

@@ -122,3 +122,6 @@
   const double z = __builtin_exp(-__builtin_fabs(x));
   return (x < 0.0 ? z : 1.0) / (1.0 + z);
 }
+
+//@ rsqrt_rn_f64:
+[[gnu::always_inline]] static inline double rsqrt_rn_f64(double x) { return 1.0 / __builtin_sqrt(x); }

@@ -149,6 +149,10 @@
 //@ rsqrt_f32:
 [[gnu::always_inline]] static inline float rsqrt_f32(float x) { return 1.0f / __builtin_sqrtf(x); }
 
+// Correctly rounded: checked for every mantissa and both parities of the exponent.
+//@ rsqrt_rn_f32:
+[[gnu::always_inline]] static inline float rsqrt_rn_f32(float x) { return (float)(1.0 / __builtin_sqrt((double)x)); }
+
 // Below 0.92 x times an even polynomial (error 4.6e-10), from there 1 - e^-Q(x) (error 4.0e-11 of the result).
 //@ erf_f32: exp_f32 hold_f32
 [[gnu::always_inline]] static inline float erf_f32(float x) {

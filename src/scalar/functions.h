@@ -1,0 +1,128 @@
+// The table of scalar functions: pure functions of one to three scalars. A row says how users write it, what it
+// accepts, which text computes it and how accurate that is. Operators of the language whose meaning is not C's are rows
+// too.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tilewright/dtype.h"
+
+namespace tilewright {
+
+enum class Function : uint8_t {
+  // exact or correctly rounded: the same bits on every engine
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Fma,
+  Sqrt,
+  Rcp,
+  RsqrtRn,
+  Abs,
+  Neg,
+  Floor,
+  Ceil,
+  Trunc,
+  Rint,
+  Round,
+  Copysign,
+  Fmod,
+  Min,
+  Max,
+  MinNan,
+  MaxNan,
+  Clamp,
+  IsNan,
+  IsInf,
+  IsFinite,
+  // integers
+  FloorDiv,
+  FloorMod,
+  TruncDiv,
+  TruncMod,
+  Shl,
+  Shr,
+  Popcount,
+  Clz,
+  Ffs,
+  Brev,
+  Mulhi,
+  Dp4a,
+  // transcendental, within max_ulp
+  Exp,
+  Exp2,
+  Exp10,
+  Expm1,
+  Log,
+  Log2,
+  Log10,
+  Log1p,
+  Sin,
+  Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Atan2,
+  Sinh,
+  Cosh,
+  Tanh,
+  Asinh,
+  Acosh,
+  Atanh,
+  Erf,
+  Pow,
+  Rsqrt,
+  Sigmoid,
+};
+
+enum class Operands : uint8_t {
+  Float,    // any floating type but float8_e8m0
+  Int,      // any integer type
+  WideInt,  // integers of 8 bits or more
+  Int32,    // int32 and uint32
+  Number,   // Float or Int
+};
+
+struct FunctionInfo {
+  Function function;
+  std::string_view name;  // as users write it and programs print it
+  uint8_t arity;
+  Operands operands;          // all operands have one type
+  std::string_view stem;      // of the text functions: "exp2" names exp2_f32 and exp2_f64, "clz" names clz<int32_t>
+  bool is_predicate = false;  // gives bool; else the result has the operands' type
+  // Floats narrower than 32 bits give a result of their own type, so that nothing is left to round.
+  bool is_closed = false;
+  // Largest error in float32, in units in the last place of the result; 0.5: correctly rounded; 0: exact. In float64:
+  // below one unit more. Narrower types round the float32 result once more.
+  double max_ulp = 0;
+  bool is_exact() const { return max_ulp <= 0.5; }
+};
+
+const FunctionInfo& info(Function function);
+std::span<const FunctionInfo> all_functions();
+
+// Also accepts the fast and the IEEE spellings: "__exp" is exp, "ieee_fsqrt" is sqrt. Empty if unknown.
+std::optional<Function> function_named(std::string_view name);
+
+bool accepts(Function function, DType type);
+DType result_type(Function function, DType type);
+
+// The C type that holds a value: float for every floating type but float64; int8_t and uint8_t for 4-bit integers;
+// uint8_t for bool; uint64_t for pointers.
+std::string_view c_type(DType type);
+
+// The text function to call for operands of a type, and so the name of its piece: "exp2_f32", "floordiv<int32_t>". What
+// it gives for a 4-bit integer, and for a float narrower than 32 bits unless is_closed, must still pass through
+// narrowing(type).
+std::string c_name(Function function, DType type);
+
+// The text function that brings a computed value back to what the type can hold: round_f16, wrap_i4, ...; empty where
+// the C type already holds exactly the type's values.
+std::string narrowing(DType type);
+
+}  // namespace tilewright
