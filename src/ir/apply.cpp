@@ -1,0 +1,191 @@
+// The frontends' side of ir/operators.h: promotion of mixed operands, and the user's mistakes.
+#include "ir/operators.h"
+#include "scalar/functions.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::ir {
+namespace {
+
+// Floats beat bfloat16, which beats float8, which beats float4, which beats integers, which beat bool.
+int rank_of(DType t) {
+  switch (t.kind) {
+    case Kind::Bool: return 0;
+    case Kind::Int:
+    case Kind::UInt: return 1;
+    case Kind::Float4E2M1: return 2;
+    case Kind::Float8E4M3FN:
+    case Kind::Float8E5M2:
+    case Kind::Float8E8M0: return 3;
+    case Kind::BFloat: return 4;
+    case Kind::Float:
+    case Kind::TFloat: return 5;
+    case Kind::Pointer: return 6;
+  }
+  return 6;
+}
+
+const char* symbol_of(Operator op) {
+  static constexpr const char* kNames[] = {"+",   "-",   "*",  "/", "//", "%",  "truncdiv", "truncmod",
+                                           "min", "max", "&",  "|", "^",  "<<", ">>",       "and",
+                                           "or",  "==",  "!=", "<", "<=", ">",  ">="};
+  return kNames[static_cast<size_t>(op)];
+}
+
+[[noreturn]] void fail_types(Code code, const SourceLocation& at, const char* what, const char* wants, DType got,
+                             std::string help = {}) {
+  fail(code, at, fmt::format("{} {}, but an operand is {}", what, wants, got.name()), std::move(help));
+}
+
+std::pair<Expr, Expr> promoted(const char* what, const Expr& a, const Expr& b, const SourceLocation& at) {
+  std::optional<DType> type = promote(a->type, b->type);
+  if (!type)
+    fail(Code::NoCommonType, at,
+         fmt::format("{} of {} and {}: the two have no common type", what, a->type.name(), b->type.name()),
+         "cast one of them, for example with cast(x, f32)");
+  return {cast(a, *type), cast(b, *type)};
+}
+
+BinaryOp lowered(Operator op) {
+  switch (op) {
+    case Operator::Add: return BinaryOp::Add;
+    case Operator::Sub: return BinaryOp::Sub;
+    case Operator::Mul: return BinaryOp::Mul;
+    case Operator::Div: return BinaryOp::Div;
+    case Operator::FloorDiv: return BinaryOp::FloorDiv;
+    case Operator::FloorMod: return BinaryOp::FloorMod;
+    case Operator::TruncDiv: return BinaryOp::TruncDiv;
+    case Operator::TruncMod: return BinaryOp::TruncMod;
+    case Operator::Min: return BinaryOp::Min;
+    case Operator::Max: return BinaryOp::Max;
+    case Operator::BitAnd: return BinaryOp::BitAnd;
+    case Operator::BitOr: return BinaryOp::BitOr;
+    case Operator::BitXor: return BinaryOp::BitXor;
+    case Operator::Shl: return BinaryOp::Shl;
+    case Operator::Shr: return BinaryOp::Shr;
+    case Operator::And: return BinaryOp::And;
+    case Operator::Or: return BinaryOp::Or;
+    case Operator::Eq: return BinaryOp::Eq;
+    case Operator::Ne: return BinaryOp::Ne;
+    case Operator::Lt:
+    case Operator::Gt: return BinaryOp::Lt;
+    case Operator::Le:
+    case Operator::Ge: return BinaryOp::Le;
+  }
+  return BinaryOp::Add;
+}
+
+const char* text_of(Operands operands) {
+  switch (operands) {
+    case Operands::Float: return "floats";
+    case Operands::Int: return "integers";
+    case Operands::WideInt: return "integers of 8 bits or more";
+    case Operands::Int32: return "int32 or uint32";
+    case Operands::Number: return "numbers";
+  }
+  return "";
+}
+
+bool is_division(Operator op) { return op >= Operator::FloorDiv && op <= Operator::TruncMod; }
+bool is_bitwise(Operator op) { return op >= Operator::BitAnd && op <= Operator::Shr; }
+
+}  // namespace
+
+std::optional<DType> promote(DType a, DType b) {
+  if (a == b) return a;
+  if (a.is_pointer() || b.is_pointer()) return std::nullopt;
+  const int ra = rank_of(a), rb = rank_of(b);
+  if (ra != rb) return ra > rb ? a : b;
+  if (ra == 3) return std::nullopt;  // two different float8 formats
+  if (a.bits != b.bits) return a.bits > b.bits ? a : b;
+  if (a.is_int()) return DType{Kind::UInt, a.bits};
+  return DType{Kind::Float, a.bits};  // float32 and tfloat32
+}
+
+Expr apply(Operator op, const Expr& a, const Expr& b, const SourceLocation& at) {
+  if (op == Operator::And || op == Operator::Or) return binary(lowered(op), as_condition(a, at), as_condition(b, at));
+  auto [x, y] = promoted(symbol_of(op), a, b, at);
+  const DType type = x->type;
+  if (op == Operator::Div && type.is_integral())
+    fail(Code::IntegerDivision, at, fmt::format("/ of {} and {}: / divides floats", a->type.name(), b->type.name()),
+         "use floordiv(a, b), or cast an operand to a float");
+  if (is_division(op) && !type.is_int()) fail_types(Code::NeedsIntegers, at, symbol_of(op), "takes integers", type);
+  if (is_bitwise(op)) {
+    const bool shift = op == Operator::Shl || op == Operator::Shr;
+    if (!type.is_int() && (shift || !type.is_bool()))
+      fail_types(Code::NeedsIntegers, at, symbol_of(op), "takes integers", type);
+    if (auto amount = constant_int(y); shift && amount && (*amount < 0 || *amount >= type.bits))
+      fail(Code::ShiftAmount, at,
+           fmt::format("{} by {}: a {} has {} bits", symbol_of(op), *amount, type.name(), type.bits));
+  }
+  if (is_division(op) && constant_int(y) == 0)
+    fail(Code::DivisionByZero, at, fmt::format("{} by the constant 0", symbol_of(op)));
+  if (op == Operator::Gt || op == Operator::Ge) return binary(lowered(op), y, x);
+  if (type.is_bool() && (op == Operator::Add || op == Operator::Sub || op == Operator::Mul))
+    return binary(lowered(op), cast(x, i32), cast(y, i32));
+  return binary(lowered(op), x, y);
+}
+
+Expr as_condition(const Expr& value, const SourceLocation& at) {
+  if (value->type.is_bool()) return value;
+  if (value->type.is_int()) return binary(BinaryOp::Ne, value, constant(value->type, int64_t{0}));
+  fail(Code::NeedsCondition, at, fmt::format("a condition is a bool or an integer, but this is {}", value->type.name()),
+       "compare it, for example x != 0");
+}
+
+Expr apply_not(const Expr& a, const SourceLocation& at) { return logical_not(as_condition(a, at)); }
+
+Expr apply_bit_not(const Expr& a, const SourceLocation& at) {
+  if (a->type.is_bool()) return logical_not(a);
+  if (!a->type.is_int()) fail_types(Code::NeedsIntegers, at, "~", "takes integers", a->type);
+  return unary(UnaryOp::BitNot, a);
+}
+
+Expr apply_neg(const Expr& a, const SourceLocation& at) {
+  if (a->type.is_bool()) return neg(cast(a, i32));
+  if (a->type.is_pointer() || a->type == e8m0)
+    fail_types(Code::NeedsNumbers, at, "unary -", "takes signed numbers", a->type);
+  return neg(a);
+}
+
+Expr apply_select(const Expr& condition, const Expr& a, const Expr& b, const SourceLocation& at) {
+  auto [x, y] = promoted("if_then_else", a, b, at);
+  return select(as_condition(condition, at), x, y);
+}
+
+Expr apply_function(Function function, std::vector<Expr> args, const SourceLocation& at) {
+  const FunctionInfo& row = info(function);
+  if (static_cast<int>(args.size()) != row.arity)
+    fail(Code::FunctionArity, at, fmt::format("{} takes {} arguments, but got {}", row.name, row.arity, args.size()));
+  DType type = args[0]->type;
+  for (const Expr& e : args) {
+    std::optional<DType> common = promote(type, e->type);
+    if (!common)
+      fail(Code::NoCommonType, at,
+           fmt::format("{} of {} and {}: the two have no common type", row.name, type.name(), e->type.name()),
+           "cast one of them, for example with cast(x, f32)");
+    type = *common;
+  }
+  if (!accepts(function, type))
+    fail(Code::FunctionType, at,
+         fmt::format("{} takes {}, but an operand is {}", row.name, text_of(row.operands), type.name()),
+         "cast the operand first");
+  for (Expr& e : args) e = cast(e, type);
+  return intrinsic(function, std::move(args));
+}
+
+Expr apply_cast(const Expr& value, DType type, const SourceLocation& at) {
+  if (value->type.is_pointer() != type.is_pointer())
+    fail(Code::BadCast, at, fmt::format("{} cannot be cast to {}", value->type.name(), type.name()),
+         "use reinterpret for addresses");
+  return cast(value, type);
+}
+
+Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at) {
+  if (value->type.bits != type.bits || value->type.is_bool() || type.is_bool())
+    fail(Code::BadBitcast, at,
+         fmt::format("reinterpret of {} as {}: they have {} and {} bits", value->type.name(), type.name(),
+                     value->type.bits, type.bits));
+  return bitcast(value, type);
+}
+
+}  // namespace tilewright::ir

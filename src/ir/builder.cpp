@@ -1,0 +1,706 @@
+// Tables, scopes, launches and thread code. Tile ops are in builder_tiles.cpp.
+#include "ir/builder.h"
+
+#include <mutex>
+
+#include "ir/match.h"
+#include "ir/rewrite.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::ir {
+namespace {
+
+constexpr uint32_t kFirstFree = 1u << 31;
+constexpr int64_t kMaxThreads = 1024;
+
+struct FreeVars {
+  std::mutex mutex;
+  std::vector<VarInfo> infos;
+};
+FreeVars& free_vars() {
+  static FreeVars table;
+  return table;
+}
+VarInfo free_var(VarId id) {
+  std::lock_guard lock(free_vars().mutex);
+  return free_vars().infos[id.index - kFirstFree];
+}
+
+bool is_loop(const StmtOp& op) { return std::holds_alternative<For>(op) || std::holds_alternative<While>(op); }
+bool is_map(const StmtOp& op) { return std::holds_alternative<Map>(op); }
+
+}  // namespace
+
+VarId new_free_var(const std::string& name, DType type) {
+  std::lock_guard lock(free_vars().mutex);
+  free_vars().infos.push_back({name, type});
+  return VarId{kFirstFree + static_cast<uint32_t>(free_vars().infos.size() - 1)};
+}
+bool is_free_var(VarId id) { return id.index >= kFirstFree && id.valid(); }
+
+Builder::Builder(std::string name) { program_.name = std::move(name); }
+
+void Builder::fail_here(Code code, std::string message, std::string help, std::vector<Note> notes) const {
+  fail(code, location_, std::move(message), std::move(help), std::move(notes));
+}
+
+LocationId Builder::location_id(const SourceLocation& at) {
+  if (!at.known()) return {};
+  auto [found, added] = location_ids_.try_emplace({at.file, at.line, at.column});
+  if (added) {
+    program_.locations.push_back(at);
+    found->second = LocationId{static_cast<uint32_t>(program_.locations.size() - 1)};
+  }
+  return found->second;
+}
+
+void Builder::emit(StmtOp op) {
+  if (abandoned_) {
+    SourceLocation at = *std::exchange(abandoned_, std::nullopt);
+    fail(Code::ScopeAbandoned, at,
+         "the scope of a range-for was left by break, return or goto while the program was being built",
+         "the body of a tile loop runs once, at build time; for a loop exit at run time write break_loop()");
+  }
+  need_launch("a statement");
+  Body& body = scopes_.empty() ? top_ : scopes_.back().body;
+  body.push_back(Stmt(StmtNode{std::move(op), location_id(location_)}));
+}
+
+void Builder::abandon(const SourceLocation& at) {
+  if (!abandoned_) abandoned_ = at;
+}
+
+void Builder::need_launch(const char* what) const {
+  if (launch_ < 0)
+    fail_here(Code::OutsideKernel, fmt::format("{} stands outside of a Kernel", what),
+              "open one first: for (auto bx : Kernel(...))");
+}
+
+bool Builder::in_scope_of(bool (*is)(const StmtOp&)) const {
+  return std::any_of(scopes_.begin(), scopes_.end(), [&](const Scope& s) { return is(s.op); });
+}
+
+void Builder::need_no_map(const char* what) const {
+  if (in_scope_of(is_map))
+    fail_here(Code::TileOpInParallel,
+              fmt::format("{} inside Parallel: the body of Parallel is elementwise code of one point", what),
+              "move it out of the Parallel loop");
+}
+
+std::string Builder::fresh_name(const std::string& name) const { return name.empty() ? "v" : name; }
+
+VarId Builder::new_result(const char* name, DType type) { return program_.new_var(name, type); }
+
+// ---- parameters
+
+BufferId Builder::tensor(const std::string& name, std::vector<Expr> shape, DType type, BufferOptions options) {
+  for (const Param& p : program_.params)
+    if (p.is_tensor() && program_.buffer(p.buffer).name == name)
+      fail_here(Code::DuplicateParameter, fmt::format("two parameters are named '{}'", name));
+  check_shape(shape, name, false);
+  if (!options.strides.empty() && options.strides.size() != shape.size())
+    fail_here(Code::StrideCount,
+              fmt::format("'{}' has {} dimensions, but {} strides", name, shape.size(), options.strides.size()));
+  Buffer b;
+  b.name = name, b.type = type, b.shape = std::move(shape), b.strides = std::move(options.strides);
+  b.location = location_id(location_);
+  BufferId id = program_.new_buffer(std::move(b));
+  program_.params.push_back({id, {}});
+  return id;
+}
+
+void Builder::scalar(VarId id) {
+  const VarInfo info = free_var(id);
+  if (info.type.is_packed() || info.type.is_float8())
+    fail_here(Code::ScalarType, fmt::format("scalar parameter '{}' has type {}", info.name, info.type.name()),
+              "scalars are bool, integers of 8 bits or more, or float16, bfloat16, float32, float64");
+  free_scalars_.push_back(id);
+  program_.params.push_back({{}, id});
+}
+
+void Builder::check_shape(const std::vector<Expr>& shape, const std::string& name, bool on_chip) const {
+  if (shape.size() > 8)
+    fail_here(Code::TooManyDimensions,
+              fmt::format("'{}' has {} dimensions; a tensor has at most 8", name, shape.size()));
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Expr& e = shape[d];
+    if (!e->type.is_int())
+      fail_here(Code::ExtentType,
+                fmt::format("dimension {} of '{}' is {}; an extent is an integer", d, name, e->type.name()));
+    std::optional<int64_t> c = constant_int(e);
+    if (on_chip && !c)
+      fail_here(Code::DynamicTile,
+                fmt::format("dimension {} of '{}' is not a constant; tiles on chip have constant shapes", d, name),
+                "use a constant tile size, and guard or let copies cut what reaches past the tensor");
+    if (c && (*c < 0 || (on_chip && *c == 0)))
+      fail_here(Code::BadExtent, fmt::format("dimension {} of '{}' is {}", d, name, *c));
+  }
+}
+
+// ---- launches
+
+std::vector<Expr> Builder::open_launch(std::vector<Expr> grid, LaunchOptions options) {
+  if (launch_ >= 0)
+    fail_here(Code::NestedKernel, "a Kernel inside a Kernel",
+              "several launches of one program stand one after the other");
+  if (grid.empty() || grid.size() > 3)
+    fail_here(Code::GridRank, fmt::format("a grid has 1 to 3 extents, but this has {}", grid.size()));
+  if (options.threads.empty() || options.threads.size() > 3)
+    fail_here(Code::ThreadRank, fmt::format("threads has 1 to 3 extents, but this has {}", options.threads.size()));
+  int64_t total = 1;
+  for (int64_t t : options.threads) {
+    if (t < 1) fail_here(Code::ThreadCount, fmt::format("threads must be positive, but an extent is {}", t));
+    total *= t;
+    if (total > kMaxThreads) fail_here(Code::ThreadCount, fmt::format("a block has at most {} threads", kMaxThreads));
+  }
+  Launch launch;
+  launch.name =
+      program_.launches.empty() ? program_.name : fmt::format("{}_{}", program_.name, program_.launches.size());
+  launch.threads = options.threads;
+  launch.cluster = options.cluster;
+  launch.location = location_id(location_);
+  std::vector<Expr> blocks;
+  for (size_t d = 0; d < grid.size(); ++d) {
+    if (!grid[d]->type.is_int())
+      fail_here(Code::ExtentType,
+                fmt::format("grid extent {} is {}; an extent is an integer", d, grid[d]->type.name()));
+    if (auto c = constant_int(grid[d]); c && *c < 0)
+      fail_here(Code::BadExtent, fmt::format("grid extent {} is {}", d, *c));
+    launch.block.push_back(program_.new_var(options.block_names[d], i32));
+    blocks.push_back(var(launch.block.back(), i32));
+    if (auto c = constant_int(grid[d])) ranges_[launch.block.back()] = {0, *c - 1};
+  }
+  static constexpr const char* kThreadNames[] = {"tx", "ty", "tz"};
+  for (size_t d = 0; d < options.threads.size(); ++d) {
+    launch.thread.push_back(program_.new_var(kThreadNames[d], i32));
+    ranges_[launch.thread.back()] = {0, options.threads[d] - 1};
+  }
+  launch.grid = std::move(grid);
+  program_.launches.push_back(std::move(launch));
+  launch_ = static_cast<int32_t>(program_.launches.size() - 1);
+  return blocks;
+}
+
+void Builder::close_launch() {
+  check_internal(scopes_.empty(), "a launch is closed with {} open scopes", scopes_.size());
+  program_.launches.back().body = std::move(top_);
+  top_.clear();
+  launch_ = -1;
+}
+
+Expr Builder::thread_index(int dim) const {
+  need_launch("get_thread_binding");
+  const Launch& l = program_.launches.back();
+  if (dim < 0 || dim > 2)
+    fail_here(Code::ThreadDimension, fmt::format("thread dimension {}; a block has dimensions 0 to 2", dim));
+  return static_cast<size_t>(dim) < l.thread.size() ? var(l.thread[static_cast<size_t>(dim)], i32) : constant(0);
+}
+
+Expr Builder::block_index(int dim) const {
+  need_launch("get_block_binding");
+  const Launch& l = program_.launches.back();
+  if (dim < 0 || dim > 2)
+    fail_here(Code::ThreadDimension, fmt::format("block dimension {}; a grid has dimensions 0 to 2", dim));
+  return static_cast<size_t>(dim) < l.block.size() ? var(l.block[static_cast<size_t>(dim)], i32) : constant(0);
+}
+
+int64_t Builder::thread_extent(int dim) const {
+  need_launch("get_thread_extent");
+  const Launch& l = program_.launches.back();
+  return static_cast<size_t>(dim) < l.threads.size() ? l.threads[static_cast<size_t>(dim)] : 1;
+}
+
+Expr Builder::linear_thread() const {
+  Expr linear = thread_index(2);
+  for (int d = 1; d >= 0; --d) linear = add(mul(linear, constant(thread_extent(d))), thread_index(d));
+  return linear;
+}
+
+void Builder::use_swizzle(int64_t panel, RasterOrder order) {
+  need_launch("use_swizzle");
+  if (panel < 0) fail_here(Code::SwizzlePanel, fmt::format("use_swizzle: panel_size is {}", panel));
+  program_.launches.back().swizzle = {panel, order};
+}
+
+// ---- buffers
+
+BufferId Builder::add_buffer(Buffer buffer, const char* what) {
+  need_launch(what);
+  buffer.launch = launch_;
+  buffer.location = location_id(location_);
+  return program_.new_buffer(std::move(buffer));
+}
+
+BufferId Builder::alloc(Space space, const std::string& name, std::vector<Expr> shape, DType type) {
+  const std::string label = name.empty() ? std::string(ir::name_of(space)) : name;
+  check_shape(shape, label, true);
+  if (type.is_pointer() && space != Space::Local)
+    fail_here(Code::PointerTile, fmt::format("'{}' holds addresses; only local buffers and global tensors may", label));
+  Buffer b;
+  b.name = label, b.type = type, b.space = space, b.shape = std::move(shape);
+  return add_buffer(std::move(b), "an allocation");
+}
+
+BufferId Builder::alloc_barrier(const std::string& name, std::vector<int64_t> arrive_counts) {
+  if (arrive_counts.empty()) fail_here(Code::BarrierCount, "alloc_barrier without an arrive count");
+  for (int64_t c : arrive_counts)
+    if (c < 1 || c > (1 << 20) - 1)
+      fail_here(Code::BarrierCount,
+                fmt::format("alloc_barrier: arrive count {}; it must be between 1 and 2^20 - 1", c));
+  Buffer b;
+  b.name = name.empty() ? "barrier" : name, b.type = u64, b.space = Space::Barrier;
+  b.shape = {constant(static_cast<int64_t>(arrive_counts.size()))};
+  b.arrive_counts = std::move(arrive_counts);
+  return add_buffer(std::move(b), "alloc_barrier");
+}
+
+BufferId Builder::alloc_reducer(const std::string& name, std::vector<Expr> shape, DType type, ReduceOp op) {
+  if (op != ReduceOp::Sum && op != ReduceOp::Max && op != ReduceOp::Min)
+    fail_here(Code::ReducerOp, fmt::format("a reducer combines by sum, max or min, not by {}", ir::name_of(op)));
+  BufferId id = alloc(Space::Fragment, name.empty() ? "reducer" : name, std::move(shape), type);
+  program_.buffers[id.index].reducer = op;
+  return id;
+}
+
+BufferId Builder::workspace(const std::string& name, std::vector<Expr> shape, DType type) {
+  check_shape(shape, name, false);
+  Buffer b;
+  b.name = name.empty() ? "workspace" : name, b.type = type, b.shape = std::move(shape), b.workspace = true;
+  b.location = location_id(location_);
+  return program_.new_buffer(std::move(b));
+}
+
+BufferId Builder::tensor_at(const std::string& name, const Expr& address, std::vector<Expr> shape, DType type,
+                            std::vector<Expr> strides) {
+  const std::string label = name.empty() ? "tensor" : name;
+  check_shape(shape, label, false);
+  if (!address->type.is_pointer() && !(address->type.is_int() && address->type.bits == 64))
+    fail_here(Code::AddressType, fmt::format("make_tensor: an address is a pointer or a 64-bit integer, but this is {}",
+                                             address->type.name()));
+  Buffer b;
+  b.name = label, b.type = type, b.shape = std::move(shape), b.strides = std::move(strides);
+  b.address = bitcast(address, pointer);
+  return add_buffer(std::move(b), "make_tensor");
+}
+
+BufferId Builder::view(const std::string& name, BufferId source, std::vector<Expr> shape, DType type,
+                       std::vector<Expr> strides) {
+  const Buffer from = program_.buffer(source);
+  if (from.space == Space::Barrier)
+    fail_here(Code::BadView, fmt::format("view of '{}': barriers have no views", from.name));
+  if (!from.strides.empty() && strides.empty())
+    fail_here(Code::BadView,
+              fmt::format("view of '{}': the source is strided, so the view must give strides", from.name));
+  auto bits = [](const std::vector<Expr>& extents, DType t) {
+    Expr total = constant(i64, int64_t{t.storage_bits()});
+    for (const Expr& e : extents) total = mul(total, cast(e, i64));
+    return total;
+  };
+  if (strides.empty()) {
+    Expr want = bits(from.shape, from.type), have = bits(shape, type);
+    auto cw = constant_int(want), ch = constant_int(have);
+    if (!equal(want, have) && cw && ch)
+      fail_here(Code::ViewSize, fmt::format("view of '{}': it has {} bits, but the view has {}", from.name, *cw, *ch),
+                "the product of the extents times the bits of the dtype must stay the same");
+  }
+  Buffer b = from;
+  b.name = name.empty() ? from.name + "_view" : name;
+  b.shape = std::move(shape), b.strides = std::move(strides), b.type = type;
+  b.root = program_.root(source);
+  b.layout = {}, b.fill = {}, b.reducer.reset();
+  if (from.offset) {  // offsets count elements of the view's type
+    const int64_t num = from.type.storage_bits(), den = type.storage_bits();
+    b.offset = binary(BinaryOp::FloorDiv, mul(from.offset, constant(from.offset->type, num)),
+                      constant(from.offset->type, den));
+  }
+  b.location = location_id(location_);
+  return program_.new_buffer(std::move(b));
+}
+
+void Builder::annotate_layout(BufferId id, LayoutAnnotation layout) {
+  Buffer& b = program_.buffers[id.index];
+  if (b.space != Space::Shared && b.space != Space::Fragment)
+    fail_here(Code::LayoutSpace,
+              fmt::format("annotate_layout: '{}' is a {} buffer; shared and fragment buffers have layouts", b.name,
+                          ir::name_of(b.space)));
+  b.layout = std::move(layout);
+}
+
+void Builder::annotate_fill(BufferId id, const Expr& value) {
+  Buffer& b = program_.buffers[id.index];
+  if (b.space != Space::Global)
+    fail_here(Code::LayoutSpace, fmt::format("annotate_safe_value: '{}' is not a global tensor", b.name));
+  b.fill = cast(value, b.type);
+}
+
+// ---- expressions that need tables
+
+std::optional<Builder::Range> Builder::range(const Expr& e) const {
+  if (auto c = constant_int(e)) return Range{*c, *c};
+  if (const auto* v = e.as<Var>()) {
+    auto found = ranges_.find(v->id);
+    return found == ranges_.end() ? std::nullopt : std::optional(found->second);
+  }
+  const auto* s = e.as<Sum>();
+  if (!s) return std::nullopt;
+  Range total{s->constant, s->constant};
+  for (const Term& t : s->terms) {
+    auto r = range(t.value);
+    if (!r || std::abs(t.coefficient) > INT32_MAX || std::max(std::abs(r->low), std::abs(r->high)) > INT32_MAX)
+      return std::nullopt;
+    const int64_t a = t.coefficient * r->low, b = t.coefficient * r->high;
+    total.low += std::min(a, b), total.high += std::max(a, b);
+  }
+  return total;
+}
+
+// A provably negative index counts from the end.
+Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
+  if (!index->type.is_int())
+    fail_here(Code::IndexType,
+              fmt::format("index {} of '{}' is {}; indices are integers", dim, b.name, index->type.name()),
+              "cast it to int32");
+  auto r = range(index);
+  if (r && r->high < 0) {
+    const DType type = *promote(index->type, b.shape[dim]->type);
+    index = add(cast(index, type), cast(b.shape[dim], type));
+    r = range(index);
+  }
+  auto extent = constant_int(b.shape[dim]);
+  if (b.space != Space::Global && r && extent && (r->low >= *extent || r->high < 0))
+    fail_here(Code::IndexOutOfBounds,
+              fmt::format("index {} of '{}' is out of bounds: it is {} at least, the extent is {}", dim, b.name, r->low,
+                          *extent));
+  return index;
+}
+
+Element Builder::element(const TileRef& ref, const char* what) const {
+  const Buffer& b = program_.buffer(ref.buffer);
+  if (ref.whole && b.rank() != 0)
+    fail_here(Code::NeedsElement, fmt::format("{}: '{}' is a whole buffer; give an index for each of its {} dimensions",
+                                              what, b.name, b.rank()));
+  if (ref.indices.size() != b.rank())
+    fail_here(Code::IndexCount,
+              fmt::format("'{}' has {} dimensions, but {} indices are given", b.name, b.rank(), ref.indices.size()), "",
+              {{fmt::format("'{}' is declared here", b.name), program_.location(b.location)}});
+  Element e{ref.buffer, {}};
+  for (size_t d = 0; d < ref.indices.size(); ++d) {
+    if (ref.indices[d].is_slice)
+      fail_here(Code::NeedsElement,
+                fmt::format("{}: dimension {} of '{}' is a slice; an element has an index in every dimension", what, d,
+                            b.name));
+    e.indices.push_back(normalized_index(b, d, ref.indices[d].begin));
+  }
+  return e;
+}
+
+Expr Builder::load(const TileRef& ref) {
+  Element e = element(ref, "a read");
+  const Buffer& b = program_.buffer(ref.buffer);
+  if (b.space == Space::Barrier)
+    fail_here(Code::BarrierAccess, fmt::format("'{}' is a barrier: it is not read or written", b.name));
+  return ir::load(e.buffer, std::move(e.indices), b.type);
+}
+
+Expr Builder::address(const TileRef& ref) {
+  Element e = element(ref, "an address");
+  if (program_.buffer(ref.buffer).space != Space::Global)
+    fail_here(Code::AddressSpace,
+              fmt::format("'{}' is not in global memory; only global elements have addresses", name_of(ref)));
+  return ir::address(e.buffer, std::move(e.indices));
+}
+
+Expr Builder::let(const std::string& name, const Expr& value) {
+  if (is_constant(value) || value.as<Var>() || launch_ < 0) return value;
+  VarId id = program_.new_var(fresh_name(name), value->type);
+  if (auto r = range(value)) ranges_[id] = *r;
+  emit(Let{id, value});
+  return var(id, value->type);
+}
+
+// ---- scopes
+
+Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& end, LoopOptions options) {
+  const auto type = promote(begin->type, end->type);
+  if (!type || !type->is_int())
+    fail_here(Code::LoopType,
+              fmt::format("a loop from {} to {}: its bounds are integers", begin->type.name(), end->type.name()));
+  if (options.kind == LoopKind::Pipelined) need_no_map("Pipelined");
+  if (options.stages < 0) fail_here(Code::StageCount, fmt::format("num_stages is {}", options.stages));
+  if (!options.order.empty() && options.order.size() != options.stage.size())
+    fail_here(Code::StageCount,
+              fmt::format("order has {} entries, but stage has {}", options.order.size(), options.stage.size()));
+  const Expr first = cast(begin, *type), last = cast(end, *type);
+  const Expr step = options.step ? cast(options.step, *type) : constant(*type, int64_t{1});
+  const auto step_value = constant_int(step);
+  if (step_value == 0) fail_here(Code::LoopStep, "a loop with step 0");
+  Expr extent = sub(last, first);
+  if (step_value && *step_value < 0)
+    extent = ceildiv(neg(extent), constant(*type, -*step_value));
+  else if (step_value != 1)
+    extent = ceildiv(extent, step);
+  For loop;
+  loop.var = program_.new_var(fresh_name(name), *type);
+  loop.begin = step_value == 1 ? first : constant(*type, int64_t{0});
+  loop.extent = extent;
+  loop.kind = options.kind, loop.stages = options.stages, loop.order = std::move(options.order),
+  loop.stage = std::move(options.stage);
+  if (auto b = range(loop.begin), n = range(extent); b && n && n->high > 0)
+    ranges_[loop.var] = {b->low, b->high + n->high - 1};
+  const Expr index = var(loop.var, *type);
+  emit(loop);  // checks that a statement may stand here; close() puts the full one in its place
+  scopes_.push_back({loop, {}, location_id(location_)});
+  return step_value == 1 ? index : add(first, mul(index, step));
+}
+
+std::vector<Expr> Builder::open_map(const std::vector<std::string>& names, std::vector<Expr> extents) {
+  if (extents.empty()) fail_here(Code::ParallelRank, "Parallel without extents");
+  Map map;
+  std::vector<Expr> points;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (!extents[d]->type.is_int())
+      fail_here(Code::ExtentType,
+                fmt::format("extent {} of Parallel is {}; an extent is an integer", d, extents[d]->type.name()));
+    if (auto c = constant_int(extents[d]); c && *c < 0)
+      fail_here(Code::BadExtent, fmt::format("extent {} of Parallel is {}", d, *c));
+    map.vars.push_back(program_.new_var(d < names.size() ? fresh_name(names[d]) : "i", extents[d]->type));
+    if (auto c = constant_int(extents[d])) ranges_[map.vars.back()] = {0, *c - 1};
+    points.push_back(var(map.vars.back(), extents[d]->type));
+  }
+  map.extents = std::move(extents);
+  emit(map);
+  scopes_.push_back({map, {}, location_id(location_)});
+  return points;
+}
+
+std::vector<Expr> Builder::open_persistent(const std::vector<std::string>& names, std::vector<Expr> domain,
+                                           const Expr& workers, const Expr& index, int64_t group) {
+  if (domain.empty()) fail_here(Code::ParallelRank, "Persistent without a domain");
+  for (Expr& e : domain) e = cast(e, i32);
+  const Expr last = domain.back();
+  // group is clamped to [1, last extent]
+  Expr width = constant(std::max<int64_t>(group, 1));
+  width = binary(BinaryOp::Max, binary(BinaryOp::Min, width, last), constant(1));
+  const Expr groups = ceildiv(last, width);
+  Expr total = mul(groups, width);
+  for (size_t d = 0; d + 1 < domain.size(); ++d) total = mul(total, domain[d]);
+  const Expr wave = open_for("wave", constant(0), ceildiv(total, cast(workers, i32)));
+  const Expr id = let("tile", add(mul(wave, cast(workers, i32)), cast(index, i32)));
+  // id counts (last / width, domain[0 .. n-2], width) with the last fastest
+  Expr rest = id;
+  const Expr inner = let("inner", binary(BinaryOp::FloorMod, rest, width));
+  rest = binary(BinaryOp::FloorDiv, rest, width);
+  std::vector<Expr> coordinates(domain.size());
+  for (size_t d = domain.size() - 1; d-- > 0;) {
+    coordinates[d] = let(d < names.size() ? names[d] : "i", binary(BinaryOp::FloorMod, rest, domain[d]));
+    rest = binary(BinaryOp::FloorDiv, rest, domain[d]);
+  }
+  coordinates.back() = let(names.size() == domain.size() ? names.back() : "i", add(mul(rest, width), inner));
+  open_if(logical_and(binary(BinaryOp::Lt, id, total), binary(BinaryOp::Lt, coordinates.back(), last)));
+  scopes_.back().close_with = 1;
+  return coordinates;
+}
+
+void Builder::open_while(const Expr& condition) {
+  const Expr c = as_condition(condition, location_);
+  if (constant_int(c) == 1)
+    fail_here(Code::EndlessLoop, "the condition of this while is always true",
+              "test a variable that the body changes, or leave by break_loop() under a condition that the loop tests");
+  emit(While{c, {}});
+  scopes_.push_back({While{c, {}}, {}, location_id(location_)});
+}
+
+void Builder::open_if(const Expr& condition) {
+  If branch{as_condition(condition, location_), {}, {}};
+  emit(branch);
+  scopes_.push_back({branch, {}, location_id(location_)});
+}
+
+void Builder::open_else() {
+  Body& body = scopes_.empty() ? top_ : scopes_.back().body;
+  const If* last = body.empty() ? nullptr : body.back().as<If>();
+  if (!last || !last->else_body.empty()) fail_here(Code::ElseWithoutIf, "Else without an If right before it");
+  Scope scope{*last, {}, body.back()->location, true};
+  scopes_.push_back(std::move(scope));
+}
+
+void Builder::open_role(std::vector<int64_t> begin, std::vector<int64_t> end) {
+  need_no_map("a role");
+  const int64_t threads = launch_ < 0 ? 0 : program_.launches.back().thread_count();
+  for (size_t i = 0; i < begin.size(); ++i)
+    if (begin[i] < 0 || end[i] <= begin[i] || end[i] > threads || begin[i] % 32 != 0 ||
+        (end[i] % 32 != 0 && end[i] != threads))
+      fail_here(Code::RoleRange, fmt::format("a role on threads {} to {} of a block of {}", begin[i], end[i], threads),
+                "a role is a range of whole warps (multiples of 32) inside the block");
+  Role role{std::move(begin), std::move(end), {}};
+  emit(role);
+  scopes_.push_back({role, {}, location_id(location_)});
+}
+
+void Builder::close() {
+  check_internal(!scopes_.empty(), "close() without an open scope");
+  Scope scope = std::move(scopes_.back());
+  scopes_.pop_back();
+  match(scope.op, Overloaded{
+                      [&](const If&) {
+                        auto& branch = std::get<If>(scope.op);
+                        (scope.in_else ? branch.else_body : branch.then_body) = std::move(scope.body);
+                      },
+                      [&](const auto& op) {
+                        using T = std::decay_t<decltype(op)>;
+                        if constexpr (requires(T t) { t.body; }) std::get<T>(scope.op).body = std::move(scope.body);
+                      },
+                  });
+  Body& parent = scopes_.empty() ? top_ : scopes_.back().body;
+  parent.back() = Stmt(StmtNode{std::move(scope.op), scope.location});
+  for (int i = 0; i < scope.close_with; ++i) close();
+}
+
+// ---- thread code
+
+void Builder::store(const TileRef& ref, const Expr& value) {
+  Element to = element(ref, "a store");
+  const Buffer& b = program_.buffer(ref.buffer);
+  if (b.space == Space::Barrier)
+    fail_here(Code::BarrierAccess, fmt::format("'{}' is a barrier: it is not read or written", b.name));
+  if (b.reducer)
+    fail_here(Code::ReducerStore,
+              fmt::format("'{}' is a reducer: it is updated by += (or max, min), not stored to", b.name),
+              "write acc(i) += v");
+  if (value->type.is_pointer() != b.type.is_pointer())
+    fail_here(Code::BadCast,
+              fmt::format("a {} is stored to '{}', which holds {}", value->type.name(), b.name, b.type.name()));
+  emit(Store{std::move(to), cast(value, b.type)});
+}
+
+Expr Builder::atomic(AtomicOp op, const TileRef& ref, const Expr& value, bool want_old, MemoryOrder order,
+                     const Expr& compare) {
+  Atomic a;
+  a.op = op, a.order = order;
+  a.to = element(ref, "an atomic");
+  const Buffer& b = program_.buffer(ref.buffer);
+  if (b.space != Space::Global && b.space != Space::Shared && !b.reducer)
+    fail_here(Code::AtomicSpace, fmt::format("an atomic on '{}', a {} buffer", b.name, ir::name_of(b.space)),
+              "atomics work on global and shared memory; a fragment that many points add to is an alloc_reducer");
+  const bool bits = op == AtomicOp::And || op == AtomicOp::Or || op == AtomicOp::Xor;
+  if (b.type.is_packed() || b.type.is_float8() || b.type.is_pointer() || (bits && !b.type.is_int()))
+    fail_here(Code::AtomicType, fmt::format("atomic {} on {}", ir::name_of(op), b.type.name()),
+              bits ? "bit operations take integers" : "use an integer type or float16, bfloat16, float32, float64");
+  if (b.reducer) {
+    const bool fits = (op == AtomicOp::Add && *b.reducer == ReduceOp::Sum) ||
+                      (op == AtomicOp::Max && *b.reducer == ReduceOp::Max) ||
+                      (op == AtomicOp::Min && *b.reducer == ReduceOp::Min);
+    if (!fits || want_old)
+      fail_here(Code::ReducerOp,
+                fmt::format("'{}' is a {} reducer: this update does not match it", b.name, ir::name_of(*b.reducer)));
+  }
+  if (value) a.value = cast(value, b.type);
+  if (compare) a.compare = cast(compare, b.type);
+  if (want_old) a.result = new_result("old", b.type);
+  const VarId result = a.result;
+  const DType type = b.type;
+  emit(std::move(a));
+  return want_old ? var(result, type) : Expr{};
+}
+
+Expr Builder::shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int64_t width) {
+  need_no_map("a shuffle");
+  if (width < 1 || width > 32 || (width & (width - 1)) != 0)
+    fail_here(Code::ShuffleWidth, fmt::format("a shuffle of width {}; it must be a power of two up to 32", width));
+  if (!lane->type.is_int())
+    fail_here(Code::NeedsIntegers,
+              fmt::format("the lane of a shuffle is an integer, but this is {}", lane->type.name()));
+  VarId result = new_result("shuffled", value->type);
+  emit(Shuffle{kind, result, value, cast(lane, i32), width});
+  return var(result, value->type);
+}
+
+Expr Builder::vote(VoteKind kind, const Expr& value) {
+  need_no_map("a vote");
+  const bool match_values = kind == VoteKind::MatchAny || kind == VoteKind::MatchAll;
+  if (match_values && !value->type.is_int())
+    fail_here(Code::NeedsIntegers, fmt::format("match takes integers, but this is {}", value->type.name()));
+  const Expr operand = kind == VoteKind::ActiveMask ? Expr{} : match_values ? value : as_condition(value, location_);
+  const bool is_bool =
+      kind == VoteKind::Any || kind == VoteKind::All || kind == VoteKind::BlockAny || kind == VoteKind::BlockAll;
+  const DType type = is_bool ? boolean : kind == VoteKind::BlockCount ? i32 : u32;
+  VarId result = new_result("vote", type);
+  emit(Vote{kind, result, operand});
+  return var(result, type);
+}
+
+void Builder::break_loop() {
+  if (!in_scope_of(is_loop)) fail_here(Code::OutsideLoop, "break_loop() outside of a loop");
+  emit(Break{});
+}
+void Builder::continue_loop() {
+  if (!in_scope_of(is_loop)) fail_here(Code::OutsideLoop, "continue_loop() outside of a loop");
+  emit(Continue{});
+}
+void Builder::return_thread() { emit(Return{}); }
+
+void Builder::print(const std::string& message, std::vector<Expr> values, BufferId buffer) {
+  emit(Print{message, std::move(values), buffer});
+}
+void Builder::check(const Expr& condition, const std::string& message) {
+  emit(Assert{as_condition(condition, location_), message});
+}
+
+void Builder::assume(const Expr& condition) {
+  const Expr c = as_condition(condition, location_);
+  if (launch_ < 0) {
+    program_.assumptions.push_back(c);
+  } else {
+    emit(Assume{c});
+  }
+}
+
+Expr Builder::call(Call call, std::optional<DType> result) {
+  if (call.function.empty() || !std::all_of(call.function.begin(), call.function.end(),
+                                            [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ':'; }))
+    fail_here(Code::CallName, fmt::format("'{}' is not the name of a function", call.function));
+  if (result) call.result = new_result("called", *result);
+  const VarId id = call.result;
+  emit(std::move(call));
+  return result ? var(id, *result) : Expr{};
+}
+
+// ---- finish
+
+TileProgram Builder::finish() {
+  if (abandoned_) emit(Return{});  // reports it
+  check_internal(scopes_.empty() && launch_ < 0, "finish() with open scopes");
+  if (program_.launches.empty())
+    fail_here(Code::NoKernel, fmt::format("'{}' launches nothing", program_.name),
+              "write its body inside for (auto bx : Kernel(...))");
+  Substitution ids;
+  auto adopt = [&](VarId id) -> VarId {
+    const VarInfo info = free_var(id);
+    VarId own = program_.new_var(info.name, info.type);
+    ids[id] = var(own, info.type);
+    return own;
+  };
+  for (Param& p : program_.params)
+    if (!p.is_tensor()) p.var = adopt(p.var);
+  auto adopt_symbols = [&](const std::vector<Expr>& list) {
+    for (const Expr& e : list)
+      walk(e, [&](const Expr& x) {
+        const auto* v = x.as<Var>();
+        if (v && is_free_var(v->id) && !ids.count(v->id)) program_.symbols.push_back(adopt(v->id));
+      });
+  };
+  for (const Param& p : program_.params)
+    if (p.is_tensor()) adopt_symbols(program_.buffer(p.buffer).shape), adopt_symbols(program_.buffer(p.buffer).strides);
+  auto replace = [&](Expr& e) {
+    if (e) e = substitute(e, ids);
+  };
+  auto replace_all = [&](std::vector<Expr>& list) { std::for_each(list.begin(), list.end(), replace); };
+  for (Buffer& b : program_.buffers)
+    replace_all(b.shape), replace_all(b.strides), replace_all(b.layout.image), replace(b.offset), replace(b.address),
+        replace(b.fill);
+  replace_all(program_.assumptions);
+  for (Launch& l : program_.launches) replace_all(l.grid), l.body = substitute(l.body, ids);
+  return std::move(program_);
+}
+
+}  // namespace tilewright::ir

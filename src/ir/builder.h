@@ -1,0 +1,202 @@
+// The one way to make a TileProgram: both frontends call it. It decides names, shapes, dtypes and extents, and reports
+// the user's mistakes at the call that makes them. Expressions come from ir/operators.h.
+#pragma once
+#include "ir/operators.h"
+#include "ir/program.h"
+#include "support/error_codes.h"
+
+namespace tilewright::ir {
+
+// What a user writes in one dimension of a reference: an index, or begin:end with either end left out.
+struct IndexSpec {
+  Expr begin;  // an index; or where a slice begins, none: 0
+  Expr end;    // where a slice ends, none: the extent of the dimension
+  bool is_slice = false;
+};
+// An operand of a tile op: a whole buffer, an element that is the head of a tile, or a box.
+struct TileRef {
+  BufferId buffer;
+  std::vector<IndexSpec> indices;
+  bool whole = true;  // no indices were given
+  bool is_element() const {
+    return !whole && std::none_of(indices.begin(), indices.end(), [](const IndexSpec& i) { return i.is_slice; });
+  }
+};
+
+struct LaunchOptions {
+  std::vector<int64_t> threads = {128};
+  std::vector<int64_t> cluster;
+  std::vector<std::string> block_names = {"bx", "by", "bz"};
+};
+struct LoopOptions {
+  LoopKind kind = LoopKind::Serial;
+  Expr step;  // none: 1
+  int64_t stages = 0;
+  std::vector<int64_t> order, stage;
+};
+struct BufferOptions {
+  std::vector<Expr> strides;
+  Expr address;
+};
+struct CopyOptions {
+  Combine combine = Combine::None;
+  Completion completion;
+  std::string prefer;
+};
+struct GemmOptions {
+  bool transpose_a = false, transpose_b = false;
+  GemmPolicy policy = GemmPolicy::Square;
+  Expr clear;
+  Completion completion;
+};
+struct ReduceOptions {
+  int64_t dim = -1;
+  bool clear = true;
+  bool nan_propagate = false;
+};
+
+// Symbols and scalar parameters may be named before a program exists (shapes of tensors are). Such variables have ids
+// of their own, unique in the process, until finish() gives them ids of the program.
+VarId new_free_var(const std::string& name, DType type);
+bool is_free_var(VarId id);
+
+class Builder {
+ public:
+  explicit Builder(std::string name);
+
+  // Where the statements that follow come from.
+  void set_location(const SourceLocation& at) { location_ = at; }
+  const SourceLocation& location() const { return location_; }
+
+  // ---- parameters, in the order of the calls. Free variables in shapes and strides become symbols.
+  BufferId tensor(const std::string& name, std::vector<Expr> shape, DType type, BufferOptions options = {});
+  void scalar(VarId free_var);
+
+  // ---- launches. open_launch() gives the block indices.
+  std::vector<Expr> open_launch(std::vector<Expr> grid, LaunchOptions options);
+  void close_launch();
+  bool in_launch() const { return launch_ >= 0; }
+  Expr thread_index(int dim) const;
+  Expr block_index(int dim) const;
+  int64_t thread_extent(int dim) const;
+  Expr linear_thread() const;  // x + X * (y + Y * z)
+  void use_swizzle(int64_t panel, RasterOrder order);
+
+  // ---- buffers
+  BufferId alloc(Space space, const std::string& name, std::vector<Expr> shape, DType type);
+  BufferId alloc_barrier(const std::string& name, std::vector<int64_t> arrive_counts);
+  BufferId alloc_reducer(const std::string& name, std::vector<Expr> shape, DType type, ReduceOp op);
+  BufferId workspace(const std::string& name, std::vector<Expr> shape, DType type);
+  BufferId tensor_at(const std::string& name, const Expr& address, std::vector<Expr> shape, DType type,
+                     std::vector<Expr> strides = {});
+  // The same memory under another shape and type; total bits must agree, and without strides the source must be
+  // compact.
+  BufferId view(const std::string& name, BufferId source, std::vector<Expr> shape, DType type,
+                std::vector<Expr> strides = {});
+  void annotate_layout(BufferId buffer, LayoutAnnotation layout);
+  void annotate_fill(BufferId buffer, const Expr& value);
+  const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
+
+  // ---- expressions that need tables
+  Expr load(const TileRef& element);
+  Expr address(const TileRef& element);
+  // Binds a value now; constants and variables pass through.
+  Expr let(const std::string& name, const Expr& value);
+
+  // ---- scopes. Each open_*() is closed by close().
+  Expr open_for(const std::string& name, const Expr& begin, const Expr& end, LoopOptions options = {});
+  std::vector<Expr> open_map(const std::vector<std::string>& names, std::vector<Expr> extents);
+  // Blocks `index` of `workers` share the points of a box, in groups of `group` along its last dimension.
+  std::vector<Expr> open_persistent(const std::vector<std::string>& names, std::vector<Expr> domain,
+                                    const Expr& workers, const Expr& index, int64_t group);
+  void open_while(const Expr& condition);
+  void open_if(const Expr& condition);
+  void open_else();  // after the close() of an if
+  void open_role(std::vector<int64_t> begin, std::vector<int64_t> end);
+  void close();
+  size_t depth() const { return scopes_.size(); }
+  // Remembers that a scope was left without close() (a C++ break); the next call reports it.
+  void abandon(const SourceLocation& at);
+
+  // ---- thread code
+  void store(const TileRef& element, const Expr& value);
+  Expr atomic(AtomicOp op, const TileRef& element, const Expr& value, bool want_old,
+              MemoryOrder order = MemoryOrder::Relaxed, const Expr& compare = {});
+  Expr shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int64_t width);
+  Expr vote(VoteKind kind, const Expr& value);
+  void break_loop();
+  void continue_loop();
+  void return_thread();
+  void print(const std::string& message, std::vector<Expr> values, BufferId buffer = {});
+  void check(const Expr& condition, const std::string& message);
+  void assume(const Expr& condition);
+  Expr call(Call call, std::optional<DType> result);
+
+  // ---- tile ops
+  void copy(const TileRef& from, const TileRef& to, CopyOptions options = {});
+  void im2col(const TileRef& image, const TileRef& to, const Im2col& shape);
+  void fill(const TileRef& to, const Expr& value);
+  void gemm(const TileRef& a, const TileRef& b, const TileRef& c, GemmOptions options = {});
+  void reduce(ReduceOp op, const TileRef& from, const TileRef& to, ReduceOptions options = {});
+  void scan(ReduceOp op, const TileRef& from, const TileRef& to, int64_t dim, bool reverse);
+  void finalize_reducer(BufferId buffer);
+
+  // ---- order
+  void arrive(const TileRef& barrier);
+  void expect(const TileRef& barrier, const Expr& bytes, bool arrive);
+  void wait(const TileRef& barrier, const Expr& parity);
+  void commit(Queue queue);
+  void drain(Queue queue, int64_t pending);
+  void sync(SyncScope scope, const Expr& barrier = {}, int64_t count = 0, bool arrive_only = false);
+  void fence(FenceProxy proxy);
+  void set_registers(int64_t count);
+
+  Options& options() { return program_.options; }
+  // The program; every scope must be closed.
+  TileProgram finish();
+
+ private:
+  struct Scope {
+    StmtOp op;  // the statement being filled; its body is empty until close()
+    Body body;
+    LocationId location;
+    bool in_else = false;  // If: the body being filled is the else side
+    int close_with = 0;    // further scopes that close() closes too
+  };
+  struct Range {
+    int64_t low, high;
+  };
+
+  [[noreturn]] void fail_here(Code code, std::string message, std::string help = {},
+                              std::vector<Note> notes = {}) const;
+  void emit(StmtOp op);
+  LocationId location_id(const SourceLocation& at);
+  std::string fresh_name(const std::string& name) const;
+  BufferId add_buffer(Buffer buffer, const char* what);
+  void check_shape(const std::vector<Expr>& shape, const std::string& name, bool on_chip) const;
+  void need_launch(const char* what) const;
+  void need_no_map(const char* what) const;
+  Element element(const TileRef& ref, const char* what) const;
+  Expr normalized_index(const Buffer& b, size_t dim, Expr index) const;
+  std::optional<Range> range(const Expr& e) const;
+  Region region(const TileRef& ref) const;
+  std::pair<Region, Region> matched(const TileRef& from, const TileRef& to, const char* what) const;
+  void broadcast_copy(const Region& from, const Region& to, const CopyOptions& options);
+  Element barrier(const TileRef& ref, const char* what) const;
+  VarId new_result(const char* name, DType type);
+  bool in_scope_of(bool (*is)(const StmtOp&)) const;
+  int64_t normalized_dim(int64_t dim, const Region& region, const char* what) const;
+  const std::string& name_of(const TileRef& ref) const { return program_.buffer(ref.buffer).name; }
+
+  TileProgram program_;
+  int32_t launch_ = -1;
+  Body top_;
+  std::vector<Scope> scopes_;
+  SourceLocation location_;
+  std::map<std::tuple<std::string, int, int>, LocationId> location_ids_;
+  std::vector<VarId> free_scalars_;  // scalar parameters, in order; finish() gives them ids of the program
+  std::unordered_map<VarId, Range> ranges_;
+  std::optional<SourceLocation> abandoned_;
+};
+
+}  // namespace tilewright::ir

@@ -1,0 +1,102 @@
+#include "ir/effects.h"
+
+#include "ir/match.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::ir {
+namespace {
+
+Region element_region(const Element& e) {
+  return {e.buffer, e.indices, std::vector<Expr>(e.indices.size(), constant(1))};
+}
+
+// What the expressions of a statement load.
+void add_loads(const Stmt& s, Effects& out) {
+  for_each_expr(s, [&](const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      if (const auto* l = x.as<Load>())
+        out.list.push_back({Access::Read, element_region({l->buffer, l->indices}), {}, {}});
+    });
+  });
+}
+
+struct Own {  // one overload per op: what it touches besides what its expressions load
+  Effects& out;
+  void touch(Access access, Region region, Proxy proxy = Proxy::Generic, Completion completion = {}) const {
+    out.list.push_back({access, std::move(region), proxy, std::move(completion)});
+  }
+  void order(const Element& barrier) const { touch(Access::Order, element_region(barrier)); }
+
+  void operator()(const Let&) const {}
+  void operator()(const Store& n) const { touch(Access::Write, element_region(n.to)); }
+  void operator()(const Atomic& n) const {
+    touch(n.op == AtomicOp::Load ? Access::Read : Access::Accumulate, element_region(n.to));
+  }
+  void operator()(const Shuffle&) const { out.scope = Scope::Warp; }
+  void operator()(const Vote& n) const { out.scope = n.kind >= VoteKind::BlockAny ? Scope::Collective : Scope::Warp; }
+  void operator()(const Call& n) const {
+    for (const Region& r : n.reads) touch(Access::Read, r);
+    for (const Region& r : n.writes) touch(Access::Write, r);
+  }
+  void operator()(const For&) const {}
+  void operator()(const While&) const {}
+  void operator()(const If&) const {}
+  void operator()(const Break&) const {}
+  void operator()(const Continue&) const {}
+  void operator()(const Return&) const {}
+  void operator()(const Print&) const {}
+  void operator()(const Assert&) const {}
+  void operator()(const Assume&) const {}
+  void operator()(const Copy& n) const {
+    out.scope = Scope::Collective;
+    const Proxy proxy =
+        n.completion.immediate() || n.completion.queue == Queue::CpAsync ? Proxy::Generic : Proxy::Async;
+    touch(Access::Read, n.from, proxy, n.completion);
+    touch(n.combine == Combine::None ? Access::Write : Access::Accumulate, n.to, proxy, n.completion);
+    if (n.completion.barrier.valid()) order(n.completion.barrier);
+  }
+  void operator()(const Fill& n) const {
+    out.scope = Scope::Collective;
+    touch(Access::Write, n.to);
+  }
+  void operator()(const Gemm& n) const {
+    out.scope = Scope::Collective;
+    const Proxy proxy = n.completion.immediate() ? Proxy::Generic : Proxy::Async;
+    touch(Access::Read, n.a, proxy, n.completion);
+    touch(Access::Read, n.b, proxy, n.completion);
+    touch(constant_int(n.clear) == 1 ? Access::Write : Access::Accumulate, n.c, proxy, n.completion);
+  }
+  void operator()(const Map&) const { out.scope = Scope::Collective; }
+  void operator()(const Reduce& n) const {
+    out.scope = Scope::Collective;
+    touch(Access::Read, n.from);
+    touch(n.clear ? Access::Write : Access::Accumulate, n.to);
+  }
+  void operator()(const Scan& n) const {
+    out.scope = Scope::Collective;
+    touch(Access::Read, n.from);
+    touch(Access::Write, n.to);
+  }
+  void operator()(const FinalizeReducer&) const { out.scope = Scope::Collective; }
+  void operator()(const Role&) const { out.scope = Scope::Collective; }
+  void operator()(const Arrive& n) const { order(n.barrier); }
+  void operator()(const Expect& n) const { order(n.barrier); }
+  void operator()(const Wait& n) const { order(n.barrier); }
+  void operator()(const Commit&) const {}
+  void operator()(const Drain&) const {}
+  void operator()(const Sync& n) const { out.scope = n.scope == SyncScope::Warp ? Scope::Warp : Scope::Collective; }
+  void operator()(const Fence&) const {}
+  void operator()(const SetRegisters&) const { out.scope = Scope::Collective; }
+};
+
+}  // namespace
+
+Effects effects_of(const Stmt& stmt) {
+  Effects out;
+  add_loads(stmt, out);
+  match(stmt->op, Own{out});
+  return out;
+}
+
+}  // namespace tilewright::ir

@@ -1,0 +1,309 @@
+#include "ir/operators.h"
+
+#include "ir/match.h"
+#include "scalar/functions.h"
+#include "scalar/text.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::ir {
+namespace {
+
+// The value as the type holds it: two's complement of its width, sign- or zero-extended.
+int64_t wrap(DType type, int64_t value) {
+  if (type.is_bool()) return value != 0;
+  if (type.bits >= 64 || !type.is_int()) return value;
+  const int shift = 64 - type.bits;
+  const auto up = static_cast<uint64_t>(value) << shift;
+  return type.is_signed() ? static_cast<int64_t>(up) >> shift : static_cast<int64_t>(up >> shift);
+}
+
+int64_t wrapping_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrapping_mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+bool is_unsigned64(DType type) { return type.kind == Kind::UInt && type.bits == 64; }
+
+// To the nearest value of the type, once: through a float whose last bit is sticky where the type is narrower.
+double round_to(DType type, double value) {
+  switch (type.kind) {
+    case Kind::TFloat: return scalar::round_tf32(scalar::odd_f64(value));
+    case Kind::BFloat: return scalar::round_bf16(scalar::odd_f64(value));
+    case Kind::Float8E4M3FN: return scalar::round_e4m3(scalar::odd_f64(value));
+    case Kind::Float8E5M2: return scalar::round_e5m2(scalar::odd_f64(value));
+    case Kind::Float8E8M0: return scalar::round_e8m0(scalar::odd_f64(value));
+    case Kind::Float4E2M1: return scalar::round_e2m1(scalar::odd_f64(value));
+    default: break;
+  }
+  if (type == f16) return scalar::round_f16(scalar::odd_f64(value));
+  return type == f32 ? static_cast<float>(value) : value;
+}
+
+bool less(DType type, int64_t a, int64_t b) {
+  return is_unsigned64(type) ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
+}
+
+int64_t floor_div(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+// Only what has one meaning is folded: division by zero and its like stay in the program, for the interpreter to
+// report.
+std::optional<int64_t> fold_int(BinaryOp op, DType type, int64_t a, int64_t b) {
+  const bool divides = b != 0 && b != -1 && !is_unsigned64(type);
+  switch (op) {
+    case BinaryOp::Mul: return wrapping_mul(a, b);
+    case BinaryOp::FloorDiv: return divides ? std::optional(floor_div(a, b)) : std::nullopt;
+    case BinaryOp::FloorMod: return divides ? std::optional(a - floor_div(a, b) * b) : std::nullopt;
+    case BinaryOp::TruncDiv: return divides ? std::optional(a / b) : std::nullopt;
+    case BinaryOp::TruncMod: return divides ? std::optional(a % b) : std::nullopt;
+    case BinaryOp::Min:
+    case BinaryOp::MinNan: return less(type, a, b) ? a : b;
+    case BinaryOp::Max:
+    case BinaryOp::MaxNan: return less(type, a, b) ? b : a;
+    case BinaryOp::BitAnd: return a & b;
+    case BinaryOp::BitOr: return a | b;
+    case BinaryOp::BitXor: return a ^ b;
+    case BinaryOp::Shl:
+      return b >= 0 && b < type.bits ? std::optional(static_cast<int64_t>(static_cast<uint64_t>(a) << b))
+                                     : std::nullopt;
+    case BinaryOp::Shr:
+      return b >= 0 && b < type.bits
+                 ? std::optional(is_unsigned64(type) ? static_cast<int64_t>(static_cast<uint64_t>(a) >> b) : a >> b)
+                 : std::nullopt;
+    case BinaryOp::And: return a && b;
+    case BinaryOp::Or: return a || b;
+    case BinaryOp::Eq: return a == b;
+    case BinaryOp::Ne: return a != b;
+    case BinaryOp::Lt: return less(type, a, b);
+    case BinaryOp::Le: return !less(type, b, a);
+    default: return std::nullopt;
+  }
+}
+
+// In double and then rounded: correct for every narrower type, since 53 >= 2 * 24 + 2 (Figueroa 1995).
+std::optional<double> fold_float(BinaryOp op, double a, double b) {
+  switch (op) {
+    case BinaryOp::Add: return a + b;
+    case BinaryOp::Sub: return a - b;
+    case BinaryOp::Mul: return a * b;
+    case BinaryOp::Div: return a / b;
+    default: break;
+  }
+  if (std::isnan(a) || std::isnan(b) || (a == 0 && b == 0)) return std::nullopt;
+  if (op == BinaryOp::Min || op == BinaryOp::MinNan) return std::min(a, b);
+  if (op == BinaryOp::Max || op == BinaryOp::MaxNan) return std::max(a, b);
+  return std::nullopt;
+}
+
+std::optional<bool> fold_compare(BinaryOp op, double a, double b) {
+  switch (op) {
+    case BinaryOp::Eq: return a == b;
+    case BinaryOp::Ne: return a != b;
+    case BinaryOp::Lt: return a < b;
+    case BinaryOp::Le: return a <= b;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Expr> fold(BinaryOp op, const Expr& a, const Expr& b) {
+  if (auto x = constant_int(a), y = constant_int(b); x && y) {
+    if (auto v = fold_int(op, a->type, *x, *y)) return constant(is_comparison(op) ? boolean : a->type, *v);
+  }
+  if (auto x = constant_float(a), y = constant_float(b); x && y) {
+    if (is_comparison(op)) {
+      if (auto v = fold_compare(op, *x, *y)) return constant(boolean, static_cast<int64_t>(*v));
+    } else if (auto v = fold_float(op, *x, *y)) {
+      return constant(a->type, *v);
+    }
+  }
+  return std::nullopt;
+}
+
+// x op constant where the result is known without x's value.
+std::optional<Expr> fold_identity(BinaryOp op, const Expr& a, const Expr& b) {
+  const auto x = constant_int(a), y = constant_int(b);
+  switch (op) {
+    case BinaryOp::FloorDiv:
+    case BinaryOp::TruncDiv:
+      if (y == 1) return a;
+      break;
+    case BinaryOp::FloorMod:
+    case BinaryOp::TruncMod:
+      if (y == 1) return constant(a->type, int64_t{0});
+      break;
+    case BinaryOp::And:
+      if (x) return *x ? b : a;
+      if (y == 1) return a;
+      break;
+    case BinaryOp::Or:
+      if (x) return *x ? a : b;
+      if (y == 0) return a;
+      break;
+    case BinaryOp::Shl:
+    case BinaryOp::Shr:
+      if (y == 0) return a;
+      break;
+    case BinaryOp::Min:
+    case BinaryOp::Max:
+      if (a->type.is_integral() && equal(a, b)) return a;
+      break;
+    case BinaryOp::Eq:
+    case BinaryOp::Le:
+      if (a->type.is_integral() && equal(a, b)) return constant(boolean, int64_t{1});
+      break;
+    case BinaryOp::Ne:
+    case BinaryOp::Lt:
+      if (a->type.is_integral() && equal(a, b)) return constant(boolean, int64_t{0});
+      break;
+    default: break;
+  }
+  return std::nullopt;
+}
+
+// Adds coefficient * e to a sum under construction.
+void accumulate(std::vector<Term>& terms, int64_t& total, int64_t coefficient, const Expr& e) {
+  if (auto c = constant_int(e)) {
+    total = wrapping_add(total, wrapping_mul(coefficient, *c));
+  } else if (const auto* s = e.as<Sum>()) {
+    total = wrapping_add(total, wrapping_mul(coefficient, s->constant));
+    for (const Term& t : s->terms) accumulate(terms, total, wrapping_mul(coefficient, t.coefficient), t.value);
+  } else {
+    auto same = std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return equal(t.value, e); });
+    if (same == terms.end())
+      terms.push_back({coefficient, e});
+    else
+      same->coefficient = wrapping_add(same->coefficient, coefficient);
+  }
+}
+
+Expr linear(int64_t ca, const Expr& a, int64_t cb, const Expr& b) {
+  std::vector<Term> terms;
+  int64_t total = 0;
+  accumulate(terms, total, ca, a);
+  accumulate(terms, total, cb, b);
+  return sum(std::move(terms), total, a->type);
+}
+
+}  // namespace
+
+Expr constant(DType type, int64_t value) {
+  if (type.is_float()) return constant(type, static_cast<double>(value));
+  return make_expr(Const{static_cast<uint64_t>(wrap(type, value))}, type);
+}
+
+Expr constant(DType type, double value) {
+  if (!type.is_float()) return constant(type, static_cast<int64_t>(value));
+  return make_expr(Const{std::bit_cast<uint64_t>(round_to(type, value))}, type);
+}
+
+Expr var(VarId id, DType type) { return make_expr(Var{id}, type); }
+Expr load(BufferId buffer, std::vector<Expr> indices, DType type) {
+  return make_expr(Load{buffer, std::move(indices)}, type);
+}
+Expr address(BufferId buffer, std::vector<Expr> indices) {
+  return make_expr(Address{buffer, std::move(indices)}, pointer);
+}
+
+Expr sum(std::vector<Term> terms, int64_t total, DType type) {
+  std::vector<Term> kept;
+  for (const Term& t : terms) accumulate(kept, total, t.coefficient, t.value);
+  for (Term& t : kept) t.coefficient = wrap(type, t.coefficient);
+  std::erase_if(kept, [](const Term& t) { return t.coefficient == 0; });
+  total = wrap(type, total);
+  if (kept.empty()) return constant(type, total);
+  if (kept.size() == 1 && kept[0].coefficient == 1 && total == 0) return kept[0].value;
+  return make_expr(Sum{std::move(kept), total}, type);
+}
+
+Expr add(const Expr& a, const Expr& b) { return binary(BinaryOp::Add, a, b); }
+Expr sub(const Expr& a, const Expr& b) { return binary(BinaryOp::Sub, a, b); }
+Expr mul(const Expr& a, const Expr& b) { return binary(BinaryOp::Mul, a, b); }
+
+Expr neg(const Expr& a) { return a->type.is_int() ? linear(-1, a, 0, a) : unary(UnaryOp::Neg, a); }
+
+Expr binary(BinaryOp op, const Expr& a, const Expr& b) {
+  check_internal(a->type == b->type, "operands of {} have types {} and {}", name_of(op), a->type.name(),
+                 b->type.name());
+  if (a->type.is_int()) {
+    if (op == BinaryOp::Add) return linear(1, a, 1, b);
+    if (op == BinaryOp::Sub) return linear(1, a, -1, b);
+    if (op == BinaryOp::Mul) {
+      if (auto c = constant_int(b)) return linear(*c, a, 0, a);
+      if (auto c = constant_int(a)) return linear(*c, b, 0, b);
+    }
+  }
+  if (auto folded = fold(op, a, b)) return *folded;
+  if (auto folded = fold_identity(op, a, b)) return *folded;
+  return make_expr(Binary{op, a, b}, is_comparison(op) ? boolean : a->type);
+}
+
+Expr unary(UnaryOp op, const Expr& a) {
+  if (auto c = constant_int(a)) {
+    if (op == UnaryOp::Not) return constant(boolean, static_cast<int64_t>(*c == 0));
+    if (op == UnaryOp::BitNot) return constant(a->type, ~*c);
+  }
+  if (auto c = constant_float(a); c && op == UnaryOp::Neg && a->type != e8m0) return constant(a->type, -*c);
+  if (const auto* inner = a.as<Unary>(); inner && inner->op == op) return inner->a;
+  return make_expr(Unary{op, a}, a->type);
+}
+
+Expr fma(const Expr& a, const Expr& b, const Expr& c) { return make_expr(Fma{a, b, c}, a->type); }
+
+Expr select(const Expr& condition, const Expr& a, const Expr& b) {
+  check_internal(a->type == b->type, "sides of a select have types {} and {}", a->type.name(), b->type.name());
+  if (auto c = constant_int(condition)) return *c ? a : b;
+  if (equal(a, b)) return a;
+  return make_expr(Select{condition, a, b}, a->type);
+}
+
+Expr cast(const Expr& value, DType type, Rounding rounding, const Expr& random) {
+  if (value->type == type) return value;
+  if (rounding == Rounding::Nearest) {
+    if (auto c = constant_int(value); c && !type.is_pointer()) {
+      if (!type.is_float()) return constant(type, *c);
+      const bool exact = is_unsigned64(value->type) ? *c >= 0 : true;
+      const auto d = static_cast<double>(*c);
+      if (exact && std::abs(d) <= 0x1p53) return constant(type, d);
+    }
+    if (auto c = constant_float(value)) {
+      if (type.is_float()) return constant(type, *c);
+      if (type.is_bool()) return constant(type, static_cast<int64_t>(*c != 0));
+      if (type.is_int() && std::abs(*c) < 0x1p31 && wrap(type, static_cast<int64_t>(*c)) == static_cast<int64_t>(*c))
+        return constant(type, static_cast<int64_t>(*c));
+    }
+  }
+  return make_expr(Cast{value, rounding, random}, type);
+}
+
+Expr bitcast(const Expr& value, DType type) {
+  if (value->type == type) return value;
+  check_internal(value->type.bits == type.bits, "bitcast of {} to {}", value->type.name(), type.name());
+  if (const auto* inner = value.as<Bitcast>()) return bitcast(inner->value, type);
+  return make_expr(Bitcast{value}, type);
+}
+
+Expr intrinsic(Function function, std::vector<Expr> args) {
+  const DType type = result_type(function, args[0]->type);
+  return make_expr(Intrinsic{function, std::move(args)}, type);
+}
+
+Expr logical_and(const Expr& a, const Expr& b) { return binary(BinaryOp::And, a, b); }
+
+Expr logical_not(const Expr& a) {
+  if (const auto* b = a.as<Binary>(); b && b->a->type.is_integral()) {  // not so for floats: NaN
+    if (b->op == BinaryOp::Lt) return binary(BinaryOp::Le, b->b, b->a);
+    if (b->op == BinaryOp::Le) return binary(BinaryOp::Lt, b->b, b->a);
+    if (b->op == BinaryOp::Eq) return binary(BinaryOp::Ne, b->a, b->b);
+    if (b->op == BinaryOp::Ne) return binary(BinaryOp::Eq, b->a, b->b);
+  }
+  return unary(UnaryOp::Not, a);
+}
+
+Expr ceildiv(const Expr& a, const Expr& b) {
+  return binary(BinaryOp::FloorDiv, add(a, sub(b, constant(b->type, int64_t{1}))), b);
+}
+
+}  // namespace tilewright::ir

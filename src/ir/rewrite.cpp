@@ -1,0 +1,225 @@
+#include "ir/rewrite.h"
+
+#include "ir/match.h"
+#include "ir/operators.h"
+#include "scalar/functions.h"
+
+namespace tilewright::ir {
+namespace {
+
+// Calls `expr` on every expression and `body` on every body among the fields of a node, mutable or not.
+template <class OnExpr, class OnBody>
+struct FieldWalk {
+  OnExpr& expr;
+  OnBody& body;
+  void operator()(const char*, auto& field) { visit(field); }
+
+  void visit(auto& field) {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, Expr>) {
+      if (field) expr(field);
+    } else if constexpr (std::is_same_v<T, Body>) {
+      body(field);
+    } else if constexpr (std::is_same_v<T, std::vector<Expr>> || std::is_same_v<T, std::vector<Region>>) {
+      for (auto& item : field) visit(item);
+    } else if constexpr (std::is_same_v<T, std::vector<Term>>) {
+      for (auto& term : field) visit(term.value);
+    } else if constexpr (std::is_same_v<T, Region> || std::is_same_v<T, Element> || std::is_same_v<T, Completion> ||
+                         std::is_same_v<T, Im2col>) {
+      T::fields(field, *this);
+    }
+  }
+};
+template <class OnExpr, class OnBody>
+FieldWalk(OnExpr&, OnBody&) -> FieldWalk<OnExpr, OnBody>;
+
+Expr rebuild(const ExprOp& op, DType type) {
+  return match(op, Overloaded{
+                       [&](const Sum& n) { return sum(n.terms, n.constant, type); },
+                       [&](const Unary& n) { return unary(n.op, n.a); },
+                       [&](const Binary& n) { return binary(n.op, n.a, n.b); },
+                       [&](const Fma& n) { return fma(n.a, n.b, n.c); },
+                       [&](const Select& n) { return select(n.condition, n.a, n.b); },
+                       [&](const Cast& n) { return cast(n.value, type, n.rounding, n.random); },
+                       [&](const Bitcast& n) { return bitcast(n.value, type); },
+                       [&](const Intrinsic& n) { return intrinsic(n.function, n.args); },
+                       [&](const auto& n) { return make_expr(n, type); },
+                   });
+}
+
+Stmt rewrite_fields(const Stmt& s, function_ref<Expr(const Expr&)> on_expr, function_ref<Body(const Body&)> on_body) {
+  StmtOp op = s->op;
+  bool changed = false;
+  auto expr = [&](Expr& e) {
+    Expr r = on_expr(e);
+    if (!r.same(e)) e = r, changed = true;
+  };
+  auto body = [&](Body& b) {
+    Body r = on_body(b);
+    bool same =
+        std::equal(r.begin(), r.end(), b.begin(), b.end(), [](const Stmt& x, const Stmt& y) { return x.same(y); });
+    if (!same) b = std::move(r), changed = true;
+  };
+  FieldWalk fields{expr, body};
+  std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, fields); }, op);
+  return changed ? Stmt(StmtNode{std::move(op), s->location}) : s;
+}
+
+}  // namespace
+
+void for_each_operand(const Expr& e, function_ref<void(const Expr&)> f) {
+  auto expr = [&](const Expr& x) { f(x); };
+  auto body = [](const Body&) {};
+  FieldWalk fields{expr, body};
+  match(e->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, fields); });
+}
+
+void for_each_expr(const Stmt& s, function_ref<void(const Expr&)> f) {
+  auto expr = [&](const Expr& x) { f(x); };
+  auto body = [](const Body&) {};
+  FieldWalk fields{expr, body};
+  match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, fields); });
+}
+
+void for_each_body(const Stmt& s, function_ref<void(const Body&)> f) {
+  auto expr = [](const Expr&) {};
+  auto body = [&](const Body& b) { f(b); };
+  FieldWalk fields{expr, body};
+  match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, fields); });
+}
+
+void walk(const Expr& e, function_ref<void(const Expr&)> before) {
+  before(e);
+  for_each_operand(e, [&](const Expr& x) { walk(x, before); });
+}
+
+void walk(const Body& body, function_ref<void(const Stmt&)> before) {
+  for (const Stmt& s : body) {
+    before(s);
+    for_each_body(s, [&](const Body& b) { walk(b, before); });
+  }
+}
+
+void walk_exprs(const Body& body, function_ref<void(const Expr&)> before) {
+  walk(body, [&](const Stmt& s) { for_each_expr(s, [&](const Expr& e) { walk(e, before); }); });
+}
+
+Expr rewrite(const Expr& e, function_ref<std::optional<Expr>(const Expr&)> replace) {
+  ExprOp op = e->op;
+  bool changed = false;
+  auto expr = [&](Expr& x) {
+    Expr r = rewrite(x, replace);
+    if (!r.same(x)) x = r, changed = true;
+  };
+  auto body = [](Body&) {};
+  FieldWalk fields{expr, body};
+  std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, fields); }, op);
+  Expr now = changed ? rebuild(op, e->type) : e;
+  if (std::optional<Expr> r = replace(now)) return *r;
+  return now;
+}
+
+Body rewrite_exprs(const Body& body, function_ref<std::optional<Expr>(const Expr&)> replace) {
+  Body out;
+  out.reserve(body.size());
+  for (const Stmt& s : body)
+    out.push_back(rewrite_fields(
+        s, [&](const Expr& e) { return rewrite(e, replace); },
+        [&](const Body& b) { return rewrite_exprs(b, replace); }));
+  return out;
+}
+
+Body rewrite(const Body& body, function_ref<std::optional<Body>(const Stmt&)> replace) {
+  Body out;
+  out.reserve(body.size());
+  for (const Stmt& s : body) {
+    Stmt now = rewrite_fields(
+        s, [](const Expr& e) { return e; }, [&](const Body& b) { return rewrite(b, replace); });
+    if (std::optional<Body> r = replace(now))
+      out.insert(out.end(), r->begin(), r->end());
+    else
+      out.push_back(now);
+  }
+  return out;
+}
+
+namespace {
+auto substituting(const Substitution& map) {
+  return [&map](const Expr& e) -> std::optional<Expr> {
+    const auto* v = e.as<Var>();
+    if (!v) return std::nullopt;
+    auto found = map.find(v->id);
+    return found == map.end() ? std::nullopt : std::optional<Expr>(found->second);
+  };
+}
+}  // namespace
+
+Expr substitute(const Expr& e, const Substitution& map) { return map.empty() ? e : rewrite(e, substituting(map)); }
+Body substitute(const Body& body, const Substitution& map) {
+  return map.empty() ? body : rewrite_exprs(body, substituting(map));
+}
+
+std::set<VarId> used_vars(const Expr& e) {
+  std::set<VarId> out;
+  walk(e, [&](const Expr& x) {
+    if (const auto* v = x.as<Var>()) out.insert(v->id);
+  });
+  return out;
+}
+
+std::set<VarId> used_vars(const Body& body) {
+  std::set<VarId> out;
+  walk_exprs(body, [&](const Expr& x) {
+    if (const auto* v = x.as<Var>()) out.insert(v->id);
+  });
+  return out;
+}
+
+namespace {
+struct BufferFields {
+  std::set<BufferId>& out;
+  void operator()(const char*, const auto& field) { visit(field); }
+  void visit(const auto& field) {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, BufferId>) {
+      if (field.valid()) out.insert(field);
+    } else if constexpr (std::is_same_v<T, std::vector<Region>>) {
+      for (const Region& r : field) visit(r);
+    } else if constexpr (std::is_same_v<T, Region> || std::is_same_v<T, Element> || std::is_same_v<T, Completion>) {
+      T::fields(field, *this);
+    }
+  }
+};
+}  // namespace
+
+std::set<BufferId> used_buffers(const Body& body) {
+  std::set<BufferId> out;
+  BufferFields fields{out};
+  walk(body, [&](const Stmt& s) {
+    match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, fields); });
+  });
+  walk_exprs(body, [&](const Expr& e) {
+    if (const auto* load = e.as<Load>()) out.insert(load->buffer);
+    if (const auto* address = e.as<Address>()) out.insert(address->buffer);
+  });
+  return out;
+}
+
+std::set<VarId> bound_vars(const Body& body) {
+  std::set<VarId> out;
+  auto bind = [&](VarId id) {
+    if (id.valid()) out.insert(id);
+  };
+  walk(body, [&](const Stmt& s) {
+    if (const auto* let = s.as<Let>()) bind(let->var);
+    if (const auto* loop = s.as<For>()) bind(loop->var);
+    if (const auto* map = s.as<Map>()) std::for_each(map->vars.begin(), map->vars.end(), bind);
+    if (const auto* atomic = s.as<Atomic>()) bind(atomic->result);
+    if (const auto* shuffle = s.as<Shuffle>()) bind(shuffle->result);
+    if (const auto* vote = s.as<Vote>()) bind(vote->result);
+    if (const auto* call = s.as<Call>()) bind(call->result);
+  });
+  return out;
+}
+
+}  // namespace tilewright::ir

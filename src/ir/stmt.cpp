@@ -1,0 +1,83 @@
+#include "ir/stmt.h"
+
+#include "ir/match.h"
+#include "ir/program.h"
+
+namespace tilewright::ir {
+namespace {
+
+// Equality of two fields of one type.
+struct Equal {
+  bool operator()(const Expr& a, const Expr& b) const { return equal(a, b); }
+  template <class T>
+  bool operator()(const std::vector<T>& a, const std::vector<T>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), *this);
+  }
+  bool operator()(const Stmt& a, const Stmt& b) const { return equal(a, b); }
+  template <class T>
+  bool operator()(const T& a, const T& b) const {
+    if constexpr (requires { T::fields(a, [](const char*, const auto&) {}); }) {
+      return structs(a, b);
+    } else {
+      return a == b;
+    }
+  }
+  // Walks the two field lists side by side through a list of erased pointers.
+  template <class T>
+  bool structs(const T& a, const T& b) const {
+    std::vector<const void*> fields_of_b;
+    T::fields(b, [&](const char*, const auto& field) { fields_of_b.push_back(&field); });
+    bool same = true;
+    size_t i = 0;
+    T::fields(a, [&](const char*, const auto& field) {
+      using Field = std::decay_t<decltype(field)>;
+      same = same && (*this)(field, *static_cast<const Field*>(fields_of_b[i]));
+      ++i;
+    });
+    return same;
+  }
+};
+
+}  // namespace
+
+bool equal(const Stmt& a, const Stmt& b) {
+  if (a.same(b)) return true;
+  if (!a || !b || a->op.index() != b->op.index()) return false;
+  return match(a->op,
+               [&](const auto& node) { return Equal{}.structs(node, std::get<std::decay_t<decltype(node)>>(b->op)); });
+}
+
+const char* name_of(const Stmt& stmt) {
+  return match(stmt->op, [](const auto& node) { return std::decay_t<decltype(node)>::name; });
+}
+
+Level level_of(const Stmt& stmt) {
+  return match(stmt->op, [](const auto& node) { return std::decay_t<decltype(node)>::level; });
+}
+
+// A macro, because an overload per enum is one line of names each.
+#define TILEWRIGHT_ENUM_NAMES(Enum, ...)                   \
+  std::span<const char* const> enum_names(Enum) {          \
+    static constexpr const char* kNames[] = {__VA_ARGS__}; \
+    return kNames;                                         \
+  }
+TILEWRIGHT_ENUM_NAMES(AtomicOp, "add", "max", "min", "and", "or", "xor", "exchange", "compare_exchange", "load",
+                      "store")
+TILEWRIGHT_ENUM_NAMES(MemoryOrder, "relaxed", "acquire", "release", "acquire_release", "sequentially_consistent")
+TILEWRIGHT_ENUM_NAMES(ShuffleKind, "index", "up", "down", "xor")
+TILEWRIGHT_ENUM_NAMES(VoteKind, "any", "all", "ballot", "match_any", "match_all", "active_mask", "block_any",
+                      "block_all", "block_count")
+TILEWRIGHT_ENUM_NAMES(LoopKind, "serial", "unroll", "vectorized", "pipelined", "grid")
+TILEWRIGHT_ENUM_NAMES(Queue, "none", "cp_async", "wgmma", "bulk_store")
+TILEWRIGHT_ENUM_NAMES(Combine, "none", "add", "max", "min")
+TILEWRIGHT_ENUM_NAMES(GemmPolicy, "square", "full_row", "full_col")
+TILEWRIGHT_ENUM_NAMES(ReduceOp, "sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
+TILEWRIGHT_ENUM_NAMES(SyncScope, "warp", "block", "named", "cluster", "grid")
+TILEWRIGHT_ENUM_NAMES(FenceProxy, "async", "block", "device")
+TILEWRIGHT_ENUM_NAMES(Rounding, "nearest", "toward_zero", "stochastic")
+TILEWRIGHT_ENUM_NAMES(Space, "global", "shared", "fragment", "local", "barrier")
+TILEWRIGHT_ENUM_NAMES(LayoutHint, "none", "linear", "swizzled", "function")
+TILEWRIGHT_ENUM_NAMES(RasterOrder, "row", "column")
+#undef TILEWRIGHT_ENUM_NAMES
+
+}  // namespace tilewright::ir
