@@ -12,6 +12,7 @@ demo: build/release/build.ninja
 test: build/setup/test build/release/build.ninja
 	@tools/check_format
 	@python3 tools/check_layers.py
+	@python3 tools/check_docs.py
 	@$(BUILD) release -j $(JOBS)
 	@tools/run_tests build/release/$(TESTS)
 
