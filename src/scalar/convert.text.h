@@ -186,14 +186,17 @@ template <int m, int b, int n>
   return x - x != 0.0f ? x : y;
 }
 
+// The test for NaN is on the bits: GCC 12 folds `x != x ? x : f32_of_bits(bits_of_f32(x) & mask)` to x.
 //@ round_bf16_rz: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float round_bf16_rz(float x) {
-  return x != x ? x : f32_of_bits(bits_of_f32(x) & 0xffff0000u);
+  const uint32_t bits = bits_of_f32(x), quiet = (bits & 0x7fffffffu) > 0x7f800000u ? 0x00400000u : 0u;
+  return f32_of_bits((bits & 0xffff0000u) | quiet);
 }
 
 //@ round_tf32_rz: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float round_tf32_rz(float x) {
-  return x != x ? x : f32_of_bits(bits_of_f32(x) & 0xffffe000u);
+  const uint32_t bits = bits_of_f32(x), quiet = (bits & 0x7fffffffu) > 0x7f800000u ? 0x00400000u : 0u;
+  return f32_of_bits((bits & 0xffffe000u) | quiet);
 }
 
 // Stochastic: 13 random bits for f16, 16 for bf16 and fp8, 8 for fp4, as cvt.rs takes them.
@@ -242,7 +245,7 @@ template <int m, int b, int n>
   return (back == x) | (x != x) | ((bits & 1) != 0) ? nearest : f32_of_bits(other);
 }
 
-// 64-bit integers to double, rounded to odd (exact below 2^53 in magnitude).
+// 64-bit integers to double: exact below 2^53 in magnitude, else rounded to odd at bit 10, which leaves 43 bits.
 //@ odd_int64: types
 [[gnu::always_inline]] static inline double odd_int64(int64_t x) {
   const bool exact = (x < ((int64_t)1 << 53)) & (x > -((int64_t)1 << 53));

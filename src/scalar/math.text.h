@@ -134,9 +134,8 @@
   p = __builtin_fmaf(p, s, -5.384051800e-02f);
   p = __builtin_fmaf(p, s, 1.333248019e-01f);
   p = __builtin_fmaf(p, s, -3.333331347e-01f);
-  const float small = __builtin_fmaf(p * s, x, x);
-  const float large = __builtin_copysignf(1.0f - 2.0f / (exp_f32(a + a) + 1.0f), x);
-  return a < 0.55f ? small : large;
+  const float small = __builtin_fmaf(p * s, a, a), large = 1.0f - 2.0f / (exp_f32(a + a) + 1.0f);
+  return __builtin_copysignf(a < 0.55f ? small : large, x);
 }
 
 // 1 / (1 + e^-x), written with e^-|x| so that it keeps its digits, and its subnormals, for large negative x.
