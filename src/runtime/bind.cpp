@@ -1,4 +1,4 @@
-// bind(): the checks of a call. What happens on success is kept apart from the words of each refusal (bind_errors.cpp).
+// bind_call(): the checks of a call. What happens on success is kept apart from the words of each refusal (bind_errors.cpp).
 #include "runtime/bind_errors.h"
 #include "runtime/launch_plan.h"
 #include "runtime/scalar_value.h"
@@ -105,7 +105,7 @@ void check_address(const BoundCall& call, size_t index, const NDArray& tensor) {
 
 }  // namespace
 
-void bind(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call) {
+void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call) {
   call.plan = &plan;
   call.arguments = arguments;
   call.nothing_to_do = false;

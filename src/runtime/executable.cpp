@@ -72,7 +72,7 @@ Executable make_executable(LaunchPlan plan, std::unique_ptr<Callee> callee, std:
 
 void Executable::call(std::span<const Argument> arguments) const {
   runtime::BoundCall call;
-  runtime::bind(program_->plan, arguments, call);
+  runtime::bind_call(program_->plan, arguments, call);
   if (call.nothing_to_do) return;
   const runtime::Loan loan(*program_, call);
   runtime::CallReport report(program_->plan);

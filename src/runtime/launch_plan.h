@@ -108,6 +108,6 @@ struct BoundCall {
 
 // Checks in this order and throws a LaunchError at the first mistake: count; per parameter kind, null, dtype, rank,
 // device; symbols; shapes; strides; alignment; assumptions. Does not allocate when all is well.
-void bind(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call);
+void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call);
 
 }  // namespace tilewright::runtime
