@@ -1,4 +1,5 @@
-// bind_call(): the checks of a call. What happens on success is kept apart from the words of each refusal (bind_errors.cpp).
+// bind_call(): the checks of a call. What happens on success is kept apart from the words of each refusal
+// (bind_errors.cpp).
 #include "runtime/bind_errors.h"
 #include "runtime/launch_plan.h"
 #include "runtime/scalar_value.h"

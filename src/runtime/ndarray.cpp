@@ -88,9 +88,9 @@ int64_t NDArray::size() const {
 }
 
 bool NDArray::is_contiguous() const {
+  if (size() == 0) return true;
   int64_t step = 1;
   for (int d = rank() - 1; d >= 0; --d) {
-    if (shape(d) == 0) return true;
     if (shape(d) != 1 && stride(d) != step) return false;
     step *= shape(d);
   }

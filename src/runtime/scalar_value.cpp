@@ -1,5 +1,6 @@
 #include "runtime/scalar_value.h"
 
+#include "scalar/evaluate.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::runtime {
@@ -23,18 +24,36 @@ ScalarFit integer_value(DType type, const Argument& argument, int64_t& value) {
 
 }  // namespace
 
+namespace {
+
+// The 64 bits that stand for a value of a floating type.
+int64_t float_pattern(DType type, double number) {
+  if (type == f64) return std::bit_cast<int64_t>(number);
+  float value = static_cast<float>(number);
+  if (type != f32) convert(f64, type, Rounding::Nearest, &number, nullptr, &value, 1);
+  return static_cast<int64_t>(std::bit_cast<uint32_t>(value));
+}
+
+// Rounded once: an integer of more than 53 bits must not pass through double.
+int64_t float_pattern(DType type, const Argument& argument) {
+  const int64_t integer = argument.integer();
+  double wide = 0;
+  float value = 0;
+  void* const out = type == f64 ? static_cast<void*>(&wide) : &value;
+  convert(argument.is_huge() ? u64 : i64, type, Rounding::Nearest, &integer, nullptr, out, 1);
+  return type == f64 ? std::bit_cast<int64_t>(wide) : static_cast<int64_t>(std::bit_cast<uint32_t>(value));
+}
+
+}  // namespace
+
 ScalarFit scalar_value(DType type, const Argument& argument, int64_t& value) {
   if (!type.is_float()) return integer_value(type, argument, value);
-  double number;
   if (argument.kind() == Argument::Kind::Float)
-    number = argument.number();
+    value = float_pattern(type, argument.number());
   else if (argument.kind() == Argument::Kind::Int)
-    number = argument.is_huge() ? static_cast<double>(static_cast<uint64_t>(argument.integer()))
-                                : static_cast<double>(argument.integer());
+    value = float_pattern(type, argument);
   else
     return ScalarFit::WrongKind;
-  value = type == f64 ? std::bit_cast<int64_t>(number)
-                      : static_cast<int64_t>(std::bit_cast<uint32_t>(static_cast<float>(number)));
   return ScalarFit::Fits;
 }
 

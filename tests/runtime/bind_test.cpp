@@ -52,6 +52,23 @@ TEST(Bind, GivesBuffersSymbolsAndScalars) {
   EXPECT_EQ(call.scalars()[4], 1);
 }
 
+TEST(Bind, ScalarsAreRoundedOnceToTheirType) {
+  const auto pattern = [](DType type, const Argument& argument) {
+    const LaunchPlan plan = single(scalar_parameter("s", type));
+    BoundCall call;
+    bind_call(plan, {&argument, 1}, call);
+    return call.scalars()[0];
+  };
+  EXPECT_EQ(pattern(f16, 0.1), std::bit_cast<uint32_t>(0.0999755859375f));
+  EXPECT_EQ(pattern(bf16, 1), std::bit_cast<uint32_t>(1.0f));
+  EXPECT_EQ(pattern(e4m3, 1000), std::bit_cast<uint32_t>(448.0f));
+  EXPECT_EQ(pattern(f32, 0.1), std::bit_cast<uint32_t>(0.1f));
+  EXPECT_EQ(pattern(f64, 0.1), std::bit_cast<int64_t>(0.1));
+  EXPECT_EQ(pattern(f64, ~uint64_t{0}), std::bit_cast<int64_t>(0x1p64));
+  // 2^60 + 2^36 + 1 lies just above the middle of two floats, and double would drop the 1.
+  EXPECT_EQ(pattern(f32, (int64_t{1} << 60) + (int64_t{1} << 36) + 1), std::bit_cast<uint32_t>(0x1.000002p60f));
+}
+
 TEST(Bind, Count) {
   const Matrices m;
   expect_bind(matmul_plan(), {m.a, m.b}, Code::ArgumentCount,

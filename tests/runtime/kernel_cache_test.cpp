@@ -231,12 +231,12 @@ TEST(KernelCache, AbandonedTemporaryFilesGo) {
 
 TEST(KernelCache, DirectoryFromTheEnvironment) {
   const ScopedVariable own("TILEWRIGHT_CACHE_DIR", nullptr), size("TILEWRIGHT_CACHE_SIZE", nullptr);
-  const ScopedVariable home("HOME", "/home/someone");
+  const ScopedVariable home("HOME", "/somebody");
   {
     const ScopedVariable xdg("XDG_CACHE_HOME", "/var/cache");
     EXPECT_EQ(KernelCache::from_environment().directory(), "/var/cache/tilewright");
     const ScopedVariable relative("XDG_CACHE_HOME", "cache");  // the specification: ignore relative paths
-    EXPECT_EQ(KernelCache::from_environment().directory(), "/home/someone/.cache/tilewright");
+    EXPECT_EQ(KernelCache::from_environment().directory(), "/somebody/.cache/tilewright");
   }
   const ScopedVariable chosen("TILEWRIGHT_CACHE_DIR", "/some/where//");
   EXPECT_EQ(KernelCache::from_environment().directory(), "/some/where");
