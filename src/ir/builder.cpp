@@ -326,6 +326,8 @@ void Builder::annotate_layout(BufferId id, LayoutAnnotation layout) {
   b.layout = std::move(layout);
 }
 
+Expr Builder::layout_index(const std::string& name, DType type) { return var(program_.new_var(name, type), type); }
+
 void Builder::annotate_fill(BufferId id, const Expr& value) {
   Buffer& b = program_.buffers[id.index];
   if (b.space != Space::Global)

@@ -94,6 +94,7 @@ class Builder {
   BufferId view(const std::string& name, BufferId source, std::vector<Expr> shape, DType type,
                 std::vector<Expr> strides = {});
   void annotate_layout(BufferId buffer, LayoutAnnotation layout);
+  Expr layout_index(const std::string& name, DType type);  // a variable of a layout function
   void annotate_fill(BufferId buffer, const Expr& value);
   const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
 
@@ -142,6 +143,7 @@ class Builder {
   void finalize_reducer(BufferId buffer);
 
   // ---- order
+  Element barrier_element(const TileRef& ref) const { return barrier(ref, "a barrier operand"); }
   void arrive(const TileRef& barrier);
   void expect(const TileRef& barrier, const Expr& bytes, bool arrive);
   void wait(const TileRef& barrier, const Expr& parity);

@@ -15,6 +15,7 @@ class Handle {
  public:
   Handle() = default;
   explicit Handle(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
+  explicit Handle(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   explicit operator bool() const { return node_ != nullptr; }
   template <class T>
   const T* as() const {  // what passes write: if (const auto* copy = stmt.as<Copy>())
@@ -22,6 +23,7 @@ class Handle {
   }
   const Node* operator->() const { return node_.get(); }
   const Node& operator*() const { return *node_; }
+  const std::shared_ptr<const Node>& pointer() const { return node_; }
   bool same(const Handle& other) const { return node_ == other.node_; }
 
  private:

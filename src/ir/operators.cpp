@@ -285,7 +285,33 @@ Expr bitcast(const Expr& value, DType type) {
   return make_expr(Bitcast{value}, type);
 }
 
+namespace {
+// Functions of the table that are operators of the IR: one meaning, one node.
+std::optional<BinaryOp> as_operator(Function function) {
+  switch (function) {
+    case Function::Add: return BinaryOp::Add;
+    case Function::Sub: return BinaryOp::Sub;
+    case Function::Mul: return BinaryOp::Mul;
+    case Function::Div: return BinaryOp::Div;
+    case Function::Min: return BinaryOp::Min;
+    case Function::Max: return BinaryOp::Max;
+    case Function::MinNan: return BinaryOp::MinNan;
+    case Function::MaxNan: return BinaryOp::MaxNan;
+    case Function::FloorDiv: return BinaryOp::FloorDiv;
+    case Function::FloorMod: return BinaryOp::FloorMod;
+    case Function::TruncDiv: return BinaryOp::TruncDiv;
+    case Function::TruncMod: return BinaryOp::TruncMod;
+    case Function::Shl: return BinaryOp::Shl;
+    case Function::Shr: return BinaryOp::Shr;
+    default: return std::nullopt;
+  }
+}
+}  // namespace
+
 Expr intrinsic(Function function, std::vector<Expr> args) {
+  if (auto op = as_operator(function)) return binary(*op, args[0], args[1]);
+  if (function == Function::Fma) return fma(args[0], args[1], args[2]);
+  if (function == Function::Neg) return neg(args[0]);
   const DType type = result_type(function, args[0]->type);
   return make_expr(Intrinsic{function, std::move(args)}, type);
 }

@@ -117,6 +117,9 @@ struct ProgramAt {
 };
 
 using TileProgram = ProgramAt<Level::Tile>;
+struct TileProgramBox {  // what the public Program holds
+  TileProgram program;
+};
 using LoopProgram = ProgramAt<Level::Loop>;
 
 }  // namespace tilewright::ir

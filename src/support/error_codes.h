@@ -83,6 +83,11 @@ enum class Code : uint16_t {
   NamedBarrierCount = 1073,   // not a multiple of 32
   NamedBarrierId = 1074,      // not 0 to 15
   RegisterCount = 1075,       // not a multiple of 8 from 24 to 256
+  NotAParameter = 1076,       // a tensor that the program does not take
+  OutsideProgram = 1077,      // a statement outside of prim_func
+  UnknownFunction = 1078,     // no scalar function of this name
+  LayoutFunction = 1079,      // a layout function with a bad result
+  BadOption = 1080,           // an option of a call with an impossible value
 
   // 2000: parse. Text (.tile) that is not a program.
 

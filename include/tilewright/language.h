@@ -1,0 +1,625 @@
+// The language: tile programs in C++ that read line for line like their Python originals.
+//
+//   prim_func("name", {A, B, C}, [&] { for (auto [bx, by] : Kernel({gx, gy}, {.threads = 128})) { ... } });
+//
+// The function runs once, at build time; what it calls is recorded. The range of a tile loop opens and closes its
+// scope, so its body runs once too. Ints of C++ are int32 (int64 where they do not fit), double is float32, as numbers
+// of Python are.
+//   Value x = A(i, j) + 1;   reads here and gives the value a name      (auto x = A(i, j) does not compile)
+//   A(i, j) = x;             stores
+//   auto v = alloc_var(i32, 0); v = v + 1;    a mutable scalar of each thread
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "tilewright/dtype.h"
+#include "tilewright/program.h"
+
+namespace tilewright {
+
+namespace ir {
+struct ExprNode;
+}
+using ExprPointer = std::shared_ptr<const ir::ExprNode>;
+using Location = std::source_location;
+
+class Ref;
+class Value;
+class Var;
+
+// The result of an operator. It has no name and lives until the end of the full expression.
+class Expression {
+ public:
+  Expression(const Expression&) = delete;
+  template <class T>
+  requires std::same_as<std::remove_cvref_t<T>, Expression> Expression(T&&) {
+    static_assert(!std::same_as<T, T>,
+                  "an expression has no name of its own: write 'Value x = ...' to evaluate it here");
+  }
+  Expression& operator=(const Expression&) = delete;
+  const ExprPointer& node() const { return node_; }
+  static Expression&& make(ExprPointer node);  // in storage that outlives the full expression
+
+ private:
+  friend struct ExpressionStorage;
+  Expression() = default;
+  ExprPointer node_;
+};
+
+// What every operation takes: a number of C++, a Value, an element that is read here, a mutable scalar, an expression.
+class Operand {
+ public:
+  Operand() = default;  // none
+  Operand(const Value& value);
+  Operand(const Expression& value) : node_(value.node()) {}
+  Operand(const Ref& element);
+  Operand(const Var& var);
+  template <class T>
+  requires std::is_arithmetic_v<T> Operand(T number) : Operand(from_number(number)) {}
+  const ExprPointer& node() const { return node_; }
+  explicit operator bool() const = delete;
+
+ private:
+  explicit Operand(ExprPointer node) : node_(std::move(node)) {}
+  template <class T>
+  static Operand from_number(T number) {
+    if constexpr (std::same_as<T, bool>) {
+      return of_bool(number);
+    } else if constexpr (std::integral<T>) {
+      return of_int(static_cast<int64_t>(number));
+    } else {
+      return of_float(static_cast<double>(number));
+    }
+  }
+  static Operand of_bool(bool value);
+  static Operand of_int(int64_t value);
+  static Operand of_float(double value);
+  ExprPointer node_;
+};
+
+// An immutable value. Made from an expression, it is evaluated at this point of the program.
+class Value {
+ public:
+  Value() = default;
+  Value(const Expression& value, Location at = Location::current());
+  Value(const Ref& element, Location at = Location::current());
+  Value(const Var& var, Location at = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T> Value(T number) : node_(Operand(number).node()) {}
+  explicit Value(ExprPointer node) : node_(std::move(node)) {}
+  const ExprPointer& node() const { return node_; }
+  DType dtype() const;
+
+ private:
+  ExprPointer node_;
+};
+
+// begin:end of a dimension, and the whole of it.
+struct Slice {
+  Operand begin, end;
+};
+inline Slice slice(Operand begin, Operand end) { return {std::move(begin), std::move(end)}; }
+inline constexpr struct All {
+} all;
+class Index {
+ public:
+  template <class T>
+  requires std::convertible_to<const T&, Operand> Index(const T& index) : begin_(index) {}
+  Index(const Slice& s) : begin_(s.begin), end_(s.end), is_slice_(true) {}
+  Index(All) : is_slice_(true) {}
+
+ private:
+  friend struct TileAccess;
+  Operand begin_, end_;
+  bool is_slice_ = false;
+};
+
+// A buffer with indices: an element, the head of a tile, or a box if an index is a slice.
+class Ref {
+ public:
+  Ref(uint32_t buffer, std::initializer_list<Index> indices, Location at);
+  Ref(const Ref&) = delete;
+  template <class T>
+  requires std::same_as<std::remove_cvref_t<T>, Ref> Ref(T&&) {
+    static_assert(!std::same_as<T, T>,
+                  "write 'Value x = A(i, j);' to read the element here, 'Region r = A(...);' to name a box");
+  }
+  static Ref&& make(uint32_t buffer, std::initializer_list<Index> indices, Location at);
+
+  const Ref& operator=(const Operand& value) const;
+  const Ref& operator=(const Ref& value) const { return *this = Operand(value); }
+  const Ref& operator+=(const Operand& value) const;
+  const Ref& operator-=(const Operand& value) const;
+  const Ref& operator*=(const Operand& value) const;
+  const Ref& operator/=(const Operand& value) const;
+  const Ref& operator|=(const Operand& value) const;
+  const Ref& operator&=(const Operand& value) const;
+  const Ref& operator^=(const Operand& value) const;
+
+ private:
+  friend class Region;
+  friend class Operand;
+  friend struct RefStorage;
+  friend struct TileAccess;
+  Ref() = default;
+  uint32_t buffer_ = 0;
+  std::vector<Index> indices_;
+  Location at_;
+};
+
+// A buffer of the program being built. Copies are the same buffer.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(uint32_t id) : id_(id) {}
+  Ref&& operator()(Index i, Location at = Location::current()) const { return Ref::make(id(), {i}, at); }
+  Ref&& operator()(Index i, Index j, Location at = Location::current()) const { return Ref::make(id(), {i, j}, at); }
+  Ref&& operator()(Index i, Index j, Index k, Location at = Location::current()) const {
+    return Ref::make(id(), {i, j, k}, at);
+  }
+  Ref&& operator()(Index i, Index j, Index k, Index l, Location at = Location::current()) const {
+    return Ref::make(id(), {i, j, k, l}, at);
+  }
+  Ref&& operator()(Index i, Index j, Index k, Index l, Index m, Location at = Location::current()) const {
+    return Ref::make(id(), {i, j, k, l, m}, at);
+  }
+  Value shape(int dim) const;
+  DType dtype() const;
+  uint32_t id() const;
+  struct Declaration;  // a parameter before it belongs to a program
+
+ protected:
+  std::shared_ptr<Declaration> declaration_;
+
+ private:
+  uint32_t id_ = UINT32_MAX;
+};
+
+// A tensor parameter: row-major and compact.
+class Tensor : public Buffer {
+ public:
+  Tensor(std::string name, std::initializer_list<Operand> shape, DType dtype = f32, Location at = Location::current());
+
+ protected:
+  friend class Parameter;
+  Tensor(std::string name, std::vector<Operand> shape, std::vector<Operand> strides, DType dtype, Location at);
+};
+// A tensor parameter with strides of its own, in elements.
+class StridedTensor : public Tensor {
+ public:
+  StridedTensor(std::string name, std::initializer_list<Operand> shape, std::initializer_list<Operand> strides,
+                DType dtype = f32, Location at = Location::current());
+};
+
+// A mutable scalar of each thread. Copies are the same variable; `v = e` stores.
+class Var {
+ public:
+  explicit Var(uint32_t buffer) : buffer_(buffer) {}
+  Var(const Var&) = default;
+  const Var& operator=(const Operand& value) const { return store(value); }
+  const Var& operator=(const Var& value) const { return store(Operand(value)); }
+  const Var& operator+=(const Operand& value) const;
+  const Var& operator-=(const Operand& value) const;
+  const Var& operator*=(const Operand& value) const;
+  const Var& operator|=(const Operand& value) const;
+  uint32_t id() const { return buffer_; }
+
+ private:
+  const Var& store(const Operand& value) const;
+  uint32_t buffer_;
+};
+
+// A named box of a buffer.
+class Region {
+ public:
+  Region(const Ref& ref) : buffer_(ref.buffer_), indices_(ref.indices_), at_(ref.at_) {}
+
+ private:
+  friend struct TileAccess;
+  uint32_t buffer_;
+  std::vector<Index> indices_;
+  Location at_;
+};
+// What a tile op takes: a whole buffer, or a reference.
+class Tile {
+ public:
+  Tile(const Buffer& buffer) : buffer_(buffer.id()) {}
+  Tile(const Var& var) : buffer_(var.id()) {}
+  Tile(const Ref& ref) : region_(ref) {}
+  Tile(const Region& region) : region_(region) {}
+
+ private:
+  friend struct TileAccess;
+  uint32_t buffer_ = 0;
+  std::optional<Region> region_;
+};
+
+// ---- programs
+// --------------------------------------------------------------------------------------------------------
+
+class Parameter {
+ public:
+  Parameter(const Tensor& tensor) : tensor_(tensor.declaration_) {}
+  Parameter(const Value& scalar) : scalar_(scalar.node()) {}
+
+ private:
+  friend Program prim_func(std::string, std::initializer_list<Parameter>, const std::function<void()>&, Location);
+  std::shared_ptr<Buffer::Declaration> tensor_;
+  ExprPointer scalar_;
+};
+// A dimension known only at the call, solved from the shapes of the arguments.
+Value dynamic(std::string name, DType dtype = i32);
+// A scalar parameter.
+Value Scalar(std::string name, DType dtype);
+Program prim_func(std::string name, std::initializer_list<Parameter> parameters, const std::function<void()>& body,
+                  Location at = Location::current());
+// Options of the program being built.
+void set_contract(bool contract);  // a * b + c as one fma; on by default
+void set_fast_math(bool fast);
+
+// ---- loops: the range opens a scope, its end closes it
+// -----------------------------------------------------------------
+
+class ScopeGuard {  // reports a scope that was left by break
+ public:
+  ScopeGuard(int closes, Location at);
+  ScopeGuard(const ScopeGuard&) = delete;
+  ~ScopeGuard();
+  void close();
+
+ private:
+  int closes_;  // scopes, or -1 for a launch
+  Location at_;
+  int exceptions_;
+  bool open_ = true;
+};
+template <size_t N>
+class ScopeRange {
+ public:
+  ScopeRange(std::vector<ExprPointer> values, int closes, Location at)
+      : values_(std::move(values)), guard_(std::make_unique<ScopeGuard>(closes, at)) {}
+  struct Iterator {
+    ScopeRange* range;
+    bool done;
+    auto operator*() const { return range->values(std::make_index_sequence<N>()); }
+    Iterator& operator++() {
+      range->guard_->close();
+      done = true;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return done != other.done; }
+  };
+  Iterator begin() { return {this, false}; }
+  Iterator end() { return {this, true}; }
+
+ private:
+  template <size_t... I>
+  auto values(std::index_sequence<I...>) const {
+    if constexpr (N == 1) {
+      return Value(values_[0]);
+    } else {
+      return std::array<Value, N>{Value(values_[I])...};
+    }
+  }
+  std::vector<ExprPointer> values_;
+  std::unique_ptr<ScopeGuard> guard_;
+};
+
+class Threads {
+ public:
+  Threads(int64_t x) : extents{x} {}
+  Threads(std::initializer_list<int64_t> list) : extents(list) {}
+  std::vector<int64_t> extents;
+};
+struct KernelOptions {
+  Threads threads = 128;
+  std::vector<int64_t> cluster_dims = {};
+};
+std::vector<ExprPointer> open_kernel(std::vector<Operand> grid, const KernelOptions& options, Location at);
+template <size_t N>
+ScopeRange<N> Kernel(const Operand (&grid)[N], KernelOptions options = {}, Location at = Location::current()) {
+  return {open_kernel({grid, grid + N}, options, at), -1, at};
+}
+inline ScopeRange<1> Kernel(const Operand& blocks, KernelOptions options = {}, Location at = Location::current()) {
+  return {open_kernel({blocks}, options, at), -1, at};
+}
+
+std::vector<ExprPointer> open_parallel(std::vector<Operand> extents, Location at);
+inline ScopeRange<1> Parallel(Operand i, Location at = Location::current()) { return {open_parallel({i}, at), 1, at}; }
+inline ScopeRange<2> Parallel(Operand i, Operand j, Location at = Location::current()) {
+  return {open_parallel({i, j}, at), 1, at};
+}
+inline ScopeRange<3> Parallel(Operand i, Operand j, Operand k, Location at = Location::current()) {
+  return {open_parallel({i, j, k}, at), 1, at};
+}
+inline ScopeRange<4> Parallel(Operand i, Operand j, Operand k, Operand l, Location at = Location::current()) {
+  return {open_parallel({i, j, k, l}, at), 1, at};
+}
+
+struct PipelineOptions {
+  int64_t num_stages = 0;
+  std::vector<int64_t> order = {}, stage = {};
+};
+ScopeRange<1> Pipelined(const Operand& extent, PipelineOptions options = {}, Location at = Location::current());
+ScopeRange<1> Pipelined(const Operand& start, const Operand& stop, PipelineOptions options = {},
+                        Location at = Location::current());
+ScopeRange<1> serial(const Operand& stop, Location at = Location::current());
+ScopeRange<1> serial(const Operand& start, const Operand& stop, Location at = Location::current());
+ScopeRange<1> serial(const Operand& start, const Operand& stop, const Operand& step, Location at = Location::current());
+ScopeRange<1> unroll(const Operand& stop, Location at = Location::current());
+ScopeRange<1> unroll(const Operand& start, const Operand& stop, Location at = Location::current());
+ScopeRange<1> vectorized(const Operand& stop, Location at = Location::current());
+std::vector<ExprPointer> open_persistent(std::vector<Operand> domain, const Operand& wave_size, const Operand& index,
+                                         int64_t group, Location at);
+// Worker `index` of `wave_size` takes its share of the points of a box, grouped along the last dimension.
+template <size_t N>
+ScopeRange<N> Persistent(const Operand (&domain)[N], const Operand& wave_size, const Operand& index,
+                         int64_t group_size = 8, Location at = Location::current()) {
+  return {open_persistent({domain, domain + N}, wave_size, index, group_size, at), 1, at};
+}
+
+using Block = std::function<void()>;
+class IfChain {
+ public:
+  void Else(const Block& body, Location at = Location::current()) const;
+  IfChain ElseIf(const Operand& condition, const Block& body, Location at = Location::current()) const;
+
+  IfChain(const IfChain&) = delete;
+  ~IfChain();
+
+ private:
+  friend IfChain If(const Operand&, const Block&, Location);
+  explicit IfChain(int depth) : depth_(depth) {}
+  mutable int depth_;  // else sides that are open around the last if
+};
+IfChain If(const Operand& condition, const Block& body, Location at = Location::current());
+void While(const Operand& condition, const Block& body, Location at = Location::current());
+// The body on these groups of 128 threads; on the threads [begin, end).
+void ws(std::initializer_list<int64_t> groups, const Block& body, Location at = Location::current());
+void on_threads(int64_t begin, int64_t end, const Block& body, Location at = Location::current());
+void break_loop(Location at = Location::current());
+void continue_loop(Location at = Location::current());
+void thread_return(Location at = Location::current());
+
+// ---- buffers
+// ---------------------------------------------------------------------------------------------------------
+
+// Names default to those of the C++ variables they initialize.
+Buffer alloc_shared(std::initializer_list<Operand> shape, DType dtype, std::string name = {},
+                    Location at = Location::current());
+Buffer alloc_fragment(std::initializer_list<Operand> shape, DType dtype, std::string name = {},
+                      Location at = Location::current());
+Buffer alloc_local(std::initializer_list<Operand> shape, DType dtype, std::string name = {},
+                   Location at = Location::current());
+Buffer alloc_global(std::initializer_list<Operand> shape, DType dtype, std::string name = {},
+                    Location at = Location::current());
+Var alloc_var(DType dtype, Location at = Location::current());
+Var alloc_var(DType dtype, const Operand& init, Location at = Location::current());
+enum class ReducerOp : uint8_t { Sum, Max, Min };
+Buffer alloc_reducer(std::initializer_list<Operand> shape, DType dtype, ReducerOp op = ReducerOp::Sum,
+                     std::string name = {}, Location at = Location::current());
+Buffer alloc_barrier(std::initializer_list<int64_t> arrive_counts, Location at = Location::current());
+Buffer make_tensor(const Operand& address, std::initializer_list<Operand> shape, DType dtype,
+                   Location at = Location::current());
+Buffer reshape(const Buffer& buffer, std::initializer_list<Operand> shape, Location at = Location::current());
+Buffer view(const Buffer& buffer, std::initializer_list<Operand> shape, DType dtype, Location at = Location::current());
+
+class Layout {
+ public:
+  static Layout linear() { return Layout(Kind::Linear); }
+  // (i, j, ...) -> index, or for a fragment {thread, index}.
+  Layout(std::function<std::vector<Operand>(const std::vector<Value>&)> forward, int64_t replicate = 1)
+      : kind(Kind::Function), forward(std::move(forward)), replicate(replicate) {}
+  enum class Kind : uint8_t { Linear, Swizzled, Function } kind;
+  std::function<std::vector<Operand>(const std::vector<Value>&)> forward;
+  int64_t replicate = 1;
+
+ private:
+  friend Layout make_swizzled_layout(const Buffer& buffer);
+  explicit Layout(Kind k) : kind(k) {}
+};
+Layout make_swizzled_layout(const Buffer& buffer);
+void annotate_layout(const Buffer& buffer, const Layout& layout, Location at = Location::current());
+void annotate_safe_value(const Buffer& buffer, const Operand& value, Location at = Location::current());
+void use_swizzle(int64_t panel_size, const std::string& order = "row", Location at = Location::current());
+
+// ---- tile ops
+// --------------------------------------------------------------------------------------------------------
+
+struct CopyOptions {
+  std::string prefer_instruction = {};
+};
+void copy(const Tile& from, const Tile& to, CopyOptions options = {}, Location at = Location::current());
+void fill(const Tile& to, const Operand& value, Location at = Location::current());
+void clear(const Tile& to, Location at = Location::current());
+enum class GemmWarpPolicy : uint8_t { Square, FullRow, FullCol };
+struct GemmOptions {
+  bool transpose_A = false, transpose_B = false;
+  GemmWarpPolicy policy = GemmWarpPolicy::Square;
+  Operand clear_accum = {};
+};
+void gemm(const Tile& A, const Tile& B, const Tile& C, GemmOptions options = {}, Location at = Location::current());
+struct ReduceOptions {
+  int64_t dim = -1;
+  bool clear = true;
+  bool nan_propagate = false;  // max, min, absmax
+};
+void reduce_sum(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+void reduce_max(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+void reduce_min(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+void reduce_abssum(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+void reduce_absmax(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+void reduce_bitand(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+void reduce_bitor(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+void reduce_bitxor(const Tile& from, const Tile& to, ReduceOptions options = {}, Location at = Location::current());
+struct ScanOptions {
+  int64_t dim = 0;
+  bool reverse = false;
+};
+void cumsum(const Tile& from, const Tile& to, ScanOptions options = {}, Location at = Location::current());
+void cummax(const Tile& from, const Tile& to, ScanOptions options = {}, Location at = Location::current());
+void finalize_reducer(const Buffer& reducer, Location at = Location::current());
+struct Im2colOptions {
+  int64_t kernel = 1, stride = 1, dilation = 1, pad = 0;
+};
+void im2col(const Buffer& image, const Tile& to, const Operand& nhw_step, const Operand& c_step, Im2colOptions options,
+            Location at = Location::current());
+
+// ---- atomics
+// ---------------------------------------------------------------------------------------------------------
+
+struct AtomicOptions {
+  bool return_prev = false;  // then the result is the old value
+};
+Expression&& atomic_add(const Ref& to, const Operand& value, AtomicOptions options = {},
+                        Location at = Location::current());
+Expression&& atomic_max(const Ref& to, const Operand& value, AtomicOptions options = {},
+                        Location at = Location::current());
+Expression&& atomic_min(const Ref& to, const Operand& value, AtomicOptions options = {},
+                        Location at = Location::current());
+Expression&& atomic_and(const Ref& to, const Operand& value, AtomicOptions options = {},
+                        Location at = Location::current());
+Expression&& atomic_or(const Ref& to, const Operand& value, AtomicOptions options = {},
+                       Location at = Location::current());
+Expression&& atomic_xor(const Ref& to, const Operand& value, AtomicOptions options = {},
+                        Location at = Location::current());
+Expression&& atomic_exchange(const Ref& to, const Operand& value, Location at = Location::current());
+Expression&& atomic_cas(const Ref& to, const Operand& compare, const Operand& value, Location at = Location::current());
+Expression&& atomic_load(const Ref& from, Location at = Location::current());
+void atomic_store(const Ref& to, const Operand& value, Location at = Location::current());
+void atomic_add(const Tile& to, const Buffer& from, Location at = Location::current());
+void atomic_max(const Tile& to, const Buffer& from, Location at = Location::current());
+void atomic_min(const Tile& to, const Buffer& from, Location at = Location::current());
+
+// ---- threads, warps, order
+// -------------------------------------------------------------------------------------------
+
+Value get_thread_binding(int dim = 0, Location at = Location::current());
+Value get_block_binding(int dim = 0, Location at = Location::current());
+Expression&& get_lane_idx(Location at = Location::current());
+Expression&& get_warp_idx(Location at = Location::current());
+Expression&& shfl_sync(const Operand& value, const Operand& lane, int64_t width = 32,
+                       Location at = Location::current());
+Expression&& shfl_up(const Operand& value, const Operand& delta, int64_t width = 32, Location at = Location::current());
+Expression&& shfl_down(const Operand& value, const Operand& delta, int64_t width = 32,
+                       Location at = Location::current());
+Expression&& shfl_xor(const Operand& value, const Operand& mask, int64_t width = 32, Location at = Location::current());
+Expression&& any_sync(const Operand& predicate, Location at = Location::current());
+Expression&& all_sync(const Operand& predicate, Location at = Location::current());
+Expression&& ballot_sync(const Operand& predicate, Location at = Location::current());
+Expression&& match_any_sync(const Operand& value, Location at = Location::current());
+Expression&& match_all_sync(const Operand& value, Location at = Location::current());
+Expression&& activemask(Location at = Location::current());
+Expression&& syncthreads_and(const Operand& predicate, Location at = Location::current());
+Expression&& syncthreads_or(const Operand& predicate, Location at = Location::current());
+Expression&& syncthreads_count(const Operand& predicate, Location at = Location::current());
+// Over the whole warp; every lane gets the result.
+Expression&& warp_reduce_sum(const Operand& value, Location at = Location::current());
+Expression&& warp_reduce_max(const Operand& value, Location at = Location::current());
+Expression&& warp_reduce_min(const Operand& value, Location at = Location::current());
+void sync_warp(Location at = Location::current());
+void sync_threads(Location at = Location::current());
+void sync_threads(const Operand& barrier_id, int64_t arrive_count, Location at = Location::current());
+void named_barrier_arrive(const Operand& barrier_id, int64_t arrive_count, Location at = Location::current());
+void sync_grid(Location at = Location::current());
+void barrier_arrive(const Tile& barrier, Location at = Location::current());
+void barrier_wait(const Tile& barrier, const Operand& parity, Location at = Location::current());
+void mbarrier_expect_tx(const Tile& barrier, const Operand& bytes, Location at = Location::current());
+void mbarrier_arrive_expect_tx(const Tile& barrier, const Operand& bytes, Location at = Location::current());
+// Without waiting. A load tells `barrier` the bytes when they have arrived; a store joins the queue of bulk stores.
+void tma_copy(const Tile& from, const Tile& to, const Tile& barrier, Location at = Location::current());
+void tma_store(const Tile& from, const Tile& to, Location at = Location::current());
+void tma_store_wait(int64_t pending = 0, Location at = Location::current());
+void async_copy(const Tile& from, const Tile& to, Location at = Location::current());
+void cp_async_wait(int64_t pending, Location at = Location::current());
+void wgmma_gemm(const Tile& A, const Tile& B, const Tile& C, GemmOptions options = {},
+                Location at = Location::current());
+void wait_wgmma(int64_t pending, Location at = Location::current());
+void fence_proxy_async(Location at = Location::current());
+void set_max_nreg(int64_t registers, Location at = Location::current());
+
+// ---- scalars
+// ---------------------------------------------------------------------------------------------------------
+
+Expression&& operator+(const Operand& a, const Operand& b);
+Expression&& operator-(const Operand& a, const Operand& b);
+Expression&& operator*(const Operand& a, const Operand& b);
+Expression&& operator/(const Operand& a, const Operand& b);  // floats; floordiv() divides integers
+Expression&& operator%(const Operand& a, const Operand& b);  // floor, as Python
+Expression&& operator&(const Operand& a, const Operand& b);
+Expression&& operator|(const Operand& a, const Operand& b);
+Expression&& operator^(const Operand& a, const Operand& b);
+Expression&& operator<<(const Operand& a, const Operand& b);
+Expression&& operator>>(const Operand& a, const Operand& b);
+Expression&& operator==(const Operand& a, const Operand& b);
+Expression&& operator!=(const Operand& a, const Operand& b);
+Expression&& operator<(const Operand& a, const Operand& b);
+Expression&& operator<=(const Operand& a, const Operand& b);
+Expression&& operator>(const Operand& a, const Operand& b);
+Expression&& operator>=(const Operand& a, const Operand& b);
+Expression&& operator&&(const Operand& a, const Operand& b);
+Expression&& operator||(const Operand& a, const Operand& b);
+Expression&& operator!(const Operand& a);
+Expression&& operator~(const Operand& a);
+Expression&& operator-(const Operand& a);
+
+Expression&& floordiv(const Operand& a, const Operand& b);
+Expression&& floormod(const Operand& a, const Operand& b);
+Expression&& truncdiv(const Operand& a, const Operand& b);
+Expression&& truncmod(const Operand& a, const Operand& b);
+Expression&& ceildiv(const Operand& a, const Operand& b);
+constexpr int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+Expression&& max(const Operand& a, const Operand& b);
+Expression&& min(const Operand& a, const Operand& b);
+Expression&& clamp(const Operand& x, const Operand& low, const Operand& high);
+Expression&& if_then_else(const Operand& condition, const Operand& a, const Operand& b);
+Expression&& cast(const Operand& value, DType dtype);
+Expression&& reinterpret(const Operand& value, DType dtype);
+Expression&& infinity(DType dtype);
+Expression&& max_value(DType dtype);
+Expression&& min_value(DType dtype);
+Expression&& address_of(const Ref& element);
+// Any function of the scalar table by its name: call("exp2", x).
+Expression&& scalar_function(const std::string& name, std::initializer_list<Operand> args,
+                             Location at = Location::current());
+#define TILEWRIGHT_UNARY(name) \
+  inline Expression&& name(const Operand& x) { return scalar_function(#name, {x}); }
+TILEWRIGHT_UNARY(exp)
+TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(exp10) TILEWRIGHT_UNARY(expm1) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2)
+    TILEWRIGHT_UNARY(log10) TILEWRIGHT_UNARY(log1p) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tan)
+        TILEWRIGHT_UNARY(asin) TILEWRIGHT_UNARY(acos) TILEWRIGHT_UNARY(atan) TILEWRIGHT_UNARY(sinh)
+            TILEWRIGHT_UNARY(cosh) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(asinh) TILEWRIGHT_UNARY(acosh)
+                TILEWRIGHT_UNARY(atanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt)
+                    TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil)
+                        TILEWRIGHT_UNARY(trunc) TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(nearbyint)
+                            TILEWRIGHT_UNARY(isnan) TILEWRIGHT_UNARY(isinf) TILEWRIGHT_UNARY(isfinite)
+                                TILEWRIGHT_UNARY(popcount) TILEWRIGHT_UNARY(clz)
+#undef TILEWRIGHT_UNARY
+                                    inline Expression&& pow(const Operand& x, const Operand& y) {
+  return scalar_function("pow", {x, y});
+}
+inline Expression&& fmod(const Operand& x, const Operand& y) { return scalar_function("fmod", {x, y}); }
+inline Expression&& atan2(const Operand& y, const Operand& x) { return scalar_function("atan2", {y, x}); }
+inline Expression&& copysign(const Operand& x, const Operand& y) { return scalar_function("copysign", {x, y}); }
+Expression&& fma(const Operand& a, const Operand& b, const Operand& c);
+
+// ---- checks and output
+// -----------------------------------------------------------------------------------------------
+
+void assume(const Operand& condition, Location at = Location::current());
+void device_assert(const Operand& condition, std::string message = {}, Location at = Location::current());
+void print(const Operand& value, std::string message = {}, Location at = Location::current());
+void print(const Buffer& buffer, std::string message = {}, Location at = Location::current());
+void print(std::string message, Location at = Location::current());
+
+}  // namespace tilewright
+
+namespace tw = tilewright;

@@ -1,0 +1,246 @@
+// Values, references and the operators between them.
+#include "dsl/recording.h"
+#include "scalar/functions.h"
+#include "support/diagnostic.h"
+
+namespace tilewright {
+
+// Results of operators live in a ring: long enough for any full expression, and nothing keeps one beyond it.
+struct ExpressionStorage {
+  static constexpr size_t kSlots = 4096;
+  Expression slots[kSlots];
+  size_t next = 0;
+};
+struct RefStorage {
+  static constexpr size_t kSlots = 1024;
+  Ref slots[kSlots];
+  size_t next = 0;
+};
+
+Expression&& Expression::make(ExprPointer node) {
+  static thread_local std::unique_ptr<ExpressionStorage> storage = std::make_unique<ExpressionStorage>();
+  Expression& slot = storage->slots[storage->next++ % ExpressionStorage::kSlots];
+  slot.node_ = std::move(node);
+  return std::move(slot);
+}
+
+Ref&& Ref::make(uint32_t buffer, std::initializer_list<Index> indices, Location at) {
+  static thread_local std::unique_ptr<RefStorage> storage(new RefStorage);
+  Ref& slot = storage->slots[storage->next++ % RefStorage::kSlots];
+  slot.buffer_ = buffer, slot.indices_.assign(indices), slot.at_ = at;
+  if (ir::Builder* b = recording_or_null()) b->set_location(source_location_of(at));
+  return std::move(slot);
+}
+
+ir::Expr expr_of(const Operand& operand, const char* what) {
+  if (!operand.node())
+    fail(Code::BadOption, recording_or_null() ? recording_or_null()->location() : SourceLocation{},
+         fmt::format("{}: an operand without a value", what), "initialize the Value before it is used");
+  return ir::Expr(operand.node());
+}
+std::vector<ir::Expr> exprs_of(std::span<const Operand> operands, const char* what) {
+  std::vector<ir::Expr> out;
+  for (const Operand& o : operands) out.push_back(expr_of(o, what));
+  return out;
+}
+
+namespace {
+
+SourceLocation here() { return recording_or_null() ? recording_or_null()->location() : SourceLocation{}; }
+
+Expression&& result(const ir::Expr& e) { return Expression::make(e.pointer()); }
+
+Expression&& apply(ir::Operator op, const Operand& a, const Operand& b) {
+  return result(ir::apply(op, expr_of(a, "an operator"), expr_of(b, "an operator"), here()));
+}
+
+ir::TileRef scalar_of(uint32_t buffer) { return {ir::BufferId{buffer}, {}, true}; }
+
+}  // namespace
+
+ir::TileRef TileAccess::make(uint32_t buffer, const std::vector<Index>& indices) {
+  ir::TileRef out{ir::BufferId{buffer}, {}, false};
+  for (const Index& i : indices)
+    out.indices.push_back({i.begin_.node() ? ir::Expr(i.begin_.node()) : ir::Expr{},
+                           i.end_.node() ? ir::Expr(i.end_.node()) : ir::Expr{}, i.is_slice_});
+  return out;
+}
+ir::TileRef TileAccess::of(const Ref& ref) { return make(ref.buffer_, ref.indices_); }
+ir::TileRef TileAccess::of(const Region& region) { return make(region.buffer_, region.indices_); }
+ir::TileRef TileAccess::of(const Tile& tile) {
+  return tile.region_ ? of(*tile.region_) : ir::TileRef{ir::BufferId{tile.buffer_}, {}, true};
+}
+
+// ---- operands and values
+
+Operand::Operand(const Value& value) : node_(value.node()) {}
+Operand::Operand(const Ref& element) : node_(recording("a read").load(TileAccess::of(element)).pointer()) {}
+Operand::Operand(const Var& var) : node_(recording("a read").load(scalar_of(var.id())).pointer()) {}
+Operand Operand::of_bool(bool value) { return Operand(ir::constant(boolean, int64_t{value}).pointer()); }
+Operand Operand::of_int(int64_t value) {
+  return Operand(ir::constant(value == static_cast<int32_t>(value) ? i32 : i64, value).pointer());
+}
+Operand Operand::of_float(double value) { return Operand(ir::constant(f32, value).pointer()); }
+
+namespace {
+ExprPointer named(const Operand& value, const Location& at) {
+  ir::Builder* b = recording_or_null();
+  if (!b) return value.node();
+  b->set_location(source_location_of(at));
+  return b->let(declared_name(at), ir::Expr(value.node())).pointer();
+}
+}  // namespace
+
+Value::Value(const Expression& value, Location at) : node_(named(Operand(value), at)) {}
+Value::Value(const Ref& element, Location at) : node_(named(Operand(element), at)) {}
+Value::Value(const Var& var, Location at) : node_(named(Operand(var), at)) {}
+DType Value::dtype() const { return ir::Expr(node_)->type; }
+
+// ---- stores
+
+namespace {
+// += and its like: a reducer and only a reducer takes them as contributions.
+void update(const ir::TileRef& to, ir::Operator op, const Operand& value) {
+  ir::Builder& b = recording("a store");
+  const bool reduces = b.buffer(to.buffer).reducer.has_value();
+  if (reduces && op == ir::Operator::Add) {
+    b.atomic(ir::AtomicOp::Add, to, expr_of(value, "+="), false);
+    return;
+  }
+  b.store(to, ir::apply(op, b.load(to), expr_of(value, "an update"), b.location()));
+}
+}  // namespace
+
+const Ref& Ref::operator=(const Operand& value) const {
+  recording("a store", at_).store(TileAccess::of(*this), expr_of(value, "a store"));
+  return *this;
+}
+const Ref& Ref::operator+=(const Operand& value) const {
+  return update(TileAccess::of(*this), ir::Operator::Add, value), *this;
+}
+const Ref& Ref::operator-=(const Operand& value) const {
+  return update(TileAccess::of(*this), ir::Operator::Sub, value), *this;
+}
+const Ref& Ref::operator*=(const Operand& value) const {
+  return update(TileAccess::of(*this), ir::Operator::Mul, value), *this;
+}
+const Ref& Ref::operator/=(const Operand& value) const {
+  return update(TileAccess::of(*this), ir::Operator::Div, value), *this;
+}
+const Ref& Ref::operator|=(const Operand& value) const {
+  return update(TileAccess::of(*this), ir::Operator::BitOr, value), *this;
+}
+const Ref& Ref::operator&=(const Operand& value) const {
+  return update(TileAccess::of(*this), ir::Operator::BitAnd, value), *this;
+}
+const Ref& Ref::operator^=(const Operand& value) const {
+  return update(TileAccess::of(*this), ir::Operator::BitXor, value), *this;
+}
+
+const Var& Var::store(const Operand& value) const {
+  recording("a store").store(scalar_of(buffer_), expr_of(value, "a store"));
+  return *this;
+}
+const Var& Var::operator+=(const Operand& value) const {
+  return update(scalar_of(buffer_), ir::Operator::Add, value), *this;
+}
+const Var& Var::operator-=(const Operand& value) const {
+  return update(scalar_of(buffer_), ir::Operator::Sub, value), *this;
+}
+const Var& Var::operator*=(const Operand& value) const {
+  return update(scalar_of(buffer_), ir::Operator::Mul, value), *this;
+}
+const Var& Var::operator|=(const Operand& value) const {
+  return update(scalar_of(buffer_), ir::Operator::BitOr, value), *this;
+}
+
+// ---- operators
+
+Expression&& operator+(const Operand& a, const Operand& b) { return apply(ir::Operator::Add, a, b); }
+Expression&& operator-(const Operand& a, const Operand& b) { return apply(ir::Operator::Sub, a, b); }
+Expression&& operator*(const Operand& a, const Operand& b) { return apply(ir::Operator::Mul, a, b); }
+Expression&& operator/(const Operand& a, const Operand& b) { return apply(ir::Operator::Div, a, b); }
+Expression&& operator%(const Operand& a, const Operand& b) { return apply(ir::Operator::FloorMod, a, b); }
+Expression&& operator&(const Operand& a, const Operand& b) { return apply(ir::Operator::BitAnd, a, b); }
+Expression&& operator|(const Operand& a, const Operand& b) { return apply(ir::Operator::BitOr, a, b); }
+Expression&& operator^(const Operand& a, const Operand& b) { return apply(ir::Operator::BitXor, a, b); }
+Expression&& operator<<(const Operand& a, const Operand& b) { return apply(ir::Operator::Shl, a, b); }
+Expression&& operator>>(const Operand& a, const Operand& b) { return apply(ir::Operator::Shr, a, b); }
+Expression&& operator==(const Operand& a, const Operand& b) { return apply(ir::Operator::Eq, a, b); }
+Expression&& operator!=(const Operand& a, const Operand& b) { return apply(ir::Operator::Ne, a, b); }
+Expression&& operator<(const Operand& a, const Operand& b) { return apply(ir::Operator::Lt, a, b); }
+Expression&& operator<=(const Operand& a, const Operand& b) { return apply(ir::Operator::Le, a, b); }
+Expression&& operator>(const Operand& a, const Operand& b) { return apply(ir::Operator::Gt, a, b); }
+Expression&& operator>=(const Operand& a, const Operand& b) { return apply(ir::Operator::Ge, a, b); }
+Expression&& operator&&(const Operand& a, const Operand& b) { return apply(ir::Operator::And, a, b); }
+Expression&& operator||(const Operand& a, const Operand& b) { return apply(ir::Operator::Or, a, b); }
+Expression&& operator!(const Operand& a) { return result(ir::apply_not(expr_of(a, "!"), here())); }
+Expression&& operator~(const Operand& a) { return result(ir::apply_bit_not(expr_of(a, "~"), here())); }
+Expression&& operator-(const Operand& a) { return result(ir::apply_neg(expr_of(a, "-"), here())); }
+
+Expression&& floordiv(const Operand& a, const Operand& b) { return apply(ir::Operator::FloorDiv, a, b); }
+Expression&& floormod(const Operand& a, const Operand& b) { return apply(ir::Operator::FloorMod, a, b); }
+Expression&& truncdiv(const Operand& a, const Operand& b) { return apply(ir::Operator::TruncDiv, a, b); }
+Expression&& truncmod(const Operand& a, const Operand& b) { return apply(ir::Operator::TruncMod, a, b); }
+Expression&& ceildiv(const Operand& a, const Operand& b) { return floordiv(a + (b - 1), b); }
+Expression&& max(const Operand& a, const Operand& b) { return apply(ir::Operator::Max, a, b); }
+Expression&& min(const Operand& a, const Operand& b) { return apply(ir::Operator::Min, a, b); }
+
+Expression&& clamp(const Operand& x, const Operand& low, const Operand& high) {
+  return scalar_function("clamp", {x, low, high});
+}
+Expression&& fma(const Operand& a, const Operand& b, const Operand& c) { return scalar_function("fma", {a, b, c}); }
+Expression&& if_then_else(const Operand& condition, const Operand& a, const Operand& b) {
+  return result(ir::apply_select(expr_of(condition, "if_then_else"), expr_of(a, "if_then_else"),
+                                 expr_of(b, "if_then_else"), here()));
+}
+Expression&& cast(const Operand& value, DType dtype) {
+  return result(ir::apply_cast(expr_of(value, "cast"), dtype, here()));
+}
+Expression&& reinterpret(const Operand& value, DType dtype) {
+  return result(ir::apply_bitcast(expr_of(value, "reinterpret"), dtype, here()));
+}
+Expression&& address_of(const Ref& element) {
+  return result(recording("address_of", TileAccess::place(element)).address(TileAccess::of(element)));
+}
+
+namespace {
+double largest(DType t) {
+  switch (t.kind) {
+    case Kind::BFloat: return 0x1.fep127;
+    case Kind::Float8E4M3FN: return 448;
+    case Kind::Float8E5M2: return 57344;
+    case Kind::Float8E8M0: return 0x1p127;
+    case Kind::Float4E2M1: return 6;
+    default: break;
+  }
+  return t == f16 ? 65504 : t == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+}  // namespace
+
+Expression&& infinity(DType dtype) {
+  if (!(dtype == f16 || dtype == bf16 || dtype == f32 || dtype == f64 || dtype == tf32 || dtype == e5m2))
+    fail(Code::FunctionType, here(), fmt::format("infinity({}): this type has no infinity", dtype.name()),
+         "use max_value(dtype)");
+  return result(ir::constant(dtype, std::numeric_limits<double>::infinity()));
+}
+Expression&& max_value(DType dtype) {
+  if (dtype.is_float()) return result(ir::constant(dtype, largest(dtype)));
+  if (dtype.is_bool()) return result(ir::constant(dtype, int64_t{1}));
+  return result(
+      ir::constant(dtype, static_cast<int64_t>(~uint64_t{0} >> (64 - dtype.bits + (dtype.is_signed() ? 1 : 0)))));
+}
+Expression&& min_value(DType dtype) {
+  if (dtype == e8m0) return result(ir::constant(dtype, 0x1p-127));
+  if (dtype.is_float()) return result(ir::constant(dtype, -largest(dtype)));
+  return result(ir::constant(dtype, dtype.is_signed() ? INT64_MIN >> (64 - dtype.bits) : int64_t{0}));
+}
+
+Expression&& scalar_function(const std::string& name, std::initializer_list<Operand> args, Location at) {
+  std::optional<Function> function = function_named(name);
+  if (!function)
+    fail(Code::UnknownFunction, source_location_of(at), fmt::format("there is no scalar function '{}'", name));
+  return result(ir::apply_function(*function, exprs_of(std::vector<Operand>(args), name.c_str()), here()));
+}
+
+}  // namespace tilewright
