@@ -1,0 +1,23 @@
+// From a program to something that can be called.
+#pragma once
+#include <string>
+
+#include "tilewright/executable.h"
+#include "tilewright/program.h"
+
+namespace tilewright {
+
+enum class Engine : uint8_t {
+  Auto,         // cpu; where there is no host compiler the interpreter, with one warning. TILEWRIGHT_ENGINE overrides.
+  Cpu,          // compiled C++, blocks over the cores
+  Interpreter,  // the reference meaning, with every check; slow
+};
+
+struct CompileOptions {
+  Engine engine = Engine::Auto;
+};
+
+// CompileError if the program is not valid or the engine cannot run it. Kernels are cached on disk and in memory.
+Executable compile(const Program& program, const CompileOptions& options = {});
+
+}  // namespace tilewright
