@@ -1,5 +1,5 @@
-// The refusals of bind_call(): one function a mistake, each throws a LaunchError that names the argument, what it is and
-// what it must be.
+// The refusals of bind_call(): one function a mistake, each throws a LaunchError that names the argument, what it is
+// and what it must be.
 #pragma once
 #include "runtime/launch_plan.h"
 

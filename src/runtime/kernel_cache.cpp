@@ -95,7 +95,7 @@ std::vector<Listed> list(const File& directory) {
 }
 
 int64_t capacity_from_environment() {
-  const char* text = std::getenv("TILEWRIGHT_CACHE_SIZE");
+  const char* text = secure_getenv("TILEWRIGHT_CACHE_SIZE");
   if (!text || !*text) return kDefaultCapacity;
   int64_t mebibytes = 0;
   const char* end = text + std::strlen(text);
@@ -140,11 +140,11 @@ std::optional<CacheEntry> decode_entry(std::string_view file, std::string_view k
 
 KernelCache KernelCache::from_environment() {
   std::string directory;
-  if (const char* own = std::getenv("TILEWRIGHT_CACHE_DIR"); own && *own)
+  if (const char* own = secure_getenv("TILEWRIGHT_CACHE_DIR"); own && *own)
     directory = own;
-  else if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/')
+  else if (const char* cache = secure_getenv("XDG_CACHE_HOME"); cache && *cache == '/')
     directory = std::string(cache) + "/tilewright";
-  else if (const char* home = std::getenv("HOME"); home && *home == '/')
+  else if (const char* home = secure_getenv("HOME"); home && *home == '/')
     directory = std::string(home) + "/.cache/tilewright";
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();  // "link/" would follow the link
   return KernelCache(std::move(directory), capacity_from_environment());

@@ -18,10 +18,7 @@ const std::vector<Feature>& features() {
       {&ProcessorFeatures::avx2, "avx2", {"-mavx2"}},
       {&ProcessorFeatures::fma, "fma", {"-mfma"}},
       {&ProcessorFeatures::f16c, "f16c", {"-mf16c"}},
-      // Without the last flag GCC's tuning for an unnamed processor keeps to 256-bit vectors.
-      {&ProcessorFeatures::avx512,
-       "avx512",
-       {"-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mprefer-vector-width=512"}},
+      {&ProcessorFeatures::avx512, "avx512", {"-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"}},
       {&ProcessorFeatures::avx512_bf16, "avx512_bf16", {"-mavx512bf16"}},
       {&ProcessorFeatures::avx512_vnni, "avx512_vnni", {"-mavx512vnni"}},
   };
