@@ -2,6 +2,10 @@
 // call into an instruction, with the same result.
 #include "scalar/evaluate.h"
 
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
 #include "scalar/text.h"
 #include "support/diagnostic.h"
 

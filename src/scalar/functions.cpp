@@ -54,7 +54,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Exp2, "exp2", 1, Float, "exp2", false, false, 1.0},
     {Exp10, "exp10", 1, Float, "exp10", false, false, 1.1},
     {Expm1, "expm1", 1, Float, "expm1", false, false, 0.51},
-    {Log, "log", 1, Float, "log", false, false, 0.9},
+    {Log, "log", 1, Float, "log", false, false, 1.0},
     {Log2, "log2", 1, Float, "log2", false, false, 1.5},
     {Log10, "log10", 1, Float, "log10", false, false, 1.1},
     {Log1p, "log1p", 1, Float, "log1p", false, false, 0.51},
