@@ -88,6 +88,8 @@ enum class Code : uint16_t {
   UnknownFunction = 1078,     // no scalar function of this name
   LayoutFunction = 1079,      // a layout function with a bad result
   BadOption = 1080,           // an option of a call with an impossible value
+  UnsolvedSymbol = 1081,      // a dimension that no argument gives
+  HostExpression = 1082,      // a shape or grid that the host cannot compute
 
   // 2000: parse. Text (.tile) that is not a program.
 
