@@ -85,11 +85,10 @@ std::string identify(const std::string& path) {
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    std::string parent = environment_variable("TMPDIR");
-    if (parent.empty() || parent[0] != '/') parent = "/tmp";
-    path_ = parent + "/tilewright-XXXXXX";
+    const std::string parent = environment_variable("TMPDIR");
+    path_ = (parent.empty() || parent[0] != '/' ? "/tmp" : parent) + "/tilewright-XXXXXX";
     if (!mkdtemp(path_.data()))
-      fail(Code::ScratchDirectory, {}, fmt::format("cannot make a directory in {}: {}", parent, std::strerror(errno)),
+      fail(Code::ScratchDirectory, {}, fmt::format("cannot make a directory {}: {}", path_, std::strerror(errno)),
            "set TMPDIR to a directory that can be written");
   }
   ScratchDirectory(const ScratchDirectory&) = delete;

@@ -88,8 +88,6 @@ enum class Code : uint16_t {
   UnknownFunction = 1078,     // no scalar function of this name
   LayoutFunction = 1079,      // a layout function with a bad result
   BadOption = 1080,           // an option of a call with an impossible value
-  UnsolvedSymbol = 1081,      // a dimension that no argument gives
-  HostExpression = 1082,      // a shape or grid that the host cannot compute
 
   // 2000: parse. Text (.tile) that is not a program.
 
@@ -128,6 +126,21 @@ enum class Code : uint16_t {
   CacheNotWritable = 5512,       // the kernel was compiled but could not be kept
 
   // 6000: run. Mistakes of a program that the interpreter finds while it runs.
+  OutOfBounds = 6001,          // an index outside a buffer on chip
+  Uninitialized = 6002,        // an element on chip is read before it is written
+  DoubleWrite = 6003,          // two points of a map write different values to one element
+  BadDivision = 6004,          // integer division by zero, or of the least integer by -1
+  AssumeViolated = 6005,       // what the program vouches for does not hold
+  KernelAssertion = 6006,      // an assertion of the program
+  ShuffleInactive = 6007,      // a shuffle reads a lane that does not execute it
+  BarrierOverflow = 6008,      // more arrivals than the barrier counts
+  Deadlock = 6009,             // nobody can go on
+  ReducerNotFinal = 6010,      // a reducer is read before it is finalized
+  DivergentCollective = 6011,  // a tile op or barrier that not all threads of its set reach
+  OperandsDisagree = 6012,     // an operand of a tile op that differs between threads
+  NullBuffer = 6013,           // an access to a buffer that has no memory
+  ShapeMismatch = 6014,        // extents, known only now, that do not fit each other
+  InterpreterRefuses = 6090,   // what the interpreter cannot do
 
   // 7000: tool. The command line.
 };

@@ -1,0 +1,318 @@
+// Element accesses of lanes: addresses, bounds, shadow bits.
+#include "interpreter/arithmetic.h"
+#include "interpreter/shadow.h"
+#include "interpreter/strand.h"
+
+namespace tilewright::interpreter {
+
+Extents Strand::extents_of(const BufferCode& buffer, Mask mask) {
+  if (!buffer.is_dynamic()) return {buffer.shape, buffer.strides};
+  size_t rank = buffer.rank();
+  auto* shape = arena_.array<int64_t>(static_cast<int64_t>(rank));
+  auto* strides = arena_.array<int64_t>(static_cast<int64_t>(rank));
+  for (size_t d = 0; d < rank; ++d) {
+    shape[d] = buffer.shape_nodes[d] ? eval_int(*buffer.shape_nodes[d], mask) : buffer.shape[d];
+  }
+  int64_t compact = 1;
+  for (size_t d = rank; d-- > 0; compact *= shape[d]) {
+    bool given = d < buffer.stride_nodes.size() && buffer.stride_nodes[d];
+    strides[d] = given                            ? eval_int(*buffer.stride_nodes[d], mask)
+                 : buffer.source->strides.empty() ? compact
+                                                  : buffer.strides[d];
+  }
+  return {{shape, rank}, {strides, rank}};
+}
+
+namespace {
+
+// offset += factor * index
+Value add_scaled(const Value& offset, const Value& index, int64_t factor, LaneShape shape, Arena& arena) {
+  if (offset.form != Value::Form::Array && index.form != Value::Form::Array)
+    return affine_value(offset.base + factor * index.base, offset.outer + factor * index.outer,
+                        offset.inner + factor * index.inner);
+  const auto* i = static_cast<const int64_t*>(lanes_of(index, shape, arena));
+  auto* to = arena.array<int64_t>(shape.lanes);
+  spread(offset, shape, to);
+#pragma omp simd
+  for (int64_t l = 0; l < shape.lanes; ++l) to[l] += factor * i[l];
+  return array_value(LaneKind::Int64, to);
+}
+
+std::string list_of(std::span<const int64_t> values) { return fmt::format("({})", fmt::join(values, ", ")); }
+
+}  // namespace
+
+// The memory behind a buffer: sets data and written, and adds to the offset where a view or a thread's copy begins.
+void Strand::attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8_t*& written, Value& offset) {
+  if (buffer.offset) offset = add_scaled(offset, eval(*buffer.offset, mask), 1, frame_.shape, arena_);
+  if (buffer.address) {
+    Value address = eval(*buffer.address, mask);
+    if (address.uniform()) {
+      data = reinterpret_cast<std::byte*>(address.base);
+    } else {  // one address a lane: offsets count from the first
+      int64_t first = address.int_at(first_lane(mask), frame_.shape.columns);
+      auto* shift = arena_.array<int64_t>(frame_.shape.lanes);
+      for (int64_t l = 0; l < frame_.shape.lanes; ++l)
+        shift[l] = (address.int_at(l, frame_.shape.columns) - first) * 8 / buffer.type.storage_bits();
+      data = reinterpret_cast<std::byte*>(first);
+      offset = add_scaled(offset, array_value(LaneKind::Int64, shift), 1, frame_.shape, arena_);
+    }
+    written = nullptr;
+  } else if (!buffer.on_chip()) {
+    data = static_cast<std::byte*>(program_.data[buffer.root]);
+    written = nullptr;
+  } else {
+    Memory& memory = block_.memory(buffer.root);
+    data = memory.data, written = memory.written;
+    if (buffer.is_local()) {
+      int64_t per_thread = memory.thread_bytes * 8 / buffer.type.storage_bits();
+      offset = add_scaled(offset, frame_.thread, per_thread, frame_.shape, arena_);
+    }
+  }
+  if (!data)
+    fail_at(Code::NullBuffer, first_lane(mask), fmt::format("'{}' is accessed but has no memory", buffer.source->name),
+            "pass an array for it");
+}
+
+Place Strand::locate(const BufferCode& buffer, const std::vector<const Node*>& indices, Mask mask) {
+  Place place;
+  place.buffer = &buffer;
+  Extents extents = extents_of(buffer, mask);
+  Value index[8];
+  check_internal(indices.size() <= 8 && indices.size() == buffer.rank(), "'{}' is accessed with {} indices",
+                 buffer.source->name, indices.size());
+  for (size_t d = 0; d < indices.size(); ++d) index[d] = eval(*indices[d], mask);
+  std::span<const Value> all(index, indices.size());
+  place.inside = check_bounds(buffer, all, extents, mask);
+  place.offset = uniform_int(0);
+  for (size_t d = 0; d < indices.size(); ++d)
+    place.offset = add_scaled(place.offset, index[d], extents.strides[d], frame_.shape, arena_);
+  attach(buffer, mask, place.data, place.written, place.offset);
+  if (buffer.on_chip() && buffer.source->is_view() && buffer.offset && buffer.offset->op != Node::Op::Const)
+    check_inside(place, mask);
+  return place;
+}
+
+// A view whose offset is only known now must not leave the memory it looks into.
+void Strand::check_inside(const Place& place, Mask mask) {
+  const Memory& memory = block_.memory(place.buffer->root);
+  int64_t limit = memory.bytes * 8 / place.buffer->type.storage_bits();
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
+    int64_t offset = place.offset.int_at(l, frame_.shape.columns);
+    if (mask.at(l) && (offset < 0 || offset >= limit))
+      fail_at(Code::OutOfBounds, l,
+              fmt::format("the view '{}' is accessed past the memory of '{}'", place.buffer->source->name,
+                          code_.buffers[place.buffer->root].source->name));
+  }
+}
+
+// Null if every executing lane is in bounds. Outside on chip is an error.
+const uint8_t* Strand::check_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents,
+                                    Mask mask) {
+  bool sure = true;
+  for (size_t d = 0; d < index.size() && sure; ++d) {
+    if (index[d].form == Value::Form::Array) {
+      const int64_t* values = index[d].ints();
+      auto limit = static_cast<uint64_t>(extents.shape[d]);
+      int64_t outside = 0;
+#pragma omp simd reduction(+ : outside)
+      for (int64_t l = 0; l < frame_.shape.lanes; ++l) outside += static_cast<uint64_t>(values[l]) >= limit;
+      sure = outside == 0;
+    } else {
+      Interval range = extremes(index[d], frame_.shape);
+      sure = range.low >= 0 && range.high < extents.shape[d];
+    }
+  }
+  if (sure) return nullptr;
+  auto* inside = arena_.array<uint8_t>(frame_.shape.lanes);
+  int64_t missing = 0;
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
+    bool in = true;
+    for (size_t d = 0; d < index.size(); ++d) {
+      int64_t i = index[d].int_at(l, frame_.shape.columns);
+      in = in && i >= 0 && i < extents.shape[d];
+    }
+    inside[l] = in;
+    if (in || !mask.at(l)) continue;
+    if (buffer.on_chip()) fail_bounds(buffer, index, extents, l);
+    ++missing;
+  }
+  // Lanes that do not execute may be outside too: their offsets must not be used.
+  return missing == 0 && mask.all() ? nullptr : inside;
+}
+
+void Strand::fail_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents, int64_t lane) {
+  std::vector<int64_t> at;
+  for (const Value& i : index) at.push_back(i.int_at(lane, frame_.shape.columns));
+  fail_at(
+      Code::OutOfBounds, lane,
+      fmt::format("index {} is outside '{}' of shape {}", list_of(at), buffer.source->name, list_of(extents.shape)));
+}
+
+void Strand::fail_unwritten(const BufferCode& buffer, int64_t element, int64_t lane) {
+  const Memory& memory = block_.memory(buffer.root);
+  if (buffer.is_local()) element %= std::max<int64_t>(memory.thread_bytes * 8 / buffer.type.storage_bits(), 1);
+  std::vector<int64_t> at(buffer.rank());
+  if (!buffer.source->is_view()) {
+    for (size_t d = buffer.rank(); d-- > 0; element /= std::max<int64_t>(buffer.shape[d], 1))
+      at[d] = element % std::max<int64_t>(buffer.shape[d], 1);
+  }
+  std::string what = buffer.source->is_view()
+                         ? fmt::format("element {} of the memory of '{}'", element, buffer.source->name)
+                     : buffer.rank() == 0 ? fmt::format("'{}'", buffer.source->name)
+                                          : fmt::format("'{}' at {}", buffer.source->name, list_of(at));
+  fail_at(Code::Uninitialized, lane, what + " is read before it is written");
+}
+
+void Strand::check_readable(const BufferCode& buffer, int64_t lane) {
+  if (!program_.program->buffers[buffer.root].reducer || block_.memory(buffer.root).finalized) return;
+  fail_at(Code::ReducerNotFinal, lane,
+          fmt::format("the reducer '{}' is read before it is finalized", buffer.source->name),
+          "finalize it after its last contribution");
+}
+
+// Offsets as an array; -1 for lanes that do not take part. May rebase the place, so that offsets count from its data.
+int64_t* Strand::lane_offsets(const Place& place, Mask mask) {
+  auto* offsets = arena_.array<int64_t>(frame_.shape.lanes);
+  spread(place.offset, frame_.shape, offsets);
+  if (!mask.all() || place.inside)
+    for (int64_t l = 0; l < frame_.shape.lanes; ++l)
+      if (!mask.at(l) || (place.inside && !place.inside[l])) offsets[l] = INT64_MIN;
+  return offsets;
+}
+
+namespace {
+
+// Negative strides: what load_lanes skips are lanes that take no part, so the base moves to the least offset.
+std::byte* rebase(DType type, std::byte* data, int64_t* offsets, int64_t n) {
+  int64_t least = 0;
+  for (int64_t l = 0; l < n; ++l)
+    if (offsets[l] != INT64_MIN) least = std::min(least, offsets[l]);
+  if (least % 2 != 0) --least;  // whole bytes
+  for (int64_t l = 0; l < n; ++l) offsets[l] = offsets[l] == INT64_MIN ? -1 : offsets[l] - least;
+  return data + least * type.storage_bits() / 8;
+}
+
+bool is_packed_offset(DType type, int64_t offset) { return type.is_packed() && offset % 2 != 0; }
+
+}  // namespace
+
+void Strand::check_written(const Place& place, const int64_t* offsets, Mask mask) {
+  if (!place.written) return;
+  DType type = place.buffer->type;
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
+    if (!mask.at(l) || offsets[l] < 0) continue;
+    if (first_unwritten(place.written, type, offsets[l], 1) >= 0) fail_unwritten(*place.buffer, offsets[l], l);
+  }
+}
+
+Value Strand::load(const Place& place, Mask mask, void* out) {
+  const BufferCode& buffer = *place.buffer;
+  DType type = buffer.type;
+  LaneKind kind = lane_kind(type);
+  check_readable(buffer, first_lane(mask));
+  LaneShape shape = frame_.shape;
+  Value fill = place.inside && buffer.fill ? eval(*buffer.fill, mask)
+               : kind == LaneKind::Int64   ? uniform_int(0)
+                                           : uniform_float(kind, 0);
+  if (place.offset.uniform()) {
+    int64_t lane = first_lane(mask);
+    if (place.inside && !place.inside[lane]) return pick(fill, lane, shape.columns);
+    int64_t offset = place.offset.base;
+    if (place.written && first_unwritten(place.written, type, offset, 1) >= 0) fail_unwritten(buffer, offset, lane);
+    load_lanes(type, place.data, Elements{nullptr, offset}, 1, out);
+    return pick(array_value(kind, out), 0, 1);
+  }
+  bool rows = place.offset.form == Value::Form::Affine && place.offset.inner == 1 && !place.inside &&
+              (mask.all() || !place.written);
+  if (rows) {
+    bool whole = shape.rows() == 1 || place.offset.outer == shape.columns;
+    int64_t columns = whole ? shape.lanes : shape.columns, bytes = columns * lane_bytes(kind);
+    if (whole || columns >= 8) {
+      for (int64_t row = 0; row * columns < shape.lanes; ++row) {
+        int64_t first = place.offset.base + row * place.offset.outer;
+        if (place.written)
+          if (int64_t bad = first_unwritten(place.written, type, first, columns); bad >= 0)
+            fail_unwritten(buffer, bad, row * columns + bad - first);
+        load_lanes(type, place.data, Elements{nullptr, first}, columns, static_cast<std::byte*>(out) + row * bytes);
+      }
+      return array_value(kind, out);
+    }
+  }
+  ArenaScope scope(arena_);
+  int64_t* offsets = lane_offsets(place, mask);
+  spread(fill, shape, out);
+  std::byte* data = rebase(type, place.data, offsets, shape.lanes);
+  if (place.written) check_written(place, offsets, mask);
+  load_lanes(type, data, Elements{offsets, 0}, shape.lanes, out);
+  return array_value(kind, out);
+}
+
+void Strand::store_one(const Place& place, const Value& value) {
+  if (place.inside && !place.inside[0]) return;
+  std::byte memory[8];
+  Value one = pick(value, 0, 1);
+  spread(one, LaneShape{1, 1}, memory);
+  int64_t offset = pick(place.offset, 0, frame_.shape.columns).base;
+  store_lanes(place.buffer->type, place.data, Elements{nullptr, offset}, 1, memory);
+  if (place.written) mark_written(place.written, place.buffer->type, offset, 1);
+}
+
+void Strand::store(const Place& place, const Value& value, Mask mask) {
+  ArenaScope scope(arena_);
+  DType type = place.buffer->type;
+  LaneShape shape = frame_.shape;
+  const auto* values = static_cast<const std::byte*>(lanes_of(value, shape, arena_));
+  bool rows = place.offset.form == Value::Form::Affine && place.offset.inner == 1 && !place.inside && mask.all() &&
+              !frame_.writes && (shape.rows() == 1 || place.offset.outer >= shape.columns);
+  if (rows) {
+    bool whole = shape.rows() == 1 || place.offset.outer == shape.columns;
+    int64_t columns = whole ? shape.lanes : shape.columns, bytes = columns * lane_bytes(value.kind);
+    for (int64_t row = 0; row * columns < shape.lanes; ++row) {
+      int64_t first = place.offset.base + row * place.offset.outer;
+      store_lanes(type, place.data, Elements{nullptr, first}, columns, values + row * bytes);
+      if (place.written) mark_written(place.written, type, first, columns);
+    }
+    return;
+  }
+  int64_t* offsets = lane_offsets(place, mask);
+  Place moved = place;
+  moved.data = rebase(type, place.data, offsets, shape.lanes);
+  if (frame_.writes && !place.buffer->is_local()) check_collisions(moved, offsets, values);
+  store_lanes(type, moved.data, Elements{offsets, 0}, shape.lanes, values);
+  if (place.written)
+    for (int64_t l = 0; l < shape.lanes; ++l)
+      if (offsets[l] >= 0) mark_written(place.written, type, offsets[l], 1);
+}
+
+// Two points of the running Map that store different values to one element.
+void Strand::check_collisions(const Place& place, const int64_t* offsets, const void* values) {
+  DType type = place.buffer->type;
+  int64_t size = lane_bytes(lane_kind(type));
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
+    if (offsets[l] < 0) continue;
+    auto address =
+        reinterpret_cast<uintptr_t>(place.data) + static_cast<uintptr_t>(offsets[l] * type.storage_bits() / 8);
+    uint64_t key = address * 2 + (is_packed_offset(type, offsets[l]) ? 1 : 0);
+    int64_t point = frame_.points ? frame_.points[l] : frame_.first_point + l;
+    auto [at, fresh] = frame_.writes->try_emplace(key, point);
+    const auto* value = static_cast<const std::byte*>(values) + l * size;
+    if (!fresh && at->second != point) {
+      std::byte before[8] = {}, bits[8] = {};
+      load_lanes(type, place.data, Elements{nullptr, offsets[l]}, 1, before);
+      store_lanes(type, bits, Elements{}, 1, value);
+      std::byte after[8] = {};
+      load_lanes(type, bits, Elements{}, 1, after);
+      if (std::memcmp(before, after, static_cast<size_t>(size)) != 0)
+        fail_at(Code::DoubleWrite, l,
+                fmt::format("points {} and {} of the map write different values to one element of '{}'", at->second,
+                            point, place.buffer->source->name),
+                "give every point its own element, or use an atomic or a reducer");
+      at->second = point;
+    }
+    // Later lanes of the same statement compare with what this one stores.
+    store_lanes(type, place.data, Elements{nullptr, offsets[l]}, 1, value);
+  }
+}
+
+}  // namespace tilewright::interpreter

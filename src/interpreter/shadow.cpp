@@ -1,0 +1,30 @@
+// Shadow bits, a run of elements at a time.
+#include "interpreter/shadow.h"
+
+#include <cstring>
+
+namespace tilewright::interpreter {
+
+int64_t first_unwritten(const uint8_t* written, DType type, int64_t first, int64_t n) {
+  if (type.is_packed()) {
+    for (int64_t i = first; i < first + n; ++i)
+      if (!(written[i / 2] & (1 << (i & 1)))) return i;
+    return -1;
+  }
+  int64_t size = type.storage_bits() / 8;
+  const uint8_t* begin = written + first * size;
+  // A half-written byte has one bit; wider elements are never read over it without the other half missing too.
+  const auto* hole = static_cast<const uint8_t*>(std::memchr(begin, 0, static_cast<size_t>(n * size)));
+  return hole ? first + (hole - begin) / size : -1;
+}
+
+void mark_written(uint8_t* written, DType type, int64_t first, int64_t n) {
+  if (type.is_packed()) {
+    for (int64_t i = first; i < first + n; ++i) written[i / 2] = static_cast<uint8_t>(written[i / 2] | 1 << (i & 1));
+    return;
+  }
+  int64_t size = type.storage_bits() / 8;
+  std::memset(written + first * size, 3, static_cast<size_t>(n * size));
+}
+
+}  // namespace tilewright::interpreter

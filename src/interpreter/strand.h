@@ -1,0 +1,265 @@
+// Threads of one block that run in lockstep, and the block they share.
+#pragma once
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "interpreter/code.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::interpreter {
+
+// The bytes of a buffer on chip, with a shadow: bit 0 of written[i] stands for the low half of byte i, bit 1 for the
+// other. A local buffer has a copy for every thread, one after the other.
+struct Memory {
+  std::byte* data = nullptr;
+  uint8_t* written = nullptr;  // none for global memory
+  int64_t bytes = 0;
+  int64_t thread_bytes = 0;  // Local: what one thread has
+  bool finalized = false;    // reducers: may be read
+};
+
+struct Barrier {
+  int64_t count = 0;      // arrivals a phase takes
+  int64_t pending = 0;    // arrivals still missing
+  int64_t bytes = 0;      // announced and not yet there
+  int64_t completed = 0;  // phases
+};
+
+class Strand;
+class Block;
+
+// Lets strands take turns at blocking operations.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  // Returns once `ready` gives true, or throws the deadlock.
+  virtual void wait(Strand& strand, std::function<bool()> ready, std::function<std::string()> what) = 0;
+};
+
+// Where strands meet: a tile op of several strands is executed by the last that arrives.
+struct Meeting {
+  int arrived = 0;
+  int64_t held = 0;   // how often it took place
+  int64_t tally = 0;  // votes
+  Value result;
+};
+
+struct NamedBarrier {
+  int64_t arrived = 0, held = 0;
+};
+
+// What all blocks of a launch share.
+struct Grid {
+  const ProgramCode& program;
+  const LaunchCode& code;
+  Scheduler* scheduler = nullptr;
+  Meeting sync;
+  int strands = 0;
+};
+
+// On-chip memory and barriers of one block. reset() makes it another block.
+class Block {
+ public:
+  Block(Grid& grid);
+  void reset(std::array<int64_t, 3> index);
+
+  Memory& memory(uint32_t root) { return memory_[root]; }
+  Barrier& barrier(uint32_t root, int64_t index) { return barriers_[root][static_cast<size_t>(index)]; }
+
+  Grid& grid;
+  std::array<int64_t, 3> index{};
+  std::map<const Step*, Meeting> meetings;
+  std::map<int64_t, NamedBarrier> named;
+
+ private:
+  std::vector<std::byte> storage_;
+  std::vector<uint8_t> written_;
+  std::vector<Memory> memory_;  // by buffer id
+  std::map<uint32_t, std::vector<Barrier>> barriers_;
+};
+
+// The shape of a buffer at this moment.
+struct Extents {
+  std::span<const int64_t> shape, strides;
+};
+
+// Where the lanes access a buffer.
+struct Place {
+  const BufferCode* buffer = nullptr;
+  std::byte* data = nullptr;
+  uint8_t* written = nullptr;
+  Value offset;                     // elements from data; always inside where the lane is
+  const uint8_t* inside = nullptr;  // none: every executing lane is in bounds
+};
+
+// A box of a buffer with numbers.
+struct Box {
+  const BufferCode* buffer = nullptr;
+  std::byte* data = nullptr;
+  uint8_t* written = nullptr;
+  std::vector<int64_t> min, extent, shape, strides;
+  int64_t base = 0;  // offset of element (0, ..., 0)
+  int64_t count() const {
+    int64_t n = 1;
+    for (int64_t e : extent) n *= e;
+    return n;
+  }
+};
+
+// One lockstep context: the threads of a strand, or the points of a Map.
+struct Frame {
+  LaneShape shape;
+  const int64_t* threads = nullptr;  // linear thread of each lane; none: lanes are points only
+  Value thread;                      // the same as a value: threads count from 0
+  uint8_t *left = nullptr, *skipped = nullptr, *returned = nullptr;  // lanes that broke, continued, returned
+  const Step* map = nullptr;
+  const int64_t* points = nullptr;  // dealt: point of each lane
+  int64_t first_point = 0;
+  std::span<const int64_t> extents;
+  std::unordered_map<uint64_t, int64_t>* writes = nullptr;  // a Map whose stores may collide: element to point
+};
+
+class Strand {
+ public:
+  Strand(Block& block, const analysis::ThreadSet& set);
+  // Runs the whole body of the launch.
+  void run();
+
+  Block& block() { return block_; }
+  const analysis::ThreadSet& set() const { return set_; }
+  SourceLocation location() const;
+  // "block (1, 0, 0), threads 0 to 127"
+  std::string describe() const;
+
+ private:
+  // ---- expression.cpp
+  Value eval(const Node& node, Mask mask);
+  Value eval_logical(const Node& node, Mask mask, void* out);
+  Value eval_select(const Node& node, Mask mask, void* out);
+  Value eval_divide(const Node& node, std::span<const Value> args, Mask mask, void* out);
+  // The one value of an operand that all executing lanes agree on.
+  Value eval_uniform(const Node& node, Mask mask);
+  int64_t eval_int(const Node& node, Mask mask) { return eval_uniform(node, mask).base; }
+  Mask narrow(Mask mask, const Value& condition, bool truth);
+  int64_t first_lane(Mask mask) const;
+
+  // ---- access.cpp
+  Extents extents_of(const BufferCode& buffer, Mask mask);
+  Place locate(const BufferCode& buffer, const std::vector<const Node*>& indices, Mask mask);
+  const uint8_t* check_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents, Mask mask);
+  void attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8_t*& written, Value& offset);
+  void check_inside(const Place& place, Mask mask);
+  Value load(const Place& place, Mask mask, void* out);
+  void store(const Place& place, const Value& value, Mask mask);
+  void store_one(const Place& place, const Value& value);
+  int64_t* lane_offsets(const Place& place, Mask mask);
+  void check_written(const Place& place, const int64_t* offsets, Mask mask);
+  void check_collisions(const Place& place, const int64_t* offsets, const void* values);
+  [[noreturn]] void fail_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents, int64_t lane);
+  [[noreturn]] void fail_unwritten(const BufferCode& buffer, int64_t element, int64_t lane);
+  void check_readable(const BufferCode& buffer, int64_t lane);
+
+  // ---- statement.cpp
+  // Gives the lanes of a loop their own record of breaks and continues.
+  struct LoopScope {
+    LoopScope(Strand& strand, bool needed);
+    ~LoopScope() { frame.left = left, frame.skipped = skipped; }
+    void next();  // the next iteration
+    Frame& frame;
+    uint8_t *left, *skipped;
+    size_t lanes = 0;
+  };
+  void run(const Steps& steps, Mask mask);
+  void step(const Step& step, Mask mask);
+  Mask without_jumped(Mask mask);
+  void run_body(const Steps& steps, Mask mask);
+  void execute(const ir::Let& op, const Step& step, Mask mask);
+  void execute(const ir::Store& op, const Step& step, Mask mask);
+  void execute(const ir::Atomic& op, const Step& step, Mask mask);
+  void execute(const ir::Shuffle& op, const Step& step, Mask mask);
+  void execute(const ir::Vote& op, const Step& step, Mask mask);
+  void execute(const ir::Call& op, const Step& step, Mask mask);
+  void execute(const ir::For& op, const Step& step, Mask mask);
+  void execute(const ir::While& op, const Step& step, Mask mask);
+  void execute(const ir::If& op, const Step& step, Mask mask);
+  void execute(const ir::Break& op, const Step& step, Mask mask);
+  void execute(const ir::Continue& op, const Step& step, Mask mask);
+  void execute(const ir::Return& op, const Step& step, Mask mask);
+  void execute(const ir::Print& op, const Step& step, Mask mask);
+  void execute(const ir::Assert& op, const Step& step, Mask mask);
+  void execute(const ir::Assume& op, const Step& step, Mask mask);
+  void bind(ir::VarId var, const Value& value);
+  void vote_of_block(const ir::Vote& op, const Step& step, Mask mask);
+  Value atomic_once(const ir::Atomic& op, const Step& step, Mask mask);
+  Value atomic_lane(const ir::Atomic& op, const Place& place, int64_t offset, const Value& value, const Value& compare);
+  void print_buffer(const ir::Print& op, const BufferCode& buffer, int64_t lane, Mask mask);
+  std::string print_head(const ir::Print& op, int64_t lane, const std::string& fallback) const;
+
+  // ---- map.cpp
+  void execute(const ir::Map& op, const Step& step, Mask mask);
+  void map_points(const Step& step, std::span<const int64_t> extents, Mask mask);
+  void bind_points(const Step& step, std::span<const int64_t> extents, int64_t first, bool affine);
+  int64_t rank_in(const analysis::ThreadSet& set, int64_t thread) const;
+  void map_dealt(const Step& step, std::span<const int64_t> extents, Mask mask);
+
+  // ---- tile_copy.cpp, tile_gemm.cpp, tile_reduce.cpp
+  Box box(const RegionCode& region, Mask mask, int64_t lane, bool reads);
+  void execute(const ir::Copy& op, const Step& step, Mask mask);
+  void execute(const ir::Fill& op, const Step& step, Mask mask);
+  void execute(const ir::Gemm& op, const Step& step, Mask mask);
+  void execute(const ir::Reduce& op, const Step& step, Mask mask);
+  void execute(const ir::Scan& op, const Step& step, Mask mask);
+  void execute(const ir::FinalizeReducer& op, const Step& step, Mask mask);
+  // Runs `once` for the whole set, or for every executing thread with its lane if the op works on local buffers.
+  void collective(const Step& step, Mask mask, const std::function<void(int64_t lane)>& once);
+  void load_row(const Box& box, int64_t offset, int64_t stride, int64_t n, void* out, int64_t lane);
+  void store_row(const Box& box, int64_t offset, int64_t stride, int64_t n, const void* in);
+  void copy_box(const ir::Copy& op, const Box& from, const Box& to, int64_t lane);
+  void copy_im2col(const ir::Copy& op, const Step& step, const Box& to, Mask mask, int64_t lane);
+  // All elements of a box, row-major, as lanes of the type.
+  void* read_box(const Box& box, DType type, int64_t lane);
+  void write_box(const Box& box, DType type, const void* values);
+
+  // ---- order.cpp
+  void execute(const ir::Role& op, const Step& step, Mask mask);
+  void execute(const ir::Arrive& op, const Step& step, Mask mask);
+  void execute(const ir::Expect& op, const Step& step, Mask mask);
+  void execute(const ir::Wait& op, const Step& step, Mask mask);
+  void execute(const ir::Commit& op, const Step& step, Mask mask);
+  void execute(const ir::Drain& op, const Step& step, Mask mask);
+  void execute(const ir::Sync& op, const Step& step, Mask mask);
+  void execute(const ir::Fence& op, const Step& step, Mask mask);
+  void execute(const ir::SetRegisters& op, const Step& step, Mask mask);
+  // True for the strand that is to execute the op; false, later, for the others of its set.
+  bool meet(const Step& step, Mask mask, const std::function<Value()>& last);
+  void complete(const Step& step, const ElementCode& barrier, int64_t bytes, Mask mask);
+  void arrive(const ElementCode& at, Barrier& barrier, int64_t arrivals, int64_t lane);
+  Barrier& barrier_at(const ElementCode& at, Mask mask, int64_t lane, std::string* name = nullptr);
+  void check_converged(const Step& step, Mask mask, const char* what);
+  void wait(std::function<bool()> ready, std::function<std::string()> what);
+  // A chance for others: a loop may wait for memory that they write.
+  void yield();
+  // Whether this strand acts for its set where something happens once.
+  bool leads(const Step& step) const;
+  int strands_in(const Step& step) const;
+
+  // ---- diagnosis
+  [[noreturn]] void fail_at(Code code, int64_t lane, std::string message, std::string help = {});
+  std::string where(int64_t lane) const;
+
+  const ProgramCode& program_;
+  const LaunchCode& code_;
+  Block& block_;
+  analysis::ThreadSet set_;
+  std::vector<int64_t> threads_;  // linear id of each lane
+  Arena arena_;
+  std::vector<Value> slots_;  // by variable
+  Frame frame_;
+  const Step* current_ = nullptr;
+  int64_t lanes_ = 0;  // threads of the strand
+};
+
+}  // namespace tilewright::interpreter
