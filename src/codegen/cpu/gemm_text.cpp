@@ -332,7 +332,15 @@ GemmText GemmWriter::write() {
   write_groups(rows - 1, taller * rows, i_, runs);
   if (runs) line("  }}");
   line("}}\n");
-  return {name_, std::move(text_), std::move(pieces_)};
+  GemmText result;
+  result.name = name_;
+  result.definition = std::move(text_);
+  result.pieces = std::move(pieces_);
+  result.kernel = fmt::format("{}, {} x {}", kernel_.code(), rows, kernel_.width());
+  result.packs_a = x_.name == "a" ? x_walk_.packed : y_walk_.packed;
+  result.packs_b = x_.name == "b" ? x_walk_.packed : y_walk_.packed;
+  result.updates_elements = !direct_ || !direct_last_;
+  return result;
 }
 
 }  // namespace

@@ -107,6 +107,10 @@ struct GemmText {
   // texts of different names may stand in one file.
   std::string definition;
   std::set<std::string> pieces;  // scalar pieces (scalar/pieces.h) that must stand before the definition
+  // For reports: the instructions and the block of C in registers ("avx512_fma, 13 x 32"), and the slow paths taken.
+  std::string kernel;
+  bool packs_a = false, packs_b = false;  // the operand is copied into the kernel's form at every call
+  bool updates_elements = false;          // some or all of C is updated element by element
 };
 GemmText gemm_text(const GemmSpec& spec);
 
