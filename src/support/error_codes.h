@@ -90,6 +90,36 @@ enum class Code : uint16_t {
   BadOption = 1080,           // an option of a call with an impossible value
 
   // 2000: parse. Text (.tile) that is not a program.
+  TextCharacter = 2001,         // a character that starts no token
+  TextUnterminated = 2002,      // a string or quoted name without its closing quote
+  TextEscape = 2003,            // an unknown escape in a string
+  TextNumber = 2004,            // digits that are no number
+  TextExpected = 2005,          // another token than the grammar wants here
+  TextNesting = 2006,           // brackets, blocks or prefix operators nested too deep
+  TextUnknownName = 2007,       // a name that nothing in scope has
+  TextNameTaken = 2008,         // a second definition of a name that is in scope
+  TextUnknownType = 2009,       // no data type has this name
+  TextUnknownFunction = 2010,   // no function has this name
+  TextUnknownStatement = 2011,  // no statement has this name
+  TextUnknownField = 2012,      // the statement or buffer has no such field
+  TextRepeatedField = 2013,     // a field given twice
+  TextWord = 2014,              // not one of the words of an enumeration
+  TextNumberRange = 2015,       // a number that its type cannot hold
+  TextOperandTypes = 2016,      // operands of different types
+  TextOperandType = 2017,       // an operator on a type that it does not take
+  TextArgumentCount = 2018,     // too few or too many arguments of a function
+  TextNotBuffer = 2019,         // a variable where a buffer belongs
+  TextNotIndexed = 2020,        // a buffer without its indices
+  TextIndexCount = 2021,        // not as many indices as the buffer has dimensions
+  TextIndexType = 2022,         // an index or extent that is no integer
+  TextCondition = 2023,         // a condition that is no bool
+  TextCast = 2024,              // a cast between numbers and addresses
+  TextBitcast = 2025,           // a bitcast between widths
+  TextLevel = 2026,             // a program of another level than asked for
+  TextResult = 2027,            // a result of a statement that has none, or the reverse
+  TextExpressionDepth = 2028,   // an expression with too many operators in a row
+  TextAfterEnd = 2029,          // text after the program
+  TextComparisonChain = 2030,   // a < b < c
 
   // 3000: verify. A well-formed program that breaks a rule of the language or of its level.
 
