@@ -348,7 +348,7 @@ Region Parser::region() {
   const std::vector<Expr> shape = program_.buffer(region.buffer).shape;
   const Expr one = constant(i32, int64_t{1});
   if (!take_if("[")) {
-    region.min.assign(shape.size(), constant(i32, int64_t{0}));
+    for (const Expr& e : shape) region.min.push_back(constant(e->type, int64_t{0}));
     region.extent = shape;
     return region;
   }

@@ -70,9 +70,9 @@ std::string ExprPrinter::element(BufferId buffer, const std::vector<Expr>& indic
 
 std::string ExprPrinter::region(const Region& region) const {
   const Buffer* buffer = row(region.buffer);
-  const bool whole = buffer && equal(region.extent, buffer->shape) && region.min.size() == buffer->rank() &&
-                     std::all_of(region.min.begin(), region.min.end(),
-                                 [](const Expr& e) { return e && e->type == i32 && constant_int(e) == 0; });
+  bool whole = buffer && equal(region.extent, buffer->shape) && region.min.size() == buffer->rank();
+  for (size_t d = 0; whole && d < region.min.size(); ++d)
+    whole = region.min[d] && region.min[d]->type == buffer->shape[d]->type && constant_int(region.min[d]) == 0;
   std::string out = name(region.buffer);
   if (whole || (region.min.empty() && region.extent.empty())) return out;
   out += '[';
