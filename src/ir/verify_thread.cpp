@@ -1,0 +1,266 @@
+// Rules of thread code, loops, roles, barriers and queues.
+#include "ir/verify_rules.h"
+
+namespace tilewright::ir {
+namespace {
+
+constexpr int64_t kWarp = 32;
+constexpr int64_t kNamedBarriers = 16;  // PTX ISA, barrier: 0 to 15
+
+bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+bool has_effect(const Stmt& stmt) { return !stmt.as<Let>() && !stmt.as<Assume>(); }
+
+}  // namespace
+
+// ---- thread code --------------------------------------------------------------------------------------------------
+
+bool Verifier::check_element(const Element& element, const char* what) {
+  if (!check_indices(element.buffer, element.indices, what)) return false;
+  const Buffer& b = row(element.buffer);
+  if (b.space != Space::Barrier) return true;
+  add(Code::VerifyBarrierAccess, fmt::format("'{}' is a barrier: it is not read or written", b.name));
+  return false;
+}
+
+void Verifier::check(const Let& node) {
+  if (!check_value(node.value, "the value of a name") || !check_id(node.var)) return;
+  if (program_.var(node.var).type != node.value->type)
+    add(Code::VerifyLetType,
+        fmt::format("'{}' is {}, but its value {} is {}", name(node.var), program_.var(node.var).type.name(),
+                    text(node.value), node.value->type.name()));
+}
+
+void Verifier::check(const Store& node) {
+  const bool element = check_element(node.to, "a store");
+  if (!check_value(node.value, "the value of a store") || !element) return;
+  const Buffer& b = row(node.to.buffer);
+  if (b.reducer)
+    add_about(Code::VerifyReducerAccess, node.to.buffer,
+              fmt::format("'{}' is a reducer: it is updated by atomics, not stored to", b.name),
+              "write atomic add, max or min");
+  if (b.type != node.value->type)
+    add_about(
+        Code::VerifyStoreType, node.to.buffer,
+        fmt::format("'{}' holds {}, but {} is {}", b.name, b.type.name(), text(node.value), node.value->type.name()),
+        fmt::format("cast it: {}(...)", b.type.name()));
+}
+
+void Verifier::check(const Atomic& node) {
+  const bool element = check_element(node.to, "an atomic");
+  const bool compares = node.op == AtomicOp::CompareExchange, reads = node.op == AtomicOp::Load;
+  if (static_cast<bool>(node.value) == reads || static_cast<bool>(node.compare) != compares)
+    add(Code::VerifyAtomicOperands, fmt::format("atomic {} takes {}", name_of(node.op),
+                                                reads      ? "no value"
+                                                : compares ? "a value and what to compare with"
+                                                           : "a value and nothing to compare with"));
+  if (node.value) check_expr(node.value);
+  if (node.compare) check_expr(node.compare);
+  if (!element) return;
+  const Buffer& b = row(node.to.buffer);
+  for (const Expr& e : {node.value, node.compare})
+    if (e && e->type != b.type)
+      add_about(Code::VerifyAtomicType, node.to.buffer,
+                fmt::format("atomic {}: '{}' holds {}, but {} is {}", name_of(node.op), b.name, b.type.name(), text(e),
+                            e->type.name()));
+  if (node.result.valid() && check_id(node.result) && program_.var(node.result).type != b.type)
+    add(Code::VerifyResultType, fmt::format("atomic {} gives {}, but '{}' is {}", name_of(node.op), b.type.name(),
+                                            name(node.result), program_.var(node.result).type.name()));
+  if (b.reducer) return check_reducer_update(node, b);
+  const bool bits = node.op == AtomicOp::And || node.op == AtomicOp::Or || node.op == AtomicOp::Xor;
+  if (b.space != Space::Global && b.space != Space::Shared)
+    add_about(Code::VerifyAtomicSpace, node.to.buffer,
+              fmt::format("atomic {} on '{}', a {} buffer", name_of(node.op), b.name, name_of(b.space)),
+              "atomics work on global and shared memory and on reducers");
+  if (b.type.is_packed() || b.type.is_float8() || b.type.is_pointer() || (bits && !b.type.is_int()))
+    add_about(Code::VerifyAtomicDtype, node.to.buffer,
+              fmt::format("there is no atomic {} on {}", name_of(node.op), b.type.name()));
+}
+
+void Verifier::check_reducer_update(const Atomic& node, const Buffer& b) {
+  const bool fits = (node.op == AtomicOp::Add && *b.reducer == ReduceOp::Sum) ||
+                    (node.op == AtomicOp::Max && *b.reducer == ReduceOp::Max) ||
+                    (node.op == AtomicOp::Min && *b.reducer == ReduceOp::Min);
+  if (!fits)
+    add_about(Code::VerifyReducerUpdate, node.to.buffer,
+              fmt::format("'{}' is combined by {}, but the update is atomic {}", b.name, name_of(*b.reducer),
+                          name_of(node.op)));
+  if (node.result.valid())
+    add(Code::VerifyReducerUpdate, fmt::format("an update of the reducer '{}' has no old value", b.name),
+        "read it after finalize_reducer");
+}
+
+void Verifier::check(const Shuffle& node) {
+  if (!is_power_of_two(node.width) || node.width > kWarp)
+    add(Code::VerifyShuffleWidth,
+        fmt::format("a shuffle over groups of {} lanes; it is a power of two up to 32", node.width));
+  check_integer(node.lane, "the lane of a shuffle");
+  if (!check_value(node.value, "the value of a shuffle") || !check_id(node.result)) return;
+  if (program_.var(node.result).type != node.value->type)
+    add(Code::VerifyResultType, fmt::format("shuffle gives {}, but '{}' is {}", node.value->type.name(),
+                                            name(node.result), program_.var(node.result).type.name()));
+}
+
+void Verifier::check(const Vote& node) {
+  const bool match = node.kind == VoteKind::MatchAny || node.kind == VoteKind::MatchAll,
+             mask = node.kind == VoteKind::ActiveMask;
+  if (mask && node.value) add(Code::VerifyVoteOperand, "vote active_mask takes no value");
+  if (!mask && check_value(node.value, "the value of a vote")) {
+    const DType type = node.value->type;
+    if (match ? !type.is_int() && !type.is_float() : !type.is_bool())
+      add(Code::VerifyVoteOperand, fmt::format("vote {} takes {}, but {} is {}", name_of(node.kind),
+                                               match ? "a number" : "a bool", text(node.value), type.name()));
+  }
+  if (!check_id(node.result)) return;
+  const bool gives_bool = node.kind == VoteKind::Any || node.kind == VoteKind::All || node.kind == VoteKind::BlockAny ||
+                          node.kind == VoteKind::BlockAll;
+  const DType type = gives_bool ? boolean : node.kind == VoteKind::BlockCount ? i32 : u32;
+  if (program_.var(node.result).type != type)
+    add(Code::VerifyResultType, fmt::format("vote {} gives {}, but '{}' is {}", name_of(node.kind), type.name(),
+                                            name(node.result), program_.var(node.result).type.name()));
+}
+
+void Verifier::check(const Call& node) {
+  const auto part_of_name = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ':'; };
+  if (node.function.empty() || !std::all_of(node.function.begin(), node.function.end(), part_of_name))
+    add(Code::VerifyCallName, fmt::format("'{}' is not the name of a function", node.function));
+  for (const Expr& e : node.args) check_value(e, "an argument of a call");
+  for (const Region& r : node.reads) check_region(r, "what a call reads");
+  for (const Region& r : node.writes) check_region(r, "what a call writes");
+}
+
+void Verifier::check(const Print& node) {
+  for (const Expr& e : node.values) check_value(e, "a printed value");
+  if (!node.buffer.valid() || !use(node.buffer)) return;
+  if (row(node.buffer).space == Space::Barrier)
+    add(Code::VerifyBarrierAccess, fmt::format("'{}' is a barrier: it is not read or written", name(node.buffer)));
+}
+
+void Verifier::check(const Assert& node) { check_condition(node.condition, "the condition of an assert"); }
+void Verifier::check(const Assume& node) { check_condition(node.condition, "the condition of an assume"); }
+void Verifier::check(const While& node) { check_condition(node.condition, "the condition of a while"); }
+void Verifier::check(const If& node) { check_condition(node.condition, "the condition of an if"); }
+
+// ---- loops and roles ----------------------------------------------------------------------------------------------
+
+void Verifier::check(const For& node) {
+  const bool begin = check_integer(node.begin, "the begin of a loop"),
+             extent = check_integer(node.extent, "the extent of a loop");
+  if (check_id(node.var) && begin && extent) {
+    const DType type = program_.var(node.var).type;
+    if (node.begin->type != type || node.extent->type != type)
+      add(Code::VerifyLoopType,
+          fmt::format("the loop over '{}' of {} begins at {} and has the extent {}", name(node.var), type.name(),
+                      node.begin->type.name(), node.extent->type.name()),
+          "all three have one type");
+  }
+  if (auto c = constant_int(node.extent); c && *c < 0)
+    add(Code::VerifyNegativeExtent, fmt::format("the loop over '{}' has the extent {}", name(node.var), *c));
+  check_schedule(node);
+}
+
+void Verifier::check_schedule(const For& node) {
+  const bool pipelined = node.kind == LoopKind::Pipelined;
+  if (!pipelined && (node.stages != 0 || !node.order.empty() || !node.stage.empty()))
+    return add(Code::VerifyStages, fmt::format("a {} loop has stages; only a pipelined one has", name_of(node.kind)));
+  if (node.stages < 0) add(Code::VerifyStages, fmt::format("a pipelined loop of {} stages", node.stages));
+  if (!node.order.empty() && !node.stage.empty() && node.order.size() != node.stage.size())
+    add(Code::VerifyPipelineOrder,
+        fmt::format("order has {} entries, but stage has {}", node.order.size(), node.stage.size()));
+  const auto effects = static_cast<size_t>(std::count_if(node.body.begin(), node.body.end(), has_effect));
+  if (std::max(node.order.size(), node.stage.size()) > effects)
+    add(Code::VerifyPipelineOrder,
+        fmt::format("order and stage have {} entries, but the loop has {} statements with effects",
+                    std::max(node.order.size(), node.stage.size()), effects));
+  std::set<int64_t> positions;
+  for (int64_t position : node.order)
+    if (position < -1 || position >= static_cast<int64_t>(node.order.size()) ||
+        (position >= 0 && !positions.insert(position).second))
+      return add(Code::VerifyPipelineOrder,
+                 fmt::format("order has the entry {}; its entries are different positions", position));
+  for (int64_t stage : node.stage)
+    if (stage < -1 || stage > std::max<int64_t>(node.stages, 1))
+      return add(Code::VerifyPipelineOrder,
+                 fmt::format("stage has the entry {}, but the loop has {} stages", stage, node.stages));
+}
+
+void Verifier::check(const Role& node) {
+  int64_t threads = 1;  // thread_count(), whatever the extents are
+  for (int64_t n : in_launch_->threads) threads *= std::clamp<int64_t>(n, 0, 1024);
+  if (node.begin.empty() || node.begin.size() != node.end.size())
+    return add(Code::VerifyRoleRange,
+               fmt::format("a role with {} begins and {} ends", node.begin.size(), node.end.size()));
+  for (size_t i = 0; i < node.begin.size(); ++i) {
+    const int64_t begin = node.begin[i], end = node.end[i];
+    if (begin < 0 || end <= begin || end > threads || begin % kWarp != 0 || (end % kWarp != 0 && end != threads)) {
+      add(Code::VerifyRoleRange, fmt::format("a role on threads {} to {} of a block of {}", begin, end, threads),
+          "a role is a range of whole warps (multiples of 32) inside the block");
+      continue;
+    }
+    bool inside = role_ == nullptr;
+    for (size_t j = 0; role_ && j < std::min(role_->begin.size(), role_->end.size()); ++j)
+      inside = inside || (begin >= role_->begin[j] && end <= role_->end[j]);
+    if (!inside)
+      add(Code::VerifyRoleNested,
+          fmt::format("a role on threads {} to {} stands in a role that does not have them", begin, end));
+  }
+}
+
+// ---- barriers and queues ------------------------------------------------------------------------------------------
+
+void Verifier::check_barrier(const Element& element, const char* what) {
+  if (!check_indices(element.buffer, element.indices, what)) return;
+  const Buffer& b = row(element.buffer);
+  if (b.space != Space::Barrier)
+    add_about(Code::VerifyNoBarrier, element.buffer,
+              fmt::format("{}: '{}' is no barrier but a {} buffer", what, b.name, name_of(b.space)));
+}
+
+void Verifier::check(const Arrive& node) {
+  check_barrier(node.barrier, "arrive");
+  if (node.cta) check_integer(node.cta, "the block of an arrive");
+}
+
+void Verifier::check(const Expect& node) {
+  check_barrier(node.barrier, "expect");
+  if (!check_integer(node.bytes, "the bytes of an expect")) return;
+  if (auto c = constant_int(node.bytes); c && *c < 0)
+    add(Code::VerifyExpectBytes, fmt::format("expect of {} bytes", *c));
+}
+
+void Verifier::check(const Wait& node) {
+  check_barrier(node.barrier, "wait");
+  if (!check_integer(node.parity, "the parity of a wait")) return;
+  if (auto c = constant_int(node.parity); c && *c != 0 && *c != 1)
+    add(Code::VerifyParity, fmt::format("a wait for parity {}; it is 0 or 1", *c));
+}
+
+void Verifier::check(const Commit& node) {
+  if (node.queue == Queue::None) add(Code::VerifyQueue, "commit names no queue", "name cp_async, wgmma or bulk_store");
+}
+
+void Verifier::check(const Drain& node) {
+  if (node.queue == Queue::None) add(Code::VerifyQueue, "drain names no queue", "name cp_async, wgmma or bulk_store");
+  if (node.pending < 0) add(Code::VerifyQueue, fmt::format("drain until {} groups are open", node.pending));
+}
+
+void Verifier::check(const Sync& node) {
+  if (node.scope != SyncScope::Named) {
+    if (node.barrier || node.count != 0 || node.arrive_only)
+      add(Code::VerifySync, fmt::format("sync {} takes no barrier, count or arrive_only", name_of(node.scope)),
+          "these belong to sync named");
+    return;
+  }
+  if (node.count < kWarp || node.count % kWarp != 0)
+    add(Code::VerifySync, fmt::format("sync named of {} threads; the count is a multiple of 32", node.count));
+  if (!check_integer(node.barrier, "the number of a named barrier")) return;
+  if (auto c = constant_int(node.barrier); c && (*c < 0 || *c >= kNamedBarriers))
+    add(Code::VerifyBarrierNumber, fmt::format("named barrier {}; there are 0 to 15", *c));
+}
+
+void Verifier::check(const SetRegisters& node) {
+  if (node.count < 24 || node.count > 256 || node.count % 8 != 0)  // PTX ISA, setmaxnreg
+    add(Code::VerifyRegisters, fmt::format("set_registers to {}; it is a multiple of 8 from 24 to 256", node.count));
+}
+
+}  // namespace tilewright::ir
