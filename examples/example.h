@@ -1,0 +1,119 @@
+// The frame of the examples: a program, what it is called with, and how its results are checked against plain loops.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tilewright/compile.h"
+#include "tilewright/language.h"
+
+namespace examples {
+
+using tilewright::DType;
+using tilewright::NDArray;
+
+// Benchmark: the shapes of the table that `make demo` prints. Odd: shapes that divide nothing, static and dynamic.
+enum class Size : uint8_t { Benchmark, Odd };
+
+// What compared elements say: the worst error relative to its bound, and the first element beyond its bound.
+class Check {
+ public:
+  // `at` names the element, as in "C[3, 5]"; it is called only for the first bad one. Equal infinities agree; NaN
+  // agrees with NaN only.
+  template <class Name>
+  void compare(double actual, double expected, double bound, const Name& at) {
+    ++compared_;
+    const bool same = actual == expected || (std::isnan(actual) && std::isnan(expected));
+    const double error = same ? 0 : std::abs(actual - expected);
+    if (error > max_error_) max_error_ = error;
+    const double share = same ? 0 : error / bound;
+    if (share > worst_share_) worst_share_ = share, bound_ = bound;
+    if (!same && !(error <= bound) && first_bad_.empty()) report(actual, expected, bound, at());
+  }
+  bool ok() const { return first_bad_.empty() && compared_ > 0; }
+  double max_error() const { return max_error_; }
+  double bound() const { return bound_; }              // of the element whose error is the largest share of its bound
+  double worst_share() const { return worst_share_; }  // that share
+  int64_t compared() const { return compared_; }
+  const std::string& first_bad() const { return first_bad_; }  // a sentence, empty if there is none
+ private:
+  void report(double actual, double expected, double bound, const std::string& at);
+  double max_error_ = 0, worst_share_ = 0, bound_ = 0;
+  int64_t compared_ = 0;
+  std::string first_bad_;
+};
+
+// With whom the time of a row is compared.
+struct Peer {
+  enum class Kind : uint8_t { None, OpenBlasGemm, Copy } kind = Kind::None;
+  int64_t m = 0, n = 0, k = 0;
+  static Peer openblas(int64_t m, int64_t n, int64_t k) { return {Kind::OpenBlasGemm, m, n, k}; }
+  static Peer copy() { return {Kind::Copy, 0, 0, 0}; }  // of as many bytes, half read and half written
+};
+
+using CaseArgument = std::variant<NDArray, int64_t, double>;
+
+struct Case {
+  std::string shape;
+  tilewright::Program program;
+  std::vector<CaseArgument> arguments;  // a run works on copies of the arrays
+  // Compares results with a reference; where they are many, a sample of about max_elements of them. The arrays are the
+  // arguments in order, scalars left out.
+  std::function<Check(const std::vector<NDArray>& arrays, int64_t max_elements)> check;
+  bool elementwise = false;     // then all engines agree bit for bit
+  double flops = 0, bytes = 0;  // work of one call; bytes as the least that must move
+  Peer peer = {};
+  const char* cpu_refuses = nullptr;  // the code of the error, for programs that only the interpreter runs
+};
+
+struct Example {
+  const char* name;
+  const char* what;
+  std::vector<Case> (*cases)(Size);
+};
+const std::vector<Example>& all_examples();
+
+// Runs on copies of the arguments and gives back the arrays.
+std::vector<NDArray> run_case(const Case& c, const tilewright::Executable& executable);
+// Calls with these arrays instead of the case's own.
+void call_case(const Case& c, const tilewright::Executable& executable, const std::vector<NDArray>& arrays);
+
+// ---- inputs
+
+// Uniform in [low, high), the same for the same seed, rounded to the type.
+NDArray random_array(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed, double low = -1,
+                     double high = 1);
+// Filled with NaN (floats) or a pattern: results are written there, and what was forgotten shows.
+NDArray output_array(std::initializer_list<int64_t> shape, DType dtype);
+
+// ---- references
+
+// The elements of a row-major array as doubles, decoded by the formats' definitions.
+class Elements {
+ public:
+  explicit Elements(const NDArray& array);
+  double operator[](int64_t i) const { return decode_(data_, i); }
+  int64_t size() const { return size_; }
+
+ private:
+  double (*decode_)(const void* data, int64_t i);
+  const void* data_;
+  int64_t size_;
+  NDArray keeps_;
+};
+
+// At most about max_elements of the indices 0..total-1, with the first and the last, spread without a pattern.
+std::vector<int64_t> sample(int64_t total, int64_t max_elements);
+// "C[3, 5]" from a row-major position.
+std::string element_name(const std::string& array, std::initializer_list<int64_t> shape, int64_t position);
+// Half the distance of neighbours at 1: the relative error of one rounding to nearest.
+double unit_roundoff(DType dtype);
+// One rounding of values of this size to the type, where it also covers the smallest (denormal) steps.
+double rounding_error(DType dtype, double value);
+
+}  // namespace examples
