@@ -15,6 +15,19 @@ std::vector<Case> flash_attention_cases(Size size);
 std::vector<Case> packed_attention_cases(Size size);
 std::vector<Case> flash_decoding_cases(Size size);
 std::vector<Case> mla_decode_cases(Size size);
+std::vector<Case> softmax_cases(Size size);
+std::vector<Case> online_softmax_cases(Size size);
+std::vector<Case> rms_norm_cases(Size size);
+std::vector<Case> rms_norm_silu_cases(Size size);
+std::vector<Case> layer_norm_cases(Size size);
+std::vector<Case> topk_gate_cases(Size size);
+std::vector<Case> expert_mapping_cases(Size size);
+std::vector<Case> per_token_cast_cases(Size size);
+std::vector<Case> per_block_cast_cases(Size size);
+std::vector<Case> swiglu_quantize_cases(Size size);
+std::vector<Case> sinkhorn_cases(Size size);
+std::vector<Case> cumsum_cases(Size size);
+std::vector<Case> histogram_cases(Size size);
 
 const std::vector<Example>& all_examples() {
   static const std::vector<Example> table = {
@@ -30,6 +43,19 @@ const std::vector<Example>& all_examples() {
       {"packed_attention", "attention over sequences of different lengths", packed_attention_cases},
       {"flash_decoding", "attention of one query, keys split over blocks", flash_decoding_cases},
       {"mla_decode", "multi-head latent attention, decoding", mla_decode_cases},
+      {"softmax", "softmax of rows on chip", softmax_cases},
+      {"online_softmax", "softmax over tiles of a row", online_softmax_cases},
+      {"rms_norm", "root mean square normalization", rms_norm_cases},
+      {"rms_norm_silu", "RMSNorm and SiLU, rows of any length", rms_norm_silu_cases},
+      {"layer_norm", "layer normalization", layer_norm_cases},
+      {"topk_gate", "the best experts of each token", topk_gate_cases},
+      {"expert_mapping", "tokens sorted by expert, in thread code", expert_mapping_cases},
+      {"per_token_cast", "8-bit floats, a scale per 1x128", per_token_cast_cases},
+      {"per_block_cast", "8-bit floats, a scale per 128x128", per_block_cast_cases},
+      {"swiglu_quantize", "SwiGLU, then 8-bit floats", swiglu_quantize_cases},
+      {"sinkhorn", "matrices scaled to rows and columns of sum one", sinkhorn_cases},
+      {"cumsum", "cumulative sums along rows", cumsum_cases},
+      {"histogram", "counts by atomics", histogram_cases},
   };
   return table;
 }
