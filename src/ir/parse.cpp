@@ -79,7 +79,7 @@ DType Parser::type() {
   const Token& token = take();
   if (!token.is_name()) fail_expected("a data type", token);
   auto type = parse_dtype(token.text);
-  if (!type) fail(Code::TextUnknownType, place(token), fmt::format("no data type is called {}", token.text));
+  if (!type) fail(Code::TextUnknownType, place(token), fmt::format("no data type is called '{}'", token.text));
   return *type;
 }
 
@@ -120,7 +120,7 @@ const Parser::Named* Parser::find(const std::string& name) const {
 
 void Parser::check_free(const std::string& name, const Token& at) const {
   if (find(name))
-    fail(Code::TextNameTaken, place(at), fmt::format("{} is defined already", name_text(name)),
+    fail(Code::TextNameTaken, place(at), fmt::format("'{}' is defined already", name),
          "names do not shadow: choose another");
 }
 
@@ -145,10 +145,10 @@ BufferId Parser::buffer_named(const char* what) {
   const Token& token = take();
   if (!token.is_name()) fail_expected(what, token);
   const Named* found = find(spelled(token));
-  if (!found)
-    fail(Code::TextUnknownName, place(token), fmt::format("nothing in scope is called {}", name_text(spelled(token))));
+  if (!found) fail(Code::TextUnknownName, place(token), fmt::format("nothing in scope is called '{}'", spelled(token)));
   if (!found->is_buffer)
-    fail(Code::TextNotBuffer, place(token), fmt::format("{} is a variable, but a buffer belongs here", token.text),
+    fail(Code::TextNotBuffer, place(token),
+         fmt::format("'{}' is a variable, but a buffer belongs here", spelled(token)),
          "variables do not change: a mutable scalar is a buffer without dimensions, local x: int32");
   return found->buffer;
 }
@@ -249,7 +249,7 @@ void Parser::option() {
   else if (key == "strict")
     program_.options.strict = value;
   else
-    fail(Code::TextUnknownField, place(at), fmt::format("a program has no option {}", key),
+    fail(Code::TextUnknownField, place(at), fmt::format("a program has no option '{}'", key),
          "it has contract, fast_math, strict");
 }
 
@@ -323,7 +323,7 @@ BufferId Parser::buffer(Space space, bool is_param) {
     const Token& attribute_at = peek();
     const std::string attribute = name("a property of the buffer");
     if (!seen.insert(attribute).second)
-      fail(Code::TextRepeatedField, place(attribute_at), fmt::format("{} is given twice", attribute));
+      fail(Code::TextRepeatedField, place(attribute_at), fmt::format("'{}' is given twice", attribute));
     buffer_attribute(b, attribute, attribute_at);
   }
   b.location = location_after(at);
@@ -338,7 +338,7 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
   static constexpr std::string_view kAttributes[] = {"strides", "view",   "offset", "address",  "fill",
                                                      "reducer", "arrive", "layout", "replicate"};
   if (std::find(std::begin(kAttributes), std::end(kAttributes), attribute) == std::end(kAttributes))
-    fail(Code::TextUnknownField, place(at), fmt::format("a buffer has no property {}", attribute),
+    fail(Code::TextUnknownField, place(at), fmt::format("a buffer has no property '{}'", attribute),
          fmt::format("it has: {}, workspace", fmt::join(kAttributes, ", ")));
   expect("=", "after the name of the property");
   if (attribute == "strides") field(b.strides, {});

@@ -288,11 +288,11 @@ std::vector<Expr> Parser::indices(BufferId buffer, const Token& at) {
   }
   const Buffer& row = program_.buffer(buffer);
   if (list.empty() && row.rank() > 0)
-    fail(Code::TextNotIndexed, place(at), fmt::format("the buffer {} stands here without indices", row.name),
+    fail(Code::TextNotIndexed, place(at), fmt::format("the buffer '{}' stands here without indices", row.name),
          "write its element, for example A[i, j]");
   if (list.size() != row.rank())
     fail(Code::TextIndexCount, place(at),
-         fmt::format("{} has {} dimensions, but got {} indices", row.name, row.rank(), list.size()));
+         fmt::format("'{}' has {} dimensions, but {} indices are given", row.name, row.rank(), list.size()));
   return list;
 }
 
@@ -300,7 +300,7 @@ Parser::Operand Parser::named() {
   const Token& token = take();
   const std::string name = spelled(token);
   const Named* found = find(name);
-  if (!found) fail(Code::TextUnknownName, place(token), fmt::format("nothing in scope is called {}", name_text(name)));
+  if (!found) fail(Code::TextUnknownName, place(token), fmt::format("nothing in scope is called '{}'", name));
   if (!found->is_buffer) return made(var(found->var, program_.var(found->var).type), 1, token);
   const BufferId buffer = found->buffer;
   std::vector<Expr> list = indices(buffer, token);
@@ -334,7 +334,7 @@ Parser::Operand Parser::call() {
   if (function == "select" || function == "fma" || function == "bitcast" || function == "address")
     return builtin_call(function, token);
   if (auto known = function_named(function)) return function_call(*known, function, token);
-  fail(Code::TextUnknownFunction, place(token), fmt::format("no function is called {}", function));
+  fail(Code::TextUnknownFunction, place(token), fmt::format("no function is called '{}'", function));
 }
 
 Parser::Operand Parser::cast_call(DType type, const Token& at) {

@@ -125,7 +125,7 @@ Stmt Parser::for_loop(const Token& at) {
         else if (key == "stage")
           field(loop.stage, {});
         else
-          fail(Code::TextUnknownField, place(field_at), fmt::format("a loop has no field {}", key),
+          fail(Code::TextUnknownField, place(field_at), fmt::format("a loop has no field '{}'", key),
                "it has stages, order, stage");
       } while (take_if(","));
       expect(")", "after the details of the loop");
@@ -214,7 +214,7 @@ Stmt Parser::operation_named(const Token& at, const Result* result) {
     }
     return operation_named<I + 1>(at, result);
   } else {
-    fail(Code::TextUnknownStatement, place(at), fmt::format("no statement is called {}", at.text));
+    fail(Code::TextUnknownStatement, place(at), fmt::format("no statement is called '{}'", at.text));
   }
 }
 
@@ -228,7 +228,7 @@ Stmt Parser::generic(const Token& at, const Result* result) {
     using Field = std::decay_t<decltype(value)>;
     if (!std::exchange(leading, false)) return;
     if constexpr (std::is_enum_v<Field>) {
-      value = word<Field>(T::name);
+      value = word<Field>(fmt::format("kind of {}", T::name).c_str());
       seen.emplace(field_name);
     } else if constexpr (std::is_same_v<Field, Expr>) {
       if (field_name != "condition") return;
@@ -240,11 +240,13 @@ Stmt Parser::generic(const Token& at, const Result* result) {
     const Token& field_at = peek();
     const std::string key = name("a field");
     expect("=", "after the name of the field");
-    if (!seen.insert(key).second) fail(Code::TextRepeatedField, place(field_at), fmt::format("{} is given twice", key));
+    if (!seen.insert(key).second)
+      fail(Code::TextRepeatedField, place(field_at), fmt::format("'{}' is given twice", key));
     if (!field_named(node, key, key == "value" || key == "compare" ? known : std::nullopt)) {
       std::string all;
       T::fields(node, [&](const char* name, const auto&) { all += (all.empty() ? "" : ", ") + std::string(name); });
-      fail(Code::TextUnknownField, place(field_at), fmt::format("{} has no field {}", T::name, key), "it has: " + all);
+      fail(Code::TextUnknownField, place(field_at), fmt::format("{} has no field '{}'", T::name, key),
+           "it has: " + all);
     }
     T::fields(node, [&](std::string_view field_name, const auto& value) {
       using Field = std::decay_t<decltype(value)>;
@@ -254,7 +256,7 @@ Stmt Parser::generic(const Token& at, const Result* result) {
     });
   }
   if (result && !has_result<T>())
-    fail(Code::TextResult, place(*result->at), fmt::format("{} has no result to bind to {}", T::name, result->name));
+    fail(Code::TextResult, place(*result->at), fmt::format("{} has no result to bind to '{}'", T::name, result->name));
   const LocationId location = location_after(result ? *result->at : at);
   T::fields(node, [&](const char*, auto& value) {
     using Field = std::decay_t<decltype(value)>;
@@ -290,9 +292,9 @@ void Parser::fields_in_parentheses(T& node) {
     const Token& at = peek();
     const std::string key = name("a field");
     expect("=", "after the name of the field");
-    if (!seen.insert(key).second) fail(Code::TextRepeatedField, place(at), fmt::format("{} is given twice", key));
+    if (!seen.insert(key).second) fail(Code::TextRepeatedField, place(at), fmt::format("'{}' is given twice", key));
     if (!field_named(node, key, {}))
-      fail(Code::TextUnknownField, place(at), fmt::format("there is no field {} here", key));
+      fail(Code::TextUnknownField, place(at), fmt::format("there is no field '{}' here", key));
   } while (take_if(","));
   expect(")", "after the fields");
 }
@@ -360,7 +362,7 @@ Region Parser::region() {
   expect("]", "after the region");
   if (region.min.size() != shape.size())
     fail(Code::TextIndexCount, place(at),
-         fmt::format("{} has {} dimensions, but the region has {}", program_.buffer(region.buffer).name, shape.size(),
+         fmt::format("'{}' has {} dimensions, but the region has {}", program_.buffer(region.buffer).name, shape.size(),
                      region.min.size()));
   return region;
 }

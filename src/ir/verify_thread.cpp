@@ -162,7 +162,7 @@ void Verifier::check(const For& node) {
 void Verifier::check_schedule(const For& node) {
   const bool pipelined = node.kind == LoopKind::Pipelined;
   if (!pipelined && (node.stages != 0 || !node.order.empty() || !node.stage.empty()))
-    return add(Code::VerifyStages, fmt::format("a {} loop has stages; only a pipelined one has", name_of(node.kind)));
+    return add(Code::VerifyStages, fmt::format("the {} loop has stages; only a pipelined one has", name_of(node.kind)));
   if (node.stages < 0) add(Code::VerifyStages, fmt::format("a pipelined loop of {} stages", node.stages));
   if (!node.order.empty() && !node.stage.empty() && node.order.size() != node.stage.size())
     add(Code::VerifyPipelineOrder,
@@ -186,7 +186,8 @@ void Verifier::check_schedule(const For& node) {
 
 void Verifier::check(const Role& node) {
   int64_t threads = 1;  // thread_count(), whatever the extents are
-  for (int64_t n : in_launch_->threads) threads *= std::clamp<int64_t>(n, 0, 1024);
+  for (int64_t n : in_launch_->threads)
+    threads = std::clamp<int64_t>(threads * std::clamp<int64_t>(n, 0, 1024), 0, 1024);
   if (node.begin.empty() || node.begin.size() != node.end.size())
     return add(Code::VerifyRoleRange,
                fmt::format("a role with {} begins and {} ends", node.begin.size(), node.end.size()));

@@ -217,12 +217,12 @@ void Verifier::check_gemm_shape(const Gemm& node) {
   const Expr m = side(node.a, node.transpose_a, 0), k = side(node.a, node.transpose_a, 1);
   const Expr k_of_b = side(node.b, node.transpose_b, 0), n = side(node.b, node.transpose_b, 1);
   if (!may_be_equal(k, k_of_b))
-    add(Code::VerifyGemmInner,
-        fmt::format("gemm: the inner extents differ: '{}' has K = {}, '{}' has K = {}", name(node.a.buffer), text(k),
-                    name(node.b.buffer), text(k_of_b)),
-        may_be_equal(k, n)        ? "set transpose_b=true if B is stored as (N, K)"
-        : may_be_equal(m, k_of_b) ? "set transpose_a=true if A is stored as (K, M)"
-                                  : "");
+    return add(Code::VerifyGemmInner,
+               fmt::format("gemm: the inner extents differ: '{}' has K = {}, '{}' has K = {}", name(node.a.buffer),
+                           text(k), name(node.b.buffer), text(k_of_b)),
+               may_be_equal(k, n)        ? "set transpose_b=true if B is stored as (N, K)"
+               : may_be_equal(m, k_of_b) ? "set transpose_a=true if A is stored as (K, M)"
+                                         : "");
   if (!may_be_equal(m, side(node.c, false, 0)) || !may_be_equal(n, side(node.c, false, 1)))
     add(Code::VerifyGemmOuter,
         fmt::format("gemm: the product is {} x {}, but '{}' is {} x {}", text(m), text(n), name(node.c.buffer),

@@ -32,6 +32,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
   symbol M: int32
   symbol S: int64
   param A: float16[M, 64] strides=[S, int64(1)] fill=1.0
+  param I: float16[1, 8, 8, 16]
   param n: int32
   param p: pointer
   param out: int32[n]
@@ -44,7 +45,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
   option strict=true
   launch first(bx: M // 16, by: 4) threads(tx: 128, ty: 2) cluster(2, 1) swizzle(8, column) {
     shared A_s: float16[2, 16, 64] layout=swizzled
-    shared A_v: int32[16, 64] strides=[128, 1] view=A_s offset=0
+    shared A_v: int32[16, 64] strides=[32, 1] view=A_s offset=0
     fragment acc: float32[16, 64] layout=(i, j) -> (i * 8 + j // 8, j % 8) replicate=2
     fragment sums: float32[16]
     fragment total: float32[16] reducer=sum
@@ -55,7 +56,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
     fill to=A_s[1, 0 : 16, 0 : 64] value=inf
     m = 0.5
     r0: int32 = 1
-    role 0..32, 0..2 {
+    role 0..32, 224..256 {
       for k in 0..n {
         copy from=A[bx * 16 : 16, 0 : 64] to=A_s[k % 2, 0 : 16, 0 : 64] completion=(queue=cp_async, barrier=full[k % 2]) prefer="tma"
         expect barrier=full[k % 2] bytes=2048 arrive=true
@@ -74,12 +75,14 @@ inline constexpr const char* kEverythingText = R"(program everything {
     sync block
     sync named barrier=3 count=128 arrive_only=true
     fence device
-    copy from=A[bx : 16, 0 : 16] to=acc[0 : 16, 0 : 16] combine=add im2col=(row_block=by, column_block=1, kernel=3, stride=2, pad=1)
+    copy from=sums to=W[bx * 16 : 16] combine=add
+    copy from=I to=acc[0 : 16, 0 : 16] im2col=(row_block=by, column_block=1, kernel=3, stride=2, pad=1)
     reduce max from=acc to=sums dim=1 clear=false nan_propagate=true
     scan sum from=acc to=acc dim=1 reverse=true
     fill to=total value=0.0
     map i in 16, j in 64 {
-      old: float32 = atomic add to=total[i] value=acc[i, j]
+      atomic add to=total[i] value=acc[i, j]
+      old: float32 = atomic max to=W[i] value=acc[i, j]
       regs[0] = 7
       acc[i, j] = select(i < j and not j == 3, acc[i, j] * 2.0, fma(acc[i, j], -1.5, m))
     }

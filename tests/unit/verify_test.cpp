@@ -1,0 +1,181 @@
+// Rules that text cannot break, because the parser refuses it first: programs changed by hand. The other rules have a
+// file each under tests/errors/verify.
+#include "ir/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/operators.h"
+#include "ir/parse.h"
+#include "support/error_codes.h"
+#include "unit/text_samples.h"
+
+namespace tilewright::ir {
+namespace {
+
+TileProgram sample() {
+  return parse(
+      "program p {\n  param A: float32[8, 8]\n  param n: int32\n  launch main(bx: 1) threads(tx: 32) {\n"
+      "    shared S: float32[8, 8]\n    x: int32 = n + 1\n  }\n"
+      "  launch other(bx: 1) threads(tx: 32) {\n    shared T: float32[8, 8]\n  }\n}\n",
+      "sample.tile");
+}
+
+VarId var_named(const TileProgram& p, std::string_view name) {
+  for (uint32_t i = 0; i < p.vars.size(); ++i)
+    if (p.vars[i].name == name) return VarId{i};
+  return {};
+}
+BufferId buffer_named(const TileProgram& p, std::string_view name) {
+  for (uint32_t i = 0; i < p.buffers.size(); ++i)
+    if (p.buffers[i].name == name) return BufferId{i};
+  return {};
+}
+
+// The first finding after a statement was added to the first launch.
+std::string first_finding(const std::function<Stmt(TileProgram&)>& make) {
+  TileProgram p = sample();
+  const Stmt stmt = make(p);
+  p.launches[0].body.push_back(stmt);
+  const std::vector<Diagnostic> findings = verify(p);
+  return findings.empty() ? "valid" : findings[0].code_text() + " " + findings[0].message;
+}
+
+std::string code(Code c) { return fmt::format("TW{:04}", static_cast<int>(c)); }
+
+Stmt let(TileProgram& p, Expr value) {
+  const DType type = value->type;
+  return make_stmt(Let{p.new_var("y", type), std::move(value)});
+}
+
+TEST(Verify, SamplesAreValid) {
+  EXPECT_TRUE(verify(sample()).empty());
+  for (const char* text : {kMatmulText, kEverythingText}) {
+    const std::vector<Diagnostic> findings = verify(parse(text, "sample.tile"));
+    for (const Diagnostic& d : findings) ADD_FAILURE() << d.to_string();
+  }
+}
+
+TEST(Verify, IdsOutOfRange) {
+  EXPECT_EQ(first_finding([](TileProgram& p) { return let(p, var(VarId{100}, i32)); }),
+            code(Code::VerifyId) + " variable 100 is named, but the program has 7");
+  EXPECT_EQ(first_finding([](TileProgram& p) { return let(p, load(BufferId{9}, {}, f32)); }),
+            code(Code::VerifyId) + " buffer 9 is named, but the program has 3");
+}
+
+TEST(Verify, VariablesInScope) {
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              If branch;
+              branch.condition = constant(boolean, int64_t{1});
+              branch.then_body = {let(p, constant(3))};
+              const VarId inner = branch.then_body[0].as<Let>()->var;
+              branch.else_body = {let(p, var(inner, i32))};
+              return make_stmt(std::move(branch));
+            }),
+            code(Code::VerifyUndefined) + " 'y' is used where it is not defined");
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              return make_stmt(Let{var_named(p, "x"), constant(1)});
+            }),
+            code(Code::VerifyBoundTwice) + " 'x' is bound twice");
+}
+
+TEST(Verify, LoopProgramsMayRepeatALoop) {
+  const std::string text = "program p {\n  launch main(bx: 1) threads(tx: 1) {\n    for i in 0..8 {\n    }\n  }\n}\n";
+  TileProgram p = parse(text, "p.tile");
+  p.launches[0].body.push_back(p.launches[0].body[0]);
+  ASSERT_EQ(verify(p).size(), 1u);
+  EXPECT_EQ(verify(p)[0].message, "'i' is bound twice");
+  LoopProgram loops = parse_loop_program("loop " + text, "p.tile");
+  loops.launches[0].body.push_back(loops.launches[0].body[0]);
+  EXPECT_TRUE(verify(loops).empty());
+}
+
+TEST(Verify, TypesInsideExpressions) {
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              return let(
+                  p,
+                  make_expr(Binary{BinaryOp::FloorDiv, var(var_named(p, "n"), i32), constant(i64, int64_t{2})}, i32));
+            }),
+            code(Code::VerifyOperandTypes) + " the operands of n // int64(2) have the types int32 and int64");
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              return let(p, make_expr(Binary{BinaryOp::FloorDiv, constant(f32, 1.0),
+                                             load(buffer_named(p, "S"), {constant(0), constant(0)}, f32)},
+                                      f32));
+            }),
+            code(Code::VerifyOperandType) + " 1.0 // S[0, 0] has operands of float32: it takes integers");
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              return let(p, load(buffer_named(p, "S"), {constant(0), constant(0)}, f16));
+            }),
+            code(Code::VerifyOperandType) + " 'S' holds float32, but it is read as float16");
+  EXPECT_EQ(first_finding([](TileProgram& p) { return let(p, var(var_named(p, "n"), i64)); }),
+            code(Code::VerifyOperandType) + " 'n' is int32, but it is read as int64");
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              return let(p, make_expr(Fma{constant(f32, 1.0), {}, constant(f32, 1.0)}, f32));
+            }),
+            code(Code::VerifyMissing) + " an operand is missing in fma(1.0, ?, 1.0)");
+}
+
+TEST(Verify, IndicesAndRegions) {
+  EXPECT_EQ(first_finding([](TileProgram& p) { return let(p, load(buffer_named(p, "S"), {constant(0)}, f32)); }),
+            code(Code::VerifyIndexCount) + " a read: 'S' has 2 dimensions, but 1 indices are given");
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              return make_stmt(Fill{{buffer_named(p, "S"), {constant(0)}, {constant(8)}}, constant(f32, 0.0)});
+            }),
+            code(Code::VerifyRegionRank) + " the destination of a fill: 'S' has 2 dimensions, but the region has 1");
+  EXPECT_EQ(first_finding([](TileProgram& p) {
+              const Expr zero = constant(0), eight = constant(8);
+              return make_stmt(Fill{{buffer_named(p, "T"), {zero, zero}, {eight, eight}}, constant(f32, 0.0)});
+            }),
+            code(Code::VerifyOtherLaunch) + " 'T' belongs to another launch");
+  EXPECT_EQ(first_finding([](TileProgram&) {
+              Map map;
+              map.extents = {constant(4)};
+              return make_stmt(std::move(map));
+            }),
+            code(Code::VerifyMapRank) + " a map with 0 variables and 1 extents");
+}
+
+TEST(Verify, VariablesOfALaunch) {
+  TileProgram p = sample();
+  p.launches[1].thread.clear();
+  ASSERT_EQ(verify(p).size(), 1u);
+  EXPECT_EQ(
+      verify(p)[0].to_string(),
+      "error " + code(Code::VerifyLaunchVars) +
+          " verify: the launch 'other' needs one variable per extent of its grid and block\n  --> sample.tile:8:3");
+}
+
+TEST(Verify, CheckValidBlamesTheUserOrThePass) {
+  TileProgram p = sample();
+  EXPECT_NO_THROW(check_valid(p));
+  p.launches[0].body.push_back(make_stmt(Break{}));
+  p.launches[0].body.push_back(make_stmt(Commit{Queue::None}));
+  try {
+    check_valid(p);
+    FAIL();
+  } catch (const CompileError& e) {
+    EXPECT_EQ(e.diagnostic().message, "break stands outside of any loop");
+    ASSERT_EQ(e.diagnostic().notes.size(), 1u);
+    EXPECT_EQ(e.diagnostic().notes[0].message, code(Code::VerifyQueue) + ": commit names no queue");
+  }
+  try {
+    check_valid(p, "canonicalize");
+    FAIL();
+  } catch (const InternalError& e) {
+    EXPECT_EQ(e.diagnostic().message, "after the pass canonicalize the program is not valid");
+    EXPECT_EQ(e.diagnostic().notes.size(), 2u);
+  }
+}
+
+TEST(Verify, TileOpsAreNotLegalInLoopPrograms) {
+  LoopProgram p = parse_loop_program(
+      "loop program p {\n  launch main(bx: 1) threads(tx: 1) {\n    shared S: float32[8]\n    fill to=S value=0.0\n"
+      "    for i in 0..8 pipelined(stages=2) {\n    }\n  }\n}\n",
+      "p.tile");
+  const std::vector<Diagnostic> findings = verify(p);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].message, "fill is not legal in a loop program");
+  EXPECT_EQ(findings[1].message, "a pipelined loop is not legal in a loop program");
+}
+
+}  // namespace
+}  // namespace tilewright::ir
