@@ -55,7 +55,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Exp10, "exp10", 1, Float, "exp10", false, false, 1.1},
     {Expm1, "expm1", 1, Float, "expm1", false, false, 0.51},
     {Log, "log", 1, Float, "log", false, false, 1.0},
-    {Log2, "log2", 1, Float, "log2", false, false, 1.5},
+    {Log2, "log2", 1, Float, "log2", false, false, 1.1},
     {Log10, "log10", 1, Float, "log10", false, false, 1.1},
     {Log1p, "log1p", 1, Float, "log1p", false, false, 0.51},
     {Sin, "sin", 1, Float, "sin", false, false, 0.51},
@@ -67,14 +67,14 @@ constexpr FunctionInfo kFunctions[] = {
     {Atan2, "atan2", 2, Float, "atan2", false, false, 0.51},
     {Sinh, "sinh", 1, Float, "sinh", false, false, 0.51},
     {Cosh, "cosh", 1, Float, "cosh", false, false, 0.51},
-    {Tanh, "tanh", 1, Float, "tanh", false, false, 1.5},
+    {Tanh, "tanh", 1, Float, "tanh", false, false, 1.6},
     {Asinh, "asinh", 1, Float, "asinh", false, false, 0.51},
     {Acosh, "acosh", 1, Float, "acosh", false, false, 0.51},
     {Atanh, "atanh", 1, Float, "atanh", false, false, 0.51},
     {Erf, "erf", 1, Float, "erf", false, false, 1.1},
     {Pow, "pow", 2, Float, "pow", false, false, 0.51},
     {Rsqrt, "rsqrt", 1, Float, "rsqrt", false, false, 1.5},
-    {Sigmoid, "sigmoid", 1, Float, "sigmoid", false, false, 2.1},
+    {Sigmoid, "sigmoid", 1, Float, "sigmoid", false, false, 2.5},
 };
 
 constexpr bool rows_are_in_order() {

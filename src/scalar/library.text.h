@@ -12,14 +12,8 @@
 //@ expm1_f64:
 [[gnu::always_inline]] static inline double expm1_f64(double x) { return __builtin_expm1(x); }
 
-//@ sin_f32:
-[[gnu::always_inline]] static inline float sin_f32(float x) { return (float)__builtin_sin(x); }
-
 //@ sin_f64:
 [[gnu::always_inline]] static inline double sin_f64(double x) { return __builtin_sin(x); }
-
-//@ cos_f32:
-[[gnu::always_inline]] static inline float cos_f32(float x) { return (float)__builtin_cos(x); }
 
 //@ cos_f64:
 [[gnu::always_inline]] static inline double cos_f64(double x) { return __builtin_cos(x); }

@@ -69,9 +69,13 @@ const Unary kUnary[] = {
     {Function::Sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }},
 };
 
-// All exponents and both signs evenly, and a dense sweep where results are neither trivial nor infinite.
+// All exponents and both signs evenly, a dense sweep where results are neither trivial nor infinite, and the worst
+// inputs that runs over all 2^32 floats found.
 std::vector<float> sweep() {
   std::vector<float> x;
+  for (uint32_t bits : {0x40a67634u, 0xbefdf4fbu, 0x4071c8e1u, 0x3faacd3du, 0x3fab17c7u, 0x3faaacf3u, 0x3f0e62eau,
+                        0xeaa22920u, 0xc085088du, 0x0080cab3u})
+    x.push_back(std::bit_cast<float>(bits));
   for (uint64_t bits = 0; bits < 1ull << 32; bits += 120'011)
     x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   for (int i = 0; i < 20'000; ++i) x.push_back(static_cast<float>((i - 10'000) * (110.0 / 10'000) + i * 1e-9));
@@ -145,6 +149,10 @@ TEST(ScalarMath, SpecialValues) {
   EXPECT_EQ(call(Function::Tanh, {-inf}), -1.0f);
   EXPECT_TRUE(std::signbit(call(Function::Tanh, {-0.0f})));
   EXPECT_TRUE(std::signbit(call(Function::Erf, {-0.0f})));
+  EXPECT_TRUE(std::signbit(call(Function::Sin, {-0.0f})));
+  EXPECT_TRUE(std::isnan(call(Function::Sin, {inf})));
+  EXPECT_TRUE(std::isnan(call(Function::Cos, {-inf})));
+  EXPECT_EQ(call(Function::Sin, {0x1p-149f}), 0x1p-149f);
   EXPECT_EQ(call(Function::Rsqrt, {0.0f}), inf);
   EXPECT_EQ(call(Function::Rsqrt, {-0.0f}), -inf);
   EXPECT_EQ(call(Function::Sigmoid, {-inf}), 0.0f);
