@@ -98,7 +98,7 @@ struct FunctionInfo {
   // Floats narrower than 32 bits give a result of their own type, so that nothing is left to round.
   bool is_closed = false;
   // Largest error in float32, in units in the last place of the result; 0.5: correctly rounded; 0: exact. In float64:
-  // below one unit more. Narrower types round the float32 result once more.
+  // below two units more, the C library's. Narrower types round the float32 result once more.
   double max_ulp = 0;
   bool is_exact() const { return max_ulp <= 0.5; }
 };
