@@ -286,13 +286,10 @@ Expr bitcast(const Expr& value, DType type) {
 }
 
 namespace {
-// Functions of the table that are operators of the IR: one meaning, one node.
+// Functions of the table that are operators of the IR: one meaning, one node. Add, Sub, Mul and Div stay functions: they are what
+// users write (ieee_fmul) to be rounded by themselves, never contracted.
 std::optional<BinaryOp> as_operator(Function function) {
   switch (function) {
-    case Function::Add: return BinaryOp::Add;
-    case Function::Sub: return BinaryOp::Sub;
-    case Function::Mul: return BinaryOp::Mul;
-    case Function::Div: return BinaryOp::Div;
     case Function::Min: return BinaryOp::Min;
     case Function::Max: return BinaryOp::Max;
     case Function::MinNan: return BinaryOp::MinNan;

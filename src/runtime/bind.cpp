@@ -33,11 +33,12 @@ const NDArray* bind_tensor(const LaunchPlan& plan, size_t index, const Argument&
 }
 
 void bind_arguments(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call) {
+  bool empty = false, elements = false;
   for (size_t i = 0; i < plan.parameters.size(); ++i) {
     const Parameter& p = plan.parameters[i];
     if (p.kind == Parameter::Kind::Tensor) {
       const NDArray* tensor = bind_tensor(plan, i, arguments[i]);
-      call.nothing_to_do |= tensor && !has_elements(*tensor);
+      if (tensor) (has_elements(*tensor) ? elements : empty) = true;
       call.buffers[static_cast<size_t>(call.buffer_count++)] = tensor ? tensor->data() : nullptr;
     } else {
       int64_t& value = call.integers[static_cast<size_t>(call.integer_count++)];
@@ -46,6 +47,8 @@ void bind_arguments(const LaunchPlan& plan, std::span<const Argument> arguments,
       if (fit == ScalarFit::OutOfRange) refuse_scalar_range(plan, i, arguments[i]);
     }
   }
+  // A gemm with K = 0 still writes its zeros: only where no tensor has elements is there nothing to write.
+  call.nothing_to_do = empty && !elements;
   for (size_t i = 0; i < plan.workspaces.size(); ++i) call.buffers[static_cast<size_t>(call.buffer_count++)] = nullptr;
 }
 

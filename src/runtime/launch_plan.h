@@ -91,7 +91,7 @@ void verify(const LaunchPlan& plan);
 struct BoundCall {
   const LaunchPlan* plan = nullptr;
   std::span<const Argument> arguments;
-  bool nothing_to_do = false;  // a tensor has no elements
+  bool nothing_to_do = false;  // no tensor has elements
   int buffer_count = 0;
   int integer_count = 0;
   // Tensor parameters in order, then workspaces (null until the executable lends them). Only the first buffer_count are

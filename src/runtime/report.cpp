@@ -18,7 +18,7 @@ Printer& printer() {
   return *printer;
 }
 
-void print(const std::string& lines) {
+void print(std::string_view lines) {
   Printer& p = printer();
   std::lock_guard lock(p.mutex);
   if (p.sink) return p.sink(lines);
@@ -85,6 +85,8 @@ void CallReport::throw_if_failed() const {
       fmt::format("{}: assertion failed in block ({}, {}, {}), thread ({}, {}, {}): {}{}", plan_.name, p[0], p[1], p[2],
                   p[3], p[4], p[5], site.message, values.empty() ? "" : fmt::format(" ({})", fmt::join(values, ", "))));
 }
+
+void print_lines(std::string_view lines) { print(lines); }
 
 PrintSink replace_print_sink(PrintSink sink) {
   Printer& p = printer();

@@ -36,5 +36,7 @@ using PrintSink = std::function<void(std::string_view line)>;  // the line ends 
 
 // Where T.print goes, stdout at first. Returns the sink before; an empty function restores stdout.
 PrintSink replace_print_sink(PrintSink sink);
+// Gives whole lines to the sink.
+void print_lines(std::string_view lines);
 
 }  // namespace tilewright::runtime

@@ -88,6 +88,8 @@ enum class Code : uint16_t {
   UnknownFunction = 1078,     // no scalar function of this name
   LayoutFunction = 1079,      // a layout function with a bad result
   BadOption = 1080,           // an option of a call with an impossible value
+  UnsolvedSymbol = 1081,      // a dimension that no argument gives
+  HostExpression = 1082,      // a shape or grid that the host cannot compute
 
   // 2000: parse. Text (.tile) that is not a program.
   TextCharacter = 2001,         // a character that starts no token
@@ -266,6 +268,7 @@ enum class Code : uint16_t {
   InterpreterRefuses = 6090,   // what the interpreter cannot do
 
   // 7000: tool. The command line.
+  DumpNotWritten = 7001,  // a file of TILEWRIGHT_DUMP
 };
 
 }  // namespace tilewright

@@ -272,6 +272,10 @@ TEST(Bind, NoElements) {
   const Arguments arguments = {a, b, c};
   const LaunchPlan plan = matmul_plan();
   bind_call(plan, arguments, call);
+  EXPECT_FALSE(call.nothing_to_do);  // K = 0: C is written
+  const NDArray no_rows = NDArray::zeros({0, 0}, f16), no_product = NDArray::zeros({0, 64}, f32);
+  const Arguments empty = {no_rows, b, no_product};
+  bind_call(plan, empty, call);
   EXPECT_TRUE(call.nothing_to_do);
 }
 

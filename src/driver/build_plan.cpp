@@ -1,0 +1,213 @@
+#include "driver/build_plan.h"
+
+#include "ir/match.h"
+#include "ir/operators.h"
+#include "ir/print.h"
+#include "ir/rewrite.h"
+#include "support/diagnostic.h"
+
+namespace tilewright {
+namespace {
+
+using runtime::IntOp;
+using runtime::IntProgram;
+
+// Where symbols and integer scalars stand in the plan.
+struct Places {
+  std::map<ir::VarId, int> symbols, scalars;
+};
+
+Places places_of(const ir::TileProgram& program) {
+  Places places;
+  for (ir::VarId id : program.symbols) places.symbols.emplace(id, static_cast<int>(places.symbols.size()));
+  for (const ir::Param& p : program.params)
+    if (!p.is_tensor()) places.scalars.emplace(p.var, static_cast<int>(places.scalars.size()));
+  return places;
+}
+
+std::optional<IntOp::Kind> kind_of(ir::BinaryOp op) {
+  switch (op) {
+    case ir::BinaryOp::Mul: return IntOp::Kind::Mul;
+    case ir::BinaryOp::FloorDiv: return IntOp::Kind::FloorDiv;
+    case ir::BinaryOp::FloorMod: return IntOp::Kind::FloorMod;
+    case ir::BinaryOp::Min: return IntOp::Kind::Min;
+    case ir::BinaryOp::Max: return IntOp::Kind::Max;
+    case ir::BinaryOp::Lt: return IntOp::Kind::Less;
+    case ir::BinaryOp::Le: return IntOp::Kind::LessEqual;
+    case ir::BinaryOp::Eq: return IntOp::Kind::Equal;
+    case ir::BinaryOp::Ne: return IntOp::Kind::NotEqual;
+    case ir::BinaryOp::And: return IntOp::Kind::And;
+    case ir::BinaryOp::Or: return IntOp::Kind::Or;
+    default: return std::nullopt;
+  }
+}
+
+class Translation {
+ public:
+  Translation(const ir::TileProgram& program, const Places& places) : program_(program), places_(places) {}
+
+  IntProgram operator()(const ir::Expr& e) const {
+    return ir::match(e->op, ir::Overloaded{
+                                [&](const ir::Const& n) { return runtime::constant(static_cast<int64_t>(n.bits)); },
+                                [&](const ir::Var& n) { return of_var(n.id); },
+                                [&](const ir::Sum& n) { return of_sum(n); },
+                                [&](const ir::Binary& n) { return of_binary(n); },
+                                [&](const ir::Unary& n) {
+                                  if (n.op != ir::UnaryOp::Not) refuse("an operator");
+                                  return runtime::negate((*this)(n.a));
+                                },
+                                [&](const ir::Cast& n) {
+                                  if (!e->type.is_integral() || !n.value->type.is_integral())
+                                    refuse("a conversion of floats");
+                                  return (*this)(n.value);
+                                },
+                                [&](const auto&) -> IntProgram { refuse("more than integer arithmetic"); },
+                            });
+  }
+
+ private:
+  [[noreturn]] void refuse(const char* what) const {
+    fail(Code::HostExpression, {},
+         fmt::format("'{}': a shape, stride, grid or host-side assumption uses {}", program_.name, what),
+         "the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters");
+  }
+  IntProgram of_var(ir::VarId id) const {
+    if (auto found = places_.symbols.find(id); found != places_.symbols.end()) return runtime::symbol(found->second);
+    if (auto found = places_.scalars.find(id); found != places_.scalars.end()) return runtime::scalar(found->second);
+    refuse("a value that is only known inside a kernel");
+  }
+  IntProgram of_sum(const ir::Sum& n) const {
+    std::optional<IntProgram> total;
+    for (const ir::Term& t : n.terms) {
+      IntProgram term = (*this)(t.value);
+      if (t.coefficient != 1) term = runtime::combine(IntOp::Kind::Mul, runtime::constant(t.coefficient), term);
+      total = total ? runtime::combine(IntOp::Kind::Add, *total, term) : term;
+    }
+    return n.constant == 0 ? *total : runtime::combine(IntOp::Kind::Add, *total, runtime::constant(n.constant));
+  }
+  IntProgram of_binary(const ir::Binary& n) const {
+    const auto kind = kind_of(n.op);
+    if (!kind || !n.a->type.is_integral()) refuse("an operator");
+    return runtime::combine(*kind, (*this)(n.a), (*this)(n.b));
+  }
+
+  const ir::TileProgram& program_;
+  const Places& places_;
+};
+
+// e = coefficient * symbol + rest, where rest does not mention the symbol.
+struct Linear {
+  int64_t coefficient;
+  ir::Expr rest;  // none: 0
+};
+std::optional<Linear> linear_in(const ir::Expr& e, ir::VarId symbol) {
+  if (const auto* v = e.as<ir::Var>()) return v->id == symbol ? std::optional(Linear{1, {}}) : std::nullopt;
+  const auto* s = e.as<ir::Sum>();
+  if (!s) return std::nullopt;
+  std::vector<ir::Term> others;
+  std::optional<int64_t> coefficient;
+  for (const ir::Term& t : s->terms) {
+    const auto* v = t.value.as<ir::Var>();
+    if (v && v->id == symbol) {
+      coefficient = t.coefficient;
+    } else if (ir::used_vars(t.value).count(symbol)) {
+      return std::nullopt;
+    } else {
+      others.push_back(t);
+    }
+  }
+  if (!coefficient) return std::nullopt;
+  return Linear{*coefficient, ir::sum(others, s->constant, e->type)};
+}
+
+struct Solution {
+  ir::VarId symbol;
+  int parameter;
+  runtime::Symbol::Source source;
+  int dim;
+  Linear equation;
+};
+
+// The first equation that gives one more symbol, shapes before strides.
+std::optional<Solution> next_solution(const ir::TileProgram& program, const std::set<ir::VarId>& open) {
+  for (auto source : {runtime::Symbol::Source::Shape, runtime::Symbol::Source::Stride}) {
+    for (size_t p = 0; p < program.params.size(); ++p) {
+      if (!program.params[p].is_tensor()) continue;
+      const ir::Buffer& b = program.buffer(program.params[p].buffer);
+      const std::vector<ir::Expr>& list = source == runtime::Symbol::Source::Shape ? b.shape : b.strides;
+      for (size_t d = 0; d < list.size(); ++d) {
+        std::vector<ir::VarId> unknown;
+        for (ir::VarId id : ir::used_vars(list[d]))
+          if (open.count(id)) unknown.push_back(id);
+        if (unknown.size() != 1) continue;
+        if (auto equation = linear_in(list[d], unknown[0]))
+          return Solution{unknown[0], static_cast<int>(p), source, static_cast<int>(d), *equation};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// In the order of the solutions. Symbols without one are left out.
+std::vector<Solution> solve(const ir::TileProgram& program) {
+  std::set<ir::VarId> open(program.symbols.begin(), program.symbols.end());
+  std::vector<Solution> out;
+  while (auto solution = next_solution(program, open)) {
+    open.erase(solution->symbol);
+    out.push_back(*solution);
+  }
+  return out;
+}
+
+}  // namespace
+
+ir::TileProgram order_symbols(ir::TileProgram program) {
+  std::vector<ir::VarId> order;
+  for (const Solution& s : solve(program)) order.push_back(s.symbol);
+  for (ir::VarId id : program.symbols)
+    if (std::find(order.begin(), order.end(), id) == order.end())
+      fail(Code::UnsolvedSymbol, {},
+           fmt::format("'{}': no argument gives the value of the dimension '{}'", program.name, program.var(id).name),
+           "let it stand alone, or times a constant plus known values, in a shape or stride of a tensor parameter");
+  program.symbols = std::move(order);
+  return program;
+}
+
+runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
+  const Places places = places_of(program);
+  const Translation translate(program, places);
+  runtime::LaunchPlan plan;
+  plan.name = program.name;
+  for (const ir::Param& p : program.params) {
+    runtime::Parameter out;
+    if (!p.is_tensor()) {
+      out.kind = runtime::Parameter::Kind::Scalar;
+      out.name = program.var(p.var).name, out.dtype = program.var(p.var).type;
+    } else {
+      const ir::Buffer& b = program.buffer(p.buffer);
+      out.name = b.name, out.dtype = b.type;
+      for (const ir::Expr& e : b.shape) out.shape.push_back(translate(e));
+      for (const ir::Expr& e : b.strides) out.strides.push_back(translate(e));
+    }
+    plan.parameters.push_back(std::move(out));
+  }
+  for (const Solution& s : solve(program)) {
+    runtime::Symbol symbol;
+    symbol.name = program.var(s.symbol).name, symbol.dtype = program.var(s.symbol).type;
+    symbol.parameter = s.parameter, symbol.source = s.source, symbol.dim = s.dim;
+    symbol.coefficient = s.equation.coefficient;
+    if (s.equation.rest) symbol.rest = translate(s.equation.rest);
+    plan.symbols.push_back(std::move(symbol));
+  }
+  for (const ir::Expr& e : program.assumptions) plan.assumes.push_back({translate(e), ir::print(e, program), {}});
+  for (const ir::Buffer& b : program.buffers) {
+    if (!b.workspace || b.is_view()) continue;
+    ir::Expr size = ir::constant(i64, int64_t{1});
+    for (const ir::Expr& e : b.shape) size = ir::mul(size, ir::cast(e, i64));
+    plan.workspaces.push_back({b.name, b.type, translate(size)});
+  }
+  runtime::verify(plan);
+  return plan;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,20 @@
+// The one spelling of what can be written in several ways. First on every engine, so that all engines run the same
+// program.
+//
+// Needs: a TileProgram that verifies.
+// Leaves:
+//   - with Options::contract, a * b + c of floats as one Fma: the left product where both sides are products, a - b * c
+//   as
+//     fma(-b, c, a). Never across a Let, nor for float8 and float4. Functions (ieee_fmul) are not touched.
+//   - an If on a range of whole warps whose body holds tile ops or barriers as Role statements, one a side;
+//   - a Map that is all of another Map's body merged into it;
+//   - no If with a constant condition.
+// Fails: never.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::passes {
+
+ir::TileProgram canonicalize(ir::TileProgram program);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,27 @@
+// The ordered table of passes, and the one loop that runs it: every pass is verified, timed and shown to an observer.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "ir/program.h"
+#include "support/function_ref.h"
+
+namespace tilewright::passes {
+
+struct Pass {
+  const char* name;
+  const char* what;
+  ir::TileProgram (*run)(ir::TileProgram);
+};
+
+// In the order in which they run.
+std::span<const Pass> all_passes();
+const Pass* find_pass(std::string_view name);
+
+// After each pass: its name, the program it left, the milliseconds it took.
+using Observer = function_ref<void(const char* name, const ir::TileProgram& program, double milliseconds)>;
+
+// CompileError of the verifier for the user's mistakes, InternalError that names the pass for ours.
+ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes, Observer observer);
+
+}  // namespace tilewright::passes
