@@ -157,14 +157,20 @@ struct Print {  // scalars per thread, or a whole buffer once
   std::string message;
   std::vector<Expr> values;
   BufferId buffer;
-  static void fields(auto& n, auto&& f) { f("message", n.message), f("values", n.values), f("buffer", n.buffer); }
+  std::vector<Expr> place = {};  // Loop level: coordinates of the block, then of the thread
+  static void fields(auto& n, auto&& f) {
+    f("message", n.message), f("values", n.values), f("buffer", n.buffer), f("place", n.place);
+  }
 };
 struct Assert {
   static constexpr Level level = Level::Any;
   static constexpr const char* name = "assert";
   Expr condition;
   std::string message;
-  static void fields(auto& n, auto&& f) { f("condition", n.condition), f("message", n.message); }
+  std::vector<Expr> place = {};  // as in Print
+  static void fields(auto& n, auto&& f) {
+    f("condition", n.condition), f("message", n.message), f("place", n.place);
+  }
 };
 struct Assume {  // a fact the user vouches for; the interpreter checks it
   static constexpr Level level = Level::Any;

@@ -1,0 +1,367 @@
+#include "codegen/c_family.h"
+
+#include "ir/match.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "scalar/convert.h"
+#include "scalar/functions.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::codegen {
+
+using namespace ir;
+
+std::string in(const Text& t, Binds least) { return t.binds < least ? "(" + t.text + ")" : t.text; }
+
+namespace {
+
+bool is_small_int(DType type) { return type.is_int() && type.bits < 32; }
+bool is_narrow_float(DType type) { return type.is_float() && type != f32 && type != f64 && type != tf32; }
+
+struct Spelling {
+  const char* symbol;
+  Binds binds;
+};
+std::optional<Spelling> spelling(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::Add: return Spelling{"+", Binds::Sum};
+    case BinaryOp::Sub: return Spelling{"-", Binds::Sum};
+    case BinaryOp::Mul: return Spelling{"*", Binds::Product};
+    case BinaryOp::Div: return Spelling{"/", Binds::Product};
+    case BinaryOp::BitAnd: return Spelling{"&", Binds::BitAnd};
+    case BinaryOp::BitOr: return Spelling{"|", Binds::BitOr};
+    case BinaryOp::BitXor: return Spelling{"^", Binds::BitXor};
+    case BinaryOp::And: return Spelling{"&&", Binds::And};
+    case BinaryOp::Or: return Spelling{"||", Binds::Or};
+    case BinaryOp::Eq: return Spelling{"==", Binds::Equality};
+    case BinaryOp::Ne: return Spelling{"!=", Binds::Equality};
+    case BinaryOp::Lt: return Spelling{"<", Binds::Relation};
+    case BinaryOp::Le: return Spelling{"<=", Binds::Relation};
+    default: return std::nullopt;
+  }
+}
+// The function that means an operator, where C's operator does not.
+Function function_of(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::FloorDiv: return Function::FloorDiv;
+    case BinaryOp::FloorMod: return Function::FloorMod;
+    case BinaryOp::TruncDiv: return Function::TruncDiv;
+    case BinaryOp::TruncMod: return Function::TruncMod;
+    case BinaryOp::Min: return Function::Min;
+    case BinaryOp::Max: return Function::Max;
+    case BinaryOp::MinNan: return Function::MinNan;
+    case BinaryOp::MaxNan: return Function::MaxNan;
+    case BinaryOp::Shl: return Function::Shl;
+    default: return Function::Shr;
+  }
+}
+
+std::string float_text(double v, bool is_double) {
+  const char* suffix = is_double ? "" : "f";
+  if (std::isnan(v)) return fmt::format("__builtin_nan{}(\"\")", suffix);
+  if (std::isinf(v)) return fmt::format("{}__builtin_inf{}()", v < 0 ? "-" : "", suffix);
+  std::string s = is_double ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
+  if (s.find_first_of(".e") == std::string::npos) s += ".0";
+  return s + suffix;
+}
+
+}  // namespace
+
+std::string CFamily::constant(const Expr& e) const {
+  if (auto f = constant_float(e)) return float_text(*f, e->type == f64);
+  const int64_t v = constant_int(e).value_or(0);
+  if (e->type.is_pointer() || e->type == u64) return fmt::format("{}ull", static_cast<uint64_t>(v));
+  if (e->type == i64) return v == INT64_MIN ? "(-9223372036854775807ll - 1)" : fmt::format("{}ll", v);
+  if (e->type == i32) return v == INT32_MIN ? "(-2147483647 - 1)" : fmt::format("{}", v);
+  if (e->type == u32) return fmt::format("{}u", v);
+  if (e->type.is_bool()) return fmt::format("{}", v);
+  return fmt::format("({}){}", c_type(e->type), v);
+}
+
+Text CFamily::call(const std::string& function, const std::vector<std::string>& args) {
+  pieces_.insert(function);
+  return {fmt::format("{}({})", function, fmt::join(args, ", "))};
+}
+
+Text CFamily::rounded(DType type, const Text& t) {
+  if (is_narrow_float(type) || type.bits == 4) {
+    Text out = call(narrowing(type), {t.text});
+    out.unrounded = t.text;
+    return out;
+  }
+  if (is_small_int(type)) return {fmt::format("({}){}", c_type(type), in(t, Binds::Primary)), Binds::Unary};
+  return t;
+}
+
+// constant + sum of coefficient * value. In 64 bits one wide operand makes an addition wide, so that 32-bit values are
+// widened by hand only where nothing before them is: the first addend, unless its factor is.
+Text CFamily::sum(const Sum& n, DType type) {
+  std::vector<Term> terms = n.terms;
+  if (type == i64)  // a product first: its factor makes all that follows wide
+    std::stable_partition(terms.begin(), terms.end(), [](const Term& t) { return t.coefficient > 1; });
+  std::string out;
+  for (const Term& t : terms) {
+    const bool first = out.empty(), negative = t.coefficient < 0 && t.coefficient != INT64_MIN;
+    const int64_t magnitude = negative ? -t.coefficient : t.coefficient;
+    const auto* c = t.value.as<Cast>();
+    const bool widens = type == i64 && c && c->value->type.is_int() && c->value->type.bits <= 32;
+    const Text v = value(widens && (magnitude != 1 || !first) ? c->value : t.value);
+    Text product = v;
+    if (magnitude != 1)
+      product = {in(v, Binds::Product) + " * " + constant(ir::constant(type, magnitude)), Binds::Product};
+    if (first)
+      out = negative ? "-" + in(product, Binds::Primary) : product.text;
+    else
+      out += (negative ? " - " : " + ") + in(product, Binds::Product);
+  }
+  if (n.constant != 0) {
+    const bool negative = n.constant < 0 && n.constant != INT64_MIN;
+    out += (negative ? " - " : " + ") + constant(ir::constant(type, negative ? -n.constant : n.constant));
+  }
+  const bool single = terms.size() == 1 && n.constant == 0;
+  return rounded(type, {out, single && terms[0].coefficient > 0 ? Binds::Product : single ? Binds::Unary : Binds::Sum});
+}
+
+Text CFamily::divide(const Binary& n, DType type) {
+  const Text a = value(n.a);
+  const auto divisor = constant_int(n.b);
+  const bool floors = n.op == BinaryOp::FloorDiv || n.op == BinaryOp::FloorMod;
+  const bool quotient = n.op == BinaryOp::FloorDiv || n.op == BinaryOp::TruncDiv;
+  if (divisor && *divisor > 0 && type.bits >= 32) {
+    const bool power = (*divisor & (*divisor - 1)) == 0;
+    const int shift = std::countr_zero(static_cast<uint64_t>(*divisor));
+    if (floors && power && quotient) return {fmt::format("{} >> {}", in(a, Binds::Sum), shift), Binds::Shift};
+    if (floors && power)
+      return {in(a, Binds::BitAnd) + " & " + constant(ir::constant(type, *divisor - 1)), Binds::BitAnd};
+    if (!floors || !type.is_signed())
+      return {in(a, Binds::Product) + (quotient ? " / " : " % ") + constant(n.b), Binds::Product};
+  }
+  const Text t = call(c_name(function_of(n.op), type), {a.text, text(n.b)});
+  return type.bits == 4 ? rounded(type, t) : t;
+}
+
+Text CFamily::binary(BinaryOp op, DType type, const Text& a, const Text& b, const Expr& right) {
+  if (const auto s = spelling(op)) {
+    // Operands of one operator side by side, anything else of lower binding than a product in parentheses.
+    const Binds least = s->binds <= Binds::Shift && s->binds >= Binds::BitOr ? Binds::Sum : s->binds;
+    const auto after = static_cast<Binds>(static_cast<int>(s->binds) + 1);
+    Text t{in(a, least) + " " + s->symbol + " " + in(b, std::max(least, after)), s->binds};
+    const bool computes = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul || op == BinaryOp::Div;
+    return computes ? rounded(type, t) : t;
+  }
+  const auto amount = right ? constant_int(right) : std::nullopt;
+  const bool shift = op == BinaryOp::Shl || op == BinaryOp::Shr;
+  if (shift && amount && *amount >= 0 && *amount < type.bits && type.bits >= 32)
+    return {fmt::format("{} {} {}", in(a, Binds::Sum), op == BinaryOp::Shl ? "<<" : ">>", *amount), Binds::Shift};
+  const Text t = call(c_name(function_of(op), type), {a.text, b.text});
+  return type.bits == 4 && type.is_int() ? rounded(type, t) : t;
+}
+
+std::string CFamily::bits_of(DType type, const std::string& v) {
+  if (type == f32 || type == tf32) return call("bits_of_f32", {v}).text;
+  if (type == f64) return call("bits_of_f64", {v}).text;
+  if (type.is_float() || type.bits == 4) return store_text(type, v, pieces_);
+  return fmt::format("(uint{}_t)({})", type.storage_bits(), v);
+}
+
+std::string CFamily::value_of_bits(DType type, const std::string& b) {
+  if (type == f32 || type == tf32) return call("f32_of_bits", {b}).text;
+  if (type == f64) return call("f64_of_bits", {b}).text;
+  if (type.is_float() || type.bits == 4) return load_text(type, b, pieces_);
+  return fmt::format("({})({})", c_type(type), b);
+}
+
+Text CFamily::cast(const Cast& n, DType type) {
+  const Text from = value(n.value);
+  const std::string to = std::string(c_type(type));
+  const std::string random = n.random ? text(n.random) : "";
+  const auto rounding = static_cast<Rounding>(n.rounding);
+  const std::string out = conversion(n.value->type, type, rounding, from.text, random, pieces_);
+  if (out == from.text) return from;
+  if (out == fmt::format("({})({})", to, from.text)) {
+    if (to == c_type(n.value->type)) return from;
+    return {fmt::format("({}){}", to, in(from, Binds::Unary)), Binds::Unary};
+  }
+  Text t{out, out.front() == '(' ? Binds::Equality : Binds::Primary};
+  const std::string call = narrowing(type) + "(";
+  if (is_narrow_float(type) && rounding == Rounding::Nearest && out.starts_with(call))
+    t.unrounded = out.substr(call.size(), out.size() - call.size() - 1);
+  return t;
+}
+
+Text CFamily::value(const Expr& e) {
+  const DType type = e->type;
+  return match(
+      e->op,
+      Overloaded{
+          [&](const Const&) -> Text {
+            const std::string c = constant(e);
+            return {c, c.front() == '-' || c.front() == '(' ? Binds::Unary : Binds::Primary};
+          },
+          [&](const Var& n) -> Text { return {names_.of(n.id)}; },
+          [&](const Sum& n) -> Text { return sum(n, type); },
+          [&](const Unary& n) -> Text {
+            const char* op = n.op == UnaryOp::Neg ? "-" : n.op == UnaryOp::Not ? "!" : "~";
+            const Text t{op + in(value(n.a), Binds::Primary), Binds::Unary};
+            return type.is_int() ? rounded(type, t) : t;
+          },
+          [&](const Binary& n) -> Text {
+            if (n.op == BinaryOp::FloorDiv || n.op == BinaryOp::FloorMod || n.op == BinaryOp::TruncDiv ||
+                n.op == BinaryOp::TruncMod)
+              return divide(n, type);
+            return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
+          },
+          [&](const Fma& n) -> Text {
+            return rounded(type, call(c_name(Function::Fma, type), {text(n.a), text(n.b), text(n.c)}));
+          },
+          [&](const Select& n) -> Text {
+            return {in(value(n.condition), Binds::Or) + " ? " + in(value(n.a), Binds::Or) + " : " +
+                        in(value(n.b), Binds::Conditional),
+                    Binds::Conditional};
+          },
+          [&](const Cast& n) -> Text { return cast(n, type); },
+          [&](const Bitcast& n) -> Text {
+            return {"(" + value_of_bits(type, bits_of(n.value->type, text(n.value))) + ")"};
+          },
+          [&](const Load& n) -> Text { return load(n, type); },
+          [&](const Address& n) -> Text { return address(n); },
+          [&](const Intrinsic& n) -> Text {
+            std::vector<std::string> args;
+            for (const Expr& a : n.args) args.push_back(text(a));
+            const Text t = call(c_name(n.function, n.args[0]->type), args);
+            const FunctionInfo& row = info(n.function);
+            const bool exact = row.is_predicate || (row.is_closed && type.is_float());
+            return exact || !(is_narrow_float(type) || type.bits == 4) ? t : rounded(type, t);
+          },
+      });
+}
+
+std::string CFamily::bits(const Expr& e) {
+  if (const auto* n = e.as<Load>()) return load_bits(*n, e->type);
+  if (const auto* n = e.as<Select>())
+    return in(value(n->condition), Binds::Or) + " ? (" + bits(n->a) + ") : (" + bits(n->b) + ")";
+  const Text v = value(e);
+  // What is rounded on its way to memory need not be rounded before.
+  return store_text(e->type, v.unrounded.empty() || !e->type.is_float() ? v.text : v.unrounded, pieces_);
+}
+
+void CFamily::open(const std::string& head) {
+  line(head);
+  ++depth_;
+  names_.open();
+}
+void CFamily::close(const std::string& tail) {
+  names_.close();
+  --depth_;
+  line(tail);
+}
+
+void CFamily::note_source(const Stmt& s) {
+  if (s->location == last_ || s->location.index == 0) return;
+  last_ = s->location;
+  const SourceLocation& at = program_.location(s->location);
+  std::string file = at.file.substr(at.file.find_last_of('/') + 1);
+  for (char& c : file)
+    if (c == '\n' || c == '\r' || c == '\\') c = '_';
+  if (at.known()) line(fmt::format("// {}:{}", file, at.line));
+}
+
+namespace {
+bool mentions(const Stmt& s, const LoopProgram& p, BufferId id) {
+  for (BufferId b : used_buffers({s}))
+    if (p.root(b) == id) return true;
+  return false;
+}
+}  // namespace
+
+// Is this the innermost body that holds all uses of the buffer in it?
+bool CFamily::begins_scope_of(const Body& b, BufferId id) const {
+  const Stmt* only = nullptr;
+  for (const Stmt& s : b) {
+    if (!mentions(s, program_, id)) continue;
+    if (only) return true;
+    only = &s;
+  }
+  if (!only) return false;
+  int bodies = 0;
+  for_each_body(*only, [&](const Body& inner) {
+    bodies += std::any_of(inner.begin(), inner.end(), [&](const Stmt& s) { return mentions(s, program_, id); });
+  });
+  bool direct = bodies == 0;
+  for_each_expr(*only, [&](const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      const auto* n = x.as<Load>();
+      direct = direct || (n && program_.root(n->buffer) == id);
+    });
+  });
+  return direct;  // two bodies of an If are two versions of one box, each with a buffer of its own
+}
+
+void CFamily::body(const Body& b) {
+  std::set<BufferId> mine;
+  for (BufferId used : used_buffers(b)) {
+    const BufferId id = program_.root(used);
+    if (program_.buffer(id).space != Space::Local || declared_.contains(id) || mine.contains(id)) continue;
+    if (begins_scope_of(b, id)) mine.insert(id);
+  }
+  for (BufferId id : mine) {
+    declared_.insert(id);
+    declare_local(id);
+  }
+  for (const Stmt& s : b) statement(s);
+  for (BufferId id : mine) declared_.erase(id);
+}
+
+void CFamily::for_loop(const For& n) {
+  const VarInfo& v = program_.var(n.var);
+  const std::string begin = text(n.begin);
+  const Expr last = add(n.begin, n.extent);
+  std::string end = text(last);
+  names_.open();
+  if (!is_constant(last) && !last.as<Var>()) {  // once, before the loop
+    const std::string bound = names_.fresh("end");
+    line(fmt::format("const {} {} = {};", c_type(v.type), bound, end));
+    end = bound;
+  }
+  const std::string name = names_.declare(n.var, v.name);
+  if (n.kind == LoopKind::Vectorized) line("#pragma GCC ivdep");
+  const int64_t extent = constant_int(n.extent).value_or(4);
+  if (n.kind == LoopKind::Unroll && extent > 1 && extent <= 64) line(fmt::format("#pragma GCC unroll {}", extent));
+  open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", c_type(v.type), name, begin, end));
+  body(n.body);
+  close();
+  names_.close();
+}
+
+void CFamily::statement(const Stmt& s) {
+  note_source(s);
+  if (const auto* n = s.as<Let>()) {
+    const std::string v = text(n->value);
+    const std::string name = names_.declare(n->var, program_.var(n->var).name);
+    return line(fmt::format("const {} {} = {};", c_type(n->value->type), name, v));
+  }
+  if (const auto* n = s.as<Store>()) return store(*n);
+  if (const auto* n = s.as<For>(); n && n->kind != LoopKind::Grid) return for_loop(*n);
+  if (const auto* n = s.as<While>()) {
+    open(fmt::format("while ({}) {{", text(n->condition)));
+    body(n->body);
+    return close();
+  }
+  if (const auto* n = s.as<If>()) {
+    open(fmt::format("if ({}) {{", text(n->condition)));
+    body(n->then_body);
+    if (!n->else_body.empty()) {
+      names_.close();
+      --depth_;
+      open("} else {");
+      body(n->else_body);
+    }
+    return close();
+  }
+  if (s.as<Break>()) return line("break;");
+  if (s.as<Continue>()) return line("continue;");
+  if (s.as<Return>()) return line("return;");
+  target_statement(s);
+}
+
+}  // namespace tilewright::codegen

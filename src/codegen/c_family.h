@@ -1,0 +1,89 @@
+// Scalar expressions and statements as text of the C family: one construct per node, and no decisions.
+//
+// Values: floats below 64 bits are held as float and rounded after every operation, 4-bit integers as bytes; memory
+// holds bits (scalar/convert.h). What a target does in its own way (memory, atomics, collectives) it writes itself.
+#pragma once
+#include "codegen/c_names.h"
+#include "ir/program.h"
+
+namespace tilewright::codegen {
+
+// How tightly an expression's text binds, as C has it.
+enum class Binds : uint8_t {
+  Comma,
+  Conditional,
+  Or,
+  And,
+  BitOr,
+  BitXor,
+  BitAnd,
+  Equality,
+  Relation,
+  Shift,
+  Sum,
+  Product,
+  Unary,
+  Primary,
+};
+struct Text {
+  std::string text;
+  Binds binds = Binds::Primary;
+  std::string unrounded = {};  // the same before the rounding to the type, if `text` rounds
+};
+// The text, in parentheses if it would fall apart where `least` is needed.
+std::string in(const Text& t, Binds least);
+
+class CFamily {
+ public:
+  CFamily(const ir::LoopProgram& program, const std::set<std::string>& reserved)
+      : program_(program), names_(reserved) {}
+  virtual ~CFamily() = default;
+
+ protected:
+  // ---- the target's own
+  virtual Text load(const ir::Load& n, DType type) = 0;
+  virtual Text address(const ir::Address& n) = 0;
+  virtual std::string load_bits(const ir::Load& n, DType type) = 0;
+  virtual void store(const ir::Store& n) = 0;
+  virtual void target_statement(const ir::Stmt& s) = 0;
+  virtual void declare_local(ir::BufferId id) = 0;
+
+  // The value of an expression in its C type.
+  Text value(const ir::Expr& e);
+  std::string text(const ir::Expr& e) { return value(e).text; }
+  // The bits that memory holds for a value of the expression's type.
+  std::string bits(const ir::Expr& e);
+  void body(const ir::Body& b);
+
+  Text binary(ir::BinaryOp op, DType type, const Text& a, const Text& b, const ir::Expr& right = {});
+  Text rounded(DType type, const Text& t);  // after an operation
+  Text call(const std::string& function, const std::vector<std::string>& args);
+  std::string constant(const ir::Expr& e) const;
+  // The bits of a value as an unsigned integer, and back.
+  std::string bits_of(DType type, const std::string& value);
+  std::string value_of_bits(DType type, const std::string& bits);
+
+  void line(const std::string& s) { out_ += std::string(2 * depth_, ' ') + s + "\n"; }
+  void open(const std::string& head);
+  void close(const std::string& tail = "}");
+
+  const ir::LoopProgram& program_;
+  Names names_;
+  std::set<std::string> pieces_;
+  std::string out_;
+  size_t depth_ = 0;
+
+ private:
+  Text sum(const ir::Sum& n, DType type);
+  Text divide(const ir::Binary& n, DType type);
+  Text cast(const ir::Cast& n, DType type);
+  void statement(const ir::Stmt& s);
+  void for_loop(const ir::For& n);
+  void note_source(const ir::Stmt& s);
+  bool begins_scope_of(const ir::Body& b, ir::BufferId id) const;
+
+  std::set<ir::BufferId> declared_;
+  ir::LocationId last_;
+};
+
+}  // namespace tilewright::codegen

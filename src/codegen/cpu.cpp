@@ -1,0 +1,374 @@
+#include "codegen/cpu.h"
+
+#include "codegen/c_family.h"
+#include "codegen/cpu/gemm_text.h"
+#include "embedded_text.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "scalar/convert.h"
+#include "scalar/functions.h"
+#include "scalar/pieces.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::codegen {
+
+using namespace ir;
+
+namespace {
+
+// Names that a kernel's text uses itself.
+const std::set<std::string>& reserved_names() {
+  static const std::set<std::string> set = [] {
+    std::set<std::string> names{"blocks", "place", "values", "old", "index"};
+    for (const std::string& piece : piece_names()) names.insert(piece);
+    return names;
+  }();
+  return set;
+}
+
+class CpuText final : public CFamily {
+ public:
+  CpuText(const LoopProgram& program, const target::CpuFeatures& features)
+      : CFamily(program, reserved_names()), features_(features) {}
+
+  CpuKernelSource write() {
+    for (const Launch& launch : program_.launches) block_function(launch);
+    entry();
+    std::string head = text::runtime_kernel_abi;
+    pieces_.insert("types");
+    head += pieces_text(pieces_);
+    if (uses_memory_) head += text::codegen_cpu_memory;
+    for (const std::string& gemm : gemms_) head += "\n" + gemm;
+    return {head + "\n" + out_, std::move(sites_)};
+  }
+
+ private:
+  // ---- memory
+  std::string pointer(BufferId id) {
+    const Buffer& b = program_.buffer(id);
+    const std::string type = storage_type(b.type);
+    if (b.address) return fmt::format("(({}*){})", type, in(value(b.address), Binds::Unary));
+    const BufferId root = program_.root(id);
+    if (program_.buffer(root).address) return fmt::format("(({}*){})", type, pointer(root));
+    const std::string& name = names_.of(root);
+    return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name) : name;
+  }
+  // In elements of the buffer's type from the start of its root.
+  Expr offset(BufferId id, const std::vector<Expr>& index) const {
+    const Buffer& b = program_.buffer(id);
+    Expr at = b.offset ? cast(b.offset, i64) : ir::constant(i64, int64_t{0});
+    Expr stride = ir::constant(i64, int64_t{1});
+    for (size_t d = index.size(); d-- > 0;) {
+      const Expr step = b.strides.empty() ? stride : cast(b.strides[d], i64);
+      at = add(at, mul(cast(index[d], i64), step));
+      stride = mul(stride, cast(b.shape[d], i64));
+    }
+    return at;
+  }
+  std::string element(BufferId id, const std::vector<Expr>& index) {
+    const Buffer& b = program_.buffer(id);
+    if (b.rank() == 0 && !b.is_view()) return names_.of(id);
+    return fmt::format("{}[{}]", pointer(id), text(offset(id, index)));
+  }
+  bool is_global(BufferId id) const { return program_.buffer(program_.root(id)).space == Space::Global; }
+
+  std::string load_bits(const Load& n, DType type) override {
+    const Buffer& b = program_.buffer(n.buffer);
+    if (!type.is_packed()) return element(n.buffer, n.indices);
+    uses_memory_ = true;
+    if (b.rank() == 0 && !b.is_view()) return names_.of(n.buffer);
+    return fmt::format("tw_nibble({}, {})", pointer(n.buffer), text(offset(n.buffer, n.indices)));
+  }
+  Text load(const Load& n, DType type) override { return {load_text(type, load_bits(n, type), pieces_)}; }
+  Text address(const Address& n) override {
+    return {fmt::format("(uint64_t)&{}", element(n.buffer, n.indices)), Binds::Unary};
+  }
+  void store(const Store& n) override {
+    const DType type = program_.buffer(n.to.buffer).type;
+    const std::string v = bits(n.value);
+    const Buffer& b = program_.buffer(n.to.buffer);
+    if (!type.is_packed() || (b.rank() == 0 && !b.is_view()))
+      return line(fmt::format("{} = {};", element(n.to.buffer, n.to.indices), v));
+    uses_memory_ = true;
+    line(fmt::format("tw_update_nibble{}({}, {}, [&](uint8_t) -> uint8_t {{ return {}; }});",
+                     is_global(n.to.buffer) ? "_atomic" : "", pointer(n.to.buffer),
+                     text(offset(n.to.buffer, n.to.indices)), v));
+  }
+
+  // ---- atomics
+  std::string updated(const Atomic& n, DType type, const std::string& old) {
+    const Text a{old}, b = n.value ? value(n.value) : Text{};
+    const bool flag = type.is_bool();
+    auto stored = [&](const Text& t) { return bits_of(type, t.text); };
+    switch (n.op) {
+      case AtomicOp::Add: return stored(binary(flag ? BinaryOp::Or : BinaryOp::Add, type, a, b));
+      case AtomicOp::Max: return stored(binary(BinaryOp::Max, type, a, b));
+      case AtomicOp::Min: return stored(binary(BinaryOp::Min, type, a, b));
+      case AtomicOp::And: return stored(binary(BinaryOp::BitAnd, type, a, b));
+      case AtomicOp::Or: return stored(binary(BinaryOp::BitOr, type, a, b));
+      case AtomicOp::Xor: return stored(binary(BinaryOp::BitXor, type, a, b));
+      case AtomicOp::Exchange:
+      case AtomicOp::Store: return stored(b);
+      case AtomicOp::CompareExchange:
+        return fmt::format("{} == {} ? {} : old", bits_of(type, old), bits_of(type, text(n.compare)), stored(b));
+      case AtomicOp::Load: return "old";
+    }
+    return {};
+  }
+  void atomic(const Atomic& n) {
+    uses_memory_ = true;
+    const DType type = program_.buffer(n.to.buffer).type;
+    const std::string bits_type = fmt::format("uint{}_t", std::max(type.storage_bits(), 8));
+    const std::string now = updated(n, type, value_of_bits(type, "old"));
+    const char* suffix = is_global(n.to.buffer) ? "_atomic" : "";
+    const std::string change = fmt::format("[&]({} old) -> {} {{ return {}; }}", bits_type, bits_type, now);
+    std::string call;
+    if (type.is_packed())
+      call = fmt::format("tw_update_nibble{}({}, {}, {})", suffix, pointer(n.to.buffer),
+                         text(offset(n.to.buffer, n.to.indices)), change);
+    else
+      call = fmt::format("tw_update{}(({}*)&{}, {})", suffix, bits_type, element(n.to.buffer, n.to.indices), change);
+    if (!n.result.valid()) return line(call + ";");
+    const std::string name = names_.declare(n.result, program_.var(n.result).name);
+    line(fmt::format("const {} {} = {};", c_type(type), name, value_of_bits(type, call)));
+  }
+
+  // ---- reports
+  std::string word(const Expr& e) {  // a value in 64 bits, as the ABI has it
+    const std::string v = text(e);
+    if (e->type == f64) return bits_of(f64, v);
+    if (e->type.is_float()) return bits_of(f32, v);
+    return fmt::format("(unsigned long long)(long long)({})", v);
+  }
+  void report(ReportSite site, const std::vector<Expr>& place, const std::vector<std::string>& values) {
+    std::vector<std::string> at;
+    for (const Expr& e : place) at.push_back(text(e));
+    open("{");
+    line(fmt::format("const long long place[6] = {{{}}};", fmt::join(at, ", ")));
+    line(fmt::format("const unsigned long long values[{}] = {{{}}};", std::max<size_t>(values.size(), 1),
+                     fmt::join(values, ", ")));
+    line(fmt::format("call->report(call->host, {}, place, values, {});", sites_.size(), values.size()));
+    close();
+    sites_.push_back(std::move(site));
+  }
+  void print(const Print& n, const SourceLocation& at) {
+    if (n.values.empty() && !n.buffer.valid())
+      return report({ReportSite::Kind::PrintMessage, n.message, at, {}}, n.place, {});
+    for (const Expr& e : n.values)
+      report({ReportSite::Kind::PrintScalar, n.message, at, {{text(e), e->type}}}, n.place, {word(e)});
+    if (n.buffer.valid()) print_buffer(n, at);
+  }
+  void print_buffer(const Print& n, const SourceLocation& at) {
+    const Buffer& b = program_.buffer(n.buffer);
+    Expr count = ir::constant(i64, int64_t{1});
+    for (const Expr& e : b.shape) count = mul(count, cast(e, i64));
+    // The element by its row-major number, and from that its indices.
+    open(fmt::format("for (int64_t index = 0; index < {}; ++index) {{", text(count)));
+    std::string at_element, rest = "index";
+    std::vector<std::string> index(b.rank());
+    for (size_t d = b.rank(); d-- > 0;) {
+      const std::string extent = in(value(cast(b.shape[d], i64)), Binds::Unary);
+      index[d] = d == 0 ? rest : fmt::format("{} % {}", rest, extent);
+      rest = fmt::format("({} / {})", rest, extent);
+    }
+    std::string place = b.offset ? text(cast(b.offset, i64)) : "0";
+    Expr stride = ir::constant(i64, int64_t{1});
+    for (size_t d = b.rank(); d-- > 0;) {
+      place += fmt::format(" + {} * {}", index[d],
+                           in(value(b.strides.empty() ? stride : cast(b.strides[d], i64)), Binds::Unary));
+      stride = mul(stride, cast(b.shape[d], i64));
+    }
+    std::string raw = b.rank() == 0 && !b.is_view() ? names_.of(n.buffer)
+                      : b.type.is_packed()          ? fmt::format("tw_nibble({}, {})", pointer(n.buffer), place)
+                                                    : fmt::format("{}[{}]", pointer(n.buffer), place);
+    uses_memory_ = uses_memory_ || b.type.is_packed();
+    const std::string v = load_text(b.type, raw, pieces_);
+    const std::string element = b.type == f64         ? bits_of(f64, v)
+                                : b.type.is_float() ? bits_of(f32, v)
+                                                    : fmt::format("(unsigned long long)(long long)({})", v);
+    report({ReportSite::Kind::PrintBuffer, n.message, at, {{b.name, b.type}}}, n.place,
+           {"(unsigned long long)index", element});
+    close();
+  }
+  void check(const Assert& n, const SourceLocation& at) {
+    open(fmt::format("if (!{}) {{", in(value(n.condition), Binds::Primary)));
+    report({ReportSite::Kind::Assert, n.message, at, {}}, n.place, {});
+    line("__atomic_store_n(failed, 1, __ATOMIC_RELAXED);");
+    close();
+  }
+
+  // ---- gemm
+  OperandLayout layout_of(const Region& r) const {
+    const Buffer& b = program_.buffer(r.buffer);
+    const size_t rank = b.rank();
+    if (!b.strides.empty())
+      return OperandLayout::strided(b.type, *constant_int(b.strides[rank - 2]), *constant_int(b.strides[rank - 1]));
+    return OperandLayout::strided(b.type, *constant_int(b.shape[rank - 1]));
+  }
+  std::string start(const Region& r) {
+    const std::string at = text(offset(r.buffer, r.min));
+    return at == "0ll" ? pointer(r.buffer) : pointer(r.buffer) + " + " + at;
+  }
+  void gemm(const Gemm& n, const SourceLocation& at) {
+    auto extent = [](const Region& r, size_t from_end) { return *constant_int(r.extent[r.extent.size() - from_end]); };
+    GemmSpec spec;
+    spec.m = extent(n.c, 2), spec.n = extent(n.c, 1);
+    spec.k = n.transpose_a ? extent(n.a, 2) : extent(n.a, 1);
+    spec.a = program_.buffer(n.a.buffer).type, spec.b = program_.buffer(n.b.buffer).type;
+    spec.c = program_.buffer(n.c.buffer).type;
+    spec.a_layout = layout_of(n.a), spec.b_layout = layout_of(n.b), spec.c_layout = layout_of(n.c);
+    spec.transpose_a = n.transpose_a, spec.transpose_b = n.transpose_b;
+    spec.clear = static_cast<bool>(n.clear);
+    spec.features = {features_.avx2, features_.fma, features_.f16c, features_.avx512, features_.avx512_bf16,
+                     features_.avx512_vnni};
+    if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
+      fail(Code::CpuGemmTypes, at, *reason, "run it on the interpreter: target = \"interpreter\"");
+    const GemmText g = gemm_text(spec);
+    pieces_.insert(g.pieces.begin(), g.pieces.end());
+    if (gemm_names_.insert(g.name).second) gemms_.push_back(g.definition);
+    line(fmt::format("{}({}, {}, {});", g.name, start(n.a), start(n.b), start(n.c)));
+  }
+
+  void target_statement(const Stmt& s) override {
+    const SourceLocation& at = program_.location(s->location);
+    if (const auto* n = s.as<Atomic>()) return atomic(*n);
+    if (const auto* n = s.as<Print>()) return print(*n, at);
+    if (const auto* n = s.as<Assert>()) return check(*n, at);
+    if (const auto* n = s.as<Gemm>()) return gemm(*n, at);
+    check_internal(false, "the CPU text has no {}", name_of(s));
+  }
+
+  // ---- declarations
+  int64_t elements(const Buffer& b) const {
+    int64_t n = 1;
+    for (const Expr& e : b.shape) n *= constant_int(e).value_or(0);
+    return b.type.is_packed() ? bytes_of(b.type, n) : n;
+  }
+  void declare_local(BufferId id) override {
+    const Buffer& b = program_.buffer(id);
+    const std::string name = names_.declare(id, b.name);
+    if (b.rank() == 0) return line(fmt::format("{} {};", storage_type(b.type), name));
+    line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name, elements(b)));
+  }
+  void declare_tile(BufferId id) {
+    const Buffer& b = program_.buffer(id);
+    const std::string name = names_.declare(id, b.name);
+    if (b.space == Space::Fragment) return line(fmt::format("{} {} = 0;", storage_type(b.type), name));
+    line(fmt::format("static __thread {} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name,
+                     std::max<int64_t>(elements(b), 1)));
+  }
+  // Everything that comes from the call and that the expressions of a body mention.
+  std::set<VarId> needed_vars(const Body& b) const {
+    std::set<VarId> vars = used_vars(b);
+    auto also = [&](const Expr& e) {
+      if (e) vars.merge(used_vars(e));
+    };
+    for (BufferId used : used_buffers(b))
+      for (BufferId id : {used, program_.root(used)}) {
+        const Buffer& buffer = program_.buffer(id);
+        for (const Expr& e : buffer.shape) also(e);
+        for (const Expr& e : buffer.strides) also(e);
+        also(buffer.offset), also(buffer.address);
+      }
+    return vars;
+  }
+  void declare_integers(const std::set<VarId>& vars) {
+    int index = 0;
+    auto declare = [&](VarId id) {
+      const std::string from = fmt::format("call->integers[{}]", index++);
+      if (!vars.contains(id)) return;
+      const DType type = program_.var(id).type;
+      const std::string name = names_.declare(id, program_.var(id).name);
+      const std::string v = type == f64        ? bits_to(f64, "(uint64_t)" + from)
+                            : type.is_float() ? bits_to(f32, "(uint32_t)" + from)
+                                              : fmt::format("({}){}", c_type(type), from);
+      line(fmt::format("const {} {} = {};", c_type(type), name, v));
+    };
+    for (VarId id : program_.symbols) declare(id);
+    for (const Param& p : program_.params)
+      if (!p.is_tensor()) declare(p.var);
+  }
+  std::string bits_to(DType type, const std::string& b) { return value_of_bits(type, b); }
+
+  void declare_globals(const std::set<BufferId>& used) {
+    int index = 0;
+    auto declare = [&](BufferId id) {
+      const int at = index++;
+      if (!used.contains(id)) return;
+      const Buffer& b = program_.buffer(id);
+      const std::string name = names_.declare(id, b.name);
+      line(fmt::format("{0}* const {1} = ({0}*)call->buffers[{2}];", storage_type(b.type), name, at));
+    };
+    for (const Param& p : program_.params)
+      if (p.is_tensor()) declare(p.buffer);
+    for (uint32_t i = 0; i < program_.buffers.size(); ++i)
+      if (program_.buffers[i].workspace) declare({i});
+  }
+
+  // ---- functions
+  std::string function_of(const Launch& launch) const {
+    std::string name = "tw_block";
+    for (char c : launch.name.empty() ? program_.name : launch.name)
+      name += std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c == name.back() && c == '_' ? 'u' : c) : "_";
+    return fmt::format("{}_{}", name, &launch - program_.launches.data());
+  }
+  bool asserts() const {
+    bool found = false;
+    for (const Launch& l : program_.launches)
+      walk(l.body, [&](const Stmt& s) { found = found || s.as<Assert>(); });
+    return found;
+  }
+  void block_function(const Launch& launch) {
+    const For& grid = *launch.body.front().as<For>();
+    names_.open();
+    const std::string block = names_.declare(grid.var, program_.var(grid.var).name);
+    open(fmt::format("static void {}(const struct tw_call* call, int64_t {}{}) {{", function_of(launch), block,
+                     asserts() ? ", int* failed" : ""));
+    std::set<BufferId> used;
+    for (BufferId id : used_buffers(grid.body)) used.insert(program_.root(id));
+    declare_integers(needed_vars(grid.body));
+    declare_globals(used);
+    for (BufferId id : used)
+      if (program_.buffer(id).space == Space::Shared || program_.buffer(id).space == Space::Fragment) declare_tile(id);
+    body(grid.body);
+    close();
+    names_.close();
+    out_ += "\n";
+  }
+  void entry() {
+    open("extern \"C\" __attribute__((visibility(\"default\"))) int tw_entry(const struct tw_call* call) {");
+    const bool checks = asserts();
+    if (checks) line("int failed_here = 0, *const failed = &failed_here;");
+    for (const Launch& launch : program_.launches) {
+      const For& grid = *launch.body.front().as<For>();
+      open("{");
+      declare_integers(used_vars(grid.extent));
+      const std::string run = fmt::format("{}(call, block{});", function_of(launch), checks ? ", failed" : "");
+      if (constant_int(grid.extent) == 1) {
+        line("const int64_t block = 0;");
+        line(run);
+      } else {
+        line(fmt::format("const int64_t blocks = {};", text(grid.extent)));
+        line("#pragma omp parallel for schedule(dynamic) num_threads(call->max_threads) if (blocks > 1)");
+        line("for (int64_t block = 0; block < blocks; ++block) " + run);
+      }
+      close();
+    }
+    line(checks ? "return failed_here;" : "return 0;");
+    close();
+  }
+
+  const target::CpuFeatures& features_;
+  bool uses_memory_ = false;
+  std::vector<std::string> gemms_;
+  std::set<std::string> gemm_names_;
+  std::vector<ReportSite> sites_;
+};
+
+}  // namespace
+
+CpuKernelSource emit_cpu(const LoopProgram& program, const target::CpuFeatures& features) {
+  return CpuText(program, features).write();
+}
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,299 @@
+// Bounds checks of scalar code, and nests of loops over boxes: a Map's points, a block's threads.
+//
+// Every access of global memory that is not proven in bounds is guarded. Of a box, the checks that are affine in its
+// variables are made once for its extreme points: if all hold, the loops run without them, else a second nest runs with
+// a guard at each access.
+#include "ir/match.h"
+#include "passes/lower/lowering.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+class Guard {
+ public:
+  explicit Guard(Lowering& l) : l_(l) {}
+
+  Expr expr(const Expr& e) {
+    return rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+      if (const auto* n = x.as<Load>()) return guarded_load(*n, x->type);
+      if (const auto* n = x.as<Address>()) return address(n->buffer, widened(n->indices));
+      if (const auto* n = x.as<Select>()) return select(n->condition, under(n->condition, n->a), n->b);
+      return std::nullopt;
+    });
+  }
+  Body body(const Body& in) {
+    Body out;
+    for (const Stmt& s : in) stmt(s, out);
+    return out;
+  }
+
+  // The distinct checks that were not proven, and the integer values that variables stand for.
+  std::vector<Expr> checks;
+  Substitution values;
+
+ private:
+  // Empty if proven.
+  Expr in_bounds(BufferId buffer, const std::vector<Expr>& index) {
+    if (!l_.is_global(buffer)) return {};
+    Expr all;
+    const std::vector<Expr> shape = widened(l_.buffer(buffer).shape);
+    for (size_t d = 0; d < index.size(); ++d) {
+      for (const Expr& check : {binary(BinaryOp::Le, wide(0), index[d]), binary(BinaryOp::Lt, index[d], shape[d])}) {
+        if (l_.intervals.proves(check) || l_.intervals.proves(with_values(check))) continue;
+        all = all ? logical_and(all, check) : check;
+        if (std::none_of(checks.begin(), checks.end(), [&](const Expr& c) { return equal(c, check); }))
+          checks.push_back(check);
+      }
+    }
+    return all;
+  }
+  Expr with_values(const Expr& e) const {
+    if (values.empty()) return e;
+    return rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+      const auto* c = x.as<Cast>();
+      const auto* v = x.as<Var>() ? x.as<Var>() : c && x->type == i64 ? c->value.as<Var>() : nullptr;
+      if (!v || x->type != i64) return std::nullopt;
+      auto found = values.find(v->id);
+      return found == values.end() ? std::nullopt : std::optional<Expr>(found->second);
+    });
+  }
+  Expr guarded_load(const Load& n, DType type) {
+    std::vector<Expr> index = widened(n.indices);
+    const Expr check = in_bounds(n.buffer, index);
+    const Expr element = load(n.buffer, std::move(index), type);
+    const Buffer& b = l_.buffer(n.buffer);
+    return check ? select(check, element, b.fill ? b.fill : constant(type, int64_t{0})) : element;
+  }
+  // Guards inside `e` that the condition makes superfluous.
+  Expr under(const Expr& condition, const Expr& e) {
+    const size_t mark = l_.intervals.mark();
+    l_.intervals.assume(condition);
+    const Expr out = rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+      const auto* s = x.as<Select>();
+      return s && l_.intervals.proves(s->condition) ? std::optional<Expr>(s->a) : std::nullopt;
+    });
+    l_.intervals.forget(mark);
+    return out;
+  }
+
+  void note_value(VarId var, const Expr& value) {
+    if (!value->type.is_int()) return;
+    l_.intervals.set(var, l_.intervals.of(value));
+    bool pure = true;
+    walk(value, [&](const Expr& x) { pure = pure && !x.as<Load>() && !x.as<Intrinsic>(); });
+    if (pure && value->type.is_signed()) values[var] = with_values(widen(value));
+  }
+
+  void atomic(Atomic a, LocationId at, Body& out) {
+    for (Expr& e : a.to.indices) e = widen(expr(e));
+    if (a.value) a.value = expr(a.value);
+    if (a.compare) a.compare = expr(a.compare);
+    const Expr check = in_bounds(a.to.buffer, a.to.indices);
+    if (!check) return out.push_back(make_stmt(std::move(a), at));
+    if (!a.result.valid()) return out.push_back(make_stmt(If{check, {make_stmt(std::move(a), at)}, {}}, at));
+    // The old value of an element that does not exist is 0.
+    const VarId result = a.result;
+    const DType type = l_.program.var(result).type;
+    const BufferId old = l_.temporary("old", type, {}, Space::Local);
+    a.result = l_.program.new_var(l_.program.var(result).name, type);
+    const Expr value = var(a.result, type);
+    out.push_back(make_stmt(Store{{old, {}}, constant(type, int64_t{0})}, at));
+    out.push_back(make_stmt(If{check, {make_stmt(std::move(a), at), make_stmt(Store{{old, {}}, value}, at)}, {}}, at));
+    out.push_back(make_stmt(Let{result, load(old, {}, type)}, at));
+  }
+  void store(const Store& n, LocationId at, Body& out) {
+    Store s{{n.to.buffer, {}}, expr(n.value)};
+    for (const Expr& e : n.to.indices) s.to.indices.push_back(widen(expr(e)));
+    const Expr check = in_bounds(s.to.buffer, s.to.indices);
+    if (check) {
+      s.value = under(check, s.value);
+      out.push_back(make_stmt(If{check, {make_stmt(std::move(s), at)}, {}}, at));
+    } else {
+      out.push_back(make_stmt(std::move(s), at));
+    }
+  }
+  Body body_under(const Expr& condition, const Body& in) {
+    const size_t mark = l_.intervals.mark();
+    if (condition) l_.intervals.assume(with_values(condition)), l_.intervals.assume(condition);
+    Body out = body(in);
+    l_.intervals.forget(mark);
+    return out;
+  }
+
+  void stmt(const Stmt& s, Body& out) {
+    const LocationId at = s->location;
+    if (const auto* n = s.as<Store>()) return store(*n, at, out);
+    if (const auto* n = s.as<Atomic>()) return atomic(*n, at, out);
+    if (const auto* n = s.as<Let>()) {
+      const Expr value = expr(n->value);
+      note_value(n->var, value);
+      return out.push_back(make_stmt(Let{n->var, value}, at));
+    }
+    if (const auto* n = s.as<For>()) {
+      For f = *n;
+      f.begin = expr(f.begin), f.extent = expr(f.extent);
+      if (f.kind != LoopKind::Unroll) f.kind = f.kind == LoopKind::Vectorized ? LoopKind::Unroll : LoopKind::Serial;
+      f.stages = 0, f.order.clear(), f.stage.clear();
+      const Interval begin = l_.intervals.of(f.begin), extent = l_.intervals.of(f.extent);
+      if (std::abs(begin.low) < kUnbounded && extent.high < kUnbounded)
+        l_.intervals.set(f.var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
+      f.body = body(f.body);
+      return out.push_back(make_stmt(std::move(f), at));
+    }
+    if (const auto* n = s.as<If>()) {
+      const Expr condition = expr(n->condition);
+      return out.push_back(make_stmt(If{condition, body_under(condition, n->then_body), body(n->else_body)}, at));
+    }
+    if (const auto* n = s.as<While>())
+      return out.push_back(make_stmt(While{expr(n->condition), body(n->body)}, at));
+    for (const Stmt& r : rewrite_own(s)) out.push_back(r);
+  }
+  // Print, Assert, Assume and jumps: only expressions to guard.
+  Body rewrite_own(const Stmt& s) {
+    return rewrite_exprs({s}, [&](const Expr& x) -> std::optional<Expr> {
+      if (const auto* n = x.as<Load>()) {
+        const bool done = n->indices.empty() || n->indices[0]->type == i64;
+        return done ? std::nullopt : std::optional<Expr>(guarded_load(*n, x->type));
+      }
+      if (const auto* n = x.as<Address>()) return address(n->buffer, widened(n->indices));
+      return std::nullopt;
+    });
+  }
+
+  Lowering& l_;
+};
+
+// Checks that are still made somewhere in the body: those under a condition of the user's that implies them are not.
+std::vector<Expr> remaining(const std::vector<Expr>& checks, const Body& body) {
+  std::vector<Expr> made;
+  auto note = [&](const Expr& condition) { for_each_conjunct(condition, [&](const Expr& c) { made.push_back(c); }); };
+  walk(body, [&](const Stmt& s) {
+    if (const auto* n = s.as<If>()) note(n->condition);
+  });
+  walk_exprs(body, [&](const Expr& e) {
+    if (const auto* n = e.as<Select>()) note(n->condition);
+  });
+  std::vector<Expr> out;
+  for (const Expr& check : checks)
+    if (std::any_of(made.begin(), made.end(), [&](const Expr& m) { return equal(m, check); })) out.push_back(check);
+  return out;
+}
+
+// The check at the point of the box where it is hardest to meet, or none if that cannot be said outside the loops.
+Expr hardest(const Expr& check, const std::vector<Expr>& vars, const std::vector<Expr>& extents,
+             const std::set<VarId>& bound, const Substitution& values) {
+  const auto* b = check.as<Binary>();
+  Expr gap = sub(b->b, b->a);
+  for (int pass = 0; pass < 4 && !values.empty(); ++pass)
+    gap = rewrite(gap, [&](const Expr& x) -> std::optional<Expr> {
+      const auto* c = x.as<Cast>();
+      const auto* v = x->type != i64 ? nullptr : c ? c->value.as<Var>() : x.as<Var>();
+      auto found = v ? values.find(v->id) : values.end();
+      return found == values.end() ? std::nullopt : std::optional<Expr>(found->second);
+    });
+  std::vector<Term> terms{{1, gap}};
+  int64_t total = 0;
+  if (const auto* s = gap.as<Sum>()) terms = s->terms, total = s->constant;
+  Expr least = wide(total);
+  for (const Term& t : terms) {
+    const auto* c = t.value.as<Cast>();
+    const auto* v = (c ? c->value : t.value).as<Var>();
+    const auto at = std::find_if(vars.begin(), vars.end(), [&](const Expr& x) { return v && id_of(x) == v->id; });
+    if (at != vars.end()) {
+      if (t.coefficient < 0)
+        least = add(least, sum({{t.coefficient, sub(widen(extents[static_cast<size_t>(at - vars.begin())]), wide(1))}}, 0, i64));
+      continue;
+    }
+    for (VarId used : used_vars(t.value)) {
+      const bool inside = bound.contains(used) ||
+                          std::any_of(vars.begin(), vars.end(), [&](const Expr& x) { return id_of(x) == used; });
+      if (inside) return {};
+    }
+    bool reads = false;
+    walk(t.value, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+    if (reads) return {};
+    least = add(least, sum({t}, 0, i64));
+  }
+  return binary(b->op, wide(0), least);
+}
+
+// Straight-line code whose points share nothing but what they may race for anyway.
+bool is_vectorizable(const Body& body, const Lowering& l) {
+  return std::all_of(body.begin(), body.end(), [&](const Stmt& s) {
+    if (s.as<Let>()) return true;
+    if (const auto* n = s.as<Store>()) return !l.buffer(n->to.buffer).type.is_packed();
+    if (const auto* n = s.as<If>()) return is_vectorizable(n->then_body, l) && is_vectorizable(n->else_body, l);
+    return false;
+  });
+}
+
+// How well a loop over the variable walks memory: unit steps count for it, strides against it, stores twice.
+int contiguity(const Expr& v, const Body& body, const Lowering& l) {
+  int score = 0;
+  auto access = [&](BufferId buffer, const std::vector<Expr>& index, int weight) {
+    const Buffer& b = l.buffer(buffer);
+    for (size_t d = 0; d < index.size(); ++d) {
+      if (!used_vars(index[d]).contains(id_of(v))) continue;
+      const bool unit = b.strides.empty() ? d + 1 == index.size() : constant_int(b.strides[d]) == 1;
+      score += unit ? weight : -weight;
+    }
+  };
+  walk(body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Store>()) access(n->to.buffer, n->to.indices, 2);
+  });
+  walk_exprs(body, [&](const Expr& e) {
+    if (const auto* n = e.as<Load>()) access(n->buffer, n->indices, 1);
+  });
+  return score;
+}
+
+Body make_nest(const std::vector<Expr>& vars, const std::vector<Expr>& extents, Body body, const Lowering& l) {
+  std::vector<size_t> order(vars.size());
+  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
+  if (vars.size() > 1) {
+    size_t best = vars.size() - 1;
+    for (size_t d = best; d-- > 0;)
+      if (contiguity(vars[d], body, l) > contiguity(vars[best], body, l)) best = d;
+    order.erase(order.begin() + static_cast<long>(best));
+    order.push_back(best);
+  }
+  LoopKind kind = is_vectorizable(body, l) ? LoopKind::Vectorized : LoopKind::Serial;
+  for (size_t d = order.size(); d-- > 0; kind = LoopKind::Serial) {
+    const Expr& v = vars[order[d]];
+    body = {loop(l, v, constant(v->type, int64_t{0}), cast(extents[order[d]], v->type), std::move(body), kind)};
+  }
+  return body;
+}
+
+}  // namespace
+
+Body guard_accesses(const Body& body, Lowering& l) { return Guard(l).body(body); }
+Expr guard_accesses(const Expr& e, Lowering& l) { return Guard(l).expr(e); }
+
+Body lower_box(const std::vector<Expr>& vars, const std::vector<Expr>& extents, const Body& body, Lowering& l) {
+  for (size_t d = 0; d < vars.size(); ++d) {
+    const Interval extent = l.intervals.of(extents[d]);
+    l.intervals.set(id_of(vars[d]), {0, extent.high < kUnbounded ? std::max<int64_t>(extent.high - 1, 0) : kUnbounded});
+  }
+  Guard guard(l);
+  Body guarded = guard.body(body);
+  const std::set<VarId> bound = bound_vars(body);
+  Expr inside;
+  const size_t mark = l.intervals.mark();
+  for (const Expr& check : remaining(guard.checks, guarded)) {
+    const Expr h = hardest(check, vars, extents, bound, guard.values);
+    if (!h || constant_int(h) == 0) continue;
+    l.intervals.assume(check);
+    inside = inside ? logical_and(inside, h) : h;
+  }
+  if (!inside) return make_nest(vars, extents, std::move(guarded), l);
+  Body fast = make_nest(vars, extents, Guard(l).body(body), l);
+  l.intervals.forget(mark);
+  return {l.make(If{inside, std::move(fast), make_nest(vars, extents, std::move(guarded), l)})};
+}
+
+}  // namespace tilewright::passes

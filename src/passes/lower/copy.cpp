@@ -1,0 +1,183 @@
+// Copy and Fill as loops. What is out of bounds is cut off outside the loops, so the inner ones run without guards.
+#include "passes/lower/lowering.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// One side of the copy: where its elements are, and which part of the box exists.
+struct Side {
+  BufferId buffer;
+  std::vector<Expr> index;        // of the element at the box variables, all dimensions
+  std::vector<Expr> low, high;    // per box dimension; none: the whole extent exists
+  Expr exists;                    // dimensions that are no box dimension; none: they do
+};
+
+bool is_one(const Expr& e) { return constant_int(e) == 1; }
+
+struct Box {
+  std::vector<Expr> vars, extents;
+};
+
+// A name for the value, so that loops do not compute it again.
+Expr bind_value(const char* name, const Expr& value, Body& before, Lowering& l) {
+  if (is_constant(value) || value.as<Var>()) return value;
+  const VarId id = l.program.new_var(name, i64);
+  l.intervals.set(id, l.intervals.of(value));
+  before.push_back(l.make(Let{id, value}));
+  return var(id, i64);
+}
+
+Side make_side(const Region& region, const Box& box, Body& before, Lowering& l) {
+  Side side{region.buffer, {}, std::vector<Expr>(box.vars.size()), std::vector<Expr>(box.vars.size()), {}};
+  const Buffer& b = l.buffer(region.buffer);
+  const bool bounded = l.is_global(region.buffer);
+  const std::vector<Expr> shape = widened(b.shape);
+  size_t at = 0;
+  for (size_t d = 0; d < region.min.size(); ++d) {
+    const Expr min = widen(region.min[d]);
+    if (is_one(region.extent[d])) {
+      side.index.push_back(min);
+      const Expr inside = logical_and(binary(BinaryOp::Le, wide(0), min), binary(BinaryOp::Lt, min, shape[d]));
+      if (bounded && !l.intervals.proves(inside)) side.exists = side.exists ? logical_and(side.exists, inside) : inside;
+      continue;
+    }
+    const Expr& extent = box.extents[at];
+    side.index.push_back(add(min, box.vars[at]));
+    if (bounded && !l.intervals.proves(binary(BinaryOp::Le, wide(0), min)))
+      side.low[at] = bind_value("first", maximum(wide(0), minimum(sub(wide(0), min), extent)), before, l);
+    if (bounded && !l.intervals.proves(binary(BinaryOp::Le, add(min, extent), shape[d]))) {
+      const Expr low = side.low[at] ? side.low[at] : wide(0);
+      side.high[at] = bind_value("last", maximum(low, minimum(sub(shape[d], min), extent)), before, l);
+    }
+    ++at;
+  }
+  return side;
+}
+
+Expr fill_value(const Buffer& b) { return b.fill ? b.fill : constant(b.type, int64_t{0}); }
+
+struct CopyNest {
+  Lowering& l;
+  const Copy& copy;
+  Box box;
+  Side from, to;
+
+  Stmt element(bool outside) const {
+    const Buffer& source = l.buffer(from.buffer);
+    const DType type = l.buffer(to.buffer).type;
+    const Expr value = cast(outside ? fill_value(source) : load(from.buffer, from.index, source.type), type);
+    if (copy.combine == Combine::None) return l.make(Store{{to.buffer, to.index}, value});
+    Atomic a;
+    a.op = copy.combine == Combine::Add ? AtomicOp::Add : copy.combine == Combine::Max ? AtomicOp::Max : AtomicOp::Min;
+    a.to = {to.buffer, to.index}, a.value = value;
+    return l.make(std::move(a));
+  }
+  bool vectorizable() const { return copy.combine == Combine::None && !l.buffer(to.buffer).type.is_packed(); }
+
+  void add_loop(Body& out, size_t d, const Expr& begin, const Expr& end, bool outside) const {
+    const auto b = constant_int(begin), e = constant_int(end);
+    if (b && e && *b >= *e) return;
+    const bool innermost = d + 1 == box.vars.size();
+    out.push_back(loop(l, box.vars[d], begin, end, nest(d + 1, outside),
+                       innermost && vectorizable() ? LoopKind::Vectorized : LoopKind::Serial));
+  }
+  Body nest(size_t d, bool outside) const {
+    if (d == box.vars.size()) return {element(outside)};
+    Body out;
+    const Expr low = to.low[d] ? to.low[d] : wide(0), high = to.high[d] ? to.high[d] : box.extents[d];
+    if (outside) {
+      add_loop(out, d, low, high, true);
+      return out;
+    }
+    // to.low <= first <= end <= to.high, with the parts outside the source before and after
+    const Expr first = from.low[d] ? maximum(low, minimum(from.low[d], high)) : low;
+    const Expr end = from.high[d] ? maximum(first, minimum(from.high[d], high)) : high;
+    if (from.low[d]) add_loop(out, d, low, first, true);
+    add_loop(out, d, first, end, false);
+    if (from.high[d]) add_loop(out, d, end, high, true);
+    return out;
+  }
+};
+
+Body when(const Expr& condition, Body then_body, Body else_body, Lowering& l) {
+  if (!condition) return then_body;
+  return {l.make(If{condition, std::move(then_body), std::move(else_body)})};
+}
+
+Box box_of(const Region& region, Lowering& l) {
+  static constexpr const char* kNames[] = {"i", "j", "k", "m", "n", "p"};
+  Box box;
+  for (const Expr& extent : region.extent) {
+    if (is_one(extent)) continue;
+    box.extents.push_back(widen(extent));
+    box.vars.push_back(l.index(kNames[std::min<size_t>(box.vars.size(), 5)], box.extents.back()));
+  }
+  return box;
+}
+
+// Element (i, j) of the tile is pixel row_block * rows + i and patch column column_block * columns + j.
+Body lower_im2col(const Copy& copy, Lowering& l) {
+  const Im2col& p = copy.im2col;
+  const Buffer& image = l.buffer(copy.from.buffer);
+  const std::vector<Expr> shape = widened(image.shape);  // N, H, W, C
+  const Box box = box_of(copy.to, l);
+  check_internal(box.vars.size() == 2 && shape.size() == 4, "im2col from rank {} into {} dimensions", shape.size(),
+                 box.vars.size());
+  auto out_extent = [&](const Expr& in) {
+    const Expr free = add(in, wide(2 * p.pad - p.dilation * (p.kernel - 1) - 1));
+    return add(binary(BinaryOp::FloorDiv, free, wide(p.stride)), wide(1));
+  };
+  auto split = [](const Expr& e, const Expr& by) {
+    return std::pair(binary(BinaryOp::FloorDiv, e, by), binary(BinaryOp::FloorMod, e, by));
+  };
+  const Expr pixel = add(mul(widen(p.row_block), box.extents[0]), box.vars[0]);
+  const Expr column = add(mul(widen(p.column_block), box.extents[1]), box.vars[1]);
+  const auto [row, ow] = split(pixel, out_extent(shape[2]));
+  const auto [n, oh] = split(row, out_extent(shape[1]));
+  const auto [tap, c] = split(column, shape[3]);
+  const auto [kh, kw] = split(tap, wide(p.kernel));
+  auto place = [&](const Expr& o, const Expr& k) {
+    return add(add(mul(o, wide(p.stride)), mul(k, wide(p.dilation))), wide(-p.pad));
+  };
+  const Expr value = load(copy.from.buffer, {n, place(oh, kh), place(ow, kw), c}, image.type);
+  Element to{copy.to.buffer, {}};
+  size_t at = 0;
+  for (size_t d = 0; d < copy.to.min.size(); ++d)
+    to.indices.push_back(is_one(copy.to.extent[d]) ? widen(copy.to.min[d]) : add(widen(copy.to.min[d]), box.vars[at++]));
+  return lower_box(box.vars, box.extents, {l.make(Store{to, cast(value, l.buffer(to.buffer).type)})}, l);
+}
+
+}  // namespace
+
+Body lower(const Copy& copy, Lowering& l) {
+  if (copy.im2col.present()) return lower_im2col(copy, l);
+  Body out;
+  const Box box = box_of(copy.to, l);
+  CopyNest nest{l, copy, box, make_side(copy.from, box, out, l), make_side(copy.to, box, out, l)};
+  Body inside = nest.nest(0, false);
+  Body outside = nest.from.exists ? nest.nest(0, true) : Body{};
+  Body body = when(nest.to.exists, when(nest.from.exists, std::move(inside), std::move(outside), l), {}, l);
+  out.insert(out.end(), body.begin(), body.end());
+  return out;
+}
+
+Body lower(const Fill& fill, Lowering& l) {
+  Body out;
+  const Box box = box_of(fill.to, l);
+  const Side to = make_side(fill.to, box, out, l);
+  Body body{l.make(Store{{to.buffer, to.index}, guard_accesses(fill.value, l)})};
+  const bool vectorizable = !l.buffer(to.buffer).type.is_packed();
+  for (size_t d = box.vars.size(); d-- > 0;) {
+    const LoopKind kind = vectorizable && d + 1 == box.vars.size() ? LoopKind::Vectorized : LoopKind::Serial;
+    body = {loop(l, box.vars[d], to.low[d] ? to.low[d] : wide(0), to.high[d] ? to.high[d] : box.extents[d], body, kind)};
+  }
+  body = when(to.exists, std::move(body), {}, l);
+  out.insert(out.end(), body.begin(), body.end());
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,39 @@
+// Ranges of integer expressions, and conditions known to hold: what bounds checks are proven with.
+#pragma once
+#include "ir/program.h"
+#include "support/function_ref.h"
+
+namespace tilewright::passes {
+
+struct Interval {
+  int64_t low, high;  // both included; beyond kUnbounded in magnitude means "no bound"
+};
+inline constexpr int64_t kUnbounded = int64_t{1} << 60;
+
+Interval range_of_type(DType type);
+
+class Intervals {
+ public:
+  void set(ir::VarId var, Interval interval) { vars_[var] = interval; }
+  Interval of(const ir::Expr& e) const;
+
+  // Remembers a condition and what follows from it; forget(mark()) drops what came after.
+  void assume(const ir::Expr& condition);
+  size_t mark() const { return known_.size(); }
+  void forget(size_t mark) { known_.resize(mark); }
+  // True only if the condition always holds.
+  bool proves(const ir::Expr& condition) const;
+
+ private:
+  std::unordered_map<ir::VarId, Interval> vars_;
+  std::vector<ir::Expr> known_;
+};
+
+// An index in 64 bits. Sums and products of 32-bit integers are redone in 64 bits, so that an offset that does not fit
+// 32 bits is the one that was meant; what stands inside divisions and functions keeps its own width.
+ir::Expr widen(const ir::Expr& e);
+
+// The parts of a conjunction.
+void for_each_conjunct(const ir::Expr& condition, function_ref<void(const ir::Expr&)> f);
+
+}  // namespace tilewright::passes

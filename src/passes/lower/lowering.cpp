@@ -1,0 +1,67 @@
+#include "passes/lower/lowering.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+Expr Lowering::index(const std::string& name, const Expr& extent) {
+  const VarId id = program.new_var(name, i64);
+  intervals.set(id, {0, std::max<int64_t>(intervals.of(extent).high - 1, 0)});
+  return var(id, i64);
+}
+
+BufferId Lowering::temporary(const std::string& name, DType type, std::vector<int64_t> shape, Space space) {
+  Buffer b;
+  b.name = name, b.type = type, b.space = space;
+  for (int64_t extent : shape) b.shape.push_back(constant(i32, extent));
+  b.launch = static_cast<int32_t>(program.launches.size());
+  return program.new_buffer(std::move(b));
+}
+
+Expr minimum(const Expr& a, const Expr& b) { return binary(BinaryOp::Min, a, b); }
+Expr maximum(const Expr& a, const Expr& b) { return binary(BinaryOp::Max, a, b); }
+
+std::vector<Expr> widened(const std::vector<Expr>& list) {
+  std::vector<Expr> out;
+  for (const Expr& e : list) out.push_back(widen(e));
+  return out;
+}
+
+Stmt loop(const Lowering& l, const Expr& var, const Expr& begin, const Expr& end, Body body, LoopKind kind) {
+  For f;
+  f.var = id_of(var), f.begin = begin, f.extent = sub(end, begin), f.kind = kind, f.body = std::move(body);
+  return l.make(std::move(f));
+}
+
+DType accumulator(DType type) { return type.is_float() && type.bits < 64 ? f32 : type; }
+
+Expr combine(ReduceOp op, const Expr& a, const Expr& b, bool nan_propagate) {
+  switch (op) {
+    case ReduceOp::Sum:
+    case ReduceOp::AbsSum: return a->type.is_bool() ? binary(BinaryOp::Or, a, b) : add(a, b);
+    case ReduceOp::Max:
+    case ReduceOp::AbsMax: return binary(nan_propagate ? BinaryOp::MaxNan : BinaryOp::Max, a, b);
+    case ReduceOp::Min: return binary(nan_propagate ? BinaryOp::MinNan : BinaryOp::Min, a, b);
+    case ReduceOp::BitAnd: return binary(BinaryOp::BitAnd, a, b);
+    case ReduceOp::BitOr: return binary(BinaryOp::BitOr, a, b);
+    case ReduceOp::BitXor: return binary(BinaryOp::BitXor, a, b);
+  }
+  return {};
+}
+
+Expr identity(ReduceOp op, DType type) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const bool is_signed = type.is_signed();
+  switch (op) {
+    case ReduceOp::Max:
+      if (type.is_float()) return constant(type, -infinity);
+      return constant(type, is_signed ? int64_t(uint64_t{1} << (type.bits - 1)) : int64_t{0});
+    case ReduceOp::Min:
+      if (type.is_float()) return constant(type, infinity);
+      return constant(type, is_signed ? int64_t((uint64_t{1} << (type.bits - 1)) - 1) : int64_t{-1});
+    case ReduceOp::BitAnd: return constant(type, int64_t{-1});
+    default: return constant(type, int64_t{0});
+  }
+}
+
+}  // namespace tilewright::passes

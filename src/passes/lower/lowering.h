@@ -1,0 +1,77 @@
+// What the lowerings of single ops share: the tables they extend, the facts they prove with, and small makers of loops.
+#pragma once
+#include <map>
+
+#include "analysis/uniformity.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/lower/intervals.h"
+#include "target/cpu.h"
+
+namespace tilewright::passes {
+
+// Nests of loops whose iterations run on threads of the block: a Map's points, or a loop over the threads.
+struct ThreadBoxes {
+  std::map<ir::VarId, size_t> of;   // every loop variable of a nest: its number
+  std::vector<ir::Expr> thread;     // by number: the linear index of the thread that runs the iteration
+  size_t add(const ir::Expr& linear_thread) {
+    thread.push_back(linear_thread);
+    return thread.size() - 1;
+  }
+};
+
+struct Lowering {
+  ir::LoopProgram& program;
+  const ir::Launch& launch;  // of the tile program
+  const target::CpuTarget& target;
+  Intervals intervals = {};
+  ir::LocationId at = {};   // of the statement being lowered
+  ThreadBoxes boxes = {};
+  size_t user_buffers = 0;  // rows of the table that are the user's; what follows are temporaries of the lowering
+
+  const ir::Buffer& buffer(ir::BufferId id) const { return program.buffer(id); }
+  bool is_global(ir::BufferId id) const { return program.buffer(program.root(id)).space == ir::Space::Global; }
+  const SourceLocation& location() const { return program.location(at); }
+  template <class T>
+  ir::Stmt make(T op) const {
+    return ir::make_stmt(std::move(op), at);
+  }
+  // A loop variable of 64 bits with values below `extent`.
+  ir::Expr index(const std::string& name, const ir::Expr& extent);
+  // A buffer of this launch that the lowering needs for itself.
+  ir::BufferId temporary(const std::string& name, DType type, std::vector<int64_t> shape, ir::Space space);
+};
+
+inline ir::Expr wide(int64_t value) { return ir::constant(i64, value); }
+inline ir::VarId id_of(const ir::Expr& var) { return var.as<ir::Var>()->id; }
+ir::Expr minimum(const ir::Expr& a, const ir::Expr& b);
+ir::Expr maximum(const ir::Expr& a, const ir::Expr& b);
+std::vector<ir::Expr> widened(const std::vector<ir::Expr>& list);
+
+// for var in begin .. end.
+ir::Stmt loop(const Lowering& l, const ir::Expr& var, const ir::Expr& begin, const ir::Expr& end, ir::Body body,
+              ir::LoopKind kind = ir::LoopKind::Serial);
+
+// The type in which a reduction, a scan or a gemm into `type` accumulates: float for the floats below 32 bits.
+DType accumulator(DType type);
+// op(a, b) as a reduction combines; nothing is abs'ed here.
+ir::Expr combine(ir::ReduceOp op, const ir::Expr& a, const ir::Expr& b, bool nan_propagate);
+ir::Expr identity(ir::ReduceOp op, DType type);
+
+// ---- one op each
+ir::Body lower(const ir::Copy& copy, Lowering& l);
+ir::Body lower(const ir::Fill& fill, Lowering& l);
+ir::Body lower(const ir::Gemm& gemm, Lowering& l);
+ir::Body lower(const ir::Reduce& reduce, Lowering& l);
+ir::Body lower(const ir::Scan& scan, Lowering& l);
+ir::Body lower(const ir::Map& map, Lowering& l);
+
+// A nest of loops over a box whose body is scalar code: accesses of global memory get bounds checks, which leave the
+// loops where they can. The innermost loop is marked Vectorized if its points are independent and straight-line.
+ir::Body lower_box(const std::vector<ir::Expr>& vars, const std::vector<ir::Expr>& extents, const ir::Body& body,
+                   Lowering& l);
+// The same for scalar code outside any box. Indices become 64 bits wide.
+ir::Body guard_accesses(const ir::Body& body, Lowering& l);
+ir::Expr guard_accesses(const ir::Expr& e, Lowering& l);
+
+}  // namespace tilewright::passes

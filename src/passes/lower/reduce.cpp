@@ -1,0 +1,145 @@
+// Reduce and Scan as loops. The order of a sum is fixed by the text written here, not by the host compiler: along the
+// innermost dimension by lanes, which a fixed tree combines; along any other in ascending order.
+#include "passes/lower/lowering.h"
+#include "scalar/functions.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// Lanes of a reduction along the innermost dimension: four AVX-512 registers of float hide the latency of an addition.
+constexpr int64_t kLanes = 64, kFewLanes = 16;
+
+// The box of a reduction: the kept dimensions with their variables, and the one along which it goes.
+struct Walk {
+  std::vector<Expr> vars, extents;  // kept, without those of extent 1
+  Expr along, count;                // variable and extent of the other
+  std::vector<Expr> from, to;       // indices of the elements
+};
+
+Walk make_walk(const Region& from, const Region& to, size_t dim, bool keeps_dim, Lowering& l) {
+  Walk w;
+  w.count = widen(from.extent[dim]);
+  w.along = l.index("k", w.count);
+  // `to` has the dimensions of `from`, with extent 1 at dim or without it.
+  const bool dropped = to.min.size() + 1 == from.min.size();
+  size_t t = 0;
+  for (size_t d = 0; d < from.min.size(); ++d) {
+    const Expr low = widen(from.min[d]);
+    if (d == dim) {
+      w.from.push_back(add(low, w.along));
+      if (!dropped) w.to.push_back(keeps_dim ? add(widen(to.min[t]), w.along) : widen(to.min[t])), ++t;
+      continue;
+    }
+    Expr v = wide(0);
+    if (constant_int(from.extent[d]) != 1) {
+      w.extents.push_back(widen(from.extent[d]));
+      w.vars.push_back(l.index(w.vars.empty() ? "i" : "j", w.extents.back()));
+      v = w.vars.back();
+    }
+    w.from.push_back(add(low, v));
+    w.to.push_back(add(widen(to.min[t++]), v));
+  }
+  if (w.to.empty()) w.to.push_back(wide(0));  // a vector reduced into a buffer of one element
+  return w;
+}
+
+Expr magnitude(ReduceOp op, const Expr& e) {
+  if (op != ReduceOp::AbsSum && op != ReduceOp::AbsMax) return e;
+  if (e->type.is_bool() || (e->type.is_int() && !e->type.is_signed())) return e;
+  return intrinsic(*scalar::function_named("abs"), {e});
+}
+
+struct ReduceNest {
+  Lowering& l;
+  const Reduce& r;
+  Walk w;
+  DType to_type, acc_type;
+
+  Expr source(const Expr& k) const {
+    const Expr element = substitute_along(load(r.from.buffer, w.from, l.buffer(r.from.buffer).type), k);
+    return magnitude(r.op, cast(cast(element, to_type), acc_type));
+  }
+  Expr substitute_along(const Expr& e, const Expr& k) const { return k.same(w.along) ? e : substitute(e, {{id_of(w.along), k}}); }
+  Expr join(const Expr& a, const Expr& b) const { return combine(r.op, a, b, r.nan_propagate); }
+  Expr start() const { return identity(r.op, acc_type); }
+  bool clears() const { return r.clear || r.op == ReduceOp::AbsSum; }
+  Stmt finish(const Expr& total) const {
+    const Expr old = cast(load(r.to.buffer, w.to, to_type), acc_type);
+    return l.make(Store{{r.to.buffer, w.to}, cast(clears() ? total : join(old, total), to_type)});
+  }
+  Body outer_loops(Body body, size_t count) const {
+    for (size_t d = count; d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};
+    return body;
+  }
+
+  Body by_lanes() const {
+    const int64_t count = constant_int(w.count).value_or(kLanes);
+    const int64_t lanes = count >= 2 * kLanes ? kLanes : count >= kFewLanes ? kFewLanes : 1;
+    const BufferId acc = l.temporary("lanes", acc_type, {lanes}, Space::Local);
+    const Expr lane = l.index("lane", wide(lanes)), chunk = l.index("chunk", w.count);
+    auto lane_loop = [&](const Expr& extent, const Expr& value) {
+      return loop(l, lane, wide(0), extent, {l.make(Store{{acc, {lane}}, value})}, LoopKind::Vectorized);
+    };
+    const Expr old = load(acc, {lane}, acc_type);
+    const Expr whole = binary(BinaryOp::FloorDiv, w.count, wide(lanes)), done = mul(whole, wide(lanes));
+    Body body{lane_loop(wide(lanes), start())};
+    body.push_back(loop(l, chunk, wide(0), whole,
+                        {lane_loop(wide(lanes), join(old, source(add(mul(chunk, wide(lanes)), lane))))}));
+    if (constant_int(sub(w.count, done)) != 0) body.push_back(lane_loop(sub(w.count, done), join(old, source(add(done, lane)))));
+    for (int64_t half = lanes / 2; half > 0; half /= 2)
+      body.push_back(lane_loop(wide(half), join(old, load(acc, {add(lane, wide(half))}, acc_type))));
+    body.push_back(finish(load(acc, {wide(0)}, acc_type)));
+    return outer_loops(std::move(body), w.vars.size());
+  }
+
+  // Along an outer dimension: rows are combined element by element, the innermost kept dimension in a vector.
+  Body by_rows() const {
+    const Expr j = w.vars.back(), n = w.extents.back();
+    const auto width = constant_int(n);
+    if (!width) return by_lanes();
+    const BufferId acc = l.temporary("row", acc_type, {*width}, Space::Shared);
+    const Element slot{acc, {j}};
+    auto row_loop = [&](const Stmt& s) { return loop(l, j, wide(0), n, {s}, LoopKind::Vectorized); };
+    Body body{row_loop(l.make(Store{slot, start()}))};
+    body.push_back(loop(l, w.along, wide(0), w.count,
+                        {row_loop(l.make(Store{slot, join(load(acc, {j}, acc_type), source(w.along))}))}));
+    body.push_back(row_loop(finish(load(acc, {j}, acc_type))));
+    return outer_loops(std::move(body), w.vars.size() - 1);
+  }
+};
+
+}  // namespace
+
+Body lower(const Reduce& r, Lowering& l) {
+  const DType to_type = l.buffer(r.to.buffer).type;
+  const auto dim = static_cast<size_t>(r.dim);
+  ReduceNest nest{l, r, make_walk(r.from, r.to, dim, false, l), to_type, accumulator(to_type)};
+  bool innermost = true;  // no kept dimension after dim
+  for (size_t d = dim + 1; d < r.from.extent.size(); ++d) innermost = innermost && constant_int(r.from.extent[d]) == 1;
+  return innermost || nest.w.vars.empty() ? nest.by_lanes() : nest.by_rows();
+}
+
+Body lower(const Scan& s, Lowering& l) {
+  const DType to_type = l.buffer(s.to.buffer).type, acc_type = accumulator(to_type);
+  const auto dim = static_cast<size_t>(s.dim);
+  Walk w = make_walk(s.from, s.to, dim, true, l);
+  const BufferId total = l.temporary("total", acc_type, {}, Space::Local);
+  const Expr position = s.reverse ? sub(sub(w.count, wide(1)), w.along) : w.along;
+  auto at_position = [&](std::vector<Expr> index) {
+    for (Expr& e : index) e = substitute(e, {{id_of(w.along), position}});
+    return index;
+  };
+  const Expr element = cast(cast(load(s.from.buffer, at_position(w.from), l.buffer(s.from.buffer).type), to_type), acc_type);
+  Body step{l.make(Store{{total, {}}, combine(s.op, load(total, {}, acc_type), element, false)}),
+            l.make(Store{{s.to.buffer, at_position(w.to)}, cast(load(total, {}, acc_type), to_type)})};
+  Body body{l.make(Store{{total, {}}, identity(s.op, acc_type)}),
+            loop(l, w.along, wide(0), w.count, std::move(step))};
+  for (size_t d = w.vars.size(); d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};
+  return body;
+}
+
+}  // namespace tilewright::passes
