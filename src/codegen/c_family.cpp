@@ -171,11 +171,11 @@ std::string CFamily::value_of_bits(DType type, const std::string& b) {
   return fmt::format("({})({})", c_type(type), b);
 }
 
-Text CFamily::cast(const Cast& n, DType type) {
+Text CFamily::conversion_of(const Cast& n, DType type) {
   const Text from = value(n.value);
   const std::string to = std::string(c_type(type));
   const std::string random = n.random ? text(n.random) : "";
-  const auto rounding = static_cast<Rounding>(n.rounding);
+  const auto rounding = static_cast<tilewright::Rounding>(n.rounding);
   const std::string out = conversion(n.value->type, type, rounding, from.text, random, pieces_);
   if (out == from.text) return from;
   if (out == fmt::format("({})({})", to, from.text)) {
@@ -184,56 +184,54 @@ Text CFamily::cast(const Cast& n, DType type) {
   }
   Text t{out, out.front() == '(' ? Binds::Equality : Binds::Primary};
   const std::string call = narrowing(type) + "(";
-  if (is_narrow_float(type) && rounding == Rounding::Nearest && out.starts_with(call))
+  if (is_narrow_float(type) && rounding == tilewright::Rounding::Nearest && out.starts_with(call))
     t.unrounded = out.substr(call.size(), out.size() - call.size() - 1);
   return t;
 }
 
 Text CFamily::value(const Expr& e) {
   const DType type = e->type;
-  return match(
-      e->op,
-      Overloaded{
-          [&](const Const&) -> Text {
-            const std::string c = constant(e);
-            return {c, c.front() == '-' || c.front() == '(' ? Binds::Unary : Binds::Primary};
-          },
-          [&](const Var& n) -> Text { return {names_.of(n.id)}; },
-          [&](const Sum& n) -> Text { return sum(n, type); },
-          [&](const Unary& n) -> Text {
-            const char* op = n.op == UnaryOp::Neg ? "-" : n.op == UnaryOp::Not ? "!" : "~";
-            const Text t{op + in(value(n.a), Binds::Primary), Binds::Unary};
-            return type.is_int() ? rounded(type, t) : t;
-          },
-          [&](const Binary& n) -> Text {
-            if (n.op == BinaryOp::FloorDiv || n.op == BinaryOp::FloorMod || n.op == BinaryOp::TruncDiv ||
-                n.op == BinaryOp::TruncMod)
-              return divide(n, type);
-            return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
-          },
-          [&](const Fma& n) -> Text {
-            return rounded(type, call(c_name(Function::Fma, type), {text(n.a), text(n.b), text(n.c)}));
-          },
-          [&](const Select& n) -> Text {
-            return {in(value(n.condition), Binds::Or) + " ? " + in(value(n.a), Binds::Or) + " : " +
-                        in(value(n.b), Binds::Conditional),
-                    Binds::Conditional};
-          },
-          [&](const Cast& n) -> Text { return cast(n, type); },
-          [&](const Bitcast& n) -> Text {
-            return {"(" + value_of_bits(type, bits_of(n.value->type, text(n.value))) + ")"};
-          },
-          [&](const Load& n) -> Text { return load(n, type); },
-          [&](const Address& n) -> Text { return address(n); },
-          [&](const Intrinsic& n) -> Text {
-            std::vector<std::string> args;
-            for (const Expr& a : n.args) args.push_back(text(a));
-            const Text t = call(c_name(n.function, n.args[0]->type), args);
-            const FunctionInfo& row = info(n.function);
-            const bool exact = row.is_predicate || (row.is_closed && type.is_float());
-            return exact || !(is_narrow_float(type) || type.bits == 4) ? t : rounded(type, t);
-          },
-      });
+  return match(e->op, Overloaded{
+                          [&](const Const&) -> Text {
+                            const std::string c = constant(e);
+                            return {c, c.front() == '-' || c.front() == '(' ? Binds::Unary : Binds::Primary};
+                          },
+                          [&](const Var& n) -> Text { return {names_.of(n.id)}; },
+                          [&](const Sum& n) -> Text { return sum(n, type); },
+                          [&](const Unary& n) -> Text {
+                            const char* op = n.op == UnaryOp::Neg ? "-" : n.op == UnaryOp::Not ? "!" : "~";
+                            const Text t{op + in(value(n.a), Binds::Primary), Binds::Unary};
+                            return type.is_int() ? rounded(type, t) : t;
+                          },
+                          [&](const Binary& n) -> Text {
+                            if (n.op == BinaryOp::FloorDiv || n.op == BinaryOp::FloorMod ||
+                                n.op == BinaryOp::TruncDiv || n.op == BinaryOp::TruncMod)
+                              return divide(n, type);
+                            return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
+                          },
+                          [&](const Fma& n) -> Text {
+                            return rounded(type, call(c_name(Function::Fma, type), {text(n.a), text(n.b), text(n.c)}));
+                          },
+                          [&](const Select& n) -> Text {
+                            return {in(value(n.condition), Binds::Or) + " ? " + in(value(n.a), Binds::Or) + " : " +
+                                        in(value(n.b), Binds::Conditional),
+                                    Binds::Conditional};
+                          },
+                          [&](const Cast& n) -> Text { return conversion_of(n, type); },
+                          [&](const Bitcast& n) -> Text {
+                            return {"(" + value_of_bits(type, bits_of(n.value->type, text(n.value))) + ")"};
+                          },
+                          [&](const Load& n) -> Text { return load(n, type); },
+                          [&](const Address& n) -> Text { return address(n); },
+                          [&](const Intrinsic& n) -> Text {
+                            std::vector<std::string> args;
+                            for (const Expr& a : n.args) args.push_back(text(a));
+                            const Text t = call(c_name(n.function, n.args[0]->type), args);
+                            const FunctionInfo& row = info(n.function);
+                            const bool exact = row.is_predicate || (row.is_closed && type.is_float());
+                            return exact || !(is_narrow_float(type) || type.bits == 4) ? t : rounded(type, t);
+                          },
+                      });
 }
 
 std::string CFamily::bits(const Expr& e) {
@@ -317,12 +315,12 @@ void CFamily::for_loop(const For& n) {
   const std::string begin = text(n.begin);
   const Expr last = add(n.begin, n.extent);
   std::string end = text(last);
-  names_.open();
   if (!is_constant(last) && !last.as<Var>()) {  // once, before the loop
-    const std::string bound = names_.fresh("end");
+    const std::string bound = names_.fresh(v.name + "_end");
     line(fmt::format("const {} {} = {};", c_type(v.type), bound, end));
     end = bound;
   }
+  names_.open();
   const std::string name = names_.declare(n.var, v.name);
   if (n.kind == LoopKind::Vectorized) line("#pragma GCC ivdep");
   const int64_t extent = constant_int(n.extent).value_or(4);

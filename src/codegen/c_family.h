@@ -76,7 +76,7 @@ class CFamily {
  private:
   Text sum(const ir::Sum& n, DType type);
   Text divide(const ir::Binary& n, DType type);
-  Text cast(const ir::Cast& n, DType type);
+  Text conversion_of(const ir::Cast& n, DType type);
   void statement(const ir::Stmt& s);
   void for_loop(const ir::For& n);
   void note_source(const ir::Stmt& s);

@@ -51,7 +51,8 @@ class CpuText final : public CFamily {
     const BufferId root = program_.root(id);
     if (program_.buffer(root).address) return fmt::format("(({}*){})", type, pointer(root));
     const std::string& name = names_.of(root);
-    return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name) : name;
+    return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name)
+                                                                           : name;
   }
   // In elements of the buffer's type from the start of its root.
   Expr offset(BufferId id, const std::vector<Expr>& index) const {
@@ -183,7 +184,7 @@ class CpuText final : public CFamily {
                                                     : fmt::format("{}[{}]", pointer(n.buffer), place);
     uses_memory_ = uses_memory_ || b.type.is_packed();
     const std::string v = load_text(b.type, raw, pieces_);
-    const std::string element = b.type == f64         ? bits_of(f64, v)
+    const std::string element = b.type == f64       ? bits_of(f64, v)
                                 : b.type.is_float() ? bits_of(f32, v)
                                                     : fmt::format("(unsigned long long)(long long)({})", v);
     report({ReportSite::Kind::PrintBuffer, n.message, at, {{b.name, b.type}}}, n.place,
@@ -219,8 +220,8 @@ class CpuText final : public CFamily {
     spec.a_layout = layout_of(n.a), spec.b_layout = layout_of(n.b), spec.c_layout = layout_of(n.c);
     spec.transpose_a = n.transpose_a, spec.transpose_b = n.transpose_b;
     spec.clear = static_cast<bool>(n.clear);
-    spec.features = {features_.avx2, features_.fma, features_.f16c, features_.avx512, features_.avx512_bf16,
-                     features_.avx512_vnni};
+    spec.features = {features_.avx2,   features_.fma,         features_.f16c,
+                     features_.avx512, features_.avx512_bf16, features_.avx512_vnni};
     if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
       fail(Code::CpuGemmTypes, at, *reason, "run it on the interpreter: target = \"interpreter\"");
     const GemmText g = gemm_text(spec);
@@ -279,7 +280,7 @@ class CpuText final : public CFamily {
       if (!vars.contains(id)) return;
       const DType type = program_.var(id).type;
       const std::string name = names_.declare(id, program_.var(id).name);
-      const std::string v = type == f64        ? bits_to(f64, "(uint64_t)" + from)
+      const std::string v = type == f64       ? bits_to(f64, "(uint64_t)" + from)
                             : type.is_float() ? bits_to(f32, "(uint32_t)" + from)
                                               : fmt::format("({}){}", c_type(type), from);
       line(fmt::format("const {} {} = {};", c_type(type), name, v));
@@ -309,13 +310,13 @@ class CpuText final : public CFamily {
   std::string function_of(const Launch& launch) const {
     std::string name = "tw_block";
     for (char c : launch.name.empty() ? program_.name : launch.name)
-      name += std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c == name.back() && c == '_' ? 'u' : c) : "_";
+      name +=
+          std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c == name.back() && c == '_' ? 'u' : c) : "_";
     return fmt::format("{}_{}", name, &launch - program_.launches.data());
   }
   bool asserts() const {
     bool found = false;
-    for (const Launch& l : program_.launches)
-      walk(l.body, [&](const Stmt& s) { found = found || s.as<Assert>(); });
+    for (const Launch& l : program_.launches) walk(l.body, [&](const Stmt& s) { found = found || s.as<Assert>(); });
     return found;
   }
   void block_function(const Launch& launch) {
@@ -366,6 +367,8 @@ class CpuText final : public CFamily {
 };
 
 }  // namespace
+
+target::CpuTarget cpu_target(const target::CpuFeatures& features) { return {features, nullptr}; }
 
 CpuKernelSource emit_cpu(const LoopProgram& program, const target::CpuFeatures& features) {
   return CpuText(program, features).write();

@@ -1,7 +1,7 @@
 // LoopProgram -> the C++ text of a CPU kernel: self-contained, without includes, deterministic.
 //
-// Buffers of a call: the tensor parameters in order, then the workspaces in the order of the buffer table. Integers: the
-// symbols in order, then the scalar parameters.
+// Buffers of a call: the tensor parameters in order, then the workspaces in the order of the buffer table. Integers:
+// the symbols in order, then the scalar parameters.
 #pragma once
 #include "ir/program.h"
 #include "target/cpu.h"
@@ -25,6 +25,9 @@ struct CpuKernelSource {
   std::string text;
   std::vector<ReportSite> sites;
 };
+
+// What lower_to_loops() needs to know of the gemm text.
+target::CpuTarget cpu_target(const target::CpuFeatures& features);
 
 // CompileError CpuGemmTypes if a gemm has types that the CPU does not multiply.
 CpuKernelSource emit_cpu(const ir::LoopProgram& program, const target::CpuFeatures& features);

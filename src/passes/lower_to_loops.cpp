@@ -72,7 +72,8 @@ class BlockIndex {
 };
 
 // Local buffers whose values all threads agree on: one scalar of the block will do.
-std::set<BufferId> uniform_locals(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, int32_t number) {
+std::set<BufferId> uniform_locals(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u,
+                                  int32_t number) {
   std::set<BufferId> out;
   for (uint32_t i = 0; i < p.buffers.size(); ++i) {
     const Buffer& b = p.buffers[i];
@@ -103,7 +104,8 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
     Buffer& b = out.buffers[i];
     if (b.launch != number) continue;
     if (b.space == Space::Fragment && i < l.user_buffers) b.space = Space::Shared;
-    if (uniform.contains(out.root({static_cast<uint32_t>(i)}))) b.space = b.rank() == 0 ? Space::Fragment : Space::Shared;
+    if (uniform.contains(out.root({static_cast<uint32_t>(i)})))
+      b.space = b.rank() == 0 ? Space::Fragment : Space::Shared;
   }
   body.insert(body.begin(), index.out.begin(), index.out.end());
   Launch result = launch;

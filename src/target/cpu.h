@@ -1,5 +1,5 @@
-// What the CPU engine may assume of a processor, and how it lays tiles out for it. Data, never a question to the machine
-// that compiles: a kernel's text depends on this and the program alone.
+// What the CPU engine may assume of a processor, and how it lays tiles out for it. Data, never a question to the
+// machine that compiles: a kernel's text depends on this and the program alone.
 #pragma once
 #include <cstdint>
 

@@ -148,8 +148,7 @@ class Guard {
       const Expr condition = expr(n->condition);
       return out.push_back(make_stmt(If{condition, body_under(condition, n->then_body), body(n->else_body)}, at));
     }
-    if (const auto* n = s.as<While>())
-      return out.push_back(make_stmt(While{expr(n->condition), body(n->body)}, at));
+    if (const auto* n = s.as<While>()) return out.push_back(make_stmt(While{expr(n->condition), body(n->body)}, at));
     for (const Stmt& r : rewrite_own(s)) out.push_back(r);
   }
   // Print, Assert, Assume and jumps: only expressions to guard.
@@ -205,7 +204,8 @@ Expr hardest(const Expr& check, const std::vector<Expr>& vars, const std::vector
     const auto at = std::find_if(vars.begin(), vars.end(), [&](const Expr& x) { return v && id_of(x) == v->id; });
     if (at != vars.end()) {
       if (t.coefficient < 0)
-        least = add(least, sum({{t.coefficient, sub(widen(extents[static_cast<size_t>(at - vars.begin())]), wide(1))}}, 0, i64));
+        least = add(least, sum({{t.coefficient, sub(widen(extents[static_cast<size_t>(at - vars.begin())]), wide(1))}},
+                               0, i64));
       continue;
     }
     for (VarId used : used_vars(t.value)) {

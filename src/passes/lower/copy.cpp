@@ -11,9 +11,9 @@ namespace {
 // One side of the copy: where its elements are, and which part of the box exists.
 struct Side {
   BufferId buffer;
-  std::vector<Expr> index;        // of the element at the box variables, all dimensions
-  std::vector<Expr> low, high;    // per box dimension; none: the whole extent exists
-  Expr exists;                    // dimensions that are no box dimension; none: they do
+  std::vector<Expr> index;      // of the element at the box variables, all dimensions
+  std::vector<Expr> low, high;  // per box dimension; none: the whole extent exists
+  Expr exists;                  // dimensions that are no box dimension; none: they do
 };
 
 bool is_one(const Expr& e) { return constant_int(e) == 1; }
@@ -147,7 +147,8 @@ Body lower_im2col(const Copy& copy, Lowering& l) {
   Element to{copy.to.buffer, {}};
   size_t at = 0;
   for (size_t d = 0; d < copy.to.min.size(); ++d)
-    to.indices.push_back(is_one(copy.to.extent[d]) ? widen(copy.to.min[d]) : add(widen(copy.to.min[d]), box.vars[at++]));
+    to.indices.push_back(is_one(copy.to.extent[d]) ? widen(copy.to.min[d])
+                                                   : add(widen(copy.to.min[d]), box.vars[at++]));
   return lower_box(box.vars, box.extents, {l.make(Store{to, cast(value, l.buffer(to.buffer).type)})}, l);
 }
 
@@ -173,7 +174,8 @@ Body lower(const Fill& fill, Lowering& l) {
   const bool vectorizable = !l.buffer(to.buffer).type.is_packed();
   for (size_t d = box.vars.size(); d-- > 0;) {
     const LoopKind kind = vectorizable && d + 1 == box.vars.size() ? LoopKind::Vectorized : LoopKind::Serial;
-    body = {loop(l, box.vars[d], to.low[d] ? to.low[d] : wide(0), to.high[d] ? to.high[d] : box.extents[d], body, kind)};
+    body = {
+        loop(l, box.vars[d], to.low[d] ? to.low[d] : wide(0), to.high[d] ? to.high[d] : box.extents[d], body, kind)};
   }
   body = when(to.exists, std::move(body), {}, l);
   out.insert(out.end(), body.begin(), body.end());

@@ -31,7 +31,8 @@ void Hazards::collect(const Expr& e, std::vector<Access>& out) const {
 
 void Hazards::collect(const Stmt& s, std::vector<Access>& out) const {
   for_each_expr(s, [&](const Expr& e) { collect(e, out); });
-  if (const auto* n = s.as<Store>(); n && on_chip(n->to.buffer)) out.push_back({n->to.buffer, n->to.indices, true, false});
+  if (const auto* n = s.as<Store>(); n && on_chip(n->to.buffer))
+    out.push_back({n->to.buffer, n->to.indices, true, false});
   if (const auto* n = s.as<Atomic>(); n && on_chip(n->to.buffer))
     out.push_back({n->to.buffer, n->to.indices, true, !n->result.valid()});
   for (const Region& r : regions(s))
@@ -57,7 +58,8 @@ bool Hazards::is_own(const std::vector<Expr>& index) const {
         bool uniform = true;
         walk(t.value, [&](const Expr& x) {
           const auto* v = x.as<Var>();
-          const bool of_thread = v && std::find(launch_.thread.begin(), launch_.thread.end(), v->id) != launch_.thread.end();
+          const bool of_thread =
+              v && std::find(launch_.thread.begin(), launch_.thread.end(), v->id) != launch_.thread.end();
           uniform = uniform && !x.as<Load>() && !of_thread && !(v && bound_.contains(v->id));
         });
         if (!uniform) return false;

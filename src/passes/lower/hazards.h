@@ -1,5 +1,5 @@
-// Which scalar statements of a block must not run thread by thread in one go, because the language orders their accesses
-// of shared memory between threads (barriers are ours to insert).
+// Which scalar statements of a block must not run thread by thread in one go, because the language orders their
+// accesses of shared memory between threads (barriers are ours to insert).
 #pragma once
 #include "ir/program.h"
 

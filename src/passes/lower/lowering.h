@@ -12,8 +12,8 @@ namespace tilewright::passes {
 
 // Nests of loops whose iterations run on threads of the block: a Map's points, or a loop over the threads.
 struct ThreadBoxes {
-  std::map<ir::VarId, size_t> of;   // every loop variable of a nest: its number
-  std::vector<ir::Expr> thread;     // by number: the linear index of the thread that runs the iteration
+  std::map<ir::VarId, size_t> of;  // every loop variable of a nest: its number
+  std::vector<ir::Expr> thread;    // by number: the linear index of the thread that runs the iteration
   size_t add(const ir::Expr& linear_thread) {
     thread.push_back(linear_thread);
     return thread.size() - 1;
@@ -25,7 +25,7 @@ struct Lowering {
   const ir::Launch& launch;  // of the tile program
   const target::CpuTarget& target;
   Intervals intervals = {};
-  ir::LocationId at = {};   // of the statement being lowered
+  ir::LocationId at = {};  // of the statement being lowered
   ThreadBoxes boxes = {};
   size_t user_buffers = 0;  // rows of the table that are the user's; what follows are temporaries of the lowering
 

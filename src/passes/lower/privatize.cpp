@@ -147,7 +147,8 @@ class Privatize {
       std::vector<Expr> strides = b.strides;
       if (strides.empty()) {
         Expr step = constant(1);
-        for (size_t d = b.rank(); d-- > 0;) strides.insert(strides.begin(), step), step = mul(step, cast(b.shape[d], i32));
+        for (size_t d = b.rank(); d-- > 0;)
+          strides.insert(strides.begin(), step), step = mul(step, cast(b.shape[d], i32));
       }
       view.shape.insert(view.shape.begin(), constant(l_.launch.thread_count()));
       strides.insert(strides.begin(), constant(own));
@@ -184,7 +185,8 @@ class Privatize {
     return out;
   }
 
-  // Private memory that some path reads before it writes gets a value at each point, so that it is private to the point.
+  // Private memory that some path reads before it writes gets a value at each point, so that it is private to the
+  // point.
   Body with_beginnings(const Body& body, Box box) {
     auto found = begun_.find(box);
     if (found == begun_.end()) return body;

@@ -50,7 +50,7 @@ Walk make_walk(const Region& from, const Region& to, size_t dim, bool keeps_dim,
 Expr magnitude(ReduceOp op, const Expr& e) {
   if (op != ReduceOp::AbsSum && op != ReduceOp::AbsMax) return e;
   if (e->type.is_bool() || (e->type.is_int() && !e->type.is_signed())) return e;
-  return intrinsic(*scalar::function_named("abs"), {e});
+  return intrinsic(*function_named("abs"), {e});
 }
 
 struct ReduceNest {
@@ -63,7 +63,9 @@ struct ReduceNest {
     const Expr element = substitute_along(load(r.from.buffer, w.from, l.buffer(r.from.buffer).type), k);
     return magnitude(r.op, cast(cast(element, to_type), acc_type));
   }
-  Expr substitute_along(const Expr& e, const Expr& k) const { return k.same(w.along) ? e : substitute(e, {{id_of(w.along), k}}); }
+  Expr substitute_along(const Expr& e, const Expr& k) const {
+    return k.same(w.along) ? e : substitute(e, {{id_of(w.along), k}});
+  }
   Expr join(const Expr& a, const Expr& b) const { return combine(r.op, a, b, r.nan_propagate); }
   Expr start() const { return identity(r.op, acc_type); }
   bool clears() const { return r.clear || r.op == ReduceOp::AbsSum; }
@@ -89,7 +91,8 @@ struct ReduceNest {
     Body body{lane_loop(wide(lanes), start())};
     body.push_back(loop(l, chunk, wide(0), whole,
                         {lane_loop(wide(lanes), join(old, source(add(mul(chunk, wide(lanes)), lane))))}));
-    if (constant_int(sub(w.count, done)) != 0) body.push_back(lane_loop(sub(w.count, done), join(old, source(add(done, lane)))));
+    if (constant_int(sub(w.count, done)) != 0)
+      body.push_back(lane_loop(sub(w.count, done), join(old, source(add(done, lane)))));
     for (int64_t half = lanes / 2; half > 0; half /= 2)
       body.push_back(lane_loop(wide(half), join(old, load(acc, {add(lane, wide(half))}, acc_type))));
     body.push_back(finish(load(acc, {wide(0)}, acc_type)));
@@ -133,11 +136,11 @@ Body lower(const Scan& s, Lowering& l) {
     for (Expr& e : index) e = substitute(e, {{id_of(w.along), position}});
     return index;
   };
-  const Expr element = cast(cast(load(s.from.buffer, at_position(w.from), l.buffer(s.from.buffer).type), to_type), acc_type);
+  const Expr element =
+      cast(cast(load(s.from.buffer, at_position(w.from), l.buffer(s.from.buffer).type), to_type), acc_type);
   Body step{l.make(Store{{total, {}}, combine(s.op, load(total, {}, acc_type), element, false)}),
             l.make(Store{{s.to.buffer, at_position(w.to)}, cast(load(total, {}, acc_type), to_type)})};
-  Body body{l.make(Store{{total, {}}, identity(s.op, acc_type)}),
-            loop(l, w.along, wide(0), w.count, std::move(step))};
+  Body body{l.make(Store{{total, {}}, identity(s.op, acc_type)}), loop(l, w.along, wide(0), w.count, std::move(step))};
   for (size_t d = w.vars.size(); d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};
   return body;
 }

@@ -234,7 +234,8 @@ class Block {
     if (s.as<Sync>()) return flush(c);
     if (const auto* n = s.as<Shuffle>()) return shuffle(*n, c);
     if (const auto* n = s.as<Vote>()) return vote(*n, s, c);
-    if (const auto* n = s.as<Let>(); n && u_.is_uniform_control(s) && u_.is_uniform(n->value, s)) return let_once(*n, c);
+    if (const auto* n = s.as<Let>(); n && u_.is_uniform_control(s) && u_.is_uniform(n->value, s))
+      return let_once(*n, c);
     if (happens_once(s) && !c.masked()) {
       flush(c);
       return append(once(s));
@@ -270,7 +271,8 @@ class Block {
         p.place = place(of_thread);
         return Body{make_stmt(std::move(p), s->location)};
       }
-      if (const auto* n = s.as<Assert>()) return Body{make_stmt(Assert{n->condition, n->message, place(of_thread)}, s->location)};
+      if (const auto* n = s.as<Assert>())
+        return Body{make_stmt(Assert{n->condition, n->message, place(of_thread)}, s->location)};
       return std::nullopt;
     });
   }
@@ -428,8 +430,9 @@ class Block {
     Context inner = c;
     const Expr t2 = new_thread();
     inner.loop = mask("in_loop"), inner.iteration = mask("in_iteration"), inner.mask = {};
-    for_all_threads(t2, {store_at(inner.loop, t2,
-                                  logical_and(runs(c, t2), binary(BinaryOp::Lt, at(count, type, t2), at(end, type, t2))))});
+    for_all_threads(t2,
+                    {store_at(inner.loop, t2,
+                              logical_and(runs(c, t2), binary(BinaryOp::Lt, at(count, type, t2), at(end, type, t2))))});
     const Expr t3 = new_thread();
     const Expr next = add(at(count, type, t3), constant(type, int64_t{1}));
     counters_[n.var] = count;
@@ -464,9 +467,7 @@ class Block {
     Expr other;
     switch (n.kind) {
       case ShuffleKind::Index: other = add(base, masked); break;
-      case ShuffleKind::Up:
-        other = select(binary(BinaryOp::Lt, mine, lane), self, sub(self, lane));
-        break;
+      case ShuffleKind::Up: other = select(binary(BinaryOp::Lt, mine, lane), self, sub(self, lane)); break;
       case ShuffleKind::Down:
         other = select(binary(BinaryOp::Lt, add(mine, lane), width), add(self, lane), self);
         break;
@@ -520,7 +521,8 @@ class Block {
     const Expr value = load(values, {other}, n.value ? n.value->type : boolean);
     const Expr bit = binary(BinaryOp::Shl, constant(u32, int64_t{1}), cast(i, u32));
     Expr counts = value, now;
-    if (n.kind == VoteKind::MatchAny) counts = binary(BinaryOp::Eq, value, load(values, {linear_thread()}, value->type));
+    if (n.kind == VoteKind::MatchAny)
+      counts = binary(BinaryOp::Eq, value, load(values, {linear_thread()}, value->type));
     if (n.kind == VoteKind::ActiveMask || n.kind == VoteKind::MatchAll) counts = constant(boolean, int64_t{1});
     if (masks)
       now = select(counts, binary(BinaryOp::BitOr, old, bit), old);
@@ -535,7 +537,8 @@ class Block {
       const Expr differs = binary(BinaryOp::Ne, value, load(values, {linear_thread()}, value->type));
       code.push_back(loop(l_, i, wide(0), wide(extent),
                           {l_.make(If{logical_and(load(active, {other}, boolean), differs),
-                                      {l_.make(Store{{total, {}}, constant(type, int64_t{0})})}, {}})}));
+                                      {l_.make(Store{{total, {}}, constant(type, int64_t{0})})},
+                                      {}})}));
     }
     code.push_back(l_.make(Let{n.result, load(total, {}, type)}));
     return code;
@@ -550,8 +553,10 @@ class Block {
     if (s.as<Arrive>() || s.as<Expect>() || s.as<Wait>()) refuse_as(Code::CpuBarrier, "an mbarrier");
     if (s.as<Commit>() || s.as<Drain>()) refuse_as(Code::CpuAsync, "a queue of asynchronous operations");
     if (s.as<Call>()) refuse_as(Code::CpuForeignCall, "a call of foreign text");
-    if (const auto* n = s.as<Copy>(); n && !n->completion.immediate()) refuse_as(Code::CpuAsync, "an asynchronous copy");
-    if (const auto* n = s.as<Gemm>(); n && !n->completion.immediate()) refuse_as(Code::CpuAsync, "an asynchronous gemm");
+    if (const auto* n = s.as<Copy>(); n && !n->completion.immediate())
+      refuse_as(Code::CpuAsync, "an asynchronous copy");
+    if (const auto* n = s.as<Gemm>(); n && !n->completion.immediate())
+      refuse_as(Code::CpuAsync, "an asynchronous gemm");
     if (const auto* n = s.as<Sync>()) {
       if (n->scope == SyncScope::Named) refuse_as(Code::CpuSync, "a named barrier");
       if (n->scope == SyncScope::Grid) refuse_as(Code::CpuSync, "a barrier of the whole grid");
@@ -564,8 +569,8 @@ class Block {
   int64_t threads_;
   Hazards hazards_;
   bool has_divergent_return_ = false;
-  Body out_;  // the block's code so far
-  Body run_;  // statements of the current run
+  Body out_;                            // the block's code so far
+  Body run_;                            // statements of the current run
   std::map<VarId, BufferId> counters_;  // loop variables that each thread counts for itself
 };
 
