@@ -110,7 +110,7 @@ Text CFamily::sum(const Sum& n, DType type) {
     if (magnitude != 1)
       product = {in(v, Binds::Product) + " * " + constant(ir::constant(type, magnitude)), Binds::Product};
     if (first)
-      out = negative ? "-" + in(product, Binds::Primary) : product.text;
+      out = negative ? "-" + in(product, Binds::Primary) : in(product, Binds::Sum);
     else
       out += (negative ? " - " : " + ") + in(product, Binds::Product);
   }

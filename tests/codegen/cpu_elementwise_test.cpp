@@ -6,14 +6,6 @@
 namespace tilewright {
 namespace {
 
-NDArray ramp(std::initializer_list<int64_t> shape, DType type, double scale = 1, double start = 0) {
-  NDArray a = NDArray::zeros(shape, type);
-  std::vector<double> values(static_cast<size_t>(a.size()));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = start + scale * static_cast<double>(i % 97) - scale * 40;
-  a.assign_floats(values);
-  return a;
-}
-
 TEST(CpuEngine, AddsVectorsWithARaggedTail) {
   const int64_t n = 1000;
   Tensor A("A", {n}), B("B", {n}), C("C", {n});
@@ -21,7 +13,7 @@ TEST(CpuEngine, AddsVectorsWithARaggedTail) {
     for (auto bx : Kernel(ceildiv(n, 128), {.threads = 128}))
       for (auto i : Parallel(128)) C(bx * 128 + i) = A(bx * 128 + i) + B(bx * 128 + i);
   }));
-  const NDArray a = ramp({n}, f32, 0.5), b = ramp({n}, f32, 0.25, 3), c = NDArray::zeros({n}, f32);
+  const NDArray a = ramp({n}, f32, 0.5), b = ramp({n}, f32, 0.25), c = NDArray::zeros({n}, f32);
   kernel.run({a, b, c});
   for (int64_t i = 0; i < n; ++i) EXPECT_EQ(c.get_float({i}), a.get_float({i}) + b.get_float({i})) << kernel.text();
 }
@@ -44,7 +36,7 @@ TEST(CpuEngine, MultipliesMatricesThenRelu) {
       copy(C_local, C(by * 64, bx * 64));
     }
   }));
-  const NDArray a = ramp({M, K}, f32, 1), b = ramp({K, N}, f32, 1), c = NDArray::zeros({M, N}, f32);
+  const NDArray a = ramp({M, K}, f32), b = ramp({K, N}, f32), c = NDArray::zeros({M, N}, f32);
   kernel.run({a, b, c});
   for (int64_t i = 0; i < M; ++i)
     for (int64_t j = 0; j < N; ++j) {
