@@ -85,10 +85,11 @@ std::string identify(const std::string& path) {
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    const std::string parent = environment_variable("TMPDIR");
-    path_ = (parent.empty() || parent[0] != '/' ? "/tmp" : parent) + "/tilewright-XXXXXX";
+    std::string parent = environment_variable("TMPDIR");
+    if (parent.empty() || parent[0] != '/') parent = "/tmp";
+    path_ = parent + "/tilewright-XXXXXX";
     if (!mkdtemp(path_.data()))
-      fail(Code::ScratchDirectory, {}, fmt::format("cannot make a directory {}: {}", path_, std::strerror(errno)),
+      fail(Code::ScratchDirectory, {}, fmt::format("cannot make a directory in {}: {}", parent, std::strerror(errno)),
            "set TMPDIR to a directory that can be written");
   }
   ScratchDirectory(const ScratchDirectory&) = delete;

@@ -30,7 +30,12 @@ SharedObject::SharedObject(std::string_view bytes, const std::string& name) {
     fail(Code::KernelNotLoadable, {}, fmt::format("no memory file for kernel '{}': {}", name, std::strerror(errno)));
   fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
   handle_ = dlopen(unique_path(file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle_) fail(Code::KernelNotLoadable, {}, fmt::format("kernel '{}' cannot be loaded: {}", name, dlerror()));
+  if (handle_) return;
+  const std::string reason = dlerror();  // begins with our path, which tells nobody anything
+  const size_t colon = reason.find(": ");
+  fail(Code::KernelNotLoadable, {},
+       fmt::format("kernel '{}' cannot be loaded: {}", name,
+                   colon == std::string::npos ? reason : reason.substr(colon + 2)));
 }
 
 SharedObject::~SharedObject() {

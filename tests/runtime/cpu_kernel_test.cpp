@@ -8,6 +8,7 @@
 #include "runtime/kernel_cache.h"
 #include "runtime/plans.h"
 #include "runtime/scratch.h"
+#include "runtime/shared_object.h"
 
 namespace tilewright::runtime {
 namespace {
@@ -165,6 +166,29 @@ TEST(CpuKernel, ThrowingPrintSinkDoesNotCrossTheKernel) {
   say(NDArray::zeros({1}, i32));
   replace_print_sink(before);
   EXPECT_EQ(line, "msg='hello' BlockIdx=(0, 0, 0), ThreadIdx=(0, 0, 0)\n");
+}
+
+TEST(CpuKernel, WhatTheLinkerRefusesIsACodedError) {
+  expect_refusal(Code::KernelNotLoadable, "kernel 'k' cannot be loaded: file too short",
+                 [] { SharedObject("no object", "k"); });
+  const Scratch scratch;
+  const ScopedVariable cache("TILEWRIGHT_CACHE_DIR", (scratch / "cache").c_str());
+  const std::string text = kernel_text_head() +
+                           "extern \"C\" __attribute__((visibility(\"default\"))) int missing();\n"
+                           "extern \"C\" int tw_entry(const struct tw_call*) { return missing(); }";
+  expect_refusal(Code::KernelNotLoadable, "kernel 'k' cannot be loaded: undefined symbol: missing", [&] {
+    build_cpu_kernel({"k", text, {}});
+  });
+}
+
+TEST(CpuKernel, NoPlaceForTheCompilersFiles) {
+  const Scratch scratch;
+  const ScopedVariable cache("TILEWRIGHT_CACHE_DIR", (scratch / "cache").c_str());
+  const ScopedVariable temporary("TMPDIR", (scratch / "none").c_str());
+  expect_refusal(Code::ScratchDirectory,
+                 fmt::format("cannot make a directory in {}: No such file or directory", scratch / "none"), [] {
+                   build_cpu_kernel({"k", "int x;", {}});
+                 });
 }
 
 TEST(CpuKernel, ThreadsFromTheEnvironment) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,6 +197,23 @@ TEST(KernelCache, NoDirectoryAndNoRoom) {
   KernelCache under_a_file(scratch / "file/cache", kMebibyte);
   under_a_file.store(key, entry);
   EXPECT_EQ(warnings.count(Code::CacheDirectoryRefused), 1);
+}
+
+TEST(KernelCache, WhatCannotBeWrittenIsAWarningAndLeavesNothing) {
+  const Scratch scratch;
+  const pid_t child = fork();
+  if (child == 0) {  // a file size limit stands for a full disk, for this process only
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1000, 1000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const CaughtWarnings warnings;
+    KernelCache cache(scratch / "cache", kMebibyte);
+    cache.store(key, entry);
+    _exit(warnings.count(Code::CacheNotWritable) == 1 && fs::is_empty(scratch / "cache") ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(KernelCache, TheLeastRecentlyUsedGoFirst) {
