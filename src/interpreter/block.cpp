@@ -107,6 +107,7 @@ std::string Strand::describe() const {
 
 std::string Strand::where(int64_t lane) const {
   std::string text = "in block " + coordinates(block_.index, code_.launch->grid.size());
+  if (lane < 0) return text;  // a tile op is the whole set's
   if (frame_.threads && lane < frame_.shape.lanes) {
     int64_t t = frame_.threads[lane], nx = code_.threads[0], ny = code_.threads[1];
     int64_t xyz[] = {t % nx, t / nx % ny, t / nx / ny};

@@ -55,10 +55,10 @@ Box Strand::box(const RegionCode& region, Mask mask, int64_t lane, bool reads) {
   int64_t at = lane >= 0 ? lane : first_lane(mask);
   b.base = offset.int_at(at, frame_.shape.columns);
   if (!buffer.on_chip()) return b;
-  if (reads) check_readable(buffer, at);
+  if (reads) check_readable(buffer, lane);
   for (size_t d = 0; d < buffer.rank(); ++d)
     if (b.extent[d] > 0 && (b.min[d] < 0 || b.min[d] + b.extent[d] > b.shape[d]))
-      fail_at(Code::OutOfBounds, at,
+      fail_at(Code::OutOfBounds, lane,
               fmt::format("the region ({}) + ({}) is outside '{}' of shape ({})", fmt::join(b.min, ", "),
                           fmt::join(b.extent, ", "), buffer.source->name, fmt::join(b.shape, ", ")));
   return b;
@@ -82,8 +82,7 @@ void Strand::load_row(const Box& box, int64_t offset, int64_t stride, int64_t n,
   DType type = box.buffer->type;
   if (stride == 1 || n == 1) {
     if (box.written)
-      if (int64_t bad = first_unwritten(box.written, type, offset, n); bad >= 0)
-        fail_unwritten(*box.buffer, bad, std::max<int64_t>(lane, 0));
+      if (int64_t bad = first_unwritten(box.written, type, offset, n); bad >= 0) fail_unwritten(*box.buffer, bad, lane);
     return load_lanes(type, box.data, Elements{nullptr, offset}, n, out);
   }
   auto size = lane_bytes(lane_kind(type));
@@ -134,7 +133,7 @@ Function function_of(ir::Combine combine) {
 void Strand::copy_box(const ir::Copy& op, const Box& from, const Box& to, int64_t lane) {
   std::vector<Loop> loops = match_boxes(from, to);
   if (loops.empty())
-    fail_at(Code::ShapeMismatch, std::max<int64_t>(lane, 0),
+    fail_at(Code::ShapeMismatch, lane,
             fmt::format("a copy of ({}) elements of '{}' to ({}) of '{}'", fmt::join(from.extent, ", "),
                         from.buffer->source->name, fmt::join(to.extent, ", "), to.buffer->source->name));
   if (is_outside(to)) return;

@@ -39,7 +39,7 @@ void Strand::execute(const ir::Gemm& op, const Step& s, Mask mask) {
                 (op.transpose_b ? bm.rows : bm.columns) == size.n && am.rows * am.columns == a.count() &&
                 bm.rows * bm.columns == b.count() && cm.rows * cm.columns == c.count();
     if (!fits)
-      fail_at(Code::ShapeMismatch, std::max<int64_t>(lane, 0),
+      fail_at(Code::ShapeMismatch, lane,
               fmt::format("a gemm of ({}) and ({}) into ({})", fmt::join(a.extent, ", "), fmt::join(b.extent, ", "),
                           fmt::join(c.extent, ", ")));
     DType type = c.buffer->type;

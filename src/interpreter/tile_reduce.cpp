@@ -117,7 +117,7 @@ void Strand::execute(const ir::Reduce& op, const Step& s, Mask mask) {
     Box to = box(s.regions[1], mask, lane, !clear);
     Split size = split_at(from, op.dim);
     if (size.outer * size.inner != to.count())
-      fail_at(Code::ShapeMismatch, std::max<int64_t>(lane, 0),
+      fail_at(Code::ShapeMismatch, lane,
               fmt::format("a reduction of ({}) along dimension {} into ({})", fmt::join(from.extent, ", "), op.dim,
                           fmt::join(to.extent, ", ")));
     DType type = to.buffer->type;
@@ -145,7 +145,7 @@ void Strand::execute(const ir::Scan& op, const Step& s, Mask mask) {
     Box from = box(s.regions[0], mask, lane, true), to = box(s.regions[1], mask, lane, false);
     Split size = split_at(from, op.dim);
     if (from.count() != to.count())
-      fail_at(Code::ShapeMismatch, std::max<int64_t>(lane, 0),
+      fail_at(Code::ShapeMismatch, lane,
               fmt::format("a scan of ({}) into ({})", fmt::join(from.extent, ", "), fmt::join(to.extent, ", ")));
     DType type = to.buffer->type;
     with_accumulator(type, [&]<class T>(T) {

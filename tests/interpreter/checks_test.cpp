@@ -1,0 +1,130 @@
+// Mistakes of a program that the interpreter finds, with their whole messages.
+#include "interpreter/run.h"
+
+namespace tilewright::interpreter {
+namespace {
+
+// A program of one launch on 32 threads over an int32 tensor A of 32 elements.
+std::string error_in(const std::function<void(const Tensor&, Value)>& body, int64_t threads = 32) {
+  Tensor A("A", {32}, i32);
+  Program p = prim_func("p", {A}, [&] {
+    for (auto bx : Kernel(2, {.threads = threads})) {
+      auto tx = get_thread_binding();
+      body(A, tx);
+      (void)bx;
+    }
+  });
+  return error_of(p, {range_array({32}, i32)});
+}
+
+TEST(InterpreterChecks, BoundsOnChip) {
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) {
+              auto s = alloc_shared({4, 8}, f32, "s");
+              s(floordiv(tx, 8), tx % 8 + 1) = cast(A(tx), f32);
+            }),
+            "TW6001: index (0, 8) is outside 's' of shape (4, 8), in block (0), thread (7)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              auto s = alloc_shared({16}, i32, "s");
+              for (auto [i, j] : Parallel(4, 5)) s(i * 5 + j) = A(i);
+            }),
+            "TW6001: index (16) is outside 's' of shape (16), in block (0), point (3, 1)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              auto s = alloc_shared({16}, i32, "s");
+              for (auto k : serial(3)) copy(A(slice(0, 8)), s(slice(k * 8, k * 8 + 8)));
+            }),
+            "TW6001: the region (16) + (8) is outside 's' of shape (16), in block (0)");
+}
+
+TEST(InterpreterChecks, ReadsBeforeWrites) {
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) {
+              auto s = alloc_shared({4, 8}, i32, "s");
+              fill(s(slice(0, 2), slice(0, 8)), 1);
+              A(tx) = s(floordiv(tx, 8), tx % 8);
+            }),
+            "TW6002: 's' at (2, 0) is read before it is written, in block (0), thread (16)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) {
+              auto v = alloc_local({1}, i32, "v");
+              If(tx != 5, [&] { v(0) = 1; });
+              A(tx) = v(0);
+            }),
+            "TW6002: 'v' at (0) is read before it is written, in block (0), thread (5)");
+  EXPECT_EQ(error_in([](const Tensor&, Value) {
+              auto a = alloc_shared({16, 16}, f16, "a");
+              auto c = alloc_fragment({16, 16}, f32, "c");
+              fill(a, 1);
+              gemm(a, a, c);
+            }),
+            "TW6002: 'c' at (0, 0) is read before it is written, in block (0)");
+  // What one block wrote is not there for the next.
+  Tensor A("A", {2}, i32);
+  Program p = prim_func("p", {A}, [&] {
+    for (auto bx : Kernel(2, {.threads = 32})) {
+      auto s = alloc_shared({1}, i32, "s");
+      If(bx == 0, [&] { s(0) = 1; });
+      A(bx) = s(0);
+    }
+  });
+  EXPECT_EQ(error_of(p, {range_array({2}, i32)}),
+            "TW6002: 's' at (0) is read before it is written, in block (1), thread (0)");
+}
+
+TEST(InterpreterChecks, PointsThatWriteOneElement) {
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              for (auto i : Parallel(8)) A(floordiv(i, 2)) = i;
+            }),
+            "TW6003: points 0 and 1 of the map write different values to one element of 'A', in block (0), "
+            "point (1)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              for (auto i : Parallel(8)) A(floordiv(i, 2)) = floordiv(i, 4);
+            }),
+            "no error");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              auto s = alloc_shared({4, 6}, i32, "s");
+              for (auto [i, j] : Parallel(4, 6)) {
+                s(i, j) = i;
+                s(i, 5 - j) = i;
+                A(i) = i + 7;
+              }
+            }),
+            "no error");
+}
+
+TEST(InterpreterChecks, IntegerDivision) {
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) { A(tx) = floordiv(7, tx - 3); }),
+            "TW6004: division by zero: 7 by 0 (int32), in block (0), thread (3)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) { A(tx) = truncmod(min_value(i32) + tx, tx - 1); }),
+            "TW6004: the quotient does not fit: -2147483648 by -1 (int32), in block (0), thread (0)");
+}
+
+TEST(InterpreterChecks, AssertionsAndAssumptions) {
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) { assume(A(tx) < 9); }),
+            "TW6005: what the program assumes here does not hold, in block (0), thread (9)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) { device_assert(A(tx) < 30, "small"); }),
+            "TW6006: assertion failed: small, in block (0), thread (30)");
+}
+
+TEST(InterpreterChecks, ShuffleFromALaneThatIsNotThere) {
+  EXPECT_EQ(error_in([](const Tensor& A, Value tx) { If(tx < 16, [&] { A(tx) = shfl_xor(tx, 16); }); }),
+            "TW6007: a shuffle reads lane 16 of the warp, which does not execute it, in block (0), thread (0)");
+}
+
+TEST(InterpreterChecks, ReducersAreReadAfterTheyAreFinal) {
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              auto acc = alloc_reducer({4}, i32, ReducerOp::Sum, "acc");
+              clear(acc);
+              for (auto [i, j] : Parallel(8, 4)) acc(j) += A(i);
+              for (auto j : Parallel(4)) A(j) = acc(j);
+            }),
+            "TW6010: the reducer 'acc' is read before it is finalized, in block (0), point (0)");
+}
+
+TEST(InterpreterChecks, NullArrays) {
+  Tensor A("A", {32}, i32);
+  Program p = prim_func("p", {A}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) A(bx) = 1;
+  });
+  EXPECT_EQ(error_of(p, {NDArray()}), "TW6013: 'A' is accessed but has no memory, in block (0), thread (0)");
+}
+
+}  // namespace
+}  // namespace tilewright::interpreter
