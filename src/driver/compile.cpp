@@ -2,12 +2,38 @@
 #include "tilewright/compile.h"
 
 #include "driver/build_plan.h"
+#include "driver/cpu_engine.h"
 #include "driver/dump.h"
 #include "driver/interpreter_engine.h"
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
+#include "support/warning.h"
 
 namespace tilewright {
+namespace {
+
+// What TILEWRIGHT_ENGINE asks for, where the caller leaves it open.
+Engine chosen(Engine engine) {
+  const char* name = std::getenv("TILEWRIGHT_ENGINE");
+  if (engine != Engine::Auto || !name || !*name) return engine;
+  const std::string_view wish = name;
+  if (wish == "cpu") return Engine::Cpu;
+  if (wish == "interpreter") return Engine::Interpreter;
+  if (wish == "auto") return Engine::Auto;
+  fail(Code::EngineUnknown, {}, fmt::format("TILEWRIGHT_ENGINE is '{}'", wish), "it is auto, cpu or interpreter");
+}
+
+Executable on_interpreter(ir::TileProgram tiles, runtime::LaunchPlan plan) {
+  return runtime::make_executable(std::move(plan), interpreter_callee(std::move(tiles)), "interpreter", "");
+}
+
+Executable on_cpu(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& dump) {
+  CpuKernel kernel = build_cpu(tiles, dump);
+  plan.sites = std::move(kernel.sites);
+  return runtime::make_executable(std::move(plan), std::move(kernel.callee), "cpu", std::move(kernel.text));
+}
+
+}  // namespace
 
 Executable compile(const Program& program, const CompileOptions& options) {
   Dump dump(program.name());
@@ -15,8 +41,19 @@ Executable compile(const Program& program, const CompileOptions& options) {
       passes::run_passes(order_symbols(program.box().program), passes::all_passes(),
                          [&](const char* pass, const ir::TileProgram& p, double) { dump.write(pass, p); });
   runtime::LaunchPlan plan = build_plan(tiles);
-  (void)options;
-  return runtime::make_executable(std::move(plan), interpreter_callee(std::move(tiles)), "interpreter", "");
+  const Engine engine = chosen(options.engine);
+  if (engine == Engine::Interpreter) return on_interpreter(std::move(tiles), std::move(plan));
+  if (engine == Engine::Cpu) return on_cpu(tiles, std::move(plan), dump);
+  try {
+    return on_cpu(tiles, plan, dump);
+  } catch (const CompileError& e) {
+    if (e.diagnostic().code != static_cast<uint16_t>(Code::HostCompilerMissing)) throw;
+    Diagnostic d = e.diagnostic();
+    d.severity = Diagnostic::Severity::Warning;
+    d.message += "; programs run on the interpreter, which is slow";
+    warn(d);
+    return on_interpreter(std::move(tiles), std::move(plan));
+  }
 }
 
 }  // namespace tilewright

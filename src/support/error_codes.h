@@ -239,13 +239,13 @@ enum class Code : uint16_t {
   OutOfMemory = 4018,         // no memory for an array or a workspace
 
   // 5000: cpu. The CPU engine, the host compiler, the kernel cache.
-  CpuRole = 5001,         // warp-specialized code
-  CpuBarrier = 5002,      // mbarriers
-  CpuAsync = 5003,        // asynchronous copies and their queues
-  CpuSync = 5004,         // named barriers, barriers of a cluster or of the grid
-  CpuForeignCall = 5005,  // a call of the user's text
-  CpuCluster = 5006,      // clusters of blocks
-  CpuGemmTypes = 5007,    // no gemm for these types
+  CpuRole = 5001,                // warp-specialized code
+  CpuBarrier = 5002,             // mbarriers
+  CpuAsync = 5003,               // asynchronous copies and their queues
+  CpuSync = 5004,                // named barriers, barriers of a cluster or of the grid
+  CpuForeignCall = 5005,         // a call of the user's text
+  CpuCluster = 5006,             // clusters of blocks
+  CpuGemmTypes = 5007,           // no gemm for these types
   HostCompilerMissing = 5500,    // no C++ compiler was found
   HostCompilerFailed = 5501,     // the compiler refused our text
   HostCompilerTimedOut = 5502,   // the compiler was stopped at the deadline
@@ -276,6 +276,7 @@ enum class Code : uint16_t {
 
   // 7000: tool. The command line.
   DumpNotWritten = 7001,  // a file of TILEWRIGHT_DUMP
+  EngineUnknown = 7002,   // TILEWRIGHT_ENGINE names no engine
 };
 
 }  // namespace tilewright

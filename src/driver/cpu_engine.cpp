@@ -1,0 +1,45 @@
+#include "driver/cpu_engine.h"
+
+#include "codegen/cpu.h"
+#include "ir/verify.h"
+#include "passes/lower_to_loops.h"
+
+namespace tilewright {
+namespace {
+
+target::CpuFeatures features_of(const runtime::ProcessorFeatures& f) {
+  return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
+}
+
+std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& sites) {
+  std::vector<runtime::Site> out;
+  for (const codegen::ReportSite& s : sites) {
+    runtime::Site site;
+    site.kind = static_cast<runtime::Site::Kind>(s.kind);
+    site.message = s.message, site.location = s.location;
+    for (const auto& operand : s.operands) site.operands.push_back({operand.name, operand.type});
+    out.push_back(std::move(site));
+  }
+  return out;
+}
+
+}  // namespace
+
+CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor, Dump& dump) {
+  const target::CpuFeatures features = features_of(processor);
+  const ir::LoopProgram loops = passes::lower_to_loops(program, codegen::cpu_target(features));
+  ir::check_valid(loops, "lower_to_loops");
+  dump.write("lower_to_loops", loops);
+  codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
+  dump.write_text("cpu", "cpp", source.text);
+  return {std::move(source.text), sites_of(source.sites), nullptr};
+}
+
+CpuKernel build_cpu(const ir::TileProgram& program, Dump& dump) {
+  const runtime::ProcessorFeatures processor = runtime::processor_features();
+  CpuKernel kernel = write_cpu(program, processor, dump);
+  kernel.callee = runtime::build_cpu_kernel({program.name, kernel.text, processor});
+  return kernel;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,20 @@
+// The CPU engine behind an Executable: loops, C++ text, the host compiler or the cache.
+#pragma once
+#include "driver/dump.h"
+#include "ir/program.h"
+#include "runtime/cpu_kernel.h"
+
+namespace tilewright {
+
+struct CpuKernel {
+  std::string text;
+  std::vector<runtime::Site> sites;
+  std::unique_ptr<runtime::Callee> callee;
+};
+
+// From a canonical program. CompileError for what the engine refuses, and where there is no host compiler.
+CpuKernel build_cpu(const ir::TileProgram& program, Dump& dump);
+// The text alone.
+CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& features, Dump& dump);
+
+}  // namespace tilewright
