@@ -4,8 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "ir/operators.h"
 #include "ir/parse.h"
+#include "ir/print.h"
 #include "support/error_codes.h"
 #include "unit/text_samples.h"
 
@@ -53,6 +58,18 @@ TEST(Verify, SamplesAreValid) {
     const std::vector<Diagnostic> findings = verify(parse(text, "sample.tile"));
     for (const Diagnostic& d : findings) ADD_FAILURE() << d.to_string();
   }
+}
+
+TEST(Verify, TheExampleOfTheDocumentIsValid) {
+  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/text_form.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string page = text.str();
+  const size_t begin = page.find("```\nprogram") + 4, end = page.find("```", begin);
+  ASSERT_LT(end, page.size());
+  const TileProgram p = parse(page.substr(begin, end - begin), "text_form.md");
+  EXPECT_TRUE(verify(p).empty());
+  EXPECT_EQ(print(p), kMatmulText);
 }
 
 TEST(Verify, IdsOutOfRange) {
