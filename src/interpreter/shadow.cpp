@@ -13,7 +13,7 @@ int64_t first_unwritten(const uint8_t* written, DType type, int64_t first, int64
   }
   int64_t size = type.storage_bits() / 8;
   const uint8_t* begin = written + first * size;
-  // A half-written byte has one bit; wider elements are never read over it without the other half missing too.
+  // A byte of which a 4-bit store wrote one half counts as written for wider elements.
   const auto* hole = static_cast<const uint8_t*>(std::memchr(begin, 0, static_cast<size_t>(n * size)));
   return hole ? first + (hole - begin) / size : -1;
 }

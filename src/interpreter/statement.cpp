@@ -66,13 +66,14 @@ void Strand::execute(const ir::Store&, const Step& s, Mask mask) {
 // ---- atomics
 
 // Read, change, write one element; gives the old value.
-Value Strand::atomic_lane(const ir::Atomic& op, const Place& place, int64_t offset, const Value& value,
+Value Strand::atomic_lane(const ir::Atomic& op, const Place& place, int64_t lane, const Value& value,
                           const Value& compare) {
+  int64_t offset = place.offset.int_at(lane, frame_.shape.columns);
   DType type = place.buffer->type;
   LaneKind kind = lane_kind(type);
   alignas(8) std::byte old[8] = {}, operand[8] = {}, result[8] = {};
   if (op.op != ir::AtomicOp::Store && place.written && first_unwritten(place.written, type, offset, 1) >= 0)
-    fail_unwritten(*place.buffer, offset, 0);
+    fail_unwritten(*place.buffer, offset, lane);
   load_lanes(type, place.data, Elements{nullptr, offset}, 1, old);
   if (op.value) spread(value, LaneShape{}, operand);
   Value before = pick(array_value(kind, old), 0, 1);
@@ -111,7 +112,7 @@ Value Strand::atomic_once(const ir::Atomic& op, const Step& s, Mask mask) {
   int64_t lane = first_lane(mask);
   LaneKind kind = lane_kind(to.buffer->type);
   if (place.inside && !place.inside[lane]) return kind == LaneKind::Int64 ? uniform_int(0) : uniform_float(kind, 0);
-  return atomic_lane(op, place, pick(place.offset, lane, frame_.shape.columns).base, value, compare);
+  return atomic_lane(op, place, lane, value, compare);
 }
 
 void Strand::execute(const ir::Atomic& op, const Step& s, Mask mask) {
@@ -136,8 +137,7 @@ void Strand::execute(const ir::Atomic& op, const Step& s, Mask mask) {
     std::memset(results, 0, static_cast<size_t>(n * lane_bytes(kind)));
     for (int64_t l = 0; l < n; ++l) {
       if (!mask.at(l) || (place.inside && !place.inside[l])) continue;
-      Value old =
-          atomic_lane(op, place, place.offset.int_at(l, columns), pick(value, l, columns), pick(compare, l, columns));
+      Value old = atomic_lane(op, place, l, pick(value, l, columns), pick(compare, l, columns));
       spread(old, LaneShape{}, static_cast<std::byte*>(results) + l * lane_bytes(kind));
     }
   }

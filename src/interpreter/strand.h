@@ -194,7 +194,7 @@ class Strand {
   void bind(ir::VarId var, const Value& value);
   void vote_of_block(const ir::Vote& op, const Step& step, Mask mask);
   Value atomic_once(const ir::Atomic& op, const Step& step, Mask mask);
-  Value atomic_lane(const ir::Atomic& op, const Place& place, int64_t offset, const Value& value, const Value& compare);
+  Value atomic_lane(const ir::Atomic& op, const Place& place, int64_t lane, const Value& value, const Value& compare);
   void print_buffer(const ir::Print& op, const BufferCode& buffer, int64_t lane, Mask mask);
   std::string print_head(const ir::Print& op, int64_t lane, const std::string& fallback) const;
 
