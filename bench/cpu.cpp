@@ -1,0 +1,122 @@
+// Examples on the CPU engine beside what people would use instead: OpenBLAS, PyTorch, a copy of the same bytes.
+#include <cblas.h>
+#include <omp.h>
+#include <unistd.h>
+
+#include "example.h"
+#include "measure.h"
+#include "torch_peer.h"
+
+extern "C" void openblas_set_num_threads(int);
+
+namespace bench {
+namespace {
+
+using examples::Case;
+using tilewright::NDArray;
+
+// One line of the table: ours and one peer, in turns.
+struct Row {
+  std::string program, shape, peer;
+  double flops = 0, bytes = 0;
+  std::function<double()> own, other;
+};
+
+std::string rate(const Row& row, double seconds) {
+  return row.flops > 10 * row.bytes ? fmt::format("{:8.1f} GFLOP/s", row.flops / seconds * 1e-9)
+                                    : fmt::format("{:8.1f} GB/s   ", row.bytes / seconds * 1e-9);
+}
+
+std::function<double()> openblas(int64_t m, int64_t n, int64_t k) {
+  auto a = std::make_shared<std::vector<float>>(m * k, 0.5f), b = std::make_shared<std::vector<float>>(k * n, 0.25f);
+  auto c = std::make_shared<std::vector<float>>(m * n);
+  return [=] {
+    return seconds_of([&] {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m), static_cast<int>(n),
+                  static_cast<int>(k), 1, a->data(), static_cast<int>(k), b->data(), static_cast<int>(n), 0, c->data(),
+                  static_cast<int>(n));
+    });
+  };
+}
+
+std::function<double()> copy_of(double bytes) {  // half read, half written
+  const auto n = static_cast<size_t>(bytes / 8) + 1;
+  auto from = std::make_shared<std::vector<float>>(n, 1.0f), to = std::make_shared<std::vector<float>>(n);
+  return [=] {
+    return seconds_of([&] {
+      const size_t parts = static_cast<size_t>(omp_get_max_threads()), share = (n + parts - 1) / parts;
+#pragma omp parallel for schedule(static)
+      for (size_t p = 0; p < parts; ++p) {
+        const size_t begin = std::min(p * share, n), end = std::min(begin + share, n);
+        std::memcpy(to->data() + begin, from->data() + begin, (end - begin) * sizeof(float));
+      }
+    });
+  };
+}
+
+// What PyTorch is asked to do in place of a case, if it has it.
+std::string torch_command(const std::string& program, const Case& c) {
+  std::vector<NDArray> arrays;
+  for (const auto& a : c.arguments)
+    if (const auto* array = std::get_if<NDArray>(&a)) arrays.push_back(*array);
+  const std::string dtype = arrays[0].dtype().name();
+  if (program == "gemm_relu" || program == "gemm")
+    return fmt::format("matmul {} {} {} {}", dtype, arrays[0].shape(0), arrays[1].shape(1), arrays[0].shape(1));
+  const bool plain = c.shape.find("causal") == std::string::npos && arrays[0].shape(1) == arrays[1].shape(1);
+  if (program == "flash_attention" && plain)
+    return fmt::format("attention {} {} {} {} {}", dtype, arrays[0].shape(0), arrays[0].shape(1), arrays[0].shape(2),
+                       arrays[0].shape(3));
+  return "";
+}
+
+}  // namespace
+
+nlohmann::json cpu(bool with_torch, int turns) {
+  openblas_set_num_threads(omp_get_max_threads());
+  const std::string python = std::string(TILEWRIGHT_SOURCE_DIR) + "/.venv/bin/python";
+  std::unique_ptr<TorchPeer> torch;
+  if (with_torch && access(python.c_str(), X_OK) == 0) torch = std::make_unique<TorchPeer>(python);
+  if (torch && !torch->ready()) torch.reset();
+  fmt::print("cpu: {} cores, {} turns, {}\n", omp_get_max_threads(), turns, torch ? torch->version() : "without torch");
+  fmt::print("{:<18}{:<36}{:>17}  {:>17}  {:>6}  {:>6}  {}\n", "program", "shape", "ours", "peer", "median", "best",
+             "peer");
+  nlohmann::json rows = nlohmann::json::array();
+  for (const examples::Example& e : examples::all_examples()) {
+    for (const Case& c : e.cases(examples::Size::Benchmark)) {
+      if (c.cpu_refuses) continue;
+      const auto executable = tilewright::compile(c.program, {.engine = tilewright::Engine::Cpu});
+      const std::vector<NDArray> arrays = examples::run_case(c, executable);
+      const auto own = [&] { return seconds_of([&] { examples::call_case(c, executable, arrays); }); };
+      std::vector<Row> list;
+      if (c.peer.kind == examples::Peer::Kind::OpenBlasGemm)
+        list.push_back(
+            {e.name, c.shape, "OpenBLAS float32", c.flops, c.bytes, own, openblas(c.peer.m, c.peer.n, c.peer.k)});
+      if (c.peer.kind == examples::Peer::Kind::Copy)
+        list.push_back({e.name, c.shape, "copy", c.flops, c.bytes, own, copy_of(c.bytes)});
+      if (const std::string command = torch_command(e.name, c); torch && !command.empty())
+        list.push_back({e.name, c.shape, "torch " + command, c.flops, c.bytes, own,
+                        [&torch, command] { return torch->seconds(command); }});
+      for (const Row& row : list) {
+        row.own(), row.other();
+        const Contest r = contest(row.own, row.other, turns);
+        fmt::print("{:<18}{:<36}{:>17}  {:>17}  {:>6.2f}  {:>6.2f}  {}\n", row.program, row.shape, rate(row, r.own),
+                   rate(row, r.peer), r.peer / r.own, r.peer_best / r.own_best, row.peer);
+        std::fflush(stdout);
+        rows.push_back({{"program", row.program},
+                        {"shape", row.shape},
+                        {"peer", row.peer},
+                        {"own_seconds", r.own},
+                        {"peer_seconds", r.peer},
+                        {"own_best_seconds", r.own_best},
+                        {"peer_best_seconds", r.peer_best},
+                        {"ratio", r.peer / r.own},
+                        {"ratio_best", r.peer_best / r.own_best},
+                        {"flops", row.flops},
+                        {"bytes", row.bytes}});
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace bench
