@@ -92,7 +92,7 @@ void Verifier::check_launch(const Launch& launch) {
         fmt::format("the launch '{}' needs one variable per extent of its grid and block", launch.name));
   for (const auto* vars : {&launch.block, &launch.thread}) {
     for (VarId id : *vars) {
-      bind(id);
+      if (level_ != Level::Loop) bind(id);  // loops bind them inside, where the grid and the block are loops
       if (id.index < program_.vars.size() && program_.var(id).type != i32)
         add(Code::VerifyLaunchVars,
             fmt::format("the index '{}' of a launch is {}; it is int32", name(id), program_.var(id).type.name()));

@@ -51,9 +51,9 @@ bool Verifier::check_region(const Region& region, const char* what) {
                 fmt::format("{}: extent {} of {} is {}", what, d, text(region), *extent));
       return false;
     }
-    const bool fixed = b.space != Space::Global && full;
-    const bool outside = (min && *min < 0) || (min && *min >= *full) || (extent && *extent > *full - (min ? *min : 0));
-    if (fixed && outside)
+    if (b.space == Space::Global || !full) continue;
+    const int64_t begin = min.value_or(0);
+    if (begin < 0 || begin >= *full || (extent && *extent > *full - begin))
       add_about(
           Code::VerifyRegionBounds, region.buffer,
           fmt::format("{}: {} reaches outside of dimension {}, which has {} elements", what, text(region), d, *full));

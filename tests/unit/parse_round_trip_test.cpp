@@ -7,6 +7,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
+#include "ir/verify.h"
 #include "scalar/functions.h"
 #include "unit/text_samples.h"
 
@@ -219,7 +220,9 @@ TEST(TextForm, RandomExpressionsComeBackEqual) {
 // Anything but a program or a CompileError of the area parse ends the test.
 void parse_anything(const std::string& text) {
   try {
-    const std::string printed = print(parse(text, "hostile.tile"));
+    const TileProgram program = parse(text, "hostile.tile");
+    verify(program);  // whatever it finds
+    const std::string printed = print(program);
     ASSERT_EQ(print(parse(printed, "hostile.tile")), printed) << text;
   } catch (const CompileError& e) {
     ASSERT_STREQ(e.diagnostic().area(), "parse") << text;
