@@ -288,5 +288,134 @@ TEST(Interpreter, ReducerCountsEveryPointOnce) {
   }
 }
 
+TEST(Interpreter, AsynchronousOpsWithQueues) {
+  Tensor A("A", {4, 32, 16}, f16), B("B", {32, 32}, f32);
+  Program p = prim_func("queues", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 128})) {
+      auto a = alloc_shared({2, 32, 16}, f16);
+      auto c = alloc_fragment({32, 32}, f32);
+      auto out = alloc_shared({32, 32}, f32);
+      clear(c);
+      async_copy(A(0, all, all), a(0, all, all));
+      for (auto k : serial(4)) {
+        If(k < 3, [&] { async_copy(A(k + 1, all, all), a((k + 1) % 2, all, all)); });
+        cp_async_wait(0);
+        wgmma_gemm(a(k % 2, all, all), a(k % 2, all, all), c, {.transpose_B = true});
+        wait_wgmma(0);
+      }
+      copy(c, out);
+      fence_proxy_async();
+      tma_store(out, B);
+      tma_store_wait();
+      (void)bx;
+    }
+  });
+  NDArray a = range_array({4, 32, 16}, f16, 1, -20), b = NDArray::zeros({32, 32}, f32);
+  run(p, {a, b});
+  for (int64_t i = 0; i < 32; ++i)
+    for (int64_t j = 0; j < 32; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < 4; ++k)
+        for (int64_t c = 0; c < 16; ++c) sum += a.get_float({k, i, c}) * a.get_float({k, j, c});
+      ASSERT_EQ(b.get_float({i, j}), sum);
+    }
+}
+
+TEST(Interpreter, TensorsMadeFromATableOfAddresses) {
+  Tensor P("P", {3}, pointer), B("B", {3, 8}, f32);
+  Program p = prim_func("table", {P, B}, [&] {
+    for (auto bx : Kernel(3, {.threads = 32})) {
+      auto row = make_tensor(P(bx), {6}, f32);
+      for (auto i : Parallel(8)) B(bx, i) = row(i) + 1.0;  // past its end a tensor reads 0
+    }
+  });
+  NDArray rows[] = {range_array({6}, f32), range_array({6}, f32, 2), range_array({6}, f32, 3)};
+  NDArray table = NDArray::zeros({3}, pointer), b = NDArray::zeros({3, 8}, f32);
+  for (int64_t i = 0; i < 3; ++i) static_cast<void**>(table.data())[i] = rows[i].data();
+  run(p, {table, b});
+  for (int64_t i = 0; i < 3; ++i)
+    for (int64_t j = 0; j < 8; ++j) ASSERT_EQ(b.get_float({i, j}), j < 6 ? rows[i].get_float({j}) + 1 : 1);
+}
+
+TEST(Interpreter, LaunchesRunInOrder) {
+  Tensor A("A", {64}, f32), B("B", {64}, f32), C("C", {64}, f32);
+  Program p = prim_func("two", {A, B, C}, [&] {
+    for (auto bx : Kernel(4, {.threads = 32}))
+      for (auto i : Parallel(16)) B(bx * 16 + i) = A(bx * 16 + i) + 1.0;
+    for (auto bx : Kernel(2, {.threads = 32})) {
+      auto s = alloc_shared({32}, f32);
+      copy(B(slice(32 - bx * 32, 64 - bx * 32)), s);
+      copy(s, C(slice(bx * 32, bx * 32 + 32)));
+    }
+  });
+  NDArray a = range_array({64}, f32), b = NDArray::zeros({64}, f32), c = NDArray::zeros({64}, f32);
+  run(p, {a, b, c});
+  for (int64_t i = 0; i < 64; ++i) EXPECT_EQ(c.get_float({i}), a.get_float({(i + 32) % 64}) + 1);
+}
+
+TEST(Interpreter, MapsOfManyShapes) {
+  for (auto shape : {std::array<int64_t, 3>{1, 1, 5000}, {3, 7, 2}, {2, 3, 300}, {40, 30, 1}, {1, 700, 3}, {5, 1, 1}}) {
+    auto [x, y, z] = shape;
+    Tensor A("A", {x, y, z}, i32), B("B", {x * y * z}, i64);
+    Program p = prim_func("box", {A, B}, [&] {
+      for (auto bx : Kernel(1, {.threads = 32}))
+        for (auto [i, j, k] : Parallel(x, y, z)) {
+          A(i, j, k) = i * 10000000 + j * 10000 + k;
+          B((i * y + j) * z + z - 1 - k) = cast(k, i64) * floordiv(j, 3) + i;
+          (void)bx;
+        }
+    });
+    NDArray a = NDArray::zeros({x, y, z}, i32), b = NDArray::zeros({x * y * z}, i64);
+    run(p, {a, b});
+    for (int64_t i = 0; i < x; ++i)
+      for (int64_t j = 0; j < y; ++j)
+        for (int64_t k = 0; k < z; ++k) {
+          ASSERT_EQ(a.get_int({i, j, k}), i * 10000000 + j * 10000 + k);
+          ASSERT_EQ(b.get_int({(i * y + j) * z + z - 1 - k}), k * (j / 3) + i);
+        }
+  }
+}
+
+TEST(Interpreter, MapBodiesWithLoopsAndConditions) {
+  Tensor A("A", {50, 20}, i32), B("B", {50}, i32);
+  Program p = prim_func("rows", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      auto best = alloc_shared({50}, i32);
+      fill(best, -1);
+      for (auto i : Parallel(50)) {
+        for (auto j : serial(i % 20 + 1)) {
+          If(A(i, j) % 7 == 3, [&] { continue_loop(); });
+          If(A(i, j) > best(i), [&] { best(i) = A(i, j); });
+        }
+      }
+      copy(best, B);
+      (void)bx;
+    }
+  });
+  NDArray a = range_array({50, 20}, i32), b = NDArray::zeros({50}, i32);
+  run(p, {a, b});
+  for (int64_t i = 0; i < 50; ++i) {
+    int64_t best = -1;
+    for (int64_t j = 0; j <= i % 20; ++j)
+      if (a.get_int({i, j}) % 7 != 3) best = std::max(best, a.get_int({i, j}));
+    ASSERT_EQ(b.get_int({i}), best) << i;
+  }
+}
+
+TEST(Interpreter, UniformVariablesOfThreadsInAMap) {
+  Tensor A("A", {4, 300}, f32);
+  Program p = prim_func("uniform", {A}, [&] {
+    for (auto bx : Kernel(4, {.threads = 64})) {
+      auto count = alloc_var(i32, 0);
+      While(count < bx * 2 + 1, [&] { count += 1; });
+      for (auto i : Parallel(300)) A(bx, i) = cast(count * i, f32);
+    }
+  });
+  NDArray a = NDArray::zeros({4, 300}, f32);
+  run(p, {a});
+  for (int64_t r = 0; r < 4; ++r)
+    for (int64_t i = 0; i < 300; ++i) ASSERT_EQ(a.get_float({r, i}), static_cast<double>((2 * r + 1) * i));
+}
+
 }  // namespace
 }  // namespace tilewright::interpreter
