@@ -247,30 +247,29 @@ std::vector<Case> flash_attention_cases(Size size) {
             attention_case({1, 16, 4, 2048, 2048, 64}, {128, 128, true}, bf16, true)};
   }
   std::vector<Case> out;
-  for (const DType dtype : {f32, bf16, f16}) {
-    for (const bool is_dynamic : {false, true}) {
-      for (const bool causal : {false, true}) {
-        out.push_back(attention_case({1, 1, 1, 1, 1, 16}, {16, 16, causal}, dtype, is_dynamic));
-        out.push_back(attention_case({1, 2, 1, 17, 17, 33}, {16, 32, causal}, dtype, is_dynamic));
-        out.push_back(attention_case({2, 6, 2, 67, 67, 16}, {32, 16, causal}, dtype, is_dynamic));
-      }
-      out.push_back(attention_case({1, 3, 1, 5, 71, 24}, {16, 32, false}, dtype, is_dynamic));
+  for (const bool causal : {false, true}) {
+    for (const int64_t length : {1, 17, 67}) {
+      out.push_back(attention_case({1, 1, 1, length, length, 16}, {16, 16, causal}, f32, true));
+      out.push_back(attention_case({2, 2, 1, length, length, 33}, {16, 32, causal}, bf16, true));
+      out.push_back(attention_case({1, 6, 2, length, length, 16}, {32, 16, causal}, f16, true));
     }
+    out.push_back(attention_case({1, 2, 1, 17, 17, 33}, {16, 32, causal}, f32, false));
   }
+  out.push_back(attention_case({1, 3, 1, 5, 71, 24}, {16, 32, false}, f32, true));
+  out.push_back(attention_case({1, 3, 1, 71, 5, 24}, {16, 32, false}, f32, true));
   return out;
 }
 
 std::vector<Case> packed_attention_cases(Size size) {
   if (size == Size::Benchmark) return {packed_case({1024, 700, 333, 91}, 8, 2, 64, {128, 128, true}, f32, true)};
   std::vector<Case> out;
-  for (const DType dtype : {f32, f16}) {
-    for (const bool is_dynamic : {false, true}) {
-      for (const bool causal : {false, true}) {
-        out.push_back(packed_case({1}, 1, 1, 16, {16, 16, causal}, dtype, is_dynamic));
-        out.push_back(packed_case({17, 1, 50, 0, 33}, 4, 2, 20, {16, 32, causal}, dtype, is_dynamic));
-      }
-    }
+  const std::vector<int64_t> uneven = {17, 1, 50, 0, 33};
+  for (const bool causal : {false, true}) {
+    out.push_back(packed_case({1}, 4, 2, 20, {16, 32, causal}, f32, true));
+    out.push_back(packed_case(uneven, 4, 2, 20, {16, 32, causal}, f32, true));
   }
+  out.push_back(packed_case(uneven, 1, 1, 16, {16, 16, true}, f16, true));
+  out.push_back(packed_case(uneven, 4, 2, 20, {16, 32, true}, bf16, false));
   return out;
 }
 

@@ -49,13 +49,13 @@ Case transpose_case(int64_t B, int64_t M, int64_t N, int64_t block, DType dtype,
 std::vector<Case> transpose_cases(Size size) {
   if (size == Size::Benchmark) return {transpose_case(8, 2048, 1024, 64, f32, false)};
   std::vector<Case> out;
-  for (const bool is_dynamic : {false, true}) {
-    for (const DType dtype : {f32, f16, u8, e4m3}) {
-      out.push_back(transpose_case(1, 1, 1, 32, dtype, is_dynamic));
-      out.push_back(transpose_case(2, 17, 33, 32, dtype, is_dynamic));
-      out.push_back(transpose_case(3, 127, 65, 32, dtype, is_dynamic));
-    }
+  for (const DType dtype : {f32, f16, u8, e4m3}) {
+    out.push_back(transpose_case(1, 1, 1, 32, dtype, true));
+    out.push_back(transpose_case(2, 17, 33, 32, dtype, true));
+    out.push_back(transpose_case(3, 127, 65, 32, dtype, true));
   }
+  out.push_back(transpose_case(1, 1, 17, 32, f32, false));
+  out.push_back(transpose_case(3, 127, 65, 32, f32, false));
   return out;
 }
 

@@ -1,0 +1,204 @@
+// The table of `make demo`: every example on the compiled engine at its benchmark shapes, timed beside a peer, and on
+// the interpreter at odd shapes. Fails if any result is beyond its bound.
+#include <cblas.h>
+#include <fmt/core.h>
+#include <omp.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "example.h"
+#include "tilewright/diagnostic.h"
+
+extern "C" void openblas_set_num_threads(int);
+
+namespace examples {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Enough elements that every block of the benchmarks is looked at, few enough for references of plain loops.
+constexpr int64_t checked_elements = 4096;
+
+template <class Call>
+double seconds_of(const Call& call) {
+  const auto start = Clock::now();
+  call();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// What a row is compared with, called alternately with it.
+class PeerRun {
+ public:
+  PeerRun(const Peer& peer, double bytes) : peer_(peer) {
+    if (peer.kind == Peer::Kind::OpenBlasGemm) {
+      a_.resize(static_cast<size_t>(peer.m * peer.k), 1.0f);
+      b_.resize(static_cast<size_t>(peer.k * peer.n), 1.0f);
+      c_.resize(static_cast<size_t>(peer.m * peer.n));
+    } else if (peer.kind == Peer::Kind::Copy) {
+      a_.resize(static_cast<size_t>(bytes) / 8 + 1, 1.0f);
+      c_.resize(a_.size());
+    }
+  }
+  bool present() const { return peer_.kind != Peer::Kind::None; }
+  const char* name() const { return peer_.kind == Peer::Kind::Copy ? "copy" : "OpenBLAS f32"; }
+  void operator()() {
+    if (peer_.kind == Peer::Kind::OpenBlasGemm) {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(peer_.m), static_cast<int>(peer_.n),
+                  static_cast<int>(peer_.k), 1, a_.data(), static_cast<int>(peer_.k), b_.data(),
+                  static_cast<int>(peer_.n), 0, c_.data(), static_cast<int>(peer_.n));
+    } else {
+      copy();
+    }
+  }
+  // OpenBLAS' threads keep spinning for a while after a call, on the cores that the next call needs.
+  void let_rest() const {
+    if (peer_.kind == Peer::Kind::OpenBlasGemm) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+ private:
+  void copy() {
+    const size_t parts = static_cast<size_t>(omp_get_max_threads()), share = (a_.size() + parts - 1) / parts;
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < parts; ++p) {
+      const size_t begin = std::min(p * share, a_.size()), end = std::min(begin + share, a_.size());
+      if (begin < end) std::memcpy(c_.data() + begin, a_.data() + begin, (end - begin) * sizeof(float));
+    }
+  }
+  Peer peer_;
+  std::vector<float> a_, b_, c_;
+};
+
+struct Times {
+  double own = 0, peer = 0;
+};
+
+// Medians of alternating calls: at least 3 of each, at most 30, about half a second.
+Times measure(const Case& c, const tilewright::Executable& executable, const std::vector<NDArray>& arrays,
+              PeerRun& peer) {
+  std::vector<double> own, other;
+  const auto start = Clock::now();
+  while (own.size() < 3 || (own.size() < 30 && Clock::now() - start < std::chrono::milliseconds(500))) {
+    own.push_back(seconds_of([&] { call_case(c, executable, arrays); }));
+    if (peer.present()) {
+      other.push_back(seconds_of([&] { peer(); }));
+      peer.let_rest();
+    }
+  }
+  return {median(own), other.empty() ? 0 : median(other)};
+}
+
+std::string rate_of(const Case& c, double seconds) {
+  // Below ten operations a byte the memory decides.
+  if (c.peer.kind == Peer::Kind::Copy || c.flops < 10 * c.bytes)
+    return fmt::format("{:7.1f} GB/s", c.bytes / seconds * 1e-9);
+  return fmt::format("{:7.1f} GFLOP/s", c.flops / seconds * 1e-9);
+}
+
+class Table {
+ public:
+  Table() {
+    fmt::print("{:<17} {:<34} {:<12} {:>9} {:>9}  {:>10}  {:>15}  {}\n", "program", "shape", "engine", "error",
+               "of bound", "time", "rate", "against");
+  }
+  void benchmark(const Example& e, const Case& c, tilewright::Engine engine) {
+    guarded(e, c, [&] {
+      const auto executable = tilewright::compile(c.program, {.engine = engine});
+      const std::vector<NDArray> arrays = run_case(c, executable);
+      const Check check = c.check(arrays, checked_elements);
+      PeerRun peer(engine == tilewright::Engine::Cpu ? c.peer : Peer{}, c.bytes);
+      const Times times = engine == tilewright::Engine::Cpu
+                              ? measure(c, executable, arrays, peer)
+                              : Times{seconds_of([&] { call_case(c, executable, arrays); })};
+      row(e, c.shape, executable.engine(), check, times.own, rate_of(c, times.own),
+          peer.present() ? fmt::format("{:5.2f} x {}", times.peer / times.own, peer.name()) : "");
+    });
+  }
+  // All odd shapes of an example on the interpreter, as one row with the worst error.
+  void odd_shapes(const Example& e) {
+    const std::vector<Case> cases = e.cases(Size::Odd);
+    Check worst;
+    double seconds = 0;
+    for (const Case& c : cases) {
+      guarded(e, c, [&] {
+        const auto executable = tilewright::compile(c.program, {.engine = tilewright::Engine::Interpreter});
+        std::vector<NDArray> arrays;
+        seconds += seconds_of([&] { arrays = run_case(c, executable); });
+        const Check check = c.check(arrays, checked_elements);
+        if (!check.ok()) wrong(e, c.shape, check);
+        if (worst.compared() == 0 || check.worst_share() > worst.worst_share()) worst = check;
+      });
+    }
+    row(e, fmt::format("{} odd shapes", cases.size()), "interpreter", worst, seconds, "", "");
+  }
+  int failures() const { return failures_; }
+  int rows() const { return rows_; }
+
+ private:
+  template <class Body>
+  void guarded(const Example& e, const Case& c, const Body& body) {
+    try {
+      body();
+    } catch (const tilewright::Error& error) {
+      ++failures_;
+      fmt::print("{:<17} {:<34} FAILED\n{}\n", e.name, c.shape, error.what());
+    }
+  }
+  void row(const Example& e, const std::string& shape, const std::string& engine, const Check& check, double seconds,
+           const std::string& rate, const std::string& against) {
+    ++rows_;
+    fmt::print("{:<17} {:<34} {:<12} {:>9.1e} {:>8.1f}%  {:>7.2f} ms  {:>15}  {}\n", e.name, shape, engine,
+               check.max_error(), check.worst_share() * 100, seconds * 1e3, rate, against);
+    if (!check.ok()) wrong(e, shape, check);
+    std::fflush(stdout);
+  }
+  void wrong(const Example& e, const std::string& shape, const Check& check) {
+    ++failures_;
+    fmt::print("WRONG: {} {}: {}\n", e.name, shape,
+               check.compared() == 0 ? std::string("nothing was compared") : check.first_bad());
+  }
+  int failures_ = 0, rows_ = 0;
+};
+
+void print_copy_bandwidth() {
+  constexpr double bytes = 256e6;
+  PeerRun copy(Peer::copy(), bytes);
+  std::vector<double> seconds;
+  for (int i = 0; i < 7; ++i) seconds.push_back(seconds_of([&] { copy(); }));
+  fmt::print("{} cores; copying {} MB from one array to another: {:.1f} GB/s read and written\n", omp_get_max_threads(),
+             bytes / 2e6, bytes / median(seconds) * 1e-9);
+}
+
+int run(const std::vector<std::string>& names, bool interpret_benchmarks) {
+  openblas_set_num_threads(omp_get_max_threads());
+  const auto start = Clock::now();
+  print_copy_bandwidth();
+  Table table;
+  for (const Example& e : all_examples()) {
+    if (!names.empty() && std::find(names.begin(), names.end(), e.name) == names.end()) continue;
+    for (const Case& c : e.cases(Size::Benchmark)) {
+      if (c.cpu_refuses == nullptr) table.benchmark(e, c, tilewright::Engine::Cpu);
+      if (c.cpu_refuses != nullptr || interpret_benchmarks) table.benchmark(e, c, tilewright::Engine::Interpreter);
+    }
+    table.odd_shapes(e);
+  }
+  fmt::print("{} rows, {} failures, {:.0f} s\n", table.rows(), table.failures(),
+             std::chrono::duration<double>(Clock::now() - start).count());
+  return table.failures() == 0 && table.rows() > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace examples
+
+// demo [--interpreter] [name...]: the named examples, or all. --interpreter also interprets the benchmark shapes.
+int main(int count, char** arguments) {
+  std::vector<std::string> names(arguments + 1, arguments + count);
+  const bool interpret = std::erase(names, "--interpreter") > 0;
+  return examples::run(names, interpret);
+}
