@@ -383,7 +383,10 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       },
                       [&](const Role& op) { s.bodies = {steps(op.body)}; },
                       [&](const Arrive& op) { s.elements = {element(op.barrier)}; },
-                      [&](const Expect& op) { s.elements = {element(op.barrier)}, s.nodes = {node(op.bytes)}; },
+                      [&](const Expect& op) {
+                        s.elements = {element(op.barrier)}, s.nodes = {node(op.bytes)};
+                        s.once = uniformity_.is_uniform_control(stmt);
+                      },
                       [&](const Wait& op) { s.elements = {element(op.barrier)}, s.nodes = {node(op.parity)}; },
                       [&](const Sync& op) { s.nodes = {node(op.barrier)}; },
                       [&](const auto&) {},

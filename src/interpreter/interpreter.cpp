@@ -75,6 +75,7 @@ void run_parallel(const ProgramCode& program, const LaunchCode& code, int64_t bl
         if (!runner) runner = std::make_unique<BlockRunner>(program, code);
         runner->run(b);
       } catch (...) {
+        runner.reset();  // its strands stopped half-way
         std::lock_guard lock(mutex);
         if (b < failed.load()) failed = b, error = std::current_exception();
       }

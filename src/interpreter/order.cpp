@@ -111,7 +111,7 @@ void Strand::execute(const ir::Arrive&, const Step& s, Mask mask) {
 }
 
 void Strand::execute(const ir::Expect& op, const Step& s, Mask mask) {
-  meet(s, mask, [&] {
+  auto expect = [&] {
     int64_t lane = first_lane(mask);
     ArenaScope scope(arena_);
     Barrier& b = barrier_at(s.elements[0], mask, lane);
@@ -121,7 +121,11 @@ void Strand::execute(const ir::Expect& op, const Step& s, Mask mask) {
     else
       settle(b);
     return Value();
-  });
+  };
+  if (s.once)
+    meet(s, mask, expect);
+  else
+    expect();  // by the thread that the program chose
 }
 
 void Strand::complete(const Step&, const ElementCode& at, int64_t bytes, Mask mask) {

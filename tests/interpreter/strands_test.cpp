@@ -112,6 +112,24 @@ TEST(InterpreterStrands, LocalsOfAMapOverSeveralRoles) {
   for (int64_t t = 0; t < 256; ++t) ASSERT_EQ(b.get_int({t}), (t < 128 ? 100 : 200) + t + t + 256);
 }
 
+TEST(InterpreterStrands, OneThreadOfTheBlockExpectsForARole) {
+  Tensor A("A", {64}, f32), B("B", {64}, f32);
+  Program p = prim_func("elected", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 256})) {
+      auto s = alloc_shared({64}, f32);
+      auto b = alloc_barrier({1});
+      If(get_thread_binding() == 0, [&] { mbarrier_arrive_expect_tx(b(0), 256); });
+      ws({1}, [&] { tma_copy(A, s, b(0)); });
+      barrier_wait(b(0), 0);
+      for (auto i : Parallel(64)) B(i) = s(i);
+      (void)bx;
+    }
+  });
+  NDArray a = range_array({64}, f32), b = NDArray::zeros({64}, f32);
+  run(p, {a, b});
+  EXPECT_EQ(b.to_floats(), a.to_floats());
+}
+
 TEST(InterpreterStrands, NamedBarriersOrderTwoRoles) {
   Tensor B("B", {64}, i32);
   Program p = prim_func("named", {B}, [&] {
