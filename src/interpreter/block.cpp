@@ -37,7 +37,7 @@ Block::Block(Grid& owner) : grid(owner) {
 
 void Block::reset(std::array<int64_t, 3> at) {
   index = at;
-  std::memset(written_.data(), 0, written_.size());
+  std::fill(written_.begin(), written_.end(), uint8_t{0});
   for (Memory& m : memory_) m.finalized = false;
   for (auto& [id, list] : barriers_) {
     const auto& counts = grid.code.buffers[id].source->arrive_counts;

@@ -44,7 +44,7 @@ TurnScheduler::~TurnScheduler() = default;
 void TurnScheduler::enter(unsigned high, unsigned low) {
   auto* turn = reinterpret_cast<Turn*>(static_cast<uintptr_t>(high) << 32 | low);
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+  __sanitizer_finish_switch_fiber(nullptr, &turn->scheduler_stack, &turn->scheduler_size);
 #endif
   try {
     turn->strand->run();
@@ -64,7 +64,7 @@ void TurnScheduler::resume(Turn& turn) {
 #endif
   swapcontext(&turn.back, &turn.context);
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(fake, &turn.scheduler_stack, &turn.scheduler_size);
+  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #endif
   current_ = nullptr;
 }
@@ -75,7 +75,7 @@ void TurnScheduler::switch_out(Turn& turn) {
 #endif
   swapcontext(&turn.context, &turn.back);
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(turn.fake_stack, nullptr, nullptr);
+  __sanitizer_finish_switch_fiber(turn.fake_stack, &turn.scheduler_stack, &turn.scheduler_size);
 #endif
 }
 
