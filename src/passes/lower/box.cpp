@@ -281,7 +281,8 @@ Body lower_box(const std::vector<Expr>& vars, const std::vector<Expr>& extents, 
   }
   Guard guard(l);
   Body guarded = guard.body(body);
-  const std::set<VarId> bound = bound_vars(body);
+  std::set<VarId> bound = bound_vars(body);
+  bound.insert(l.thread_vars.begin(), l.thread_vars.end());
   Expr inside;
   const size_t mark = l.intervals.mark();
   for (const Expr& check : remaining(guard.checks, guarded)) {

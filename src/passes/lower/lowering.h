@@ -27,6 +27,7 @@ struct Lowering {
   Intervals intervals = {};
   ir::LocationId at = {};  // of the statement being lowered
   ThreadBoxes boxes = {};
+  std::set<ir::VarId> thread_vars = {};  // bound by the threads' loops so far: each thread has its own
   size_t user_buffers = 0;  // rows of the table that are the user's; what follows are temporaries of the lowering
 
   const ir::Buffer& buffer(ir::BufferId id) const { return program.buffer(id); }

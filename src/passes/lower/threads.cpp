@@ -82,6 +82,10 @@ class Block {
     }
     return map;
   }
+  // What all threads agree on may still mention their index: in a block of one warp, tx / 32 does. Code outside the
+  // loops over the threads is that of thread 0.
+  Expr of_first(const Expr& e) const { return substitute(e, thread_vars(constant(0))); }
+  Body of_first(const Body& code) const { return substitute(code, thread_vars(constant(0))); }
   std::vector<Expr> place(bool of_thread) const {
     std::vector<Expr> out;
     for (const auto* vars : {&l_.launch.block, &l_.launch.thread})
@@ -98,7 +102,9 @@ class Block {
     l_.boxes.of[id_of(t)] = l_.boxes.add(t);
     Substitution map = thread_vars(t);
     for (const auto& [counter, array] : counters_) map[counter] = at(array, l_.buffer(array).type, t);
-    return lower_box({t}, {constant(threads_)}, substitute(code, map), l_);
+    Body loops = lower_box({t}, {constant(threads_)}, substitute(code, map), l_);
+    l_.thread_vars.merge(bound_vars(code));
+    return loops;
   }
   void append(Body code) { out_.insert(out_.end(), code.begin(), code.end()); }
   // Runs for every thread, whatever the masks say.
@@ -276,13 +282,13 @@ class Block {
       return std::nullopt;
     });
   }
-  Body once(const Stmt& s) { return guard_accesses(with_places({s}, false), l_); }
+  Body once(const Stmt& s) { return guard_accesses(of_first(with_places({s}, false)), l_); }
 
   void let_once(const Let& n, const Context& c) {
     bool reads = false;
     walk(n.value, [&](const Expr& e) { reads = reads || e.as<Load>(); });
     if (reads) flush(c);
-    const Expr value = guard_accesses(n.value, l_);
+    const Expr value = guard_accesses(of_first(n.value), l_);
     if (value->type.is_int()) l_.intervals.set(n.var, l_.intervals.of(value));
     out_.push_back(l_.make(Let{n.var, value}));
   }
@@ -298,7 +304,7 @@ class Block {
   }
   void tile_op(const Stmt& s, const Context& c) {
     flush(c);
-    append(lowered(s));
+    append(s.as<Map>() ? lowered(s) : lowered(of_first(Body{s})[0]));
   }
   // Point p of a Map, in row-major order, belongs to thread p mod T.
   Body map(const Map& n) {
@@ -324,7 +330,7 @@ class Block {
   void split_if(const If& n, const Stmt& s, const Context& c) {
     flush(c);
     if (u_.is_uniform(n.condition, s) && u_.is_uniform_control(s)) {
-      If f{guard_accesses(n.condition, l_), {}, {}};
+      If f{guard_accesses(of_first(n.condition), l_), {}, {}};
       const size_t mark = l_.intervals.mark();
       l_.intervals.assume(f.condition);
       f.then_body = collect(n.then_body, c);
@@ -360,7 +366,7 @@ class Block {
     For f = n;
     f.kind = n.kind == LoopKind::Unroll ? LoopKind::Unroll : LoopKind::Serial;
     f.stages = 0, f.order.clear(), f.stage.clear();
-    f.begin = guard_accesses(n.begin, l_), f.extent = guard_accesses(n.extent, l_);
+    f.begin = guard_accesses(of_first(n.begin), l_), f.extent = guard_accesses(of_first(n.extent), l_);
     const Interval begin = l_.intervals.of(f.begin), extent = l_.intervals.of(f.extent);
     if (begin.low > -kUnbounded && extent.high < kUnbounded)
       l_.intervals.set(f.var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
@@ -446,7 +452,7 @@ class Block {
       Context inner = c;
       inner.loop = {};
       Body inside = collect(n.body, inner);
-      return out_.push_back(l_.make(While{guard_accesses(n.condition, l_), std::move(inside)}));
+      return out_.push_back(l_.make(While{guard_accesses(of_first(n.condition), l_), std::move(inside)}));
     }
     Context inner = c;
     enter_loop(inner, c, n.condition);
@@ -490,7 +496,7 @@ class Block {
     return t;
   }
 
-  void vote(const Vote& n, const Stmt&, const Context& c) {
+  void vote(const Vote& n, const Stmt& s, const Context& c) {
     const BufferId active = l_.temporary("active", boolean, {lanes()}, Space::Shared);
     const DType type = n.value ? n.value->type : boolean;
     const BufferId values = l_.temporary("voted", type, {lanes()}, Space::Shared);
@@ -499,8 +505,10 @@ class Block {
     run_.push_back(l_.make(Store{{active, {linear_thread()}}, constant(boolean, int64_t{1})}));
     publish(values, n.value ? n.value : constant(boolean, int64_t{1}), c);
     const bool block = n.kind == VoteKind::BlockAny || n.kind == VoteKind::BlockAll || n.kind == VoteKind::BlockCount;
-    if (block)
-      append(count_votes(n, active, values, wide(0), threads_));
+    // The one warp of a block agrees on its vote: what depends on it runs once.
+    const bool one_warp = threads_ <= 32 && n.kind != VoteKind::MatchAny && u_.is_uniform_control(s);
+    if (block || one_warp)
+      append(of_first(count_votes(n, active, values, wide(0), threads_)));
     else
       for (const Stmt& s : count_votes(n, active, values, warp_start(), 32)) run_.push_back(s);
   }
