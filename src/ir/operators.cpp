@@ -49,6 +49,11 @@ int64_t floor_div(int64_t a, int64_t b) {
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
+int64_t floor_mod(int64_t a, int64_t b) {
+  int64_t r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+
 // Only what has one meaning is folded: division by zero and its like stay in the program, for the interpreter to
 // report.
 std::optional<int64_t> fold_int(BinaryOp op, DType type, int64_t a, int64_t b) {
@@ -56,7 +61,7 @@ std::optional<int64_t> fold_int(BinaryOp op, DType type, int64_t a, int64_t b) {
   switch (op) {
     case BinaryOp::Mul: return wrapping_mul(a, b);
     case BinaryOp::FloorDiv: return divides ? std::optional(floor_div(a, b)) : std::nullopt;
-    case BinaryOp::FloorMod: return divides ? std::optional(a - floor_div(a, b) * b) : std::nullopt;
+    case BinaryOp::FloorMod: return divides ? std::optional(floor_mod(a, b)) : std::nullopt;
     case BinaryOp::TruncDiv: return divides ? std::optional(a / b) : std::nullopt;
     case BinaryOp::TruncMod: return divides ? std::optional(a % b) : std::nullopt;
     case BinaryOp::Min:
@@ -286,8 +291,8 @@ Expr bitcast(const Expr& value, DType type) {
 }
 
 namespace {
-// Functions of the table that are operators of the IR: one meaning, one node. Add, Sub, Mul and Div stay functions: they are what
-// users write (ieee_fmul) to be rounded by themselves, never contracted.
+// Functions of the table that are operators of the IR: one meaning, one node. Add, Sub, Mul and Div stay functions:
+// they are what users write (ieee_fmul) to be rounded by themselves, never contracted.
 std::optional<BinaryOp> as_operator(Function function) {
   switch (function) {
     case Function::Min: return BinaryOp::Min;

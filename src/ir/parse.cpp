@@ -119,13 +119,17 @@ const Parser::Named* Parser::find(const std::string& name) const {
 }
 
 void Parser::check_free(const std::string& name, const Token& at) const {
-  if (find(name))
+  if (find(name) && !launch_vars_.contains(name))
     fail(Code::TextNameTaken, place(at), fmt::format("'{}' is defined already", name),
          "names do not shadow: choose another");
 }
 
 VarId Parser::define_var(const std::string& name, DType type, const Token& at) {
   check_free(name, at);
+  if (auto own = launch_vars_.find(name); own != launch_vars_.end()) {
+    if (type != i32) fail(Code::TextNameTaken, place(at), fmt::format("'{}' is int32 in this launch", name));
+    return own->second;
+  }
   const VarId id = program_.new_var(name, type);
   names_[name] = Named{false, id, {}};
   scope_.push_back(name);
@@ -134,6 +138,8 @@ VarId Parser::define_var(const std::string& name, DType type, const Token& at) {
 
 BufferId Parser::define_buffer(Buffer buffer, const Token& at) {
   check_free(buffer.name, at);
+  if (launch_vars_.contains(buffer.name))
+    fail(Code::TextNameTaken, place(at), fmt::format("'{}' is an index of this launch", buffer.name));
   const std::string name = buffer.name;
   if (buffer.launch >= 0) launch_buffers_.push_back(name);
   const BufferId id = program_.new_buffer(std::move(buffer));
@@ -163,6 +169,7 @@ void Parser::leave_scope(size_t depth) {
 // ---- program ------------------------------------------------------------------------------------------------------
 
 TileProgram Parser::program(std::string_view header_words, std::string_view other_header) {
+  is_loop_program_ = header_words == "loop program";
   const Token& begin = peek();
   const std::string found = begin.is("loop") && peek(1).is("program") ? "loop program" : "program";
   if (found != header_words && (begin.is("loop") || begin.is("program")))
@@ -296,12 +303,16 @@ void Parser::launch() {
     expect(")", "after the order");
   }
   launch.location = location_after(at);
+  if (is_loop_program_)
+    for (const auto* vars : {&launch.block, &launch.thread})
+      for (VarId id : *vars) launch_vars_[program_.var(id).name] = id;
   launch_ = static_cast<int32_t>(program_.launches.size());
   launch.body = block();
   program_.launches.push_back(std::move(launch));
   launch_ = -1;
   for (const std::string& buffer : launch_buffers_) names_.erase(buffer);
   launch_buffers_.clear();
+  launch_vars_.clear();
   leave_scope(depth);
 }
 

@@ -143,7 +143,10 @@ class Parser {
   int nesting_ = 0;
   TileProgram program_;
   int32_t launch_ = -1;
+  bool is_loop_program_ = false;
   std::unordered_map<size_t, VarId> announced_;  // by the token of the name
+  // Of a loop program: the launch names them, its loops bind them.
+  std::unordered_map<std::string, VarId> launch_vars_;
   std::unordered_map<std::string, Named> names_;
   std::vector<std::string> scope_;  // variables in order of definition: leaving a scope drops a tail
   std::vector<std::string> launch_buffers_;

@@ -68,6 +68,9 @@ class Printer {
   std::unordered_set<std::string> visible_;
   std::vector<VarId> scope_;            // variables in order of definition: leaving a scope drops a tail
   std::set<BufferId> pending_buffers_;  // not declared yet
+  // Of a loop program: the launch names them, its loops bind them.
+  std::set<VarId> launch_vars_;
+  bool is_loop_program_ = false;
   ExprPrinter exprs_;
 };
 
@@ -95,6 +98,7 @@ std::string Printer::fresh_name(std::string_view base, const char* instead) {
 
 std::string Printer::define(VarId id) {
   if (id.index >= program_.vars.size()) return exprs_.name(id);
+  if (launch_vars_.contains(id)) return exprs_.name(id);
   scope_.push_back(id);
   return var_names_[id] = fresh_name(program_.var(id).name, "v");
 }
@@ -129,6 +133,7 @@ std::string Printer::at(LocationId id) const {
 // ---- program ------------------------------------------------------------------------------------------------------
 
 std::string Printer::run(const char* header_words) {
+  is_loop_program_ = std::string_view(header_words) == "loop program";
   line(fmt::format("{} {} {{", header_words, name_text(program_.name)));
   ++indent_;
   header();
@@ -182,6 +187,10 @@ void Printer::launch(const Launch& launch, int32_t index) {
     const std::string var = d < launch.thread.size() ? define(launch.thread[d]) : "?";
     threads += fmt::format("{}{}: {}", d ? ", " : "", var, launch.threads[d]);
   }
+  if (is_loop_program_) {
+    launch_vars_.insert(launch.block.begin(), launch.block.end());
+    launch_vars_.insert(launch.thread.begin(), launch.thread.end());
+  }
   std::string opening = fmt::format("launch {}({}) threads({})", name_text(launch.name), grid, threads);
   if (!launch.cluster.empty()) opening += fmt::format(" cluster({})", fmt::join(launch.cluster, ", "));
   if (launch.swizzle.panel != 0 || launch.swizzle.order != RasterOrder::Row)
@@ -204,6 +213,7 @@ void Printer::launch(const Launch& launch, int32_t index) {
       buffer_names_.erase(found);
     }
   }
+  launch_vars_.clear();
   leave_scope(depth);
 }
 

@@ -27,6 +27,16 @@ TEST(TextForm, LoopProgramsKeepTheirLevel) {
   EXPECT_THROW(parse(text, "p.tile"), CompileError);
 }
 
+TEST(TextForm, LoopsBindTheVariablesOfTheirLaunch) {
+  const std::string text =
+      "loop program p {\n  launch main(bx: 8) threads(tx: 2) {\n    for block in 0..8 grid {\n"
+      "      bx: int32 = block\n      for tx in 0..2 {\n      }\n      for tx in 0..2 {\n      }\n    }\n  }\n}\n";
+  const LoopProgram p = parse_loop_program(text, "p.tile");
+  EXPECT_EQ(print(p), text);
+  EXPECT_TRUE(verify(p).empty());
+  EXPECT_EQ(p.vars.size(), 3u);
+}
+
 TEST(TextForm, LocationsAreThoseOfTheTextOrTheSuffix) {
   TileProgram p = parse(
       "program p {\n launch main(b: 1) threads(t: 32) {\n  sync block\n  sync warp @ \"a.py\":7:3\n"
