@@ -126,50 +126,5 @@ TEST(InterpreterChecks, NullArrays) {
   EXPECT_EQ(error_of(p, {NDArray()}), "TW6013: 'A' is accessed but has no memory, in block (0), thread (0)");
 }
 
-TEST(InterpreterChecks, TileOpsUnderDivergentControl) {
-  EXPECT_EQ(error_in([](const Tensor& A, Value tx) {
-              auto s = alloc_shared({32}, i32);
-              If(tx < 5, [&] { copy(A, s); });
-            }),
-            "TW6011: copy is not reached by all threads that execute it together, in block (0), thread (5)");
-  EXPECT_EQ(error_in([](const Tensor&, Value tx) { If(tx != 0, [&] { sync_threads(); }); }),
-            "TW6011: a barrier of the block is not reached by all threads that execute it together, in block (0), "
-            "thread (0)");
-  EXPECT_EQ(error_in([](const Tensor& A, Value tx) {
-              If(tx == 9, [&] { thread_return(); });
-              for (auto i : Parallel(8)) A(i) = 1;
-            }),
-            "TW6011: a map is not reached by all threads that execute it together, in block (0), thread (9)");
-}
-
-TEST(InterpreterChecks, OperandsOfATileOpAgree) {
-  EXPECT_EQ(error_in([](const Tensor& A, Value tx) {
-              auto s = alloc_shared({4}, i32);
-              copy(A(slice(tx, tx + 4)), s);
-            }),
-            "TW6012: an operand differs between the threads that execute this together, in block (0), thread (1)");
-}
-
-TEST(InterpreterChecks, WhatTheInterpreterRefuses) {
-  Tensor A("A", {32}, i32);
-  Program clusters = prim_func("p", {A}, [&] {
-    for (auto bx : Kernel(2, {.threads = 32, .cluster_dims = {2}})) A(bx) = 1;
-  });
-  EXPECT_EQ(error_of(clusters, {range_array({32}, i32)}), "TW6090: the interpreter has no clusters of blocks");
-}
-
-TEST(InterpreterChecks, TheFirstBlockIsReportedWhateverTheThreads) {
-  Tensor A("A", {64}, i32);
-  Program p = prim_func("p", {A}, [&] {
-    for (auto bx : Kernel(64, {.threads = 32})) {
-      device_assert(A(bx) < 20);
-      A(bx) = 7;
-    }
-  });
-  for (int threads : {1, 4})
-    EXPECT_EQ(error_of(p, {range_array({64}, i32)}, {.threads = threads}),
-              "TW6006: an assertion failed, in block (20), thread (0)");
-}
-
 }  // namespace
 }  // namespace tilewright::interpreter
