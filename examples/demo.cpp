@@ -37,32 +37,51 @@ double median(std::vector<double> values) {
 class PeerRun {
  public:
   PeerRun(const Peer& peer, double bytes) : peer_(peer) {
-    if (peer.kind == Peer::Kind::OpenBlasGemm) {
-      a_.resize(static_cast<size_t>(peer.m * peer.k), 1.0f);
-      b_.resize(static_cast<size_t>(peer.k * peer.n), 1.0f);
-      c_.resize(static_cast<size_t>(peer.m * peer.n));
-    } else if (peer.kind == Peer::Kind::Copy) {
+    if (peer.kind == Peer::Kind::Copy) {
       a_.resize(static_cast<size_t>(bytes) / 8 + 1, 1.0f);
       c_.resize(a_.size());
+    } else if (peer.kind != Peer::Kind::None) {
+      a_.resize(static_cast<size_t>(peer.m * peer.k), 1.0f);
+      b_.resize(static_cast<size_t>(peer.n * std::max(peer.k, peer.v)), 1.0f);
+      c_.resize(static_cast<size_t>(peer.m * peer.n));
+      d_.resize(static_cast<size_t>(peer.m * peer.v));
     }
   }
   bool present() const { return peer_.kind != Peer::Kind::None; }
-  const char* name() const { return peer_.kind == Peer::Kind::Copy ? "copy" : "OpenBLAS f32"; }
+  const char* name() const {
+    switch (peer_.kind) {
+      case Peer::Kind::Copy: return "copy";
+      case Peer::Kind::OpenBlasGemm: return "OpenBLAS f32";
+      case Peer::Kind::OpenBlasProducts: return "OpenBLAS f32, products only";
+      case Peer::Kind::None: break;
+    }
+    return "";
+  }
+  // How many times the peer's rate a call with these operations or bytes has, if it takes `own` seconds.
+  double ratio(const Case& c, double own, double other) const {
+    if (peer_.kind == Peer::Kind::Copy) return other / own;
+    const double inner = static_cast<double>(peer_.k + peer_.v), count = static_cast<double>(peer_.count);
+    return c.flops / own / (2 * count * static_cast<double>(peer_.m * peer_.n) * inner / other);
+  }
   void operator()() {
-    if (peer_.kind == Peer::Kind::OpenBlasGemm) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(peer_.m), static_cast<int>(peer_.n),
-                  static_cast<int>(peer_.k), 1, a_.data(), static_cast<int>(peer_.k), b_.data(),
-                  static_cast<int>(peer_.n), 0, c_.data(), static_cast<int>(peer_.n));
-    } else {
-      copy();
+    if (peer_.kind == Peer::Kind::Copy) return copy();
+    for (int64_t i = 0; i < peer_.count; ++i) {
+      multiply(a_, b_, c_, peer_.m, peer_.n, peer_.k);
+      if (peer_.v > 0) multiply(c_, b_, d_, peer_.m, peer_.v, peer_.n);
     }
   }
   // OpenBLAS' threads keep spinning for a while after a call, on the cores that the next call needs.
   void let_rest() const {
-    if (peer_.kind == Peer::Kind::OpenBlasGemm) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (peer_.kind != Peer::Kind::Copy) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 
  private:
+  static void multiply(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& c, int64_t m,
+                       int64_t n, int64_t k) {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m), static_cast<int>(n),
+                static_cast<int>(k), 1, a.data(), static_cast<int>(k), b.data(), static_cast<int>(n), 0, c.data(),
+                static_cast<int>(n));
+  }
   void copy() {
     const size_t parts = static_cast<size_t>(omp_get_max_threads()), share = (a_.size() + parts - 1) / parts;
 #pragma omp parallel for schedule(static)
@@ -72,19 +91,19 @@ class PeerRun {
     }
   }
   Peer peer_;
-  std::vector<float> a_, b_, c_;
+  std::vector<float> a_, b_, c_, d_;
 };
 
 struct Times {
   double own = 0, peer = 0;
 };
 
-// Medians of alternating calls: at least 3 of each, at most 30, about half a second.
+// Medians of alternating calls: at least 3 of each, at most 30, about 0.4 s.
 Times measure(const Case& c, const tilewright::Executable& executable, const std::vector<NDArray>& arrays,
               PeerRun& peer) {
   std::vector<double> own, other;
   const auto start = Clock::now();
-  while (own.size() < 3 || (own.size() < 30 && Clock::now() - start < std::chrono::milliseconds(500))) {
+  while (own.size() < 3 || (own.size() < 30 && Clock::now() - start < std::chrono::milliseconds(400))) {
     own.push_back(seconds_of([&] { call_case(c, executable, arrays); }));
     if (peer.present()) {
       other.push_back(seconds_of([&] { peer(); }));
@@ -104,7 +123,7 @@ std::string rate_of(const Case& c, double seconds) {
 class Table {
  public:
   Table() {
-    fmt::print("{:<17} {:<34} {:<12} {:>9} {:>9}  {:>10}  {:>15}  {}\n", "program", "shape", "engine", "error",
+    fmt::print("{:<17} {:<40} {:<12} {:>9} {:>9}  {:>10}  {:>15}  {}\n", "program", "shape", "engine", "error",
                "of bound", "time", "rate", "against");
   }
   void benchmark(const Example& e, const Case& c, tilewright::Engine engine) {
@@ -117,7 +136,7 @@ class Table {
                               ? measure(c, executable, arrays, peer)
                               : Times{seconds_of([&] { call_case(c, executable, arrays); })};
       row(e, c.shape, executable.engine(), check, times.own, rate_of(c, times.own),
-          peer.present() ? fmt::format("{:5.2f} x {}", times.peer / times.own, peer.name()) : "");
+          peer.present() ? fmt::format("{:5.2f} x {}", peer.ratio(c, times.own, times.peer), peer.name()) : "");
     });
   }
   // All odd shapes of an example on the interpreter, as one row with the worst error.
@@ -147,13 +166,13 @@ class Table {
       body();
     } catch (const tilewright::Error& error) {
       ++failures_;
-      fmt::print("{:<17} {:<34} FAILED\n{}\n", e.name, c.shape, error.what());
+      fmt::print("{:<17} {:<40} FAILED\n{}\n", e.name, c.shape, error.what());
     }
   }
   void row(const Example& e, const std::string& shape, const std::string& engine, const Check& check, double seconds,
            const std::string& rate, const std::string& against) {
     ++rows_;
-    fmt::print("{:<17} {:<34} {:<12} {:>9.1e} {:>8.1f}%  {:>7.2f} ms  {:>15}  {}\n", e.name, shape, engine,
+    fmt::print("{:<17} {:<40} {:<12} {:>9.1e} {:>8.1f}%  {:>7.2f} ms  {:>15}  {}\n", e.name, shape, engine,
                check.max_error(), check.worst_share() * 100, seconds * 1e3, rate, against);
     if (!check.ok()) wrong(e, shape, check);
     std::fflush(stdout);

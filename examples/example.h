@@ -48,12 +48,21 @@ class Check {
   std::string first_bad_;
 };
 
-// With whom the time of a row is compared.
+// With whom a row is compared, by the rate of its operations or bytes.
 struct Peer {
-  enum class Kind : uint8_t { None, OpenBlasGemm, Copy } kind = Kind::None;
-  int64_t m = 0, n = 0, k = 0;
+  enum class Kind : uint8_t {
+    None,
+    OpenBlasGemm,      // (m, k) x (k, n) in float32
+    OpenBlasProducts,  // the products of an attention without what lies between: count times (m, k) x (k, n), (m, n) x
+                       // (n, v)
+    Copy,              // as many bytes, half read and half written
+  } kind = Kind::None;
+  int64_t m = 0, n = 0, k = 0, v = 0, count = 1;
   static Peer openblas(int64_t m, int64_t n, int64_t k) { return {Kind::OpenBlasGemm, m, n, k}; }
-  static Peer copy() { return {Kind::Copy, 0, 0, 0}; }  // of as many bytes, half read and half written
+  static Peer openblas_products(int64_t m, int64_t n, int64_t k, int64_t v, int64_t count) {
+    return {Kind::OpenBlasProducts, m, n, k, v, count};
+  }
+  static Peer copy() { return {Kind::Copy}; }
 };
 
 using CaseArgument = std::variant<NDArray, int64_t, double>;

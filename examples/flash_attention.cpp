@@ -206,6 +206,7 @@ Case attention_case(Shape s, Config config, DType dtype, bool is_dynamic) {
   c.flops = 4 * static_cast<double>(s.batch * s.heads * s.dim) * pairs;
   c.bytes =
       static_cast<double>(2 * s.batch * s.dim * (s.heads * s.queries + s.kv_heads * s.keys)) * dtype.storage_bits() / 8;
+  c.peer = Peer::openblas_products(s.queries, s.keys, s.dim, s.dim, s.batch * s.heads);
   return c;
 }
 

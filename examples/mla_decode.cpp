@@ -114,6 +114,7 @@ Case mla_case(Shape s, Config config, DType dtype, bool is_dynamic) {
   c.flops = 2.0 * static_cast<double>(s.batch * s.heads * s.keys * (2 * s.dim + s.pe_dim));
   c.bytes = static_cast<double>(s.batch * (s.keys * (s.dim + s.pe_dim) + s.heads * (2 * s.dim + s.pe_dim))) *
             dtype.storage_bits() / 8;
+  c.peer = Peer::openblas_products(s.heads, s.keys, s.dim + s.pe_dim, s.dim, s.batch);
   return c;
 }
 
