@@ -91,7 +91,7 @@ struct Uniformity::Walk {
     Agreement launch_before = in_launch, loop_before = in_loop;
     auto loops_before = loops;
     for (auto& [node, inside] : loops) inside = false;
-    for (size_t d = 0; d < op.begin.size() && d < 3; ++d) set.begin[d] = op.begin[d], set.end[d] = op.end[d];
+    set.begin[0] = op.begin, set.end[0] = op.end;
     body(op.body);
     set = set_before, loops = loops_before;
     in_launch = leaves_role ? Agreement::None : launch_before;

@@ -239,22 +239,23 @@ void While(const Operand& condition, const Block& body, Location at) {
 }
 
 namespace {
-void role(const char* what, std::vector<int64_t> begin, std::vector<int64_t> end, const Block& body,
-          const Location& at) {
+void role(const char* what, int64_t begin, int64_t end, const Block& body, const Location& at) {
   ir::Builder& b = recording(what, at);
-  b.open_role(std::move(begin), std::move(end));
+  b.open_role(begin, end);
   body();
   b.close();
 }
 }  // namespace
 
 void ws(std::initializer_list<int64_t> groups, const Block& body, Location at) {
-  std::vector<int64_t> begin, end;
-  for (int64_t g : groups) begin.push_back(g * 128), end.push_back(g * 128 + 128);
-  role("ws", std::move(begin), std::move(end), body, at);
+  const std::set<int64_t> list(groups);
+  if (list.empty() || *list.rbegin() - *list.begin() + 1 != static_cast<int64_t>(list.size()))
+    fail(Code::RoleRange, source_location_of(at), "ws: the groups do not follow each other",
+         "a role is one range of threads: name adjacent groups");
+  role("ws", *list.begin() * 128, *list.rbegin() * 128 + 128, body, at);
 }
 void on_threads(int64_t begin, int64_t end, const Block& body, Location at) {
-  role("on_threads", {begin}, {end}, body, at);
+  role("on_threads", begin, end, body, at);
 }
 void break_loop(Location at) { recording("break_loop", at).break_loop(); }
 void continue_loop(Location at) { recording("continue_loop", at).continue_loop(); }

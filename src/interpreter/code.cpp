@@ -479,8 +479,7 @@ void Preparer::split_block() {
   std::array<std::set<int64_t>, 3> cuts;
   for (size_t d = 0; d < 3; ++d) cuts[d] = {0, code_->threads[d]};
   walk(launch_.body, [&](const Stmt& stmt) {
-    if (const auto* role = stmt.as<Role>())
-      for (size_t d = 0; d < role->begin.size(); ++d) cuts[d].insert(role->begin[d]), cuts[d].insert(role->end[d]);
+    if (const auto* role = stmt.as<Role>()) cuts[0].insert(role->begin), cuts[0].insert(role->end);
   });
   auto parts = [](const std::set<int64_t>& at) {
     std::vector<std::pair<int64_t, int64_t>> result;

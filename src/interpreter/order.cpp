@@ -62,7 +62,7 @@ bool Strand::meet(const Step& s, Mask mask, const std::function<Value()>& last) 
 
 void Strand::execute(const ir::Role& op, const Step& s, Mask mask) {
   ThreadSet role = set_;
-  for (size_t d = 0; d < op.begin.size(); ++d) role.begin[d] = op.begin[d], role.end[d] = op.end[d];
+  role.begin[0] = op.begin, role.end[0] = op.end;
   if (role.contains(set_)) run_body(s.bodies[0], mask);
 }
 

@@ -526,15 +526,17 @@ void Builder::open_else() {
   scopes_.push_back(std::move(scope));
 }
 
-void Builder::open_role(std::vector<int64_t> begin, std::vector<int64_t> end) {
+void Builder::open_role(int64_t begin, int64_t end) {
   need_no_map("a role");
-  const int64_t threads = launch_ < 0 ? 0 : program_.launches.back().thread_count();
-  for (size_t i = 0; i < begin.size(); ++i)
-    if (begin[i] < 0 || end[i] <= begin[i] || end[i] > threads || begin[i] % 32 != 0 ||
-        (end[i] % 32 != 0 && end[i] != threads))
-      fail_here(Code::RoleRange, fmt::format("a role on threads {} to {} of a block of {}", begin[i], end[i], threads),
-                "a role is a range of whole warps (multiples of 32) inside the block");
-  Role role{std::move(begin), std::move(end), {}};
+  need_launch("a role");
+  const int64_t threads = program_.launches.back().thread_count();
+  if (threads != program_.launches.back().threads[0])
+    fail_here(Code::RoleRange, "a role in a block that is not along x alone",
+              "give the block one thread extent; a role is a range of its threads");
+  if (begin < 0 || end <= begin || end > threads || begin % 32 != 0 || (end % 32 != 0 && end != threads))
+    fail_here(Code::RoleRange, fmt::format("a role on threads {} to {} of a block of {}", begin, end, threads),
+              "a role is a range of whole warps (multiples of 32) inside the block");
+  Role role{begin, end, {}};
   emit(role);
   scopes_.push_back({role, {}, location_id(location_)});
 }

@@ -113,7 +113,7 @@ class Builder {
   void open_while(const Expr& condition);
   void open_if(const Expr& condition);
   void open_else();  // after the close() of an if
-  void open_role(std::vector<int64_t> begin, std::vector<int64_t> end);
+  void open_role(int64_t begin, int64_t end);
   void close();
   size_t depth() const { return scopes_.size(); }
   // Remembers that a scope was left without close() (a C++ break); the next call reports it.

@@ -167,11 +167,9 @@ Stmt Parser::map(const Token& at) {
 
 Stmt Parser::role(const Token& at) {
   Role role;
-  do {
-    role.begin.push_back(integer("the first thread of the role"));
-    expect("..", "between the first thread and the end");
-    role.end.push_back(integer("the end of the role's threads"));
-  } while (take_if(","));
+  role.begin = integer("the first thread of the role");
+  expect("..", "between the first thread and the end");
+  role.end = integer("the end of the role's threads");
   const LocationId location = location_after(at);
   role.body = block();
   return make_stmt(std::move(role), location);

@@ -355,12 +355,7 @@ void Printer::operator_text(const Stmt& stmt) {
               block(opening, node.body, location);
               leave_scope(depth);
             },
-            [&](const Role& node) {
-              std::string opening = "role ";
-              for (size_t d = 0; d < std::min(node.begin.size(), node.end.size()); ++d)
-                opening += fmt::format("{}{}..{}", d ? ", " : "", node.begin[d], node.end[d]);
-              block(opening, node.body, location);
-            },
+            [&](const Role& node) { block(fmt::format("role {}..{}", node.begin, node.end), node.body, location); },
             [&](const auto& node) { generic(node, location); },
         });
 }

@@ -168,9 +168,7 @@ struct Assert {
   Expr condition;
   std::string message;
   std::vector<Expr> place = {};  // as in Print
-  static void fields(auto& n, auto&& f) {
-    f("condition", n.condition), f("message", n.message), f("place", n.place);
-  }
+  static void fields(auto& n, auto&& f) { f("condition", n.condition), f("message", n.message), f("place", n.place); }
 };
 struct Assume {  // a fact the user vouches for; the interpreter checks it
   static constexpr Level level = Level::Any;
@@ -275,10 +273,10 @@ struct FinalizeReducer {  // after it the buffer may be read
   BufferId buffer;
   static void fields(auto& n, auto&& f) { f("buffer", n.buffer); }
 };
-struct Role {  // the body runs on threads [begin[i], end[i]) of the block, multiples of 32
+struct Role {  // the body runs on threads [begin, end) of a block along x: whole warps
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "role";
-  std::vector<int64_t> begin, end;
+  int64_t begin = 0, end = 0;
   Body body;
   static void fields(auto& n, auto&& f) { f("begin", n.begin), f("end", n.end), f("body", n.body); }
 };

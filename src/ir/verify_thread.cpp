@@ -185,26 +185,18 @@ void Verifier::check_schedule(const For& node) {
 }
 
 void Verifier::check(const Role& node) {
-  int64_t threads = 1;  // thread_count(), whatever the extents are
-  for (int64_t n : in_launch_->threads)
-    threads = std::clamp<int64_t>(threads * std::clamp<int64_t>(n, 0, 1024), 0, 1024);
-  if (node.begin.empty() || node.begin.size() != node.end.size())
+  const std::vector<int64_t>& threads = in_launch_->threads;
+  if (!std::all_of(threads.begin() + 1, threads.end(), [](int64_t n) { return n == 1; }))
+    return add(Code::VerifyRoleRange, "a role in a block that is not along x alone",
+               "give the block one thread extent; a role is a range of its threads");
+  if (node.begin < 0 || node.end <= node.begin || node.end > threads[0] || node.begin % kWarp != 0 ||
+      (node.end % kWarp != 0 && node.end != threads[0]))
     return add(Code::VerifyRoleRange,
-               fmt::format("a role with {} begins and {} ends", node.begin.size(), node.end.size()));
-  for (size_t i = 0; i < node.begin.size(); ++i) {
-    const int64_t begin = node.begin[i], end = node.end[i];
-    if (begin < 0 || end <= begin || end > threads || begin % kWarp != 0 || (end % kWarp != 0 && end != threads)) {
-      add(Code::VerifyRoleRange, fmt::format("a role on threads {} to {} of a block of {}", begin, end, threads),
-          "a role is a range of whole warps (multiples of 32) inside the block");
-      continue;
-    }
-    bool inside = role_ == nullptr;
-    for (size_t j = 0; role_ && j < std::min(role_->begin.size(), role_->end.size()); ++j)
-      inside = inside || (begin >= role_->begin[j] && end <= role_->end[j]);
-    if (!inside)
-      add(Code::VerifyRoleNested,
-          fmt::format("a role on threads {} to {} stands in a role that does not have them", begin, end));
-  }
+               fmt::format("a role on threads {} to {} of a block of {}", node.begin, node.end, threads[0]),
+               "a role is a range of whole warps (multiples of 32) inside the block");
+  if (role_ && (node.begin < role_->begin || node.end > role_->end))
+    add(Code::VerifyRoleNested,
+        fmt::format("a role on threads {} to {} stands in a role that does not have them", node.begin, node.end));
 }
 
 // ---- barriers and queues ------------------------------------------------------------------------------------------

@@ -97,12 +97,16 @@ std::optional<Body> as_roles(const Stmt& s, const ir::Launch& launch) {
   if (!range || range->begin >= range->end || !aligned(range->begin) || !aligned(range->end)) return std::nullopt;
   Body out;
   if (!branch->then_body.empty())
-    out.push_back(ir::make_stmt(ir::Role{{range->begin}, {range->end}, branch->then_body}, s->location));
-  ir::Role others;
-  if (range->begin > 0) others.begin.push_back(0), others.end.push_back(range->begin);
-  if (range->end < threads) others.begin.push_back(range->end), others.end.push_back(threads);
-  others.body = branch->else_body;
-  if (!others.body.empty() && !others.begin.empty()) out.push_back(ir::make_stmt(std::move(others), s->location));
+    out.push_back(ir::make_stmt(ir::Role{range->begin, range->end, branch->then_body}, s->location));
+  if (branch->else_body.empty()) return out;
+  // The other threads are one range too, or their side stays a branch.
+  if (range->begin == 0 && range->end < threads) {
+    out.push_back(ir::make_stmt(ir::Role{range->end, threads, branch->else_body}, s->location));
+  } else if (range->begin > 0 && range->end == threads) {
+    out.push_back(ir::make_stmt(ir::Role{0, range->begin, branch->else_body}, s->location));
+  } else {
+    out.push_back(ir::make_stmt(ir::If{ir::logical_not(branch->condition), branch->else_body, {}}, s->location));
+  }
   return out;
 }
 
@@ -133,7 +137,8 @@ std::optional<Body> decided(const Stmt& s) {
 
 ir::TileProgram canonicalize(ir::TileProgram program) {
   for (ir::Launch& launch : program.launches) {
-    if (program.options.contract) launch.body = ir::rewrite_exprs(launch.body, [](const Expr& e) { return form_fma(e); });
+    if (program.options.contract)
+      launch.body = ir::rewrite_exprs(launch.body, [](const Expr& e) { return form_fma(e); });
     launch.body = ir::rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
       if (auto r = decided(s)) return r;
       if (auto r = merged_maps(s)) return r;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "analysis/collectives.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
 
@@ -31,6 +32,7 @@ ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes
     ir::check_valid(program, pass.name);
     observer(pass.name, program, took.count());
   }
+  ir::throw_findings(analysis::check_collectives(program), nullptr);
   return program;
 }
 

@@ -21,7 +21,8 @@ const Pass* find_pass(std::string_view name);
 // After each pass: its name, the program it left, the milliseconds it took.
 using Observer = function_ref<void(const char* name, const ir::TileProgram& program, double milliseconds)>;
 
-// CompileError of the verifier for the user's mistakes, InternalError that names the pass for ours.
+// CompileError of the verifier for the user's mistakes, InternalError that names the pass for ours. At the end: tile
+// ops stand under control that their threads agree on.
 ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes, Observer observer);
 
 }  // namespace tilewright::passes

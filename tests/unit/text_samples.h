@@ -43,7 +43,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
   option contract=false
   option fast_math=true
   option strict=true
-  launch first(bx: M // 16, by: 4) threads(tx: 128, ty: 2) cluster(2, 1) swizzle(8, column) {
+  launch first(bx: M // 16, by: 4) threads(tx: 256) cluster(2, 1) swizzle(8, column) {
     shared A_s: float16[2, 16, 64] layout=swizzled
     shared A_v: int32[16, 64] strides=[32, 1] view=A_s offset=0
     fragment acc: float32[16, 64] layout=(i, j) -> (i * 8 + j // 8, j % 8) replicate=2
@@ -56,7 +56,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
     fill to=A_s[1, 0 : 16, 0 : 64] value=inf
     m = 0.5
     r0: int32 = 1
-    role 0..32, 224..256 {
+    role 0..32 {
       for k in 0..n {
         copy from=A[bx * 16 : 16, 0 : 64] to=A_s[k % 2, 0 : 16, 0 : 64] completion=(queue=cp_async, barrier=full[k % 2]) prefer="tma"
         expect barrier=full[k % 2] bytes=2048 arrive=true
