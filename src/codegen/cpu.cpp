@@ -26,6 +26,10 @@ const std::set<std::string>& reserved_names() {
   return set;
 }
 
+VectorFeatures vector_features(const target::CpuFeatures& f) {
+  return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
+}
+
 class CpuText final : public CFamily {
  public:
   CpuText(const LoopProgram& program, const target::CpuFeatures& features)
@@ -201,12 +205,19 @@ class CpuText final : public CFamily {
   // ---- gemm
   OperandLayout layout_of(const Region& r) const {
     const Buffer& b = program_.buffer(r.buffer);
+    if (b.tile && b.tile->width > 0)
+      return OperandLayout::panels(b.type, b.tile->axis, b.tile->width, b.tile->interleave);
     const size_t rank = b.rank();
     if (!b.strides.empty())
       return OperandLayout::strided(b.type, *constant_int(b.strides[rank - 2]), *constant_int(b.strides[rank - 1]));
     return OperandLayout::strided(b.type, *constant_int(b.shape[rank - 1]));
   }
+  DType operand_type(const Region& r) const {
+    const Buffer& b = program_.buffer(r.buffer);
+    return b.tile ? b.tile->element : b.type;
+  }
   std::string start(const Region& r) {
+    if (program_.buffer(r.buffer).tile) return pointer(r.buffer);
     const std::string at = text(offset(r.buffer, r.min));
     return at == "0ll" ? pointer(r.buffer) : pointer(r.buffer) + " + " + at;
   }
@@ -215,13 +226,12 @@ class CpuText final : public CFamily {
     GemmSpec spec;
     spec.m = extent(n.c, 2), spec.n = extent(n.c, 1);
     spec.k = n.transpose_a ? extent(n.a, 2) : extent(n.a, 1);
-    spec.a = program_.buffer(n.a.buffer).type, spec.b = program_.buffer(n.b.buffer).type;
+    spec.a = operand_type(n.a), spec.b = operand_type(n.b);
     spec.c = program_.buffer(n.c.buffer).type;
     spec.a_layout = layout_of(n.a), spec.b_layout = layout_of(n.b), spec.c_layout = layout_of(n.c);
     spec.transpose_a = n.transpose_a, spec.transpose_b = n.transpose_b;
     spec.clear = static_cast<bool>(n.clear);
-    spec.features = {features_.avx2,   features_.fma,         features_.f16c,
-                     features_.avx512, features_.avx512_bf16, features_.avx512_vnni};
+    spec.features = vector_features(features_);
     if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
       fail(Code::CpuGemmTypes, at, *reason, "run it on the interpreter: target = \"interpreter\"");
     const GemmText g = gemm_text(spec);
@@ -368,7 +378,26 @@ class CpuText final : public CFamily {
 
 }  // namespace
 
-target::CpuTarget cpu_target(const target::CpuFeatures& features) { return {features, nullptr}; }
+namespace {
+
+target::OperandTile tile_of(const OperandLayout& layout) {
+  if (layout.form == OperandLayout::Form::Strided) return {layout.stored, layout.row_stride, 0, 0, 1};
+  return {layout.stored, 0, layout.axis, layout.width, layout.interleave};
+}
+
+target::GemmTiles preferred_tiles(const target::GemmShape& shape, bool along_rows, const target::CpuFeatures& f) {
+  GemmSpec spec;
+  spec.m = shape.m, spec.n = shape.n, spec.k = shape.k, spec.a = shape.a, spec.b = shape.b, spec.c = shape.c;
+  spec.transpose_a = shape.transpose_a, spec.transpose_b = shape.transpose_b;
+  spec.features = vector_features(f);
+  if (gemm_unsupported(spec.a, spec.b, spec.c)) return {{spec.a}, {spec.b}, {spec.c}};
+  const PreferredLayouts p = preferred_layouts(spec, along_rows ? VectorAxis::M : VectorAxis::N);
+  return {tile_of(p.a), tile_of(p.b), tile_of(p.c)};
+}
+
+}  // namespace
+
+target::CpuTarget cpu_target(const target::CpuFeatures& features) { return {features, preferred_tiles}; }
 
 CpuKernelSource emit_cpu(const LoopProgram& program, const target::CpuFeatures& features) {
   return CpuText(program, features).write();

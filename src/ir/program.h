@@ -30,6 +30,16 @@ struct LayoutAnnotation {
   int64_t replicate = 1;
 };
 
+// Loop level: how a tile that gemms read or write lies in memory. The row of the table then has the shape and type of
+// that memory: (panels, groups, width, interleave), or (rows, row stride).
+struct TileLayout {
+  int64_t rows = 0, columns = 0;  // of the tile
+  int axis = 0;                   // the dimension that is cut into panels
+  int64_t width = 0;              // of a panel; 0: row-major
+  int64_t interleave = 1;         // elements of the other dimension that stand together
+  DType element;                  // the tile's type; the memory's may be wider
+};
+
 // A row of the buffer table. Views are rows too: they name the row they look into.
 struct Buffer {
   std::string name;
@@ -45,6 +55,7 @@ struct Buffer {
   std::vector<int64_t> arrive_counts;  // Barrier: one a mbarrier
   LayoutAnnotation layout;
   int32_t launch = -1;     // on chip: the launch it belongs to
+  std::optional<TileLayout> tile;
   bool workspace = false;  // global scratch that only this program sees
   LocationId location;
 

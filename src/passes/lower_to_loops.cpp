@@ -1,5 +1,6 @@
 #include "passes/lower_to_loops.h"
 
+#include "passes/lower/layouts.h"
 #include "passes/lower/threads.h"
 #include "support/diagnostic.h"
 
@@ -99,7 +100,8 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
   const Expr block = l.index("block", blocks);
   BlockIndex index(launch, block, l);
   const std::set<BufferId> uniform = uniform_locals(p, launch, uniformity, number);
-  Body body = privatize(lower_block(uniformity, l), uniform, l);
+  choose_tiles(l);
+  Body body = place_tiles(privatize(lower_block(uniformity, l), uniform, l), l);
   for (size_t i = 0; i < out.buffers.size(); ++i) {
     Buffer& b = out.buffers[i];
     if (b.launch != number) continue;

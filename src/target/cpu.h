@@ -16,16 +16,19 @@ struct CpuFeatures {
   bool operator==(const CpuFeatures&) const = default;
 };
 
-// The layout of a gemm operand in a buffer of its own. width 0: row-major. Else panels: the dimension that is not
-// summed over is cut into panels of `width`, the summed one into groups of `interleave`:
-// element (i, k) stands at ((i / width) * (K / interleave) + k / interleave, i % width, k % interleave).
-struct PanelLayout {
+// Where element (row, column) of a gemm operand stands. width 0: row-major with this row stride. Else panels: dimension
+// `axis` is cut into panels of `width`, the other one into groups of `interleave` elements; element (p, q) along and
+// across the axis stands at (p / width, q / interleave, p % width, q % interleave).
+struct OperandTile {
+  DType stored;  // the type in memory, wide enough for the operand's
+  int64_t row_stride = 0;
+  int axis = 0;
   int64_t width = 0;
   int64_t interleave = 1;
-  bool panels() const { return width > 0; }
+  bool operator==(const OperandTile&) const = default;
 };
-struct GemmLayouts {
-  PanelLayout a, b;
+struct GemmTiles {
+  OperandTile a, b, c;
 };
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
@@ -35,8 +38,9 @@ struct GemmShape {
 
 struct CpuTarget {
   CpuFeatures features;
-  // Which layouts the gemm text likes best; without it everything is row-major.
-  GemmLayouts (*preferred_layouts)(const GemmShape&, const CpuFeatures&) = nullptr;
+  // The layouts the gemm text likes best, with the vectors along the rows of c or along its columns. Without it every
+  // tile is row-major.
+  GemmTiles (*preferred_tiles)(const GemmShape&, bool vectors_along_rows, const CpuFeatures&) = nullptr;
 };
 
 }  // namespace tilewright::target

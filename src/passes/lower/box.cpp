@@ -4,7 +4,7 @@
 // variables are made once for its extreme points: if all hold, the loops run without them, else a second nest runs with
 // a guard at each access.
 #include "ir/match.h"
-#include "passes/lower/lowering.h"
+#include "passes/lower/layouts.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -251,7 +251,26 @@ int contiguity(const Expr& v, const Body& body, const Lowering& l) {
   return score;
 }
 
-Body make_nest(const std::vector<Expr>& vars, const std::vector<Expr>& extents, Body body, const Lowering& l) {
+// Lanes of panels innermost, with what stands together at one lane inside.
+Body make_panel_nest(const CutBox& box, const Lowering& l) {
+  Body body = box.body;
+  const bool vectorizable = is_vectorizable(body, l);
+  const size_t first_part = box.vars.size() - box.parts, last_lane = first_part - 1;
+  for (size_t d = box.vars.size(); d-- > 0;) {
+    const LoopKind kind = d >= first_part                   ? LoopKind::Unroll
+                          : d == last_lane && vectorizable ? LoopKind::Vectorized
+                                                            : LoopKind::Serial;
+    body = {loop(l, box.vars[d], constant(box.vars[d]->type, int64_t{0}), cast(box.extents[d], box.vars[d]->type),
+                 std::move(body), kind)};
+  }
+  return body;
+}
+
+Body make_nest(const std::vector<Expr>& vars, const std::vector<Expr>& extents, Body body, Lowering& l) {
+  if (touches_panels(body, l)) {
+    const CutBox box = cut_to_panels(vars, extents, body, l);
+    if (box.lanes > 0) return make_panel_nest(box, l);
+  }
   std::vector<size_t> order(vars.size());
   for (size_t d = 0; d < order.size(); ++d) order[d] = d;
   if (vars.size() > 1) {

@@ -68,8 +68,8 @@ struct CopyNest {
 
   Stmt element(bool outside) const {
     const Buffer& source = l.buffer(from.buffer);
-    const DType type = l.buffer(to.buffer).type;
-    const Expr value = cast(outside ? fill_value(source) : load(from.buffer, from.index, source.type), type);
+    const DType type = l.type(to.buffer);
+    const Expr value = cast(outside ? fill_value(source) : load(from.buffer, from.index, l.type(from.buffer)), type);
     if (copy.combine == Combine::None) return l.make(Store{{to.buffer, to.index}, value});
     Atomic a;
     a.op = copy.combine == Combine::Add ? AtomicOp::Add : copy.combine == Combine::Max ? AtomicOp::Max : AtomicOp::Min;
@@ -152,12 +152,33 @@ Body lower_im2col(const Copy& copy, Lowering& l) {
   return lower_box(box.vars, box.extents, {l.make(Store{to, cast(value, l.buffer(to.buffer).type)})}, l);
 }
 
+std::vector<Expr> indices(const Region& r, const Box& box) {
+  std::vector<Expr> out;
+  size_t at = 0;
+  for (size_t d = 0; d < r.min.size(); ++d)
+    out.push_back(is_one(r.extent[d]) ? widen(r.min[d]) : add(widen(r.min[d]), box.vars[at++]));
+  return out;
+}
+
+bool in_panels(const Region& r, const Lowering& l) {
+  const auto& tile = l.buffer(r.buffer).tile;
+  return tile && tile->width > 0;
+}
+
+// Tiles in panels: the loops follow the panels, and the block's edge is one question before them.
+Body copy_panels(const Copy& copy, const Box& box, Lowering& l) {
+  const Expr element = load(copy.from.buffer, indices(copy.from, box), l.type(copy.from.buffer));
+  const Store store{{copy.to.buffer, indices(copy.to, box)}, cast(element, l.type(copy.to.buffer))};
+  return lower_box(box.vars, box.extents, {l.make(store)}, l);
+}
+
 }  // namespace
 
 Body lower(const Copy& copy, Lowering& l) {
   if (copy.im2col.present()) return lower_im2col(copy, l);
   Body out;
   const Box box = box_of(copy.to, l);
+  if (in_panels(copy.from, l) || in_panels(copy.to, l)) return copy_panels(copy, box, l);
   CopyNest nest{l, copy, box, make_side(copy.from, box, out, l), make_side(copy.to, box, out, l)};
   Body inside = nest.nest(0, false);
   Body outside = nest.from.exists ? nest.nest(0, true) : Body{};
@@ -169,6 +190,8 @@ Body lower(const Copy& copy, Lowering& l) {
 Body lower(const Fill& fill, Lowering& l) {
   Body out;
   const Box box = box_of(fill.to, l);
+  if (in_panels(fill.to, l))
+    return lower_box(box.vars, box.extents, {l.make(Store{{fill.to.buffer, indices(fill.to, box)}, fill.value})}, l);
   const Side to = make_side(fill.to, box, out, l);
   Body body{l.make(Store{{to.buffer, to.index}, guard_accesses(fill.value, l)})};
   const bool vectorizable = !l.buffer(to.buffer).type.is_packed();

@@ -31,6 +31,8 @@ struct Lowering {
   size_t user_buffers = 0;  // rows of the table that are the user's; what follows are temporaries of the lowering
 
   const ir::Buffer& buffer(ir::BufferId id) const { return program.buffer(id); }
+  // Of the elements: a tile may be stored in a wider type.
+  DType type(ir::BufferId id) const { return buffer(id).tile ? buffer(id).tile->element : buffer(id).type; }
   bool is_global(ir::BufferId id) const { return program.buffer(program.root(id)).space == ir::Space::Global; }
   const SourceLocation& location() const { return program.location(at); }
   template <class T>

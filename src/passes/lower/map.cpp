@@ -25,7 +25,7 @@ Region on_chip(const Region& region, const char* name, Body& before, Lowering& l
     shape.push_back(*extent);
     tile.min.push_back(wide(0)), tile.extent.push_back(e);
   }
-  tile.buffer = l.temporary(name, l.buffer(region.buffer).type, shape, Space::Shared);
+  tile.buffer = l.temporary(name, l.type(region.buffer), shape, Space::Shared);
   Copy copy;
   copy.from = region, copy.to = tile;
   const Body code = lower(copy, l);
@@ -44,7 +44,7 @@ Body lower(const Gemm& gemm, Lowering& l) {
   g.c = widened(on_chip(gemm.c, "c_tile", out, l));
   // A gemm clears or it does not; which of both is decided here.
   if (g.clear && !constant_int(g.clear)) {
-    Fill zero{gemm.c, constant(l.buffer(gemm.c.buffer).type, int64_t{0})};
+    Fill zero{gemm.c, constant(l.type(gemm.c.buffer), int64_t{0})};
     out.push_back(l.make(If{guard_accesses(g.clear, l), lower(zero, l), {}}));
     g.clear = {};
   }

@@ -1,6 +1,6 @@
 // Reduce and Scan as loops. The order of a sum is fixed by the text written here, not by the host compiler: along the
 // innermost dimension by lanes, which a fixed tree combines; along any other in ascending order.
-#include "passes/lower/lowering.h"
+#include "passes/lower/layouts.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 
@@ -60,7 +60,7 @@ struct ReduceNest {
   DType to_type, acc_type;
 
   Expr source(const Expr& k) const {
-    const Expr element = substitute_along(load(r.from.buffer, w.from, l.buffer(r.from.buffer).type), k);
+    const Expr element = substitute_along(load(r.from.buffer, w.from, l.type(r.from.buffer)), k);
     return magnitude(r.op, cast(cast(element, to_type), acc_type));
   }
   Expr substitute_along(const Expr& e, const Expr& k) const {
@@ -80,7 +80,9 @@ struct ReduceNest {
 
   Body by_lanes() const {
     const int64_t count = constant_int(w.count).value_or(kLanes);
-    const int64_t lanes = count >= 2 * kLanes ? kLanes : count >= kFewLanes ? kFewLanes : 1;
+    int64_t lanes = count >= 2 * kLanes ? kLanes : count >= kFewLanes ? kFewLanes : 1;
+    if (const auto& tile = l.buffer(r.from.buffer).tile; tile && tile->width > 0 && count >= tile->width)
+      lanes = tile->width;  // then a chunk is a panel
     const BufferId acc = l.temporary("lanes", acc_type, {lanes}, Space::Local);
     const Expr lane = l.index("lane", wide(lanes)), chunk = l.index("chunk", w.count);
     auto lane_loop = [&](const Expr& extent, const Expr& value) {
@@ -113,21 +115,41 @@ struct ReduceNest {
     body.push_back(row_loop(finish(load(acc, {j}, acc_type))));
     return outer_loops(std::move(body), w.vars.size() - 1);
   }
+
+  // Across panels, whose lanes are kept elements: each lane goes in ascending order. Empty if the panels do not divide
+  // the box.
+  Body by_panels() const {
+    const Expr i = w.vars[0], n = w.extents[0];
+    const BufferId acc = l.temporary("row", acc_type, {constant_int(n).value_or(1)}, Space::Shared);
+    const Element slot{acc, {i}};
+    const Expr old = load(acc, {i}, acc_type);
+    const CutBox cut = cut_to_panels({i}, {n}, {l.make(Store{slot, join(old, source(w.along))})}, l);
+    if (cut.lanes != 1 || cut.parts != 0) return {};
+    auto row_loop = [&](const Stmt& s) { return loop(l, i, wide(0), n, {s}, LoopKind::Vectorized); };
+    const Stmt lanes = loop(l, cut.vars[1], wide(0), cut.extents[1], cut.body, LoopKind::Vectorized);
+    const Stmt along = loop(l, w.along, wide(0), w.count, {lanes});
+    return {row_loop(l.make(Store{slot, start()})), loop(l, cut.vars[0], wide(0), cut.extents[0], {along}),
+            row_loop(finish(old))};
+  }
 };
 
 }  // namespace
 
 Body lower(const Reduce& r, Lowering& l) {
-  const DType to_type = l.buffer(r.to.buffer).type;
+  const DType to_type = l.type(r.to.buffer);
   const auto dim = static_cast<size_t>(r.dim);
   ReduceNest nest{l, r, make_walk(r.from, r.to, dim, false, l), to_type, accumulator(to_type)};
+  if (const auto& tile = l.buffer(r.from.buffer).tile;
+      tile && tile->width > 0 && tile->axis != r.dim && nest.w.vars.size() == 1) {
+    if (Body body = nest.by_panels(); !body.empty()) return body;
+  }
   bool innermost = true;  // no kept dimension after dim
   for (size_t d = dim + 1; d < r.from.extent.size(); ++d) innermost = innermost && constant_int(r.from.extent[d]) == 1;
   return innermost || nest.w.vars.empty() ? nest.by_lanes() : nest.by_rows();
 }
 
 Body lower(const Scan& s, Lowering& l) {
-  const DType to_type = l.buffer(s.to.buffer).type, acc_type = accumulator(to_type);
+  const DType to_type = l.type(s.to.buffer), acc_type = accumulator(to_type);
   const auto dim = static_cast<size_t>(s.dim);
   Walk w = make_walk(s.from, s.to, dim, true, l);
   const BufferId total = l.temporary("total", acc_type, {}, Space::Local);
@@ -137,7 +159,7 @@ Body lower(const Scan& s, Lowering& l) {
     return index;
   };
   const Expr element =
-      cast(cast(load(s.from.buffer, at_position(w.from), l.buffer(s.from.buffer).type), to_type), acc_type);
+      cast(cast(load(s.from.buffer, at_position(w.from), l.type(s.from.buffer)), to_type), acc_type);
   Body step{l.make(Store{{total, {}}, combine(s.op, load(total, {}, acc_type), element, false)}),
             l.make(Store{{s.to.buffer, at_position(w.to)}, cast(load(total, {}, acc_type), to_type)})};
   Body body{l.make(Store{{total, {}}, identity(s.op, acc_type)}), loop(l, w.along, wide(0), w.count, std::move(step))};
