@@ -47,7 +47,9 @@ NDArray ramp(std::initializer_list<int64_t> shape, DType type, double scale) {
   std::vector<int64_t> ints;
   for (int64_t i = 0; i < a.size(); ++i) {
     floats.push_back(scale * static_cast<double>(i % 97 - 40));
-    ints.push_back(type.is_bool() ? i % 3 == 0 : (type.bits == 4 ? i % 8 - (type.is_signed() ? 4 : 0) : i % 97 - (type.is_signed() ? 40 : 0)));
+    ints.push_back(type.is_bool()
+                       ? i % 3 == 0
+                       : (type.bits == 4 ? i % 8 - (type.is_signed() ? 4 : 0) : i % 97 - (type.is_signed() ? 40 : 0)));
   }
   type.is_float() ? a.assign_floats(floats) : a.assign_ints(ints);
   return a;
@@ -90,10 +92,12 @@ std::vector<NDArray> expect_same(const Program& program, const std::vector<NDArr
     double largest = 0;
     for (double v : x) largest = std::max(largest, std::abs(v));
     for (size_t i = 0; i < x.size(); ++i) {
-      const bool same = bound > 0 ? std::abs(x[i] - y[i]) <= bound * largest : std::bit_cast<uint64_t>(x[i]) == std::bit_cast<uint64_t>(y[i]);
+      const bool same = bound > 0 ? std::abs(x[i] - y[i]) <= bound * largest
+                                  : std::bit_cast<uint64_t>(x[i]) == std::bit_cast<uint64_t>(y[i]);
       if (same || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
       ADD_FAILURE() << "array " << a << ", element " << i << ": the interpreter has " << x[i] << ", the CPU " << y[i]
-                    << "\n" << kernel.text().substr(kernel.text().find("static void tw_block"));
+                    << "\n"
+                    << kernel.text().substr(kernel.text().find("static void tw_block"));
       return actual;
     }
   }

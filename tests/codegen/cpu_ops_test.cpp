@@ -37,7 +37,8 @@ TEST_P(CpuOfType, CopiesFillsAndComputesWithRaggedEdges) {
 TEST_P(CpuOfType, ReducesAlongBothDimensions) {
   const DType t = GetParam();
   const int64_t M = 24, N = 70;
-  Tensor A("A", {M, N}, t), Rows("Rows", {M}, t), Columns("Columns", {N}, t), Most("Most", {M}, t), Sums("Sums", {M}, f32);
+  Tensor A("A", {M, N}, t), Rows("Rows", {M}, t), Columns("Columns", {N}, t), Most("Most", {M}, t),
+      Sums("Sums", {M}, f32);
   expect_same(prim_func("reduce", {A, Rows, Columns, Most, Sums},
                         [&] {
                           for (auto bx : Kernel(1, {.threads = 32})) {

@@ -294,7 +294,8 @@ std::string refusal(const Program& program) {
 
 TEST(CpuThreads, RefuseWhatOnlyTheInterpreterRuns) {
   Tensor A("A", {64}, f32);
-  const std::string help = " is not something the CPU engine runs / run it on the interpreter: target = \"interpreter\"";
+  const std::string help =
+      " is not something the CPU engine runs / run it on the interpreter: target = \"interpreter\"";
   EXPECT_EQ(refusal(prim_func("role", {A},
                               [&] {
                                 for (auto bx : Kernel(1, {.threads = 256})) {

@@ -257,9 +257,9 @@ Body make_panel_nest(const CutBox& box, const Lowering& l) {
   const bool vectorizable = is_vectorizable(body, l);
   const size_t first_part = box.vars.size() - box.parts, last_lane = first_part - 1;
   for (size_t d = box.vars.size(); d-- > 0;) {
-    const LoopKind kind = d >= first_part                   ? LoopKind::Unroll
+    const LoopKind kind = d >= first_part                  ? LoopKind::Unroll
                           : d == last_lane && vectorizable ? LoopKind::Vectorized
-                                                            : LoopKind::Serial;
+                                                           : LoopKind::Serial;
     body = {loop(l, box.vars[d], constant(box.vars[d]->type, int64_t{0}), cast(box.extents[d], box.vars[d]->type),
                  std::move(body), kind)};
   }

@@ -39,7 +39,8 @@ std::set<BufferId> fixed_buffers(const Lowering& l) {
     if (b.is_view()) out.insert(b.root);
   walk(l.launch.body, [&](const Stmt& s) {
     if (const auto* n = s.as<Print>()) out.insert(n->buffer);
-    if (const auto* n = s.as<Copy>(); n && n->combine != Combine::None) out.insert(n->from.buffer), out.insert(n->to.buffer);
+    if (const auto* n = s.as<Copy>(); n && n->combine != Combine::None)
+      out.insert(n->from.buffer), out.insert(n->to.buffer);
     if (const auto* n = s.as<Copy>(); n && n->im2col.present()) out.insert(n->to.buffer);
     if (const auto* n = s.as<Atomic>()) out.insert(n->to.buffer);
     if (const auto* n = s.as<Scan>()) out.insert(n->from.buffer), out.insert(n->to.buffer);
@@ -71,12 +72,14 @@ void choose_tiles(Lowering& l) {
     if (const auto* n = s.as<Reduce>(); n && n->dim == 1) reduced.insert(n->from.buffer);
   });
   // Rows that are reduced want to lie across the vectors; tiles flow from gemm to gemm, so one answer for all.
-  const bool along_rows = std::any_of(gemms.begin(), gemms.end(), [&](const Gemm* g) { return reduced.contains(g->c.buffer); });
+  const bool along_rows =
+      std::any_of(gemms.begin(), gemms.end(), [&](const Gemm* g) { return reduced.contains(g->c.buffer); });
   std::set<BufferId> fixed = fixed_buffers(l);
   std::map<BufferId, target::OperandTile> wishes;
   for (const Gemm* g : gemms) {
     const target::GemmTiles tiles = l.target.preferred_tiles(shape_of(*g, l), along_rows, l.target.features);
-    const std::pair<const Region*, const target::OperandTile*> operands[] = {{&g->a, &tiles.a}, {&g->b, &tiles.b}, {&g->c, &tiles.c}};
+    const std::pair<const Region*, const target::OperandTile*> operands[] = {
+        {&g->a, &tiles.a}, {&g->b, &tiles.b}, {&g->c, &tiles.c}};
     for (const auto& [region, tile] : operands) {
       const auto [at, fresh] = wishes.try_emplace(region->buffer, *tile);
       if (!is_whole_tile(*region, l) || (!fresh && !(at->second == *tile))) fixed.insert(region->buffer);
@@ -92,8 +95,8 @@ void choose_tiles(Lowering& l) {
     } else {
       const int64_t along = tile.axis == 0 ? b.tile->rows : b.tile->columns;
       const int64_t across = tile.axis == 0 ? b.tile->columns : b.tile->rows;
-      b.shape = {constant(ceil_div(along, tile.width)), constant(ceil_div(across, tile.interleave)), constant(tile.width),
-                 constant(tile.interleave)};
+      b.shape = {constant(ceil_div(along, tile.width)), constant(ceil_div(across, tile.interleave)),
+                 constant(tile.width), constant(tile.interleave)};
     }
     b.type = tile.stored;
   }
@@ -141,7 +144,8 @@ Body place_tiles(const Body& body, Lowering& l) {
     const auto* n = s.as<Store>();
     if (!n || !l.buffer(n->to.buffer).tile) return std::nullopt;
     const Buffer& b = l.buffer(n->to.buffer);
-    return Body{make_stmt(Store{{n->to.buffer, placed(*b.tile, n->to.indices, l)}, cast(n->value, b.type)}, s->location)};
+    return Body{
+        make_stmt(Store{{n->to.buffer, placed(*b.tile, n->to.indices, l)}, cast(n->value, b.type)}, s->location)};
   });
 }
 
@@ -172,7 +176,8 @@ class Cuts {
   void access(BufferId id, const std::vector<Expr>& index) {
     const auto& t = l_.buffer(id).tile;
     if (!t || t->width == 0) return;
-    if (const auto d = along(index[static_cast<size_t>(t->axis)], t->width)) widths_[*d] = std::max(widths_[*d], t->width);
+    if (const auto d = along(index[static_cast<size_t>(t->axis)], t->width))
+      widths_[*d] = std::max(widths_[*d], t->width);
     if (t->interleave > 1)
       if (const auto d = along(index[static_cast<size_t>(1 - t->axis)], t->interleave)) groups_[*d] = t->interleave;
   }

@@ -14,8 +14,8 @@ ir::Body place_tiles(const ir::Body& body, Lowering& l);
 // Cuts the variables of a box that run along panels, so that the innermost loop runs along the lanes of one.
 struct CutBox {
   std::vector<ir::Expr> vars, extents;
-  size_t lanes = 0;   // how many of them, at the end, are lanes of panels
-  size_t parts = 0;   // and then, elements that stand together at a lane
+  size_t lanes = 0;  // how many of them, at the end, are lanes of panels
+  size_t parts = 0;  // and then, elements that stand together at a lane
   ir::Body body;
 };
 CutBox cut_to_panels(const std::vector<ir::Expr>& vars, const std::vector<ir::Expr>& extents, const ir::Body& body,

@@ -158,8 +158,7 @@ Body lower(const Scan& s, Lowering& l) {
     for (Expr& e : index) e = substitute(e, {{id_of(w.along), position}});
     return index;
   };
-  const Expr element =
-      cast(cast(load(s.from.buffer, at_position(w.from), l.type(s.from.buffer)), to_type), acc_type);
+  const Expr element = cast(cast(load(s.from.buffer, at_position(w.from), l.type(s.from.buffer)), to_type), acc_type);
   Body step{l.make(Store{{total, {}}, combine(s.op, load(total, {}, acc_type), element, false)}),
             l.make(Store{{s.to.buffer, at_position(w.to)}, cast(load(total, {}, acc_type), to_type)})};
   Body body{l.make(Store{{total, {}}, identity(s.op, acc_type)}), loop(l, w.along, wide(0), w.count, std::move(step))};
