@@ -34,18 +34,20 @@ bool Verifier::check_region(const Region& region, const char* what) {
   }
   if (!use(region.buffer)) return false;
   const Buffer& b = row(region.buffer);
-  if (region.min.size() != b.rank() || region.extent.size() != b.rank()) {
-    add_about(
-        Code::VerifyRegionRank, region.buffer,
-        fmt::format("{}: '{}' has {} dimensions, but the region has {}", what, b.name, b.rank(), region.extent.size()));
+  // At the loop level the row of a gemm's tile describes its memory; the region still speaks of the tile.
+  const std::vector<Expr> shape = b.tile ? std::vector{constant(b.tile->rows), constant(b.tile->columns)} : b.shape;
+  if (region.min.size() != shape.size() || region.extent.size() != shape.size()) {
+    add_about(Code::VerifyRegionRank, region.buffer,
+              fmt::format("{}: '{}' has {} dimensions, but the region has {}", what, b.name, shape.size(),
+                          region.extent.size()));
     return false;
   }
-  for (size_t d = 0; d < b.rank(); ++d) {
+  for (size_t d = 0; d < shape.size(); ++d) {
     if (!check_integer(region.min[d], "the begin of a region") ||
         !check_integer(region.extent[d], "the extent of a region"))
       return false;
     const auto min = constant_int(region.min[d]), extent = constant_int(region.extent[d]),
-               full = constant_int(b.shape[d]);
+               full = constant_int(shape[d]);
     if (extent && *extent < 1) {
       add_about(Code::VerifyRegionExtent, region.buffer,
                 fmt::format("{}: extent {} of {} is {}", what, d, text(region), *extent));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "interpreter/interpreter.h"
+#include "ir/verify.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_loops.h"
 
@@ -14,7 +15,9 @@ target::CpuFeatures features_of(const runtime::ProcessorFeatures& f) {
 }
 codegen::CpuKernelSource source_of(const Program& program, const target::CpuFeatures& features) {
   const target::CpuTarget target = codegen::cpu_target(features);
-  return codegen::emit_cpu(passes::lower_to_loops(passes::canonicalize(program.box().program), target), features);
+  const ir::LoopProgram loops = passes::lower_to_loops(passes::canonicalize(program.box().program), target);
+  ir::check_valid(loops, "lower_to_loops");
+  return codegen::emit_cpu(loops, features);
 }
 }  // namespace
 
