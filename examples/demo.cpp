@@ -137,6 +137,7 @@ class Table {
                               : Times{seconds_of([&] { call_case(c, executable, arrays); })};
       row(e, c.shape, executable.engine(), check, times.own, rate_of(c, times.own),
           peer.present() ? fmt::format("{:5.2f} x {}", peer.ratio(c, times.own, times.peer), peer.name()) : "");
+      if (!check.ok()) wrong(e, c.shape, check);
     });
   }
   // All odd shapes of an example on the interpreter, as one row with the worst error.
@@ -172,9 +173,10 @@ class Table {
   void row(const Example& e, const std::string& shape, const std::string& engine, const Check& check, double seconds,
            const std::string& rate, const std::string& against) {
     ++rows_;
-    fmt::print("{:<17} {:<40} {:<12} {:>9.1e} {:>8.1f}%  {:>7.2f} ms  {:>15}  {}\n", e.name, shape, engine,
-               check.max_error(), check.worst_share() * 100, seconds * 1e3, rate, against);
-    if (!check.ok()) wrong(e, shape, check);
+    const double percent = check.worst_share() * 100;
+    fmt::print("{:<17} {:<40} {:<12} {:>9.1e} {:>9}  {:>7.2f} ms  {:>15}  {}\n", e.name, shape, engine,
+               check.max_error(), percent < 1000 ? fmt::format("{:.1f}%", percent) : "beyond", seconds * 1e3, rate,
+               against);
     std::fflush(stdout);
   }
   void wrong(const Example& e, const std::string& shape, const Check& check) {

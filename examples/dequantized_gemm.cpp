@@ -109,8 +109,8 @@ Case int4_case(bool packed, std::array<int64_t, 3> mnk, Config config, DType dty
 
 std::vector<Case> int4_gemm_cases(Size size) {
   if (size == Size::Benchmark) {
-    return {int4_case(true, {512, 2048, 2048}, {256, 256, 256, 128}, f32, false),
-            int4_case(false, {512, 2048, 2048}, {256, 256, 256, 128}, bf16, false)};
+    return {int4_case(true, {512, 2048, 2048}, {512, 256, 256, 128}, f32, false),
+            int4_case(false, {512, 2048, 2048}, {512, 256, 256, 128}, bf16, false)};
   }
   std::vector<Case> out;
   for (const bool packed : {true, false}) {

@@ -138,7 +138,10 @@ Case decoding_case(Shape s, Config config, DType dtype, bool is_dynamic) {
 }  // namespace
 
 std::vector<Case> flash_decoding_cases(Size size) {
-  if (size == Size::Benchmark) return {decoding_case({4, 32, 8, 8192, 128}, {128, 4}, bf16, true)};
+  if (size == Size::Benchmark) {
+    return {decoding_case({4, 32, 8, 8192, 128}, {128, 4}, f32, false),
+            decoding_case({4, 32, 8, 8192, 128}, {128, 4}, bf16, true)};
+  }
   std::vector<Case> out;
   for (const int64_t keys : {1, 17, 131}) {
     out.push_back(decoding_case({1, 1, 1, keys, 16}, {16, 3}, f32, true));
