@@ -255,13 +255,15 @@ void CFamily::close(const std::string& tail) {
 }
 
 void CFamily::note_source(const Stmt& s) {
-  if (s->location == last_ || s->location.index == 0) return;
-  last_ = s->location;
+  if (s->location.index == 0) return;
   const SourceLocation& at = program_.location(s->location);
   std::string file = at.file.substr(at.file.find_last_of('/') + 1);
   for (char& c : file)
     if (c == '\n' || c == '\r' || c == '\\') c = '_';
-  if (at.known()) line(fmt::format("// {}:{}", file, at.line));
+  const std::string source = fmt::format("// {}:{}", file, at.line);
+  if (!at.known() || source == last_source_) return;
+  last_source_ = source;
+  line(source);
 }
 
 namespace {

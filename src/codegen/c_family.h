@@ -83,7 +83,7 @@ class CFamily {
   bool begins_scope_of(const ir::Body& b, ir::BufferId id) const;
 
   std::set<ir::BufferId> declared_;
-  ir::LocationId last_;
+  std::string last_source_;
 };
 
 }  // namespace tilewright::codegen

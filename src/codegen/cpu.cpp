@@ -73,7 +73,10 @@ class CpuText final : public CFamily {
   std::string element(BufferId id, const std::vector<Expr>& index) {
     const Buffer& b = program_.buffer(id);
     if (b.rank() == 0 && !b.is_view()) return names_.of(id);
-    return fmt::format("{}[{}]", pointer(id), text(offset(id, index)));
+    // An index need not be widened by itself.
+    Expr at = offset(id, index);
+    if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
+    return fmt::format("{}[{}]", pointer(id), text(at));
   }
   bool is_global(BufferId id) const { return program_.buffer(program_.root(id)).space == Space::Global; }
 
@@ -318,7 +321,7 @@ class CpuText final : public CFamily {
 
   // ---- functions
   std::string function_of(const Launch& launch) const {
-    std::string name = "tw_block";
+    std::string name = "tw_";
     for (char c : launch.name.empty() ? program_.name : launch.name)
       name +=
           std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c == name.back() && c == '_' ? 'u' : c) : "_";

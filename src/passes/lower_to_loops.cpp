@@ -105,7 +105,7 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
   for (size_t i = 0; i < out.buffers.size(); ++i) {
     Buffer& b = out.buffers[i];
     if (b.launch != number) continue;
-    if (b.space == Space::Fragment && i < l.user_buffers) b.space = Space::Shared;
+    if (b.space == Space::Fragment && (i < l.user_buffers || b.is_view())) b.space = Space::Shared;
     b.reducer.reset();  // its atomics are plain updates of the block's memory
     if (uniform.contains(out.root({static_cast<uint32_t>(i)})))
       b.space = b.rank() == 0 ? Space::Fragment : Space::Shared;

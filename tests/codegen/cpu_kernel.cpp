@@ -100,7 +100,7 @@ std::vector<NDArray> expect_same(const Program& program, const std::vector<NDArr
       if (same || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
       ADD_FAILURE() << "array " << a << ", element " << i << ": the interpreter has " << x[i] << ", the CPU " << y[i]
                     << "\n"
-                    << kernel.text().substr(kernel.text().find("static void tw_block"));
+                    << kernel.text().substr(kernel.text().find("static void tw_"));
       return actual;
     }
   }

@@ -254,5 +254,90 @@ TEST(CpuOps, ReducesIntoReducers) {
               {ramp({M, N}, f32), NDArray::zeros({M}, f32)});
 }
 
+TEST(CpuOps, CopiesFourBitElementsByBytesWhereRowsAreBytes) {
+  const int64_t M = 9, N = 44;
+  for (const auto& [width, shift] : {std::pair<int64_t, int64_t>{16, 0}, {16, 1}, {5, 0}}) {
+    Tensor A("A", {M, N}, u4), B("B", {M, N}, u4);
+    const Program program = prim_func("nibbles", {A, B}, [&] {
+      for (auto bx : Kernel(ceildiv(N, width), {.threads = 32})) {
+        auto tile = alloc_shared({M, width}, u4);
+        copy(A(0, bx * width + shift), tile);
+        copy(tile, B(0, bx * width));
+      }
+    });
+    expect_same(program, {ramp({M, N}, u4), NDArray::zeros({M, N}, u4)});
+    const bool bytes = width % 2 == 0 && shift % 2 == 0;
+    EXPECT_EQ(cpu_text_of(program).find("tw_nibble(A") == std::string::npos, bytes);
+  }
+}
+
+// Tiles whose sizes are multiples of every panel, so that loops follow the panels.
+TEST_P(CpuOfType, AttendsInPanels) {
+  const DType t = GetParam();
+  if (t == f64) GTEST_SKIP() << "the scores are float32";
+  const int64_t S = 96, D = 64, bm = 64, bn = 32;
+  Tensor Q("Q", {S, D}, t), K("K", {S, D}, t), V("V", {S, D}, t), O("O", {S, D}, f32);
+  expect_same(prim_func("attention", {Q, K, V, O},
+                        [&] {
+                          for (auto bx : Kernel(ceildiv(S, bm), {.threads = 128})) {
+                            auto Q_shared = alloc_shared({bm, D}, t);
+                            auto K_shared = alloc_shared({bn, D}, t);
+                            auto V_shared = alloc_shared({bn, D}, t);
+                            auto scores = alloc_fragment({bm, bn}, f32);
+                            auto P = alloc_fragment({bm, bn}, t);
+                            auto acc = alloc_fragment({bm, D}, f32);
+                            auto most = alloc_fragment({bm}, f32);
+                            auto before = alloc_fragment({bm}, f32);
+                            auto total = alloc_fragment({bm}, f32);
+                            copy(Q(bx * bm, 0), Q_shared);
+                            fill(acc, 0);
+                            fill(total, 0);
+                            fill(most, -1000);
+                            for (auto k : Pipelined(S / bn, {.num_stages = 2})) {
+                              copy(K(k * bn, 0), K_shared);
+                              copy(V(k * bn, 0), V_shared);
+                              for (auto [i, j] : Parallel(bm, bn))
+                                scores(i, j) = if_then_else(bx * bm + i >= k * bn + j, 0.0, -100.0);
+                              gemm(Q_shared, K_shared, scores, {.transpose_B = true});
+                              copy(most, before);
+                              reduce_max(scores, most, {.dim = 1, .clear = false});
+                              for (auto [i, j] : Parallel(bm, bn)) scores(i, j) = exp2(scores(i, j) - most(i));
+                              for (auto i : Parallel(bm)) total(i) = total(i) * exp2(before(i) - most(i));
+                              reduce_sum(scores, total, {.dim = 1, .clear = false});
+                              for (auto [i, j] : Parallel(bm, D)) acc(i, j) = acc(i, j) * exp2(before(i) - most(i));
+                              copy(scores, P);
+                              gemm(P, V_shared, acc);
+                            }
+                            for (auto [i, j] : Parallel(bm, D)) acc(i, j) = acc(i, j) / total(i);
+                            copy(acc, O(bx * bm, 0));
+                          }
+                        }),
+              {ramp({S, D}, t, 0.005), ramp({S, D}, t, 0.01), ramp({S, D}, t, 0.02), NDArray::zeros({S, D}, f32)}, {},
+              t.is_float8() ? 0.1 : 1e-3);  // a probability that rounds the other way
+}
+
+TEST(CpuOps, MultipliesIntegerMatrices) {
+  for (DType t : {i8, u8, i4}) {
+    const int64_t M = 32, N = 64, K = 64;
+    Tensor A("A", {M, K}, t), B("B", {K, N}, t), C("C", {M, N}, i32);
+    expect_same(prim_func("igemm", {A, B, C},
+                          [&] {
+                            for (auto bx : Kernel(2, {.threads = 128})) {
+                              auto A_shared = alloc_shared({M, 32}, t);
+                              auto B_shared = alloc_shared({32, 32}, t);
+                              auto C_local = alloc_fragment({M, 32}, i32);
+                              clear(C_local);
+                              for (auto k : Pipelined(2, {.num_stages = 2})) {
+                                copy(A(0, k * 32), A_shared);
+                                copy(B(k * 32, bx * 32), B_shared);
+                                gemm(A_shared, B_shared, C_local);
+                              }
+                              copy(C_local, C(0, bx * 32));
+                            }
+                          }),
+                {ramp({M, K}, t), ramp({K, N}, t), NDArray::zeros({M, N}, i32)});
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

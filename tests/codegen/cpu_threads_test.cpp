@@ -89,7 +89,7 @@ TEST(CpuThreads, Shuffle) {
                             B(4, tx) = shfl_sync(x, tx + 1, 8);
                             B(5, tx) = warp_reduce_sum(x);
                             B(6, tx) = warp_reduce_max(x * 2);
-                            B(7, tx) = shfl_up(x, 1, 4) + shfl_down(x, 2);
+                            B(7, tx) = shfl_up(x, 1, 4) + shfl_down(x, 2) + shfl_xor(x, 13, 4);
                           }
                         }),
               {ramp({64}, i32), zeros({8, 64}, i32)});

@@ -172,10 +172,58 @@ Body copy_panels(const Copy& copy, const Box& box, Lowering& l) {
   return lower_box(box.vars, box.extents, {l.make(store)}, l);
 }
 
+// e / 2 if that is sure to be whole.
+std::optional<Expr> half(const Expr& e) {
+  const Expr w = widen(e);
+  if (auto c = constant_int(w)) return *c % 2 == 0 ? std::optional(wide(*c / 2)) : std::nullopt;
+  const auto* s = w.as<Sum>();
+  if (!s || s->constant % 2 != 0) return std::nullopt;
+  std::vector<Term> terms = s->terms;
+  for (Term& t : terms) {
+    if (t.coefficient % 2 != 0) return std::nullopt;
+    t.coefficient /= 2;
+  }
+  return sum(std::move(terms), s->constant / 2, i64);
+}
+
+// The region of 4-bit elements as whole bytes, through a view of its own, if its rows begin and end at bytes.
+std::optional<Region> as_bytes(const Region& r, Lowering& l) {
+  Buffer b = l.buffer(r.buffer);
+  if (b.rank() == 0 || b.tile || b.fill || b.address || l.buffer(l.program.root(r.buffer)).address) return std::nullopt;
+  if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return std::nullopt;
+  const size_t last = b.rank() - 1;
+  const auto shape = half(b.shape[last]), min = half(r.min[last]), extent = half(r.extent[last]);
+  if (!shape || !min || !extent) return std::nullopt;
+  for (size_t d = 0; d < b.strides.size() && d < last; ++d) {
+    const auto stride = half(b.strides[d]);
+    if (!stride) return std::nullopt;
+    b.strides[d] = *stride;
+  }
+  if (b.offset) {
+    const auto offset = half(b.offset);
+    if (!offset) return std::nullopt;
+    b.offset = *offset;
+  }
+  b.root = l.program.root(r.buffer), b.type = u8, b.shape[last] = *shape, b.workspace = false;
+  Region out = r;
+  out.min[last] = *min, out.extent[last] = *extent;
+  out.buffer = l.program.new_buffer(std::move(b));
+  return out;
+}
+
 }  // namespace
 
 Body lower(const Copy& copy, Lowering& l) {
   if (copy.im2col.present()) return lower_im2col(copy, l);
+  if (l.type(copy.from.buffer).is_packed() && l.type(copy.from.buffer) == l.type(copy.to.buffer) &&
+      copy.combine == Combine::None) {
+    const auto from = as_bytes(copy.from, l), to = as_bytes(copy.to, l);
+    if (from && to && !is_one(from->extent.back()) && !is_one(to->extent.back())) {
+      Copy bytes = copy;
+      bytes.from = *from, bytes.to = *to;
+      return lower(bytes, l);
+    }
+  }
   Body out;
   const Box box = box_of(copy.to, l);
   if (in_panels(copy.from, l) || in_panels(copy.to, l)) return copy_panels(copy, box, l);

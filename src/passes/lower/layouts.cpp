@@ -59,6 +59,8 @@ TileLayout layout_of(const Buffer& b, const target::OperandTile& t) {
   return out;
 }
 
+constexpr int64_t kFewRows = 16;  // half an AVX-512 panel
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -72,8 +74,10 @@ void choose_tiles(Lowering& l) {
     if (const auto* n = s.as<Reduce>(); n && n->dim == 1) reduced.insert(n->from.buffer);
   });
   // Rows that are reduced want to lie across the vectors; tiles flow from gemm to gemm, so one answer for all.
-  const bool along_rows =
-      std::any_of(gemms.begin(), gemms.end(), [&](const Gemm* g) { return reduced.contains(g->c.buffer); });
+  // With few rows most lanes would hold nothing.
+  const bool along_rows = std::any_of(gemms.begin(), gemms.end(), [&](const Gemm* g) {
+    return reduced.contains(g->c.buffer) && shape_of(*g, l).m >= kFewRows;
+  });
   std::set<BufferId> fixed = fixed_buffers(l);
   std::map<BufferId, target::OperandTile> wishes;
   for (const Gemm* g : gemms) {

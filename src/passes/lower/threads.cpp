@@ -478,8 +478,9 @@ class Block {
         other = select(binary(BinaryOp::Lt, add(mine, lane), width), add(self, lane), self);
         break;
       case ShuffleKind::Xor:
-        other = binary(BinaryOp::BitXor, mine, lane);
-        other = select(binary(BinaryOp::Lt, other, width), add(base, other), self);
+        // As PTX shfl.bfly: a lane of an earlier group is read, one of a later group is not.
+        other = add(warp_start(), binary(BinaryOp::BitXor, binary(BinaryOp::FloorMod, self, constant(32)), lane));
+        other = select(binary(BinaryOp::Lt, other, add(base, width)), other, self);
         break;
     }
     run_.push_back(l_.make(Let{n.result, load(values, {other}, type)}));
