@@ -55,16 +55,20 @@ class Expression {
 };
 
 // What every operation takes: a number of C++, a Value, an element that is read here, a mutable scalar, an expression.
+// Operators take no place of their own, so every operand knows the line on which it became one.
 class Operand {
  public:
   Operand() = default;  // none
-  Operand(const Value& value);
-  Operand(const Expression& value) : node_(value.node()) {}
-  Operand(const Ref& element);
-  Operand(const Var& var);
+  Operand(const Value& value, Location at = Location::current());
+  Operand(const Expression& value, Location at = Location::current()) : node_(value.node()), at_(at) {}
+  Operand(const Ref& element, Location at = Location::current());
+  Operand(const Var& var, Location at = Location::current());
   template <class T>
-  requires std::is_arithmetic_v<T> Operand(T number) : Operand(from_number(number)) {}
+  requires std::is_arithmetic_v<T> Operand(T number, Location at = Location::current()) : Operand(from_number(number)) {
+    at_ = at;
+  }
   const ExprPointer& node() const { return node_; }
+  const Location& at() const { return at_; }
   explicit operator bool() const = delete;
 
  private:
@@ -83,6 +87,7 @@ class Operand {
   static Operand of_int(int64_t value);
   static Operand of_float(double value);
   ExprPointer node_;
+  Location at_;
 };
 
 // An immutable value. Made from an expression, it is evaluated at this point of the program.
@@ -112,7 +117,8 @@ inline constexpr struct All {
 class Index {
  public:
   template <class T>
-  requires std::convertible_to<const T&, Operand> Index(const T& index) : begin_(index) {}
+  requires std::convertible_to<const T&, Operand> Index(const T& index, Location at = Location::current())
+      : begin_(index, at) {}
   Index(const Slice& s) : begin_(s.begin), end_(s.end), is_slice_(true) {}
   Index(All) : is_slice_(true) {}
 
@@ -160,20 +166,20 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(uint32_t id) : id_(id) {}
-  Ref&& operator()(Index i, Location at = Location::current()) const { return Ref::make(id(), {i}, at); }
-  Ref&& operator()(Index i, Index j, Location at = Location::current()) const { return Ref::make(id(), {i, j}, at); }
+  Ref&& operator()(Index i, Location at = Location::current()) const { return Ref::make(id(at), {i}, at); }
+  Ref&& operator()(Index i, Index j, Location at = Location::current()) const { return Ref::make(id(at), {i, j}, at); }
   Ref&& operator()(Index i, Index j, Index k, Location at = Location::current()) const {
-    return Ref::make(id(), {i, j, k}, at);
+    return Ref::make(id(at), {i, j, k}, at);
   }
   Ref&& operator()(Index i, Index j, Index k, Index l, Location at = Location::current()) const {
-    return Ref::make(id(), {i, j, k, l}, at);
+    return Ref::make(id(at), {i, j, k, l}, at);
   }
   Ref&& operator()(Index i, Index j, Index k, Index l, Index m, Location at = Location::current()) const {
-    return Ref::make(id(), {i, j, k, l, m}, at);
+    return Ref::make(id(at), {i, j, k, l, m}, at);
   }
-  Value shape(int dim) const;
-  DType dtype() const;
-  uint32_t id() const;
+  Value shape(int dim, Location at = Location::current()) const;
+  DType dtype(Location at = Location::current()) const;
+  uint32_t id(Location at = Location::current()) const;
   struct Declaration;  // a parameter before it belongs to a program
 
  protected:
@@ -231,7 +237,7 @@ class Region {
 // What a tile op takes: a whole buffer, or a reference.
 class Tile {
  public:
-  Tile(const Buffer& buffer) : buffer_(buffer.id()) {}
+  Tile(const Buffer& buffer, Location at = Location::current()) : buffer_(buffer.id(at)) {}
   Tile(const Var& var) : buffer_(var.id()) {}
   Tile(const Ref& ref) : region_(ref) {}
   Tile(const Region& region) : region_(region) {}
@@ -262,8 +268,8 @@ Value Scalar(std::string name, DType dtype);
 Program prim_func(std::string name, std::initializer_list<Parameter> parameters, const std::function<void()>& body,
                   Location at = Location::current());
 // Options of the program being built.
-void set_contract(bool contract);  // a * b + c as one fma; on by default
-void set_fast_math(bool fast);
+void set_contract(bool contract, Location at = Location::current());  // a * b + c as one fma; on by default
+void set_fast_math(bool fast, Location at = Location::current());
 
 // ---- loops: the range opens a scope, its end closes it
 // -----------------------------------------------------------------
@@ -583,7 +589,7 @@ Expression&& clamp(const Operand& x, const Operand& low, const Operand& high);
 Expression&& if_then_else(const Operand& condition, const Operand& a, const Operand& b);
 Expression&& cast(const Operand& value, DType dtype);
 Expression&& reinterpret(const Operand& value, DType dtype);
-Expression&& infinity(DType dtype);
+Expression&& infinity(DType dtype, Location at = Location::current());
 Expression&& max_value(DType dtype);
 Expression&& min_value(DType dtype);
 Expression&& address_of(const Ref& element);
@@ -593,15 +599,16 @@ Expression&& scalar_function(const std::string& name, std::initializer_list<Oper
 #define TILEWRIGHT_UNARY(name) \
   inline Expression&& name(const Operand& x) { return scalar_function(#name, {x}); }
 TILEWRIGHT_UNARY(exp)
-TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(exp10) TILEWRIGHT_UNARY(expm1) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2)
-    TILEWRIGHT_UNARY(log10) TILEWRIGHT_UNARY(log1p) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tan)
-        TILEWRIGHT_UNARY(asin) TILEWRIGHT_UNARY(acos) TILEWRIGHT_UNARY(atan) TILEWRIGHT_UNARY(sinh)
-            TILEWRIGHT_UNARY(cosh) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(asinh) TILEWRIGHT_UNARY(acosh)
-                TILEWRIGHT_UNARY(atanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt)
-                    TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil)
-                        TILEWRIGHT_UNARY(trunc) TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(nearbyint)
-                            TILEWRIGHT_UNARY(isnan) TILEWRIGHT_UNARY(isinf) TILEWRIGHT_UNARY(isfinite)
-                                TILEWRIGHT_UNARY(popcount) TILEWRIGHT_UNARY(clz)
+TILEWRIGHT_UNARY(exp2)
+TILEWRIGHT_UNARY(exp10) TILEWRIGHT_UNARY(expm1) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(log10)
+    TILEWRIGHT_UNARY(log1p) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tan) TILEWRIGHT_UNARY(asin)
+        TILEWRIGHT_UNARY(acos) TILEWRIGHT_UNARY(atan) TILEWRIGHT_UNARY(sinh) TILEWRIGHT_UNARY(cosh)
+            TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(asinh) TILEWRIGHT_UNARY(acosh) TILEWRIGHT_UNARY(atanh)
+                TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(sigmoid)
+                    TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(trunc)
+                        TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(nearbyint) TILEWRIGHT_UNARY(isnan)
+                            TILEWRIGHT_UNARY(isinf) TILEWRIGHT_UNARY(isfinite) TILEWRIGHT_UNARY(popcount)
+                                TILEWRIGHT_UNARY(clz)
 #undef TILEWRIGHT_UNARY
                                     inline Expression&& pow(const Operand& x, const Operand& y) {
   return scalar_function("pow", {x, y});

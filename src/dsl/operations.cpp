@@ -61,19 +61,19 @@ Buffer make_tensor(const Operand& address, std::initializer_list<Operand> shape,
                     .index);
 }
 Buffer reshape(const Buffer& buffer, std::initializer_list<Operand> shape, Location at) {
-  return view(buffer, shape, buffer.dtype(), at);
+  return view(buffer, shape, buffer.dtype(at), at);
 }
 Buffer view(const Buffer& buffer, std::initializer_list<Operand> shape, DType dtype, Location at) {
   const std::string name = declared_name(at);
   return Buffer(
-      recording("view", at).view(name, ir::BufferId{buffer.id()}, exprs_of(span_of(shape), "view"), dtype).index);
+      recording("view", at).view(name, ir::BufferId{buffer.id(at)}, exprs_of(span_of(shape), "view"), dtype).index);
 }
 
 Layout make_swizzled_layout(const Buffer&) { return Layout(Layout::Kind::Swizzled); }
 
 void annotate_layout(const Buffer& buffer, const Layout& layout, Location at) {
   ir::Builder& b = recording("annotate_layout", at);
-  const ir::BufferId id{buffer.id()};
+  const ir::BufferId id{buffer.id(at)};
   ir::LayoutAnnotation out;
   out.kind = layout.kind == Layout::Kind::Linear     ? ir::LayoutHint::Linear
              : layout.kind == Layout::Kind::Swizzled ? ir::LayoutHint::Swizzled
@@ -87,15 +87,23 @@ void annotate_layout(const Buffer& buffer, const Layout& layout, Location at) {
       index.emplace_back(v.pointer());
     }
     out.image = exprs_of(layout.forward(index), "a layout");
+    const bool fragment = b.buffer(id).space == ir::Space::Fragment;
+    if (out.image.empty() || (fragment && out.image.size() != 2))
+      fail(
+          Code::LayoutFunction, b.location(),
+          fmt::format("the layout of '{}' gives {} values", b.buffer(id).name, out.image.size()),
+          fragment ? "the layout of a fragment gives {thread, register index}" : "it gives the position of an element");
     for (const ir::Expr& e : out.image)
       if (!e->type.is_int())
         fail(Code::LayoutFunction, b.location(),
-             fmt::format("the layout of '{}' gives a {}; positions are integers", b.buffer(id).name, e->type.name()));
+             fmt::format("the layout of '{}' gives a {}", b.buffer(id).name, e->type.name()),
+             "positions are integers: use floordiv instead of /");
   }
   b.annotate_layout(id, std::move(out));
 }
 void annotate_safe_value(const Buffer& buffer, const Operand& value, Location at) {
-  recording("annotate_safe_value", at).annotate_fill(ir::BufferId{buffer.id()}, expr_of(value, "annotate_safe_value"));
+  recording("annotate_safe_value", at)
+      .annotate_fill(ir::BufferId{buffer.id(at)}, expr_of(value, "annotate_safe_value"));
 }
 void use_swizzle(int64_t panel_size, const std::string& order, Location at) {
   ir::Builder& b = recording("use_swizzle", at);
@@ -177,12 +185,12 @@ void cummax(const Tile& from, const Tile& to, ScanOptions o, Location at) {
   recording("cummax", at).scan(ir::ReduceOp::Max, TileAccess::of(from), TileAccess::of(to), o.dim, o.reverse);
 }
 void finalize_reducer(const Buffer& reducer, Location at) {
-  recording("finalize_reducer", at).finalize_reducer(ir::BufferId{reducer.id()});
+  recording("finalize_reducer", at).finalize_reducer(ir::BufferId{reducer.id(at)});
 }
 void im2col(const Buffer& image, const Tile& to, const Operand& nhw_step, const Operand& c_step, Im2colOptions o,
             Location at) {
   recording("im2col", at)
-      .im2col(TileAccess::of(Tile(image)), TileAccess::of(to),
+      .im2col(TileAccess::of(Tile(image, at)), TileAccess::of(to),
               {expr_of(nhw_step, "im2col"), expr_of(c_step, "im2col"), o.kernel, o.stride, o.dilation, o.pad});
 }
 
@@ -199,7 +207,7 @@ Expression&& atomic(const char* what, ir::AtomicOp op, const Ref& to, const Oper
 void atomic_tile(const char* what, ir::Combine combine, const Tile& to, const Buffer& from, const Location& at) {
   ir::CopyOptions o;
   o.combine = combine;
-  recording(what, at).copy(TileAccess::of(Tile(from)), TileAccess::of(to), std::move(o));
+  recording(what, at).copy(TileAccess::of(Tile(from, at)), TileAccess::of(to), std::move(o));
 }
 }  // namespace
 
@@ -381,7 +389,7 @@ void print(const Operand& value, std::string message, Location at) {
   recording("print", at).print(message, {expr_of(value, "print")});
 }
 void print(const Buffer& buffer, std::string message, Location at) {
-  recording("print", at).print(message, {}, ir::BufferId{buffer.id()});
+  recording("print", at).print(message, {}, ir::BufferId{buffer.id(at)});
 }
 void print(std::string message, Location at) { recording("print", at).print(message, {}); }
 

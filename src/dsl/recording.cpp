@@ -12,13 +12,6 @@ SourceLocation source_location_of(const Location& at) {
   return {at.file_name(), static_cast<int>(at.line()), static_cast<int>(at.column())};
 }
 
-ir::Builder& recording(const char* what) {
-  if (!current_builder)
-    fail(Code::OutsideProgram, {}, fmt::format("{} outside of prim_func", what),
-         "write it in the body that prim_func() is given");
-  return *current_builder;
-}
-
 ir::Builder& recording(const char* what, const Location& at) {
   if (!current_builder)
     fail(Code::OutsideProgram, source_location_of(at), fmt::format("{} outside of prim_func", what),
@@ -49,28 +42,31 @@ StridedTensor::StridedTensor(std::string name, std::initializer_list<Operand> sh
                              std::initializer_list<Operand> strides, DType dtype, Location at)
     : Tensor(std::move(name), std::vector<Operand>(shape), std::vector<Operand>(strides), dtype, at) {}
 
-uint32_t Buffer::id() const {
+uint32_t Buffer::id(Location at) const {
   if (!declaration_) {
-    if (id_ == UINT32_MAX) fail(Code::NotAParameter, {}, "a buffer that was never allocated");
+    if (id_ == UINT32_MAX)
+      fail(Code::NotAParameter, source_location_of(at), "this buffer was never allocated",
+           "initialize it by one of the alloc functions before it is used");
     return id_;
   }
   if (!current_builder || declaration_->owner != current_builder)
-    fail(Code::NotAParameter, source_location_of(declaration_->at),
+    fail(Code::NotAParameter, source_location_of(at),
          fmt::format("tensor '{}' is not a parameter of the program that uses it", declaration_->name),
-         "list it in the parameters of prim_func()");
+         "list it in the parameters of prim_func()",
+         {{fmt::format("'{}' is declared here", declaration_->name), source_location_of(declaration_->at)}});
   return declaration_->id;
 }
 
-Value Buffer::shape(int dim) const {
+Value Buffer::shape(int dim, Location at) const {
   const std::vector<ir::Expr>& shape =
-      declaration_ ? declaration_->shape : recording("shape()").buffer(ir::BufferId{id()}).shape;
+      declaration_ ? declaration_->shape : recording("shape()", at).buffer(ir::BufferId{id(at)}).shape;
   if (dim < 0 || dim >= static_cast<int>(shape.size()))
-    fail(Code::NeedsElement, current_builder ? current_builder->location() : SourceLocation{},
-         fmt::format("shape({}) of a buffer of {} dimensions", dim, shape.size()));
+    fail(Code::ReduceDim, source_location_of(at),
+         fmt::format("shape({}) of a buffer of {} dimensions", dim, shape.size()), "dimensions count from 0");
   return Value(shape[static_cast<size_t>(dim)].pointer());
 }
-DType Buffer::dtype() const {
-  return declaration_ ? declaration_->dtype : recording("dtype()").buffer(ir::BufferId{id()}).type;
+DType Buffer::dtype(Location at) const {
+  return declaration_ ? declaration_->dtype : recording("dtype()", at).buffer(ir::BufferId{id(at)}).type;
 }
 
 Value dynamic(std::string name, DType dtype) { return Value(ir::var(ir::new_free_var(name, dtype), dtype).pointer()); }
@@ -98,7 +94,8 @@ Program prim_func(std::string name, std::initializer_list<Parameter> parameters,
     if (p.scalar_) {
       const auto* v = ir::Expr(p.scalar_).as<ir::Var>();
       if (!v || !ir::is_free_var(v->id))
-        fail(Code::NotAParameter, source_location_of(at), "a parameter that is neither a Tensor nor made by Scalar()");
+        fail(Code::NotAParameter, source_location_of(at), "a parameter that is neither a Tensor nor a Scalar",
+             "make scalar parameters by Scalar(name, dtype)");
       builder.scalar(v->id);
       continue;
     }
@@ -113,8 +110,8 @@ Program prim_func(std::string name, std::initializer_list<Parameter> parameters,
   return Program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{builder.finish()}));
 }
 
-void set_contract(bool contract) { recording("set_contract").options().contract = contract; }
-void set_fast_math(bool fast) { recording("set_fast_math").options().fast_math = fast; }
+void set_contract(bool contract, Location at) { recording("set_contract", at).options().contract = contract; }
+void set_fast_math(bool fast, Location at) { recording("set_fast_math", at).options().fast_math = fast; }
 
 // ---- scopes
 
@@ -123,10 +120,10 @@ ScopeGuard::ScopeGuard(int closes, Location at) : closes_(closes), at_(at), exce
 void ScopeGuard::close() {
   open_ = false;
   if (closes_ < 0) {
-    recording("the end of a Kernel").close_launch();
+    recording("the end of a Kernel", at_).close_launch();
     return;
   }
-  for (int i = 0; i < closes_; ++i) recording("the end of a loop").close();
+  for (int i = 0; i < closes_; ++i) recording("the end of a loop", at_).close();
 }
 
 ScopeGuard::~ScopeGuard() {

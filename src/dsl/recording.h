@@ -5,9 +5,7 @@
 
 namespace tilewright {
 
-// The builder of the prim_func that runs now; OutsideProgram if there is none.
-ir::Builder& recording(const char* what);
-// The same at a place of the user's, which later errors name.
+// The builder of the prim_func that runs now; OutsideProgram if there is none. Errors of what follows name `at`.
 ir::Builder& recording(const char* what, const Location& at);
 ir::Builder* recording_or_null();
 SourceLocation source_location_of(const Location& at);

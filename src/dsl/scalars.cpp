@@ -32,10 +32,21 @@ Ref&& Ref::make(uint32_t buffer, std::initializer_list<Index> indices, Location 
   return std::move(slot);
 }
 
+namespace {
+
+SourceLocation here() { return recording_or_null() ? recording_or_null()->location() : SourceLocation{}; }
+
+// Where an operator stands: where its first operand does.
+SourceLocation place_of(const Operand& operand) {
+  return operand.at().line() > 0 ? source_location_of(operand.at()) : here();
+}
+
+}  // namespace
+
 ir::Expr expr_of(const Operand& operand, const char* what) {
   if (!operand.node())
-    fail(Code::BadOption, recording_or_null() ? recording_or_null()->location() : SourceLocation{},
-         fmt::format("{}: an operand without a value", what), "initialize the Value before it is used");
+    fail(Code::BadOption, place_of(operand), fmt::format("{}: an operand without a value", what),
+         "initialize the Value before it is used");
   return ir::Expr(operand.node());
 }
 std::vector<ir::Expr> exprs_of(std::span<const Operand> operands, const char* what) {
@@ -46,12 +57,10 @@ std::vector<ir::Expr> exprs_of(std::span<const Operand> operands, const char* wh
 
 namespace {
 
-SourceLocation here() { return recording_or_null() ? recording_or_null()->location() : SourceLocation{}; }
-
 Expression&& result(const ir::Expr& e) { return Expression::make(e.pointer()); }
 
 Expression&& apply(ir::Operator op, const Operand& a, const Operand& b) {
-  return result(ir::apply(op, expr_of(a, "an operator"), expr_of(b, "an operator"), here()));
+  return result(ir::apply(op, expr_of(a, "an operator"), expr_of(b, "an operator"), place_of(a)));
 }
 
 ir::TileRef scalar_of(uint32_t buffer) { return {ir::BufferId{buffer}, {}, true}; }
@@ -73,9 +82,11 @@ ir::TileRef TileAccess::of(const Tile& tile) {
 
 // ---- operands and values
 
-Operand::Operand(const Value& value) : node_(value.node()) {}
-Operand::Operand(const Ref& element) : node_(recording("a read").load(TileAccess::of(element)).pointer()) {}
-Operand::Operand(const Var& var) : node_(recording("a read").load(scalar_of(var.id())).pointer()) {}
+Operand::Operand(const Value& value, Location at) : node_(value.node()), at_(at) {}
+Operand::Operand(const Ref& element, Location at)
+    : node_(recording("a read", TileAccess::place(element)).load(TileAccess::of(element)).pointer()), at_(at) {}
+Operand::Operand(const Var& var, Location at)
+    : node_(recording("a read", at).load(scalar_of(var.id())).pointer()), at_(at) {}
 Operand Operand::of_bool(bool value) { return Operand(ir::constant(boolean, int64_t{value}).pointer()); }
 Operand Operand::of_int(int64_t value) {
   return Operand(ir::constant(value == static_cast<int32_t>(value) ? i32 : i64, value).pointer());
@@ -91,17 +102,17 @@ ExprPointer named(const Operand& value, const Location& at) {
 }
 }  // namespace
 
-Value::Value(const Expression& value, Location at) : node_(named(Operand(value), at)) {}
-Value::Value(const Ref& element, Location at) : node_(named(Operand(element), at)) {}
-Value::Value(const Var& var, Location at) : node_(named(Operand(var), at)) {}
+Value::Value(const Expression& value, Location at) : node_(named(Operand(value, at), at)) {}
+Value::Value(const Ref& element, Location at) : node_(named(Operand(element, at), at)) {}
+Value::Value(const Var& var, Location at) : node_(named(Operand(var, at), at)) {}
 DType Value::dtype() const { return ir::Expr(node_)->type; }
 
 // ---- stores
 
 namespace {
 // += and its like: a reducer and only a reducer takes them as contributions.
-void update(const ir::TileRef& to, ir::Operator op, const Operand& value) {
-  ir::Builder& b = recording("a store");
+void update(const ir::TileRef& to, ir::Operator op, const Operand& value, const Location& at) {
+  ir::Builder& b = recording("a store", at);
   const bool reduces = b.buffer(to.buffer).reducer.has_value();
   if (reduces && op == ir::Operator::Add) {
     b.atomic(ir::AtomicOp::Add, to, expr_of(value, "+="), false);
@@ -116,42 +127,42 @@ const Ref& Ref::operator=(const Operand& value) const {
   return *this;
 }
 const Ref& Ref::operator+=(const Operand& value) const {
-  return update(TileAccess::of(*this), ir::Operator::Add, value), *this;
+  return update(TileAccess::of(*this), ir::Operator::Add, value, at_), *this;
 }
 const Ref& Ref::operator-=(const Operand& value) const {
-  return update(TileAccess::of(*this), ir::Operator::Sub, value), *this;
+  return update(TileAccess::of(*this), ir::Operator::Sub, value, at_), *this;
 }
 const Ref& Ref::operator*=(const Operand& value) const {
-  return update(TileAccess::of(*this), ir::Operator::Mul, value), *this;
+  return update(TileAccess::of(*this), ir::Operator::Mul, value, at_), *this;
 }
 const Ref& Ref::operator/=(const Operand& value) const {
-  return update(TileAccess::of(*this), ir::Operator::Div, value), *this;
+  return update(TileAccess::of(*this), ir::Operator::Div, value, at_), *this;
 }
 const Ref& Ref::operator|=(const Operand& value) const {
-  return update(TileAccess::of(*this), ir::Operator::BitOr, value), *this;
+  return update(TileAccess::of(*this), ir::Operator::BitOr, value, at_), *this;
 }
 const Ref& Ref::operator&=(const Operand& value) const {
-  return update(TileAccess::of(*this), ir::Operator::BitAnd, value), *this;
+  return update(TileAccess::of(*this), ir::Operator::BitAnd, value, at_), *this;
 }
 const Ref& Ref::operator^=(const Operand& value) const {
-  return update(TileAccess::of(*this), ir::Operator::BitXor, value), *this;
+  return update(TileAccess::of(*this), ir::Operator::BitXor, value, at_), *this;
 }
 
 const Var& Var::store(const Operand& value) const {
-  recording("a store").store(scalar_of(buffer_), expr_of(value, "a store"));
+  recording("a store", value.at()).store(scalar_of(buffer_), expr_of(value, "a store"));
   return *this;
 }
 const Var& Var::operator+=(const Operand& value) const {
-  return update(scalar_of(buffer_), ir::Operator::Add, value), *this;
+  return update(scalar_of(buffer_), ir::Operator::Add, value, value.at()), *this;
 }
 const Var& Var::operator-=(const Operand& value) const {
-  return update(scalar_of(buffer_), ir::Operator::Sub, value), *this;
+  return update(scalar_of(buffer_), ir::Operator::Sub, value, value.at()), *this;
 }
 const Var& Var::operator*=(const Operand& value) const {
-  return update(scalar_of(buffer_), ir::Operator::Mul, value), *this;
+  return update(scalar_of(buffer_), ir::Operator::Mul, value, value.at()), *this;
 }
 const Var& Var::operator|=(const Operand& value) const {
-  return update(scalar_of(buffer_), ir::Operator::BitOr, value), *this;
+  return update(scalar_of(buffer_), ir::Operator::BitOr, value, value.at()), *this;
 }
 
 // ---- operators
@@ -174,15 +185,20 @@ Expression&& operator>(const Operand& a, const Operand& b) { return apply(ir::Op
 Expression&& operator>=(const Operand& a, const Operand& b) { return apply(ir::Operator::Ge, a, b); }
 Expression&& operator&&(const Operand& a, const Operand& b) { return apply(ir::Operator::And, a, b); }
 Expression&& operator||(const Operand& a, const Operand& b) { return apply(ir::Operator::Or, a, b); }
-Expression&& operator!(const Operand& a) { return result(ir::apply_not(expr_of(a, "!"), here())); }
-Expression&& operator~(const Operand& a) { return result(ir::apply_bit_not(expr_of(a, "~"), here())); }
-Expression&& operator-(const Operand& a) { return result(ir::apply_neg(expr_of(a, "-"), here())); }
+Expression&& operator!(const Operand& a) { return result(ir::apply_not(expr_of(a, "!"), place_of(a))); }
+Expression&& operator~(const Operand& a) { return result(ir::apply_bit_not(expr_of(a, "~"), place_of(a))); }
+Expression&& operator-(const Operand& a) { return result(ir::apply_neg(expr_of(a, "-"), place_of(a))); }
 
 Expression&& floordiv(const Operand& a, const Operand& b) { return apply(ir::Operator::FloorDiv, a, b); }
 Expression&& floormod(const Operand& a, const Operand& b) { return apply(ir::Operator::FloorMod, a, b); }
 Expression&& truncdiv(const Operand& a, const Operand& b) { return apply(ir::Operator::TruncDiv, a, b); }
 Expression&& truncmod(const Operand& a, const Operand& b) { return apply(ir::Operator::TruncMod, a, b); }
-Expression&& ceildiv(const Operand& a, const Operand& b) { return floordiv(a + (b - 1), b); }
+Expression&& ceildiv(const Operand& a, const Operand& b) {
+  const SourceLocation at = place_of(a);
+  const ir::Expr x = expr_of(a, "ceildiv"), y = expr_of(b, "ceildiv");
+  const ir::Expr raised = ir::apply(ir::Operator::Add, x, ir::apply(ir::Operator::Sub, y, ir::constant(1), at), at);
+  return result(ir::apply(ir::Operator::FloorDiv, raised, y, at));
+}
 Expression&& max(const Operand& a, const Operand& b) { return apply(ir::Operator::Max, a, b); }
 Expression&& min(const Operand& a, const Operand& b) { return apply(ir::Operator::Min, a, b); }
 
@@ -192,13 +208,13 @@ Expression&& clamp(const Operand& x, const Operand& low, const Operand& high) {
 Expression&& fma(const Operand& a, const Operand& b, const Operand& c) { return scalar_function("fma", {a, b, c}); }
 Expression&& if_then_else(const Operand& condition, const Operand& a, const Operand& b) {
   return result(ir::apply_select(expr_of(condition, "if_then_else"), expr_of(a, "if_then_else"),
-                                 expr_of(b, "if_then_else"), here()));
+                                 expr_of(b, "if_then_else"), place_of(condition)));
 }
 Expression&& cast(const Operand& value, DType dtype) {
-  return result(ir::apply_cast(expr_of(value, "cast"), dtype, here()));
+  return result(ir::apply_cast(expr_of(value, "cast"), dtype, place_of(value)));
 }
 Expression&& reinterpret(const Operand& value, DType dtype) {
-  return result(ir::apply_bitcast(expr_of(value, "reinterpret"), dtype, here()));
+  return result(ir::apply_bitcast(expr_of(value, "reinterpret"), dtype, place_of(value)));
 }
 Expression&& address_of(const Ref& element) {
   return result(recording("address_of", TileAccess::place(element)).address(TileAccess::of(element)));
@@ -218,10 +234,10 @@ double largest(DType t) {
 }
 }  // namespace
 
-Expression&& infinity(DType dtype) {
+Expression&& infinity(DType dtype, Location at) {
   if (!(dtype == f16 || dtype == bf16 || dtype == f32 || dtype == f64 || dtype == tf32 || dtype == e5m2))
-    fail(Code::FunctionType, here(), fmt::format("infinity({}): this type has no infinity", dtype.name()),
-         "use max_value(dtype)");
+    fail(Code::FunctionType, source_location_of(at),
+         fmt::format("infinity({}): this type has no infinity", dtype.name()), "use max_value(dtype)");
   return result(ir::constant(dtype, std::numeric_limits<double>::infinity()));
 }
 Expression&& max_value(DType dtype) {
@@ -239,8 +255,10 @@ Expression&& min_value(DType dtype) {
 Expression&& scalar_function(const std::string& name, std::initializer_list<Operand> args, Location at) {
   std::optional<Function> function = function_named(name);
   if (!function)
-    fail(Code::UnknownFunction, source_location_of(at), fmt::format("there is no scalar function '{}'", name));
-  return result(ir::apply_function(*function, exprs_of(std::vector<Operand>(args), name.c_str()), here()));
+    fail(Code::UnknownFunction, source_location_of(at), fmt::format("there is no scalar function '{}'", name),
+         "the names are those of C++ where it has the function: exp2, sqrt, fmod, ...");
+  const SourceLocation place = args.size() > 0 ? place_of(*args.begin()) : source_location_of(at);
+  return result(ir::apply_function(*function, exprs_of(std::vector<Operand>(args), name.c_str()), place));
 }
 
 }  // namespace tilewright

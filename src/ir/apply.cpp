@@ -108,17 +108,21 @@ Expr apply(Operator op, const Expr& a, const Expr& b, const SourceLocation& at) 
   if (op == Operator::Div && type.is_integral())
     fail(Code::IntegerDivision, at, fmt::format("/ of {} and {}: / divides floats", a->type.name(), b->type.name()),
          "use floordiv(a, b), or cast an operand to a float");
-  if (is_division(op) && !type.is_int()) fail_types(Code::NeedsIntegers, at, symbol_of(op), "takes integers", type);
+  if (is_division(op) && !type.is_int())
+    fail_types(Code::NeedsIntegers, at, symbol_of(op), "takes integers", type,
+               "cast to an integer first, or divide floats by /");
   if (is_bitwise(op)) {
     const bool shift = op == Operator::Shl || op == Operator::Shr;
     if (!type.is_int() && (shift || !type.is_bool()))
-      fail_types(Code::NeedsIntegers, at, symbol_of(op), "takes integers", type);
+      fail_types(Code::NeedsIntegers, at, symbol_of(op), "takes integers", type,
+                 "reinterpret the bits of a float as an integer first");
     if (auto amount = constant_int(y); shift && amount && (*amount < 0 || *amount >= type.bits))
-      fail(Code::ShiftAmount, at,
-           fmt::format("{} by {}: a {} has {} bits", symbol_of(op), *amount, type.name(), type.bits));
+      fail(Code::ShiftAmount, at, fmt::format("{} of {} by {}", symbol_of(op), type.name(), *amount),
+           fmt::format("shift by 0 to {} bits", type.bits - 1));
   }
   if (is_division(op) && constant_int(y) == 0)
-    fail(Code::DivisionByZero, at, fmt::format("{} by the constant 0", symbol_of(op)));
+    fail(Code::DivisionByZero, at, fmt::format("{} by the constant 0", symbol_of(op)),
+         "integers have no quotient by 0: look at how the divisor is computed");
   if (op == Operator::Gt || op == Operator::Ge) return binary(lowered(op), y, x);
   if (type.is_bool() && (op == Operator::Add || op == Operator::Sub || op == Operator::Mul))
     return binary(lowered(op), cast(x, i32), cast(y, i32));
@@ -136,14 +140,17 @@ Expr apply_not(const Expr& a, const SourceLocation& at) { return logical_not(as_
 
 Expr apply_bit_not(const Expr& a, const SourceLocation& at) {
   if (a->type.is_bool()) return logical_not(a);
-  if (!a->type.is_int()) fail_types(Code::NeedsIntegers, at, "~", "takes integers", a->type);
+  if (!a->type.is_int())
+    fail_types(Code::NeedsIntegers, at, "~", "takes integers", a->type,
+               "reinterpret the bits of a float as an integer first");
   return unary(UnaryOp::BitNot, a);
 }
 
 Expr apply_neg(const Expr& a, const SourceLocation& at) {
   if (a->type.is_bool()) return neg(cast(a, i32));
   if (a->type.is_pointer() || a->type == e8m0)
-    fail_types(Code::NeedsNumbers, at, "unary -", "takes signed numbers", a->type);
+    fail_types(Code::NeedsNumbers, at, "unary -", "takes numbers that have a sign", a->type,
+               "cast it to a type that has negative values");
   return neg(a);
 }
 
@@ -155,7 +162,8 @@ Expr apply_select(const Expr& condition, const Expr& a, const Expr& b, const Sou
 Expr apply_function(Function function, std::vector<Expr> args, const SourceLocation& at) {
   const FunctionInfo& row = info(function);
   if (static_cast<int>(args.size()) != row.arity)
-    fail(Code::FunctionArity, at, fmt::format("{} takes {} arguments, but got {}", row.name, row.arity, args.size()));
+    fail(Code::FunctionArity, at, fmt::format("{} of {} arguments", row.name, args.size()),
+         fmt::format("{} takes {}", row.name, row.arity));
   DType type = args[0]->type;
   for (const Expr& e : args) {
     std::optional<DType> common = promote(type, e->type);
@@ -176,7 +184,7 @@ Expr apply_function(Function function, std::vector<Expr> args, const SourceLocat
 Expr apply_cast(const Expr& value, DType type, const SourceLocation& at) {
   if (value->type.is_pointer() != type.is_pointer())
     fail(Code::BadCast, at, fmt::format("{} cannot be cast to {}", value->type.name(), type.name()),
-         "use reinterpret for addresses");
+         "use reinterpret between addresses and 64-bit integers");
   return cast(value, type);
 }
 
@@ -184,7 +192,9 @@ Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at) {
   if (value->type.bits != type.bits || value->type.is_bool() || type.is_bool())
     fail(Code::BadBitcast, at,
          fmt::format("reinterpret of {} as {}: they have {} and {} bits", value->type.name(), type.name(),
-                     value->type.bits, type.bits));
+                     value->type.bits, type.bits),
+         value->type.is_bool() || type.is_bool() ? "a bool is no bit pattern: compare or cast instead"
+                                                 : "reinterpret between types of one width, or cast");
   return bitcast(value, type);
 }
 

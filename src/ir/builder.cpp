@@ -54,13 +54,16 @@ LocationId Builder::location_id(const SourceLocation& at) {
   return found->second;
 }
 
+void Builder::report_abandoned() {
+  if (!abandoned_) return;
+  SourceLocation at = *std::exchange(abandoned_, std::nullopt);
+  fail(Code::ScopeAbandoned, at,
+       "the scope of a range-for was left by break, return or goto while the program was being built",
+       "the body of a tile loop runs once, at build time; for a loop exit at run time write break_loop()");
+}
+
 void Builder::emit(StmtOp op) {
-  if (abandoned_) {
-    SourceLocation at = *std::exchange(abandoned_, std::nullopt);
-    fail(Code::ScopeAbandoned, at,
-         "the scope of a range-for was left by break, return or goto while the program was being built",
-         "the body of a tile loop runs once, at build time; for a loop exit at run time write break_loop()");
-  }
+  report_abandoned();
   need_launch("a statement");
   Body& body = scopes_.empty() ? top_ : scopes_.back().body;
   body.push_back(Stmt(StmtNode{std::move(op), location_id(location_)}));
@@ -82,8 +85,7 @@ bool Builder::in_scope_of(bool (*is)(const StmtOp&)) const {
 
 void Builder::need_no_map(const char* what) const {
   if (in_scope_of(is_map))
-    fail_here(Code::TileOpInParallel,
-              fmt::format("{} inside Parallel: the body of Parallel is elementwise code of one point", what),
+    fail_here(Code::TileOpInParallel, fmt::format("{} inside of Parallel, whose body is the code of one point", what),
               "move it out of the Parallel loop");
 }
 
@@ -93,14 +95,27 @@ VarId Builder::new_result(const char* name, DType type) { return program_.new_va
 
 // ---- parameters
 
-BufferId Builder::tensor(const std::string& name, std::vector<Expr> shape, DType type, BufferOptions options) {
+void Builder::need_parameter_name(const std::string& name) const {
   for (const Param& p : program_.params)
-    if (p.is_tensor() && program_.buffer(p.buffer).name == name)
-      fail_here(Code::DuplicateParameter, fmt::format("two parameters are named '{}'", name));
+    if ((p.is_tensor() ? program_.buffer(p.buffer).name : free_var(p.var).name) == name)
+      fail_here(Code::DuplicateParameter, fmt::format("two parameters are named '{}'", name),
+                "arguments and error messages go by the names of parameters: give each its own");
+}
+
+void Builder::need_integer(const Expr& value, const char* what) const {
+  if (!value->type.is_int())
+    fail_here(Code::NeedsIntegers, fmt::format("{} is an integer, but this is {}", what, value->type.name()),
+              "cast it to int32");
+}
+
+BufferId Builder::tensor(const std::string& name, std::vector<Expr> shape, DType type, BufferOptions options) {
+  need_parameter_name(name);
   check_shape(shape, name, false);
   if (!options.strides.empty() && options.strides.size() != shape.size())
     fail_here(Code::StrideCount,
-              fmt::format("'{}' has {} dimensions, but {} strides", name, shape.size(), options.strides.size()));
+              fmt::format("'{}' has {} dimensions, but {} strides", name, shape.size(), options.strides.size()),
+              "give one stride for each dimension, in elements");
+  for (const Expr& stride : options.strides) need_integer(stride, "a stride");
   Buffer b;
   b.name = name, b.type = type, b.shape = std::move(shape), b.strides = std::move(options.strides);
   b.location = location_id(location_);
@@ -114,45 +129,56 @@ void Builder::scalar(VarId id) {
   if (info.type.is_packed() || info.type.is_float8())
     fail_here(Code::ScalarType, fmt::format("scalar parameter '{}' has type {}", info.name, info.type.name()),
               "scalars are bool, integers of 8 bits or more, or float16, bfloat16, float32, float64");
-  free_scalars_.push_back(id);
+  need_parameter_name(info.name);
   program_.params.push_back({{}, id});
 }
 
 void Builder::check_shape(const std::vector<Expr>& shape, const std::string& name, bool on_chip) const {
   if (shape.size() > 8)
     fail_here(Code::TooManyDimensions,
-              fmt::format("'{}' has {} dimensions; a tensor has at most 8", name, shape.size()));
+              fmt::format("'{}' has {} dimensions; a tensor has at most 8", name, shape.size()),
+              "join dimensions that are next to each other in memory");
   for (size_t d = 0; d < shape.size(); ++d) {
     const Expr& e = shape[d];
     if (!e->type.is_int())
-      fail_here(Code::ExtentType,
-                fmt::format("dimension {} of '{}' is {}; an extent is an integer", d, name, e->type.name()));
+      fail_here(Code::ExtentType, fmt::format("dimension {} of '{}' is {}", d, name, e->type.name()),
+                "an extent is an integer: cast it to int32");
     std::optional<int64_t> c = constant_int(e);
     if (on_chip && !c)
       fail_here(Code::DynamicTile,
                 fmt::format("dimension {} of '{}' is not a constant; tiles on chip have constant shapes", d, name),
                 "use a constant tile size, and guard or let copies cut what reaches past the tensor");
     if (c && (*c < 0 || (on_chip && *c == 0)))
-      fail_here(Code::BadExtent, fmt::format("dimension {} of '{}' is {}", d, name, *c));
+      fail_here(Code::BadExtent, fmt::format("dimension {} of '{}' is {}", d, name, *c),
+                on_chip ? "an extent on chip is 1 or more" : "an extent is 0 or more");
   }
 }
 
 // ---- launches
 
 std::vector<Expr> Builder::open_launch(std::vector<Expr> grid, LaunchOptions options) {
+  report_abandoned();
   if (launch_ >= 0)
-    fail_here(Code::NestedKernel, "a Kernel inside a Kernel",
+    fail_here(Code::NestedKernel, "a Kernel inside of a Kernel",
               "several launches of one program stand one after the other");
   if (grid.empty() || grid.size() > 3)
-    fail_here(Code::GridRank, fmt::format("a grid has 1 to 3 extents, but this has {}", grid.size()));
+    fail_here(Code::GridRank, fmt::format("a grid has 1 to 3 extents, but this has {}", grid.size()),
+              "join extents into one, and split the block index by floordiv and %");
   if (options.threads.empty() || options.threads.size() > 3)
-    fail_here(Code::ThreadRank, fmt::format("threads has 1 to 3 extents, but this has {}", options.threads.size()));
+    fail_here(Code::ThreadRank, fmt::format("threads has 1 to 3 extents, but this has {}", options.threads.size()),
+              "write .threads = 128, or .threads = {x, y, z}");
   int64_t total = 1;
   for (int64_t t : options.threads) {
-    if (t < 1) fail_here(Code::ThreadCount, fmt::format("threads must be positive, but an extent is {}", t));
-    total *= t;
-    if (total > kMaxThreads) fail_here(Code::ThreadCount, fmt::format("a block has at most {} threads", kMaxThreads));
+    if (t < 1)
+      fail_here(Code::ThreadCount, fmt::format("an extent of threads is {}", t), "a block has at least 1 thread");
+    if (t > kMaxThreads || (total *= t) > kMaxThreads)
+      fail_here(Code::ThreadCount, fmt::format("the block has more than {} threads", kMaxThreads),
+                "use fewer threads and let each do more, or more blocks");
   }
+  if (options.cluster.size() > 3 ||
+      std::any_of(options.cluster.begin(), options.cluster.end(), [](int64_t c) { return c < 1; }))
+    fail_here(Code::ClusterShape, fmt::format("cluster_dims is ({})", fmt::join(options.cluster, ", ")),
+              "it has at most 3 extents, each 1 or more");
   Launch launch;
   launch.name =
       program_.launches.empty() ? program_.name : fmt::format("{}_{}", program_.name, program_.launches.size());
@@ -162,10 +188,10 @@ std::vector<Expr> Builder::open_launch(std::vector<Expr> grid, LaunchOptions opt
   std::vector<Expr> blocks;
   for (size_t d = 0; d < grid.size(); ++d) {
     if (!grid[d]->type.is_int())
-      fail_here(Code::ExtentType,
-                fmt::format("grid extent {} is {}; an extent is an integer", d, grid[d]->type.name()));
+      fail_here(Code::ExtentType, fmt::format("grid extent {} is {}", d, grid[d]->type.name()),
+                "an extent is an integer: cast it to int32");
     if (auto c = constant_int(grid[d]); c && *c < 0)
-      fail_here(Code::BadExtent, fmt::format("grid extent {} is {}", d, *c));
+      fail_here(Code::BadExtent, fmt::format("grid extent {} is {}", d, *c), "an extent is 0 or more");
     launch.block.push_back(program_.new_var(options.block_names[d], i32));
     blocks.push_back(var(launch.block.back(), i32));
     if (auto c = constant_int(grid[d])) ranges_[launch.block.back()] = {0, *c - 1};
@@ -182,6 +208,7 @@ std::vector<Expr> Builder::open_launch(std::vector<Expr> grid, LaunchOptions opt
 }
 
 void Builder::close_launch() {
+  report_abandoned();
   check_internal(scopes_.empty(), "a launch is closed with {} open scopes", scopes_.size());
   program_.launches.back().body = std::move(top_);
   top_.clear();
@@ -192,7 +219,8 @@ Expr Builder::thread_index(int dim) const {
   need_launch("get_thread_binding");
   const Launch& l = program_.launches.back();
   if (dim < 0 || dim > 2)
-    fail_here(Code::ThreadDimension, fmt::format("thread dimension {}; a block has dimensions 0 to 2", dim));
+    fail_here(Code::ThreadDimension, fmt::format("get_thread_binding({}): there is no such dimension", dim),
+              "threads have dimensions 0 to 2: x, y and z");
   return static_cast<size_t>(dim) < l.thread.size() ? var(l.thread[static_cast<size_t>(dim)], i32) : constant(0);
 }
 
@@ -200,7 +228,8 @@ Expr Builder::block_index(int dim) const {
   need_launch("get_block_binding");
   const Launch& l = program_.launches.back();
   if (dim < 0 || dim > 2)
-    fail_here(Code::ThreadDimension, fmt::format("block dimension {}; a grid has dimensions 0 to 2", dim));
+    fail_here(Code::ThreadDimension, fmt::format("get_block_binding({}): there is no such dimension", dim),
+              "grids have dimensions 0 to 2: x, y and z");
   return static_cast<size_t>(dim) < l.block.size() ? var(l.block[static_cast<size_t>(dim)], i32) : constant(0);
 }
 
@@ -218,7 +247,9 @@ Expr Builder::linear_thread() const {
 
 void Builder::use_swizzle(int64_t panel, RasterOrder order) {
   need_launch("use_swizzle");
-  if (panel < 0) fail_here(Code::SwizzlePanel, fmt::format("use_swizzle: panel_size is {}", panel));
+  if (panel < 0)
+    fail_here(Code::SwizzlePanel, fmt::format("use_swizzle: panel_size is {}", panel),
+              "give the number of rows of blocks in a panel, or 0 for none");
   program_.launches.back().swizzle = {panel, order};
 }
 
@@ -235,18 +266,22 @@ BufferId Builder::alloc(Space space, const std::string& name, std::vector<Expr> 
   const std::string label = name.empty() ? std::string(ir::name_of(space)) : name;
   check_shape(shape, label, true);
   if (type.is_pointer() && space != Space::Local)
-    fail_here(Code::PointerTile, fmt::format("'{}' holds addresses; only local buffers and global tensors may", label));
+    fail_here(Code::PointerTile, fmt::format("'{}' is a {} buffer of addresses", label, ir::name_of(space)),
+              "addresses are held by local buffers and global tensors");
   Buffer b;
   b.name = label, b.type = type, b.space = space, b.shape = std::move(shape);
   return add_buffer(std::move(b), "an allocation");
 }
 
 BufferId Builder::alloc_barrier(const std::string& name, std::vector<int64_t> arrive_counts) {
-  if (arrive_counts.empty()) fail_here(Code::BarrierCount, "alloc_barrier without an arrive count");
+  if (arrive_counts.empty())
+    fail_here(Code::BarrierCount, "alloc_barrier without an arrive count",
+              "give one count for each barrier: alloc_barrier({128, 128})");
   for (int64_t c : arrive_counts)
     if (c < 1 || c > (1 << 20) - 1)
       fail_here(Code::BarrierCount,
-                fmt::format("alloc_barrier: arrive count {}; it must be between 1 and 2^20 - 1", c));
+                fmt::format("alloc_barrier: the arrive count is {}; it is between 1 and 2^20 - 1", c),
+                "give the number of threads that arrive before the barrier opens");
   Buffer b;
   b.name = name.empty() ? "barrier" : name, b.type = u64, b.space = Space::Barrier;
   b.shape = {constant(static_cast<int64_t>(arrive_counts.size()))};
@@ -256,7 +291,8 @@ BufferId Builder::alloc_barrier(const std::string& name, std::vector<int64_t> ar
 
 BufferId Builder::alloc_reducer(const std::string& name, std::vector<Expr> shape, DType type, ReduceOp op) {
   if (op != ReduceOp::Sum && op != ReduceOp::Max && op != ReduceOp::Min)
-    fail_here(Code::ReducerOp, fmt::format("a reducer combines by sum, max or min, not by {}", ir::name_of(op)));
+    fail_here(Code::ReducerOp, fmt::format("a reducer combines by sum, max or min, not by {}", ir::name_of(op)),
+              "store to a fragment and reduce it");
   BufferId id = alloc(Space::Fragment, name.empty() ? "reducer" : name, std::move(shape), type);
   program_.buffers[id.index].reducer = op;
   return id;
@@ -275,8 +311,10 @@ BufferId Builder::tensor_at(const std::string& name, const Expr& address, std::v
   const std::string label = name.empty() ? "tensor" : name;
   check_shape(shape, label, false);
   if (!address->type.is_pointer() && !(address->type.is_int() && address->type.bits == 64))
-    fail_here(Code::AddressType, fmt::format("make_tensor: an address is a pointer or a 64-bit integer, but this is {}",
-                                             address->type.name()));
+    fail_here(
+        Code::AddressType,
+        fmt::format("make_tensor: an address is a pointer or a 64-bit integer, but this is {}", address->type.name()),
+        "read it from a tensor of dtype pointer or int64");
   Buffer b;
   b.name = label, b.type = type, b.shape = std::move(shape), b.strides = std::move(strides);
   b.address = bitcast(address, pointer);
@@ -287,10 +325,15 @@ BufferId Builder::view(const std::string& name, BufferId source, std::vector<Exp
                        std::vector<Expr> strides) {
   const Buffer from = program_.buffer(source);
   if (from.space == Space::Barrier)
-    fail_here(Code::BadView, fmt::format("view of '{}': barriers have no views", from.name));
+    fail_here(Code::BadView, fmt::format("view of '{}', which is a barrier", from.name),
+              "index it instead: each of its elements is a barrier");
+  if (from.reducer)
+    fail_here(Code::BadView, fmt::format("view of '{}', which is a reducer", from.name),
+              "finalize it and copy it to a fragment first");
+  check_shape(shape, name.empty() ? from.name + "_view" : name, from.space != Space::Global);
   if (!from.strides.empty() && strides.empty())
-    fail_here(Code::BadView,
-              fmt::format("view of '{}': the source is strided, so the view must give strides", from.name));
+    fail_here(Code::BadView, fmt::format("view of '{}', whose elements are not next to each other", from.name),
+              "copy it to a compact buffer first");
   auto bits = [](const std::vector<Expr>& extents, DType t) {
     Expr total = constant(i64, int64_t{t.storage_bits()});
     for (const Expr& e : extents) total = mul(total, cast(e, i64));
@@ -301,7 +344,7 @@ BufferId Builder::view(const std::string& name, BufferId source, std::vector<Exp
     auto cw = constant_int(want), ch = constant_int(have);
     if (!equal(want, have) && cw && ch)
       fail_here(Code::ViewSize, fmt::format("view of '{}': it has {} bits, but the view has {}", from.name, *cw, *ch),
-                "the product of the extents times the bits of the dtype must stay the same");
+                "the product of the extents times the bits of the dtype stays the same");
   }
   Buffer b = from;
   b.name = name.empty() ? from.name + "_view" : name;
@@ -320,9 +363,8 @@ BufferId Builder::view(const std::string& name, BufferId source, std::vector<Exp
 void Builder::annotate_layout(BufferId id, LayoutAnnotation layout) {
   Buffer& b = program_.buffers[id.index];
   if (b.space != Space::Shared && b.space != Space::Fragment)
-    fail_here(Code::LayoutSpace,
-              fmt::format("annotate_layout: '{}' is a {} buffer; shared and fragment buffers have layouts", b.name,
-                          ir::name_of(b.space)));
+    fail_here(Code::LayoutSpace, fmt::format("annotate_layout: '{}' is a {} buffer", b.name, ir::name_of(b.space)),
+              "shared and fragment buffers have layouts");
   b.layout = std::move(layout);
 }
 
@@ -331,7 +373,13 @@ Expr Builder::layout_index(const std::string& name, DType type) { return var(pro
 void Builder::annotate_fill(BufferId id, const Expr& value) {
   Buffer& b = program_.buffers[id.index];
   if (b.space != Space::Global)
-    fail_here(Code::LayoutSpace, fmt::format("annotate_safe_value: '{}' is not a global tensor", b.name));
+    fail_here(Code::LayoutSpace, fmt::format("annotate_safe_value: '{}' is a {} buffer", b.name, ir::name_of(b.space)),
+              "it is for global tensors: reads outside of them give that value");
+  if (value->type.is_pointer() != b.type.is_pointer())
+    fail_here(
+        Code::BadCast,
+        fmt::format("annotate_safe_value of '{}', which holds {}, with {}", b.name, b.type.name(), value->type.name()),
+        "give a value that converts to the elements");
   b.fill = cast(value, b.type);
 }
 
@@ -363,6 +411,7 @@ Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
               fmt::format("index {} of '{}' is {}; indices are integers", dim, b.name, index->type.name()),
               "cast it to int32");
   auto r = range(index);
+  const auto written = r;
   if (r && r->high < 0) {
     const DType type = *promote(index->type, b.shape[dim]->type);
     index = add(cast(index, type), cast(b.shape[dim], type));
@@ -371,26 +420,29 @@ Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
   auto extent = constant_int(b.shape[dim]);
   if (b.space != Space::Global && r && extent && (r->low >= *extent || r->high < 0))
     fail_here(Code::IndexOutOfBounds,
-              fmt::format("index {} of '{}' is out of bounds: it is {} at least, the extent is {}", dim, b.name, r->low,
-                          *extent));
+              written->low == written->high
+                  ? fmt::format("index {} of '{}' is {}", dim, b.name, written->low)
+                  : fmt::format("index {} of '{}' is between {} and {}", dim, b.name, written->low, written->high),
+              fmt::format("the extent of that dimension is {}", *extent),
+              {{fmt::format("'{}' is declared here", b.name), program_.location(b.location)}});
   return index;
 }
 
 Element Builder::element(const TileRef& ref, const char* what) const {
   const Buffer& b = program_.buffer(ref.buffer);
   if (ref.whole && b.rank() != 0)
-    fail_here(Code::NeedsElement, fmt::format("{}: '{}' is a whole buffer; give an index for each of its {} dimensions",
-                                              what, b.name, b.rank()));
+    fail_here(Code::NeedsElement, fmt::format("{} of '{}', which is a whole buffer", what, b.name),
+              fmt::format("give an index for each of its {} dimensions", b.rank()));
   if (ref.indices.size() != b.rank())
     fail_here(Code::IndexCount,
-              fmt::format("'{}' has {} dimensions, but {} indices are given", b.name, b.rank(), ref.indices.size()), "",
+              fmt::format("'{}' has {} dimensions, but {} indices are given", b.name, b.rank(), ref.indices.size()),
+              "give an index in every dimension; slices and all are indices too",
               {{fmt::format("'{}' is declared here", b.name), program_.location(b.location)}});
   Element e{ref.buffer, {}};
   for (size_t d = 0; d < ref.indices.size(); ++d) {
     if (ref.indices[d].is_slice)
-      fail_here(Code::NeedsElement,
-                fmt::format("{}: dimension {} of '{}' is a slice; an element has an index in every dimension", what, d,
-                            b.name));
+      fail_here(Code::NeedsElement, fmt::format("{} of '{}', in which dimension {} is a slice", what, b.name, d),
+                "give an index in every dimension; copy() moves boxes");
     e.indices.push_back(normalized_index(b, d, ref.indices[d].begin));
   }
   return e;
@@ -400,7 +452,8 @@ Expr Builder::load(const TileRef& ref) {
   Element e = element(ref, "a read");
   const Buffer& b = program_.buffer(ref.buffer);
   if (b.space == Space::Barrier)
-    fail_here(Code::BarrierAccess, fmt::format("'{}' is a barrier: it is not read or written", b.name));
+    fail_here(Code::BarrierAccess, fmt::format("a read of '{}', which is a barrier", b.name),
+              "barriers are used by barrier_arrive and barrier_wait");
   return ir::load(e.buffer, std::move(e.indices), b.type);
 }
 
@@ -408,7 +461,9 @@ Expr Builder::address(const TileRef& ref) {
   Element e = element(ref, "an address");
   if (program_.buffer(ref.buffer).space != Space::Global)
     fail_here(Code::AddressSpace,
-              fmt::format("'{}' is not in global memory; only global elements have addresses", name_of(ref)));
+              fmt::format("the address of an element of '{}', a {} buffer", name_of(ref),
+                          ir::name_of(program_.buffer(ref.buffer).space)),
+              "only elements of global tensors have addresses");
   return ir::address(e.buffer, std::move(e.indices));
 }
 
@@ -425,17 +480,22 @@ Expr Builder::let(const std::string& name, const Expr& value) {
 Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& end, LoopOptions options) {
   const auto type = promote(begin->type, end->type);
   if (!type || !type->is_int())
-    fail_here(Code::LoopType,
-              fmt::format("a loop from {} to {}: its bounds are integers", begin->type.name(), end->type.name()));
+    fail_here(Code::LoopType, fmt::format("a loop from {} to {}", begin->type.name(), end->type.name()),
+              "the bounds of a loop are integers: cast them to int32");
+  if (options.step && !options.step->type.is_int())
+    fail_here(Code::LoopType, fmt::format("a loop with a step of type {}", options.step->type.name()),
+              "the step of a loop is an integer");
   if (options.kind == LoopKind::Pipelined) need_no_map("Pipelined");
-  if (options.stages < 0) fail_here(Code::StageCount, fmt::format("num_stages is {}", options.stages));
+  if (options.stages < 0)
+    fail_here(Code::StageCount, fmt::format("num_stages is {}", options.stages), "it is 0 (no pipeline) or more");
   if (!options.order.empty() && options.order.size() != options.stage.size())
     fail_here(Code::StageCount,
-              fmt::format("order has {} entries, but stage has {}", options.order.size(), options.stage.size()));
+              fmt::format("order has {} entries, but stage has {}", options.order.size(), options.stage.size()),
+              "both have one entry for each statement of the body");
   const Expr first = cast(begin, *type), last = cast(end, *type);
   const Expr step = options.step ? cast(options.step, *type) : constant(*type, int64_t{1});
   const auto step_value = constant_int(step);
-  if (step_value == 0) fail_here(Code::LoopStep, "a loop with step 0");
+  if (step_value == 0) fail_here(Code::LoopStep, "a loop with step 0", "it would never end");
   Expr extent = sub(last, first);
   if (step_value && *step_value < 0)
     extent = ceildiv(neg(extent), constant(*type, -*step_value));
@@ -456,15 +516,15 @@ Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& e
 }
 
 std::vector<Expr> Builder::open_map(const std::vector<std::string>& names, std::vector<Expr> extents) {
-  if (extents.empty()) fail_here(Code::ParallelRank, "Parallel without extents");
+  if (extents.empty()) fail_here(Code::ParallelRank, "Parallel without extents", "give one for each index");
   Map map;
   std::vector<Expr> points;
   for (size_t d = 0; d < extents.size(); ++d) {
     if (!extents[d]->type.is_int())
-      fail_here(Code::ExtentType,
-                fmt::format("extent {} of Parallel is {}; an extent is an integer", d, extents[d]->type.name()));
+      fail_here(Code::ExtentType, fmt::format("extent {} of Parallel is {}", d, extents[d]->type.name()),
+                "an extent is an integer: cast it to int32");
     if (auto c = constant_int(extents[d]); c && *c < 0)
-      fail_here(Code::BadExtent, fmt::format("extent {} of Parallel is {}", d, *c));
+      fail_here(Code::BadExtent, fmt::format("extent {} of Parallel is {}", d, *c), "an extent is 0 or more");
     map.vars.push_back(program_.new_var(d < names.size() ? fresh_name(names[d]) : "i", extents[d]->type));
     if (auto c = constant_int(extents[d])) ranges_[map.vars.back()] = {0, *c - 1};
     points.push_back(var(map.vars.back(), extents[d]->type));
@@ -477,8 +537,15 @@ std::vector<Expr> Builder::open_map(const std::vector<std::string>& names, std::
 
 std::vector<Expr> Builder::open_persistent(const std::vector<std::string>& names, std::vector<Expr> domain,
                                            const Expr& workers, const Expr& index, int64_t group) {
-  if (domain.empty()) fail_here(Code::ParallelRank, "Persistent without a domain");
-  for (Expr& e : domain) e = cast(e, i32);
+  if (domain.empty()) fail_here(Code::ParallelRank, "Persistent without a domain", "give one extent for each index");
+  for (size_t d = 0; d < domain.size(); ++d) {
+    if (!domain[d]->type.is_int())
+      fail_here(Code::ExtentType, fmt::format("extent {} of Persistent is {}", d, domain[d]->type.name()),
+                "an extent is an integer: cast it to int32");
+    domain[d] = cast(domain[d], i32);
+  }
+  need_integer(workers, "the wave size of Persistent");
+  need_integer(index, "the index of a worker of Persistent");
   const Expr last = domain.back();
   // group is clamped to [1, last extent]
   Expr width = constant(std::max<int64_t>(group, 1));
@@ -521,7 +588,9 @@ void Builder::open_if(const Expr& condition) {
 void Builder::open_else() {
   Body& body = scopes_.empty() ? top_ : scopes_.back().body;
   const If* last = body.empty() ? nullptr : body.back().as<If>();
-  if (!last || !last->else_body.empty()) fail_here(Code::ElseWithoutIf, "Else without an If right before it");
+  if (!last || !last->else_body.empty())
+    fail_here(Code::ElseWithoutIf, "Else without an If right before it",
+              "write If(...).Else(...), with no statement between the two");
   Scope scope{*last, {}, body.back()->location, true};
   scopes_.push_back(std::move(scope));
 }
@@ -566,14 +635,15 @@ void Builder::store(const TileRef& ref, const Expr& value) {
   Element to = element(ref, "a store");
   const Buffer& b = program_.buffer(ref.buffer);
   if (b.space == Space::Barrier)
-    fail_here(Code::BarrierAccess, fmt::format("'{}' is a barrier: it is not read or written", b.name));
+    fail_here(Code::BarrierAccess, fmt::format("a store to '{}', which is a barrier", b.name),
+              "barriers are used by barrier_arrive and barrier_wait");
   if (b.reducer)
-    fail_here(Code::ReducerStore,
-              fmt::format("'{}' is a reducer: it is updated by += (or max, min), not stored to", b.name),
-              "write acc(i) += v");
+    fail_here(Code::ReducerStore, fmt::format("a store to '{}', which is a reducer", b.name),
+              "reducers are updated by acc(i) += v, atomic_max or atomic_min, and read after finalize_reducer");
   if (value->type.is_pointer() != b.type.is_pointer())
     fail_here(Code::BadCast,
-              fmt::format("a {} is stored to '{}', which holds {}", value->type.name(), b.name, b.type.name()));
+              fmt::format("a {} is stored to '{}', which holds {}", value->type.name(), b.name, b.type.name()),
+              "use reinterpret between addresses and 64-bit integers");
   emit(Store{std::move(to), cast(value, b.type)});
 }
 
@@ -595,8 +665,11 @@ Expr Builder::atomic(AtomicOp op, const TileRef& ref, const Expr& value, bool wa
                       (op == AtomicOp::Max && *b.reducer == ReduceOp::Max) ||
                       (op == AtomicOp::Min && *b.reducer == ReduceOp::Min);
     if (!fits || want_old)
-      fail_here(Code::ReducerOp,
-                fmt::format("'{}' is a {} reducer: this update does not match it", b.name, ir::name_of(*b.reducer)));
+      fail_here(
+          Code::ReducerOp,
+          want_old ? fmt::format("the old value of an element of '{}', which is a reducer", b.name)
+                   : fmt::format("atomic {} on '{}', a {} reducer", ir::name_of(op), b.name, ir::name_of(*b.reducer)),
+          want_old ? "a reducer is read after finalize_reducer" : "the operation of the update is that of the reducer");
   }
   if (value) a.value = cast(value, b.type);
   if (compare) a.compare = cast(compare, b.type);
@@ -610,10 +683,9 @@ Expr Builder::atomic(AtomicOp op, const TileRef& ref, const Expr& value, bool wa
 Expr Builder::shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int64_t width) {
   need_no_map("a shuffle");
   if (width < 1 || width > 32 || (width & (width - 1)) != 0)
-    fail_here(Code::ShuffleWidth, fmt::format("a shuffle of width {}; it must be a power of two up to 32", width));
-  if (!lane->type.is_int())
-    fail_here(Code::NeedsIntegers,
-              fmt::format("the lane of a shuffle is an integer, but this is {}", lane->type.name()));
+    fail_here(Code::ShuffleWidth, fmt::format("a shuffle of width {}", width),
+              "the width is a power of two up to 32, the lanes of a warp");
+  need_integer(lane, "the lane of a shuffle");
   VarId result = new_result("shuffled", value->type);
   emit(Shuffle{kind, result, value, cast(lane, i32), width});
   return var(result, value->type);
@@ -622,8 +694,7 @@ Expr Builder::shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int
 Expr Builder::vote(VoteKind kind, const Expr& value) {
   need_no_map("a vote");
   const bool match_values = kind == VoteKind::MatchAny || kind == VoteKind::MatchAll;
-  if (match_values && !value->type.is_int())
-    fail_here(Code::NeedsIntegers, fmt::format("match takes integers, but this is {}", value->type.name()));
+  if (match_values) need_integer(value, "an operand of match");
   const Expr operand = kind == VoteKind::ActiveMask ? Expr{} : match_values ? value : as_condition(value, location_);
   const bool is_bool =
       kind == VoteKind::Any || kind == VoteKind::All || kind == VoteKind::BlockAny || kind == VoteKind::BlockAll;
@@ -634,11 +705,13 @@ Expr Builder::vote(VoteKind kind, const Expr& value) {
 }
 
 void Builder::break_loop() {
-  if (!in_scope_of(is_loop)) fail_here(Code::OutsideLoop, "break_loop() outside of a loop");
+  if (!in_scope_of(is_loop))
+    fail_here(Code::OutsideLoop, "break_loop() outside of a loop", "to leave the kernel write thread_return()");
   emit(Break{});
 }
 void Builder::continue_loop() {
-  if (!in_scope_of(is_loop)) fail_here(Code::OutsideLoop, "continue_loop() outside of a loop");
+  if (!in_scope_of(is_loop))
+    fail_here(Code::OutsideLoop, "continue_loop() outside of a loop", "to leave the kernel write thread_return()");
   emit(Continue{});
 }
 void Builder::return_thread() { emit(Return{}); }
@@ -662,7 +735,8 @@ void Builder::assume(const Expr& condition) {
 Expr Builder::call(Call call, std::optional<DType> result) {
   if (call.function.empty() || !std::all_of(call.function.begin(), call.function.end(),
                                             [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ':'; }))
-    fail_here(Code::CallName, fmt::format("'{}' is not the name of a function", call.function));
+    fail_here(Code::CallName, fmt::format("'{}' is not the name of a function", call.function),
+              "a name has letters, digits, _ and ::");
   if (result) call.result = new_result("called", *result);
   const VarId id = call.result;
   emit(std::move(call));
@@ -671,8 +745,37 @@ Expr Builder::call(Call call, std::optional<DType> result) {
 
 // ---- finish
 
+// Every symbol that the program computes with must come from somewhere: a shape, or a scalar parameter.
+void Builder::need_bound_symbols(const std::unordered_map<VarId, Expr>& known) {
+  auto check = [&](const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      const auto* v = x.as<Var>();
+      if (v && is_free_var(v->id) && !known.count(v->id))
+        fail_here(Code::UnboundSymbol,
+                  fmt::format("'{}' has no value: no parameter says what it is", free_var(v->id).name),
+                  "use it in the shape of a tensor parameter, or make it a Scalar() and list it in the parameters");
+    });
+  };
+  for (const Launch& l : program_.launches) {
+    location_ = program_.location(l.location);
+    for (const Expr& e : l.grid) check(e);
+    walk(l.body, [&](const Stmt& s) {
+      location_ = program_.location(s->location);
+      for_each_expr(s, check);
+    });
+  }
+  for (const Buffer& b : program_.buffers) {
+    location_ = program_.location(b.location);
+    for (const std::vector<Expr>* list : {&b.shape, &b.strides, &b.layout.image})
+      for (const Expr& e : *list) check(e);
+    for (const Expr* e : {&b.offset, &b.address, &b.fill})
+      if (*e) check(*e);
+  }
+  for (const Expr& e : program_.assumptions) check(e);
+}
+
 TileProgram Builder::finish() {
-  if (abandoned_) emit(Return{});  // reports it
+  report_abandoned();
   check_internal(scopes_.empty() && launch_ < 0, "finish() with open scopes");
   if (program_.launches.empty())
     fail_here(Code::NoKernel, fmt::format("'{}' launches nothing", program_.name),
@@ -695,6 +798,7 @@ TileProgram Builder::finish() {
   };
   for (const Param& p : program_.params)
     if (p.is_tensor()) adopt_symbols(program_.buffer(p.buffer).shape), adopt_symbols(program_.buffer(p.buffer).strides);
+  need_bound_symbols(ids);
   auto replace = [&](Expr& e) {
     if (e) e = substitute(e, ids);
   };

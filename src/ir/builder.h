@@ -172,6 +172,9 @@ class Builder {
   [[noreturn]] void fail_here(Code code, std::string message, std::string help = {},
                               std::vector<Note> notes = {}) const;
   void emit(StmtOp op);
+  void report_abandoned();
+  void need_parameter_name(const std::string& name) const;
+  void need_integer(const Expr& value, const char* what) const;
   LocationId location_id(const SourceLocation& at);
   std::string fresh_name(const std::string& name) const;
   BufferId add_buffer(Buffer buffer, const char* what);
@@ -182,6 +185,8 @@ class Builder {
   Expr normalized_index(const Buffer& b, size_t dim, Expr index) const;
   std::optional<Range> range(const Expr& e) const;
   Region region(const TileRef& ref) const;
+  void need_inside(const Region& region) const;
+  void need_bound_symbols(const std::unordered_map<VarId, Expr>& known);
   std::pair<Region, Region> matched(const TileRef& from, const TileRef& to, const char* what) const;
   void broadcast_copy(const Region& from, const Region& to, const CopyOptions& options);
   Element barrier(const TileRef& ref, const char* what) const;
@@ -196,7 +201,6 @@ class Builder {
   std::vector<Scope> scopes_;
   SourceLocation location_;
   std::map<std::tuple<std::string, int, int>, LocationId> location_ids_;
-  std::vector<VarId> free_scalars_;  // scalar parameters, in order; finish() gives them ids of the program
   std::unordered_map<VarId, Range> ranges_;
   std::optional<SourceLocation> abandoned_;
 };

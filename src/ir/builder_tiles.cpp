@@ -38,7 +38,8 @@ Region Builder::region(const TileRef& ref) const {
   }
   if (ref.indices.size() != b.rank())
     fail_here(Code::IndexCount,
-              fmt::format("'{}' has {} dimensions, but {} indices are given", b.name, b.rank(), ref.indices.size()), "",
+              fmt::format("'{}' has {} dimensions, but {} indices are given", b.name, b.rank(), ref.indices.size()),
+              "give an index in every dimension; slices and all are indices too",
               {{fmt::format("'{}' is declared here", b.name), program_.location(b.location)}});
   for (size_t d = 0; d < ref.indices.size(); ++d) {
     const IndexSpec& i = ref.indices[d];
@@ -50,19 +51,36 @@ Region Builder::region(const TileRef& ref) const {
     const Expr begin = i.begin ? i.begin : constant(0), end = i.end ? i.end : b.shape[d];
     const auto type = promote(begin->type, end->type);
     if (!type || !type->is_int())
-      fail_here(Code::IndexType, fmt::format("slice {} of '{}' is not made of integers", d, b.name),
+      fail_here(Code::IndexType,
+                fmt::format("slice {} of '{}' is from {} to {}", d, b.name, begin->type.name(), end->type.name()),
                 "cast its bounds to int32");
     Expr extent = sub(cast(end, *type), cast(begin, *type));
-    auto length = constant_int(extent), first = constant_int(begin), full = constant_int(b.shape[d]);
+    auto length = constant_int(extent), first = constant_int(begin);
     if (length && *length < 1)
-      fail_here(Code::EmptySlice, fmt::format("slice {} of '{}' has {} elements", d, b.name, *length));
-    if (b.space != Space::Global && first && length && full && *first + *length > *full)
-      fail_here(Code::IndexOutOfBounds,
-                fmt::format("slice {} of '{}' ends at {}, the extent is {}", d, b.name, *first + *length, *full));
+      fail_here(Code::EmptySlice,
+                first ? fmt::format("slice {} of '{}' is from {} to {}", d, b.name, *first, *first + *length)
+                      : fmt::format("slice {} of '{}' has {} elements", d, b.name, *length),
+                "a slice ends after it begins, and has no negative bounds");
     r.min.push_back(cast(begin, *type));
     r.extent.push_back(std::move(extent));
   }
+  need_inside(r);
   return r;
+}
+
+// On chip there is nothing around a buffer; global tensors guard their edges.
+void Builder::need_inside(const Region& r) const {
+  const Buffer& b = program_.buffer(r.buffer);
+  for (size_t d = 0; d < r.extent.size() && b.space != Space::Global; ++d) {
+    const auto first = range(r.min[d]);
+    const auto length = constant_int(r.extent[d]), full = constant_int(b.shape[d]);
+    if (first && length && full && (first->low + *length > *full || first->high < 0))
+      fail_here(
+          Code::IndexOutOfBounds,
+          fmt::format("dimension {} of the tile of '{}' is from {} to {}", d, b.name, first->low, first->low + *length),
+          fmt::format("the extent of that dimension is {}", *full),
+          {{fmt::format("'{}' is declared here", b.name), program_.location(b.location)}});
+  }
 }
 
 // The boxes of both sides of a copy, an atomic tile op or their like: extents other than 1 agree in order afterwards,
@@ -78,7 +96,8 @@ std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& t
           Code::CopyRank,
           fmt::format(
               "{}: the tile has {} dimensions, but '{}', which is given by the position of its first element, has {}",
-              what, tile.extent.size(), name_of(ref), n));
+              what, tile.extent.size(), name_of(ref), n),
+          "use slices, which say the extents of both sides");
     for (size_t d = 0; d < tile.extent.size() - skip; ++d)
       head.extent[n - 1 - d] = tile.extent[tile.extent.size() - 1 - d];
   };
@@ -102,6 +121,7 @@ std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& t
                                 distance_from_registers(program_.buffer(b.buffer).space);
     (source_decides ? eb : ea) = cast(source_decides ? ea : eb, (source_decides ? eb : ea)->type);
   }
+  need_inside(a), need_inside(b);
   return {std::move(a), std::move(b)};
 }
 
@@ -111,7 +131,8 @@ void Builder::broadcast_copy(const Region& from, const Region& to, const CopyOpt
   if (wf.size() > wt.size() || options.combine != Combine::None || !options.completion.immediate())
     fail_here(Code::CopyExtents,
               fmt::format("copy: the extents differ: '{}' has {}, '{}' has {}", program_.buffer(from.buffer).name,
-                          text_of(from.extent), program_.buffer(to.buffer).name, text_of(to.extent)));
+                          text_of(from.extent), program_.buffer(to.buffer).name, text_of(to.extent)),
+              "give both sides the same tile; only a plain copy repeats a source of fewer dimensions");
   std::vector<Expr> extents;
   for (size_t d : wt) extents.push_back(to.extent[d]);
   std::vector<Expr> points = open_map({"i", "j", "k", "l", "m", "n", "o", "p"}, extents);
@@ -127,10 +148,14 @@ void Builder::broadcast_copy(const Region& from, const Region& to, const CopyOpt
 void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) {
   const Buffer &source = program_.buffer(from.buffer), &target = program_.buffer(to.buffer);
   if (source.space == Space::Barrier || target.space == Space::Barrier)
-    fail_here(Code::BarrierAccess, "copy of a barrier: it is not read or written");
+    fail_here(
+        Code::BarrierAccess,
+        fmt::format("a copy of '{}', which is a barrier", source.space == Space::Barrier ? source.name : target.name),
+        "barriers are used by barrier_arrive and barrier_wait");
   if (target.reducer || source.reducer)
-    fail_here(Code::ReducerStore, fmt::format("copy: '{}' is a reducer", target.reducer ? target.name : source.name),
-              "finalize_reducer into a fragment first");
+    fail_here(Code::ReducerStore,
+              fmt::format("a copy of '{}', which is a reducer", target.reducer ? target.name : source.name),
+              "finalize it, then read it by elements: out(i) = acc(i)");
   if (from.is_element() && to.is_element() && options.combine == Combine::None) {
     store(to, load(from));
     return;
@@ -141,7 +166,8 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
   }
   need_no_map("copy");
   if (source.type.is_pointer() != target.type.is_pointer())
-    fail_here(Code::BadCast, fmt::format("copy of {} to {}", source.type.name(), target.type.name()));
+    fail_here(Code::BadCast, fmt::format("a copy of {} to {}", source.type.name(), target.type.name()),
+              "addresses and numbers do not convert: use reinterpret on elements");
   if (options.combine != Combine::None && target.space != Space::Global && target.space != Space::Shared)
     fail_here(Code::AtomicSpace, fmt::format("an atomic on '{}', a {} buffer", target.name, ir::name_of(target.space)),
               "atomics work on global and shared memory");
@@ -149,10 +175,18 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
   if (barrier && !(source.space == Space::Global && target.space == Space::Shared))
     fail_here(Code::AsyncCopySpaces,
               fmt::format("a copy that signals a barrier goes from global to shared memory, not from {} to {}",
-                          ir::name_of(source.space), ir::name_of(target.space)));
+                          ir::name_of(source.space), ir::name_of(target.space)),
+              "use copy(), which works between any two spaces");
   if (options.completion.queue == Queue::CpAsync && !(source.space == Space::Global && target.space == Space::Shared))
-    fail_here(Code::AsyncCopySpaces, fmt::format("async_copy goes from global to shared memory, not from {} to {}",
-                                                 ir::name_of(source.space), ir::name_of(target.space)));
+    fail_here(Code::AsyncCopySpaces,
+              fmt::format("async_copy goes from global to shared memory, not from {} to {}", ir::name_of(source.space),
+                          ir::name_of(target.space)),
+              "use copy(), which works between any two spaces");
+  if (options.completion.queue == Queue::BulkStore && !(source.space == Space::Shared && target.space == Space::Global))
+    fail_here(Code::AsyncCopySpaces,
+              fmt::format("tma_store goes from shared to global memory, not from {} to {}", ir::name_of(source.space),
+                          ir::name_of(target.space)),
+              "use copy(), which works between any two spaces");
   if (!options.completion.immediate() && source.type != target.type)
     fail_here(Code::AsyncCopyCast,
               fmt::format("an asynchronous copy cannot convert {} to {}", source.type.name(), target.type.name()),
@@ -173,16 +207,20 @@ void Builder::im2col(const TileRef& image, const TileRef& to, const Im2col& shap
   need_no_map("im2col");
   const Buffer &source = program_.buffer(image.buffer), &target = program_.buffer(to.buffer);
   if (!image.whole || source.rank() != 4 || source.space != Space::Global)
-    fail_here(
-        Code::Im2colShape,
-        fmt::format("im2col reads a whole NHWC tensor of 4 dimensions in global memory; '{}' is none", source.name));
+    fail_here(Code::Im2colShape,
+              fmt::format("im2col from '{}', a {} buffer of {} dimensions", source.name, ir::name_of(source.space),
+                          source.rank()),
+              "it reads a whole global tensor of 4 dimensions: (N, H, W, C)");
   Region tile = region(to);
   if (wide_dims(tile).size() > 2 || tile.extent.size() < 2)
     fail_here(Code::Im2colShape,
-              fmt::format("im2col writes a tile of 2 dimensions; '{}' has {}", target.name, tile.extent.size()));
+              fmt::format("im2col to '{}', a tile of {} dimensions", target.name, tile.extent.size()),
+              "it writes a tile of 2 dimensions: output positions and channels");
   if (shape.kernel < 1 || shape.stride < 1 || shape.dilation < 1 || shape.pad < 0)
-    fail_here(Code::Im2colShape, fmt::format("im2col: kernel {}, stride {}, dilation {}, pad {}", shape.kernel,
-                                             shape.stride, shape.dilation, shape.pad));
+    fail_here(Code::Im2colShape,
+              fmt::format("im2col: kernel {}, stride {}, dilation {}, pad {}", shape.kernel, shape.stride,
+                          shape.dilation, shape.pad),
+              "kernel, stride and dilation are 1 or more, pad is 0 or more");
   Copy copy;
   copy.from = region(image), copy.to = std::move(tile), copy.im2col = shape;
   emit(std::move(copy));
@@ -192,10 +230,12 @@ void Builder::fill(const TileRef& to, const Expr& value) {
   need_no_map("fill");
   const Buffer& b = program_.buffer(to.buffer);
   if (b.space == Space::Barrier)
-    fail_here(Code::BarrierAccess, fmt::format("'{}' is a barrier: it is not read or written", b.name));
+    fail_here(Code::BarrierAccess, fmt::format("a fill of '{}', which is a barrier", b.name),
+              "barriers are used by barrier_arrive and barrier_wait");
   if (value->type.is_pointer() != b.type.is_pointer())
     fail_here(Code::BadCast,
-              fmt::format("fill of '{}', which holds {}, with a {}", b.name, b.type.name(), value->type.name()));
+              fmt::format("a fill of '{}', which holds {}, with {}", b.name, b.type.name(), value->type.name()),
+              "give a value that converts to the elements");
   if (b.rank() == 0) {
     emit(Store{{to.buffer, {}}, cast(value, b.type)});
     return;
@@ -217,11 +257,12 @@ void Builder::gemm(const TileRef& ra, const TileRef& rb, const TileRef& rc, Gemm
           fmt::format("gemm: '{}' is a {} buffer; operands are shared or fragment tiles", b.name, ir::name_of(b.space)),
           "copy the tile to shared memory first");
     if (b.rank() < 2)
-      fail_here(Code::GemmRank, fmt::format("gemm: '{}' has {} dimensions; an operand is a matrix", b.name, b.rank()));
+      fail_here(Code::GemmRank, fmt::format("gemm: '{}' has {} dimensions", b.name, b.rank()),
+                "an operand is a matrix: reshape it, to (1, n) or (n, 1)");
     for (size_t d = 0; d + 2 < r->extent.size(); ++d)
       if (!is_one(r->extent[d]))
-        fail_here(Code::GemmRank,
-                  fmt::format("gemm: the leading extents of '{}' must be 1, but it is {}", b.name, text_of(r->extent)));
+        fail_here(Code::GemmRank, fmt::format("gemm: '{}' is a tile of {}", b.name, text_of(r->extent)),
+                  "all extents but the last two are 1: multiply one matrix at a time, in a loop");
   }
   auto matrix = [](const Region& r, bool transposed) {
     const size_t n = r.extent.size();
@@ -233,7 +274,8 @@ void Builder::gemm(const TileRef& ra, const TileRef& rb, const TileRef& rc, Gemm
     for (const Expr& e : r->extent)
       if (!constant_int(e))
         fail_here(Code::DynamicTile,
-                  fmt::format("gemm: the extents of '{}' are not constants", program_.buffer(r->buffer).name));
+                  fmt::format("gemm: the extents of '{}' are not constants", program_.buffer(r->buffer).name),
+                  "give slices of constant extent");
   const auto [m, k] = matrix(g.a, g.transpose_a);
   const auto [kb, n] = matrix(g.b, g.transpose_b);
   const auto [mc, nc] = matrix(g.c, false);
@@ -241,22 +283,22 @@ void Builder::gemm(const TileRef& ra, const TileRef& rb, const TileRef& rc, Gemm
     fail_here(Code::GemmInner,
               fmt::format("gemm: the inner extents differ: '{}' has K = {}, '{}' has K = {}", name_of(ra), k,
                           name_of(rb), kb),
-              n == k    ? "pass transpose_b if B is stored as (N, K)"
-              : m == kb ? "pass transpose_a if A is stored as (K, M)"
-                        : "");
+              n == k    ? "pass .transpose_B = true if B is stored as (N, K)"
+              : m == kb ? "pass .transpose_A = true if A is stored as (K, M)"
+                        : "A is (M, K) and B is (K, N)");
   if (m != mc || n != nc)
     fail_here(Code::GemmOuter,
-              fmt::format("gemm: the product is {} x {}, but '{}' is {} x {}", m, n, name_of(rc), mc, nc));
+              fmt::format("gemm: the product is {} x {}, but '{}' is {} x {}", m, n, name_of(rc), mc, nc),
+              "C is (M, N)");
   const DType a = program_.buffer(g.a.buffer).type, b = program_.buffer(g.b.buffer).type,
               c = program_.buffer(g.c.buffer).type;
   const bool ints = a.is_int() && b.is_int() && c.is_int(), floats = a.is_float() && b.is_float() && c.is_float();
   if (!ints && !floats)
-    fail_here(Code::GemmType,
-              fmt::format("gemm of {} and {} into {}: integers accumulate in integers, floats in floats", a.name(),
-                          b.name(), c.name()));
+    fail_here(Code::GemmType, fmt::format("gemm of {} and {} into {}", a.name(), b.name(), c.name()),
+              "integers accumulate in integers, floats in floats");
   if (c.is_packed() || c.is_float8() || (ints && c.bits < 32))
-    fail_here(Code::GemmType,
-              fmt::format("gemm accumulates in {}: use int32, float16, bfloat16, float32 or float64", c.name()));
+    fail_here(Code::GemmType, fmt::format("gemm accumulates in {}", c.name()),
+              "use int32, float16, bfloat16, float32 or float64 for C");
   if (options.clear) g.clear = as_condition(options.clear, location_);
   if (constant_int(g.clear) == 0) g.clear = {};
   emit(std::move(g));
@@ -265,8 +307,9 @@ void Builder::gemm(const TileRef& ra, const TileRef& rb, const TileRef& rc, Gemm
 int64_t Builder::normalized_dim(int64_t dim, const Region& r, const char* what) const {
   const auto rank = static_cast<int64_t>(r.extent.size());
   if (dim < -rank || dim >= rank)
-    fail_here(Code::ReduceDim, fmt::format("{}: dim is {}, but '{}' has {} dimensions", what, dim,
-                                           program_.buffer(r.buffer).name, rank));
+    fail_here(Code::ReduceDim,
+              fmt::format("{}: dim is {}, but '{}' has {} dimensions", what, dim, program_.buffer(r.buffer).name, rank),
+              "dimensions count from 0, or from -1 at the end");
   return dim < 0 ? dim + rank : dim;
 }
 
@@ -282,8 +325,10 @@ void Builder::reduce(ReduceOp op, const TileRef& from, const TileRef& to, Reduce
               "copy the tile to shared memory or a fragment first");
   const bool bits = op >= ReduceOp::BitAnd;
   if (bits && !(source.type.is_integral() && target.type.is_integral()))
-    fail_here(Code::ReduceType, fmt::format("reduce_{} takes integers, but '{}' is {}", ir::name_of(op), source.name,
-                                            source.type.name()));
+    fail_here(Code::ReduceType,
+              fmt::format("a bit reduction takes integers, but '{}' is {} and '{}' is {}", source.name,
+                          source.type.name(), target.name, target.type.name()),
+              "reinterpret the elements as integers first");
   std::vector<Expr> without, with_one = r.from.extent;
   for (size_t d = 0; d < r.from.extent.size(); ++d)
     if (static_cast<int64_t>(d) != r.dim) without.push_back(r.from.extent[d]);
@@ -296,14 +341,15 @@ void Builder::reduce(ReduceOp op, const TileRef& from, const TileRef& to, Reduce
     fail_here(Code::ReduceShape,
               fmt::format("reduce: '{}' is {}; without dimension {} that is {} or {}, but '{}' is {}", source.name,
                           text_of(r.from.extent), r.dim, text_of(without), text_of(with_one), target.name,
-                          text_of(r.to.extent)));
+                          text_of(r.to.extent)),
+              "allocate the result without the reduced dimension, or pass another .dim");
   emit(std::move(r));
 }
 
 void Builder::scan(ReduceOp op, const TileRef& from, const TileRef& to, int64_t dim, bool reverse) {
   need_no_map("a scan");
   if (op != ReduceOp::Sum && op != ReduceOp::Max)
-    fail_here(Code::ScanOp, fmt::format("a scan by {}; there are cumsum and cummax", ir::name_of(op)));
+    fail_here(Code::ScanOp, fmt::format("a scan by {}", ir::name_of(op)), "there are cumsum and cummax");
   Scan s;
   s.op = op, s.from = region(from), s.to = region(to), s.reverse = reverse;
   s.dim = normalized_dim(dim, s.from, "scan");
@@ -311,15 +357,18 @@ void Builder::scan(ReduceOp op, const TileRef& from, const TileRef& to, int64_t 
     fail_here(Code::ReduceSpace, "a scan: the operands are tiles on chip, not global tensors",
               "copy the tile to shared memory or a fragment first");
   if (!equal(s.from.extent, s.to.extent))
-    fail_here(Code::ReduceShape, fmt::format("a scan: '{}' is {}, but '{}' is {}", name_of(from),
-                                             text_of(s.from.extent), name_of(to), text_of(s.to.extent)));
+    fail_here(Code::ReduceShape,
+              fmt::format("a scan: '{}' is {}, but '{}' is {}", name_of(from), text_of(s.from.extent), name_of(to),
+                          text_of(s.to.extent)),
+              "the result of a scan has the shape of its source");
   emit(std::move(s));
 }
 
 void Builder::finalize_reducer(BufferId id) {
   need_no_map("finalize_reducer");
   if (!program_.buffer(id).reducer)
-    fail_here(Code::ReducerOp, fmt::format("finalize_reducer: '{}' is no reducer", program_.buffer(id).name));
+    fail_here(Code::ReducerOp, fmt::format("finalize_reducer: '{}' is no reducer", program_.buffer(id).name),
+              "reducers are allocated by alloc_reducer");
   emit(FinalizeReducer{id});
 }
 
@@ -329,11 +378,11 @@ Element Builder::barrier(const TileRef& ref, const char* what) const {
   const Buffer& b = program_.buffer(ref.buffer);
   if (b.space != Space::Barrier)
     fail_here(Code::NeedsBarrier, fmt::format("{}: '{}' is no barrier", what, b.name),
-              "allocate one by alloc_barrier(count)");
+              "allocate one by alloc_barrier({count})");
   if (ref.whole) {
     if (b.arrive_counts.size() != 1)
-      fail_here(Code::NeedsBarrier,
-                fmt::format("{}: '{}' holds {} barriers; say which", what, b.name, b.arrive_counts.size()));
+      fail_here(Code::NeedsBarrier, fmt::format("{}: '{}' holds {} barriers", what, b.name, b.arrive_counts.size()),
+                fmt::format("say which, for example {}(0)", b.name));
     return {ref.buffer, {constant(0)}};
   }
   return element(ref, what);
@@ -345,13 +394,12 @@ void Builder::arrive(const TileRef& ref) {
 }
 void Builder::expect(const TileRef& ref, const Expr& bytes, bool and_arrive) {
   need_no_map("mbarrier_expect_tx");
+  need_integer(bytes, "the number of bytes");
   emit(Expect{barrier(ref, "mbarrier_expect_tx"), cast(bytes, i32), and_arrive});
 }
 void Builder::wait(const TileRef& ref, const Expr& parity) {
   need_no_map("barrier_wait");
-  if (!parity->type.is_integral())
-    fail_here(Code::NeedsIntegers,
-              fmt::format("the parity of a wait is an integer, but this is {}", parity->type.name()));
+  if (!parity->type.is_bool()) need_integer(parity, "the parity of a wait");
   emit(Wait{barrier(ref, "barrier_wait"), cast(parity, i32)});
 }
 void Builder::commit(Queue queue) {
@@ -360,16 +408,18 @@ void Builder::commit(Queue queue) {
 }
 void Builder::drain(Queue queue, int64_t pending) {
   need_no_map("a wait for a queue");
-  if (pending < 0) fail_here(Code::QueueDepth, fmt::format("wait until {} groups are pending", pending));
+  if (pending < 0)
+    fail_here(Code::QueueDepth, fmt::format("a wait until {} groups are pending", pending), "0 waits for all of them");
   emit(Drain{queue, pending});
 }
 void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_only) {
   need_no_map("a barrier");
   if (scope == SyncScope::Named && (count < 32 || count % 32 != 0))
-    fail_here(Code::NamedBarrierCount,
-              fmt::format("a named barrier of {} threads; the count is a multiple of 32", count));
+    fail_here(Code::NamedBarrierCount, fmt::format("a named barrier of {} threads", count),
+              "the count is a multiple of 32, whole warps");
+  if (scope == SyncScope::Named) need_integer(id, "the number of a named barrier");
   if (auto c = constant_int(id); c && (*c < 0 || *c > 15))
-    fail_here(Code::NamedBarrierId, fmt::format("named barrier {}; there are 0 to 15", *c));
+    fail_here(Code::NamedBarrierId, fmt::format("named barrier {}", *c), "a block has named barriers 0 to 15");
   emit(Sync{scope, id, count, arrive_only});
 }
 void Builder::fence(FenceProxy proxy) {
@@ -378,7 +428,8 @@ void Builder::fence(FenceProxy proxy) {
 }
 void Builder::set_registers(int64_t count) {
   if (count < 24 || count > 256 || count % 8 != 0)
-    fail_here(Code::RegisterCount, fmt::format("set_max_nreg({}): a multiple of 8 from 24 to 256", count));
+    fail_here(Code::RegisterCount, fmt::format("set_max_nreg({})", count),
+              "the number of registers is a multiple of 8 from 24 to 256");
   emit(SetRegisters{count});
 }
 

@@ -73,7 +73,7 @@ enum class Code : uint16_t {
   GemmInner = 1063,           // K differs
   GemmOuter = 1064,           // M or N differs
   GemmType = 1065,            // types without a gemm
-  ReduceDim = 1066,           // no such dimension
+  ReduceDim = 1066,           // no such dimension of a tile or buffer
   ReduceSpace = 1067,         // an operand that is not on chip
   ReduceType = 1068,          // a bit reduction of floats
   ReduceShape = 1069,         // the result has another shape
@@ -90,6 +90,8 @@ enum class Code : uint16_t {
   BadOption = 1080,           // an option of a call with an impossible value
   UnsolvedSymbol = 1081,      // a dimension that no argument gives
   HostExpression = 1082,      // a shape or grid that the host cannot compute
+  UnboundSymbol = 1083,       // a symbol that no parameter's shape mentions
+  ClusterShape = 1084,        // impossible cluster extents
 
   // 2000: parse. Text (.tile) that is not a program.
   TextCharacter = 2001,         // a character that starts no token
