@@ -1,0 +1,11 @@
+# The program of README.md as a header for its test: build/<preset>/generated/readme_program.h.
+function(tilewright_extract_readme)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md)
+  file(READ ${PROJECT_SOURCE_DIR}/README.md text)
+  string(FIND "${text}" "```cpp\n" begin)
+  string(SUBSTRING "${text}" ${begin} -1 text)
+  string(SUBSTRING "${text}" 7 -1 text)
+  string(FIND "${text}" "```" end)
+  string(SUBSTRING "${text}" 0 ${end} text)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/readme_program.h CONTENT "${text}" @ONLY)
+endfunction()
