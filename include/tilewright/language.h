@@ -35,20 +35,8 @@ class Ref;
 class Value;
 class Var;
 
-// What is only known when the program runs cannot steer the C++ that builds it.
-class NotACondition {
- public:
-  template <class T>
-  requires std::same_as<T, bool>
-  explicit operator T() const {
-    static_assert(!std::same_as<T, T>,
-                  "this is only known when the program runs: write 'If(condition, [&] { ... })' or if_then_else()");
-    return T{};
-  }
-};
-
 // The result of an operator. It has no name and lives until the end of the full expression.
-class Expression : public NotACondition {
+class Expression {
  public:
   Expression(const Expression&) = delete;
   template <class T>
@@ -103,7 +91,7 @@ class Operand {
 };
 
 // An immutable value. Made from an expression, it is evaluated at this point of the program.
-class Value : public NotACondition {
+class Value {
  public:
   Value() = default;
   Value(const Expression& value, Location at = Location::current());
@@ -141,7 +129,7 @@ class Index {
 };
 
 // A buffer with indices: an element, the head of a tile, or a box if an index is a slice.
-class Ref : public NotACondition {
+class Ref {
  public:
   Ref(uint32_t buffer, std::initializer_list<Index> indices, Location at);
   Ref(const Ref&) = delete;
@@ -218,7 +206,7 @@ class StridedTensor : public Tensor {
 };
 
 // A mutable scalar of each thread. Copies are the same variable; `v = e` stores.
-class Var : public NotACondition {
+class Var {
  public:
   explicit Var(uint32_t buffer) : buffer_(buffer) {}
   Var(const Var&) = default;
@@ -613,14 +601,15 @@ Expression&& scalar_function(const std::string& name, std::initializer_list<Oper
 TILEWRIGHT_UNARY(exp)
 TILEWRIGHT_UNARY(exp2)
 TILEWRIGHT_UNARY(exp10)
-TILEWRIGHT_UNARY(expm1) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(log10) TILEWRIGHT_UNARY(log1p)
-    TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tan) TILEWRIGHT_UNARY(asin) TILEWRIGHT_UNARY(acos)
-        TILEWRIGHT_UNARY(atan) TILEWRIGHT_UNARY(sinh) TILEWRIGHT_UNARY(cosh) TILEWRIGHT_UNARY(tanh)
-            TILEWRIGHT_UNARY(asinh) TILEWRIGHT_UNARY(acosh) TILEWRIGHT_UNARY(atanh) TILEWRIGHT_UNARY(erf)
-                TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(abs)
-                    TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(trunc) TILEWRIGHT_UNARY(round)
-                        TILEWRIGHT_UNARY(nearbyint) TILEWRIGHT_UNARY(isnan) TILEWRIGHT_UNARY(isinf)
-                            TILEWRIGHT_UNARY(isfinite) TILEWRIGHT_UNARY(popcount) TILEWRIGHT_UNARY(clz)
+TILEWRIGHT_UNARY(expm1)
+TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(log10) TILEWRIGHT_UNARY(log1p) TILEWRIGHT_UNARY(sin)
+    TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tan) TILEWRIGHT_UNARY(asin) TILEWRIGHT_UNARY(acos) TILEWRIGHT_UNARY(atan)
+        TILEWRIGHT_UNARY(sinh) TILEWRIGHT_UNARY(cosh) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(asinh)
+            TILEWRIGHT_UNARY(acosh) TILEWRIGHT_UNARY(atanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sqrt)
+                TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(floor)
+                    TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(trunc) TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(nearbyint)
+                        TILEWRIGHT_UNARY(isnan) TILEWRIGHT_UNARY(isinf) TILEWRIGHT_UNARY(isfinite)
+                            TILEWRIGHT_UNARY(popcount) TILEWRIGHT_UNARY(clz)
 #undef TILEWRIGHT_UNARY
                                 inline Expression&& pow(const Operand& x, const Operand& y) {
   return scalar_function("pow", {x, y});

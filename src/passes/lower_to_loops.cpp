@@ -91,7 +91,7 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
   for (int64_t c : launch.cluster) cluster *= c;
   if (cluster > 1)
     fail(Code::CpuCluster, p.location(launch.location), "clusters of blocks are not something the CPU engine runs",
-         "run it on the interpreter: target = \"interpreter\"");
+         "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})");
   const analysis::Uniformity uniformity(p, launch);
   Lowering l{out, launch, target};
   l.at = launch.location, l.user_buffers = p.buffers.size();

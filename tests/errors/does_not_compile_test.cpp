@@ -48,10 +48,13 @@ void expect_refused(const std::string& statement, const std::string& words) {
 
 constexpr const char* kEvaluate = "write 'Value x = ...' to evaluate it here";
 constexpr const char* kRead = "write 'Value x = A(i, j);' to read the element here";
-constexpr const char* kBranch = "write 'If(condition, [&] { ... })'";
+// No words of ours: a conversion that explains itself would make !x, x && y and x || y ambiguous.
+constexpr const char* kBranch = "to 'bool'";
 
 TEST(DoesNotCompile, WhatIsRightDoes) {
-  EXPECT_EQ(compiler_says("Value z = x + y; Region r = A(i, j); v = z; v += x; A(i, j) = A(j, i);"), "");
+  EXPECT_EQ(compiler_says(
+                "Value z = x + y; Region r = A(i, j); v = z; v += x; A(i, j) = A(j, i); If(!(x < y) && x < v, [] {});"),
+            "");
 }
 TEST(DoesNotCompile, ElementWithoutAName) { expect_refused("auto z = A(i, j);", kRead); }
 TEST(DoesNotCompile, ExpressionWithoutAName) { expect_refused("auto z = x + y;", kEvaluate); }

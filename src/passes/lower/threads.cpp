@@ -10,7 +10,7 @@ using analysis::Uniformity;
 
 namespace {
 
-constexpr const char* kUseInterpreter = "run it on the interpreter: target = \"interpreter\"";
+constexpr const char* kUseInterpreter = "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
 
 bool is_tile_op(const Stmt& s) {
   return s.as<Copy>() || s.as<Fill>() || s.as<Gemm>() || s.as<Map>() || s.as<Reduce>() || s.as<Scan>() ||

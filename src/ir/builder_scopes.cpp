@@ -1,0 +1,281 @@
+// Loops, branches and the code of threads.
+#include "ir/builder.h"
+#include "ir/match.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::ir {
+namespace {
+
+bool is_loop(const StmtOp& op) { return std::holds_alternative<For>(op) || std::holds_alternative<While>(op); }
+
+}  // namespace
+
+// ---- scopes
+
+Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& end, LoopOptions options) {
+  const auto type = promote(begin->type, end->type);
+  if (!type || !type->is_int())
+    fail_here(Code::LoopType, fmt::format("a loop from {} to {}", begin->type.name(), end->type.name()),
+              "the bounds of a loop are integers: cast them to int32");
+  if (options.step && !options.step->type.is_int())
+    fail_here(Code::LoopType, fmt::format("a loop with a step of type {}", options.step->type.name()),
+              "the step of a loop is an integer");
+  if (options.kind == LoopKind::Pipelined) need_no_map("Pipelined");
+  if (options.stages < 0)
+    fail_here(Code::StageCount, fmt::format("num_stages is {}", options.stages), "it is 0 (no pipeline) or more");
+  if (!options.order.empty() && options.order.size() != options.stage.size())
+    fail_here(Code::StageCount,
+              fmt::format("order has {} entries, but stage has {}", options.order.size(), options.stage.size()),
+              "both have one entry for each statement of the body");
+  const Expr first = cast(begin, *type), last = cast(end, *type);
+  const Expr step = options.step ? cast(options.step, *type) : constant(*type, int64_t{1});
+  const auto step_value = constant_int(step);
+  if (step_value == 0) fail_here(Code::LoopStep, "a loop with step 0", "it would never end");
+  Expr extent = sub(last, first);
+  if (step_value && *step_value < 0)
+    extent = ceildiv(neg(extent), constant(*type, -*step_value));
+  else if (step_value != 1)
+    extent = ceildiv(extent, step);
+  For loop;
+  loop.var = program_.new_var(fresh_name(name), *type);
+  loop.begin = step_value == 1 ? first : constant(*type, int64_t{0});
+  loop.extent = extent;
+  loop.kind = options.kind, loop.stages = options.stages, loop.order = std::move(options.order),
+  loop.stage = std::move(options.stage);
+  if (auto b = range(loop.begin), n = range(extent); b && n && n->high > 0)
+    ranges_[loop.var] = {b->low, b->high + n->high - 1};
+  const Expr index = var(loop.var, *type);
+  emit(loop);  // checks that a statement may stand here; close() puts the full one in its place
+  scopes_.push_back({loop, {}, location_id(location_)});
+  return step_value == 1 ? index : add(first, mul(index, step));
+}
+
+std::vector<Expr> Builder::open_map(const std::vector<std::string>& names, std::vector<Expr> extents) {
+  if (extents.empty()) fail_here(Code::ParallelRank, "Parallel without extents", "give one for each index");
+  Map map;
+  std::vector<Expr> points;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (!extents[d]->type.is_int())
+      fail_here(Code::ExtentType, fmt::format("extent {} of Parallel is {}", d, extents[d]->type.name()),
+                "an extent is an integer: cast it to int32");
+    if (auto c = constant_int(extents[d]); c && *c < 0)
+      fail_here(Code::BadExtent, fmt::format("extent {} of Parallel is {}", d, *c), "an extent is 0 or more");
+    map.vars.push_back(program_.new_var(d < names.size() ? fresh_name(names[d]) : "i", extents[d]->type));
+    if (auto c = constant_int(extents[d])) ranges_[map.vars.back()] = {0, *c - 1};
+    points.push_back(var(map.vars.back(), extents[d]->type));
+  }
+  map.extents = std::move(extents);
+  emit(map);
+  scopes_.push_back({map, {}, location_id(location_)});
+  return points;
+}
+
+std::vector<Expr> Builder::open_persistent(const std::vector<std::string>& names, std::vector<Expr> domain,
+                                           const Expr& workers, const Expr& index, int64_t group) {
+  if (domain.empty()) fail_here(Code::ParallelRank, "Persistent without a domain", "give one extent for each index");
+  for (size_t d = 0; d < domain.size(); ++d) {
+    if (!domain[d]->type.is_int())
+      fail_here(Code::ExtentType, fmt::format("extent {} of Persistent is {}", d, domain[d]->type.name()),
+                "an extent is an integer: cast it to int32");
+    domain[d] = cast(domain[d], i32);
+  }
+  need_integer(workers, "the wave size of Persistent");
+  need_integer(index, "the index of a worker of Persistent");
+  const Expr last = domain.back();
+  // group is clamped to [1, last extent]
+  Expr width = constant(std::max<int64_t>(group, 1));
+  width = binary(BinaryOp::Max, binary(BinaryOp::Min, width, last), constant(1));
+  const Expr groups = ceildiv(last, width);
+  Expr total = mul(groups, width);
+  for (size_t d = 0; d + 1 < domain.size(); ++d) total = mul(total, domain[d]);
+  const Expr wave = open_for("wave", constant(0), ceildiv(total, cast(workers, i32)));
+  const Expr id = let("tile", add(mul(wave, cast(workers, i32)), cast(index, i32)));
+  // id counts (last / width, domain[0 .. n-2], width) with the last fastest
+  Expr rest = id;
+  const Expr inner = let("inner", binary(BinaryOp::FloorMod, rest, width));
+  rest = binary(BinaryOp::FloorDiv, rest, width);
+  std::vector<Expr> coordinates(domain.size());
+  for (size_t d = domain.size() - 1; d-- > 0;) {
+    coordinates[d] = let(d < names.size() ? names[d] : "i", binary(BinaryOp::FloorMod, rest, domain[d]));
+    rest = binary(BinaryOp::FloorDiv, rest, domain[d]);
+  }
+  coordinates.back() = let(names.size() == domain.size() ? names.back() : "i", add(mul(rest, width), inner));
+  open_if(logical_and(binary(BinaryOp::Lt, id, total), binary(BinaryOp::Lt, coordinates.back(), last)));
+  scopes_.back().close_with = 1;
+  return coordinates;
+}
+
+void Builder::open_while(const Expr& condition) {
+  const Expr c = as_condition(condition, location_);
+  if (constant_int(c) == 1)
+    fail_here(Code::EndlessLoop, "the condition of this while is always true",
+              "test a variable that the body changes, or leave by break_loop() under a condition that the loop tests");
+  emit(While{c, {}});
+  scopes_.push_back({While{c, {}}, {}, location_id(location_)});
+}
+
+void Builder::open_if(const Expr& condition) {
+  If branch{as_condition(condition, location_), {}, {}};
+  emit(branch);
+  scopes_.push_back({branch, {}, location_id(location_)});
+}
+
+void Builder::open_else() {
+  Body& body = scopes_.empty() ? top_ : scopes_.back().body;
+  const If* last = body.empty() ? nullptr : body.back().as<If>();
+  if (!last || !last->else_body.empty())
+    fail_here(Code::ElseWithoutIf, "Else without an If right before it",
+              "write If(...).Else(...), with no statement between the two");
+  Scope scope{*last, {}, body.back()->location, true};
+  scopes_.push_back(std::move(scope));
+}
+
+void Builder::open_role(int64_t begin, int64_t end) {
+  need_no_map("a role");
+  need_launch("a role");
+  const int64_t threads = program_.launches.back().thread_count();
+  if (threads != program_.launches.back().threads[0])
+    fail_here(Code::RoleRange, "a role in a block that is not along x alone",
+              "give the block one thread extent; a role is a range of its threads");
+  if (begin < 0 || end <= begin || end > threads || begin % 32 != 0 || (end % 32 != 0 && end != threads))
+    fail_here(Code::RoleRange, fmt::format("a role on threads {} to {} of a block of {}", begin, end, threads),
+              "a role is a range of whole warps (multiples of 32) inside the block");
+  Role role{begin, end, {}};
+  emit(role);
+  scopes_.push_back({role, {}, location_id(location_)});
+}
+
+void Builder::close() {
+  check_internal(!scopes_.empty(), "close() without an open scope");
+  Scope scope = std::move(scopes_.back());
+  scopes_.pop_back();
+  match(scope.op, Overloaded{
+                      [&](const If&) {
+                        auto& branch = std::get<If>(scope.op);
+                        (scope.in_else ? branch.else_body : branch.then_body) = std::move(scope.body);
+                      },
+                      [&](const auto& op) {
+                        using T = std::decay_t<decltype(op)>;
+                        if constexpr (requires(T t) { t.body; }) std::get<T>(scope.op).body = std::move(scope.body);
+                      },
+                  });
+  Body& parent = scopes_.empty() ? top_ : scopes_.back().body;
+  parent.back() = Stmt(StmtNode{std::move(scope.op), scope.location});
+  for (int i = 0; i < scope.close_with; ++i) close();
+}
+
+// ---- thread code
+
+void Builder::store(const TileRef& ref, const Expr& value) {
+  Element to = element(ref, "a store");
+  const Buffer& b = program_.buffer(ref.buffer);
+  if (b.space == Space::Barrier)
+    fail_here(Code::BarrierAccess, fmt::format("a store to '{}', which is a barrier", b.name),
+              "barriers are used by barrier_arrive and barrier_wait");
+  if (b.reducer)
+    fail_here(Code::ReducerStore, fmt::format("a store to '{}', which is a reducer", b.name),
+              "reducers are updated by acc(i) += v, atomic_max or atomic_min, and read after finalize_reducer");
+  if (value->type.is_pointer() != b.type.is_pointer())
+    fail_here(Code::BadCast,
+              fmt::format("a {} is stored to '{}', which holds {}", value->type.name(), b.name, b.type.name()),
+              "use reinterpret between addresses and 64-bit integers");
+  emit(Store{std::move(to), cast(value, b.type)});
+}
+
+Expr Builder::atomic(AtomicOp op, const TileRef& ref, const Expr& value, bool want_old, MemoryOrder order,
+                     const Expr& compare) {
+  Atomic a;
+  a.op = op, a.order = order;
+  a.to = element(ref, "an atomic");
+  const Buffer& b = program_.buffer(ref.buffer);
+  if (b.space != Space::Global && b.space != Space::Shared && !b.reducer)
+    fail_here(Code::AtomicSpace, fmt::format("an atomic on '{}', a {} buffer", b.name, ir::name_of(b.space)),
+              "atomics work on global and shared memory; a fragment that many points add to is an alloc_reducer");
+  const bool bits = op == AtomicOp::And || op == AtomicOp::Or || op == AtomicOp::Xor;
+  if (b.type.is_packed() || b.type.is_float8() || b.type.is_pointer() || (bits && !b.type.is_int()))
+    fail_here(Code::AtomicType, fmt::format("atomic {} on {}", ir::name_of(op), b.type.name()),
+              bits ? "bit operations take integers" : "use an integer type or float16, bfloat16, float32, float64");
+  if (b.reducer) {
+    const bool fits = (op == AtomicOp::Add && *b.reducer == ReduceOp::Sum) ||
+                      (op == AtomicOp::Max && *b.reducer == ReduceOp::Max) ||
+                      (op == AtomicOp::Min && *b.reducer == ReduceOp::Min);
+    if (!fits || want_old)
+      fail_here(
+          Code::ReducerOp,
+          want_old ? fmt::format("the old value of an element of '{}', which is a reducer", b.name)
+                   : fmt::format("atomic {} on '{}', a {} reducer", ir::name_of(op), b.name, ir::name_of(*b.reducer)),
+          want_old ? "a reducer is read after finalize_reducer" : "the operation of the update is that of the reducer");
+  }
+  if (value) a.value = cast(value, b.type);
+  if (compare) a.compare = cast(compare, b.type);
+  if (want_old) a.result = new_result("old", b.type);
+  const VarId result = a.result;
+  const DType type = b.type;
+  emit(std::move(a));
+  return want_old ? var(result, type) : Expr{};
+}
+
+Expr Builder::shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int64_t width) {
+  need_no_map("a shuffle");
+  if (width < 1 || width > 32 || (width & (width - 1)) != 0)
+    fail_here(Code::ShuffleWidth, fmt::format("a shuffle of width {}", width),
+              "the width is a power of two up to 32, the lanes of a warp");
+  need_integer(lane, "the lane of a shuffle");
+  VarId result = new_result("shuffled", value->type);
+  emit(Shuffle{kind, result, value, cast(lane, i32), width});
+  return var(result, value->type);
+}
+
+Expr Builder::vote(VoteKind kind, const Expr& value) {
+  need_no_map("a vote");
+  const bool match_values = kind == VoteKind::MatchAny || kind == VoteKind::MatchAll;
+  if (match_values) need_integer(value, "an operand of match");
+  const Expr operand = kind == VoteKind::ActiveMask ? Expr{} : match_values ? value : as_condition(value, location_);
+  const bool is_bool =
+      kind == VoteKind::Any || kind == VoteKind::All || kind == VoteKind::BlockAny || kind == VoteKind::BlockAll;
+  const DType type = is_bool ? boolean : kind == VoteKind::BlockCount ? i32 : u32;
+  VarId result = new_result("vote", type);
+  emit(Vote{kind, result, operand});
+  return var(result, type);
+}
+
+void Builder::break_loop() {
+  if (!in_scope_of(is_loop))
+    fail_here(Code::OutsideLoop, "break_loop() outside of a loop", "to leave the kernel write thread_return()");
+  emit(Break{});
+}
+void Builder::continue_loop() {
+  if (!in_scope_of(is_loop))
+    fail_here(Code::OutsideLoop, "continue_loop() outside of a loop", "to leave the kernel write thread_return()");
+  emit(Continue{});
+}
+void Builder::return_thread() { emit(Return{}); }
+
+void Builder::print(const std::string& message, std::vector<Expr> values, BufferId buffer) {
+  emit(Print{message, std::move(values), buffer});
+}
+void Builder::check(const Expr& condition, const std::string& message) {
+  emit(Assert{as_condition(condition, location_), message});
+}
+
+void Builder::assume(const Expr& condition) {
+  const Expr c = as_condition(condition, location_);
+  if (launch_ < 0) {
+    program_.assumptions.push_back(c);
+  } else {
+    emit(Assume{c});
+  }
+}
+
+Expr Builder::call(Call call, std::optional<DType> result) {
+  if (call.function.empty() || !std::all_of(call.function.begin(), call.function.end(),
+                                            [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ':'; }))
+    fail_here(Code::CallName, fmt::format("'{}' is not the name of a function", call.function),
+              "a name has letters, digits, _ and ::");
+  if (result) call.result = new_result("called", *result);
+  const VarId id = call.result;
+  emit(std::move(call));
+  return result ? var(id, *result) : Expr{};
+}
+
+}  // namespace tilewright::ir
