@@ -236,7 +236,8 @@ class CpuText final : public CFamily {
     spec.clear = static_cast<bool>(n.clear);
     spec.features = vector_features(features_);
     if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
-      fail(Code::CpuGemmTypes, at, *reason, "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})");
+      fail(Code::CpuGemmTypes, at, *reason,
+           "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})");
     const GemmText g = gemm_text(spec);
     pieces_.insert(g.pieces.begin(), g.pieces.end());
     if (gemm_names_.insert(g.name).second) gemms_.push_back(g.definition);

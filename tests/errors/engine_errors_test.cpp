@@ -1,7 +1,10 @@
 // What compile() and the engines refuse: one mistake a test, with the whole message.
+#include <fstream>
+
 #include "dsl/recording.h"
 #include "errors/expect_error.h"
 #include "interpreter/run.h"
+#include "runtime/scratch.h"
 #include "tilewright/compile.h"
 
 namespace tilewright::errors {
@@ -14,7 +17,9 @@ void compile_for(Engine engine, const Program& program) { compile(program, {.eng
 TEST(CompileErrors, DimensionThatNoArgumentGives) {
   const Value n = dynamic("n");
   Tensor A("A", {n * n}, f32);
-  expect_error([&] { compile_for(Engine::Interpreter, kernel({A}, [&] { A(0) = 1; })); }, "");
+  expect_error([&] { compile_for(Engine::Interpreter, kernel({A}, [&] { A(0) = 1; })); },
+               R"(TW1081 build: 'program': no argument gives the value of the dimension 'n'
+help: let it stand alone, or times a constant plus known values, in a shape or stride of a tensor parameter)");
 }
 
 TEST(CompileErrors, HostSideAssumptionOnFloats) {
@@ -28,7 +33,8 @@ TEST(CompileErrors, HostSideAssumptionOnFloats) {
         });
         compile_for(Engine::Interpreter, p);
       },
-      "");
+      R"(TW1082 build: 'program': a shape, stride, grid or host-side assumption uses an operator
+help: the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters)");
 }
 
 TEST(CompileErrors, TileOpUnderDivergentControl) {
@@ -37,6 +43,7 @@ TEST(CompileErrors, TileOpUnderDivergentControl) {
       [&] {
         const Program p = kernel({A}, [&] {
           auto S = alloc_shared({8}, f32, "S");
+          mark_declaration();
           If(get_thread_binding() < 5, [&] {
             mark();
             copy(A, S);
@@ -44,7 +51,34 @@ TEST(CompileErrors, TileOpUnderDivergentControl) {
         });
         compile_for(Engine::Interpreter, p);
       },
-      "");
+      R"(TW3093 verify: copy is done by all threads together, but not all of them may come here
+  --> the mistake
+note: not all threads take the same way here, by if
+  --> the declaration
+help: move it out of the branch, or branch on whole warps, as in if tx < 64)");
+}
+
+TEST(ToolErrors, UnknownEngine) {
+  Tensor A("A", {8}, f32);
+  const Program p = kernel({A}, [&] { A(0) = 1; });
+  const runtime::ScopedVariable setting("TILEWRIGHT_ENGINE", "gpu");
+  expect_error([&] { compile(p); }, R"(TW7002 tool: TILEWRIGHT_ENGINE is 'gpu'
+help: it is auto, cpu or interpreter)");
+}
+
+TEST(ToolErrors, DumpThatCannotBeWritten) {
+  Tensor A("A", {8}, f32);
+  const Program p = kernel({A}, [&] { A(0) = 1; });
+  const runtime::Scratch scratch;
+  std::ofstream(scratch / "file") << "no directory";
+  const runtime::ScopedVariable setting("TILEWRIGHT_DUMP", (scratch / "file").c_str());
+  const runtime::CaughtWarnings warnings;
+  compile(p, {.engine = Engine::Interpreter});
+  ASSERT_GT(warnings.count(Code::DumpNotWritten), 0);
+  const std::string text = warnings.found[0].to_string();
+  const std::string want =
+      "warning TW7001 tool: TILEWRIGHT_DUMP: the file cannot be written\n  --> " + (scratch / "file/program.");
+  EXPECT_EQ(text.substr(0, want.size()), want);
 }
 
 TEST(CpuErrors, Roles) {
@@ -56,7 +90,9 @@ TEST(CpuErrors, Roles) {
         });
         compile_for(Engine::Cpu, p);
       },
-      "");
+      R"(TW5001 cpu: code for some of the block's threads (a role) is not something the CPU engine runs
+  --> the mistake
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
 TEST(CpuErrors, Barriers) {
@@ -69,7 +105,9 @@ TEST(CpuErrors, Barriers) {
         });
         compile_for(Engine::Cpu, p);
       },
-      "");
+      R"(TW5002 cpu: an mbarrier is not something the CPU engine runs
+  --> the mistake
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
 TEST(CpuErrors, AsynchronousCopies) {
@@ -83,7 +121,9 @@ TEST(CpuErrors, AsynchronousCopies) {
         });
         compile_for(Engine::Cpu, p);
       },
-      "");
+      R"(TW5003 cpu: an asynchronous copy is not something the CPU engine runs
+  --> the mistake
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
 TEST(CpuErrors, NamedBarriers) {
@@ -95,7 +135,9 @@ TEST(CpuErrors, NamedBarriers) {
         });
         compile_for(Engine::Cpu, p);
       },
-      "");
+      R"(TW5004 cpu: a named barrier is not something the CPU engine runs
+  --> the mistake
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
 TEST(CpuErrors, Clusters) {
@@ -107,14 +149,16 @@ TEST(CpuErrors, Clusters) {
         });
         compile_for(Engine::Cpu, p);
       },
-      "");
+      R"(TW5006 cpu: clusters of blocks are not something the CPU engine runs
+  --> the mistake
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
-TEST(CpuErrors, GemmOfPowersOfTwo) {
+TEST(CpuErrors, GemmThatAccumulatesInANarrowerType) {
   expect_error(
       [] {
         const Program p = kernel({}, [] {
-          auto P = alloc_shared({8, 8}, e8m0, "P");
+          auto P = alloc_shared({8, 8}, f64, "P");
           auto C = alloc_fragment({8, 8}, f32, "C");
           clear(C);
           fill(P, 1.0);
@@ -123,7 +167,9 @@ TEST(CpuErrors, GemmOfPowersOfTwo) {
         });
         compile_for(Engine::Cpu, p);
       },
-      "");
+      R"(TW5007 cpu: gemm in float32 cannot hold every value of float64
+  --> the mistake
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
 void call_foreign(Location at = Location::current()) {
@@ -141,7 +187,9 @@ TEST(CpuErrors, ForeignText) {
         });
         compile_for(Engine::Cpu, p);
       },
-      "");
+      R"(TW5005 cpu: a call of foreign text is not something the CPU engine runs
+  --> the mistake
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
 TEST(InterpreterErrors, ForeignText) {
@@ -153,7 +201,8 @@ TEST(InterpreterErrors, ForeignText) {
         });
         interpreter::run(p, {});
       },
-      "");
+      R"(TW6090 run: the interpreter cannot run the foreign function 'their_function'
+  --> the mistake)");
 }
 
 TEST(InterpreterErrors, Clusters) {
@@ -165,7 +214,9 @@ TEST(InterpreterErrors, Clusters) {
         });
         interpreter::run(p, {});
       },
-      "");
+      R"(TW6090 run: the interpreter has no clusters of blocks
+  --> the mistake
+help: run the program with a cluster of 1)");
 }
 
 // What compile() refuses by its rules, the interpreter still checks: it also runs programs that were never compiled.
@@ -180,7 +231,9 @@ TEST(InterpreterErrors, BarrierUnderDivergentControl) {
         });
         interpreter::run(p, {});
       },
-      "");
+      R"(TW6011 run: a barrier of the block is not reached by all threads that execute it together, in block (0), thread (5)
+  --> the mistake
+help: move it out of the divergent control flow, or under a role of whole warps)");
 }
 
 TEST(InterpreterErrors, OperandsThatDisagree) {
@@ -195,7 +248,9 @@ TEST(InterpreterErrors, OperandsThatDisagree) {
         });
         interpreter::run(p, {a});
       },
-      "");
+      R"(TW6012 run: an operand differs between the threads that execute this together, in block (0), thread (1)
+  --> the mistake
+help: make it the same for all threads, or move the statement under a role)");
 }
 
 // The builder makes both sides of a copy agree; text may say what it cannot know to be wrong.
@@ -209,9 +264,14 @@ TEST(InterpreterErrors, ExtentsThatDisagreeAtTheCall) {
     fill to=S value=0.0
     copy from=S[0 : n] to=R[0 : m]
   }
-})",
+  })",
                                   "program.tile");
-  expect_error([&] { interpreter::run(p, {}, {.ints = {{"n", 8}, {"m", 16}}}); }, "");
+  expect_error(
+      [&] {
+        interpreter::run(p, {}, {.ints = {{"n", 8}, {"m", 16}}});
+      },
+      R"(TW6014 run: a copy of (8) elements of 'S' to (16) of 'R', in block (0)
+  --> program.tile:8)");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ inline void mark_declaration(Location at = Location::current()) {
 inline std::string place_text(const SourceLocation& at, const std::string& test_file) {
   if (!at.known()) return "";
   const std::string file = at.file.substr(at.file.rfind('/') + 1);
-  if (file != test_file) return "\n  --> " + file + ", which is not the user's file";
+  if (file != test_file) return "\n  --> " + file + ":" + std::to_string(at.line);
   if (at.line == marks().mistake) return "\n  --> the mistake";
   if (at.line == marks().declaration) return "\n  --> the declaration";
   return "\n  --> line " + std::to_string(at.line);
