@@ -25,7 +25,7 @@ std::string read(const fs::path& path) {
 
 std::vector<fs::path> files_of(const char* area) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(__FILE__).parent_path() / area))
+  for (const auto& entry : fs::directory_iterator(fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/errors" / area))
     files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;

@@ -61,7 +61,7 @@ TEST(Verify, SamplesAreValid) {
 }
 
 TEST(Verify, TheExampleOfTheDocumentIsValid) {
-  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/text_form.md");
+  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/docs/text_form.md");
   std::stringstream text;
   text << file.rdbuf();
   const std::string page = text.str();
