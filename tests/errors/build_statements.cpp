@@ -214,6 +214,35 @@ TEST(StatementErrors, RoleOutsideOfTheBlock) {
 help: a role is a range of whole warps (multiples of 32) inside the block)");
 }
 
+TEST(StatementErrors, RoleOfGroupsApart) {
+  expect_error(
+      [&] {
+        kernel({}, [&] {
+          mark();
+          ws({0, 2}, [] {});
+        });
+      },
+      R"(TW1047 build: ws: the groups do not follow each other
+  --> the mistake
+help: a role is one range of threads: name adjacent groups)");
+}
+
+TEST(StatementErrors, RoleInABlockOfTwoDimensions) {
+  expect_error(
+      [&] {
+        prim_func("program", {}, [&] {
+          for (auto bx : Kernel(1, {.threads = {32, 4}})) {
+            (void)bx;
+            mark();
+            on_threads(0, 32, [] {});
+          }
+        });
+      },
+      R"(TW1047 build: a role in a block that is not along x alone
+  --> the mistake
+help: give the block one thread extent; a role is a range of its threads)");
+}
+
 TEST(StatementErrors, StoreToAReducer) {
   expect_error(
       [&] {
