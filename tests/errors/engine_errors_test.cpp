@@ -4,6 +4,7 @@
 #include "dsl/recording.h"
 #include "errors/expect_error.h"
 #include "interpreter/run.h"
+#include "runtime/plans.h"
 #include "runtime/scratch.h"
 #include "tilewright/compile.h"
 
