@@ -596,25 +596,42 @@ Expression&& address_of(const Ref& element);
 // Any function of the scalar table by its name: call("exp2", x).
 Expression&& scalar_function(const std::string& name, std::initializer_list<Operand> args,
                              Location at = Location::current());
-#define TILEWRIGHT_UNARY(name) \
-  inline Expression&& name(const Operand& x) { return scalar_function(#name, {x}); }
-TILEWRIGHT_UNARY(exp)
-TILEWRIGHT_UNARY(exp2)
-TILEWRIGHT_UNARY(exp10)
-TILEWRIGHT_UNARY(expm1)
-TILEWRIGHT_UNARY(log)
-TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(log10) TILEWRIGHT_UNARY(log1p) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos)
-    TILEWRIGHT_UNARY(tan) TILEWRIGHT_UNARY(asin) TILEWRIGHT_UNARY(acos) TILEWRIGHT_UNARY(atan) TILEWRIGHT_UNARY(sinh)
-        TILEWRIGHT_UNARY(cosh) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(asinh) TILEWRIGHT_UNARY(acosh)
-            TILEWRIGHT_UNARY(atanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt)
-                TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil)
-                    TILEWRIGHT_UNARY(trunc) TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(nearbyint) TILEWRIGHT_UNARY(isnan)
-                        TILEWRIGHT_UNARY(isinf) TILEWRIGHT_UNARY(isfinite) TILEWRIGHT_UNARY(popcount)
-                            TILEWRIGHT_UNARY(clz)
-#undef TILEWRIGHT_UNARY
-                                inline Expression&& pow(const Operand& x, const Operand& y) {
-  return scalar_function("pow", {x, y});
-}
+inline Expression&& exp(const Operand& x) { return scalar_function("exp", {x}); }
+inline Expression&& exp2(const Operand& x) { return scalar_function("exp2", {x}); }
+inline Expression&& exp10(const Operand& x) { return scalar_function("exp10", {x}); }
+inline Expression&& expm1(const Operand& x) { return scalar_function("expm1", {x}); }
+inline Expression&& log(const Operand& x) { return scalar_function("log", {x}); }
+inline Expression&& log2(const Operand& x) { return scalar_function("log2", {x}); }
+inline Expression&& log10(const Operand& x) { return scalar_function("log10", {x}); }
+inline Expression&& log1p(const Operand& x) { return scalar_function("log1p", {x}); }
+inline Expression&& sin(const Operand& x) { return scalar_function("sin", {x}); }
+inline Expression&& cos(const Operand& x) { return scalar_function("cos", {x}); }
+inline Expression&& tan(const Operand& x) { return scalar_function("tan", {x}); }
+inline Expression&& asin(const Operand& x) { return scalar_function("asin", {x}); }
+inline Expression&& acos(const Operand& x) { return scalar_function("acos", {x}); }
+inline Expression&& atan(const Operand& x) { return scalar_function("atan", {x}); }
+inline Expression&& sinh(const Operand& x) { return scalar_function("sinh", {x}); }
+inline Expression&& cosh(const Operand& x) { return scalar_function("cosh", {x}); }
+inline Expression&& tanh(const Operand& x) { return scalar_function("tanh", {x}); }
+inline Expression&& asinh(const Operand& x) { return scalar_function("asinh", {x}); }
+inline Expression&& acosh(const Operand& x) { return scalar_function("acosh", {x}); }
+inline Expression&& atanh(const Operand& x) { return scalar_function("atanh", {x}); }
+inline Expression&& erf(const Operand& x) { return scalar_function("erf", {x}); }
+inline Expression&& sqrt(const Operand& x) { return scalar_function("sqrt", {x}); }
+inline Expression&& rsqrt(const Operand& x) { return scalar_function("rsqrt", {x}); }
+inline Expression&& sigmoid(const Operand& x) { return scalar_function("sigmoid", {x}); }
+inline Expression&& abs(const Operand& x) { return scalar_function("abs", {x}); }
+inline Expression&& floor(const Operand& x) { return scalar_function("floor", {x}); }
+inline Expression&& ceil(const Operand& x) { return scalar_function("ceil", {x}); }
+inline Expression&& trunc(const Operand& x) { return scalar_function("trunc", {x}); }
+inline Expression&& round(const Operand& x) { return scalar_function("round", {x}); }
+inline Expression&& nearbyint(const Operand& x) { return scalar_function("nearbyint", {x}); }
+inline Expression&& isnan(const Operand& x) { return scalar_function("isnan", {x}); }
+inline Expression&& isinf(const Operand& x) { return scalar_function("isinf", {x}); }
+inline Expression&& isfinite(const Operand& x) { return scalar_function("isfinite", {x}); }
+inline Expression&& popcount(const Operand& x) { return scalar_function("popcount", {x}); }
+inline Expression&& clz(const Operand& x) { return scalar_function("clz", {x}); }
+inline Expression&& pow(const Operand& x, const Operand& y) { return scalar_function("pow", {x, y}); }
 inline Expression&& fmod(const Operand& x, const Operand& y) { return scalar_function("fmod", {x, y}); }
 inline Expression&& atan2(const Operand& y, const Operand& x) { return scalar_function("atan2", {y, x}); }
 inline Expression&& copysign(const Operand& x, const Operand& y) { return scalar_function("copysign", {x, y}); }

@@ -295,7 +295,8 @@ std::string refusal(const Program& program) {
 TEST(CpuThreads, RefuseWhatOnlyTheInterpreterRuns) {
   Tensor A("A", {64}, f32);
   const std::string help =
-      " is not something the CPU engine runs / run it on the interpreter: target = \"interpreter\"";
+      " is not something the CPU engine runs / run it on the interpreter: compile(program, {.engine = "
+      "Engine::Interpreter})";
   EXPECT_EQ(refusal(prim_func("role", {A},
                               [&] {
                                 for (auto bx : Kernel(1, {.threads = 256})) {
