@@ -98,7 +98,7 @@ Case convolution_case(Shape s, Filter f, Tiles tiles, DType dtype, bool is_dynam
 
 std::vector<Case> convolution_cases(Size size) {
   if (size == Size::Benchmark) {
-    return {convolution_case({2, 64, 64, 128, 128}, {3, 1, 1, 1}, {256, 128, 128}, f32, false)};
+    return {convolution_case({2, 64, 64, 128, 128}, {3, 1, 1, 1}, {512, 128, 192}, f32, false)};
   }
   std::vector<Case> out;
   for (const bool is_dynamic : {false, true}) {

@@ -98,12 +98,12 @@ struct Times {
   double own = 0, peer = 0;
 };
 
-// Medians of alternating calls: at least 3 of each, at most 30, about 0.4 s.
+// Medians of alternating calls: at least 3 of each, at most 30, about 0.3 s.
 Times measure(const Case& c, const tilewright::Executable& executable, const std::vector<NDArray>& arrays,
               PeerRun& peer) {
   std::vector<double> own, other;
   const auto start = Clock::now();
-  while (own.size() < 3 || (own.size() < 30 && Clock::now() - start < std::chrono::milliseconds(400))) {
+  while (own.size() < 3 || (own.size() < 30 && Clock::now() - start < std::chrono::milliseconds(300))) {
     own.push_back(seconds_of([&] { call_case(c, executable, arrays); }));
     if (peer.present()) {
       other.push_back(seconds_of([&] { peer(); }));
