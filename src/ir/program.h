@@ -54,7 +54,7 @@ struct Buffer {
   std::optional<ReduceOp> reducer;  // a deferred reduction: Sum, Max or Min
   std::vector<int64_t> arrive_counts;  // Barrier: one a mbarrier
   LayoutAnnotation layout;
-  int32_t launch = -1;     // on chip: the launch it belongs to
+  int32_t launch = -1;  // on chip: the launch it belongs to
   std::optional<TileLayout> tile;
   bool workspace = false;  // global scratch that only this program sees
   LocationId location;
