@@ -252,9 +252,10 @@ int contiguity(const Expr& v, const Body& body, const Lowering& l) {
 }
 
 // Lanes of panels innermost, with what stands together at one lane inside.
-Body make_panel_nest(const CutBox& box, const Lowering& l) {
+Body make_panel_nest(CutBox box, Lowering& l) {
+  const bool by_lines = cut_to_lines(box, l);
   Body body = box.body;
-  const bool vectorizable = is_vectorizable(body, l);
+  const bool vectorizable = !by_lines && is_vectorizable(body, l);
   const size_t first_part = box.vars.size() - box.parts, last_lane = first_part - 1;
   for (size_t d = box.vars.size(); d-- > 0;) {
     const LoopKind kind = d >= first_part                  ? LoopKind::Unroll

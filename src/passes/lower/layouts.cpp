@@ -271,4 +271,74 @@ CutBox cut_to_panels(const std::vector<Expr>& vars, const std::vector<Expr>& ext
   return out;
 }
 
+namespace {
+
+constexpr int64_t kLine = 64;  // bytes
+
+// Does the index run along memory with the variable: by 1, or by the size of a group with its part?
+bool runs_along(const Buffer& b, const std::vector<Expr>& index, VarId var, VarId lane, int64_t part) {
+  if (index.empty() || (!b.strides.empty() && constant_int(b.strides.back()) != 1)) return false;
+  bool along = false, across = false;
+  for (size_t d = 0; d < index.size(); ++d) {
+    const auto* s = index[d].as<Sum>();
+    const std::vector<Term> terms = s ? s->terms : std::vector<Term>{{1, index[d]}};
+    for (const Term& t : terms) {
+      const bool last = d + 1 == index.size();
+      const auto* c = t.value.as<Cast>();
+      const auto* v = (c ? c->value : t.value).as<Var>();
+      if (v && v->id == var && last && t.coefficient == part)
+        along = true;
+      else if (v && v->id == lane && !last)
+        across = true;
+      else if (used_vars(t.value).contains(var) || used_vars(t.value).contains(lane))
+        return false;
+    }
+  }
+  return along && across;
+}
+
+}  // namespace
+
+bool cut_to_lines(CutBox& box, Lowering& l) {
+  const size_t lane = box.vars.size() - box.parts - 1;
+  const int64_t part = box.parts > 0 ? constant_int(box.extents.back()).value_or(1) : 1;
+  size_t found = SIZE_MAX;
+  int64_t piece = 0;
+  auto access = [&](BufferId id, const std::vector<Expr>& index) {
+    const Buffer& b = l.buffer(id);
+    if (!l.is_global(id) || b.type.is_packed()) return;
+    for (size_t d = 0; d + box.lanes + box.parts < box.vars.size(); ++d) {
+      if (!runs_along(b, index, id_of(box.vars[d]), id_of(box.vars[lane]), part) &&
+          !runs_along(b, index, id_of(box.vars[d]), id_of(box.vars[lane]), 1))
+        continue;
+      const int64_t size = kLine * 8 / b.type.storage_bits() / part;
+      const auto extent = constant_int(box.extents[d]);
+      if (extent && size > 1 && *extent % size == 0) found = d, piece = size;
+    }
+  };
+  walk(box.body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Store>()) access(n->to.buffer, n->to.indices);
+  });
+  walk_exprs(box.body, [&](const Expr& e) {
+    if (const auto* n = e.as<Load>()) access(n->buffer, n->indices);
+  });
+  if (found == SIZE_MAX) return false;
+  const Expr old = box.vars[found];
+  const std::string name = l.program.var(id_of(old)).name;
+  const Expr line = l.index(name + "_line", wide(*constant_int(box.extents[found]) / piece));
+  const Expr in_line = l.index(name + "_in_line", wide(piece));
+  const std::map<VarId, Expr> map{{id_of(old), sum({{piece, line}, {1, in_line}}, 0, i64)}};
+  box.body = rewrite_exprs(box.body, [&](const Expr& e) { return replacement(e, map); });
+  for (Expr& thread : l.boxes.thread) thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map); });
+  if (auto owner = l.boxes.of.find(id_of(old)); owner != l.boxes.of.end()) {
+    const size_t number = owner->second;
+    l.boxes.of[id_of(line)] = l.boxes.of[id_of(in_line)] = number;
+  }
+  box.vars[found] = line;
+  box.extents[found] = wide(*constant_int(box.extents[found]) / piece);
+  box.vars.insert(box.vars.begin() + static_cast<long>(lane) + 1, in_line);
+  box.extents.insert(box.extents.begin() + static_cast<long>(lane) + 1, wide(piece));
+  return true;
+}
+
 }  // namespace tilewright::passes

@@ -20,6 +20,9 @@ struct CutBox {
 };
 CutBox cut_to_panels(const std::vector<ir::Expr>& vars, const std::vector<ir::Expr>& extents, const ir::Body& body,
                      Lowering& l);
+// A box whose lanes run across the lines of global memory (a transposing copy) takes them a cache line at a time: the
+// variable that runs along the lines is cut, and its pieces stand inside the lanes. False if nothing was to be done.
+bool cut_to_lines(CutBox& box, Lowering& l);
 bool touches_panels(const ir::Body& body, const Lowering& l);
 
 }  // namespace tilewright::passes

@@ -12,6 +12,7 @@ namespace {
 
 // Lanes of a reduction along the innermost dimension: four AVX-512 registers of float hide the latency of an addition.
 constexpr int64_t kLanes = 64, kFewLanes = 16;
+constexpr int64_t kChains = 8;  // rows that are scanned side by side
 
 // The box of a reduction: the kept dimensions with their variables, and the one along which it goes.
 struct Walk {
@@ -152,16 +153,43 @@ Body lower(const Scan& s, Lowering& l) {
   const DType to_type = l.type(s.to.buffer), acc_type = accumulator(to_type);
   const auto dim = static_cast<size_t>(s.dim);
   Walk w = make_walk(s.from, s.to, dim, true, l);
-  const BufferId total = l.temporary("total", acc_type, {}, Space::Local);
   const Expr position = s.reverse ? sub(sub(w.count, wide(1)), w.along) : w.along;
   auto at_position = [&](std::vector<Expr> index) {
     for (Expr& e : index) e = substitute(e, {{id_of(w.along), position}});
     return index;
   };
+  // Several chains at a time, so that one addition need not wait for the one before: the innermost kept dimension, all
+  // of it where it is the contiguous one, a few rows where they are rows.
+  Substitution rows;
+  Expr row = wide(0), count = wide(1);
+  LoopKind kind = LoopKind::Serial;
+  const auto extent = w.vars.empty() ? std::nullopt : constant_int(w.extents.back());
+  const bool contiguous = dim + 1 < s.from.extent.size() && constant_int(s.from.extent.back()) != 1;
+  if (extent && (contiguous || *extent % kChains == 0)) {
+    row = l.index("row", wide(contiguous ? *extent : kChains));
+    count = wide(contiguous ? *extent : kChains);
+    kind = contiguous ? LoopKind::Vectorized : LoopKind::Unroll;
+    if (contiguous) {
+      rows[id_of(w.vars.back())] = row;
+      w.vars.pop_back(), w.extents.pop_back();
+    } else {
+      const Expr group = l.index("rows", wide(*extent / kChains));
+      rows[id_of(w.vars.back())] = sum({{kChains, group}, {1, row}}, 0, i64);
+      w.vars.back() = group, w.extents.back() = wide(*extent / kChains);
+    }
+  }
+  if (l.type(s.to.buffer).is_packed() && kind == LoopKind::Vectorized) kind = LoopKind::Serial;
+  const BufferId total = l.temporary("total", acc_type, {constant_int(count).value_or(1)}, Space::Local);
   const Expr element = cast(cast(load(s.from.buffer, at_position(w.from), l.type(s.from.buffer)), to_type), acc_type);
-  Body step{l.make(Store{{total, {}}, combine(s.op, load(total, {}, acc_type), element, false)}),
-            l.make(Store{{s.to.buffer, at_position(w.to)}, cast(load(total, {}, acc_type), to_type)})};
-  Body body{l.make(Store{{total, {}}, identity(s.op, acc_type)}), loop(l, w.along, wide(0), w.count, std::move(step))};
+  const Expr sum_so_far = load(total, {row}, acc_type);
+  auto chains = [&](Body body) {
+    if (constant_int(row)) return body;
+    return Body{loop(l, row, wide(0), count, substitute(body, rows), kind)};
+  };
+  const Body step = chains({l.make(Store{{total, {row}}, combine(s.op, sum_so_far, element, false)}),
+                            l.make(Store{{s.to.buffer, at_position(w.to)}, cast(sum_so_far, to_type)})});
+  Body body = chains({l.make(Store{{total, {row}}, identity(s.op, acc_type)})});
+  body.push_back(loop(l, w.along, wide(0), w.count, step));
   for (size_t d = w.vars.size(); d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};
   return body;
 }
