@@ -227,11 +227,29 @@ class Block {
 
   // ---- statements
   void body(const Body& code, const Context& c) {
-    for (const Stmt& s : code) {
+    for (size_t i = 0; i < code.size(); ++i) {
+      const bool clears = i + 1 < code.size() && clears_for(code[i], code[i + 1]);
+      const Stmt& s = clears ? code[++i] : code[i];
       const LocationId outer = std::exchange(l_.at, s->location);
-      stmt(s, c);
+      if (clears) {
+        Gemm gemm = *s.as<Gemm>();
+        gemm.clear = constant(boolean, int64_t{1});
+        tile_op(l_.make(gemm), c);
+      } else {
+        stmt(s, c);
+      }
       l_.at = outer;
     }
+  }
+  // A tile that is set to zero for the gemm that comes next: the gemm starts from zero instead.
+  bool clears_for(const Stmt& first, const Stmt& second) const {
+    const auto* fill = first.as<Fill>();
+    const auto* gemm = second.as<Gemm>();
+    if (!fill || !gemm || gemm->clear || touches_thread_memory(second) || fill->to.buffer != gemm->c.buffer)
+      return false;
+    const auto value = constant_float(fill->value);
+    const bool zero = value ? *value == 0 && !std::signbit(*value) : constant_int(fill->value) == 0;
+    return zero && equal(fill->to.min, gemm->c.min) && equal(fill->to.extent, gemm->c.extent);
   }
 
   void stmt(const Stmt& s, const Context& c) {
