@@ -251,9 +251,20 @@ int contiguity(const Expr& v, const Body& body, const Lowering& l) {
   return score;
 }
 
+constexpr int64_t kCacheWays = 8;
+
 // Lanes of panels innermost, with what stands together at one lane inside.
 Body make_panel_nest(CutBox box, Lowering& l) {
   const bool by_lines = cut_to_lines(box, l);
+  // Rows of global memory are walked from end to end, as long as the panels they are dealt to are no more than a
+  // first-level cache has ways: panels lie a power of two apart.
+  const std::set<BufferId> used = used_buffers(box.body);
+  const bool global = std::any_of(used.begin(), used.end(), [&](BufferId b) { return l.is_global(b); });
+  if (!by_lines && global && box.lanes == 1 && constant_int(box.extents[0]).value_or(kCacheWays + 1) <= kCacheWays) {
+    const long before_lane = static_cast<long>(box.vars.size() - box.parts - 1);
+    std::rotate(box.vars.begin(), box.vars.begin() + 1, box.vars.begin() + before_lane);
+    std::rotate(box.extents.begin(), box.extents.begin() + 1, box.extents.begin() + before_lane);
+  }
   Body body = box.body;
   const bool vectorizable = !by_lines && is_vectorizable(body, l);
   const size_t first_part = box.vars.size() - box.parts, last_lane = first_part - 1;
