@@ -244,6 +244,7 @@ Case packed_case(const std::vector<int64_t>& lengths, int64_t heads, int64_t kv_
 std::vector<Case> flash_attention_cases(Size size) {
   if (size == Size::Benchmark) {
     return {attention_case({2, 8, 8, 2048, 2048, 64}, {256, 128, false}, f32, false),
+            attention_case({2, 8, 8, 2048, 2048, 64}, {256, 128, false}, bf16, false),
             attention_case({2, 8, 8, 2048, 2048, 64}, {128, 128, true}, f32, false),
             attention_case({1, 16, 4, 2048, 2048, 64}, {128, 128, true}, bf16, true)};
   }

@@ -115,9 +115,10 @@ std::vector<Case> gemm_cases(Size size) {
 std::vector<Case> gemm_relu_cases(Size size) {
   if (size == Size::Odd) return odd_cases(matmul_relu, true);
   std::vector<Case> out;
-  for (const DType dtype : {f32, bf16, f16}) {
-    out.push_back(matmul_case(matmul_relu, true, {1024, 1024, 1024}, benchmark_tiles, dtype, false));
-  }
+  for (const int64_t size_of_all : {1024, 2048})
+    for (const DType dtype : {f32, bf16, f16})
+      out.push_back(
+          matmul_case(matmul_relu, true, {size_of_all, size_of_all, size_of_all}, benchmark_tiles, dtype, false));
   out.push_back(matmul_case(matmul_relu, true, {1024, 1024, 1024}, benchmark_tiles, f32, true));
   return out;
 }
