@@ -43,7 +43,7 @@ class CpuText final : public CFamily {
     head += pieces_text(pieces_);
     if (uses_memory_) head += text::codegen_cpu_memory;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
-    return {head + "\n" + out_, std::move(sites_)};
+    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_)};
   }
 
  private:
@@ -224,6 +224,11 @@ class CpuText final : public CFamily {
     const std::string at = text(offset(r.buffer, r.min));
     return at == "0ll" ? pointer(r.buffer) : pointer(r.buffer) + " + " + at;
   }
+  static std::string layout_name(const OperandLayout& l) {
+    const std::string interleaved = l.interleave > 1 ? fmt::format(", {} interleaved", l.interleave) : "";
+    if (l.form == OperandLayout::Form::Panels) return fmt::format("in panels of {}{}", l.width, interleaved);
+    return fmt::format("strided ({}, {})", l.row_stride, l.column_stride);
+  }
   void gemm(const Gemm& n, const SourceLocation& at) {
     auto extent = [](const Region& r, size_t from_end) { return *constant_int(r.extent[r.extent.size() - from_end]); };
     GemmSpec spec;
@@ -239,6 +244,9 @@ class CpuText final : public CFamily {
       fail(Code::CpuGemmTypes, at, *reason,
            "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})");
     const GemmText g = gemm_text(spec);
+    gemm_reports_.push_back({at, spec.m, spec.n, spec.k, g.kernel, layout_name(spec.a_layout),
+                             layout_name(spec.b_layout), layout_name(spec.c_layout), g.packs_a, g.packs_b,
+                             g.updates_elements});
     pieces_.insert(g.pieces.begin(), g.pieces.end());
     if (gemm_names_.insert(g.name).second) gemms_.push_back(g.definition);
     line(fmt::format("{}({}, {}, {});", g.name, start(n.a), start(n.b), start(n.c)));
@@ -378,6 +386,7 @@ class CpuText final : public CFamily {
   std::vector<std::string> gemms_;
   std::set<std::string> gemm_names_;
   std::vector<ReportSite> sites_;
+  std::vector<GemmReport> gemm_reports_;
 };
 
 }  // namespace

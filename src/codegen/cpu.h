@@ -21,9 +21,20 @@ struct ReportSite {
   std::vector<Operand> operands;
 };
 
+// What became of a gemm, for reports.
+struct GemmReport {
+  SourceLocation location;
+  int64_t m = 0, n = 0, k = 0;
+  std::string kernel;                        // instructions and the block in registers
+  std::string a_layout, b_layout, c_layout;  // "strided (64, 1)", "in panels of 32"
+  bool packs_a = false, packs_b = false;     // copied into the kernel's form at every call
+  bool updates_elements = false;             // some or all of c is updated element by element
+};
+
 struct CpuKernelSource {
   std::string text;
   std::vector<ReportSite> sites;
+  std::vector<GemmReport> gemms;
 };
 
 // What lower_to_loops() needs to know of the gemm text.

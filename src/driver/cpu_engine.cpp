@@ -1,6 +1,5 @@
 #include "driver/cpu_engine.h"
 
-#include "codegen/cpu.h"
 #include "ir/verify.h"
 #include "passes/lower_to_loops.h"
 
@@ -25,14 +24,19 @@ std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& site
 
 }  // namespace
 
+ir::LoopProgram lower_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor) {
+  ir::LoopProgram loops = passes::lower_to_loops(program, codegen::cpu_target(features_of(processor)));
+  ir::check_valid(loops, "lower_to_loops");
+  return loops;
+}
+
 CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor, Dump& dump) {
   const target::CpuFeatures features = features_of(processor);
-  const ir::LoopProgram loops = passes::lower_to_loops(program, codegen::cpu_target(features));
-  ir::check_valid(loops, "lower_to_loops");
+  const ir::LoopProgram loops = lower_cpu(program, processor);
   dump.write("lower_to_loops", loops);
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
-  return {std::move(source.text), sites_of(source.sites), nullptr};
+  return {std::move(source.text), sites_of(source.sites), std::move(source.gemms), nullptr};
 }
 
 CpuKernel build_cpu(const ir::TileProgram& program, Dump& dump) {

@@ -1,5 +1,6 @@
 // The CPU engine behind an Executable: loops, C++ text, the host compiler or the cache.
 #pragma once
+#include "codegen/cpu.h"
 #include "driver/dump.h"
 #include "ir/program.h"
 #include "runtime/cpu_kernel.h"
@@ -9,11 +10,14 @@ namespace tilewright {
 struct CpuKernel {
   std::string text;
   std::vector<runtime::Site> sites;
+  std::vector<codegen::GemmReport> gemms;
   std::unique_ptr<runtime::Callee> callee;
 };
 
 // From a canonical program. CompileError for what the engine refuses, and where there is no host compiler.
 CpuKernel build_cpu(const ir::TileProgram& program, Dump& dump);
+// The loops alone, verified.
+ir::LoopProgram lower_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& features);
 // The text alone.
 CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& features, Dump& dump);
 

@@ -97,6 +97,7 @@ std::shared_ptr<SharedObject> load(const CpuKernelText& kernel, KernelOrigin& or
   std::vector<std::string> flags = kernel_flags();
   const std::vector<std::string> features = kernel.features.compiler_flags();
   flags.insert(flags.end(), features.begin(), features.end());
+  flags.insert(flags.end(), kernel.more_flags.begin(), kernel.more_flags.end());
   const std::string key = cache_key(kernel, compiler, flags);
   const std::string hash = hex(sha256(key));
   origin = KernelOrigin::Memory;
@@ -132,8 +133,8 @@ int kernel_threads() {
 std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrigin* origin) {
   KernelOrigin ignored;
   std::shared_ptr<SharedObject> object = load(kernel, origin ? *origin : ignored);
-  const auto entry = reinterpret_cast<Entry>(object->symbol("tw_entry"));
-  check_internal(entry, "kernel '{}' has no tw_entry", kernel.name);
+  const auto entry = reinterpret_cast<Entry>(object->symbol(kernel.entry.c_str()));
+  check_internal(entry, "kernel '{}' has no {}", kernel.name, kernel.entry);
   return std::make_unique<CpuKernel>(std::move(object), entry);
 }
 

@@ -11,8 +11,10 @@ namespace tilewright::runtime {
 
 struct CpuKernelText {
   std::string name;  // of the program: for dumps and messages only
-  std::string text;  // begins with kernel_text_head(), defines tw_entry
+  std::string text;  // begins with kernel_text_head(), defines the entry
   ProcessorFeatures features;
+  std::string entry = "tw_entry";            // another name where one text holds several kernels
+  std::vector<std::string> more_flags = {};  // after kernel_flags()
 };
 
 // What must stand before every kernel: the ABI.

@@ -1,0 +1,135 @@
+#include "driver/fuzz/check.h"
+
+#include "driver/fuzz/kernels.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "tilewright/compile.h"
+#include "tilewright/diagnostic.h"
+
+namespace tilewright::fuzz {
+namespace {
+
+std::vector<NDArray> run(const Executable& executable, const std::vector<Argument>& arguments) {
+  std::vector<NDArray> arrays;
+  for (const Argument& a : arguments) arrays.push_back(a.is_output ? a.array.clone() : a.array);
+  std::vector<tilewright::Argument> list;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].is_scalar) {
+      list.emplace_back(arguments[i].integer);
+    } else {
+      list.emplace_back(arrays[i]);
+    }
+  }
+  executable.call(list);
+  return arrays;
+}
+
+std::optional<std::string> difference(const std::string& name, const NDArray& a, const NDArray& b, double tolerance) {
+  if (a.dtype().is_float()) {
+    const std::vector<double> x = a.to_floats(), y = b.to_floats();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const bool same =
+          (x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i])) || (std::isnan(x[i]) && std::isnan(y[i]));
+      if (!same && !(std::abs(x[i] - y[i]) <= tolerance))
+        return fmt::format("{}[{}]: interpreter {:.9g}, cpu {:.9g}", name, i, x[i], y[i]);
+    }
+    return std::nullopt;
+  }
+  const std::vector<int64_t> x = a.to_ints(), y = b.to_ints();
+  for (size_t i = 0; i < x.size(); ++i)
+    if (x[i] != y[i]) return fmt::format("{}[{}]: interpreter {}, cpu {}", name, i, x[i], y[i]);
+  return std::nullopt;
+}
+
+std::optional<Finding> check_text(const ir::TileProgram& program) {
+  try {
+    ir::check_valid(program);
+  } catch (const Error& e) {
+    return Finding{Finding::Kind::Invalid, e.what()};
+  }
+  const std::string text = ir::print(program);
+  try {
+    const std::string again = ir::print(ir::parse(text, "fuzz.tile"));
+    if (again != text)
+      return Finding{Finding::Kind::RoundTrip, "the text differs after print -> parse -> print:\n" + again};
+  } catch (const Error& e) {
+    return Finding{Finding::Kind::RoundTrip, e.what()};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> check_interpreter(const ir::TileProgram& program, const std::vector<Argument>& arguments,
+                                         std::vector<NDArray>& results) {
+  try {
+    const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{program}));
+    results = run(compile(handle, {Engine::Interpreter}), arguments);
+  } catch (const std::exception& e) {
+    return Finding{Finding::Kind::Interpreter, e.what()};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> check_cpu(const ir::TileProgram& program, const std::vector<Argument>& arguments,
+                                 const std::vector<NDArray>& want, function_ref<Executable()> build) {
+  try {
+    const std::vector<NDArray> got = run(build(), arguments);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].is_output) continue;
+      const std::string& name = program.buffer(program.params[i].buffer).name;
+      if (auto d = difference(name, want[i], got[i], arguments[i].tolerance))
+        return Finding{Finding::Kind::Mismatch, *d};
+    }
+  } catch (const std::exception& e) {
+    return Finding{Finding::Kind::Cpu, e.what()};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const char* name_of(Finding::Kind kind) {
+  static constexpr const char* kNames[] = {"invalid", "round trip", "interpreter", "cpu",      "mismatch",
+                                           "crash",   "hang",       "accepted",    "unlocated"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::optional<Finding> check(const ir::TileProgram& program, const std::vector<Argument>& arguments, Engines engines) {
+  const Sample sample{program, arguments};
+  return check_all({&sample, 1}, engines)[0];
+}
+
+std::vector<std::optional<Finding>> check_all(std::span<const Sample> samples, Engines engines) {
+  std::vector<std::optional<Finding>> findings(samples.size());
+  std::vector<std::vector<NDArray>> want(samples.size());
+  std::vector<size_t> rest;  // those that run on the interpreter
+  std::vector<const ir::TileProgram*> programs;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const Sample& s = samples[i];
+    findings[i] = check_text(s.program);
+    if (!findings[i]) findings[i] = check_interpreter(s.program, s.arguments, want[i]);
+    if (!findings[i]) rest.push_back(i), programs.push_back(&s.program);
+  }
+  if (engines == Engines::Interpreter || rest.empty()) return findings;
+  Kernels kernels(programs, engines == Engines::BothQuickly ? Optimize::Little : Optimize::AsAlways);
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const Sample& s = samples[rest[i]];
+    findings[rest[i]] = check_cpu(s.program, s.arguments, want[rest[i]], [&] { return kernels.build(i); });
+  }
+  return findings;
+}
+
+std::optional<Finding> check_refused(const std::string& text, const std::string& what) {
+  try {
+    ir::check_valid(ir::parse(text, "spoiled.tile"));
+  } catch (const CompileError& e) {
+    const Diagnostic& d = e.diagnostic();
+    if (d.code < 1000 || !d.location.known()) return Finding{Finding::Kind::Unlocated, what + ": " + e.what()};
+    return std::nullopt;
+  } catch (const std::exception& e) {
+    return Finding{Finding::Kind::Unlocated, what + ": " + e.what()};
+  }
+  return Finding{Finding::Kind::Accepted, what};
+}
+
+}  // namespace tilewright::fuzz
