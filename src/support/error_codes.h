@@ -277,8 +277,11 @@ enum class Code : uint16_t {
   InterpreterRefuses = 6090,   // what the interpreter cannot do
 
   // 7000: tool. The command line.
-  DumpNotWritten = 7001,  // a file of TILEWRIGHT_DUMP
-  EngineUnknown = 7002,   // TILEWRIGHT_ENGINE names no engine
+  DumpNotWritten = 7001,   // a file of TILEWRIGHT_DUMP
+  EngineUnknown = 7002,    // TILEWRIGHT_ENGINE names no engine
+  FileNotReadable = 7003,  // an input file of a command
+  FileNotWritten = 7004,   // an output file of a command
+  NpyFile = 7005,          // not an .npy file that can be read, or a dtype that it cannot hold
 };
 
 }  // namespace tilewright

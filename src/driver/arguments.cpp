@@ -1,0 +1,77 @@
+#include "driver/arguments.h"
+
+#include "driver/fuzz/random.h"
+#include "ir/effects.h"
+#include "ir/match.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "support/diagnostic.h"
+
+namespace tilewright {
+namespace {
+
+std::set<ir::BufferId> parameters_with(const ir::TileProgram& program, bool writes) {
+  std::set<ir::BufferId> out;
+  for (const ir::Launch& launch : program.launches)
+    ir::walk(launch.body, [&](const ir::Stmt& s) {
+      for (const ir::Effect& e : ir::effects_of(s).list) {
+        const bool wanted = writes ? e.access == ir::Access::Write || e.access == ir::Access::Accumulate
+                                   : e.access == ir::Access::Read || e.access == ir::Access::Accumulate;
+        if (wanted && e.region.valid()) out.insert(program.root(e.region.buffer));
+      }
+    });
+  return out;
+}
+
+}  // namespace
+
+std::optional<int64_t> value_of(const ir::Expr& e, const ir::TileProgram& program, const NamedValues& values) {
+  ir::Substitution map;
+  for (ir::VarId id : ir::used_vars(e)) {
+    const auto at = values.find(program.var(id).name);
+    if (at == values.end()) return std::nullopt;
+    map[id] = ir::constant(program.var(id).type, at->second);
+  }
+  return ir::constant_int(map.empty() ? e : ir::substitute(e, map));
+}
+
+std::set<ir::BufferId> read_parameters(const ir::TileProgram& program) { return parameters_with(program, false); }
+std::set<ir::BufferId> written_parameters(const ir::TileProgram& program) { return parameters_with(program, true); }
+
+void fill_random(const NDArray& array, uint64_t seed) {
+  fuzz::Random random(seed);
+  const auto n = static_cast<size_t>(array.size());
+  const DType type = array.dtype();
+  if (type.is_float()) {
+    std::vector<double> values(n);
+    for (double& v : values)
+      v = type.kind == Kind::Float8E8M0 ? std::ldexp(1.0, static_cast<int>(random.between(-4, 4)))
+                                        : static_cast<double>(random.next() >> 11) * 0x1p-52 - 1;
+    return array.assign_floats(values);
+  }
+  std::vector<int64_t> values(n);
+  for (int64_t& v : values)
+    v = type.is_bool() ? random.below(2) : type.is_signed() ? random.between(-8, 7) : random.below(8);
+  array.assign_ints(values);
+}
+
+std::vector<NDArray> random_arguments(const ir::TileProgram& program, const NamedValues& values, uint64_t seed) {
+  const std::set<ir::BufferId> read = read_parameters(program);
+  std::vector<NDArray> arrays;
+  for (const ir::Param& p : program.params) {
+    if (!p.is_tensor()) continue;
+    const ir::Buffer& b = program.buffer(p.buffer);
+    std::vector<int64_t> shape;
+    for (const ir::Expr& e : b.shape) {
+      const std::optional<int64_t> extent = value_of(e, program, values);
+      check_internal(extent, "the shape of '{}' is not known", b.name);
+      shape.push_back(*extent);
+    }
+    NDArray array = NDArray::zeros(shape, b.type);
+    if (read.contains(p.buffer)) fill_random(array, seed * 1000003 + arrays.size());
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+}  // namespace tilewright

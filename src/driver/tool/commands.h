@@ -1,0 +1,76 @@
+// The subcommands of the command line tool. Each gives the exit status; what is wrong with the user's program leaves as
+// an Error and is shown by main().
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tilewright::tool {
+
+inline constexpr int kOk = 0;
+inline constexpr int kWrong = 1;  // the program is wrong, or results differ
+inline constexpr int kUsage = 2;  // the command line is
+
+// A mistake in the command line that only a subcommand can see.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct DoctorOptions {
+  bool json = false;
+};
+int doctor(const DoctorOptions& options);
+
+struct CompileArguments {
+  std::string file;
+  std::string engine = "cpu";
+  std::string stage;  // none: compile it all and say what came out
+  bool times = false;
+  bool json = false;
+};
+int compile_file(const CompileArguments& options);
+
+struct OptArguments {
+  std::string file;
+  std::vector<std::string> passes;
+  bool list = false, locations = false, diff = false;
+};
+int opt(const OptArguments& options);
+
+struct RunArguments {
+  std::string file;
+  std::string engine;
+  std::vector<std::string> set;              // name=value
+  std::vector<std::string> inputs, outputs;  // name=file.npy
+  uint64_t seed = 0;
+  int repeat = 1;
+  double tolerance = -1;  // of --compare; negative: by dtype
+  bool compare = false;
+  bool json = false;
+};
+int run(const RunArguments& options);
+
+struct ExplainArguments {
+  std::string file;
+  std::vector<std::string> set;
+  bool json = false;
+};
+int explain(const ExplainArguments& options);
+
+struct FuzzArguments {
+  std::string seeds;  // A..B
+  int64_t seed = -1;
+  double seconds = 0;
+  int jobs = 2;
+  bool invalid = false, minimize = false, quick = false, json = false;
+  std::string engine;  // "interpreter": without the CPU
+  std::string out;
+};
+int fuzz(const FuzzArguments& options);
+
+// The bytes of a file; "-": standard input. An Error if it cannot be read.
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace tilewright::tool

@@ -1,0 +1,140 @@
+// tilewright compile
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "driver/build_plan.h"
+#include "driver/cpu_engine.h"
+#include "driver/tool/commands.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "passes/lower_to_loops.h"
+#include "passes/pipeline.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Milliseconds of each step, in order.
+class Times {
+ public:
+  void step(const char* name) {
+    const auto now = std::chrono::steady_clock::now();
+    list_.emplace_back(name, std::chrono::duration<double, std::milli>(now - last_).count());
+    last_ = now;
+  }
+  void add(const char* name, double milliseconds) {
+    list_.emplace_back(name, milliseconds);
+    last_ = std::chrono::steady_clock::now();
+  }
+  void show() const {
+    for (const auto& [name, ms] : list_) fmt::print(stderr, "{:>10.3f} ms  {}\n", ms, name);
+  }
+  Json json() const {
+    Json out = Json::object();
+    for (const auto& [name, ms] : list_) out[name] = ms;
+    return out;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  std::vector<std::pair<std::string, double>> list_;
+};
+
+Json plan_json(const runtime::LaunchPlan& plan) {
+  std::vector<std::string> symbols, scalars;
+  for (const runtime::Symbol& s : plan.symbols) symbols.push_back(s.name);
+  for (const runtime::Parameter& p : plan.parameters)
+    if (p.kind == runtime::Parameter::Kind::Scalar) scalars.push_back(p.name);
+  auto text = [&](const runtime::IntProgram& p) { return runtime::to_string(p, symbols, scalars); };
+  auto texts = [&](const std::vector<runtime::IntProgram>& list) {
+    Json out = Json::array();
+    for (const runtime::IntProgram& p : list) out.push_back(text(p));
+    return out;
+  };
+  Json out = {{"name", plan.name}, {"parameters", Json::array()}, {"symbols", Json::array()}};
+  for (const runtime::Parameter& p : plan.parameters) {
+    Json row = {{"name", p.name}, {"dtype", p.dtype.name()}};
+    if (p.kind == runtime::Parameter::Kind::Tensor) {
+      row["shape"] = texts(p.shape);
+      if (!p.strides.empty()) row["strides"] = texts(p.strides);
+    }
+    out["parameters"].push_back(std::move(row));
+  }
+  for (const runtime::Symbol& s : plan.symbols) {
+    const char* source = s.source == runtime::Symbol::Source::Shape ? "shape" : "strides";
+    Json row = {
+        {"name", s.name},
+        {"from", fmt::format("{}.{}[{}]", plan.parameters[static_cast<size_t>(s.parameter)].name, source, s.dim)}};
+    if (s.coefficient != 1) row["coefficient"] = s.coefficient;
+    if (!s.rest.ops.empty()) row["rest"] = text(s.rest);
+    out["symbols"].push_back(std::move(row));
+  }
+  out["assumes"] = Json::array(), out["workspaces"] = Json::array();
+  for (const runtime::AssumeCheck& a : plan.assumes) out["assumes"].push_back(text(a.condition));
+  for (const runtime::Workspace& w : plan.workspaces)
+    out["workspaces"].push_back({{"name", w.name}, {"dtype", w.dtype.name()}, {"elements", text(w.size)}});
+  return out;
+}
+
+const char* origin_name(runtime::KernelOrigin origin) {
+  switch (origin) {
+    case runtime::KernelOrigin::Memory: return "memory";
+    case runtime::KernelOrigin::Disk: return "cache";
+    case runtime::KernelOrigin::Compiler: return "compiler";
+  }
+  return "";
+}
+
+// The text of the stage that was asked for; without one the kernel is built, and the text says what came out.
+std::string compiled(const CompileArguments& arguments, Times& times) {
+  ir::TileProgram tiles = ir::parse(read_file(arguments.file), arguments.file);
+  times.step("parse");
+  ir::check_valid(tiles);
+  times.step("verify");
+  const std::string& stage = arguments.stage;
+  if (stage == "tiles") return ir::print(tiles);
+  tiles = passes::run_passes(order_symbols(std::move(tiles)), passes::all_passes(),
+                             [&](const char* name, const ir::TileProgram&, double ms) { times.add(name, ms); });
+  if (stage == "canonical") return ir::print(tiles);
+  if (stage == "plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
+  if (stage == "loops") return ir::print(lower_cpu(tiles, runtime::processor_features()));
+  build_plan(tiles);
+  times.step("plan");
+  Dump dump(tiles.name);
+  const runtime::ProcessorFeatures processor = runtime::processor_features();
+  const CpuKernel kernel = write_cpu(tiles, processor, dump);
+  times.step("write");
+  if (stage == "source") return kernel.text;
+  runtime::KernelOrigin origin;
+  runtime::build_cpu_kernel({tiles.name, kernel.text, processor}, &origin);
+  times.step("build");
+  if (arguments.json)
+    return Json{{"program", tiles.name},
+                {"engine", "cpu"},
+                {"kernel", origin_name(origin)},
+                {"source_bytes", kernel.text.size()},
+                {"milliseconds", times.json()}}
+               .dump(2) +
+           "\n";
+  return fmt::format("{}: cpu, {} bytes of C++, kernel from the {}\n", tiles.name, kernel.text.size(),
+                     origin_name(origin));
+}
+
+}  // namespace
+
+int compile_file(const CompileArguments& arguments) {
+  Times times;
+  const std::string text = compiled(arguments, times);
+  if (arguments.json && !arguments.stage.empty() && arguments.stage != "plan") {
+    fmt::print("{}\n", Json{{"stage", arguments.stage}, {"text", text}, {"milliseconds", times.json()}}.dump(2));
+  } else {
+    fmt::print("{}", text);
+  }
+  if (arguments.times) times.show();
+  return kOk;
+}
+
+}  // namespace tilewright::tool

@@ -1,0 +1,121 @@
+// The command line tool: what it understands, and how errors leave it.
+#include <CLI/CLI.hpp>
+
+#include "driver/tool/commands.h"
+#include "tilewright/diagnostic.h"
+
+namespace tilewright::tool {
+namespace {
+
+struct Commands {
+  DoctorOptions doctor;
+  CompileArguments compile;
+  OptArguments opt;
+  RunArguments run;
+  ExplainArguments explain;
+  FuzzArguments fuzz;
+};
+
+void add_doctor(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("doctor", "What this machine offers: compiler, processor, cache, switches");
+  sub->add_flag("--json", c.doctor.json, "A JSON object");
+  sub->callback([&] { chosen = [&] { return doctor(c.doctor); }; });
+}
+
+void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("compile", "Compile a program, or show a stage of it");
+  sub->add_option("file", c.compile.file, "A .tile file; - is standard input")->required();
+  sub->add_option("--stage", c.compile.stage, "Print this stage")
+      ->check(CLI::IsMember({"tiles", "canonical", "loops", "source", "plan"}));
+  sub->add_option("--engine", c.compile.engine, "For which engine")->check(CLI::IsMember({"cpu"}));
+  sub->add_flag("--times", c.compile.times, "The milliseconds of every step, on standard error");
+  sub->add_flag("--json", c.compile.json, "JSON instead of text, errors included");
+  sub->callback([&] { chosen = [&] { return compile_file(c.compile); }; });
+}
+
+void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("opt", "Run passes: text in, text out");
+  sub->add_option("file", c.opt.file, "A .tile file; - is standard input");
+  sub->add_option("--passes", c.opt.passes, "Which, in this order")->delimiter(',');
+  sub->add_flag("--list", c.opt.list, "Say which passes there are");
+  sub->add_flag("--locations", c.opt.locations, "With the place of every statement");
+  sub->add_flag("--diff", c.opt.diff, "Only the lines that changed");
+  sub->callback([&] { chosen = [&] { return opt(c.opt); }; });
+}
+
+void add_run(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("run", "Run a program on random or given inputs");
+  sub->add_option("file", c.run.file, "A .tile file; - is standard input")->required();
+  sub->add_option("--engine", c.run.engine, "On which engine")->check(CLI::IsMember({"cpu", "interpreter", "auto"}));
+  sub->add_option("--set", c.run.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
+  sub->add_option("--input", c.run.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
+  sub->add_option("--output", c.run.outputs, "A tensor to a file afterwards: C=c.npy")->expected(1)->take_all();
+  sub->add_option("--seed", c.run.seed, "Of the random inputs");
+  sub->add_option("--repeat", c.run.repeat, "Run so often; the times of all but the first count")
+      ->check(CLI::PositiveNumber);
+  sub->add_flag("--compare", c.run.compare, "Run on the interpreter and on the CPU, and compare");
+  sub->add_option("--tolerance", c.run.tolerance, "Of --compare: difference over the largest value; 0: bit for bit");
+  sub->add_flag("--json", c.run.json, "A JSON object; what the program prints goes to standard error");
+  sub->callback([&] { chosen = [&] { return run(c.run); }; });
+}
+
+void add_explain(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("explain", "What becomes of each tile operation on the CPU, and what it costs");
+  sub->add_option("file", c.explain.file, "A .tile file; - is standard input")->required();
+  sub->add_option("--set", c.explain.set, "A symbol: M=4096")->expected(1)->take_all();
+  sub->add_flag("--json", c.explain.json, "A JSON object");
+  sub->callback([&] { chosen = [&] { return explain(c.explain); }; });
+}
+
+void add_fuzz(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("fuzz", "Random programs through every engine");
+  sub->add_option("--seeds", c.fuzz.seeds, "A range: 1..1000");
+  sub->add_option("--seed", c.fuzz.seed, "One seed")->check(CLI::NonNegativeNumber);
+  sub->add_option("--seconds", c.fuzz.seconds, "Start nothing new after so many")->check(CLI::NonNegativeNumber);
+  sub->add_option("--jobs", c.fuzz.jobs, "Processes at a time")->check(CLI::Range(1, 1024));
+  sub->add_option("--engine", c.fuzz.engine, "interpreter: without the CPU")
+      ->check(CLI::IsMember({"interpreter", "cpu"}));
+  sub->add_flag("--invalid", c.fuzz.invalid, "Programs that must be refused");
+  sub->add_flag("--quick", c.fuzz.quick, "Let the host compiler optimize less");
+  sub->add_flag("--minimize", c.fuzz.minimize, "Make every finding small");
+  sub->add_option("--out", c.fuzz.out, "A directory for the programs of the findings");
+  sub->add_flag("--json", c.fuzz.json, "A JSON object");
+  sub->callback([&] { chosen = [&] { return fuzz(c.fuzz); }; });
+}
+
+int main(int argc, char** argv) {
+  CLI::App app("Tilewright: tile programs for the CPU", "tilewright");
+  app.require_subcommand(1);
+  Commands commands;
+  std::function<int()> chosen;
+  add_doctor(app, commands, chosen);
+  add_compile(app, commands, chosen);
+  add_opt(app, commands, chosen);
+  add_run(app, commands, chosen);
+  add_explain(app, commands, chosen);
+  add_fuzz(app, commands, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kOk : kUsage;  // --help is no mistake
+  }
+  try {
+    return chosen();
+  } catch (const UsageError& e) {
+    fmt::print(stderr, "tilewright: {}\n", e.what());
+    return kUsage;
+  } catch (const Error& e) {
+    const bool json = commands.compile.json || commands.run.json || commands.explain.json || commands.fuzz.json;
+    if (json) {
+      fmt::print("{{\"error\": {}}}\n", e.diagnostic().to_json());
+    } else {
+      fmt::print(stderr, "{}\n", e.what());
+    }
+    return kWrong;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::tool
+
+int main(int argc, char** argv) { return tilewright::tool::main(argc, argv); }

@@ -1,0 +1,229 @@
+// The command line tool as its users meet it: output, exit status, JSON.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "driver/npy.h"
+
+namespace tilewright {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kGemm = R"(program relu_gemm {
+  symbol M: int32
+  param A: float32[M, 64]
+  param B: float32[64, 32]
+  param C: float32[M, 32]
+  launch main(bx: 1, by: (M + 15) // 16) threads(tx: 128) {
+    shared A_s: float32[16, 32]
+    shared B_s: float32[32, 32]
+    fragment C_l: float32[16, 32]
+    fill to=C_l value=0.0
+    for k in 0..2 pipelined(stages=2) {
+      copy from=A[by * 16 : 16, k * 32 : 32] to=A_s
+      copy from=B[k * 32 : 32, 0 : 32] to=B_s
+      gemm a=A_s b=B_s c=C_l
+    }
+    map i in 16, j in 32 {
+      C_l[i, j] = max(C_l[i, j] * 2.0 + 1.0, 0.0)
+    }
+    copy from=C_l to=C[by * 16 : 16, 0 : 32]
+  }
+}
+)";
+
+constexpr const char* kWrong = R"(program wrong {
+  param A: float32[4]
+  launch main(bx: 1) threads(tx: 32) {
+    A[0] = missing
+  }
+}
+)";
+
+struct Result {
+  int status = -1;
+  std::string out;  // both streams
+};
+
+class Tool : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/tilewright_tool_XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    write("gemm.tile", kGemm);
+    write("wrong.tile", kWrong);
+  }
+  void TearDown() override { shell("rm -rf " + folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  std::string read(const std::string& name) const {
+    std::ifstream in(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static Result shell(const std::string& command) {
+    Result result;
+    FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+    char buffer[4096];
+    for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.out.append(buffer, n);
+    const int status = pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+  Result tool(const std::string& arguments) const {
+    return shell("cd " + folder_ + " && " TILEWRIGHT_TOOL " " + arguments);
+  }
+  Json json(const std::string& arguments, int status = 0) const {
+    const Result r = tool(arguments);
+    EXPECT_EQ(r.status, status) << r.out;
+    return Json::parse(r.out, nullptr, false);
+  }
+
+  std::string folder_;
+};
+
+TEST_F(Tool, UsageMistakesAreStatusTwo) {
+  EXPECT_EQ(tool("").status, 2);
+  EXPECT_EQ(tool("fly").status, 2);
+  EXPECT_EQ(tool("compile").status, 2);
+  EXPECT_EQ(tool("compile gemm.tile --stage nowhere").status, 2);
+  EXPECT_EQ(tool("run gemm.tile --repeat 0 --set M=8").status, 2);
+  EXPECT_EQ(tool("--help").status, 0);
+  EXPECT_EQ(tool("opt gemm.tile --passes=nothing").out,
+            "tilewright: there is no pass 'nothing'; opt --list names them\n");
+  EXPECT_EQ(tool("run gemm.tile").out, "tilewright: give a value to M: --set M=...\n");
+  EXPECT_EQ(tool("run gemm.tile").status, 2);
+  EXPECT_EQ(tool("run gemm.tile --set M=8 --set Q=1").out,
+            "tilewright: --set: the program has no symbol or scalar 'Q'\n");
+  EXPECT_EQ(tool("fuzz --seeds 5..4").out, "tilewright: --seeds: the range is empty\n");
+}
+
+TEST_F(Tool, AWrongProgramIsStatusOneWithItsDiagnostic) {
+  for (const char* command : {"compile", "opt", "run", "explain"}) {
+    const Result r = tool(fmt::format("{} wrong.tile", command));
+    EXPECT_EQ(r.status, 1) << command;
+    EXPECT_TRUE(r.out.starts_with("error TW2")) << r.out;
+    EXPECT_NE(r.out.find("wrong.tile:4:12"), std::string::npos) << r.out;
+  }
+  const Json error = json("compile wrong.tile --json", 1)["error"];
+  EXPECT_EQ(error["area"], "parse");
+  EXPECT_EQ(error["line"], 4);
+  EXPECT_EQ(error["file"], "wrong.tile");
+  EXPECT_EQ(tool("compile nowhere.tile").status, 1);
+  EXPECT_EQ(tool("compile nowhere.tile").out, "error TW7003 tool: nowhere.tile: No such file or directory\n");
+}
+
+TEST_F(Tool, StagesOfCompile) {
+  EXPECT_EQ(tool("compile gemm.tile --stage tiles").out, kGemm);
+  EXPECT_NE(tool("compile gemm.tile --stage canonical").out.find("fma("), std::string::npos);
+  EXPECT_NE(tool("compile gemm.tile --stage loops").out.find("grid"), std::string::npos);
+  EXPECT_NE(tool("compile gemm.tile --stage source").out.find("tw_entry"), std::string::npos);
+  const Json plan = json("compile gemm.tile --stage plan");
+  EXPECT_EQ(plan["symbols"][0]["name"], "M");
+  EXPECT_EQ(plan["symbols"][0]["from"], "A.shape[0]");
+  EXPECT_EQ(plan["parameters"][2]["shape"], (Json{"M", "32"}));
+  const Json whole = json("compile gemm.tile --json");
+  EXPECT_EQ(whole["engine"], "cpu");
+  EXPECT_GT(whole["source_bytes"], 1000);
+  EXPECT_TRUE(whole["milliseconds"].contains("canonicalize"));
+  EXPECT_NE(tool("compile gemm.tile --times").out.find(" ms  build\n"), std::string::npos);
+  EXPECT_EQ(shell("cat " + path("gemm.tile") + " | " TILEWRIGHT_TOOL " compile - --stage tiles").out, kGemm);
+}
+
+TEST_F(Tool, OptRunsNamedPasses) {
+  EXPECT_EQ(tool("opt gemm.tile").out, kGemm);
+  EXPECT_EQ(tool("opt gemm.tile --passes=canonicalize").out, tool("compile gemm.tile --stage canonical").out);
+  EXPECT_EQ(tool("opt gemm.tile --passes=canonicalize --diff").out,
+            "  17 -       C_l[i, j] = max(C_l[i, j] * 2.0 + 1.0, 0.0)\n"
+            "  17 +       C_l[i, j] = max(fma(C_l[i, j], 2.0, 1.0), 0.0)\n");
+  EXPECT_NE(tool("opt gemm.tile --locations").out.find("@ \"gemm.tile\":10:5"), std::string::npos);
+  EXPECT_TRUE(tool("opt --list").out.starts_with("canonicalize "));
+}
+
+TEST_F(Tool, RunIsDeterministicAndComparesEngines) {
+  const Json a = json("run gemm.tile --set M=17 --engine interpreter --json");
+  const Json b = json("run gemm.tile --set M=17 --engine interpreter --json");
+  EXPECT_EQ(a["outputs"], b["outputs"]);
+  EXPECT_EQ(a["outputs"].size(), 1u);
+  EXPECT_EQ(a["outputs"][0]["shape"], (Json{17, 32}));
+  EXPECT_EQ(a["outputs"][0]["min"], 0.0);
+  EXPECT_NE(json("run gemm.tile --set M=17 --engine interpreter --seed 5 --json")["outputs"], a["outputs"]);
+  const Json both = json("run gemm.tile --set M=17 --compare --repeat 3 --json");
+  EXPECT_EQ(both["times"].size(), 2u);
+  EXPECT_EQ(both["comparison"][0]["name"], "C");
+  EXPECT_TRUE(both["comparison"][0]["ok"]);
+  EXPECT_NE(tool("run gemm.tile --set M=17 --compare").out.find("C: the engines agree"), std::string::npos);
+}
+
+TEST_F(Tool, RunReadsAndWritesArrays) {
+  const NDArray a = NDArray::zeros({3, 64}, f32), b = NDArray::zeros({64, 32}, f32);
+  for (int64_t i = 0; i < 3; ++i) a.set_float({i, i}, static_cast<double>(i + 1));
+  for (int64_t k = 0; k < 64; ++k)
+    for (int64_t j = 0; j < 32; ++j) b.set_float({k, j}, static_cast<double>(k + j));
+  write("a.npy", to_npy(a));
+  write("b.npy", to_npy(b));
+  // The rows of A say what M is.
+  const Result r = tool("run gemm.tile --engine interpreter --input A=a.npy --input B=b.npy --output C=c.npy");
+  ASSERT_EQ(r.status, 0) << r.out;
+  const NDArray c = from_npy(read("c.npy"), "c.npy");
+  ASSERT_EQ(c.shape(0), 3);
+  for (int64_t i = 0; i < 3; ++i)
+    for (int64_t j = 0; j < 32; ++j) EXPECT_EQ(c.get_float({i, j}), 2 * static_cast<double>((i + 1) * (i + j)) + 1);
+  EXPECT_EQ(tool("run gemm.tile --input D=a.npy").status, 2);
+  EXPECT_NE(tool("run gemm.tile --set M=1 --output C=/nowhere/c.npy").out.find("error TW7004 tool: /nowhere/c.npy: "),
+            std::string::npos);
+  EXPECT_EQ(tool("run gemm.tile --input A=gemm.tile").out, "error TW7005 tool: gemm.tile: not an .npy file\n");
+}
+
+TEST_F(Tool, ExplainCountsWhatIsStatic) {
+  const Json e = json("explain gemm.tile --set M=32 --json");
+  const Json& launch = e["launches"][0];
+  EXPECT_EQ(launch["blocks"], 2);
+  EXPECT_EQ(launch["bytes_on_chip"], (16 * 32 + 32 * 32 + 16 * 32) * 4);
+  ASSERT_EQ(launch["operations"].size(), 6u);
+  const Json& gemm = launch["operations"][3];
+  EXPECT_EQ(gemm["operation"], "gemm");
+  EXPECT_EQ(gemm["line"], 14);
+  EXPECT_EQ(gemm["executions"], 2 * 2);
+  EXPECT_EQ(gemm["flops"], 2 * 16 * 32 * 32);
+  EXPECT_EQ(gemm["becomes"].size(), 2u);
+  const Json& copy = launch["operations"][1];
+  EXPECT_EQ(copy["bytes"], 16 * 32 * 4);
+  const Json& map = launch["operations"][4];
+  EXPECT_EQ(map["flops"], 16 * 32 * 3);  // fma and max
+  EXPECT_EQ(e["flops"], 4 * 2 * 16 * 32 * 32 + 2 * 16 * 32 * 3);
+  EXPECT_EQ(e["moved_bytes"], 4 * (16 * 32 + 32 * 32) * 4 + 2 * 16 * 32 * 4);
+  EXPECT_EQ(e["tensor_bytes"], (32 * 64 + 64 * 32 + 32 * 32) * 4);
+  const Json open = json("explain gemm.tile --json");
+  EXPECT_TRUE(open["flops"].is_null());
+  EXPECT_EQ(open["launches"][0]["grid"][0], "1");
+}
+
+TEST_F(Tool, Doctor) {
+  const Json d = json("doctor --json");
+  EXPECT_EQ(d["engines"], (Json{"cpu", "interpreter"}));
+  EXPECT_TRUE(d["compiler"]["works"]);
+  EXPECT_GE(d["threads"], 1);
+  const Result none = shell("TILEWRIGHT_CXX=/nowhere " TILEWRIGHT_TOOL " doctor --json");
+  EXPECT_EQ(none.status, 1);
+  const Json broken = Json::parse(none.out, nullptr, false);
+  EXPECT_EQ(broken["engines"], Json{"interpreter"});
+  EXPECT_EQ(broken["switches"]["TILEWRIGHT_CXX"], "/nowhere");
+  EXPECT_NE(tool("doctor").out.find("works"), std::string::npos);
+}
+
+TEST_F(Tool, FuzzSaysWhatItDid) {
+  const Json f = json("fuzz --seeds 1..20 --engine interpreter --json");
+  EXPECT_EQ(f["programs"], 20);
+  EXPECT_TRUE(f["findings"].empty());
+  EXPECT_NE(tool("fuzz --invalid --seeds 1..40").out.find("40 invalid programs"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilewright
