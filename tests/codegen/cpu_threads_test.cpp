@@ -255,7 +255,7 @@ TEST(CpuThreads, PrintAndAssert) {
   const CpuKernelUnderTest kernel(prim_func("reports", {A}, [&] {
     for (auto bx : Kernel(2, {.threads = 2})) {
       Value tx = get_thread_binding();
-      auto tile = alloc_shared({2}, f32);
+      auto tile = alloc_shared({2}, f32, "tile");
       copy(A(slice(0, 2)), tile);
       If(bx == 1, [&] {
         print(A(tx), "element");
