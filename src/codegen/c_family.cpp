@@ -84,6 +84,7 @@ Text CFamily::call(const std::string& function, const std::vector<std::string>& 
 }
 
 Text CFamily::rounded(DType type, const Text& t) {
+  if (type == tf32) return call(narrowing(type), {t.text});  // memory holds it as it is: it is never left unrounded
   if (is_narrow_float(type) || type.bits == 4) {
     Text out = call(narrowing(type), {t.text});
     out.unrounded = t.text;
@@ -177,9 +178,11 @@ Text CFamily::conversion_of(const Cast& n, DType type) {
   const std::string random = n.random ? text(n.random) : "";
   const auto rounding = static_cast<tilewright::Rounding>(n.rounding);
   const std::string out = conversion(n.value->type, type, rounding, from.text, random, pieces_);
-  if (out == from.text) return from;
+  // A wider type than the one that was rounded to keeps the rounded value.
+  const Text same = n.value->type == type ? from : Text{from.text, from.binds};
+  if (out == from.text) return same;
   if (out == fmt::format("({})({})", to, from.text)) {
-    if (to == c_type(n.value->type)) return from;
+    if (to == c_type(n.value->type)) return same;
     return {fmt::format("({}){}", to, in(from, Binds::Unary)), Binds::Unary};
   }
   Text t{out, out.front() == '(' ? Binds::Equality : Binds::Primary};
@@ -229,7 +232,8 @@ Text CFamily::value(const Expr& e) {
                             const Text t = call(c_name(n.function, n.args[0]->type), args);
                             const FunctionInfo& row = info(n.function);
                             const bool exact = row.is_predicate || (row.is_closed && type.is_float());
-                            return exact || !(is_narrow_float(type) || type.bits == 4) ? t : rounded(type, t);
+                            const bool narrow = is_narrow_float(type) || type == tf32 || type.bits == 4;
+                            return exact || !narrow ? t : rounded(type, t);
                           },
                       });
 }

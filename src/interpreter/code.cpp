@@ -265,6 +265,8 @@ void Preparer::buffers() {
     if (buffer.is_view() && source_.buffers[code.root].address) code.address = node(source_.buffers[code.root].address);
     if (buffer.address) code.address = node(buffer.address);
     if (buffer.fill) code.fill = node(buffer.fill);
+    // Scales have no zero: its nearest is 2^-127.
+    if (!buffer.fill && buffer.type == e8m0) code.fill = node(constant(e8m0, int64_t{0}));
     if (code.space == Space::Global || buffer.is_view()) continue;
     check_internal(!code.is_dynamic(), "the shape of '{}' on chip is not a number", buffer.name);
     code.elements = 1;
@@ -507,8 +509,13 @@ void Preparer::survey() {
            fmt::format("the interpreter cannot run the foreign function '{}'", call->function));
     if (const auto* sync = stmt.as<Sync>()) code_->grid_sync = code_->grid_sync || sync->scope == SyncScope::Grid;
     if (const auto* atomic = stmt.as<Atomic>()) code_->serial = code_->serial || is_global(atomic->to.buffer);
+    // Blocks that write neighbouring 4-bit elements share a byte.
+    auto shares_bytes = [&](BufferId id) { return is_global(id) && source_.buffer(id).type.is_packed(); };
+    if (const auto* store = stmt.as<Store>()) code_->serial = code_->serial || shares_bytes(store->to.buffer);
     if (const auto* copy = stmt.as<Copy>())
-      code_->serial = code_->serial || (copy->combine != Combine::None && is_global(copy->to.buffer));
+      code_->serial = code_->serial || (copy->combine != Combine::None && is_global(copy->to.buffer)) ||
+                      shares_bytes(copy->to.buffer);
+    if (const auto* fill = stmt.as<Fill>()) code_->serial = code_->serial || shares_bytes(fill->to.buffer);
     if (stmt.as<Print>()) code_->serial = true;
   });
 }

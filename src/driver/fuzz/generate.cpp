@@ -499,7 +499,7 @@ void Generator::step_threads() {
     const auto kind =
         random_.pick({ir::ShuffleKind::Xor, ir::ShuffleKind::Up, ir::ShuffleKind::Down, ir::ShuffleKind::Index});
     const int64_t width = random_.pick({4, 8, 32});
-    x = builder_.shuffle(kind, x, ir::constant(random_.below(width)), width);
+    x = builder_.shuffle(kind, x, ir::constant(random_.below(32)), width);
   }
   if (random_.chance(50)) {
     const Expr vote = builder_.vote(
