@@ -78,6 +78,35 @@ TEST(EngineAgreement, BlocksThatShareABytePerElementOfFourBits) {
 )");
 }
 
+TEST(EngineAgreement, ReductionsOfBools) {
+  expect_agreement(R"(program bools {
+  param X: bool[16, 3]
+  param out: bool[5, 16]
+  launch main(bx: 1) threads(tx: 32) {
+    fragment x: bool[16, 3]
+    shared a: bool[16]
+    shared b: bool[16]
+    shared c: bool[16]
+    shared d: bool[16]
+    shared e: bool[16, 3]
+    copy from=X[0 : 16, 0 : 3] to=x
+    reduce max from=x to=a dim=1
+    reduce min from=x to=b dim=1
+    reduce absmax from=x to=c dim=1
+    reduce sum from=x to=d dim=1
+    scan max from=x to=e dim=1
+    copy from=a to=out[0 : 1, 0 : 16]
+    copy from=b to=out[1 : 1, 0 : 16]
+    copy from=c to=out[2 : 1, 0 : 16]
+    copy from=d to=out[3 : 1, 0 : 16]
+    map i in 16 {
+      out[4, i] = e[i, 2]
+    }
+  }
+}
+)");
+}
+
 TEST(EngineAgreement, AShuffleThatLeavesItsGroup) {
   expect_agreement(R"(program shuffles {
   param out: int32[32]

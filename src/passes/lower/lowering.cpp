@@ -36,6 +36,8 @@ Stmt loop(const Lowering& l, const Expr& var, const Expr& begin, const Expr& end
 DType accumulator(DType type) { return type.is_float() && type.bits < 64 ? f32 : type; }
 
 Expr combine(ReduceOp op, const Expr& a, const Expr& b, bool nan_propagate) {
+  if (a->type.is_bool() && (op == ReduceOp::Max || op == ReduceOp::AbsMax)) return binary(BinaryOp::Or, a, b);
+  if (a->type.is_bool() && op == ReduceOp::Min) return binary(BinaryOp::And, a, b);
   switch (op) {
     case ReduceOp::Sum:
     case ReduceOp::AbsSum: return a->type.is_bool() ? binary(BinaryOp::Or, a, b) : add(a, b);
