@@ -26,10 +26,11 @@ struct Contest {
   double own_best = 0, peer_best = 0;  // the fastest of each
 };
 
-// Turn by turn, with a rest after each: worker threads of every library spin for a while after a call.
+// Turn by turn, with a rest after each: worker threads of every library spin for a while after a call (those of
+// OpenBLAS for tens of milliseconds).
 inline Contest contest(const std::function<double()>& own, const std::function<double()>& peer, int turns) {
   std::vector<double> a, b;
-  auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
+  auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); };
   for (int i = 0; i < turns; ++i) {
     a.push_back(own()), rest();
     b.push_back(peer()), rest();
