@@ -271,7 +271,7 @@ void CFamily::note_source(const Stmt& s) {
 }
 
 namespace {
-bool mentions(const Stmt& s, const LoopProgram& p, BufferId id) {
+bool mentions(const Stmt& s, const ProgramTables& p, BufferId id) {
   for (BufferId b : used_buffers({s}))
     if (p.root(b) == id) return true;
   return false;

@@ -35,7 +35,7 @@ std::string in(const Text& t, Binds least);
 
 class CFamily {
  public:
-  CFamily(const ir::LoopProgram& program, const std::set<std::string>& reserved)
+  CFamily(const ir::ProgramTables& program, const std::set<std::string>& reserved)
       : program_(program), names_(reserved) {}
   virtual ~CFamily() = default;
 
@@ -67,7 +67,7 @@ class CFamily {
   void open(const std::string& head);
   void close(const std::string& tail = "}");
 
-  const ir::LoopProgram& program_;
+  const ir::ProgramTables& program_;
   Names names_;
   std::set<std::string> pieces_;
   std::string out_;

@@ -394,4 +394,8 @@ LoopProgram parse_loop_program(std::string_view text, std::string file_name) {
   return with_level<LoopProgram>(Parser(text, std::move(file_name)).program("loop program", "program"));
 }
 
+ThreadProgram parse_thread_program(std::string_view text, std::string file_name) {
+  return with_level<ThreadProgram>(Parser(text, std::move(file_name)).program("thread program", "program"));
+}
+
 }  // namespace tilewright::ir

@@ -11,5 +11,6 @@ namespace tilewright::ir {
 
 TileProgram parse(std::string_view text, std::string file_name);
 LoopProgram parse_loop_program(std::string_view text, std::string file_name);
+ThreadProgram parse_thread_program(std::string_view text, std::string file_name);
 
 }  // namespace tilewright::ir

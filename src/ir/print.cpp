@@ -17,7 +17,7 @@ void add_buffers(const Expr& e, std::set<BufferId>& buffers) {
 
 class Printer {
  public:
-  Printer(const TileProgram& program, PrintOptions options);
+  Printer(const ProgramTables& program, PrintOptions options);
   std::string run(const char* header);
 
  private:
@@ -59,7 +59,7 @@ class Printer {
   std::string at(LocationId location) const;
   void line(const std::string& text) { out_ += std::string(indent_ * 2, ' ') + text + '\n'; }
 
-  const TileProgram& program_;
+  const ProgramTables& program_;
   PrintOptions options_;
   std::string out_;
   size_t indent_ = 0;
@@ -74,7 +74,7 @@ class Printer {
   ExprPrinter exprs_;
 };
 
-Printer::Printer(const TileProgram& program, PrintOptions options)
+Printer::Printer(const ProgramTables& program, PrintOptions options)
     : program_(program),
       options_(options),
       exprs_({
@@ -504,8 +504,7 @@ std::string Printer::field_text(const T& value, std::optional<DType> known) {
 }
 
 // Names as the tables have them, for messages.
-template <class Program>
-ExprPrinter plain_names(const Program& program) {
+ExprPrinter plain_names(const ProgramTables& program) {
   return ExprPrinter({
       [&](VarId id) { return id.index < program.vars.size() ? program.var(id).name : "?"; },
       [&](BufferId id) { return id.index < program.buffers.size() ? program.buffer(id).name : "?"; },
@@ -518,13 +517,13 @@ ExprPrinter plain_names(const Program& program) {
 std::string print(const TileProgram& program, PrintOptions options) { return Printer(program, options).run("program"); }
 
 std::string print(const LoopProgram& program, PrintOptions options) {
-  const TileProgram same = with_level<TileProgram>(program);
-  return Printer(same, options).run("loop program");
+  return Printer(program, options).run("loop program");
+}
+std::string print(const ThreadProgram& program, PrintOptions options) {
+  return Printer(program, options).run("thread program");
 }
 
-std::string print(const Expr& e, const TileProgram& program) { return plain_names(program).text(e); }
-std::string print(const Expr& e, const LoopProgram& program) { return plain_names(program).text(e); }
-std::string print(const Region& region, const TileProgram& program) { return plain_names(program).region(region); }
-std::string print(const Region& region, const LoopProgram& program) { return plain_names(program).region(region); }
+std::string print(const Expr& e, const ProgramTables& program) { return plain_names(program).text(e); }
+std::string print(const Region& region, const ProgramTables& program) { return plain_names(program).region(region); }
 
 }  // namespace tilewright::ir

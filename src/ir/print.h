@@ -13,11 +13,10 @@ struct PrintOptions {
 
 std::string print(const TileProgram& program, PrintOptions options = {});
 std::string print(const LoopProgram& program, PrintOptions options = {});
+std::string print(const ThreadProgram& program, PrintOptions options = {});
 
 // Pieces for messages. Names are those of the tables, unchanged.
-std::string print(const Expr& e, const TileProgram& program);
-std::string print(const Expr& e, const LoopProgram& program);
-std::string print(const Region& region, const TileProgram& program);
-std::string print(const Region& region, const LoopProgram& program);
+std::string print(const Expr& e, const ProgramTables& program);
+std::string print(const Region& region, const ProgramTables& program);
 
 }  // namespace tilewright::ir

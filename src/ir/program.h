@@ -99,9 +99,8 @@ struct Options {
   bool strict = false;     // warnings of the compiler become errors
 };
 
-template <Level L>
-struct ProgramAt {
-  static constexpr Level level = L;
+// All of a program but its level: what walks, lowerings and emitters need.
+struct ProgramTables {
   std::string name;
   std::vector<Param> params;
   std::vector<VarId> symbols;     // dimensions solved from the arguments
@@ -127,10 +126,24 @@ struct ProgramAt {
   BufferId root(BufferId id) const { return buffer(id).is_view() ? buffer(id).root : id; }
 };
 
+template <Level L>
+struct ProgramAt : ProgramTables {
+  static constexpr Level level = L;
+};
+
+// The same tables at another level.
+template <class To>
+To with_level(ProgramTables tables) {
+  To to;
+  static_cast<ProgramTables&>(to) = std::move(tables);
+  return to;
+}
+
 using TileProgram = ProgramAt<Level::Tile>;
 struct TileProgramBox {  // what the public Program holds
   TileProgram program;
 };
 using LoopProgram = ProgramAt<Level::Loop>;
+using ThreadProgram = ProgramAt<Level::Thread>;
 
 }  // namespace tilewright::ir

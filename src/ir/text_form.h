@@ -45,20 +45,4 @@ struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
 
-// A program of any level, as the text form sees it.
-template <class To, class From>
-To with_level(From from) {
-  To to;
-  to.name = std::move(from.name);
-  to.params = std::move(from.params);
-  to.symbols = std::move(from.symbols);
-  to.assumptions = std::move(from.assumptions);
-  to.vars = std::move(from.vars);
-  to.buffers = std::move(from.buffers);
-  to.launches = std::move(from.launches);
-  to.locations = std::move(from.locations);
-  to.options = from.options;
-  return to;
-}
-
 }  // namespace tilewright::ir

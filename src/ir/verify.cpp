@@ -25,7 +25,7 @@ std::string level_text(Level level) {
 
 }  // namespace
 
-Verifier::Verifier(const TileProgram& program, Level level)
+Verifier::Verifier(const ProgramTables& program, Level level)
     : program_(program), level_(level), visible_(program.vars.size()), bound_(program.vars.size()) {}
 
 std::vector<Diagnostic> Verifier::run() {
@@ -62,7 +62,7 @@ std::string Verifier::name(BufferId id) const {
 void Verifier::bind(VarId id) {
   if (!check_id(id)) return;
   // Loops may bind a variable again once it is out of scope: fission repeats a loop.
-  const bool taken = level_ == Level::Loop ? visible_[id.index] : bound_[id.index];
+  const bool taken = level_ == Level::Tile ? bound_[id.index] : visible_[id.index];
   if (taken) add(Code::VerifyBoundTwice, fmt::format("'{}' is bound twice", name(id)));
   visible_[id.index] = bound_[id.index] = true;
   scope_.push_back(id);
@@ -179,10 +179,9 @@ void Verifier::nested(const Stmt& stmt, Place place) {
 
 std::vector<Diagnostic> verify(const TileProgram& program) { return Verifier(program, Level::Tile).run(); }
 
-std::vector<Diagnostic> verify(const LoopProgram& program) {
-  const TileProgram same = with_level<TileProgram>(program);
-  return Verifier(same, Level::Loop).run();
-}
+std::vector<Diagnostic> verify(const LoopProgram& program) { return Verifier(program, Level::Loop).run(); }
+
+std::vector<Diagnostic> verify(const ThreadProgram& program) { return Verifier(program, Level::Thread).run(); }
 
 void throw_findings(const std::vector<Diagnostic>& findings, const char* after_pass) {
   if (findings.empty()) return;
@@ -200,5 +199,6 @@ void throw_findings(const std::vector<Diagnostic>& findings, const char* after_p
 
 void check_valid(const TileProgram& program, const char* after_pass) { throw_findings(verify(program), after_pass); }
 void check_valid(const LoopProgram& program, const char* after_pass) { throw_findings(verify(program), after_pass); }
+void check_valid(const ThreadProgram& program, const char* after_pass) { throw_findings(verify(program), after_pass); }
 
 }  // namespace tilewright::ir

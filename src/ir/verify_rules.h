@@ -10,7 +10,7 @@ namespace tilewright::ir {
 
 class Verifier {
  public:
-  Verifier(const TileProgram& program, Level level);
+  Verifier(const ProgramTables& program, Level level);
   std::vector<Diagnostic> run();
 
  private:
@@ -113,7 +113,7 @@ class Verifier {
   bool check_region(const Region& region, const char* what);
   bool check_tile(const Region& region, const char* what, bool written);
 
-  const TileProgram& program_;
+  const ProgramTables& program_;
   Level level_;
   std::vector<Diagnostic> findings_;
   LocationId location_;
@@ -127,7 +127,7 @@ class Verifier {
 
 // Whether two extents may be equal: not so if both are known and differ.
 bool may_be_equal(const Expr& a, const Expr& b);
-std::string extents_text(const std::vector<Expr>& extents, const TileProgram& program);
+std::string extents_text(const std::vector<Expr>& extents, const ProgramTables& program);
 // The extents other than 1, in order.
 std::vector<Expr> wide_extents(const Region& region);
 

@@ -16,7 +16,7 @@ bool on_chip(const Buffer& b) { return b.space != Space::Global; }
 
 }  // namespace
 
-std::string extents_text(const std::vector<Expr>& extents, const TileProgram& program) {
+std::string extents_text(const std::vector<Expr>& extents, const ProgramTables& program) {
   std::string text;
   for (const Expr& e : extents) text += (text.empty() ? "" : ", ") + (e ? print(e, program) : std::string("?"));
   return "(" + text + ")";

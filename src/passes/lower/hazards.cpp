@@ -6,7 +6,7 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-Hazards::Hazards(const LoopProgram& program, const Launch& launch)
+Hazards::Hazards(const ProgramTables& program, const Launch& launch)
     : program_(program), launch_(launch), bound_(bound_vars(launch.body)) {}
 
 bool Hazards::on_chip(BufferId id) const {

@@ -7,7 +7,7 @@ namespace tilewright::passes {
 
 class Hazards {
  public:
-  Hazards(const ir::LoopProgram& program, const ir::Launch& launch);
+  Hazards(const ir::ProgramTables& program, const ir::Launch& launch);
 
   // The run so far.
   void add(const ir::Stmt& s);
@@ -32,7 +32,7 @@ class Hazards {
   // Different threads touch different elements.
   bool is_own(const std::vector<ir::Expr>& index) const;
 
-  const ir::LoopProgram& program_;
+  const ir::ProgramTables& program_;
   const ir::Launch& launch_;
   std::set<ir::VarId> bound_;  // in the launch's body
   std::vector<Access> run_;

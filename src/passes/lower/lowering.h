@@ -21,7 +21,7 @@ struct ThreadBoxes {
 };
 
 struct Lowering {
-  ir::LoopProgram& program;
+  ir::ProgramTables& program;
   const ir::Launch& launch;  // of the tile program
   const target::CpuTarget& target;
   Intervals intervals = {};
