@@ -1,6 +1,6 @@
 #include "codegen/cpu.h"
 
-#include "codegen/c_family.h"
+#include "codegen/c_memory.h"
 #include "codegen/cpu/gemm_text.h"
 #include "embedded_text.h"
 #include "ir/operators.h"
@@ -30,10 +30,10 @@ VectorFeatures vector_features(const target::CpuFeatures& f) {
   return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
 }
 
-class CpuText final : public CFamily {
+class CpuText final : public CMemory {
  public:
   CpuText(const LoopProgram& program, const target::CpuFeatures& features)
-      : CFamily(program, reserved_names()), features_(features) {}
+      : CMemory(program, reserved_names()), features_(features) {}
 
   CpuKernelSource write() {
     for (const Launch& launch : program_.launches) block_function(launch);
@@ -48,81 +48,18 @@ class CpuText final : public CFamily {
 
  private:
   // ---- memory
-  std::string pointer(BufferId id) {
-    const Buffer& b = program_.buffer(id);
-    const std::string type = storage_type(b.type);
-    if (b.address) return fmt::format("(({}*){})", type, in(value(b.address), Binds::Unary));
-    const BufferId root = program_.root(id);
-    if (program_.buffer(root).address) return fmt::format("(({}*){})", type, pointer(root));
-    const std::string& name = names_.of(root);
-    return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name)
-                                                                           : name;
-  }
-  // In elements of the buffer's type from the start of its root.
-  Expr offset(BufferId id, const std::vector<Expr>& index) const {
-    const Buffer& b = program_.buffer(id);
-    Expr at = b.offset ? cast(b.offset, i64) : ir::constant(i64, int64_t{0});
-    Expr stride = ir::constant(i64, int64_t{1});
-    for (size_t d = index.size(); d-- > 0;) {
-      const Expr step = b.strides.empty() ? stride : cast(b.strides[d], i64);
-      at = add(at, mul(cast(index[d], i64), step));
-      stride = mul(stride, cast(b.shape[d], i64));
-    }
-    return at;
-  }
-  std::string element(BufferId id, const std::vector<Expr>& index) {
-    const Buffer& b = program_.buffer(id);
-    if (b.rank() == 0 && !b.is_view()) return names_.of(id);
-    // An index need not be widened by itself.
-    Expr at = offset(id, index);
-    if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
-    return fmt::format("{}[{}]", pointer(id), text(at));
-  }
-  bool is_global(BufferId id) const { return program_.buffer(program_.root(id)).space == Space::Global; }
-
-  std::string load_bits(const Load& n, DType type) override {
-    const Buffer& b = program_.buffer(n.buffer);
-    if (!type.is_packed()) return element(n.buffer, n.indices);
+  std::string load_nibble(BufferId, const std::string& pointer, const std::string& offset) override {
     uses_memory_ = true;
-    if (b.rank() == 0 && !b.is_view()) return names_.of(n.buffer);
-    return fmt::format("tw_nibble({}, {})", pointer(n.buffer), text(offset(n.buffer, n.indices)));
+    return fmt::format("tw_nibble({}, {})", pointer, offset);
   }
-  Text load(const Load& n, DType type) override { return {load_text(type, load_bits(n, type), pieces_)}; }
-  Text address(const Address& n) override {
-    return {fmt::format("(uint64_t)&{}", element(n.buffer, n.indices)), Binds::Unary};
-  }
-  void store(const Store& n) override {
-    const DType type = program_.buffer(n.to.buffer).type;
-    const std::string v = bits(n.value);
-    const Buffer& b = program_.buffer(n.to.buffer);
-    if (!type.is_packed() || (b.rank() == 0 && !b.is_view()))
-      return line(fmt::format("{} = {};", element(n.to.buffer, n.to.indices), v));
+  void store_nibble(BufferId id, const std::string& pointer, const std::string& offset,
+                    const std::string& bits) override {
     uses_memory_ = true;
     line(fmt::format("tw_update_nibble{}({}, {}, [&](uint8_t) -> uint8_t {{ return {}; }});",
-                     is_global(n.to.buffer) ? "_atomic" : "", pointer(n.to.buffer),
-                     text(offset(n.to.buffer, n.to.indices)), v));
+                     is_global(id) ? "_atomic" : "", pointer, offset, bits));
   }
 
   // ---- atomics
-  std::string updated(const Atomic& n, DType type, const std::string& old) {
-    const Text a{old}, b = n.value ? value(n.value) : Text{};
-    const bool flag = type.is_bool();
-    auto stored = [&](const Text& t) { return bits_of(type, t.text); };
-    switch (n.op) {
-      case AtomicOp::Add: return stored(binary(flag ? BinaryOp::Or : BinaryOp::Add, type, a, b));
-      case AtomicOp::Max: return stored(binary(BinaryOp::Max, type, a, b));
-      case AtomicOp::Min: return stored(binary(BinaryOp::Min, type, a, b));
-      case AtomicOp::And: return stored(binary(BinaryOp::BitAnd, type, a, b));
-      case AtomicOp::Or: return stored(binary(BinaryOp::BitOr, type, a, b));
-      case AtomicOp::Xor: return stored(binary(BinaryOp::BitXor, type, a, b));
-      case AtomicOp::Exchange:
-      case AtomicOp::Store: return stored(b);
-      case AtomicOp::CompareExchange:
-        return fmt::format("{} == {} ? {} : old", bits_of(type, old), bits_of(type, text(n.compare)), stored(b));
-      case AtomicOp::Load: return "old";
-    }
-    return {};
-  }
   void atomic(const Atomic& n) {
     uses_memory_ = true;
     const DType type = program_.buffer(n.to.buffer).type;
@@ -262,23 +199,18 @@ class CpuText final : public CFamily {
   }
 
   // ---- declarations
-  int64_t elements(const Buffer& b) const {
-    int64_t n = 1;
-    for (const Expr& e : b.shape) n *= constant_int(e).value_or(0);
-    return b.type.is_packed() ? bytes_of(b.type, n) : n;
-  }
   void declare_local(BufferId id) override {
     const Buffer& b = program_.buffer(id);
     const std::string name = names_.declare(id, b.name);
     if (b.rank() == 0) return line(fmt::format("{} {};", storage_type(b.type), name));
-    line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name, elements(b)));
+    line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name, storage_elements(b)));
   }
   void declare_tile(BufferId id) {
     const Buffer& b = program_.buffer(id);
     const std::string name = names_.declare(id, b.name);
     if (b.space == Space::Fragment) return line(fmt::format("{} {} = 0;", storage_type(b.type), name));
     line(fmt::format("static __thread {} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name,
-                     std::max<int64_t>(elements(b), 1)));
+                     std::max<int64_t>(storage_elements(b), 1)));
   }
   // Everything that comes from the call and that the expressions of a body mention.
   std::set<VarId> needed_vars(const Body& b) const {

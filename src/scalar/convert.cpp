@@ -64,6 +64,13 @@ std::string conversion(DType from, DType to, Rounding rounding, const std::strin
                                           : fmt::format("{}({})", name, argument);
 }
 
+std::string storage_type(DType type) {
+  if (type == f64) return "double";
+  if (type == tf32 || type == f32) return "float";
+  const bool is_signed = type.kind == Kind::Int && !type.is_packed();
+  return fmt::format("{}int{}_t", is_signed ? "" : "u", std::max(8, type.storage_bits()));
+}
+
 std::string load_text(DType type, const std::string& bits, std::set<std::string>& pieces) {
   if (type == i4 || type == u4) {
     pieces.insert(narrowing(type));

@@ -22,6 +22,9 @@ bool can_round(DType to, Rounding rounding);
 std::string conversion(DType from, DType to, Rounding rounding, const std::string& value, const std::string& random,
                        std::set<std::string>& pieces);
 
+// The C++ type that holds `type` in memory: "float", "uint16_t" for f16 and bf16, "uint8_t" for fp8, packed and bool.
+std::string storage_type(DType type);
+
 // The expressions that read and write a value's bits, which have the unsigned C type of storage_bits() (4-bit types:
 // the low four bits of a uint8_t). For types whose bits are the C value itself, the expression unchanged.
 std::string load_text(DType type, const std::string& bits, std::set<std::string>& pieces);

@@ -51,13 +51,6 @@ std::string type_code(DType type) {
   return "pointer";
 }
 
-std::string storage_type(DType type) {
-  if (type == f64) return "double";
-  if (type.kind == Kind::TFloat || type == f32) return "float";
-  const bool is_signed = type.kind == Kind::Int && !type.is_packed();
-  return fmt::format("{}int{}_t", is_signed ? "" : "u", std::max(8, type.storage_bits()));
-}
-
 bool same_bits(DType stored, DType element) {
   if (stored == element) return true;
   return stored.is_int() && element.is_int() && stored.bits == element.bits && element.bits >= 32;

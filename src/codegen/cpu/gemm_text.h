@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "tilewright/dtype.h"
+#include "scalar/convert.h"
 
 namespace tilewright {
 
@@ -113,8 +113,5 @@ struct GemmText {
   bool updates_elements = false;          // some or all of C is updated element by element
 };
 GemmText gemm_text(const GemmSpec& spec);
-
-// The C++ type that holds `type` in memory: "float", "uint16_t" for f16 and bf16, "uint8_t" for fp8, packed and bool.
-std::string storage_type(DType type);
 
 }  // namespace tilewright

@@ -1,0 +1,88 @@
+#include "codegen/c_memory.h"
+
+#include "ir/operators.h"
+#include "scalar/convert.h"
+
+namespace tilewright::codegen {
+
+using namespace ir;
+
+std::string CMemory::pointer(BufferId id) {
+  const Buffer& b = program_.buffer(id);
+  const std::string type = storage_type(b.type);
+  if (b.address) return fmt::format("(({}*){})", type, in(value(b.address), Binds::Unary));
+  const BufferId root = program_.root(id);
+  if (program_.buffer(root).address) return fmt::format("(({}*){})", type, pointer(root));
+  const std::string& name = names_.of(root);
+  return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name) : name;
+}
+
+Expr CMemory::offset(BufferId id, const std::vector<Expr>& index) const {
+  const Buffer& b = program_.buffer(id);
+  Expr at = b.offset ? cast(b.offset, i64) : ir::constant(i64, int64_t{0});
+  Expr stride = ir::constant(i64, int64_t{1});
+  for (size_t d = index.size(); d-- > 0;) {
+    const Expr step = b.strides.empty() ? stride : cast(b.strides[d], i64);
+    at = add(at, mul(cast(index[d], i64), step));
+    stride = mul(stride, cast(b.shape[d], i64));
+  }
+  return at;
+}
+
+std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
+  const Buffer& b = program_.buffer(id);
+  if (b.rank() == 0 && !b.is_view()) return names_.of(id);
+  // An index need not be widened by itself.
+  Expr at = offset(id, index);
+  if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
+  return fmt::format("{}[{}]", pointer(id), text(at));
+}
+
+int64_t CMemory::storage_elements(const Buffer& b) {
+  int64_t n = 1;
+  for (const Expr& e : b.shape) n *= constant_int(e).value_or(0);
+  return b.type.is_packed() ? bytes_of(b.type, n) : n;
+}
+
+std::string CMemory::load_bits(const Load& n, DType type) {
+  const Buffer& b = program_.buffer(n.buffer);
+  if (!type.is_packed()) return element(n.buffer, n.indices);
+  if (b.rank() == 0 && !b.is_view()) return names_.of(n.buffer);
+  return load_nibble(n.buffer, pointer(n.buffer), text(offset(n.buffer, n.indices)));
+}
+
+Text CMemory::load(const Load& n, DType type) { return {load_text(type, load_bits(n, type), pieces_)}; }
+
+Text CMemory::address(const Address& n) {
+  return {fmt::format("(uint64_t)&{}", element(n.buffer, n.indices)), Binds::Unary};
+}
+
+void CMemory::store(const Store& n) {
+  const Buffer& b = program_.buffer(n.to.buffer);
+  const std::string v = bits(n.value);
+  if (!b.type.is_packed() || (b.rank() == 0 && !b.is_view()))
+    return line(fmt::format("{} = {};", element(n.to.buffer, n.to.indices), v));
+  store_nibble(n.to.buffer, pointer(n.to.buffer), text(offset(n.to.buffer, n.to.indices)), v);
+}
+
+std::string CMemory::updated(const Atomic& n, DType type, const std::string& old) {
+  const Text a{old}, b = n.value ? value(n.value) : Text{};
+  const bool flag = type.is_bool();
+  auto stored = [&](const Text& t) { return bits_of(type, t.text); };
+  switch (n.op) {
+    case AtomicOp::Add: return stored(binary(flag ? BinaryOp::Or : BinaryOp::Add, type, a, b));
+    case AtomicOp::Max: return stored(binary(BinaryOp::Max, type, a, b));
+    case AtomicOp::Min: return stored(binary(BinaryOp::Min, type, a, b));
+    case AtomicOp::And: return stored(binary(BinaryOp::BitAnd, type, a, b));
+    case AtomicOp::Or: return stored(binary(BinaryOp::BitOr, type, a, b));
+    case AtomicOp::Xor: return stored(binary(BinaryOp::BitXor, type, a, b));
+    case AtomicOp::Exchange:
+    case AtomicOp::Store: return stored(b);
+    case AtomicOp::CompareExchange:
+      return fmt::format("{} == {} ? {} : old", bits_of(type, old), bits_of(type, text(n.compare)), stored(b));
+    case AtomicOp::Load: return "old";
+  }
+  return {};
+}
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,35 @@
+// Loads, stores and addresses of buffers as text of the C family: a buffer is a pointer to what memory holds, an
+// element the pointer plus an offset from strides.
+#pragma once
+#include "codegen/c_family.h"
+
+namespace tilewright::codegen {
+
+class CMemory : public CFamily {
+ protected:
+  using CFamily::CFamily;
+
+  // ---- the target's own: types whose elements share a byte
+  virtual std::string load_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset) = 0;
+  virtual void store_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset,
+                            const std::string& bits) = 0;
+
+  bool is_global(ir::BufferId id) const { return program_.buffer(program_.root(id)).space == ir::Space::Global; }
+  // The first element of the buffer's root, as a pointer to what memory holds of the buffer's type.
+  std::string pointer(ir::BufferId id);
+  // In elements of the buffer's type from the start of its root.
+  ir::Expr offset(ir::BufferId id, const std::vector<ir::Expr>& index) const;
+  std::string element(ir::BufferId id, const std::vector<ir::Expr>& index);
+  // How many things of storage_type() an on-chip buffer takes.
+  static int64_t storage_elements(const ir::Buffer& b);
+
+  std::string load_bits(const ir::Load& n, DType type) override;
+  Text load(const ir::Load& n, DType type) override;
+  Text address(const ir::Address& n) override;
+  void store(const ir::Store& n) override;
+
+  // The value that an atomic leaves, as bits, from the text of the old value.
+  std::string updated(const ir::Atomic& n, DType type, const std::string& old);
+};
+
+}  // namespace tilewright::codegen
