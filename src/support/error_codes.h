@@ -124,6 +124,7 @@ enum class Code : uint16_t {
   TextExpressionDepth = 2028,   // an expression with too many operators in a row
   TextAfterEnd = 2029,          // text after the program
   TextComparisonChain = 2030,   // a < b < c
+  TextLayout = 2031,            // a layout that cannot be read, or that is none
 
   // 3000: verify. A well-formed program that breaks a rule of the language or of its level.
   VerifyId = 3001,              // an id that names no row of the program's tables
