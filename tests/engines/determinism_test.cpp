@@ -1,10 +1,14 @@
-// The same program gives the same source, byte for byte: built again, in another order, after other programs.
+// The same program gives the same source, byte for byte: built again, in another order, after other programs, in another
+// process.
 #include <gtest/gtest.h>
+
+#include <iostream>
 
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
 #include "example.h"
 #include "passes/pipeline.h"
+#include "runtime/sha256.h"
 
 namespace examples {
 namespace {
@@ -35,6 +39,20 @@ TEST(Determinism, SourceDoesNotDependOnWhatWasBuiltBefore) {
   const auto first = sources(false), again = sources(true);
   ASSERT_GE(first.size(), 20u);
   for (const auto& [name, text] : first) EXPECT_EQ(text, again.at(name)) << name;
+}
+
+// A line a program.
+std::string digests(bool backwards) {
+  std::string out;
+  for (const auto& [name, text] : sources(backwards)) out += name + " " + tilewright::runtime::hex(tilewright::runtime::sha256(text)) + "\n";
+  return out;
+}
+
+// The other process starts this binary anew: memory lies elsewhere, and what it builds first, this one builds last.
+TEST(Determinism, SourceDoesNotDependOnTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const testing::Matcher<const std::string&> ours(digests(false));
+  EXPECT_EXIT((std::cerr << digests(true), std::exit(0)), testing::ExitedWithCode(0), ours);
 }
 
 }  // namespace
