@@ -316,6 +316,13 @@ void CFamily::body(const Body& b) {
   for (BufferId id : mine) declared_.erase(id);
 }
 
+std::string CFamily::loop_pragma(const For& n) const {
+  if (n.kind == LoopKind::Vectorized) return "#pragma GCC ivdep";
+  const int64_t extent = constant_int(n.extent).value_or(4);
+  const bool unrolls = n.kind == LoopKind::Unroll && extent > 1 && extent <= 64;
+  return unrolls ? fmt::format("#pragma GCC unroll {}", extent) : "";
+}
+
 void CFamily::for_loop(const For& n) {
   const VarInfo& v = program_.var(n.var);
   const std::string begin = text(n.begin);
@@ -328,9 +335,7 @@ void CFamily::for_loop(const For& n) {
   }
   names_.open();
   const std::string name = names_.declare(n.var, v.name);
-  if (n.kind == LoopKind::Vectorized) line("#pragma GCC ivdep");
-  const int64_t extent = constant_int(n.extent).value_or(4);
-  if (n.kind == LoopKind::Unroll && extent > 1 && extent <= 64) line(fmt::format("#pragma GCC unroll {}", extent));
+  if (const std::string pragma = loop_pragma(n); !pragma.empty()) line(pragma);
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", c_type(v.type), name, begin, end));
   body(n.body);
   close();

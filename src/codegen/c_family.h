@@ -47,6 +47,7 @@ class CFamily {
   virtual void store(const ir::Store& n) = 0;
   virtual void target_statement(const ir::Stmt& s) = 0;
   virtual void declare_local(ir::BufferId id) = 0;
+  virtual std::string loop_pragma(const ir::For& n) const;  // the line before a loop, or empty
 
   // The value of an expression in its C type.
   Text value(const ir::Expr& e);

@@ -1,6 +1,7 @@
 #include "codegen/c_memory.h"
 
 #include "ir/operators.h"
+#include "ir/rewrite.h"
 #include "scalar/convert.h"
 
 namespace tilewright::codegen {
@@ -42,6 +43,21 @@ int64_t CMemory::storage_elements(const Buffer& b) {
   int64_t n = 1;
   for (const Expr& e : b.shape) n *= constant_int(e).value_or(0);
   return b.type.is_packed() ? bytes_of(b.type, n) : n;
+}
+
+std::set<VarId> CMemory::needed_vars(const Body& b) const {
+  std::set<VarId> vars = used_vars(b);
+  auto also = [&](const Expr& e) {
+    if (e) vars.merge(used_vars(e));
+  };
+  for (BufferId used : used_buffers(b))
+    for (BufferId id : {used, program_.root(used)}) {
+      const Buffer& buffer = program_.buffer(id);
+      for (const Expr& e : buffer.shape) also(e);
+      for (const Expr& e : buffer.strides) also(e);
+      also(buffer.offset), also(buffer.address);
+    }
+  return vars;
 }
 
 std::string CMemory::load_bits(const Load& n, DType type) {

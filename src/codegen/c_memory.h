@@ -23,6 +23,9 @@ class CMemory : public CFamily {
   // How many things of storage_type() an on-chip buffer takes.
   static int64_t storage_elements(const ir::Buffer& b);
 
+  // Everything that comes from the call and that the expressions of a body mention.
+  std::set<ir::VarId> needed_vars(const ir::Body& b) const;
+
   std::string load_bits(const ir::Load& n, DType type) override;
   Text load(const ir::Load& n, DType type) override;
   Text address(const ir::Address& n) override;

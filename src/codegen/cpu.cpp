@@ -1,6 +1,6 @@
 #include "codegen/cpu.h"
 
-#include "codegen/c_memory.h"
+#include "codegen/c_reports.h"
 #include "codegen/cpu/gemm_text.h"
 #include "embedded_text.h"
 #include "ir/operators.h"
@@ -30,10 +30,10 @@ VectorFeatures vector_features(const target::CpuFeatures& f) {
   return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
 }
 
-class CpuText final : public CMemory {
+class CpuText final : public CReports {
  public:
   CpuText(const LoopProgram& program, const target::CpuFeatures& features)
-      : CMemory(program, reserved_names()), features_(features) {}
+      : CReports(program, reserved_names()), features_(features) {}
 
   CpuKernelSource write() {
     for (const Launch& launch : program_.launches) block_function(launch);
@@ -79,66 +79,15 @@ class CpuText final : public CMemory {
   }
 
   // ---- reports
-  std::string word(const Expr& e) {  // a value in 64 bits, as the ABI has it
-    const std::string v = text(e);
-    if (e->type == f64) return bits_of(f64, v);
-    if (e->type.is_float()) return bits_of(f32, v);
-    return fmt::format("(unsigned long long)(long long)({})", v);
-  }
-  void report(ReportSite site, const std::vector<Expr>& place, const std::vector<std::string>& values) {
+  void report(int site, bool failed, const std::vector<Expr>& place, const std::vector<std::string>& values) override {
     std::vector<std::string> at;
     for (const Expr& e : place) at.push_back(text(e));
     open("{");
     line(fmt::format("const long long place[6] = {{{}}};", fmt::join(at, ", ")));
     line(fmt::format("const unsigned long long values[{}] = {{{}}};", std::max<size_t>(values.size(), 1),
                      fmt::join(values, ", ")));
-    line(fmt::format("call->report(call->host, {}, place, values, {});", sites_.size(), values.size()));
-    close();
-    sites_.push_back(std::move(site));
-  }
-  void print(const Print& n, const SourceLocation& at) {
-    if (n.values.empty() && !n.buffer.valid())
-      return report({ReportSite::Kind::PrintMessage, n.message, at, {}}, n.place, {});
-    for (const Expr& e : n.values)
-      report({ReportSite::Kind::PrintScalar, n.message, at, {{text(e), e->type}}}, n.place, {word(e)});
-    if (n.buffer.valid()) print_buffer(n, at);
-  }
-  void print_buffer(const Print& n, const SourceLocation& at) {
-    const Buffer& b = program_.buffer(n.buffer);
-    Expr count = ir::constant(i64, int64_t{1});
-    for (const Expr& e : b.shape) count = mul(count, cast(e, i64));
-    // The element by its row-major number, and from that its indices.
-    open(fmt::format("for (int64_t index = 0; index < {}; ++index) {{", text(count)));
-    std::string at_element, rest = "index";
-    std::vector<std::string> index(b.rank());
-    for (size_t d = b.rank(); d-- > 0;) {
-      const std::string extent = in(value(cast(b.shape[d], i64)), Binds::Unary);
-      index[d] = d == 0 ? rest : fmt::format("{} % {}", rest, extent);
-      rest = fmt::format("({} / {})", rest, extent);
-    }
-    std::string place = b.offset ? text(cast(b.offset, i64)) : "0";
-    Expr stride = ir::constant(i64, int64_t{1});
-    for (size_t d = b.rank(); d-- > 0;) {
-      place += fmt::format(" + {} * {}", index[d],
-                           in(value(b.strides.empty() ? stride : cast(b.strides[d], i64)), Binds::Unary));
-      stride = mul(stride, cast(b.shape[d], i64));
-    }
-    std::string raw = b.rank() == 0 && !b.is_view() ? names_.of(n.buffer)
-                      : b.type.is_packed()          ? fmt::format("tw_nibble({}, {})", pointer(n.buffer), place)
-                                                    : fmt::format("{}[{}]", pointer(n.buffer), place);
-    uses_memory_ = uses_memory_ || b.type.is_packed();
-    const std::string v = load_text(b.type, raw, pieces_);
-    const std::string element = b.type == f64       ? bits_of(f64, v)
-                                : b.type.is_float() ? bits_of(f32, v)
-                                                    : fmt::format("(unsigned long long)(long long)({})", v);
-    report({ReportSite::Kind::PrintBuffer, n.message, at, {{b.name, b.type}}}, n.place,
-           {"(unsigned long long)index", element});
-    close();
-  }
-  void check(const Assert& n, const SourceLocation& at) {
-    open(fmt::format("if (!{}) {{", in(value(n.condition), Binds::Primary)));
-    report({ReportSite::Kind::Assert, n.message, at, {}}, n.place, {});
-    line("__atomic_store_n(failed, 1, __ATOMIC_RELAXED);");
+    line(fmt::format("call->report(call->host, {}, place, values, {});", site, values.size()));
+    if (failed) line("__atomic_store_n(failed, 1, __ATOMIC_RELAXED);");
     close();
   }
 
@@ -193,7 +142,7 @@ class CpuText final : public CMemory {
     const SourceLocation& at = program_.location(s->location);
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
     if (const auto* n = s.as<Print>()) return print(*n, at);
-    if (const auto* n = s.as<Assert>()) return check(*n, at);
+    if (const auto* n = s.as<Assert>()) return assertion(*n, at);
     if (const auto* n = s.as<Gemm>()) return gemm(*n, at);
     check_internal(false, "the CPU text has no {}", name_of(s));
   }
@@ -211,21 +160,6 @@ class CpuText final : public CMemory {
     if (b.space == Space::Fragment) return line(fmt::format("{} {} = 0;", storage_type(b.type), name));
     line(fmt::format("static __thread {} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name,
                      std::max<int64_t>(storage_elements(b), 1)));
-  }
-  // Everything that comes from the call and that the expressions of a body mention.
-  std::set<VarId> needed_vars(const Body& b) const {
-    std::set<VarId> vars = used_vars(b);
-    auto also = [&](const Expr& e) {
-      if (e) vars.merge(used_vars(e));
-    };
-    for (BufferId used : used_buffers(b))
-      for (BufferId id : {used, program_.root(used)}) {
-        const Buffer& buffer = program_.buffer(id);
-        for (const Expr& e : buffer.shape) also(e);
-        for (const Expr& e : buffer.strides) also(e);
-        also(buffer.offset), also(buffer.address);
-      }
-    return vars;
   }
   void declare_integers(const std::set<VarId>& vars) {
     int index = 0;
@@ -317,7 +251,6 @@ class CpuText final : public CMemory {
   bool uses_memory_ = false;
   std::vector<std::string> gemms_;
   std::set<std::string> gemm_names_;
-  std::vector<ReportSite> sites_;
   std::vector<GemmReport> gemm_reports_;
 };
 

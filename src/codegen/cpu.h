@@ -3,23 +3,10 @@
 // Buffers of a call: the tensor parameters in order, then the workspaces in the order of the buffer table. Integers:
 // the symbols in order, then the scalar parameters.
 #pragma once
-#include "ir/program.h"
+#include "codegen/c_reports.h"
 #include "target/cpu.h"
 
 namespace tilewright::codegen {
-
-// A print or an assertion of the kernel, which reports it by its number.
-struct ReportSite {
-  enum class Kind : uint8_t { PrintMessage, PrintScalar, PrintBuffer, Assert };
-  struct Operand {
-    std::string name;
-    DType type;
-  };
-  Kind kind = Kind::PrintMessage;
-  std::string message;
-  SourceLocation location;
-  std::vector<Operand> operands;
-};
 
 // What became of a gemm, for reports.
 struct GemmReport {

@@ -25,6 +25,10 @@ void Dump::write(const char* stage, const ir::LoopProgram& program) {
   if (wanted()) write_text(stage, "tile", ir::print(program));
 }
 
+void Dump::write(const char* stage, const ir::ThreadProgram& program) {
+  if (wanted()) write_text(stage, "tile", ir::print(program));
+}
+
 void Dump::write_text(const char* stage, const char* extension, const std::string& text) {
   if (!wanted()) return;
   const std::string path = fmt::format("{}/{}.{:02}-{}.{}", folder_, program_, next_++, stage, extension);

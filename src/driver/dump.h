@@ -12,6 +12,7 @@ class Dump {
   bool wanted() const { return !folder_.empty(); }
   void write(const char* stage, const ir::TileProgram& program);
   void write(const char* stage, const ir::LoopProgram& program);
+  void write(const char* stage, const ir::ThreadProgram& program);
   void write_text(const char* stage, const char* extension, const std::string& text);
 
  private:

@@ -57,6 +57,8 @@ struct Buffer {
   int32_t launch = -1;  // on chip: the launch it belongs to
   std::optional<TileLayout> tile;
   bool workspace = false;  // global scratch that only this program sees
+  int64_t alignment = 0;   // Thread level: bytes that the first element must be aligned to; 0: as its type is
+  int64_t place = -1;      // Thread level: of a shared buffer, its first byte in the block's shared memory
   LocationId location;
 
   size_t rank() const { return shape.size(); }

@@ -69,8 +69,10 @@ struct Shuffle {  // the value of another lane of the warp; Up and Down give the
   VarId result;
   Expr value, lane;
   int64_t width = 32;  // lanes form groups of this power of two
+  bool converged = false;  // Thread level: all lanes of the warp come by together
   static void fields(auto& n, auto&& f) {
-    f("kind", n.kind), f("result", n.result), f("value", n.value), f("lane", n.lane), f("width", n.width);
+    f("kind", n.kind), f("result", n.result), f("value", n.value), f("lane", n.lane), f("width", n.width),
+        f("converged", n.converged);
   }
 };
 enum class VoteKind : uint8_t {
@@ -90,7 +92,10 @@ struct Vote {
   VoteKind kind = VoteKind::Any;
   VarId result;
   Expr value;  // none for ActiveMask
-  static void fields(auto& n, auto&& f) { f("kind", n.kind), f("result", n.result), f("value", n.value); }
+  bool converged = false;  // as in Shuffle
+  static void fields(auto& n, auto&& f) {
+    f("kind", n.kind), f("result", n.result), f("value", n.value), f("converged", n.converged);
+  }
 };
 struct Call {  // the one escape hatch: text of the user's with declared effects
   static constexpr Level level = Level::Any;
@@ -200,8 +205,10 @@ struct Im2col {
         f("dilation", n.dilation), f("pad", n.pad);
   }
 };
-struct Copy {  // to[...] = cast(from[...]); the extents other than 1 of both sides agree in order
-  static constexpr Level level = Level::Tile;
+// to[...] = cast(from[...]); the extents other than 1 of both sides agree in order. At the thread level it is what one
+// thread does: neighbours between memory and its own registers, in one access, without a cast.
+struct Copy {
+  static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "copy";
   Region from, to;
   Combine combine = Combine::None;

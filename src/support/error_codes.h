@@ -260,6 +260,12 @@ enum class Code : uint16_t {
   CacheEntryDamaged = 5511,      // set aside and compiled again
   CacheNotWritable = 5512,       // the kernel was compiled but could not be kept
 
+  // 5600: gpu. What a GPU's block cannot hold or do.
+  GpuUnsupported = 5601,   // an op that the CUDA engine does not run
+  GpuBarriers = 5602,      // more roles than hardware barriers
+  GpuSharedMemory = 5603,  // more shared memory than a block has
+  GpuThreads = 5604,       // more threads than a block has
+
   // 6000: run. Mistakes of a program that the interpreter finds while it runs.
   OutOfBounds = 6001,          // an index outside a buffer on chip
   Uninitialized = 6002,        // an element on chip is read before it is written

@@ -4,6 +4,7 @@
 
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
+#include "driver/cuda_engine.h"
 #include "driver/tool/commands.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -101,9 +102,11 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
   if (stage == "canonical") return ir::print(tiles);
   if (stage == "plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
   if (stage == "loops") return ir::print(lower_cpu(tiles, runtime::processor_features()));
+  if (stage == "threads") return ir::print(lower_cuda(tiles, target::GpuTarget::of(arguments.arch)).program);
+  Dump dump(tiles.name);
+  if (stage == "cuda") return write_cuda(tiles, target::GpuTarget::of(arguments.arch), dump).text;
   build_plan(tiles);
   times.step("plan");
-  Dump dump(tiles.name);
   const runtime::ProcessorFeatures processor = runtime::processor_features();
   const CpuKernel kernel = write_cpu(tiles, processor, dump);
   times.step("write");

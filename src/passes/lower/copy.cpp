@@ -1,4 +1,5 @@
 // Copy and Fill as loops. What is out of bounds is cut off outside the loops, so the inner ones run without guards.
+#include "passes/lower/im2col.h"
 #include "passes/lower/lowering.h"
 #include "support/diagnostic.h"
 
@@ -121,29 +122,13 @@ Box box_of(const Region& region, Lowering& l) {
 
 // Element (i, j) of the tile is pixel row_block * rows + i and patch column column_block * columns + j.
 Body lower_im2col(const Copy& copy, Lowering& l) {
-  const Im2col& p = copy.im2col;
   const Buffer& image = l.buffer(copy.from.buffer);
-  const std::vector<Expr> shape = widened(image.shape);  // N, H, W, C
   const Box box = box_of(copy.to, l);
-  check_internal(box.vars.size() == 2 && shape.size() == 4, "im2col from rank {} into {} dimensions", shape.size(),
+  check_internal(box.vars.size() == 2 && image.rank() == 4, "im2col from rank {} into {} dimensions", image.rank(),
                  box.vars.size());
-  auto out_extent = [&](const Expr& in) {
-    const Expr free = add(in, wide(2 * p.pad - p.dilation * (p.kernel - 1) - 1));
-    return add(binary(BinaryOp::FloorDiv, free, wide(p.stride)), wide(1));
-  };
-  auto split = [](const Expr& e, const Expr& by) {
-    return std::pair(binary(BinaryOp::FloorDiv, e, by), binary(BinaryOp::FloorMod, e, by));
-  };
-  const Expr pixel = add(mul(widen(p.row_block), box.extents[0]), box.vars[0]);
-  const Expr column = add(mul(widen(p.column_block), box.extents[1]), box.vars[1]);
-  const auto [row, ow] = split(pixel, out_extent(shape[2]));
-  const auto [n, oh] = split(row, out_extent(shape[1]));
-  const auto [tap, c] = split(column, shape[3]);
-  const auto [kh, kw] = split(tap, wide(p.kernel));
-  auto place = [&](const Expr& o, const Expr& k) {
-    return add(add(mul(o, wide(p.stride)), mul(k, wide(p.dilation))), wide(-p.pad));
-  };
-  const Expr value = load(copy.from.buffer, {n, place(oh, kh), place(ow, kw), c}, image.type);
+  const Expr value = load(
+      copy.from.buffer,
+      im2col_element(copy.im2col, image.shape, box.extents[0], box.extents[1], box.vars[0], box.vars[1]), image.type);
   Element to{copy.to.buffer, {}};
   size_t at = 0;
   for (size_t d = 0; d < copy.to.min.size(); ++d)

@@ -1,5 +1,6 @@
 #include "passes/lower/hazards.h"
 
+#include "analysis/thread_index.h"
 #include "ir/rewrite.h"
 
 namespace tilewright::passes {
@@ -42,39 +43,10 @@ void Hazards::collect(const Stmt& s, std::vector<Access>& out) const {
   });
 }
 
-bool Hazards::is_own(const std::vector<Expr>& index) const {
-  for (size_t d = 0; d < launch_.thread.size(); ++d) {
-    if (launch_.threads[d] == 1) continue;
-    const VarId thread = launch_.thread[d];
-    const bool found = std::any_of(index.begin(), index.end(), [&](const Expr& e) {
-      std::vector<Term> terms{{1, e}};
-      if (const auto* s = e.as<Sum>()) terms = s->terms;
-      bool own = false;
-      for (const Term& t : terms) {
-        if (const auto* v = t.value.as<Var>(); v && v->id == thread) {
-          own = true;
-          continue;
-        }
-        bool uniform = true;
-        walk(t.value, [&](const Expr& x) {
-          const auto* v = x.as<Var>();
-          const bool of_thread =
-              v && std::find(launch_.thread.begin(), launch_.thread.end(), v->id) != launch_.thread.end();
-          uniform = uniform && !x.as<Load>() && !of_thread && !(v && bound_.contains(v->id));
-        });
-        if (!uniform) return false;
-      }
-      return own;
-    });
-    if (!found) return false;
-  }
-  return true;
-}
-
 bool Hazards::clash(const Access& a, const Access& b) const {
   if (!(a.write || b.write) || (a.atomic && b.atomic)) return false;
   if (program_.root(a.buffer) != program_.root(b.buffer)) return false;
-  return !(a.buffer == b.buffer && equal(a.index, b.index) && is_own(a.index));
+  return !(a.buffer == b.buffer && equal(a.index, b.index) && analysis::is_own_element(a.index, launch_, bound_));
 }
 
 void Hazards::add(const Stmt& s) { collect(s, run_); }

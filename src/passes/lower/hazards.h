@@ -29,8 +29,6 @@ class Hazards {
   void collect(const ir::Expr& e, std::vector<Access>& out) const;
   bool on_chip(ir::BufferId id) const;
   bool clash(const Access& a, const Access& b) const;
-  // Different threads touch different elements.
-  bool is_own(const std::vector<ir::Expr>& index) const;
 
   const ir::ProgramTables& program_;
   const ir::Launch& launch_;

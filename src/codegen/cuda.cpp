@@ -1,0 +1,357 @@
+#include "codegen/cuda.h"
+
+#include "embedded_text.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "scalar/convert.h"
+#include "scalar/functions.h"
+#include "scalar/pieces.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kSharedAlignment = 1024;  // of the block's shared memory: what the widest swizzle repeats after
+
+// Names that a kernel's text uses itself.
+const std::set<std::string>& reserved_names() {
+  static const std::set<std::string> set = [] {
+    std::set<std::string> names{"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "index", "old",
+                                "reports",   "to",       "min",      "max",     "printf",   "clock"};
+    for (const std::string& piece : piece_names()) names.insert(piece);
+    return names;
+  }();
+  return set;
+}
+
+void replace_all(std::string& s, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = s.find(from, at)) != std::string::npos; at += to.size()) s.replace(at, from.size(), to);
+}
+
+// The scalar texts are written for the host's compilers; the device's has other words for the same things. Roundings are
+// spelled out, so that no option of the compiler changes them.
+std::string device_spelling(std::string s) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"[[gnu::always_inline]] static inline ", "__device__ __forceinline__ "},
+      {"__UINT8_TYPE__", "unsigned char"},
+      {"__UINT16_TYPE__", "unsigned short"},
+      {"__UINT32_TYPE__", "unsigned int"},
+      {"__UINT64_TYPE__", "unsigned long long"},
+      {"__INT8_TYPE__", "signed char"},
+      {"__INT16_TYPE__", "short"},
+      {"__INT32_TYPE__", "int"},
+      {"__INT64_TYPE__", "long long"},
+      {"__builtin_fmaf(", "__fmaf_rn("},
+      {"__builtin_fma(", "__fma_rn("},
+      {"__builtin_sqrtf(", "__fsqrt_rn("},
+      {"__builtin_sqrt(", "__dsqrt_rn("},
+      {"__builtin_inff()", "__int_as_float(0x7f800000)"},
+      {"__builtin_inf()", "__longlong_as_double(0x7ff0000000000000ll)"},
+      {"__builtin_nanf(\"\")", "__int_as_float(0x7fc00000)"},
+      {"__builtin_nan(\"\")", "__longlong_as_double(0x7ff8000000000000ll)"},
+      {"__builtin_popcountll(", "__popcll("},
+      {"__builtin_clzll(", "__clzll("},
+      {"__builtin_ffsll(", "__ffsll("},
+  };
+  for (const auto& [from, to] : kWords) replace_all(s, from, to);
+  // What is left are functions of the C library, which the device has under their own names.
+  for (size_t at = 0; (at = s.find("__builtin_", at)) != std::string::npos; at += 1)
+    if (!s.substr(at).starts_with("__builtin_bit_cast") && !s.substr(at).starts_with("__builtin_bswap64"))
+      s.erase(at, std::string_view("__builtin_").size());
+  return s;
+}
+
+class CudaText final : public CReports {
+ public:
+  CudaText(const ThreadProgram& program, const std::string& report_head)
+      : CReports(program, reserved_names()), report_head_(report_head) {}
+
+  CudaSource write() {
+    for (const Launch& launch : program_.launches) kernel(launch);
+    pieces_.insert("types");
+    std::string head = pieces_text(pieces_);
+    if (uses_memory_) head += text::codegen_cuda_memory;
+    if (!sites_.empty()) head += report_head_;
+    return {device_spelling(head + "\n" + out_), std::move(kernels_), std::move(sites_)};
+  }
+
+ private:
+  // ---- memory
+  std::string load_nibble(BufferId, const std::string& pointer, const std::string& offset) override {
+    uses_memory_ = true;
+    return fmt::format("tw_nibble({}, {})", pointer, offset);
+  }
+  void store_nibble(BufferId, const std::string& pointer, const std::string& offset, const std::string& bits) override {
+    uses_memory_ = true;
+    line(fmt::format("tw_update_nibble({}, {}, [&](uint8_t) -> uint8_t {{ return {}; }});", pointer, offset, bits));
+  }
+  // Neighbours in one access.
+  void copy(const Copy& n) {
+    const DType type = program_.buffer(n.from.buffer).type;
+    const int64_t bytes = constant_int(n.from.extent.back()).value_or(0) * std::max(8, type.storage_bits()) / 8;
+    const char* word = bytes == 16  ? "uint4"
+                       : bytes == 8 ? "uint2"
+                       : bytes == 4 ? "uint32_t"
+                       : bytes == 2 ? "uint16_t"
+                       : bytes == 1 ? "uint8_t"
+                                    : nullptr;
+    check_internal(word != nullptr, "one access of {} bytes", bytes);
+    line(fmt::format("*({0}*)&{1} = *(const {0}*)&{2};", word, element(n.to.buffer, n.to.min),
+                     element(n.from.buffer, n.from.min)));
+  }
+
+  // ---- atomics
+  // The instruction's function, where there is one for the type.
+  static const char* atomic_function(AtomicOp op, DType type) {
+    const bool word = type.is_int() && (type.bits == 32 || type.bits == 64);
+    switch (op) {
+      case AtomicOp::Add: return word || type == f32 || type == f64 ? "atomicAdd" : nullptr;
+      case AtomicOp::Max: return word ? "atomicMax" : nullptr;
+      case AtomicOp::Min: return word ? "atomicMin" : nullptr;
+      case AtomicOp::And: return word ? "atomicAnd" : nullptr;
+      case AtomicOp::Or: return word ? "atomicOr" : nullptr;
+      case AtomicOp::Xor: return word ? "atomicXor" : nullptr;
+      case AtomicOp::Exchange: return word || type == f32 ? "atomicExch" : nullptr;
+      default: return nullptr;
+    }
+  }
+  // The C type under which the functions know it.
+  static std::string atomic_type(AtomicOp op, DType type) {
+    if (type.is_float()) return type == f64 ? "double" : "float";
+    const bool ordered = op == AtomicOp::Max || op == AtomicOp::Min;
+    if (type.bits == 64) return ordered && type.is_signed() ? "long long" : "unsigned long long";
+    return type.is_signed() ? "int" : "unsigned";
+  }
+  void atomic(const Atomic& n) {
+    const DType type = program_.buffer(n.to.buffer).type;
+    const bool releases = n.order != MemoryOrder::Relaxed && n.order != MemoryOrder::Acquire;
+    const bool acquires = n.order != MemoryOrder::Relaxed && n.order != MemoryOrder::Release;
+    if (releases) line("__threadfence();");
+    std::string call;
+    if (const char* function = atomic_function(n.op, type)) {
+      const std::string c = atomic_type(n.op, type);
+      call = fmt::format("{}(({}*)&{}, ({})({}))", function, c, element(n.to.buffer, n.to.indices), c, text(n.value));
+      if (n.result.valid()) call = fmt::format("({})", fmt::format("({}){}", c_type(type), call));
+    } else {
+      call = generic_atomic(n, type);
+    }
+    if (!n.result.valid()) {
+      line(call + ";");
+    } else {
+      const std::string name = names_.declare(n.result, program_.var(n.result).name);
+      line(fmt::format("const {} {} = {};", c_type(type), name, call));
+    }
+    if (acquires) line("__threadfence();");
+  }
+  std::string generic_atomic(const Atomic& n, DType type) {
+    uses_memory_ = true;
+    const std::string bits_type = fmt::format("uint{}_t", std::max(type.storage_bits(), 8));
+    const std::string now = updated(n, type, value_of_bits(type, "old"));
+    const std::string change = fmt::format("[&]({} old) -> {} {{ return {}; }}", bits_type, bits_type, now);
+    std::string call;
+    if (type.is_packed())
+      call = fmt::format("tw_update_nibble({}, {}, {})", pointer(n.to.buffer), text(offset(n.to.buffer, n.to.indices)),
+                         change);
+    else
+      call = fmt::format("tw_update(({}*)&{}, {})", bits_type, element(n.to.buffer, n.to.indices), change);
+    return n.result.valid() ? value_of_bits(type, call) : call;
+  }
+
+  // ---- lanes
+  static const char* lanes(bool converged) { return converged ? "0xffffffffu" : "__activemask()"; }
+  void shuffle(const Shuffle& n) {
+    const char* function = n.kind == ShuffleKind::Index ? "__shfl_sync"
+                           : n.kind == ShuffleKind::Up  ? "__shfl_up_sync"
+                           : n.kind == ShuffleKind::Down ? "__shfl_down_sync"
+                                                         : "__shfl_xor_sync";
+    const DType type = n.value->type;
+    const bool small = type.is_bool() || (type.is_int() && type.bits < 32);
+    const std::string v = small ? fmt::format("(int)({})", text(n.value)) : text(n.value);
+    const std::string width = n.width == 32 ? "" : fmt::format(", {}", n.width);
+    const std::string name = names_.declare(n.result, program_.var(n.result).name);
+    line(fmt::format("const {0} {1} = ({0}){2}({3}, {4}, {5}{6});", c_type(type), name, function, lanes(n.converged), v,
+                     text(n.lane), width));
+  }
+  void vote(const Vote& n) {
+    const std::string name = names_.declare(n.result, program_.var(n.result).name);
+    const std::string_view type = c_type(program_.var(n.result).type);
+    const char* mask = lanes(n.converged);
+    const std::string v = n.value ? text(n.value) : "";
+    auto is = [&](const std::string& call) { line(fmt::format("const {} {} = {};", type, name, call)); };
+    switch (n.kind) {
+      case VoteKind::Any: return is(fmt::format("__any_sync({}, {}) != 0", mask, v));
+      case VoteKind::All: return is(fmt::format("__all_sync({}, {}) != 0", mask, v));
+      case VoteKind::Ballot: return is(fmt::format("__ballot_sync({}, {})", mask, v));
+      case VoteKind::ActiveMask: return is("__activemask()");
+      case VoteKind::BlockAny: return is(fmt::format("__syncthreads_or({}) != 0", v));
+      case VoteKind::BlockAll: return is(fmt::format("__syncthreads_and({}) != 0", v));
+      case VoteKind::BlockCount: return is(fmt::format("__syncthreads_count({})", v));
+      case VoteKind::MatchAny:
+        return is(fmt::format("__match_any_sync({}, {})", mask, bits_of(n.value->type, v)));
+      case VoteKind::MatchAll: {
+        const std::string all = names_.fresh("all_equal");
+        line(fmt::format("int {};", all));
+        return is(fmt::format("__match_all_sync({}, {}, &{})", mask, bits_of(n.value->type, v), all));
+      }
+    }
+  }
+
+  // ---- order
+  void sync(const Sync& n) {
+    switch (n.scope) {
+      case SyncScope::Warp: return line("__syncwarp();");
+      case SyncScope::Block: return line("__syncthreads();");
+      case SyncScope::Named:
+        return line(fmt::format("asm volatile(\"bar.{} %0, {};\" ::\"r\"({}) : \"memory\");",
+                                n.arrive_only ? "arrive" : "sync", n.count, text(n.barrier)));
+      default: check_internal(false, "the CUDA text has no sync of {} scope", name_of(n.scope));
+    }
+  }
+  void fence(const Fence& n) {
+    if (n.proxy == FenceProxy::Async) return line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
+    line(n.proxy == FenceProxy::Block ? "__threadfence_block();" : "__threadfence();");
+  }
+  void role(const Role& n) {
+    const Launch& launch = *launch_;
+    const std::string tx = names_.of(launch.thread[0]);
+    const std::string from = n.begin > 0 ? fmt::format("{} >= {}", tx, n.begin) : "";
+    const std::string below = n.end < launch.threads[0] ? fmt::format("{} < {}", tx, n.end) : "";
+    const std::string both = from.empty() || below.empty() ? from + below : from + " && " + below;
+    open(both.empty() ? "{" : fmt::format("if ({}) {{", both));
+    body(n.body);
+    close();
+  }
+
+  void report(int site, bool failed, const std::vector<Expr>&, const std::vector<std::string>& values) override {
+    reports_ = true;
+    open(fmt::format("if (unsigned long long* to = {}(reports, {}, {})) {{", failed ? "tw_report_failure" : "tw_report",
+                     site, values.size()));
+    if (values.empty()) line("(void)to;");
+    for (size_t i = 0; i < values.size(); ++i) line(fmt::format("to[{}] = {};", i, values[i]));
+    close();
+  }
+
+  void target_statement(const Stmt& s) override {
+    const SourceLocation& at = program_.location(s->location);
+    if (const auto* n = s.as<Copy>()) return copy(*n);
+    if (const auto* n = s.as<Atomic>()) return atomic(*n);
+    if (const auto* n = s.as<Shuffle>()) return shuffle(*n);
+    if (const auto* n = s.as<Vote>()) return vote(*n);
+    if (const auto* n = s.as<Sync>()) return sync(*n);
+    if (const auto* n = s.as<Fence>()) return fence(*n);
+    if (const auto* n = s.as<Role>()) return role(*n);
+    if (const auto* n = s.as<Print>()) return print(*n, at);
+    if (const auto* n = s.as<Assert>()) return assertion(*n, at);
+    if (s.as<SetRegisters>()) return;  // the device compiler gives every thread what it needs
+    check_internal(false, "the CUDA text has no {}", name_of(s));
+  }
+  std::string loop_pragma(const For& n) const override { return n.kind == LoopKind::Unroll ? "#pragma unroll" : ""; }
+
+  // ---- declarations
+  void declare_local(BufferId id) override {
+    const Buffer& b = program_.buffer(id);
+    const std::string name = names_.declare(id, b.name);
+    if (b.rank() == 0) return line(fmt::format("{} {};", storage_type(b.type), name));
+    line(fmt::format("alignas(16) {} {}[{}];", storage_type(b.type), name, std::max<int64_t>(storage_elements(b), 1)));
+  }
+  void declare_shared(BufferId id, CudaKernel& k) {
+    const Buffer& b = program_.buffer(id);
+    const std::string name = names_.declare(id, b.name), type = storage_type(b.type);
+    check_internal(b.place >= 0, "shared buffer {} has no place", b.name);
+    if (b.rank() == 0)
+      line(fmt::format("{0}& {1} = *({0}*)(tw_shared + {2});", type, name, b.place));
+    else
+      line(fmt::format("{0}* const {1} = ({0}*)(tw_shared + {2});", type, name, b.place));
+    k.shared_bytes =
+        std::max(k.shared_bytes, b.place + storage_elements(b) * std::max(8, b.type.storage_bits()) / 8);
+  }
+  static std::string parameter_type(DType type) {
+    if (type == f64) return "double";
+    if (type.is_float()) return "float";
+    if (type.bits == 64 || type.is_pointer()) return type.is_signed() ? "int64_t" : "uint64_t";
+    return type.is_signed() || type.is_bool() ? "int32_t" : "uint32_t";
+  }
+  std::string function_of(const Launch& launch) {
+    std::string name;
+    for (char c : launch.name.empty() ? program_.name : launch.name)
+      name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "kernel_" + name;
+    return program_.launches.size() == 1 ? name + "_kernel"
+                                         : fmt::format("{}_kernel_{}", name, &launch - program_.launches.data());
+  }
+  void kernel(const Launch& launch) {
+    launch_ = &launch;
+    CudaKernel k;
+    k.function = function_of(launch);
+    const std::string before = std::exchange(out_, {});
+    names_.open();
+    std::set<BufferId> used;
+    for (BufferId id : used_buffers(launch.body)) used.insert(program_.root(id));
+    const std::set<VarId> vars = needed_vars(launch.body);
+    std::vector<std::string> parameters, narrowed;
+    auto tensor = [&](BufferId id) {
+      if (!used.contains(id)) return;
+      const Buffer& b = program_.buffer(id);
+      parameters.push_back(fmt::format("{}* {}", storage_type(b.type), names_.declare(id, b.name)));
+      k.arguments.push_back({id, {}});
+    };
+    auto number = [&](VarId id) {
+      if (!vars.contains(id)) return;
+      const DType type = program_.var(id).type;
+      const std::string name = names_.declare(id, program_.var(id).name), given = parameter_type(type);
+      const bool narrows = given != c_type(type);
+      const std::string parameter = narrows ? names_.fresh(name + "_wide") : name;
+      parameters.push_back(fmt::format("{} {}", given, parameter));
+      if (narrows) narrowed.push_back(fmt::format("const {0} {1} = ({0}){2};", c_type(type), name, parameter));
+      k.arguments.push_back({{}, id});
+    };
+    for (const Param& p : program_.params)
+      if (p.is_tensor()) tensor(p.buffer);
+    for (uint32_t i = 0; i < program_.buffers.size(); ++i)
+      if (program_.buffers[i].workspace) tensor({i});
+    for (VarId id : program_.symbols) number(id);
+    for (const Param& p : program_.params)
+      if (!p.is_tensor()) number(p.var);
+    ++depth_;
+    for (const std::string& text : narrowed) line(text);
+    static constexpr const char* kAxes = "xyz";
+    auto places = [&](const std::vector<VarId>& ids, const char* what) {
+      for (size_t d = 0; d < ids.size(); ++d) {
+        const std::string name = names_.declare(ids[d], program_.var(ids[d]).name);
+        if (vars.contains(ids[d])) line(fmt::format("const int32_t {} = {}.{};", name, what, kAxes[d]));
+      }
+    };
+    places(launch.block, "blockIdx"), places(launch.thread, "threadIdx");
+    for (BufferId id : used)
+      if (program_.buffer(id).space == Space::Shared) declare_shared(id, k);
+    reports_ = false;
+    body(launch.body);
+    --depth_;
+    names_.close();
+    const std::string code = std::exchange(out_, before);
+    k.reports = reports_;
+    if (reports_) parameters.push_back("tw_reports* reports");
+    out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n", launch.thread_count(), k.function,
+                        fmt::join(parameters, ", "));
+    if (k.shared_bytes > 0)
+      out_ += fmt::format("  extern __shared__ __align__({}) unsigned char tw_shared[];\n", kSharedAlignment);
+    out_ += code + "}\n\n";
+    kernels_.push_back(std::move(k));
+  }
+
+  const std::string& report_head_;
+  const Launch* launch_ = nullptr;
+  bool uses_memory_ = false, reports_ = false;
+  std::vector<CudaKernel> kernels_;
+};
+
+}  // namespace
+
+CudaSource emit_cuda(const ThreadProgram& program, const target::GpuTarget&, const std::string& report_head) {
+  return CudaText(program, report_head).write();
+}
+
+}  // namespace tilewright::codegen

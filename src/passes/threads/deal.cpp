@@ -1,0 +1,97 @@
+#include "passes/threads/deal.h"
+
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+Expr scaled(const Expr& e, int64_t factor) { return sum({{factor, e}}, 0, i32); }
+Expr both(const Expr& a, const Expr& b) { return a ? logical_and(a, b) : b; }
+
+}  // namespace
+
+Expr digit_value(const FragmentLayout& layout, const Digit& digit, const Team& team) {
+  // The widest lane of a layout with digits in warps repeats in every warp.
+  const bool over_warps = digit.home == Home::Lane && layout.is_warp_aligned() && layout.threads() > kWarpThreads;
+  const int64_t modulus = digit.modulus == 0 && over_warps ? kWarpThreads : digit.modulus;
+  Expr value = team.thread;
+  if (modulus > 0 && modulus < team.count) value = binary(BinaryOp::FloorMod, value, constant(modulus));
+  return digit.step > 1 ? binary(BinaryOp::FloorDiv, value, constant(digit.step)) : value;
+}
+
+Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool wants_vector,
+          function_ref<Body(const Held&)> element) {
+  const std::vector<Digit>& digits = layout.digits();
+  Held at;
+  at.layout = &layout;
+  at.index.assign(static_cast<size_t>(layout.rank()), constant(0));
+  at.digits.resize(digits.size());
+  struct Loop {
+    Expr var;
+    int64_t extent;
+  };
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const Digit& d = digits[i];
+    Expr value;
+    if (d.home == Home::Register) {
+      const VarId v = l.program.new_var("r", i32);
+      l.intervals.set(v, {0, d.extent - 1});
+      value = var(v, i32);
+      const bool neighbours = wants_vector && d.dim == layout.rank() - 1 && d.weight == 1;
+      if (neighbours)
+        at.lane = value, at.vector = d.extent;
+      else
+        loops.push_back({value, d.extent});
+    } else {
+      check_internal(d.home != Home::Cta, "a layout over the blocks of a cluster where one block runs");
+      value = digit_value(layout, d, team);
+      const Expr inside = binary(BinaryOp::Lt, value, constant(d.extent));
+      if (!l.intervals.proves(inside)) at.valid = both(at.valid, inside);
+      if (d.dim < 0) at.first_copy = both(at.first_copy, binary(BinaryOp::Eq, value, constant(0)));
+    }
+    at.digits[i] = value;
+    if (d.dim >= 0) at.index[static_cast<size_t>(d.dim)] = add(at.index[static_cast<size_t>(d.dim)], scaled(value, d.weight));
+  }
+  for (int d = 0; d < layout.rank(); ++d) {
+    const size_t i = static_cast<size_t>(d);
+    if (layout.padded_extent(d) == layout.shape()[i]) continue;
+    // A vector never straddles the end of the shape, so its first element stands for all.
+    const Expr index = at.lane ? substitute(at.index[i], {{id_of(at.lane), constant(0)}}) : at.index[i];
+    const Expr inside = binary(BinaryOp::Lt, index, constant(layout.shape()[i]));
+    if (!l.intervals.proves(inside)) at.valid = both(at.valid, inside);
+  }
+  Body body = element(at);
+  if (at.valid) body = {l.make(If{at.valid, std::move(body), {}})};
+  for (size_t i = loops.size(); i-- > 0;)
+    body = {loop(l, loops[i].var, constant(0), constant(loops[i].extent), std::move(body), LoopKind::Unroll)};
+  return body;
+}
+
+Expr register_of(const FragmentLayout& layout, const Held& at, const std::vector<int>& dims) {
+  const std::vector<Digit>& have = at.layout->digits();
+  Expr out = constant(0);
+  for (const Digit& want : layout.digits()) {
+    if (want.home != Home::Register || want.dim < 0) continue;
+    const int dim = dims[static_cast<size_t>(want.dim)];
+    if (dim < 0) continue;
+    // The digits of the element's index that reach into [weight, weight * extent).
+    const int64_t low = want.weight, high = want.weight * want.extent;
+    for (size_t i = 0; i < have.size(); ++i) {
+      const Digit& d = have[i];
+      const int64_t begin = d.weight, end = d.weight * d.extent;
+      if (d.dim != dim || end <= low || begin >= high) continue;
+      Expr value = at.digits[i];
+      if (end > high) value = binary(BinaryOp::FloorMod, value, constant(high / begin));
+      if (begin < low) value = binary(BinaryOp::FloorDiv, value, constant(low / begin));
+      const int64_t weight = begin < low ? 1 : begin / low;
+      out = add(out, scaled(value, weight * want.stride));
+    }
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,41 @@
+// Elements of a tile dealt to threads by a layout: the loops of one thread over those that it holds.
+#pragma once
+#include "layout/fragment.h"
+#include "passes/lower/lowering.h"
+
+namespace tilewright::passes {
+
+// The threads that execute a collective: those of the block, or of a Role.
+struct Team {
+  ir::Expr thread;  // int32, from 0, of this thread among them
+  int64_t count = 0;
+  int64_t begin = 0;      // the first of them in the block
+  int barrier = 0;        // hardware barrier: 0 is that of the block
+};
+
+// The element at hand, inside the loops over registers.
+struct Held {
+  const FragmentLayout* layout = nullptr;
+  std::vector<ir::Expr> index;   // int32, one a dimension
+  std::vector<ir::Expr> digits;  // int32, one a digit of the layout
+  ir::Expr valid;                // bool: the place holds an element of the tile; none: always
+  ir::Expr first_copy;           // bool: of all threads that hold the element, this is the first; none: there is one
+  // The registers that lie side by side along the last dimension, if a vector was asked for: index and digits are those
+  // of its first element plus `lane`.
+  ir::Expr lane;
+  int64_t vector = 1;
+};
+
+// The loops over the registers, unrolled, around what `element` gives. With `wants_vector`, the loop over neighbours along
+// the last dimension is left to `element`: it gets their number and a variable for the loop.
+ir::Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool wants_vector,
+              function_ref<ir::Body(const Held&)> element);
+
+// The register of another layout, of the same team, that holds the element at hand. dims[d] is the dimension of `at` that
+// dimension d of `layout` follows; -1: the index there is 0. The layout must hold the element in every thread that does.
+ir::Expr register_of(const FragmentLayout& layout, const Held& at, const std::vector<int>& dims);
+
+// The value of one digit in a thread.
+ir::Expr digit_value(const FragmentLayout& layout, const Digit& digit, const Team& team);
+
+}  // namespace tilewright::passes

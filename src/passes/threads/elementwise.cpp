@@ -1,0 +1,87 @@
+#include "passes/threads/elementwise.h"
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/lower/im2col.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// The box of a region: a variable for every extent other than 1.
+class Box {
+ public:
+  Box(const Region& region, TileProgram& p) {
+    static constexpr const char* kNames[] = {"i", "j", "k", "m", "n", "p"};
+    for (const Expr& extent : region.extent) {
+      if (constant_int(extent) == 1) continue;
+      map.vars.push_back(p.new_var(kNames[std::min<size_t>(map.vars.size(), 5)], i32));
+      map.extents.push_back(cast(extent, i32));
+    }
+    if (map.vars.empty()) {  // a Map has at least one point and one variable
+      map.vars.push_back(p.new_var("i", i32));
+      map.extents.push_back(constant(1));
+    }
+  }
+  std::vector<Expr> indices(const Region& r) const {
+    std::vector<Expr> out;
+    size_t at = 0;
+    for (size_t d = 0; d < r.min.size(); ++d) {
+      const DType type = r.min[d]->type;
+      out.push_back(constant_int(r.extent[d]) == 1 ? r.min[d] : add(r.min[d], cast(var(at++), type)));
+    }
+    return out;
+  }
+  Expr var(size_t d) const { return ir::var(map.vars[d], i32); }
+  Map map;
+};
+
+AtomicOp atomic_of(ir::Combine combine) {
+  return combine == ir::Combine::Add ? AtomicOp::Add : combine == ir::Combine::Max ? AtomicOp::Max : AtomicOp::Min;
+}
+
+Stmt map_of(const Copy& copy, LocationId at, TileProgram& p) {
+  Box box(copy.to, p);
+  const Buffer& from = p.buffer(copy.from.buffer);
+  std::vector<Expr> source;
+  if (copy.im2col.present()) {
+    const auto wide = [](const Expr& e) { return cast(e, i64); };
+    source = im2col_element(copy.im2col, from.shape, wide(box.map.extents[0]), wide(box.map.extents[1]),
+                            wide(box.var(0)), wide(box.var(1)));
+  } else {
+    source = box.indices(copy.from);
+  }
+  const DType type = p.buffer(copy.to.buffer).type;
+  const Expr value = cast(load(copy.from.buffer, std::move(source), from.type), type);
+  const Element to{copy.to.buffer, box.indices(copy.to)};
+  if (copy.combine == ir::Combine::None) {
+    box.map.body = {make_stmt(Store{to, value}, at)};
+  } else {
+    Atomic a;
+    a.op = atomic_of(copy.combine), a.to = to, a.value = value;
+    box.map.body = {make_stmt(std::move(a), at)};
+  }
+  return make_stmt(std::move(box.map), at);
+}
+
+Stmt map_of(const Fill& fill, LocationId at, TileProgram& p) {
+  Box box(fill.to, p);
+  box.map.body = {make_stmt(Store{{fill.to.buffer, box.indices(fill.to)}, fill.value}, at)};
+  return make_stmt(std::move(box.map), at);
+}
+
+}  // namespace
+
+TileProgram copies_to_maps(TileProgram program) {
+  for (Launch& launch : program.launches)
+    launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+      if (const auto* n = s.as<Copy>(); n && n->completion.immediate()) return Body{map_of(*n, s->location, program)};
+      if (const auto* n = s.as<Fill>()) return Body{map_of(*n, s->location, program)};
+      return std::nullopt;
+    });
+  return program;
+}
+
+}  // namespace tilewright::passes

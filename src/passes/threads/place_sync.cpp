@@ -1,0 +1,230 @@
+#include "passes/threads/place_sync.h"
+
+#include "analysis/thread_index.h"
+#include "ir/effects.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+struct Touch {
+  BufferId root, buffer;
+  Access access = Access::Read;
+  std::vector<Expr> min, extent;  // of the box; empty: anything
+  // A Map's access: how its points are dealt, and the index with its variables named by their dimension.
+  const FragmentLayout* points = nullptr;
+  bool of_thread = false;  // thread code: one element a thread
+};
+using Touches = std::vector<Touch>;
+
+bool are_apart(const Touch& a, const Touch& b) {
+  if (a.buffer != b.buffer || a.min.empty() || b.min.empty()) return false;
+  for (size_t d = 0; d < a.min.size(); ++d) {
+    const auto am = constant_int(a.min[d]), ae = constant_int(a.extent[d]);
+    const auto bm = constant_int(b.min[d]), be = constant_int(b.extent[d]);
+    if (am && ae && bm && be && (*am + *ae <= *bm || *bm + *be <= *am)) return true;
+  }
+  return false;
+}
+
+class SyncPlacer {
+ public:
+  SyncPlacer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const Placement& placement)
+      : p_(p), launch_(launch), u_(u), placement_(placement), bound_(bound_vars(launch.body)) {}
+
+  Body body(const Body& in) {
+    Body out;
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (!in[i].as<Role>()) {
+        statement(in[i], out);
+        continue;
+      }
+      size_t end = i;
+      while (end < in.size() && in[end].as<Role>()) ++end;
+      roles(std::span(in).subspan(i, end - i), out);
+      i = end - 1;
+    }
+    return out;
+  }
+
+ private:
+  // ---- what a statement touches in memory that threads share
+  bool is_shared(BufferId root) const {
+    const Space space = p_.buffer(root).space;
+    return space == Space::Global || space == Space::Shared ||
+           (space == Space::Fragment && !placement_.layout_of(root));
+  }
+  void collect(const Stmt& s, Touches& out) const {
+    if (const auto* n = s.as<Map>()) return collect_map(*n, s, out);
+    const Effects effects = effects_of(s);
+    for (const Effect& e : effects.list) {
+      if (e.access == Access::Order || !e.region.valid()) continue;
+      const BufferId root = p_.root(e.region.buffer);
+      if (!is_shared(root)) continue;
+      out.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr,
+                     effects.scope == Scope::Thread && !u_.happens_once(s)});
+    }
+    for_each_body(s, [&](const Body& b) {
+      for (const Stmt& inner : b) collect(inner, out);
+    });
+  }
+  void collect_map(const Map& n, const Stmt& s, Touches& out) const {
+    Touches inside;
+    for (const Stmt& inner : n.body) collect(inner, inside);
+    const FragmentLayout* points = placement_.points_of(s);
+    Substitution names;
+    for (size_t d = 0; d < n.vars.size(); ++d)
+      names[n.vars[d]] = var(VarId{UINT32_MAX - 1 - static_cast<uint32_t>(d)}, p_.var(n.vars[d]).type);
+    for (Touch& t : inside) {
+      t.of_thread = false;
+      t.points = points && points->copy_count() == 1 ? points : nullptr;
+      for (Expr& e : t.min) e = substitute(e, names);
+      bool varies = false;
+      for (const Expr& e : t.min)
+        for (VarId v : used_vars(e)) varies = varies || v.index > UINT32_MAX - 64 || bound_.contains(v);
+      if (varies && !t.points) t.min.clear(), t.extent.clear();
+      out.push_back(std::move(t));
+    }
+  }
+
+  bool stays_with_thread(const Touch& a, const Touch& b) const {
+    if (a.buffer != b.buffer || a.min.empty() || !equal(a.min, b.min)) return false;
+    if (a.points && b.points) return *a.points == *b.points;
+    return a.of_thread && b.of_thread && analysis::is_own_element(a.min, launch_, bound_);
+  }
+  bool clash(const Touch& a, const Touch& b) const {
+    if (a.root != b.root) return false;
+    if (a.access == Access::Read && b.access == Access::Read) return false;
+    if (a.access == Access::Accumulate && b.access == Access::Accumulate) return false;
+    return !stays_with_thread(a, b) && !are_apart(a, b);
+  }
+  bool clashes(const Touches& mine) const {
+    return std::any_of(mine.begin(), mine.end(), [&](const Touch& a) {
+      return std::any_of(open_.begin(), open_.end(), [&](const Touch& b) { return clash(a, b); });
+    });
+  }
+  void touch(const Touches& mine) {
+    for (const Touch& t : mine) {
+      const bool known = std::any_of(open_.begin(), open_.end(), [&](const Touch& o) {
+        return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
+               o.of_thread == t.of_thread && o.min.size() == t.min.size() && equal(o.min, t.min) &&
+               equal(o.extent, t.extent);
+      });
+      if (!known) open_.push_back(t);
+    }
+  }
+  void merge(const Touches& other) { touch(other); }
+
+  // ---- barriers
+  Stmt barrier(LocationId at) const {
+    Sync sync;
+    if (role_) {
+      sync.scope = SyncScope::Named;
+      sync.barrier = constant(role_number_), sync.count = role_->end - role_->begin;
+      if (sync.count == 32) sync = Sync{SyncScope::Warp, {}, 0, false};
+    }
+    return make_stmt(std::move(sync), at);
+  }
+  bool orders_all(const Sync& n) const {
+    if (n.scope == SyncScope::Warp) return role_ && role_->end - role_->begin == 32;
+    if (n.scope == SyncScope::Named) return !n.arrive_only && role_ && n.count == role_->end - role_->begin;
+    return true;
+  }
+  void order(const Touches& mine, LocationId at, Body& out) {
+    if (!clashes(mine)) return;
+    out.push_back(barrier(at));
+    open_.clear();
+  }
+
+  // ---- statements
+  void statement(const Stmt& s, Body& out) {
+    if (const auto* n = s.as<Sync>()) {
+      if (orders_all(*n)) open_.clear();
+      return out.push_back(s);
+    }
+    if (const auto* n = s.as<For>(); n && u_.is_uniform_control(s) && agree(n->begin, s) && agree(n->extent, s))
+      return loop(*n, s, out);
+    if (const auto* n = s.as<While>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return loop(*n, s, out);
+    if (const auto* n = s.as<If>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return branch(*n, s, out);
+    Touches mine;
+    collect(s, mine);
+    order(mine, s->location, out);
+    out.push_back(s);
+    touch(mine);
+  }
+  bool agree(const Expr& e, const Stmt& s) const { return u_.is_uniform(e, s); }
+  void condition(const Stmt& s, Body& out) {  // of If, While: what its own expressions load
+    Touches mine;
+    for (const Effect& e : effects_of(s).list)
+      if (const BufferId root = p_.root(e.region.buffer); is_shared(root))
+        mine.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr, false});
+    order(mine, s->location, out);
+    touch(mine);
+  }
+  template <class Loop>
+  void loop(const Loop& n, const Stmt& s, Body& out) {
+    condition(s, out);
+    const Touches before = open_;
+    body(n.body);  // what is open at the end of an iteration is open at the start of the next
+    merge(before);
+    Loop copy = n;
+    Body inside;
+    if constexpr (std::is_same_v<Loop, While>) {  // the condition is read again after the body
+      copy.body = body(n.body);
+      condition(s, copy.body);
+    } else {
+      copy.body = body(n.body);
+    }
+    merge(before);
+    out.push_back(make_stmt(std::move(copy), s->location));
+  }
+  void branch(const If& n, const Stmt& s, Body& out) {
+    condition(s, out);
+    const Touches before = open_;
+    If copy = n;
+    copy.then_body = body(n.then_body);
+    const Touches after_then = std::exchange(open_, before);
+    copy.else_body = body(n.else_body);
+    merge(after_then);
+    out.push_back(make_stmt(std::move(copy), s->location));
+  }
+  void roles(std::span<const Stmt> group, Body& out) {
+    Touches all;
+    for (const Stmt& s : group) collect(s, all);
+    order(all, group[0]->location, out);
+    const Touches before = open_;
+    for (const Stmt& s : group) {
+      const Role* outer = std::exchange(role_, s.as<Role>());
+      const int number = std::exchange(role_number_, ++roles_seen_);
+      open_ = before;
+      Role copy = *role_;
+      copy.body = body(role_->body);
+      out.push_back(make_stmt(std::move(copy), s->location));
+      role_ = outer, role_number_ = number;
+    }
+    open_ = before;
+    touch(all);
+  }
+
+  const TileProgram& p_;
+  const Launch& launch_;
+  const analysis::Uniformity& u_;
+  const Placement& placement_;
+  const std::set<VarId> bound_;
+  Touches open_;  // since the last barrier
+  const Role* role_ = nullptr;
+  int64_t role_number_ = 0, roles_seen_ = 0;
+};
+
+}  // namespace
+
+Body place_sync(const TileProgram& program, const Launch& launch, const analysis::Uniformity& uniformity,
+                const Placement& placement) {
+  return SyncPlacer(program, launch, uniformity, placement).body(launch.body);
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,399 @@
+// Fragments and Maps that run over the same points share one layout: a class. A class is anchored by what its accesses
+// of memory like best, or by a gemm; a fragment that follows only some of a Map's dimensions, or that a Reduce makes,
+// takes the layout that its class leaves when the other dimensions go. A fragment whose accesses fit no one layout lives
+// in shared memory, where every access is right.
+#include "passes/threads/placement.h"
+
+#include <numeric>
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "layout/algebra.h"
+#include "layout/standard.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kMaxRegisters = 512;  // of one fragment and thread; beyond, it could only spill
+
+// Which dimension of a Map each dimension of an access follows; -1: a constant 0 along an extent of 1. Empty: something
+// else.
+std::optional<std::vector<int>> followed(const std::vector<Expr>& indices, const Buffer& b,
+                                         const std::vector<VarId>& vars) {
+  std::vector<int> out;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const auto* c = indices[d].as<Cast>();
+    const auto* v = (c ? c->value : indices[d]).as<Var>();
+    if (!v) {
+      if (constant_int(indices[d]) != 0 || constant_int(b.shape[d]) != 1) return std::nullopt;
+      out.push_back(-1);
+      continue;
+    }
+    const auto at = std::find(vars.begin(), vars.end(), v->id);
+    if (at == vars.end()) return std::nullopt;
+    const int dim = static_cast<int>(at - vars.begin());
+    if (std::find(out.begin(), out.end(), dim) != out.end()) return std::nullopt;
+    out.push_back(dim);
+  }
+  return out;
+}
+
+std::optional<std::vector<int64_t>> constants(const std::vector<Expr>& list) {
+  std::vector<int64_t> out;
+  for (const Expr& e : list) {
+    const auto c = constant_int(e);
+    if (!c || *c <= 0) return std::nullopt;
+    out.push_back(*c);
+  }
+  return out;
+}
+
+class Placer {
+ public:
+  Placer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, Placement& out)
+      : p_(p), launch_(launch), u_(u), out_(out) {}
+
+  // False if a fragment was found that must live in memory: it is in the placement, and all must be asked again.
+  bool run() {
+    walk(launch_.body, [&](const Stmt& s) { visit(s); });
+    if (changed_) return false;
+    anchor_all();
+    check_all();
+    if (changed_) return false;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const Class& c = classes_[find(i)];
+      if (!c.layout) continue;
+      if (nodes_[i].fragment.valid())
+        out_.registers.emplace(nodes_[i].fragment, shaped(*c.layout, nodes_[i].shape));
+      else
+        out_.points.emplace(nodes_[i].stmt, *c.layout);
+    }
+    return true;
+  }
+
+ private:
+  struct Node {
+    BufferId fragment;             // or
+    const StmtNode* stmt = nullptr;
+    std::vector<int64_t> shape;
+  };
+  struct Class {
+    std::vector<int64_t> shape;
+    int64_t threads = 0, first_thread = 0;
+    int element_bits = 0;  // the narrowest element of memory accessed along the last dimension; 0: none
+    std::optional<FragmentLayout> anchor, layout;
+  };
+  // `child` holds what `parent` leaves when only the dimensions `dims` are kept.
+  struct Follows {
+    size_t parent, child;
+    std::vector<int> dims;  // of the parent, one a dimension of the child; -1: an extent of 1
+  };
+
+  // ---- nodes
+  size_t find(size_t i) const {
+    while (parents_[i] != i) i = parents_[i];
+    return i;
+  }
+  size_t add(Node n, const Stmt& at) {
+    const size_t id = nodes_.size();
+    const analysis::ThreadSet& set = u_.executing_set(at);
+    Class c;
+    c.shape = n.shape, c.threads = set.count(), c.first_thread = set.begin[0];
+    nodes_.push_back(std::move(n)), classes_.push_back(std::move(c)), parents_.push_back(id);
+    return id;
+  }
+  // The node of a fragment, or none if it lives in memory.
+  std::optional<size_t> fragment(BufferId id, const Stmt& at) {
+    const Buffer& b = p_.buffer(id);
+    if (b.space != Space::Fragment) return std::nullopt;
+    const BufferId root = p_.root(id);
+    if (out_.in_memory.contains(root)) return std::nullopt;
+    if (b.is_view()) return to_memory(root, "it has views"), std::nullopt;
+    if (b.reducer) return to_memory(root, "it is a reducer"), std::nullopt;
+    if (b.type.is_packed()) return to_memory(root, "its elements share bytes"), std::nullopt;
+    auto found = of_fragment_.find(id);
+    if (found == of_fragment_.end()) {
+      const auto shape = constants(b.shape);
+      check_internal(shape.has_value(), "fragment {} has a shape that is not constant", b.name);
+      found = of_fragment_.emplace(id, add({id, nullptr, *shape}, at)).first;
+    }
+    const analysis::ThreadSet& set = u_.executing_set(at);
+    const Class& c = classes_[found->second];
+    if (classes_[found->second].threads != set.count() || c.first_thread != set.begin[0])
+      return to_memory(root, "different sets of threads use it"), std::nullopt;
+    return found->second;
+  }
+  void to_memory(BufferId root, std::string why) {
+    changed_ = out_.in_memory.emplace(root, std::move(why)).second || changed_;
+  }
+  void all_to_memory(const Expr& e, const char* why) {
+    walk(e, [&](const Expr& x) {
+      if (const auto* n = x.as<Load>(); n && p_.buffer(n->buffer).space == Space::Fragment)
+        to_memory(p_.root(n->buffer), why);
+    });
+  }
+  void region_to_memory(const Region& r, const char* why) {
+    if (p_.buffer(r.buffer).space == Space::Fragment) to_memory(p_.root(r.buffer), why);
+  }
+  bool is_whole(const Region& r) const {
+    const Buffer& b = p_.buffer(r.buffer);
+    for (size_t d = 0; d < b.rank(); ++d)
+      if (constant_int(r.min[d]) != 0 || !equal(cast(r.extent[d], i64), cast(b.shape[d], i64))) return false;
+    return true;
+  }
+  void unite(size_t a, size_t b) {
+    a = find(a), b = find(b);
+    if (a == b) return;
+    if (b < a) std::swap(a, b);
+    parents_[b] = a;
+    Class& keep = classes_[a];
+    const Class& gone = classes_[b];
+    if (gone.element_bits && (!keep.element_bits || gone.element_bits < keep.element_bits))
+      keep.element_bits = gone.element_bits;
+    if (!keep.anchor) keep.anchor = gone.anchor;
+  }
+
+  // ---- statements
+  void visit(const Stmt& s) {
+    if (const auto* n = s.as<Map>()) return map(*n, s);
+    if (u_.in_map(s)) return;  // the Map has seen it
+    if (const auto* n = s.as<Reduce>()) return reduce(*n, s);
+    if (const auto* n = s.as<Gemm>()) return gemm(*n, s);
+    if (const auto* n = s.as<Scan>()) {
+      region_to_memory(n->from, "a scan reads it"), region_to_memory(n->to, "a scan writes it");
+      return;
+    }
+    if (const auto* n = s.as<Copy>()) {
+      region_to_memory(n->from, "an asynchronous copy reads it"), region_to_memory(n->to, "an asynchronous copy writes it");
+      return;
+    }
+    if (const auto* n = s.as<Print>(); n && n->buffer.valid() && p_.buffer(n->buffer).space == Space::Fragment)
+      to_memory(p_.root(n->buffer), "it is printed");
+    const char* why = "thread code reads or writes it outside of tile operations";
+    for_each_expr(s, [&](const Expr& e) { all_to_memory(e, why); });
+    if (const auto* n = s.as<Store>(); n && p_.buffer(n->to.buffer).space == Space::Fragment)
+      to_memory(p_.root(n->to.buffer), why);
+    if (const auto* n = s.as<Atomic>(); n && p_.buffer(n->to.buffer).space == Space::Fragment)
+      to_memory(p_.root(n->to.buffer), why);
+  }
+
+  struct Access {
+    BufferId buffer;
+    const std::vector<Expr>* indices;
+  };
+  static std::vector<Access> accesses(const Body& body) {
+    std::vector<Access> out;
+    walk(body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Store>()) out.push_back({n->to.buffer, &n->to.indices});
+      if (const auto* n = s.as<Atomic>()) out.push_back({n->to.buffer, &n->to.indices});
+    });
+    walk_exprs(body, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) out.push_back({n->buffer, &n->indices});
+    });
+    return out;
+  }
+  bool touches_local(const Body& body) const {
+    for (BufferId b : used_buffers(body))
+      if (p_.buffer(p_.root(b)).space == Space::Local) return true;
+    return false;
+  }
+
+  void map(const Map& n, const Stmt& s) {
+    const auto shape = constants(n.extents);
+    // Points that use a thread's own variables are dealt in the language's order, whatever the fragments.
+    const bool own_order = touches_local(n.body) || !shape;
+    std::optional<size_t> node;
+    for (const Access& a : accesses(n.body)) {
+      const Buffer& b = p_.buffer(a.buffer);
+      if (b.space != Space::Fragment || out_.in_memory.contains(p_.root(a.buffer))) continue;
+      if (own_order) {
+        to_memory(p_.root(a.buffer), shape ? "a parallel loop over thread-local variables uses it"
+                                           : "a parallel loop of dynamic extent uses it");
+        continue;
+      }
+      const auto id = fragment(a.buffer, s);
+      if (!id) continue;
+      const auto dims = followed(*a.indices, b, n.vars);
+      if (!dims) {
+        to_memory(p_.root(a.buffer), "it is indexed by more than the variables of a parallel loop");
+        continue;
+      }
+      if (!node) node = add({{}, &*s, *shape}, s);
+      link(*node, *id, *dims, a.buffer);
+    }
+    if (own_order) return;
+    if (!node) node = add({{}, &*s, *shape}, s);
+    note_memory(*node, n);
+  }
+  // A Map's points and a fragment that it accesses along `dims`.
+  void link(size_t node, size_t id, const std::vector<int>& dims, BufferId buffer) {
+    const std::vector<int64_t>& points = nodes_[node].shape;
+    std::vector<int> kept;
+    for (int d : dims)
+      if (d >= 0) kept.push_back(d);
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] >= 0 && points[static_cast<size_t>(dims[i])] != nodes_[id].shape[i])
+        return to_memory(buffer, "a parallel loop runs over part of it");
+    }
+    if (!std::is_sorted(kept.begin(), kept.end())) return to_memory(buffer, "it is transposed");
+    bool all = true;
+    for (size_t d = 0; d < points.size(); ++d)
+      all = all && (points[d] == 1 || std::find(kept.begin(), kept.end(), static_cast<int>(d)) != kept.end());
+    if (all && dims.size() == points.size() && kept.size() == dims.size())
+      unite(node, id);
+    else
+      follows_.push_back({node, id, dims});
+  }
+  // What the Map would like for its accesses of memory.
+  void note_memory(size_t node, const Map& n) {
+    Class& c = classes_[find(node)];
+    for (const Access& a : accesses(n.body)) {
+      const Buffer& b = p_.buffer(a.buffer);
+      const bool in_registers = b.space == Space::Fragment && !out_.in_memory.contains(p_.root(a.buffer));
+      if (in_registers || b.rank() == 0 || b.space == Space::Local) continue;
+      const std::set<VarId> used = used_vars(a.indices->back());
+      if (!used.contains(n.vars.back())) continue;
+      const int bits = std::max(8, b.type.storage_bits());
+      if (!c.element_bits || bits < c.element_bits) c.element_bits = bits;
+    }
+  }
+
+  void reduce(const Reduce& n, const Stmt& s) {
+    std::optional<size_t> from, to;
+    if (p_.buffer(n.from.buffer).space == Space::Fragment) {
+      if (is_whole(n.from))
+        from = fragment(n.from.buffer, s);
+      else
+        to_memory(p_.root(n.from.buffer), "part of it is reduced");
+    }
+    if (!from) {
+      const auto shape = constants(n.from.extent);
+      check_internal(shape.has_value(), "a reduction over extents that are not constant");
+      from = add({{}, &*s, *shape}, s);
+      if (n.dim + 1 == static_cast<int64_t>(shape->size()))
+        classes_[*from].element_bits = std::max(8, p_.buffer(n.from.buffer).type.storage_bits());
+    }
+    if (p_.buffer(n.to.buffer).space == Space::Fragment) {
+      if (is_whole(n.to))
+        to = fragment(n.to.buffer, s);
+      else
+        to_memory(p_.root(n.to.buffer), "a reduction writes part of it");
+    }
+    if (!to) return;
+    std::vector<int> dims;
+    const bool dropped = nodes_[*to].shape.size() + 1 == nodes_[*from].shape.size();
+    for (int d = 0; d < static_cast<int>(nodes_[*from].shape.size()); ++d) {
+      if (d != n.dim) dims.push_back(d);
+      if (d == n.dim && !dropped) dims.push_back(-1);
+    }
+    follows_.push_back({*from, *to, dims});
+  }
+
+  void gemm(const Gemm& n, const Stmt& s) {
+    region_to_memory(n.a, "a gemm reads it"), region_to_memory(n.b, "a gemm reads it");
+    const size_t rank = n.c.extent.size();
+    const auto rows = constant_int(n.c.extent[rank - 2]), columns = constant_int(n.c.extent[rank - 1]);
+    check_internal(rows && columns, "a gemm of extents that are not constant");
+    std::optional<size_t> node;
+    if (p_.buffer(n.c.buffer).space == Space::Fragment) {
+      if (is_whole(n.c) && rank == 2)
+        node = fragment(n.c.buffer, s);
+      else
+        to_memory(p_.root(n.c.buffer), "a gemm accumulates into part of it");
+    }
+    if (!node) node = add({{}, &*s, {*rows, *columns}}, s);
+    Class& c = classes_[find(*node)];
+    if (!c.anchor) c.anchor = row_major_fragment({*rows, *columns}, c.threads, 1);
+  }
+
+  // ---- layouts
+  // The layout under another shape with the same extents other than 1.
+  static FragmentLayout shaped(const FragmentLayout& layout, const std::vector<int64_t>& shape) {
+    if (layout.shape() == shape) return layout;
+    auto out = reshape(layout, shape);
+    check_internal(out.has_value(), "a layout cannot take a shape that differs by extents of 1");
+    return *out;
+  }
+  static FragmentLayout kept(const FragmentLayout& layout, const std::vector<int>& dims) {
+    FragmentLayout out = layout;
+    for (int d = layout.rank(); d-- > 0;)
+      if (std::find(dims.begin(), dims.end(), d) == dims.end()) out = reduced(out, d);
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] < 0) out = insert_dim(out, static_cast<int>(d));
+    return out;
+  }
+  void anchor(Class& c) {
+    if (c.anchor) {
+      c.layout = c.anchor;
+      return;
+    }
+    const int bits = c.element_bits ? c.element_bits : 32;
+    c.layout = row_major_fragment(c.shape, c.threads, best_vector(c.shape, c.threads, bits), bits);
+  }
+  void anchor_all() {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (find(i) == i) order.push_back(i);
+    auto size = [&](size_t i) {
+      const auto& s = classes_[i].shape;
+      return std::accumulate(s.begin(), s.end(), int64_t{1}, std::multiplies<>());
+    };
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const bool x = classes_[a].anchor.has_value(), y = classes_[b].anchor.has_value();
+      return x != y ? x : size(a) > size(b);
+    });
+    for (size_t i : order) {
+      Class& c = classes_[i];
+      if (!c.layout) anchor(c);
+      hand_on(i);
+    }
+  }
+  // Classes that follow this one and have no layout take theirs from it.
+  void hand_on(size_t parent) {
+    for (const Follows& f : follows_) {
+      if (find(f.parent) != parent) continue;
+      Class& child = classes_[find(f.child)];
+      if (child.layout || child.anchor) continue;
+      child.layout = shaped(kept(*classes_[parent].layout, f.dims), child.shape);
+      hand_on(find(f.child));
+    }
+  }
+  void check_all() {
+    for (const Follows& f : follows_) {
+      const Class& child = classes_[find(f.child)];
+      const FragmentLayout wanted = shaped(kept(*classes_[find(f.parent)].layout, f.dims), child.shape);
+      if (child.layout->is_replicated() || equal_up_to_registers(*child.layout, wanted)) continue;
+      to_memory(nodes_[f.child].fragment, "two of its uses want different layouts");
+    }
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i].fragment.valid() && classes_[find(i)].layout->registers() > kMaxRegisters)
+        to_memory(nodes_[i].fragment, "it does not fit in the registers of its threads");
+  }
+
+  const TileProgram& p_;
+  const Launch& launch_;
+  const analysis::Uniformity& u_;
+  Placement& out_;
+  std::vector<Node> nodes_;
+  std::vector<Class> classes_;  // by node; only those of find() count
+  std::vector<size_t> parents_;
+  std::vector<Follows> follows_;
+  std::map<BufferId, size_t> of_fragment_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+FragmentLayout reduced(const FragmentLayout& layout, int dim) { return combined(remove_dim(layout, dim)); }
+
+Placement place_fragments(const TileProgram& program, const Launch& launch, const analysis::Uniformity& uniformity) {
+  Placement out;
+  while (!Placer(program, launch, uniformity, out).run()) out.registers.clear(), out.points.clear();
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,36 @@
+// Where the fragments of a launch live, in registers under a layout or in shared memory, and how the points of every
+// Map and Reduce are dealt to threads.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+
+#include "analysis/uniformity.h"
+#include "ir/program.h"
+#include "layout/fragment.h"
+
+namespace tilewright::passes {
+
+struct Placement {
+  std::map<ir::BufferId, FragmentLayout> registers;            // fragments that live in registers
+  std::map<ir::BufferId, std::string> in_memory;               // the others, and why
+  std::map<const ir::StmtNode*, FragmentLayout> points;        // Map; Reduce of what is no register fragment; Gemm
+  const FragmentLayout* layout_of(ir::BufferId id) const {
+    auto found = registers.find(id);
+    return found == registers.end() ? nullptr : &found->second;
+  }
+  const FragmentLayout* points_of(const ir::Stmt& s) const {
+    auto found = points.find(&*s);
+    return found == points.end() ? nullptr : &found->second;
+  }
+};
+
+// Copy and Fill must have become Maps (elementwise.h). Deterministic; linear in the number of ops for each fragment that
+// must go to memory.
+Placement place_fragments(const ir::TileProgram& program, const ir::Launch& launch,
+                          const analysis::Uniformity& uniformity);
+
+// What a reduction of tiles that were dealt this way leaves: the layout without the dimension, whole in every copy.
+FragmentLayout reduced(const FragmentLayout& layout, int dim);
+
+}  // namespace tilewright::passes
