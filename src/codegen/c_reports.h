@@ -1,5 +1,5 @@
-// Prints and assertions as text of the C family: each is a site with a number, and what it reports are values in 64 bits,
-// as kernel_abi.text.h has them.
+// Prints and assertions as text of the C family: each is a site with a number, and what it reports are values in 64
+// bits, as kernel_abi.text.h has them.
 #pragma once
 #include "codegen/c_memory.h"
 

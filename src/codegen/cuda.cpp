@@ -31,8 +31,8 @@ void replace_all(std::string& s, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = s.find(from, at)) != std::string::npos; at += to.size()) s.replace(at, from.size(), to);
 }
 
-// The scalar texts are written for the host's compilers; the device's has other words for the same things. Roundings are
-// spelled out, so that no option of the compiler changes them.
+// The scalar texts are written for the host's compilers; the device's has other words for the same things. Roundings
+// are spelled out, so that no option of the compiler changes them.
 std::string device_spelling(std::string s) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"[[gnu::always_inline]] static inline ", "__device__ __forceinline__ "},
@@ -66,13 +66,15 @@ std::string device_spelling(std::string s) {
 
 class CudaText final : public CReports {
  public:
-  CudaText(const ThreadProgram& program, const std::string& report_head)
-      : CReports(program, reserved_names()), report_head_(report_head) {}
+  CudaText(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head)
+      : CReports(program, reserved_names()), target_(target), report_head_(report_head) {}
 
   CudaSource write() {
     for (const Launch& launch : program_.launches) kernel(launch);
     pieces_.insert("types");
-    std::string head = pieces_text(pieces_);
+    std::vector<const char*> own{text::codegen_cuda_scalar};
+    if (target_.arch >= 89) own.push_back(text::codegen_cuda_scalar_sm89);
+    std::string head = pieces_text(pieces_, own);
     if (uses_memory_) head += text::codegen_cuda_memory;
     if (!sites_.empty()) head += report_head_;
     return {device_spelling(head + "\n" + out_), std::move(kernels_), std::move(sites_)};
@@ -163,8 +165,8 @@ class CudaText final : public CReports {
   // ---- lanes
   static const char* lanes(bool converged) { return converged ? "0xffffffffu" : "__activemask()"; }
   void shuffle(const Shuffle& n) {
-    const char* function = n.kind == ShuffleKind::Index ? "__shfl_sync"
-                           : n.kind == ShuffleKind::Up  ? "__shfl_up_sync"
+    const char* function = n.kind == ShuffleKind::Index  ? "__shfl_sync"
+                           : n.kind == ShuffleKind::Up   ? "__shfl_up_sync"
                            : n.kind == ShuffleKind::Down ? "__shfl_down_sync"
                                                          : "__shfl_xor_sync";
     const DType type = n.value->type;
@@ -189,8 +191,7 @@ class CudaText final : public CReports {
       case VoteKind::BlockAny: return is(fmt::format("__syncthreads_or({}) != 0", v));
       case VoteKind::BlockAll: return is(fmt::format("__syncthreads_and({}) != 0", v));
       case VoteKind::BlockCount: return is(fmt::format("__syncthreads_count({})", v));
-      case VoteKind::MatchAny:
-        return is(fmt::format("__match_any_sync({}, {})", mask, bits_of(n.value->type, v)));
+      case VoteKind::MatchAny: return is(fmt::format("__match_any_sync({}, {})", mask, bits_of(n.value->type, v)));
       case VoteKind::MatchAll: {
         const std::string all = names_.fresh("all_equal");
         line(fmt::format("int {};", all));
@@ -265,8 +266,7 @@ class CudaText final : public CReports {
       line(fmt::format("{0}& {1} = *({0}*)(tw_shared + {2});", type, name, b.place));
     else
       line(fmt::format("{0}* const {1} = ({0}*)(tw_shared + {2});", type, name, b.place));
-    k.shared_bytes =
-        std::max(k.shared_bytes, b.place + storage_elements(b) * std::max(8, b.type.storage_bits()) / 8);
+    k.shared_bytes = std::max(k.shared_bytes, b.place + storage_elements(b) * std::max(8, b.type.storage_bits()) / 8);
   }
   static std::string parameter_type(DType type) {
     if (type == f64) return "double";
@@ -334,14 +334,15 @@ class CudaText final : public CReports {
     const std::string code = std::exchange(out_, before);
     k.reports = reports_;
     if (reports_) parameters.push_back("tw_reports* reports");
-    out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n", launch.thread_count(), k.function,
-                        fmt::join(parameters, ", "));
+    out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n", launch.thread_count(),
+                        k.function, fmt::join(parameters, ", "));
     if (k.shared_bytes > 0)
       out_ += fmt::format("  extern __shared__ __align__({}) unsigned char tw_shared[];\n", kSharedAlignment);
     out_ += code + "}\n\n";
     kernels_.push_back(std::move(k));
   }
 
+  const target::GpuTarget& target_;
   const std::string& report_head_;
   const Launch* launch_ = nullptr;
   bool uses_memory_ = false, reports_ = false;
@@ -350,8 +351,8 @@ class CudaText final : public CReports {
 
 }  // namespace
 
-CudaSource emit_cuda(const ThreadProgram& program, const target::GpuTarget&, const std::string& report_head) {
-  return CudaText(program, report_head).write();
+CudaSource emit_cuda(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head) {
+  return CudaText(program, target, report_head).write();
 }
 
 }  // namespace tilewright::codegen

@@ -22,7 +22,6 @@ struct CudaSource {
 };
 
 // `report_head` stands before the text of a program that reports.
-CudaSource emit_cuda(const ir::ThreadProgram& program, const target::GpuTarget& target,
-                     const std::string& report_head);
+CudaSource emit_cuda(const ir::ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head);
 
 }  // namespace tilewright::codegen

@@ -68,7 +68,7 @@ struct Shuffle {  // the value of another lane of the warp; Up and Down give the
   ShuffleKind kind = ShuffleKind::Index;
   VarId result;
   Expr value, lane;
-  int64_t width = 32;  // lanes form groups of this power of two
+  int64_t width = 32;      // lanes form groups of this power of two
   bool converged = false;  // Thread level: all lanes of the warp come by together
   static void fields(auto& n, auto&& f) {
     f("kind", n.kind), f("result", n.result), f("value", n.value), f("lane", n.lane), f("width", n.width),
@@ -91,7 +91,7 @@ struct Vote {
   static constexpr const char* name = "vote";
   VoteKind kind = VoteKind::Any;
   VarId result;
-  Expr value;  // none for ActiveMask
+  Expr value;              // none for ActiveMask
   bool converged = false;  // as in Shuffle
   static void fields(auto& n, auto&& f) {
     f("kind", n.kind), f("result", n.result), f("value", n.value), f("converged", n.converged);

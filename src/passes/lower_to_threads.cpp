@@ -15,7 +15,7 @@ using analysis::Uniformity;
 
 namespace {
 
-constexpr int kHardwareBarriers = 16;    // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
+constexpr int kHardwareBarriers = 16;      // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
 constexpr int64_t kSharedAlignment = 128;  // of a buffer, for any access and any swizzle below 1024 bytes
 
 // The hardware barriers of the roles: one for each range of threads, none that the program names itself.
@@ -47,7 +47,8 @@ class ThreadCode {
   // `linear_block`: the variable that numbers the blocks, if the hardware's three do not serve.
   Body lower(VarId linear_block) {
     Body out;
-    for (size_t d = 0; d < l_.launch.thread.size(); ++d) l_.intervals.set(l_.launch.thread[d], {0, l_.launch.threads[d] - 1});
+    for (size_t d = 0; d < l_.launch.thread.size(); ++d)
+      l_.intervals.set(l_.launch.thread[d], {0, l_.launch.threads[d] - 1});
     block_ = {bind_thread(out), l_.launch.thread_count(), 0, 0};
     fragments();
     if (linear_block.valid())
@@ -121,8 +122,7 @@ class ThreadCode {
       f.else_body = body(n->else_body, team);
       return {l_.make(std::move(f))};
     }
-    if (const auto* n = s.as<While>())
-      return {l_.make(While{guard_accesses(n->condition, l_), body(n->body, team)})};
+    if (const auto* n = s.as<While>()) return {l_.make(While{guard_accesses(n->condition, l_), body(n->body, team)})};
     if (const auto* n = s.as<Sync>()) return sync(*n, s, team);
     if (const auto* n = s.as<Shuffle>()) return {l_.make(converged(*n, s))};
     if (const auto* n = s.as<Vote>()) return {l_.make(converged(*n, s))};
@@ -204,7 +204,8 @@ void refuse(const TileProgram& p, const Launch& launch) {
   int64_t cluster = 1;
   for (int64_t c : launch.cluster) cluster *= c;
   if (cluster > 1)
-    fail(Code::GpuUnsupported, p.location(launch.location), "a cluster is not something the CUDA engine runs yet", help);
+    fail(Code::GpuUnsupported, p.location(launch.location), "a cluster is not something the CUDA engine runs yet",
+         help);
 }
 
 // Blocks along y and z are numbered up to 65,535 (CUDA C++ Programming Guide, compute capabilities).
@@ -228,16 +229,17 @@ void place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& tar
     if (b.launch != number || b.space != Space::Shared || b.is_view() || !used.contains(BufferId{i})) continue;
     int64_t elements = 1;
     for (const Expr& e : b.shape) elements *= constant_int(e).value_or(1);
-    const int64_t bytes = b.type.is_packed() ? bytes_of(b.type, elements) : elements * std::max(8, b.type.storage_bits()) / 8;
+    const int64_t bytes =
+        b.type.is_packed() ? bytes_of(b.type, elements) : elements * std::max(8, b.type.storage_bits()) / 8;
     at = (at + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
     b.place = at, at += bytes;
     notes.push_back({fmt::format("'{}' takes {} bytes", b.name, bytes), p.location(b.location)});
   }
   if (at <= target.shared_bytes) return;
-  Diagnostic d = make_diagnostic(Code::GpuSharedMemory, p.location(p.launches[static_cast<size_t>(number)].location),
-                                 fmt::format("the block needs {} bytes of shared memory; sm_{} has {}", at, target.arch,
-                                             target.shared_bytes),
-                                 "make the tiles smaller, or the pipeline shorter", std::move(notes));
+  Diagnostic d = make_diagnostic(
+      Code::GpuSharedMemory, p.location(p.launches[static_cast<size_t>(number)].location),
+      fmt::format("the block needs {} bytes of shared memory; sm_{} has {}", at, target.arch, target.shared_bytes),
+      "make the tiles smaller, or the pipeline shorter", std::move(notes));
   throw CompileError(std::move(d));
 }
 

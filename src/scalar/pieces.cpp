@@ -62,25 +62,44 @@ const Library& library() {
   return all;
 }
 
-void add_piece(std::string_view name, std::set<std::string>& done, std::string& out) {
-  const Library& all = library();
-  std::string key(name.substr(0, name.find('<')));
-  if (!done.insert(key).second) return;
-  auto found = all.index.find(key);
-  check_internal(found != all.index.end(), "there is no scalar text named {}", key);
-  const Piece& piece = all.pieces[found->second];
-  for (const std::string& need : piece.needs) add_piece(need, done, out);
-  out += piece.text;
-}
+struct Writer {
+  std::unordered_map<std::string, Piece> own;
+  std::set<std::string> done;
+  std::string out;
+
+  const Piece& find(const std::string& key) const {
+    if (auto found = own.find(key); found != own.end()) return found->second;
+    const Library& all = library();
+    auto found = all.index.find(key);
+    check_internal(found != all.index.end(), "there is no scalar text named {}", key);
+    return all.pieces[found->second];
+  }
+  void add(std::string_view name) {
+    std::string key(name.substr(0, name.find('<')));
+    if (!done.insert(key).second) return;
+    const Piece& piece = find(key);
+    for (const std::string& need : piece.needs) add(need);
+    out += piece.text;
+  }
+};
 
 }  // namespace
 
-std::string pieces_text(const std::set<std::string>& names) {
-  std::set<std::string> done;
-  std::string out;
-  add_piece("types", done, out);
-  for (const std::string& name : names) add_piece(name, done, out);
-  return out;
+std::string pieces_text(const std::set<std::string>& names) { return pieces_text(names, {}); }
+
+std::string pieces_text(const std::set<std::string>& names, std::span<const char* const> own) {
+  Writer writer;
+  for (const char* text : own) {
+    std::vector<Piece> pieces;
+    read_pieces(text, pieces);
+    for (Piece& piece : pieces) {
+      check_internal(library().index.contains(piece.name), "a target's piece {} takes the place of none", piece.name);
+      writer.own[piece.name] = std::move(piece);
+    }
+  }
+  writer.add("types");
+  for (const std::string& name : names) writer.add(name);
+  return writer.out;
 }
 
 std::vector<std::string> piece_names() {

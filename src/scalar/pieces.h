@@ -1,6 +1,7 @@
 // The scalar texts cut into pieces, one function each, so that a generated kernel contains only what it calls.
 #pragma once
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace tilewright {
 // carry template arguments ("floordiv<int32_t>"). The fixed-width integer types always come first. An unknown name is
 // an internal error: names come from functions.h and convert.h.
 std::string pieces_text(const std::set<std::string>& names);
+// The same where a target has pieces of its own: texts like ours, each piece of which takes the place of the one of
+// that name. Later texts come before earlier ones.
+std::string pieces_text(const std::set<std::string>& names, std::span<const char* const> own);
 
 // Every piece, in the order of the texts.
 std::vector<std::string> piece_names();

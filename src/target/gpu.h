@@ -6,8 +6,8 @@ namespace tilewright::target {
 
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 struct GpuTarget {
-  int arch = 90;                      // 80, 89, 90: compute capability times ten
-  int64_t shared_bytes = 232448;      // that one block may use, the driver's reserve taken off
+  int arch = 90;                  // 80, 89, 90: compute capability times ten
+  int64_t shared_bytes = 232448;  // that one block may use, the driver's reserve taken off
   int64_t threads_per_block = 1024;
 
   static GpuTarget of(int arch) {

@@ -1,5 +1,5 @@
-// The same program gives the same source, byte for byte: built again, in another order, after other programs, in another
-// process.
+// The same program gives the same source, byte for byte: built again, in another order, after other programs, in
+// another process.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -44,7 +44,8 @@ TEST(Determinism, SourceDoesNotDependOnWhatWasBuiltBefore) {
 // A line a program.
 std::string digests(bool backwards) {
   std::string out;
-  for (const auto& [name, text] : sources(backwards)) out += name + " " + tilewright::runtime::hex(tilewright::runtime::sha256(text)) + "\n";
+  for (const auto& [name, text] : sources(backwards))
+    out += name + " " + tilewright::runtime::hex(tilewright::runtime::sha256(text)) + "\n";
   return out;
 }
 

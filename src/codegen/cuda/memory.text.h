@@ -1,9 +1,19 @@
 // Read-modify-write on the device for what the hardware has no instruction for: compare and swap of the word that holds
 // the bits. T is the unsigned integer of the element's size; `change` maps old bits to new ones; the result is the old.
-template <int bytes> struct tw_word;
-template <> struct tw_word<2> { using type = unsigned short; };
-template <> struct tw_word<4> { using type = unsigned; };
-template <> struct tw_word<8> { using type = unsigned long long; };
+template <int bytes>
+struct tw_word;
+template <>
+struct tw_word<2> {
+  using type = unsigned short;
+};
+template <>
+struct tw_word<4> {
+  using type = unsigned;
+};
+template <>
+struct tw_word<8> {
+  using type = unsigned long long;
+};
 template <class T, class F>
 __device__ __forceinline__ T tw_update(T* at, F change) {
   if constexpr (sizeof(T) == 1) {

@@ -54,7 +54,8 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool want
       if (d.dim < 0) at.first_copy = both(at.first_copy, binary(BinaryOp::Eq, value, constant(0)));
     }
     at.digits[i] = value;
-    if (d.dim >= 0) at.index[static_cast<size_t>(d.dim)] = add(at.index[static_cast<size_t>(d.dim)], scaled(value, d.weight));
+    if (d.dim >= 0)
+      at.index[static_cast<size_t>(d.dim)] = add(at.index[static_cast<size_t>(d.dim)], scaled(value, d.weight));
   }
   for (int d = 0; d < layout.rank(); ++d) {
     const size_t i = static_cast<size_t>(d);

@@ -9,8 +9,8 @@ namespace tilewright::passes {
 struct Team {
   ir::Expr thread;  // int32, from 0, of this thread among them
   int64_t count = 0;
-  int64_t begin = 0;      // the first of them in the block
-  int barrier = 0;        // hardware barrier: 0 is that of the block
+  int64_t begin = 0;  // the first of them in the block
+  int barrier = 0;    // hardware barrier: 0 is that of the block
 };
 
 // The element at hand, inside the loops over registers.
@@ -26,13 +26,14 @@ struct Held {
   int64_t vector = 1;
 };
 
-// The loops over the registers, unrolled, around what `element` gives. With `wants_vector`, the loop over neighbours along
-// the last dimension is left to `element`: it gets their number and a variable for the loop.
+// The loops over the registers, unrolled, around what `element` gives. With `wants_vector`, the loop over neighbours
+// along the last dimension is left to `element`: it gets their number and a variable for the loop.
 ir::Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool wants_vector,
               function_ref<ir::Body(const Held&)> element);
 
-// The register of another layout, of the same team, that holds the element at hand. dims[d] is the dimension of `at` that
-// dimension d of `layout` follows; -1: the index there is 0. The layout must hold the element in every thread that does.
+// The register of another layout, of the same team, that holds the element at hand. dims[d] is the dimension of `at`
+// that dimension d of `layout` follows; -1: the index there is 0. The layout must hold the element in every thread that
+// does.
 ir::Expr register_of(const FragmentLayout& layout, const Held& at, const std::vector<int>& dims);
 
 // The value of one digit in a thread.

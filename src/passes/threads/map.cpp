@@ -1,5 +1,5 @@
-// A Map as the points of one thread. Neighbours along the last dimension that memory holds side by side are moved by one
-// wide access, into or from registers, before or after the points are computed.
+// A Map as the points of one thread. Neighbours along the last dimension that memory holds side by side are moved by
+// one wide access, into or from registers, before or after the points are computed.
 #include <numeric>
 
 #include "ir/operators.h"
@@ -96,16 +96,17 @@ class MapLowering {
  private:
   // An access of neighbours in memory, as one.
   struct Wide {
-    Expr load;                  // the element's access, or
-    BufferId stored;            // the buffer that is stored
-    BufferId registers;         // the local array
-    Element first;              // in memory
+    Expr load;           // the element's access, or
+    BufferId stored;     // the buffer that is stored
+    BufferId registers;  // the local array
+    Element first;       // in memory
   };
 
   static Body serial(const Body& code) {
     return rewrite(code, [](const Stmt& s) -> std::optional<Body> {
       const auto* f = s.as<For>();
-      if (!f || f->kind != LoopKind::Unroll || constant_int(f->extent).value_or(0) <= kUnrolledPoints) return std::nullopt;
+      if (!f || f->kind != LoopKind::Unroll || constant_int(f->extent).value_or(0) <= kUnrolledPoints)
+        return std::nullopt;
       For plain = *f;
       plain.kind = LoopKind::Serial;
       return Body{make_stmt(std::move(plain), s->location)};
@@ -117,9 +118,8 @@ class MapLowering {
     for (size_t d = 0; d < map_.vars.size(); ++d)
       names[map_.vars[d]] = cast(at.index[d], l_.program.var(map_.vars[d]).type);
     // Loads and stores of fragments first: they name the Map's variables.
-    Body body = rewrite_exprs(map_.body, [&](const Expr& e) -> std::optional<Expr> {
-      return c_.in_registers(e, at, map_.vars);
-    });
+    Body body = rewrite_exprs(map_.body,
+                              [&](const Expr& e) -> std::optional<Expr> { return c_.in_registers(e, at, map_.vars); });
     body = rewrite(body, [&](const Stmt& s) { return own_store(s, at); });
     body = substitute(body, names);
     return at.lane ? vector(std::move(body), at) : guard_accesses(by_first_copy(body, at), l_);
@@ -127,7 +127,8 @@ class MapLowering {
   std::optional<Body> own_store(const Stmt& s, const Held& at) {
     const auto* store = s.as<Store>();
     if (!store) return std::nullopt;
-    const auto slot = c_.in_registers(load(store->to.buffer, store->to.indices, l_.type(store->to.buffer)), at, map_.vars);
+    const auto slot =
+        c_.in_registers(load(store->to.buffer, store->to.indices, l_.type(store->to.buffer)), at, map_.vars);
     if (!slot) return std::nullopt;
     const auto* n = slot->as<Load>();
     return Body{make_stmt(Store{{n->buffer, n->indices}, store->value}, s->location)};
@@ -172,7 +173,8 @@ class MapLowering {
     const int64_t width = at.vector;
     const Expr first = flat_offset(id, at_lane_zero(index, at));
     const Expr last = at_lane_zero(index, at).back();
-    const bool whole = !l_.is_global(id) || (divisor_of(widen(last)) % width == 0 && divisor_of(widen(b.shape.back())) % width == 0);
+    const bool whole =
+        !l_.is_global(id) || (divisor_of(widen(last)) % width == 0 && divisor_of(widen(b.shape.back())) % width == 0);
     return whole && divisor_of(first) % width == 0;
   }
   static std::vector<Expr> at_lane_zero(const std::vector<Expr>& index, const Held& at) {
@@ -200,8 +202,10 @@ class MapLowering {
     walk_exprs(body, find_load);
     for (const Stmt& s : body) {
       const auto* n = s.as<Store>();
-      if (!n || writes[l_.program.root(n->to.buffer)] != 1 || !is_wide(n->to.buffer, n->to.indices, at, bound)) continue;
-      stores.push_back({{}, n->to.buffer, new_registers(n->to.buffer, at), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
+      if (!n || writes[l_.program.root(n->to.buffer)] != 1 || !is_wide(n->to.buffer, n->to.indices, at, bound))
+        continue;
+      stores.push_back(
+          {{}, n->to.buffer, new_registers(n->to.buffer, at), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
     }
     body = rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
       for (const Wide& w : loads)
@@ -211,7 +215,8 @@ class MapLowering {
     body = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* n = s.as<Store>();
       for (const Wide& w : stores)
-        if (n && n->to.buffer == w.stored) return Body{make_stmt(Store{{w.registers, {at.lane}}, n->value}, s->location)};
+        if (n && n->to.buffer == w.stored)
+          return Body{make_stmt(Store{{w.registers, {at.lane}}, n->value}, s->location)};
       return std::nullopt;
     });
     Body out;
@@ -236,7 +241,8 @@ class MapLowering {
     root.alignment = std::max(root.alignment, step * bytes);
     for (int64_t i = 0; i < at.vector; i += step) {
       Region memory{w.first.buffer, w.first.indices, {}};
-      for (size_t d = 0; d < memory.min.size(); ++d) memory.extent.push_back(constant(d + 1 == memory.min.size() ? step : 1));
+      for (size_t d = 0; d < memory.min.size(); ++d)
+        memory.extent.push_back(constant(d + 1 == memory.min.size() ? step : 1));
       for (Expr& e : memory.min) e = widen(e);
       memory.min.back() = add(memory.min.back(), wide(i));
       f(memory, Region{w.registers, {constant(i)}, {constant(step)}});

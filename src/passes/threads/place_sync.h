@@ -1,6 +1,6 @@
-// Barriers from effects. Two statements of which one writes what the other touches are ordered by a barrier of the threads
-// that execute them, unless every element stays with one thread. Between roles nothing is inserted: their order is the
-// program's.
+// Barriers from effects. Two statements of which one writes what the other touches are ordered by a barrier of the
+// threads that execute them, unless every element stays with one thread. Between roles nothing is inserted: their order
+// is the program's.
 #pragma once
 #include "passes/threads/placement.h"
 

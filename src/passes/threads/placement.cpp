@@ -1,7 +1,7 @@
 // Fragments and Maps that run over the same points share one layout: a class. A class is anchored by what its accesses
 // of memory like best, or by a gemm; a fragment that follows only some of a Map's dimensions, or that a Reduce makes,
-// takes the layout that its class leaves when the other dimensions go. A fragment whose accesses fit no one layout lives
-// in shared memory, where every access is right.
+// takes the layout that its class leaves when the other dimensions go. A fragment whose accesses fit no one layout
+// lives in shared memory, where every access is right.
 #include "passes/threads/placement.h"
 
 #include <numeric>
@@ -77,7 +77,7 @@ class Placer {
 
  private:
   struct Node {
-    BufferId fragment;             // or
+    BufferId fragment;  // or
     const StmtNode* stmt = nullptr;
     std::vector<int64_t> shape;
   };
@@ -168,7 +168,8 @@ class Placer {
       return;
     }
     if (const auto* n = s.as<Copy>()) {
-      region_to_memory(n->from, "an asynchronous copy reads it"), region_to_memory(n->to, "an asynchronous copy writes it");
+      region_to_memory(n->from, "an asynchronous copy reads it"),
+          region_to_memory(n->to, "an asynchronous copy writes it");
       return;
     }
     if (const auto* n = s.as<Print>(); n && n->buffer.valid() && p_.buffer(n->buffer).space == Space::Fragment)

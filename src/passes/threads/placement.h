@@ -12,9 +12,9 @@
 namespace tilewright::passes {
 
 struct Placement {
-  std::map<ir::BufferId, FragmentLayout> registers;            // fragments that live in registers
-  std::map<ir::BufferId, std::string> in_memory;               // the others, and why
-  std::map<const ir::StmtNode*, FragmentLayout> points;        // Map; Reduce of what is no register fragment; Gemm
+  std::map<ir::BufferId, FragmentLayout> registers;      // fragments that live in registers
+  std::map<ir::BufferId, std::string> in_memory;         // the others, and why
+  std::map<const ir::StmtNode*, FragmentLayout> points;  // Map; Reduce of what is no register fragment; Gemm
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);
     return found == registers.end() ? nullptr : &found->second;
@@ -25,8 +25,8 @@ struct Placement {
   }
 };
 
-// Copy and Fill must have become Maps (elementwise.h). Deterministic; linear in the number of ops for each fragment that
-// must go to memory.
+// Copy and Fill must have become Maps (elementwise.h). Deterministic; linear in the number of ops for each fragment
+// that must go to memory.
 Placement place_fragments(const ir::TileProgram& program, const ir::Launch& launch,
                           const analysis::Uniformity& uniformity);
 

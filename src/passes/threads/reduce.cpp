@@ -52,8 +52,8 @@ class ReduceLowering {
   template <class F>
   void each_total(F&& value) {
     const Expr i = new_register();
-    out_.push_back(loop(l_, i, constant(0), constant(whole_.registers()),
-                        {l_.make(Store{{totals_, {i}}, value(i)})}, LoopKind::Unroll));
+    out_.push_back(loop(l_, i, constant(0), constant(whole_.registers()), {l_.make(Store{{totals_, {i}}, value(i)})},
+                        LoopKind::Unroll));
   }
   Expr new_register() {
     const VarId v = l_.program.new_var("r", i32);
@@ -71,8 +71,7 @@ class ReduceLowering {
       value = load(found->second, {register_of(from_, at, dims)}, l_.type(r_.from.buffer));
     } else {
       std::vector<Expr> index;
-      for (size_t d = 0; d < r_.from.min.size(); ++d)
-        index.push_back(add(widen(r_.from.min[d]), widen(at.index[d])));
+      for (size_t d = 0; d < r_.from.min.size(); ++d) index.push_back(add(widen(r_.from.min[d]), widen(at.index[d])));
       value = guard_accesses(load(r_.from.buffer, index, l_.type(r_.from.buffer)), l_);
     }
     value = magnitude(r_.op, cast(cast(value, to_type_), type_));
@@ -84,8 +83,8 @@ class ReduceLowering {
   void lanes() {
     for (const Digit& d : from_.digits()) {
       if (d.dim != r_.dim || d.home == Home::Register) continue;
-      const bool shuffles = d.home == Home::Lane && is_power_of_two(d.extent) && from_.is_warp_aligned() &&
-                            from_.uses_all_threads();
+      const bool shuffles =
+          d.home == Home::Lane && is_power_of_two(d.extent) && from_.is_warp_aligned() && from_.uses_all_threads();
       if (!shuffles) {
         across_.push_back(d), crossing_ *= d.extent;
         continue;
@@ -107,7 +106,8 @@ class ReduceLowering {
   void warps() {
     int64_t rows = 1;
     for (int64_t extent : whole_.shape()) rows *= extent;
-    const BufferId scratch = l_.temporary(l_.buffer(r_.to.buffer).name + "_parts", type_, {crossing_, rows}, Space::Shared);
+    const BufferId scratch =
+        l_.temporary(l_.buffer(r_.to.buffer).name + "_parts", type_, {crossing_, rows}, Space::Shared);
     Expr part = constant(0), writes;
     int64_t weight = 1;
     for (const Digit& d : across_) {
@@ -120,8 +120,7 @@ class ReduceLowering {
       if (d.dim < 0) first(d, writes);
     auto row = [&](const Held& at) {
       Expr flat = constant(0);
-      for (size_t d = 0; d < at.index.size(); ++d)
-        flat = add(sum({{whole_.shape()[d], flat}}, 0, i32), at.index[d]);
+      for (size_t d = 0; d < at.index.size(); ++d) flat = add(sum({{whole_.shape()[d], flat}}, 0, i32), at.index[d]);
       return flat;
     };
     auto slot = [&](const Held& at) { return register_of(whole_, at, same_dims()); };
@@ -208,8 +207,8 @@ Body lower_reduce(const Reduce& reduce, const FragmentLayout* points, const Team
   return ReduceLowering(reduce, points, team, c).lower();
 }
 
-// Lines are dealt to warps. A warp takes 32 elements of its line at a time: a prefix over the lanes by shuffles, on top of
-// what came before.
+// Lines are dealt to warps. A warp takes 32 elements of its line at a time: a prefix over the lanes by shuffles, on top
+// of what came before.
 Body lower_scan(const Scan& s, const Team& team, CollectiveLowering& c) {
   Lowering& l = c.l;
   const DType to_type = l.type(s.to.buffer), type = accumulator(to_type);
@@ -245,7 +244,8 @@ Body lower_scan(const Scan& s, const Team& team, CollectiveLowering& c) {
     }
     return index;
   };
-  const BufferId carry = l.temporary("carry", type, {}, Space::Local), sofar = l.temporary("prefix", type, {}, Space::Local);
+  const BufferId carry = l.temporary("carry", type, {}, Space::Local),
+                 sofar = l.temporary("prefix", type, {}, Space::Local);
   const Expr exists = binary(BinaryOp::Lt, along, count), prefix = load(sofar, {}, type);
   const Expr own = cast(cast(load(s.from.buffer, element(s.from), l.type(s.from.buffer)), to_type), type);
   Body body{l.make(Store{{sofar, {}}, identity(s.op, type)}),
@@ -266,11 +266,11 @@ Body lower_scan(const Scan& s, const Team& team, CollectiveLowering& c) {
   last.result = l.program.new_var("last", type);
   body.push_back(l.make(last));
   body.push_back(l.make(Store{{carry, {}}, var(last.result, type)}));
-  Body by_line{l.make(Let{line_id, add(mul(round, wide(warps)), cast(warp, i64))}),
-               l.make(If{binary(BinaryOp::Lt, line, lines),
-                         {l.make(Store{{carry, {}}, identity(s.op, type)}),
-                          loop(l, chunk, wide(0), chunks, std::move(body))},
-                         {}})};
+  Body by_line{
+      l.make(Let{line_id, add(mul(round, wide(warps)), cast(warp, i64))}),
+      l.make(If{binary(BinaryOp::Lt, line, lines),
+                {l.make(Store{{carry, {}}, identity(s.op, type)}), loop(l, chunk, wide(0), chunks, std::move(body))},
+                {}})};
   return {loop(l, round, wide(0), rounds, std::move(by_line))};
 }
 

@@ -1,0 +1,42 @@
+// Scalar pieces (scalar/pieces.h) for which the device has instructions of the same meaning: they take the place of the
+// portable ones. PTX ISA 9.7.9.21 (cvt), 9.7.3 (min, max), 9.7.3.18 (ex2: 2 ulp over all inputs).
+
+//@ load_f16: types
+__device__ __forceinline__ float load_f16(uint16_t bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+
+//@ store_f16: types
+__device__ __forceinline__ uint16_t store_f16(float x) {
+  uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+
+//@ round_f16: load_f16 store_f16
+__device__ __forceinline__ float round_f16(float x) { return load_f16(store_f16(x)); }
+
+//@ store_bf16: types
+__device__ __forceinline__ uint16_t store_bf16(float x) {
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+
+//@ round_bf16: load_bf16 store_bf16
+__device__ __forceinline__ float round_bf16(float x) { return load_bf16(store_bf16(x)); }
+
+//@ max_f32:
+__device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b); }
+
+//@ min_f32:
+__device__ __forceinline__ float min_f32(float a, float b) { return fminf(a, b); }
+
+//@ exp2_f32:
+__device__ __forceinline__ float exp2_f32(float x) {
+  float y;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
