@@ -1,5 +1,6 @@
 #include "codegen/c_memory.h"
 
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "scalar/convert.h"
@@ -40,8 +41,7 @@ std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
 }
 
 int64_t CMemory::storage_elements(const Buffer& b) {
-  int64_t n = 1;
-  for (const Expr& e : b.shape) n *= constant_int(e).value_or(0);
+  const int64_t n = elements_on_chip(b);
   return b.type.is_packed() ? bytes_of(b.type, n) : n;
 }
 

@@ -1,6 +1,7 @@
 #include "codegen/cuda.h"
 
 #include "embedded_text.h"
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "scalar/convert.h"
@@ -103,6 +104,46 @@ class CudaText final : public CReports {
     check_internal(word != nullptr, "one access of {} bytes", bytes);
     line(fmt::format("*({0}*)&{1} = *(const {0}*)&{2};", word, element(n.to.buffer, n.to.min),
                      element(n.from.buffer, n.from.min)));
+  }
+
+  // ---- matrices
+  // The words of a region of registers, as operands.
+  std::vector<std::string> words(const Region& r) {
+    std::vector<std::string> out;
+    for (int64_t i = 0; i < constant_int(r.extent.back()).value_or(0); ++i) {
+      std::vector<Expr> index = r.min;
+      index.back() = ir::add(index.back(), ir::constant(index.back()->type, i));
+      out.push_back(element(r.buffer, index));
+    }
+    return out;
+  }
+  static std::string operands(const std::vector<std::string>& list, const char* constraint) {
+    std::string out;
+    for (const std::string& e : list) out += fmt::format("{}\"{}\"({})", out.empty() ? "" : ", ", constraint, e);
+    return out;
+  }
+  // "{%0, %1}", and how many have been numbered.
+  static std::string numbered(size_t count, int& next) {
+    std::string out;
+    for (size_t i = 0; i < count; ++i) out += fmt::format("{}%{}", i ? ", " : "", next++);
+    return "{" + out + "}";
+  }
+  void mma(const Mma& n) {
+    const std::vector<std::string> a = words(n.a), b = words(n.b), c = words(n.c);
+    const char* accumulator = program_.buffer(n.c.buffer).type.is_float() ? "+f" : "+r";
+    int next = 0;
+    const std::string cs = numbered(c.size(), next), as = numbered(a.size(), next), bs = numbered(b.size(), next);
+    line(fmt::format("asm(\"mma.sync.aligned.{} {}, {}, {}, {};\"", n.instruction, cs, as, bs, cs));
+    line(fmt::format("    : {} : {}, {});", operands(c, accumulator), operands(a, "r"), operands(b, "r")));
+  }
+  void load_matrix(const LoadMatrix& n) {
+    const std::vector<std::string> to = words(n.to);
+    int next = 0;
+    const std::string list = numbered(to.size(), next);
+    line(fmt::format("asm volatile(\"ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16 {}, [%{}];\"", to.size(),
+                     n.transpose ? ".trans" : "", list, next));
+    line(fmt::format("    : {} : \"r\"((uint32_t)__cvta_generic_to_shared(&{})) : \"memory\");", operands(to, "=r"),
+                     element(n.from.buffer, n.from.indices)));
   }
 
   // ---- atomics
@@ -243,6 +284,8 @@ class CudaText final : public CReports {
     if (const auto* n = s.as<Vote>()) return vote(*n);
     if (const auto* n = s.as<Sync>()) return sync(*n);
     if (const auto* n = s.as<Fence>()) return fence(*n);
+    if (const auto* n = s.as<Mma>()) return mma(*n);
+    if (const auto* n = s.as<LoadMatrix>()) return load_matrix(*n);
     if (const auto* n = s.as<Role>()) return role(*n);
     if (const auto* n = s.as<Print>()) return print(*n, at);
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
@@ -266,7 +309,7 @@ class CudaText final : public CReports {
       line(fmt::format("{0}& {1} = *({0}*)(tw_shared + {2});", type, name, b.place));
     else
       line(fmt::format("{0}* const {1} = ({0}*)(tw_shared + {2});", type, name, b.place));
-    k.shared_bytes = std::max(k.shared_bytes, b.place + storage_elements(b) * std::max(8, b.type.storage_bits()) / 8);
+    k.shared_bytes = std::max(k.shared_bytes, b.place + bytes_on_chip(b));
   }
   static std::string parameter_type(DType type) {
     if (type == f64) return "double";

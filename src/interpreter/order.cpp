@@ -160,6 +160,13 @@ void Strand::execute(const ir::Drain&, const Step&, Mask) {}
 void Strand::execute(const ir::Fence&, const Step&, Mask) {}
 void Strand::execute(const ir::SetRegisters&, const Step&, Mask) {}
 
+// ---- instructions of a warp: a tile program has none
+
+void Strand::execute(const ir::Mma& op, const Step&, Mask) { check_internal(false, "{} in a tile program", op.name); }
+void Strand::execute(const ir::LoadMatrix& op, const Step&, Mask) {
+  check_internal(false, "{} in a tile program", op.name);
+}
+
 void Strand::execute(const ir::Sync& op, const Step& s, Mask mask) {
   switch (op.scope) {
     case ir::SyncScope::Warp: return;

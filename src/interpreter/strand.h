@@ -233,6 +233,8 @@ class Strand {
   void execute(const ir::Sync& op, const Step& step, Mask mask);
   void execute(const ir::Fence& op, const Step& step, Mask mask);
   void execute(const ir::SetRegisters& op, const Step& step, Mask mask);
+  void execute(const ir::Mma& op, const Step& step, Mask mask);
+  void execute(const ir::LoadMatrix& op, const Step& step, Mask mask);
   // True for the strand that is to execute the op; false, later, for the others of its set.
   bool meet(const Step& step, Mask mask, const std::function<Value()>& last);
   void complete(const Step& step, const ElementCode& barrier, int64_t bytes, Mask mask);

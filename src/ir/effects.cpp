@@ -88,6 +88,14 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void operator()(const Sync& n) const { out.scope = n.scope == SyncScope::Warp ? Scope::Warp : Scope::Collective; }
   void operator()(const Fence&) const {}
   void operator()(const SetRegisters&) const { out.scope = Scope::Collective; }
+  void operator()(const Mma& n) const {
+    out.scope = Scope::Warp;
+    touch(Access::Read, n.a), touch(Access::Read, n.b), touch(Access::Accumulate, n.c);
+  }
+  void operator()(const LoadMatrix& n) const {
+    out.scope = Scope::Warp;
+    touch(Access::Read, element_region(n.from)), touch(Access::Write, n.to);
+  }
 };
 
 }  // namespace

@@ -93,6 +93,8 @@ class Verifier {
   void check(const Sync& node);
   void check(const Fence&) {}
   void check(const SetRegisters& node);
+  void check(const Mma& node);
+  void check(const LoadMatrix& node);
   void check(const Role& node);
   bool check_element(const Element& element, const char* what);
   void check_barrier(const Element& element, const char* what);

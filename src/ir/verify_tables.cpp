@@ -155,7 +155,7 @@ void Verifier::check_shape(const Buffer& b) {
         fmt::format("'{}' has {} dimensions, but {} strides", b.name, b.rank(), b.strides.size()));
   for (const Expr& e : b.strides)
     if (!e || !e->type.is_int()) add(Code::VerifyStrideCount, fmt::format("a stride of '{}' is no integer", b.name));
-  if (!b.strides.empty() && on_chip(b) && !b.is_view())
+  if (level_ == Level::Tile && !b.strides.empty() && on_chip(b) && !b.is_view())
     add(Code::VerifyStrideCount,
         fmt::format("'{}' is on chip and has strides; only views and global tensors have them", b.name),
         "annotate a layout instead");

@@ -256,4 +256,17 @@ void Verifier::check(const SetRegisters& node) {
     add(Code::VerifyRegisters, fmt::format("set_registers to {}; it is a multiple of 8 from 24 to 256", node.count));
 }
 
+void Verifier::check(const Mma& node) {
+  for (const Region* r : {&node.a, &node.b, &node.c})
+    if (check_region(*r, "an operand of mma") && row(r->buffer).space != Space::Local)
+      add(Code::VerifyLevel, fmt::format("mma: '{}' is not in registers", row(r->buffer).name));
+}
+
+void Verifier::check(const LoadMatrix& node) {
+  if (check_element(node.from, "the row that load_matrix reads") && row(node.from.buffer).space != Space::Shared)
+    add(Code::VerifyLevel, fmt::format("load_matrix reads '{}', which is not in shared memory", row(node.from.buffer).name));
+  if (check_region(node.to, "the registers of load_matrix") && row(node.to.buffer).space != Space::Local)
+    add(Code::VerifyLevel, fmt::format("load_matrix: '{}' is not in registers", row(node.to.buffer).name));
+}
+
 }  // namespace tilewright::ir

@@ -1,5 +1,6 @@
 #include "passes/lower_to_threads.h"
 
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/block_index.h"
@@ -105,7 +106,7 @@ class ThreadCode {
     if (const auto* n = s.as<Map>()) return lower_map(*n, points, team, c_);
     if (const auto* n = s.as<Reduce>()) return lower_reduce(*n, points, team, c_);
     if (const auto* n = s.as<Scan>()) return lower_scan(*n, team, c_);
-    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, points, team, c_);
+    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.gemms.at(&*s), points, team, c_);
     if (s.as<FinalizeReducer>()) return {};
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
@@ -218,6 +219,29 @@ bool fits_hardware_grid(const Launch& launch) {
   return true;
 }
 
+// Rows of what ldmatrix reads lie an odd number of 16-byte chunks apart, so that eight of them touch all banks once.
+void pad_operands(ThreadProgram& p, const Launch& launch, const Placement& placement) {
+  std::set<BufferId> operands;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* gemm = s.as<Gemm>();
+    if (!gemm || !placement.gemms.at(&*s).instruction) return;
+    for (const Region* r : {&gemm->a, &gemm->b})
+      if (!placement.layout_of(r->buffer)) operands.insert(r->buffer);
+  });
+  for (const Buffer& b : p.buffers)
+    if (b.is_view()) operands.erase(b.root);  // a view sees rows without gaps
+  for (BufferId id : operands) {
+    Buffer& b = p.buffers[id.index];
+    const int64_t chunk = 128 / b.type.bits, row = constant_int(b.shape.back()).value_or(0);
+    int64_t stride = row / chunk % 2 == 0 ? row + chunk : row;
+    b.strides.assign(b.rank(), constant(i32, int64_t{1}));
+    for (size_t d = b.rank() - 1; d-- > 0;) {
+      b.strides[d] = constant(i32, stride);
+      stride *= constant_int(b.shape[d]).value_or(1);
+    }
+  }
+}
+
 // Puts the shared buffers of a launch one after the other.
 void place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target) {
   int64_t at = 0;
@@ -227,10 +251,7 @@ void place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& tar
   for (uint32_t i = 0; i < p.buffers.size(); ++i) {
     Buffer& b = p.buffers[i];
     if (b.launch != number || b.space != Space::Shared || b.is_view() || !used.contains(BufferId{i})) continue;
-    int64_t elements = 1;
-    for (const Expr& e : b.shape) elements *= constant_int(e).value_or(1);
-    const int64_t bytes =
-        b.type.is_packed() ? bytes_of(b.type, elements) : elements * std::max(8, b.type.storage_bits()) / 8;
+    const int64_t bytes = bytes_on_chip(b);
     at = (at + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
     b.place = at, at += bytes;
     notes.push_back({fmt::format("'{}' takes {} bytes", b.name, bytes), p.location(b.location)});
@@ -255,7 +276,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
     if (launch.thread_count() > target.threads_per_block)
       fail(Code::GpuThreads, tiles.location(launch.location),
            fmt::format("a block of {} threads; it has at most {}", launch.thread_count(), target.threads_per_block));
-    result.placements.push_back(place_fragments(tiles, launch, Uniformity(tiles, launch)));
+    result.placements.push_back(place_fragments(tiles, launch, Uniformity(tiles, launch), target));
     launch.body = place_sync(tiles, launch, Uniformity(tiles, launch), result.placements.back());
   }
   result.program = with_level<ThreadProgram>(tiles);
@@ -265,6 +286,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
     const Launch& launch = tiles.launches[i];
     const Placement& placement = result.placements[i];
     const Uniformity uniformity(tiles, launch);
+    pad_operands(out, launch, placement);
     Lowering l{out, launch, no_cpu};
     l.at = launch.location;
     Launch lowered = launch;

@@ -19,6 +19,6 @@ struct CollectiveLowering {
 ir::Body lower_map(const ir::Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
 ir::Body lower_reduce(const ir::Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
 ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
-ir::Body lower_gemm(const ir::Gemm& gemm, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
+ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,5 @@
-// Gemm by fused multiply-add, for every type and shape: each thread adds up its own elements of c, in ascending k.
+// Gemm by matrix instructions of warps, and for every type and shape by fused multiply-adds: each thread adds up its own
+// elements of c, in ascending k.
 #include "ir/operators.h"
 #include "passes/threads/collectives.h"
 
@@ -6,7 +7,159 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-Body lower_gemm(const Gemm& g, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
+namespace {
+
+// The instruction's way: every warp loads the rows and columns of its tiles by ldmatrix, one step of k at a time, and
+// multiplies all of them.
+class MmaLowering {
+ public:
+  MmaLowering(const Gemm& g, const GemmChoice& choice, const Team& team, CollectiveLowering& c)
+      : g_(g), i_(*choice.instruction), choice_(choice), team_(team), c_(c), l_(c.l),
+        layout_(*c.placement.layout_of(g.c.buffer)) {
+    rows_ = layout_.shape()[0] / choice.warps_m / i_.m, columns_ = layout_.shape()[1] / choice.warps_n / i_.n;
+    const size_t rank = g.a.extent.size();
+    steps_ = *constant_int(g.transpose_a ? g.a.extent[rank - 2] : g.a.extent[rank - 1]) / i_.k;
+    warp_ = binary(BinaryOp::FloorDiv, team.thread, constant(kWarpThreads));
+    lane_ = binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads));
+  }
+
+  Body lower() {
+    const BufferId c = c_.registers.at(g_.c.buffer);
+    Body out = clear(c);
+    a_ = l_.temporary(l_.buffer(g_.a.buffer).name + "_words", u32, {rows_ * i_.a_words()}, Space::Local);
+    b_ = l_.temporary(l_.buffer(g_.b.buffer).name + "_words", u32, {columns_ * i_.b_words()}, Space::Local);
+    const Expr k = counter("k", steps_);
+    Body step = choice_.a_in_registers ? pack_a(k) : load_a(k);
+    const Body b = load_b(k);
+    step.insert(step.end(), b.begin(), b.end());
+    // Registers of the tile at (row, column), from those of the first.
+    const int64_t down = rows_ > 1 ? register_at(i_.m, 0) : 0, right = columns_ > 1 ? register_at(0, i_.n) : 0;
+    const Expr row = counter("row", rows_), column = counter("column", columns_);
+    Mma mma;
+    mma.instruction = std::string(i_.name);
+    mma.a = words(a_, row, i_.a_words()), mma.b = words(b_, column, i_.b_words());
+    mma.c = {c, {sum({{down, row}, {right, column}}, 0, i32)}, {constant(i_.c_registers())}};
+    step.push_back(unrolled(row, rows_, {unrolled(column, columns_, {l_.make(mma)})}));
+    out.push_back(unrolled(k, steps_, std::move(step)));
+    return out;
+  }
+
+ private:
+  Expr counter(const char* name, int64_t extent) {
+    const VarId v = l_.program.new_var(name, i32);
+    l_.intervals.set(v, {0, extent - 1});
+    return var(v, i32);
+  }
+  Stmt unrolled(const Expr& v, int64_t extent, Body body) const {
+    return loop(l_, v, constant(0), constant(extent), std::move(body), LoopKind::Unroll);
+  }
+  int64_t register_at(int64_t row, int64_t column) const {
+    const int64_t index[] = {row, column};
+    return layout_.place(index).reg;
+  }
+  static Region words(BufferId array, const Expr& tile, int64_t count) {
+    return {array, {sum({{count, tile}}, 0, i32)}, {constant(count)}};
+  }
+  Body clear(BufferId c) {
+    if (!g_.clear || constant_int(g_.clear) == 0) return {};
+    const Expr r = counter("r", layout_.registers());
+    Body zero{unrolled(r, layout_.registers(), {l_.make(Store{{c, {r}}, constant(l_.type(c), int64_t{0})})})};
+    if (constant_int(g_.clear) == 1) return zero;
+    return {l_.make(If{guard_accesses(g_.clear, l_), std::move(zero), {}})};
+  }
+
+  Expr scaled(const Expr& e, int64_t factor) const { return sum({{factor, e}}, 0, i32); }
+  Expr part(int64_t divisor, int64_t modulus) const {  // lane / divisor % modulus
+    return binary(BinaryOp::FloorMod, binary(BinaryOp::FloorDiv, lane_, constant(divisor)), constant(modulus));
+  }
+  Element at(const Region& r, const Expr& row, const Expr& column) const {
+    Element e{r.buffer, {}};
+    for (const Expr& m : r.min) e.indices.push_back(widen(m));
+    const size_t n = e.indices.size();
+    e.indices[n - 2] = add(e.indices[n - 2], widen(row)), e.indices[n - 1] = add(e.indices[n - 1], widen(column));
+    return e;
+  }
+  int64_t chunk() const { return 128 / i_.a.bits; }  // elements in 16 bytes
+
+  // Four matrices: (rows 0-7, 8-15) x (the first and the second half of k).
+  Body load_a(const Expr& k) {
+    const Expr row = counter("row", rows_), warp_m = binary(BinaryOp::FloorMod, warp_, constant(choice_.warps_m));
+    const Expr first = add(scaled(warp_m, rows_ * i_.m), scaled(row, i_.m)), k0 = scaled(k, i_.k);
+    LoadMatrix n;
+    n.to = words(a_, row, i_.a_words());
+    if (g_.transpose_a) {
+      n.from = at(g_.a, add(k0, add(part(1, 8), scaled(part(16, 2), 8))), add(first, scaled(part(8, 2), 8)));
+      n.transpose = true;
+    } else {
+      n.from = at(g_.a, add(first, part(1, 16)), add(k0, scaled(part(16, 2), chunk())));
+    }
+    return {unrolled(row, rows_, {l_.make(n)})};
+  }
+  // Two columns of tiles at a time where there are two: (the halves of k) x (columns 0-7, 8-15).
+  Body load_b(const Expr& k) {
+    const int64_t at_once = columns_ % 2 == 0 ? 2 : 1;
+    const Expr pair = counter("column", columns_ / at_once);
+    const Expr warp_n = binary(BinaryOp::FloorDiv, warp_, constant(choice_.warps_m));
+    const Expr first = add(scaled(warp_n, columns_ * i_.n), scaled(pair, at_once * i_.n)), k0 = scaled(k, i_.k);
+    const Expr next = at_once == 2 ? scaled(part(16, 2), 8) : constant(0);
+    LoadMatrix n;
+    n.to = words(b_, pair, at_once * i_.b_words());
+    if (g_.transpose_b) {
+      n.from = at(g_.b, add(first, add(part(1, 8), next)), add(k0, scaled(part(8, 2), chunk())));
+    } else {
+      n.from = at(g_.b, add(k0, part(1, 16)), add(first, next));
+      n.transpose = true;
+    }
+    return {unrolled(pair, columns_ / at_once, {l_.make(n)})};
+  }
+  // A from the registers of a fragment: neighbours along k make a word.
+  Body pack_a(const Expr& k) {
+    const FragmentLayout& a = *c_.placement.layout_of(g_.a.buffer);
+    const BufferId registers = c_.registers.at(g_.a.buffer);
+    const DType type = l_.type(g_.a.buffer);
+    const int64_t per_word = 32 / type.bits;
+    auto reg = [&](int64_t row, int64_t column) {
+      const int64_t index[] = {row, column};
+      return a.place(index).reg;
+    };
+    const int64_t down = rows_ > 1 ? reg(i_.m, 0) : 0;
+    Body out;
+    // The registers of one step of k, and of one word in it, follow no one stride: they are written out for each step.
+    const Expr row = counter("row", rows_);
+    for (int64_t step = 0; step < steps_; ++step) {
+      Body words_of_step;
+      for (int64_t w = 0; w < i_.a_words(); ++w) {
+        const int64_t r = w % 2 * 8, c0 = step * i_.k + w / 2 * (i_.k / 2);
+        Expr word;
+        for (int64_t e = 0; e < per_word; ++e) {
+          const Expr index = sum({{down, row}}, reg(r, c0 + e), i32);
+          const Expr bits = bitcast(load(registers, {index}, type), DType{Kind::UInt, static_cast<uint8_t>(type.bits)});
+          const Expr placed = e == 0 ? cast(bits, u32)
+                                     : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
+          word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
+        }
+        words_of_step.push_back(l_.make(Store{{a_, {sum({{i_.a_words(), row}}, w, i32)}}, word}));
+      }
+      Body all{unrolled(row, rows_, std::move(words_of_step))};
+      if (steps_ == 1) return all;
+      out.push_back(l_.make(If{binary(BinaryOp::Eq, k, constant(step)), std::move(all), {}}));
+    }
+    return out;
+  }
+
+  const Gemm& g_;
+  const target::MmaInstruction& i_;
+  const GemmChoice& choice_;
+  const Team& team_;
+  CollectiveLowering& c_;
+  Lowering& l_;
+  const FragmentLayout& layout_;
+  int64_t rows_, columns_, steps_;  // tiles of a warp, steps of k
+  Expr warp_, lane_;
+  BufferId a_, b_;
+};
+
+Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
   Lowering& l = c.l;
   const FragmentLayout& layout = points ? *points : *c.placement.layout_of(g.c.buffer);
   const DType c_type = l.type(g.c.buffer), type = accumulator(c_type);
@@ -49,6 +202,13 @@ Body lower_gemm(const Gemm& g, const FragmentLayout* points, const Team& team, C
   });
   out.insert(out.end(), back.begin(), back.end());
   return out;
+}
+
+}  // namespace
+
+Body lower_gemm(const Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
+                CollectiveLowering& c) {
+  return choice.instruction ? MmaLowering(gemm, choice, team, c).lower() : multiply_add(gemm, points, team, c);
 }
 
 }  // namespace tilewright::passes

@@ -54,8 +54,9 @@ std::optional<std::vector<int64_t>> constants(const std::vector<Expr>& list) {
 
 class Placer {
  public:
-  Placer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, Placement& out)
-      : p_(p), launch_(launch), u_(u), out_(out) {}
+  Placer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const target::GpuTarget& target,
+         Placement& out)
+      : p_(p), launch_(launch), u_(u), target_(target), out_(out) {}
 
   // False if a fragment was found that must live in memory: it is in the placement, and all must be asked again.
   bool run() {
@@ -63,6 +64,7 @@ class Placer {
     if (changed_) return false;
     anchor_all();
     check_all();
+    check_gemms();
     if (changed_) return false;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Class& c = classes_[find(i)];
@@ -294,8 +296,66 @@ class Placer {
     follows_.push_back({*from, *to, dims});
   }
 
+  // Why an operand in shared memory does not suit ldmatrix: rows of 16 bytes, of which whole ones make up the tile.
+  std::string misfit(const Region& r, bool k_is_last, const target::MmaInstruction& i) const {
+    const Buffer& b = p_.buffer(r.buffer);
+    if (b.space == Space::Global) return fmt::format("'{}' is in global memory", b.name);
+    if (b.is_view() || !b.strides.empty()) return fmt::format("'{}' is a view", b.name);
+    if (r.extent.size() < 2) return "an operand has one dimension";
+    const int64_t chunk = 128 / i.a.bits;
+    if (!k_is_last && i.a.bits != 16) return fmt::format("'{}' is not contiguous along k", b.name);
+    if (constant_int(b.shape.back()).value_or(1) % chunk != 0)
+      return fmt::format("rows of '{}' are no multiple of 16 bytes", b.name);
+    const auto column = constant_int(r.min.back());
+    if (!column || *column % chunk != 0)
+      return fmt::format("the tile does not begin at 16 bytes of a row of '{}'", b.name);
+    return "";
+  }
+  // The warps along m and n that leave each the squarest tile; none: they do not divide the tile.
+  static bool divide_warps(GemmChoice& c, GemmPolicy policy, int64_t m, int64_t n, int64_t warps) {
+    const target::MmaInstruction& i = *c.instruction;
+    double best = 0;
+    bool found = false;
+    for (int64_t wm = 1; wm <= warps; ++wm) {
+      const int64_t wn = warps / wm;
+      if (wm * wn != warps || m % (i.m * wm) != 0 || n % (i.n * wn) != 0) continue;
+      const double rows = static_cast<double>(m / wm), columns = static_cast<double>(n / wn);
+      const double score = policy == GemmPolicy::FullRow   ? static_cast<double>(wm)
+                           : policy == GemmPolicy::FullCol ? static_cast<double>(wn)
+                                                           : std::min(rows / columns, columns / rows);
+      if (found && score <= best) continue;
+      c.warps_m = wm, c.warps_n = wn, best = score, found = true;
+    }
+    return found;
+  }
+  GemmChoice choose(const Gemm& n, const Stmt& s, int64_t rows, int64_t columns) const {
+    GemmChoice c;
+    const DType a = p_.buffer(n.a.buffer).type, b = p_.buffer(n.b.buffer).type, to = p_.buffer(n.c.buffer).type;
+    const target::MmaInstruction* i = target::mma_for(a, b, to, target_.arch);
+    auto refuse = [&](std::string why) {
+      c.instruction = nullptr, c.why_not = std::move(why);
+      return c;
+    };
+    if (!i) return refuse(fmt::format("no instruction multiplies {} by {} into {}", a.name(), b.name(), to.name()));
+    const size_t rank = n.a.extent.size();
+    const auto k = constant_int(n.transpose_a ? n.a.extent[rank - 2] : n.a.extent[rank - 1]);
+    if (!k || *k % i->k != 0) return refuse(fmt::format("k is no multiple of {}", i->k));
+    const int64_t threads = u_.executing_set(s).count();
+    if (threads % kWarpThreads != 0) return refuse("the threads are no whole warps");
+    c.instruction = i;
+    if (!divide_warps(c, n.policy, rows, columns, threads / kWarpThreads))
+      return refuse(fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", rows, columns, i->m, i->n,
+                                threads / kWarpThreads));
+    c.a_in_registers = p_.buffer(n.a.buffer).space == Space::Fragment && !out_.in_memory.contains(p_.root(n.a.buffer));
+    if (c.a_in_registers && (n.transpose_a || !is_whole(n.a) || n.a.extent.size() != 2))
+      return refuse("a is part of a fragment");
+    if (std::string why = c.a_in_registers ? "" : misfit(n.a, !n.transpose_a, *i); !why.empty()) return refuse(why);
+    if (std::string why = misfit(n.b, n.transpose_b, *i); !why.empty()) return refuse(why);
+    return c;
+  }
+
   void gemm(const Gemm& n, const Stmt& s) {
-    region_to_memory(n.a, "a gemm reads it"), region_to_memory(n.b, "a gemm reads it");
+    region_to_memory(n.b, "a gemm reads it as its second operand");
     const size_t rank = n.c.extent.size();
     const auto rows = constant_int(n.c.extent[rank - 2]), columns = constant_int(n.c.extent[rank - 1]);
     check_internal(rows && columns, "a gemm of extents that are not constant");
@@ -307,8 +367,34 @@ class Placer {
         to_memory(p_.root(n.c.buffer), "a gemm accumulates into part of it");
     }
     if (!node) node = add({{}, &*s, {*rows, *columns}}, s);
+    const GemmChoice choice = choose(n, s, *rows, *columns);
+    if (!choice.a_in_registers || !choice.instruction) region_to_memory(n.a, "a gemm reads it from memory");
     Class& c = classes_[find(*node)];
-    if (!c.anchor) c.anchor = row_major_fragment({*rows, *columns}, c.threads, 1);
+    const bool in_registers = nodes_[*node].fragment.valid();
+    const FragmentLayout wanted = choice.instruction && in_registers
+                                      ? mma_c(*rows, *columns, {choice.warps_m, choice.warps_n})
+                                      : row_major_fragment({*rows, *columns}, c.threads, 1);
+    if (!c.anchor) c.anchor = wanted;
+    gemms_.push_back({s, choice, *node, {}});
+    if (choice.a_in_registers && choice.instruction) gemms_.back().a = fragment(n.a.buffer, s);
+  }
+  // Once the layouts are known: what of the choices holds.
+  void check_gemms() {
+    for (GemmUse& g : gemms_) {
+      const FragmentLayout& c = *classes_[find(g.c)].layout;
+      auto refuse = [&](const char* why) { g.choice.instruction = nullptr, g.choice.why_not = why; };
+      if (g.choice.instruction && !nodes_[g.c].fragment.valid()) refuse("c is not in registers");
+      if (g.choice.instruction && c != mma_c(c.shape()[0], c.shape()[1], {g.choice.warps_m, g.choice.warps_n}))
+        refuse("another operation decides the layout of c");
+      if (g.a) {
+        const FragmentLayout& a = *classes_[find(*g.a)].layout;
+        const target::MmaInstruction* i = g.choice.instruction;
+        const WarpGrid warps{g.choice.warps_m, g.choice.warps_n};
+        if (!i || !equal_up_to_registers(a, mma_a(a.shape()[0], a.shape()[1], i->a.bits, warps)))
+          to_memory(nodes_[*g.a].fragment, "a gemm wants it in another layout than its other uses");
+      }
+      out_.gemms.insert_or_assign(&*g.stmt, g.choice);
+    }
   }
 
   // ---- layouts
@@ -378,11 +464,19 @@ class Placer {
   const TileProgram& p_;
   const Launch& launch_;
   const analysis::Uniformity& u_;
+  const target::GpuTarget& target_;
   Placement& out_;
   std::vector<Node> nodes_;
   std::vector<Class> classes_;  // by node; only those of find() count
   std::vector<size_t> parents_;
   std::vector<Follows> follows_;
+  struct GemmUse {
+    Stmt stmt;
+    GemmChoice choice;
+    size_t c;
+    std::optional<size_t> a;  // a fragment in registers
+  };
+  std::vector<GemmUse> gemms_;
   std::map<BufferId, size_t> of_fragment_;
   bool changed_ = false;
 };
@@ -391,9 +485,11 @@ class Placer {
 
 FragmentLayout reduced(const FragmentLayout& layout, int dim) { return combined(remove_dim(layout, dim)); }
 
-Placement place_fragments(const TileProgram& program, const Launch& launch, const analysis::Uniformity& uniformity) {
+Placement place_fragments(const TileProgram& program, const Launch& launch, const analysis::Uniformity& uniformity,
+                          const target::GpuTarget& target) {
   Placement out;
-  while (!Placer(program, launch, uniformity, out).run()) out.registers.clear(), out.points.clear();
+  while (!Placer(program, launch, uniformity, target, out).run())
+    out.registers.clear(), out.points.clear(), out.gemms.clear();
   return out;
 }
 

@@ -8,13 +8,24 @@
 #include "analysis/uniformity.h"
 #include "ir/program.h"
 #include "layout/fragment.h"
+#include "target/gpu.h"
+#include "target/mma.h"
 
 namespace tilewright::passes {
+
+// How a Gemm is done. Without an instruction: by fused multiply-adds.
+struct GemmChoice {
+  const target::MmaInstruction* instruction = nullptr;
+  int64_t warps_m = 1, warps_n = 1;  // warp i + j * warps_m takes rows i and columns j of the tile
+  bool a_in_registers = false;
+  std::string why_not;  // no instruction
+};
 
 struct Placement {
   std::map<ir::BufferId, FragmentLayout> registers;      // fragments that live in registers
   std::map<ir::BufferId, std::string> in_memory;         // the others, and why
   std::map<const ir::StmtNode*, FragmentLayout> points;  // Map; Reduce of what is no register fragment; Gemm
+  std::map<const ir::StmtNode*, GemmChoice> gemms;
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);
     return found == registers.end() ? nullptr : &found->second;
@@ -28,7 +39,7 @@ struct Placement {
 // Copy and Fill must have become Maps (elementwise.h). Deterministic; linear in the number of ops for each fragment
 // that must go to memory.
 Placement place_fragments(const ir::TileProgram& program, const ir::Launch& launch,
-                          const analysis::Uniformity& uniformity);
+                          const analysis::Uniformity& uniformity, const target::GpuTarget& target);
 
 // What a reduction of tiles that were dealt this way leaves: the layout without the dimension, whole in every copy.
 FragmentLayout reduced(const FragmentLayout& layout, int dim);

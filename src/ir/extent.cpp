@@ -1,0 +1,19 @@
+#include "ir/extent.h"
+
+namespace tilewright::ir {
+
+int64_t elements_on_chip(const Buffer& b) {
+  int64_t count = 1;
+  for (size_t d = 0; d < b.rank(); ++d) {
+    const int64_t extent = constant_int(b.shape[d]).value_or(0);
+    if (b.strides.empty())
+      count *= extent;
+    else
+      count += std::max<int64_t>(extent - 1, 0) * constant_int(b.strides[d]).value_or(0);
+  }
+  return count;
+}
+
+int64_t bytes_on_chip(const Buffer& b) { return bytes_of(b.type, elements_on_chip(b)); }
+
+}  // namespace tilewright::ir
