@@ -2,8 +2,9 @@
 JOBS := $(shell nproc)
 BUILD := cmake --build --preset
 TESTS := tests/tilewright_tests
+WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
-.PHONY: demo test bench update format asan clean
+.PHONY: demo test test-gpu bench update format asan clean
 
 demo: build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target demo
@@ -14,7 +15,12 @@ test: build/setup/test build/release/build.ninja
 	@python3 tools/check_layers.py
 	@python3 tools/check_docs.py
 	@$(BUILD) release -j $(JOBS)
-	@tools/run_tests build/release/$(TESTS)
+	@tools/run_tests build/release/$(TESTS) $(WITHOUT_GPU)
+
+# On a machine with a CUDA device.
+test-gpu: build/setup/test build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target tilewright_tests
+	@tools/run_tests build/release/$(TESTS) --gtest_filter='Gpu.*'
 
 bench: build/setup/bench build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_bench
@@ -23,14 +29,14 @@ bench: build/setup/bench build/release/build.ninja
 # Rewrites the expected texts under tests/; read the difference before committing it.
 update: build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_tests
-	@TILEWRIGHT_UPDATE=1 tools/run_tests build/release/$(TESTS)
+	@TILEWRIGHT_UPDATE=1 tools/run_tests build/release/$(TESTS) $(WITHOUT_GPU)
 
 format: build/setup/test
 	@tools/check_format --fix
 
 asan: build/asan/build.ninja
 	@$(BUILD) asan -j $(JOBS) --target tilewright_tests
-	@tools/run_tests build/asan/$(TESTS)
+	@tools/run_tests build/asan/$(TESTS) $(WITHOUT_GPU)
 
 clean:
 	rm -rf build

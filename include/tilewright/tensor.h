@@ -34,11 +34,15 @@ class NDArray {
   static constexpr int max_rank = 8;
 
   NDArray() = default;  // null: what a nullable parameter may be given
-  // Row-major memory of our own, aligned to 64 bytes.
-  static NDArray zeros(std::span<const int64_t> shape, DType dtype);
-  static NDArray zeros(std::initializer_list<int64_t> shape, DType dtype) { return zeros(as_span(shape), dtype); }
-  static NDArray empty(std::span<const int64_t> shape, DType dtype);
-  static NDArray empty(std::initializer_list<int64_t> shape, DType dtype) { return empty(as_span(shape), dtype); }
+  // Row-major memory of our own, aligned to 64 bytes: the processor's, or that of a CUDA device {2, index}.
+  static NDArray zeros(std::span<const int64_t> shape, DType dtype, Device device = {});
+  static NDArray zeros(std::initializer_list<int64_t> shape, DType dtype, Device device = {}) {
+    return zeros(as_span(shape), dtype, device);
+  }
+  static NDArray empty(std::span<const int64_t> shape, DType dtype, Device device = {});
+  static NDArray empty(std::initializer_list<int64_t> shape, DType dtype, Device device = {}) {
+    return empty(as_span(shape), dtype, device);
+  }
   // Memory of somebody else, which must outlive the array and its copies unless `keep_alive` owns it. Without strides:
   // row-major.
   static NDArray borrow(void* data, std::span<const int64_t> shape, DType dtype, std::span<const int64_t> strides = {},
@@ -66,10 +70,13 @@ class NDArray {
   int64_t stride(int dim) const { return strides_[static_cast<size_t>(dim)]; }
   int64_t size() const;        // number of elements
   bool is_contiguous() const;  // row-major without gaps; strides of dimensions of extent 1 do not matter
-  NDArray clone() const;       // row-major copy
+  NDArray clone() const;       // row-major copy in the same memory
+  // Row-major copy on another device (or this array, where it is there already). Ordered after what is on the stream of
+  // the calling thread (cuda.h), and finished on return.
+  NDArray to(Device device) const;
 
-  // Element access by value, for tests and small things; indices are checked. Values are converted as the language
-  // converts.
+  // Element access by value, for tests and small things, in memory that the processor reaches; indices are checked.
+  // Values are converted as the language converts.
   double get_float(std::initializer_list<int64_t> index) const { return get_float(as_span(index)); }
   double get_float(std::span<const int64_t> index) const;
   int64_t get_int(std::initializer_list<int64_t> index) const { return get_int(as_span(index)); }

@@ -7,7 +7,11 @@
 namespace tilewright::runtime {
 namespace {
 
-bool reachable_by_cpu(const Device& device) { return device.type == 1 || device.type == 3 || device.type == 13; }
+// DLPack's numbers: 1 cpu, 2 cuda, 3 cuda_host, 13 cuda_managed.
+bool reachable(LaunchPlan::Memory memory, const Device& device) {
+  if (memory == LaunchPlan::Memory::Cuda) return device.type == 2 || device.type == 13;
+  return device.type == 1 || device.type == 3 || device.type == 13;
+}
 
 // A tfloat32 parameter takes float32 tensors: the bits are stored alike and a tensor library knows only float32.
 bool dtype_fits(DType parameter, DType tensor) { return tensor == parameter || (parameter == tf32 && tensor == f32); }
@@ -28,17 +32,23 @@ const NDArray* bind_tensor(const LaunchPlan& plan, size_t index, const Argument&
   const NDArray& tensor = argument.tensor();
   if (!dtype_fits(p.dtype, tensor.dtype())) refuse_dtype(plan, index, tensor);
   if (static_cast<size_t>(tensor.rank()) != p.shape.size()) refuse_rank(plan, index, tensor);
-  if (!reachable_by_cpu(tensor.device())) refuse_device(plan, index, tensor);
+  if (!reachable(plan.memory, tensor.device())) refuse_device(plan, index, tensor);
   return &tensor;
 }
 
 void bind_arguments(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call) {
   bool empty = false, elements = false;
+  size_t first_tensor = plan.parameters.size();
   for (size_t i = 0; i < plan.parameters.size(); ++i) {
     const Parameter& p = plan.parameters[i];
     if (p.kind == Parameter::Kind::Tensor) {
       const NDArray* tensor = bind_tensor(plan, i, arguments[i]);
-      if (tensor) (has_elements(*tensor) ? elements : empty) = true;
+      if (tensor) {
+        (has_elements(*tensor) ? elements : empty) = true;
+        if (first_tensor == plan.parameters.size()) first_tensor = i, call.device_index = tensor->device().index;
+        if (plan.memory == LaunchPlan::Memory::Cuda && tensor->device().index != call.device_index)
+          refuse_other_device(plan, i, *tensor, first_tensor, call.device_index);
+      }
       call.buffers[static_cast<size_t>(call.buffer_count++)] = tensor ? tensor->data() : nullptr;
     } else {
       int64_t& value = call.integers[static_cast<size_t>(call.integer_count++)];
@@ -113,6 +123,7 @@ void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, Boun
   call.plan = &plan;
   call.arguments = arguments;
   call.nothing_to_do = false;
+  call.device_index = 0;
   call.buffer_count = 0;
   call.integer_count = static_cast<int>(plan.symbols.size());
   if (arguments.size() != plan.parameters.size()) refuse_count(plan, arguments.size());

@@ -141,9 +141,20 @@ void refuse_rank(const LaunchPlan& plan, size_t index, const NDArray& tensor) {
 }
 
 void refuse_device(const LaunchPlan& plan, size_t index, const NDArray& tensor) {
+  if (plan.memory == LaunchPlan::Memory::Cuda)
+    fail(Code::ArgumentDevice, {},
+         fmt::format("{} is on {}, but must be on a CUDA device", subject(plan, index), tensor.device().name()),
+         "copy it there first: to({2, 0}) in C++, .cuda() in PyTorch");
   fail(Code::ArgumentDevice, {},
        fmt::format("{} is on {}, but must be in the processor's memory", subject(plan, index), tensor.device().name()),
        "copy it to the cpu first");
+}
+
+void refuse_other_device(const LaunchPlan& plan, size_t index, const NDArray& tensor, size_t first, int first_device) {
+  fail(Code::ArgumentDevice, {},
+       fmt::format("{} is on {}, but '{}' is on cuda:{}", subject(plan, index), tensor.device().name(),
+                   plan.parameters[first].name, first_device),
+       "a program runs on one device: copy the tensors to it");
 }
 
 void refuse_scalar_kind(const LaunchPlan& plan, size_t index, const Argument& argument) {

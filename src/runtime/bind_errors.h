@@ -12,6 +12,8 @@ namespace tilewright::runtime {
 [[noreturn]] void refuse_dtype(const LaunchPlan& plan, size_t index, const NDArray& tensor);
 [[noreturn]] void refuse_rank(const LaunchPlan& plan, size_t index, const NDArray& tensor);
 [[noreturn]] void refuse_device(const LaunchPlan& plan, size_t index, const NDArray& tensor);
+[[noreturn]] void refuse_other_device(const LaunchPlan& plan, size_t index, const NDArray& tensor, size_t first,
+                                      int first_device);
 [[noreturn]] void refuse_scalar_kind(const LaunchPlan& plan, size_t index, const Argument& argument);
 [[noreturn]] void refuse_scalar_range(const LaunchPlan& plan, size_t index, const Argument& argument);
 [[noreturn]] void refuse_division(const BoundCall& call, const Symbol& symbol);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/executable.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/processor.h"
 
 namespace tilewright::runtime {
@@ -19,8 +20,6 @@ struct CpuKernelText {
 
 // What must stand before every kernel: the ABI.
 std::string kernel_text_head();
-
-enum class KernelOrigin : uint8_t { Memory, Disk, Compiler };
 
 // CompileError if there is no compiler or it refuses the text. `origin`, if given, says where the kernel came from.
 std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrigin* origin = nullptr);

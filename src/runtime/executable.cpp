@@ -18,8 +18,6 @@ void WorkspacePool::give_back(std::unique_ptr<Set> set) {
   free_.push_back(std::move(set));
 }
 
-namespace {
-
 int64_t workspace_bytes(const BoundCall& call, const Workspace& w) {
   int64_t elements = 0, bits = 0;
   if (!evaluate(w.size, call.symbols(), call.scalars(), elements) || elements < 0 ||
@@ -30,12 +28,15 @@ int64_t workspace_bytes(const BoundCall& call, const Workspace& w) {
   return bytes_of(w.dtype, elements);
 }
 
-// The workspaces of one call, returned to the pool however the call ends.
+namespace {
+
+// The workspaces of one call in host memory, returned to the pool however the call ends. Those on a device are the
+// callee's: their calls end before their kernels do.
 class Loan {
  public:
   Loan(LoadedProgram& program, BoundCall& call) : pool_(program.workspaces) {
     const std::vector<Workspace>& wanted = call.plan->workspaces;
-    if (wanted.empty()) return;
+    if (wanted.empty() || call.plan->memory != LaunchPlan::Memory::Host) return;
     set_ = pool_.take();
     set_->memory.resize(wanted.size());
     void** slot = call.buffers.data() + call.buffer_count - wanted.size();

@@ -31,6 +31,9 @@ class WorkspacePool {
   std::vector<std::unique_ptr<Set>> free_;
 };
 
+// Bytes of a workspace in this call. LaunchError if its size has no value.
+int64_t workspace_bytes(const BoundCall& call, const Workspace& workspace);
+
 struct LoadedProgram {
   LaunchPlan plan;
   std::unique_ptr<Callee> callee;

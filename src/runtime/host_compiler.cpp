@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "runtime/failed_text.h"
 #include "runtime/process.h"
 #include "support/diagnostic.h"
 
@@ -122,25 +123,6 @@ std::string read_bytes(const std::string& path) {
   return bytes;
 }
 
-// Keeps the text of a failed compilation in the directory TILEWRIGHT_DUMP; returns what the error says about it.
-std::string keep_text(const CompileRequest& request) {
-  const std::string directory = environment_variable("TILEWRIGHT_DUMP");
-  if (directory.empty()) return "set TILEWRIGHT_DUMP to a directory to keep the text";
-  std::string name;
-  for (char c : request.dump_name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  mkdir(directory.c_str(), 0777);
-  const std::string path = fmt::format("{}/{}.failed.cpp", directory, name.empty() ? "kernel" : name);
-  const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  return file && file.write_all(request.text) ? fmt::format("the text is kept in {}", path)
-                                              : fmt::format("{} cannot be written", path);
-}
-
-std::string first_lines(const std::string& text, int lines) {
-  size_t end = 0;
-  for (int i = 0; i < lines && end != std::string::npos; ++i) end = text.find('\n', end + (i > 0));
-  return text.substr(0, end);
-}
-
 bool is_clang(const HostCompiler& compiler) { return compiler.identity.find("clang") != std::string::npos; }
 
 // GCC: no start files and only the libraries that are used. A kernel has no constructors, and this saves 8 of 50 ms.
@@ -206,13 +188,13 @@ std::string compile_shared_object(const HostCompiler& compiler, const CompileReq
     fail(Code::HostCompilerTimedOut, {},
          fmt::format("{} did not finish kernel '{}' in {} s and was stopped", compiler.path, request.dump_name,
                      static_cast<double>(request.deadline.count()) / 1000),
-         keep_text(request));
+         keep_failed_text(request.dump_name, "cpp", request.text));
   std::string object = read_bytes(fmt::format("{}/{}", scratch.path(), kObjectName));
   if (result.status > 0 || object.empty())
     fail(Code::HostCompilerFailed, {},
          fmt::format("{} refused kernel '{}' (status {}):\n{}", compiler.path, request.dump_name, result.status,
                      first_lines(result.output, 20)),
-         keep_text(request));
+         keep_failed_text(request.dump_name, "cpp", request.text));
   return object;
 }
 

@@ -10,6 +10,9 @@
 
 namespace tilewright::runtime {
 
+// Where a kernel that a call of build_... gave came from.
+enum class KernelOrigin : uint8_t { Memory, Disk, Compiler };
+
 struct CacheEntry {
   std::string metadata;
   std::string payload;

@@ -72,7 +72,9 @@ struct Site {
 };
 
 struct LaunchPlan {
-  std::string name;  // of the program, in every message
+  enum class Memory : uint8_t { Host, Cuda };
+  std::string name;              // of the program, in every message
+  Memory memory = Memory::Host;  // where the tensors of a call must be; on Cuda all on one device
   std::vector<Parameter> parameters;
   std::vector<Symbol> symbols;
   std::vector<AssumeCheck> assumes;
@@ -92,6 +94,7 @@ struct BoundCall {
   const LaunchPlan* plan = nullptr;
   std::span<const Argument> arguments;
   bool nothing_to_do = false;  // no tensor has elements
+  int device_index = 0;        // with Memory::Cuda: the device of the tensors; 0 if there are none
   int buffer_count = 0;
   int integer_count = 0;
   // Tensor parameters in order, then workspaces (null until the executable lends them). Only the first buffer_count are

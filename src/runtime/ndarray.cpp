@@ -1,6 +1,7 @@
 // tilewright::NDArray: memory, shapes and strides. Element access is in ndarray_elements.cpp, DLPack in dlpack.cpp.
 #include <cstdlib>
 
+#include "runtime/cuda_array.h"
 #include "support/diagnostic.h"
 #include "tilewright/tensor.h"
 
@@ -47,16 +48,21 @@ std::string Device::name() const {
   }
 }
 
-NDArray NDArray::empty(std::span<const int64_t> shape, DType dtype) {
-  NDArray array = borrow(nullptr, shape, dtype);
-  array.owner_ = allocate(bytes_of(dtype, array.size()), shape);
+NDArray NDArray::empty(std::span<const int64_t> shape, DType dtype, Device device) {
+  NDArray array = borrow(nullptr, shape, dtype, {}, 0, {}, device);
+  const int64_t bytes = bytes_of(dtype, array.size());
+  array.owner_ = device.is_cpu() ? allocate(bytes, shape) : runtime::cuda::allocate_array(device, bytes);
   array.data_ = array.owner_.get();
   return array;
 }
 
-NDArray NDArray::zeros(std::span<const int64_t> shape, DType dtype) {
-  NDArray array = empty(shape, dtype);
-  std::memset(array.data_, 0, static_cast<size_t>(bytes_of(dtype, array.size())));
+NDArray NDArray::zeros(std::span<const int64_t> shape, DType dtype, Device device) {
+  NDArray array = empty(shape, dtype, device);
+  const int64_t bytes = bytes_of(dtype, array.size());
+  if (device.is_cpu())
+    std::memset(array.data_, 0, static_cast<size_t>(bytes));
+  else
+    runtime::cuda::clear_array(device, array.data_, bytes);
   return array;
 }
 

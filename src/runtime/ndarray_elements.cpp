@@ -1,4 +1,5 @@
 // Element access of NDArray: index arithmetic here, the meaning of bits from src/scalar.
+#include "runtime/cuda_array.h"
 #include "scalar/evaluate.h"
 #include "support/diagnostic.h"
 #include "tilewright/tensor.h"
@@ -18,6 +19,10 @@ struct Base {
 };
 
 Base base_of(const NDArray& array) {
+  if (array.device().type == 2)  // DLPack's kDLCUDA
+    fail(Code::ArrayInvalid, {},
+         fmt::format("the elements of an array on {} cannot be read here", array.device().name()),
+         "copy it first: to({1, 0})");
   int64_t lowest = 0;
   for (int d = 0; d < array.rank(); ++d)
     if (array.stride(d) < 0) lowest += (array.shape(d) - 1) * array.stride(d);
@@ -138,6 +143,7 @@ void NDArray::assign_ints(std::span<const int64_t> values) const { assign(*this,
 
 NDArray NDArray::clone() const {
   if (is_null()) return {};
+  if (device_.type == 2) return runtime::cuda::clone_array(*this);
   const NDArray copy = empty(shape(), dtype_);
   if (dtype_.is_packed() && size() % 2 != 0)  // the half byte that no element fills
     static_cast<char*>(copy.data_)[size() / 2] = 0;

@@ -78,7 +78,8 @@ Diagnostic make_diagnostic(Code code, SourceLocation location, std::string messa
 void fail(Code code, SourceLocation location, std::string message, std::string help, std::vector<Note> notes) {
   Diagnostic d = make_diagnostic(code, std::move(location), std::move(message), std::move(help), std::move(notes));
   const int area = static_cast<int>(code) / 1000;
-  if (area == 4 || area == 6) throw LaunchError(std::move(d));
+  const bool cuda_run = static_cast<int>(code) / 100 == 81;
+  if (area == 4 || area == 6 || cuda_run) throw LaunchError(std::move(d));
   throw CompileError(std::move(d));
 }
 

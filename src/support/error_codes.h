@@ -289,6 +289,24 @@ enum class Code : uint16_t {
   FileNotReadable = 7003,  // an input file of a command
   FileNotWritten = 7004,   // an output file of a command
   NpyFile = 7005,          // not an .npy file that can be read, or a dtype that it cannot hold
+
+  // 8000: cuda. The CUDA engine: its compiler, the driver, a launch on a device.
+  DeviceCompilerMissing = 8001,   // no NVRTC was found
+  DeviceCompilerUnusable = 8002,  // an NVRTC that is not complete, or too old
+  DeviceCompilerFailed = 8003,    // NVRTC refused our text
+  DeviceArchitecture = 8004,      // an architecture that NVRTC does not know
+  DeviceTextIncludes = 8005,      // a kernel's text that includes a file
+  CudaDriverMissing = 8101,       // no CUDA driver was found
+  CudaDriverTooOld = 8102,        // a driver without an entry point that is needed
+  CudaDeviceMissing = 8103,       // no device of this number
+  CudaCallFailed = 8104,          // the driver refused a call, or an earlier kernel failed
+  CudaDeviceUnfit = 8105,         // the device cannot run this kernel: architecture, shared memory, threads
+  LaunchGridInvalid = 8106,       // a grid that no device launches
+  LaunchValueRange = 8107,        // a computed parameter that does not fit its type
+  TensorMapInvalid = 8108,        // sizes or strides that a tensor map cannot describe
+  PointerNotOnDevice = 8109,      // an address said to be a device's that is not
+  CaptureForbidden = 8110,        // what a stream that is being captured cannot do
+  ReportsLost = 8111,             // more prints in one call than there is room for
 };
 
 }  // namespace tilewright

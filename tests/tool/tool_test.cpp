@@ -218,6 +218,21 @@ TEST_F(Tool, Doctor) {
   EXPECT_NE(tool("doctor").out.find("works"), std::string::npos);
 }
 
+TEST_F(Tool, DoctorLooksForCuda) {
+  const Json d = json("doctor --json");
+  EXPECT_TRUE(d["nvrtc"]["works"]) << d["nvrtc"];
+  EXPECT_GE(d["nvrtc"]["architectures"].size(), 5u);
+  const Result none = shell("TILEWRIGHT_NVRTC=/nowhere TILEWRIGHT_LIBCUDA=/nowhere " TILEWRIGHT_TOOL " doctor --json");
+  EXPECT_EQ(none.status, 0);  // the other engines work
+  const Json without = Json::parse(none.out, nullptr, false);
+  EXPECT_FALSE(without["nvrtc"]["works"]);
+  EXPECT_NE(without["nvrtc"]["help"].get<std::string>().find("nvidia-cuda-nvrtc"), std::string::npos);
+  EXPECT_FALSE(without["driver"]["works"]);
+  EXPECT_EQ(without["driver"]["devices"], Json::array());
+  const Result shown = shell("TILEWRIGHT_NVRTC=/nowhere TILEWRIGHT_LIBCUDA=/nowhere " TILEWRIGHT_TOOL " doctor");
+  EXPECT_NE(shown.out.find("cuda        no CUDA driver: /nowhere"), std::string::npos) << shown.out;
+}
+
 TEST_F(Tool, FuzzSaysWhatItDid) {
   const Json f = json("fuzz --seeds 1..20 --engine interpreter --json");
   EXPECT_EQ(f["programs"], 20);

@@ -7,8 +7,10 @@
 
 #include "driver/tool/commands.h"
 #include "runtime/cpu_kernel.h"
+#include "runtime/cuda_device.h"
 #include "runtime/host_compiler.h"
 #include "runtime/kernel_cache.h"
+#include "runtime/nvrtc.h"
 #include "support/diagnostic.h"
 #include "tilewright/dtype.h"
 
@@ -17,9 +19,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSwitches[] = {"TILEWRIGHT_ENGINE",    "TILEWRIGHT_DUMP", "TILEWRIGHT_THREADS",
-                                     "TILEWRIGHT_CXX",       "TILEWRIGHT_CPU",  "TILEWRIGHT_CACHE_DIR",
-                                     "TILEWRIGHT_CACHE_SIZE"};
+constexpr const char* kSwitches[] = {"TILEWRIGHT_ENGINE",     "TILEWRIGHT_DUMP",  "TILEWRIGHT_THREADS",
+                                     "TILEWRIGHT_CXX",        "TILEWRIGHT_CPU",   "TILEWRIGHT_CACHE_DIR",
+                                     "TILEWRIGHT_CACHE_SIZE", "TILEWRIGHT_NVRTC", "TILEWRIGHT_LIBCUDA"};
+
+void add_problem(Json& out, const Error& e) {
+  out["works"] = false;
+  out["problem"] = e.diagnostic().message;
+  if (!e.diagnostic().help.empty()) out["help"] = e.diagnostic().help;
+}
 
 // Compiles the smallest kernel there is, past the cache.
 Json compiler() {
@@ -34,9 +42,7 @@ Json compiler() {
     runtime::compile_shared_object(found, {text, flags, std::chrono::seconds(60), "doctor"});
     out["works"] = true;
   } catch (const Error& e) {
-    out["works"] = false;
-    out["problem"] = e.diagnostic().message;
-    if (!e.diagnostic().help.empty()) out["help"] = e.diagnostic().help;
+    add_problem(out, e);
   }
   return out;
 }
@@ -63,6 +69,46 @@ Json cache() {
   return out;
 }
 
+// Compiles an empty kernel for the oldest architecture that NVRTC knows.
+Json nvrtc() {
+  Json out;
+  try {
+    const runtime::Nvrtc& found = runtime::Nvrtc::get();
+    out["path"] = found.path(), out["version"] = found.version(), out["architectures"] = found.architectures();
+    const std::string arch = fmt::format("sm_{}", found.architectures().front());
+    const auto binary = found.compile({"doctor", "extern \"C\" __global__ void doctor() {}\n", arch});
+    out["works"] = true, out["milliseconds"] = binary.milliseconds;
+  } catch (const Error& e) {
+    add_problem(out, e);
+  }
+  return out;
+}
+
+Json device(int index) {
+  const runtime::cuda::DeviceProperties& p = runtime::cuda::CudaDevice::get(index).properties;
+  return {{"name", p.name},
+          {"architecture", p.arch()},
+          {"sms", p.sm_count},
+          {"memory_bytes", p.memory_bytes},
+          {"l2_bytes", p.l2_bytes},
+          {"shared_bytes_per_block", p.shared_bytes_per_block},
+          {"clock_megahertz", p.clock_megahertz}};
+}
+
+Json driver() {
+  Json out;
+  out["devices"] = Json::array();
+  try {
+    const runtime::cuda::Driver& found = runtime::cuda::Driver::get();
+    out["path"] = found.path, out["version"] = fmt::format("{}.{}", found.version / 1000, found.version % 1000 / 10);
+    for (int i = 0; i < found.devices; ++i) out["devices"].push_back(device(i));
+    out["works"] = true;
+  } catch (const Error& e) {
+    add_problem(out, e);
+  }
+  return out;
+}
+
 Json report() {
   Json out;
   out["version"] = "0.1.0";
@@ -72,6 +118,8 @@ Json report() {
   out["processor"] = runtime::detect_processor().to_string();
   out["processor_used"] = runtime::processor_features().to_string();
   out["threads"] = runtime::kernel_threads();
+  out["nvrtc"] = nvrtc();
+  out["driver"] = driver();
   out["cache"] = cache();
   out["switches"] = Json::object();
   for (const char* name : kSwitches)
@@ -79,8 +127,27 @@ Json report() {
   return out;
 }
 
+std::string text(const Json& j) { return j.get<std::string>(); }
+
+double mebibytes(const Json& bytes) { return static_cast<double>(bytes.get<int64_t>()) / 1048576; }
+
+void show_cuda(const Json& nvrtc, const Json& driver) {
+  const auto row = [](const char* name, const Json& part, const std::string& good) {
+    fmt::print("{:<11} {}\n", name, part["works"].get<bool>() ? good : text(part["problem"]));
+    if (part.contains("help")) fmt::print("            {}\n", text(part["help"]));
+  };
+  const auto known = [](const Json& part, const char* name) { return part.contains(name) ? text(part[name]) : ""; };
+  row("nvrtc", nvrtc, fmt::format("{} {}: works", known(nvrtc, "path"), known(nvrtc, "version")));
+  row("cuda", driver, fmt::format("{} {}", known(driver, "path"), known(driver, "version")));
+  for (size_t i = 0; i < driver["devices"].size(); ++i) {
+    const Json& d = driver["devices"][i];
+    fmt::print("cuda:{:<6} {}, {}, {} SMs, {:.0f} MiB, L2 {:.0f} MiB, {} bytes shared a block\n", i, text(d["name"]),
+               text(d["architecture"]), d["sms"].get<int>(), mebibytes(d["memory_bytes"]), mebibytes(d["l2_bytes"]),
+               d["shared_bytes_per_block"].get<int>());
+  }
+}
+
 void show(const Json& r) {
-  auto text = [](const Json& j) { return j.get<std::string>(); };
   fmt::print("tilewright  {}\n", text(r["version"]));
   std::vector<std::string> engines;
   for (const Json& e : r["engines"]) engines.push_back(text(e));
@@ -96,6 +163,7 @@ void show(const Json& r) {
   if (r["processor"] != r["processor_used"])
     fmt::print("            of these are used: {}\n", text(r["processor_used"]));
   fmt::print("threads     {}\n", r["threads"].get<int>());
+  show_cuda(r["nvrtc"], r["driver"]);
   const Json& cache = r["cache"];
   if (text(cache["directory"]).empty()) {
     fmt::print("cache       none\n");

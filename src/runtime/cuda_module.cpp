@@ -1,0 +1,112 @@
+#include "runtime/cuda_module.h"
+
+#include <charconv>
+
+#include "support/diagnostic.h"
+
+namespace tilewright::runtime::cuda {
+namespace {
+
+constexpr int64_t kPlaceholderBytes = 256;
+constexpr int kPortableClusterSize = 8;  // CUDA programming guide, thread block clusters
+
+// A cubin runs on its own major version from its minor version on; with a letter behind it, on its own version alone.
+bool runs_on(const std::string& arch, const DeviceProperties& p) {
+  int number = 0;
+  const char* end = arch.data() + arch.size();
+  const auto [stop, error] = std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), end, number);
+  if (error != std::errc()) return false;
+  const int major = number / 10, minor = number % 10;
+  return major == p.compute_major && (stop == end ? minor <= p.compute_minor : minor == p.compute_minor);
+}
+
+std::string text(const CudaDevice& device) { return fmt::format("cuda:{} ({})", device.index, device.properties.name); }
+
+}  // namespace
+
+void* StreamMemory::get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, const std::string& what) {
+  if (blocks_.size() <= index) blocks_.resize(index + 1);
+  Block& block = blocks_[index];
+  if (block.memory && block.bytes >= bytes) return block.memory.get();
+  int capturing = 0;
+  device.driver.check(device.driver.stream_is_capturing(stream, &capturing), "ask whether a stream is being captured");
+  if (capturing != 0)
+    fail(Code::CaptureForbidden, {},
+         fmt::format("{} needs {} bytes on cuda:{}, which cannot be allocated while the stream is being captured", what,
+                     bytes, device.index),
+         "call the program once with these shapes on this stream before the capture");
+  std::shared_ptr<void> memory = allocate(device, bytes);
+  if (block.memory) outgrown_.push_back(std::move(block.memory));
+  block = {std::move(memory), bytes};
+  return block.memory.get();
+}
+
+CudaModule::CudaModule(const CudaDevice& device, const std::string& program, const std::string& arch,
+                       const std::string& cubin, const CudaPlan& plan)
+    : device_(device) {
+  if (!runs_on(arch, device.properties))
+    fail(Code::CudaDeviceUnfit, {},
+         fmt::format("{}: compiled for {}, but {} is {}", program, arch, text(device), device.properties.arch()),
+         "compile for the device that runs it");
+  const ScopedDevice scope(device);
+  const Driver& d = device.driver;
+  if (!plan.tensor_maps.empty()) {
+    placeholder_ = allocate(device, kPlaceholderBytes);
+    d.check(d.set_bytes(placeholder(), 0, kPlaceholderBytes, nullptr), "clear memory");
+    d.check(d.stream_synchronize(nullptr), "wait for the default stream");
+  }
+  d.check(d.module_load(&module_, cubin.data()), fmt::format("load '{}' on {}", program, text(device)));
+  for (const KernelLaunch& launch : plan.launches) prepare(program, launch);
+}
+
+CudaModule::~CudaModule() {
+  Context current = nullptr;
+  device_.driver.context_get(&current);
+  const bool other = current != device_.context && device_.driver.context_push(device_.context) == kSuccess;
+  if (module_) device_.driver.module_unload(module_);
+  if (other) device_.driver.context_pop(&current);
+}
+
+void CudaModule::prepare(const std::string& program, const KernelLaunch& launch) {
+  const Driver& d = device_.driver;
+  Function function = nullptr;
+  const std::string what = fmt::format("prepare kernel '{}' of '{}'", launch.function, program);
+  d.check(d.module_function(&function, module_, launch.function.c_str()), what);
+  const auto attribute = [&](FunctionAttribute a) {
+    int value = 0;
+    d.check(d.function_attribute(&value, a, function), what);
+    return value;
+  };
+  const int threads = launch.block[0] * launch.block[1] * launch.block[2];
+  const int most_threads = attribute(FunctionAttribute::MaxThreadsPerBlock);
+  if (threads > most_threads)
+    fail(Code::CudaDeviceUnfit, {},
+         fmt::format("{}: a block of kernel '{}' has {} threads, but with its {} registers {} runs at most {}", program,
+                     launch.function, threads, attribute(FunctionAttribute::Registers), text(device_), most_threads));
+  const int shared = attribute(FunctionAttribute::StaticSharedBytes) + launch.dynamic_shared_bytes;
+  if (shared > device_.properties.shared_bytes_per_block)
+    fail(Code::CudaDeviceUnfit, {},
+         fmt::format("{}: a block of kernel '{}' takes {} bytes of shared memory, but {} gives at most {}", program,
+                     launch.function, shared, text(device_), device_.properties.shared_bytes_per_block),
+         "use smaller tiles or fewer stages");
+  const int cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
+  if ((cluster > 1 && !device_.properties.clusters) || (launch.cooperative && !device_.properties.cooperative))
+    fail(Code::CudaDeviceUnfit, {},
+         fmt::format("{}: kernel '{}' is launched {}, which {} cannot do", program, launch.function,
+                     cluster > 1 ? "in clusters" : "cooperatively", text(device_)));
+  if (launch.dynamic_shared_bytes > 0)
+    d.check(d.function_set_attribute(function, FunctionAttribute::MaxDynamicSharedBytes, launch.dynamic_shared_bytes),
+            what);
+  if (cluster > kPortableClusterSize)
+    d.check(d.function_set_attribute(function, FunctionAttribute::NonPortableClusterSize, 1), what);
+  functions_.push_back(function);
+}
+
+StreamMemory& CudaModule::memory_of(Stream stream) {
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<StreamMemory>& memory = memory_[stream];
+  if (!memory) memory = std::make_unique<StreamMemory>();
+  return *memory;
+}
+
+}  // namespace tilewright::runtime::cuda

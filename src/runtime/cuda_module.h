@@ -1,0 +1,57 @@
+// A kernel's cubin on one device, ready to launch.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda_device.h"
+#include "runtime/cuda_plan.h"
+
+namespace tilewright::runtime::cuda {
+
+// Memory that calls on one stream lend their kernels: the stream orders its uses, so one set is enough. What is
+// outgrown is kept as well, because a captured graph may still name it.
+class StreamMemory {
+ public:
+  std::mutex mutex;  // held while a call that uses the memory puts its launches on the stream
+  // LaunchError while the stream is being captured and slot `index` has fewer than `bytes`.
+  void* get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, const std::string& what);
+
+ private:
+  struct Block {
+    std::shared_ptr<void> memory;
+    int64_t bytes = 0;
+  };
+  std::vector<Block> blocks_;
+  std::vector<std::shared_ptr<void>> outgrown_;
+};
+
+class CudaModule {
+ public:
+  // LaunchError if the device cannot run what the plan launches.
+  CudaModule(const CudaDevice& device, const std::string& program, const std::string& arch, const std::string& cubin,
+             const CudaPlan& plan);
+  ~CudaModule();
+  CudaModule(const CudaModule&) = delete;
+
+  const CudaDevice& device() const { return device_; }
+  Function function(size_t launch) const { return functions_[launch]; }
+  // Zeros on the device for maps of empty buffers (evaluate_map); 0 if the plan has no maps.
+  uint64_t placeholder() const { return reinterpret_cast<uint64_t>(placeholder_.get()); }
+  StreamMemory& memory_of(Stream stream);
+
+ private:
+  void prepare(const std::string& program, const KernelLaunch& launch);
+
+  const CudaDevice& device_;
+  Module module_ = nullptr;
+  std::vector<Function> functions_;
+  std::shared_ptr<void> placeholder_;
+  std::mutex mutex_;
+  std::map<Stream, std::unique_ptr<StreamMemory>> memory_;
+};
+
+}  // namespace tilewright::runtime::cuda
