@@ -11,10 +11,12 @@ enum class Engine : uint8_t {
   Auto,         // cpu; where there is no host compiler the interpreter, with one warning. TILEWRIGHT_ENGINE overrides.
   Cpu,          // compiled C++, blocks over the cores
   Interpreter,  // the reference meaning, with every check; slow
+  Cuda,         // compiled CUDA, on tensors in device memory
 };
 
 struct CompileOptions {
   Engine engine = Engine::Auto;
+  std::string arch = {};  // Cuda: "sm_80", "sm_89", "sm_90a"; empty: that of device 0
 };
 
 // CompileError if the program is not valid or the engine cannot run it. Kernels are cached on disk and in memory.

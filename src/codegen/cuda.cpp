@@ -102,6 +102,11 @@ class CudaText final : public CReports {
                        : bytes == 1 ? "uint8_t"
                                     : nullptr;
     check_internal(word != nullptr, "one access of {} bytes", bytes);
+    if (n.completion.queue == Queue::CpAsync)
+      return line(fmt::format("asm volatile(\"cp.async.{}.shared.global [%0], [%1], {};\" ::\"r\"((uint32_t)"
+                              "__cvta_generic_to_shared(&{})), \"l\"(&{}) : \"memory\");",
+                              bytes == 16 ? "cg" : "ca", bytes, element(n.to.buffer, n.to.min),
+                              element(n.from.buffer, n.from.min)));
     line(fmt::format("*({0}*)&{1} = *(const {0}*)&{2};", word, element(n.to.buffer, n.to.min),
                      element(n.from.buffer, n.from.min)));
   }
@@ -252,6 +257,14 @@ class CudaText final : public CReports {
       default: check_internal(false, "the CUDA text has no sync of {} scope", name_of(n.scope));
     }
   }
+  void commit(const Commit& n) {
+    check_internal(n.queue == Queue::CpAsync, "the CUDA text has no queue {}", name_of(n.queue));
+    line("asm volatile(\"cp.async.commit_group;\" ::: \"memory\");");
+  }
+  void drain(const Drain& n) {
+    check_internal(n.queue == Queue::CpAsync, "the CUDA text has no queue {}", name_of(n.queue));
+    line(fmt::format("asm volatile(\"cp.async.wait_group {};\" ::: \"memory\");", n.pending));
+  }
   void fence(const Fence& n) {
     if (n.proxy == FenceProxy::Async) return line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
     line(n.proxy == FenceProxy::Block ? "__threadfence_block();" : "__threadfence();");
@@ -284,6 +297,8 @@ class CudaText final : public CReports {
     if (const auto* n = s.as<Vote>()) return vote(*n);
     if (const auto* n = s.as<Sync>()) return sync(*n);
     if (const auto* n = s.as<Fence>()) return fence(*n);
+    if (const auto* n = s.as<Commit>()) return commit(*n);
+    if (const auto* n = s.as<Drain>()) return drain(*n);
     if (const auto* n = s.as<Mma>()) return mma(*n);
     if (const auto* n = s.as<LoadMatrix>()) return load_matrix(*n);
     if (const auto* n = s.as<Role>()) return role(*n);

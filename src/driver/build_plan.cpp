@@ -17,7 +17,7 @@ struct Places {
   std::map<ir::VarId, int> symbols, scalars;
 };
 
-Places places_of(const ir::TileProgram& program) {
+Places places_of(const ir::ProgramTables& program) {
   Places places;
   for (ir::VarId id : program.symbols) places.symbols.emplace(id, static_cast<int>(places.symbols.size()));
   for (const ir::Param& p : program.params)
@@ -44,7 +44,7 @@ std::optional<IntOp::Kind> kind_of(ir::BinaryOp op) {
 
 class Translation {
  public:
-  Translation(const ir::TileProgram& program, const Places& places) : program_(program), places_(places) {}
+  Translation(const ir::ProgramTables& program, const Places& places) : program_(program), places_(places) {}
 
   IntProgram operator()(const ir::Expr& e) const {
     return ir::match(e->op, ir::Overloaded{
@@ -91,7 +91,7 @@ class Translation {
     return runtime::combine(*kind, (*this)(n.a), (*this)(n.b));
   }
 
-  const ir::TileProgram& program_;
+  const ir::ProgramTables& program_;
   const Places& places_;
 };
 
@@ -171,6 +171,11 @@ ir::TileProgram order_symbols(ir::TileProgram program) {
            "let it stand alone, or times a constant plus known values, in a shape or stride of a tensor parameter");
   program.symbols = std::move(order);
   return program;
+}
+
+runtime::IntProgram host_expression(const ir::Expr& e, const ir::ProgramTables& program) {
+  const Places places = places_of(program);
+  return Translation(program, places)(e);
 }
 
 runtime::LaunchPlan build_plan(const ir::TileProgram& program) {

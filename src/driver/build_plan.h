@@ -12,4 +12,7 @@ ir::TileProgram order_symbols(ir::TileProgram program);
 // Needs order_symbols(). Without sites: they are the engine's.
 runtime::LaunchPlan build_plan(const ir::TileProgram& program);
 
+// An expression of symbols and scalar parameters as the host computes it, by their places in the plan.
+runtime::IntProgram host_expression(const ir::Expr& e, const ir::ProgramTables& program);
+
 }  // namespace tilewright

@@ -3,11 +3,13 @@
 
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
+#include "driver/cuda_engine.h"
 #include "driver/dump.h"
 #include "driver/interpreter_engine.h"
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
 #include "support/warning.h"
+#include "tilewright/cuda.h"
 
 namespace tilewright {
 namespace {
@@ -19,8 +21,9 @@ Engine chosen(Engine engine) {
   const std::string_view wish = name;
   if (wish == "cpu") return Engine::Cpu;
   if (wish == "interpreter") return Engine::Interpreter;
+  if (wish == "cuda") return Engine::Cuda;
   if (wish == "auto") return Engine::Auto;
-  fail(Code::EngineUnknown, {}, fmt::format("TILEWRIGHT_ENGINE is '{}'", wish), "it is auto, cpu or interpreter");
+  fail(Code::EngineUnknown, {}, fmt::format("TILEWRIGHT_ENGINE is '{}'", wish), "it is auto, cpu, interpreter or cuda");
 }
 
 Executable on_interpreter(ir::TileProgram tiles, runtime::LaunchPlan plan) {
@@ -44,6 +47,8 @@ Executable compile(const Program& program, const CompileOptions& options) {
   const Engine engine = chosen(options.engine);
   if (engine == Engine::Interpreter) return on_interpreter(std::move(tiles), std::move(plan));
   if (engine == Engine::Cpu) return on_cpu(tiles, std::move(plan), dump);
+  if (engine == Engine::Cuda)
+    return build_cuda(tiles, std::move(plan), options.arch.empty() ? cuda::architecture() : options.arch, dump);
   try {
     return on_cpu(tiles, plan, dump);
   } catch (const CompileError& e) {

@@ -10,6 +10,8 @@ target::CpuFeatures features_of(const runtime::ProcessorFeatures& f) {
   return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
 }
 
+}  // namespace
+
 std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& sites) {
   std::vector<runtime::Site> out;
   for (const codegen::ReportSite& s : sites) {
@@ -21,8 +23,6 @@ std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& site
   }
   return out;
 }
-
-}  // namespace
 
 ir::LoopProgram lower_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor) {
   ir::LoopProgram loops = passes::lower_to_loops(program, codegen::cpu_target(features_of(processor)));

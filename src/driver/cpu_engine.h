@@ -7,6 +7,9 @@
 
 namespace tilewright {
 
+// What a kernel's text reports, as the plan has it.
+std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& sites);
+
 struct CpuKernel {
   std::string text;
   std::vector<runtime::Site> sites;

@@ -1,8 +1,70 @@
 #include "driver/cuda_engine.h"
 
+#include "driver/build_plan.h"
+#include "driver/cpu_engine.h"
 #include "ir/verify.h"
+#include "runtime/cuda_report.h"
+#include "support/diagnostic.h"
 
 namespace tilewright {
+namespace {
+
+namespace rt = runtime::cuda;
+
+// Where a call has each tensor, symbol and scalar.
+class Places {
+ public:
+  explicit Places(const ir::ProgramTables& p) {
+    int buffers = 0, scalars = 0, symbols = 0;
+    for (const ir::Param& param : p.params) {
+      if (param.is_tensor())
+        buffers_[param.buffer] = buffers++;
+      else
+        values_[param.var] = runtime::scalar(scalars++);
+    }
+    for (uint32_t i = 0; i < p.buffers.size(); ++i)
+      if (p.buffers[i].workspace && !p.buffers[i].is_view()) buffers_[ir::BufferId{i}] = buffers++;
+    for (ir::VarId id : p.symbols) values_[id] = runtime::symbol(symbols++);
+  }
+  int buffer(ir::BufferId id) const { return buffers_.at(id); }
+  const runtime::IntProgram& value(ir::VarId id) const { return values_.at(id); }
+
+ private:
+  std::map<ir::BufferId, int> buffers_;
+  std::map<ir::VarId, runtime::IntProgram> values_;
+};
+
+rt::KernelLaunch launch_of(const ir::ThreadProgram& p, size_t number, const codegen::CudaKernel& kernel,
+                           const Places& places) {
+  const ir::Launch& launch = p.launches[number];
+  rt::KernelLaunch out;
+  out.function = kernel.function;
+  for (size_t d = 0; d < 3; ++d) {
+    out.grid[d] = d < launch.grid.size() ? host_expression(launch.grid[d], p) : runtime::constant(1);
+    out.block[d] = d < launch.threads.size() ? static_cast<int>(launch.threads[d]) : 1;
+  }
+  out.dynamic_shared_bytes = static_cast<int>(kernel.shared_bytes);
+  for (const codegen::CudaArgument& a : kernel.arguments) {
+    if (a.buffer.valid()) {
+      out.parameters.push_back(rt::BufferParameter{places.buffer(a.buffer)});
+      continue;
+    }
+    const DType type = p.var(a.var).type;
+    const bool wide = type.is_pointer() || type.bits == 64;
+    out.parameters.push_back(rt::ValueParameter{places.value(a.var), wide ? 8 : 4});
+  }
+  if (kernel.reports) out.parameters.push_back(rt::ReportParameter{});
+  return out;
+}
+
+}  // namespace
+
+target::GpuTarget gpu_target(const std::string& arch) {
+  for (int known : {80, 89, 90})
+    if (arch == fmt::format("sm_{}", known) || arch == fmt::format("sm_{}a", known)) return target::GpuTarget::of(known);
+  fail(Code::GpuUnsupported, {}, fmt::format("kernels for {} are not something we write", arch),
+       "it is sm_80, sm_89 or sm_90a");
+}
 
 passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target) {
   passes::ThreadLowering threads = passes::lower_to_threads(program, target);
@@ -10,12 +72,34 @@ passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::
   return threads;
 }
 
-codegen::CudaSource write_cuda(const ir::TileProgram& program, const target::GpuTarget& target, Dump& dump) {
-  const passes::ThreadLowering threads = lower_cuda(program, target);
-  dump.write("lower_to_threads", threads.program);
-  codegen::CudaSource source = codegen::emit_cuda(threads.program, target, "");
+CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
+  const target::GpuTarget target = gpu_target(arch);
+  const ir::ThreadProgram threads = lower_cuda(program, target).program;
+  dump.write("lower_to_threads", threads);
+  codegen::CudaSource source = codegen::emit_cuda(threads, target, rt::report_text_head());
   dump.write_text("cuda", "cu", source.text);
-  return source;
+  CudaText out;
+  out.kernel.name = program.name, out.kernel.text = std::move(source.text), out.kernel.arch = arch;
+  out.sites = sites_of(source.sites);
+  const Places places(threads);
+  for (size_t i = 0; i < source.kernels.size(); ++i)
+    out.kernel.plan.launches.push_back(launch_of(threads, i, source.kernels[i], places));
+  for (const ir::Param& p : threads.params)
+    if (p.is_tensor()) out.alignments.push_back(threads.buffer(p.buffer).alignment);
+  return out;
+}
+
+Executable build_cuda(const ir::TileProgram& program, runtime::LaunchPlan plan, const std::string& arch, Dump& dump) {
+  CudaText text = write_cuda(program, arch, dump);
+  plan.memory = runtime::LaunchPlan::Memory::Cuda;
+  plan.sites = std::move(text.sites);
+  size_t tensor = 0;
+  for (runtime::Parameter& p : plan.parameters)
+    if (p.kind == runtime::Parameter::Kind::Tensor)
+      p.alignment = std::max(p.alignment, static_cast<int>(text.alignments[tensor++]));
+  runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
+  auto callee = rt::load_cuda(text.kernel, std::move(binary), plan);
+  return runtime::make_executable(std::move(plan), std::move(callee), "cuda", std::move(text.kernel.text));
 }
 
 }  // namespace tilewright

@@ -3,12 +3,25 @@
 #include "codegen/cuda.h"
 #include "driver/dump.h"
 #include "passes/lower_to_threads.h"
+#include "runtime/cuda_kernel.h"
 
 namespace tilewright {
 
+// "sm_90a": 90. CompileError for what is no GPU we know.
+target::GpuTarget gpu_target(const std::string& arch);
+
 // The thread code of a canonical program, verified. CompileError for what the engine refuses.
 passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target);
-// The text alone.
-codegen::CudaSource write_cuda(const ir::TileProgram& program, const target::GpuTarget& target, Dump& dump);
+// The text, and how it is launched.
+struct CudaText {
+  runtime::cuda::CudaKernelText kernel;
+  std::vector<runtime::Site> sites;
+  std::vector<int64_t> alignments;  // bytes, of the tensor parameters in order; 0: that of an element
+};
+CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
+
+// From a canonical program and its plan, which becomes one for tensors in device memory. CompileError for what the engine
+// refuses, and where there is no device compiler.
+Executable build_cuda(const ir::TileProgram& program, runtime::LaunchPlan plan, const std::string& arch, Dump& dump);
 
 }  // namespace tilewright

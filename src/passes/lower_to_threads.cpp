@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/block_index.h"
+#include "passes/threads/async_rings.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/place_sync.h"
@@ -107,6 +108,7 @@ class ThreadCode {
     if (const auto* n = s.as<Reduce>()) return lower_reduce(*n, points, team, c_);
     if (const auto* n = s.as<Scan>()) return lower_scan(*n, team, c_);
     if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.gemms.at(&*s), points, team, c_);
+    if (const auto* n = s.as<Copy>()) return lower_async_copy(*n, *points, team, c_);
     if (s.as<FinalizeReducer>()) return {};
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
@@ -118,7 +120,9 @@ class ThreadCode {
       If f{guard_accesses(n->condition, l_), {}, {}};
       const size_t mark = l_.intervals.mark();
       l_.intervals.assume(f.condition);
+      const Intervals::Ranges before = l_.intervals.narrow(f.condition);
       f.then_body = body(n->then_body, team);
+      l_.intervals.restore(before);
       l_.intervals.forget(mark);
       f.else_body = body(n->else_body, team);
       return {l_.make(std::move(f))};
@@ -197,8 +201,12 @@ class ThreadCode {
 void refuse(const TileProgram& p, const Launch& launch) {
   const char* help = "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
   walk(launch.body, [&](const Stmt& s) {
-    const bool async = s.as<Copy>() && !s.as<Copy>()->completion.immediate();
-    if (async || s.as<Arrive>() || s.as<Expect>() || s.as<Wait>() || s.as<Commit>() || s.as<Drain>() || s.as<Call>())
+    const auto* copy = s.as<Copy>();
+    const bool async = copy && !copy->completion.immediate() &&
+                       (copy->completion.queue != Queue::CpAsync || copy->completion.barrier.valid());
+    const bool queue = (s.as<Commit>() && s.as<Commit>()->queue != Queue::CpAsync) ||
+                       (s.as<Drain>() && s.as<Drain>()->queue != Queue::CpAsync);
+    if (async || queue || s.as<Arrive>() || s.as<Expect>() || s.as<Wait>() || s.as<Call>())
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
   });
@@ -268,7 +276,8 @@ void place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& tar
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   static const target::CpuTarget no_cpu;
-  TileProgram tiles = copies_to_maps(program);
+  AsyncRings rings = materialize_async_rings(program);
+  TileProgram tiles = copies_to_maps(std::move(rings.program));
   ThreadLowering result;
   for (size_t i = 0; i < tiles.launches.size(); ++i) {
     Launch& launch = tiles.launches[i];

@@ -26,7 +26,7 @@ struct CompileArguments {
   std::string file;
   std::string engine = "cpu";
   std::string stage;  // none: compile it all and say what came out
-  int arch = 90;
+  std::string arch = "sm_90a";
   bool times = false;
   bool json = false;
 };

@@ -102,9 +102,9 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
   if (stage == "canonical") return ir::print(tiles);
   if (stage == "plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
   if (stage == "loops") return ir::print(lower_cpu(tiles, runtime::processor_features()));
-  if (stage == "threads") return ir::print(lower_cuda(tiles, target::GpuTarget::of(arguments.arch)).program);
+  if (stage == "threads") return ir::print(lower_cuda(tiles, gpu_target(arguments.arch)).program);
   Dump dump(tiles.name);
-  if (stage == "cuda") return write_cuda(tiles, target::GpuTarget::of(arguments.arch), dump).text;
+  if (stage == "cuda") return write_cuda(tiles, arguments.arch, dump).kernel.text;
   build_plan(tiles);
   times.step("plan");
   const runtime::ProcessorFeatures processor = runtime::processor_features();

@@ -28,8 +28,8 @@ void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--stage", c.compile.stage, "Print this stage")
       ->check(CLI::IsMember({"tiles", "canonical", "loops", "source", "plan", "threads", "cuda"}));
   sub->add_option("--engine", c.compile.engine, "For which engine")->check(CLI::IsMember({"cpu"}));
-  sub->add_option("--arch", c.compile.arch, "The GPU of the stages threads and cuda: 80, 89, 90")
-      ->check(CLI::IsMember({80, 89, 90}));
+  sub->add_option("--arch", c.compile.arch, "The GPU of the stages threads and cuda")
+      ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
   sub->add_flag("--times", c.compile.times, "The milliseconds of every step, on standard error");
   sub->add_flag("--json", c.compile.json, "JSON instead of text, errors included");
   sub->callback([&] { chosen = [&] { return compile_file(c.compile); }; });

@@ -117,6 +117,36 @@ void Intervals::assume(const Expr& condition) {
   for_each_conjunct(condition, [&](const Expr& c) { known_.push_back(normalized(c)); });
 }
 
+Intervals::Ranges Intervals::narrow(const Expr& condition) {
+  Ranges before;
+  for_each_conjunct(condition, [&](const Expr& raw) {
+    const Expr c = normalized(raw);
+    const auto* b = c.as<Binary>();
+    if (!b || b->a->type != i64 || (b->op != BinaryOp::Lt && b->op != BinaryOp::Le)) return;
+    // gap = coefficient * variable + constant, which must be at least 1 or 0.
+    const Expr gap = sub(b->b, b->a);
+    const auto* s = gap.as<Sum>();
+    std::vector<Term> terms{{1, gap}};
+    if (s) terms = s->terms;
+    if (terms.size() != 1 || std::abs(terms[0].coefficient) != 1) return;
+    const auto* cast = terms[0].value.as<Cast>();
+    const auto* v = (cast ? cast->value : terms[0].value).as<Var>();
+    if (!v) return;
+    const int64_t rest = (s ? s->constant : 0) - (b->op == BinaryOp::Lt ? 1 : 0);
+    Interval range = of(cast ? cast->value : terms[0].value);
+    before.emplace_back(v->id, range);
+    if (terms[0].coefficient > 0)
+      range.low = std::max(range.low, -rest);
+    else
+      range.high = std::min(range.high, rest);
+    vars_[v->id] = range;
+  });
+  return before;
+}
+void Intervals::restore(const Ranges& before) {
+  for (size_t i = before.size(); i-- > 0;) vars_[before[i].first] = before[i].second;
+}
+
 bool Intervals::proves(const Expr& condition) const {
   bool all = true;
   for_each_conjunct(condition, [&](const Expr& raw) {

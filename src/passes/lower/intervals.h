@@ -21,6 +21,10 @@ class Intervals {
   void assume(const ir::Expr& condition);
   size_t mark() const { return known_.size(); }
   void forget(size_t mark) { known_.resize(mark); }
+  // What the condition says about the range of a single variable, until it is restored.
+  using Ranges = std::vector<std::pair<ir::VarId, Interval>>;
+  Ranges narrow(const ir::Expr& condition);
+  void restore(const Ranges& before);
   // True only if the condition always holds.
   bool proves(const ir::Expr& condition) const;
 

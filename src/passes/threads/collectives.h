@@ -17,6 +17,8 @@ struct CollectiveLowering {
 };
 
 ir::Body lower_map(const ir::Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
+// A Copy from global to shared memory of the queue cp_async. What is out of bounds is stored at once.
+ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);
 ir::Body lower_reduce(const ir::Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
 ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
 ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team, CollectiveLowering& c);

@@ -13,7 +13,7 @@ namespace {
 // The box of a region: a variable for every extent other than 1.
 class Box {
  public:
-  Box(const Region& region, TileProgram& p) {
+  Box(const Region& region, ProgramTables& p) {
     static constexpr const char* kNames[] = {"i", "j", "k", "m", "n", "p"};
     for (const Expr& extent : region.extent) {
       if (constant_int(extent) == 1) continue;
@@ -42,7 +42,15 @@ AtomicOp atomic_of(ir::Combine combine) {
   return combine == ir::Combine::Add ? AtomicOp::Add : combine == ir::Combine::Max ? AtomicOp::Max : AtomicOp::Min;
 }
 
-Stmt map_of(const Copy& copy, LocationId at, TileProgram& p) {
+Stmt map_of(const Fill& fill, LocationId at, ProgramTables& p) {
+  Box box(fill.to, p);
+  box.map.body = {make_stmt(Store{{fill.to.buffer, box.indices(fill.to)}, fill.value}, at)};
+  return make_stmt(std::move(box.map), at);
+}
+
+}  // namespace
+
+Map map_of(const Copy& copy, ProgramTables& p, LocationId at) {
   Box box(copy.to, p);
   const Buffer& from = p.buffer(copy.from.buffer);
   std::vector<Expr> source;
@@ -63,21 +71,13 @@ Stmt map_of(const Copy& copy, LocationId at, TileProgram& p) {
     a.op = atomic_of(copy.combine), a.to = to, a.value = value;
     box.map.body = {make_stmt(std::move(a), at)};
   }
-  return make_stmt(std::move(box.map), at);
+  return std::move(box.map);
 }
-
-Stmt map_of(const Fill& fill, LocationId at, TileProgram& p) {
-  Box box(fill.to, p);
-  box.map.body = {make_stmt(Store{{fill.to.buffer, box.indices(fill.to)}, fill.value}, at)};
-  return make_stmt(std::move(box.map), at);
-}
-
-}  // namespace
 
 TileProgram copies_to_maps(TileProgram program) {
   for (Launch& launch : program.launches)
     launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
-      if (const auto* n = s.as<Copy>(); n && n->completion.immediate()) return Body{map_of(*n, s->location, program)};
+      if (const auto* n = s.as<Copy>(); n && n->completion.immediate()) return Body{make_stmt(map_of(*n, program, s->location), s->location)};
       if (const auto* n = s.as<Fill>()) return Body{map_of(*n, s->location, program)};
       return std::nullopt;
     });

@@ -1,10 +1,10 @@
 // A Map as the points of one thread. Neighbours along the last dimension that memory holds side by side are moved by
 // one wide access, into or from registers, before or after the points are computed.
-#include <numeric>
-
+#include "analysis/divisibility.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/elementwise.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -15,23 +15,6 @@ namespace {
 
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
-
-// The largest number that is known to divide the value; 0: the value is 0.
-int64_t divisor_of(const Expr& e) {
-  if (auto c = constant_int(e)) return std::abs(*c);
-  if (const auto* n = e.as<ir::Sum>()) {
-    int64_t d = std::abs(n->constant);
-    for (const Term& t : n->terms) d = std::gcd(d, std::abs(t.coefficient) * divisor_of(t.value));
-    return d;
-  }
-  if (const auto* n = e.as<Cast>(); n && n->value->type.is_int() && e->type.is_int()) return divisor_of(n->value);
-  if (const auto* n = e.as<Binary>()) {
-    if (n->op == BinaryOp::Mul) return divisor_of(n->a) * divisor_of(n->b);
-    if (n->op == BinaryOp::Min || n->op == BinaryOp::Max) return std::gcd(divisor_of(n->a), divisor_of(n->b));
-  }
-  if (const auto* n = e.as<Select>()) return std::gcd(divisor_of(n->a), divisor_of(n->b));
-  return 1;
-}
 
 // The coefficient of a variable in an index that is affine in it; none: it is not.
 std::optional<int64_t> coefficient(const Expr& e, VarId v) {
@@ -52,7 +35,8 @@ std::optional<int64_t> coefficient(const Expr& e, VarId v) {
 
 class MapLowering {
  public:
-  MapLowering(const Map& map, const Team& team, CollectiveLowering& c) : map_(map), team_(team), c_(c), l_(c.l) {}
+  MapLowering(const Map& map, const Team& team, CollectiveLowering& c, Queue queue = Queue::None)
+      : map_(map), team_(team), c_(c), l_(c.l), queue_(queue) {}
 
   Body by_layout(const FragmentLayout& points) {
     bool registers = false;
@@ -174,8 +158,8 @@ class MapLowering {
     const Expr first = flat_offset(id, at_lane_zero(index, at));
     const Expr last = at_lane_zero(index, at).back();
     const bool whole =
-        !l_.is_global(id) || (divisor_of(widen(last)) % width == 0 && divisor_of(widen(b.shape.back())) % width == 0);
-    return whole && divisor_of(first) % width == 0;
+        !l_.is_global(id) || (analysis::power_of_two_divisor(widen(last)) % width == 0 && analysis::power_of_two_divisor(widen(b.shape.back())) % width == 0);
+    return whole && analysis::power_of_two_divisor(first) % width == 0;
   }
   static std::vector<Expr> at_lane_zero(const std::vector<Expr>& index, const Held& at) {
     std::vector<Expr> out;
@@ -207,6 +191,7 @@ class MapLowering {
       stores.push_back(
           {{}, n->to.buffer, new_registers(n->to.buffer, at), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
     }
+    if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1) return direct(loads[0], stores[0], at);
     body = rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
       for (const Wide& w : loads)
         if (equal(w.load, e)) return load(w.registers, {at.lane}, e->type);
@@ -270,6 +255,27 @@ class MapLowering {
                         LoopKind::Unroll));
     return {l_.make(If{check, std::move(move), std::move(fill)})};
   }
+  // From memory to memory, past the registers.
+  Body direct(const Wide& from, const Wide& to, const Held& at) {
+    std::vector<Region> sources, targets;
+    pieces(from, at, [&](const Region& memory, const Region&) { sources.push_back(memory); });
+    pieces(to, at, [&](const Region& memory, const Region&) { targets.push_back(memory); });
+    Body move, fill;
+    const Expr zero = constant(l_.type(to.first.buffer), int64_t{0});
+    for (size_t i = 0; i < sources.size(); ++i) {
+      Copy copy;
+      copy.from = sources[i], copy.to = targets[i], copy.completion.queue = queue_;
+      move.push_back(l_.make(std::move(copy)));
+    }
+    const Expr check = exists(from);
+    if (!check) return move;
+    std::vector<Expr> index = widened(to.first.indices);
+    const Expr lane = l_.index("lane", wide(at.vector));
+    index.back() = add(index.back(), lane);
+    fill.push_back(
+        loop(l_, lane, wide(0), wide(at.vector), {l_.make(Store{{to.first.buffer, index}, zero})}, LoopKind::Unroll));
+    return {l_.make(If{check, std::move(move), std::move(fill)})};
+  }
   Body wide_store(const Wide& w, const Held& at) {
     Body move;
     pieces(w, at, [&](const Region& memory, const Region& registers) {
@@ -286,6 +292,7 @@ class MapLowering {
   const Team& team_;
   CollectiveLowering& c_;
   Lowering& l_;
+  const Queue queue_;
 };
 
 }  // namespace
@@ -325,6 +332,13 @@ std::optional<Expr> CollectiveLowering::in_registers(const Expr& e, const Held& 
 Body lower_map(const Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
   MapLowering lowering(map, team, c);
   return points ? lowering.by_layout(*points) : lowering.in_order();
+}
+
+Body lower_async_copy(const Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c) {
+  Copy plain = copy;
+  plain.completion = {};
+  const Map map = map_of(plain, c.l.program, c.l.at);
+  return MapLowering(map, team, c, copy.completion.queue).by_layout(points);
 }
 
 }  // namespace tilewright::passes

@@ -21,12 +21,22 @@ struct Touch {
 };
 using Touches = std::vector<Touch>;
 
+// x mod s and y mod s, where y - x is a constant that s does not divide: slots of a ring in one iteration.
+bool are_other_slots(const Expr& a, const Expr& b) {
+  const auto* x = a.as<Binary>();
+  const auto* y = b.as<Binary>();
+  if (!x || !y || x->op != BinaryOp::FloorMod || y->op != BinaryOp::FloorMod || !equal(x->b, y->b)) return false;
+  const auto slots = constant_int(x->b), distance = constant_int(sub(x->a, y->a));
+  return slots && distance && *slots > 0 && *distance % *slots != 0;
+}
+
 bool are_apart(const Touch& a, const Touch& b) {
   if (a.buffer != b.buffer || a.min.empty() || b.min.empty()) return false;
   for (size_t d = 0; d < a.min.size(); ++d) {
     const auto am = constant_int(a.min[d]), ae = constant_int(a.extent[d]);
     const auto bm = constant_int(b.min[d]), be = constant_int(b.extent[d]);
     if (am && ae && bm && be && (*am + *ae <= *bm || *bm + *be <= *am)) return true;
+    if (ae == 1 && be == 1 && are_other_slots(a.min[d], b.min[d])) return true;
   }
   return false;
 }
@@ -170,6 +180,7 @@ class SyncPlacer {
     condition(s, out);
     const Touches before = open_;
     body(n.body);  // what is open at the end of an iteration is open at the start of the next
+    age(n);
     merge(before);
     Loop copy = n;
     Body inside;
@@ -181,6 +192,20 @@ class SyncPlacer {
     }
     merge(before);
     out.push_back(make_stmt(std::move(copy), s->location));
+  }
+  // Indices of the iteration before say nothing about those of this one.
+  template <class Loop>
+  void age(const Loop& n) {
+    std::set<VarId> changing = bound_vars(n.body);
+    if constexpr (std::is_same_v<Loop, For>) changing.insert(n.var);
+    for (Touch& t : open_) {
+      bool changes = false;
+      for (const Expr& e : t.min) {
+        for (VarId v : used_vars(e)) changes = changes || changing.contains(v);
+        walk(e, [&](const Expr& x) { changes = changes || x.as<Load>(); });
+      }
+      if (changes) t.min.clear(), t.extent.clear();
+    }
   }
   void branch(const If& n, const Stmt& s, Body& out) {
     condition(s, out);

@@ -170,8 +170,9 @@ class Placer {
       return;
     }
     if (const auto* n = s.as<Copy>()) {
-      region_to_memory(n->from, "an asynchronous copy reads it"),
-          region_to_memory(n->to, "an asynchronous copy writes it");
+      region_to_memory(n->from, "an asynchronous copy reads it");
+      region_to_memory(n->to, "an asynchronous copy writes it");
+      asynchronous(*n, s);
       return;
     }
     if (const auto* n = s.as<Print>(); n && n->buffer.valid() && p_.buffer(n->buffer).space == Space::Fragment)
@@ -263,6 +264,17 @@ class Placer {
       const int bits = std::max(8, b.type.storage_bits());
       if (!c.element_bits || bits < c.element_bits) c.element_bits = bits;
     }
+  }
+
+  void asynchronous(const Copy& n, const Stmt& s) {
+    std::vector<int64_t> shape;
+    for (const Expr& e : n.to.extent) {
+      const auto extent = constant_int(e);
+      check_internal(extent.has_value(), "an asynchronous copy of dynamic extent");
+      if (*extent != 1) shape.push_back(*extent);
+    }
+    if (shape.empty()) shape.push_back(1);
+    classes_[add({{}, &*s, shape}, s)].element_bits = std::max(8, p_.buffer(n.to.buffer).type.storage_bits());
   }
 
   void reduce(const Reduce& n, const Stmt& s) {

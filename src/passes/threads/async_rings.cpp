@@ -1,0 +1,223 @@
+#include "passes/threads/async_rings.h"
+
+#include <set>
+
+#include "analysis/divisibility.h"
+#include "ir/effects.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/lower/intervals.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kCopyBits = 128;  // of one cp.async: with fewer the hardware is no faster than loads and stores
+
+// Accesses of a buffer become accesses of a slot of its ring.
+class IntoSlot {
+ public:
+  IntoSlot(const std::map<BufferId, BufferId>& rings, Expr slot) : rings_(rings), slot_(std::move(slot)) {}
+
+  Body body(const Body& in) const {
+    Body out;
+    for (const Stmt& s : in) out.push_back(statement(s));
+    return out;
+  }
+  Region region(Region r) const {
+    auto found = rings_.find(r.buffer);
+    if (found == rings_.end()) return r;
+    r.buffer = found->second;
+    r.min.insert(r.min.begin(), slot_), r.extent.insert(r.extent.begin(), constant(1));
+    return r;
+  }
+
+ private:
+  std::optional<Expr> load_of(const Expr& e) const {
+    const auto* n = e.as<Load>();
+    const auto found = n ? rings_.find(n->buffer) : rings_.end();
+    if (found == rings_.end()) return std::nullopt;
+    std::vector<Expr> index = n->indices;
+    index.insert(index.begin(), slot_);
+    return load(found->second, std::move(index), e->type);
+  }
+  Stmt statement(const Stmt& s) const {
+    const Body with_loads = rewrite_exprs({s}, [&](const Expr& e) { return load_of(e); });
+    return rewrite(with_loads, [&](const Stmt& x) -> std::optional<Body> {
+      if (const auto* n = x.as<Copy>()) return changed(*n, x, &Copy::from, &Copy::to);
+      if (const auto* n = x.as<Gemm>()) {
+        Gemm g = *n;
+        g.a = region(g.a), g.b = region(g.b), g.c = region(g.c);
+        return Body{make_stmt(std::move(g), x->location)};
+      }
+      if (const auto* n = x.as<Reduce>()) {
+        // The reduced dimension is counted from the region's first.
+        Reduce r = *n;
+        if (rings_.contains(r.from.buffer)) r.dim += 1;
+        r.from = region(r.from);
+        return Body{make_stmt(std::move(r), x->location)};
+      }
+      return std::nullopt;
+    })[0];
+  }
+  template <class T>
+  Body changed(const T& n, const Stmt& x, Region T::*from, Region T::*to) const {
+    T copy = n;
+    copy.*from = region(copy.*from), copy.*to = region(copy.*to);
+    return {make_stmt(std::move(copy), x->location)};
+  }
+
+  const std::map<BufferId, BufferId>& rings_;
+  const Expr slot_;
+};
+
+class Rings {
+ public:
+  Rings(TileProgram& p, Launch& launch, std::vector<std::pair<LocationId, std::string>>& notes)
+      : p_(p), launch_(launch), notes_(notes) {}
+
+  Body body(const Body& in, bool in_role) {
+    return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* n = s.as<For>();
+      if (!n || n->kind != LoopKind::Pipelined) return std::nullopt;
+      std::string why = in_role ? "it stands in a role" : misfit(*n);
+      if (why.empty()) return ring(*n, s->location);
+      if (n->stages > 1) notes_.emplace_back(s->location, std::move(why));
+      return std::nullopt;
+    });
+  }
+
+ private:
+  bool has_views(BufferId id) const {
+    return std::any_of(p_.buffers.begin(), p_.buffers.end(), [&](const Buffer& b) { return b.root == id; });
+  }
+  // How often statements of a body write the buffer.
+  int writes(const Body& body, BufferId id) const {
+    int count = 0;
+    walk(body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        count += e.access != Access::Read && e.region.valid() && p_.root(e.region.buffer) == id;
+    });
+    return count;
+  }
+  int uses(const Body& body, BufferId id) const {
+    int count = 0;
+    walk(body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list) count += e.region.valid() && p_.root(e.region.buffer) == id;
+    });
+    return count;
+  }
+  bool is_plain(const Copy& c) const {
+    const Buffer &from = p_.buffer(c.from.buffer), &to = p_.buffer(c.to.buffer);
+    if (!c.completion.immediate() || c.combine != Combine::None || c.im2col.present()) return false;
+    if (p_.buffer(p_.root(c.from.buffer)).space != Space::Global || to.space != Space::Shared) return false;
+    if (from.type != to.type || to.type.bits < 8 || from.fill || to.is_view() || has_views(c.to.buffer)) return false;
+    for (size_t d = 0; d < to.rank(); ++d)
+      if (constant_int(c.to.min[d]) != 0 || constant_int(c.to.extent[d]) != constant_int(to.shape[d])) return false;
+    return is_wide(c, from, to);
+  }
+  // Rows of whole 16-byte pieces, aligned on both sides.
+  bool is_wide(const Copy& c, const Buffer& from, const Buffer& to) const {
+    const int64_t elements = kCopyBits / to.type.bits;
+    if (to.rank() == 0 || constant_int(to.shape.back()).value_or(1) % elements != 0) return false;
+    if (constant_int(c.from.extent.back()) == 1) return false;
+    if (!from.strides.empty() && constant_int(from.strides.back()) != 1) return false;
+    auto divides = [&](const Expr& e) { return analysis::power_of_two_divisor(e) % elements == 0; };
+    if (!divides(c.from.min.back()) || !divides(from.shape.back())) return false;
+    for (size_t d = 0; d + 1 < from.strides.size(); ++d)
+      if (!divides(from.strides[d])) return false;
+    return !from.offset || divides(from.offset);
+  }
+  // The copies at the head of the loop, and what comes with them.
+  size_t leading(const For& n) const {
+    size_t count = 0;
+    while (count < n.body.size() && n.body[count].as<Copy>() && is_plain(*n.body[count].as<Copy>())) ++count;
+    return count;
+  }
+  std::string misfit(const For& n) const {
+    if (n.stages < 2) return "it has one stage";
+    const size_t count = leading(n);
+    if (count == 0) return "it does not begin with copies of whole 16-byte rows from global to shared memory";
+    bool jumps = false;
+    walk(n.body, [&](const Stmt& s) { jumps = jumps || s.as<Break>() || s.as<Continue>() || s.as<Return>(); });
+    if (jumps) return "its body jumps";
+    std::set<BufferId> filled;
+    for (size_t i = 0; i < count; ++i) {
+      const Copy& c = *n.body[i].as<Copy>();
+      const std::string& name = p_.buffer(c.to.buffer).name;
+      if (!filled.insert(c.to.buffer).second || writes(n.body, c.to.buffer) != 1)
+        return fmt::format("'{}' is written twice", name);
+      if (uses(launch_.body, c.to.buffer) != uses(n.body, c.to.buffer))
+        return fmt::format("'{}' is used outside of the loop", name);
+      if (writes(n.body, p_.root(c.from.buffer)) > 0)
+        return fmt::format("'{}' is written in the loop", p_.buffer(c.from.buffer).name);
+      bool reads = false;  // what the copies' places depend on must be known ahead
+      for (const Expr& e : c.from.min) walk(e, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+      if (reads) return fmt::format("where '{}' is read depends on memory", p_.buffer(c.from.buffer).name);
+    }
+    return "";
+  }
+
+  Body ring(const For& n, LocationId at) {
+    const size_t count = leading(n);
+    const int64_t slots = n.stages;
+    const DType type = p_.var(n.var).type;
+    std::map<BufferId, BufferId> rings;
+    for (size_t i = 0; i < count; ++i) {
+      const BufferId id = n.body[i].as<Copy>()->to.buffer;
+      Buffer b = p_.buffer(id);
+      b.shape.insert(b.shape.begin(), constant(i32, slots));
+      rings[id] = p_.new_buffer(std::move(b));
+    }
+    auto slot_of = [&](const Expr& step) { return binary(BinaryOp::FloorMod, step, constant(type, slots)); };
+    // Copies of iteration `step` (counted from 0), if there is one.
+    auto issue = [&](const Expr& step) {
+      Body copies;
+      const Substitution index{{n.var, add(n.begin, step)}};
+      for (size_t i = 0; i < count; ++i) {
+        Copy c = *substitute(Body{n.body[i]}, index)[0].as<Copy>();
+        c.to = IntoSlot(rings, slot_of(step)).region(c.to);
+        c.completion.queue = Queue::CpAsync;
+        copies.push_back(make_stmt(std::move(c), n.body[i]->location));
+      }
+      const Expr exists = binary(BinaryOp::Lt, step, n.extent);
+      return constant_int(exists) == 1 ? copies : Body{make_stmt(If{exists, std::move(copies), {}}, at)};
+    };
+    Body out;
+    for (int64_t s = 0; s + 1 < slots; ++s) {
+      for (Stmt& c : issue(constant(type, s))) out.push_back(std::move(c));
+      out.push_back(make_stmt(Commit{Queue::CpAsync}, at));
+    }
+    For loop = n;
+    loop.kind = LoopKind::Serial, loop.stages = 0, loop.order.clear(), loop.stage.clear();
+    const Expr step = sub(var(n.var, type), n.begin);
+    // The slot of this iteration has landed, and everybody is done with the one before it.
+    loop.body = {make_stmt(Drain{Queue::CpAsync, slots - 2}, at), make_stmt(Sync{}, at)};
+    for (Stmt& c : issue(add(step, constant(type, slots - 1)))) loop.body.push_back(std::move(c));
+    loop.body.push_back(make_stmt(Commit{Queue::CpAsync}, at));
+    const Body rest(n.body.begin() + static_cast<long>(count), n.body.end());
+    for (Stmt& s : IntoSlot(rings, slot_of(step)).body(rest)) loop.body.push_back(std::move(s));
+    out.push_back(make_stmt(std::move(loop), at));
+    return out;
+  }
+
+  TileProgram& p_;
+  Launch& launch_;
+  std::vector<std::pair<LocationId, std::string>>& notes_;
+};
+
+}  // namespace
+
+AsyncRings materialize_async_rings(TileProgram program) {
+  AsyncRings out{std::move(program), {}};
+  for (Launch& launch : out.program.launches) {
+    bool roles = false;
+    walk(launch.body, [&](const Stmt& s) { roles = roles || s.as<Role>(); });
+    launch.body = Rings(out.program, launch, out.notes).body(launch.body, roles);
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes
