@@ -65,6 +65,14 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool want
     const Expr inside = binary(BinaryOp::Lt, index, constant(layout.shape()[i]));
     if (!l.intervals.proves(inside)) at.valid = both(at.valid, inside);
   }
+  // Threads below the narrowest digit, or all but the first where no digit is a thread's, hold nothing.
+  int64_t narrowest = 0;
+  for (const Digit& d : digits)
+    if (d.home != Home::Register) narrowest = narrowest == 0 ? d.step : std::min(narrowest, d.step);
+  if (narrowest != 1 && team.count > 1) {
+    const Expr below = narrowest == 0 ? team.thread : binary(BinaryOp::FloorMod, team.thread, constant(narrowest));
+    at.valid = both(at.valid, binary(BinaryOp::Eq, below, constant(0)));
+  }
   Body body = element(at);
   if (at.valid) body = {l.make(If{at.valid, std::move(body), {}})};
   for (size_t i = loops.size(); i-- > 0;)

@@ -465,7 +465,8 @@ class Placer {
     for (const Follows& f : follows_) {
       const Class& child = classes_[find(f.child)];
       const FragmentLayout wanted = shaped(kept(*classes_[find(f.parent)].layout, f.dims), child.shape);
-      if (child.layout->is_replicated() || equal_up_to_registers(*child.layout, wanted)) continue;
+      const bool everywhere = child.layout->is_replicated() && child.layout->copy_count() == child.threads;
+      if (everywhere || equal_up_to_registers(*child.layout, wanted)) continue;
       to_memory(nodes_[f.child].fragment, "two of its uses want different layouts");
     }
     for (size_t i = 0; i < nodes_.size(); ++i)
