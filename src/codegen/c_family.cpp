@@ -40,21 +40,6 @@ std::optional<Spelling> spelling(BinaryOp op) {
     default: return std::nullopt;
   }
 }
-// The function that means an operator, where C's operator does not.
-Function function_of(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::FloorDiv: return Function::FloorDiv;
-    case BinaryOp::FloorMod: return Function::FloorMod;
-    case BinaryOp::TruncDiv: return Function::TruncDiv;
-    case BinaryOp::TruncMod: return Function::TruncMod;
-    case BinaryOp::Min: return Function::Min;
-    case BinaryOp::Max: return Function::Max;
-    case BinaryOp::MinNan: return Function::MinNan;
-    case BinaryOp::MaxNan: return Function::MaxNan;
-    case BinaryOp::Shl: return Function::Shl;
-    default: return Function::Shr;
-  }
-}
 
 std::string float_text(double v, bool is_double) {
   const char* suffix = is_double ? "" : "f";
@@ -137,7 +122,7 @@ Text CFamily::divide(const Binary& n, DType type) {
     if (!floors || !type.is_signed())
       return {in(a, Binds::Product) + (quotient ? " / " : " % ") + constant(n.b), Binds::Product};
   }
-  const Text t = call(c_name(function_of(n.op), type), {a.text, text(n.b)});
+  const Text t = call(c_name(*function_of(n.op), type), {a.text, text(n.b)});
   return type.bits == 4 ? rounded(type, t) : t;
 }
 
@@ -154,7 +139,7 @@ Text CFamily::binary(BinaryOp op, DType type, const Text& a, const Text& b, cons
   const bool shift = op == BinaryOp::Shl || op == BinaryOp::Shr;
   if (shift && amount && *amount >= 0 && *amount < type.bits && type.bits >= 32)
     return {fmt::format("{} {} {}", in(a, Binds::Sum), op == BinaryOp::Shl ? "<<" : ">>", *amount), Binds::Shift};
-  const Text t = call(c_name(function_of(op), type), {a.text, b.text});
+  const Text t = call(c_name(*function_of(op), type), {a.text, b.text});
   return type.bits == 4 && type.is_int() ? rounded(type, t) : t;
 }
 
@@ -176,8 +161,7 @@ Text CFamily::conversion_of(const Cast& n, DType type) {
   const Text from = value(n.value);
   const std::string to = std::string(c_type(type));
   const std::string random = n.random ? text(n.random) : "";
-  const auto rounding = static_cast<tilewright::Rounding>(n.rounding);
-  const std::string out = conversion(n.value->type, type, rounding, from.text, random, pieces_);
+  const std::string out = conversion(n.value->type, type, n.rounding, from.text, random, pieces_);
   // A wider type than the one that was rounded to keeps the rounded value.
   const Text same = n.value->type == type ? from : Text{from.text, from.binds};
   if (out == from.text) return same;
@@ -187,7 +171,7 @@ Text CFamily::conversion_of(const Cast& n, DType type) {
   }
   Text t{out, out.front() == '(' ? Binds::Equality : Binds::Primary};
   const std::string call = narrowing(type) + "(";
-  if (is_narrow_float(type) && rounding == tilewright::Rounding::Nearest && out.starts_with(call))
+  if (is_narrow_float(type) && n.rounding == Rounding::Nearest && out.starts_with(call))
     t.unrounded = out.substr(call.size(), out.size() - call.size() - 1);
   return t;
 }

@@ -248,6 +248,31 @@ Value Strand::load(const Place& place, Mask mask, void* out) {
   return array_value(kind, out);
 }
 
+// Outside of loops that may wait, and after a change, a look at the memory would tell nothing new.
+void Strand::note_store(const Place& place, const Value& value, Mask mask) {
+  uint64_t& changes = block_.grid.changes;
+  if (changes != loop_saw_) {
+    ++changes;
+    return;
+  }
+  ArenaScope scope(arena_);
+  const DType type = place.buffer->type;
+  const LaneShape shape = frame_.shape;
+  const int64_t size = lane_bytes(value.kind);
+  const auto* values = static_cast<const std::byte*>(lanes_of(value, shape, arena_));
+  const int64_t* offsets = lane_offsets(place, Mask{});
+  for (int64_t l = 0; l < std::min(mask.all() ? mask.count : shape.lanes, shape.lanes); ++l) {
+    if (!mask.at(l) || (place.inside && !place.inside[l])) continue;
+    alignas(8) std::byte there[8] = {};
+    const bool fresh = (place.written && first_unwritten(place.written, type, offsets[l], 1) >= 0) ||
+                       (type.is_packed() && offsets[l] < 0);  // which half of a byte counts from its start
+    if (!fresh) load_lanes(type, place.data, Elements{nullptr, offsets[l]}, 1, there);
+    if (!fresh && std::memcmp(there, values + l * size, static_cast<size_t>(size)) == 0) continue;
+    ++changes;
+    return;
+  }
+}
+
 void Strand::store_one(const Place& place, const Value& value) {
   if (place.inside && !place.inside[0]) return;
   std::byte memory[8];

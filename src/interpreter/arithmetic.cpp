@@ -166,14 +166,13 @@ Value bitcast(const Node& node, const Value& a, LaneShape shape, Arena& arena, v
 }
 
 Value cast(const Node& node, std::span<const Value> args, LaneShape shape, Arena& arena, void* out) {
-  if (args.size() == 1 && node.rounding == ir::Rounding::Nearest)
+  if (args.size() == 1 && node.rounding == Rounding::Nearest)
     return cast_value(args[0], node.args[0]->type, node.type, shape, arena, out);
   bool uniform = all_uniform(args);
   LaneShape lanes = uniform ? kOne : shape;
   const void* in = lanes_of(args[0], lanes, arena);
   const void* random = args.size() > 1 ? lanes_of(args[1], lanes, arena) : nullptr;
-  convert(node.args[0]->type, node.type, static_cast<Rounding>(node.rounding), in, static_cast<const int64_t*>(random),
-          out, lanes.lanes);
+  convert(node.args[0]->type, node.type, node.rounding, in, static_cast<const int64_t*>(random), out, lanes.lanes);
   return result_at(out, node.kind(), uniform);
 }
 

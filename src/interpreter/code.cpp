@@ -2,6 +2,7 @@
 #include "interpreter/code.h"
 
 #include "interpreter/arithmetic.h"
+#include "ir/effects.h"
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -29,26 +30,6 @@ ProgramCode bind(const TileProgram& program, const Binding& binding) {
 }
 
 namespace {
-
-std::optional<Function> function_of(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::Add: return Function::Add;
-    case BinaryOp::Sub: return Function::Sub;
-    case BinaryOp::Mul: return Function::Mul;
-    case BinaryOp::Div: return Function::Div;
-    case BinaryOp::FloorDiv: return Function::FloorDiv;
-    case BinaryOp::FloorMod: return Function::FloorMod;
-    case BinaryOp::TruncDiv: return Function::TruncDiv;
-    case BinaryOp::TruncMod: return Function::TruncMod;
-    case BinaryOp::Min: return Function::Min;
-    case BinaryOp::Max: return Function::Max;
-    case BinaryOp::MinNan: return Function::MinNan;
-    case BinaryOp::MaxNan: return Function::MaxNan;
-    case BinaryOp::Shl: return Function::Shl;
-    case BinaryOp::Shr: return Function::Shr;
-    default: return std::nullopt;
-  }
-}
 
 bool is_division(BinaryOp op) {
   return op == BinaryOp::FloorDiv || op == BinaryOp::FloorMod || op == BinaryOp::TruncDiv || op == BinaryOp::TruncMod;
@@ -82,6 +63,7 @@ class Preparer {
   bool is_distinct(const Element& to, const Map& op) const;
   bool is_local(BufferId id) const { return id.valid() && source_.buffer(source_.root(id)).space == Space::Local; }
   void split_block();
+  bool waits_for_blocks() const;
   void survey();
 
   const ProgramCode& program_;
@@ -495,6 +477,27 @@ void Preparer::split_block() {
   code_->needs_strands = code_->strands.size() > 1;
 }
 
+// Whether a loop reads global memory that the launch writes: it may wait for what another block does.
+bool Preparer::waits_for_blocks() const {
+  std::set<BufferId> read, written;
+  const auto note = [&](std::set<BufferId>& set, BufferId id) {
+    const Buffer& root = source_.buffer(source_.root(id));
+    if (root.space == Space::Global) set.insert(source_.root(id));
+  };
+  walk(launch_.body, [&](const Stmt& stmt) {
+    for (const Effect& e : effects_of(stmt).list)
+      if (e.access != Access::Read) note(written, e.region.buffer);
+    if (const auto* loop = stmt.as<While>()) {
+      const auto loads = [&](const Expr& e) {
+        if (const auto* load = e.as<Load>()) note(read, load->buffer);
+      };
+      walk(loop->condition, loads);
+      walk_exprs(loop->body, loads);
+    }
+  });
+  return std::any_of(read.begin(), read.end(), [&](BufferId id) { return written.contains(id); });
+}
+
 void Preparer::survey() {
   auto location = [&](const Stmt& stmt) { return source_.location(stmt->location); };
   auto is_global = [&](BufferId id) { return source_.buffer(source_.root(id)).space == Space::Global; };
@@ -518,6 +521,7 @@ void Preparer::survey() {
     if (const auto* fill = stmt.as<Fill>()) code_->serial = code_->serial || shares_bytes(fill->to.buffer);
     if (stmt.as<Print>()) code_->serial = true;
   });
+  code_->serial = code_->serial || waits_for_blocks();
 }
 
 std::unique_ptr<LaunchCode> Preparer::prepare() {

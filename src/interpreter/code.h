@@ -36,7 +36,7 @@ struct Node {
   DType type;
   bool faults = false;  // may fail or touch memory: only evaluated for lanes that need it
   ir::BinaryOp binary{};
-  ir::Rounding rounding{};
+  Rounding rounding{};
   Function function{};
   uint32_t slot = 0;
   int64_t constant = 0;

@@ -16,6 +16,17 @@ void Strand::yield() {
         *this, [] { return true; }, [] { return std::string(); });
 }
 
+void Strand::wait_for_change(uint64_t seen) {
+  Grid& grid = block_.grid;
+  grid.scheduler->wait(
+      *this, [&grid, seen] { return grid.changes != seen; },
+      [] {
+        return std::string(
+            "in this loop for memory that nobody changes: blocks run one after the other, the threads of a role in "
+            "lockstep");
+      });
+}
+
 int Strand::strands_in(const Step& s) const {
   if (code_.strands.size() == 1) return 1;
   int n = 0;
@@ -48,6 +59,7 @@ bool Strand::meet(const Step& s, Mask mask, const std::function<Value()>& last) 
     return true;
   }
   check_converged(s, mask, ir::name_of(s.stmt));
+  ++block_.grid.changes;
   if (++meeting.arrived == strands) {
     meeting.arrived = 0;
     meeting.result = last();
@@ -178,6 +190,7 @@ void Strand::execute(const ir::Sync& op, const Step& s, Mask mask) {
     case ir::SyncScope::Grid: {
       check_converged(s, mask, "a barrier of the grid");
       Meeting& all = block_.grid.sync;
+      ++block_.grid.changes;
       if (++all.arrived == block_.grid.strands) {
         all.arrived = 0, ++all.held;
         return;
@@ -190,6 +203,7 @@ void Strand::execute(const ir::Sync& op, const Step& s, Mask mask) {
   }
   int64_t id = eval_int(*s.nodes[0], mask);
   NamedBarrier& b = block_.named[id];
+  ++block_.grid.changes;
   int64_t held = b.held;
   b.arrived += mask.count;
   if (b.arrived > op.count)

@@ -1,24 +1,24 @@
 // Lines of Print, in the form that TileLang prints them.
 #include "interpreter/arithmetic.h"
 #include "interpreter/strand.h"
+#include "scalar/value_text.h"
 
 namespace tilewright::interpreter {
 
 namespace {
 
-std::string value_text(DType type, const Value& v) {
-  if (v.kind == LaneKind::Int64)
-    return type == u64 ? fmt::format("{}", static_cast<uint64_t>(v.base)) : fmt::format("{}", v.base);
-  return fmt::format("{:f}", v.number);
+std::string text_of(DType type, const Value& uniform) {
+  if (uniform.kind == LaneKind::Int64) return value_text(type, static_cast<uint64_t>(uniform.base));
+  if (uniform.kind == LaneKind::Float64) return value_text(type, std::bit_cast<uint64_t>(uniform.number));
+  return value_text(type, std::bit_cast<uint32_t>(static_cast<float>(uniform.number)));
 }
 
 }  // namespace
 
-std::string Strand::print_head(const ir::Print& op, int64_t lane, const std::string& fallback) const {
+std::string Strand::print_head(const ir::Print& op, int64_t lane) const {
   int64_t t = frame_.threads ? frame_.threads[lane] : 0, nx = code_.threads[0], ny = code_.threads[1];
-  return fmt::format("msg='{}' BlockIdx=({}, {}, {}), ThreadIdx=({}, {}, {})",
-                     op.message.empty() ? fallback : op.message, block_.index[0], block_.index[1], block_.index[2],
-                     t % nx, t / nx % ny, t / nx / ny);
+  return fmt::format("msg='{}' BlockIdx=({}, {}, {}), ThreadIdx=({}, {}, {})", op.message, block_.index[0],
+                     block_.index[1], block_.index[2], t % nx, t / nx % ny, t / nx / ny);
 }
 
 void Strand::execute(const ir::Print& op, const Step& s, Mask mask) {
@@ -37,11 +37,11 @@ void Strand::execute(const ir::Print& op, const Step& s, Mask mask) {
   for (const Node* node : s.nodes) values.push_back(eval(*node, mask));
   for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
     if (!mask.at(l)) continue;
-    if (values.empty()) sink(print_head(op, l, "") + "\n");
+    if (values.empty()) sink(print_head(op, l) + "\n");
     for (size_t i = 0; i < values.size(); ++i) {
       DType type = s.nodes[i]->type;
-      sink(fmt::format("{}: dtype={} value={}\n", print_head(op, l, "expr"), type.name(),
-                       value_text(type, pick(values[i], l, frame_.shape.columns))));
+      sink(fmt::format("{}: dtype={} value={}\n", print_head(op, l), type.name(),
+                       text_of(type, pick(values[i], l, frame_.shape.columns))));
     }
   }
 }
@@ -59,10 +59,10 @@ void Strand::print_buffer(const ir::Print& op, const BufferCode& buffer, int64_t
   b.base = offset.int_at(lane, frame_.shape.columns);
   if (buffer.on_chip()) check_readable(buffer, lane);
   Value values = array_value(lane_kind(buffer.type), read_box(b, buffer.type, lane));
-  std::string head = print_head(op, lane, fmt::format("buffer<{}, {}>", buffer.source->name, buffer.type.name()));
+  std::string head = print_head(op, lane);
   for (int64_t i = 0, n = b.count(); i < n; ++i)
     program_.binding->print(fmt::format("{}: buffer={}, index={}, dtype={} value={}\n", head, buffer.source->name, i,
-                                        buffer.type.name(), value_text(buffer.type, pick(values, i, n))));
+                                        buffer.type.name(), text_of(buffer.type, pick(values, i, n))));
 }
 
 }  // namespace tilewright::interpreter

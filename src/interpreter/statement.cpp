@@ -24,9 +24,24 @@ void Strand::run_body(const Steps& steps, Mask mask) {
   run(steps, mask);
 }
 
+namespace {
+
+template <class Op, class... Ops>
+constexpr bool is_one_of = (std::is_same_v<Op, Ops> || ...);
+
+// Statements after which a loop may find something changed. Stores, atomics and meetings of strands count themselves.
+template <class Op>
+constexpr bool changes_something =
+    is_one_of<Op, ir::Copy, ir::Fill, ir::Gemm, ir::Reduce, ir::Scan, ir::FinalizeReducer, ir::Arrive, ir::Expect>;
+
+}  // namespace
+
 void Strand::step(const Step& s, Mask mask) {
   const Step* before = std::exchange(current_, &s);
-  ir::match(s.stmt->op, [&](const auto& op) { execute(op, s, mask); });
+  ir::match(s.stmt->op, [&](const auto& op) {
+    if constexpr (changes_something<std::decay_t<decltype(op)>>) ++block_.grid.changes;
+    execute(op, s, mask);
+  });
   current_ = before;
 }
 
@@ -57,10 +72,13 @@ void Strand::execute(const ir::Store&, const Step& s, Mask mask) {
     if (!leads(s)) return;
     Value value = eval_uniform(*s.nodes[0], mask);
     Place place = locate(*to.buffer, to.indices, mask);
+    note_store(place, value, Mask{nullptr, 1});
     return store_one(place, value);
   }
   Value value = eval(*s.nodes[0], mask);
-  store(locate(*to.buffer, to.indices, mask), value, mask);
+  Place place = locate(*to.buffer, to.indices, mask);
+  note_store(place, value, mask);
+  store(place, value, mask);
 }
 
 // ---- atomics
@@ -72,8 +90,8 @@ Value Strand::atomic_lane(const ir::Atomic& op, const Place& place, int64_t lane
   DType type = place.buffer->type;
   LaneKind kind = lane_kind(type);
   alignas(8) std::byte old[8] = {}, operand[8] = {}, result[8] = {};
-  if (op.op != ir::AtomicOp::Store && place.written && first_unwritten(place.written, type, offset, 1) >= 0)
-    fail_unwritten(*place.buffer, offset, lane);
+  const bool fresh = place.written && first_unwritten(place.written, type, offset, 1) >= 0;
+  if (op.op != ir::AtomicOp::Store && fresh) fail_unwritten(*place.buffer, offset, lane);
   load_lanes(type, place.data, Elements{nullptr, offset}, 1, old);
   if (op.value) spread(value, LaneShape{}, operand);
   Value before = pick(array_value(kind, old), 0, 1);
@@ -98,6 +116,7 @@ Value Strand::atomic_lane(const ir::Atomic& op, const Place& place, int64_t lane
       break;
     }
   }
+  block_.grid.changes += fresh || std::memcmp(old, result, sizeof old) != 0;
   store_lanes(type, place.data, Elements{nullptr, offset}, 1, result);
   if (place.written) mark_written(place.written, type, offset, 1);
   return before;
@@ -313,13 +332,26 @@ void Strand::execute(const ir::While&, const Step& s, Mask mask) {
   LoopScope loop(*this, s.jumps_inside);
   auto* bits = arena_.array<uint8_t>(frame_.shape.lanes);
   Mask now = mask;
+  struct Saw {
+    uint64_t& saw;
+    uint64_t before;
+    ~Saw() { saw = before; }
+  } restore{loop_saw_, std::exchange(loop_saw_, UINT64_MAX)};
+  int64_t lanes = -1;  // that went through the body last
   for (;;) {
     ArenaScope iteration(arena_);
     loop.next();
     if (s.jumps_inside) now = without_jumped(now);
     if (now.none()) return;
-    now = narrow(now, eval(*s.nodes[0], now), true);
+    Mask next = narrow(now, eval(*s.nodes[0], now), true);
+    // The same lanes, and nothing changed: this iteration would be the last one again.
+    if (!next.none() && next.count == lanes && block_.grid.changes == loop_saw_) {
+      wait_for_change(loop_saw_);
+      next = narrow(now, eval(*s.nodes[0], now), true);
+    }
+    now = next;
     if (now.none()) return;
+    loop_saw_ = block_.grid.changes, lanes = now.count;
     run(s.bodies[0], now);
     if (now.bits && now.bits != mask.bits && now.bits != bits) {  // out of this iteration's scope
       std::memcpy(bits, now.bits, static_cast<size_t>(frame_.shape.lanes));

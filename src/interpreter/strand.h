@@ -58,6 +58,9 @@ struct Grid {
   Scheduler* scheduler = nullptr;
   Meeting sync;
   int strands = 0;
+  // Grows with everything that a loop may wait for: memory that changes, arrivals at barriers, what strands do
+  // together.
+  uint64_t changes = 0;
 };
 
 // On-chip memory and barriers of one block. reset() makes it another block.
@@ -155,6 +158,8 @@ class Strand {
   Value load(const Place& place, Mask mask, void* out);
   void store(const Place& place, const Value& value, Mask mask);
   void store_one(const Place& place, const Value& value);
+  // Counts the change that a store is about to make, if it makes one.
+  void note_store(const Place& place, const Value& value, Mask mask);
   int64_t* lane_offsets(const Place& place, Mask mask);
   void check_written(const Place& place, const int64_t* offsets, Mask mask);
   void check_collisions(const Place& place, const int64_t* offsets, const void* values);
@@ -196,7 +201,7 @@ class Strand {
   Value atomic_once(const ir::Atomic& op, const Step& step, Mask mask);
   Value atomic_lane(const ir::Atomic& op, const Place& place, int64_t lane, const Value& value, const Value& compare);
   void print_buffer(const ir::Print& op, const BufferCode& buffer, int64_t lane, Mask mask);
-  std::string print_head(const ir::Print& op, int64_t lane, const std::string& fallback) const;
+  std::string print_head(const ir::Print& op, int64_t lane) const;
 
   // ---- map.cpp
   void execute(const ir::Map& op, const Step& step, Mask mask);
@@ -244,6 +249,8 @@ class Strand {
   void wait(std::function<bool()> ready, std::function<std::string()> what);
   // A chance for others: a loop may wait for memory that they write.
   void yield();
+  // Until anything changed after `seen`; a deadlock if nobody is left to change it.
+  void wait_for_change(uint64_t seen);
   // Whether this strand acts for its set where something happens once.
   bool leads(const Step& step) const;
   int strands_in(const Step& step) const;
@@ -261,7 +268,8 @@ class Strand {
   std::vector<Value> slots_;  // by variable
   Frame frame_;
   const Step* current_ = nullptr;
-  int64_t lanes_ = 0;  // threads of the strand
+  uint64_t loop_saw_ = UINT64_MAX;  // Grid::changes when the innermost While last began its body; the largest: none
+  int64_t lanes_ = 0;               // threads of the strand
 };
 
 }  // namespace tilewright::interpreter

@@ -123,9 +123,12 @@ Expr apply(Operator op, const Expr& a, const Expr& b, const SourceLocation& at) 
   if (is_division(op) && constant_int(y) == 0)
     fail(Code::DivisionByZero, at, fmt::format("{} by the constant 0", symbol_of(op)),
          "integers have no quotient by 0: look at how the divisor is computed");
+  const bool sums_bools = type.is_bool() && (op == Operator::Add || op == Operator::Sub || op == Operator::Mul);
+  if (const char* wants = wants_instead(lowered(op), type); wants && !sums_bools)
+    fail_types(Code::NeedsNumbers, at, symbol_of(op), fmt::format("takes {}", wants).c_str(), type,
+               "reinterpret an address as uint64 to compute with it");
   if (op == Operator::Gt || op == Operator::Ge) return binary(lowered(op), y, x);
-  if (type.is_bool() && (op == Operator::Add || op == Operator::Sub || op == Operator::Mul))
-    return binary(lowered(op), cast(x, i32), cast(y, i32));
+  if (sums_bools) return binary(lowered(op), cast(x, i32), cast(y, i32));
   return binary(lowered(op), x, y);
 }
 
@@ -189,7 +192,7 @@ Expr apply_cast(const Expr& value, DType type, const SourceLocation& at) {
 }
 
 Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at) {
-  if (value->type.bits != type.bits || value->type.is_bool() || type.is_bool())
+  if (!can_bitcast(value->type, type))
     fail(Code::BadBitcast, at,
          fmt::format("reinterpret of {} as {}: they have {} and {} bits", value->type.name(), type.name(),
                      value->type.bits, type.bits),

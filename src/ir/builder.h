@@ -128,7 +128,7 @@ class Builder {
   void break_loop();
   void continue_loop();
   void return_thread();
-  void print(const std::string& message, std::vector<Expr> values, BufferId buffer = {});
+  void print(std::string message, std::vector<Expr> values, BufferId buffer = {});
   void check(const Expr& condition, const std::string& message);
   void assume(const Expr& condition);
   Expr call(Call call, std::optional<DType> result);
@@ -181,6 +181,8 @@ class Builder {
   void check_shape(const std::vector<Expr>& shape, const std::string& name, bool on_chip) const;
   void need_launch(const char* what) const;
   void need_no_map(const char* what) const;
+  void need_end(const While& loop, const SourceLocation& at) const;
+  void need_atomic(AtomicOp op, DType type) const;
   Element element(const TileRef& ref, const char* what) const;
   Expr normalized_index(const Buffer& b, size_t dim, Expr index) const;
   std::optional<Range> range(const Expr& e) const;

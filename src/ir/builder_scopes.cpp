@@ -1,6 +1,7 @@
 // Loops, branches and the code of threads.
 #include "ir/builder.h"
 #include "ir/match.h"
+#include "ir/rewrite.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::ir {
@@ -114,6 +115,29 @@ void Builder::open_while(const Expr& condition) {
   scopes_.push_back({While{c, {}}, {}, location_id(location_)});
 }
 
+namespace {
+// Whether a statement leaves the loop whose body this is.
+bool leaves(const Body& body, bool breaks_count = true) {
+  return std::any_of(body.begin(), body.end(), [&](const Stmt& s) {
+    if (s.as<Return>() || (breaks_count && s.as<Break>())) return true;
+    const bool inner_loop = s.as<For>() || s.as<While>();
+    bool found = false;
+    for_each_body(s, [&](const Body& b) { found = found || leaves(b, breaks_count && !inner_loop); });
+    return found;
+  });
+}
+}  // namespace
+
+// Variables never change: a condition that reads no memory stays what it is.
+void Builder::need_end(const While& loop, const SourceLocation& at) const {
+  bool reads = false;
+  walk(loop.condition, [&](const Expr& e) { reads = reads || e.as<Load>(); });
+  if (reads || leaves(loop.body)) return;
+  fail(Code::EndlessLoop, at, "the condition of this while never changes: it reads no memory",
+       "what an atomic, a vote or a shuffle gives is one value, taken before the loop: let the condition read an "
+       "element, or a variable that the body sets");
+}
+
 void Builder::open_if(const Expr& condition) {
   If branch{as_condition(condition, location_), {}, {}};
   emit(branch);
@@ -159,6 +183,7 @@ void Builder::close() {
                         if constexpr (requires(T t) { t.body; }) std::get<T>(scope.op).body = std::move(scope.body);
                       },
                   });
+  if (const auto* loop = std::get_if<While>(&scope.op)) need_end(*loop, program_.location(scope.location));
   Body& parent = scopes_.empty() ? top_ : scopes_.back().body;
   parent.back() = Stmt(StmtNode{std::move(scope.op), scope.location});
   for (int i = 0; i < scope.close_with; ++i) close();
@@ -182,6 +207,13 @@ void Builder::store(const TileRef& ref, const Expr& value) {
   emit(Store{std::move(to), cast(value, b.type)});
 }
 
+void Builder::need_atomic(AtomicOp op, DType type) const {
+  if (has_atomic(op, type)) return;
+  const bool bits = op == AtomicOp::And || op == AtomicOp::Or || op == AtomicOp::Xor;
+  fail_here(Code::AtomicType, fmt::format("atomic {} on {}", ir::name_of(op), type.name()),
+            bits ? "bit operations take integers" : "use an integer type or float16, bfloat16, float32, float64");
+}
+
 Expr Builder::atomic(AtomicOp op, const TileRef& ref, const Expr& value, bool want_old, MemoryOrder order,
                      const Expr& compare) {
   Atomic a;
@@ -191,15 +223,9 @@ Expr Builder::atomic(AtomicOp op, const TileRef& ref, const Expr& value, bool wa
   if (b.space != Space::Global && b.space != Space::Shared && !b.reducer)
     fail_here(Code::AtomicSpace, fmt::format("an atomic on '{}', a {} buffer", b.name, ir::name_of(b.space)),
               "atomics work on global and shared memory; a fragment that many points add to is an alloc_reducer");
-  const bool bits = op == AtomicOp::And || op == AtomicOp::Or || op == AtomicOp::Xor;
-  if (b.type.is_packed() || b.type.is_float8() || b.type.is_pointer() || (bits && !b.type.is_int()))
-    fail_here(Code::AtomicType, fmt::format("atomic {} on {}", ir::name_of(op), b.type.name()),
-              bits ? "bit operations take integers" : "use an integer type or float16, bfloat16, float32, float64");
+  need_atomic(op, b.type);
   if (b.reducer) {
-    const bool fits = (op == AtomicOp::Add && *b.reducer == ReduceOp::Sum) ||
-                      (op == AtomicOp::Max && *b.reducer == ReduceOp::Max) ||
-                      (op == AtomicOp::Min && *b.reducer == ReduceOp::Min);
-    if (!fits || want_old)
+    if (!updates(op, *b.reducer) || want_old)
       fail_here(
           Code::ReducerOp,
           want_old ? fmt::format("the old value of an element of '{}', which is a reducer", b.name)
@@ -251,8 +277,12 @@ void Builder::continue_loop() {
 }
 void Builder::return_thread() { emit(Return{}); }
 
-void Builder::print(const std::string& message, std::vector<Expr> values, BufferId buffer) {
-  emit(Print{message, std::move(values), buffer});
+void Builder::print(std::string message, std::vector<Expr> values, BufferId buffer) {
+  if (message.empty() && buffer.valid())
+    message = fmt::format("buffer<{}, {}>", program_.buffer(buffer).name, program_.buffer(buffer).type.name());
+  else if (message.empty() && !values.empty())
+    message = "expr";
+  emit(Print{std::move(message), std::move(values), buffer});
 }
 void Builder::check(const Expr& condition, const std::string& message) {
   emit(Assert{as_condition(condition, location_), message});

@@ -171,6 +171,7 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
   if (options.combine != Combine::None && target.space != Space::Global && target.space != Space::Shared)
     fail_here(Code::AtomicSpace, fmt::format("an atomic on '{}', a {} buffer", target.name, ir::name_of(target.space)),
               "atomics work on global and shared memory");
+  if (options.combine != Combine::None) need_atomic(atomic_op_of(options.combine), target.type);
   const bool barrier = options.completion.barrier.valid();
   if (barrier && !(source.space == Space::Global && target.space == Space::Shared))
     fail_here(Code::AsyncCopySpaces,

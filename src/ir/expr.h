@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ir/node.h"
+#include "scalar/convert.h"
 
 namespace tilewright {
 enum class Function : uint8_t;  // scalar/functions.h
@@ -40,12 +41,6 @@ enum class BinaryOp : uint8_t {
   Ne,
   Lt,
   Le,
-};
-
-enum class Rounding : uint8_t {
-  Nearest,     // to nearest, ties to even; float to int truncates
-  TowardZero,  // float8_e8m0 only
-  Stochastic,  // Cast::random holds the bits
 };
 
 // A constant. Integers: the value sign- or zero-extended to 64 bits. Floats: the bits of the double that equals it.

@@ -291,24 +291,65 @@ Expr bitcast(const Expr& value, DType type) {
 }
 
 namespace {
+struct FunctionOperator {
+  BinaryOp op;
+  Function function;
+};
+constexpr FunctionOperator kFunctionOperators[] = {
+    {BinaryOp::Add, Function::Add},           {BinaryOp::Sub, Function::Sub},
+    {BinaryOp::Mul, Function::Mul},           {BinaryOp::Div, Function::Div},
+    {BinaryOp::FloorDiv, Function::FloorDiv}, {BinaryOp::FloorMod, Function::FloorMod},
+    {BinaryOp::TruncDiv, Function::TruncDiv}, {BinaryOp::TruncMod, Function::TruncMod},
+    {BinaryOp::Min, Function::Min},           {BinaryOp::Max, Function::Max},
+    {BinaryOp::MinNan, Function::MinNan},     {BinaryOp::MaxNan, Function::MaxNan},
+    {BinaryOp::Shl, Function::Shl},           {BinaryOp::Shr, Function::Shr},
+};
+
 // Functions of the table that are operators of the IR: one meaning, one node. Add, Sub, Mul and Div stay functions:
 // they are what users write (ieee_fmul) to be rounded by themselves, never contracted.
 std::optional<BinaryOp> as_operator(Function function) {
-  switch (function) {
-    case Function::Min: return BinaryOp::Min;
-    case Function::Max: return BinaryOp::Max;
-    case Function::MinNan: return BinaryOp::MinNan;
-    case Function::MaxNan: return BinaryOp::MaxNan;
-    case Function::FloorDiv: return BinaryOp::FloorDiv;
-    case Function::FloorMod: return BinaryOp::FloorMod;
-    case Function::TruncDiv: return BinaryOp::TruncDiv;
-    case Function::TruncMod: return BinaryOp::TruncMod;
-    case Function::Shl: return BinaryOp::Shl;
-    case Function::Shr: return BinaryOp::Shr;
-    default: return std::nullopt;
-  }
+  for (const auto& [op, f] : kFunctionOperators)
+    if (f == function && op > BinaryOp::Div) return op;
+  return std::nullopt;
 }
 }  // namespace
+
+std::optional<Function> function_of(BinaryOp op) {
+  for (const auto& [o, function] : kFunctionOperators)
+    if (o == op) return function;
+  return std::nullopt;
+}
+
+bool can_bitcast(DType from, DType to) { return from.bits == to.bits && !from.is_bool() && !to.is_bool(); }
+
+const char* wants_instead(BinaryOp op, DType type) {
+  switch (op) {
+    case BinaryOp::Add:
+    case BinaryOp::Sub:
+    case BinaryOp::Mul: return type.is_int() || type.is_float() ? nullptr : "numbers";
+    case BinaryOp::Div: return type.is_float() ? nullptr : "floats";
+    case BinaryOp::FloorDiv:
+    case BinaryOp::FloorMod:
+    case BinaryOp::TruncDiv:
+    case BinaryOp::TruncMod:
+    case BinaryOp::Shl:
+    case BinaryOp::Shr: return type.is_int() ? nullptr : "integers";
+    case BinaryOp::BitAnd:
+    case BinaryOp::BitOr:
+    case BinaryOp::BitXor: return type.is_integral() ? nullptr : "integers or bools";
+    case BinaryOp::And:
+    case BinaryOp::Or: return type.is_bool() ? nullptr : "bools";
+    case BinaryOp::Min:
+    case BinaryOp::Max:
+    case BinaryOp::MinNan:
+    case BinaryOp::MaxNan: return type.is_pointer() ? "numbers" : nullptr;
+    case BinaryOp::Eq:
+    case BinaryOp::Ne:
+    case BinaryOp::Lt:
+    case BinaryOp::Le: break;
+  }
+  return nullptr;
+}
 
 Expr intrinsic(Function function, std::vector<Expr> args) {
   if (auto op = as_operator(function)) return binary(*op, args[0], args[1]);

@@ -34,6 +34,13 @@ Expr intrinsic(Function function, std::vector<Expr> args);
 Expr logical_and(const Expr& a, const Expr& b);
 Expr logical_not(const Expr& a);
 Expr ceildiv(const Expr& a, const Expr& b);
+// What a binary operator takes ("integers"), if operands of this type are something else; null if they are not. As a
+// node, Add and Sub take floats only: of integers they are Sums.
+const char* wants_instead(BinaryOp op, DType operands);
+// Whether the bits of one type can be read as the other: of one width, and no bool, which is no bit pattern.
+bool can_bitcast(DType from, DType to);
+// The scalar function that means this operator, where there is one.
+std::optional<Function> function_of(BinaryOp op);
 // Rebuilds a Sum from its parts.
 Expr sum(std::vector<Term> terms, int64_t constant, DType type);
 

@@ -102,50 +102,6 @@ void Parser::unify(std::span<Operand> operands, std::string_view what, const Tok
   }
 }
 
-void Parser::check_operand_type(BinaryOp op, DType type, const Token& at) const {
-  const auto refuse = [&](const char* takes) {
-    fail(Code::TextOperandType, place(at),
-         fmt::format("{} takes {}, but its operands are {}", name_of(op), takes, type.name()));
-  };
-  switch (op) {
-    case BinaryOp::Add:
-    case BinaryOp::Sub:
-    case BinaryOp::Mul:
-      if (!type.is_int() && !type.is_float()) refuse("numbers");
-      break;
-    case BinaryOp::Div:
-      if (!type.is_float()) refuse("floats");
-      break;
-    case BinaryOp::FloorDiv:
-    case BinaryOp::FloorMod:
-    case BinaryOp::TruncDiv:
-    case BinaryOp::TruncMod:
-    case BinaryOp::Shl:
-    case BinaryOp::Shr:
-      if (!type.is_int()) refuse("integers");
-      break;
-    case BinaryOp::BitAnd:
-    case BinaryOp::BitOr:
-    case BinaryOp::BitXor:
-      if (!type.is_integral()) refuse("integers or bools");
-      break;
-    case BinaryOp::And:
-    case BinaryOp::Or:
-      if (!type.is_bool()) refuse("bools");
-      break;
-    case BinaryOp::Min:
-    case BinaryOp::Max:
-    case BinaryOp::MinNan:
-    case BinaryOp::MaxNan:
-      if (type.is_pointer()) refuse("numbers");
-      break;
-    case BinaryOp::Eq:
-    case BinaryOp::Ne:
-    case BinaryOp::Lt:
-    case BinaryOp::Le: break;
-  }
-}
-
 // ---- operators ----------------------------------------------------------------------------------------------------
 
 Expr Parser::expression(std::optional<DType> known) {
@@ -208,7 +164,10 @@ Parser::Operand Parser::combine(BinaryOp op, Operand a, Operand b, bool swapped,
   const std::string spelling(at.text);
   Operand both[] = {std::move(a), std::move(b)};
   unify(both, spelling, at);
-  check_operand_type(op, both[0].e->type, at);
+  const DType type = both[0].e->type;
+  if (const char* takes = wants_instead(op, type))
+    fail(Code::TextOperandType, place(at),
+         fmt::format("{} takes {}, but its operands are {}", name_of(op), takes, type.name()));
   if (swapped) std::swap(both[0], both[1]);
   return made(binary(op, both[0].e, both[1].e), std::max(both[0].depth, both[1].depth) + 1, at);
 }
@@ -353,12 +312,16 @@ Parser::Operand Parser::cast_call(DType type, const Token& at) {
     }
   }
   expect(")", "after the operand of the cast");
-  if (operand.is_literal()) return made(as_type(operand, type), 1, at);
-  const DType from = operand.e->type;
+  if (operand.is_literal() && rounding == Rounding::Nearest) return made(as_type(operand, type), 1, at);
+  const Expr value = finished(operand);
+  const DType from = value->type;
   if (from.is_pointer() != type.is_pointer())
     fail(Code::TextCast, place(at), fmt::format("{} cannot be cast to {}", from.name(), type.name()),
          "use bitcast(type, x) for addresses");
-  return made(cast(operand.e, type, rounding, random.e), std::max(operand.depth, random.depth) + 1, at);
+  if (!can_round(type, rounding))
+    fail(Code::TextCast, place(at), fmt::format("no cast to {} rounds {}", type.name(), name_of(rounding)),
+         "leave the rounding out: it is to nearest");
+  return made(cast(value, type, rounding, random.e), std::max(operand.depth, random.depth) + 1, at);
 }
 
 Parser::Operand Parser::builtin_call(const std::string& function, const Token& at) {
@@ -373,7 +336,7 @@ Parser::Operand Parser::builtin_call(const std::string& function, const Token& a
     expect(",", "after the type of a bitcast");
     const std::vector<Operand> args = arguments("bitcast", 1, at);
     const Expr value = finished(args[0]);
-    if (value->type.bits != to.bits || value->type.is_bool())
+    if (!can_bitcast(value->type, to))
       fail(Code::TextBitcast, place(at),
            fmt::format("bitcast of {} to {}: they have {} and {} bits", value->type.name(), to.name(), value->type.bits,
                        to.bits));

@@ -98,7 +98,6 @@ class Parser {
   Operand function_call(Function function, const std::string& spelling, const Token& at);
   std::vector<Operand> arguments(const std::string& function, size_t count, const Token& at);
   Operand combine(BinaryOp op, Operand a, Operand b, bool swapped, const Token& at);
-  void check_operand_type(BinaryOp op, DType type, const Token& at) const;
   Operand negated(Operand operand, const Token& at);
   // Gives the literals among the operands the type of the others; int32 or float32 if there are no others.
   void unify(std::span<Operand> operands, std::string_view what, const Token& at);

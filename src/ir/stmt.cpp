@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/program.h"
+#include "support/diagnostic.h"
 
 namespace tilewright::ir {
 namespace {
@@ -53,6 +54,33 @@ const char* name_of(const Stmt& stmt) {
 
 Level level_of(const Stmt& stmt) {
   return match(stmt->op, [](const auto& node) { return std::decay_t<decltype(node)>::level; });
+}
+
+bool has_atomic(AtomicOp op, DType type) {
+  if (type.is_packed() || type.is_float8() || type.is_pointer()) return false;
+  switch (op) {
+    case AtomicOp::Add:
+    case AtomicOp::Max:
+    case AtomicOp::Min: return !type.is_bool();
+    case AtomicOp::And:
+    case AtomicOp::Or:
+    case AtomicOp::Xor: return type.is_int();
+    case AtomicOp::Exchange:
+    case AtomicOp::CompareExchange:
+    case AtomicOp::Load:
+    case AtomicOp::Store: return true;
+  }
+  return false;
+}
+
+AtomicOp atomic_op_of(Combine combine) {
+  check_internal(combine != Combine::None, "a plain copy is no atomic");
+  return combine == Combine::Add ? AtomicOp::Add : combine == Combine::Max ? AtomicOp::Max : AtomicOp::Min;
+}
+
+bool updates(AtomicOp op, ReduceOp reducer) {
+  return (op == AtomicOp::Add && reducer == ReduceOp::Sum) || (op == AtomicOp::Max && reducer == ReduceOp::Max) ||
+         (op == AtomicOp::Min && reducer == ReduceOp::Min);
 }
 
 // A macro, because an overload per enum is one line of names each.

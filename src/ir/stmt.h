@@ -46,6 +46,8 @@ struct Store {  // the value has the buffer's type; out of bounds in global memo
   static void fields(auto& n, auto&& f) { f("to", n.to), f("value", n.value); }
 };
 enum class AtomicOp : uint8_t { Add, Max, Min, And, Or, Xor, Exchange, CompareExchange, Load, Store };
+// Whether elements of this type have the atomic, on every engine.
+bool has_atomic(AtomicOp op, DType type);
 enum class MemoryOrder : uint8_t { Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent };
 struct Atomic {  // a reducer's `acc[i] += v` is an Atomic too: every point contributes once
   static constexpr Level level = Level::Any;
@@ -194,6 +196,7 @@ struct Completion {  // default: immediate, the effect is visible to all threads
   bool immediate() const { return queue == Queue::None && !barrier.valid(); }
 };
 enum class Combine : uint8_t { None, Add, Max, Min };  // anything but None updates the destination atomically
+AtomicOp atomic_op_of(Combine combine);
 // Patches of an NHWC image as rows of a matrix: element (i, j) of the destination tile is row block * rows + i, that is
 // output pixel (n, oh, ow), and column k_block * columns + j, that is (kh, kw, c), of the patch matrix.
 struct Im2col {
@@ -250,6 +253,8 @@ struct Map {  // every point of the box once, in no order; the body is thread co
   static void fields(auto& n, auto&& f) { f("vars", n.vars), f("extents", n.extents), f("body", n.body); }
 };
 enum class ReduceOp : uint8_t { Sum, Max, Min, AbsSum, AbsMax, BitAnd, BitOr, BitXor };
+// Whether the atomic is the update of a reducer that combines by the operation.
+bool updates(AtomicOp op, ReduceOp reducer);
 struct Reduce {  // accumulates in the type of `to`; without clear it combines with what is there
   static constexpr Level level = Level::Tile;
   static constexpr const char* name = "reduce";

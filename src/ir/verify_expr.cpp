@@ -1,5 +1,6 @@
 // Rules of expressions: every node as the constructors of ir/operators.h make it, every name defined.
 #include "ir/match.h"
+#include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "ir/verify_rules.h"
 #include "scalar/functions.h"
@@ -110,13 +111,15 @@ void Verifier::check_node(const Expr& e) {
                    },
                    [&](const Cast& n) {
                      if (n.value->type.is_pointer() != e->type.is_pointer()) wrong("addresses are not cast");
+                     if (!can_round(e->type, n.rounding))
+                       wrong(fmt::format("no cast to it rounds {}", name_of(n.rounding)).c_str());
                      const bool stochastic = n.rounding == Rounding::Stochastic;
                      if (static_cast<bool>(n.random) != stochastic || (n.random && n.random->type != u32))
                        wrong("a stochastic cast takes uint32 random bits");
                    },
                    [&](const Bitcast& n) {
-                     if (n.value->type.bits != e->type.bits)
-                       wrong(fmt::format("bitcast of {} keeps the width", n.value->type.name()).c_str());
+                     if (!can_bitcast(n.value->type, e->type))
+                       wrong(fmt::format("{} has no bits of this type", n.value->type.name()).c_str());
                    },
                    [&](const Load& n) {
                      if (!check_indices(n.buffer, n.indices, "a read")) return;
@@ -147,41 +150,17 @@ void Verifier::check_node(const Expr& e) {
 }
 
 void Verifier::check_binary(const Expr& e, const Binary& n) {
-  const auto wrong = [&](const char* rule) {
+  const auto wrong = [&](const std::string& rule) {
     add(Code::VerifyOperandType, fmt::format("{} has operands of {}: {}", text(e), n.a->type.name(), rule));
   };
   const DType type = n.a->type;
   check_same(e, {&n.a, &n.b});
   const DType result = is_comparison(n.op) ? boolean : type;
   if (e->type != result) wrong("the result has another type");
-  switch (n.op) {
-    case BinaryOp::Add:
-    case BinaryOp::Sub:
-    case BinaryOp::Div:
-      if (!type.is_float()) wrong("this form takes floats");
-      break;
-    case BinaryOp::Mul:
-      if (!type.is_float() && !type.is_int()) wrong("it takes numbers");
-      break;
-    case BinaryOp::FloorDiv:
-    case BinaryOp::FloorMod:
-    case BinaryOp::TruncDiv:
-    case BinaryOp::TruncMod:
-    case BinaryOp::Shl:
-    case BinaryOp::Shr:
-      if (!type.is_int()) wrong("it takes integers");
-      break;
-    case BinaryOp::BitAnd:
-    case BinaryOp::BitOr:
-    case BinaryOp::BitXor:
-      if (!type.is_integral()) wrong("it takes integers or bools");
-      break;
-    case BinaryOp::And:
-    case BinaryOp::Or:
-      if (!type.is_bool()) wrong("it takes bools");
-      break;
-    default: break;
-  }
+  if (const char* takes = wants_instead(n.op, type))
+    wrong(fmt::format("it takes {}", takes));
+  else if ((n.op == BinaryOp::Add || n.op == BinaryOp::Sub) && type.is_int())
+    wrong("integers are added in sums");
 }
 
 bool Verifier::check_indices(BufferId buffer, const std::vector<Expr>& indices, const char* what) {

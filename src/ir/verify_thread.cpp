@@ -66,22 +66,19 @@ void Verifier::check(const Atomic& node) {
   if (node.result.valid() && check_id(node.result) && program_.var(node.result).type != b.type)
     add(Code::VerifyResultType, fmt::format("atomic {} gives {}, but '{}' is {}", name_of(node.op), b.type.name(),
                                             name(node.result), program_.var(node.result).type.name()));
-  if (b.reducer) return check_reducer_update(node, b);
-  const bool bits = node.op == AtomicOp::And || node.op == AtomicOp::Or || node.op == AtomicOp::Xor;
-  if (b.space != Space::Global && b.space != Space::Shared)
+  if (b.reducer)
+    check_reducer_update(node, b);
+  else if (b.space != Space::Global && b.space != Space::Shared)
     add_about(Code::VerifyAtomicSpace, node.to.buffer,
               fmt::format("atomic {} on '{}', a {} buffer", name_of(node.op), b.name, name_of(b.space)),
               "atomics work on global and shared memory and on reducers");
-  if (b.type.is_packed() || b.type.is_float8() || b.type.is_pointer() || (bits && !b.type.is_int()))
+  if (!has_atomic(node.op, b.type))
     add_about(Code::VerifyAtomicDtype, node.to.buffer,
               fmt::format("there is no atomic {} on {}", name_of(node.op), b.type.name()));
 }
 
 void Verifier::check_reducer_update(const Atomic& node, const Buffer& b) {
-  const bool fits = (node.op == AtomicOp::Add && *b.reducer == ReduceOp::Sum) ||
-                    (node.op == AtomicOp::Max && *b.reducer == ReduceOp::Max) ||
-                    (node.op == AtomicOp::Min && *b.reducer == ReduceOp::Min);
-  if (!fits)
+  if (!updates(node.op, *b.reducer))
     add_about(Code::VerifyReducerUpdate, node.to.buffer,
               fmt::format("'{}' is combined by {}, but the update is atomic {}", b.name, name_of(*b.reducer),
                           name_of(node.op)));

@@ -90,13 +90,11 @@ void Verifier::check(const Copy& node) {
                                           target.name, target.type.name()));
   if (node.combine != Combine::None) {
     const bool place = target.space == Space::Global || target.space == Space::Shared;
-    const bool type =
-        !target.type.is_packed() && !target.type.is_float8() && !target.type.is_pointer() && !target.type.is_bool();
-    if (!place || !type)
+    if (!place || !has_atomic(atomic_op_of(node.combine), target.type))
       add_about(Code::VerifyCopyCombine, node.to.buffer,
                 fmt::format("copy with combine={} to '{}', a {} buffer of {}", name_of(node.combine), target.name,
                             name_of(target.space), target.type.name()),
-                "atomics work on global and shared memory, on numbers of 16 bits or more");
+                "atomics work on global and shared memory, on integers, float16, bfloat16, float32 and float64");
   }
   if (node.im2col.present())
     check_im2col(node);

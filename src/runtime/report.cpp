@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "runtime/scalar_value.h"
+#include "scalar/value_text.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::runtime {
@@ -35,12 +35,12 @@ std::string print_lines(const Site& site, const Place& place, std::span<const ui
   if (site.kind == Site::Kind::PrintMessage) return head + "\n";
   const Site::Operand& operand = site.operands[0];
   if (site.kind == Site::Kind::PrintScalar)
-    return fmt::format("{}: dtype={} value={}\n", head, operand.dtype.name(), scalar_text(operand.dtype, values[0]));
+    return fmt::format("{}: dtype={} value={}\n", head, operand.dtype.name(), value_text(operand.dtype, values[0]));
   std::string lines;
   for (size_t i = 1; i < values.size(); ++i)
     lines += fmt::format("{}: buffer={}, index={}, dtype={} value={}\n", head, operand.name,
                          static_cast<int64_t>(values[0] + i - 1), operand.dtype.name(),
-                         scalar_text(operand.dtype, values[i]));
+                         value_text(operand.dtype, values[i]));
   return lines;
 }
 
@@ -78,7 +78,7 @@ void CallReport::throw_if_failed() const {
   std::vector<std::string> values;
   for (size_t i = 0; i < std::min(failed_values_.size(), site.operands.size()); ++i)
     values.push_back(
-        fmt::format("{} = {}", site.operands[i].name, scalar_text(site.operands[i].dtype, failed_values_[i])));
+        fmt::format("{} = {}", site.operands[i].name, value_text(site.operands[i].dtype, failed_values_[i])));
   const Place& p = failed_place_;
   fail(
       Code::AssertionFailed, site.location,

@@ -57,12 +57,4 @@ ScalarFit scalar_value(DType type, const Argument& argument, int64_t& value) {
   return ScalarFit::Fits;
 }
 
-std::string scalar_text(DType type, uint64_t value) {
-  if (type.is_bool()) return value ? "true" : "false";
-  if (type == f64) return fmt::format("{}", std::bit_cast<double>(value));
-  if (type.is_float()) return fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(value)));
-  if (type.is_pointer()) return fmt::format("0x{:x}", value);
-  return type.is_signed() ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{}", value);
-}
-
 }  // namespace tilewright::runtime

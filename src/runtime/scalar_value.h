@@ -1,7 +1,6 @@
-// Scalar arguments and reported values in 64 bits, as kernel_abi.text.h describes them.
+// Scalar arguments in 64 bits, as kernel_abi.text.h describes them.
 #pragma once
 #include <cstdint>
-#include <string>
 
 #include "tilewright/dtype.h"
 #include "tilewright/executable.h"
@@ -15,8 +14,5 @@ enum class ScalarFit : uint8_t { Fits, WrongKind, OutOfRange };
 
 // Integers and bool take integers in range; floating types take integers and numbers, rounded as the language rounds.
 ScalarFit scalar_value(DType type, const Argument& argument, int64_t& value);
-
-// "3", "-0.5", "nan", "true": floats in the shortest digits that read back.
-std::string scalar_text(DType type, uint64_t value);
 
 }  // namespace tilewright::runtime

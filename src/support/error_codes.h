@@ -52,7 +52,7 @@ enum class Code : uint16_t {
   StageCount = 1042,          // impossible pipeline stages
   LoopStep = 1043,            // step 0
   ParallelRank = 1044,        // no extents
-  EndlessLoop = 1045,         // while with a constant true condition
+  EndlessLoop = 1045,         // while with a condition that stays true
   ElseWithoutIf = 1046,       // no If right before
   RoleRange = 1047,           // not whole warps inside the block
   ReducerStore = 1048,        // a plain store or copy to a reducer
@@ -117,7 +117,7 @@ enum class Code : uint16_t {
   TextIndexCount = 2021,        // not as many indices as the buffer has dimensions
   TextIndexType = 2022,         // an index or extent that is no integer
   TextCondition = 2023,         // a condition that is no bool
-  TextCast = 2024,              // a cast between numbers and addresses
+  TextCast = 2024,              // a cast between numbers and addresses, or a rounding that it does not have
   TextBitcast = 2025,           // a bitcast between widths
   TextLevel = 2026,             // a program of another level than asked for
   TextResult = 2027,            // a result of a statement that has none, or the reverse

@@ -1,8 +1,6 @@
-// Programs of the C++ language run by the CPU engine, without the driver: argument checks are not at issue here.
+// Programs of the C++ language run by the CPU engine, without argument checks: they are not at issue here.
 #pragma once
-#include "codegen/cpu.h"
-#include "ir/program.h"
-#include "runtime/cpu_kernel.h"
+#include "driver/cpu_engine.h"
 #include "tilewright/language.h"
 #include "tilewright/tensor.h"
 
@@ -13,12 +11,11 @@ class CpuKernelUnderTest {
   explicit CpuKernelUnderTest(const Program& program);
   // The tensor parameters in order, then the workspaces; the symbols, then the scalar parameters as 64-bit words.
   void run(const std::vector<NDArray>& arrays, const std::vector<int64_t>& integers = {}) const;
-  const std::string& text() const { return source_.text; }
+  const std::string& text() const { return kernel_.text; }
 
  private:
-  codegen::CpuKernelSource source_;
+  CpuKernel kernel_;
   runtime::LaunchPlan plan_;
-  std::unique_ptr<runtime::Callee> callee_;
 };
 
 // Runs the program on the CPU engine and on the interpreter with the same arguments; every array must end up the same,
@@ -29,6 +26,6 @@ std::vector<NDArray> expect_same(const Program& program, const std::vector<NDArr
 NDArray ramp(std::initializer_list<int64_t> shape, DType type, double scale = 1);
 
 // The C++ text, for these features.
-std::string cpu_text_of(const Program& program, const target::CpuFeatures& features = {});
+std::string cpu_text_of(const Program& program, const runtime::ProcessorFeatures& features = {});
 
 }  // namespace tilewright

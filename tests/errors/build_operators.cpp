@@ -201,6 +201,20 @@ TEST(OperatorErrors, NumberOfArguments) {
 help: exp2 takes 1)");
 }
 
+TEST(OperatorErrors, SumOfAddresses) {
+  Tensor A("A", {8}, f32);
+  expect_error(
+      [&] {
+        kernel({A}, [&] {
+          mark();
+          Value y = address_of(A(0)) + address_of(A(1));
+        });
+      },
+      R"(TW1007 build: + takes numbers, but an operand is pointer
+  --> the mistake
+help: reinterpret an address as uint64 to compute with it)");
+}
+
 TEST(OperatorErrors, NoArguments) {
   expect_error(
       [&] {

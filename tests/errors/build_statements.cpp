@@ -158,6 +158,34 @@ TEST(StatementErrors, EndlessLoop) {
 help: test a variable that the body changes, or leave by break_loop() under a condition that the loop tests)");
 }
 
+// The atomic happens once, before the loop.
+TEST(StatementErrors, WhileOfAnAtomic) {
+  Tensor A("A", {8}, i32);
+  expect_error(
+      [&] {
+        kernel({A}, [&] {
+          mark();
+          While(atomic_load(A(0)) == 0, [&] {
+            for (auto i : serial(3)) If(i > 1, [] { break_loop(); });
+          });
+        });
+      },
+      R"(TW1045 build: the condition of this while never changes: it reads no memory
+  --> the mistake
+help: what an atomic, a vote or a shuffle gives is one value, taken before the loop: let the condition read an element, or a variable that the body sets)");
+}
+
+TEST(StatementErrors, WhileThatIsLeftFromInside) {
+  Tensor A("A", {8}, i32);
+  Value n = Scalar("n", i32);
+  kernel({A, n}, [&] {
+    While(n > 0, [&] { If(atomic_load(A(0)) == 1, [] { break_loop(); }); });
+    While(n > 0, [&] {
+      for (auto i : serial(3)) If(A(i) == 1, [] { thread_return(); });
+    });
+  });
+}
+
 TEST(StatementErrors, WhileOfAFloat) {
   Value x = Scalar("x", f32);
   expect_error(
@@ -326,6 +354,36 @@ TEST(StatementErrors, AtomicBitsOfFloats) {
       R"(TW1050 build: atomic or on float32
   --> the mistake
 help: bit operations take integers)");
+}
+
+TEST(StatementErrors, AtomicOnBools) {
+  Tensor A("A", {8}, boolean);
+  expect_error(
+      [&] {
+        kernel({A}, [&] {
+          atomic_exchange(A(0), true);  // as good as on any other type
+          mark();
+          atomic_max(A(0), true);
+        });
+      },
+      R"(TW1050 build: atomic max on bool
+  --> the mistake
+help: use an integer type or float16, bfloat16, float32, float64)");
+}
+
+TEST(StatementErrors, AtomicCopyOfBools) {
+  Tensor A("A", {8}, boolean);
+  expect_error(
+      [&] {
+        kernel({A}, [&] {
+          auto S = alloc_shared({8}, boolean, "S");
+          mark();
+          atomic_add(A, S);
+        });
+      },
+      R"(TW1050 build: atomic add on bool
+  --> the mistake
+help: use an integer type or float16, bfloat16, float32, float64)");
 }
 
 TEST(StatementErrors, ShuffleOfThreeLanes) {

@@ -119,6 +119,39 @@ TEST(Interpreter, VotesOfPartialWarps) {
   }
 }
 
+// Two roles cut the block in three strands, whose threads vote together; every loop round is a vote of its own.
+TEST(Interpreter, VotesOfTheBlockOverSeveralStrands) {
+  Tensor D("D", {4, 3, 96}, i32);
+  Program p = prim_func("votes", {D}, [&] {
+    for (auto bx : Kernel(1, {.threads = 96})) {
+      auto tx = get_thread_binding();
+      auto mine = alloc_var(i32, 0);
+      for (auto k : serial(4)) {
+        If(tx < 32, [&] { mine = k; });
+        If(tx >= 64, [&] { mine = tx - 62; });
+        D(k, 0, tx) = syncthreads_count(mine >= 2);
+        D(k, 1, tx) = cast(syncthreads_and(mine < 30 + k * 2), i32);
+        D(k, 2, tx) = cast(syncthreads_or(mine == 3 - k), i32);
+      }
+      (void)bx;
+    }
+  });
+  NDArray d = NDArray::zeros({4, 3, 96}, i32);
+  run(p, {d});
+  for (int64_t k = 0; k < 4; ++k) {
+    int64_t count = 0, all = 1, any = 0;
+    for (int64_t t = 0; t < 96; ++t) {
+      const int64_t mine = t < 32 ? k : t < 64 ? 0 : t - 62;
+      count += mine >= 2, all &= mine < 30 + k * 2, any |= mine == 3 - k;
+    }
+    for (int64_t t = 0; t < 96; ++t) {
+      ASSERT_EQ(d.get_int({k, 0, t}), count) << k << " " << t;
+      ASSERT_EQ(d.get_int({k, 1, t}), all) << k << " " << t;
+      ASSERT_EQ(d.get_int({k, 2, t}), any) << k << " " << t;
+    }
+  }
+}
+
 TEST(Interpreter, AtomicsOncePerThreadUnlessUniform) {
   Tensor B("B", {4}, i32), C("C", {64}, i32);
   Program p = prim_func("atomics", {B, C}, [&] {
@@ -301,8 +334,8 @@ TEST(Interpreter, PrintsLines) {
   std::string text;
   run(p, {a}, {.printed = &text});
   EXPECT_EQ(text,
-            "msg='tile' BlockIdx=(0, 0, 0), ThreadIdx=(0, 0, 0): buffer=s, index=0, dtype=float32 value=0.500000\n"
-            "msg='tile' BlockIdx=(0, 0, 0), ThreadIdx=(0, 0, 0): buffer=s, index=1, dtype=float32 value=1.500000\n"
+            "msg='tile' BlockIdx=(0, 0, 0), ThreadIdx=(0, 0, 0): buffer=s, index=0, dtype=float32 value=0.5\n"
+            "msg='tile' BlockIdx=(0, 0, 0), ThreadIdx=(0, 0, 0): buffer=s, index=1, dtype=float32 value=1.5\n"
             "msg='twice' BlockIdx=(0, 0, 0), ThreadIdx=(3, 0, 0): dtype=int32 value=6\n");
 }
 

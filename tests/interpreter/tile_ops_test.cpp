@@ -153,6 +153,32 @@ TEST(Interpreter, AtomicCopyAddsToWhatIsThere) {
   }
 }
 
+TEST(Interpreter, AtomicCopyKeepsTheLargestAndTheLeast) {
+  Tensor A("A", {4, 8}, i32), Most("Most", {8}, i32), Least("Least", {8}, i32);
+  Program p = prim_func("extremes", {A, Most, Least}, [&] {
+    for (auto bx : Kernel(4, {.threads = 32})) {
+      auto s = alloc_shared({8}, i32);
+      copy(A(bx, 0), s);
+      atomic_max(Most, s);
+      atomic_min(Least, s);
+    }
+  });
+  NDArray a = NDArray::zeros({4, 8}, i32), most = NDArray::zeros({8}, i32), least = NDArray::zeros({8}, i32);
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < 32; ++i) values.push_back(i * 37 % 64 - 30);
+  a.assign_ints(values);
+  run(p, {a, most, least});
+  for (int64_t j = 0; j < 8; ++j) {
+    int64_t largest = 0, smallest = 0;  // what was there
+    for (int64_t i = 0; i < 4; ++i) {
+      largest = std::max(largest, a.get_int({i, j}));
+      smallest = std::min(smallest, a.get_int({i, j}));
+    }
+    EXPECT_EQ(most.get_int({j}), largest) << j;
+    EXPECT_EQ(least.get_int({j}), smallest) << j;
+  }
+}
+
 TEST(Interpreter, ReductionsAlongEveryDimension) {
   for (int64_t dim : {0, 1, 2}) {
     Tensor A("A", {3, 5, 4}, f32), B("B", {20}, f32);

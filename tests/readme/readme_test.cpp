@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "ir/rewrite.h"
 #include "tilewright/compile.h"
 
 namespace tilewright {
@@ -33,6 +34,19 @@ constexpr int kLinesOfTheOriginal = 18;
 TEST(Readme, ProgramIsAboutAsShortAsItsOriginal) {
   EXPECT_LE(4 * lines_of_function(TILEWRIGHT_SOURCE_DIR "/README.md", "matmul_relu"), 5 * kLinesOfTheOriginal);
   EXPECT_LE(4 * lines_of_function(TILEWRIGHT_SOURCE_DIR "/examples/gemm.cpp", "matmul_relu"), 5 * kLinesOfTheOriginal);
+}
+
+TEST(Readme, ProgramRecordsItsStatements) {
+  const Program p = matmul_relu(256, 256, 128, 64, 64, 32);
+  const ir::TileProgram& program = p.box().program;
+  std::vector<std::string> names;
+  ir::walk(program.launches.at(0).body, [&](const ir::Stmt& s) { names.push_back(ir::name_of(s)); });
+  EXPECT_EQ(names, (std::vector<std::string>{"fill", "for", "copy", "copy", "gemm", "map", "store", "copy"}));
+  EXPECT_EQ(program.params.size(), 3u);
+  EXPECT_EQ(program.var(program.launches[0].block[1]).name, "by");
+  // Names come from the source where it can be read (a compiler cache may make its path relative to another folder).
+  const ir::Buffer& tile = program.buffers[3];
+  EXPECT_EQ(tile.name, std::ifstream(program.location(tile.location).file).good() ? "A_shared" : "shared");
 }
 
 // Ragged in all three dimensions. Multiples of 1/8 below 2: every sum is exact in float32, and C rounds it once.
