@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/fuzz/check.h"
+#include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
@@ -95,6 +96,39 @@ TEST(Fuzz, MinimizingKeepsWhatIsLookedForAndLittleElse) {
     EXPECT_TRUE(small.params.empty()) << ir::print(small);
     EXPECT_EQ(ir::print(minimize(program, contains_gemm)), ir::print(small));
   }
+}
+
+// A chain: the view goes first, then its root and what their sizes use; a second launch and an option go whole.
+TEST(Fuzz, MinimizingDropsDeclarationsThatOthersNeeded) {
+  const ir::TileProgram program = ir::parse(R"(program p {
+  symbol M: int32
+  param A: float32[64, 64]
+  param B: float32[M]
+  global W: float32[M] workspace
+  global V: int32[M] view=W offset=0
+  assume M > 3
+  option contract=false
+  launch first(bx: 4) threads(tx: 32) {
+    shared a: float32[16, 16]
+    shared raw: int32[16, 16] view=a offset=0
+    fragment c: float32[16, 16]
+    fill to=a value=1.0
+    gemm a=a b=a c=c clear=true
+    raw[0, 0] = V[0]
+    copy from=c to=A[0 : 16, 0 : 16]
+  }
+  launch second(bx: 4) threads(tx: 32) {
+    shared b: float32[16]
+    fill to=b value=2.0
+    copy from=b to=B[bx * 16 : 16]
+  }
+}
+)",
+                                            "p.tile");
+  const std::string small = ir::print(minimize(program, contains_gemm));
+  for (const char* word : {"symbol", "param", "global", "assume", "option", "second", "raw", "fill", "copy"})
+    EXPECT_EQ(small.find(word), std::string::npos) << word << "\n" << small;
+  EXPECT_NE(small.find("gemm"), std::string::npos);
 }
 
 TEST(Fuzz, ArgumentsOfAMinimizedProgramAreThoseOfTheOriginal) {

@@ -1,5 +1,6 @@
-// Delta debugging on the tree: drop a statement, replace a scope by its body, replace an expression by one of its
-// operands or by a constant, as long as the finding stays.
+// Delta debugging: in the text, drop declarations and launches that nothing needs; on the tree, drop a statement,
+// replace a scope by its body, replace an expression by one of its operands or by a constant, as long as the finding
+// stays.
 #include "driver/fuzz/check.h"
 #include "ir/operators.h"
 #include "ir/parse.h"
@@ -93,43 +94,57 @@ bool holds(const ir::TileProgram& program, function_ref<bool(const ir::TileProgr
   }
 }
 
-bool is_declaration(std::string_view line) {
-  const size_t begin = line.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return false;
-  for (const char* word : {"symbol ", "param ", "assume ", "global ", "shared ", "fragment ", "local ", "barrier "})
-    if (line.substr(begin).starts_with(word)) return true;
-  return false;
+// Where the declaration that begins here ends: a line, or a whole launch. 0: none begins here.
+size_t declaration_end(std::string_view text, size_t begin) {
+  const size_t word = text.find_first_not_of(' ', begin), line = text.find('\n', begin);
+  if (word == std::string_view::npos || line == std::string_view::npos) return 0;
+  if (text.substr(word).starts_with("launch ")) {
+    constexpr std::string_view kClose = "\n  }\n";
+    const size_t close = text.find(kClose, begin);
+    return close == std::string_view::npos ? 0 : close + kClose.size();
+  }
+  for (const char* keyword :
+       {"symbol ", "param ", "assume ", "option ", "global ", "shared ", "fragment ", "local ", "barrier "})
+    if (text.substr(word).starts_with(keyword)) return line + 1;
+  return 0;
 }
 
-// Tables: a declaration that nothing uses is dropped in the text, because ids of later rows change with it.
+std::optional<ir::TileProgram> read(const std::string& text, function_ref<bool(const ir::TileProgram&)> shows) {
+  try {
+    ir::TileProgram program = ir::parse(text, "minimize.tile");
+    if (holds(program, shows)) return program;
+  } catch (const CompileError&) {
+    // What was dropped is used.
+  }
+  return std::nullopt;
+}
+
+// In the text, because ids of later rows of a table change with a row that goes. Again while anything goes: what a
+// declaration used may be free then.
 ir::TileProgram without_unused(const ir::TileProgram& program, function_ref<bool(const ir::TileProgram&)> shows) {
   ir::TileProgram best = program;
-  for (size_t at = 0;;) {
-    const std::string text = ir::print(best);
-    size_t begin = 0;
-    for (size_t line = 0; line < at && begin != std::string::npos; ++line) {
-      begin = text.find('\n', begin);
-      if (begin != std::string::npos) ++begin;
-    }
-    if (begin == std::string::npos || begin >= text.size()) return best;
-    const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-    ++at;
-    if (!is_declaration(std::string_view(text).substr(begin, end - begin))) continue;
-    try {
-      ir::TileProgram next = ir::parse(text.substr(0, begin) + text.substr(end), "minimize.tile");
-      if (!holds(next, shows)) continue;
-      best = std::move(next);
-      --at;
-    } catch (const CompileError&) {
-      // It is used.
+  for (bool smaller = true; std::exchange(smaller, false);) {
+    std::string text = ir::print(best);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = declaration_end(text, at);
+      std::optional<ir::TileProgram> next;
+      if (end != 0) next = read(text.substr(0, at) + text.substr(end), shows);
+      if (next) {
+        best = std::move(*next);
+        text = ir::print(best);
+        smaller = true;
+      } else {
+        at = text.find('\n', at) + 1;
+      }
     }
   }
+  return best;
 }
 
 }  // namespace
 
 ir::TileProgram minimize(const ir::TileProgram& program, function_ref<bool(const ir::TileProgram&)> shows) {
-  ir::TileProgram best = program;
+  ir::TileProgram best = without_unused(program, shows);
   int target = 0;
   bool smaller = false;
   for (int attempts = 0; attempts < kMaxAttempts; ++attempts) {
