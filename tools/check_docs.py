@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Checks that the documents are about this tree: links lead somewhere, every folder of src/ has its row in
-ARCHITECTURE.md, and docs/debugging.md lists the environment variables that the sources ask for."""
+ARCHITECTURE.md, docs/language.md names every function of the language, and docs/debugging.md lists the environment
+variables that the sources ask for."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+FUNCTION = re.compile(r"^(?:inline |constexpr )*[A-Z_a-z][\w:<>]*(?:&&)? (\w+)\(", re.MULTILINE)
 VARIABLE = re.compile(r"TILEWRIGHT_[A-Z_]+")
 SETTING = re.compile(r'"(TILEWRIGHT_[A-Z_]+)"|\b(TILEWRIGHT_[A-Z_]+)=')  # asked for in C++, set in the Makefile
 
@@ -29,6 +31,16 @@ def unlisted_folders():
             yield f"ARCHITECTURE.md: no row for src/{folder.name}/"
 
 
+def unlisted_functions():
+    page = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", page))
+    header = (ROOT / "include/tilewright/language.h").read_text(encoding="utf-8")
+    # Functions that users call stand at the start of a line; what opens a scope for a template does not count.
+    for name in sorted(set(FUNCTION.findall(header))):
+        if not name.startswith("open_") and name not in words:
+            yield f"docs/language.md: {name} is missing"
+
+
 def undocumented_variables():
     read = {}
     for path, text in texts(".", "src/**/*.cpp", "src/**/*.h", "tests/**/*.cpp", "Makefile"):
@@ -42,7 +54,7 @@ def undocumented_variables():
 
 
 def main():
-    faults = [*broken_links(), *unlisted_folders(), *undocumented_variables()]
+    faults = [*broken_links(), *unlisted_folders(), *unlisted_functions(), *undocumented_variables()]
     print("\n".join(faults), file=sys.stderr, end="\n" if faults else "")
     sys.exit(f"check_docs: {len(faults)} faults" if faults else 0)
 
