@@ -92,6 +92,7 @@ enum class Code : uint16_t {
   HostExpression = 1082,      // a shape or grid that the host cannot compute
   UnboundSymbol = 1083,       // a symbol that no parameter's shape mentions
   ClusterShape = 1084,        // impossible cluster extents
+  LayoutNotFitted = 1085,     // a layout function that is no list of digits with strides
 
   // 2000: parse. Text (.tile) that is not a program.
   TextCharacter = 2001,         // a character that starts no token
