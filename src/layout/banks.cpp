@@ -220,9 +220,12 @@ MemoryLayout choose_shared_layout(const std::vector<int64_t>& shape, int element
   if (!panels_only)
     for (int64_t pad : {16, 8, 4})
       if (pad * 8 % element_bits == 0) candidates.push_back(MemoryLayout::padded(shape, element_bits, pad));
+  // Nothing beats 128 bytes in every wavefront.
+  int64_t least = 0;
+  for (const SharedUse& use : uses) least += std::max<int64_t>(1, use.fragment.registers() * element_bits / 32);
   size_t best = 0;
   int64_t fewest = shared_wavefronts(candidates[0], uses);
-  for (size_t i = 1; i < candidates.size(); ++i)
+  for (size_t i = 1; i < candidates.size() && fewest > least; ++i)
     if (const int64_t here = shared_wavefronts(candidates[i], uses); here < fewest) fewest = here, best = i;
   return candidates[best];
 }

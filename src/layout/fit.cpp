@@ -62,23 +62,22 @@ Factor factor_of(const FittedDigit& digit, std::span<const int64_t> index, const
 // Offsets of all elements, the several numbers of the function made one.
 std::vector<int64_t> evaluate(const std::vector<int64_t>& shape, MemoryFunction function,
                               const SourceLocation& location) {
-  std::vector<std::vector<int64_t>> values;
-  std::vector<int64_t> index(shape.size(), 0), extents;
+  std::vector<int64_t> index(shape.size(), 0), values, extents;  // values: those of one index after those of another
   do {
-    values.push_back(function(index));
-    const std::vector<int64_t>& v = values.back();
-    if (v.empty() || v.size() != values.front().size())
-      refuse(location, index, fmt::format("gives {} numbers", v.size()));
-    extents.resize(v.size(), 1);
+    const std::vector<int64_t> v = function(index);
+    if (extents.empty()) extents.assign(v.size(), 1);
+    if (v.empty() || v.size() != extents.size()) refuse(location, index, fmt::format("gives {} numbers", v.size()));
     for (size_t i = 0; i < v.size(); ++i) {
       if (v[i] < 0 || v[i] >= (int64_t{1} << 31)) refuse(location, index, fmt::format("gives {}", v[i]));
       extents[i] = std::max(extents[i], v[i] + 1);
     }
+    values.insert(values.end(), v.begin(), v.end());
   } while (advance(index, shape));
   std::vector<int64_t> offsets;
-  for (const std::vector<int64_t>& v : values) {
+  offsets.reserve(values.size() / extents.size());
+  for (size_t begin = 0; begin < values.size(); begin += extents.size()) {
     int64_t offset = 0;
-    for (size_t i = 0; i < v.size(); ++i) offset = offset * extents[i] + v[i];
+    for (size_t i = 0; i < extents.size(); ++i) offset = offset * extents[i] + values[begin + i];
     offsets.push_back(offset);
   }
   return offsets;
