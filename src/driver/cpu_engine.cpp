@@ -1,6 +1,7 @@
 #include "driver/cpu_engine.h"
 
 #include "ir/verify.h"
+#include "passes/fuse_loops.h"
 #include "passes/lower_to_loops.h"
 
 namespace tilewright {
@@ -32,8 +33,11 @@ ir::LoopProgram lower_cpu(const ir::TileProgram& program, const runtime::Process
 
 CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor, Dump& dump) {
   const target::CpuFeatures features = features_of(processor);
-  const ir::LoopProgram loops = lower_cpu(program, processor);
-  dump.write("lower_to_loops", loops);
+  const ir::LoopProgram lowered = lower_cpu(program, processor);
+  dump.write("lower_to_loops", lowered);
+  const ir::LoopProgram loops = passes::fuse_loops(lowered);
+  ir::check_valid(loops, "fuse_loops");
+  dump.write("fuse_loops", loops);
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
   return {std::move(source.text), sites_of(source.sites), std::move(source.gemms), nullptr};

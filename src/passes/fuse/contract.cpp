@@ -1,0 +1,209 @@
+#include "passes/fuse/contract.h"
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
+
+bool reads(const Stmt& s, BufferId id) {
+  bool found = false;
+  walk_exprs({s}, [&](const Expr& e) {
+    const auto* n = e.as<Load>();
+    found = found || (n && n->buffer == id);
+  });
+  return found;
+}
+
+void for_each_index(const Body& body, BufferId id, function_ref<void(const std::vector<Expr>&)> f) {
+  walk(body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Store>(); n && n->to.buffer == id) f(n->to.indices);
+    if (const auto* n = s.as<Atomic>(); n && n->to.buffer == id) f(n->to.indices);
+  });
+  walk_exprs(body, [&](const Expr& e) {
+    if (const auto* n = e.as<Load>(); n && n->buffer == id) f(n->indices);
+  });
+}
+
+// Loops around a point, outermost first.
+using Nest = std::vector<const For*>;
+
+// Does the index take every value of 0 .. extent as the loops run? Sums of loop variables are digits of it.
+bool sweeps(const Expr& index, int64_t extent, const Nest& nest) {
+  if (extent == 1) return constant_int(index) == 0;
+  std::vector<Term> terms{{1, index}};
+  if (const auto* s = index.as<Sum>()) {
+    if (s->constant != 0) return false;
+    terms = s->terms;
+  }
+  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
+  int64_t step = 1;
+  for (const Term& t : terms) {
+    const auto* c = t.value.as<Cast>();
+    const auto* v = (c ? c->value : t.value).as<Var>();
+    const auto at = std::find_if(nest.begin(), nest.end(), [&](const For* f) { return v && f->var == v->id; });
+    if (at == nest.end() || t.coefficient != step || constant_int((*at)->begin) != 0) return false;
+    step *= constant_int((*at)->extent).value_or(0);
+  }
+  return step == extent;
+}
+
+class Contract {
+ public:
+  Contract(LoopProgram& program, int32_t launch) : program_(program), launch_(launch) {}
+
+  Body run(Body block) {
+    for (uint32_t i = 0; i < program_.buffers.size(); ++i)
+      if (may_shrink({i}, block)) shrink({i}, block);
+    return block;
+  }
+
+ private:
+  bool may_shrink(BufferId id, const Body& block) const {
+    const Buffer& b = program_.buffer(id);
+    if (b.launch != launch_ || b.is_view() || b.tile || b.rank() == 0 || b.type.is_packed()) return false;
+    if (b.space != Space::Shared && b.space != Space::Fragment) return false;
+    for (const Buffer& other : program_.buffers)
+      if (other.is_view() && other.root == id) return false;
+    for (const Expr& e : b.shape)
+      if (!constant_int(e)) return false;
+    bool plain = true;  // every use names an element
+    walk(block, [&](const Stmt& s) {
+      if (s.as<Gemm>() || s.as<Print>()) plain = plain && !mentions(s, id);
+    });
+    walk_exprs(block, [&](const Expr& e) {
+      const auto* n = e.as<Address>();
+      plain = plain && !(n && n->buffer == id);
+    });
+    return plain;
+  }
+  // Goes down the loops that hold all uses.
+  void shrink(BufferId id, Body& block) {
+    std::vector<char> single(program_.buffer(id).rank(), 0);
+    bool any = false, repeated = false, scoped = false;
+    const Body* body = &block;
+    while (true) {
+      const Stmt* only = nullptr;
+      size_t count = 0;
+      for (const Stmt& s : *body)
+        if (mentions(s, id)) only = &s, ++count;
+      // A local scalar lives in the innermost body that holds its uses: that must be the body of the iteration.
+      scoped = scoped && (count > 1 || (only && only->as<Store>()));
+      const auto* f = count == 1 ? only->as<For>() : nullptr;
+      if (!f) break;
+      scoped = shrink_at(*f, id, repeated, single);
+      any = any || scoped;
+      repeated = repeated || !scoped;
+      body = &f->body;
+    }
+    if (any) apply(id, single, scoped, block);
+  }
+  // `repeated`: the loop as a whole may run again in this block, and find what it left.
+  bool shrink_at(const For& f, BufferId id, bool repeated, std::vector<char>& single) const {
+    bool any = false;
+    for (size_t d = 0; d < single.size(); ++d) {
+      if (single[d]) continue;
+      bool own_index = true;
+      for_each_index(f.body, id, [&](const std::vector<Expr>& index) {
+        const auto* c = index[d].as<Cast>();
+        const auto* v = (c ? c->value : index[d]).as<Var>();
+        own_index = own_index && v && v->id == f.var;
+      });
+      if (!own_index || rebound(f)) continue;
+      std::vector<char> now = single;
+      now[d] = 1;
+      if (repeated && !writes_first(f.body, id, now)) continue;
+      single = now, any = true;
+    }
+    return any;
+  }
+  static bool rebound(const For& f) { return bound_vars(f.body).contains(f.var); }
+
+  // Is all of the tile that the iteration may touch written before anything is read?
+  bool writes_first(const Body& body, BufferId id, const std::vector<char>& single) const {
+    for (const Stmt& s : body) {
+      if (!mentions(s, id)) continue;
+      Nest nest;
+      return fills(s, id, single, nest);
+    }
+    return false;
+  }
+  bool fills(const Stmt& s, BufferId id, const std::vector<char>& single, Nest& nest) const {
+    if (const auto* n = s.as<Store>()) {
+      if (n->to.buffer != id || reads(s, id)) return false;
+      const Buffer& b = program_.buffer(id);
+      for (size_t d = 0; d < single.size(); ++d)
+        if (!single[d] && !sweeps(n->to.indices[d], *constant_int(b.shape[d]), nest)) return false;
+      return true;
+    }
+    const auto* f = s.as<For>();
+    if (!f) return false;
+    nest.push_back(f);
+    for (const Stmt& inner : f->body) {
+      if (!mentions(inner, id)) continue;
+      if (!fills(inner, id, single, nest)) return false;
+      return only_own_reads(f->body, id, nest);
+    }
+    return false;
+  }
+  // Behind the filling store, the loops that fill may read only elements of the current point: others may not be there.
+  bool only_own_reads(const Body& body, BufferId id, const Nest& nest) const {
+    const std::vector<Expr>* first = nullptr;
+    bool same = true;
+    std::vector<std::vector<Expr>> all;
+    for_each_index(body, id, [&](const std::vector<Expr>& index) { all.push_back(index); });
+    for (const auto& index : all) {
+      if (!first) first = &index;
+      same = same && equal(*first, index);
+    }
+    return same && !nest.empty();
+  }
+
+  void apply(BufferId id, const std::vector<char>& single, bool scoped, Body& block) {
+    Buffer& b = program_.buffers[id.index];
+    int64_t elements = 1;
+    for (size_t d = 0; d < single.size(); ++d) {
+      if (single[d]) b.shape[d] = constant(b.shape[d]->type, int64_t{1});
+      elements *= *constant_int(b.shape[d]);
+    }
+    const bool scalar = elements == 1;
+    if (scalar) b.shape.clear(), b.strides.clear(), b.space = scoped ? Space::Local : Space::Fragment;
+    auto moved = [&](const std::vector<Expr>& index) {
+      if (scalar) return std::vector<Expr>{};
+      std::vector<Expr> out = index;
+      for (size_t d = 0; d < out.size(); ++d)
+        if (single[d]) out[d] = constant(i64, int64_t{0});
+      return out;
+    };
+    block = rewrite_exprs(block, [&](const Expr& e) -> std::optional<Expr> {
+      const auto* n = e.as<Load>();
+      return n && n->buffer == id ? std::optional(load(id, moved(n->indices), e->type)) : std::nullopt;
+    });
+    block = rewrite(block, [&](const Stmt& s) -> std::optional<Body> {
+      if (const auto* n = s.as<Store>(); n && n->to.buffer == id)
+        return Body{make_stmt(Store{{id, moved(n->to.indices)}, n->value}, s->location)};
+      if (const auto* n = s.as<Atomic>(); n && n->to.buffer == id) {
+        Atomic a = *n;
+        a.to.indices = moved(n->to.indices);
+        return Body{make_stmt(std::move(a), s->location)};
+      }
+      return std::nullopt;
+    });
+  }
+
+  LoopProgram& program_;
+  int32_t launch_;
+};
+
+}  // namespace
+
+Body contract_tiles(const Body& block, LoopProgram& program, int32_t launch) {
+  return Contract(program, launch).run(block);
+}
+
+}  // namespace tilewright::passes
