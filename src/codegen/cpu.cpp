@@ -5,6 +5,7 @@
 #include "embedded_text.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/stream_stores.h"
 #include "scalar/convert.h"
 #include "scalar/functions.h"
 #include "scalar/pieces.h"
@@ -19,7 +20,7 @@ namespace {
 // Names that a kernel's text uses itself.
 const std::set<std::string>& reserved_names() {
   static const std::set<std::string> set = [] {
-    std::set<std::string> names{"blocks", "place", "values", "old", "index"};
+    std::set<std::string> names{"blocks", "place", "values", "old", "index", "tw_stream", "tw_line"};
     for (const std::string& piece : piece_names()) names.insert(piece);
     return names;
   }();
@@ -42,6 +43,7 @@ class CpuText final : public CReports {
     pieces_.insert("types");
     head += pieces_text(pieces_);
     if (uses_memory_) head += text::codegen_cpu_memory;
+    if (uses_stream_) head += text::codegen_cpu_stream;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
     return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_)};
   }
@@ -138,12 +140,23 @@ class CpuText final : public CReports {
     line(fmt::format("{}({}, {}, {});", g.name, start(n.a), start(n.b), start(n.c)));
   }
 
+  // A row on its way to global memory (passes/stream_stores.h).
+  void stream(const Call& n) {
+    uses_stream_ = true;
+    const Region &from = n.reads[0], &to = n.writes[0];
+    const int64_t size = program_.buffer(to.buffer).type.storage_bits() / 8;
+    line(fmt::format("tw_stream((char*)&{}, (const char*)&{}, {}, {});", element(to.buffer, to.min),
+                     element(from.buffer, from.min), text(mul(to.extent.back(), ir::constant(i64, size))),
+                     text(n.args[0])));
+  }
+
   void target_statement(const Stmt& s) override {
     const SourceLocation& at = program_.location(s->location);
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
     if (const auto* n = s.as<Print>()) return print(*n, at);
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
     if (const auto* n = s.as<Gemm>()) return gemm(*n, at);
+    if (const auto* n = s.as<Call>(); n && n->function == passes::kStreamFunction) return stream(*n);
     check_internal(false, "the CPU text has no {}", name_of(s));
   }
 
@@ -207,6 +220,11 @@ class CpuText final : public CReports {
     for (const Launch& l : program_.launches) walk(l.body, [&](const Stmt& s) { found = found || s.as<Assert>(); });
     return found;
   }
+  static bool streams(const Launch& launch) {
+    bool found = false;
+    walk(launch.body, [&](const Stmt& s) { found = found || s.as<Call>(); });
+    return found;
+  }
   void block_function(const Launch& launch) {
     const For& grid = *launch.body.front().as<For>();
     names_.open();
@@ -232,14 +250,16 @@ class CpuText final : public CReports {
       const For& grid = *launch.body.front().as<For>();
       open("{");
       declare_integers(used_vars(grid.extent));
-      const std::string run = fmt::format("{}(call, block{});", function_of(launch), checks ? ", failed" : "");
+      const std::string run = fmt::format("{}(call, block{});{}", function_of(launch), checks ? ", failed" : "",
+                                          streams(launch) ? " tw_end_streams();" : "");
       if (constant_int(grid.extent) == 1) {
         line("const int64_t block = 0;");
         line(run);
       } else {
         line(fmt::format("const int64_t blocks = {};", text(grid.extent)));
         line("#pragma omp parallel for schedule(dynamic) num_threads(call->max_threads) if (blocks > 1)");
-        line("for (int64_t block = 0; block < blocks; ++block) " + run);
+        line(fmt::format("for (int64_t block = 0; block < blocks; ++block) {}",
+                         streams(launch) ? "{ " + run + " }" : run));
       }
       close();
     }
@@ -248,7 +268,7 @@ class CpuText final : public CReports {
   }
 
   const target::CpuFeatures& features_;
-  bool uses_memory_ = false;
+  bool uses_memory_ = false, uses_stream_ = false;
   std::vector<std::string> gemms_;
   std::set<std::string> gemm_names_;
   std::vector<GemmReport> gemm_reports_;

@@ -3,6 +3,7 @@
 #include "ir/verify.h"
 #include "passes/fuse_loops.h"
 #include "passes/lower_to_loops.h"
+#include "passes/stream_stores.h"
 
 namespace tilewright {
 namespace {
@@ -35,9 +36,12 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
   const target::CpuFeatures features = features_of(processor);
   const ir::LoopProgram lowered = lower_cpu(program, processor);
   dump.write("lower_to_loops", lowered);
-  const ir::LoopProgram loops = passes::fuse_loops(lowered);
-  ir::check_valid(loops, "fuse_loops");
-  dump.write("fuse_loops", loops);
+  const ir::LoopProgram fused = passes::fuse_loops(lowered);
+  ir::check_valid(fused, "fuse_loops");
+  dump.write("fuse_loops", fused);
+  const ir::LoopProgram loops = passes::stream_stores(fused);
+  ir::check_valid(loops, "stream_stores");
+  dump.write("stream_stores", loops);
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
   return {std::move(source.text), sites_of(source.sites), std::move(source.gemms), nullptr};

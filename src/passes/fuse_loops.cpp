@@ -4,6 +4,7 @@
 #include "ir/rewrite.h"
 #include "passes/fuse/accesses.h"
 #include "passes/fuse/contract.h"
+#include "passes/fuse/index.h"
 
 namespace tilewright::passes {
 
@@ -13,21 +14,6 @@ namespace {
 
 // Iterations of inner loops that make a serial loop worth more than the vectorized loop that joins it.
 constexpr int64_t kHeavy = 64;
-
-// Variables of 64 and 32 bits name the same iterations: the second loop's becomes the first's.
-Body with_variable(const For& f, const Expr& v, const ProgramTables& p) {
-  if (v.as<Var>() && v.as<Var>()->id == f.var) return f.body;
-  const DType own = p.var(f.var).type;
-  return rewrite_exprs(f.body, [&](const Expr& e) -> std::optional<Expr> {
-    if (const auto* n = e.as<Var>(); n && n->id == f.var) return cast(v, own);
-    // An index is small: narrowing it and widening it again gives the index itself.
-    const auto* outer = e.as<Cast>();
-    const auto* inner = outer && e->type == v->type ? outer->value.as<Cast>() : nullptr;
-    if (inner && inner->value.same(v)) return v;
-    if (inner && equal(inner->value, v)) return v;
-    return std::nullopt;
-  });
-}
 
 bool is_heavy(const Body& body) {
   int64_t most = 0;
@@ -123,7 +109,9 @@ class Fuse {
     if (!fused) return false;
     out.resize(k);
     out.insert(out.end(), before.begin(), before.end());
-    out.insert(out.end(), fused->begin(), fused->end());
+    // What is one loop now may share a tile with a loop that neither of its parts could join.
+    append(fused->front(), out);
+    out.insert(out.end(), fused->begin() + 1, fused->end());
     out.insert(out.end(), after.begin(), after.end());
     return true;
   }
@@ -170,7 +158,7 @@ class Fuse {
     const VarId v = program_.var(f.var).type == i64 ? f.var : g.var;
     const Expr name = var(v, program_.var(v).type);
     if (bound_vars(f.body).contains(v) || bound_vars(g.body).contains(v)) return std::nullopt;
-    const Body first = with_variable(f, name, program_), second = with_variable(g, name, program_);
+    const Body first = with_index(f, name, program_), second = with_index(g, name, program_);
     if (!dependences_.only_at_same_iteration(accesses_of(first), accesses_of(second), v)) return std::nullopt;
     For out = v == f.var ? f : g;
     out.kind = vectorized ? LoopKind::Vectorized : LoopKind::Serial;
@@ -201,7 +189,7 @@ class Fuse {
     const int64_t whole = shape.chunks * shape.lanes;
     if (!extent || constant_int(f.begin) != 0 || *extent < whole || *extent >= whole + shape.lanes) return {};
     const VarId chunk = new_index("chunk", shape.chunks), lane = new_index("lane", shape.lanes);
-    auto piece = [&](const Expr& index) { return with_variable(f, index, program_); };
+    auto piece = [&](const Expr& index) { return with_index(f, index, program_); };
     const Expr lane_value = var(lane, i64), zero = constant(i64, int64_t{0});
     auto loop = [&](VarId v, int64_t n, LoopKind kind, Body b) {
       For out;

@@ -123,34 +123,34 @@
 //@ fmod_f64:
 [[gnu::always_inline]] static inline double fmod_f64(double a, double b) { return __builtin_fmod(a, b); }
 
-// The operand that is not NaN; -0 is less than +0. Both orders of the comparison are taken: they differ only for zeros
-// and NaN, and the zeros then meet in the sign bit.
+// The operand that is not NaN; -0 is less than +0. Where the operands are equal, only the bits of zeros differ: they meet
+// in the sign bit.
 //@ min_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float min_f32(float a, float b) {
-  const float p = b < a ? b : a, q = a < b ? a : b;
-  const float r = f32_of_bits(bits_of_f32(p) | bits_of_f32(q));
-  return a != a ? b : b != b ? a : r;
+  const float one = a < b ? a : b, r = b != b ? a : one;
+  const uint32_t zero = a == b ? bits_of_f32(a) : 0u;
+  return f32_of_bits(bits_of_f32(r) | zero);
 }
 
 //@ min_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double min_f64(double a, double b) {
-  const double p = b < a ? b : a, q = a < b ? a : b;
-  const double r = f64_of_bits(bits_of_f64(p) | bits_of_f64(q));
-  return a != a ? b : b != b ? a : r;
+  const double one = a < b ? a : b, r = b != b ? a : one;
+  const uint64_t zero = a == b ? bits_of_f64(a) : (uint64_t)0;
+  return f64_of_bits(bits_of_f64(r) | zero);
 }
 
 //@ max_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float max_f32(float a, float b) {
-  const float p = b > a ? b : a, q = a > b ? a : b;
-  const float r = f32_of_bits(bits_of_f32(p) & bits_of_f32(q));
-  return a != a ? b : b != b ? a : r;
+  const float one = a > b ? a : b, r = b != b ? a : one;
+  const uint32_t zero = a == b ? bits_of_f32(a) : ~0u;
+  return f32_of_bits(bits_of_f32(r) & zero);
 }
 
 //@ max_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double max_f64(double a, double b) {
-  const double p = b > a ? b : a, q = a > b ? a : b;
-  const double r = f64_of_bits(bits_of_f64(p) & bits_of_f64(q));
-  return a != a ? b : b != b ? a : r;
+  const double one = a > b ? a : b, r = b != b ? a : one;
+  const uint64_t zero = a == b ? bits_of_f64(a) : ~(uint64_t)0;
+  return f64_of_bits(bits_of_f64(r) & zero);
 }
 
 // NaN if either operand is.

@@ -2,21 +2,28 @@
 // compilers vectorize; the others go through the C library's double and round once, as all of double does.
 // The bounds are in scalar/functions.cpp, measured over all 2^32 floats where it says so. Nothing flushes subnormals.
 
-// p * 2^n for |n| <= 252, in two steps so that the power is always representable and a subnormal result rounds once.
-//@ scale_f32: f32_of_bits
-[[gnu::always_inline]] static inline float scale_f32(float p, int32_t n) {
-  const int32_t half = n >> 1;
-  return p * f32_of_bits((uint32_t)(half + 127) << 23) * f32_of_bits((uint32_t)(n - half + 127) << 23);
+// p * 2^n for p in [1/2, 2) and -200 <= n <= 200, where `shifted` is 1.5 * 2^23 + n: in two steps, so that both powers
+// are normal and a subnormal result rounds once. The first step adds to p's exponent.
+//@ scale_f32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float scale_f32(float p, float shifted) {
+  const uint32_t n = bits_of_f32(shifted), half = n << 22 & 0xff800000u, rest = (n << 23) - half;
+  return f32_of_bits(bits_of_f32(p) + half) * f32_of_bits(rest + 0x3f800000u);
 }
 
-// The nearest integer of |x| < 2^22, as a float: adding 1.5 * 2^23 leaves no fraction. whole_bits gives it as an
-// integer.
-//@ whole_f32:
-[[gnu::always_inline]] static inline float whole_f32(float x) { return (x + 0x1.8p23f) - 0x1.8p23f; }
+// 1.5 * 2^23 + the nearest integer of |x| < 2^22: the sum has no room for a fraction.
+//@ shifted_f32:
+[[gnu::always_inline]] static inline float shifted_f32(float x) { return x + 0x1.8p23f; }
 
-//@ whole_bits: bits_of_f32
-[[gnu::always_inline]] static inline int32_t whole_bits(float whole) {
-  return (int32_t)(bits_of_f32(whole + 0x1.8p23f) - 0x4b400000u);
+// x held to [low, high] with low < 0 < high: as bits, integers that grow with the magnitude, negative floats above all
+// others. Minima are all it takes, where comparisons of floats make compilers split what follows into cases. NaN goes
+// to a bound.
+//@ bound_f32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float bound_f32(float x, float low, float high) {
+  const int32_t a = (int32_t)bits_of_f32(x), top = (int32_t)bits_of_f32(high);
+  const int32_t b = a < top ? a : top;
+  const uint32_t c = (uint32_t)b, bottom = bits_of_f32(low);
+  const uint32_t d = c < bottom ? c : bottom;
+  return f32_of_bits(d);
 }
 
 // x held to [low, high]; NaN stays.
@@ -38,32 +45,35 @@
   return __builtin_fmaf(p, r, 1.0f);
 }
 
-//@ exp_f32: exp_core scale_f32 whole_f32 whole_bits hold_f32
+//@ exp_f32: exp_core scale_f32 shifted_f32 bound_f32
 [[gnu::always_inline]] static inline float exp_f32(float x) {
-  const float y = hold_f32(x, -120.0f, 100.0f), n = whole_f32(y * 1.442695041f);
+  const float y = bound_f32(x, -120.0f, 100.0f), shifted = shifted_f32(y * 1.442695041f), n = shifted - 0x1.8p23f;
   const float r = __builtin_fmaf(n, -1.428606765e-06f, __builtin_fmaf(n, -6.931457520e-01f, y));
-  return scale_f32(exp_core(r), whole_bits(n));
+  const float e = scale_f32(exp_core(r), shifted);
+  return x != x ? x : e;
 }
 
 // 2^f for |f| <= 1/2: minimax, relative error 2.0e-9.
-//@ exp2_f32: scale_f32 whole_f32 whole_bits hold_f32
+//@ exp2_f32: scale_f32 shifted_f32 bound_f32
 [[gnu::always_inline]] static inline float exp2_f32(float x) {
-  const float y = hold_f32(x, -160.0f, 130.0f), n = whole_f32(y), f = y - n;
+  const float y = bound_f32(x, -160.0f, 130.0f), shifted = shifted_f32(y), f = y - (shifted - 0x1.8p23f);
   float p = 1.535335177e-04f;
   p = __builtin_fmaf(p, f, 1.339888782e-03f);
   p = __builtin_fmaf(p, f, 9.618437849e-03f);
   p = __builtin_fmaf(p, f, 5.550332367e-02f);
   p = __builtin_fmaf(p, f, 2.402264774e-01f);
   p = __builtin_fmaf(p, f, 6.931471825e-01f);
-  return scale_f32(__builtin_fmaf(p, f, 1.0f), whole_bits(n));
+  const float e = scale_f32(__builtin_fmaf(p, f, 1.0f), shifted);
+  return x != x ? x : e;
 }
 
 // 10^x = e^(r ln 10) * 2^n with r = x - n log10(2), the logarithm in three parts.
-//@ exp10_f32: exp_core scale_f32 whole_f32 whole_bits hold_f32
+//@ exp10_f32: exp_core scale_f32 shifted_f32 bound_f32
 [[gnu::always_inline]] static inline float exp10_f32(float x) {
-  const float y = hold_f32(x, -50.0f, 40.0f), n = whole_f32(y * 3.321928024f);
+  const float y = bound_f32(x, -50.0f, 40.0f), shifted = shifted_f32(y * 3.321928024f), n = shifted - 0x1.8p23f;
   const float r = __builtin_fmaf(n, -4.605039067e-06f, __builtin_fmaf(n, -3.010253906e-01f, y));
-  return scale_f32(exp_core(__builtin_fmaf(r, 2.302585125e+00f, r * -3.197543563e-08f)), whole_bits(n));
+  const float e = scale_f32(exp_core(__builtin_fmaf(r, 2.302585125e+00f, r * -3.197543563e-08f)), shifted);
+  return x != x ? x : e;
 }
 
 // x = 2^e * (1 + f) with 1 + f in [2/3, 4/3). Only for finite x > 0; a subnormal is scaled first.

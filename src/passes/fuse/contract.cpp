@@ -58,8 +58,14 @@ class Contract {
   Contract(LoopProgram& program, int32_t launch) : program_(program), launch_(launch) {}
 
   Body run(Body block) {
-    for (uint32_t i = 0; i < program_.buffers.size(); ++i)
-      if (may_shrink({i}, block)) shrink({i}, block);
+    for (uint32_t i = 0, n = static_cast<uint32_t>(program_.buffers.size()); i < n; ++i)
+      if (may_shrink({i}, block)) separate({i}, block);
+    for (uint32_t i = 0; i < program_.buffers.size(); ++i) {
+      if (!may_shrink({i}, block)) continue;
+      shrink({i}, block);
+      if (program_.buffer({i}).rank() > 0 && is_one_element({i}, block))
+        apply({i}, std::vector<char>(program_.buffer({i}).rank(), 1), true, block);
+    }
     return block;
   }
 
@@ -82,6 +88,37 @@ class Contract {
     });
     return plain;
   }
+  // Statements of the block that begin by writing all of a tile get a tile of their own.
+  void separate(BufferId id, Body& block) {
+    BufferId now = id;
+    bool used = false;
+    for (Stmt& s : block) {
+      if (!mentions(s, id)) continue;
+      const auto* f = s.as<For>();
+      if (used && f && writes_first(f->body, id, std::vector<char>(program_.buffer(id).rank(), 0)))
+        now = program_.new_buffer(Buffer(program_.buffer(id)));
+      used = true;
+      if (now != id) s = renamed(s, id, now);
+    }
+  }
+  static Stmt renamed(const Stmt& s, BufferId from, BufferId to) {
+    Body out = rewrite_exprs({s}, [&](const Expr& e) -> std::optional<Expr> {
+      const auto* n = e.as<Load>();
+      return n && n->buffer == from ? std::optional(load(to, n->indices, e->type)) : std::nullopt;
+    });
+    out = rewrite(out, [&](const Stmt& x) -> std::optional<Body> {
+      if (const auto* n = x.as<Store>(); n && n->to.buffer == from)
+        return Body{make_stmt(Store{{to, n->to.indices}, n->value}, x->location)};
+      if (const auto* n = x.as<Atomic>(); n && n->to.buffer == from) {
+        Atomic a = *n;
+        a.to.buffer = to;
+        return Body{make_stmt(std::move(a), x->location)};
+      }
+      return std::nullopt;
+    });
+    return out[0];
+  }
+
   // Goes down the loops that hold all uses.
   void shrink(BufferId id, Body& block) {
     std::vector<char> single(program_.buffer(id).rank(), 0);
@@ -102,6 +139,27 @@ class Contract {
       body = &f->body;
     }
     if (any) apply(id, single, scoped, block);
+  }
+  // Do all uses stand in one body, name the same element there, and begin with a store?
+  bool is_one_element(BufferId id, const Body& block) const {
+    const Body* body = &block;
+    const Stmt* first = nullptr;
+    for (bool deeper = true; deeper;) {
+      size_t count = 0;
+      for (const Stmt& s : *body)
+        if (mentions(s, id) && count++ == 0) first = &s;
+      if (count == 0) return false;
+      const auto* f = count == 1 ? first->as<For>() : nullptr;
+      deeper = f != nullptr;
+      if (f) body = &f->body;
+    }
+    const auto* store = first->as<Store>();
+    if (!store || store->to.buffer != id || reads(*first, id)) return false;
+    for (const Stmt& s : *body)
+      if (mentions(s, id) && !s.as<Store>() && !s.as<Let>()) return false;
+    bool same = true;
+    for_each_index(*body, id, [&](const std::vector<Expr>& index) { same = same && equal(index, store->to.indices); });
+    return same;
   }
   // `repeated`: the loop as a whole may run again in this block, and find what it left.
   bool shrink_at(const For& f, BufferId id, bool repeated, std::vector<char>& single) const {

@@ -67,12 +67,17 @@ struct ReduceNest {
   Expr substitute_along(const Expr& e, const Expr& k) const {
     return k.same(w.along) ? e : substitute(e, {{id_of(w.along), k}});
   }
-  Expr join(const Expr& a, const Expr& b) const { return combine(r.op, a, b, r.nan_propagate); }
+  // `a` is a total so far. One of magnitudes is neither NaN nor a negative zero: a comparison is all it takes.
+  Expr join(const Expr& a, const Expr& b) const {
+    if (r.op == ReduceOp::AbsMax && a->type.is_float() && !r.nan_propagate)
+      return select(binary(BinaryOp::Lt, a, b), b, a);
+    return combine(r.op, a, b, r.nan_propagate);
+  }
   Expr start() const { return identity(r.op, acc_type); }
   bool clears() const { return r.clear || r.op == ReduceOp::AbsSum; }
   Stmt finish(const Expr& total) const {
     const Expr old = cast(load(r.to.buffer, w.to, to_type), acc_type);
-    return l.make(Store{{r.to.buffer, w.to}, cast(clears() ? total : join(old, total), to_type)});
+    return l.make(Store{{r.to.buffer, w.to}, cast(clears() ? total : combine(r.op, old, total, r.nan_propagate), to_type)});
   }
   Body outer_loops(Body body, size_t count) const {
     for (size_t d = count; d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};

@@ -1,0 +1,208 @@
+// Loop programs before and after fuse_loops() and stream_stores(): text in, text out.
+#include "passes/fuse_loops.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "passes/stream_stores.h"
+
+namespace tilewright::passes {
+namespace {
+
+std::string around(const std::string& buffers, const std::string& body) {
+  return "loop program p {\n  param X: float32[64, 64]\n  param Y: float32[64, 64]\n" +
+         std::string("  launch p(bx: 4) threads(tx: 32) {\n") + buffers + "    for block: int64 in 0..4 grid {\n" + body +
+         "    }\n  }\n}\n";
+}
+std::string fused(const std::string& buffers, const std::string& body) {
+  const ir::LoopProgram out = fuse_loops(ir::parse_loop_program(around(buffers, body), "p.tile"));
+  ir::check_valid(out, "fuse_loops");
+  return ir::print(out);
+}
+void expect_unchanged(const std::string& buffers, const std::string& body) {
+  const ir::LoopProgram in = ir::parse_loop_program(around(buffers, body), "p.tile");
+  EXPECT_EQ(fused(buffers, body), ir::print(in));
+}
+
+TEST(FuseLoops, CopyMapCopyIsOneLoopWithAScalar) {
+  EXPECT_EQ(fused("    shared t: float32[16, 64]\n",
+                  R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..64 vectorized {
+          t[i, j] = X[block * 16 + i, j]
+        }
+      }
+      for m in 0..16 {
+        for n in 0..64 vectorized {
+          t[int64(m), int64(n)] = t[int64(m), int64(n)] * 2.0
+        }
+      }
+      for i_1: int64 in 0..16 {
+        for j_1: int64 in 0..64 vectorized {
+          Y[block * 16 + i_1, j_1] = t[i_1, j_1]
+        }
+      }
+)"),
+            around("    local t: float32\n",
+                   R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..64 vectorized {
+          t = X[block * 16 + i, j]
+          t = t * 2.0
+          Y[block * 16 + i, j] = t
+        }
+      }
+)"));
+}
+
+TEST(FuseLoops, AVectorizedLoopIsCutToTheChunksOfAReduction) {
+  const std::string out = fused("    shared t: float32[64]\n    local lanes: float32[16]\n",
+                                R"(      for j: int64 in 0..64 vectorized {
+        t[j] = X[block, j]
+      }
+      for lane: int64 in 0..16 vectorized {
+        lanes[lane] = 0.0
+      }
+      for chunk: int64 in 0..4 {
+        for lane_1: int64 in 0..16 vectorized {
+          lanes[lane_1] = lanes[lane_1] + t[chunk * 16 + lane_1]
+        }
+      }
+      Y[block, int64(0)] = lanes[int64(0)] + t[int64(5)]
+)");
+  EXPECT_NE(out.find(R"(lanes[lane_1] = lanes[lane_1] + t[chunk * 16 + lane_1]
+        }
+      }
+      Y[block, int64(0)])"),
+            out.npos)
+      << out;
+  EXPECT_EQ(out.find("for j:"), out.npos) << out;
+}
+
+TEST(FuseLoops, ATileThatIsReadAfterwardsKeepsItsRows) {
+  const std::string out = fused("    shared t: float32[16]\n",
+                                R"(      for i: int64 in 0..16 vectorized {
+        t[i] = X[block, i]
+      }
+      for j: int64 in 0..16 vectorized {
+        Y[block, j] = t[j]
+      }
+      for k: int64 in 0..16 vectorized {
+        Y[block, k + 16] = t[15 - k]
+      }
+)");
+  EXPECT_NE(out.find("shared t: float32[16]"), out.npos) << out;
+  EXPECT_NE(out.find("t[i] = X[block, i]\n        Y[block, i] = t[i]\n"), out.npos) << out;
+}
+
+TEST(FuseLoops, ReadingAnotherIterationsElementKeepsLoopsApart) {
+  for (const char* index : {"j + 1", "15 - j", "j // 2", "int64(0)"})
+    expect_unchanged("    shared t: float32[17]\n", std::string(R"(      for i: int64 in 0..16 vectorized {
+        t[i] = X[block, i]
+      }
+      for j: int64 in 0..16 vectorized {
+        Y[block, j] = t[)") + index + "]\n      }\n");
+}
+
+TEST(FuseLoops, TransposingKeepsLoopsApart) {
+  expect_unchanged("    shared t: float32[16, 16]\n", R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..16 vectorized {
+          t[i, j] = X[i, j]
+        }
+      }
+      for i_1: int64 in 0..16 {
+        for j_1: int64 in 0..16 vectorized {
+          Y[i_1, j_1] = t[j_1, i_1]
+        }
+      }
+)");
+}
+
+TEST(FuseLoops, DifferentRangesStayApart) {
+  expect_unchanged("    shared t: float32[16]\n", R"(      for i: int64 in 0..16 vectorized {
+        t[i] = X[block, i]
+      }
+      for j: int64 in 0..15 vectorized {
+        Y[block, j] = t[j]
+      }
+)");
+}
+
+TEST(FuseLoops, WhatStandsBetweenAndDependsOnBothKeepsThemApart) {
+  expect_unchanged("    shared t: float32[16]\n", R"(      for i: int64 in 0..16 vectorized {
+        t[i] = X[block, i]
+      }
+      t[int64(3)] = 1.0
+      for j: int64 in 0..16 vectorized {
+        Y[block, j] = t[j]
+      }
+)");
+}
+
+TEST(FuseLoops, GlobalMemoryOfAnotherIterationKeepsThemApart) {
+  expect_unchanged("    shared t: float32[16]\n", R"(      for i: int64 in 0..16 vectorized {
+        t[i] = X[block, i]
+        Y[block, i] = X[block, i + 1]
+      }
+      for j: int64 in 0..16 vectorized {
+        X[block, j] = t[j]
+      }
+)");
+}
+
+TEST(FuseLoops, APrintStaysWhereItIs) {
+  expect_unchanged("    shared t: float32[16]\n", R"(      for i: int64 in 0..16 {
+        t[i] = X[block, i]
+        print "x" t[i]
+      }
+      for j: int64 in 0..16 {
+        Y[block, j] = t[j]
+      }
+)");
+}
+
+// The total of the iteration before is read in the next: the element may not become a scalar of one iteration.
+TEST(FuseLoops, ValuesThatAnOuterLoopCarriesStayInTheTile) {
+  const std::string out = fused("    shared t: float32[16]\n",
+                                R"(      for i: int64 in 0..16 vectorized {
+        t[i] = 0.0
+      }
+      for k: int64 in 0..4 {
+        for j: int64 in 0..16 vectorized {
+          t[j] = t[j] + X[k, j]
+        }
+        for m: int64 in 0..16 vectorized {
+          Y[k, m] = t[m]
+        }
+      }
+)");
+  EXPECT_NE(out.find("shared t: float32[16]"), out.npos) << out;
+  EXPECT_NE(out.find("t[j] = t[j] + X[k, j]\n          Y[k, j] = t[j]\n"), out.npos) << out;
+}
+
+std::string streamed(const std::string& columns, const std::string& extent) {
+  const std::string text = "loop program p {\n  symbol n: int32\n  param X: float32[4096, " + columns +
+                           "]\n  param Y: float32[4096, " + columns +
+                           "]\n  launch p(bx: 4) threads(tx: 32) {\n    for block: int64 in 0..4 grid {\n      for j: int64 "
+                           "in 0.." +
+                           extent +
+                           " vectorized {\n        Y[block, j] = X[block, j] + 1.0\n      }\n    }\n  }\n}\n";
+  const ir::LoopProgram out = stream_stores(ir::parse_loop_program(text, "p.tile"));
+  ir::check_valid(out, "stream_stores");
+  return ir::print(out);
+}
+
+TEST(StreamStores, RowsOfALargeTensorInPartsOfAPage) {
+  const std::string out = streamed("4096", "2500");
+  EXPECT_NE(out.find("for part: int64 in 0..2 {"), out.npos) << out;
+  EXPECT_NE(out.find("in 0..452 vectorized"), out.npos) << out;
+  EXPECT_NE(out.find("call stream"), out.npos) << out;
+}
+TEST(StreamStores, ASmallTensorIsStoredTo) { EXPECT_EQ(streamed("1024", "1024").find("call"), std::string::npos); }
+TEST(StreamStores, OfAnUnknownSizeTheCallDecides) {
+  const std::string out = streamed("n", "512");
+  EXPECT_NE(out.find("33554432"), out.npos) << out;
+}
+
+}  // namespace
+}  // namespace tilewright::passes
