@@ -6,6 +6,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/stream_stores.h"
+#include "passes/transpose_tiles.h"
 #include "scalar/convert.h"
 #include "scalar/functions.h"
 #include "scalar/pieces.h"
@@ -44,6 +45,7 @@ class CpuText final : public CReports {
     head += pieces_text(pieces_);
     if (uses_memory_) head += text::codegen_cpu_memory;
     if (uses_stream_) head += text::codegen_cpu_stream;
+    if (uses_transpose_) head += text::codegen_cpu_transpose;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
     return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_)};
   }
@@ -150,6 +152,29 @@ class CpuText final : public CReports {
                      text(n.args[0])));
   }
 
+  // Elements from one index to the next of a dimension.
+  std::string step(BufferId id, size_t dim) {
+    std::vector<Expr> index(program_.buffer(id).rank(), ir::constant(i64, int64_t{0}));
+    const Expr origin = offset(id, index);
+    index[dim] = ir::constant(i64, int64_t{1});
+    return text(sub(offset(id, index), origin));
+  }
+  // A box on its way to columns (passes/transpose_tiles.h). Its rows are the dimension of extent > 1 that is not last.
+  void transpose(const Call& n) {
+    uses_stream_ = uses_transpose_ = true;
+    const Region &from = n.reads[0], &to = n.writes[0];
+    auto rows_of = [](const Region& r) {
+      size_t d = 0;
+      while (constant_int(r.extent[d]) == 1) ++d;
+      return d;
+    };
+    const std::string type = fmt::format("uint{}_t", program_.buffer(to.buffer).type.storage_bits());
+    line(fmt::format("tw_transpose(({0}*)&{1}, {2}, (const {0}*)&{3}, {4}, {5}, {6}, {7});", type,
+                     element(to.buffer, to.min), step(to.buffer, rows_of(to)), element(from.buffer, from.min),
+                     step(from.buffer, rows_of(from)), text(to.extent[rows_of(to)]), text(to.extent.back()),
+                     text(n.args[0])));
+  }
+
   void target_statement(const Stmt& s) override {
     const SourceLocation& at = program_.location(s->location);
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
@@ -157,6 +182,7 @@ class CpuText final : public CReports {
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
     if (const auto* n = s.as<Gemm>()) return gemm(*n, at);
     if (const auto* n = s.as<Call>(); n && n->function == passes::kStreamFunction) return stream(*n);
+    if (const auto* n = s.as<Call>(); n && n->function == passes::kTransposeFunction) return transpose(*n);
     check_internal(false, "the CPU text has no {}", name_of(s));
   }
 
@@ -268,7 +294,7 @@ class CpuText final : public CReports {
   }
 
   const target::CpuFeatures& features_;
-  bool uses_memory_ = false, uses_stream_ = false;
+  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false;
   std::vector<std::string> gemms_;
   std::set<std::string> gemm_names_;
   std::vector<GemmReport> gemm_reports_;

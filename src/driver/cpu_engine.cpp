@@ -3,7 +3,9 @@
 #include "ir/verify.h"
 #include "passes/fuse_loops.h"
 #include "passes/lower_to_loops.h"
+#include "passes/spread_atomics.h"
 #include "passes/stream_stores.h"
+#include "passes/transpose_tiles.h"
 
 namespace tilewright {
 namespace {
@@ -39,7 +41,7 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
   const ir::LoopProgram fused = passes::fuse_loops(lowered);
   ir::check_valid(fused, "fuse_loops");
   dump.write("fuse_loops", fused);
-  const ir::LoopProgram loops = passes::stream_stores(fused);
+  const ir::LoopProgram loops = passes::stream_stores(passes::transpose_tiles(passes::spread_atomics(fused)));
   ir::check_valid(loops, "stream_stores");
   dump.write("stream_stores", loops);
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);

@@ -196,12 +196,11 @@ class Fuse {
       out.var = v, out.begin = zero, out.extent = constant(i64, n), out.kind = kind, out.body = std::move(b);
       return make_stmt(std::move(out), at);
     };
-    Body out{loop(
-        chunk, shape.chunks, LoopKind::Serial,
-        {loop(lane, shape.lanes, LoopKind::Vectorized, piece(sum({{shape.lanes, var(chunk, i64)}, {1, lane_value}}, 0, i64)))})};
+    Body out{loop(chunk, shape.chunks, LoopKind::Serial,
+                  {loop(lane, shape.lanes, LoopKind::Vectorized,
+                        piece(sum({{shape.lanes, var(chunk, i64)}, {1, lane_value}}, 0, i64)))})};
     if (*extent > whole)
-      out.push_back(
-          loop(lane, *extent - whole, LoopKind::Vectorized, piece(sum({{1, lane_value}}, whole, i64))));
+      out.push_back(loop(lane, *extent - whole, LoopKind::Vectorized, piece(sum({{1, lane_value}}, whole, i64))));
     return out;
   }
   VarId new_index(const char* name, int64_t extent) {

@@ -67,13 +67,6 @@ class Stream {
     return steps;
   }
 
-  // Is the tensor large? Known, or a question for the call.
-  Expr is_large(const Buffer& b) const {
-    Expr bytes = constant(i64, int64_t{b.type.storage_bits() / 8});
-    for (const Expr& e : b.shape) bytes = mul(bytes, cast(e, i64));
-    return binary(BinaryOp::Lt, constant(i64, kLargeBytes), bytes);
-  }
-
   std::optional<Body> streamed(const For& f, const Store& store, LocationId at) {
     const Buffer& target = program_.buffer(store.to.buffer);
     const Expr large = is_large(target);
@@ -134,6 +127,12 @@ class Stream {
 };
 
 }  // namespace
+
+Expr is_large(const Buffer& tensor) {
+  Expr bytes = constant(i64, int64_t{tensor.type.storage_bits() / 8});
+  for (const Expr& e : tensor.shape) bytes = mul(bytes, cast(e, i64));
+  return binary(BinaryOp::Lt, constant(i64, kLargeBytes), bytes);
+}
 
 LoopProgram stream_stores(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i)

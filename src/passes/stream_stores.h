@@ -12,6 +12,9 @@ namespace tilewright::passes {
 
 inline constexpr const char* kStreamFunction = "stream";
 
+// Is the tensor so large that its rows had better go around the caches? Known, or a question of bool for the call.
+ir::Expr is_large(const ir::Buffer& tensor);
+
 ir::LoopProgram stream_stores(ir::LoopProgram program);
 
 }  // namespace tilewright::passes

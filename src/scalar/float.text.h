@@ -123,8 +123,8 @@
 //@ fmod_f64:
 [[gnu::always_inline]] static inline double fmod_f64(double a, double b) { return __builtin_fmod(a, b); }
 
-// The operand that is not NaN; -0 is less than +0. Where the operands are equal, only the bits of zeros differ: they meet
-// in the sign bit.
+// The operand that is not NaN; -0 is less than +0. Where the operands are equal, only the bits of zeros differ: they
+// meet in the sign bit.
 //@ min_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float min_f32(float a, float b) {
   const float one = a < b ? a : b, r = b != b ? a : one;

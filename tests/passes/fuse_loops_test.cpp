@@ -7,14 +7,15 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/stream_stores.h"
+#include "passes/transpose_tiles.h"
 
 namespace tilewright::passes {
 namespace {
 
 std::string around(const std::string& buffers, const std::string& body) {
   return "loop program p {\n  param X: float32[64, 64]\n  param Y: float32[64, 64]\n" +
-         std::string("  launch p(bx: 4) threads(tx: 32) {\n") + buffers + "    for block: int64 in 0..4 grid {\n" + body +
-         "    }\n  }\n}\n";
+         std::string("  launch p(bx: 4) threads(tx: 32) {\n") + buffers + "    for block: int64 in 0..4 grid {\n" +
+         body + "    }\n  }\n}\n";
 }
 std::string fused(const std::string& buffers, const std::string& body) {
   const ir::LoopProgram out = fuse_loops(ir::parse_loop_program(around(buffers, body), "p.tile"));
@@ -70,10 +71,7 @@ TEST(FuseLoops, AVectorizedLoopIsCutToTheChunksOfAReduction) {
       }
       Y[block, int64(0)] = lanes[int64(0)] + t[int64(5)]
 )");
-  EXPECT_NE(out.find(R"(lanes[lane_1] = lanes[lane_1] + t[chunk * 16 + lane_1]
-        }
-      }
-      Y[block, int64(0)])"),
+  EXPECT_NE(out.find("t[chunk * 16 + lane] = X[block, chunk * 16 + lane]\n          lanes[lane] = lanes[lane] + "),
             out.npos)
       << out;
   EXPECT_EQ(out.find("for j:"), out.npos) << out;
@@ -153,7 +151,7 @@ TEST(FuseLoops, GlobalMemoryOfAnotherIterationKeepsThemApart) {
 TEST(FuseLoops, APrintStaysWhereItIs) {
   expect_unchanged("    shared t: float32[16]\n", R"(      for i: int64 in 0..16 {
         t[i] = X[block, i]
-        print "x" t[i]
+        print message="x" values=[t[i]]
       }
       for j: int64 in 0..16 {
         Y[block, j] = t[j]
@@ -181,12 +179,12 @@ TEST(FuseLoops, ValuesThatAnOuterLoopCarriesStayInTheTile) {
 }
 
 std::string streamed(const std::string& columns, const std::string& extent) {
-  const std::string text = "loop program p {\n  symbol n: int32\n  param X: float32[4096, " + columns +
-                           "]\n  param Y: float32[4096, " + columns +
-                           "]\n  launch p(bx: 4) threads(tx: 32) {\n    for block: int64 in 0..4 grid {\n      for j: int64 "
-                           "in 0.." +
-                           extent +
-                           " vectorized {\n        Y[block, j] = X[block, j] + 1.0\n      }\n    }\n  }\n}\n";
+  const std::string text =
+      "loop program p {\n  symbol n: int32\n  param X: float32[4096, " + columns + "]\n  param Y: float32[4096, " +
+      columns +
+      "]\n  launch p(bx: 4) threads(tx: 32) {\n    for block: int64 in 0..4 grid {\n      for j: int64 "
+      "in 0.." +
+      extent + " vectorized {\n        Y[block, j] = X[block, j] + 1.0\n      }\n    }\n  }\n}\n";
   const ir::LoopProgram out = stream_stores(ir::parse_loop_program(text, "p.tile"));
   ir::check_valid(out, "stream_stores");
   return ir::print(out);
@@ -196,12 +194,48 @@ TEST(StreamStores, RowsOfALargeTensorInPartsOfAPage) {
   const std::string out = streamed("4096", "2500");
   EXPECT_NE(out.find("for part: int64 in 0..2 {"), out.npos) << out;
   EXPECT_NE(out.find("in 0..452 vectorized"), out.npos) << out;
-  EXPECT_NE(out.find("call stream"), out.npos) << out;
+  EXPECT_NE(out.find("call function=\"stream\" args=[true]"), out.npos) << out;
 }
 TEST(StreamStores, ASmallTensorIsStoredTo) { EXPECT_EQ(streamed("1024", "1024").find("call"), std::string::npos); }
 TEST(StreamStores, OfAnUnknownSizeTheCallDecides) {
   const std::string out = streamed("n", "512");
   EXPECT_NE(out.find("33554432"), out.npos) << out;
+}
+
+std::string transposed(const std::string& store, const std::string& after = "") {
+  const std::string body = R"(      for i: int64 in 0..32 {
+        for j: int64 in 0..16 vectorized {
+          t[i, j] = X[block * 4 + i, j + 16]
+        }
+      }
+      for i_1: int64 in 0..16 {
+        for j_1: int64 in 0..32 vectorized {
+          )" + store + "\n        }\n      }\n" +
+                           after;
+  const ir::LoopProgram out =
+      transpose_tiles(ir::parse_loop_program(around("    shared t: float32[32, 16]\n", body), "p.tile"));
+  ir::check_valid(out, "transpose_tiles");
+  return ir::print(out);
+}
+
+TEST(TransposeTiles, GlobalMemoryToGlobalMemoryPassesOverTheTile) {
+  const std::string out = transposed("Y[i_1, j_1 + block] = t[j_1, i_1]");
+  EXPECT_EQ(out.find("for i"), out.npos) << out;
+  EXPECT_NE(out.find("reads=[X[block * 4 : int64(32), int64(16) : int64(16)]] "
+                     "writes=[Y[int64(0) : int64(16), block : int64(32)]]"),
+            out.npos)
+      << out;
+}
+TEST(TransposeTiles, ATileThatIsReadAgainIsKept) {
+  const std::string out =
+      transposed("Y[i_1, j_1] = t[j_1, i_1]", "      Y[int64(0), int64(63)] = t[int64(0), int64(0)]\n");
+  EXPECT_NE(out.find("for i"), out.npos) << out;
+  EXPECT_NE(out.find("reads=[t["), out.npos) << out;
+}
+TEST(TransposeTiles, WhatComputesOrDoesNotTransposeStays) {
+  for (const char* store : {"Y[i_1, j_1] = t[j_1, i_1] + 1.0", "Y[j_1, i_1] = t[j_1, i_1]",
+                            "Y[i_1, j_1] = t[j_1, int64(0)]", "Y[i_1, j_1] = t[i_1 + j_1, i_1]"})
+    EXPECT_EQ(transposed(store).find("call"), std::string::npos) << store;
 }
 
 }  // namespace

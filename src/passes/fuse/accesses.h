@@ -29,8 +29,8 @@ class Dependences {
 
   // May the two change places? Variables that `a` or `b` bind have values of their own in each.
   bool commute(const Accesses& a, const Accesses& b) const;
-  // Do iterations i of a loop with body `a` and j of one with body `b` touch a common element, one of them writing, only
-  // if i = j? Both bodies name their iteration `iteration`.
+  // Do iterations i of a loop with body `a` and j of one with body `b` touch a common element, one of them writing,
+  // only if i = j? Both bodies name their iteration `iteration`.
   bool only_at_same_iteration(const Accesses& a, const Accesses& b, ir::VarId iteration) const;
 
  private:

@@ -23,7 +23,6 @@ bool reads(const Stmt& s, BufferId id) {
 void for_each_index(const Body& body, BufferId id, function_ref<void(const std::vector<Expr>&)> f) {
   walk(body, [&](const Stmt& s) {
     if (const auto* n = s.as<Store>(); n && n->to.buffer == id) f(n->to.indices);
-    if (const auto* n = s.as<Atomic>(); n && n->to.buffer == id) f(n->to.indices);
   });
   walk_exprs(body, [&](const Expr& e) {
     if (const auto* n = e.as<Load>(); n && n->buffer == id) f(n->indices);
@@ -78,9 +77,10 @@ class Contract {
       if (other.is_view() && other.root == id) return false;
     for (const Expr& e : b.shape)
       if (!constant_int(e)) return false;
-    bool plain = true;  // every use names an element
+    bool plain = true;  // every use loads or stores an element
     walk(block, [&](const Stmt& s) {
       if (s.as<Gemm>() || s.as<Print>()) plain = plain && !mentions(s, id);
+      if (const auto* n = s.as<Atomic>()) plain = plain && n->to.buffer != id;
     });
     walk_exprs(block, [&](const Expr& e) {
       const auto* n = e.as<Address>();
@@ -95,11 +95,17 @@ class Contract {
     for (Stmt& s : block) {
       if (!mentions(s, id)) continue;
       const auto* f = s.as<For>();
-      if (used && f && writes_first(f->body, id, std::vector<char>(program_.buffer(id).rank(), 0)))
+      const bool runs = f && (constant_int(f->extent).value_or(0) > 0 || is_last_use(s, id, block));
+      if (used && runs && writes_first(f->body, id, std::vector<char>(program_.buffer(id).rank(), 0)))
         now = program_.new_buffer(Buffer(program_.buffer(id)));
       used = true;
       if (now != id) s = renamed(s, id, now);
     }
+  }
+  static bool is_last_use(const Stmt& s, BufferId id, const Body& block) {
+    for (size_t i = block.size(); i-- > 0;)
+      if (mentions(block[i], id)) return block[i].same(s);
+    return false;
   }
   static Stmt renamed(const Stmt& s, BufferId from, BufferId to) {
     Body out = rewrite_exprs({s}, [&](const Expr& e) -> std::optional<Expr> {
@@ -109,11 +115,6 @@ class Contract {
     out = rewrite(out, [&](const Stmt& x) -> std::optional<Body> {
       if (const auto* n = x.as<Store>(); n && n->to.buffer == from)
         return Body{make_stmt(Store{{to, n->to.indices}, n->value}, x->location)};
-      if (const auto* n = x.as<Atomic>(); n && n->to.buffer == from) {
-        Atomic a = *n;
-        a.to.buffer = to;
-        return Body{make_stmt(std::move(a), x->location)};
-      }
       return std::nullopt;
     });
     return out[0];
@@ -245,11 +246,6 @@ class Contract {
     block = rewrite(block, [&](const Stmt& s) -> std::optional<Body> {
       if (const auto* n = s.as<Store>(); n && n->to.buffer == id)
         return Body{make_stmt(Store{{id, moved(n->to.indices)}, n->value}, s->location)};
-      if (const auto* n = s.as<Atomic>(); n && n->to.buffer == id) {
-        Atomic a = *n;
-        a.to.indices = moved(n->to.indices);
-        return Body{make_stmt(std::move(a), s->location)};
-      }
       return std::nullopt;
     });
   }

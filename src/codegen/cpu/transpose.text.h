@@ -1,0 +1,54 @@
+// Transposition by square blocks in registers. Put before a kernel that has any.
+#if defined __AVX512F__ || defined __AVX2__
+#ifdef __AVX512F__
+#define TW_VECTOR_BYTES 64
+#else
+#define TW_VECTOR_BYTES 32
+#endif
+// n rows of n elements; rounds exchange halves, quarters, ... between pairs of rows.
+template <class T, int n>
+[[gnu::always_inline]] static inline void tw_transpose_block(T* to, int64_t to_step, const T* from, int64_t from_step) {
+  typedef T V __attribute__((vector_size(n * sizeof(T))));
+  typedef T Unaligned __attribute__((vector_size(n * sizeof(T)), aligned(sizeof(T))));
+  V row[n];
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) row[i] = *(const Unaligned*)(from + i * from_step);
+#pragma GCC unroll 4
+  for (int half = n / 2; half > 0; half /= 2) {
+    V low, high;
+#pragma GCC unroll 16
+    for (int k = 0; k < n; ++k) low[k] = (T)(k & half ? n + k - half : k), high[k] = (T)(k & half ? n + k : k + half);
+#pragma GCC unroll 16
+    for (int i = 0; i < n; ++i) {
+      if (i & half) continue;
+      const V a = row[i], b = row[i + half];
+      row[i] = __builtin_shuffle(a, b, low), row[i + half] = __builtin_shuffle(a, b, high);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) *(Unaligned*)(to + i * to_step) = row[i];
+}
+#endif
+// to[i][j] = from[j][i] for i < rows, j < columns, both multiples of 16; rows of a large tensor go around the caches.
+template <class T>
+static inline void tw_transpose(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t rows, int64_t columns,
+                                bool large) {
+#ifdef TW_VECTOR_BYTES
+  constexpr int n = TW_VECTOR_BYTES / sizeof(T) < 16 ? TW_VECTOR_BYTES / sizeof(T) : 16;
+  T strip[n * 64] __attribute__((aligned(64)));
+  for (int64_t i = 0; i < rows; i += n)
+    for (int64_t first = 0; first < columns; first += 64) {
+      const int64_t width = columns - first < 64 ? columns - first : 64;
+      for (int64_t j = 0; j < width; j += n) {
+        T* place = large ? strip + j : to + i * to_step + first + j;
+        tw_transpose_block<T, n>(place, large ? 64 : to_step, from + (first + j) * from_step + i, from_step);
+      }
+      for (int64_t k = 0; large && k < n; ++k)
+        tw_stream((char*)(to + (i + k) * to_step + first), (const char*)(strip + k * 64), width * (int64_t)sizeof(T),
+                  true);
+    }
+#else
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[j * from_step + i];
+#endif
+}

@@ -1,0 +1,197 @@
+#include "passes/transpose_tiles.h"
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/stream_stores.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kBlock = 16;  // extents are multiples of it: the largest block of the text
+
+// One side of a copy by two loops: the dimensions that follow their variables, and where the box begins.
+struct Side {
+  BufferId buffer;
+  std::vector<Expr> min;
+  size_t outer = 0, inner = 0;  // dimensions of the outer and the inner loop's variable
+};
+
+struct CopyNest {
+  int64_t outer_extent = 0, inner_extent = 0;
+  Side from, to;
+};
+
+// index = variable + rest: the rest. Empty if the variable occurs in any other way.
+Expr without(const Expr& index, VarId v) {
+  std::vector<Term> terms{{1, index}}, rest;
+  int64_t constant = 0;
+  if (const auto* s = index.as<Sum>()) terms = s->terms, constant = s->constant;
+  bool found = false;
+  for (const Term& t : terms) {
+    const auto* c = t.value.as<Cast>();
+    const auto* n = (c ? c->value : t.value).as<Var>();
+    if (n && n->id == v && t.coefficient == 1)
+      found = true;
+    else if (used_vars(t.value).contains(v))
+      return {};
+    else
+      rest.push_back(t);
+  }
+  return found ? sum(std::move(rest), constant, i64) : Expr{};
+}
+
+std::optional<Side> side_of(BufferId id, const std::vector<Expr>& index, VarId outer, VarId inner) {
+  Side side{id, {}, SIZE_MAX, SIZE_MAX};
+  for (size_t d = 0; d < index.size(); ++d) {
+    const std::set<VarId> used = used_vars(index[d]);
+    const bool has_outer = used.contains(outer), has_inner = used.contains(inner);
+    if (!has_outer && !has_inner) {
+      side.min.push_back(index[d]);
+      continue;
+    }
+    size_t& dim = has_outer ? side.outer : side.inner;
+    const Expr rest = has_outer && has_inner ? Expr{} : without(index[d], has_outer ? outer : inner);
+    if (!rest || dim != SIZE_MAX) return std::nullopt;
+    dim = d;
+    side.min.push_back(rest);
+  }
+  if (side.outer == SIZE_MAX || side.inner == SIZE_MAX) return std::nullopt;
+  for (const Expr& e : side.min) {
+    bool reads = false;
+    walk(e, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+    if (reads) return std::nullopt;
+  }
+  return side;
+}
+
+class Transpose {
+ public:
+  Transpose(LoopProgram& program, const Body& block) : program_(program), block_(block) {}
+
+  Body body(const Body& in) {
+    Body out;
+    for (const Stmt& s : in) {
+      if (const auto nest = copy_nest(s); nest && transposes(*nest)) {
+        CopyNest copy = *nest;
+        if (!out.empty() && passes_over(out.back(), copy)) out.pop_back();
+        out.push_back(call(copy, s->location));
+        continue;
+      }
+      out.push_back(inside(s));
+    }
+    return out;
+  }
+
+ private:
+  Stmt inside(const Stmt& s) {
+    if (const auto* n = s.as<For>()) {
+      For f = *n;
+      f.body = body(n->body);
+      return make_stmt(std::move(f), s->location);
+    }
+    if (const auto* n = s.as<If>())
+      return make_stmt(If{n->condition, body(n->then_body), body(n->else_body)}, s->location);
+    return s;
+  }
+
+  // The value stored, behind a scalar that holds it for a moment.
+  const Load* value_of(const Body& body, const Store*& store) const {
+    if (body.empty() || body.size() > 2) return nullptr;
+    store = body.back().as<Store>();
+    const auto* value = store ? store->value.as<Load>() : nullptr;
+    if (body.size() == 1 || !value) return value;
+    const auto* first = body[0].as<Store>();
+    const bool scalar = first && first->to.buffer == value->buffer && first->to.indices.empty() &&
+                        program_.buffer(value->buffer).space == Space::Local;
+    return scalar ? first->value.as<Load>() : nullptr;
+  }
+  std::optional<CopyNest> copy_nest(const Stmt& s) const {
+    const auto* f = s.as<For>();
+    const auto* g = f && f->body.size() == 1 ? f->body[0].as<For>() : nullptr;
+    if (!g || g->kind != LoopKind::Vectorized || constant_int(f->begin) != 0 || constant_int(g->begin) != 0)
+      return std::nullopt;
+    const auto outer = constant_int(f->extent), inner = constant_int(g->extent);
+    const Store* store = nullptr;
+    const Load* value = value_of(g->body, store);
+    if (!outer || !inner || !value) return std::nullopt;
+    const Buffer &a = program_.buffer(value->buffer), &b = program_.buffer(store->to.buffer);
+    if (a.type != b.type || a.type.is_packed() || a.tile || b.tile) return std::nullopt;
+    if (program_.root(value->buffer) == program_.root(store->to.buffer)) return std::nullopt;
+    const auto from = side_of(value->buffer, value->indices, f->var, g->var);
+    const auto to = side_of(store->to.buffer, store->to.indices, f->var, g->var);
+    if (!from || !to) return std::nullopt;
+    return CopyNest{*outer, *inner, *from, *to};
+  }
+  bool is_contiguous(BufferId id, size_t dim) const {
+    const Buffer& b = program_.buffer(id);
+    return dim + 1 == b.rank() && (b.strides.empty() || constant_int(b.strides.back()) == 1);
+  }
+  bool transposes(const CopyNest& n) const {
+    return n.outer_extent % kBlock == 0 && n.inner_extent % kBlock == 0 && is_contiguous(n.from.buffer, n.from.outer) &&
+           is_contiguous(n.to.buffer, n.to.inner);
+  }
+
+  // Is the source a tile that the statement before filled from global memory, and that nothing else touches?
+  bool passes_over(const Stmt& before, CopyNest& copy) const {
+    const auto fill = copy_nest(before);
+    const BufferId tile = copy.from.buffer;
+    if (!fill || fill->to.buffer != tile || program_.buffer(tile).space == Space::Global) return false;
+    const Buffer& source = program_.buffer(program_.root(fill->from.buffer));
+    const BufferId target = program_.root(copy.to.buffer);
+    if (source.space != Space::Global || source.address || program_.buffer(target).address ||
+        program_.root(fill->from.buffer) == target)
+      return false;
+    for (const Buffer& b : program_.buffers)
+      if (b.is_view() && b.root == tile) return false;
+    size_t uses = 0;  // one store and one load
+    walk(block_, [&](const Stmt& s) {
+      if (const auto* n = s.as<Store>()) uses += n->to.buffer == tile;
+      if (!s.as<Store>() && !s.as<For>() && !s.as<If>() && !s.as<Let>() && !s.as<While>())
+        uses += 3 * used_buffers({s}).contains(tile);
+    });
+    walk_exprs(block_, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) uses += n->buffer == tile;
+      if (const auto* n = e.as<Address>()) uses += 3 * (n->buffer == tile);
+    });
+    // The tile's rows are the source's: both loops of the filling run along the same dimensions of both.
+    const bool same_box = fill->to.outer == copy.from.inner && fill->to.inner == copy.from.outer &&
+                          fill->outer_extent == copy.inner_extent && fill->inner_extent == copy.outer_extent &&
+                          equal(fill->to.min, copy.from.min) && is_contiguous(fill->from.buffer, fill->from.inner);
+    if (uses != 2 || !same_box) return false;
+    copy.from = {fill->from.buffer, fill->from.min, fill->from.inner, fill->from.outer};
+    return true;
+  }
+
+  static Region region(const Side& side, int64_t outer, int64_t inner) {
+    Region r{side.buffer, side.min, std::vector<Expr>(side.min.size(), constant(i64, int64_t{1}))};
+    r.extent[side.outer] = constant(i64, outer), r.extent[side.inner] = constant(i64, inner);
+    return r;
+  }
+  Stmt call(const CopyNest& n, LocationId at) const {
+    const Buffer& to = program_.buffer(n.to.buffer);
+    const bool global = program_.buffer(program_.root(n.to.buffer)).space == Space::Global;
+    Call c;
+    c.function = kTransposeFunction, c.args = {global ? is_large(to) : constant(boolean, int64_t{0})};
+    c.reads = {region(n.from, n.outer_extent, n.inner_extent)};
+    c.writes = {region(n.to, n.outer_extent, n.inner_extent)};
+    return make_stmt(std::move(c), at);
+  }
+
+  LoopProgram& program_;
+  const Body& block_;
+};
+
+}  // namespace
+
+LoopProgram transpose_tiles(LoopProgram program) {
+  for (Launch& launch : program.launches) {
+    const Body before = launch.body;
+    launch.body = Transpose(program, before).body(before);
+  }
+  return program;
+}
+
+}  // namespace tilewright::passes

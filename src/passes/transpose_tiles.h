@@ -1,0 +1,19 @@
+// Nests that read down columns and write along rows become one statement, which the text does by square blocks in
+// registers: a loop would gather every element by itself.
+//
+// Needs: a LoopProgram after fuse_loops().
+// Leaves: the same results. A nest of two loops of constant extents that copies B[.., i, .., j] = A[.., j, .., i]
+// without
+//   converting is a Call of kTransposeFunction: reads = {the box of A}, writes = {the box of B}, args = {is B a large
+//   tensor}. A tile A that only holds
+//   a copy of global memory for it is passed over.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::passes {
+
+inline constexpr const char* kTransposeFunction = "transpose";
+
+ir::LoopProgram transpose_tiles(ir::LoopProgram program);
+
+}  // namespace tilewright::passes
