@@ -1,11 +1,8 @@
 #include "driver/cpu_engine.h"
 
 #include "ir/verify.h"
-#include "passes/fuse_loops.h"
 #include "passes/lower_to_loops.h"
-#include "passes/spread_atomics.h"
-#include "passes/stream_stores.h"
-#include "passes/transpose_tiles.h"
+#include "passes/pipeline.h"
 
 namespace tilewright {
 namespace {
@@ -38,12 +35,8 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
   const target::CpuFeatures features = features_of(processor);
   const ir::LoopProgram lowered = lower_cpu(program, processor);
   dump.write("lower_to_loops", lowered);
-  const ir::LoopProgram fused = passes::fuse_loops(lowered);
-  ir::check_valid(fused, "fuse_loops");
-  dump.write("fuse_loops", fused);
-  const ir::LoopProgram loops = passes::stream_stores(passes::transpose_tiles(passes::spread_atomics(fused)));
-  ir::check_valid(loops, "stream_stores");
-  dump.write("stream_stores", loops);
+  const ir::LoopProgram loops =
+      passes::run_loop_passes(lowered, [&](const char* pass, const ir::LoopProgram& p) { dump.write(pass, p); });
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
   return {std::move(source.text), sites_of(source.sites), std::move(source.gemms), nullptr};

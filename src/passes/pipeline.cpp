@@ -5,12 +5,23 @@
 #include "analysis/collectives.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
+#include "passes/fuse_loops.h"
+#include "passes/spread_atomics.h"
+#include "passes/stream_stores.h"
+#include "passes/transpose_tiles.h"
 
 namespace tilewright::passes {
 namespace {
 
 constexpr Pass kPasses[] = {
     {"canonicalize", "one spelling: fma, roles, merged maps, no constant conditions", canonicalize},
+};
+
+constexpr LoopPass kLoopPasses[] = {
+    {"fuse_loops", "one loop over the same range; tiles shrink to an iteration's part", fuse_loops},
+    {"spread_atomics", "counters in copies that take turns", spread_atomics},
+    {"transpose_tiles", "columns become rows by blocks in registers", transpose_tiles},
+    {"stream_stores", "rows of large tensors go around the caches", stream_stores},
 };
 
 }  // namespace
@@ -33,6 +44,17 @@ ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes
     observer(pass.name, program, took.count());
   }
   ir::throw_findings(analysis::check_collectives(program), nullptr);
+  return program;
+}
+
+std::span<const LoopPass> loop_passes() { return kLoopPasses; }
+
+ir::LoopProgram run_loop_passes(ir::LoopProgram program, LoopObserver observer) {
+  for (const LoopPass& pass : kLoopPasses) {
+    program = pass.run(std::move(program));
+    ir::check_valid(program, pass.name);
+    observer(pass.name, program);
+  }
   return program;
 }
 

@@ -25,4 +25,14 @@ using Observer = function_ref<void(const char* name, const ir::TileProgram& prog
 // ops stand under control that their threads agree on.
 ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes, Observer observer);
 
+// What the CPU engine does to loops, in order; verified and shown like the passes above.
+struct LoopPass {
+  const char* name;
+  const char* what;
+  ir::LoopProgram (*run)(ir::LoopProgram);
+};
+std::span<const LoopPass> loop_passes();
+using LoopObserver = function_ref<void(const char* name, const ir::LoopProgram& program)>;
+ir::LoopProgram run_loop_passes(ir::LoopProgram program, LoopObserver observer);
+
 }  // namespace tilewright::passes
