@@ -34,9 +34,11 @@ update: build/release/build.ninja
 format: build/setup/test
 	@tools/check_format --fix
 
+# The host's code alone: kernels are compiled without sanitizers.
 asan: build/asan/build.ninja
-	@$(BUILD) asan -j $(JOBS) --target tilewright_tests
+	@$(BUILD) asan -j $(JOBS) --target tilewright_tests tilewright_tool
 	@tools/run_tests build/asan/$(TESTS) $(WITHOUT_GPU)
+	@build/asan/tilewright fuzz --seeds 1..1000 --quick
 
 clean:
 	rm -rf build
