@@ -282,9 +282,6 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
   for (size_t i = 0; i < tiles.launches.size(); ++i) {
     Launch& launch = tiles.launches[i];
     refuse(tiles, launch);
-    if (launch.thread_count() > target.threads_per_block)
-      fail(Code::GpuThreads, tiles.location(launch.location),
-           fmt::format("a block of {} threads; it has at most {}", launch.thread_count(), target.threads_per_block));
     result.placements.push_back(place_fragments(tiles, launch, Uniformity(tiles, launch), target));
     launch.body = place_sync(tiles, launch, Uniformity(tiles, launch), result.placements.back());
   }

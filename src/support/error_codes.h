@@ -261,12 +261,6 @@ enum class Code : uint16_t {
   CacheEntryDamaged = 5511,      // set aside and compiled again
   CacheNotWritable = 5512,       // the kernel was compiled but could not be kept
 
-  // 5600: gpu. What a GPU's block cannot hold or do.
-  GpuUnsupported = 5601,   // an op that the CUDA engine does not run
-  GpuBarriers = 5602,      // more roles than hardware barriers
-  GpuSharedMemory = 5603,  // more shared memory than a block has
-  GpuThreads = 5604,       // more threads than a block has
-
   // 6000: run. Mistakes of a program that the interpreter finds while it runs.
   OutOfBounds = 6001,          // an index outside a buffer on chip
   Uninitialized = 6002,        // an element on chip is read before it is written
@@ -307,6 +301,9 @@ enum class Code : uint16_t {
   TensorMapInvalid = 8108,        // sizes or strides that a tensor map cannot describe
   PointerNotOnDevice = 8109,      // an address said to be a device's that is not
   CaptureForbidden = 8110,        // what a stream that is being captured cannot do
+  GpuUnsupported = 8201,          // an operation or architecture that the CUDA engine does not know
+  GpuBarriers = 8202,             // more roles than a block has hardware barriers
+  GpuSharedMemory = 8203,         // more shared memory than a block has
   ReportsLost = 8111,             // more prints in one call than there is room for
 };
 

@@ -8,11 +8,10 @@ namespace tilewright::target {
 struct GpuTarget {
   int arch = 90;                  // 80, 89, 90: compute capability times ten
   int64_t shared_bytes = 232448;  // that one block may use, the driver's reserve taken off
-  int64_t threads_per_block = 1024;
 
   static GpuTarget of(int arch) {
     const int64_t shared = arch >= 90 ? 232448 : arch == 80 ? 166912 : 101376;
-    return {arch, shared, 1024};
+    return {arch, shared};
   }
   bool operator==(const GpuTarget&) const = default;
 };

@@ -1,0 +1,69 @@
+// What the CUDA engine refuses before any device compiler or device is asked.
+#include "driver/cuda_engine.h"
+#include "errors/expect_error.h"
+#include "ir/parse.h"
+#include "passes/canonicalize.h"
+
+namespace tilewright {
+namespace {
+
+std::string refusal(const std::string& text, const std::string& arch = "sm_90a") {
+  Dump dump("refused");
+  try {
+    write_cuda(passes::canonicalize(ir::parse(text, "p.tile")), arch, dump);
+  } catch (const CompileError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(GpuErrors, AnOperationThatIsNotThereYet) {
+  EXPECT_EQ(refusal(R"(program p {
+  param A: float32[128]
+  launch p(bx: 1) threads(tx: 128) {
+    barrier ready: uint64[1] arrive=[128]
+    arrive barrier=ready[0]
+  }
+}
+)"),
+            R"(error TW8201 cuda: arrive is not something the CUDA engine runs yet
+  --> p.tile:5:5
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+}
+
+TEST(GpuErrors, AnArchitectureThatWeDoNotWriteFor) {
+  EXPECT_EQ(refusal("program p {\n  launch p(bx: 1) threads(tx: 32) {\n  }\n}\n", "sm_75"),
+            R"(error TW8201 cuda: kernels for sm_75 are not something we write
+help: it is sm_80, sm_89 or sm_90a)");
+}
+
+TEST(GpuErrors, MoreSharedMemoryThanABlockHas) {
+  EXPECT_EQ(refusal(R"(program p {
+  param A: float32[256, 256]
+  launch p(bx: 1) threads(tx: 128) {
+    shared tile: float32[256, 256]
+    copy from=A to=tile
+    copy from=tile to=A
+  }
+}
+)"),
+            R"(error TW8203 cuda: the block needs 262144 bytes of shared memory; sm_90 has 232448
+  --> p.tile:3:3
+note: 'tile' takes 262144 bytes
+  --> p.tile:4:5
+help: make the tiles smaller, or the pipeline shorter)");
+}
+
+TEST(GpuErrors, MoreRolesThanBarriers) {
+  std::string text = "program p {\n  param A: float32[512]\n  launch p(bx: 1) threads(tx: 512) {\n";
+  for (int i = 0; i < 16; ++i)
+    text += fmt::format("    role {}..{} {{\n      map i in 8 {{\n        A[{} + i] = 1.0\n      }}\n    }}\n", i * 32,
+                        i * 32 + 32, i * 8);
+  EXPECT_EQ(refusal(text + "  }\n}\n"),
+            R"(error TW8202 cuda: the block has more roles than hardware barriers are left
+  --> p.tile:79:5
+help: a block has 15 named barriers, for the program's own and one for each range of threads)");
+}
+
+}  // namespace
+}  // namespace tilewright
