@@ -2,6 +2,7 @@
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/fuse/index.h"
 
 namespace tilewright::passes {
 
@@ -61,13 +62,19 @@ class Spread {
         only = only && n->op == AtomicOp::Add && !n->result.valid();
         for (const Expr& e : n->to.indices) only = only && !reads(e, *found);
         only = only && !reads(n->value, *found);
-      } else if (x.as<For>() || x.as<If>() || x.as<While>()) {
+      } else if (const auto* g = x.as<For>(); g || x.as<If>()) {
+        if (g && is_innermost(*g)) only = only && constant_int(g->extent).value_or(1) % kCopies == 0;
         for_each_expr(x, [&](const Expr& e) { only = only && !reads(e, *found); });
       } else {
-        only = only && !used_buffers({x}).contains(*found) && !x.as<Return>();
+        only = only && (x.as<Let>() || x.as<Store>()) && !used_buffers({x}).contains(*found);
       }
     });
     return only ? found : std::nullopt;
+  }
+  static bool is_innermost(const For& f) {
+    bool found = false;
+    walk(f.body, [&](const Stmt& s) { found = found || s.as<For>(); });
+    return !found;
   }
   static bool reads(const Expr& e, BufferId id) {
     bool found = false;
@@ -115,28 +122,34 @@ class Spread {
     out.push_back(sweep([&](const Expr& copy, const std::vector<Expr>& index) {
       return make_stmt(Store{element(copy, index), constant(type, int64_t{0})}, s->location);
     }));
-    out.push_back(taking_turns(s, id, element, {})[0]);
+    out.push_back(taking_turns(s, id, element, constant(i64, int64_t{0}))[0]);
     out.push_back(sweep([&](const Expr& copy, const std::vector<Expr>& index) {
       const Element from = element(copy, index);
       const Expr sum_of_both = add(load(id, index, type), load(from.buffer, from.indices, type));
       return make_stmt(Store{{id, index}, sum_of_both}, s->location);
     }));
   }
-  // The additions go to the copy that the number of the innermost iteration names.
+  // Innermost loops go by kCopies iterations, each of which has its copy: stores that meet are then those of one
+  // instruction, which processors tell apart from the others.
   template <class MakeElement>
-  Body taking_turns(const Stmt& s, BufferId id, const MakeElement& element, const Expr& turn) const {
+  Body taking_turns(const Stmt& s, BufferId id, const MakeElement& element, const Expr& turn) {
     if (const auto* n = s.as<For>()) {
       For f = *n;
-      const Expr v = cast(var(f.var, program_.var(f.var).type), i64);
-      f.body = all_taking_turns(n->body, id, element, binary(BinaryOp::FloorMod, v, constant(i64, kCopies)));
-      return {make_stmt(std::move(f), s->location)};
+      if (!is_innermost(*n)) {
+        f.body = all_taking_turns(n->body, id, element, turn);
+        return {make_stmt(std::move(f), s->location)};
+      }
+      const Expr group = var(program_.new_var("group", i64), i64), copy = var(program_.new_var("copy", i64), i64);
+      const Expr index = sum({{kCopies, group}, {1, copy}}, 0, i64);
+      Body own = all_taking_turns(with_index(f, add(cast(f.begin, i64), index), program_), id, element, copy);
+      const Expr groups = constant(i64, *constant_int(f.extent) / kCopies);
+      Body turns{loop(copy, constant(i64, kCopies), std::move(own), LoopKind::Unroll, s->location)};
+      return {loop(group, groups, std::move(turns), LoopKind::Serial, s->location)};
     }
     if (const auto* n = s.as<If>())
       return {make_stmt(If{n->condition, all_taking_turns(n->then_body, id, element, turn),
                            all_taking_turns(n->else_body, id, element, turn)},
                         s->location)};
-    if (const auto* n = s.as<While>())
-      return {make_stmt(While{n->condition, all_taking_turns(n->body, id, element, turn)}, s->location)};
     const auto* n = s.as<Atomic>();
     if (!n || n->to.buffer != id) return {s};
     Atomic a = *n;
@@ -144,7 +157,7 @@ class Spread {
     return {make_stmt(std::move(a), s->location)};
   }
   template <class MakeElement>
-  Body all_taking_turns(const Body& body, BufferId id, const MakeElement& element, const Expr& turn) const {
+  Body all_taking_turns(const Body& body, BufferId id, const MakeElement& element, const Expr& turn) {
     Body out;
     for (const Stmt& s : body) out.push_back(taking_turns(s, id, element, turn)[0]);
     return out;

@@ -3,7 +3,8 @@
 //
 // Needs: a LoopProgram.
 // Leaves: the same results. A loop whose only uses of an on-chip array are integer additions to elements of it, without
-//   the old value and many more than the array has elements, adds to copies that take turns and are summed behind it.
+//   the old value and many more than the array has elements, adds to copies that take turns and are summed behind it;
+//   its innermost loops have a multiple of as many iterations as there are copies.
 #pragma once
 #include "ir/program.h"
 
