@@ -46,7 +46,14 @@ class Translation {
  public:
   Translation(const ir::ProgramTables& program, const Places& places) : program_(program), places_(places) {}
 
-  IntProgram operator()(const ir::Expr& e) const {
+  // `at` is where the expression stands.
+  IntProgram operator()(const ir::Expr& e, ir::LocationId at) {
+    at_ = at;
+    return of(e);
+  }
+
+ private:
+  IntProgram of(const ir::Expr& e) const {
     return ir::match(e->op, ir::Overloaded{
                                 [&](const ir::Const& n) { return runtime::constant(static_cast<int64_t>(n.bits)); },
                                 [&](const ir::Var& n) { return of_var(n.id); },
@@ -54,20 +61,19 @@ class Translation {
                                 [&](const ir::Binary& n) { return of_binary(n); },
                                 [&](const ir::Unary& n) {
                                   if (n.op != ir::UnaryOp::Not) refuse("an operator");
-                                  return runtime::negate((*this)(n.a));
+                                  return runtime::negate(of(n.a));
                                 },
                                 [&](const ir::Cast& n) {
                                   if (!e->type.is_integral() || !n.value->type.is_integral())
                                     refuse("a conversion of floats");
-                                  return (*this)(n.value);
+                                  return of(n.value);
                                 },
                                 [&](const auto&) -> IntProgram { refuse("more than integer arithmetic"); },
                             });
   }
 
- private:
   [[noreturn]] void refuse(const char* what) const {
-    fail(Code::HostExpression, {},
+    fail(Code::HostExpression, program_.location(at_),
          fmt::format("'{}': a shape, stride, grid or host-side assumption uses {}", program_.name, what),
          "the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters");
   }
@@ -79,7 +85,7 @@ class Translation {
   IntProgram of_sum(const ir::Sum& n) const {
     std::optional<IntProgram> total;
     for (const ir::Term& t : n.terms) {
-      IntProgram term = (*this)(t.value);
+      IntProgram term = of(t.value);
       if (t.coefficient != 1) term = runtime::combine(IntOp::Kind::Mul, runtime::constant(t.coefficient), term);
       total = total ? runtime::combine(IntOp::Kind::Add, *total, term) : term;
     }
@@ -88,11 +94,12 @@ class Translation {
   IntProgram of_binary(const ir::Binary& n) const {
     const auto kind = kind_of(n.op);
     if (!kind || !n.a->type.is_integral()) refuse("an operator");
-    return runtime::combine(*kind, (*this)(n.a), (*this)(n.b));
+    return runtime::combine(*kind, of(n.a), of(n.b));
   }
 
   const ir::ProgramTables& program_;
   const Places& places_;
+  ir::LocationId at_;
 };
 
 // e = coefficient * symbol + rest, where rest does not mention the symbol.
@@ -159,6 +166,18 @@ std::vector<Solution> solve(const ir::TileProgram& program) {
   return out;
 }
 
+// The parameter that mentions the symbol first, or else the first launch.
+ir::LocationId first_use(const ir::TileProgram& program, ir::VarId symbol) {
+  for (const ir::Param& p : program.params) {
+    if (!p.is_tensor()) continue;
+    const ir::Buffer& b = program.buffer(p.buffer);
+    for (const auto* list : {&b.shape, &b.strides})
+      for (const ir::Expr& e : *list)
+        if (ir::used_vars(e).count(symbol)) return b.location;
+  }
+  return program.launches.empty() ? ir::LocationId{} : program.launches[0].location;
+}
+
 }  // namespace
 
 ir::TileProgram order_symbols(ir::TileProgram program) {
@@ -166,21 +185,21 @@ ir::TileProgram order_symbols(ir::TileProgram program) {
   for (const Solution& s : solve(program)) order.push_back(s.symbol);
   for (ir::VarId id : program.symbols)
     if (std::find(order.begin(), order.end(), id) == order.end())
-      fail(Code::UnsolvedSymbol, {},
+      fail(Code::UnsolvedSymbol, program.location(first_use(program, id)),
            fmt::format("'{}': no argument gives the value of the dimension '{}'", program.name, program.var(id).name),
            "let it stand alone, or times a constant plus known values, in a shape or stride of a tensor parameter");
   program.symbols = std::move(order);
   return program;
 }
 
-runtime::IntProgram host_expression(const ir::Expr& e, const ir::ProgramTables& program) {
+runtime::IntProgram host_expression(const ir::Expr& e, ir::LocationId at, const ir::ProgramTables& program) {
   const Places places = places_of(program);
-  return Translation(program, places)(e);
+  return Translation(program, places)(e, at);
 }
 
 runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
   const Places places = places_of(program);
-  const Translation translate(program, places);
+  Translation translate(program, places);
   runtime::LaunchPlan plan;
   plan.name = program.name;
   for (const ir::Param& p : program.params) {
@@ -191,8 +210,8 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
     } else {
       const ir::Buffer& b = program.buffer(p.buffer);
       out.name = b.name, out.dtype = b.type;
-      for (const ir::Expr& e : b.shape) out.shape.push_back(translate(e));
-      for (const ir::Expr& e : b.strides) out.strides.push_back(translate(e));
+      for (const ir::Expr& e : b.shape) out.shape.push_back(translate(e, b.location));
+      for (const ir::Expr& e : b.strides) out.strides.push_back(translate(e, b.location));
     }
     plan.parameters.push_back(std::move(out));
   }
@@ -201,15 +220,19 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
     symbol.name = program.var(s.symbol).name, symbol.dtype = program.var(s.symbol).type;
     symbol.parameter = s.parameter, symbol.source = s.source, symbol.dim = s.dim;
     symbol.coefficient = s.equation.coefficient;
-    if (s.equation.rest) symbol.rest = translate(s.equation.rest);
+    if (s.equation.rest)
+      symbol.rest =
+          translate(s.equation.rest, program.buffer(program.params[static_cast<size_t>(s.parameter)].buffer).location);
     plan.symbols.push_back(std::move(symbol));
   }
-  for (const ir::Expr& e : program.assumptions) plan.assumes.push_back({translate(e), ir::print(e, program), {}});
+  for (const ir::Assumption& a : program.assumptions)
+    plan.assumes.push_back(
+        {translate(a.condition, a.location), ir::print(a.condition, program), program.location(a.location)});
   for (const ir::Buffer& b : program.buffers) {
     if (!b.workspace || b.is_view()) continue;
     ir::Expr size = ir::constant(i64, int64_t{1});
     for (const ir::Expr& e : b.shape) size = ir::mul(size, ir::cast(e, i64));
-    plan.workspaces.push_back({b.name, b.type, translate(size)});
+    plan.workspaces.push_back({b.name, b.type, translate(size, b.location)});
   }
   runtime::verify(plan);
   return plan;

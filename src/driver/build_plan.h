@@ -13,6 +13,6 @@ ir::TileProgram order_symbols(ir::TileProgram program);
 runtime::LaunchPlan build_plan(const ir::TileProgram& program);
 
 // An expression of symbols and scalar parameters as the host computes it, by their places in the plan.
-runtime::IntProgram host_expression(const ir::Expr& e, const ir::ProgramTables& program);
+runtime::IntProgram host_expression(const ir::Expr& e, ir::LocationId at, const ir::ProgramTables& program);
 
 }  // namespace tilewright

@@ -40,7 +40,7 @@ rt::KernelLaunch launch_of(const ir::ThreadProgram& p, size_t number, const code
   rt::KernelLaunch out;
   out.function = kernel.function;
   for (size_t d = 0; d < 3; ++d) {
-    out.grid[d] = d < launch.grid.size() ? host_expression(launch.grid[d], p) : runtime::constant(1);
+    out.grid[d] = d < launch.grid.size() ? host_expression(launch.grid[d], launch.location, p) : runtime::constant(1);
     out.block[d] = d < launch.threads.size() ? static_cast<int>(launch.threads[d]) : 1;
   }
   out.dynamic_shared_bytes = static_cast<int>(kernel.shared_bytes);
@@ -61,7 +61,8 @@ rt::KernelLaunch launch_of(const ir::ThreadProgram& p, size_t number, const code
 
 target::GpuTarget gpu_target(const std::string& arch) {
   for (int known : {80, 89, 90})
-    if (arch == fmt::format("sm_{}", known) || arch == fmt::format("sm_{}a", known)) return target::GpuTarget::of(known);
+    if (arch == fmt::format("sm_{}", known) || arch == fmt::format("sm_{}a", known))
+      return target::GpuTarget::of(known);
   fail(Code::GpuUnsupported, {}, fmt::format("kernels for {} are not something we write", arch),
        "it is sm_80, sm_89 or sm_90a");
 }

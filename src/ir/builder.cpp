@@ -501,7 +501,10 @@ void Builder::need_bound_symbols(const std::unordered_map<VarId, Expr>& known) {
     for (const Expr* e : {&b.offset, &b.address, &b.fill})
       if (*e) check(*e);
   }
-  for (const Expr& e : program_.assumptions) check(e);
+  for (const Assumption& a : program_.assumptions) {
+    location_ = program_.location(a.location);
+    check(a.condition);
+  }
 }
 
 TileProgram Builder::finish() {
@@ -536,7 +539,7 @@ TileProgram Builder::finish() {
   for (Buffer& b : program_.buffers)
     replace_all(b.shape), replace_all(b.strides), replace_all(b.layout.image), replace(b.offset), replace(b.address),
         replace(b.fill);
-  replace_all(program_.assumptions);
+  for (Assumption& a : program_.assumptions) replace(a.condition);
   for (Launch& l : program_.launches) replace_all(l.grid), l.body = substitute(l.body, ids);
   return std::move(program_);
 }

@@ -291,7 +291,7 @@ void Builder::check(const Expr& condition, const std::string& message) {
 void Builder::assume(const Expr& condition) {
   const Expr c = as_condition(condition, location_);
   if (launch_ < 0) {
-    program_.assumptions.push_back(c);
+    program_.assumptions.push_back({c, location_id(location_)});
   } else {
     emit(Assume{c});
   }

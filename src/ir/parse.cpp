@@ -197,7 +197,8 @@ void Parser::header() {
     } else if (at.is("param")) {
       param();
     } else if (at.is("assume")) {
-      program_.assumptions.push_back(condition());
+      Expr fact = condition();
+      program_.assumptions.push_back({std::move(fact), location_after(at)});
     } else if (at.is("option")) {
       option();
     } else if (at.kind == TokenKind::Name && peek().is_name()) {

@@ -166,7 +166,7 @@ void Printer::header() {
     if (program_.buffers[i].launch < 0 && !params.contains(BufferId{i})) pending_buffers_.insert(BufferId{i});
   for (BufferId id : std::set<BufferId>(pending_buffers_))
     if (can_declare(id)) declare(id);
-  for (const Expr& fact : program_.assumptions) line("assume " + exprs_.text(fact));
+  for (const Assumption& a : program_.assumptions) line("assume " + exprs_.text(a.condition) + at(a.location));
   const Options standard;
   if (program_.options.contract != standard.contract)
     line(fmt::format("option contract={}", program_.options.contract));

@@ -95,6 +95,12 @@ struct Launch {
   }
 };
 
+// Over symbols and scalar parameters; checked at the call.
+struct Assumption {
+  Expr condition;
+  LocationId location;
+};
+
 struct Options {
   bool contract = true;    // canonicalize forms fma(a, b, c) from a * b + c
   bool fast_math = false;  // approximate exp, log, division
@@ -105,8 +111,8 @@ struct Options {
 struct ProgramTables {
   std::string name;
   std::vector<Param> params;
-  std::vector<VarId> symbols;     // dimensions solved from the arguments
-  std::vector<Expr> assumptions;  // over symbols and scalar parameters, checked at the call
+  std::vector<VarId> symbols;  // dimensions solved from the arguments
+  std::vector<Assumption> assumptions;
   std::vector<VarInfo> vars;
   std::vector<Buffer> buffers;
   std::vector<Launch> launches;

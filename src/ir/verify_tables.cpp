@@ -45,8 +45,11 @@ void Verifier::header() {
           fmt::format("'{}' is in global memory, but no parameter, workspace, view or address says where", b.name));
     if (b.launch < 0) check_buffer(BufferId{i});
   }
+  for (const Assumption& a : program_.assumptions) {
+    location_ = a.location;
+    check_condition(a.condition, "an assumption");
+  }
   location_ = {};
-  for (const Expr& fact : program_.assumptions) check_condition(fact, "an assumption");
   if (program_.launches.empty()) add(Code::VerifyNoLaunch, fmt::format("'{}' launches nothing", program_.name));
 }
 

@@ -17,9 +17,15 @@ void compile_for(Engine engine, const Program& program) { compile(program, {.eng
 
 TEST(CompileErrors, DimensionThatNoArgumentGives) {
   const Value n = dynamic("n");
-  Tensor A("A", {n * n}, f32);
-  expect_error([&] { compile_for(Engine::Interpreter, kernel({A}, [&] { A(0) = 1; })); },
-               R"(TW1081 build: 'program': no argument gives the value of the dimension 'n'
+  expect_error(
+      [&] {
+        Tensor first("first", {8}, f32);
+        mark();
+        Tensor A("A", {n * n}, f32);
+        compile_for(Engine::Interpreter, kernel({first, A}, [&] { A(0) = 1; }));
+      },
+      R"(TW1081 build: 'program': no argument gives the value of the dimension 'n'
+  --> the mistake
 help: let it stand alone, or times a constant plus known values, in a shape or stride of a tensor parameter)");
 }
 
@@ -29,12 +35,27 @@ TEST(CompileErrors, HostSideAssumptionOnFloats) {
   expect_error(
       [&] {
         const Program p = prim_func("program", {A, x}, [&] {
+          mark();
           assume(x < 1.0);
           for (auto bx : Kernel(8, {.threads = 32})) A(bx) = x;
         });
         compile_for(Engine::Interpreter, p);
       },
       R"(TW1082 build: 'program': a shape, stride, grid or host-side assumption uses an operator
+  --> the mistake
+help: the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters)");
+}
+
+TEST(CompileErrors, ShapeOnFloats) {
+  const Value x = Scalar("x", f32);
+  expect_error(
+      [&] {
+        mark();
+        Tensor A("A", {8, cast(x, i32)}, f32);
+        compile_for(Engine::Interpreter, kernel({A, x}, [&] { A(0, 0) = x; }));
+      },
+      R"(TW1082 build: 'program': a shape, stride, grid or host-side assumption uses a conversion of floats
+  --> the mistake
 help: the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters)");
 }
 
