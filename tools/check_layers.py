@@ -42,6 +42,7 @@ def visible_folders():
             sees[folder] = below | {folder}
         below |= set(row)
     sees["driver"] |= {"runtime"}
+    sees["simulator"] |= {"interpreter"}  # whose evaluator of lanes it runs
     return sees
 
 
@@ -133,6 +134,8 @@ PLANTED = [
     ("src/analysis/a.cpp", '#include "dsl/b.h"\n', "src/analysis may not know src/dsl"),
     ("src/runtime/a.cpp", '#include "ir/b.h"\n', "src/runtime may not know src/ir"),
     ("src/codegen/cpu/a.cpp", '#include "runtime/b.h"\n', "src/codegen may not know src/runtime"),
+    ("src/simulator/a.cpp", '#include "interpreter/b.h"\n', None),
+    ("src/simulator/a.cpp", '#include "codegen/b.h"\n', "src/simulator may not know src/codegen"),
     ("src/driver/tool/a.cpp", '#include "runtime/b.h"\n#include "plan/b.h"\n', None),
     ("src/ir/a.cpp", '#include "b.h"\n', "write the path from src/"),
     ("src/ir/a.cpp", '#include "../layout/b.h"\n', "write the path from src/"),

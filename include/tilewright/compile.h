@@ -11,6 +11,7 @@ enum class Engine : uint8_t {
   Auto,         // cpu; where there is no host compiler the interpreter, with one warning. TILEWRIGHT_ENGINE overrides.
   Cpu,          // compiled C++, blocks over the cores
   Interpreter,  // the reference meaning, with every check; slow
+  Simulator,    // a GPU's code, thread by thread, on a simulated one: finds races and missing guards; slow
   Cuda,         // compiled CUDA, on tensors in device memory
 };
 

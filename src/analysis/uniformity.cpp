@@ -202,7 +202,7 @@ struct Uniformity::Walk {
   }
 };
 
-Uniformity::Uniformity(const TileProgram& program, const Launch& launch) : program_(program), launch_(launch) {
+Uniformity::Uniformity(const ProgramTables& program, const Launch& launch) : program_(program), launch_(launch) {
   for (size_t d = 0; d < launch.threads.size() && d < 3; ++d) block_.end[d] = launch.threads[d];
   mark_threads();
   std::unordered_map<const StmtNode*, Agreement> left_early;

@@ -25,7 +25,7 @@ struct ThreadSet {
 // take the place of the threads.
 class Uniformity {
  public:
-  Uniformity(const ir::TileProgram& program, const ir::Launch& launch);
+  Uniformity(const ir::ProgramTables& program, const ir::Launch& launch);
 
   Agreement agreement(const ir::Expr& e, const ir::Stmt& at) const;
   // Of the threads of the executing set, on whether they execute `at`.
@@ -60,7 +60,7 @@ class Uniformity {
   bool is_warp_aligned_x(const ir::Expr& e) const;
   void mark_threads();
 
-  const ir::TileProgram& program_;
+  const ir::ProgramTables& program_;
   const ir::Launch& launch_;
   ThreadSet block_;
   std::unordered_map<ir::VarId, Agreement> vars_;  // a variable that is not here is uniform

@@ -6,6 +6,7 @@
 #include "driver/cuda_engine.h"
 #include "driver/dump.h"
 #include "driver/interpreter_engine.h"
+#include "driver/simulator_engine.h"
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
 #include "support/warning.h"
@@ -21,13 +22,22 @@ Engine chosen(Engine engine) {
   const std::string_view wish = name;
   if (wish == "cpu") return Engine::Cpu;
   if (wish == "interpreter") return Engine::Interpreter;
+  if (wish == "simulator") return Engine::Simulator;
   if (wish == "cuda") return Engine::Cuda;
   if (wish == "auto") return Engine::Auto;
-  fail(Code::EngineUnknown, {}, fmt::format("TILEWRIGHT_ENGINE is '{}'", wish), "it is auto, cpu, interpreter or cuda");
+  fail(Code::EngineUnknown, {}, fmt::format("TILEWRIGHT_ENGINE is '{}'", wish), "it is auto, cpu, interpreter, simulator or cuda");
 }
 
 Executable on_interpreter(ir::TileProgram tiles, runtime::LaunchPlan plan) {
   return runtime::make_executable(std::move(plan), interpreter_callee(std::move(tiles)), "interpreter", "");
+}
+
+Executable on_simulator(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& dump) {
+  const target::GpuTarget target;
+  ir::ThreadProgram threads = lower_cuda(tiles, target).program;
+  dump.write("lower_to_threads", threads);
+  return runtime::make_executable(std::move(plan), simulator_callee(std::move(threads), {.target = target}),
+                                  "simulator", "");
 }
 
 Executable on_cpu(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& dump) {
@@ -46,6 +56,7 @@ Executable compile(const Program& program, const CompileOptions& options) {
   runtime::LaunchPlan plan = build_plan(tiles);
   const Engine engine = chosen(options.engine);
   if (engine == Engine::Interpreter) return on_interpreter(std::move(tiles), std::move(plan));
+  if (engine == Engine::Simulator) return on_simulator(tiles, std::move(plan), dump);
   if (engine == Engine::Cpu) return on_cpu(tiles, std::move(plan), dump);
   if (engine == Engine::Cuda)
     return build_cuda(tiles, std::move(plan), options.arch.empty() ? cuda::architecture() : options.arch, dump);

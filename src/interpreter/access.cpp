@@ -211,6 +211,7 @@ Value Strand::load(const Place& place, Mask mask, void* out) {
   DType type = buffer.type;
   LaneKind kind = lane_kind(type);
   check_readable(buffer, first_lane(mask));
+  on_load(place, mask);
   LaneShape shape = frame_.shape;
   Value fill = place.inside && buffer.fill ? eval(*buffer.fill, mask)
                : kind == LaneKind::Int64   ? uniform_int(0)
@@ -285,6 +286,7 @@ void Strand::store_one(const Place& place, const Value& value) {
 
 void Strand::store(const Place& place, const Value& value, Mask mask) {
   ArenaScope scope(arena_);
+  on_store(place, value, mask);
   DType type = place.buffer->type;
   LaneShape shape = frame_.shape;
   const auto* values = static_cast<const std::byte*>(lanes_of(value, shape, arena_));

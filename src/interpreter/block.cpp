@@ -11,7 +11,8 @@ int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 Block::Block(Grid& owner) : grid(owner) {
   const LaunchCode& code = grid.code;
   memory_.resize(code.buffers.size());
-  int64_t total = 0;
+  // Thread programs say where in the block's shared memory a buffer lies; the rest follows behind.
+  int64_t total = 0, placed = 0;
   std::map<uint32_t, int64_t> start;
   for (uint32_t id : code.on_chip) {
     const BufferCode& buffer = code.buffers[id];
@@ -21,6 +22,11 @@ Block::Block(Grid& owner) : grid(owner) {
     }
     Memory& m = memory_[id];
     m.bytes = bytes_of(buffer.type, buffer.elements);
+    if (buffer.source->place >= 0) {
+      start[id] = buffer.source->place;
+      placed = std::max(placed, aligned(buffer.source->place + m.bytes));
+      continue;
+    }
     if (buffer.is_local()) {
       m.thread_bytes = (m.bytes + 7) / 8 * 8;  // so that any view of it starts at an element
       m.bytes = m.thread_bytes * code.thread_count;
@@ -28,11 +34,14 @@ Block::Block(Grid& owner) : grid(owner) {
     start[id] = total;
     total += aligned(m.bytes);
   }
+  total += placed;
+  for (auto& [id, at] : start)
+    if (code.buffers[id].source->place < 0) at += placed;
   storage_.resize(static_cast<size_t>(total + kAlignment));
   written_.resize(static_cast<size_t>(total));
   auto address = reinterpret_cast<uintptr_t>(storage_.data());
-  std::byte* base = storage_.data() + (kAlignment - static_cast<int64_t>(address % kAlignment)) % kAlignment;
-  for (auto [id, at] : start) memory_[id].data = base + at, memory_[id].written = written_.data() + at;
+  base_ = storage_.data() + (kAlignment - static_cast<int64_t>(address % kAlignment)) % kAlignment;
+  for (auto [id, at] : start) memory_[id].data = base_ + at, memory_[id].written = written_.data() + at;
 }
 
 void Block::reset(std::array<int64_t, 3> at) {
@@ -79,6 +88,27 @@ Strand::Strand(Block& block, const analysis::ThreadSet& set)
   }
 }
 
+Strand::Strand(Block& block, int64_t first, int64_t count)
+    : program_(block.grid.program), code_(block.grid.code), block_(block), set_(code_.strands[0]), lanes_(count) {
+  for (int64_t t = first; t < first + count; ++t) threads_.push_back(t);
+  frame_.shape = {count, count};
+  frame_.threads = threads_.data();
+  frame_.thread = affine_value(first, 0, count > 1 ? 1 : 0);
+  slots_.resize(program_.program->vars.size());
+  const int64_t nx = code_.threads[0], ny = code_.threads[1];
+  for (size_t d = 0; d < code_.launch->thread.size(); ++d) {
+    auto* values = arena_.array<int64_t>(count);
+    for (int64_t l = 0; l < count; ++l) {
+      int64_t t = first + l;
+      values[l] = d == 0 ? t % nx : d == 1 ? t / nx % ny : t / nx / ny;
+    }
+    int64_t step = count > 1 ? values[1] - values[0] : 0;
+    bool affine = true;
+    for (int64_t l = 1; l < count; ++l) affine = affine && values[l] == values[0] + l * step;
+    bind(code_.launch->thread[d], affine ? affine_value(values[0], 0, step) : array_value(LaneKind::Int64, values));
+  }
+}
+
 void Strand::run() {
   const ir::Launch& launch = *code_.launch;
   for (size_t d = 0; d < launch.block.size(); ++d) bind(launch.block[d], uniform_int(block_.index[d]));
@@ -105,13 +135,17 @@ std::string Strand::describe() const {
   return fmt::format("{}, threads {} to {}", block, threads_.front(), threads_.back());
 }
 
+std::string Strand::thread_name(int64_t thread) const {
+  int64_t nx = code_.threads[0], ny = code_.threads[1];
+  int64_t xyz[] = {thread % nx, thread / nx % ny, thread / nx / ny};
+  return coordinates(xyz, code_.launch->threads.size());
+}
+
 std::string Strand::where(int64_t lane) const {
   std::string text = "in block " + coordinates(block_.index, code_.launch->grid.size());
   if (lane < 0) return text;  // a tile op is the whole set's
   if (frame_.threads && lane < frame_.shape.lanes) {
-    int64_t t = frame_.threads[lane], nx = code_.threads[0], ny = code_.threads[1];
-    int64_t xyz[] = {t % nx, t / nx % ny, t / nx / ny};
-    text += ", thread " + coordinates(xyz, code_.launch->threads.size());
+    text += ", thread " + thread_name(frame_.threads[lane]);
   }
   if (frame_.map) {
     int64_t p = frame_.points ? frame_.points[lane] : frame_.first_point + lane;

@@ -3,6 +3,7 @@
 
 #include "interpreter/arithmetic.h"
 #include "ir/effects.h"
+#include "ir/extent.h"
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -12,7 +13,7 @@ namespace tilewright::interpreter {
 
 using namespace ir;
 
-ProgramCode bind(const TileProgram& program, const Binding& binding) {
+ProgramCode bind(const ProgramTables& program, const Binding& binding) {
   ProgramCode code;
   code.program = &program, code.binding = &binding;
   code.data.resize(program.buffers.size());
@@ -37,8 +38,9 @@ bool is_division(BinaryOp op) {
 
 class Preparer {
  public:
-  Preparer(const ProgramCode& program, const Launch& launch)
-      : program_(program), source_(*program.program), launch_(launch), uniformity_(source_, launch) {}
+  // Without uniformity: thread code.
+  Preparer(const ProgramCode& program, const Launch& launch, const analysis::Uniformity* uniformity)
+      : program_(program), source_(*program.program), launch_(launch), uniformity_(uniformity) {}
   std::unique_ptr<LaunchCode> prepare();
 
  private:
@@ -62,14 +64,15 @@ class Preparer {
   void find_distinct(Step& map_step, const Map& op, Steps& steps);
   bool is_distinct(const Element& to, const Map& op) const;
   bool is_local(BufferId id) const { return id.valid() && source_.buffer(source_.root(id)).space == Space::Local; }
+  analysis::ThreadSet block() const { return {{}, {code_->threads[0], code_->threads[1], code_->threads[2]}}; }
   void split_block();
   bool waits_for_blocks() const;
   void survey();
 
   const ProgramCode& program_;
-  const TileProgram& source_;
+  const ProgramTables& source_;
   const Launch& launch_;
-  analysis::Uniformity uniformity_;
+  const analysis::Uniformity* uniformity_;
   std::unique_ptr<LaunchCode> code_ = std::make_unique<LaunchCode>();
   std::unordered_map<const ExprNode*, const Node*> known_;
   Arena arena_;
@@ -251,8 +254,7 @@ void Preparer::buffers() {
     if (!buffer.fill && buffer.type == e8m0) code.fill = node(constant(e8m0, int64_t{0}));
     if (code.space == Space::Global || buffer.is_view()) continue;
     check_internal(!code.is_dynamic(), "the shape of '{}' on chip is not a number", buffer.name);
-    code.elements = 1;
-    for (int64_t extent : code.shape) code.elements *= extent;
+    code.elements = elements_on_chip(buffer);
     code_->on_chip.push_back(i);
   }
   for (const BufferCode& code : code_->buffers)
@@ -292,7 +294,7 @@ Steps Preparer::steps(const Body& body) {
 Step Preparer::step(const Stmt& stmt) {
   Step s;
   s.stmt = stmt;
-  s.set = uniformity_.executing_set(stmt);
+  s.set = uniformity_ ? uniformity_->executing_set(stmt) : block();
   fill(s, stmt);
   bool inner_jumps = false, returns = false;
   for_each_body(
@@ -314,11 +316,11 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Let& op) { s.nodes = {node(op.value)}; },
                       [&](const Store& op) {
                         s.elements = {element(op.to)}, s.nodes = {node(op.value)};
-                        s.once = uniformity_.happens_once(stmt);
+                        s.once = uniformity_ && uniformity_->happens_once(stmt);
                       },
                       [&](const Atomic& op) {
                         s.elements = {element(op.to)}, s.nodes = {node(op.value), node(op.compare)};
-                        s.once = uniformity_.happens_once(stmt);
+                        s.once = uniformity_ && uniformity_->happens_once(stmt);
                       },
                       [&](const Shuffle& op) {
                         s.nodes = {node(op.value), node(op.lane)};
@@ -369,10 +371,16 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Arrive& op) { s.elements = {element(op.barrier)}; },
                       [&](const Expect& op) {
                         s.elements = {element(op.barrier)}, s.nodes = {node(op.bytes)};
-                        s.once = uniformity_.is_uniform_control(stmt);
+                        s.once = uniformity_ && uniformity_->is_uniform_control(stmt);
                       },
                       [&](const Wait& op) { s.elements = {element(op.barrier)}, s.nodes = {node(op.parity)}; },
                       [&](const Sync& op) { s.nodes = {node(op.barrier)}; },
+                      [&](const Mma& op) {
+                        s.regions = {region(op.a), region(op.b), region(op.c)};
+                      },
+                      [&](const LoadMatrix& op) {
+                        s.elements = {element(op.from)}, s.regions = {region(op.to)};
+                      },
                       [&](const auto&) {},
                   });
 }
@@ -391,7 +399,7 @@ void Preparer::map(Step& s, const Stmt& stmt, const Map& op) {
   for (VarId var : used) {
     if (own.contains(var) || program_.known[var.index]) continue;
     s.outer.push_back(var.index);
-    if (!uniformity_.is_uniform(ir::var(var, source_.var(var).type), stmt)) s.dealt = true;
+    if (!uniformity_->is_uniform(ir::var(var, source_.var(var).type), stmt)) s.dealt = true;
   }
   // Local buffers: written ones belong to the thread of the point; so do those that differ between threads.
   walk(op.body, [&](const Stmt& inner) {
@@ -403,7 +411,7 @@ void Preparer::map(Step& s, const Stmt& stmt, const Map& op) {
     const auto* load = e.as<Load>();
     if (!load || !is_local(load->buffer)) return;
     Expr first = ir::load(load->buffer, std::vector<Expr>(load->indices.size(), constant(0)), e->type);
-    if (!uniformity_.is_uniform(first, stmt)) s.dealt = true;
+    if (!uniformity_->is_uniform(first, stmt)) s.dealt = true;
   });
   find_distinct(s, op, s.bodies[0]);
 }
@@ -532,7 +540,10 @@ std::unique_ptr<LaunchCode> Preparer::prepare() {
   code_->thread_count = launch_.thread_count();
   buffers();
   for (size_t d = 0; d < launch_.grid.size(); ++d) code_->grid[d] = number(launch_.grid[d], "an extent of the grid");
-  split_block();
+  if (uniformity_)
+    split_block();
+  else
+    code_->strands = {block()};
   code_->body = steps(launch_.body);
   return std::move(code_);
 }
@@ -540,7 +551,12 @@ std::unique_ptr<LaunchCode> Preparer::prepare() {
 }  // namespace
 
 std::unique_ptr<LaunchCode> prepare(const ProgramCode& code, const Launch& launch) {
-  return Preparer(code, launch).prepare();
+  const analysis::Uniformity uniformity(*code.program, launch);
+  return Preparer(code, launch, &uniformity).prepare();
+}
+
+std::unique_ptr<LaunchCode> prepare_threads(const ProgramCode& code, const Launch& launch) {
+  return Preparer(code, launch, nullptr).prepare();
 }
 
 }  // namespace tilewright::interpreter

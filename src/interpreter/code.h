@@ -113,7 +113,9 @@ struct LaunchCode {
   std::deque<Node> nodes;
   std::vector<BufferCode> buffers;           // by id
   std::vector<uint32_t> on_chip;             // roots of this launch
-  std::vector<analysis::ThreadSet> strands;  // parts of the block that may run apart; one: the whole block
+  // Parts of the block that may run apart; one: the whole block. Thread programs: the whole block, which the simulator
+  // cuts into warps.
+  std::vector<analysis::ThreadSet> strands;
   bool needs_strands = false;                // roles, barriers: strands switch at blocking ops
   bool grid_sync = false;                    // all blocks at a time
   bool serial = false;                       // blocks one after the other, in order
@@ -121,15 +123,18 @@ struct LaunchCode {
 
 // Everything that does not change while the program runs.
 struct ProgramCode {
-  const ir::TileProgram* program = nullptr;
+  const ir::ProgramTables* program = nullptr;
   const Binding* binding = nullptr;
   std::vector<void*> data;       // by buffer id: parameters and workspaces
   std::vector<Value> constants;  // by var id, where known[id]
   std::vector<bool> known;
 };
 
-ProgramCode bind(const ir::TileProgram& program, const Binding& binding);
-// Refuses what the interpreter cannot do.
+ProgramCode bind(const ir::ProgramTables& program, const Binding& binding);
+// Of a tile program: every store and atomic that is uniform happens once, roles are strands. Refuses what the
+// interpreter cannot do.
 std::unique_ptr<LaunchCode> prepare(const ProgramCode& code, const ir::Launch& launch);
+// Of a thread program: every statement is each thread's own.
+std::unique_ptr<LaunchCode> prepare_threads(const ProgramCode& code, const ir::Launch& launch);
 
 }  // namespace tilewright::interpreter

@@ -153,6 +153,7 @@ void Strand::execute(const ir::Atomic& op, const Step& s, Mask mask) {
     if (s.nodes[0]) value = eval(*s.nodes[0], mask);
     if (s.nodes[1]) compare = eval(*s.nodes[1], mask);
     Place place = locate(*to.buffer, to.indices, mask);
+    on_atomic(op, place, mask);
     std::memset(results, 0, static_cast<size_t>(n * lane_bytes(kind)));
     for (int64_t l = 0; l < n; ++l) {
       if (!mask.at(l) || (place.inside && !place.inside[l])) continue;

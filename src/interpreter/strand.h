@@ -70,6 +70,7 @@ class Block {
   void reset(std::array<int64_t, 3> index);
 
   Memory& memory(uint32_t root) { return memory_[root]; }
+  const std::byte* base() const { return base_; }  // of all memory on chip; of a thread program: shared memory
   Barrier& barrier(uint32_t root, int64_t index) { return barriers_[root][static_cast<size_t>(index)]; }
 
   Grid& grid;
@@ -79,6 +80,7 @@ class Block {
 
  private:
   std::vector<std::byte> storage_;
+  std::byte* base_ = nullptr;
   std::vector<uint8_t> written_;
   std::vector<Memory> memory_;  // by buffer id
   std::map<uint32_t, std::vector<Barrier>> barriers_;
@@ -128,8 +130,13 @@ struct Frame {
 class Strand {
  public:
   Strand(Block& block, const analysis::ThreadSet& set);
+  // The threads [first, first + count) by linear index: a warp.
+  Strand(Block& block, int64_t first, int64_t count);
+  virtual ~Strand() = default;
+  Strand(const Strand&) = delete;
+  Strand& operator=(const Strand&) = delete;
   // Runs the whole body of the launch.
-  void run();
+  virtual void run();
 
   Block& block() { return block_; }
   const analysis::ThreadSet& set() const { return set_; }
@@ -137,7 +144,12 @@ class Strand {
   // "block (1, 0, 0), threads 0 to 127"
   std::string describe() const;
 
- private:
+ protected:
+  // ---- what a strand that stands for a warp watches
+  virtual void on_load(const Place&, Mask) {}
+  virtual void on_store(const Place&, const Value&, Mask) {}
+  virtual void on_atomic(const ir::Atomic&, const Place&, Mask) {}
+
   // ---- expression.cpp
   Value eval(const Node& node, Mask mask);
   Value eval_logical(const Node& node, Mask mask, void* out);
@@ -184,8 +196,8 @@ class Strand {
   void execute(const ir::Let& op, const Step& step, Mask mask);
   void execute(const ir::Store& op, const Step& step, Mask mask);
   void execute(const ir::Atomic& op, const Step& step, Mask mask);
-  void execute(const ir::Shuffle& op, const Step& step, Mask mask);
-  void execute(const ir::Vote& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Shuffle& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Vote& op, const Step& step, Mask mask);
   void execute(const ir::Call& op, const Step& step, Mask mask);
   void execute(const ir::For& op, const Step& step, Mask mask);
   void execute(const ir::While& op, const Step& step, Mask mask);
@@ -212,7 +224,7 @@ class Strand {
 
   // ---- tile_copy.cpp, tile_gemm.cpp, tile_reduce.cpp
   Box box(const RegionCode& region, Mask mask, int64_t lane, bool reads);
-  void execute(const ir::Copy& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Copy& op, const Step& step, Mask mask);
   void execute(const ir::Fill& op, const Step& step, Mask mask);
   void execute(const ir::Gemm& op, const Step& step, Mask mask);
   void execute(const ir::Reduce& op, const Step& step, Mask mask);
@@ -229,17 +241,17 @@ class Strand {
   void write_box(const Box& box, DType type, const void* values);
 
   // ---- order.cpp
-  void execute(const ir::Role& op, const Step& step, Mask mask);
-  void execute(const ir::Arrive& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Role& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Arrive& op, const Step& step, Mask mask);
   void execute(const ir::Expect& op, const Step& step, Mask mask);
-  void execute(const ir::Wait& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Wait& op, const Step& step, Mask mask);
   void execute(const ir::Commit& op, const Step& step, Mask mask);
   void execute(const ir::Drain& op, const Step& step, Mask mask);
-  void execute(const ir::Sync& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Sync& op, const Step& step, Mask mask);
   void execute(const ir::Fence& op, const Step& step, Mask mask);
   void execute(const ir::SetRegisters& op, const Step& step, Mask mask);
-  void execute(const ir::Mma& op, const Step& step, Mask mask);
-  void execute(const ir::LoadMatrix& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Mma& op, const Step& step, Mask mask);
+  virtual void execute(const ir::LoadMatrix& op, const Step& step, Mask mask);
   // True for the strand that is to execute the op; false, later, for the others of its set.
   bool meet(const Step& step, Mask mask, const std::function<Value()>& last);
   void complete(const Step& step, const ElementCode& barrier, int64_t bytes, Mask mask);
@@ -252,18 +264,20 @@ class Strand {
   // Until anything changed after `seen`; a deadlock if nobody is left to change it.
   void wait_for_change(uint64_t seen);
   // Whether this strand acts for its set where something happens once.
-  bool leads(const Step& step) const;
+  virtual bool leads(const Step& step) const;
   int strands_in(const Step& step) const;
 
   // ---- diagnosis
   [[noreturn]] void fail_at(Code code, int64_t lane, std::string message, std::string help = {});
   std::string where(int64_t lane) const;
+  // "(1, 0, 3)" of a thread by linear index.
+  std::string thread_name(int64_t thread) const;
 
   const ProgramCode& program_;
   const LaunchCode& code_;
   Block& block_;
   analysis::ThreadSet set_;
-  std::vector<int64_t> threads_;  // linear id of each lane
+  std::vector<int64_t> threads_;  // linear index of each lane
   Arena arena_;
   std::vector<Value> slots_;  // by variable
   Frame frame_;

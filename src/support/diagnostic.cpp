@@ -6,7 +6,7 @@
 namespace tilewright {
 namespace {
 
-constexpr const char* kAreas[] = {"internal", "build", "parse", "verify", "launch", "cpu", "run", "tool", "cuda"};
+constexpr const char* kAreas[] = {"internal", "build", "parse", "verify", "launch", "cpu", "run", "tool", "cuda", "simulate"};
 
 std::string place(const SourceLocation& location) {
   if (!location.known()) return location.file.empty() ? "" : fmt::format("\n  --> {}", location.file);
@@ -79,7 +79,7 @@ void fail(Code code, SourceLocation location, std::string message, std::string h
   Diagnostic d = make_diagnostic(code, std::move(location), std::move(message), std::move(help), std::move(notes));
   const int area = static_cast<int>(code) / 1000;
   const bool cuda_run = static_cast<int>(code) / 100 == 81;
-  if (area == 4 || area == 6 || cuda_run) throw LaunchError(std::move(d));
+  if (area == 4 || area == 6 || area == 9 || cuda_run) throw LaunchError(std::move(d));
   throw CompileError(std::move(d));
 }
 

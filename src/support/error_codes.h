@@ -305,6 +305,16 @@ enum class Code : uint16_t {
   GpuBarriers = 8202,             // more roles than a block has hardware barriers
   GpuSharedMemory = 8203,         // more shared memory than a block has
   ReportsLost = 8111,             // more prints in one call than there is room for
+
+  // 9000: simulate. What the simulator of a GPU finds in the code of threads.
+  DataRace = 9001,              // two touches of one element that nothing orders, one of them a write
+  GlobalOutOfBounds = 9002,     // an access of global memory that should be guarded
+  MisalignedAccess = 9003,      // an access that is not aligned to its size
+  BarrierDivergence = 9004,     // a barrier that not all of its threads reach
+  BarrierMiscount = 9005,       // a named barrier: its number, or how many threads it counts
+  WarpDivergence = 9006,        // a shuffle or vote that counts on lanes that do not come by
+  SharedMemoryExceeded = 9007,  // a buffer beyond the shared memory of a block
+  SimulatorRefuses = 9090,      // what the simulator cannot do
 };
 
 }  // namespace tilewright

@@ -85,7 +85,7 @@ TEST(ToolErrors, UnknownEngine) {
   const Program p = kernel({A}, [&] { A(0) = 1; });
   const runtime::ScopedVariable setting("TILEWRIGHT_ENGINE", "gpu");
   expect_error([&] { compile(p); }, R"(TW7002 tool: TILEWRIGHT_ENGINE is 'gpu'
-help: it is auto, cpu, interpreter or cuda)");
+help: it is auto, cpu, interpreter, simulator or cuda)");
 }
 
 TEST(ToolErrors, DumpThatCannotBeWritten) {

@@ -48,7 +48,7 @@ void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 void add_run(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("run", "Run a program on random or given inputs");
   sub->add_option("file", c.run.file, "A .tile file; - is standard input")->required();
-  sub->add_option("--engine", c.run.engine, "On which engine")->check(CLI::IsMember({"cpu", "interpreter", "auto"}));
+  sub->add_option("--engine", c.run.engine, "On which engine")->check(CLI::IsMember({"cpu", "interpreter", "simulator", "auto"}));
   sub->add_option("--set", c.run.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
   sub->add_option("--input", c.run.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
   sub->add_option("--output", c.run.outputs, "A tensor to a file afterwards: C=c.npy")->expected(1)->take_all();

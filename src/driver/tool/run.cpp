@@ -262,7 +262,10 @@ void save_outputs(const Call& call, const std::vector<NDArray>& arrays, const st
 }
 
 Engine engine_of(const std::string& name) {
-  return name == "cpu" ? Engine::Cpu : name == "interpreter" ? Engine::Interpreter : Engine::Auto;
+  return name == "cpu"           ? Engine::Cpu
+         : name == "interpreter" ? Engine::Interpreter
+         : name == "simulator"   ? Engine::Simulator
+                                 : Engine::Auto;
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+// What the blocks of a running launch share: the shadows of global memory, and what is counted.
+#pragma once
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "interpreter/strand.h"
+#include "simulator/barriers.h"
+#include "simulator/shadow.h"
+#include "simulator/simulator.h"
+
+namespace tilewright::simulator {
+
+struct SimulatedBlock;
+
+class Device {
+ public:
+  Device(const interpreter::LaunchCode& code, const ir::ProgramTables& program, const SimulateOptions& options);
+
+  // The number of a statement.
+  uint16_t site(const interpreter::Step& step);
+  SourceLocation location(uint16_t site) const { return program.location(sites_[site]->node().location); }
+  Traffic& traffic(uint16_t site) { return traffic_[site]; }
+  uint32_t next_instruction() { return ++instructions_; }
+  Shadow& global(uint32_t root) { return global_.at(root); }
+  int shared_cell_bits() const { return shared_cell_bits_; }
+  // All blocks have met: what was done is known to everybody.
+  void meet_all();
+
+  std::vector<LineTraffic> lines() const;
+
+  const interpreter::LaunchCode& code;
+  const ir::ProgramTables& program;
+  const SimulateOptions& options;
+  uint32_t eras = 0;
+  std::vector<SimulatedBlock*> blocks;  // that run now
+
+ private:
+  std::map<uint32_t, Shadow> global_;  // by root buffer
+  int shared_cell_bits_ = 64;
+  uint32_t instructions_ = 0;
+  std::vector<const interpreter::Step*> sites_;
+  std::unordered_map<const interpreter::Step*, uint16_t> numbers_;
+  std::deque<Traffic> traffic_;
+};
+
+struct SimulatedBlock {
+  SimulatedBlock(Device& owner, interpreter::Grid& grid);
+  void reset(uint32_t number_in_grid, std::array<int64_t, 3> index);
+
+  Device& device;
+  interpreter::Block memory;
+  Clocks clocks;
+  Shadow shared;
+  Barriers barriers;
+  uint32_t number = 0;
+};
+
+}  // namespace tilewright::simulator

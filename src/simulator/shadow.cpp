@@ -1,0 +1,81 @@
+#include "simulator/shadow.h"
+
+#include <algorithm>
+
+namespace tilewright::simulator {
+
+namespace {
+
+// Whether the earlier access is done before the later one starts.
+bool is_ordered(const Access& earlier, const Access& later, const Clocks& clocks) {
+  if (earlier.none()) return true;
+  if (earlier.block != later.block) return false;
+  return earlier.era != later.era || clocks.knows(later.thread, earlier.thread, earlier.clock);
+}
+
+}  // namespace
+
+Cell& Shadow::cell(uint64_t number) {
+  const uint64_t page = number / kPage;
+  if (page != last_page_) {
+    auto& slot = pages_[page];
+    if (!slot) slot = std::make_unique<std::array<Cell, kPage>>();
+    last_page_ = page, last_ = slot.get();
+  }
+  return (*last_)[number % kPage];
+}
+
+std::vector<Access>& Shadow::readers(Cell& cell, uint32_t era) {
+  // Sets of past eras are given up when there are many. Blocks of a cooperative grid take turns, so that an era may come
+  // back: its readers are forgotten then.
+  constexpr size_t kManySets = 4096;
+  if (era > sets_era_) {
+    sets_era_ = era;
+    if (sets_.size() > kManySets) sets_.clear(), ++generation_;
+  }
+  if (!has_more(cell, era)) {
+    cell.more_era = era, cell.more_generation = generation_, cell.more = static_cast<uint32_t>(sets_.size());
+    sets_.emplace_back();
+  }
+  return sets_[cell.more];
+}
+
+void Shadow::add_reader(Cell& cell, const Access& me, const Clocks& clocks) {
+  const Access& last = cell.reader;
+  if (last.era == me.era && last.thread == me.thread && last.clock == me.clock) return;
+  if (!last.none() && last.block != me.block) cell.far_reader = last;
+  const bool alone = last.block != me.block || is_ordered(last, me, clocks);
+  if (!alone || has_more(cell, me.era)) {
+    std::vector<Access>& set = readers(cell, me.era);
+    set.resize(std::max<size_t>(set.size(), static_cast<size_t>(std::max(last.thread, me.thread)) + 1));
+    if (!alone) set[last.thread] = last;
+    set[me.thread] = me;
+  }
+  cell.reader = me;
+}
+
+std::optional<Conflict> Shadow::read(Cell& cell, const Access& me, const Clocks& clocks) {
+  for (const Access* writer : {&cell.writer, &cell.other_writer})
+    if (!is_ordered(*writer, me, clocks) && !(writer->atomic && me.atomic)) return Conflict{*writer, true};
+  add_reader(cell, me, clocks);
+  return std::nullopt;
+}
+
+std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks& clocks,
+                                      function_ref<bool(const Access& other)> same_bits) {
+  for (const Access* writer : {&cell.writer, &cell.other_writer}) {
+    if (is_ordered(*writer, me, clocks)) continue;
+    const bool harmless = (writer->atomic && me.atomic) || (!writer->atomic && !me.atomic && same_bits(*writer));
+    if (!harmless) return Conflict{*writer, true};
+  }
+  for (const Access* reader : {&cell.reader, &cell.far_reader})
+    if (!is_ordered(*reader, me, clocks)) return Conflict{*reader, false};
+  if (has_more(cell, me.era))
+    for (const Access& reader : sets_[cell.more])
+      if (!is_ordered(reader, me, clocks)) return Conflict{reader, false};
+  if (!is_ordered(cell.writer, me, clocks)) cell.other_writer = cell.writer;
+  cell.writer = me;
+  return std::nullopt;
+}
+
+}  // namespace tilewright::simulator

@@ -1,0 +1,71 @@
+// Beside every cell of memory: who touched it last, so that two touches that nothing orders are found in whatever order
+// they happen to run.
+#pragma once
+#include <array>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "simulator/clocks.h"
+#include "support/function_ref.h"
+
+namespace tilewright::simulator {
+
+struct Access {
+  uint32_t era = 0;  // 0: none
+  Clock clock = 0;
+  uint32_t instruction = 0;  // lanes of one warp that touch memory together have one number
+  uint32_t block = 0;
+  uint16_t thread = 0;
+  uint16_t site = 0;    // which statement
+  bool atomic = false;  // atomics do not race with each other
+  bool none() const { return era == 0; }
+};
+
+struct Cell {
+  Access writer, other_writer;  // the last, and the last that it did not know: an atomic, or a store of the same bits
+  Access reader, far_reader;    // the last, and the last of another block
+  // In more_era: number of the set of readers that do not know of each other.
+  uint32_t more_era = 0, more_generation = 0, more = 0;
+};
+
+struct Conflict {
+  Access other;
+  bool other_writes = false;
+};
+
+// Of the block's shared memory, or of one global tensor.
+//
+// Races: two touches of one cell, at least one of them a write, neither known to the other's thread, unless both are
+// atomics, or both are stores of the same bits. Lanes of a warp are threads like any other: only a barrier orders them.
+class Shadow {
+ public:
+  // Bits of a cell: no touch is smaller.
+  explicit Shadow(int cell_bits = 8) : cell_bits_(cell_bits) {}
+  int cell_bits() const { return cell_bits_; }
+
+  Cell& cell(uint64_t number);
+  std::optional<Conflict> read(Cell& cell, const Access& me, const Clocks& clocks);
+  // `same_bits`: whether the store leaves what the other, a store too, has written.
+  std::optional<Conflict> write(Cell& cell, const Access& me, const Clocks& clocks,
+                                function_ref<bool(const Access& other)> same_bits);
+
+ private:
+  static constexpr uint64_t kPage = 512;  // cells
+
+  void add_reader(Cell& cell, const Access& me, const Clocks& clocks);
+  bool has_more(const Cell& cell, uint32_t era) const {
+    return cell.more_era == era && cell.more_generation == generation_;
+  }
+  // The readers of an era that do not know of each other, by thread.
+  std::vector<Access>& readers(Cell& cell, uint32_t era);
+
+  int cell_bits_;
+  std::unordered_map<uint64_t, std::unique_ptr<std::array<Cell, kPage>>> pages_;
+  uint64_t last_page_ = UINT64_MAX;
+  std::array<Cell, kPage>* last_ = nullptr;
+  uint32_t sets_era_ = 0, generation_ = 1;
+  std::vector<std::vector<Access>> sets_;  // of this generation
+};
+
+}  // namespace tilewright::simulator

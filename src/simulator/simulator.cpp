@@ -1,0 +1,129 @@
+// Launches one after the other, the warps of a block in turns.
+#include "simulator/simulator.h"
+
+#include <algorithm>
+#include <random>
+
+#include "interpreter/scheduler.h"
+#include "ir/rewrite.h"
+#include "simulator/warp.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::simulator {
+
+namespace {
+
+using interpreter::Grid;
+using interpreter::LaunchCode;
+using interpreter::ProgramCode;
+using interpreter::Strand;
+
+std::array<int64_t, 3> block_index(const LaunchCode& code, int64_t linear) {
+  return {linear % code.grid[0], linear / code.grid[0] % code.grid[1], linear / code.grid[0] / code.grid[1]};
+}
+
+// Whether a warp may have to wait for another one.
+bool may_block(const ir::Launch& launch) {
+  bool found = false;
+  ir::walk(launch.body, [&](const ir::Stmt& s) {
+    const auto* vote = s.as<ir::Vote>();
+    const auto* sync = s.as<ir::Sync>();
+    found = found || s.as<ir::While>() || s.as<ir::Wait>() || (vote && vote->kind >= ir::VoteKind::BlockAny) ||
+            (sync && sync->scope != ir::SyncScope::Warp);
+  });
+  return found;
+}
+
+struct BlockWithWarps {
+  BlockWithWarps(Device& device, Grid& grid) : block(device, grid) {
+    const int64_t threads = grid.code.thread_count;
+    for (int64_t first = 0; first < threads; first += kWarpThreads) {
+      warps.push_back(std::make_unique<Warp>(block, first, std::min(kWarpThreads, threads - first)));
+      order.push_back(warps.back().get());
+    }
+  }
+  void reset(int64_t number, std::minstd_rand& random) {
+    block.reset(static_cast<uint32_t>(number), block_index(block.device.code, number));
+    std::shuffle(order.begin(), order.end(), random);
+  }
+  SimulatedBlock block;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::vector<Strand*> order;
+};
+
+int64_t warps_of(const LaunchCode& code) { return (code.thread_count + kWarpThreads - 1) / kWarpThreads; }
+
+void run_blocks(const ProgramCode& program, Device& device, int64_t blocks, std::minstd_rand& random) {
+  interpreter::LoneScheduler lone;
+  interpreter::TurnScheduler turns;
+  const bool in_turns = warps_of(device.code) > 1 && may_block(*device.code.launch);
+  Grid grid{program, device.code, in_turns ? static_cast<interpreter::Scheduler*>(&turns) : &lone, {},
+            in_turns ? static_cast<int>(warps_of(device.code)) : 1};
+  BlockWithWarps all(device, grid);
+  device.blocks = {&all.block};
+  for (int64_t b = 0; b < blocks; ++b) {
+    all.reset(b, random);
+    if (in_turns)
+      turns.run(all.order);
+    else
+      for (Strand* warp : all.order) warp->run();
+  }
+}
+
+// Blocks that wait for each other run at the same time.
+void run_cooperative(const ProgramCode& program, Device& device, int64_t blocks, std::minstd_rand& random) {
+  interpreter::TurnScheduler turns;
+  Grid grid{program, device.code, &turns, {}, static_cast<int>(blocks * warps_of(device.code))};
+  std::vector<std::unique_ptr<BlockWithWarps>> list;
+  std::vector<Strand*> order;
+  for (int64_t b = 0; b < blocks; ++b) {
+    list.push_back(std::make_unique<BlockWithWarps>(device, grid));
+    list.back()->reset(b, random);
+    device.blocks.push_back(&list.back()->block);
+    order.insert(order.end(), list.back()->order.begin(), list.back()->order.end());
+  }
+  std::shuffle(order.begin(), order.end(), random);
+  turns.run(order);
+}
+
+int64_t shared_bytes(const ir::ThreadProgram& program, const LaunchCode& code, const SimulateOptions& options) {
+  int64_t bytes = 0;
+  for (const uint32_t id : code.on_chip) {
+    const interpreter::BufferCode& b = code.buffers[id];
+    if (b.space != ir::Space::Shared || b.source->place < 0) continue;
+    const int64_t end = b.source->place + bytes_of(b.type, b.elements);
+    bytes = std::max(bytes, end);
+    if (end > options.target.shared_bytes)
+      fail(Code::SharedMemoryExceeded, program.location(b.source->location),
+           fmt::format("'{}' ends at byte {} of the shared memory of a block, which has {}", b.source->name, end,
+                       options.target.shared_bytes));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<LaunchReport> simulate(const ir::ThreadProgram& program, const interpreter::Binding& binding,
+                                   const SimulateOptions& options) {
+  const ProgramCode bound = interpreter::bind(program, binding);
+  std::minstd_rand random(static_cast<uint32_t>(options.seed * 2 + 1));
+  std::vector<LaunchReport> reports;
+  for (const ir::Launch& launch : program.launches) {
+    const std::unique_ptr<LaunchCode> code = interpreter::prepare_threads(bound, launch);
+    LaunchReport report;
+    report.name = launch.name, report.threads = code->thread_count;
+    report.blocks = std::max<int64_t>(code->grid[0] * code->grid[1] * code->grid[2], 0);
+    report.shared_bytes = shared_bytes(program, *code, options);
+    Device device(*code, program, options);
+    if (report.blocks > 0 && code->grid_sync)
+      run_cooperative(bound, device, report.blocks, random);
+    else if (report.blocks > 0)
+      run_blocks(bound, device, report.blocks, random);
+    report.lines = device.lines();
+    for (const LineTraffic& line : report.lines) report.total += line.traffic;
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace tilewright::simulator

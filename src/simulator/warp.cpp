@@ -1,0 +1,191 @@
+// Warps: who runs together, and where they meet.
+#include "simulator/warp.h"
+
+#include "support/diagnostic.h"
+
+namespace tilewright::simulator {
+
+Warp::Warp(SimulatedBlock& block, int64_t first, int64_t count)
+    : Strand(block.memory, first, count), home_(block), device_(block.device) {}
+
+void Warp::run() {
+  Strand::run();
+  home_.barriers.leave(lanes_);
+  if (const Step* waiting = home_.barriers.waits_for_block())
+    fail(Code::BarrierDivergence, program_.program->location(waiting->node().location),
+         fmt::format("threads {} to {} end without reaching the barrier of the block at which others wait, in {}",
+                     threads_.front(), threads_.back(), where(-1).substr(3)),
+         "let all threads of the block come by");
+}
+
+bool Warp::leads(const Step&) const { return threads_[0] == 0; }
+
+std::vector<int64_t> Warp::executing(Mask mask) const {
+  std::vector<int64_t> threads;
+  for (int64_t l = 0; l < lanes_; ++l)
+    if (mask.at(l)) threads.push_back(threads_[static_cast<size_t>(l)]);
+  return threads;
+}
+
+int64_t Warp::first_missing(Mask mask) const {
+  int64_t lane = 0;
+  while (lane < lanes_ - 1 && mask.at(lane)) ++lane;
+  return lane;
+}
+
+// ---- lanes
+
+void Warp::check_converged_flag(const Step&, Mask mask, const char* what) {
+  if (mask.count == kWarpThreads) return;
+  fail_at(Code::WarpDivergence, first_missing(mask),
+          fmt::format("{} counts on all lanes of the warp, but only {} come by together", what, mask.count));
+}
+
+void Warp::execute(const ir::Shuffle& op, const Step& s, Mask mask) {
+  if (op.converged) check_converged_flag(s, mask, "a shuffle");
+  Strand::execute(op, s, mask);
+}
+
+void Warp::execute(const ir::Vote& op, const Step& s, Mask mask) {
+  if (op.kind < ir::VoteKind::BlockAny) {
+    if (op.converged) check_converged_flag(s, mask, "a vote");
+    return Strand::execute(op, s, mask);
+  }
+  check_whole_warp(s, mask, "a vote of the block");
+  int64_t yes = 0;
+  {
+    interpreter::ArenaScope scope(arena_);
+    const Value value = eval(*s.nodes[0], mask);
+    for (int64_t l = 0; l < lanes_; ++l) yes += value.int_at(l, frame_.shape.columns) != 0;
+  }
+  const auto phase = arrive_at(0, code_.thread_count, s, true);
+  phase->tally += yes;
+  wait_for(phase, 0);
+  const int64_t total = phase->tally;
+  bind(op.result, interpreter::uniform_int(op.kind == ir::VoteKind::BlockCount ? total
+                                           : op.kind == ir::VoteKind::BlockAny ? total > 0
+                                                                               : total == code_.thread_count));
+}
+
+void Warp::execute(const ir::Role& op, const Step& s, Mask mask) {
+  interpreter::ArenaScope scope(arena_);
+  auto* inside = arena_.array<int64_t>(lanes_);
+  for (int64_t l = 0; l < lanes_; ++l) {
+    const int64_t x = threads_[static_cast<size_t>(l)] % code_.threads[0];
+    inside[l] = x >= op.begin && x < op.end;
+  }
+  run_body(s.bodies[0], narrow(mask, interpreter::array_value(LaneKind::Int64, inside), true));
+}
+
+// ---- barriers
+
+void Warp::check_whole_warp(const Step& s, Mask mask, const char* what) {
+  if (mask.count == lanes_) return;
+  (void)s;
+  fail_at(Code::BarrierDivergence, first_missing(mask),
+          fmt::format("{} is reached by {} of the {} threads of a warp", what, mask.count, lanes_),
+          "let all threads of the warp come by together");
+}
+
+void Warp::execute(const ir::Sync& op, const Step& s, Mask mask) {
+  ++device_.traffic(device_.site(s)).barriers;
+  switch (op.scope) {
+    case ir::SyncScope::Warp: return sync_warp(s, mask);
+    case ir::SyncScope::Block: return sync_block(s, mask);
+    case ir::SyncScope::Named: return sync_named(op, s, mask);
+    case ir::SyncScope::Grid: return sync_grid(s, mask);
+    case ir::SyncScope::Cluster:
+      fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no clusters of blocks");
+  }
+}
+
+void Warp::sync_warp(const Step& s, Mask mask) {
+  int64_t returned = 0;
+  for (int64_t l = 0; l < lanes_; ++l) returned += frame_.returned[l];
+  if (mask.count + returned < lanes_) check_whole_warp(s, mask, "a barrier of the warp");
+  if (lanes_ == code_.thread_count && returned == 0) return home_.clocks.new_era();
+  const std::vector<int64_t> threads = executing(mask);
+  home_.clocks.acquire(threads, home_.clocks.release(threads));
+}
+
+void Warp::sync_block(const Step& s, Mask mask) {
+  check_whole_warp(s, mask, "a barrier of the block");
+  wait_for(arrive_at(0, code_.thread_count, s, true), 0);
+}
+
+std::shared_ptr<Phase> Warp::arrive_at(int64_t barrier, int64_t count, const Step& s, bool waits) {
+  auto line = [&](const Step& step) { return program_.program->location(step.node().location); };
+  const bool whole_block = barrier == 0;
+  if (whole_block && home_.barriers.left() > 0)
+    fail_at(Code::BarrierDivergence, 0,
+            fmt::format("{} threads have left the launch and never reach the barrier of the block",
+                        home_.barriers.left()),
+            "let all threads of the block come by");
+  const std::shared_ptr<Phase> phase = home_.barriers.open(barrier, count, s);
+  if (whole_block && phase->first != &s)
+    fail(Code::BarrierDivergence, location(),
+         fmt::format("threads {} to {} meet others that wait at another barrier of the block, {}", threads_.front(),
+                     threads_.back(), where(-1)),
+         "let all threads of the block come by the same barriers", {{"the others wait here", line(*phase->first)}});
+  if (phase->count != count)
+    fail(Code::BarrierMiscount, location(),
+         fmt::format("named barrier {} is entered for {} threads, but others entered it for {}, {}", barrier, count,
+                     phase->count, where(-1)),
+         "name one count wherever they meet", {{"the others entered it here", line(*phase->first)}});
+  phase->arrived += lanes_;
+  phase->everybody_waits = phase->everybody_waits && waits;
+  if (phase->arrived > count)
+    fail_at(Code::BarrierMiscount, 0,
+            fmt::format("{} threads arrive at named barrier {}, which counts {}", phase->arrived, barrier, count));
+  // Who waits with all threads of the block learns all there is to know: clocks are of no use.
+  if (!whole_block) phase->knowledge = join(phase->knowledge, home_.clocks.release(threads_));
+  if (phase->arrived < count) return phase;
+  phase->done = true;
+  home_.barriers.close(barrier);
+  if (count == code_.thread_count && phase->everybody_waits) phase->is_era = true, home_.clocks.new_era();
+  return phase;
+}
+
+void Warp::wait_for(const std::shared_ptr<Phase>& phase, int64_t barrier) {
+  wait([phase] { return phase->done; },
+       [phase, barrier] {
+         return fmt::format("at {}, where {} of {} threads have arrived",
+                            barrier == 0 ? std::string("the barrier of the block")
+                                         : fmt::format("named barrier {}", barrier),
+                            phase->arrived, phase->count);
+       });
+  if (!phase->is_era) home_.clocks.acquire(threads_, phase->knowledge);
+}
+
+void Warp::sync_named(const ir::Sync& op, const Step& s, Mask mask) {
+  constexpr int64_t kBarriers = 16;
+  check_whole_warp(s, mask, "a named barrier");
+  const int64_t id = eval_int(*s.nodes[0], mask);
+  if (id < 0 || id >= kBarriers)
+    fail_at(Code::BarrierMiscount, 0, fmt::format("there is no hardware barrier {}", id), "they have the numbers 0 to 15");
+  if (op.count <= 0 || op.count % kWarpThreads != 0)
+    fail_at(Code::BarrierMiscount, 0, fmt::format("a named barrier of {} threads", op.count),
+            "a named barrier counts whole warps");
+  const auto phase = arrive_at(id, op.count, s, !op.arrive_only);
+  if (!op.arrive_only) wait_for(phase, id);
+}
+
+void Warp::sync_grid(const Step& s, Mask mask) {
+  check_whole_warp(s, mask, "a barrier of the grid");
+  interpreter::Meeting& all = home_.memory.grid.sync;
+  if (++all.arrived == home_.memory.grid.strands) {
+    all.arrived = 0, ++all.held;
+    return device_.meet_all();
+  }
+  wait([&all, held = all.held] { return all.held != held; }, [] { return std::string("for the blocks of the grid"); });
+}
+
+// What mbarriers order, and the asynchronous copies that complete on them, is not modelled yet.
+void Warp::execute(const ir::Arrive&, const Step&, Mask mask) {
+  fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no mbarriers yet");
+}
+void Warp::execute(const ir::Wait&, const Step&, Mask mask) {
+  fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no mbarriers yet");
+}
+
+}  // namespace tilewright::simulator

@@ -1,0 +1,186 @@
+// What a warp does to memory: in bounds, aligned, initialized, ordered.
+#include "interpreter/arithmetic.h"
+#include "interpreter/shadow.h"
+#include "simulator/warp.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::simulator {
+
+using interpreter::ArenaScope;
+using interpreter::BufferCode;
+using interpreter::RegionCode;
+
+// Where the executing lanes access. A global access out of bounds is an error here: guards are written out.
+Warp::Lanes Warp::lanes_of_access(const Place& place, int64_t bits, Mask mask) {
+  Lanes out;
+  const bool shared = place.written != nullptr;
+  const auto base = static_cast<uint64_t>(shared ? place.data - home_.memory.base()
+                                                 : static_cast<std::ptrdiff_t>(reinterpret_cast<intptr_t>(place.data)));
+  for (int64_t l = 0; l < lanes_; ++l) {
+    if (!mask.at(l)) continue;
+    if (place.inside && !place.inside[l])
+      fail_at(Code::GlobalOutOfBounds, l, fmt::format("'{}' is accessed out of bounds", place.buffer->source->name),
+              "the code of a thread guards its accesses of global memory");
+    const int64_t offset = place.offset.int_at(l, frame_.shape.columns) * place.buffer->type.storage_bits();
+    out.address[out.count] = base * 8 + static_cast<uint64_t>(offset);
+    out.lane[out.count++] = static_cast<uint8_t>(l);
+  }
+  check_aligned(place, out, bits);
+  return out;
+}
+
+void Warp::check_aligned(const Place& place, const Lanes& lanes, int64_t bits) {
+  const auto step = static_cast<uint64_t>(bits);
+  for (size_t i = 0; i < lanes.count; ++i)
+    if (lanes.address[i] % step != 0)
+      fail_at(Code::MisalignedAccess, lanes.lane[i],
+              fmt::format("an access of {} bytes to '{}' is not aligned to them", bits / 8, place.buffer->source->name));
+}
+
+const std::byte* Warp::pointer(const Place& place, uint64_t address) const {
+  if (place.written) return home_.memory.base() + address / 8;
+  return reinterpret_cast<const std::byte*>(address / 8);
+}
+
+void Warp::on_load(const Place& place, Mask mask) {
+  if (place.buffer->is_local()) return;
+  const int64_t bits = place.buffer->type.storage_bits();
+  touch(Touch::Read, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; });
+}
+
+void Warp::on_store(const Place& place, const Value& value, Mask mask) {
+  if (place.buffer->is_local()) return;
+  const DType type = place.buffer->type;
+  const int64_t bits = type.storage_bits();
+  std::array<std::byte, 8> stored{};
+  touch(Touch::Write, place, bits, lanes_of_access(place, bits, mask), [&](size_t lane) {
+    std::array<std::byte, 8> one{};
+    spread(interpreter::pick(value, static_cast<int64_t>(lane), frame_.shape.columns), {}, one.data());
+    stored = {};
+    store_lanes(type, stored.data(), {}, 1, one.data());
+    return stored.data();
+  });
+}
+
+void Warp::on_atomic(const ir::Atomic&, const Place& place, Mask mask) {
+  ++device_.traffic(device_.site(*current_)).atomics;
+  const int64_t bits = place.buffer->type.storage_bits();
+  touch(Touch::Atomic, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; });
+}
+
+void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
+                 function_ref<const std::byte*(size_t)> bytes_of) {
+  const bool shared = place.written != nullptr;
+  const uint16_t site = device_.site(*current_);
+  if (device_.options.count_traffic) {
+    const std::span<const uint64_t> addresses(lanes.address.data(), lanes.count);
+    if (shared)
+      add_shared_access(device_.traffic(site), addresses, bits);
+    else
+      add_global_access(device_.traffic(site), addresses, bits);
+  }
+  Shadow& shadow = shared ? home_.shared : device_.global(place.buffer->root);
+  const Clocks& clocks = home_.clocks;
+  Access me;
+  me.era = clocks.era(), me.instruction = device_.next_instruction(), me.site = site;
+  me.block = shared ? 0 : home_.number, me.atomic = kind == Touch::Atomic;
+  const auto cell_bits = static_cast<uint64_t>(shadow.cell_bits());
+  for (size_t i = 0; i < lanes.count; ++i) {
+    me.thread = static_cast<uint16_t>(threads_[lanes.lane[i]]);
+    me.clock = clocks.now(me.thread);
+    const uint64_t at = lanes.address[i];
+    // The store's bits against those of another lane of this instruction, or against what memory holds.
+    auto same_bits = [&](const Access& other) {
+      std::array<std::byte, 16> mine{};
+      const auto bytes = static_cast<size_t>((bits + 7) / 8);
+      std::memcpy(mine.data(), bytes_of(lanes.lane[i]), bytes);
+      if (other.instruction == me.instruction)
+        return std::memcmp(mine.data(), bytes_of(static_cast<size_t>(other.thread - threads_[0])), bytes) == 0;
+      const std::byte* memory = pointer(place, at);
+      if (bits >= 8) return std::memcmp(mine.data(), memory, bytes) == 0;
+      return (mine[0] & std::byte{15}) == ((memory[0] >> (at % 8)) & std::byte{15});
+    };
+    for (uint64_t c = at / cell_bits; c <= (at + static_cast<uint64_t>(bits) - 1) / cell_bits; ++c) {
+      Cell& cell = shadow.cell(c);
+      const auto conflict =
+          kind == Touch::Read ? shadow.read(cell, me, clocks) : shadow.write(cell, me, clocks, same_bits);
+      if (conflict) fail_race(kind, place, lanes, i, *conflict);
+    }
+  }
+}
+
+void Warp::fail_race(Touch kind, const Place& place, const Lanes& lanes, size_t i, const Conflict& conflict) {
+  const Access& other = conflict.other;
+  const BufferCode& buffer = *place.buffer;
+  const int64_t lane = lanes.lane[i];
+  const bool elsewhere = !place.written && other.block != home_.number;
+  const std::string who = elsewhere ? fmt::format("a thread of block {}", other.block)
+                                    : fmt::format("thread {}", thread_name(other.thread));
+  const char* did = other.atomic           ? "updates it atomically"
+                    : conflict.other_writes ? "writes it"
+                                            : "reads it";
+  const char* mine = kind == Touch::Read ? "read" : kind == Touch::Write ? "written" : "updated atomically";
+  std::string element;
+  if (!buffer.source->is_view())
+    element = fmt::format(" (element {})", place.offset.int_at(lane, frame_.shape.columns));
+  fail(Code::DataRace, location(),
+       fmt::format("'{}'{} is {} while {} {}: nothing orders the two, {}", buffer.source->name, element, mine, who, did,
+                   where(lane)),
+       elsewhere ? "blocks are not ordered: use an atomic, or a launch of its own"
+                 : "a barrier of the threads must stand between them",
+       {{fmt::format("{} {} here", who, did), device_.location(other.site)}});
+}
+
+// ---- wide accesses
+
+void Warp::check_run_in_bounds(const RegionCode& region, int64_t count, Mask mask) {
+  const interpreter::Extents extents = extents_of(*region.buffer, mask);
+  const size_t last = region.buffer->rank() - 1;
+  const Value first = eval(*region.min[last], mask);
+  const char* name = region.buffer->source->name.c_str();
+  if (count > 1 && extents.strides[last] != 1)
+    fail_at(Code::MisalignedAccess, first_lane(mask), fmt::format("the elements of '{}' are no neighbours", name));
+  for (int64_t l = 0; l < lanes_; ++l) {
+    if (!mask.at(l) || first.int_at(l, frame_.shape.columns) + count <= extents.shape[last]) continue;
+    fail_at(region.buffer->on_chip() ? Code::OutOfBounds : Code::GlobalOutOfBounds, l,
+            fmt::format("an access of {} elements reaches past the end of '{}'", count, name));
+  }
+}
+
+void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
+  const RegionCode &from = s.regions[0], &to = s.regions[1];
+  const bool loads = to.buffer->is_local();
+  const RegionCode& memory = loads ? from : to;
+  if (!op.completion.immediate() || (!loads && !from.buffer->is_local()) || memory.buffer->is_local())
+    fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no asynchronous copies yet");
+  ArenaScope scope(arena_);
+  const int64_t count = eval_int(*memory.extent.back(), mask);
+  const DType type = memory.buffer->type;
+  const int64_t bits = count * type.storage_bits(), bytes = bits / 8;
+  check_run_in_bounds(from, count, mask), check_run_in_bounds(to, count, mask);
+  const Place source = locate(*from.buffer, from.min, mask), target = locate(*to.buffer, to.min, mask);
+  const Place& shared = loads ? source : target;
+  const Lanes lanes = lanes_of_access(shared, bits, mask);
+  const ir::Buffer& root = program_.program->buffers[memory.buffer->root];
+  const int64_t promised = std::max<int64_t>(root.alignment, root.type.storage_bits() / 8);
+  if (!memory.buffer->on_chip() && promised < bytes)
+    fail_at(Code::MisalignedAccess, first_lane(mask),
+            fmt::format("an access of {} bytes to '{}', of which only {} bytes of alignment are demanded", bytes,
+                        root.name, promised));
+  auto at = [&](const Place& place, int64_t lane) {
+    return place.offset.int_at(lane, frame_.shape.columns);
+  };
+  auto bytes_at = [&](const Place& place, int64_t lane) { return place.data + at(place, lane) * type.storage_bits() / 8; };
+  touch(loads ? Touch::Read : Touch::Write, shared, bits, lanes,
+        [&](size_t lane) { return bytes_at(source, static_cast<int64_t>(lane)); });
+  for (size_t i = 0; i < lanes.count; ++i) {
+    const int64_t lane = lanes.lane[i], first = at(source, lane);
+    if (source.written)
+      if (const int64_t hole = interpreter::first_unwritten(source.written, type, first, count); hole >= 0)
+        fail_unwritten(*source.buffer, hole, lane);
+    std::memcpy(bytes_at(target, lane), bytes_at(source, lane), static_cast<size_t>(bytes));
+    if (target.written) interpreter::mark_written(target.written, type, at(target, lane), count);
+  }
+}
+
+}  // namespace tilewright::simulator
