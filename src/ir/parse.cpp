@@ -168,14 +168,14 @@ void Parser::leave_scope(size_t depth) {
 
 // ---- program ------------------------------------------------------------------------------------------------------
 
-TileProgram Parser::program(std::string_view header_words, std::string_view other_header) {
+TileProgram Parser::program(std::string_view header_words) {
   is_loop_program_ = header_words == "loop program";
   const Token& begin = peek();
-  const std::string found = begin.is("loop") && peek(1).is("program") ? "loop program" : "program";
-  if (found != header_words && (begin.is("loop") || begin.is("program")))
-    fail(Code::TextLevel, place(begin),
-         fmt::format("the text is a {}, but a {} was asked for", other_header, header_words));
-  if (header_words == "loop program") expect("loop", "at the begin of the text");
+  const bool two_words = (begin.is("loop") || begin.is("thread")) && peek(1).is("program");
+  const std::string found = two_words ? fmt::format("{} program", begin.text) : "program";
+  if (found != header_words && (two_words || begin.is("program")))
+    fail(Code::TextLevel, place(begin), fmt::format("the text is a {}, but a {} was asked for", found, header_words));
+  if (two_words) take();
   expect("program", "at the begin of the text");
   program_.name = name("the name of the program");
   expect("{", "after the name of the program");
@@ -390,15 +390,15 @@ LayoutAnnotation Parser::layout() {
 }
 
 TileProgram parse(std::string_view text, std::string file_name) {
-  return Parser(text, std::move(file_name)).program("program", "loop program");
+  return Parser(text, std::move(file_name)).program("program");
 }
 
 LoopProgram parse_loop_program(std::string_view text, std::string file_name) {
-  return with_level<LoopProgram>(Parser(text, std::move(file_name)).program("loop program", "program"));
+  return with_level<LoopProgram>(Parser(text, std::move(file_name)).program("loop program"));
 }
 
 ThreadProgram parse_thread_program(std::string_view text, std::string file_name) {
-  return with_level<ThreadProgram>(Parser(text, std::move(file_name)).program("thread program", "program"));
+  return with_level<ThreadProgram>(Parser(text, std::move(file_name)).program("thread program"));
 }
 
 }  // namespace tilewright::ir

@@ -13,7 +13,7 @@ namespace tilewright::ir {
 class Parser {
  public:
   Parser(std::string_view text, std::string file);
-  TileProgram program(std::string_view header, std::string_view other_header);
+  TileProgram program(std::string_view header);
 
  private:
   // An expression, or a number that takes its type from what stands beside it.

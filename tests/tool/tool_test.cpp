@@ -88,6 +88,24 @@ class Tool : public testing::Test {
   std::string folder_;
 };
 
+TEST_F(Tool, SimulateCountsWhatEachLineMoves) {
+  const Result r = tool("simulate " + path("gemm.tile") + " -D M=17 --json");
+  ASSERT_EQ(r.status, 0) << r.out;
+  const Json j = Json::parse(r.out);
+  const Json& launch = j["launches"][0];
+  EXPECT_EQ(launch["blocks"], 2);
+  EXPECT_EQ(launch["threads"], 128);
+  int64_t moved = 0, barriers = 0;
+  for (const Json& line : launch["lines"]) {
+    moved += line["bytes_moved"].get<int64_t>(), barriers += line["barriers"].get<int64_t>();
+    if (line["line"] == 12) EXPECT_EQ(line["bytes_used"], 17 * 64 * 4) << "every element of A once";
+  }
+  EXPECT_EQ(launch["total"]["bytes_moved"], moved);
+  EXPECT_GT(barriers, 0);
+  EXPECT_EQ(tool("simulate " + path("gemm.tile")).status, 2) << "M has no value";
+  EXPECT_NE(tool("simulate " + path("gemm.tile") + " --set M=17").out.find("bytes moved"), std::string::npos);
+}
+
 TEST_F(Tool, UsageMistakesAreStatusTwo) {
   EXPECT_EQ(tool("").status, 2);
   EXPECT_EQ(tool("fly").status, 2);

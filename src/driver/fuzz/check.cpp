@@ -4,8 +4,8 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "support/diagnostic.h"
 #include "tilewright/compile.h"
-#include "tilewright/diagnostic.h"
 
 namespace tilewright::fuzz {
 namespace {
@@ -32,13 +32,13 @@ std::optional<std::string> difference(const std::string& name, const NDArray& a,
       const bool same =
           (x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i])) || (std::isnan(x[i]) && std::isnan(y[i]));
       if (!same && !(std::abs(x[i] - y[i]) <= tolerance))
-        return fmt::format("{}[{}]: interpreter {:.9g}, cpu {:.9g}", name, i, x[i], y[i]);
+        return fmt::format("{}[{}]: interpreter {:.9g}, the other {:.9g}", name, i, x[i], y[i]);
     }
     return std::nullopt;
   }
   const std::vector<int64_t> x = a.to_ints(), y = b.to_ints();
   for (size_t i = 0; i < x.size(); ++i)
-    if (x[i] != y[i]) return fmt::format("{}[{}]: interpreter {}, cpu {}", name, i, x[i], y[i]);
+    if (x[i] != y[i]) return fmt::format("{}[{}]: interpreter {}, the other {}", name, i, x[i], y[i]);
   return std::nullopt;
 }
 
@@ -70,8 +70,14 @@ std::optional<Finding> check_interpreter(const ir::TileProgram& program, const s
   return std::nullopt;
 }
 
-std::optional<Finding> check_cpu(const ir::TileProgram& program, const std::vector<Argument>& arguments,
-                                 const std::vector<NDArray>& want, function_ref<Executable()> build) {
+// What a GPU's block cannot hold or do.
+bool is_refusal(const Diagnostic& d) {
+  return d.code / 100 == static_cast<int>(Code::GpuUnsupported) / 100 ||
+         d.code == static_cast<uint16_t>(Code::SimulatorRefuses);
+}
+
+std::optional<Finding> check_other(const ir::TileProgram& program, const std::vector<Argument>& arguments,
+                                 const std::vector<NDArray>& want, function_ref<Executable()> build, Finding::Kind kind) {
   try {
     const std::vector<NDArray> got = run(build(), arguments);
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -80,8 +86,11 @@ std::optional<Finding> check_cpu(const ir::TileProgram& program, const std::vect
       if (auto d = difference(name, want[i], got[i], arguments[i].tolerance))
         return Finding{Finding::Kind::Mismatch, *d};
     }
+  } catch (const Error& e) {
+    if (kind == Finding::Kind::Simulator && is_refusal(e.diagnostic())) return std::nullopt;
+    return Finding{kind, e.what()};
   } catch (const std::exception& e) {
-    return Finding{Finding::Kind::Cpu, e.what()};
+    return Finding{kind, e.what()};
   }
   return std::nullopt;
 }
@@ -89,8 +98,8 @@ std::optional<Finding> check_cpu(const ir::TileProgram& program, const std::vect
 }  // namespace
 
 const char* name_of(Finding::Kind kind) {
-  static constexpr const char* kNames[] = {"invalid", "round trip", "interpreter", "cpu",      "mismatch",
-                                           "crash",   "hang",       "accepted",    "unlocated"};
+  static constexpr const char* kNames[] = {"invalid",  "round trip", "interpreter", "cpu",      "simulator",
+                                           "mismatch", "crash",      "hang",        "accepted", "unlocated"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -111,10 +120,21 @@ std::vector<std::optional<Finding>> check_all(std::span<const Sample> samples, E
     if (!findings[i]) rest.push_back(i), programs.push_back(&s.program);
   }
   if (engines == Engines::Interpreter || rest.empty()) return findings;
+  if (engines == Engines::Simulator) {
+    for (const size_t i : rest) {
+      const Sample& s = samples[i];
+      const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{s.program}));
+      findings[i] = check_other(
+          s.program, s.arguments, want[i], [&] { return compile(handle, {Engine::Simulator}); },
+          Finding::Kind::Simulator);
+    }
+    return findings;
+  }
   Kernels kernels(programs, engines == Engines::BothQuickly ? Optimize::Little : Optimize::AsAlways);
   for (size_t i = 0; i < rest.size(); ++i) {
     const Sample& s = samples[rest[i]];
-    findings[rest[i]] = check_cpu(s.program, s.arguments, want[rest[i]], [&] { return kernels.build(i); });
+    findings[rest[i]] = check_other(s.program, s.arguments, want[rest[i]], [&] { return kernels.build(i); },
+                                    Finding::Kind::Cpu);
   }
   return findings;
 }

@@ -13,6 +13,7 @@ struct Finding {
     RoundTrip,    // print -> parse -> print is not the identity
     Interpreter,  // the interpreter refuses a valid program, or finds a mistake in it
     Cpu,          // the CPU engine refuses or fails on a program that the interpreter runs
+    Simulator,    // the simulator finds a mistake in the code of threads made from a program that the interpreter runs
     Mismatch,     // the engines differ
     Crash,        // the process died
     Hang,         // it did not come to an end
@@ -28,6 +29,7 @@ enum class Engines : uint8_t {
   Interpreter,
   Both,
   BothQuickly,  // kernels compiled with less optimization
+  Simulator,    // in the place of the CPU; what the GPU refuses is no finding
 };
 
 // The text form and the engines: outputs bitwise (any NaN equals any NaN) or within their tolerance.

@@ -39,12 +39,18 @@ struct OptArguments {
 };
 int opt(const OptArguments& options);
 
-struct RunArguments {
+// A program and what it is called with.
+struct CallArguments {
   std::string file;
-  std::string engine;
-  std::vector<std::string> set;              // name=value
-  std::vector<std::string> inputs, outputs;  // name=file.npy
+  std::vector<std::string> set;     // name=value
+  std::vector<std::string> inputs;  // name=file.npy
   uint64_t seed = 0;
+};
+
+struct RunArguments {
+  CallArguments call;
+  std::string engine;
+  std::vector<std::string> outputs;  // name=file.npy
   int repeat = 1;
   double tolerance = -1;  // of --compare; negative: by dtype
   bool compare = false;
@@ -65,10 +71,17 @@ struct FuzzArguments {
   double seconds = 0;
   int jobs = 2;
   bool invalid = false, minimize = false, quick = false, json = false;
-  std::string engine;  // "interpreter": without the CPU
+  std::string engine;  // beside the interpreter; "interpreter": none
   std::string out;
 };
 int fuzz(const FuzzArguments& options);
+
+struct SimulateArguments {
+  CallArguments call;
+  int arch = 90;
+  bool json = false;
+};
+int simulate(const SimulateArguments& options);
 
 // The bytes of a file; "-": standard input. An Error if it cannot be read.
 std::string read_file(const std::string& path);

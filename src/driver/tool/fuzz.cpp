@@ -45,6 +45,7 @@ int fuzz(const FuzzArguments& arguments) {
   options.seconds = arguments.seconds, options.jobs = arguments.jobs;
   options.invalid = arguments.invalid, options.minimize = arguments.minimize;
   if (arguments.quick) options.engines = fuzz::Engines::BothQuickly;
+  if (arguments.engine == "simulator") options.engines = fuzz::Engines::Simulator;
   if (arguments.engine == "interpreter") options.engines = fuzz::Engines::Interpreter;
   if (!arguments.out.empty()) mkdir(arguments.out.c_str(), 0777);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

@@ -14,6 +14,7 @@ struct Commands {
   RunArguments run;
   ExplainArguments explain;
   FuzzArguments fuzz;
+  SimulateArguments simulate;
 };
 
 void add_doctor(CLI::App& app, Commands& c, std::function<int()>& chosen) {
@@ -47,12 +48,12 @@ void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 
 void add_run(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("run", "Run a program on random or given inputs");
-  sub->add_option("file", c.run.file, "A .tile file; - is standard input")->required();
+  sub->add_option("file", c.run.call.file, "A .tile file; - is standard input")->required();
   sub->add_option("--engine", c.run.engine, "On which engine")->check(CLI::IsMember({"cpu", "interpreter", "simulator", "auto"}));
-  sub->add_option("--set", c.run.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
-  sub->add_option("--input", c.run.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
+  sub->add_option("--set", c.run.call.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
+  sub->add_option("--input", c.run.call.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
   sub->add_option("--output", c.run.outputs, "A tensor to a file afterwards: C=c.npy")->expected(1)->take_all();
-  sub->add_option("--seed", c.run.seed, "Of the random inputs");
+  sub->add_option("--seed", c.run.call.seed, "Of the random inputs");
   sub->add_option("--repeat", c.run.repeat, "Run so often; the times of all but the first count")
       ->check(CLI::PositiveNumber);
   sub->add_flag("--compare", c.run.compare, "Run on the interpreter and on the CPU, and compare");
@@ -75,14 +76,26 @@ void add_fuzz(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--seed", c.fuzz.seed, "One seed")->check(CLI::NonNegativeNumber);
   sub->add_option("--seconds", c.fuzz.seconds, "Start nothing new after so many")->check(CLI::NonNegativeNumber);
   sub->add_option("--jobs", c.fuzz.jobs, "Processes at a time")->check(CLI::Range(1, 1024));
-  sub->add_option("--engine", c.fuzz.engine, "interpreter: without the CPU")
-      ->check(CLI::IsMember({"interpreter", "cpu"}));
+  sub->add_option("--engine", c.fuzz.engine, "Beside the interpreter: cpu, simulator; interpreter: none")
+      ->check(CLI::IsMember({"interpreter", "cpu", "simulator"}));
+  sub->add_flag_callback("--simulator", [&] { c.fuzz.engine = "simulator"; }, "As --engine simulator");
   sub->add_flag("--invalid", c.fuzz.invalid, "Programs that must be refused");
   sub->add_flag("--quick", c.fuzz.quick, "Let the host compiler optimize less");
   sub->add_flag("--minimize", c.fuzz.minimize, "Make every finding small");
   sub->add_option("--out", c.fuzz.out, "A directory for the programs of the findings");
   sub->add_flag("--json", c.fuzz.json, "A JSON object");
   sub->callback([&] { chosen = [&] { return fuzz(c.fuzz); }; });
+}
+
+void add_simulate(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("simulate", "Run a program on a simulated GPU and count what its memories do");
+  sub->add_option("file", c.simulate.call.file, "A .tile file; - is standard input")->required();
+  sub->add_option("-D,--set", c.simulate.call.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
+  sub->add_option("--input", c.simulate.call.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
+  sub->add_option("--seed", c.simulate.call.seed, "Of the random inputs and of the order of the warps");
+  sub->add_option("--arch", c.simulate.arch, "Which GPU: 80, 89, 90")->check(CLI::IsMember({80, 89, 90}));
+  sub->add_flag("--json", c.simulate.json, "A JSON object");
+  sub->callback([&] { chosen = [&] { return simulate(c.simulate); }; });
 }
 
 int main(int argc, char** argv) {
@@ -96,6 +109,7 @@ int main(int argc, char** argv) {
   add_run(app, commands, chosen);
   add_explain(app, commands, chosen);
   add_fuzz(app, commands, chosen);
+  add_simulate(app, commands, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -107,7 +121,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "tilewright: {}\n", e.what());
     return kUsage;
   } catch (const Error& e) {
-    const bool json = commands.compile.json || commands.run.json || commands.explain.json || commands.fuzz.json;
+    const bool json = commands.compile.json || commands.run.json || commands.explain.json || commands.fuzz.json ||
+                      commands.simulate.json;
     if (json) {
       fmt::print("{{\"error\": {}}}\n", e.diagnostic().to_json());
     } else {

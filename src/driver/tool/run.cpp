@@ -1,13 +1,10 @@
 // tilewright run
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "driver/arguments.h"
 #include "driver/npy.h"
 #include "driver/tool/commands.h"
-#include "ir/parse.h"
-#include "ir/verify.h"
+#include "driver/tool/program_call.h"
 #include "runtime/report.h"
 #include "support/diagnostic.h"
 #include "tilewright/compile.h"
@@ -17,125 +14,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::pair<std::string, std::string> name_and_value(const std::string& text, const char* option) {
-  const size_t at = text.find('=');
-  if (at == std::string::npos || at == 0) throw UsageError(fmt::format("{} takes name=value, not '{}'", option, text));
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
-template <class T>
-std::optional<T> number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-// A program with what it is called with.
-class Call {
- public:
-  Call(ir::TileProgram program, const RunArguments& arguments) : program_(std::move(program)) {
-    take_values(arguments.set);
-    take_inputs(arguments.inputs);
-    refuse_unknown();
-    arrays_ = random_arguments(program_, values_, arguments.seed);
-    for (size_t i = 0; i < arrays_.size(); ++i)
-      if (const auto at = inputs_.find(name(i)); at != inputs_.end()) arrays_[i] = at->second;
-    written_ = written_parameters(program_);
-  }
-
-  const ir::TileProgram& program() const { return program_; }
-  std::vector<NDArray> fresh() const {
-    std::vector<NDArray> copies;
-    for (const NDArray& a : arrays_) copies.push_back(a.clone());
-    return copies;
-  }
-  std::vector<Argument> list(const std::vector<NDArray>& arrays) const {
-    std::vector<Argument> out;
-    size_t tensor = 0;
-    for (const ir::Param& p : program_.params) {
-      if (p.is_tensor()) {
-        out.emplace_back(arrays[tensor++]);
-      } else if (program_.var(p.var).type.is_float()) {
-        out.emplace_back(floats_.at(program_.var(p.var).name));
-      } else {
-        out.emplace_back(values_.at(program_.var(p.var).name));
-      }
-    }
-    return out;
-  }
-  const std::string& name(size_t tensor) const { return program_.buffer(id(tensor)).name; }
-  bool is_written(size_t tensor) const { return written_.contains(id(tensor)); }
-
- private:
-  ir::BufferId id(size_t tensor) const {
-    for (const ir::Param& p : program_.params)
-      if (p.is_tensor() && tensor-- == 0) return p.buffer;
-    return {};
-  }
-
-  void take_values(const std::vector<std::string>& set) {
-    for (const std::string& text : set) {
-      const auto [key, value] = name_and_value(text, "--set");
-      const auto integer = number<int64_t>(value);
-      const auto real = number<double>(value);
-      if (!real) throw UsageError(fmt::format("--set: '{}' is not a number", value));
-      floats_[key] = *real;
-      if (integer) values_[key] = *integer;
-    }
-  }
-  void take_inputs(const std::vector<std::string>& files) {
-    for (const std::string& text : files) {
-      const auto [key, path] = name_and_value(text, "--input");
-      bool found = false;
-      for (const ir::Param& p : program_.params) {
-        if (!p.is_tensor() || program_.buffer(p.buffer).name != key) continue;
-        found = true;
-        const NDArray array = from_npy(read_file(path), path);
-        // Its shape may say what a symbol is.
-        const ir::Buffer& b = program_.buffer(p.buffer);
-        for (size_t d = 0; d < b.rank() && d < static_cast<size_t>(array.rank()); ++d)
-          if (const auto* v = b.shape[d].as<ir::Var>())
-            values_.emplace(program_.var(v->id).name, array.shape(static_cast<int>(d)));
-        inputs_[key] = array;
-      }
-      if (!found) throw UsageError(fmt::format("--input: the program has no tensor '{}'", key));
-    }
-  }
-  void refuse_unknown() const {
-    std::set<std::string> known;
-    std::vector<std::string> missing;
-    for (ir::VarId v : program_.symbols) {
-      known.insert(program_.var(v).name);
-      if (!values_.contains(program_.var(v).name)) missing.push_back(program_.var(v).name);
-    }
-    for (const ir::Param& p : program_.params) {
-      if (p.is_tensor()) continue;
-      const ir::VarInfo& v = program_.var(p.var);
-      known.insert(v.name);
-      if (v.type.is_float() ? !floats_.contains(v.name) : !values_.contains(v.name)) missing.push_back(v.name);
-    }
-    for (const auto& item : floats_)
-      if (!known.contains(item.first))
-        throw UsageError(fmt::format("--set: the program has no symbol or scalar '{}'", item.first));
-    if (!missing.empty())
-      throw UsageError(fmt::format("give a value to {}: --set {}=...", fmt::join(missing, ", "), missing[0]));
-  }
-
-  ir::TileProgram program_;
-  NamedValues values_;
-  std::map<std::string, double> floats_;
-  std::map<std::string, NDArray> inputs_;
-  std::vector<NDArray> arrays_;
-  std::set<ir::BufferId> written_;
-};
-
 struct Outcome {
   std::string engine;
   std::vector<NDArray> arrays;
   double best_ms = 0, median_ms = 0;
 };
 
-Outcome execute(const Call& call, Engine engine, int repeat) {
+Outcome execute(const ProgramCall& call, Engine engine, int repeat) {
   const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{call.program()}));
   const Executable executable = compile(handle, {engine});
   Outcome out{executable.engine(), call.fresh()};
@@ -216,7 +101,7 @@ Difference compare(const NDArray& want, const NDArray& got, double tolerance) {
 }
 
 // Both engines' arrays; the JSON says what was found. True: they agree.
-bool compare_all(const Call& call, const Outcome& want, const Outcome& got, double tolerance, Json& out) {
+bool compare_all(const ProgramCall& call, const Outcome& want, const Outcome& got, double tolerance, Json& out) {
   bool ok = true;
   out["comparison"] = Json::array();
   for (size_t i = 0; i < want.arrays.size(); ++i) {
@@ -251,7 +136,7 @@ void show(const Json& r) {
                c["elements_that_differ"].get<int64_t>(), text_of(c["largest_difference"]), text_of(c["allowed"]));
 }
 
-void save_outputs(const Call& call, const std::vector<NDArray>& arrays, const std::vector<std::string>& files) {
+void save_outputs(const ProgramCall& call, const std::vector<NDArray>& arrays, const std::vector<std::string>& files) {
   for (const std::string& text : files) {
     const auto [key, path] = name_and_value(text, "--output");
     bool found = false;
@@ -272,15 +157,13 @@ Engine engine_of(const std::string& name) {
 
 int run(const RunArguments& arguments) {
   if (arguments.compare && !arguments.engine.empty()) throw UsageError("--compare runs both engines: no --engine");
-  ir::TileProgram program = ir::parse(read_file(arguments.file), arguments.file);
-  ir::check_valid(program);
-  const Call call(std::move(program), arguments);
+  const ProgramCall call(arguments.call);
   if (arguments.json) runtime::replace_print_sink([](std::string_view line) { fmt::print(stderr, "{}", line); });
   std::vector<Outcome> outcomes;
   if (arguments.compare) outcomes.push_back(execute(call, Engine::Interpreter, 1));
   outcomes.push_back(execute(call, arguments.compare ? Engine::Cpu : engine_of(arguments.engine), arguments.repeat));
   const std::vector<NDArray>& arrays = outcomes.back().arrays;
-  Json out = {{"program", call.program().name}, {"seed", arguments.seed}, {"outputs", Json::array()}};
+  Json out = {{"program", call.program().name}, {"seed", arguments.call.seed}, {"outputs", Json::array()}};
   for (size_t i = 0; i < arrays.size(); ++i)
     if (call.is_written(i)) out["outputs"].push_back(summary(call.name(i), arrays[i]));
   for (const Outcome& o : outcomes)

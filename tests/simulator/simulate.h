@@ -1,0 +1,63 @@
+// Runs the text form of a thread program on the simulator.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "ir/verify.h"
+#include "simulator/simulator.h"
+#include "tilewright/tensor.h"
+
+namespace tilewright::simulator {
+
+inline std::vector<LaunchReport> run(const std::string& text, const std::vector<NDArray>& arrays,
+                                     SimulateOptions options = {}) {
+  const ir::ThreadProgram program = ir::parse_thread_program(text, "test.tile");
+  ir::check_valid(program, "the test");
+  interpreter::Binding binding;
+  size_t next = 0;
+  for (const ir::Param& param : program.params)
+    if (param.is_tensor()) binding.buffers.push_back({param.buffer, arrays.at(next++).data()});
+  options.count_traffic = true;
+  return simulate(program, binding, options);
+}
+
+// A launch of `threads` threads in `blocks` blocks with these tensors; the body's first line is line 6.
+inline std::string launch(int threads, const std::string& body, int blocks = 1) {
+  return "thread program p {\n  param A: float32[256] alignment=16\n  param B: float32[256] alignment=16\n"
+         "  param N: int32[64]\n  launch p(bx: " +
+         std::to_string(blocks) + ") threads(tx: " + std::to_string(threads) + ") {\n" + body + "  }\n}\n";
+}
+
+struct Arrays {
+  NDArray a = NDArray::zeros({256}, f32), b = NDArray::zeros({256}, f32), n = NDArray::zeros({64}, i32);
+  Arrays() {
+    for (int64_t i = 0; i < 256; ++i) a.set_float({i}, static_cast<double>(i));
+  }
+  std::vector<NDArray> list() const { return {a, b, n}; }
+};
+
+inline std::vector<LaunchReport> run_launch(int threads, const std::string& body, const Arrays& arrays = {},
+                                            int blocks = 1, uint64_t seed = 0) {
+  SimulateOptions options;
+  options.seed = seed;
+  return run(launch(threads, body, blocks), arrays.list(), options);
+}
+
+// "TW9001: message" of the error that the launch ends with, for every order of warps that is tried.
+inline std::string error_of(int threads, const std::string& body, int blocks = 1) {
+  std::string first;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    std::string text = "no error";
+    try {
+      run_launch(threads, body, {}, blocks, seed);
+    } catch (const LaunchError& error) {
+      EXPECT_GT(error.diagnostic().location.line, 0) << error.what();
+      text = error.diagnostic().code_text() + ": " + error.diagnostic().message;
+    }
+    if (seed == 0) first = text;
+    EXPECT_EQ(first.substr(0, 6), text.substr(0, 6)) << "by another order of the warps: " << text;
+  }
+  return first;
+}
+
+}  // namespace tilewright::simulator
