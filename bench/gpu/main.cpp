@@ -30,7 +30,8 @@ struct Options {
 std::vector<NDArray> arrays_of(const examples::Case& c, Device device) {
   std::vector<NDArray> out;
   for (const examples::CaseArgument& a : c.arguments)
-    if (const auto* array = std::get_if<NDArray>(&a)) out.push_back(device == Device{} ? array->clone() : array->to(device));
+    if (const auto* array = std::get_if<NDArray>(&a))
+      out.push_back(device == Device{} ? array->clone() : array->to(device));
   return out;
 }
 
@@ -69,7 +70,8 @@ Row run(const examples::Example& example, const examples::Case& c, bool timed, c
   try {
     const auto start = std::chrono::steady_clock::now();
     const Executable kernel = compile(c.program, {.engine = Engine::Cuda});
-    row.json["compile_ms"] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    row.json["compile_ms"] =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     const std::vector<NDArray> device = arrays_of(c, kDevice);
     examples::call_case(c, kernel, device);
     cuda::synchronize();
@@ -82,7 +84,8 @@ Row run(const examples::Example& example, const examples::Case& c, bool timed, c
     if (c.elementwise && !timed) {
       const std::vector<NDArray> oracle = examples::run_case(c, compile(c.program, {.engine = Engine::Interpreter}));
       for (size_t i = 0; i < oracle.size(); ++i)
-        if (!same_bits(host[i], oracle[i])) row.ok = false, row.json["bad"] = "not bit for bit what the interpreter gives";
+        if (!same_bits(host[i], oracle[i]))
+          row.ok = false, row.json["bad"] = "not bit for bit what the interpreter gives";
     }
     if (timed && row.ok) {
       const double s = seconds(options.turns, [&] { examples::call_case(c, kernel, device); });
@@ -128,8 +131,8 @@ int main(int argc, char** argv) {
   Json rows = Json::array();
   int failures = 0;
   const NDArray block = NDArray::zeros({256 << 20}, f32, kDevice);
-  const double copy = 2.0 * static_cast<double>(block.size()) * 4 /
-                      seconds(options.turns, [&] { (void)block.clone(); });
+  const double copy =
+      2.0 * static_cast<double>(block.size()) * 4 / seconds(options.turns, [&] { (void)block.clone(); });
   fmt::print("copy with its allocation: {:.0f} GB/s read and written\n", copy * 1e-9);
   for (const examples::Example& example : examples::all_examples()) {
     if (std::string(example.name).find(options.only) == std::string::npos) continue;
@@ -146,7 +149,8 @@ int main(int argc, char** argv) {
       if (!timed) fmt::print("     {:<18}{} odd shapes right\n", example.name, good);
     }
   }
-  if (!options.json.empty()) std::ofstream(options.json) << Json{{"copy_gbs", copy * 1e-9}, {"rows", rows}}.dump(1) << "\n";
+  if (!options.json.empty())
+    std::ofstream(options.json) << Json{{"copy_gbs", copy * 1e-9}, {"rows", rows}}.dump(1) << "\n";
   fmt::print("{} rows, {} failures\n", rows.size(), failures);
   return failures > 0;
 }

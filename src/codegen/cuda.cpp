@@ -103,10 +103,10 @@ class CudaText final : public CReports {
                                     : nullptr;
     check_internal(word != nullptr, "one access of {} bytes", bytes);
     if (n.completion.queue == Queue::CpAsync)
-      return line(fmt::format("asm volatile(\"cp.async.{}.shared.global [%0], [%1], {};\" ::\"r\"((uint32_t)"
-                              "__cvta_generic_to_shared(&{})), \"l\"(&{}) : \"memory\");",
-                              bytes == 16 ? "cg" : "ca", bytes, element(n.to.buffer, n.to.min),
-                              element(n.from.buffer, n.from.min)));
+      return line(fmt::format(
+          "asm volatile(\"cp.async.{}.shared.global [%0], [%1], {};\" ::\"r\"((uint32_t)"
+          "__cvta_generic_to_shared(&{})), \"l\"(&{}) : \"memory\");",
+          bytes == 16 ? "cg" : "ca", bytes, element(n.to.buffer, n.to.min), element(n.from.buffer, n.from.min)));
     line(fmt::format("*({0}*)&{1} = *(const {0}*)&{2};", word, element(n.to.buffer, n.to.min),
                      element(n.from.buffer, n.from.min)));
   }

@@ -25,7 +25,8 @@ Engine chosen(Engine engine) {
   if (wish == "simulator") return Engine::Simulator;
   if (wish == "cuda") return Engine::Cuda;
   if (wish == "auto") return Engine::Auto;
-  fail(Code::EngineUnknown, {}, fmt::format("TILEWRIGHT_ENGINE is '{}'", wish), "it is auto, cpu, interpreter, simulator or cuda");
+  fail(Code::EngineUnknown, {}, fmt::format("TILEWRIGHT_ENGINE is '{}'", wish),
+       "it is auto, cpu, interpreter, simulator or cuda");
 }
 
 Executable on_interpreter(ir::TileProgram tiles, runtime::LaunchPlan plan) {

@@ -20,8 +20,8 @@ struct CudaText {
 };
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
 
-// From a canonical program and its plan, which becomes one for tensors in device memory. CompileError for what the engine
-// refuses, and where there is no device compiler.
+// From a canonical program and its plan, which becomes one for tensors in device memory. CompileError for what the
+// engine refuses, and where there is no device compiler.
 Executable build_cuda(const ir::TileProgram& program, runtime::LaunchPlan plan, const std::string& arch, Dump& dump);
 
 }  // namespace tilewright

@@ -378,9 +378,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Mma& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)};
                       },
-                      [&](const LoadMatrix& op) {
-                        s.elements = {element(op.from)}, s.regions = {region(op.to)};
-                      },
+                      [&](const LoadMatrix& op) { s.elements = {element(op.from)}, s.regions = {region(op.to)}; },
                       [&](const auto&) {},
                   });
 }

@@ -111,14 +111,14 @@ struct LaunchCode {
   int64_t thread_count = 1;
   Steps body;
   std::deque<Node> nodes;
-  std::vector<BufferCode> buffers;           // by id
-  std::vector<uint32_t> on_chip;             // roots of this launch
+  std::vector<BufferCode> buffers;  // by id
+  std::vector<uint32_t> on_chip;    // roots of this launch
   // Parts of the block that may run apart; one: the whole block. Thread programs: the whole block, which the simulator
   // cuts into warps.
   std::vector<analysis::ThreadSet> strands;
-  bool needs_strands = false;                // roles, barriers: strands switch at blocking ops
-  bool grid_sync = false;                    // all blocks at a time
-  bool serial = false;                       // blocks one after the other, in order
+  bool needs_strands = false;  // roles, barriers: strands switch at blocking ops
+  bool grid_sync = false;      // all blocks at a time
+  bool serial = false;         // blocks one after the other, in order
 };
 
 // Everything that does not change while the program runs.

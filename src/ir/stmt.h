@@ -362,19 +362,17 @@ struct SetRegisters {  // registers a thread of the executing warpgroups may use
 // ---- Thread level: instructions of a warp
 // ------------------------------------------------------------------------------------------------
 
-// c += a * b, as a row of target/mma.h says: each lane gives and gets its part of the matrices, in registers. a and b are
-// words of 32 bits, several elements each where they are narrower.
+// c += a * b, as a row of target/mma.h says: each lane gives and gets its part of the matrices, in registers. a and b
+// are words of 32 bits, several elements each where they are narrower.
 struct Mma {
   static constexpr Level level = Level::Thread;
   static constexpr const char* name = "mma";
   std::string instruction;
   Region a, b, c;
-  static void fields(auto& n, auto&& f) {
-    f("instruction", n.instruction), f("a", n.a), f("b", n.b), f("c", n.c);
-  }
+  static void fields(auto& n, auto&& f) { f("instruction", n.instruction), f("a", n.a), f("b", n.b), f("c", n.c); }
 };
-// ldmatrix (PTX ISA 9.7.14.5.15): 1, 2 or 4 matrices of 8 rows of 16 bytes. Lane 8 * i + j points at row j of matrix i and
-// gets word lane % 4 of row lane / 4 of every matrix; transposed, the matrix of 16-bit elements is first.
+// ldmatrix (PTX ISA 9.7.14.5.15): 1, 2 or 4 matrices of 8 rows of 16 bytes. Lane 8 * i + j points at row j of matrix i
+// and gets word lane % 4 of row lane / 4 of every matrix; transposed, the matrix of 16-bit elements is first.
 struct LoadMatrix {
   static constexpr Level level = Level::Thread;
   static constexpr const char* name = "load_matrix";

@@ -261,7 +261,8 @@ void Verifier::check(const Mma& node) {
 
 void Verifier::check(const LoadMatrix& node) {
   if (check_element(node.from, "the row that load_matrix reads") && row(node.from.buffer).space != Space::Shared)
-    add(Code::VerifyLevel, fmt::format("load_matrix reads '{}', which is not in shared memory", row(node.from.buffer).name));
+    add(Code::VerifyLevel,
+        fmt::format("load_matrix reads '{}', which is not in shared memory", row(node.from.buffer).name));
   if (check_region(node.to, "the registers of load_matrix") && row(node.to.buffer).space != Space::Local)
     add(Code::VerifyLevel, fmt::format("load_matrix: '{}' is not in registers", row(node.to.buffer).name));
 }

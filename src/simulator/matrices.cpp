@@ -31,8 +31,7 @@ void unpack(DType type, const std::byte* words, int64_t count, int64_t rows_of_w
   for (int64_t w = 0; w < count; ++w) {
     const int64_t row = lane / 4 + w % rows_of_words * 8;
     const int64_t column = lane % 4 * per_word + w / rows_of_words * (k / 2);
-    for (int64_t i = 0; i < per_word; ++i)
-      matrix[row * k + column + i] = values[static_cast<size_t>(w * per_word + i)];
+    for (int64_t i = 0; i < per_word; ++i) matrix[row * k + column + i] = values[static_cast<size_t>(w * per_word + i)];
   }
 }
 

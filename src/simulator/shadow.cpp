@@ -26,8 +26,8 @@ Cell& Shadow::cell(uint64_t number) {
 }
 
 std::vector<Access>& Shadow::readers(Cell& cell, uint32_t era) {
-  // Sets of past eras are given up when there are many. Blocks of a cooperative grid take turns, so that an era may come
-  // back: its readers are forgotten then.
+  // Sets of past eras are given up when there are many. Blocks of a cooperative grid take turns, so that an era may
+  // come back: its readers are forgotten then.
   constexpr size_t kManySets = 4096;
   if (era > sets_era_) {
     sets_era_ = era;

@@ -57,7 +57,10 @@ void run_blocks(const ProgramCode& program, Device& device, int64_t blocks, std:
   interpreter::LoneScheduler lone;
   interpreter::TurnScheduler turns;
   const bool in_turns = warps_of(device.code) > 1 && may_block(*device.code.launch);
-  Grid grid{program, device.code, in_turns ? static_cast<interpreter::Scheduler*>(&turns) : &lone, {},
+  Grid grid{program,
+            device.code,
+            in_turns ? static_cast<interpreter::Scheduler*>(&turns) : &lone,
+            {},
             in_turns ? static_cast<int>(warps_of(device.code)) : 1};
   BlockWithWarps all(device, grid);
   device.blocks = {&all.block};

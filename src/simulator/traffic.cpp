@@ -61,8 +61,7 @@ void add_global_access(Traffic& traffic, std::span<const uint64_t> addresses, in
   if (addresses.empty()) return;
   ++traffic.global_accesses;
   Touched sectors;
-  for (const uint64_t a : addresses)
-    sectors.add(a / kSectorBits, (a + static_cast<uint64_t>(bits) - 1) / kSectorBits);
+  for (const uint64_t a : addresses) sectors.add(a / kSectorBits, (a + static_cast<uint64_t>(bits) - 1) / kSectorBits);
   const auto count = static_cast<int64_t>(sectors.distinct().size());
   // Lanes that read the same bytes ask for them once.
   std::array<uint64_t, 32> sorted{};

@@ -117,10 +117,10 @@ std::shared_ptr<Phase> Warp::arrive_at(int64_t barrier, int64_t count, const Ste
   auto line = [&](const Step& step) { return program_.program->location(step.node().location); };
   const bool whole_block = barrier == 0;
   if (whole_block && home_.barriers.left() > 0)
-    fail_at(Code::BarrierDivergence, 0,
-            fmt::format("{} threads have left the launch and never reach the barrier of the block",
-                        home_.barriers.left()),
-            "let all threads of the block come by");
+    fail_at(
+        Code::BarrierDivergence, 0,
+        fmt::format("{} threads have left the launch and never reach the barrier of the block", home_.barriers.left()),
+        "let all threads of the block come by");
   const std::shared_ptr<Phase> phase = home_.barriers.open(barrier, count, s);
   if (whole_block && phase->first != &s)
     fail(Code::BarrierDivergence, location(),
@@ -149,10 +149,10 @@ std::shared_ptr<Phase> Warp::arrive_at(int64_t barrier, int64_t count, const Ste
 void Warp::wait_for(const std::shared_ptr<Phase>& phase, int64_t barrier) {
   wait([phase] { return phase->done; },
        [phase, barrier] {
-         return fmt::format("at {}, where {} of {} threads have arrived",
-                            barrier == 0 ? std::string("the barrier of the block")
-                                         : fmt::format("named barrier {}", barrier),
-                            phase->arrived, phase->count);
+         return fmt::format(
+             "at {}, where {} of {} threads have arrived",
+             barrier == 0 ? std::string("the barrier of the block") : fmt::format("named barrier {}", barrier),
+             phase->arrived, phase->count);
        });
   if (!phase->is_era) home_.clocks.acquire(threads_, phase->knowledge);
 }
@@ -162,7 +162,8 @@ void Warp::sync_named(const ir::Sync& op, const Step& s, Mask mask) {
   check_whole_warp(s, mask, "a named barrier");
   const int64_t id = eval_int(*s.nodes[0], mask);
   if (id < 0 || id >= kBarriers)
-    fail_at(Code::BarrierMiscount, 0, fmt::format("there is no hardware barrier {}", id), "they have the numbers 0 to 15");
+    fail_at(Code::BarrierMiscount, 0, fmt::format("there is no hardware barrier {}", id),
+            "they have the numbers 0 to 15");
   if (op.count <= 0 || op.count % kWarpThreads != 0)
     fail_at(Code::BarrierMiscount, 0, fmt::format("a named barrier of {} threads", op.count),
             "a named barrier counts whole warps");

@@ -33,8 +33,9 @@ void Warp::check_aligned(const Place& place, const Lanes& lanes, int64_t bits) {
   const auto step = static_cast<uint64_t>(bits);
   for (size_t i = 0; i < lanes.count; ++i)
     if (lanes.address[i] % step != 0)
-      fail_at(Code::MisalignedAccess, lanes.lane[i],
-              fmt::format("an access of {} bytes to '{}' is not aligned to them", bits / 8, place.buffer->source->name));
+      fail_at(
+          Code::MisalignedAccess, lanes.lane[i],
+          fmt::format("an access of {} bytes to '{}' is not aligned to them", bits / 8, place.buffer->source->name));
 }
 
 const std::byte* Warp::pointer(const Place& place, uint64_t address) const {
@@ -116,9 +117,7 @@ void Warp::fail_race(Touch kind, const Place& place, const Lanes& lanes, size_t 
   const bool elsewhere = !place.written && other.block != home_.number;
   const std::string who = elsewhere ? fmt::format("a thread of block {}", other.block)
                                     : fmt::format("thread {}", thread_name(other.thread));
-  const char* did = other.atomic           ? "updates it atomically"
-                    : conflict.other_writes ? "writes it"
-                                            : "reads it";
+  const char* did = other.atomic ? "updates it atomically" : conflict.other_writes ? "writes it" : "reads it";
   const char* mine = kind == Touch::Read ? "read" : kind == Touch::Write ? "written" : "updated atomically";
   std::string element;
   if (!buffer.source->is_view())
@@ -167,10 +166,10 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
     fail_at(Code::MisalignedAccess, first_lane(mask),
             fmt::format("an access of {} bytes to '{}', of which only {} bytes of alignment are demanded", bytes,
                         root.name, promised));
-  auto at = [&](const Place& place, int64_t lane) {
-    return place.offset.int_at(lane, frame_.shape.columns);
+  auto at = [&](const Place& place, int64_t lane) { return place.offset.int_at(lane, frame_.shape.columns); };
+  auto bytes_at = [&](const Place& place, int64_t lane) {
+    return place.data + at(place, lane) * type.storage_bits() / 8;
   };
-  auto bytes_at = [&](const Place& place, int64_t lane) { return place.data + at(place, lane) * type.storage_bits() / 8; };
   touch(loads ? Touch::Read : Touch::Write, shared, bits, lanes,
         [&](size_t lane) { return bytes_at(source, static_cast<int64_t>(lane)); });
   for (size_t i = 0; i < lanes.count; ++i) {

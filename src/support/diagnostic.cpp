@@ -6,7 +6,8 @@
 namespace tilewright {
 namespace {
 
-constexpr const char* kAreas[] = {"internal", "build", "parse", "verify", "launch", "cpu", "run", "tool", "cuda", "simulate"};
+constexpr const char* kAreas[] = {"internal", "build", "parse", "verify", "launch",
+                                  "cpu",      "run",   "tool",  "cuda",   "simulate"};
 
 std::string place(const SourceLocation& location) {
   if (!location.known()) return location.file.empty() ? "" : fmt::format("\n  --> {}", location.file);

@@ -13,8 +13,8 @@ namespace tilewright {
 Diagnostic make_diagnostic(Code code, SourceLocation location, std::string message, std::string help = {},
                            std::vector<Note> notes = {});
 
-// Throws CompileError for the areas build to verify, cpu, tool and cuda below 8100; LaunchError for launch, run, simulate
-// and cuda from 8100.
+// Throws CompileError for the areas build to verify, cpu, tool and cuda below 8100; LaunchError for launch, run,
+// simulate and cuda from 8100.
 [[noreturn]] void fail(Code code, SourceLocation location, std::string message, std::string help = {},
                        std::vector<Note> notes = {});
 

@@ -301,10 +301,10 @@ enum class Code : uint16_t {
   TensorMapInvalid = 8108,        // sizes or strides that a tensor map cannot describe
   PointerNotOnDevice = 8109,      // an address said to be a device's that is not
   CaptureForbidden = 8110,        // what a stream that is being captured cannot do
+  ReportsLost = 8111,             // more prints in one call than there is room for
   GpuUnsupported = 8201,          // an operation or architecture that the CUDA engine does not know
   GpuBarriers = 8202,             // more roles than a block has hardware barriers
   GpuSharedMemory = 8203,         // more shared memory than a block has
-  ReportsLost = 8111,             // more prints in one call than there is room for
 
   // 9000: simulate. What the simulator of a GPU finds in the code of threads.
   DataRace = 9001,              // two touches of one element that nothing orders, one of them a write

@@ -50,7 +50,7 @@ TEST(GpuErrors, MoreSharedMemoryThanABlockHas) {
             R"(error TW8203 cuda: the block needs 262144 bytes of shared memory; sm_90 has 232448
   --> p.tile:3:3
 note: 'tile' takes 262144 bytes
-  --> p.tile:4:5
+  --> p.tile:4:12
 help: make the tiles smaller, or the pipeline shorter)");
 }
 

@@ -46,8 +46,9 @@ TEST(Simulator, LanesOfAWarpAreOrderedByItsBarrierOnly) {
   const std::string store = "    shared s: float32[32] place=0\n    s[tx] = A[tx]\n", load = "    B[tx] = s[31 - tx]\n";
   expect_error(error_of(32, store + load), "TW9001", "nothing orders the two");
   EXPECT_EQ(error_of(32, store + "    sync warp\n" + load), kNoError);
-  expect_error(error_of(64, "    shared s: float32[64] place=0\n    s[tx] = A[tx]\n    sync warp\n    B[tx] = s[63 - tx]\n"),
-               "TW9001", "'s'");
+  expect_error(
+      error_of(64, "    shared s: float32[64] place=0\n    s[tx] = A[tx]\n    sync warp\n    B[tx] = s[63 - tx]\n"),
+      "TW9001", "'s'");
   EXPECT_EQ(error_of(64,
                      "    shared s: float32[64] place=0\n    s[tx] = A[tx]\n    sync warp\n"
                      "    B[tx] = s[tx // 32 * 32 + 31 - tx % 32]\n"),
@@ -63,13 +64,15 @@ TEST(Simulator, ANamedBarrierOrdersThoseThatCome) {
   const std::string half =
       "    shared s: float32[128] place=0\n    s[tx] = A[tx]\n    role 0..64 {\n"
       "      sync named barrier=1 count=128 arrive_only=true\n";
-  const std::string other = "    }\n    role 64..128 {\n      sync named barrier=1 count=128\n      B[tx] = s[127 - tx]\n    }\n";
+  const std::string other =
+      "    }\n    role 64..128 {\n      sync named barrier=1 count=128\n      B[tx] = s[127 - tx]\n    }\n";
   EXPECT_EQ(error_of(128, half + other), kNoError);
   expect_error(error_of(128, half + "      B[tx] = s[127 - tx]\n" + other), "TW9001", "'s'");
 }
 
 TEST(Simulator, StoresOfTheSameBitsDoNotRace) {
-  EXPECT_EQ(error_of(64, "    shared s: float32[1] place=0\n    s[0] = 2.5\n    sync block\n    B[tx] = s[0]\n"), kNoError);
+  EXPECT_EQ(error_of(64, "    shared s: float32[1] place=0\n    s[0] = 2.5\n    sync block\n    B[tx] = s[0]\n"),
+            kNoError);
   expect_error(error_of(64, "    shared s: float32[1] place=0\n    s[0] = A[tx]\n    sync block\n    B[tx] = s[0]\n"),
                "TW9001", "is written while thread");
 }
@@ -94,17 +97,20 @@ TEST(Simulator, NeighboursInOneByteOrWordAreApart) {
                      "    shared s: float16[64] place=0\n    s[tx] = float16(A[tx])\n    sync warp\n"
                      "    B[tx] = float32(s[tx])\n"),
             kNoError);
-  EXPECT_EQ(error_of(64, "    shared s: int4[64] place=0\n    s[tx] = int4(tx % 8)\n    N[tx] = int32(s[tx])\n"), kNoError);
+  EXPECT_EQ(error_of(64, "    shared s: int4[64] place=0\n    s[tx] = int4(tx % 8)\n    N[tx] = int32(s[tx])\n"),
+            kNoError);
 }
 
 TEST(Simulator, WhatIsReadHasBeenWritten) {
-  expect_error(error_of(32, "    shared s: float32[64] place=0\n    s[tx] = 1.0\n    sync block\n    B[tx] = s[tx + 1]\n"),
-               "TW6002", "'s' at (32) is read before it is written, in block (0), thread (31)");
+  expect_error(
+      error_of(32, "    shared s: float32[64] place=0\n    s[tx] = 1.0\n    sync block\n    B[tx] = s[tx + 1]\n"),
+      "TW6002", "'s' at (32) is read before it is written, in block (0), thread (31)");
   expect_error(error_of(32, "    local r: float32[4]\n    r[1] = 1.0\n    B[tx] = r[tx % 2]\n"), "TW6002", "'r'");
 }
 
 TEST(Simulator, GlobalAccessesAreGuarded) {
-  expect_error(error_of(64, "    B[tx * 5] = A[tx]\n"), "TW9002", "'B' is accessed out of bounds, in block (0), thread (52)");
+  expect_error(error_of(64, "    B[tx * 5] = A[tx]\n"), "TW9002",
+               "'B' is accessed out of bounds, in block (0), thread (52)");
   EXPECT_EQ(error_of(64, "    if tx * 5 < 256 {\n      B[tx * 5] = A[tx]\n    }\n"), kNoError);
   expect_error(error_of(64, "    B[tx] = A[tx - 1]\n"), "TW9002", "thread (0)");
   EXPECT_EQ(error_of(64, "    B[tx] = select(0 < tx, A[tx - 1], 0.0)\n"), kNoError);
@@ -119,7 +125,9 @@ TEST(Simulator, WideAccessesAreAligned) {
   expect_error(error_of(32, head + "    copy from=A[tx * 4 + 2 : 4] to=r\n"), "TW9003", "16 bytes to 'A'");
   expect_error(error_of(32, head + "    copy from=A[tx * 8 + 16 : 4] to=r\n"), "TW9002", "past the end of 'A'");
   expect_error(
-      error_of(32, head + "    shared s: float32[128] place=8\n    s[tx] = 0.0\n    sync block\n    copy from=s[0 : 4] to=r\n"),
+      error_of(
+          32,
+          head + "    shared s: float32[128] place=8\n    s[tx] = 0.0\n    sync block\n    copy from=s[0 : 4] to=r\n"),
       "TW9003", "'s'");
   const std::string plain =
       "thread program p {\n  param A: float32[256]\n  launch p(bx: 1) threads(tx: 32) {\n    local r: float32[4]\n"
@@ -144,8 +152,9 @@ TEST(Simulator, BarriersAreReachedByAll) {
 }
 
 TEST(Simulator, NamedBarriersCountWholeWarps) {
-  expect_error(error_of(64, "    role 0..32 {\n      sync named barrier=2 count=64\n    }\n"
-                            "    role 32..64 {\n      sync named barrier=2 count=32\n    }\n"),
+  expect_error(error_of(64,
+                        "    role 0..32 {\n      sync named barrier=2 count=64\n    }\n"
+                        "    role 32..64 {\n      sync named barrier=2 count=32\n    }\n"),
                "TW9005", "named barrier 2 is entered for");
   expect_error(error_of(64, "    N[0] = 3\n    sync named barrier=N[0] + tx // 32 * 100 count=32\n"), "TW9005",
                "no hardware barrier 103");
@@ -160,7 +169,8 @@ TEST(Simulator, ADeadlockSaysWhoWaits) {
     EXPECT_EQ(error.diagnostic().code_text(), "TW6009");
     ASSERT_EQ(error.diagnostic().notes.size(), 2u);
     const std::string text = error.what();
-    EXPECT_NE(text.find("threads 32 to 63 wait at named barrier 4, where 64 of 96 threads have arrived"), std::string::npos)
+    EXPECT_NE(text.find("threads 32 to 63 wait at named barrier 4, where 64 of 96 threads have arrived"),
+              std::string::npos)
         << text;
     EXPECT_EQ(error.diagnostic().notes[0].location.line, 7);
   }
@@ -172,16 +182,20 @@ TEST(Simulator, ShufflesAreTakenTogether) {
   run_launch(32, shuffle, arrays);
   for (int64_t i = 0; i < 32; ++i) ASSERT_EQ(arrays.b.get_float({i}), static_cast<double>(i ^ 1));
   expect_error(error_of(32, "    if tx < 16 {\n" + shuffle + "    }\n"), "TW9006", "only 16 come by together");
-  expect_error(error_of(32, "    if tx < 15 {\n      other: float32 = shuffle xor value=A[tx] lane=1\n      B[tx] = other\n    }\n"),
-               "TW6007", "lane 15");
+  expect_error(
+      error_of(32,
+               "    if tx < 15 {\n      other: float32 = shuffle xor value=A[tx] lane=1\n      B[tx] = other\n    }\n"),
+      "TW6007", "lane 15");
 }
 
 TEST(Simulator, SharedMemoryHasAnEnd) {
-  expect_error(error_of(32, "    shared s: float32[60000] place=0\n    s[tx] = 0.0\n"), "TW9007", "'s' ends at byte 240000");
+  expect_error(error_of(32, "    shared s: float32[60000] place=0\n    s[tx] = 0.0\n"), "TW9007",
+               "'s' ends at byte 240000");
 }
 
 TEST(Simulator, RefusesWhatItDoesNotModel) {
-  expect_error(error_of(32, "    barrier full: uint64[1] arrive=[32]\n    arrive barrier=full[0]\n"), "TW9090", "mbarriers");
+  expect_error(error_of(32, "    barrier full: uint64[1] arrive=[32]\n    arrive barrier=full[0]\n"), "TW9090",
+               "mbarriers");
 }
 
 }  // namespace

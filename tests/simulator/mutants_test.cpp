@@ -1,5 +1,5 @@
-// Proof of the checkers: the code of threads of every example, spoiled in one place at a time, must be found wrong: by an
-// error of the simulator, or by wrong results.
+// Proof of the checkers: the code of threads of every example, spoiled in one place at a time, must be found wrong: by
+// an error of the simulator, or by wrong results.
 #include <gtest/gtest.h>
 
 #include "driver/build_plan.h"
@@ -46,11 +46,11 @@ std::optional<Body> spoiled(const ThreadProgram& p, const Stmt& s, Way way) {
     if (way == Way::WarpForBlock && n->scope == SyncScope::Block)
       return Body{make_stmt(Sync{SyncScope::Warp, {}, 0, false}, s->location)};
   }
-  if (const auto* n = s.as<If>(); n && !has_jump(n->then_body)) {
+  if (const auto* n = s.as<ir::If>(); n && !has_jump(n->then_body)) {
     if (way == Way::DropGuard && n->else_body.empty()) return n->then_body;
     if (way == Way::GuardOffByOne)
       if (const auto further = one_further(n->condition))
-        return Body{make_stmt(If{*further, n->then_body, n->else_body}, s->location)};
+        return Body{make_stmt(ir::If{*further, n->then_body, n->else_body}, s->location)};
   }
   if (const auto* n = s.as<Store>(); n && way == Way::ShiftStore && !n->to.indices.empty()) {
     if (p.buffer(p.root(n->to.buffer)).space == Space::Local) return std::nullopt;
@@ -118,8 +118,7 @@ const examples::Case& smallest(const std::vector<examples::Case>& cases) {
       if (const auto* array = std::get_if<NDArray>(&a)) elements += array->size();
     return elements;
   };
-  return *std::min_element(cases.begin(), cases.end(),
-                           [&](const auto& a, const auto& b) { return size(a) < size(b); });
+  return *std::min_element(cases.begin(), cases.end(), [&](const auto& a, const auto& b) { return size(a) < size(b); });
 }
 
 TEST(Mutants, AreFound) {

@@ -21,12 +21,15 @@ TEST(Traffic, BankConflicts) {
   EXPECT_EQ(shared_store("tx * 32").shared_wavefronts, 32);
   EXPECT_EQ(shared_store("tx * 33").shared_wavefronts, 1);
   EXPECT_EQ(shared_store("tx * 32").shared_ideal, 1);
-  const Traffic same = line_of(run_launch(32, "    shared s: float32[1] place=0\n    s[0] = 1.0\n    sync block\n    B[tx] = s[0]\n"), 9);
+  const Traffic same = line_of(
+      run_launch(32, "    shared s: float32[1] place=0\n    s[0] = 1.0\n    sync block\n    B[tx] = s[0]\n"), 9);
   EXPECT_EQ(same.shared_wavefronts, 1) << "one word for all lanes";
 }
 
 TEST(Traffic, WideSharedAccessesGoByGroupsOfLanes) {
-  const std::string head = "    shared s: float32[512] place=0\n    local r: float32[4]\n    r[0] = 0.0\n    r[1] = 0.0\n    r[2] = 0.0\n    r[3] = 0.0\n";
+  const std::string head =
+      "    shared s: float32[512] place=0\n    local r: float32[4]\n    r[0] = 0.0\n    r[1] = 0.0\n    r[2] = 0.0\n   "
+      " r[3] = 0.0\n";
   const Traffic rows = line_of(run_launch(32, head + "    copy from=r to=s[tx * 4 : 4]\n"), 12);
   EXPECT_EQ(rows.shared_wavefronts, 4);
   EXPECT_EQ(rows.shared_ideal, 4);

@@ -98,7 +98,9 @@ TEST_F(Tool, SimulateCountsWhatEachLineMoves) {
   int64_t moved = 0, barriers = 0;
   for (const Json& line : launch["lines"]) {
     moved += line["bytes_moved"].get<int64_t>(), barriers += line["barriers"].get<int64_t>();
-    if (line["line"] == 12) EXPECT_EQ(line["bytes_used"], 17 * 64 * 4) << "every element of A once";
+    if (line["line"] == 12) {
+      EXPECT_EQ(line["bytes_used"], 17 * 64 * 4) << "every element of A once";
+    }
   }
   EXPECT_EQ(launch["total"]["bytes_moved"], moved);
   EXPECT_GT(barriers, 0);

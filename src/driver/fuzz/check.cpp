@@ -77,7 +77,8 @@ bool is_refusal(const Diagnostic& d) {
 }
 
 std::optional<Finding> check_other(const ir::TileProgram& program, const std::vector<Argument>& arguments,
-                                 const std::vector<NDArray>& want, function_ref<Executable()> build, Finding::Kind kind) {
+                                   const std::vector<NDArray>& want, function_ref<Executable()> build,
+                                   Finding::Kind kind) {
   try {
     const std::vector<NDArray> got = run(build(), arguments);
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -133,8 +134,8 @@ std::vector<std::optional<Finding>> check_all(std::span<const Sample> samples, E
   Kernels kernels(programs, engines == Engines::BothQuickly ? Optimize::Little : Optimize::AsAlways);
   for (size_t i = 0; i < rest.size(); ++i) {
     const Sample& s = samples[rest[i]];
-    findings[rest[i]] = check_other(s.program, s.arguments, want[rest[i]], [&] { return kernels.build(i); },
-                                    Finding::Kind::Cpu);
+    findings[rest[i]] = check_other(
+        s.program, s.arguments, want[rest[i]], [&] { return kernels.build(i); }, Finding::Kind::Cpu);
   }
   return findings;
 }

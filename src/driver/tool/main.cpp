@@ -49,7 +49,8 @@ void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 void add_run(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("run", "Run a program on random or given inputs");
   sub->add_option("file", c.run.call.file, "A .tile file; - is standard input")->required();
-  sub->add_option("--engine", c.run.engine, "On which engine")->check(CLI::IsMember({"cpu", "interpreter", "simulator", "auto"}));
+  sub->add_option("--engine", c.run.engine, "On which engine")
+      ->check(CLI::IsMember({"cpu", "interpreter", "simulator", "auto"}));
   sub->add_option("--set", c.run.call.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
   sub->add_option("--input", c.run.call.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
   sub->add_option("--output", c.run.outputs, "A tensor to a file afterwards: C=c.npy")->expected(1)->take_all();
@@ -78,7 +79,8 @@ void add_fuzz(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--jobs", c.fuzz.jobs, "Processes at a time")->check(CLI::Range(1, 1024));
   sub->add_option("--engine", c.fuzz.engine, "Beside the interpreter: cpu, simulator; interpreter: none")
       ->check(CLI::IsMember({"interpreter", "cpu", "simulator"}));
-  sub->add_flag_callback("--simulator", [&] { c.fuzz.engine = "simulator"; }, "As --engine simulator");
+  sub->add_flag_callback(
+      "--simulator", [&] { c.fuzz.engine = "simulator"; }, "As --engine simulator");
   sub->add_flag("--invalid", c.fuzz.invalid, "Programs that must be refused");
   sub->add_flag("--quick", c.fuzz.quick, "Let the host compiler optimize less");
   sub->add_flag("--minimize", c.fuzz.minimize, "Make every finding small");

@@ -36,8 +36,9 @@ Json json_of(const LaunchReport& r) {
     row.update(json_of(l.traffic));
     lines.push_back(std::move(row));
   }
-  return {{"launch", r.name},         {"blocks", r.blocks},          {"threads", r.threads},
-          {"shared_bytes", r.shared_bytes}, {"total", json_of(r.total)}, {"lines", std::move(lines)}};
+  return {{"launch", r.name},          {"blocks", r.blocks},
+          {"threads", r.threads},      {"shared_bytes", r.shared_bytes},
+          {"total", json_of(r.total)}, {"lines", std::move(lines)}};
 }
 
 void show_row(const std::string& where, const Traffic& t) {

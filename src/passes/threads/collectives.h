@@ -21,6 +21,7 @@ ir::Body lower_map(const ir::Map& map, const FragmentLayout* points, const Team&
 ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);
 ir::Body lower_reduce(const ir::Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
 ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
-ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
+ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
+                    CollectiveLowering& c);
 
 }  // namespace tilewright::passes

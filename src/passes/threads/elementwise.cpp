@@ -77,7 +77,8 @@ Map map_of(const Copy& copy, ProgramTables& p, LocationId at) {
 TileProgram copies_to_maps(TileProgram program) {
   for (Launch& launch : program.launches)
     launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
-      if (const auto* n = s.as<Copy>(); n && n->completion.immediate()) return Body{make_stmt(map_of(*n, program, s->location), s->location)};
+      if (const auto* n = s.as<Copy>(); n && n->completion.immediate())
+        return Body{make_stmt(map_of(*n, program, s->location), s->location)};
       if (const auto* n = s.as<Fill>()) return Body{map_of(*n, s->location, program)};
       return std::nullopt;
     });

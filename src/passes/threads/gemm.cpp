@@ -1,5 +1,5 @@
-// Gemm by matrix instructions of warps, and for every type and shape by fused multiply-adds: each thread adds up its own
-// elements of c, in ascending k.
+// Gemm by matrix instructions of warps, and for every type and shape by fused multiply-adds: each thread adds up its
+// own elements of c, in ascending k.
 #include "ir/operators.h"
 #include "passes/threads/collectives.h"
 
@@ -14,7 +14,12 @@ namespace {
 class MmaLowering {
  public:
   MmaLowering(const Gemm& g, const GemmChoice& choice, const Team& team, CollectiveLowering& c)
-      : g_(g), i_(*choice.instruction), choice_(choice), team_(team), c_(c), l_(c.l),
+      : g_(g),
+        i_(*choice.instruction),
+        choice_(choice),
+        team_(team),
+        c_(c),
+        l_(c.l),
         layout_(*c.placement.layout_of(g.c.buffer)) {
     rows_ = layout_.shape()[0] / choice.warps_m / i_.m, columns_ = layout_.shape()[1] / choice.warps_n / i_.n;
     const size_t rank = g.a.extent.size();
@@ -134,8 +139,8 @@ class MmaLowering {
         for (int64_t e = 0; e < per_word; ++e) {
           const Expr index = sum({{down, row}}, reg(r, c0 + e), i32);
           const Expr bits = bitcast(load(registers, {index}, type), DType{Kind::UInt, static_cast<uint8_t>(type.bits)});
-          const Expr placed = e == 0 ? cast(bits, u32)
-                                     : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
+          const Expr placed =
+              e == 0 ? cast(bits, u32) : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
           word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
         }
         words_of_step.push_back(l_.make(Store{{a_, {sum({{i_.a_words(), row}}, w, i32)}}, word}));

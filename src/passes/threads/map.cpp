@@ -157,8 +157,8 @@ class MapLowering {
     const int64_t width = at.vector;
     const Expr first = flat_offset(id, at_lane_zero(index, at));
     const Expr last = at_lane_zero(index, at).back();
-    const bool whole =
-        !l_.is_global(id) || (analysis::power_of_two_divisor(widen(last)) % width == 0 && analysis::power_of_two_divisor(widen(b.shape.back())) % width == 0);
+    const bool whole = !l_.is_global(id) || (analysis::power_of_two_divisor(widen(last)) % width == 0 &&
+                                             analysis::power_of_two_divisor(widen(b.shape.back())) % width == 0);
     return whole && analysis::power_of_two_divisor(first) % width == 0;
   }
   static std::vector<Expr> at_lane_zero(const std::vector<Expr>& index, const Held& at) {
