@@ -26,6 +26,7 @@ int current_device() {
 }
 
 Result begin(const char* name) {
+  const std::lock_guard lock(g_mutex);
   g_state.calls.push_back(name);
   return g_state.failing == name ? g_state.failing_result : kSuccess;
 }
@@ -43,6 +44,7 @@ extern "C" {
 State* fake_cuda_state() { return &g_state; }
 
 Result cuInit(unsigned) {
+  const std::lock_guard lock(g_mutex);
   g_state.calls.push_back("cuInit");
   return g_state.init_result;
 }
@@ -94,6 +96,7 @@ Result cuCtxPopCurrent_v2(Context* context) {
 Result cuCtxSynchronize() { return begin_in_context("cuCtxSynchronize"); }
 
 Result cuModuleLoadData(Module* module, const void* image) {
+  const std::lock_guard lock(g_mutex);
   if (const Result r = begin_in_context("cuModuleLoadData"); r != kSuccess) return r;
   if (std::memcmp(image, "\177ELF", 4) != 0) return kNoBinaryForGpu;
   ++g_state.loads_of_context[current_device()];
@@ -116,6 +119,7 @@ Result cuFuncGetAttribute(int* value, FunctionAttribute attribute, Function) {
   return begin("cuFuncGetAttribute");
 }
 Result cuFuncSetAttribute(Function, FunctionAttribute attribute, int value) {
+  const std::lock_guard lock(g_mutex);
   g_state.function_settings.emplace_back(static_cast<int>(attribute), value);
   return begin("cuFuncSetAttribute");
 }
