@@ -245,8 +245,8 @@ class Strand {
   virtual void execute(const ir::Arrive& op, const Step& step, Mask mask);
   void execute(const ir::Expect& op, const Step& step, Mask mask);
   virtual void execute(const ir::Wait& op, const Step& step, Mask mask);
-  void execute(const ir::Commit& op, const Step& step, Mask mask);
-  void execute(const ir::Drain& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Commit& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Drain& op, const Step& step, Mask mask);
   virtual void execute(const ir::Sync& op, const Step& step, Mask mask);
   void execute(const ir::Fence& op, const Step& step, Mask mask);
   void execute(const ir::SetRegisters& op, const Step& step, Mask mask);

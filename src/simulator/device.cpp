@@ -48,13 +48,16 @@ SimulatedBlock::SimulatedBlock(Device& owner, interpreter::Grid& grid)
       memory(grid),
       clocks(owner.code.thread_count, owner.eras),
       shared(owner.shared_cell_bits()),
-      barriers(owner.code.thread_count) {}
+      barriers(owner.code.thread_count),
+      queues(owner.code.thread_count) {}
 
 void SimulatedBlock::reset(uint32_t number_in_grid, std::array<int64_t, 3> index) {
   number = number_in_grid;
   memory.reset(index);
   clocks.new_era();
   barriers.reset();
+  for (const CellRange& range : queues.reset())
+    for (uint64_t c = range.first; c <= range.last; ++c) shared.cell(c).writer.pending = false;
 }
 
 }  // namespace tilewright::simulator

@@ -6,6 +6,7 @@
 
 #include "interpreter/strand.h"
 #include "simulator/barriers.h"
+#include "simulator/queues.h"
 #include "simulator/shadow.h"
 #include "simulator/simulator.h"
 
@@ -53,6 +54,7 @@ struct SimulatedBlock {
   Clocks clocks;
   Shadow shared;
   Barriers barriers;
+  Queues queues;
   uint32_t number = 0;
 };
 

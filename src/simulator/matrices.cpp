@@ -41,7 +41,7 @@ void Warp::execute(const ir::Mma& op, const Step& s, Mask mask) {
   const target::MmaInstruction* instruction = target::mma_named(op.instruction);
   if (!instruction)
     fail_at(Code::SimulatorRefuses, first_lane(mask), fmt::format("the simulator has no mma '{}'", op.instruction));
-  check_converged_flag(s, mask, "an mma");
+  check_full_warp(s, mask, "an mma");
   ArenaScope scope(arena_);
   const target::MmaInstruction& row = *instruction;
   const Place pa = locate(*s.regions[0].buffer, s.regions[0].min, mask);
@@ -75,7 +75,7 @@ void Warp::execute(const ir::Mma& op, const Step& s, Mask mask) {
 
 void Warp::execute(const ir::LoadMatrix& op, const Step& s, Mask mask) {
   constexpr int64_t kRowBits = 128, kRows = 8, kRowBytes = kRowBits / 8;
-  check_converged_flag(s, mask, "an ldmatrix");
+  check_full_warp(s, mask, "an ldmatrix");
   ArenaScope scope(arena_);
   const interpreter::ElementCode& from = s.elements[0];
   const int64_t matrices = eval_int(*s.regions[0].extent.back(), mask);

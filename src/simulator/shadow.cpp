@@ -9,6 +9,7 @@ namespace {
 // Whether the earlier access is done before the later one starts.
 bool is_ordered(const Access& earlier, const Access& later, const Clocks& clocks) {
   if (earlier.none()) return true;
+  if (earlier.pending) return false;
   if (earlier.block != later.block) return false;
   return earlier.era != later.era || clocks.knows(later.thread, earlier.thread, earlier.clock);
 }
@@ -65,7 +66,8 @@ std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks
                                       function_ref<bool(const Access& other)> same_bits) {
   for (const Access* writer : {&cell.writer, &cell.other_writer}) {
     if (is_ordered(*writer, me, clocks)) continue;
-    const bool harmless = (writer->atomic && me.atomic) || (!writer->atomic && !me.atomic && same_bits(*writer));
+    const bool harmless = !writer->pending && !me.pending &&
+                          ((writer->atomic && me.atomic) || (!writer->atomic && !me.atomic && same_bits(*writer)));
     if (!harmless) return Conflict{*writer, true};
   }
   for (const Access* reader : {&cell.reader, &cell.far_reader})

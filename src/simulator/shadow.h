@@ -17,8 +17,9 @@ struct Access {
   uint32_t instruction = 0;  // lanes of one warp that touch memory together have one number
   uint32_t block = 0;
   uint16_t thread = 0;
-  uint16_t site = 0;    // which statement
-  bool atomic = false;  // atomics do not race with each other
+  uint16_t site = 0;     // which statement
+  bool atomic = false;   // atomics do not race with each other
+  bool pending = false;  // an asynchronous copy that its thread has not waited for: unknown to everybody
   bool none() const { return era == 0; }
 };
 

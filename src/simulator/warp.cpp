@@ -36,9 +36,14 @@ int64_t Warp::first_missing(Mask mask) const {
 // ---- lanes
 
 void Warp::check_converged_flag(const Step&, Mask mask, const char* what) {
-  if (mask.count == kWarpThreads) return;
+  if (mask.count == lanes_) return;  // lanes that the block does not have take no part in anything
   fail_at(Code::WarpDivergence, first_missing(mask),
           fmt::format("{} counts on all lanes of the warp, but only {} come by together", what, mask.count));
+}
+
+void Warp::check_full_warp(const Step& s, Mask mask, const char* what) {
+  check_converged_flag(s, mask, what);
+  if (lanes_ != kWarpThreads) fail_at(Code::WarpDivergence, 0, fmt::format("{} in a warp of {} threads", what, lanes_));
 }
 
 void Warp::execute(const ir::Shuffle& op, const Step& s, Mask mask) {
@@ -122,6 +127,7 @@ std::shared_ptr<Phase> Warp::arrive_at(int64_t barrier, int64_t count, const Ste
         fmt::format("{} threads have left the launch and never reach the barrier of the block", home_.barriers.left()),
         "let all threads of the block come by");
   const std::shared_ptr<Phase> phase = home_.barriers.open(barrier, count, s);
+  ++home_.memory.grid.changes;
   if (whole_block && phase->first != &s)
     fail(Code::BarrierDivergence, location(),
          fmt::format("threads {} to {} meet others that wait at another barrier of the block, {}", threads_.front(),

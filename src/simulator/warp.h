@@ -5,6 +5,7 @@
 
 namespace tilewright::simulator {
 
+using interpreter::BufferCode;
 using interpreter::Mask;
 using interpreter::Place;
 using interpreter::Step;
@@ -33,12 +34,15 @@ class Warp final : public interpreter::Strand {
   using Strand::execute;
   // One thread moves neighbours between memory and its own registers in one access.
   void execute(const ir::Copy& op, const Step& step, Mask mask) override;
+  void execute(const ir::Commit& op, const Step& step, Mask mask) override;
+  void execute(const ir::Drain& op, const Step& step, Mask mask) override;
+  void check_alignment_demanded(const BufferCode& buffer, int64_t bytes, Mask mask);
   void check_run_in_bounds(const interpreter::RegionCode& region, int64_t count, Mask mask);
   Lanes lanes_of_access(const Place& place, int64_t bits, Mask mask);
   void check_aligned(const Place& place, const Lanes& lanes, int64_t bits);
-  // `bytes_of` gives what a lane stores, where Touch is Write.
+  // `bytes_of` gives what a lane stores, where Touch is Write. `pending`: it lands when the lane's queue is drained.
   void touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
-             function_ref<const std::byte*(size_t lane)> bytes_of);
+             function_ref<const std::byte*(size_t lane)> bytes_of, bool pending = false);
   const std::byte* pointer(const Place& place, uint64_t address) const;
   [[noreturn]] void fail_race(Touch kind, const Place& place, const Lanes& lanes, size_t i, const Conflict& conflict);
 
@@ -58,6 +62,7 @@ class Warp final : public interpreter::Strand {
   bool leads(const Step& step) const override;
   void check_whole_warp(const Step& step, Mask mask, const char* what);
   void check_converged_flag(const Step& step, Mask mask, const char* what);
+  void check_full_warp(const Step& step, Mask mask, const char* what);
   void sync_warp(const Step& step, Mask mask);
   void sync_block(const Step& step, Mask mask);
   void sync_named(const ir::Sync& op, const Step& step, Mask mask);

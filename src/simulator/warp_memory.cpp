@@ -7,7 +7,6 @@
 namespace tilewright::simulator {
 
 using interpreter::ArenaScope;
-using interpreter::BufferCode;
 using interpreter::RegionCode;
 
 // Where the executing lanes access. A global access out of bounds is an error here: guards are written out.
@@ -70,7 +69,7 @@ void Warp::on_atomic(const ir::Atomic&, const Place& place, Mask mask) {
 }
 
 void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
-                 function_ref<const std::byte*(size_t)> bytes_of) {
+                 function_ref<const std::byte*(size_t)> bytes_of, bool pending) {
   const bool shared = place.written != nullptr;
   const uint16_t site = device_.site(*current_);
   if (device_.options.count_traffic) {
@@ -84,7 +83,7 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
   const Clocks& clocks = home_.clocks;
   Access me;
   me.era = clocks.era(), me.instruction = device_.next_instruction(), me.site = site;
-  me.block = shared ? 0 : home_.number, me.atomic = kind == Touch::Atomic;
+  me.block = shared ? 0 : home_.number, me.atomic = kind == Touch::Atomic, me.pending = pending;
   const auto cell_bits = static_cast<uint64_t>(shadow.cell_bits());
   for (size_t i = 0; i < lanes.count; ++i) {
     me.thread = static_cast<uint16_t>(threads_[lanes.lane[i]]);
@@ -101,7 +100,9 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
       if (bits >= 8) return std::memcmp(mine.data(), memory, bytes) == 0;
       return (mine[0] & std::byte{15}) == ((memory[0] >> (at % 8)) & std::byte{15});
     };
-    for (uint64_t c = at / cell_bits; c <= (at + static_cast<uint64_t>(bits) - 1) / cell_bits; ++c) {
+    const CellRange cells{at / cell_bits, (at + static_cast<uint64_t>(bits) - 1) / cell_bits};
+    if (pending) home_.queues.add(me.thread, cells);
+    for (uint64_t c = cells.first; c <= cells.last; ++c) {
       Cell& cell = shadow.cell(c);
       const auto conflict =
           kind == Touch::Read ? shadow.read(cell, me, clocks) : shadow.write(cell, me, clocks, same_bits);
@@ -117,7 +118,10 @@ void Warp::fail_race(Touch kind, const Place& place, const Lanes& lanes, size_t 
   const bool elsewhere = !place.written && other.block != home_.number;
   const std::string who = elsewhere ? fmt::format("a thread of block {}", other.block)
                                     : fmt::format("thread {}", thread_name(other.thread));
-  const char* did = other.atomic ? "updates it atomically" : conflict.other_writes ? "writes it" : "reads it";
+  const char* did = other.pending           ? "copies to it asynchronously"
+                    : other.atomic          ? "updates it atomically"
+                    : conflict.other_writes ? "writes it"
+                                            : "reads it";
   const char* mine = kind == Touch::Read ? "read" : kind == Touch::Write ? "written" : "updated atomically";
   std::string element;
   if (!buffer.source->is_view())
@@ -125,8 +129,9 @@ void Warp::fail_race(Touch kind, const Place& place, const Lanes& lanes, size_t 
   fail(Code::DataRace, location(),
        fmt::format("'{}'{} is {} while {} {}: nothing orders the two, {}", buffer.source->name, element, mine, who, did,
                    where(lane)),
-       elsewhere ? "blocks are not ordered: use an atomic, or a launch of its own"
-                 : "a barrier of the threads must stand between them",
+       elsewhere       ? "blocks are not ordered: use an atomic, or a launch of its own"
+       : other.pending ? "the thread that copies must drain its queue first, and a barrier must follow"
+                       : "a barrier of the threads must stand between them",
        {{fmt::format("{} {} here", who, did), device_.location(other.site)}});
 }
 
@@ -146,40 +151,72 @@ void Warp::check_run_in_bounds(const RegionCode& region, int64_t count, Mask mas
   }
 }
 
-void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
-  const RegionCode &from = s.regions[0], &to = s.regions[1];
-  const bool loads = to.buffer->is_local();
-  const RegionCode& memory = loads ? from : to;
-  if (!op.completion.immediate() || (!loads && !from.buffer->is_local()) || memory.buffer->is_local())
-    fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no asynchronous copies yet");
-  ArenaScope scope(arena_);
-  const int64_t count = eval_int(*memory.extent.back(), mask);
-  const DType type = memory.buffer->type;
-  const int64_t bits = count * type.storage_bits(), bytes = bits / 8;
-  check_run_in_bounds(from, count, mask), check_run_in_bounds(to, count, mask);
-  const Place source = locate(*from.buffer, from.min, mask), target = locate(*to.buffer, to.min, mask);
-  const Place& shared = loads ? source : target;
-  const Lanes lanes = lanes_of_access(shared, bits, mask);
-  const ir::Buffer& root = program_.program->buffers[memory.buffer->root];
+void Warp::check_alignment_demanded(const BufferCode& buffer, int64_t bytes, Mask mask) {
+  if (buffer.on_chip()) return;
+  const ir::Buffer& root = program_.program->buffers[buffer.root];
   const int64_t promised = std::max<int64_t>(root.alignment, root.type.storage_bits() / 8);
-  if (!memory.buffer->on_chip() && promised < bytes)
+  if (promised < bytes)
     fail_at(Code::MisalignedAccess, first_lane(mask),
             fmt::format("an access of {} bytes to '{}', of which only {} bytes of alignment are demanded", bytes,
                         root.name, promised));
-  auto at = [&](const Place& place, int64_t lane) { return place.offset.int_at(lane, frame_.shape.columns); };
-  auto bytes_at = [&](const Place& place, int64_t lane) {
-    return place.data + at(place, lane) * type.storage_bits() / 8;
+}
+
+void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
+  const RegionCode &from = s.regions[0], &to = s.regions[1];
+  const bool async = op.completion.queue == ir::Queue::CpAsync;
+  const bool fits = async ? !from.buffer->on_chip() && to.buffer->space == ir::Space::Shared
+                          : from.buffer->is_local() != to.buffer->is_local() && op.completion.immediate();
+  if (!fits || op.completion.barrier.valid())
+    fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator does not run this copy");
+  ArenaScope scope(arena_);
+  const int64_t count = eval_int(*from.extent.back(), mask);
+  const DType type = from.buffer->type;
+  const int64_t bits = count * type.storage_bits(), bytes = bits / 8;
+  check_run_in_bounds(from, count, mask), check_run_in_bounds(to, count, mask);
+  const Place source = locate(*from.buffer, from.min, mask), target = locate(*to.buffer, to.min, mask);
+  auto offset = [&](const Place& place, int64_t lane) { return place.offset.int_at(lane, frame_.shape.columns); };
+  auto pointer_at = [&](const Place& place, int64_t lane) {
+    return place.data + offset(place, lane) * type.storage_bits() / 8;
   };
-  touch(loads ? Touch::Read : Touch::Write, shared, bits, lanes,
-        [&](size_t lane) { return bytes_at(source, static_cast<int64_t>(lane)); });
-  for (size_t i = 0; i < lanes.count; ++i) {
-    const int64_t lane = lanes.lane[i], first = at(source, lane);
-    if (source.written)
-      if (const int64_t hole = interpreter::first_unwritten(source.written, type, first, count); hole >= 0)
-        fail_unwritten(*source.buffer, hole, lane);
-    std::memcpy(bytes_at(target, lane), bytes_at(source, lane), static_cast<size_t>(bytes));
-    if (target.written) interpreter::mark_written(target.written, type, at(target, lane), count);
+  auto bytes_of = [&](size_t lane) -> const std::byte* { return pointer_at(source, static_cast<int64_t>(lane)); };
+  if (!from.buffer->is_local()) {
+    check_alignment_demanded(*from.buffer, bytes, mask);
+    touch(Touch::Read, source, bits, lanes_of_access(source, bits, mask), bytes_of);
   }
+  if (!to.buffer->is_local()) {
+    check_alignment_demanded(*to.buffer, bytes, mask);
+    touch(Touch::Write, target, bits, lanes_of_access(target, bits, mask), bytes_of, async);
+  }
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    if (!mask.at(lane)) continue;
+    if (source.written)
+      if (const int64_t hole = interpreter::first_unwritten(source.written, type, offset(source, lane), count);
+          hole >= 0)
+        fail_unwritten(*source.buffer, hole, lane);
+    std::memcpy(pointer_at(target, lane), pointer_at(source, lane), static_cast<size_t>(bytes));
+    if (target.written) interpreter::mark_written(target.written, type, offset(target, lane), count);
+  }
+}
+
+// ---- queues
+
+void Warp::execute(const ir::Commit& op, const Step&, Mask mask) {
+  if (op.queue != ir::Queue::CpAsync)
+    fail_at(Code::SimulatorRefuses, first_lane(mask), fmt::format("the simulator has no queue {}", name_of(op.queue)));
+  for (const int64_t thread : executing(mask)) home_.queues.commit(thread);
+}
+
+// What has landed is as if the thread wrote it now.
+void Warp::execute(const ir::Drain& op, const Step&, Mask mask) {
+  if (op.queue != ir::Queue::CpAsync)
+    fail_at(Code::SimulatorRefuses, first_lane(mask), fmt::format("the simulator has no queue {}", name_of(op.queue)));
+  for (const int64_t thread : executing(mask))
+    for (const CellRange& range : home_.queues.drain(thread, op.pending))
+      for (uint64_t c = range.first; c <= range.last; ++c) {
+        Access& writer = home_.shared.cell(c).writer;
+        if (!writer.pending || writer.thread != thread) continue;
+        writer.pending = false, writer.era = home_.clocks.era(), writer.clock = home_.clocks.now(thread);
+      }
 }
 
 }  // namespace tilewright::simulator

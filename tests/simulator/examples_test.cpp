@@ -16,7 +16,7 @@ using tilewright::Engine;
 class SimulatedExamples : public testing::TestWithParam<Example> {};
 
 // What the GPU engine refuses.
-bool is_refusal(const tilewright::Diagnostic& d) { return d.code / 100 == 56; }
+bool is_refusal(const tilewright::Diagnostic& d) { return d.code / 100 == 82; }
 
 TEST_P(SimulatedExamples, OddShapesAreRightAndWithoutRaces) {
   for (const Case& c : GetParam().cases(Size::Odd)) {

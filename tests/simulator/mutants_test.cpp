@@ -20,6 +20,9 @@ enum class Way : uint8_t { DropBarrier, WarpForBlock, DropGuard, GuardOffByOne, 
 constexpr const char* kWays[] = {"barrier dropped", "block barrier made one of the warp", "guard dropped",
                                  "guard off by one", "store shifted by one"};
 
+// When this was written 43 of 57, 40 of 57, 40 of 67, 41 of 64 and 55 of 56 were found.
+constexpr int kLeastPercent[] = {70, 65, 55, 60, 95};
+
 bool has_jump(const Body& body) {
   bool found = false;
   walk(body, [&](const Stmt& s) { found = found || s.as<Break>() || s.as<Continue>() || s.as<Return>(); });
@@ -110,15 +113,15 @@ struct Score {
   int caught = 0, all = 0;
 };
 
-// The case that costs least.
-const examples::Case& smallest(const std::vector<examples::Case>& cases) {
+// The case with the most elements: in small ones many places are never reached twice.
+const examples::Case& largest(const std::vector<examples::Case>& cases) {
   auto size = [](const examples::Case& c) {
     int64_t elements = 0;
     for (const auto& a : c.arguments)
       if (const auto* array = std::get_if<NDArray>(&a)) elements += array->size();
     return elements;
   };
-  return *std::min_element(cases.begin(), cases.end(), [&](const auto& a, const auto& b) { return size(a) < size(b); });
+  return *std::max_element(cases.begin(), cases.end(), [&](const auto& a, const auto& b) { return size(a) < size(b); });
 }
 
 TEST(Mutants, AreFound) {
@@ -127,7 +130,7 @@ TEST(Mutants, AreFound) {
   std::string survivors;
   for (const examples::Example& example : examples::all_examples()) {
     const std::vector<examples::Case> cases = example.cases(examples::Size::Odd);
-    const auto subject = subject_of(smallest(cases));
+    const auto subject = subject_of(largest(cases));
     if (!subject) continue;
     ASSERT_FALSE(subject->is_found_wrong(subject->threads)) << example.name;
     for (size_t w = 0; w < scores.size(); ++w) {
@@ -141,9 +144,15 @@ TEST(Mutants, AreFound) {
       }
     }
   }
-  for (size_t w = 0; w < scores.size(); ++w)
-    fmt::print("{}: {} of {} found\n", kWays[w], scores[w].caught, scores[w].all);
-  fmt::print("{}", survivors);
+  // Who survives changes nothing that can be observed. Barriers: before the first use of the scratch of a reduction,
+  // which protects it in loops and after an earlier one. Guards: of reads whose value nobody uses, of rows of shared
+  // memory that exist beyond the tensor, or that hold for every thread at this shape.
+  for (size_t w = 0; w < scores.size(); ++w) {
+    EXPECT_GE(scores[w].all, 40) << kWays[w];
+    EXPECT_GE(scores[w].caught, scores[w].all * kLeastPercent[w] / 100)
+        << kWays[w] << ": " << scores[w].caught << " of " << scores[w].all << " found; not found:\n"
+        << survivors;
+  }
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ int fuzz(const FuzzArguments& options);
 
 struct SimulateArguments {
   CallArguments call;
-  int arch = 90;
+  std::string arch = "sm_90a";
   bool json = false;
 };
 int simulate(const SimulateArguments& options);

@@ -95,7 +95,8 @@ void add_simulate(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("-D,--set", c.simulate.call.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
   sub->add_option("--input", c.simulate.call.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
   sub->add_option("--seed", c.simulate.call.seed, "Of the random inputs and of the order of the warps");
-  sub->add_option("--arch", c.simulate.arch, "Which GPU: 80, 89, 90")->check(CLI::IsMember({80, 89, 90}));
+  sub->add_option("--arch", c.simulate.arch, "Which GPU: sm_80, sm_89, sm_90a")
+      ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
   sub->add_flag("--json", c.simulate.json, "A JSON object");
   sub->callback([&] { chosen = [&] { return simulate(c.simulate); }; });
 }

@@ -63,7 +63,7 @@ int simulate(const SimulateArguments& arguments) {
   const ir::TileProgram tiles = passes::run_passes(order_symbols(call.program()), passes::all_passes(),
                                                    [](const char*, const ir::TileProgram&, double) {});
   simulator::SimulateOptions options;
-  options.target = target::GpuTarget::of(arguments.arch);
+  options.target = gpu_target(arguments.arch);
   options.seed = arguments.call.seed, options.count_traffic = true;
   std::vector<LaunchReport> reports;
   auto callee = simulator_callee(lower_cuda(tiles, options.target).program, options,

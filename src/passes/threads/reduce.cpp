@@ -83,8 +83,10 @@ class ReduceLowering {
   void lanes() {
     for (const Digit& d : from_.digits()) {
       if (d.dim != r_.dim || d.home == Home::Register) continue;
-      const bool shuffles =
-          d.home == Home::Lane && is_power_of_two(d.extent) && from_.is_warp_aligned() && from_.uses_all_threads();
+      // An xor of lanes reaches the partner only if the digit is a range of bits of the lane's number.
+      const bool whole_warps = team_.count % kWarpThreads == 0 || team_.count < kWarpThreads;
+      const bool shuffles = d.home == Home::Lane && is_power_of_two(d.extent) && is_power_of_two(d.stride) &&
+                            whole_warps && from_.is_warp_aligned() && from_.uses_all_threads();
       if (!shuffles) {
         across_.push_back(d), crossing_ *= d.extent;
         continue;
@@ -218,7 +220,6 @@ Body lower_scan(const Scan& s, const Team& team, CollectiveLowering& c) {
   for (size_t d = 0; d < s.from.extent.size(); ++d)
     if (d != dim) lines = mul(lines, widen(s.from.extent[d]));
   const int64_t warps = std::max<int64_t>(team.count / kWarpThreads, 1);
-  check_internal(team.count % kWarpThreads == 0 || team.count < kWarpThreads, "a scan by {} threads", team.count);
   const int64_t lanes = std::min<int64_t>(team.count, kWarpThreads);
   const Expr lane = binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads));
   const Expr warp = binary(BinaryOp::FloorDiv, team.thread, constant(kWarpThreads));
@@ -266,9 +267,11 @@ Body lower_scan(const Scan& s, const Team& team, CollectiveLowering& c) {
   last.result = l.program.new_var("last", type);
   body.push_back(l.make(last));
   body.push_back(l.make(Store{{carry, {}}, var(last.result, type)}));
+  // A last warp that is not whole has no line.
+  const Expr more = binary(BinaryOp::Lt, line, lines);
   Body by_line{
       l.make(Let{line_id, add(mul(round, wide(warps)), cast(warp, i64))}),
-      l.make(If{binary(BinaryOp::Lt, line, lines),
+      l.make(If{team.count > warps * lanes ? logical_and(binary(BinaryOp::Lt, warp, constant(warps)), more) : more,
                 {l.make(Store{{carry, {}}, identity(s.op, type)}), loop(l, chunk, wide(0), chunks, std::move(body))},
                 {}})};
   return {loop(l, round, wide(0), rounds, std::move(by_line))};
