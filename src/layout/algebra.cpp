@@ -130,7 +130,7 @@ std::optional<FragmentLayout> reshape(const FragmentLayout& layout, const std::v
   return FragmentLayout(shape, std::move(dims), layout.copies());
 }
 
-std::optional<Slice> slice(const FragmentLayout& layout, int dim, int64_t begin, int64_t extent) {
+std::optional<FragmentSlice> slice(const FragmentLayout& layout, int dim, int64_t begin, int64_t extent) {
   if (begin < 0 || extent < 1 || begin + extent > layout.shape()[dim]) return std::nullopt;
   Dims dims = layout.dims();
   std::vector<Factor>& factors = dims[dim];
@@ -160,7 +160,7 @@ std::optional<Slice> slice(const FragmentLayout& layout, int dim, int64_t begin,
   factors = std::move(kept);
   std::vector<int64_t> shape = layout.shape();
   shape[dim] = extent;
-  return Slice{FragmentLayout(std::move(shape), std::move(dims), layout.copies()), base};
+  return FragmentSlice{FragmentLayout(std::move(shape), std::move(dims), layout.copies()), base};
 }
 
 FragmentLayout insert_dim(const FragmentLayout& layout, int d) {

@@ -25,11 +25,11 @@ std::optional<FragmentLayout> reshape(const FragmentLayout& layout, const std::v
 // Indices [begin, begin + extent) of a dimension: a layout of that shape, and the place of its first element. A digit
 // that the slice fixes is gone from the layout; if it was a thread's, only those threads hold the slice. Empty where
 // the borders cut through a factor.
-struct Slice {
+struct FragmentSlice {
   FragmentLayout layout;
   Place base;
 };
-std::optional<Slice> slice(const FragmentLayout& layout, int dim, int64_t begin, int64_t extent);
+std::optional<FragmentSlice> slice(const FragmentLayout& layout, int dim, int64_t begin, int64_t extent);
 
 // A dimension of extent 1 in front of dimension d, held nowhere.
 FragmentLayout insert_dim(const FragmentLayout& layout, int d);
