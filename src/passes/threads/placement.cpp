@@ -93,6 +93,7 @@ class Placer {
   struct Follows {
     size_t parent, child;
     std::vector<int> dims;  // of the parent, one a dimension of the child; -1: an extent of 1
+    bool writes = false;    // the parent's threads write the child: they must be all that hold it
   };
 
   // ---- nodes
@@ -188,15 +189,16 @@ class Placer {
   struct Access {
     BufferId buffer;
     const std::vector<Expr>* indices;
+    bool writes = false;
   };
   static std::vector<Access> accesses(const Body& body) {
     std::vector<Access> out;
     walk(body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Store>()) out.push_back({n->to.buffer, &n->to.indices});
-      if (const auto* n = s.as<Atomic>()) out.push_back({n->to.buffer, &n->to.indices});
+      if (const auto* n = s.as<Store>()) out.push_back({n->to.buffer, &n->to.indices, true});
+      if (const auto* n = s.as<Atomic>()) out.push_back({n->to.buffer, &n->to.indices, true});
     });
     walk_exprs(body, [&](const Expr& e) {
-      if (const auto* n = e.as<Load>()) out.push_back({n->buffer, &n->indices});
+      if (const auto* n = e.as<Load>()) out.push_back({n->buffer, &n->indices, false});
     });
     return out;
   }
@@ -227,14 +229,15 @@ class Placer {
         continue;
       }
       if (!node) node = add({{}, &*s, *shape}, s);
-      link(*node, *id, *dims, a.buffer);
+      link(*node, *id, *dims, a);
     }
     if (own_order) return;
     if (!node) node = add({{}, &*s, *shape}, s);
     note_memory(*node, n);
   }
   // A Map's points and a fragment that it accesses along `dims`.
-  void link(size_t node, size_t id, const std::vector<int>& dims, BufferId buffer) {
+  void link(size_t node, size_t id, const std::vector<int>& dims, const Access& access) {
+    const BufferId buffer = access.buffer;
     const std::vector<int64_t>& points = nodes_[node].shape;
     std::vector<int> kept;
     for (int d : dims)
@@ -250,7 +253,7 @@ class Placer {
     if (all && dims.size() == points.size() && kept.size() == dims.size())
       unite(node, id);
     else
-      follows_.push_back({node, id, dims});
+      follows_.push_back({node, id, dims, access.writes});
   }
   // What the Map would like for its accesses of memory.
   void note_memory(size_t node, const Map& n) {
@@ -305,7 +308,7 @@ class Placer {
       if (d != n.dim) dims.push_back(d);
       if (d == n.dim && !dropped) dims.push_back(-1);
     }
-    follows_.push_back({*from, *to, dims});
+    follows_.push_back({*from, *to, dims, true});
   }
 
   // Why an operand in shared memory does not suit ldmatrix: rows of 16 bytes, of which whole ones make up the tile.
@@ -465,7 +468,7 @@ class Placer {
     for (const Follows& f : follows_) {
       const Class& child = classes_[find(f.child)];
       const FragmentLayout wanted = shaped(kept(*classes_[find(f.parent)].layout, f.dims), child.shape);
-      const bool everywhere = child.layout->is_replicated() && child.layout->copy_count() == child.threads;
+      const bool everywhere = !f.writes && child.layout->is_replicated() && child.layout->copy_count() == child.threads;
       if (everywhere || equal_up_to_registers(*child.layout, wanted)) continue;
       to_memory(nodes_[f.child].fragment, "two of its uses want different layouts");
     }

@@ -1,0 +1,56 @@
+// What a fragment's writers hold, its readers must find: found once on a device, now by the simulator.
+#include <gtest/gtest.h>
+
+#include "driver/cuda_engine.h"
+#include "ir/parse.h"
+#include "passes/canonicalize.h"
+
+namespace tilewright {
+namespace {
+
+const passes::Placement place(const std::string& text) {
+  const ir::TileProgram program = passes::canonicalize(ir::parse(text, "p.tile"));
+  return lower_cuda(program, gpu_target("sm_90a")).placements[0];
+}
+
+TEST(Placement, AReductionBySomeThreadsThatAllThreadsReadGoesThroughMemory) {
+  const passes::Placement p = place(R"(program combine {
+  param A: float32[16]
+  param O: float32[128]
+  launch combine(bx: 1) threads(tx: 128) {
+    shared S: float32[16]
+    fragment total: float32[1]
+    copy from=A to=S
+    reduce sum from=S to=total
+    map i in 128 {
+      O[i] = total[0]
+    }
+  }
+}
+)");
+  EXPECT_TRUE(p.registers.empty());
+  ASSERT_EQ(p.in_memory.size(), 1u);
+  EXPECT_EQ(p.in_memory.begin()->second, "two of its uses want different layouts");
+}
+
+TEST(Placement, ARowsMaximumStaysWithTheThreadsOfTheRow) {
+  const passes::Placement p = place(R"(program rows {
+  param A: float32[8, 256]
+  launch rows(bx: 1) threads(tx: 128) {
+    fragment tile: float32[8, 256]
+    fragment most: float32[8]
+    copy from=A to=tile
+    reduce max from=tile to=most dim=1
+    map i in 8, j in 256 {
+      tile[i, j] = tile[i, j] - most[i]
+    }
+    copy from=tile to=A
+  }
+}
+)");
+  EXPECT_EQ(p.registers.size(), 2u);
+  EXPECT_TRUE(p.in_memory.empty());
+}
+
+}  // namespace
+}  // namespace tilewright
