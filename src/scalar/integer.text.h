@@ -157,7 +157,7 @@ template <class T>
     if constexpr ((T)-1 < (T)0) return (T)(((__int128)a * b) >> 64);
     return (T)(((unsigned __int128)a * b) >> 64);
   }
-  return (T)((uint64_t)((int64_t)a * (int64_t)b) >> (8 * sizeof(T) % 64));
+  return (T)(((uint64_t)(int64_t)a * (uint64_t)(int64_t)b) >> (8 * sizeof(T) % 64));
 }
 
 // c plus the dot product of the four signed bytes of a and of b, wrapping.
