@@ -27,7 +27,13 @@ void unpack(DType type, const std::byte* words, int64_t count, int64_t rows_of_w
             float* matrix) {
   const int64_t per_word = 32 / type.bits;
   std::array<float, 16> values{};  // at most 4 words of 4 elements
-  load_lanes(type, words, {}, count * per_word, values.data());
+  if (type.is_int()) {
+    std::array<int64_t, 16> integers{};
+    load_lanes(type, words, {}, count * per_word, integers.data());
+    std::copy(integers.begin(), integers.end(), values.begin());
+  } else {
+    load_lanes(type, words, {}, count * per_word, values.data());
+  }
   for (int64_t w = 0; w < count; ++w) {
     const int64_t row = lane / 4 + w % rows_of_words * 8;
     const int64_t column = lane % 4 * per_word + w / rows_of_words * (k / 2);

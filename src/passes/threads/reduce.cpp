@@ -84,7 +84,7 @@ class ReduceLowering {
     for (const Digit& d : from_.digits()) {
       if (d.dim != r_.dim || d.home == Home::Register) continue;
       // An xor of lanes reaches the partner only if the digit is a range of bits of the lane's number.
-      const bool whole_warps = team_.count % kWarpThreads == 0 || team_.count < kWarpThreads;
+      const bool whole_warps = team_.count % kWarpThreads == 0 || is_power_of_two(team_.count);
       const bool shuffles = d.home == Home::Lane && is_power_of_two(d.extent) && is_power_of_two(d.stride) &&
                             whole_warps && from_.is_warp_aligned() && from_.uses_all_threads();
       if (!shuffles) {
