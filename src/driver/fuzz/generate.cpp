@@ -85,6 +85,7 @@ class Generator {
   void step_gemm();
   void step_reduce();
   void step_scan();
+  void forget_values(ir::BufferId id);
   void step_view();
   void step_reducer();
   void step_atomics();
@@ -299,6 +300,13 @@ void Generator::step_copy() {
   tiles_.push_back(t);
 }
 
+// Any values may stand now in a tile, and so in all that share its memory.
+void Generator::forget_values(ir::BufferId id) {
+  const auto memory = [&](ir::BufferId of) { return builder_.buffer(of).root.valid() ? builder_.buffer(of).root : of; };
+  for (Tile& t : tiles_)
+    if (memory(t.id) == memory(id)) t.bound = t.type.is_int() ? 0 : -1;
+}
+
 void Generator::step_map() {
   const Tile* like = any_tile(0, false);
   if (!like) return step_copy();
@@ -316,8 +324,7 @@ void Generator::step_map() {
     builder_.store(at(to.id, point), ir::apply_cast(v.expr, to.type));
     builder_.close();
     builder_.close();
-    for (Tile& t : tiles_)
-      if (t.id == to.id) t.bound = t.type.is_int() ? 0 : -1;
+    forget_values(to.id);
     return;
   }
   const DType type = any_type();
@@ -534,9 +541,7 @@ void Generator::step_loop() {
   builder_.close();
   builder_.close();
   --loops_;
-  for (Tile& other : tiles_)
-    if (other.id == tile.id || builder_.buffer(other.id).root == tile.id || builder_.buffer(tile.id).root == other.id)
-      other.bound = other.type.is_int() ? 0 : -1;
+  forget_values(tile.id);
 }
 
 void Generator::step_scalar() {
