@@ -378,6 +378,13 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Mma& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)};
                       },
+                      [&](const Wgmma& op) {
+                        s.regions = {region(op.a), region(op.b), region(op.c)}, s.nodes = {node(op.clear)};
+                      },
+                      [&](const Elect& op) { s.bodies = {steps(op.body)}; },
+                      [&](const InitBarriers& op) {
+                        s.elements = {{&code_->buffers[op.barriers.index], {}}};
+                      },
                       [&](const LoadMatrix& op) { s.elements = {element(op.from)}, s.regions = {region(op.to)}; },
                       [&](const auto&) {},
                   });

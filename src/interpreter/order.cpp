@@ -179,6 +179,12 @@ void Strand::execute(const ir::LoadMatrix& op, const Step&, Mask) {
   check_internal(false, "{} in a tile program", op.name);
 }
 
+void Strand::execute(const ir::Wgmma& op, const Step&, Mask) { check_internal(false, "{} in a tile program", op.name); }
+void Strand::execute(const ir::Elect& op, const Step&, Mask) { check_internal(false, "{} in a tile program", op.name); }
+void Strand::execute(const ir::InitBarriers& op, const Step&, Mask) {
+  check_internal(false, "{} in a tile program", op.name);
+}
+
 void Strand::execute(const ir::Sync& op, const Step& s, Mask mask) {
   switch (op.scope) {
     case ir::SyncScope::Warp: return;

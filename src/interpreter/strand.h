@@ -252,6 +252,9 @@ class Strand {
   void execute(const ir::SetRegisters& op, const Step& step, Mask mask);
   virtual void execute(const ir::Mma& op, const Step& step, Mask mask);
   virtual void execute(const ir::LoadMatrix& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Wgmma& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Elect& op, const Step& step, Mask mask);
+  virtual void execute(const ir::InitBarriers& op, const Step& step, Mask mask);
   // True for the strand that is to execute the op; false, later, for the others of its set.
   bool meet(const Step& step, Mask mask, const std::function<Value()>& last);
   void complete(const Step& step, const ElementCode& barrier, int64_t bytes, Mask mask);

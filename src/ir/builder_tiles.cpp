@@ -425,7 +425,7 @@ void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_o
 }
 void Builder::fence(FenceProxy proxy) {
   need_no_map("a fence");
-  emit(Fence{proxy});
+  emit(Fence{proxy, {}});
 }
 void Builder::set_registers(int64_t count) {
   if (count < 24 || count > 256 || count % 8 != 0)

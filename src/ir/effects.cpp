@@ -96,6 +96,14 @@ struct Own {  // one overload per op: what it touches besides what its expressio
     out.scope = Scope::Warp;
     touch(Access::Read, element_region(n.from)), touch(Access::Write, n.to);
   }
+  void operator()(const Wgmma& n) const {
+    out.scope = Scope::Collective;
+    const Completion done{Queue::Wgmma, {}};
+    touch(Access::Read, n.a, Proxy::Async, done), touch(Access::Read, n.b, Proxy::Async, done);
+    touch(constant_int(n.clear) == 1 ? Access::Write : Access::Accumulate, n.c, Proxy::Async, done);
+  }
+  void operator()(const Elect&) const { out.scope = Scope::Warp; }
+  void operator()(const InitBarriers& n) const { touch(Access::Order, {n.barriers, {}, {}}); }
 };
 
 }  // namespace

@@ -348,7 +348,7 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
     return;
   }
   static constexpr std::string_view kAttributes[] = {"strides", "view",   "offset",    "address",   "fill", "reducer",
-                                                     "arrive",  "layout", "replicate", "alignment", "place"};
+                                                     "arrive",  "layout", "replicate", "alignment", "place", "memory"};
   if (std::find(std::begin(kAttributes), std::end(kAttributes), attribute) == std::end(kAttributes))
     fail(Code::TextUnknownField, place(at), fmt::format("a buffer has no property '{}'", attribute),
          fmt::format("it has: {}, workspace", fmt::join(kAttributes, ", ")));
@@ -362,6 +362,10 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
   if (attribute == "arrive") field(b.arrive_counts, {});
   if (attribute == "layout") b.layout = layout();
   if (attribute == "alignment") b.alignment = integer("the alignment of the buffer in bytes");
+  if (attribute == "memory") {
+    const SourceLocation where = place(peek());
+    b.memory = parse_memory_layout(string(), where);
+  }
   if (attribute == "place") b.place = integer("the place of the buffer in shared memory");
   if (attribute == "replicate") b.layout.replicate = integer("how often the fragment is replicated");
 }

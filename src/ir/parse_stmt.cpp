@@ -21,7 +21,7 @@ constexpr bool has_result() {
 template <class T>
 constexpr bool is_written_by_grammar() {
   return std::is_same_v<T, Let> || std::is_same_v<T, Store> || std::is_same_v<T, For> || std::is_same_v<T, While> ||
-         std::is_same_v<T, If> || std::is_same_v<T, Map> || std::is_same_v<T, Role>;
+         std::is_same_v<T, If> || std::is_same_v<T, Map> || std::is_same_v<T, Role> || std::is_same_v<T, Elect>;
 }
 
 }  // namespace
@@ -56,6 +56,7 @@ Stmt Parser::statement() {
   if (at.is("for")) return for_loop(take());
   if (at.is("map")) return map(take());
   if (at.is("role")) return role(take());
+  if (at.is("elect")) return elect(take());
   if (at.is("if")) return if_else(take());
   if (at.is("while")) {
     take();
@@ -173,6 +174,11 @@ Stmt Parser::role(const Token& at) {
   const LocationId location = location_after(at);
   role.body = block();
   return make_stmt(std::move(role), location);
+}
+
+Stmt Parser::elect(const Token& at) {
+  const LocationId location = location_after(at);
+  return make_stmt(Elect{block()}, location);
 }
 
 Stmt Parser::if_else(const Token& at) {

@@ -114,6 +114,7 @@ class Parser {
   Stmt for_loop(const Token& at);
   Stmt map(const Token& at);
   Stmt role(const Token& at);
+  Stmt elect(const Token& at);
   Stmt if_else(const Token& at);
   // An operator by its name, with fields. `result`: the name and type before it, if any.
   struct Result {

@@ -284,6 +284,7 @@ std::string Printer::buffer_text(const Buffer& buffer, bool tensor_param) {
   if (buffer.workspace) text += " workspace";
   if (buffer.alignment > 0) text += fmt::format(" alignment={}", buffer.alignment);
   if (buffer.place >= 0) text += fmt::format(" place={}", buffer.place);
+  if (buffer.memory) text += fmt::format(" memory=\"{}\"", buffer.memory->text());
   return text;
 }
 
@@ -358,6 +359,7 @@ void Printer::operator_text(const Stmt& stmt) {
               leave_scope(depth);
             },
             [&](const Role& node) { block(fmt::format("role {}..{}", node.begin, node.end), node.body, location); },
+            [&](const Elect& node) { block("elect", node.body, location); },
             [&](const auto& node) { generic(node, location); },
         });
 }

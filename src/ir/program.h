@@ -1,6 +1,7 @@
 // A program: parameters, symbols, tables of variables and buffers, and an ordered list of launches.
 #pragma once
 #include "ir/stmt.h"
+#include "layout/memory.h"
 #include "tilewright/diagnostic.h"
 
 namespace tilewright::ir {
@@ -59,6 +60,7 @@ struct Buffer {
   bool workspace = false;  // global scratch that only this program sees
   int64_t alignment = 0;   // Thread level: bytes that the first element must be aligned to; 0: as its type is
   int64_t place = -1;      // Thread level: of a shared buffer, its first byte in the block's shared memory
+  std::optional<MemoryLayout> memory;  // Thread level: how a shared buffer lies there; none: as the strides say
   LocationId location;
 
   size_t rank() const { return shape.size(); }

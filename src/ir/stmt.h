@@ -209,7 +209,8 @@ struct Im2col {
   }
 };
 // to[...] = cast(from[...]); the extents other than 1 of both sides agree in order. At the thread level it is what one
-// thread does: neighbours between memory and its own registers, in one access, without a cast.
+// thread does, without a cast: neighbours between memory and its own registers in one access; with a barrier or the
+// queue bulk_store one TMA copy of a box between global and shared memory (PTX ISA, cp.async.bulk.tensor).
 struct Copy {
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "copy";
@@ -330,7 +331,11 @@ struct Drain {  // until at most `pending` groups of the queue are open
   static constexpr const char* name = "drain";
   Queue queue = Queue::CpAsync;
   int64_t pending = 0;
-  static void fields(auto& n, auto&& f) { f("queue", n.queue), f("pending", n.pending); }
+  // Thread level, of wgmma: the registers that its open groups use; none is touched on the other side of this.
+  std::vector<Region> registers = {};
+  static void fields(auto& n, auto&& f) {
+    f("queue", n.queue), f("pending", n.pending), f("registers", n.registers);
+  }
 };
 enum class SyncScope : uint8_t { Warp, Block, Named, Cluster, Grid };
 struct Sync {
@@ -344,12 +349,18 @@ struct Sync {
     f("scope", n.scope), f("barrier", n.barrier), f("count", n.count), f("arrive_only", n.arrive_only);
   }
 };
-enum class FenceProxy : uint8_t { Async, Block, Device };
+enum class FenceProxy : uint8_t {
+  Async,   // what this thread wrote before, for asynchronous readers after
+  Block,   // memory order within the block
+  Device,  // and the device
+  Wgmma,   // thread level: the registers that wgmma uses, before its first one and after other code wrote them
+};
 struct Fence {
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "fence";
   FenceProxy proxy = FenceProxy::Async;
-  static void fields(auto& n, auto&& f) { f("proxy", n.proxy); }
+  std::vector<Region> registers = {};  // Wgmma: which
+  static void fields(auto& n, auto&& f) { f("proxy", n.proxy), f("registers", n.registers); }
 };
 struct SetRegisters {  // registers a thread of the executing warpgroups may use; no effect where registers are no
                        // resource
@@ -382,9 +393,38 @@ struct LoadMatrix {
   static void fields(auto& n, auto&& f) { f("from", n.from), f("to", n.to), f("transpose", n.transpose); }
 };
 
+// c (+)= op(a) * op(b) by a warpgroup, as a row of target/wgmma.h says: 64 rows. `b` is a box of a tile in shared
+// memory, `a` too or words in registers; a transposed one is stored [k][rows]. It is done when its group of the queue
+// wgmma is.
+struct Wgmma {
+  static constexpr Level level = Level::Thread;
+  static constexpr const char* name = "wgmma";
+  std::string instruction;
+  Region a, b, c;
+  bool transpose_a = false, transpose_b = false;  // a: m x k, b: n x k unless transposed, as the instruction counts
+  Expr clear;                                     // bool: start from zero; none means false
+  static void fields(auto& n, auto&& f) {
+    f("instruction", n.instruction), f("a", n.a), f("b", n.b), f("c", n.c), f("transpose_a", n.transpose_a),
+        f("transpose_b", n.transpose_b), f("clear", n.clear);
+  }
+};
+struct Elect {  // the body is run by one thread of the warp, always the same one
+  static constexpr Level level = Level::Thread;
+  static constexpr const char* name = "elect";
+  Body body;
+  static void fields(auto& n, auto&& f) { f("body", n.body); }
+};
+struct InitBarriers {  // by one thread, before anybody uses them: each expects its arrive count
+  static constexpr Level level = Level::Thread;
+  static constexpr const char* name = "init_barriers";
+  BufferId barriers;
+  static void fields(auto& n, auto&& f) { f("barriers", n.barriers); }
+};
+
 using StmtOp = std::variant<Let, Store, Atomic, Shuffle, Vote, Call, For, While, If, Break, Continue, Return, Print,
                             Assert, Assume, Copy, Fill, Gemm, Map, Reduce, Scan, FinalizeReducer, Role, Arrive, Expect,
-                            Wait, Commit, Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix>;
+                            Wait, Commit, Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix, Wgmma,
+                            Elect, InitBarriers>;
 
 // Index into the locations of the program; 0: unknown.
 struct LocationId {

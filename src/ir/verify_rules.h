@@ -91,10 +91,14 @@ class Verifier {
   void check(const Commit& node);
   void check(const Drain& node);
   void check(const Sync& node);
-  void check(const Fence&) {}
+  void check(const Fence& node) { check_registers(node.registers, "fence"); }
   void check(const SetRegisters& node);
   void check(const Mma& node);
   void check(const LoadMatrix& node);
+  void check(const Wgmma& node);
+  void check(const Elect&) {}
+  void check(const InitBarriers& node);
+  void check_registers(const std::vector<Region>& registers, const char* what);
   void check(const Role& node);
   bool check_element(const Element& element, const char* what);
   void check_barrier(const Element& element, const char* what);

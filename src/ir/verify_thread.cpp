@@ -232,6 +232,7 @@ void Verifier::check(const Commit& node) {
 void Verifier::check(const Drain& node) {
   if (node.queue == Queue::None) add(Code::VerifyQueue, "drain names no queue", "name cp_async, wgmma or bulk_store");
   if (node.pending < 0) add(Code::VerifyQueue, fmt::format("drain until {} groups are open", node.pending));
+  check_registers(node.registers, "drain");
 }
 
 void Verifier::check(const Sync& node) {
@@ -265,6 +266,29 @@ void Verifier::check(const LoadMatrix& node) {
         fmt::format("load_matrix reads '{}', which is not in shared memory", row(node.from.buffer).name));
   if (check_region(node.to, "the registers of load_matrix") && row(node.to.buffer).space != Space::Local)
     add(Code::VerifyLevel, fmt::format("load_matrix: '{}' is not in registers", row(node.to.buffer).name));
+}
+
+void Verifier::check_registers(const std::vector<Region>& registers, const char* what) {
+  for (const Region& r : registers)
+    if (check_region(r, "the registers of wgmma") && row(r.buffer).space != Space::Local)
+      add(Code::VerifyLevel, fmt::format("{}: '{}' is not in registers", what, row(r.buffer).name));
+}
+
+void Verifier::check(const Wgmma& node) {
+  if (check_region(node.a, "an operand of wgmma") && row(node.a.buffer).space != Space::Local &&
+      row(node.a.buffer).space != Space::Shared)
+    add(Code::VerifyLevel,
+        fmt::format("wgmma: '{}' is neither in registers nor in shared memory", row(node.a.buffer).name));
+  if (check_region(node.b, "an operand of wgmma") && row(node.b.buffer).space != Space::Shared)
+    add(Code::VerifyLevel, fmt::format("wgmma: '{}' is not in shared memory", row(node.b.buffer).name));
+  check_registers({node.c}, "wgmma");
+  if (node.clear) check_condition(node.clear, "the clear of a wgmma");
+}
+
+void Verifier::check(const InitBarriers& node) {
+  if (!use(node.barriers)) return;
+  if (row(node.barriers).space != Space::Barrier)
+    add(Code::VerifyNoBarrier, fmt::format("init_barriers: '{}' is no barrier", name(node.barriers)));
 }
 
 }  // namespace tilewright::ir
