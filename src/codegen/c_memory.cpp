@@ -19,8 +19,39 @@ std::string CMemory::pointer(BufferId id) {
   return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name) : name;
 }
 
+namespace {
+
+// Element by element through the modes of a layout; the index is within the shape.
+Expr offset_in(const MemoryLayout& memory, const std::vector<Expr>& index) {
+  Expr at = constant(i64, int64_t{0});
+  for (int d = 0; d < memory.rank(); ++d) {
+    Expr rest = cast(index[static_cast<size_t>(d)], i64);
+    const std::vector<Mode>& modes = memory.dim(d);
+    for (size_t m = modes.size(); m-- > 0;) {
+      const Expr extent = constant(i64, modes[m].extent);
+      const Expr digit = m == 0 ? rest : binary(BinaryOp::FloorMod, rest, extent);
+      at = add(at, mul(digit, constant(i64, modes[m].stride)));
+      if (m > 0) rest = binary(BinaryOp::FloorDiv, rest, extent);
+    }
+  }
+  return at;
+}
+
+// The swizzle on offsets of elements.
+Expr swizzled(const Expr& at, const tilewright::Swizzle& s, int64_t element_bits) {
+  if (s.bits == 0) return at;
+  int base = s.base;
+  for (int64_t bytes = element_bits / 8; bytes > 1; bytes /= 2) --base;
+  const Expr mask = constant(i64, ((int64_t{1} << s.bits) - 1) << base);
+  const Expr from = binary(BinaryOp::Shr, at, constant(i64, int64_t{s.shift}));
+  return binary(BinaryOp::BitXor, at, binary(BinaryOp::BitAnd, from, mask));
+}
+
+}  // namespace
+
 Expr CMemory::offset(BufferId id, const std::vector<Expr>& index) const {
   const Buffer& b = program_.buffer(id);
+  if (b.memory) return offset_in(*b.memory, index);
   Expr at = b.offset ? cast(b.offset, i64) : ir::constant(i64, int64_t{0});
   Expr stride = ir::constant(i64, int64_t{1});
   for (size_t d = index.size(); d-- > 0;) {
@@ -36,6 +67,7 @@ std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
   if (b.rank() == 0 && !b.is_view()) return names_.of(id);
   // An index need not be widened by itself.
   Expr at = offset(id, index);
+  if (b.memory) at = swizzled(at, b.memory->swizzle(), b.memory->element_bits());
   if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
   return fmt::format("{}[{}]", pointer(id), text(at));
 }

@@ -1,5 +1,4 @@
-#include "codegen/cuda.h"
-
+#include "codegen/cuda_async.h"
 #include "embedded_text.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -15,6 +14,7 @@ using namespace ir;
 
 namespace {
 
+constexpr int64_t kRegisters = 65536;       // of a multiprocessor
 constexpr int64_t kSharedAlignment = 1024;  // of the block's shared memory: what the widest swizzle repeats after
 
 // Names that a kernel's text uses itself.
@@ -65,20 +65,21 @@ std::string device_spelling(std::string s) {
   return s;
 }
 
-class CudaText final : public CReports {
+class CudaText final : public CudaAsync {
  public:
   CudaText(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head)
-      : CReports(program, reserved_names()), target_(target), report_head_(report_head) {}
+      : CudaAsync(program, reserved_names()), target_(target), report_head_(report_head) {}
 
   CudaSource write() {
     for (const Launch& launch : program_.launches) kernel(launch);
     pieces_.insert("types");
-    std::vector<const char*> own{text::codegen_cuda_scalar};
+    std::vector<const char*> own{text::codegen_cuda_scalar, text::codegen_cuda_hopper};
     if (target_.arch >= 89) own.push_back(text::codegen_cuda_scalar_sm89);
     std::string head = pieces_text(pieces_, own);
     if (uses_memory_) head += text::codegen_cuda_memory;
+    head += "\n" + made_helpers();
     if (!sites_.empty()) head += report_head_;
-    return {device_spelling(head + "\n" + out_), std::move(kernels_), std::move(sites_)};
+    return {device_spelling(head + "\n" + out_), std::move(kernels_), std::move(maps_), std::move(sites_)};
   }
 
  private:
@@ -120,11 +121,6 @@ class CudaText final : public CReports {
       index.back() = ir::add(index.back(), ir::constant(index.back()->type, i));
       out.push_back(element(r.buffer, index));
     }
-    return out;
-  }
-  static std::string operands(const std::vector<std::string>& list, const char* constraint) {
-    std::string out;
-    for (const std::string& e : list) out += fmt::format("{}\"{}\"({})", out.empty() ? "" : ", ", constraint, e);
     return out;
   }
   // "{%0, %1}", and how many have been numbered.
@@ -269,6 +265,14 @@ class CudaText final : public CReports {
     if (n.proxy == FenceProxy::Async) return line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
     line(n.proxy == FenceProxy::Block ? "__threadfence_block();" : "__threadfence();");
   }
+  // More or fewer than the block was launched with (PTX ISA, setmaxnreg).
+  void set_registers(const SetRegisters& n) {
+    if (target_.arch < 90) return;
+    const int64_t each = kRegisters / launch_->thread_count() / 8 * 8;
+    if (n.count != each)
+      line(fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");", n.count > each ? "inc" : "dec",
+                       n.count));
+  }
   void role(const Role& n) {
     const Launch& launch = *launch_;
     const std::string tx = names_.of(launch.thread[0]);
@@ -291,6 +295,7 @@ class CudaText final : public CReports {
 
   void target_statement(const Stmt& s) override {
     const SourceLocation& at = program_.location(s->location);
+    if (async_statement(s)) return;
     if (const auto* n = s.as<Copy>()) return copy(*n);
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
     if (const auto* n = s.as<Shuffle>()) return shuffle(*n);
@@ -304,7 +309,7 @@ class CudaText final : public CReports {
     if (const auto* n = s.as<Role>()) return role(*n);
     if (const auto* n = s.as<Print>()) return print(*n, at);
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
-    if (s.as<SetRegisters>()) return;  // the device compiler gives every thread what it needs
+    if (const auto* n = s.as<SetRegisters>()) return set_registers(*n);
     check_internal(false, "the CUDA text has no {}", name_of(s));
   }
   std::string loop_pragma(const For& n) const override { return n.kind == LoopKind::Unroll ? "#pragma unroll" : ""; }
@@ -320,11 +325,16 @@ class CudaText final : public CReports {
     const Buffer& b = program_.buffer(id);
     const std::string name = names_.declare(id, b.name), type = storage_type(b.type);
     check_internal(b.place >= 0, "shared buffer {} has no place", b.name);
+    if (b.space == Space::Barrier) {
+      line(fmt::format("uint64_t* const {} = (uint64_t*)(tw_shared + {});", name, b.place));
+      k.shared_bytes = std::max(k.shared_bytes, b.place + 8 * static_cast<int64_t>(b.arrive_counts.size()));
+      return;
+    }
     if (b.rank() == 0)
       line(fmt::format("{0}& {1} = *({0}*)(tw_shared + {2});", type, name, b.place));
     else
       line(fmt::format("{0}* const {1} = ({0}*)(tw_shared + {2});", type, name, b.place));
-    k.shared_bytes = std::max(k.shared_bytes, b.place + bytes_on_chip(b));
+    k.shared_bytes = std::max(k.shared_bytes, b.place + (b.memory ? b.memory->bytes() : bytes_on_chip(b)));
   }
   static std::string parameter_type(DType type) {
     if (type == f64) return "double";
@@ -384,12 +394,18 @@ class CudaText final : public CReports {
     };
     places(launch.block, "blockIdx"), places(launch.thread, "threadIdx");
     for (BufferId id : used)
-      if (program_.buffer(id).space == Space::Shared) declare_shared(id, k);
+      if (const Space space = program_.buffer(id).space; space == Space::Shared || space == Space::Barrier)
+        declare_shared(id, k);
     reports_ = false;
     body(launch.body);
     --depth_;
     names_.close();
     const std::string code = std::exchange(out_, before);
+    for (const auto& [index, name] : kernel_maps_) {
+      parameters.push_back(fmt::format("const __grid_constant__ tw_tensor_map {}", name));
+      k.arguments.push_back({{}, {}, index});
+    }
+    kernel_maps_.clear();
     k.reports = reports_;
     if (reports_) parameters.push_back("tw_reports* reports");
     out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n", launch.thread_count(),

@@ -5,9 +5,17 @@
 
 namespace tilewright::codegen {
 
-struct CudaArgument {  // one parameter of a kernel: a tensor or workspace, or a symbol or scalar
+// How TMA sees a tensor.
+struct CudaTensorMap {
+  ir::BufferId buffer;
+  std::vector<int64_t> box;   // elements, a number a dimension
+  int64_t swizzle_bytes = 0;  // of a row in shared memory: 32, 64, 128; 0: none
+  bool operator==(const CudaTensorMap&) const = default;
+};
+struct CudaArgument {  // one parameter of a kernel: a tensor or workspace, a symbol or scalar, or a tensor map
   ir::BufferId buffer;
   ir::VarId var;
+  int map = -1;  // index in CudaSource::tensor_maps
 };
 struct CudaKernel {
   std::string function;
@@ -18,6 +26,7 @@ struct CudaKernel {
 struct CudaSource {
   std::string text;
   std::vector<CudaKernel> kernels;  // by launch
+  std::vector<CudaTensorMap> tensor_maps;
   std::vector<ReportSite> sites;
 };
 

@@ -2,6 +2,7 @@
 
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
+#include "ir/operators.h"
 #include "ir/verify.h"
 #include "runtime/cuda_report.h"
 #include "support/diagnostic.h"
@@ -45,6 +46,10 @@ rt::KernelLaunch launch_of(const ir::ThreadProgram& p, size_t number, const code
   }
   out.dynamic_shared_bytes = static_cast<int>(kernel.shared_bytes);
   for (const codegen::CudaArgument& a : kernel.arguments) {
+    if (a.map >= 0) {
+      out.parameters.push_back(rt::TensorMapParameter{a.map});
+      continue;
+    }
     if (a.buffer.valid()) {
       out.parameters.push_back(rt::BufferParameter{places.buffer(a.buffer)});
       continue;
@@ -54,6 +59,26 @@ rt::KernelLaunch launch_of(const ir::ThreadProgram& p, size_t number, const code
     out.parameters.push_back(rt::ValueParameter{places.value(a.var), wide ? 8 : 4});
   }
   if (kernel.reports) out.parameters.push_back(rt::ReportParameter{});
+  return out;
+}
+
+rt::TensorMapPlan map_of(const ir::ThreadProgram& p, const codegen::CudaTensorMap& map, const Places& places) {
+  const ir::Buffer& b = p.buffer(map.buffer);
+  rt::TensorMapPlan out;
+  out.name = b.name, out.buffer = places.buffer(map.buffer), out.dtype = b.type;
+  ir::Expr stride = ir::constant(i64, int64_t{1});
+  for (size_t d = b.rank(); d-- > 0;) {
+    out.dims.push_back(host_expression(b.shape[d], b.location, p));
+    out.box.push_back(static_cast<uint32_t>(map.box[d]));
+    if (d + 1 < b.rank())
+      out.strides.push_back(host_expression(b.strides.empty() ? stride : b.strides[d], b.location, p));
+    stride = ir::mul(stride, ir::cast(b.shape[d], i64));
+  }
+  using Swizzle = rt::TensorMapPlan::Swizzle;
+  out.swizzle = map.swizzle_bytes == 128  ? Swizzle::Bytes128
+                : map.swizzle_bytes == 64 ? Swizzle::Bytes64
+                : map.swizzle_bytes == 32 ? Swizzle::Bytes32
+                                          : Swizzle::None;
   return out;
 }
 
@@ -83,6 +108,8 @@ CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dum
   out.kernel.name = program.name, out.kernel.text = std::move(source.text), out.kernel.arch = arch;
   out.sites = sites_of(source.sites);
   const Places places(threads);
+  for (const codegen::CudaTensorMap& map : source.tensor_maps)
+    out.kernel.plan.tensor_maps.push_back(map_of(threads, map, places));
   for (size_t i = 0; i < source.kernels.size(); ++i)
     out.kernel.plan.launches.push_back(launch_of(threads, i, source.kernels[i], places));
   for (const ir::Param& p : threads.params)

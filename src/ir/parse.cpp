@@ -347,7 +347,7 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
     b.workspace = true;
     return;
   }
-  static constexpr std::string_view kAttributes[] = {"strides", "view",   "offset",    "address",   "fill", "reducer",
+  static constexpr std::string_view kAttributes[] = {"strides", "view",   "offset",    "address",   "fill",  "reducer",
                                                      "arrive",  "layout", "replicate", "alignment", "place", "memory"};
   if (std::find(std::begin(kAttributes), std::end(kAttributes), attribute) == std::end(kAttributes))
     fail(Code::TextUnknownField, place(at), fmt::format("a buffer has no property '{}'", attribute),

@@ -333,9 +333,7 @@ struct Drain {  // until at most `pending` groups of the queue are open
   int64_t pending = 0;
   // Thread level, of wgmma: the registers that its open groups use; none is touched on the other side of this.
   std::vector<Region> registers = {};
-  static void fields(auto& n, auto&& f) {
-    f("queue", n.queue), f("pending", n.pending), f("registers", n.registers);
-  }
+  static void fields(auto& n, auto&& f) { f("queue", n.queue), f("pending", n.pending), f("registers", n.registers); }
 };
 enum class SyncScope : uint8_t { Warp, Block, Named, Cluster, Grid };
 struct Sync {
@@ -421,10 +419,10 @@ struct InitBarriers {  // by one thread, before anybody uses them: each expects 
   static void fields(auto& n, auto&& f) { f("barriers", n.barriers); }
 };
 
-using StmtOp = std::variant<Let, Store, Atomic, Shuffle, Vote, Call, For, While, If, Break, Continue, Return, Print,
-                            Assert, Assume, Copy, Fill, Gemm, Map, Reduce, Scan, FinalizeReducer, Role, Arrive, Expect,
-                            Wait, Commit, Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix, Wgmma,
-                            Elect, InitBarriers>;
+using StmtOp =
+    std::variant<Let, Store, Atomic, Shuffle, Vote, Call, For, While, If, Break, Continue, Return, Print, Assert,
+                 Assume, Copy, Fill, Gemm, Map, Reduce, Scan, FinalizeReducer, Role, Arrive, Expect, Wait, Commit,
+                 Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix, Wgmma, Elect, InitBarriers>;
 
 // Index into the locations of the program; 0: unknown.
 struct LocationId {

@@ -8,6 +8,7 @@
 #include "passes/threads/collectives.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/place_sync.h"
+#include "passes/threads/shared_layout.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -17,8 +18,8 @@ using analysis::Uniformity;
 
 namespace {
 
-constexpr int kHardwareBarriers = 16;      // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
-constexpr int64_t kSharedAlignment = 128;  // of a buffer, for any access and any swizzle below 1024 bytes
+constexpr int64_t kMaxSlots = 8;       // of a ring: no program gains from more
+constexpr int kHardwareBarriers = 16;  // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
 
 // The hardware barriers of the roles: one for each range of threads, none that the program names itself.
 std::map<std::pair<int64_t, int64_t>, int> role_barriers(const TileProgram& p, const Launch& launch) {
@@ -44,7 +45,11 @@ std::map<std::pair<int64_t, int64_t>, int> role_barriers(const TileProgram& p, c
 class ThreadCode {
  public:
   ThreadCode(const TileProgram& tiles, const Uniformity& u, const Placement& placement, Lowering& l)
-      : u_(u), l_(l), c_{l, placement, {}}, barriers_(role_barriers(tiles, l.launch)) {}
+      : u_(u),
+        l_(l),
+        c_{l, placement, {}},
+        barriers_(role_barriers(tiles, l.launch)),
+        used_(used_buffers(l.launch.body)) {}
 
   // `linear_block`: the variable that numbers the blocks, if the hardware's three do not serve.
   Body lower(VarId linear_block) {
@@ -53,6 +58,7 @@ class ThreadCode {
       l_.intervals.set(l_.launch.thread[d], {0, l_.launch.threads[d] - 1});
     block_ = {bind_thread(out), l_.launch.thread_count(), 0, 0};
     fragments();
+    append(out, init_barriers());
     if (linear_block.valid())
       append(out, bind_block(l_.launch, cast(var(linear_block, i32), i64), l_));
     else
@@ -90,6 +96,18 @@ class ThreadCode {
     }
   }
 
+  // mbarriers are made before anybody may use one.
+  Body init_barriers() {
+    Body init;
+    for (uint32_t i = 0; i < l_.program.buffers.size(); ++i)
+      if (const Buffer& b = l_.program.buffers[i]; b.space == Space::Barrier && used_.contains(BufferId{i}))
+        init.push_back(make_stmt(InitBarriers{{i}}, b.location));
+    if (init.empty()) return {};
+    Body out = by_one_thread(std::move(init), block_, l_);
+    out.push_back(make_stmt(Sync{}, l_.launch.location));
+    return out;
+  }
+
   void append(Body& out, Body code) const { out.insert(out.end(), code.begin(), code.end()); }
 
   Body body(const Body& in, const Team& team) {
@@ -99,7 +117,32 @@ class ThreadCode {
       append(out, statement(s, team));
       l_.at = outer;
     }
+    return merge_elected(std::move(out));
+  }
+
+  // What one thread does in several statements, it does in one go.
+  static Body merge_elected(Body in) {
+    Body out;
+    for (Stmt& s : in) {
+      const auto* mine = s.as<Elect>();
+      const auto* last = out.empty() ? nullptr : out.back().as<Elect>();
+      const auto *branch = s.as<If>(), *before = out.empty() ? nullptr : out.back().as<If>();
+      if (mine && last) {
+        Body both = last->body;
+        both.insert(both.end(), mine->body.begin(), mine->body.end());
+        out.back() = make_stmt(Elect{std::move(both)}, out.back()->location);
+      } else if (is_elected(branch) && is_elected(before) && equal(branch->condition, before->condition)) {
+        Body both = before->then_body;
+        both.insert(both.end(), branch->then_body.begin(), branch->then_body.end());
+        out.back() = make_stmt(If{before->condition, merge_elected(std::move(both)), {}}, out.back()->location);
+      } else {
+        out.push_back(std::move(s));
+      }
+    }
     return out;
+  }
+  static bool is_elected(const If* n) {
+    return n && n->else_body.empty() && n->then_body.size() == 1 && n->then_body[0].as<Elect>();
   }
 
   Body statement(const Stmt& s, const Team& team) {
@@ -108,7 +151,14 @@ class ThreadCode {
     if (const auto* n = s.as<Reduce>()) return lower_reduce(*n, points, team, c_);
     if (const auto* n = s.as<Scan>()) return lower_scan(*n, team, c_);
     if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.gemms.at(&*s), points, team, c_);
-    if (const auto* n = s.as<Copy>()) return lower_async_copy(*n, *points, team, c_);
+    if (const auto* n = s.as<Copy>())
+      return n->completion.queue == Queue::CpAsync ? lower_async_copy(*n, *points, team, c_) : lower_tma(*n, team, c_);
+    if (s.as<Expect>()) {
+      const Body code = guard_accesses({s}, l_);
+      return u_.is_uniform_control(s) ? by_one_thread(code, team, l_) : code;
+    }
+    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
+    if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
     if (s.as<FinalizeReducer>()) return {};
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
@@ -142,8 +192,24 @@ class ThreadCode {
     return copy;
   }
 
+  Body drain(const Drain& n, const Stmt& s, const Team& team) {
+    if (n.queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
+    if (n.queue != Queue::Wgmma) return {s};
+    Drain named = n;
+    for (BufferId r : c_.in_flight)
+      named.registers.push_back({r, {constant(0)}, {constant(constant_int(l_.buffer(r).shape[0]).value_or(0))}});
+    if (n.pending == 0) c_.in_flight.clear();
+    return {l_.make(std::move(named))};
+  }
+
   Body role(const Role& n) {
     Team team{sub(block_.thread, constant(n.begin)), n.end - n.begin, n.begin, barriers_.at({n.begin, n.end})};
+    const std::set<BufferId> outside = std::exchange(c_.in_flight, {});
+    Body out = role_of(n, std::move(team));
+    c_.in_flight = outside;
+    return out;
+  }
+  Body role_of(const Role& n, Team team) {
     if (l_.launch.thread.size() == 1) {  // what is below the first thread never comes here
       const VarId id = l_.program.new_var("thread", i32);
       l_.intervals.set(id, {0, team.count - 1});
@@ -163,6 +229,11 @@ class ThreadCode {
     const Interval begin = l_.intervals.of(f.begin), extent = l_.intervals.of(f.extent);
     if (begin.low > -kUnbounded && extent.high < kUnbounded)
       l_.intervals.set(f.var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
+    walk(n.body, [&](const Stmt& s) {  // what is open at the end of an iteration is at the start of the next
+      if (const auto* g = s.as<Gemm>(); g && g->completion.queue == Queue::Wgmma)
+        if (auto found = c_.registers.find(g->c.buffer); found != c_.registers.end())
+          c_.in_flight.insert(found->second);
+    });
     f.body = body(n.body, team);
     return {l_.make(std::move(f))};
   }
@@ -195,20 +266,25 @@ class ThreadCode {
   Lowering& l_;
   CollectiveLowering c_;
   const std::map<std::pair<int64_t, int64_t>, int> barriers_;
+  const std::set<BufferId> used_;
   Team block_;
 };
 
-void refuse(const TileProgram& p, const Launch& launch) {
+void refuse(const TileProgram& p, const Launch& launch, const target::GpuTarget& target) {
   const char* help = "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
   walk(launch.body, [&](const Stmt& s) {
     const auto* copy = s.as<Copy>();
+    const auto* arrive = s.as<Arrive>();
     const bool async = copy && !copy->completion.immediate() &&
                        (copy->completion.queue != Queue::CpAsync || copy->completion.barrier.valid());
     const bool queue = (s.as<Commit>() && s.as<Commit>()->queue != Queue::CpAsync) ||
                        (s.as<Drain>() && s.as<Drain>()->queue != Queue::CpAsync);
-    if (async || queue || s.as<Arrive>() || s.as<Expect>() || s.as<Wait>() || s.as<Call>())
+    if (s.as<Call>() || (arrive && arrive->cta) || (async && copy->completion.queue == Queue::CpAsync))
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
+    if (target.arch < 90 && (async || queue || arrive || s.as<Expect>() || s.as<Wait>()))
+      fail(Code::GpuUnsupported, p.location(s->location),
+           fmt::format("{} as it stands needs sm_90a; the target is sm_{}", name_of(s), target.arch), help);
   });
   int64_t cluster = 1;
   for (int64_t c : launch.cluster) cluster *= c;
@@ -227,61 +303,16 @@ bool fits_hardware_grid(const Launch& launch) {
   return true;
 }
 
-// Rows of what ldmatrix reads lie an odd number of 16-byte chunks apart, so that eight of them touch all banks once.
-void pad_operands(ThreadProgram& p, const Launch& launch, const Placement& placement) {
-  std::set<BufferId> operands;
-  walk(launch.body, [&](const Stmt& s) {
-    const auto* gemm = s.as<Gemm>();
-    if (!gemm || !placement.gemms.at(&*s).instruction) return;
-    for (const Region* r : {&gemm->a, &gemm->b})
-      if (!placement.layout_of(r->buffer)) operands.insert(r->buffer);
-  });
-  for (const Buffer& b : p.buffers)
-    if (b.is_view()) operands.erase(b.root);  // a view sees rows without gaps
-  for (BufferId id : operands) {
-    Buffer& b = p.buffers[id.index];
-    const int64_t chunk = 128 / b.type.bits, row = constant_int(b.shape.back()).value_or(0);
-    int64_t stride = row / chunk % 2 == 0 ? row + chunk : row;
-    b.strides.assign(b.rank(), constant(i32, int64_t{1}));
-    for (size_t d = b.rank() - 1; d-- > 0;) {
-      b.strides[d] = constant(i32, stride);
-      stride *= constant_int(b.shape[d]).value_or(1);
-    }
-  }
-}
-
-// Puts the shared buffers of a launch one after the other.
-void place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target) {
-  int64_t at = 0;
-  std::vector<Note> notes;
-  std::set<BufferId> used;
-  for (BufferId b : used_buffers(p.launches[static_cast<size_t>(number)].body)) used.insert(p.root(b));
-  for (uint32_t i = 0; i < p.buffers.size(); ++i) {
-    Buffer& b = p.buffers[i];
-    if (b.launch != number || b.space != Space::Shared || b.is_view() || !used.contains(BufferId{i})) continue;
-    const int64_t bytes = bytes_on_chip(b);
-    at = (at + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
-    b.place = at, at += bytes;
-    notes.push_back({fmt::format("'{}' takes {} bytes", b.name, bytes), p.location(b.location)});
-  }
-  if (at <= target.shared_bytes) return;
-  Diagnostic d = make_diagnostic(
-      Code::GpuSharedMemory, p.location(p.launches[static_cast<size_t>(number)].location),
-      fmt::format("the block needs {} bytes of shared memory; sm_{} has {}", at, target.arch, target.shared_bytes),
-      "make the tiles smaller, or the pipeline shorter", std::move(notes));
-  throw CompileError(std::move(d));
-}
-
-}  // namespace
-
-ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
+// A lowering under decided rings. What does not fit in shared memory: the diagnostic.
+std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarget& target, ThreadLowering& result) {
   static const target::CpuTarget no_cpu;
-  AsyncRings rings = materialize_async_rings(program);
+  result = {};
+  result.plans = std::move(planned.plans);
+  AsyncRings rings = materialize_async_rings(std::move(planned.program));
   TileProgram tiles = copies_to_maps(std::move(rings.program));
-  ThreadLowering result;
   for (size_t i = 0; i < tiles.launches.size(); ++i) {
     Launch& launch = tiles.launches[i];
-    refuse(tiles, launch);
+    refuse(tiles, launch, target);
     result.placements.push_back(place_fragments(tiles, launch, Uniformity(tiles, launch), target));
     launch.body = place_sync(tiles, launch, Uniformity(tiles, launch), result.placements.back());
   }
@@ -292,7 +323,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
     const Launch& launch = tiles.launches[i];
     const Placement& placement = result.placements[i];
     const Uniformity uniformity(tiles, launch);
-    pad_operands(out, launch, placement);
+    lay_out_shared(out, launch, placement);
     Lowering l{out, launch, no_cpu};
     l.at = launch.location;
     Launch lowered = launch;
@@ -310,8 +341,27 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
       b.space = Space::Shared, b.reducer.reset();
     }
     out.launches.push_back(std::move(lowered));
-    place_shared(out, number, target);
+    if (auto misfit = place_shared(out, number, target)) return misfit;
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
+  ThreadLowering result;
+  std::optional<Diagnostic> misfit;
+  // The best plan first; a shorter ring where a longer one does not fit; without a loader if nothing else does.
+  for (int64_t slots = kMaxSlots; slots >= 0; --slots) {
+    TmaRings planned = materialize_tma_rings(program, target, slots);
+    int64_t longest = 0;
+    for (const RingPlan& plan : planned.plans)
+      for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
+    misfit = lower_planned(std::move(planned), target, result);
+    if (!misfit || longest == 0) break;
+    slots = std::min(slots, longest);
+  }
+  if (misfit) throw CompileError(std::move(*misfit));
   return result;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include "ir/program.h"
 #include "passes/threads/placement.h"
+#include "passes/threads/tma_rings.h"
 #include "target/gpu.h"
 
 namespace tilewright::passes {
@@ -13,6 +14,7 @@ namespace tilewright::passes {
 struct ThreadLowering {
   ir::ThreadProgram program;
   std::vector<Placement> placements;  // by launch
+  std::vector<RingPlan> plans;
 };
 ThreadLowering lower_to_threads(const ir::TileProgram& program, const target::GpuTarget& target);
 

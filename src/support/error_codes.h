@@ -305,6 +305,7 @@ enum class Code : uint16_t {
   GpuUnsupported = 8201,          // an operation or architecture that the CUDA engine does not know
   GpuBarriers = 8202,             // more roles than a block has hardware barriers
   GpuSharedMemory = 8203,         // more shared memory than a block has
+  GpuTma = 8204,                  // an asynchronous copy that TMA does not do
 
   // 9000: simulate. What the simulator of a GPU finds in the code of threads.
   DataRace = 9001,              // two touches of one element that nothing orders, one of them a write

@@ -25,10 +25,27 @@ TEST(GpuErrors, AnOperationThatIsNotThereYet) {
     arrive barrier=ready[0]
   }
 }
-)"),
-            R"(error TW8201 cuda: arrive is not something the CUDA engine runs yet
+)",
+                    "sm_80"),
+            R"(error TW8201 cuda: arrive as it stands needs sm_90a; the target is sm_80
   --> p.tile:5:5
 help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+}
+
+TEST(GpuErrors, AnAsynchronousCopyThatTmaDoesNotDo) {
+  EXPECT_EQ(
+      refusal(R"(program p {
+  param A: float32[64, 36]
+  launch p(bx: 1) threads(tx: 128) {
+    shared tile: float32[64, 36]
+    barrier ready: uint64[1] arrive=[1]
+    copy from=A to=tile completion=(barrier=ready[0])
+  }
+}
+)"),
+      R"(error TW8204 cuda: this asynchronous copy is none that TMA does: rows of 'tile' are no whole panels of 32, 64 or 128 bytes
+  --> p.tile:6:5
+help: copy without a barrier: the compiler then chooses how)");
 }
 
 TEST(GpuErrors, AnArchitectureThatWeDoNotWriteFor) {

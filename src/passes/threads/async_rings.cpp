@@ -7,6 +7,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
+#include "passes/threads/slots.h"
 
 namespace tilewright::passes {
 
@@ -15,63 +16,6 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kCopyBits = 128;  // of one cp.async: with fewer the hardware is no faster than loads and stores
-
-// Accesses of a buffer become accesses of a slot of its ring.
-class IntoSlot {
- public:
-  IntoSlot(const std::map<BufferId, BufferId>& rings, Expr slot) : rings_(rings), slot_(std::move(slot)) {}
-
-  Body body(const Body& in) const {
-    Body out;
-    for (const Stmt& s : in) out.push_back(statement(s));
-    return out;
-  }
-  Region region(Region r) const {
-    auto found = rings_.find(r.buffer);
-    if (found == rings_.end()) return r;
-    r.buffer = found->second;
-    r.min.insert(r.min.begin(), slot_), r.extent.insert(r.extent.begin(), constant(1));
-    return r;
-  }
-
- private:
-  std::optional<Expr> load_of(const Expr& e) const {
-    const auto* n = e.as<Load>();
-    const auto found = n ? rings_.find(n->buffer) : rings_.end();
-    if (found == rings_.end()) return std::nullopt;
-    std::vector<Expr> index = n->indices;
-    index.insert(index.begin(), slot_);
-    return load(found->second, std::move(index), e->type);
-  }
-  Stmt statement(const Stmt& s) const {
-    const Body with_loads = rewrite_exprs({s}, [&](const Expr& e) { return load_of(e); });
-    return rewrite(with_loads, [&](const Stmt& x) -> std::optional<Body> {
-      if (const auto* n = x.as<Copy>()) return changed(*n, x, &Copy::from, &Copy::to);
-      if (const auto* n = x.as<Gemm>()) {
-        Gemm g = *n;
-        g.a = region(g.a), g.b = region(g.b), g.c = region(g.c);
-        return Body{make_stmt(std::move(g), x->location)};
-      }
-      if (const auto* n = x.as<Reduce>()) {
-        // The reduced dimension is counted from the region's first.
-        Reduce r = *n;
-        if (rings_.contains(r.from.buffer)) r.dim += 1;
-        r.from = region(r.from);
-        return Body{make_stmt(std::move(r), x->location)};
-      }
-      return std::nullopt;
-    })[0];
-  }
-  template <class T>
-  Body changed(const T& n, const Stmt& x, Region T::*from, Region T::*to) const {
-    T copy = n;
-    copy.*from = region(copy.*from), copy.*to = region(copy.*to);
-    return {make_stmt(std::move(copy), x->location)};
-  }
-
-  const std::map<BufferId, BufferId>& rings_;
-  const Expr slot_;
-};
 
 class Rings {
  public:
@@ -167,18 +111,20 @@ class Rings {
     std::map<BufferId, BufferId> rings;
     for (size_t i = 0; i < count; ++i) {
       const BufferId id = n.body[i].as<Copy>()->to.buffer;
-      Buffer b = p_.buffer(id);
-      b.shape.insert(b.shape.begin(), constant(i32, slots));
-      rings[id] = p_.new_buffer(std::move(b));
+      rings[id] = ring_of(p_, id, slots);
     }
-    auto slot_of = [&](const Expr& step) { return binary(BinaryOp::FloorMod, step, constant(type, slots)); };
+    auto in_slot = [&](const Expr& step) {
+      std::map<BufferId, IntoSlots::Slot> all;
+      for (const auto& [from, to] : rings) all[from] = {to, binary(BinaryOp::FloorMod, step, constant(type, slots))};
+      return IntoSlots(std::move(all));
+    };
     // Copies of iteration `step` (counted from 0), if there is one.
     auto issue = [&](const Expr& step) {
       Body copies;
       const Substitution index{{n.var, add(n.begin, step)}};
       for (size_t i = 0; i < count; ++i) {
         Copy c = *substitute(Body{n.body[i]}, index)[0].as<Copy>();
-        c.to = IntoSlot(rings, slot_of(step)).region(c.to);
+        c.to = in_slot(step).region(c.to);
         c.completion.queue = Queue::CpAsync;
         copies.push_back(make_stmt(std::move(c), n.body[i]->location));
       }
@@ -198,7 +144,7 @@ class Rings {
     for (Stmt& c : issue(add(step, constant(type, slots - 1)))) loop.body.push_back(std::move(c));
     loop.body.push_back(make_stmt(Commit{Queue::CpAsync}, at));
     const Body rest(n.body.begin() + static_cast<long>(count), n.body.end());
-    for (Stmt& s : IntoSlot(rings, slot_of(step)).body(rest)) loop.body.push_back(std::move(s));
+    for (Stmt& s : in_slot(step).body(rest)) loop.body.push_back(std::move(s));
     out.push_back(make_stmt(std::move(loop), at));
     return out;
   }

@@ -9,6 +9,7 @@ struct CollectiveLowering {
   Lowering& l;
   const Placement& placement;
   std::map<ir::BufferId, ir::BufferId> registers;  // a fragment, and the local array that holds a thread's part of it
+  std::set<ir::BufferId> in_flight = {};           // local arrays that wgmma's open groups may use
 
   // A load of one by the variables of a loop, as a load of the register at hand; none: it is something else.
   std::optional<ir::Expr> in_registers(const ir::Expr& e, const Held& at, const std::vector<ir::VarId>& vars) const;
@@ -21,6 +22,12 @@ ir::Body lower_map(const ir::Map& map, const FragmentLayout* points, const Team&
 ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);
 ir::Body lower_reduce(const ir::Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
 ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
+// A Copy that completes on a barrier or in the queue bulk_store. Why TMA does not do it; empty: it does.
+std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);
+ir::Body lower_tma(const ir::Copy& copy, const Team& team, CollectiveLowering& c);
+// What one thread of the team, always the same, does for all.
+ir::Body by_one_thread(ir::Body body, const Team& team, const Lowering& l);
+ir::Body lower_wgmma(const ir::Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c);
 ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
                     CollectiveLowering& c);
 

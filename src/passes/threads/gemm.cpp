@@ -15,7 +15,7 @@ class MmaLowering {
  public:
   MmaLowering(const Gemm& g, const GemmChoice& choice, const Team& team, CollectiveLowering& c)
       : g_(g),
-        i_(*choice.instruction),
+        i_(*choice.mma),
         choice_(choice),
         team_(team),
         c_(c),
@@ -213,7 +213,8 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
 
 Body lower_gemm(const Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
                 CollectiveLowering& c) {
-  return choice.instruction ? MmaLowering(gemm, choice, team, c).lower() : multiply_add(gemm, points, team, c);
+  if (choice.wgmma) return lower_wgmma(gemm, choice, team, c);
+  return choice.mma ? MmaLowering(gemm, choice, team, c).lower() : multiply_add(gemm, points, team, c);
 }
 
 }  // namespace tilewright::passes

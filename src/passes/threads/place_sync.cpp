@@ -18,6 +18,9 @@ struct Touch {
   // A Map's access: how its points are dealt, and the index with its variables named by their dimension.
   const FragmentLayout* points = nullptr;
   bool of_thread = false;  // thread code: one element a thread
+  Proxy proxy = Proxy::Generic;
+  BufferId barrier = {};  // the mbarriers on which an asynchronous copy completes
+  bool fenced = false;    // a write that asynchronous readers may see
 };
 using Touches = std::vector<Touch>;
 
@@ -44,7 +47,13 @@ bool are_apart(const Touch& a, const Touch& b) {
 class SyncPlacer {
  public:
   SyncPlacer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const Placement& placement)
-      : p_(p), launch_(launch), u_(u), placement_(placement), bound_(bound_vars(launch.body)) {}
+      : p_(p), launch_(launch), u_(u), placement_(placement), bound_(bound_vars(launch.body)) {
+    walk(launch.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid() && e.access != Access::Order && proxy_of(e, s) == Proxy::Async)
+          async_.insert(p_.root(e.region.buffer));
+    });
+  }
 
   Body body(const Body& in) {
     Body out;
@@ -68,6 +77,11 @@ class SyncPlacer {
     return space == Space::Global || space == Space::Shared ||
            (space == Space::Fragment && !placement_.layout_of(root));
   }
+  // wgmma reads shared memory as TMA does, whoever waits for it.
+  Proxy proxy_of(const Effect& e, const Stmt& s) const {
+    const auto gemm = s.as<Gemm>() ? placement_.gemms.find(&*s) : placement_.gemms.end();
+    return gemm != placement_.gemms.end() && gemm->second.wgmma ? Proxy::Async : e.proxy;
+  }
   void collect(const Stmt& s, Touches& out) const {
     if (const auto* n = s.as<Map>()) return collect_map(*n, s, out);
     const Effects effects = effects_of(s);
@@ -76,7 +90,8 @@ class SyncPlacer {
       const BufferId root = p_.root(e.region.buffer);
       if (!is_shared(root)) continue;
       out.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr,
-                     effects.scope == Scope::Thread && !u_.happens_once(s)});
+                     effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
+                     e.completion.barrier.buffer});
     }
     for_each_body(s, [&](const Body& b) {
       for (const Stmt& inner : b) collect(inner, out);
@@ -110,6 +125,7 @@ class SyncPlacer {
     if (a.root != b.root) return false;
     if (a.access == Access::Read && b.access == Access::Read) return false;
     if (a.access == Access::Accumulate && b.access == Access::Accumulate) return false;
+    if (a.barrier.valid() && b.barrier.valid()) return false;  // mbarriers order these
     return !stays_with_thread(a, b) && !are_apart(a, b);
   }
   bool clashes(const Touches& mine) const {
@@ -121,8 +137,8 @@ class SyncPlacer {
     for (const Touch& t : mine) {
       const bool known = std::any_of(open_.begin(), open_.end(), [&](const Touch& o) {
         return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
-               o.of_thread == t.of_thread && o.min.size() == t.min.size() && equal(o.min, t.min) &&
-               equal(o.extent, t.extent);
+               o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
+               o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
     }
@@ -146,16 +162,30 @@ class SyncPlacer {
   }
   void order(const Touches& mine, LocationId at, Body& out) {
     if (!clashes(mine)) return;
+    fence(at, out);
     out.push_back(barrier(at));
     open_.clear();
+  }
+  // Before others are told: what was written, to those who read it asynchronously.
+  void fence(LocationId at, Body& out) {
+    bool wanted = false;
+    for (Touch& t : open_) {
+      if (t.access == Access::Read || t.proxy == Proxy::Async || t.fenced || !async_.contains(t.root)) continue;
+      wanted = t.fenced = true;
+    }
+    if (wanted) out.push_back(make_stmt(Fence{FenceProxy::Async, {}}, at));
   }
 
   // ---- statements
   void statement(const Stmt& s, Body& out) {
     if (const auto* n = s.as<Sync>()) {
+      fence(s->location, out);
       if (orders_all(*n)) open_.clear();
       return out.push_back(s);
     }
+    if (s.as<Arrive>()) fence(s->location, out);
+    if (const auto* n = s.as<Wait>())
+      std::erase_if(open_, [&](const Touch& t) { return t.barrier.valid() && t.barrier == n->barrier.buffer; });
     if (const auto* n = s.as<For>(); n && u_.is_uniform_control(s) && agree(n->begin, s) && agree(n->extent, s))
       return loop(*n, s, out);
     if (const auto* n = s.as<While>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return loop(*n, s, out);
@@ -240,7 +270,8 @@ class SyncPlacer {
   const analysis::Uniformity& u_;
   const Placement& placement_;
   const std::set<VarId> bound_;
-  Touches open_;  // since the last barrier
+  std::set<BufferId> async_;  // what asynchronous operations touch
+  Touches open_;              // since the last barrier
   const Role* role_ = nullptr;
   int64_t role_number_ = 0, roles_seen_ = 0;
 };

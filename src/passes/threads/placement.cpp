@@ -6,10 +6,12 @@
 
 #include <numeric>
 
+#include "analysis/divisibility.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/algebra.h"
 #include "layout/standard.h"
+#include "passes/threads/shared_layout.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -18,7 +20,8 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kMaxRegisters = 512;  // of one fragment and thread; beyond, it could only spill
+constexpr int64_t kMaxAccumulators = 224;  // of a thread, of 255 registers
+constexpr int64_t kMaxRegisters = 512;     // of one fragment and thread; beyond, it could only spill
 
 // Which dimension of a Map each dimension of an access follows; -1: a constant 0 along an extent of 1. Empty: something
 // else.
@@ -311,8 +314,18 @@ class Placer {
     follows_.push_back({*from, *to, dims, true});
   }
 
+  // ---- gemms
+  // What a gemm asks for, as the choosers see it.
+  struct GemmShape {
+    const Gemm& gemm;
+    int64_t rows, columns, k, threads, first_thread;
+    DType a, b, c;
+  };
+  bool is_in_registers(BufferId id) const {
+    return p_.buffer(id).space == Space::Fragment && !out_.in_memory.contains(p_.root(id));
+  }
   // Why an operand in shared memory does not suit ldmatrix: rows of 16 bytes, of which whole ones make up the tile.
-  std::string misfit(const Region& r, bool k_is_last, const target::MmaInstruction& i) const {
+  std::string misfit_mma(const Region& r, bool k_is_last, const target::MmaInstruction& i) const {
     const Buffer& b = p_.buffer(r.buffer);
     if (b.space == Space::Global) return fmt::format("'{}' is in global memory", b.name);
     if (b.is_view() || !b.strides.empty()) return fmt::format("'{}' is a view", b.name);
@@ -326,47 +339,116 @@ class Placer {
       return fmt::format("the tile does not begin at 16 bytes of a row of '{}'", b.name);
     return "";
   }
-  // The warps along m and n that leave each the squarest tile; none: they do not divide the tile.
-  static bool divide_warps(GemmChoice& c, GemmPolicy policy, int64_t m, int64_t n, int64_t warps) {
-    const target::MmaInstruction& i = *c.instruction;
+  // Why one does not suit wgmma: whole swizzled panels.
+  std::string misfit_wgmma(const Region& r, bool k_is_last, const target::WgmmaInstruction& i, int64_t width) const {
+    const Buffer& b = p_.buffer(r.buffer);
+    if (b.space != Space::Shared) return fmt::format("'{}' is not in shared memory", b.name);
+    const int64_t span = panel_span(p_, r.buffer);
+    if (span == 0) return fmt::format("rows of '{}' are no whole panels of 32, 64 or 128 bytes", b.name);
+    if (!k_is_last && !i.transposes) return fmt::format("'{}' is not contiguous along k", b.name);
+    const size_t rank = r.min.size();
+    const int64_t panel = span * 8 / b.type.bits, step = i.k();
+    if (constant_int(b.shape[rank - 2]).value_or(0) % 8 != 0) return fmt::format("rows of '{}' are no eights", b.name);
+    if (analysis::power_of_two_divisor(r.min[rank - 2]) % 8 != 0)
+      return fmt::format("the tile does not begin at a multiple of eight rows of '{}'", b.name);
+    const auto column = constant_int(r.min.back());
+    if (!column || *column % (k_is_last ? step : panel) != 0 || (!k_is_last && width % panel != 0))
+      return fmt::format("the tile is no whole panels of '{}'", b.name);
+    return "";
+  }
+  // The warps (or groups of them) along m and n, of tiles of (unit_m, unit_n); none: they do not divide the tile.
+  static bool divide(GemmChoice& c, GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
+                     int64_t unit_n, bool rows_first) {
     double best = 0;
     bool found = false;
     for (int64_t wm = 1; wm <= warps; ++wm) {
       const int64_t wn = warps / wm;
-      if (wm * wn != warps || m % (i.m * wm) != 0 || n % (i.n * wn) != 0) continue;
+      if (wm * wn != warps || m % (unit_m * wm) != 0 || n % (unit_n * wn) != 0) continue;
       const double rows = static_cast<double>(m / wm), columns = static_cast<double>(n / wn);
-      const double score = policy == GemmPolicy::FullRow   ? static_cast<double>(wm)
-                           : policy == GemmPolicy::FullCol ? static_cast<double>(wn)
-                                                           : std::min(rows / columns, columns / rows);
+      const double score = policy == GemmPolicy::FullCol                 ? static_cast<double>(wn)
+                           : policy == GemmPolicy::FullRow || rows_first ? static_cast<double>(wm)
+                                                                         : std::min(rows / columns, columns / rows);
       if (found && score <= best) continue;
       c.warps_m = wm, c.warps_n = wn, best = score, found = true;
     }
     return found;
   }
+  std::string fragment_misfit(const GemmShape& g) const {
+    if (!is_in_registers(g.gemm.a.buffer)) return "";
+    return g.gemm.transpose_a || !is_whole(g.gemm.a) || g.gemm.a.extent.size() != 2 ? "a is part of a fragment" : "";
+  }
+  // Why not; empty: it is chosen.
+  std::string choose_wgmma(GemmChoice& c, const GemmShape& g, const Stmt& s) const {
+    if (target_.arch < 90) return fmt::format("sm_{} has none", target_.arch);
+    if (auto found = out_.no_wgmma.find(&*s); found != out_.no_wgmma.end()) return found->second;
+    const target::WgmmaInstruction* i = target::wgmma_for(g.a, g.b, g.c);
+    if (!i) return fmt::format("none multiplies {} by {} into {}", g.a.name(), g.b.name(), g.c.name());
+    if (g.k % i->k() != 0) return fmt::format("k is no multiple of {}", i->k());
+    if (g.threads % target::kWarpgroupThreads != 0 || g.first_thread % target::kWarpgroupThreads != 0)
+      return "the threads are no whole warpgroups";
+    // Rows first: every warpgroup reads all of b, so the fewer share a row of a the less is read.
+    if (!divide(c, g.gemm.policy, g.rows, g.columns, g.threads / target::kWarpgroupThreads, target::kWgmmaRows, 8,
+                true))
+      return fmt::format("{} x {} does not divide into 64 rows for each of {} warpgroups", g.rows, g.columns,
+                         g.threads / target::kWarpgroupThreads);
+    const int64_t columns = wgmma_columns(*i, g.columns / c.warps_n);
+    if (columns == 0) return fmt::format("none has {} columns", g.columns / c.warps_n);
+    if (g.rows / c.warps_m * (g.columns / c.warps_n) / target::kWarpgroupThreads > kMaxAccumulators)
+      return "the accumulators of a thread are more than its registers";
+    if (std::string why = fragment_misfit(g); !why.empty()) return why;
+    if (!is_in_registers(g.gemm.a.buffer))
+      if (std::string why = misfit_wgmma(g.gemm.a, !g.gemm.transpose_a, *i, g.rows / c.warps_m); !why.empty())
+        return why;
+    if (std::string why = misfit_wgmma(g.gemm.b, g.gemm.transpose_b, *i, columns); !why.empty()) return why;
+    c.wgmma = i;
+    return "";
+  }
+  std::string choose_mma(GemmChoice& c, const GemmShape& g) const {
+    const target::MmaInstruction* i = target::mma_for(g.a, g.b, g.c, target_.arch);
+    if (!i) return fmt::format("none multiplies {} by {} into {}", g.a.name(), g.b.name(), g.c.name());
+    if (g.k % i->k != 0) return fmt::format("k is no multiple of {}", i->k);
+    if (g.threads % kWarpThreads != 0) return "the threads are no whole warps";
+    if (!divide(c, g.gemm.policy, g.rows, g.columns, g.threads / kWarpThreads, i->m, i->n, false))
+      return fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", g.rows, g.columns, i->m, i->n,
+                         g.threads / kWarpThreads);
+    if (std::string why = fragment_misfit(g); !why.empty()) return why;
+    if (!is_in_registers(g.gemm.a.buffer))
+      if (std::string why = misfit_mma(g.gemm.a, !g.gemm.transpose_a, *i); !why.empty()) return why;
+    if (std::string why = misfit_mma(g.gemm.b, g.gemm.transpose_b, *i); !why.empty()) return why;
+    c.mma = i;
+    return "";
+  }
   GemmChoice choose(const Gemm& n, const Stmt& s, int64_t rows, int64_t columns) const {
     GemmChoice c;
-    const DType a = p_.buffer(n.a.buffer).type, b = p_.buffer(n.b.buffer).type, to = p_.buffer(n.c.buffer).type;
-    const target::MmaInstruction* i = target::mma_for(a, b, to, target_.arch);
-    auto refuse = [&](std::string why) {
-      c.instruction = nullptr, c.why_not = std::move(why);
-      return c;
-    };
-    if (!i) return refuse(fmt::format("no instruction multiplies {} by {} into {}", a.name(), b.name(), to.name()));
     const size_t rank = n.a.extent.size();
     const auto k = constant_int(n.transpose_a ? n.a.extent[rank - 2] : n.a.extent[rank - 1]);
-    if (!k || *k % i->k != 0) return refuse(fmt::format("k is no multiple of {}", i->k));
-    const int64_t threads = u_.executing_set(s).count();
-    if (threads % kWarpThreads != 0) return refuse("the threads are no whole warps");
-    c.instruction = i;
-    if (!divide_warps(c, n.policy, rows, columns, threads / kWarpThreads))
-      return refuse(fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", rows, columns, i->m, i->n,
-                                threads / kWarpThreads));
-    c.a_in_registers = p_.buffer(n.a.buffer).space == Space::Fragment && !out_.in_memory.contains(p_.root(n.a.buffer));
-    if (c.a_in_registers && (n.transpose_a || !is_whole(n.a) || n.a.extent.size() != 2))
-      return refuse("a is part of a fragment");
-    if (std::string why = c.a_in_registers ? "" : misfit(n.a, !n.transpose_a, *i); !why.empty()) return refuse(why);
-    if (std::string why = misfit(n.b, n.transpose_b, *i); !why.empty()) return refuse(why);
+    if (!k || *k <= 0) {
+      c.why_not_wgmma = c.why_not_mma = "k is not known";
+      return c;
+    }
+    const analysis::ThreadSet& set = u_.executing_set(s);
+    const GemmShape g{n,
+                      rows,
+                      columns,
+                      *k,
+                      set.count(),
+                      set.begin[0],
+                      p_.buffer(n.a.buffer).type,
+                      p_.buffer(n.b.buffer).type,
+                      p_.buffer(n.c.buffer).type};
+    c.a_in_registers = is_in_registers(n.a.buffer);
+    c.why_not_wgmma = choose_wgmma(c, g, s);
+    if (!c.wgmma) c.why_not_mma = choose_mma(c, g);
     return c;
+  }
+  // The layouts of c and of an a in registers under the choice.
+  static FragmentLayout layout_c(const GemmChoice& c, int64_t rows, int64_t columns) {
+    const WarpGrid grid{c.warps_m, c.warps_n};
+    return c.wgmma ? wgmma_c(rows, columns, grid) : mma_c(rows, columns, grid);
+  }
+  static FragmentLayout layout_a(const GemmChoice& c, int64_t rows, int64_t k) {
+    const WarpGrid grid{c.warps_m, c.warps_n};
+    return c.wgmma ? wgmma_a(rows, k, c.wgmma->a.bits, grid) : mma_a(rows, k, c.mma->a.bits, grid);
   }
 
   void gemm(const Gemm& n, const Stmt& s) {
@@ -382,33 +464,39 @@ class Placer {
         to_memory(p_.root(n.c.buffer), "a gemm accumulates into part of it");
     }
     if (!node) node = add({{}, &*s, {*rows, *columns}}, s);
-    const GemmChoice choice = choose(n, s, *rows, *columns);
-    if (!choice.a_in_registers || !choice.instruction) region_to_memory(n.a, "a gemm reads it from memory");
+    GemmChoice choice = choose(n, s, *rows, *columns);
+    if (choice.has_instruction() && !nodes_[*node].fragment.valid()) {
+      choice.why_not_wgmma = choice.why_not_mma = "c is not in registers";
+      choice.wgmma = nullptr, choice.mma = nullptr;
+    }
+    if (!choice.a_in_registers || !choice.has_instruction()) region_to_memory(n.a, "a gemm reads it from memory");
     Class& c = classes_[find(*node)];
-    const bool in_registers = nodes_[*node].fragment.valid();
-    const FragmentLayout wanted = choice.instruction && in_registers
-                                      ? mma_c(*rows, *columns, {choice.warps_m, choice.warps_n})
-                                      : row_major_fragment({*rows, *columns}, c.threads, 1);
+    const FragmentLayout wanted = choice.has_instruction() ? layout_c(choice, *rows, *columns)
+                                                           : row_major_fragment({*rows, *columns}, c.threads, 1);
     if (!c.anchor) c.anchor = wanted;
     gemms_.push_back({s, choice, *node, {}});
-    if (choice.a_in_registers && choice.instruction) gemms_.back().a = fragment(n.a.buffer, s);
+    if (choice.a_in_registers && choice.has_instruction()) gemms_.back().a = fragment(n.a.buffer, s);
   }
   // Once the layouts are known: what of the choices holds.
   void check_gemms() {
     for (GemmUse& g : gemms_) {
+      GemmChoice& choice = g.choice;
+      auto refuse = [&](const char* why) {
+        if (choice.wgmma) {
+          out_.no_wgmma.emplace(&*g.stmt, why), changed_ = true;
+          return;
+        }
+        choice.mma = nullptr, choice.why_not_mma = why;
+      };
       const FragmentLayout& c = *classes_[find(g.c)].layout;
-      auto refuse = [&](const char* why) { g.choice.instruction = nullptr, g.choice.why_not = why; };
-      if (g.choice.instruction && !nodes_[g.c].fragment.valid()) refuse("c is not in registers");
-      if (g.choice.instruction && c != mma_c(c.shape()[0], c.shape()[1], {g.choice.warps_m, g.choice.warps_n}))
+      if (choice.has_instruction() && c != layout_c(choice, c.shape()[0], c.shape()[1]))
         refuse("another operation decides the layout of c");
       if (g.a) {
         const FragmentLayout& a = *classes_[find(*g.a)].layout;
-        const target::MmaInstruction* i = g.choice.instruction;
-        const WarpGrid warps{g.choice.warps_m, g.choice.warps_n};
-        if (!i || !equal_up_to_registers(a, mma_a(a.shape()[0], a.shape()[1], i->a.bits, warps)))
+        if (!choice.has_instruction() || !equal_up_to_registers(a, layout_a(choice, a.shape()[0], a.shape()[1])))
           to_memory(nodes_[*g.a].fragment, "a gemm wants it in another layout than its other uses");
       }
-      out_.gemms.insert_or_assign(&*g.stmt, g.choice);
+      out_.gemms.insert_or_assign(&*g.stmt, choice);
     }
   }
 
@@ -498,6 +586,12 @@ class Placer {
 };
 
 }  // namespace
+
+int64_t wgmma_columns(const target::WgmmaInstruction& i, int64_t columns) {
+  for (int64_t parts = 1; parts <= columns / 8; ++parts)
+    if (columns % parts == 0 && i.has_columns(columns / parts)) return columns / parts;
+  return 0;
+}
 
 FragmentLayout reduced(const FragmentLayout& layout, int dim) { return combined(remove_dim(layout, dim)); }
 

@@ -10,15 +10,19 @@
 #include "layout/fragment.h"
 #include "target/gpu.h"
 #include "target/mma.h"
+#include "target/wgmma.h"
 
 namespace tilewright::passes {
 
-// How a Gemm is done. Without an instruction: by fused multiply-adds.
+// How a Gemm is done: by an instruction of warpgroups, or one of warps, or fused multiply-adds.
 struct GemmChoice {
-  const target::MmaInstruction* instruction = nullptr;
-  int64_t warps_m = 1, warps_n = 1;  // warp i + j * warps_m takes rows i and columns j of the tile
+  const target::WgmmaInstruction* wgmma = nullptr;
+  const target::MmaInstruction* mma = nullptr;
+  // Warp (or warpgroup) i + j * warps_m takes rows i and columns j of the tile.
+  int64_t warps_m = 1, warps_n = 1;
   bool a_in_registers = false;
-  std::string why_not;  // no instruction
+  std::string why_not_wgmma, why_not_mma;
+  bool has_instruction() const { return wgmma || mma; }
 };
 
 struct Placement {
@@ -26,6 +30,7 @@ struct Placement {
   std::map<ir::BufferId, std::string> in_memory;         // the others, and why
   std::map<const ir::StmtNode*, FragmentLayout> points;  // Map; Reduce of what is no register fragment; Gemm
   std::map<const ir::StmtNode*, GemmChoice> gemms;
+  std::map<const ir::StmtNode*, std::string> no_wgmma;  // gemms whose layouts turned out not to be wgmma's, and why
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);
     return found == registers.end() ? nullptr : &found->second;
@@ -40,6 +45,9 @@ struct Placement {
 // that must go to memory.
 Placement place_fragments(const ir::TileProgram& program, const ir::Launch& launch,
                           const analysis::Uniformity& uniformity, const target::GpuTarget& target);
+
+// The columns of one instruction, of which `columns` are a whole number; 0: there is none.
+int64_t wgmma_columns(const target::WgmmaInstruction& instruction, int64_t columns);
 
 // What a reduction of tiles that were dealt this way leaves: the layout without the dimension, whole in every copy.
 FragmentLayout reduced(const FragmentLayout& layout, int dim);

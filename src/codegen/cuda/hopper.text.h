@@ -1,0 +1,90 @@
+// What sm_90a has beside loads and stores: mbarriers (PTX ISA 9.7.13.15), TMA (9.7.9.27), wgmma (9.7.15), setmaxnreg.
+
+//@ tw_tensor_map: types
+struct alignas(64) tw_tensor_map {
+  uint64_t words[16];
+};
+
+//@ tw_shared_address: types
+__device__ __forceinline__ uint32_t tw_shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
+
+//@ tw_elect: types
+__device__ __forceinline__ bool tw_elect() {
+  uint32_t chosen;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(chosen));
+  return chosen != 0;
+}
+
+//@ tw_init_barrier: tw_shared_address
+__device__ __forceinline__ void tw_init_barrier(uint64_t* barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(tw_shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+//@ tw_fence_barrier_init: types
+__device__ __forceinline__ void tw_fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+//@ tw_arrive: tw_shared_address
+__device__ __forceinline__ void tw_arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(tw_shared_address(barrier)) : "memory");
+}
+
+//@ tw_expect: tw_shared_address
+__device__ __forceinline__ void tw_expect(uint64_t* barrier, uint32_t bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(tw_shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+
+//@ tw_arrive_expect: tw_shared_address
+__device__ __forceinline__ void tw_arrive_expect(uint64_t* barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(tw_shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+
+//@ tw_wait: tw_shared_address
+__device__ __forceinline__ void tw_wait(uint64_t* barrier, uint32_t parity) {
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\n"
+      "bra again;\nover:\n}" ::"r"(tw_shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+
+//@ tw_matrix: tw_shared_address
+__device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint64_t layout) {
+  return layout | (tw_shared_address(tile) & 0x3ffff) >> 4;
+}
+
+//@ tw_hold: types
+template <int n>
+__device__ __forceinline__ void tw_hold(float (&r)[n]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) asm volatile("" : "+f"(r[i])::"memory");
+}
+template <class T, int n>
+__device__ __forceinline__ void tw_hold(T (&r)[n]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) asm volatile("" : "+r"(r[i])::"memory");
+}
+
+//@ tw_wgmma_fence: types
+__device__ __forceinline__ void tw_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+//@ tw_wgmma_commit: types
+__device__ __forceinline__ void tw_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+//@ tw_wgmma_wait: types
+template <int pending>
+__device__ __forceinline__ void tw_wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+//@ tw_bulk_commit: types
+__device__ __forceinline__ void tw_bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+//@ tw_bulk_wait: types
+template <int pending>
+__device__ __forceinline__ void tw_bulk_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}

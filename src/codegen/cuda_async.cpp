@@ -1,0 +1,202 @@
+#include "codegen/cuda_async.h"
+
+#include "ir/operators.h"
+#include "support/diagnostic.h"
+#include "target/wgmma.h"
+
+namespace tilewright::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kDescriptorUnit = 16;  // bytes: what addresses in a matrix descriptor count
+constexpr int kOperandsPerLine = 12;
+
+// e / divisor where every term is a multiple of it; otherwise by division. e >= 0.
+Expr divided(const Expr& e, int64_t divisor) {
+  if (auto c = constant_int(e); c && *c % divisor == 0) return constant(e->type, *c / divisor);
+  if (const auto* s = e.as<Sum>()) {
+    bool exact = s->constant % divisor == 0;
+    for (const Term& t : s->terms) exact = exact && t.coefficient % divisor == 0;
+    if (exact) {
+      std::vector<Term> terms = s->terms;
+      for (Term& t : terms) t.coefficient /= divisor;
+      return sum(std::move(terms), s->constant / divisor, e->type);
+    }
+  }
+  return binary(BinaryOp::FloorDiv, e, constant(e->type, divisor));
+}
+
+// "%0, %1, ...", broken into lines of an asm string.
+std::string numbers(int64_t first, int64_t count) {
+  std::string out;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i > 0) out += i % kOperandsPerLine == 0 ? ",\"\n      \" " : ", ";
+    out += fmt::format("%{}", first + i);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string CudaAsync::operands(const std::vector<std::string>& list, const char* constraint) const {
+  std::string out;
+  for (size_t i = 0; i < list.size(); ++i)
+    out += fmt::format("{}\"{}\"({})",
+                       i == 0                      ? ""
+                       : i % kOperandsPerLine == 0 ? ",\n        "
+                                                   : ", ",
+                       constraint, list[i]);
+  return out;
+}
+
+std::string CudaAsync::made_helpers() const {
+  std::string out;
+  for (const auto& [name, text] : made_) out += text;
+  return out;
+}
+
+// ---- TMA
+
+std::string CudaAsync::map_of(const Region& global, const Buffer& shared) {
+  CudaTensorMap map;
+  map.buffer = global.buffer;
+  for (const Expr& e : global.extent) map.box.push_back(constant_int(e).value_or(1));
+  map.swizzle_bytes = shared.memory && shared.memory->swizzle().bits > 0 ? shared.memory->swizzle().span() : 0;
+  auto found = std::find(maps_.begin(), maps_.end(), map);
+  const int index = static_cast<int>(found - maps_.begin());
+  if (found == maps_.end()) maps_.push_back(map);
+  auto [name, added] = kernel_maps_.try_emplace(index);
+  if (added) name->second = names_.fresh(program_.buffer(global.buffer).name + "_map");
+  helper("tw_tensor_map");
+  return name->second;
+}
+
+void CudaAsync::tma(const Copy& n) {
+  const bool loads = n.completion.barrier.valid();
+  const Region &global = loads ? n.from : n.to, &shared = loads ? n.to : n.from;
+  const std::string map = map_of(global, program_.buffer(shared.buffer));
+  const size_t rank = global.min.size();
+  std::vector<std::string> coordinates;
+  for (size_t d = rank; d-- > 0;) coordinates.push_back(fmt::format("(int32_t)({})", text(global.min[d])));
+  // The box begins with eight rows, where the swizzle moves nothing.
+  const std::string address = fmt::format("{}({} + {})", helper("tw_shared_address"), pointer(shared.buffer),
+                                          text(offset(shared.buffer, shared.min)));
+  int64_t next = 2 + (loads ? 1 : 0);
+  if (loads) {
+    line(
+        fmt::format("asm volatile(\"cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+                    "[%1, {{{}}}], [%2];\"",
+                    rank, numbers(next, static_cast<int64_t>(rank))));
+    line(fmt::format("    ::\"r\"({}), \"l\"(&{}), \"r\"({}(&{})), {} : \"memory\");", address, map,
+                     helper("tw_shared_address"), element(n.completion.barrier.buffer, n.completion.barrier.indices),
+                     operands(coordinates, "r")));
+    return;
+  }
+  const std::string op = n.combine == Combine::None ? "cp" : "cp.reduce";
+  const std::string how = n.combine == Combine::None ? "" : fmt::format(".{}", name_of(n.combine));
+  line(fmt::format("asm volatile(\"{}.async.bulk.tensor.{}d.global.shared::cta{}.bulk_group [%1, {{{}}}], [%0];\"", op,
+                   rank, how, numbers(next, static_cast<int64_t>(rank))));
+  line(fmt::format("    ::\"r\"({}), \"l\"(&{}), {} : \"memory\");", address, map, operands(coordinates, "r")));
+}
+
+// ---- wgmma
+
+std::string CudaAsync::descriptor(const Region& r, bool transposed) {
+  const Buffer& b = program_.buffer(r.buffer);
+  check_internal(b.memory.has_value(), "wgmma reads '{}', which has no layout", b.name);
+  const auto d = target::matrix_descriptor(*b.memory, transposed);
+  check_internal(d.has_value(), "wgmma cannot read '{}'", b.name);
+  const Expr bytes = cast(mul(offset(r.buffer, r.min), ir::constant(i64, int64_t{b.type.bits / 8})), i64);
+  return fmt::format("{}({}, 0x{:x}ull) + {}", helper("tw_matrix"), pointer(r.buffer), d->bits(),
+                     text(divided(bytes, kDescriptorUnit)));
+}
+
+// The instruction as a function of its registers, descriptors and whether it accumulates.
+void CudaAsync::make_wgmma(const std::string& name, const Wgmma& n) {
+  const auto shape = target::wgmma_named(n.instruction);
+  check_internal(shape.has_value(), "there is no wgmma '{}'", n.instruction);
+  const bool words = program_.buffer(n.a.buffer).space == Space::Local, whole = shape->row->c.is_int();
+  const int64_t count = shape->n / 2, a = count, b = words ? count + 4 : count + 1;
+  std::vector<std::string> registers;
+  for (int64_t i = 0; i < count; ++i) registers.push_back(fmt::format("c[{}]", i));
+  std::string tail;  // PTX: the scales of a and b, then what is transposed
+  if (!whole) tail += ", 1, 1";
+  if (shape->row->transposes)
+    tail += words ? fmt::format(", {:d}", n.transpose_b) : fmt::format(", {:d}, {:d}", n.transpose_a, n.transpose_b);
+  const std::string a_text = words ? fmt::format("{{{}}}", numbers(a, 4)) : fmt::format("%{}", a);
+  std::string& out = made_[name];
+  out = fmt::format("__device__ __forceinline__ void {}({}* c, {}, uint64_t b, bool accumulate) {{\n", name,
+                    whole ? "int32_t" : "float", words ? "const uint32_t* a" : "uint64_t a");
+  out += fmt::format("  asm volatile(\n      \"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{}, 0;\\n\"\n", b + 1);
+  out += fmt::format("      \"wgmma.mma_async.sync.aligned.{}\"\n      \" {{{}}},\"\n      \" {}, %{}, p{};\\n}}\"\n",
+                     n.instruction, numbers(0, count), a_text, b, tail);
+  out += fmt::format("      : {}\n", operands(registers, whole ? "+r" : "+f"));
+  out += fmt::format("      : {}, \"l\"(b), \"r\"((int32_t)accumulate));\n}}\n\n",
+                     words ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])" : "\"l\"(a)");
+}
+
+void CudaAsync::wgmma(const Wgmma& n) {
+  const bool words = program_.buffer(n.a.buffer).space == Space::Local;
+  std::string name = "tw_wgmma_" + n.instruction;
+  std::replace(name.begin(), name.end(), '.', '_');
+  if (words) name += "_r";
+  if (n.transpose_a) name += "_ta";
+  if (n.transpose_b) name += "_tb";
+  if (!made_.contains(name)) make_wgmma(name, n);
+  pieces_.insert("types");
+  const std::string a = words ? "&" + element(n.a.buffer, n.a.min) : descriptor(n.a, n.transpose_a);
+  line(fmt::format("{}(&{}, {}, {}, {});", name, element(n.c.buffer, n.c.min), a, descriptor(n.b, n.transpose_b),
+                   text(logical_not(n.clear))));
+}
+
+void CudaAsync::hold(const std::vector<Region>& registers) {
+  for (const Region& r : registers) line(fmt::format("{}({});", helper("tw_hold"), pointer(r.buffer)));
+}
+
+// ---- order
+
+bool CudaAsync::async_statement(const Stmt& s) {
+  auto barrier = [&](const Element& e) { return "&" + element(e.buffer, e.indices); };
+  if (const auto* n = s.as<Copy>()) {
+    const bool bulk = n->completion.barrier.valid() || n->completion.queue == Queue::BulkStore;
+    if (bulk) tma(*n);
+    return bulk;
+  }
+  if (const auto* n = s.as<Wgmma>()) return wgmma(*n), true;
+  if (const auto* n = s.as<Elect>()) {
+    open(fmt::format("if ({}()) {{", helper("tw_elect")));
+    body(n->body);
+    close();
+    return true;
+  }
+  if (const auto* n = s.as<InitBarriers>()) {
+    const Buffer& b = program_.buffer(n->barriers);
+    for (size_t i = 0; i < b.arrive_counts.size(); ++i)
+      line(fmt::format("{}(&{}, {});", helper("tw_init_barrier"),
+                       element(n->barriers, {ir::constant(static_cast<int64_t>(i))}), b.arrive_counts[i]));
+    line(helper("tw_fence_barrier_init") + "();");
+    return true;
+  }
+  if (const auto* n = s.as<Arrive>())
+    return line(fmt::format("{}({});", helper("tw_arrive"), barrier(n->barrier))), true;
+  if (const auto* n = s.as<Expect>())
+    return line(fmt::format("{}({}, {});", helper(n->arrive ? "tw_arrive_expect" : "tw_expect"), barrier(n->barrier),
+                            text(n->bytes))),
+           true;
+  if (const auto* n = s.as<Wait>())
+    return line(fmt::format("{}({}, {});", helper("tw_wait"), barrier(n->barrier), text(n->parity))), true;
+  if (const auto* n = s.as<Fence>(); n && n->proxy == FenceProxy::Wgmma)
+    return hold(n->registers), line(helper("tw_wgmma_fence") + "();"), true;
+  if (const auto* n = s.as<Commit>(); n && n->queue != Queue::CpAsync)
+    return line(helper(n->queue == Queue::Wgmma ? "tw_wgmma_commit" : "tw_bulk_commit") + "();"), true;
+  if (const auto* n = s.as<Drain>(); n && n->queue != Queue::CpAsync) {
+    const bool matrices = n->queue == Queue::Wgmma;
+    line(fmt::format("{}<{}>();", helper(matrices ? "tw_wgmma_wait" : "tw_bulk_wait"), n->pending));
+    return hold(n->registers), true;
+  }
+  return false;
+}
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,37 @@
+// The asynchronous part of CUDA texts: mbarriers, TMA, wgmma.
+#pragma once
+#include "codegen/c_reports.h"
+#include "codegen/cuda.h"
+
+namespace tilewright::codegen {
+
+class CudaAsync : public CReports {
+ protected:
+  using CReports::CReports;
+
+  // True: it was one of these statements.
+  bool async_statement(const ir::Stmt& s);
+  // Helpers that only this program needs, made for its shapes.
+  std::string made_helpers() const;
+  // The parameter that holds the tensor map of a copy, among those of the kernel.
+  std::vector<CudaTensorMap> maps_;         // of the program
+  std::map<int, std::string> kernel_maps_;  // index among them -> its name in the kernel at hand
+
+  std::string operands(const std::vector<std::string>& list, const char* constraint) const;
+
+ private:
+  std::string helper(const char* name) {
+    pieces_.insert(name);
+    return name;
+  }
+  void tma(const ir::Copy& n);
+  std::string map_of(const ir::Region& global, const ir::Buffer& shared);
+  void wgmma(const ir::Wgmma& n);
+  void make_wgmma(const std::string& name, const ir::Wgmma& n);
+  std::string descriptor(const ir::Region& r, bool transposed);
+  void hold(const std::vector<ir::Region>& registers);
+
+  std::map<std::string, std::string> made_;  // by name
+};
+
+}  // namespace tilewright::codegen

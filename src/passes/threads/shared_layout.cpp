@@ -1,0 +1,107 @@
+#include "passes/threads/shared_layout.h"
+
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kSharedAlignment = 128;  // of a buffer, for any access and TMA
+constexpr int64_t kBarrierBytes = 8;
+
+// Rows of what ldmatrix reads lie an odd number of 16-byte chunks apart, so that eight of them touch all banks once.
+void pad(Buffer& b) {
+  const int64_t chunk = 128 / b.type.bits, row = constant_int(b.shape.back()).value_or(0);
+  int64_t stride = row / chunk % 2 == 0 ? row + chunk : row;
+  b.strides.assign(b.rank(), constant(i32, int64_t{1}));
+  for (size_t d = b.rank() - 1; d-- > 0;) {
+    b.strides[d] = constant(i32, stride);
+    stride *= constant_int(b.shape[d]).value_or(1);
+  }
+}
+
+std::vector<int64_t> shape_of(const Buffer& b) {
+  std::vector<int64_t> out;
+  for (const Expr& e : b.shape) out.push_back(constant_int(e).value_or(1));
+  return out;
+}
+
+int64_t bytes_of_buffer(const Buffer& b) {
+  if (b.space == Space::Barrier) return kBarrierBytes * static_cast<int64_t>(b.arrive_counts.size());
+  return b.memory ? b.memory->bytes() : bytes_on_chip(b);
+}
+
+}  // namespace
+
+int64_t panel_span(const ProgramTables& p, BufferId id) {
+  const Buffer& b = p.buffer(id);
+  if (b.space != Space::Shared || b.is_view() || b.rank() < 2 || b.type.bits < 8 || !b.strides.empty()) return 0;
+  if (std::any_of(p.buffers.begin(), p.buffers.end(), [&](const Buffer& other) { return other.root == id; })) return 0;
+  const int64_t row = constant_int(b.shape.back()).value_or(0) * b.type.bits / 8;
+  for (int64_t span : {128, 64, 32})
+    if (row % span == 0 && row > 0) return span;
+  return 0;
+}
+
+void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& placement) {
+  std::set<BufferId> panels, rows;
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* copy = s.as<Copy>();
+        copy && !copy->completion.immediate() && copy->completion.queue != Queue::CpAsync) {
+      panels.insert(p.buffer(copy->from.buffer).space == Space::Global ? copy->to.buffer : copy->from.buffer);
+    }
+    const auto* gemm = s.as<Gemm>();
+    if (!gemm) return;
+    const GemmChoice& choice = placement.gemms.at(&*s);
+    if (!choice.has_instruction()) return;
+    for (const Region* r : {&gemm->a, &gemm->b})
+      if (!placement.layout_of(r->buffer)) (choice.wgmma ? panels : rows).insert(r->buffer);
+  });
+  for (BufferId id : panels) {
+    rows.erase(id);
+    Buffer& b = p.buffers[id.index];
+    if (const int64_t span = panel_span(p, id)) b.memory = MemoryLayout::panels(shape_of(b), b.type.bits, span);
+  }
+  for (const Buffer& b : p.buffers)
+    if (b.is_view()) rows.erase(b.root);  // a view sees rows without gaps
+  for (BufferId id : rows) pad(p.buffers[id.index]);
+}
+
+std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target) {
+  std::set<BufferId> used;
+  for (BufferId b : used_buffers(p.launches[static_cast<size_t>(number)].body)) used.insert(p.root(b));
+  std::vector<BufferId> order;
+  for (BufferId id : used) {
+    const Buffer& b = p.buffer(id);
+    if (b.launch == number && (b.space == Space::Shared || b.space == Space::Barrier)) order.push_back(id);
+  }
+  // What is aligned most comes first, so that little is lost between.
+  auto alignment = [&](BufferId id) {
+    const Buffer& b = p.buffer(id);
+    return b.memory                    ? std::max(kSharedAlignment, b.memory->alignment())
+           : b.space == Space::Barrier ? kBarrierBytes
+                                       : kSharedAlignment;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) { return alignment(a) > alignment(b); });
+  int64_t at = 0;
+  std::vector<Note> notes;
+  for (BufferId id : order) {
+    Buffer& b = p.buffers[id.index];
+    const int64_t bytes = bytes_of_buffer(b), multiple = alignment(id);
+    at = (at + multiple - 1) / multiple * multiple;
+    b.place = at, at += bytes;
+    notes.push_back({fmt::format("'{}' takes {} bytes", b.name, bytes), p.location(b.location)});
+  }
+  if (at <= target.shared_bytes) return std::nullopt;
+  return make_diagnostic(
+      Code::GpuSharedMemory, p.location(p.launches[static_cast<size_t>(number)].location),
+      fmt::format("the block needs {} bytes of shared memory; sm_{} has {}", at, target.arch, target.shared_bytes),
+      "make the tiles smaller, or the pipeline shorter", std::move(notes));
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,19 @@
+// How the shared buffers of a launch lie in memory: in the swizzled panels that TMA and wgmma read, padded for
+// ldmatrix, or row after row; and where.
+#pragma once
+#include "ir/program.h"
+#include "passes/threads/placement.h"
+
+namespace tilewright::passes {
+
+// Bytes of the widest panel (128, 64, 32) that whole rows of the buffer are made of; 0: none, or the buffer is seen
+// through views, which know no panels.
+int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
+
+// Gives every shared buffer of the launch its layout. Before the lowering: accesses are made for what stands here.
+void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const Placement& placement);
+
+// Puts the shared buffers and barriers of a lowered launch one after the other. If they do not fit: TW8203.
+std::optional<Diagnostic> place_shared(ir::ThreadProgram& program, int32_t launch, const target::GpuTarget& target);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,31 @@
+// Buffers that become rings: a first dimension of slots, and what accesses of the buffer become.
+#pragma once
+#include <map>
+
+#include "ir/program.h"
+
+namespace tilewright::passes {
+
+// The buffer as one of `slots` of a ring: a new row of the table.
+ir::BufferId ring_of(ir::ProgramTables& program, ir::BufferId buffer, int64_t slots);
+
+// Accesses of buffers become accesses of a slot of their rings, which `slots` names for each.
+class IntoSlots {
+ public:
+  struct Slot {
+    ir::BufferId ring;
+    ir::Expr number;
+  };
+  explicit IntoSlots(std::map<ir::BufferId, Slot> slots) : slots_(std::move(slots)) {}
+
+  ir::Body body(const ir::Body& in) const;
+  ir::Region region(ir::Region r) const;
+
+ private:
+  std::optional<ir::Expr> load_of(const ir::Expr& e) const;
+  std::optional<ir::Body> statement(const ir::Stmt& s) const;
+
+  std::map<ir::BufferId, Slot> slots_;
+};
+
+}  // namespace tilewright::passes

@@ -1,0 +1,94 @@
+// Copies of boxes between global and shared memory by TMA: one thread asks for each panel of the tile.
+#include "analysis/divisibility.h"
+#include "ir/operators.h"
+#include "passes/threads/collectives.h"
+#include "passes/threads/shared_layout.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// CUDA driver API, cuTensorMapEncodeTiled.
+constexpr size_t kMaxRank = 5;
+constexpr int64_t kMaxBox = 256;
+constexpr int64_t kStrideBytes = 16;
+
+bool is_multiple(const Expr& e, int64_t elements) {
+  return elements <= 1 || analysis::power_of_two_divisor(widen(e)) % elements == 0;
+}
+
+}  // namespace
+
+std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
+  const bool loads = p.buffer(copy.from.buffer).space == Space::Global;
+  const Region &global = loads ? copy.from : copy.to, &shared = loads ? copy.to : copy.from;
+  const Buffer &g = p.buffer(global.buffer), &s = p.buffer(shared.buffer);
+  if (copy.im2col.present()) return "it takes patches of an image";
+  if (g.type != s.type) return "it converts";
+  if (g.is_view() || g.address) return fmt::format("'{}' is a view", g.name);
+  if (g.fill && constant_int(g.fill) != 0) return fmt::format("'{}' has a fill value", g.name);
+  if (g.rank() > kMaxRank) return fmt::format("'{}' has more than {} dimensions", g.name, kMaxRank);
+  if (panel_span(p, shared.buffer) == 0)
+    return fmt::format("rows of '{}' are no whole panels of 32, 64 or 128 bytes", s.name);
+  const int64_t elements = std::max<int64_t>(kStrideBytes * 8 / g.type.bits, 1);
+  if (!g.strides.empty() && constant_int(g.strides.back()) != 1) return fmt::format("'{}' is not contiguous", g.name);
+  for (size_t d = 0; d + 1 < g.rank(); ++d)
+    if (!is_multiple(g.strides.empty() ? g.shape.back() : g.strides[d], elements))
+      return fmt::format("rows of '{}' are not known to be multiples of {} bytes", g.name, kStrideBytes);
+  // The tile: the last two dimensions on chip, whole rows of it, against the last of the tensor.
+  const size_t rank = shared.min.size();
+  for (size_t d = 0; d + 2 < rank; ++d)
+    if (constant_int(shared.extent[d]) != 1) return fmt::format("it fills more than a matrix of '{}'", s.name);
+  if (constant_int(shared.min[rank - 1]) != 0 || constant_int(shared.extent[rank - 1]) != constant_int(s.shape.back()))
+    return fmt::format("it moves part of the rows of '{}'", s.name);
+  if (!is_multiple(shared.min[rank - 2], 8)) return fmt::format("it begins between eights of rows of '{}'", s.name);
+  if (constant_int(global.extent.back()) != constant_int(shared.extent.back()))
+    return fmt::format("rows of '{}' are not along its last dimension", g.name);
+  const int64_t rows = constant_int(shared.extent[rank - 2]).value_or(0);
+  int64_t boxed = 1;
+  for (size_t d = 0; d + 1 < global.extent.size(); ++d) {
+    const auto extent = constant_int(global.extent[d]);
+    if (!extent || *extent <= 0 || *extent > kMaxBox) return "its box has more than 256 rows";
+    if (*extent != 1 && boxed != 1) return "its rows run over two dimensions";
+    boxed *= *extent;
+  }
+  if (boxed != rows) return "the rows of both sides differ";
+  if (copy.combine != ir::Combine::None && loads) return "it combines on chip";
+  return "";
+}
+
+Body lower_tma(const Copy& copy, const Team& team, CollectiveLowering& c) {
+  Lowering& l = c.l;
+  const bool loads = l.is_global(copy.from.buffer);
+  const Region &global = loads ? copy.from : copy.to, &shared = loads ? copy.to : copy.from;
+  if (std::string why = tma_misfit(copy, l.program); !why.empty())
+    fail(Code::GpuTma, l.location(), fmt::format("this asynchronous copy is none that TMA does: {}", why),
+         "copy without a barrier: the compiler then chooses how");
+  const Buffer& s = l.buffer(shared.buffer);
+  const int64_t panel = panel_span(l.program, shared.buffer) * 8 / s.type.bits;
+  const int64_t columns = *constant_int(s.shape.back());
+  Buffer& tensor = l.program.buffers[global.buffer.index];
+  tensor.alignment = std::max(tensor.alignment, kStrideBytes);
+  Body out;
+  for (int64_t first = 0; first < columns; first += panel) {
+    Region on_chip = shared, box = global;
+    for (Region* r : {&on_chip, &box}) {
+      for (Expr& e : r->min) e = widen(e);
+      r->min.back() = add(r->min.back(), wide(first)), r->extent.back() = constant(panel);
+    }
+    Copy one = copy;
+    one.from = loads ? box : on_chip, one.to = loads ? on_chip : box;
+    out.push_back(l.make(std::move(one)));
+  }
+  return by_one_thread(std::move(out), team, l);
+}
+
+Body by_one_thread(Body body, const Team& team, const Lowering& l) {
+  const Stmt elected = l.make(Elect{std::move(body)});
+  if (team.count <= kWarpThreads) return {elected};
+  return {l.make(If{binary(BinaryOp::Lt, team.thread, constant(kWarpThreads)), {elected}, {}})};
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,406 @@
+#include "passes/threads/tma_rings.h"
+
+#include <set>
+
+#include "analysis/uniformity.h"
+#include "ir/effects.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/threads/collectives.h"
+#include "passes/threads/shared_layout.h"
+#include "passes/threads/slots.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
+struct Registers {
+  int64_t loader, math;
+};
+constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {24, 240}, {32, 160}};
+
+struct Ring {
+  std::vector<const StmtNode*> copies;  // neighbours in one body
+  std::vector<BufferId> tiles;          // as the program has them
+  std::vector<BufferId> slots_of;       // as rings
+  std::vector<const For*> nest;         // the loops around, outermost first
+  const StmtNode* first_use = nullptr;  // statements of the same body
+  const StmtNode* last_use = nullptr;
+  BufferId full, empty;
+  int64_t slots = 1, bytes = 0;
+};
+
+class Specializer {
+ public:
+  Specializer(TileProgram& p, Launch& launch, int64_t max_slots) : p_(p), launch_(launch), max_slots_(max_slots) {}
+
+  RingPlan run() {
+    if (std::string why = misfit(); !why.empty()) return refused(std::move(why));
+    find(launch_.body);
+    if (!why_not_.empty()) return refused(why_not_);
+    bool feeds_gemm = false;
+    for (const Ring& r : rings_) feeds_gemm = feeds_gemm || (r.slots > 1 && is_operand(r));
+    if (!feeds_gemm)
+      return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
+    const int64_t math = launch_.threads[0];
+    const Registers registers = kRegisters[std::min<int64_t>(math / kGroup, 3)];
+    make_rings();
+    Body load = loader(launch_.body, {}), compute = body_of_math(launch_.body);
+    if (registers.loader > 0) {
+      compute.insert(compute.begin(), at_launch(SetRegisters{registers.math}));
+      load = {at_launch(Role{math, math + kGroup, {at_launch(SetRegisters{registers.loader})}}),
+              at_launch(Role{math, math + kWarpThreads, std::move(load)})};
+    } else {
+      load = {at_launch(Role{math, math + kWarpThreads, std::move(load)})};
+    }
+    load.push_back(at_launch(Role{0, math, std::move(compute)}));
+    launch_.body = std::move(load);
+    launch_.threads[0] = math + kGroup;
+    RingPlan plan;
+    plan.loader_registers = registers.loader, plan.math_registers = registers.math;
+    for (const Ring& r : rings_) {
+      RingPlan::Ring& out = plan.rings.emplace_back();
+      for (BufferId t : r.tiles) out.tiles.push_back(p_.buffer(t).name);
+      out.slots = r.slots, out.bytes = r.bytes;
+    }
+    return plan;
+  }
+
+ private:
+  static constexpr int64_t kGroup = target::kWarpgroupThreads;
+
+  static RingPlan refused(std::string why) {
+    RingPlan plan;
+    plan.why_not = std::move(why);
+    return plan;
+  }
+  template <class T>
+  Stmt at_launch(T op) const {
+    return make_stmt(std::move(op), launch_.location);
+  }
+
+  // ---- what keeps the launch from being cut in two
+  std::string misfit() const {
+    if (launch_.threads.size() != 1) return "the block is not along x alone";
+    if (launch_.threads[0] % kGroup != 0 || launch_.threads[0] > 3 * kGroup)
+      return "the threads are not one, two or three warpgroups";
+    std::string why;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* copy = s.as<Copy>();
+      if (s.as<Role>() || s.as<Arrive>() || s.as<Wait>() || s.as<Expect>() || (copy && !copy->completion.immediate()))
+        why = "the program schedules itself";
+      if (s.as<Return>()) why = "threads return early";
+      if (const auto* n = s.as<Sync>(); n && n->scope != SyncScope::Warp && n->scope != SyncScope::Block)
+        why = "the program synchronizes more than the block";
+      if (const auto* n = s.as<Vote>(); n && n->kind >= VoteKind::BlockAny) why = "all threads of the block vote";
+    });
+    return why;
+  }
+  bool is_operand(const Ring& r) const {
+    bool found = false;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      if (!g) return;
+      auto type = [&](const Region& region) { return p_.buffer(region.buffer).type; };
+      if (!target::wgmma_for(type(g->a), type(g->b), type(g->c))) return;
+      for (BufferId t : r.tiles) found = found || g->a.buffer == t || g->b.buffer == t;
+    });
+    return found;
+  }
+
+  // ---- rings
+  static bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
+  // Whether only statements that slots() knows how to move read the tile there, and none writes it.
+  bool reads_only(const Stmt& s, BufferId id) const {
+    bool fits = true;
+    walk({s}, [&](const Stmt& x) {
+      for (const Effect& e : effects_of(x).list) {
+        if (!e.region.valid() || p_.root(e.region.buffer) != id) continue;
+        const bool known = x.as<Copy>() || x.as<Gemm>() || x.as<Reduce>();
+        bool loaded = false;
+        for_each_expr(x, [&](const Expr& y) {
+          walk(y, [&](const Expr& z) { loaded = loaded || (z.as<Load>() && z.as<Load>()->buffer == id); });
+        });
+        if (e.access != Access::Read || (!known && !loaded)) fits = false;
+      }
+    });
+    return fits;
+  }
+  bool is_written(BufferId id) const {
+    bool found = false;
+    walk(launch_.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        found = found || (e.region.valid() && (e.access == Access::Write || e.access == Access::Accumulate) &&
+                          p_.root(e.region.buffer) == p_.root(id));
+    });
+    return found;
+  }
+  int writers(BufferId id) const {
+    int count = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        count += e.region.valid() && (e.access == Access::Write || e.access == Access::Accumulate) &&
+                 p_.root(e.region.buffer) == id;
+    });
+    return count;
+  }
+  // A copy that the loader may take.
+  bool is_loadable(const Copy& c) const {
+    const BufferId id = c.to.buffer;
+    const Buffer& to = p_.buffer(id);
+    if (p_.buffer(c.from.buffer).space != Space::Global || to.space != Space::Shared) return false;
+    if (c.combine != ir::Combine::None || !tma_misfit(c, p_).empty() || writers(id) != 1) return false;
+    if (c.to.extent.size() < 2 ||
+        constant_int(c.to.extent[c.to.extent.size() - 2]) != constant_int(to.shape[to.rank() - 2]))
+      return false;
+    if (is_written(c.from.buffer)) return false;
+    bool pure = true;  // where it reads must not depend on what the others compute
+    for (const Expr& e : c.from.min) {
+      walk(e, [&](const Expr& x) {
+        const auto* n = x.as<Load>();
+        if (n && (p_.buffer(p_.root(n->buffer)).space != Space::Global || is_written(n->buffer))) pure = false;
+      });
+      for (VarId v : used_vars(e)) pure = pure && !results_.contains(v);
+    }
+    return pure;
+  }
+
+  void find(const Body& body) {
+    for (size_t i = 0; i < body.size(); ++i) {
+      const Stmt& s = body[i];
+      match_result(s);
+      if (const auto* copy = s.as<Copy>(); copy && is_loadable(*copy)) {
+        ring(body, i, *copy);
+        continue;
+      }
+      const auto* loop = s.as<For>();
+      if (!loop) continue;  // copies under other control stay where they are
+      nest_.push_back(loop);
+      find(loop->body);
+      nest_.pop_back();
+    }
+  }
+  // Values that only the computing threads have.
+  void match_result(const Stmt& s) {
+    if (const auto* n = s.as<Let>()) {
+      bool own = false;
+      walk(n->value, [&](const Expr& x) {
+        const auto* l = x.as<Load>();
+        own = own || (l && (p_.buffer(p_.root(l->buffer)).space != Space::Global || is_written(l->buffer)));
+      });
+      for (VarId v : used_vars(n->value)) own = own || results_.contains(v);
+      if (own) results_.insert(n->var);
+    }
+    if (const auto* n = s.as<Shuffle>()) results_.insert(n->result);
+    if (const auto* n = s.as<Vote>()) results_.insert(n->result);
+    if (const auto* n = s.as<Atomic>()) results_.insert(n->result);
+  }
+  void ring(const Body& body, size_t at, const Copy& copy) {
+    Ring r;
+    const BufferId id = copy.to.buffer;
+    for (size_t i = at + 1; i < body.size(); ++i) {
+      if (!mentions(body[i], id)) continue;
+      if (!reads_only(body[i], id)) return;
+      if (!r.first_use) r.first_use = &*body[i];
+      r.last_use = &*body[i];
+    }
+    int uses = 0, here = 0;
+    auto count = [&](int& n) {
+      return [&](const Stmt& s) {
+        for (const Effect& e : effects_of(s).list) n += e.region.valid() && p_.root(e.region.buffer) == id;
+      };
+    };
+    walk(launch_.body, count(uses));
+    for (size_t i = at; i < body.size(); ++i) walk({body[i]}, count(here));
+    if (!r.first_use || uses != here) return;
+    for (size_t d = 1; d < nest_.size(); ++d)
+      for (size_t outer = 0; outer < d; ++outer)
+        if (used_vars(nest_[d]->extent).contains(nest_[outer]->var)) return;
+    for (const For* loop : nest_) {
+      bool reads = false;
+      walk(loop->extent, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+      walk(loop->begin, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+      for (const Expr& e : {loop->extent, loop->begin})
+        for (VarId v : used_vars(e)) reads = reads || results_.contains(v);
+      if (reads) return;
+    }
+    const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined;
+    r.slots = pipelined ? std::clamp<int64_t>(nest_.back()->stages, 1, max_slots_) : 1;
+    int64_t bytes = p_.buffer(id).type.bits / 8;
+    for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
+    // Neighbours that are used by the same statements share a ring.
+    if (Ring* last = rings_.empty() ? nullptr : &rings_.back();
+        last && at > 0 && last->copies.back() == &*body[at - 1] && last->first_use == r.first_use &&
+        last->last_use == r.last_use) {
+      last->copies.push_back(&*body[at]), last->tiles.push_back(id), last->bytes += bytes;
+      return;
+    }
+    r.copies = {&*body[at]}, r.tiles = {id}, r.nest = nest_, r.bytes = bytes;
+    rings_.push_back(std::move(r));
+  }
+  void make_rings() {
+    const auto number = static_cast<int32_t>(&launch_ - p_.launches.data());
+    const int64_t warps = launch_.threads[0] / kWarpThreads;
+    for (Ring& r : rings_) {
+      std::string name;
+      for (BufferId t : r.tiles) {
+        name += (name.empty() ? "" : "_") + p_.buffer(t).name;
+        r.slots_of.push_back(ring_of(p_, t, r.slots));
+      }
+      auto barrier = [&](const char* what, int64_t arrivals) {
+        Buffer b;
+        b.name = name + what, b.type = u64, b.space = Space::Barrier, b.shape = {constant(i32, r.slots)};
+        b.arrive_counts.assign(static_cast<size_t>(r.slots), arrivals), b.launch = number;
+        b.location = p_.buffer(r.tiles[0]).location;
+        return p_.new_buffer(std::move(b));
+      };
+      r.full = barrier("_full", 1), r.empty = barrier("_empty", warps);
+    }
+  }
+
+  // ---- the two sides
+  struct Turn {
+    Expr slot, parity;
+  };
+  // How often the ring has been filled before this iteration says which slot it is, and which round of the slots.
+  Turn turn(const Ring& r, const Substitution& names) const {
+    Expr count = constant(i32, int64_t{0});
+    for (const For* loop : r.nest) {
+      const DType type = p_.var(loop->var).type;
+      const Expr step = sub(var(loop->var, type), loop->begin);
+      count = add(mul(count, cast(loop->extent, i32)), cast(step, i32));
+    }
+    count = substitute(count, names);
+    const Expr slots = constant(i32, r.slots), two = constant(i32, int64_t{2});
+    return {r.slots == 1 ? constant(i32, int64_t{0}) : binary(BinaryOp::FloorMod, count, slots),
+            binary(BinaryOp::FloorMod, r.slots == 1 ? count : binary(BinaryOp::FloorDiv, count, slots), two)};
+  }
+  const Ring* begins(const Stmt& s) const {
+    for (const Ring& r : rings_)
+      if (r.copies[0] == &*s) return &r;
+    return nullptr;
+  }
+  bool is_moved(const Stmt& s) const {
+    return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) {
+      return std::find(r.copies.begin(), r.copies.end(), &*s) != r.copies.end();
+    });
+  }
+  bool holds_copies(const Stmt& s) const {
+    bool found = false;
+    walk({s}, [&](const Stmt& x) { found = found || is_moved(x); });
+    return found;
+  }
+
+  // The loops and names around the copies, and the copies. Variables get names of their own.
+  Body loader(const Body& in, Substitution names) {
+    Body out;
+    for (const Stmt& s : in) {
+      if (const auto* n = s.as<Let>(); n && !results_.contains(n->var)) {
+        const VarId own = p_.new_var(p_.var(n->var).name, p_.var(n->var).type);
+        out.push_back(make_stmt(Let{own, substitute(n->value, names)}, s->location));
+        names[n->var] = var(own, p_.var(own).type);
+      } else if (const Ring* r = begins(s)) {
+        for (Stmt& x : fill(*r, in, names)) out.push_back(std::move(x));
+      } else if (const auto* loop = s.as<For>(); loop && holds_copies(s)) {
+        For f = serial(*loop);
+        f.var = p_.new_var(p_.var(loop->var).name, p_.var(loop->var).type);
+        f.begin = substitute(loop->begin, names), f.extent = substitute(loop->extent, names);
+        Substitution inside = names;
+        inside[loop->var] = var(f.var, p_.var(f.var).type);
+        f.body = loader(loop->body, inside);
+        out.push_back(make_stmt(std::move(f), s->location));
+      }
+    }
+    return out;
+  }
+  static For serial(const For& n) {
+    For f = n;
+    if (f.kind == LoopKind::Pipelined) f.kind = LoopKind::Serial;
+    f.stages = 0, f.order.clear(), f.stage.clear();
+    return f;
+  }
+  Body fill(const Ring& r, const Body& in, const Substitution& names) const {
+    const Turn t = turn(r, names);
+    const LocationId at = r.copies[0]->location;
+    Body out{make_stmt(Wait{{r.empty, {t.slot}}, binary(BinaryOp::BitXor, t.parity, constant(i32, int64_t{1}))}, at),
+             make_stmt(Expect{{r.full, {t.slot}}, constant(i32, r.bytes), true}, at)};
+    for (const Stmt& s : in) {
+      const auto found = std::find(r.copies.begin(), r.copies.end(), &*s);
+      if (found == r.copies.end()) continue;
+      Copy c = *substitute(Body{s}, names)[0].as<Copy>();
+      c.to = into_slots(names).region(c.to);
+      c.completion.barrier = {r.full, {t.slot}};
+      out.push_back(make_stmt(std::move(c), s->location));
+    }
+    return out;
+  }
+  IntoSlots into_slots(const Substitution& names) const {
+    std::map<BufferId, IntoSlots::Slot> all;
+    for (const Ring& r : rings_)
+      for (size_t i = 0; i < r.tiles.size(); ++i) all[r.tiles[i]] = {r.slots_of[i], turn(r, names).slot};
+    return IntoSlots(std::move(all));
+  }
+
+  Body body_of_math(const Body& in) {
+    Body out = math(in);
+    return into_slots({}).body(out);
+  }
+  Body math(const Body& in) {
+    Body out;
+    for (const Stmt& s : in) {
+      if (is_moved(s)) continue;
+      for (const Ring& r : rings_)
+        if (r.first_use == &*s) {
+          const Turn t = turn(r, {});
+          out.push_back(make_stmt(Wait{{r.full, {t.slot}}, t.parity}, s->location));
+        }
+      if (const auto* loop = s.as<For>()) {
+        For f = serial(*loop);
+        f.body = math(loop->body);
+        out.push_back(make_stmt(std::move(f), s->location));
+      } else {
+        out.push_back(s);
+      }
+      for (const Ring& r : rings_)
+        if (r.last_use == &*s) give_back(r, s->location, out);
+    }
+    return out;
+  }
+  // One arrival a warp, for all its lanes.
+  void give_back(const Ring& r, LocationId at, Body& out) const {
+    const Expr lane = binary(BinaryOp::FloorMod, var(launch_.thread[0], i32), constant(i32, kWarpThreads));
+    const Expr first = binary(BinaryOp::Eq, lane, constant(i32, int64_t{0}));
+    out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
+    out.push_back(make_stmt(If{first, {make_stmt(Arrive{{r.empty, {turn(r, {}).slot}}, {}}, at)}, {}}, at));
+  }
+
+  TileProgram& p_;
+  Launch& launch_;
+  const int64_t max_slots_;
+  std::vector<const For*> nest_;
+  std::vector<Ring> rings_;
+  std::set<VarId> results_;
+  std::string why_not_;
+};
+
+}  // namespace
+
+TmaRings materialize_tma_rings(TileProgram program, const target::GpuTarget& target, int64_t max_slots) {
+  TmaRings out{std::move(program), {}};
+  for (Launch& launch : out.program.launches) {
+    if (target.arch < 90 || max_slots < 2)
+      out.plans.push_back({{},
+                           0,
+                           0,
+                           target.arch < 90 ? fmt::format("sm_{} has no TMA", target.arch)
+                                            : "rings of two slots do not fit in shared memory"});
+    else
+      out.plans.push_back(Specializer(out.program, launch, max_slots).run());
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,147 @@
+// Gemm by wgmma: every warpgroup multiplies its rows, 64 at a time, by its columns, straight from shared memory.
+#include "ir/operators.h"
+#include "passes/threads/collectives.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+class WgmmaLowering {
+ public:
+  WgmmaLowering(const Gemm& g, const GemmChoice& choice, const Team& team, CollectiveLowering& c)
+      : g_(g),
+        i_(*choice.wgmma),
+        choice_(choice),
+        c_(c),
+        l_(c.l),
+        layout_(*c.placement.layout_of(g.c.buffer)),
+        registers_(c.registers.at(g.c.buffer)) {
+    const size_t rank = g.a.extent.size();
+    steps_ = *constant_int(g.transpose_a ? g.a.extent[rank - 2] : g.a.extent[rank - 1]) / i_.k();
+    rows_ = layout_.shape()[0] / choice.warps_m;
+    const int64_t columns = layout_.shape()[1] / choice.warps_n;
+    n_ = wgmma_columns(i_, columns), parts_ = columns / n_;
+    const Expr group = binary(BinaryOp::FloorDiv, team.thread, constant(target::kWarpgroupThreads));
+    if (choice.warps_m > 1) row0_ = sum({{rows_, binary(BinaryOp::FloorMod, group, constant(choice.warps_m))}}, 0, i32);
+    if (choice.warps_n > 1)
+      column0_ = sum({{columns, binary(BinaryOp::FloorDiv, group, constant(choice.warps_m))}}, 0, i32);
+  }
+
+  Body lower() {
+    Body out;
+    std::vector<Region> used{whole(registers_)};
+    if (choice_.a_in_registers) {
+      pack_a(out);
+      used.push_back(whole(words_));
+    }
+    out.push_back(l_.make(Fence{FenceProxy::Wgmma, used}));
+    const int64_t blocks = rows_ / target::kWgmmaRows;
+    const Expr k = counter("k", steps_), row = counter("row", blocks), part = counter("part", parts_);
+    const int64_t down = blocks > 1 ? register_at(target::kWgmmaRows, 0) : 0;
+    const int64_t right = parts_ > 1 ? register_at(0, n_) : 0;
+    check_internal(n_ == 8 || register_at(0, 8) == 4, "the accumulators of one wgmma do not lie side by side");
+    Wgmma w;
+    w.instruction = i_.name(n_);
+    w.transpose_a = g_.transpose_a, w.transpose_b = !g_.transpose_b;
+    const Expr k0 = scaled(k, i_.k()), m0 = add(row0_, scaled(row, target::kWgmmaRows)),
+               n0 = add(column0_, scaled(part, n_));
+    if (choice_.a_in_registers)
+      w.a = {words_, {sum({{4 * steps_, row}, {4, k}}, 0, i32)}, {constant(4)}};
+    else
+      w.a = g_.transpose_a ? box(g_.a, k0, i_.k(), m0, target::kWgmmaRows)
+                           : box(g_.a, m0, target::kWgmmaRows, k0, i_.k());
+    w.b = g_.transpose_b ? box(g_.b, n0, n_, k0, i_.k()) : box(g_.b, k0, i_.k(), n0, n_);
+    w.c = {registers_, {sum({{down, row}, {right, part}}, 0, i32)}, {constant(n_ / 2)}};
+    w.clear = clear(k);
+    out.push_back(unrolled(k, steps_, {unrolled(row, blocks, {unrolled(part, parts_, {l_.make(w)})})}));
+    c_.in_flight.insert(registers_);
+    if (choice_.a_in_registers) c_.in_flight.insert(words_);
+    if (g_.completion.queue == Queue::Wgmma) return out;
+    out.push_back(l_.make(Commit{Queue::Wgmma}));
+    out.push_back(l_.make(Drain{Queue::Wgmma, 0, std::move(used)}));
+    return out;
+  }
+
+ private:
+  Expr counter(const char* name, int64_t extent) {
+    const VarId v = l_.program.new_var(name, i32);
+    l_.intervals.set(v, {0, extent - 1});
+    return var(v, i32);
+  }
+  Stmt unrolled(const Expr& v, int64_t extent, Body body) const {
+    if (extent == 1) body = substitute(body, {{id_of(v), constant(0)}});
+    return extent == 1 && body.size() == 1
+               ? body[0]
+               : loop(l_, v, constant(0), constant(extent), std::move(body), LoopKind::Unroll);
+  }
+  Expr scaled(const Expr& e, int64_t factor) const { return sum({{factor, e}}, 0, i32); }
+  int64_t register_at(int64_t row, int64_t column) const {
+    const int64_t index[] = {row, column};
+    return layout_.place(index).reg;
+  }
+  Region whole(BufferId array) const {
+    return {array, {constant(0)}, {constant(constant_int(l_.buffer(array).shape[0]).value_or(0))}};
+  }
+  Region box(const Region& r, const Expr& first, int64_t rows, const Expr& second, int64_t columns) const {
+    Region out{r.buffer, {}, std::vector<Expr>(r.min.size(), constant(1))};
+    for (const Expr& m : r.min) out.min.push_back(widen(m));
+    const size_t n = r.min.size();
+    out.min[n - 2] = add(out.min[n - 2], widen(first)), out.min[n - 1] = add(out.min[n - 1], widen(second));
+    out.extent[n - 2] = constant(rows), out.extent[n - 1] = constant(columns);
+    return out;
+  }
+  // The first step of a gemm that clears does not read c.
+  Expr clear(const Expr& k) const {
+    if (!g_.clear || constant_int(g_.clear) == 0) return constant(boolean, int64_t{0});
+    const Expr first = steps_ == 1 ? constant(boolean, int64_t{1}) : binary(BinaryOp::Eq, k, constant(0));
+    return constant_int(g_.clear) == 1 ? first : logical_and(first, guard_accesses(g_.clear, l_));
+  }
+  // All of a from the registers of a fragment, before the first step: neighbours along k make a word.
+  void pack_a(Body& out) {
+    const FragmentLayout& a = *c_.placement.layout_of(g_.a.buffer);
+    const BufferId from = c_.registers.at(g_.a.buffer);
+    const DType type = l_.type(g_.a.buffer);
+    const int64_t per_word = 32 / type.bits, blocks = rows_ / target::kWgmmaRows, half = i_.k() / 2;
+    words_ = l_.temporary(l_.buffer(g_.a.buffer).name + "_words", u32, {blocks * steps_ * 4}, Space::Local);
+    auto reg = [&](int64_t row, int64_t column) {
+      const int64_t index[] = {row, column};
+      return a.place(index).reg;
+    };
+    for (int64_t block = 0; block < blocks; ++block) {
+      for (int64_t w = 0; w < steps_ * 4; ++w) {
+        const int64_t row = block * target::kWgmmaRows + w % 2 * 8, column = w / 4 * i_.k() + w / 2 % 2 * half;
+        Expr word;
+        for (int64_t e = 0; e < per_word; ++e) {
+          const Expr bits = bitcast(load(from, {constant(reg(row, column + e))}, type),
+                                    DType{Kind::UInt, static_cast<uint8_t>(type.bits)});
+          const Expr placed =
+              e == 0 ? cast(bits, u32) : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
+          word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
+        }
+        out.push_back(l_.make(Store{{words_, {constant(block * steps_ * 4 + w)}}, word}));
+      }
+    }
+  }
+
+  const Gemm& g_;
+  const target::WgmmaInstruction& i_;
+  const GemmChoice& choice_;
+  CollectiveLowering& c_;
+  Lowering& l_;
+  const FragmentLayout& layout_;
+  const BufferId registers_;
+  BufferId words_;
+  Expr row0_ = constant(0), column0_ = constant(0);  // of the warpgroup
+  int64_t steps_ = 0, rows_ = 0, n_ = 0, parts_ = 0;
+};
+
+}  // namespace
+
+Body lower_wgmma(const Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c) {
+  return WgmmaLowering(gemm, choice, team, c).lower();
+}
+
+}  // namespace tilewright::passes
