@@ -84,13 +84,53 @@ Place Strand::locate(const BufferCode& buffer, const std::vector<const Node*>& i
   for (size_t d = 0; d < indices.size(); ++d) index[d] = eval(*indices[d], mask);
   std::span<const Value> all(index, indices.size());
   place.inside = check_bounds(buffer, all, extents, mask);
-  place.offset = uniform_int(0);
-  for (size_t d = 0; d < indices.size(); ++d)
+  const MemoryLayout* memory = buffer.memory();
+  place.offset = memory ? offset_in_layout(*memory, all) : uniform_int(0);
+  for (size_t d = 0; d < indices.size() && !memory; ++d)
     place.offset = add_scaled(place.offset, index[d], extents.strides[d], frame_.shape, arena_);
   attach(buffer, mask, place.data, place.written, place.offset);
+  if (memory) place.offset = swizzled(*memory, place.offset);
   if (buffer.on_chip() && buffer.source->is_view() && buffer.offset && buffer.offset->op != Node::Op::Const)
     check_inside(place, mask);
   return place;
+}
+
+Value Strand::offset_in_layout(const MemoryLayout& memory, std::span<const Value> index) {
+  const LaneShape shape = frame_.shape;
+  Value offset = uniform_int(0);
+  for (size_t d = 0; d < index.size(); ++d) {
+    const std::vector<Mode>& modes = memory.dim(static_cast<int>(d));
+    if (modes.size() == 1) {
+      offset = add_scaled(offset, index[d], modes[0].stride, shape, arena_);
+      continue;
+    }
+    const auto steps = [&](int64_t i) {
+      int64_t sum = 0;
+      for (size_t m = modes.size(); m-- > 0; i /= modes[m].extent) sum += i % modes[m].extent * modes[m].stride;
+      return sum;
+    };
+    if (index[d].uniform()) {
+      offset = add_scaled(offset, uniform_int(steps(index[d].base)), 1, shape, arena_);
+      continue;
+    }
+    auto* sums = arena_.array<int64_t>(shape.lanes);
+    spread(index[d], shape, sums);
+    for (int64_t l = 0; l < shape.lanes; ++l) sums[l] = steps(sums[l]);
+    offset = add_scaled(offset, array_value(LaneKind::Int64, sums), 1, shape, arena_);
+  }
+  return offset;
+}
+
+Value Strand::swizzled(const MemoryLayout& memory, const Value& offset) {
+  const Swizzle swizzle = memory.swizzle();
+  if (swizzle.bits == 0) return offset;
+  const int64_t bits = memory.element_bits();
+  const auto moved = [&](int64_t o) { return (swizzle.apply(o * bits / 8) * 8 + o * bits % 8) / bits; };
+  if (offset.uniform()) return uniform_int(moved(offset.base));
+  auto* to = arena_.array<int64_t>(frame_.shape.lanes);
+  spread(offset, frame_.shape, to);
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) to[l] = moved(to[l]);
+  return array_value(LaneKind::Int64, to);
 }
 
 // A view whose offset is only known now must not leave the memory it looks into.
@@ -149,11 +189,28 @@ void Strand::fail_bounds(const BufferCode& buffer, std::span<const Value> index,
       fmt::format("index {} is outside '{}' of shape {}", list_of(at), buffer.source->name, list_of(extents.shape)));
 }
 
+namespace {
+
+// The element that lies at an offset; of a message, so that searching is good enough.
+std::vector<int64_t> index_at(const MemoryLayout& layout, int64_t element) {
+  std::vector<int64_t> index(static_cast<size_t>(layout.rank()), 0);
+  for (int64_t i = 0; i < layout.elements(); ++i) {
+    if (layout.bit_offset(index) == element * layout.element_bits()) break;
+    for (size_t d = index.size(); d-- > 0; index[d] = 0)
+      if (++index[d] < layout.shape()[d]) break;
+  }
+  return index;
+}
+
+}  // namespace
+
 void Strand::fail_unwritten(const BufferCode& buffer, int64_t element, int64_t lane) {
   const Memory& memory = block_.memory(buffer.root);
   if (buffer.is_local()) element %= std::max<int64_t>(memory.thread_bytes * 8 / buffer.type.storage_bits(), 1);
   std::vector<int64_t> at(buffer.rank());
-  if (!buffer.source->is_view()) {
+  if (const MemoryLayout* layout = buffer.memory()) {
+    at = index_at(*layout, element);
+  } else if (!buffer.source->is_view()) {
     for (size_t d = buffer.rank(); d-- > 0; element /= std::max<int64_t>(buffer.shape[d], 1))
       at[d] = element % std::max<int64_t>(buffer.shape[d], 1);
   }

@@ -254,7 +254,7 @@ void Preparer::buffers() {
     if (!buffer.fill && buffer.type == e8m0) code.fill = node(constant(e8m0, int64_t{0}));
     if (code.space == Space::Global || buffer.is_view()) continue;
     check_internal(!code.is_dynamic(), "the shape of '{}' on chip is not a number", buffer.name);
-    code.elements = elements_on_chip(buffer);
+    code.elements = code.memory() ? code.memory()->bytes() * 8 / code.type.storage_bits() : elements_on_chip(buffer);
     code_->on_chip.push_back(i);
   }
   for (const BufferCode& code : code_->buffers)
@@ -265,7 +265,10 @@ void Preparer::buffers() {
 void Preparer::check_view(const BufferCode& code) {
   if (code.offset && code.offset->op != Node::Op::Const) return;
   int64_t first = code.offset ? code.offset->value.base : 0, last = first;
-  for (size_t d = 0; d < code.rank(); ++d) last += (code.shape[d] - 1) * code.strides[d];
+  if (code.memory())
+    last += code.memory()->bytes() * 8 / code.type.storage_bits() - 1;
+  else
+    for (size_t d = 0; d < code.rank(); ++d) last += (code.shape[d] - 1) * code.strides[d];
   const BufferCode& root = code_->buffers[code.root];
   if (root.elements == 0) return;
   int64_t bits = root.elements * root.type.storage_bits();
@@ -380,6 +383,9 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       },
                       [&](const Wgmma& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)}, s.nodes = {node(op.clear)};
+                      },
+                      [&](const Fence& op) {
+                        for (const Region& r : op.registers) s.regions.push_back(region(r));
                       },
                       [&](const Elect& op) { s.bodies = {steps(op.body)}; },
                       [&](const InitBarriers& op) {

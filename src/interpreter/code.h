@@ -66,6 +66,8 @@ struct BufferCode {
 
   bool on_chip() const { return space != ir::Space::Global; }
   bool is_local() const { return space == ir::Space::Local; }
+  // How it lies in shared memory, where strides do not say.
+  const MemoryLayout* memory() const { return source->memory ? &*source->memory : nullptr; }
   bool is_dynamic() const { return !shape_nodes.empty(); }
   size_t rank() const { return shape.size(); }
 };

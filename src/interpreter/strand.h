@@ -70,7 +70,9 @@ class Block {
   void reset(std::array<int64_t, 3> index);
 
   Memory& memory(uint32_t root) { return memory_[root]; }
-  const std::byte* base() const { return base_; }  // of all memory on chip; of a thread program: shared memory
+  std::byte* base() const { return base_; }  // of all memory on chip; of a thread program: shared memory
+  int64_t bytes() const { return static_cast<int64_t>(written_.size()); }
+  uint8_t* written() { return written_.data(); }  // of the byte at base()
   Barrier& barrier(uint32_t root, int64_t index) { return barriers_[root][static_cast<size_t>(index)]; }
 
   Grid& grid;
@@ -166,6 +168,9 @@ class Strand {
   Place locate(const BufferCode& buffer, const std::vector<const Node*>& indices, Mask mask);
   const uint8_t* check_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents, Mask mask);
   void attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8_t*& written, Value& offset);
+  // Where a buffer with a memory layout has the element, in elements from its start, before and by the swizzle.
+  Value offset_in_layout(const MemoryLayout& memory, std::span<const Value> index);
+  Value swizzled(const MemoryLayout& memory, const Value& offset);
   void check_inside(const Place& place, Mask mask);
   Value load(const Place& place, Mask mask, void* out);
   void store(const Place& place, const Value& value, Mask mask);
@@ -243,13 +248,13 @@ class Strand {
   // ---- order.cpp
   virtual void execute(const ir::Role& op, const Step& step, Mask mask);
   virtual void execute(const ir::Arrive& op, const Step& step, Mask mask);
-  void execute(const ir::Expect& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Expect& op, const Step& step, Mask mask);
   virtual void execute(const ir::Wait& op, const Step& step, Mask mask);
   virtual void execute(const ir::Commit& op, const Step& step, Mask mask);
   virtual void execute(const ir::Drain& op, const Step& step, Mask mask);
   virtual void execute(const ir::Sync& op, const Step& step, Mask mask);
-  void execute(const ir::Fence& op, const Step& step, Mask mask);
-  void execute(const ir::SetRegisters& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Fence& op, const Step& step, Mask mask);
+  virtual void execute(const ir::SetRegisters& op, const Step& step, Mask mask);
   virtual void execute(const ir::Mma& op, const Step& step, Mask mask);
   virtual void execute(const ir::LoadMatrix& op, const Step& step, Mask mask);
   virtual void execute(const ir::Wgmma& op, const Step& step, Mask mask);

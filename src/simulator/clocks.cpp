@@ -4,19 +4,53 @@
 
 namespace tilewright::simulator {
 
-Clocks::Clocks(int64_t threads, uint32_t& eras)
-    : eras_(eras), now_(static_cast<size_t>(threads)), known_(static_cast<size_t>(threads)) {
+Clocks::Clocks(int64_t threads, int64_t agents, uint32_t& eras)
+    : eras_(eras),
+      threads_(threads),
+      now_(static_cast<size_t>(threads), 0),
+      base_(static_cast<size_t>(threads + agents), 0),
+      known_(static_cast<size_t>(threads)),
+      fences_(static_cast<size_t>(threads)) {
   new_era();
+}
+
+void Clocks::new_block() {
+  new_era();
+  first_era_ = era_;
+  std::fill(base_.begin() + threads_, base_.end(), 0);
+  for (std::vector<Clock>& fences : fences_) fences.clear();
 }
 
 void Clocks::new_era() {
   era_ = ++eras_;
-  std::fill(now_.begin(), now_.end(), 1);
+  const std::vector<Clock>* last = nullptr;
+  for (Knowledge& k : known_) {
+    if (k && k.get() != last)
+      for (auto i = static_cast<size_t>(threads_); i < base_.size(); ++i) base_[i] = std::max(base_[i], (*k)[i]);
+    last = k.get();
+  }
   std::fill(known_.begin(), known_.end(), nullptr);
+  for (size_t t = 0; t < now_.size(); ++t) base_[t] = now_[t]++;
+}
+
+std::vector<Witness> Clocks::witnesses(std::span<const int64_t> threads) const {
+  std::vector<Witness> all;
+  for (const int64_t t : threads) {
+    const std::vector<Clock>* known = known_[static_cast<size_t>(t)].get();
+    if (std::none_of(all.begin(), all.end(), [&](const Witness& w) { return w.known == known; }))
+      all.push_back({known, threads.size() == 1 ? t : -1});
+  }
+  return all;
+}
+
+Clock Clocks::known(int64_t thread, int64_t agent) const {
+  const Knowledge& k = known_[static_cast<size_t>(thread)];
+  const Clock base = base_[static_cast<size_t>(agent)];
+  return k ? std::max(base, (*k)[static_cast<size_t>(agent)]) : base;
 }
 
 Knowledge Clocks::release(std::span<const int64_t> threads) {
-  auto all = std::make_shared<std::vector<Clock>>(now_.size());
+  auto all = std::make_shared<std::vector<Clock>>(base_.size());
   const std::vector<Clock>* last = nullptr;  // threads that left one barrier know the same
   for (const int64_t t : threads) {
     const auto i = static_cast<size_t>(t);
@@ -37,6 +71,35 @@ void Clocks::acquire(std::span<const int64_t> threads, const Knowledge& knowledg
     if (!after || k != before) before = k, after = join(k, knowledge);
     k = after;
   }
+}
+
+Knowledge Clocks::with_agent(const Knowledge& knowledge, int64_t agent, Clock at) const {
+  auto all =
+      knowledge ? std::make_shared<std::vector<Clock>>(*knowledge) : std::make_shared<std::vector<Clock>>(base_.size());
+  Clock& clock = (*all)[static_cast<size_t>(agent)];
+  clock = std::max(clock, at);
+  return all;
+}
+
+void Clocks::learn(std::span<const int64_t> threads, int64_t agent, Clock at) {
+  Knowledge before, after;
+  for (const int64_t t : threads) {
+    Knowledge& k = known_[static_cast<size_t>(t)];
+    if (!after || k != before) before = k, after = with_agent(k, agent, at);
+    k = after;
+  }
+}
+
+// The fence is a deed of the clock after those that it fences.
+void Clocks::fence(int64_t thread) {
+  const auto i = static_cast<size_t>(thread);
+  fences_[i].push_back(now_[i]++);
+}
+
+bool Clocks::is_fenced(const Witness& witness, int64_t thread, Clock at) const {
+  const std::vector<Clock>& fences = fences_[static_cast<size_t>(thread)];
+  const auto first = std::lower_bound(fences.begin(), fences.end(), at);
+  return first != fences.end() && knows(witness, thread, *first + 1);
 }
 
 Knowledge join(const Knowledge& a, const Knowledge& b) {

@@ -1,5 +1,9 @@
 #include "simulator/device.h"
 
+#include "ir/effects.h"
+#include "ir/rewrite.h"
+#include "support/diagnostic.h"
+
 namespace tilewright::simulator {
 
 using interpreter::BufferCode;
@@ -14,6 +18,19 @@ Device::Device(const interpreter::LaunchCode& launch, const ir::ProgramTables& t
     auto [at, fresh] = global_.try_emplace(b.root, bits);
     if (!fresh && bits < at->second.cell_bits()) at->second = Shadow(bits);
   }
+  survey();
+}
+
+void Device::survey() {
+  ir::walk(code.launch->body, [&](const ir::Stmt& stmt) {
+    for (const ir::Effect& e : ir::effects_of(stmt).list)
+      if (e.region.valid() && e.access != ir::Access::Read) written_.insert(program.root(e.region.buffer).index);
+    const auto* wgmma = stmt.as<ir::Wgmma>();
+    if (!wgmma) return;
+    for (const ir::Region* r : {&wgmma->a, &wgmma->c})
+      if (const ir::BufferId root = program.root(r->buffer); program.buffer(root).space == ir::Space::Local)
+        wgmma_registers_.insert(root.index);
+  });
 }
 
 uint16_t Device::site(const Step& step) {
@@ -43,21 +60,53 @@ std::vector<LineTraffic> Device::lines() const {
   return out;
 }
 
+namespace {
+
+constexpr int64_t kWarpgroupThreads = 128, kWarpThreads = 32;
+
+// The mbarriers, then the warps, for what wgmma does.
+int64_t agents_of(const interpreter::LaunchCode& code) {
+  return static_cast<int64_t>(Mbarriers(code).count()) + (code.thread_count + kWarpThreads - 1) / kWarpThreads;
+}
+
+}  // namespace
+
 SimulatedBlock::SimulatedBlock(Device& owner, interpreter::Grid& grid)
     : device(owner),
       memory(grid),
-      clocks(owner.code.thread_count, owner.eras),
+      clocks(owner.code.thread_count, agents_of(owner.code), owner.eras),
       shared(owner.shared_cell_bits()),
       barriers(owner.code.thread_count),
-      queues(owner.code.thread_count) {}
+      queues(owner.code.thread_count),
+      mbarriers(owner.code),
+      async(memory.bytes()),
+      warpgroups(static_cast<size_t>((owner.code.thread_count + kWarpgroupThreads - 1) / kWarpgroupThreads)) {}
 
 void SimulatedBlock::reset(uint32_t number_in_grid, std::array<int64_t, 3> index) {
   number = number_in_grid;
   memory.reset(index);
-  clocks.new_era();
+  clocks.new_block();
   barriers.reset();
+  mbarriers.reset(clocks);
+  async.reset();
+  for (Warpgroup& w : warpgroups) w = {};
+  free_registers = 0;
   for (const CellRange& range : queues.reset())
     for (uint64_t c = range.first; c <= range.last; ++c) shared.cell(c).writer.pending = false;
+}
+
+void SimulatedBlock::check_completed() {
+  for (const Mbarrier& b : mbarriers.all()) {
+    Clock known = 0;
+    for (int64_t t = 0; t < device.code.thread_count && known < b.delivered; ++t)
+      known = std::max(known, clocks.known(t, b.agent));
+    if (known < b.delivered)
+      fail(Code::NeverCompleted, device.program.location(b.initialized->node().location),
+           fmt::format("block {} ends while a copy to shared memory may be under way: nobody waits for phase {} of one "
+                       "of these mbarriers",
+                       number, b.delivered - 1),
+           "wait for every phase that announces bytes");
+  }
 }
 
 }  // namespace tilewright::simulator

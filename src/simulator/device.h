@@ -2,13 +2,17 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "interpreter/strand.h"
+#include "simulator/async_shadow.h"
 #include "simulator/barriers.h"
+#include "simulator/mbarriers.h"
 #include "simulator/queues.h"
 #include "simulator/shadow.h"
 #include "simulator/simulator.h"
+#include "simulator/warpgroup.h"
 
 namespace tilewright::simulator {
 
@@ -25,6 +29,10 @@ class Device {
   uint32_t next_instruction() { return ++instructions_; }
   Shadow& global(uint32_t root) { return global_.at(root); }
   int shared_cell_bits() const { return shared_cell_bits_; }
+  // Whether this launch writes the global buffer: else nothing can race with a read of it.
+  bool writes(uint32_t root) const { return written_.contains(root); }
+  // The local buffers that wgmma uses.
+  const std::set<uint32_t>& wgmma_registers() const { return wgmma_registers_; }
   // All blocks have met: what was done is known to everybody.
   void meet_all();
 
@@ -37,7 +45,10 @@ class Device {
   std::vector<SimulatedBlock*> blocks;  // that run now
 
  private:
+  void survey();
+
   std::map<uint32_t, Shadow> global_;  // by root buffer
+  std::set<uint32_t> written_, wgmma_registers_;
   int shared_cell_bits_ = 64;
   uint32_t instructions_ = 0;
   std::vector<const interpreter::Step*> sites_;
@@ -48,6 +59,8 @@ class Device {
 struct SimulatedBlock {
   SimulatedBlock(Device& owner, interpreter::Grid& grid);
   void reset(uint32_t number_in_grid, std::array<int64_t, 3> index);
+  // What no thread has waited for when all have ended.
+  void check_completed();
 
   Device& device;
   interpreter::Block memory;
@@ -55,6 +68,10 @@ struct SimulatedBlock {
   Shadow shared;
   Barriers barriers;
   Queues queues;
+  Mbarriers mbarriers;
+  AsyncShadow async;
+  std::vector<Warpgroup> warpgroups;
+  int64_t free_registers = 0;  // of the launch's, given up by set_registers
   uint32_t number = 0;
 };
 

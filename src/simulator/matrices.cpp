@@ -10,21 +10,11 @@ namespace tilewright::simulator {
 
 using interpreter::ArenaScope;
 
-const std::byte* Warp::registers(const Place& place, int64_t lane, int64_t count) {
-  const DType type = place.buffer->type;
-  const int64_t first = place.offset.int_at(lane, frame_.shape.columns);
-  if (const int64_t hole = interpreter::first_unwritten(place.written, type, first, count); hole >= 0)
-    fail_unwritten(*place.buffer, hole, lane);
-  return place.data + first * type.storage_bits() / 8;
-}
-
-namespace {
-
 // Words of a lane as the elements of a matrix (PTX ISA 9.7.14.5, the figures of m16n8k8, k16 and k32): word w holds
 // neighbours along k; even words stand in row lane / 4, and of A odd ones eight rows below; the later half of the words
 // is the later half of k.
-void unpack(DType type, const std::byte* words, int64_t count, int64_t rows_of_words, int64_t lane, int64_t k,
-            float* matrix) {
+void unpack_words(DType type, const std::byte* words, int64_t count, int64_t rows_of_words, int64_t lane, int64_t k,
+                  float* matrix) {
   const int64_t per_word = 32 / type.bits;
   std::array<float, 16> values{};  // at most 4 words of 4 elements
   if (type.is_int()) {
@@ -41,7 +31,13 @@ void unpack(DType type, const std::byte* words, int64_t count, int64_t rows_of_w
   }
 }
 
-}  // namespace
+const std::byte* Warp::registers(const Place& place, int64_t lane, int64_t count) {
+  const DType type = place.buffer->type;
+  const int64_t first = place.offset.int_at(lane, frame_.shape.columns);
+  if (const int64_t hole = interpreter::first_unwritten(place.written, type, first, count); hole >= 0)
+    fail_unwritten(*place.buffer, hole, lane);
+  return place.data + first * type.storage_bits() / 8;
+}
 
 void Warp::execute(const ir::Mma& op, const Step& s, Mask mask) {
   const target::MmaInstruction* instruction = target::mma_named(op.instruction);
@@ -53,11 +49,13 @@ void Warp::execute(const ir::Mma& op, const Step& s, Mask mask) {
   const Place pa = locate(*s.regions[0].buffer, s.regions[0].min, mask);
   const Place pb = locate(*s.regions[1].buffer, s.regions[1].min, mask);
   const Place pc = locate(*s.regions[2].buffer, s.regions[2].min, mask);
+  touch_registers(pa, row.a_words(), mask), touch_registers(pb, row.b_words(), mask);
+  touch_registers(pc, row.c_registers(), mask);
   auto* a = arena_.array<float>(row.m * row.k);
   auto* b = arena_.array<float>(row.n * row.k);  // by columns
   for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
-    unpack(row.a, registers(pa, lane, row.a_words()), row.a_words(), 2, lane, row.k, a);
-    unpack(row.b, registers(pb, lane, row.b_words()), row.b_words(), 1, lane, row.k, b);
+    unpack_words(row.a, registers(pa, lane, row.a_words()), row.a_words(), 2, lane, row.k, a);
+    unpack_words(row.b, registers(pb, lane, row.b_words()), row.b_words(), 1, lane, row.k, b);
   }
   for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
     auto* c = const_cast<std::byte*>(registers(pc, lane, row.c_registers()));
@@ -97,6 +95,7 @@ void Warp::execute(const ir::LoadMatrix& op, const Step& s, Mask mask) {
   for (int64_t l = 0; l < matrices * kRows; ++l)
     std::memcpy(rows + l * kRowBytes, registers(source, l, count), static_cast<size_t>(kRowBytes));
   const Place to = locate(*s.regions[0].buffer, s.regions[0].min, mask);
+  touch_registers(to, matrices, mask);
   for (int64_t l = 0; l < lanes_; ++l) {
     const int64_t first = to.offset.int_at(l, frame_.shape.columns);
     std::byte* out = to.data + first * 4;

@@ -66,8 +66,8 @@ std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks
                                       function_ref<bool(const Access& other)> same_bits) {
   for (const Access* writer : {&cell.writer, &cell.other_writer}) {
     if (is_ordered(*writer, me, clocks)) continue;
-    const bool harmless = !writer->pending && !me.pending &&
-                          ((writer->atomic && me.atomic) || (!writer->atomic && !me.atomic && same_bits(*writer)));
+    const bool plain = !writer->pending && !me.pending && !writer->atomic && !me.atomic;
+    const bool harmless = (writer->atomic && me.atomic) || (plain && same_bits(*writer));
     if (!harmless) return Conflict{*writer, true};
   }
   for (const Access* reader : {&cell.reader, &cell.far_reader})
@@ -77,6 +77,25 @@ std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks
       if (!is_ordered(reader, me, clocks)) return Conflict{reader, false};
   if (!is_ordered(cell.writer, me, clocks)) cell.other_writer = cell.writer;
   cell.writer = me;
+  return std::nullopt;
+}
+
+std::optional<Shadow::AgentConflict> Shadow::conflict_with_agent(const Cell& cell, const Witness& who, bool writes,
+                                                                 const Clocks& clocks) const {
+  const auto is_old = [&](const Access& a) { return a.none() || !clocks.is_of_block(a.era); };
+  const auto is_done = [&](const Access& a) {
+    return is_old(a) || (!a.pending && clocks.knows(who, a.thread, a.clock));
+  };
+  for (const Access* writer : {&cell.writer, &cell.other_writer}) {
+    if (!is_done(*writer)) return AgentConflict{{*writer, true}, false};
+    if (!is_old(*writer) && !clocks.is_fenced(who, writer->thread, writer->clock))
+      return AgentConflict{{*writer, true}, true};
+  }
+  if (!writes) return std::nullopt;
+  if (!is_done(cell.reader)) return AgentConflict{{cell.reader, false}, false};
+  if (has_more(cell, clocks.era()))
+    for (const Access& reader : sets_[cell.more])
+      if (!is_done(reader)) return AgentConflict{{reader, false}, false};
   return std::nullopt;
 }
 

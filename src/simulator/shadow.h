@@ -19,7 +19,7 @@ struct Access {
   uint16_t thread = 0;
   uint16_t site = 0;     // which statement
   bool atomic = false;   // atomics do not race with each other
-  bool pending = false;  // an asynchronous copy that its thread has not waited for: unknown to everybody
+  bool pending = false;  // an asynchronous copy whose end nobody has waited for: unknown to everybody
   bool none() const { return era == 0; }
 };
 
@@ -50,6 +50,14 @@ class Shadow {
   // `same_bits`: whether the store leaves what the other, a store too, has written.
   std::optional<Conflict> write(Cell& cell, const Access& me, const Clocks& clocks,
                                 function_ref<bool(const Access& other)> same_bits);
+  // Of an asynchronous operation: what it touches must be done where it is issued, and what threads wrote be fenced
+  // for it. It leaves no trace here.
+  struct AgentConflict {
+    Conflict with;
+    bool unfenced = false;  // all that is missing is the fence
+  };
+  std::optional<AgentConflict> conflict_with_agent(const Cell& cell, const Witness& who, bool writes,
+                                                   const Clocks& clocks) const;
 
  private:
   static constexpr uint64_t kPage = 512;  // cells

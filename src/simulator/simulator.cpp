@@ -28,7 +28,9 @@ bool may_block(const ir::Launch& launch) {
   ir::walk(launch.body, [&](const ir::Stmt& s) {
     const auto* vote = s.as<ir::Vote>();
     const auto* sync = s.as<ir::Sync>();
-    found = found || s.as<ir::While>() || s.as<ir::Wait>() || (vote && vote->kind >= ir::VoteKind::BlockAny) ||
+    const auto* drain = s.as<ir::Drain>();
+    found = found || s.as<ir::While>() || s.as<ir::Wait>() || s.as<ir::SetRegisters>() ||
+            (drain && drain->queue == ir::Queue::Wgmma) || (vote && vote->kind >= ir::VoteKind::BlockAny) ||
             (sync && sync->scope != ir::SyncScope::Warp);
   });
   return found;
@@ -70,6 +72,7 @@ void run_blocks(const ProgramCode& program, Device& device, int64_t blocks, std:
       turns.run(all.order);
     else
       for (Strand* warp : all.order) warp->run();
+    all.block.check_completed();
   }
 }
 
@@ -87,6 +90,7 @@ void run_cooperative(const ProgramCode& program, Device& device, int64_t blocks,
   }
   std::shuffle(order.begin(), order.end(), random);
   turns.run(order);
+  for (SimulatedBlock* b : device.blocks) b->check_completed();
 }
 
 int64_t shared_bytes(const ir::ThreadProgram& program, const LaunchCode& code, const SimulateOptions& options) {
@@ -94,6 +98,10 @@ int64_t shared_bytes(const ir::ThreadProgram& program, const LaunchCode& code, c
   for (const uint32_t id : code.on_chip) {
     const interpreter::BufferCode& b = code.buffers[id];
     if (b.space != ir::Space::Shared || b.source->place < 0) continue;
+    if (const MemoryLayout* layout = b.memory(); layout && b.source->place % layout->alignment() != 0)
+      fail(Code::MisalignedAccess, program.location(b.source->location),
+           fmt::format("'{}' lies at byte {} of shared memory; its layout wants a multiple of {}", b.source->name,
+                       b.source->place, layout->alignment()));
     const int64_t end = b.source->place + bytes_of(b.type, b.elements);
     bytes = std::max(bytes, end);
     if (end > options.target.shared_bytes)

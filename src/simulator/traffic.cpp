@@ -81,4 +81,13 @@ void add_global_access(Traffic& traffic, std::span<const uint64_t> addresses, in
   traffic.bytes_used += used_bytes;
 }
 
+void add_global_run(Traffic& traffic, uint64_t address, uint64_t bits) {
+  const auto sectors = static_cast<int64_t>((address + bits - 1) / kSectorBits - address / kSectorBits + 1);
+  ++traffic.global_accesses;
+  traffic.global_sectors += sectors;
+  traffic.global_ideal += static_cast<int64_t>((bits + kSectorBits - 1) / kSectorBits);
+  traffic.bytes_moved += sectors * 32;
+  traffic.bytes_used += static_cast<int64_t>(bits / 8);
+}
+
 }  // namespace tilewright::simulator

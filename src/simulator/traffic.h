@@ -24,5 +24,7 @@ struct Traffic {
 // One access of a warp: the bit address of each lane that takes part, and the bits that each moves.
 void add_shared_access(Traffic& traffic, std::span<const uint64_t> addresses, int64_t bits);
 void add_global_access(Traffic& traffic, std::span<const uint64_t> addresses, int64_t bits);
+// A row of a TMA copy: `bits` from a bit address on.
+void add_global_run(Traffic& traffic, uint64_t address, uint64_t bits);
 
 }  // namespace tilewright::simulator

@@ -6,16 +6,43 @@
 namespace tilewright::simulator {
 
 Warp::Warp(SimulatedBlock& block, int64_t first, int64_t count)
-    : Strand(block.memory, first, count), home_(block), device_(block.device) {}
+    : Strand(block.memory, first, count), home_(block), device_(block.device) {
+  for (const uint32_t root : device_.wgmma_registers()) watch_.watch(root, home_.memory.memory(root).thread_bytes);
+}
+
+// What the device compiler gives a thread when the block may have all registers.
+int64_t Warp::registers_at_launch() const {
+  constexpr int64_t kRegisters = 65536, kMost = 256, kStep = 8;
+  return std::min(kMost, kRegisters / code_.thread_count / kStep * kStep);
+}
 
 void Warp::run() {
+  watch_.reset();
+  multiplies_ = {};
+  last_store_ = nullptr;
+  registers_a_thread_ = registers_at_launch();
   Strand::run();
+  check_queues_empty();
   home_.barriers.leave(lanes_);
   if (const Step* waiting = home_.barriers.waits_for_block())
     fail(Code::BarrierDivergence, program_.program->location(waiting->node().location),
          fmt::format("threads {} to {} end without reaching the barrier of the block at which others wait, in {}",
                      threads_.front(), threads_.back(), where(-1).substr(3)),
          "let all threads of the block come by");
+}
+
+void Warp::check_queues_empty() {
+  for (const int64_t thread : threads_)
+    if (home_.queues.has_stores_left(thread))
+      fail(Code::NeverCompleted, program_.program->location(last_store_->node().location),
+           fmt::format("thread {} ends while what it stores may not have been read from shared memory, {}",
+                       thread_name(thread), where(-1)),
+           "it commits its stores and drains the queue bulk_store");
+  if (multiplies_.last > multiplies_.retired)
+    fail(Code::NeverCompleted, program_.program->location(multiplies_.step->node().location),
+         fmt::format("threads {} to {} end while their wgmmas may be under way, {}", threads_.front(), threads_.back(),
+                     where(-1)),
+         "commit them and drain the queue wgmma");
 }
 
 bool Warp::leads(const Step&) const { return threads_[0] == 0; }
@@ -185,14 +212,6 @@ void Warp::sync_grid(const Step& s, Mask mask) {
     return device_.meet_all();
   }
   wait([&all, held = all.held] { return all.held != held; }, [] { return std::string("for the blocks of the grid"); });
-}
-
-// What mbarriers order, and the asynchronous copies that complete on them, is not modelled yet.
-void Warp::execute(const ir::Arrive&, const Step&, Mask mask) {
-  fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no mbarriers yet");
-}
-void Warp::execute(const ir::Wait&, const Step&, Mask mask) {
-  fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no mbarriers yet");
 }
 
 }  // namespace tilewright::simulator

@@ -2,8 +2,17 @@
 #pragma once
 #include "interpreter/strand.h"
 #include "simulator/device.h"
+#include "simulator/matrix_operand.h"
+#include "simulator/registers.h"
+
+namespace tilewright::target {
+struct WgmmaInstruction;
+}
 
 namespace tilewright::simulator {
+
+struct TmaBox;
+struct TmaRow;
 
 using interpreter::BufferCode;
 using interpreter::Mask;
@@ -12,6 +21,10 @@ using interpreter::Step;
 using interpreter::Value;
 
 constexpr int64_t kWarpThreads = 32;
+
+// The words of a lane as elements of a matrix of rows of k: of a (rows_of_words 2) or b (1) of an mma.
+void unpack_words(DType type, const std::byte* words, int64_t count, int64_t rows_of_words, int64_t lane, int64_t k,
+                  float* matrix);
 
 class Warp final : public interpreter::Strand {
  public:
@@ -25,6 +38,19 @@ class Warp final : public interpreter::Strand {
     std::array<uint64_t, kWarpThreads> address;
     std::array<uint8_t, kWarpThreads> lane;
     size_t count = 0;
+  };
+
+  // An mbarrier, and the lanes that act on it.
+  struct BarrierLanes {
+    const BufferCode* buffer = nullptr;
+    int64_t element = 0;
+    Mbarrier* barrier = nullptr;
+    std::vector<int64_t> lanes, threads;
+  };
+  // The warp's wgmmas, by group: committed, the last with a wgmma, drained.
+  struct Multiplies {
+    Clock committed = 0, last = 0, retired = 0;
+    const Step* step = nullptr;
   };
 
   // ---- warp_memory.cpp
@@ -57,8 +83,6 @@ class Warp final : public interpreter::Strand {
   void execute(const ir::Vote& op, const Step& step, Mask mask) override;
   void execute(const ir::Role& op, const Step& step, Mask mask) override;
   void execute(const ir::Sync& op, const Step& step, Mask mask) override;
-  void execute(const ir::Arrive& op, const Step& step, Mask mask) override;
-  void execute(const ir::Wait& op, const Step& step, Mask mask) override;
   bool leads(const Step& step) const override;
   void check_whole_warp(const Step& step, Mask mask, const char* what);
   void check_converged_flag(const Step& step, Mask mask, const char* what);
@@ -72,8 +96,67 @@ class Warp final : public interpreter::Strand {
   std::vector<int64_t> executing(Mask mask) const;
   int64_t first_missing(Mask mask) const;
 
+  int64_t registers_at_launch() const;
+  void check_queues_empty();
+
+  // ---- warp_order.cpp
+  void execute(const ir::Arrive& op, const Step& step, Mask mask) override;
+  void execute(const ir::Expect& op, const Step& step, Mask mask) override;
+  void execute(const ir::Wait& op, const Step& step, Mask mask) override;
+  void execute(const ir::InitBarriers& op, const Step& step, Mask mask) override;
+  void execute(const ir::Elect& op, const Step& step, Mask mask) override;
+  void execute(const ir::Fence& op, const Step& step, Mask mask) override;
+  void execute(const ir::SetRegisters& op, const Step& step, Mask mask) override;
+  // The mbarriers that the lanes name, initialized.
+  std::vector<BarrierLanes> barriers_of(const interpreter::ElementCode& at, Mask mask);
+  std::string name_of(const BarrierLanes& at) const;
+  void check_initialized(const BarrierLanes& at);
+  void check_bytes(const BarrierLanes& at);
+  void arrive(const BarrierLanes& at);
+  void settle(Mbarrier& barrier);
+  int64_t phase_meant(const Mbarrier& barrier, int64_t parity) const;
+  void wait_for_phase(const BarrierLanes& at, int64_t parity);
+
+  // ---- tma.cpp
+  void execute_tma(const ir::Copy& op, const Step& step, Mask mask);
+  void tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane);
+  void tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane);
+  void touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, bool atomic, int64_t lane);
+  // An operation that is issued now touches 16 bytes of shared memory.
+  void issue_async(const BufferCode& buffer, uint64_t cell, const AsyncAccess& me, std::span<const Witness> who,
+                   int64_t lane);
+  [[noreturn]] void fail_async(const BufferCode& buffer, const std::string& doing, int64_t lane,
+                               const AsyncConflict& conflict);
+
+  // ---- wgmma.cpp
+  void execute(const ir::Wgmma& op, const Step& step, Mask mask) override;
+  void commit_wgmma(const Step& step, Mask mask);
+  void drain_wgmma(const ir::Drain& op, const Step& step, Mask mask);
+  void fence_registers(const Step& step, Mask mask);
+  // Ordinary code touches registers.
+  void touch_registers(const Place& place, int64_t count, Mask mask);
+  RegisterRange range_of(const Place& place, int64_t count, Mask mask) const;
+  // The registers of a region are given to a wgmma: fenced, and no other one's.
+  RegisterWatch::InFlight use_registers(const Step& step, const interpreter::RegionCode& region, int64_t count,
+                                        Mask mask, Place& place);
+  Warpgroup& warpgroup();
+  int64_t wgmma_agent() const;
+  void check_warpgroup(const Step& step, Mask mask, const char* what);
+  MatrixOperand operand(const interpreter::RegionCode& region, DType type, int64_t rows, int64_t k, bool transposed,
+                        Mask mask);
+  void read_operand(const MatrixOperand& operand, int64_t first, int64_t count, bool k_outside, float* out,
+                    std::vector<uint32_t>* cells);
+  void touch_cells(const MatrixOperand& operand, const std::vector<uint32_t>& cells);
+  Warpgroup::Multiply& join_multiply(const Step& step, std::array<int64_t, 2> address, bool& first);
+  void multiply_rows(const target::WgmmaInstruction& row, int64_t n, const float* a, const float* b, const Place& c,
+                     bool clear);
+
   SimulatedBlock& home_;
   Device& device_;
+  RegisterWatch watch_;
+  Multiplies multiplies_;
+  const Step* last_store_ = nullptr;
+  int64_t registers_a_thread_ = 0;
 };
 
 }  // namespace tilewright::simulator

@@ -43,13 +43,13 @@ const std::byte* Warp::pointer(const Place& place, uint64_t address) const {
 }
 
 void Warp::on_load(const Place& place, Mask mask) {
-  if (place.buffer->is_local()) return;
+  if (place.buffer->is_local()) return touch_registers(place, 1, mask);
   const int64_t bits = place.buffer->type.storage_bits();
   touch(Touch::Read, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; });
 }
 
 void Warp::on_store(const Place& place, const Value& value, Mask mask) {
-  if (place.buffer->is_local()) return;
+  if (place.buffer->is_local()) return touch_registers(place, 1, mask);
   const DType type = place.buffer->type;
   const int64_t bits = type.storage_bits();
   std::array<std::byte, 8> stored{};
@@ -79,6 +79,7 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
     else
       add_global_access(device_.traffic(site), addresses, bits);
   }
+  if (!shared && !device_.writes(place.buffer->root)) return;
   Shadow& shadow = shared ? home_.shared : device_.global(place.buffer->root);
   const Clocks& clocks = home_.clocks;
   Access me;
@@ -102,6 +103,12 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
     };
     const CellRange cells{at / cell_bits, (at + static_cast<uint64_t>(bits) - 1) / cell_bits};
     if (pending) home_.queues.add(me.thread, cells);
+    if (shared) {
+      const uint64_t last = at + static_cast<uint64_t>(bits) - 1;
+      const Witness who = clocks.witness(me.thread);
+      if (const auto conflict = home_.async.touch(at, last, kind != Touch::Read, who, clocks, home_.queues))
+        fail_async(*place.buffer, kind == Touch::Read ? "read" : "written", lanes.lane[i], *conflict);
+    }
     for (uint64_t c = cells.first; c <= cells.last; ++c) {
       Cell& cell = shadow.cell(c);
       const auto conflict =
@@ -142,8 +149,16 @@ void Warp::check_run_in_bounds(const RegionCode& region, int64_t count, Mask mas
   const size_t last = region.buffer->rank() - 1;
   const Value first = eval(*region.min[last], mask);
   const char* name = region.buffer->source->name.c_str();
-  if (count > 1 && extents.strides[last] != 1)
-    fail_at(Code::MisalignedAccess, first_lane(mask), fmt::format("the elements of '{}' are no neighbours", name));
+  // In a layout: within the last mode, and within the 16 bytes that a swizzle moves.
+  const MemoryLayout* layout = count > 1 ? region.buffer->memory() : nullptr;
+  const Mode mode =
+      layout ? layout->dim(static_cast<int>(last)).back() : Mode{extents.shape[last], extents.strides[last]};
+  const int64_t step = mode.stride;
+  int64_t run = mode.extent;
+  if (layout && layout->swizzle().bits > 0) run = std::min<int64_t>(run, 128 / layout->element_bits());
+  for (int64_t l = 0; l < lanes_ && count > 1; ++l)
+    if (mask.at(l) && (step != 1 || (layout && first.int_at(l, frame_.shape.columns) % run + count > run)))
+      fail_at(Code::MisalignedAccess, l, fmt::format("the elements of '{}' are no neighbours", name));
   for (int64_t l = 0; l < lanes_; ++l) {
     if (!mask.at(l) || first.int_at(l, frame_.shape.columns) + count <= extents.shape[last]) continue;
     fail_at(region.buffer->on_chip() ? Code::OutOfBounds : Code::GlobalOutOfBounds, l,
@@ -163,11 +178,11 @@ void Warp::check_alignment_demanded(const BufferCode& buffer, int64_t bytes, Mas
 
 void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   const RegionCode &from = s.regions[0], &to = s.regions[1];
+  if (op.completion.barrier.valid() || op.completion.queue == ir::Queue::BulkStore) return execute_tma(op, s, mask);
   const bool async = op.completion.queue == ir::Queue::CpAsync;
   const bool fits = async ? !from.buffer->on_chip() && to.buffer->space == ir::Space::Shared
                           : from.buffer->is_local() != to.buffer->is_local() && op.completion.immediate();
-  if (!fits || op.completion.barrier.valid())
-    fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator does not run this copy");
+  if (!fits) fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator does not run this copy");
   ArenaScope scope(arena_);
   const int64_t count = eval_int(*from.extent.back(), mask);
   const DType type = from.buffer->type;
@@ -179,6 +194,8 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
     return place.data + offset(place, lane) * type.storage_bits() / 8;
   };
   auto bytes_of = [&](size_t lane) -> const std::byte* { return pointer_at(source, static_cast<int64_t>(lane)); };
+  for (const Place* place : {&source, &target})
+    if (place->buffer->is_local()) touch_registers(*place, count, mask);
   if (!from.buffer->is_local()) {
     check_alignment_demanded(*from.buffer, bytes, mask);
     touch(Touch::Read, source, bits, lanes_of_access(source, bits, mask), bytes_of);
@@ -200,23 +217,30 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
 
 // ---- queues
 
-void Warp::execute(const ir::Commit& op, const Step&, Mask mask) {
-  if (op.queue != ir::Queue::CpAsync)
-    fail_at(Code::SimulatorRefuses, first_lane(mask), fmt::format("the simulator has no queue {}", name_of(op.queue)));
-  for (const int64_t thread : executing(mask)) home_.queues.commit(thread);
+void Warp::execute(const ir::Commit& op, const Step& s, Mask mask) {
+  if (op.queue == ir::Queue::Wgmma) return commit_wgmma(s, mask);
+  for (const int64_t thread : executing(mask))
+    if (op.queue == ir::Queue::CpAsync)
+      home_.queues.commit(thread);
+    else
+      home_.queues.commit_stores(thread);
 }
 
 // What has landed is as if the thread wrote it now.
-void Warp::execute(const ir::Drain& op, const Step&, Mask mask) {
-  if (op.queue != ir::Queue::CpAsync)
-    fail_at(Code::SimulatorRefuses, first_lane(mask), fmt::format("the simulator has no queue {}", name_of(op.queue)));
-  for (const int64_t thread : executing(mask))
+void Warp::execute(const ir::Drain& op, const Step& s, Mask mask) {
+  if (op.queue == ir::Queue::Wgmma) return drain_wgmma(op, s, mask);
+  for (const int64_t thread : executing(mask)) {
+    if (op.queue == ir::Queue::BulkStore) {
+      home_.queues.drain_stores(thread, op.pending, home_.clocks.now(thread));
+      continue;
+    }
     for (const CellRange& range : home_.queues.drain(thread, op.pending))
       for (uint64_t c = range.first; c <= range.last; ++c) {
         Access& writer = home_.shared.cell(c).writer;
         if (!writer.pending || writer.thread != thread) continue;
         writer.pending = false, writer.era = home_.clocks.era(), writer.clock = home_.clocks.now(thread);
       }
+  }
 }
 
 }  // namespace tilewright::simulator

@@ -43,21 +43,35 @@ inline std::vector<LaunchReport> run_launch(int threads, const std::string& body
   return run(launch(threads, body, blocks), arrays.list(), options);
 }
 
-// "TW9001: message" of the error that the launch ends with, for every order of warps that is tried.
-inline std::string error_of(int threads, const std::string& body, int blocks = 1) {
+// "TW9001: message" of the error that the program ends with, for every order of warps that is tried.
+template <class MakeArrays>
+std::string error_of_text(const std::string& text, MakeArrays arrays) {
   std::string first;
   for (uint64_t seed = 0; seed < 3; ++seed) {
-    std::string text = "no error";
+    SimulateOptions options;
+    options.seed = seed;
+    std::string found = "no error";
     try {
-      run_launch(threads, body, {}, blocks, seed);
+      run(text, arrays(), options);
     } catch (const LaunchError& error) {
       EXPECT_GT(error.diagnostic().location.line, 0) << error.what();
-      text = error.diagnostic().code_text() + ": " + error.diagnostic().message;
+      found = error.diagnostic().code_text() + ": " + error.diagnostic().message;
     }
-    if (seed == 0) first = text;
-    EXPECT_EQ(first.substr(0, 6), text.substr(0, 6)) << "by another order of the warps: " << text;
+    if (seed == 0) first = found;
+    EXPECT_EQ(first.substr(0, 6), found.substr(0, 6)) << "by another order of the warps: " << found;
   }
   return first;
+}
+
+inline std::string error_of(int threads, const std::string& body, int blocks = 1) {
+  return error_of_text(launch(threads, body, blocks), [] { return Arrays().list(); });
+}
+
+inline constexpr const char* kNoError = "no error";
+
+inline void expect_error(const std::string& error, const std::string& code, const std::string& part) {
+  EXPECT_EQ(error.substr(0, code.size()), code) << error;
+  EXPECT_NE(error.find(part), std::string::npos) << error;
 }
 
 }  // namespace tilewright::simulator

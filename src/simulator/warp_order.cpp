@@ -1,0 +1,199 @@
+// mbarriers, elections, fences and the pool of registers: what orders the roles of a warp-specialized block.
+#include <algorithm>
+
+#include "simulator/warp.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::simulator {
+
+using interpreter::ArenaScope;
+using interpreter::ElementCode;
+
+// ---- mbarriers
+
+std::string Warp::name_of(const BarrierLanes& at) const {
+  std::vector<int64_t> index(at.buffer->rank());
+  int64_t element = at.element;
+  for (size_t d = index.size(); d-- > 0; element /= at.buffer->shape[d]) index[d] = element % at.buffer->shape[d];
+  return fmt::format("'{}'[{}]", at.buffer->source->name, fmt::join(index, ", "));
+}
+
+std::vector<Warp::BarrierLanes> Warp::barriers_of(const ElementCode& at, Mask mask) {
+  ArenaScope scope(arena_);
+  std::array<Value, 8> index;
+  for (size_t d = 0; d < at.indices.size(); ++d) index[d] = eval(*at.indices[d], mask);
+  const std::span<const Value> all(index.data(), at.indices.size());
+  const interpreter::Extents extents = extents_of(*at.buffer, mask);
+  check_bounds(*at.buffer, all, extents, mask);
+  std::vector<BarrierLanes> list;
+  for (int64_t l = 0; l < lanes_; ++l) {
+    if (!mask.at(l)) continue;
+    int64_t element = 0;
+    for (size_t d = 0; d < all.size(); ++d) element += all[d].int_at(l, frame_.shape.columns) * extents.strides[d];
+    auto found = std::find_if(list.begin(), list.end(), [&](const BarrierLanes& b) { return b.element == element; });
+    if (found == list.end()) {
+      list.push_back({at.buffer, element, &home_.mbarriers.at(at.buffer->root, element), {}, {}});
+      found = std::prev(list.end());
+    }
+    found->lanes.push_back(l), found->threads.push_back(threads_[static_cast<size_t>(l)]);
+  }
+  for (const BarrierLanes& b : list) check_initialized(b);
+  return list;
+}
+
+void Warp::check_initialized(const BarrierLanes& at) {
+  const Mbarrier& b = *at.barrier;
+  if (!b.initialized)
+    fail_at(Code::PhaseMisuse, at.lanes[0],
+            fmt::format("mbarrier {} is used, but nobody has initialized it", name_of(at)),
+            "one thread executes init_barriers, and a barrier of the block follows");
+  for (size_t i = 0; i < at.lanes.size(); ++i)
+    if (!home_.clocks.knows(at.threads[i], b.by, b.at))
+      fail(Code::PhaseMisuse, location(),
+           fmt::format("mbarrier {} is used while thread {} initializes it: nothing orders the two, {}", name_of(at),
+                       thread_name(b.by), where(at.lanes[i])),
+           "a barrier of the block must stand between them",
+           {{"it is initialized here", program_.program->location(b.initialized->node().location)}});
+}
+
+void Warp::execute(const ir::InitBarriers&, const Step& s, Mask mask) {
+  if (mask.count != 1)
+    fail_at(Code::PhaseMisuse, first_lane(mask), fmt::format("{} threads initialize the same mbarriers", mask.count),
+            "let one thread do it");
+  const BufferCode& buffer = *s.elements[0].buffer;
+  const int64_t lane = first_lane(mask), thread = threads_[static_cast<size_t>(lane)];
+  const std::vector<int64_t>& counts = buffer.source->arrive_counts;
+  for (int64_t i = 0; i < buffer.elements; ++i) {
+    Mbarrier& b = home_.mbarriers.at(buffer.root, i);
+    if (b.initialized)
+      fail(Code::PhaseMisuse, location(),
+           fmt::format("the mbarriers '{}' are initialized a second time, {}", buffer.source->name, where(lane)), {},
+           {{"first here", program_.program->location(b.initialized->node().location)}});
+    const int64_t count = counts.empty() ? 1 : counts[std::min(static_cast<size_t>(i), counts.size() - 1)];
+    b.init(count, s, thread, home_.clocks.now(thread));
+  }
+}
+
+void Warp::settle(Mbarrier& b) {
+  if (b.settle(home_.clocks)) ++home_.memory.grid.changes;
+}
+
+void Warp::arrive(const BarrierLanes& at) {
+  Mbarrier& b = *at.barrier;
+  b.arriving = join(b.arriving, home_.clocks.release(at.threads));
+  for (size_t i = 0; i < at.lanes.size(); ++i) {
+    if (b.pending == 0)
+      fail_at(Code::BarrierOverflow, at.lanes[i],
+              fmt::format("more threads arrive at mbarrier {} than the {} that it counts in a phase", name_of(at),
+                          b.count));
+    --b.pending;
+    settle(b);
+  }
+}
+
+void Warp::execute(const ir::Arrive& op, const Step& s, Mask mask) {
+  if (op.cta) fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no clusters of blocks");
+  ++device_.traffic(device_.site(s)).barriers;
+  for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) arrive(at);
+}
+
+void Warp::check_bytes(const BarrierLanes& at) {
+  if (std::abs(at.barrier->bytes) > Mbarriers::kMostBytes)
+    fail_at(Code::PhaseMisuse, at.lanes[0],
+            fmt::format("mbarrier {} is to count {} bytes in a phase; it counts up to {}", name_of(at),
+                        std::abs(at.barrier->bytes), Mbarriers::kMostBytes));
+}
+
+void Warp::execute(const ir::Expect& op, const Step& s, Mask mask) {
+  ++device_.traffic(device_.site(s)).barriers;
+  for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) {
+    {
+      ArenaScope scope(arena_);
+      const Value bytes = eval(*s.nodes[0], mask);
+      for (const int64_t l : at.lanes) at.barrier->bytes += bytes.int_at(l, frame_.shape.columns);
+    }
+    check_bytes(at);
+    if (op.arrive)
+      arrive(at);
+    else
+      settle(*at.barrier);
+  }
+}
+
+// The phase that the warp can only mean by a parity: the one after those that it knows to be complete, or the last of
+// these. -1: the one before the first, which parity 1 passes. What one lane knows counts for all: they come by
+// together.
+int64_t Warp::phase_meant(const Mbarrier& b, int64_t parity) const {
+  int64_t known = 0;
+  for (const int64_t thread : threads_) known = std::max<int64_t>(known, home_.clocks.known(thread, b.agent));
+  return (known & 1) == parity ? known : known - 1;
+}
+
+void Warp::wait_for_phase(const BarrierLanes& at, int64_t parity) {
+  Mbarrier& b = *at.barrier;
+  const int64_t meant = phase_meant(b, parity);
+  wait([&b, parity, meant] { return (b.completed & 1) != parity || b.completed >= meant + 2; },
+       [&b, parity, name = name_of(at)] {
+         const std::string bytes = b.bytes < 0 ? fmt::format("has {} bytes more than announced", -b.bytes)
+                                               : fmt::format("misses {} bytes", b.bytes);
+         return fmt::format("for phase {} (parity {}) of mbarrier {}, which misses {} of {} arrivals and {}",
+                            b.completed, parity, name, b.pending, b.count, bytes);
+       });
+  if (b.completed >= meant + 2)
+    fail_at(Code::PhaseMisuse, at.lanes[0],
+            fmt::format("phase {} of mbarrier {} is waited for, but phase {} is complete too: the parity cannot tell "
+                        "them apart",
+                        meant, name_of(at), meant + 1),
+            "who waits must have passed a phase before the next one completes");
+  home_.clocks.acquire(at.threads, b.last);
+}
+
+void Warp::execute(const ir::Wait&, const Step& s, Mask mask) {
+  for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) {
+    std::array<BarrierLanes, 2> by_parity{at, at};
+    for (BarrierLanes& part : by_parity) part.lanes.clear(), part.threads.clear();
+    {
+      ArenaScope scope(arena_);
+      const Value parity = eval(*s.nodes[0], mask);
+      for (size_t i = 0; i < at.lanes.size(); ++i) {
+        BarrierLanes& part = by_parity[parity.int_at(at.lanes[i], frame_.shape.columns) & 1];
+        part.lanes.push_back(at.lanes[i]), part.threads.push_back(at.threads[i]);
+      }
+    }
+    for (int64_t parity = 0; parity < 2; ++parity)
+      if (const BarrierLanes& part = by_parity[static_cast<size_t>(parity)]; !part.lanes.empty())
+        wait_for_phase(part, parity);
+  }
+}
+
+// ---- one thread of a warp, fences, registers
+
+void Warp::execute(const ir::Elect&, const Step& s, Mask mask) {
+  check_converged_flag(s, mask, "an election");
+  ArenaScope scope(arena_);
+  auto* bits = arena_.array<uint8_t>(lanes_);
+  for (int64_t l = 0; l < lanes_; ++l) bits[l] = l == 0;
+  run_body(s.bodies[0], Mask{bits, 1});
+}
+
+void Warp::execute(const ir::Fence& op, const Step& s, Mask mask) {
+  if (op.proxy == ir::FenceProxy::Async)
+    for (const int64_t thread : executing(mask)) home_.clocks.fence(thread);
+  if (op.proxy == ir::FenceProxy::Wgmma) fence_registers(s, mask);
+}
+
+// All registers of the launch belong to the block; a warp gives some up and takes others (PTX ISA, setmaxnreg).
+void Warp::execute(const ir::SetRegisters& op, const Step& s, Mask mask) {
+  check_full_warp(s, mask, "set_registers");
+  const int64_t more = (op.count - registers_a_thread_) * kWarpThreads;
+  int64_t& pool = home_.free_registers;
+  wait([&pool, more] { return more <= pool; },
+       [&pool, more, count = op.count] {
+         return fmt::format("for {} registers to have {} a thread; {} are free", more, count, pool);
+       });
+  pool -= more;
+  registers_a_thread_ = op.count;
+  ++home_.memory.grid.changes;
+}
+
+}  // namespace tilewright::simulator
