@@ -56,9 +56,9 @@ std::function<double()> copy_of(double bytes) {  // half read, half written
 
 // What PyTorch is asked to do in place of a case, if it has it.
 std::string torch_command(const std::string& program, const Case& c) {
-  std::vector<NDArray> arrays;
+  std::vector<examples::LazyArray> arrays;
   for (const auto& a : c.arguments)
-    if (const auto* array = std::get_if<NDArray>(&a)) arrays.push_back(*array);
+    if (const auto* array = std::get_if<examples::LazyArray>(&a)) arrays.push_back(*array);
   const std::string dtype = arrays[0].dtype().name();
   if (dtype == "float16") return "";  // 0.8 GFLOP/s: PyTorch has no float16 product for this processor
   if (program == "gemm_relu" || program == "gemm")

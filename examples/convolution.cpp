@@ -77,7 +77,7 @@ struct Tiles {
   int64_t m, n, k;
 };
 
-Case convolution_case(Shape s, Filter f, Tiles tiles, DType dtype, bool is_dynamic) {
+Case convolution_case(Shape s, Filter f, Tiles tiles, DType dtype, bool is_dynamic, Data data = Data::Uniform) {
   const int64_t rows = s.N * f.output(s.H) * f.output(s.W), depth = f.kernel * f.kernel * s.C;
   std::string shape = std::to_string(s.N) + "x" + std::to_string(s.H) + "x" + std::to_string(s.W) + "x" +
                       std::to_string(s.C) + " " + std::to_string(f.kernel) + "x" + std::to_string(f.kernel) + " to " +
@@ -85,7 +85,7 @@ Case convolution_case(Shape s, Filter f, Tiles tiles, DType dtype, bool is_dynam
   Case c{.shape = std::move(shape),
          .program = convolution(is_dynamic ? dynamic("N") : Value(s.N), s.H, s.W, s.C, s.F, f, tiles.m, tiles.n,
                                 tiles.k, dtype),
-         .arguments = {random_array({s.N, s.H, s.W, s.C}, dtype, 1), random_array({depth, s.F}, dtype, 2),
+         .arguments = {input_array({s.N, s.H, s.W, s.C}, dtype, 1, data), input_array({depth, s.F}, dtype, 2, data),
                        output_array({rows, s.F}, dtype)},
          .check = [f](const auto& arrays, int64_t max_elements) { return check_convolution(arrays, f, max_elements); }};
   c.flops = 2.0 * static_cast<double>(rows) * static_cast<double>(depth) * static_cast<double>(s.F);
@@ -97,6 +97,9 @@ Case convolution_case(Shape s, Filter f, Tiles tiles, DType dtype, bool is_dynam
 }  // namespace
 
 std::vector<Case> convolution_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {convolution_case({128, 64, 64, 128, 128}, {3, 1, 1, 1}, {128, 128, 64}, f16, false, Data::Normal)};
+  }
   if (size == Size::Benchmark) {
     return {convolution_case({2, 64, 64, 128, 128}, {3, 1, 1, 1}, {512, 128, 192}, f32, false)};
   }

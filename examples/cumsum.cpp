@@ -62,6 +62,7 @@ Case cumsum_case(int64_t M, int64_t N, int64_t block_M, int64_t block_N, DType d
 }  // namespace
 
 std::vector<Case> cumsum_cases(Size size) {
+  if (size == Size::Gpu) return {cumsum_case(16384, 8192, 8, 512, f32, false)};
   if (size == Size::Benchmark) return {cumsum_case(4096, 4096, 8, 512, f32, false)};
   std::vector<Case> out;
   for (const DType dtype : {f32, bf16, i32}) {

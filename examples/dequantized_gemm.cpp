@@ -8,14 +8,14 @@ namespace {
 using namespace tilewright;
 
 struct Config {
-  int64_t block_M, block_N, block_K, group;
+  int64_t block_M, block_N, block_K, group, threads = 128;
 };
 
 Program matmul_packed_int4(Value M, Value N, int64_t K, Config c, DType dtype) {
   Tensor A("A", {M, K}, dtype), W("W", {N, ceildiv(K, 2)}, u8), S("S", {N, ceildiv(K, c.group)}, f32);
   Tensor C("C", {M, N}, dtype);
   return prim_func("matmul_packed_int4", {A, W, S, C}, [&] {
-    for (auto [bx, by] : Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = 128})) {
+    for (auto [bx, by] : Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = c.threads})) {
       auto A_shared = alloc_shared({c.block_M, c.block_K}, dtype);
       auto W_packed = alloc_shared({c.block_N, c.block_K / 2}, u8);
       auto W_shared = alloc_shared({c.block_N, c.block_K}, dtype);
@@ -38,7 +38,7 @@ Program matmul_packed_int4(Value M, Value N, int64_t K, Config c, DType dtype) {
 Program matmul_int4(Value M, Value N, int64_t K, Config c, DType dtype) {
   Tensor A("A", {M, K}, dtype), W("W", {N, K}, i4), S("S", {N, ceildiv(K, c.group)}, f32), C("C", {M, N}, dtype);
   return prim_func("matmul_int4", {A, W, S, C}, [&] {
-    for (auto [bx, by] : Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = 128})) {
+    for (auto [bx, by] : Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = c.threads})) {
       auto A_shared = alloc_shared({c.block_M, c.block_K}, dtype);
       auto W_int4 = alloc_shared({c.block_N, c.block_K}, i4);
       auto W_shared = alloc_shared({c.block_N, c.block_K}, dtype);
@@ -85,14 +85,15 @@ Check check_int4(const std::vector<NDArray>& arrays, int64_t max_elements, bool 
   return check;
 }
 
-Case int4_case(bool packed, std::array<int64_t, 3> mnk, Config config, DType dtype, bool is_dynamic) {
+Case int4_case(bool packed, std::array<int64_t, 3> mnk, Config config, DType dtype, bool is_dynamic,
+               Data data = Data::Uniform) {
   const auto [M, N, K] = mnk;
   const Value rows = is_dynamic ? dynamic("M") : Value(M), columns = is_dynamic ? dynamic("N") : Value(N);
   Case c{.shape = std::to_string(M) + "x" + std::to_string(N) + "x" + std::to_string(K) + " " + dtype.name() +
                   (packed ? " bytes" : " int4") + (is_dynamic ? " dynamic" : ""),
          .program = packed ? matmul_packed_int4(rows, columns, K, config, dtype)
                            : matmul_int4(rows, columns, K, config, dtype),
-         .arguments = {random_array({M, K}, dtype, 1),
+         .arguments = {input_array({M, K}, dtype, 1, data),
                        packed ? random_array({N, ceildiv(K, 2)}, u8, 2, 0, 256) : random_array({N, K}, i4, 2, -8, 8),
                        random_array({N, ceildiv(K, config.group)}, f32, 3, 0.01, 0.1), output_array({M, N}, dtype)},
          .check = [packed, group = config.group](const auto& arrays, int64_t max_elements) {
@@ -108,6 +109,10 @@ Case int4_case(bool packed, std::array<int64_t, 3> mnk, Config config, DType dty
 }  // namespace
 
 std::vector<Case> int4_gemm_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {int4_case(true, {4096, 4096, 4096}, {128, 128, 64, 128, 256}, bf16, false, Data::Normal),
+            int4_case(false, {4096, 4096, 4096}, {128, 128, 64, 128, 256}, f16, true, Data::Normal)};
+  }
   if (size == Size::Benchmark) {
     return {int4_case(true, {512, 2048, 2048}, {512, 256, 256, 128}, f32, false),
             int4_case(false, {512, 2048, 2048}, {512, 256, 256, 128}, bf16, false)};

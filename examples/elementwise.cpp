@@ -105,12 +105,17 @@ std::vector<Case> odd_cases(const Form& form) {
 
 // Blocks of whole rows: consecutive memory for the copies and the hardware's prefetching.
 std::vector<Case> add_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {elementwise_case(add_form, 32768, 4096, 4, 2048, bf16, false),
+            elementwise_case(add_form, 16384, 4096, 4, 1024, f32, true)};
+  }
   if (size == Size::Odd) return odd_cases(add_form);
   return {elementwise_case(add_form, 4096, 4096, 4, 4096, f32, false),
           elementwise_case(add_form, 4096, 4096, 4, 4096, bf16, true)};
 }
 
 std::vector<Case> gated_residual_cases(Size size) {
+  if (size == Size::Gpu) return {elementwise_case(gated_form, 32768, 4096, 4, 1024, bf16, false)};
   if (size == Size::Odd) return odd_cases(gated_form);
   return {elementwise_case(gated_form, 4096, 4096, 4, 1024, f32, false)};
 }

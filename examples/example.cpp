@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <stdexcept>
 
@@ -112,32 +113,71 @@ void Check::report(double actual, double expected, double bound, const std::stri
   first_bad_ = at + text;
 }
 
-NDArray random_array(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed, double low, double high) {
-  NDArray array = NDArray::zeros(shape, dtype);
-  const int64_t size = array.size();
-  const auto draw = [&](int64_t i) {
-    return low + (high - low) * std::ldexp(static_cast<double>(mix(seed << 40 ^ static_cast<uint64_t>(i)) >> 11), -53);
-  };
-  if (dtype == tilewright::f32) {
-    float* data = static_cast<float*>(array.data());
-    for (int64_t i = 0; i < size; ++i) data[i] = static_cast<float>(draw(i));
-  } else if (dtype.is_integral()) {
-    std::vector<int64_t> values(static_cast<size_t>(size));
-    for (int64_t i = 0; i < size; ++i) values[static_cast<size_t>(i)] = static_cast<int64_t>(std::floor(draw(i)));
-    array.assign_ints(values);
-  } else {
-    std::vector<double> values(static_cast<size_t>(size));
-    for (int64_t i = 0; i < size; ++i) values[static_cast<size_t>(i)] = draw(i);
-    array.assign_floats(values);
-  }
+NDArray LazyArray::make() const {
+  NDArray array = NDArray::zeros(shape_, dtype_);
+  fill_(array);
   return array;
 }
 
-NDArray output_array(std::initializer_list<int64_t> shape, DType dtype) {
-  NDArray array = NDArray::zeros(shape, dtype);
-  std::memset(array.data(), dtype.is_float() ? 0xff : 0x5a,
-              static_cast<size_t>((array.size() * dtype.storage_bits() + 7) / 8));
-  return array;
+int64_t LazyArray::size() const {
+  return std::accumulate(shape_.begin(), shape_.end(), int64_t{1}, std::multiplies<>());
+}
+
+void for_each_part(int64_t total, const std::function<void(int64_t begin, int64_t end)>& work) {
+  constexpr int64_t part = 1 << 16;
+#pragma omp parallel for schedule(static) if (total > part)
+  for (int64_t begin = 0; begin < total; begin += part) work(begin, std::min(total, begin + part));
+}
+
+namespace {
+
+template <class Draw>
+void fill_with(const NDArray& array, const Draw& draw) {
+  const DType dtype = array.dtype();
+  for_each_part(array.size(), [&](int64_t begin, int64_t end) {
+    void* const at = static_cast<char*>(array.data()) + begin * dtype.storage_bits() / 8;
+    const NDArray part = NDArray::borrow(at, {end - begin}, dtype);
+    if (dtype.is_integral()) {
+      std::vector<int64_t> values;
+      for (int64_t i = begin; i < end; ++i) values.push_back(static_cast<int64_t>(std::floor(draw(i))));
+      part.assign_ints(values);
+    } else {
+      std::vector<double> values;
+      for (int64_t i = begin; i < end; ++i) values.push_back(draw(i));
+      part.assign_floats(values);
+    }
+  });
+}
+
+// In [0, 1).
+double uniform(uint64_t seed, int64_t i) {
+  return std::ldexp(static_cast<double>(mix(seed << 40 ^ static_cast<uint64_t>(i)) >> 11), -53);
+}
+
+}  // namespace
+
+LazyArray random_array(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed, double low, double high) {
+  return {shape, dtype, [=](const NDArray& array) {
+            fill_with(array, [=](int64_t i) { return low + (high - low) * uniform(seed, i); });
+          }};
+}
+
+// Normal by Box and Muller's method, one number of the two.
+LazyArray input_array(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed, Data data) {
+  if (data == Data::Uniform) return random_array(shape, dtype, seed);
+  return {shape, dtype, [=](const NDArray& array) {
+            fill_with(array, [=](int64_t i) {
+              const double radius = std::sqrt(-2 * std::log(1 - uniform(seed, 2 * i)));
+              return radius * std::cos(2 * std::numbers::pi * uniform(seed, 2 * i + 1));
+            });
+          }};
+}
+
+LazyArray output_array(std::initializer_list<int64_t> shape, DType dtype) {
+  return {shape, dtype, [dtype](const NDArray& array) {
+            std::memset(array.data(), dtype.is_float() ? 0xff : 0x5a,
+                        static_cast<size_t>((array.size() * dtype.storage_bits() + 7) / 8));
+          }};
 }
 
 Elements::Elements(const NDArray& array)
@@ -186,11 +226,15 @@ double rounding_error(DType t, double value) {
   return std::max(std::abs(value) * unit_roundoff(t), denormal);
 }
 
-std::vector<NDArray> run_case(const Case& c, const tilewright::Executable& executable) {
+std::vector<NDArray> make_arrays(const Case& c) {
   std::vector<NDArray> arrays;
-  for (const CaseArgument& a : c.arguments) {
-    if (const NDArray* array = std::get_if<NDArray>(&a)) arrays.push_back(array->clone());
-  }
+  for (const CaseArgument& a : c.arguments)
+    if (const LazyArray* array = std::get_if<LazyArray>(&a)) arrays.push_back(array->make());
+  return arrays;
+}
+
+std::vector<NDArray> run_case(const Case& c, const tilewright::Executable& executable) {
+  std::vector<NDArray> arrays = make_arrays(c);
   call_case(c, executable, arrays);
   return arrays;
 }
@@ -199,7 +243,7 @@ void call_case(const Case& c, const tilewright::Executable& executable, const st
   std::vector<tilewright::Argument> list;
   auto next = arrays.begin();
   for (const CaseArgument& a : c.arguments) {
-    if (std::holds_alternative<NDArray>(a)) {
+    if (std::holds_alternative<LazyArray>(a)) {
       list.emplace_back(*next++);
     } else if (const int64_t* integer = std::get_if<int64_t>(&a)) {
       list.emplace_back(*integer);

@@ -17,8 +17,30 @@ namespace examples {
 using tilewright::DType;
 using tilewright::NDArray;
 
-// Benchmark: the shapes of the table that `make demo` prints. Odd: shapes that divide nothing, static and dynamic.
-enum class Size : uint8_t { Benchmark, Odd };
+// Benchmark: the shapes of the table that `make demo` prints. Odd: shapes that divide nothing, static and dynamic. Gpu:
+// shapes that fill a large GPU, in tiles for one (128 or 256 threads, shared memory within that of sm_90 and, where it
+// can be, of sm_80).
+enum class Size : uint8_t { Benchmark, Odd, Gpu };
+
+// An array that is made when it is asked for: those of the GPU's shapes are gigabytes, and to list the cases must not
+// cost that.
+class LazyArray {
+ public:
+  // `fill` gets zeros and writes what differs.
+  LazyArray(std::initializer_list<int64_t> shape, DType dtype, std::function<void(const NDArray&)> fill)
+      : shape_(shape), dtype_(dtype), fill_(std::move(fill)) {}
+  NDArray make() const;  // a new one each time, with the same elements
+  void fill(const NDArray& array) const { fill_(array); }
+  operator NDArray() const { return make(); }
+  int64_t size() const;
+  int64_t shape(int dim) const { return shape_[static_cast<size_t>(dim)]; }
+  DType dtype() const { return dtype_; }
+
+ private:
+  std::vector<int64_t> shape_;
+  DType dtype_;
+  std::function<void(const NDArray&)> fill_;
+};
 
 // What compared elements say: the worst error relative to its bound, and the first element beyond its bound.
 class Check {
@@ -65,12 +87,12 @@ struct Peer {
   static Peer copy() { return {Kind::Copy}; }
 };
 
-using CaseArgument = std::variant<NDArray, int64_t, double>;
+using CaseArgument = std::variant<LazyArray, int64_t, double>;
 
 struct Case {
   std::string shape;
   tilewright::Program program;
-  std::vector<CaseArgument> arguments;  // a run works on copies of the arrays
+  std::vector<CaseArgument> arguments;
   // Compares results with a reference; where they are many, a sample of about max_elements of them. The arrays are the
   // arguments in order, scalars left out.
   std::function<Check(const std::vector<NDArray>& arrays, int64_t max_elements)> check;
@@ -87,7 +109,8 @@ struct Example {
 };
 const std::vector<Example>& all_examples();
 
-// Runs on copies of the arguments and gives back the arrays.
+std::vector<NDArray> make_arrays(const Case& c);
+// Runs on arrays made for it and gives them back.
 std::vector<NDArray> run_case(const Case& c, const tilewright::Executable& executable);
 // Calls with these arrays instead of the case's own.
 void call_case(const Case& c, const tilewright::Executable& executable, const std::vector<NDArray>& arrays);
@@ -95,10 +118,16 @@ void call_case(const Case& c, const tilewright::Executable& executable, const st
 // ---- inputs
 
 // Uniform in [low, high), the same for the same seed, rounded to the type.
-NDArray random_array(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed, double low = -1,
-                     double high = 1);
+LazyArray random_array(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed, double low = -1,
+                       double high = 1);
+// What products multiply. A GPU is measured on normal numbers: the power it draws, and so its clock, depends on the
+// bits.
+enum class Data : uint8_t { Uniform, Normal };  // in [-1, 1); with mean 0 and deviation 1
+LazyArray input_array(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed, Data data);
 // Filled with NaN (floats) or a pattern: results are written there, and what was forgotten shows.
-NDArray output_array(std::initializer_list<int64_t> shape, DType dtype);
+LazyArray output_array(std::initializer_list<int64_t> shape, DType dtype);
+// Calls `work(begin, end)` for parts of 0..total-1, on all cores; the parts begin at even numbers.
+void for_each_part(int64_t total, const std::function<void(int64_t begin, int64_t end)>& work);
 
 // ---- references
 

@@ -171,6 +171,7 @@ Case mapping_case(int64_t T, int64_t K, int64_t E, int64_t alignment, int64_t bl
 }  // namespace
 
 std::vector<Case> expert_mapping_cases(Size size) {
+  if (size == Size::Gpu) return {mapping_case(131072, 8, 256, 128, 132, false)};
   if (size == Size::Benchmark) return {mapping_case(32768, 8, 256, 64, 16, false)};
   std::vector<Case> out;
   for (const bool is_dynamic : {false, true}) {

@@ -13,6 +13,7 @@ using namespace tilewright;
 struct Config {
   int64_t block_M, block_N;
   bool causal;
+  int64_t threads = 128;
 };
 
 // O = softmax(Q * K^T / sqrt(dim)) * V, tensors as (batch, head, position, dim).
@@ -22,7 +23,7 @@ Program flash_attention(Value batch, int64_t heads, int64_t kv_heads, Value quer
   Tensor V("V", {batch, kv_heads, keys, dim}, dtype), O("O", {batch, heads, queries, dim}, dtype);
   const double scale = std::numbers::log2e / std::sqrt(static_cast<double>(dim));
   return prim_func("flash_attention", {Q, K, V, O}, [&] {
-    for (auto [bx, h, b] : Kernel({ceildiv(queries, c.block_M), heads, batch}, {.threads = 128})) {
+    for (auto [bx, h, b] : Kernel({ceildiv(queries, c.block_M), heads, batch}, {.threads = c.threads})) {
       auto Q_shared = alloc_shared({c.block_M, dim}, dtype);
       auto K_shared = alloc_shared({c.block_N, dim}, dtype);
       auto V_shared = alloc_shared({c.block_N, dim}, dtype);
@@ -76,7 +77,7 @@ Program flash_attention_packed(Value tokens, Value sequences, Value longest, int
   Tensor O("O", {tokens, heads, dim}, dtype);
   const double scale = std::numbers::log2e / std::sqrt(static_cast<double>(dim));
   return prim_func("flash_attention_packed", {Q, K, V, offsets, longest, O}, [&] {
-    for (auto [bx, h, b] : Kernel({ceildiv(longest, c.block_M), heads, sequences}, {.threads = 128})) {
+    for (auto [bx, h, b] : Kernel({ceildiv(longest, c.block_M), heads, sequences}, {.threads = c.threads})) {
       auto Q_shared = alloc_shared({c.block_M, dim}, dtype);
       auto K_shared = alloc_shared({c.block_N, dim}, dtype);
       auto V_shared = alloc_shared({c.block_N, dim}, dtype);
@@ -186,7 +187,7 @@ struct Shape {
   int64_t batch, heads, kv_heads, queries, keys, dim;
 };
 
-Case attention_case(Shape s, Config config, DType dtype, bool is_dynamic) {
+Case attention_case(Shape s, Config config, DType dtype, bool is_dynamic, Data data = Data::Uniform) {
   const Value batch = is_dynamic ? dynamic("batch") : Value(s.batch),
               keys = is_dynamic ? dynamic("keys") : Value(s.keys);
   const Value queries = is_dynamic ? dynamic("queries") : Value(s.queries);
@@ -195,9 +196,9 @@ Case attention_case(Shape s, Config config, DType dtype, bool is_dynamic) {
                   std::to_string(s.dim) + " " + dtype.name() + (config.causal ? " causal" : "") +
                   (is_dynamic ? " dynamic" : ""),
          .program = flash_attention(batch, s.heads, s.kv_heads, queries, keys, s.dim, config, dtype),
-         .arguments = {random_array({s.batch, s.heads, s.queries, s.dim}, dtype, 1),
-                       random_array({s.batch, s.kv_heads, s.keys, s.dim}, dtype, 2),
-                       random_array({s.batch, s.kv_heads, s.keys, s.dim}, dtype, 3),
+         .arguments = {input_array({s.batch, s.heads, s.queries, s.dim}, dtype, 1, data),
+                       input_array({s.batch, s.kv_heads, s.keys, s.dim}, dtype, 2, data),
+                       input_array({s.batch, s.kv_heads, s.keys, s.dim}, dtype, 3, data),
                        output_array({s.batch, s.heads, s.queries, s.dim}, dtype)},
          .check = [causal = config.causal](const auto& arrays, int64_t max_elements) {
            return check_flash_attention(arrays, max_elements, causal);
@@ -211,7 +212,7 @@ Case attention_case(Shape s, Config config, DType dtype, bool is_dynamic) {
 }
 
 Case packed_case(const std::vector<int64_t>& lengths, int64_t heads, int64_t kv_heads, int64_t dim, Config config,
-                 DType dtype, bool is_dynamic) {
+                 DType dtype, bool is_dynamic, Data data = Data::Uniform) {
   std::vector<int64_t> ends = {0};
   double pairs = 0;
   for (const int64_t length : lengths) {
@@ -220,16 +221,16 @@ Case packed_case(const std::vector<int64_t>& lengths, int64_t heads, int64_t kv_
   }
   const int64_t tokens = ends.back(), longest = *std::max_element(lengths.begin(), lengths.end());
   const auto sequences = static_cast<int64_t>(lengths.size());
-  NDArray offsets = NDArray::zeros({sequences + 1}, i32);
-  offsets.assign_ints(ends);
+  const LazyArray offsets({sequences + 1}, i32, [ends](const NDArray& array) { array.assign_ints(ends); });
   Case c{.shape = std::to_string(sequences) + " of " + std::to_string(longest) + " " + std::to_string(heads) + "/" +
                   std::to_string(kv_heads) + "x" + std::to_string(dim) + " " + dtype.name() +
                   (config.causal ? " causal" : "") + (is_dynamic ? " dynamic" : ""),
          .program = flash_attention_packed(is_dynamic ? dynamic("tokens") : Value(tokens),
                                            is_dynamic ? dynamic("sequences") : Value(sequences), Scalar("longest", i32),
                                            heads, kv_heads, dim, config, dtype),
-         .arguments = {random_array({tokens, heads, dim}, dtype, 1), random_array({tokens, kv_heads, dim}, dtype, 2),
-                       random_array({tokens, kv_heads, dim}, dtype, 3), offsets, longest,
+         .arguments = {input_array({tokens, heads, dim}, dtype, 1, data),
+                       input_array({tokens, kv_heads, dim}, dtype, 2, data),
+                       input_array({tokens, kv_heads, dim}, dtype, 3, data), offsets, longest,
                        output_array({tokens, heads, dim}, dtype)},
          .check = [causal = config.causal](const auto& arrays, int64_t max_elements) {
            return check_packed(arrays, max_elements, causal);
@@ -242,6 +243,13 @@ Case packed_case(const std::vector<int64_t>& lengths, int64_t heads, int64_t kv_
 }  // namespace
 
 std::vector<Case> flash_attention_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {attention_case({4, 32, 32, 4096, 4096, 128}, {128, 128, false, 256}, bf16, false, Data::Normal),
+            attention_case({4, 32, 32, 4096, 4096, 128}, {128, 128, true, 256}, bf16, false, Data::Normal),
+            attention_case({4, 32, 32, 4096, 4096, 64}, {128, 128, false, 256}, bf16, false, Data::Normal),
+            attention_case({2, 16, 16, 4096, 4096, 256}, {64, 64, false, 128}, bf16, false, Data::Normal),
+            attention_case({1, 32, 8, 16384, 16384, 128}, {128, 128, true, 256}, f16, true, Data::Normal)};
+  }
   if (size == Size::Benchmark) {
     return {attention_case({2, 8, 8, 2048, 2048, 64}, {256, 128, false}, f32, false),
             attention_case({2, 8, 8, 2048, 2048, 64}, {256, 128, false}, bf16, false),
@@ -263,6 +271,10 @@ std::vector<Case> flash_attention_cases(Size size) {
 }
 
 std::vector<Case> packed_attention_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {packed_case({8192, 5000, 4096, 3333, 2048, 1024, 777, 91}, 32, 8, 128, {128, 128, true, 256}, bf16, true,
+                        Data::Normal)};
+  }
   if (size == Size::Benchmark) return {packed_case({1024, 700, 333, 91}, 8, 2, 64, {128, 128, true}, f32, true)};
   std::vector<Case> out;
   const std::vector<int64_t> uneven = {17, 1, 50, 0, 33};

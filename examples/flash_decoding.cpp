@@ -117,16 +117,16 @@ struct Shape {
   int64_t batch, heads, kv_heads, keys, dim;
 };
 
-Case decoding_case(Shape s, Config config, DType dtype, bool is_dynamic) {
+Case decoding_case(Shape s, Config config, DType dtype, bool is_dynamic, Data data = Data::Uniform) {
   const Value batch = is_dynamic ? dynamic("batch") : Value(s.batch),
               keys = is_dynamic ? dynamic("keys") : Value(s.keys);
   Case c{.shape = std::to_string(s.batch) + "x" + std::to_string(s.heads) + "/" + std::to_string(s.kv_heads) +
                   "x1:" + std::to_string(s.keys) + "x" + std::to_string(s.dim) + " " + dtype.name() +
                   (is_dynamic ? " dynamic" : ""),
          .program = flash_decoding(batch, s.heads, s.kv_heads, keys, s.dim, config, dtype),
-         .arguments = {random_array({s.batch, s.heads, s.dim}, dtype, 1),
-                       random_array({s.batch, s.keys, s.kv_heads, s.dim}, dtype, 2),
-                       random_array({s.batch, s.keys, s.kv_heads, s.dim}, dtype, 3),
+         .arguments = {input_array({s.batch, s.heads, s.dim}, dtype, 1, data),
+                       input_array({s.batch, s.keys, s.kv_heads, s.dim}, dtype, 2, data),
+                       input_array({s.batch, s.keys, s.kv_heads, s.dim}, dtype, 3, data),
                        output_array({s.batch, s.heads, s.dim}, dtype)},
          .check = check_decoding};
   c.flops = 4.0 * static_cast<double>(s.batch * s.heads * s.keys * s.dim);
@@ -138,6 +138,7 @@ Case decoding_case(Shape s, Config config, DType dtype, bool is_dynamic) {
 }  // namespace
 
 std::vector<Case> flash_decoding_cases(Size size) {
+  if (size == Size::Gpu) return {decoding_case({32, 32, 8, 8192, 128}, {128, 4}, bf16, false, Data::Normal)};
   if (size == Size::Benchmark) {
     return {decoding_case({4, 32, 8, 8192, 128}, {128, 4}, f32, false),
             decoding_case({4, 32, 8, 8192, 128}, {128, 4}, bf16, true)};

@@ -58,6 +58,7 @@ Case histogram_case(int64_t N, int64_t bins, int64_t blocks, int64_t block_N, bo
 }  // namespace
 
 std::vector<Case> histogram_cases(Size size) {
+  if (size == Size::Gpu) return {histogram_case(int64_t{1} << 27, 256, 132 * 8, 4096, false)};
   if (size == Size::Benchmark) return {histogram_case(int64_t{1} << 24, 256, 64, 4096, false)};
   std::vector<Case> out;
   for (const bool is_dynamic : {false, true}) {

@@ -98,17 +98,17 @@ struct Shape {
   int64_t batch, heads, keys, dim, pe_dim;
 };
 
-Case mla_case(Shape s, Config config, DType dtype, bool is_dynamic) {
+Case mla_case(Shape s, Config config, DType dtype, bool is_dynamic, Data data = Data::Uniform) {
   const Value batch = is_dynamic ? dynamic("batch") : Value(s.batch),
               keys = is_dynamic ? dynamic("keys") : Value(s.keys);
   Case c{.shape = std::to_string(s.batch) + "x" + std::to_string(s.heads) + "x1:" + std::to_string(s.keys) + "x" +
                   std::to_string(s.dim) + "+" + std::to_string(s.pe_dim) + " " + dtype.name() +
                   (is_dynamic ? " dynamic" : ""),
          .program = mla_decode(batch, s.heads, keys, s.dim, s.pe_dim, config, dtype),
-         .arguments = {random_array({s.batch, s.heads, s.dim}, dtype, 1),
-                       random_array({s.batch, s.heads, s.pe_dim}, dtype, 2),
-                       random_array({s.batch, s.keys, 1, s.dim}, dtype, 3),
-                       random_array({s.batch, s.keys, 1, s.pe_dim}, dtype, 4),
+         .arguments = {input_array({s.batch, s.heads, s.dim}, dtype, 1, data),
+                       input_array({s.batch, s.heads, s.pe_dim}, dtype, 2, data),
+                       input_array({s.batch, s.keys, 1, s.dim}, dtype, 3, data),
+                       input_array({s.batch, s.keys, 1, s.pe_dim}, dtype, 4, data),
                        output_array({s.batch, s.heads, s.dim}, dtype)},
          .check = check_mla};
   c.flops = 2.0 * static_cast<double>(s.batch * s.heads * s.keys * (2 * s.dim + s.pe_dim));
@@ -121,6 +121,14 @@ Case mla_case(Shape s, Config config, DType dtype, bool is_dynamic) {
 }  // namespace
 
 std::vector<Case> mla_decode_cases(Size size) {
+  if (size == Size::Gpu) {
+    std::vector<Case> out;
+    for (const auto& [heads, config] : {std::pair<int64_t, Config>{128, {64, 64}}, {128, {64, 32}}, {16, {16, 64}}}) {
+      out.push_back(mla_case({128, heads, 8192, 512, 64}, config, bf16, false, Data::Normal));
+      out.back().shape += " by " + std::to_string(config.block_N) + " keys";
+    }
+    return out;
+  }
   if (size == Size::Benchmark) {
     return {mla_case({4, 128, 1024, 512, 64}, {64, 128}, f32, false),
             mla_case({4, 128, 1024, 512, 64}, {64, 128}, bf16, true)};

@@ -174,6 +174,10 @@ constexpr std::array<std::array<int64_t, 2>, 5> odd_shapes = {{{1, 1}, {17, 33},
 }  // namespace
 
 std::vector<Case> rms_norm_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {rms_case(rms_norm(32768, 4096, 1, bf16), false, 32768, 4096, bf16, ""),
+            rms_case(rms_norm(dynamic("M"), 8192, 1, f32), false, 32768, 8192, f32, " dynamic M")};
+  }
   if (size == Size::Benchmark) return {rms_case(rms_norm(4096, 4096, 4, f32), false, 4096, 4096, f32, "")};
   std::vector<Case> out;
   for (const DType dtype : {f32, bf16, f16}) {
@@ -186,6 +190,9 @@ std::vector<Case> rms_norm_cases(Size size) {
 }
 
 std::vector<Case> rms_norm_silu_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {rms_case(rms_norm_silu(dynamic("M"), dynamic("C"), 2, 1024, bf16), true, 32768, 4096, bf16, " dynamic")};
+  }
   if (size == Size::Benchmark) {
     return {rms_case(rms_norm_silu(4096, 4100, 4, 512, f32), true, 4096, 4100, f32, ""),
             rms_case(rms_norm_silu(dynamic("M"), dynamic("C"), 4, 512, bf16), true, 4096, 4096, bf16, " dynamic")};
@@ -201,6 +208,7 @@ std::vector<Case> rms_norm_silu_cases(Size size) {
 }
 
 std::vector<Case> layer_norm_cases(Size size) {
+  if (size == Size::Gpu) return {layer_case(layer_norm(32768, 4096, 1, bf16), 32768, 4096, bf16, "")};
   if (size == Size::Benchmark) return {layer_case(layer_norm(4096, 4096, 4, f32), 4096, 4096, f32, "")};
   std::vector<Case> out;
   for (const DType dtype : {f32, bf16, f16}) {

@@ -44,10 +44,10 @@ Program per_token_cast(Value T, Value H, int64_t block_T, DType dtype, bool powe
   });
 }
 
-Program per_block_cast(Value T, Value H, DType dtype, bool power_of_two) {
+Program per_block_cast(Value T, Value H, int64_t threads, DType dtype, bool power_of_two) {
   Tensor X("X", {T, H}, dtype), Q("Q", {T, H}, e4m3), SF("SF", {ceildiv(T, group), ceildiv(H, group)}, f32);
   return prim_func("per_block_cast", {X, Q, SF}, [&] {
-    for (auto [bx, by] : Kernel({ceildiv(H, group), ceildiv(T, group)}, {.threads = 128})) {
+    for (auto [bx, by] : Kernel({ceildiv(H, group), ceildiv(T, group)}, {.threads = threads})) {
       auto x = alloc_fragment({group, group}, f32);
       auto row_largest = alloc_fragment({group}, f32);
       auto largest = alloc_fragment({1}, f32);
@@ -169,15 +169,21 @@ std::string shape_text(int64_t T, int64_t H, DType dtype, const char* note) {
   return std::to_string(T) + "x" + std::to_string(H) + " " + dtype.name() + note;
 }
 
-Case cast_case(bool per_token, int64_t T, int64_t H, DType dtype, bool power_of_two, bool is_dynamic) {
+Case cast_case(bool per_token, int64_t T, int64_t H, DType dtype, bool power_of_two, bool is_dynamic,
+               int64_t threads = 128) {
   const Value rows = is_dynamic ? dynamic("T") : Value(T), columns = is_dynamic ? dynamic("H") : Value(H);
   const int64_t block_rows = per_token ? 1 : group, sf_columns = ceildiv(H, group);
   // Magnitudes far apart, so that small values meet the small steps of the format.
-  const NDArray x = random_array({T, H}, dtype, 51, -1, 1);
-  for (int64_t i = 0; i < T * H; i += 7) x.set_float({i / H, i % H}, 1e-3 * x.get_float({i / H, i % H}));
+  const LazyArray x({T, H}, dtype, [=](const NDArray& array) {
+    random_array({T, H}, dtype, 51, -1, 1).fill(array);
+    for_each_part(ceildiv(T * H, 7), [&](int64_t begin, int64_t end) {
+      for (int64_t i = 7 * begin; i < std::min(T * H, 7 * end); i += 7)
+        array.set_float({i / H, i % H}, 1e-3 * array.get_float({i / H, i % H}));
+    });
+  });
   Case c{.shape = shape_text(T, H, dtype, power_of_two ? " power of 2" : "") + (is_dynamic ? " dynamic" : ""),
          .program = per_token ? per_token_cast(rows, columns, 32, dtype, power_of_two)
-                              : per_block_cast(rows, columns, dtype, power_of_two),
+                              : per_block_cast(rows, columns, threads, dtype, power_of_two),
          .arguments = {x, output_array({T, H}, e4m3), output_array({ceildiv(T, block_rows), sf_columns}, f32)},
          .check = [=](const auto& arrays, int64_t n) { return check_cast(arrays, n, block_rows, power_of_two); },
          .elementwise = true};
@@ -217,16 +223,19 @@ std::vector<Case> odd_casts(bool per_token) {
 }  // namespace
 
 std::vector<Case> per_token_cast_cases(Size size) {
+  if (size == Size::Gpu) return {cast_case(true, 16384, 7168, bf16, false, false)};
   if (size == Size::Odd) return odd_casts(true);
   return {cast_case(true, 4096, 4096, bf16, false, false)};
 }
 
 std::vector<Case> per_block_cast_cases(Size size) {
+  if (size == Size::Gpu) return {cast_case(false, 16384, 7168, bf16, true, false, 256)};
   if (size == Size::Odd) return odd_casts(false);
   return {cast_case(false, 4096, 4096, bf16, true, false)};
 }
 
 std::vector<Case> swiglu_quantize_cases(Size size) {
+  if (size == Size::Gpu) return {swiglu_case(24576, 2048, bf16, 10, false)};
   if (size == Size::Benchmark) return {swiglu_case(4096, 2048, bf16, 10, false)};
   std::vector<Case> out;
   for (const DType dtype : {f32, bf16}) {

@@ -91,6 +91,7 @@ Case sinkhorn_case(int64_t T, int64_t M, int64_t repeat, int64_t block_T, bool i
 }  // namespace
 
 std::vector<Case> sinkhorn_cases(Size size) {
+  if (size == Size::Gpu) return {sinkhorn_case(1 << 20, 4, 10, 128, false)};
   if (size == Size::Benchmark) return {sinkhorn_case(32768, 4, 10, 256, false)};
   std::vector<Case> out;
   for (const bool is_dynamic : {false, true}) {

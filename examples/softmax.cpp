@@ -96,6 +96,7 @@ constexpr std::array<std::array<int64_t, 2>, 4> odd_shapes = {{{1, 1}, {17, 33},
 
 // Benchmark tiles of 32 to 64 KiB: they stay in a core's second level cache between the passes.
 std::vector<Case> softmax_cases(Size size) {
+  if (size == Size::Gpu) return {softmax_case(softmax(32768, 4096, 1, bf16), 32768, 4096, 0, bf16, "")};
   if (size == Size::Benchmark) return {softmax_case(softmax(4096, 4096, 4, f32), 4096, 4096, 0, f32, "")};
   std::vector<Case> out;
   for (const DType dtype : {f32, bf16, f16}) {
@@ -108,6 +109,9 @@ std::vector<Case> softmax_cases(Size size) {
 }
 
 std::vector<Case> online_softmax_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {softmax_case(online_softmax(16384, 32768, 1, 4096, bf16), 16384, 32768, 8, bf16, "")};
+  }
   if (size == Size::Benchmark) {
     return {softmax_case(online_softmax(4096, 4096, 8, 1024, f32), 4096, 4096, 4, f32, "")};
   }

@@ -60,14 +60,16 @@ Check check_roles(const std::vector<NDArray>& arrays, int64_t max_elements) {
   return check;
 }
 
-Case roles_case(std::array<int64_t, 3> mnk, std::array<int64_t, 3> tiles, DType dtype, bool is_dynamic) {
+Case roles_case(std::array<int64_t, 3> mnk, std::array<int64_t, 3> tiles, DType dtype, bool is_dynamic,
+                Data data = Data::Uniform) {
   const auto [M, N, K] = mnk;
   Case c{.shape = std::to_string(M) + "x" + std::to_string(N) + "x" + std::to_string(K) + " " + dtype.name() +
                   (is_dynamic ? " dynamic" : ""),
          .program = is_dynamic
                         ? matmul_roles(dynamic("M"), dynamic("N"), dynamic("K"), tiles[0], tiles[1], tiles[2], dtype)
                         : matmul_roles(M, N, K, tiles[0], tiles[1], tiles[2], dtype),
-         .arguments = {random_array({M, K}, dtype, 1), random_array({K, N}, dtype, 2), output_array({M, N}, dtype)},
+         .arguments = {input_array({M, K}, dtype, 1, data), input_array({K, N}, dtype, 2, data),
+                       output_array({M, N}, dtype)},
          .check = check_roles};
   c.flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
   c.bytes = static_cast<double>(M * K + K * N + M * N) * dtype.storage_bits() / 8;
@@ -78,6 +80,7 @@ Case roles_case(std::array<int64_t, 3> mnk, std::array<int64_t, 3> tiles, DType 
 }  // namespace
 
 std::vector<Case> specialized_gemm_cases(Size size) {
+  if (size == Size::Gpu) return {roles_case({4096, 4096, 4096}, {128, 128, 64}, f16, false, Data::Normal)};
   if (size == Size::Benchmark) return {roles_case({256, 256, 256}, {128, 128, 64}, f16, false)};
   std::vector<Case> out;
   for (const bool is_dynamic : {false, true}) {

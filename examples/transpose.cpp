@@ -47,6 +47,9 @@ Case transpose_case(int64_t B, int64_t M, int64_t N, int64_t block, DType dtype,
 }  // namespace
 
 std::vector<Case> transpose_cases(Size size) {
+  if (size == Size::Gpu) {
+    return {transpose_case(64, 4096, 4096, 64, bf16, false), transpose_case(64, 4096, 4096, 64, e4m3, true)};
+  }
   if (size == Size::Benchmark) return {transpose_case(8, 2048, 1024, 64, f32, false)};
   std::vector<Case> out;
   for (const DType dtype : {f32, f16, u8, e4m3}) {

@@ -29,9 +29,7 @@ struct Options {
 
 std::vector<NDArray> arrays_of(const examples::Case& c, Device device) {
   std::vector<NDArray> out;
-  for (const examples::CaseArgument& a : c.arguments)
-    if (const auto* array = std::get_if<NDArray>(&a))
-      out.push_back(device == Device{} ? array->clone() : array->to(device));
+  for (const NDArray& array : examples::make_arrays(c)) out.push_back(array.to(device));
   return out;
 }
 

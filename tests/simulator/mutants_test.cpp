@@ -118,7 +118,7 @@ const examples::Case& largest(const std::vector<examples::Case>& cases) {
   auto size = [](const examples::Case& c) {
     int64_t elements = 0;
     for (const auto& a : c.arguments)
-      if (const auto* array = std::get_if<NDArray>(&a)) elements += array->size();
+      if (const auto* array = std::get_if<examples::LazyArray>(&a)) elements += array->size();
     return elements;
   };
   return *std::max_element(cases.begin(), cases.end(), [&](const auto& a, const auto& b) { return size(a) < size(b); });
