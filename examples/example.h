@@ -97,6 +97,7 @@ struct Case {
   // arguments in order, scalars left out.
   std::function<Check(const std::vector<NDArray>& arrays, int64_t max_elements)> check;
   bool elementwise = false;     // then all engines agree bit for bit
+  bool any_order = false;       // the order of some results is free, and so not the same in two calls
   double flops = 0, bytes = 0;  // work of one call; bytes as the least that must move
   Peer peer = {};
   const char* cpu_refuses = nullptr;  // the code of the error, for programs that only the interpreter runs

@@ -1,154 +1,150 @@
-// The examples on a CUDA device: right against their references, and bit for bit against the interpreter where they are
-// elementwise, at odd shapes and at those of the benchmarks; timed beside a copy in device memory.
+// Measures on a CUDA device: copies, the cost of a launch, the examples, matrix products by tile sizes. Prints tables
+// and writes JSON; docs/measuring.md says how times are taken and what the fields mean.
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <thread>
 
-#include "example.h"
+#include "blas.h"
+#include "copy.h"
+#include "gemm_sweep.h"
+#include "programs.h"
+#include "rates.h"
+#include "runtime/cuda_device.h"
+#include "runtime/nvrtc.h"
 #include "tilewright/cuda.h"
 #include "tilewright/diagnostic.h"
 
 namespace {
 
-using namespace tilewright;
-using Json = nlohmann::ordered_json;
-
-constexpr Device kDevice{2, 0};
-constexpr int64_t kCheckedElements = 4096;
+using namespace bench::gpu;
+namespace rt = tilewright::runtime;
 
 struct Options {
-  std::string only, json;
-  int turns = 20;
-  bool odd = true, timed = true;
+  ProgramOptions programs;
+  GemmSweep gemm;
+  std::string json, cublas;
+  int turns = 30;
+  bool run_programs = true, run_gemm = true, run_copies = true;
 };
 
-std::vector<NDArray> arrays_of(const examples::Case& c, Device device) {
-  std::vector<NDArray> out;
-  for (const NDArray& array : examples::make_arrays(c)) out.push_back(array.to(device));
+void add_options(CLI::App& app, Options& o) {
+  app.add_option("--filter", o.programs.filter, "Examples whose names contain this");
+  app.add_option("--turns", o.turns, "Timed calls of each contestant in each regime")->check(CLI::Range(1, 10000));
+  app.add_option("--json", o.json, "Write everything to this file");
+  app.add_option("--cublas", o.cublas, "Folder of libcublas and libcublasLt; else where the dynamic linker looks");
+  app.add_flag("!--no-odd", o.programs.odd, "Without the odd shapes of the examples");
+  app.add_flag("!--no-timed", o.programs.timed, "Without the full-size shapes of the examples");
+  app.add_flag("!--no-full", o.programs.full, "Full-size results against a sample alone, not all of the CPU engine's");
+  app.add_flag("!--no-programs", o.run_programs, "Without the examples");
+  app.add_flag("!--no-gemm", o.run_gemm, "Without the products by tile sizes");
+  app.add_flag("!--no-copies", o.run_copies, "Without the copies and the cost of a launch");
+  app.add_option("--gemm-forms", o.gemm.forms, "Types and orders in memory: bf16:nt")->delimiter(',');
+  app.add_option("--gemm-shapes", o.gemm.shapes, "M x N x K: 4096x7168x16384")->delimiter(',');
+  app.add_option("--gemm-tiles", o.gemm.tiles, "Tiles, stages and threads: 128x256x64:3:256")->delimiter(',');
+}
+
+std::string command_line(int count, char** arguments) {
+  std::string out = "tilewright_bench_gpu";
+  for (int i = 1; i < count; ++i) out += std::string(" ") + arguments[i];
   return out;
 }
 
-bool same_bits(const NDArray& a, const NDArray& b) {
-  return std::memcmp(a.data(), b.data(), static_cast<size_t>(bytes_of(a.dtype(), a.size()))) == 0;
+// "580.159.03"; empty where the driver does not say so there.
+std::string driver_release() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line, word;
+  std::getline(file, line);
+  std::istringstream words(line);
+  while (words >> word)
+    if (word.find_first_not_of("0123456789.") == std::string::npos && word.find('.') != std::string::npos) return word;
+  return "";
 }
 
-// Seconds of one call, the median of several, the device idle before and after. Each is preceded by a copy larger than
-// the second-level cache, so that none finds its data there.
-template <class Call>
-double seconds(int turns, const Call& call) {
-  static const NDArray from = NDArray::zeros({64 << 20}, f32, kDevice);
-  std::vector<double> times;
-  call();
-  cuda::synchronize();
-  for (int i = 0; i < turns; ++i) {
-    (void)from.clone();
-    cuda::synchronize();
-    const auto start = std::chrono::steady_clock::now();
-    call();
-    cuda::synchronize();
-    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  std::nth_element(times.begin(), times.begin() + static_cast<long>(times.size() / 2), times.end());
-  return times[times.size() / 2];
+Json machine(const Blas* blas, const std::string& blas_problem) {
+  const rt::cuda::CudaDevice& device = rt::cuda::CudaDevice::get(0);
+  const rt::cuda::DeviceProperties& p = device.properties;
+  const int version = device.driver.version;
+  return {{"device", p.name},
+          {"arch", p.arch()},
+          {"multiprocessors", p.sm_count},
+          {"memory_bytes", p.memory_bytes},
+          {"l2_bytes", p.l2_bytes},
+          {"driver", driver_release()},
+          {"driver_cuda", fmt::format("{}.{}", version / 1000, version % 1000 / 10)},
+          {"nvrtc", rt::Nvrtc::get().version()},
+          {"cublas", blas ? blas->version() : "none: " + blas_problem},
+          {"cores", std::thread::hardware_concurrency()}};
 }
 
-struct Row {
-  Json json;
-  bool ok = true;
-};
-
-Row run(const examples::Example& example, const examples::Case& c, bool timed, const Options& options) {
-  Row row;
-  row.json = {{"program", example.name}, {"shape", c.shape}};
-  try {
-    const auto start = std::chrono::steady_clock::now();
-    const Executable kernel = compile(c.program, {.engine = Engine::Cuda});
-    row.json["compile_ms"] =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    const std::vector<NDArray> device = arrays_of(c, kDevice);
-    examples::call_case(c, kernel, device);
-    cuda::synchronize();
-    std::vector<NDArray> host;
-    for (const NDArray& a : device) host.push_back(a.to({}));
-    const examples::Check check = c.check(host, timed ? kCheckedElements : INT64_MAX);
-    row.ok = check.ok();
-    row.json["error"] = check.max_error(), row.json["of_bound"] = check.worst_share();
-    if (!check.ok()) row.json["bad"] = check.first_bad();
-    if (c.elementwise && !timed) {
-      const std::vector<NDArray> oracle = examples::run_case(c, compile(c.program, {.engine = Engine::Interpreter}));
-      for (size_t i = 0; i < oracle.size(); ++i)
-        if (!same_bits(host[i], oracle[i]))
-          row.ok = false, row.json["bad"] = "not bit for bit what the interpreter gives";
+Json copies(int turns) {
+  Json rows = Json::array();
+  for (const int64_t bytes : {int64_t{64} << 20, int64_t{512} << 20, int64_t{4} << 30}) {
+    const Copies copies(bytes);
+    const std::vector<Contestant> list = {copies.by_driver(bytes), copies.by_kernel(bytes)};
+    const std::vector<Times> times = race(list, turns);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Work work{0, static_cast<double>(bytes)};
+      fmt::print("{:<26} {:>5} MiB  {} {}\n", list[i].name, bytes >> 20, rate_text(work, times[i].burst),
+                 rate_text(work, times[i].sustained));
+      Json row = {{"copy", list[i].name}, {"bytes", bytes}};
+      row.update(json_of(times[i], work));
+      rows.push_back(std::move(row));
     }
-    if (timed && row.ok) {
-      const double s = seconds(options.turns, [&] { examples::call_case(c, kernel, device); });
-      row.json["us"] = s * 1e6;
-      if (c.flops > 0) row.json["tflops"] = c.flops / s * 1e-12;
-      if (c.bytes > 0) row.json["gbs"] = c.bytes / s * 1e-9;
-    }
-  } catch (const Error& e) {
-    row.json["refused"] = e.what();
-    row.ok = c.cpu_refuses != nullptr;  // what only the interpreter runs
   }
-  return row;
+  return rows;
 }
 
-void print(const Row& row) {
-  auto number = [&](const char* key, const char* unit) {
-    return row.json.contains(key) ? fmt::format("{:>10.1f} {}", row.json[key].get<double>(), unit) : std::string();
+int run(const Options& o, const std::string& command) {
+  std::string problem;
+  const std::unique_ptr<Blas> blas = Blas::find(o.cublas, problem);
+  Json out = {{"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
+              {"command", command},
+              {"machine", machine(blas.get(), problem)},
+              {"turns", o.turns}};
+  fmt::print("{}\n", out["machine"].dump());
+  int failures = 0;
+  const auto save = [&] {
+    if (!o.json.empty()) std::ofstream(o.json) << out.dump(1) << "\n";
   };
-  fmt::print("{} {:<18}{:<42}{:>8.1f}%{}{}{}{}\n", row.ok ? "ok  " : "FAIL", row.json["program"].get<std::string>(),
-             row.json["shape"].get<std::string>(), row.json.value("of_bound", 0.0) * 100, number("us", "us"),
-             number("tflops", "TFLOP/s"), number("gbs", "GB/s"),
-             row.json.contains("bad")       ? "  " + row.json["bad"].get<std::string>()
-             : row.json.contains("refused") ? "  " + row.json["refused"].get<std::string>().substr(0, 300)
-                                            : "");
-  std::fflush(stdout);
+  if (o.run_copies) {
+    out["copies"] = copies(o.turns);
+    const LaunchCost cost = launch_cost();
+    out["launch"] = {{"ours_us", cost.ours * 1e6}, {"driver_us", cost.driver * 1e6}};
+    fmt::print("a launch on the host: {:.2f} us, by the driver's entry point {:.2f} us\n", cost.ours * 1e6,
+               cost.driver * 1e6);
+    save();
+  }
+  if (o.run_programs) {
+    ProgramOptions programs_options = o.programs;
+    programs_options.turns = o.turns;
+    out["programs"] = programs(programs_options, blas.get(), failures);
+    save();
+  }
+  if (o.run_gemm) out["gemm"] = sweep(o.gemm, blas.get(), o.turns, failures);
+  out["failures"] = failures;
+  save();
+  fmt::print("{} failures\n", failures);
+  return failures > 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The examples on a CUDA device");
+  CLI::App app("Measures on a CUDA device");
   Options options;
-  app.add_option("--only", options.only, "Examples whose names contain this");
-  app.add_option("--json", options.json, "Write the rows to this file");
-  app.add_option("--turns", options.turns, "Timed calls of each");
-  app.add_flag("!--no-odd", options.odd, "Without the odd shapes");
-  app.add_flag("!--no-timed", options.timed, "Without the benchmark shapes");
+  add_options(app, options);
   CLI11_PARSE(app, argc, argv);
-  if (cuda::device_count() == 0) {
+  if (tilewright::cuda::device_count() == 0) {
     fmt::print("no CUDA device\n");
     return 2;
   }
-  Json rows = Json::array();
-  int failures = 0;
-  const NDArray block = NDArray::zeros({256 << 20}, f32, kDevice);
-  const double copy =
-      2.0 * static_cast<double>(block.size()) * 4 / seconds(options.turns, [&] { (void)block.clone(); });
-  fmt::print("copy with its allocation: {:.0f} GB/s read and written\n", copy * 1e-9);
-  for (const examples::Example& example : examples::all_examples()) {
-    if (std::string(example.name).find(options.only) == std::string::npos) continue;
-    for (examples::Size size : {examples::Size::Odd, examples::Size::Benchmark}) {
-      const bool timed = size == examples::Size::Benchmark;
-      if (timed ? !options.timed : !options.odd) continue;
-      int good = 0;
-      for (const examples::Case& c : example.cases(size)) {
-        const Row row = run(example, c, timed, options);
-        failures += !row.ok, good += row.ok;
-        rows.push_back(row.json);
-        if (timed || !row.ok) print(row);
-      }
-      if (!timed) fmt::print("     {:<18}{} odd shapes right\n", example.name, good);
-    }
+  try {
+    return run(options, command_line(argc, argv));
+  } catch (const std::exception& e) {
+    fmt::print("{}\n", e.what());
+    return 2;
   }
-  if (!options.json.empty())
-    std::ofstream(options.json) << Json{{"copy_gbs", copy * 1e-9}, {"rows", rows}}.dump(1) << "\n";
-  fmt::print("{} rows, {} failures\n", rows.size(), failures);
-  return failures > 0;
 }

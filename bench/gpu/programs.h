@@ -1,0 +1,19 @@
+// The examples on a device: right at odd shapes and at full size, timed beside copies and cuBLAS.
+#pragma once
+#include "blas.h"
+#include "copy.h"
+#include "rates.h"
+
+namespace bench::gpu {
+
+struct ProgramOptions {
+  std::string filter;  // examples whose names contain it
+  int turns = 30;
+  bool odd = true, timed = true;
+  bool full = true;  // all elements of a full-size result against the CPU engine's, besides the sample by plain loops
+};
+
+// Prints rows and gives them. `blas` may be null.
+Json programs(const ProgramOptions& options, const Blas* blas, int& failures);
+
+}  // namespace bench::gpu
