@@ -33,8 +33,8 @@ Executable on_interpreter(ir::TileProgram tiles, runtime::LaunchPlan plan) {
   return runtime::make_executable(std::move(plan), interpreter_callee(std::move(tiles)), "interpreter", "");
 }
 
-Executable on_simulator(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& dump) {
-  const target::GpuTarget target;
+Executable on_simulator(const ir::TileProgram& tiles, runtime::LaunchPlan plan, const std::string& arch, Dump& dump) {
+  const target::GpuTarget target = gpu_target(arch.empty() ? "sm_80" : arch);
   ir::ThreadProgram threads = lower_cuda(tiles, target).program;
   dump.write("lower_to_threads", threads);
   return runtime::make_executable(std::move(plan), simulator_callee(std::move(threads), {.target = target}),
@@ -57,7 +57,7 @@ Executable compile(const Program& program, const CompileOptions& options) {
   runtime::LaunchPlan plan = build_plan(tiles);
   const Engine engine = chosen(options.engine);
   if (engine == Engine::Interpreter) return on_interpreter(std::move(tiles), std::move(plan));
-  if (engine == Engine::Simulator) return on_simulator(tiles, std::move(plan), dump);
+  if (engine == Engine::Simulator) return on_simulator(tiles, std::move(plan), options.arch, dump);
   if (engine == Engine::Cpu) return on_cpu(tiles, std::move(plan), dump);
   if (engine == Engine::Cuda)
     return build_cuda(tiles, std::move(plan), options.arch.empty() ? cuda::architecture() : options.arch, dump);

@@ -1,0 +1,22 @@
+// Whole kernels for Hopper: right results, no finding, in every order of the warps, and fast enough to be a test.
+#include "simulator/hopper_programs.h"
+
+#include "simulator/simulate.h"
+
+namespace tilewright::simulator {
+namespace {
+
+TEST(Hopper, AGemmWithRolesAndRingsIsRight) {
+  for (const HopperGemm& gemm : {HopperGemm{}, HopperGemm{130, 128, 64, 2, 2}, HopperGemm{128, 64, 520, 4, 1}})
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      SCOPED_TRACE(fmt::format("{} x {} x {}, seed {}", gemm.m, gemm.n, gemm.k, seed));
+      const HopperGemm::Arrays arrays = gemm.arrays();
+      SimulateOptions options;
+      options.seed = seed;
+      run(gemm.text(), arrays.list(), options);
+      EXPECT_LE(gemm.error(arrays), 0.004);
+    }
+}
+
+}  // namespace
+}  // namespace tilewright::simulator
