@@ -10,12 +10,15 @@
 
 namespace tilewright::simulator {
 
-// C = A * B^T in bfloat16 for tiles of 128 x n, two warpgroups that multiply and one that loads, `stages` slots, blocks
-// that go over `tiles` tiles along m one after the other. The extents need not divide.
+// C = A * B^T in bfloat16: one warpgroup loads `stages` slots, two multiply. These share a tile of 128 x n, or, in
+// ping-pong, have every other tile of 64 x n for themselves and take turns. A block goes over `tiles` tiles along m.
+// The extents need not divide.
 struct HopperGemm {
   int64_t m = 250, n = 64, k = 200, stages = 3, tiles = 2;
+  bool ping_pong = false;
 
   int64_t steps() const { return (k + 63) / 64; }
+  int64_t tile_rows() const { return ping_pong ? 64 : 128; }
   std::string text() const;
   struct Arrays {
     NDArray a, b, c;
@@ -32,14 +35,14 @@ inline std::string HopperGemm::text() const {
                        MemoryLayout::panels(shape, 16, 128).text());
   };
   const auto list = [&](int64_t count) { return fmt::format("{}", fmt::join(std::vector(stages, count), ", ")); };
-  const int64_t a_bytes = 128 * 128, b_bytes = n * 128;
+  const int64_t rows = tile_rows(), a_bytes = rows * 128, b_bytes = n * 128;
   std::string s = fmt::format(
       "thread program gemm {{\n  param A: bfloat16[{}, {}] alignment=16\n  param B: bfloat16[{}, {}] alignment=16\n"
       "  param C: bfloat16[{}, {}] alignment=16\n  launch gemm(bx: 1) threads(tx: 384) {{\n",
       m, k, n, k, m, n);
   s += fmt::format("    barrier full: uint64[{}] arrive=[{}]\n    barrier empty: uint64[{}] arrive=[{}]\n", stages,
-                   list(1), stages, list(2));
-  s += tile("As", {stages, 128, 64}, 0) + tile("Bs", {stages, n, 64}, stages * a_bytes) +
+                   list(1), stages, list(ping_pong ? 1 : 2));
+  s += tile("As", {stages, rows, 64}, 0) + tile("Bs", {stages, n, 64}, stages * a_bytes) +
        tile("Cs", {2, 64, 64}, stages * (a_bytes + b_bytes));
   s += fmt::format("    local acc: float32[{}]\n", n / 2);
   s += "    if tx == 0 {\n      init_barriers barriers=full\n      init_barriers barriers=empty\n    }\n    sync "
@@ -50,28 +53,36 @@ inline std::string HopperGemm::text() const {
       "          for t in 0..{} {{\n            for k in 0..{} {{\n              i: int32 = t * {} + k\n"
       "              wait barrier=empty[i % {}] parity=(i // {} + 1) % 2\n"
       "              expect barrier=full[i % {}] bytes={} arrive=true\n"
-      "              copy from=A[t * 128 : 128, k * 64 : 64] to=As[i % {} : 1, 0 : 128, 0 : 64] "
+      "              copy from=A[t * {} : {}, k * 64 : 64] to=As[i % {} : 1, 0 : {}, 0 : 64] "
       "completion=(barrier=full[i % {}])\n"
       "              copy from=B[0 : {}, k * 64 : 64] to=Bs[i % {} : 1, 0 : {}, 0 : 64] "
       "completion=(barrier=full[i % {}])\n            }}\n          }}\n        }}\n      }}\n    }}\n",
-      tiles, steps(), steps(), stages, stages, stages, a_bytes + b_bytes, stages, stages, n, stages, n, stages);
-  // Two warpgroups that multiply 64 rows each.
+      tiles, steps(), steps(), stages, stages, stages, a_bytes + b_bytes, rows, rows, stages, rows, stages, n, stages,
+      n, stages);
+  // The warpgroups that multiply, 64 rows each. In ping-pong barrier 3 + w says that it is w's turn.
   const std::string registers = fmt::format("registers=[acc[0 : {}]]", n / 2);
+  const std::string row0 = ping_pong ? "0" : "w * 64";
   s += fmt::format(
-      "    role 128..384 {{\n      set_registers count=232\n      for u in 0..{} {{\n        for l in 0..{} {{\n"
-      "          j: int32 = u * {} + l\n          wait barrier=full[j % {}] parity=j // {} % 2\n"
-      "          fence wgmma {}\n",
-      tiles, steps(), steps(), stages, stages, registers);
+      "    role 128..384 {{\n      set_registers count=232\n      w: int32 = tx // 128 - 1\n{}"
+      "      for v in 0..{} {{\n        u: int32 = {}\n{}",
+      ping_pong ? "      if w == 1 {\n        sync named barrier=3 count=256 arrive_only=true\n      }\n" : "",
+      ping_pong ? tiles / 2 : tiles, ping_pong ? "v * 2 + w" : "v",
+      ping_pong ? "        sync named barrier=3 + w count=256\n" : "");
+  s += fmt::format(
+      "        for l in 0..{} {{\n          j: int32 = u * {} + l\n"
+      "          wait barrier=full[j % {}] parity=j // {} % 2\n          fence wgmma {}\n",
+      steps(), steps(), stages, stages, registers);
   for (int64_t kk = 0; kk < 64; kk += 16)
     s += fmt::format(
-        "          wgmma instruction=\"m64n{}k16.f32.bf16.bf16\" a=As[j % {} : 1, (tx // 128 - 1) * 64 : 64, {} : 16] "
+        "          wgmma instruction=\"m64n{}k16.f32.bf16.bf16\" a=As[j % {} : 1, {} : 64, {} : 16] "
         "b=Bs[j % {} : 1, 0 : {}, {} : 16] c=acc[0 : {}] {}\n",
-        n, stages, kk, stages, n, kk, n / 2, kk == 0 ? "clear=l == 0" : "");
+        n, stages, row0, kk, stages, n, kk, n / 2, kk == 0 ? "clear=l == 0" : "");
   s += fmt::format(
       "          commit wgmma\n          drain wgmma pending=1 {}\n          if tx % 128 == 0 and 0 < l {{\n"
-      "            arrive barrier=empty[(j - 1) % {}]\n          }}\n        }}\n        drain wgmma {}\n"
+      "            arrive barrier=empty[(j - 1) % {}]\n          }}\n        }}\n{}        drain wgmma {}\n"
       "        if tx % 128 == 0 {{\n          arrive barrier=empty[(u * {} + {}) % {}]\n        }}\n",
-      registers, stages, registers, steps(), steps() - 1, stages);
+      registers, stages, ping_pong ? "        sync named barrier=4 - w count=256 arrive_only=true\n" : "", registers,
+      steps(), steps() - 1, stages);
   // The epilogue, 64 columns at a time through one buffer a warpgroup.
   s += fmt::format(
       "        for c in 0..{} {{\n          if tx % 128 == 0 {{\n            drain bulk_store\n          }}\n"
@@ -80,10 +91,10 @@ inline std::string HopperGemm::text() const {
       "e // 4 * 8 + tx % 4 * 2 + e % 2] = bfloat16(acc[c * 32 + e])\n          }}\n"
       "          fence async\n          sync named barrier=tx // 128 count=128\n          if tx % 128 == 0 {{\n"
       "            copy from=Cs[tx // 128 - 1 : 1, 0 : 64, 0 : 64] "
-      "to=C[u * 128 + (tx // 128 - 1) * 64 : 64, c * 64 : 64] completion=(queue=bulk_store)\n"
+      "to=C[u * {} + {} : 64, c * 64 : 64] completion=(queue=bulk_store)\n"
       "            commit bulk_store\n          }}\n        }}\n      }}\n      if tx % 128 == 0 {{\n"
       "        drain bulk_store\n      }}\n    }}\n  }}\n}}\n",
-      (n + 63) / 64);
+      (n + 63) / 64, rows, row0);
   return s;
 }
 

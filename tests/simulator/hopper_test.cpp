@@ -7,7 +7,8 @@ namespace tilewright::simulator {
 namespace {
 
 TEST(Hopper, AGemmWithRolesAndRingsIsRight) {
-  for (const HopperGemm& gemm : {HopperGemm{}, HopperGemm{130, 128, 64, 2, 2}, HopperGemm{128, 64, 520, 4, 1}})
+  for (const HopperGemm& gemm : {HopperGemm{}, HopperGemm{130, 128, 64, 2, 2}, HopperGemm{128, 64, 520, 4, 1},
+                                 HopperGemm{250, 64, 200, 3, 4, true}, HopperGemm{384, 128, 328, 4, 6, true}})
     for (uint64_t seed = 0; seed < 3; ++seed) {
       SCOPED_TRACE(fmt::format("{} x {} x {}, seed {}", gemm.m, gemm.n, gemm.k, seed));
       const HopperGemm::Arrays arrays = gemm.arrays();

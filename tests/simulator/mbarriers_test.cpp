@@ -5,9 +5,9 @@ namespace tilewright::simulator {
 namespace {
 
 // `count` arrivals, initialized for all; the first line is 6.
-std::string initialized(int count, const std::string& more = "") {
-  return "    barrier full: uint64[1] arrive=[" + std::to_string(count) + "]\n" + more +
-         "    shared s: float32[64] place=0\n    if tx == 0 {\n      init_barriers barriers=full\n    }\n"
+std::string initialized(int count) {
+  return "    barrier full: uint64[1] arrive=[" + std::to_string(count) +
+         "]\n    shared s: float32[64] place=0\n    if tx == 0 {\n      init_barriers barriers=full\n    }\n"
          "    s[tx] = 0.0\n    sync block\n";
 }
 
@@ -97,14 +97,15 @@ TEST(Mbarriers, CountTheirArrivals) {
 
 // Two phases while the waiter looks away: it cannot tell them from none.
 TEST(Mbarriers, AWaiterMustNotMissAPhase) {
-  const std::string two = kArrive + kArrive;
-  expect_error(error_of(64, initialized(32) + roles(two, "      wait barrier=full[0] parity=0\n")), "TW9009",
+  expect_error(error_of(64, initialized(32) + roles(kArrive + kArrive, kWait)), "TW9009",
                "phase 0 of mbarrier 'full'[0] is waited for, but phase 1 is complete too");
-  EXPECT_EQ(error_of(64, "    barrier free: uint64[1] arrive=[32]\n" +
-                             initialized(32, "").insert(initialized(32, "").find("      init"),
-                                                        "      init_barriers barriers=free\n") +
-                             roles(kArrive + "      wait barrier=free[0] parity=0\n" + kArrive,
-                                   kWait + "      arrive barrier=free[0]\n      wait barrier=full[0] parity=1\n")),
+  const std::string two =
+                        "    barrier both: uint64[2] arrive=[32, 32]\n    if tx == 0 {\n      init_barriers "
+                        "barriers=both\n    }\n    sync block\n",
+                    arrive = "      arrive barrier=both[0]\n", answer = "      arrive barrier=both[1]\n";
+  EXPECT_EQ(error_of(64, two + roles(arrive + "      wait barrier=both[1] parity=0\n" + arrive,
+                                     "      wait barrier=both[0] parity=0\n" + answer +
+                                         "      wait barrier=both[0] parity=1\n")),
             kNoError);
 }
 
