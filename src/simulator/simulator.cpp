@@ -93,6 +93,28 @@ void run_cooperative(const ProgramCode& program, Device& device, int64_t blocks,
   for (SimulatedBlock* b : device.blocks) b->check_completed();
 }
 
+// mbarriers have bytes of their own, whole words of 8.
+void check_barrier_places(const ir::ThreadProgram& program, const LaunchCode& code) {
+  constexpr int64_t kBytes = 8;
+  for (const uint32_t id : code.on_chip) {
+    const interpreter::BufferCode& b = code.buffers[id];
+    const int64_t first = b.source->place, end = first + b.elements * kBytes;
+    if (b.space != ir::Space::Barrier || first < 0) continue;
+    if (first % kBytes != 0)
+      fail(Code::MisalignedAccess, program.location(b.source->location),
+           fmt::format("the mbarriers '{}' lie at byte {} of shared memory, no multiple of {}", b.source->name, first,
+                       kBytes));
+    for (const uint32_t other : code.on_chip) {
+      const interpreter::BufferCode& o = code.buffers[other];
+      const int64_t begin = o.source->place;
+      const int64_t last = begin + (o.space == ir::Space::Barrier ? o.elements * kBytes : bytes_of(o.type, o.elements));
+      if (other != id && begin >= 0 && begin < end && first < last)
+        fail(Code::PhaseMisuse, program.location(b.source->location),
+             fmt::format("the mbarriers '{}' share bytes of shared memory with '{}'", b.source->name, o.source->name));
+    }
+  }
+}
+
 int64_t shared_bytes(const ir::ThreadProgram& program, const LaunchCode& code, const SimulateOptions& options) {
   int64_t bytes = 0;
   for (const uint32_t id : code.on_chip) {
@@ -125,6 +147,7 @@ std::vector<LaunchReport> simulate(const ir::ThreadProgram& program, const inter
     report.name = launch.name, report.threads = code->thread_count;
     report.blocks = std::max<int64_t>(code->grid[0] * code->grid[1] * code->grid[2], 0);
     report.shared_bytes = shared_bytes(program, *code, options);
+    check_barrier_places(program, *code);
     Device device(*code, program, options);
     if (report.blocks > 0 && code->grid_sync)
       run_cooperative(bound, device, report.blocks, random);

@@ -86,6 +86,16 @@ TEST(Mbarriers, AreInitializedOnceBeforeTheirUse) {
   expect_error(error_of(64, buffers + init + "    sync block\n" + init), "TW9009", "a second time");
 }
 
+TEST(Mbarriers, HaveBytesOfTheirOwn) {
+  const auto places = [](const std::string& barrier) {
+    return "    barrier full: uint64[2] arrive=[1, 1] place=" + barrier +
+           "\n    shared s: float32[64] place=0\n    s[tx] = 0.0\n";
+  };
+  EXPECT_EQ(error_of(64, places("256")), kNoError);
+  expect_error(error_of(64, places("248")), "TW9009", "'full' share bytes of shared memory with 's'");
+  expect_error(error_of(64, places("260")), "TW9003", "no multiple of 8");
+}
+
 TEST(Mbarriers, CountTheirArrivals) {
   const std::string late = "      expect barrier=full[0] bytes=16\n";
   expect_error(error_of(64, initialized(32) + roles("      elect {\n  " + late + "      }\n" + kArrive + kArrive, "")),
