@@ -131,12 +131,17 @@ void for_each_part(int64_t total, const std::function<void(int64_t begin, int64_
 
 namespace {
 
+// Larger arrays repeat their first elements: to draw billions of numbers takes minutes. The period is a prime, so no
+// two rows or tiles are alike, and larger than all arrays but those of GPUs' shapes.
+constexpr int64_t kPeriod = (int64_t{1} << 24) + 43;
+
 template <class Draw>
 void fill_with(const NDArray& array, const Draw& draw) {
   const DType dtype = array.dtype();
-  for_each_part(array.size(), [&](int64_t begin, int64_t end) {
-    void* const at = static_cast<char*>(array.data()) + begin * dtype.storage_bits() / 8;
-    const NDArray part = NDArray::borrow(at, {end - begin}, dtype);
+  char* const data = static_cast<char*>(array.data());
+  const int64_t size = array.size(), drawn = dtype.is_packed() ? size : std::min(size, kPeriod);
+  for_each_part(drawn, [&](int64_t begin, int64_t end) {
+    const NDArray part = NDArray::borrow(data + begin * dtype.storage_bits() / 8, {end - begin}, dtype);
     if (dtype.is_integral()) {
       std::vector<int64_t> values;
       for (int64_t i = begin; i < end; ++i) values.push_back(static_cast<int64_t>(std::floor(draw(i))));
@@ -147,6 +152,11 @@ void fill_with(const NDArray& array, const Draw& draw) {
       part.assign_floats(values);
     }
   });
+#pragma omp parallel for schedule(static) if (size > drawn)
+  for (int64_t at = drawn; at < size; at += kPeriod) {
+    const int64_t bytes = dtype.storage_bits() / 8;
+    std::memcpy(data + at * bytes, data, static_cast<size_t>(std::min(kPeriod, size - at) * bytes));
+  }
 }
 
 // In [0, 1).

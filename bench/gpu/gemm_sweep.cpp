@@ -185,12 +185,12 @@ Entry enter(const Arena& arena, const Product& p, const GemmTiles& tiles, int& f
   return e;
 }
 
-void print(const Json& row, const Work& work) {
+void print(const Json& row) {
   std::string line = fmt::format("{:<9} {:<17} {:<24}", row["form"].get<std::string>(), row["shape"].get<std::string>(),
                                  row["tiles"].get<std::string>());
   if (row.contains("burst"))
-    line += fmt::format(" {} {}", rate_text(work, row["burst"]["us"].get<double>() * 1e-6),
-                        rate_text(work, row["sustained"]["us"].get<double>() * 1e-6));
+    line += fmt::format(" {:>7.1f} {:>7.1f} TFLOP/s", row["burst"]["tflops"].get<double>(),
+                        row["sustained"]["tflops"].get<double>());
   if (row.contains("of_bound")) line += fmt::format("  {:>5.1f}% of bound", row["of_bound"].get<double>() * 100);
   if (row.contains("ratios"))
     for (const auto& [peer, ratio] : row["ratios"].items())
@@ -227,7 +227,7 @@ void sweep_product(const std::string& form, const std::string& shape, const std:
         row["ratios"][contestants[i].name] = {{"burst", times[i].burst / times[at].burst},
                                               {"sustained", times[i].sustained / times[at].sustained}};
     }
-    print(row, work);
+    print(row);
     rows.push_back(std::move(row));
   }
   if (arena.reference().empty()) {

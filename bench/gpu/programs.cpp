@@ -19,7 +19,7 @@ using tilewright::Executable;
 using tilewright::NDArray;
 
 constexpr tilewright::Device kDevice{2, 0};
-constexpr int64_t kSampledElements = 1 << 14;
+constexpr int64_t kSampledElements = 1 << 12;
 constexpr double kLargestCopy = 4e9;
 
 using Clock = std::chrono::steady_clock;
