@@ -19,6 +19,7 @@ using analysis::Uniformity;
 namespace {
 
 constexpr int64_t kMaxSlots = 8;       // of a ring: no program gains from more
+constexpr int64_t kEnoughSlots = 3;    // measured: a gemm with three slots loses nothing to one with four
 constexpr int kHardwareBarriers = 16;  // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
 
 // The hardware barriers of the roles: one for each range of threads, none that the program names itself.
@@ -182,6 +183,7 @@ class ThreadCode {
     if (const auto* n = s.as<Shuffle>()) return {l_.make(converged(*n, s))};
     if (const auto* n = s.as<Vote>()) return {l_.make(converged(*n, s))};
     if (s.as<Store>() || s.as<Atomic>()) return scalar(s, team);
+    if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) l_.intervals.set(n->var, l_.intervals.of(n->value));
     return guard_accesses({s}, l_);
   }
   template <class Op>
@@ -351,17 +353,22 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
   std::optional<Diagnostic> misfit;
-  // The best plan first; a shorter ring where a longer one does not fit; without a loader if nothing else does.
-  for (int64_t slots = kMaxSlots; slots >= 0; --slots) {
-    TmaRings planned = materialize_tma_rings(program, target, slots);
-    int64_t longest = 0;
-    for (const RingPlan& plan : planned.plans)
-      for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
-    misfit = lower_planned(std::move(planned), target, result);
-    if (!misfit || longest == 0) break;
-    slots = std::min(slots, longest);
+  auto fits = [&](RingLimits limits) {
+    misfit = lower_planned(materialize_tma_rings(program, target, limits), target, result);
+    return !misfit;
+  };
+  // The best plan first: results staged beside rings that still hide latencies; shorter rings without; no loader.
+  for (const bool staging : {true, false}) {
+    const int64_t fewest = staging ? kEnoughSlots : 2;
+    for (int64_t slots = kMaxSlots; slots >= fewest; --slots) {
+      if (fits({slots, staging})) return result;
+      int64_t longest = 0;
+      for (const RingPlan& plan : result.plans)
+        for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
+      slots = std::min(slots, longest);
+    }
   }
-  if (misfit) throw CompileError(std::move(*misfit));
+  if (!fits({0, false})) throw CompileError(std::move(*misfit));
   return result;
 }
 

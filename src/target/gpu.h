@@ -8,10 +8,12 @@ namespace tilewright::target {
 struct GpuTarget {
   int arch = 90;                  // 80, 89, 90: compute capability times ten
   int64_t shared_bytes = 232448;  // that one block may use, the driver's reserve taken off
+  // Of the device that schedules are made for (H100 SXM and H200: 132; A100: 108); others run them as well.
+  int64_t multiprocessors = 132;
 
   static GpuTarget of(int arch) {
     const int64_t shared = arch >= 90 ? 232448 : arch == 80 ? 166912 : 101376;
-    return {arch, shared};
+    return {arch, shared, arch >= 90 ? 132 : 108};
   }
   bool operator==(const GpuTarget&) const = default;
 };
