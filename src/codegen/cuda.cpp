@@ -268,17 +268,22 @@ class CudaText final : public CudaAsync {
   // More or fewer than the block was launched with (PTX ISA, setmaxnreg).
   void set_registers(const SetRegisters& n) {
     if (target_.arch < 90) return;
+    sets_registers_ = true;
     const int64_t each = kRegisters / launch_->thread_count() / 8 * 8;
     if (n.count != each)
       line(fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");", n.count > each ? "inc" : "dec",
                        n.count));
   }
+  // Warps are numbered by one lane's word for all: the device compiler then sees that a warp takes one way.
   void role(const Role& n) {
-    const Launch& launch = *launch_;
-    const std::string tx = names_.of(launch.thread[0]);
-    const std::string from = n.begin > 0 ? fmt::format("{} >= {}", tx, n.begin) : "";
-    const std::string below = n.end < launch.threads[0] ? fmt::format("{} < {}", tx, n.end) : "";
-    const std::string both = from.empty() || below.empty() ? from + below : from + " && " + below;
+    constexpr int64_t kWarp = 32;
+    const int64_t last = (launch_->threads[0] + kWarp - 1) / kWarp, begin = n.begin / kWarp,
+                  end = (n.end + kWarp - 1) / kWarp;
+    const std::string from = begin > 0 ? fmt::format("{} >= {}", warp_, begin) : "";
+    const std::string below = end < last ? fmt::format("{} < {}", warp_, end) : "";
+    const std::string both = end == begin + 1 && last > 1    ? fmt::format("{} == {}", warp_, begin)
+                             : from.empty() || below.empty() ? from + below
+                                                             : from + " && " + below;
     open(both.empty() ? "{" : fmt::format("if ({}) {{", both));
     body(n.body);
     close();
@@ -396,7 +401,13 @@ class CudaText final : public CudaAsync {
     for (BufferId id : used)
       if (const Space space = program_.buffer(id).space; space == Space::Shared || space == Space::Barrier)
         declare_shared(id, k);
-    reports_ = false;
+    reports_ = sets_registers_ = false;
+    bool roles = false;
+    walk(launch.body, [&](const Stmt& s) { roles = roles || s.as<Role>(); });
+    if (roles) {
+      warp_ = names_.fresh("warp");
+      line(fmt::format("const int32_t {} = __shfl_sync(0xffffffffu, (int32_t)threadIdx.x / 32, 0);", warp_));
+    }
     body(launch.body);
     --depth_;
     names_.close();
@@ -408,8 +419,9 @@ class CudaText final : public CudaAsync {
     kernel_maps_.clear();
     k.reports = reports_;
     if (reports_) parameters.push_back("tw_reports* reports");
-    out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n", launch.thread_count(),
-                        k.function, fmt::join(parameters, ", "));
+    // setmaxnreg counts from the registers of one block a multiprocessor.
+    out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n", launch.thread_count(),
+                        sets_registers_ ? ", 1" : "", k.function, fmt::join(parameters, ", "));
     if (k.shared_bytes > 0)
       out_ += fmt::format("  extern __shared__ __align__({}) unsigned char tw_shared[];\n", kSharedAlignment);
     out_ += code + "}\n\n";
@@ -419,7 +431,8 @@ class CudaText final : public CudaAsync {
   const target::GpuTarget& target_;
   const std::string& report_head_;
   const Launch* launch_ = nullptr;
-  bool uses_memory_ = false, reports_ = false;
+  std::string warp_;  // the name of a warp's number
+  bool uses_memory_ = false, reports_ = false, sets_registers_ = false;
   std::vector<CudaKernel> kernels_;
 };
 

@@ -108,9 +108,9 @@ std::string CudaAsync::descriptor(const Region& r, bool transposed) {
   check_internal(b.memory.has_value(), "wgmma reads '{}', which has no layout", b.name);
   const auto d = target::matrix_descriptor(*b.memory, transposed);
   check_internal(d.has_value(), "wgmma cannot read '{}'", b.name);
-  const Expr bytes = cast(mul(offset(r.buffer, r.min), ir::constant(i64, int64_t{b.type.bits / 8})), i64);
-  return fmt::format("{}({}, 0x{:x}ull) + {}", helper("tw_matrix"), pointer(r.buffer), d->bits(),
-                     text(divided(bytes, kDescriptorUnit)));
+  const Expr bytes = mul(offset(r.buffer, r.min), ir::constant(i64, int64_t{b.type.bits / 8}));
+  return fmt::format("{}<0x{:x}ull>({}, {})", helper("tw_matrix"), d->bits(), pointer(r.buffer),
+                     text(cast(divided(bytes, kDescriptorUnit), u32)));
 }
 
 // The instruction as a function of its registers, descriptors and whether it accumulates.

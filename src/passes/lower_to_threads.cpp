@@ -57,7 +57,8 @@ class ThreadCode {
     Body out;
     for (size_t d = 0; d < l_.launch.thread.size(); ++d)
       l_.intervals.set(l_.launch.thread[d], {0, l_.launch.threads[d] - 1});
-    block_ = {bind_thread(out), l_.launch.thread_count(), 0, 0};
+    block_ = {bind_thread(out), l_.launch.thread_count(), 0, 0, {}, l_.launch.thread.size() == 1};
+    bind_group(l_.launch.body, block_, out);
     fragments();
     append(out, init_barriers());
     if (linear_block.valid())
@@ -80,6 +81,24 @@ class ThreadCode {
     out.push_back(make_stmt(Let{id, linear}, l_.launch.location));
     l_.intervals.set(id, {0, l_.launch.thread_count() - 1});
     return var(id, i32);
+  }
+  // The number of the warpgroup, where wgmma's operands depend on it: read from one lane, so that the device compiler
+  // sees one value a warp and keeps addresses in uniform registers.
+  void bind_group(const Body& code, Team& team, Body& out) {
+    bool wanted = false;
+    walk(code, [&](const Stmt& s) {
+      const auto found = s.as<Gemm>() ? c_.placement.gemms.find(&*s) : c_.placement.gemms.end();
+      wanted = wanted ||
+               (found != c_.placement.gemms.end() && found->second.wgmma && u_.executing_set(s).count() == team.count);
+    });
+    if (!wanted || team.count <= target::kWarpgroupThreads) return;
+    Shuffle first;
+    first.kind = ShuffleKind::Index, first.lane = constant(i32, int64_t{0}), first.converged = true;
+    first.value = binary(BinaryOp::FloorDiv, team.thread, constant(i32, target::kWarpgroupThreads));
+    first.result = l_.program.new_var("group", i32);
+    l_.intervals.set(first.result, {0, team.count / target::kWarpgroupThreads - 1});
+    team.group = var(first.result, i32);
+    out.push_back(make_stmt(std::move(first), l_.launch.location));
   }
   void bound_blocks() {
     for (size_t d = 0; d < l_.launch.block.size(); ++d) {
@@ -127,24 +146,22 @@ class ThreadCode {
     for (Stmt& s : in) {
       const auto* mine = s.as<Elect>();
       const auto* last = out.empty() ? nullptr : out.back().as<Elect>();
-      const auto *branch = s.as<If>(), *before = out.empty() ? nullptr : out.back().as<If>();
+      const auto *role = s.as<Role>(), *before = out.empty() ? nullptr : out.back().as<Role>();
       if (mine && last) {
         Body both = last->body;
         both.insert(both.end(), mine->body.begin(), mine->body.end());
         out.back() = make_stmt(Elect{std::move(both)}, out.back()->location);
-      } else if (is_elected(branch) && is_elected(before) && equal(branch->condition, before->condition)) {
-        Body both = before->then_body;
-        both.insert(both.end(), branch->then_body.begin(), branch->then_body.end());
-        out.back() = make_stmt(If{before->condition, merge_elected(std::move(both)), {}}, out.back()->location);
+      } else if (is_elected(role) && is_elected(before) && role->begin == before->begin && role->end == before->end) {
+        Body both = before->body;
+        both.insert(both.end(), role->body.begin(), role->body.end());
+        out.back() = make_stmt(Role{role->begin, role->end, merge_elected(std::move(both))}, out.back()->location);
       } else {
         out.push_back(std::move(s));
       }
     }
     return out;
   }
-  static bool is_elected(const If* n) {
-    return n && n->else_body.empty() && n->then_body.size() == 1 && n->then_body[0].as<Elect>();
-  }
+  static bool is_elected(const Role* n) { return n && n->body.size() == 1 && n->body[0].as<Elect>(); }
 
   Body statement(const Stmt& s, const Team& team) {
     const FragmentLayout* points = c_.placement.points_of(s);
@@ -205,7 +222,12 @@ class ThreadCode {
   }
 
   Body role(const Role& n) {
-    Team team{sub(block_.thread, constant(n.begin)), n.end - n.begin, n.begin, barriers_.at({n.begin, n.end})};
+    Team team{sub(block_.thread, constant(n.begin)),
+              n.end - n.begin,
+              n.begin,
+              barriers_.at({n.begin, n.end}),
+              {},
+              block_.in_line};
     const std::set<BufferId> outside = std::exchange(c_.in_flight, {});
     Body out = role_of(n, std::move(team));
     c_.in_flight = outside;
@@ -217,6 +239,7 @@ class ThreadCode {
       l_.intervals.set(id, {0, team.count - 1});
       Body inside{l_.make(Let{id, team.thread})};
       team.thread = var(id, i32);
+      bind_group(n.body, team, inside);
       append(inside, body(n.body, team));
       return {l_.make(Role{n.begin, n.end, std::move(inside)})};
     }
@@ -305,7 +328,21 @@ bool fits_hardware_grid(const Launch& launch) {
   return true;
 }
 
-// A lowering under decided rings. What does not fit in shared memory: the diagnostic.
+// An asynchronous gemm is wgmma's or nothing.
+std::optional<Diagnostic> no_async_gemm(const TileProgram& p, const Launch& launch, const Placement& placement) {
+  std::optional<Diagnostic> out;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* g = s.as<Gemm>();
+    if (!g || out || g->completion.immediate()) return;
+    if (const GemmChoice& choice = placement.gemms.at(&*s); !choice.wgmma)
+      out = make_diagnostic(Code::GpuUnsupported, p.location(s->location),
+                            fmt::format("wgmma cannot do this gemm: {}", choice.why_not_wgmma),
+                            "write gemm: the compiler then takes the best instruction there is");
+  });
+  return out;
+}
+
+// A lowering under decided rings. What does not fit: the diagnostic.
 std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarget& target, ThreadLowering& result) {
   static const target::CpuTarget no_cpu;
   result = {};
@@ -316,6 +353,7 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
     Launch& launch = tiles.launches[i];
     refuse(tiles, launch, target);
     result.placements.push_back(place_fragments(tiles, launch, Uniformity(tiles, launch), target));
+    if (auto misfit = no_async_gemm(tiles, launch, result.placements.back())) return misfit;
     launch.body = place_sync(tiles, launch, Uniformity(tiles, launch), result.placements.back());
   }
   result.program = with_level<ThreadProgram>(tiles);
@@ -357,18 +395,23 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
     misfit = lower_planned(materialize_tma_rings(program, target, limits), target, result);
     return !misfit;
   };
+  bool overlap = true;
   // The best plan first: results staged beside rings that still hide latencies; shorter rings without; no loader.
   for (const bool staging : {true, false}) {
     const int64_t fewest = staging ? kEnoughSlots : 2;
     for (int64_t slots = kMaxSlots; slots >= fewest; --slots) {
-      if (fits({slots, staging})) return result;
+      if (fits({slots, staging, overlap})) return result;
+      if (overlap && misfit->code == static_cast<uint16_t>(Code::GpuUnsupported)) {
+        overlap = false, ++slots;
+        continue;
+      }
       int64_t longest = 0;
       for (const RingPlan& plan : result.plans)
         for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
       slots = std::min(slots, longest);
     }
   }
-  if (!fits({0, false})) throw CompileError(std::move(*misfit));
+  if (!fits({0, false, false})) throw CompileError(std::move(*misfit));
   return result;
 }
 

@@ -27,7 +27,6 @@ struct Exception {
 
 constexpr const char* kNoBarriers = "mbarriers and TMA need sm_90, and TMA rows of a multiple of 16 bytes";
 constexpr const char* kOneElement = "guards of every access of a 32x64 tile that holds one element";
-constexpr const char* kUnknownEntry = "setmaxnreg is ignored: the launch bounds name no least number of blocks";
 constexpr const char* kTooLarge = "TileLang's tiles, for the shared memory of sm_90";
 
 const std::vector<Exception>& exceptions() {
@@ -36,7 +35,6 @@ const std::vector<Exception>& exceptions() {
       {"gemm", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"gemm_relu", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"mla_decode", "128x128x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
-      {"mla_decode", "", "sm_90a", Finding::Remark, kUnknownEntry},
       {"mla_decode", "128x16x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
   };
   return table;

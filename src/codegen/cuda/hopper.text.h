@@ -52,8 +52,9 @@ __device__ __forceinline__ void tw_wait(uint64_t* barrier, uint32_t parity) {
 }
 
 //@ tw_matrix: tw_shared_address
-__device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint64_t layout) {
-  return layout | (tw_shared_address(tile) & 0x3ffff) >> 4;
+template <uint64_t layout>
+__device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset) {
+  return (layout >> 32) << 32 | (uint32_t)(layout | (tw_shared_address(tile) & 0x3ffff) >> 4) + offset;
 }
 
 //@ tw_hold: types

@@ -8,9 +8,9 @@ namespace {
 
 class BlockIndex {
  public:
-  BlockIndex(const Launch& launch, const Expr& block, Lowering& l) : launch_(launch), l_(l) {
-    for (const Expr& e : launch.grid) grid_.push_back(widen(e));
-    const Expr gx = grid_[0], gy = grid_.size() > 1 ? grid_[1] : wide(1);
+  BlockIndex(const Launch& launch, const Expr& block, Lowering& l) : launch_(launch), l_(l), type_(block->type) {
+    for (const Expr& e : launch.grid) grid_.push_back(cast(e, type_));
+    const Expr gx = grid_[0], gy = grid_.size() > 1 ? grid_[1] : number(1);
     Expr x = binary(BinaryOp::FloorMod, block, gx), y = binary(BinaryOp::FloorDiv, block, gx);
     Expr z;
     if (grid_.size() > 2) {
@@ -22,41 +22,43 @@ class BlockIndex {
     for (size_t d = 0; d < launch.block.size(); ++d) {
       const VarId v = launch.block[d];
       out.push_back(l.make(Let{v, cast(index[d], l.program.var(v).type)}));
-      const Interval extent = l.intervals.of(grid_[d]);
+      const Interval extent = l.intervals.of(widen(grid_[d]));
       l.intervals.set(v, {0, extent.high < kUnbounded ? std::max<int64_t>(extent.high - 1, 0) : INT32_MAX});
       // What a loop bound says and an interval cannot: v < extent.
-      l.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l.program.var(v).type)), grid_[d]));
+      l.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l.program.var(v).type)), widen(grid_[d])));
     }
   }
   Body out;
 
  private:
+  Expr number(int64_t value) const { return constant(type_, value); }
   Expr bind_value(const char* name, const Expr& value) {
     if (is_constant(value)) return value;
-    const VarId id = l_.program.new_var(name, i64);
+    const VarId id = l_.program.new_var(name, type_);
     out.push_back(l_.make(Let{id, value}));
-    return var(id, i64);
+    return var(id, type_);
   }
   // Panels of `panel` rows of blocks; within one, columns are walked up and down, the direction changing from panel to
   // panel; a last panel that is not full uses its own height.
   void swizzle(Expr& x, Expr& y) {
     const bool by_rows = launch_.swizzle.order == RasterOrder::Row;
     const Expr rows = by_rows ? grid_[1] : grid_[0], columns = by_rows ? grid_[0] : grid_[1];
-    const Expr linear = add(x, mul(y, grid_[0])), panel = wide(launch_.swizzle.panel);
+    const Expr linear = add(x, mul(y, grid_[0])), panel = number(launch_.swizzle.panel);
     const Expr whole = bind_value("panel_blocks", mul(panel, columns));
-    const Expr number = bind_value("panel", binary(BinaryOp::FloorDiv, linear, whole));
+    const Expr panel_number = bind_value("panel", binary(BinaryOp::FloorDiv, linear, whole));
     const Expr inside = bind_value("in_panel", binary(BinaryOp::FloorMod, linear, whole));
-    const Expr first = mul(number, panel);
-    const Expr height = bind_value("panel_height", minimum(panel, sub(rows, first)));
+    const Expr first = mul(panel_number, panel);
+    const Expr height = bind_value("panel_height", binary(BinaryOp::Min, panel, sub(rows, first)));
     const Expr step = bind_value("panel_column", binary(BinaryOp::FloorDiv, inside, height));
-    const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, number, wide(2)), wide(1));
-    const Expr column = select(odd, sub(sub(columns, wide(1)), step), step);
+    const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, panel_number, number(2)), number(1));
+    const Expr column = select(odd, sub(sub(columns, number(1)), step), step);
     const Expr row = add(first, binary(BinaryOp::FloorMod, inside, height));
     x = by_rows ? column : row;
     y = by_rows ? row : column;
   }
   const Launch& launch_;
   Lowering& l_;
+  const DType type_;
   std::vector<Expr> grid_;
 };
 

@@ -4,8 +4,8 @@
 
 namespace tilewright::passes {
 
-// Binds the block variables, in the launch's order (its swizzle), and tells the intervals what they are. `block` is 64
-// bits wide.
+// Binds the block variables, in the launch's order (its swizzle), and tells the intervals what they are. They are
+// computed in the type of `block`, which all blocks must fit.
 ir::Body bind_block(const ir::Launch& launch, const ir::Expr& block, Lowering& l);
 
 }  // namespace tilewright::passes

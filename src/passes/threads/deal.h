@@ -9,8 +9,10 @@ namespace tilewright::passes {
 struct Team {
   ir::Expr thread;  // int32, from 0, of this thread among them
   int64_t count = 0;
-  int64_t begin = 0;  // the first of them in the block
-  int barrier = 0;    // hardware barrier: 0 is that of the block
+  int64_t begin = 0;    // the first of them in the block
+  int barrier = 0;      // hardware barrier: 0 is that of the block
+  ir::Expr group = {};  // int32, of this thread's warpgroup among them, as a value that is the same for a warp's lanes
+  bool in_line = true;  // the block's threads lie along x alone
 };
 
 // The element at hand, inside the loops over registers.

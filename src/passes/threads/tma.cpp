@@ -88,6 +88,7 @@ Body lower_tma(const Copy& copy, const Team& team, CollectiveLowering& c) {
 Body by_one_thread(Body body, const Team& team, const Lowering& l) {
   const Stmt elected = l.make(Elect{std::move(body)});
   if (team.count <= kWarpThreads) return {elected};
+  if (team.in_line) return {l.make(Role{team.begin, team.begin + kWarpThreads, {elected}})};
   return {l.make(If{binary(BinaryOp::Lt, team.thread, constant(kWarpThreads)), {elected}, {}})};
 }
 

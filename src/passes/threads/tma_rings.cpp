@@ -4,6 +4,7 @@
 
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/block_index.h"
@@ -21,9 +22,12 @@ namespace {
 struct Registers {
   int64_t loader, math;
 };
-constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {24, 240}, {32, 160}};
+constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
+constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses of tensors whose extents it is given
 
-constexpr int64_t kPanel = 16;          // rows of tiles that blocks walk together (measured: 4 to 16 within 2%)
+constexpr int64_t kPanel = 16;  // rows of tiles that blocks walk together (measured: 4 to 16 within 2%)
+constexpr int64_t kEnough =
+    3;  // slots: with no more, one that is given back late is missed (measured: 0.97 of the speed)
 constexpr int64_t kMaxStaging = 65536;  // bytes: more would cost the rings a slot
 
 struct Ring {
@@ -44,6 +48,7 @@ class Specializer {
 
   RingPlan run() {
     if (std::string why = misfit(); !why.empty()) return refused(std::move(why));
+    launch_.body = clear_in_gemms(launch_.body);
     if (!find_rings())
       return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
     RingPlan plan;
@@ -59,7 +64,8 @@ class Specializer {
       }
     }
     const int64_t math = launch_.threads[0];
-    const Registers registers = kRegisters[std::min<int64_t>(math / kGroup, 3)];
+    const Registers registers =
+        math == 2 * kGroup && !p_.symbols.empty() ? kOfSymbols : kRegisters[std::min<int64_t>(math / kGroup, 3)];
     make_rings();
     Body load = loader(launch_.body, {}), compute = body_of_math(launch_.body);
     if (limits_.staging) compute = stage_results(std::move(compute), plan);
@@ -101,30 +107,36 @@ class Specializer {
   bool walks_tiles() {
     Expr tiles = wide(1);
     for (const Expr& e : launch_.grid) tiles = mul(tiles, widen(e));
-    const Expr blocks = wide(target_.multiprocessors);
-    if (const auto all = constant_int(tiles); all && *all <= target_.multiprocessors) return false;
+    const auto all = constant_int(tiles);
+    if (all && *all <= target_.multiprocessors) return false;
+    const DType type = all && *all <= INT32_MAX / 2 ? i32 : i64;
+    tiles = cast(tiles, type);
+    const Expr blocks = constant(type, target_.multiprocessors);
     // As few blocks as make no more waves.
     const Expr waves = ceildiv(tiles, blocks), grid = ceildiv(tiles, waves);
-    const VarId block = p_.new_var("block", i32), turn = p_.new_var("turn", i32), tile = p_.new_var("tile", i64);
-    const Expr first = cast(var(block, i32), i64);
+    const VarId block = p_.new_var("block", i32), turn = p_.new_var("turn", i32), tile = p_.new_var("tile", type);
+    const Expr first = cast(var(block, i32), type);
     For loop;
     loop.var = turn;
     loop.begin = constant(i32, int64_t{0});
     loop.extent = cast(ceildiv(sub(tiles, first), grid), i32);
-    loop.body.push_back(at_launch(Let{tile, add(first, mul(cast(var(turn, i32), i64), grid))}));
+    loop.body.push_back(at_launch(Let{tile, add(first, mul(cast(var(turn, i32), type), grid))}));
     Launch ordered = launch_;
-    if (ordered.swizzle.panel == 0 && ordered.grid.size() > 1) ordered.swizzle.panel = kPanel;
+    int gemms = 0;
+    walk(launch_.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
+    // Tiles of one product share rows and columns of the operands; of others we do not know.
+    if (ordered.swizzle.panel == 0 && ordered.grid.size() == 2 && gemms == 1) ordered.swizzle.panel = kPanel;
     static const target::CpuTarget no_cpu;
     Lowering l{p_, ordered, no_cpu};
     l.at = launch_.location;
-    for (Stmt& s : bind_block(ordered, var(tile, i64), l)) loop.body.push_back(std::move(s));
+    for (Stmt& s : bind_block(ordered, var(tile, type), l)) loop.body.push_back(std::move(s));
     loop.body.insert(loop.body.end(), launch_.body.begin(), launch_.body.end());
     launch_.body = {at_launch(std::move(loop))};
     launch_.grid = {grid}, launch_.block = {block}, launch_.swizzle = {};
     return true;
   }
   static Expr ceildiv(const Expr& a, const Expr& b) {
-    return binary(BinaryOp::FloorDiv, sub(add(a, b), wide(1)), b);
+    return binary(BinaryOp::FloorDiv, sub(add(a, b), constant(a->type, int64_t{1})), b);
   }
 
   // ---- results
@@ -179,6 +191,50 @@ class Specializer {
     if (tma_misfit(away, p_).empty()) return id;
     p_.buffers.pop_back();
     return {};
+  }
+
+  // ---- accumulators
+  // A fill with zero before a loop that surely runs and whose one use of the tile is a gemm: the first gemm clears.
+  Body clear_in_gemms(const Body& in) const {
+    Body out;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const auto* loop = in[i].as<For>();
+      if (!loop) {
+        out.push_back(in[i]);
+        continue;
+      }
+      For f = *loop;
+      f.body = clear_in_gemms(f.body);
+      while (!out.empty() && clears_instead(out.back(), f)) out.pop_back();
+      out.push_back(make_stmt(std::move(f), in[i]->location));
+    }
+    return out;
+  }
+  bool clears_instead(const Stmt& s, For& loop) const {
+    const auto* fill = s.as<Fill>();
+    if (!fill || !is_zero(fill->value) || constant_int(loop.extent).value_or(0) < 1) return false;
+    const BufferId c = fill->to.buffer;
+    const Buffer& b = p_.buffer(c);
+    if (b.space != Space::Fragment || b.is_view()) return false;
+    Stmt* only = nullptr;
+    for (Stmt& x : loop.body) {
+      if (!mentions(x, c)) continue;
+      if (only || !x.as<Gemm>()) return false;
+      only = &x;
+    }
+    if (!only) return false;
+    Gemm g = *only->as<Gemm>();
+    for (const Region* r : {&fill->to, static_cast<const Region*>(&g.c)})
+      for (size_t d = 0; d < b.rank(); ++d)
+        if (constant_int(r->min[d]) != 0 || constant_int(r->extent[d]) != constant_int(b.shape[d])) return false;
+    if (g.clear || g.a.buffer == c || g.b.buffer == c) return false;
+    g.clear = binary(BinaryOp::Eq, var(loop.var, p_.var(loop.var).type), loop.begin);
+    *only = make_stmt(std::move(g), (*only)->location);
+    return true;
+  }
+  static bool is_zero(const Expr& e) {
+    const auto* c = e.as<Const>();
+    return c && c->bits == 0;
   }
 
   // ---- what keeps the launch from being cut in two
@@ -320,9 +376,14 @@ class Specializer {
     walk(launch_.body, count(uses));
     for (size_t i = at; i < body.size(); ++i) walk({body[i]}, count(here));
     if (!r.first_use || uses != here) return;
-    for (size_t d = 1; d < nest_.size(); ++d)
-      for (size_t outer = 0; outer < d; ++outer)
-        if (used_vars(nest_[d]->extent).contains(nest_[outer]->var)) return;
+    // How many turns a loop takes must be the same in every turn of those around it: turns are counted by a product.
+    if (!nest_.empty()) {
+      std::set<VarId> inside = bound_vars(nest_[0]->body);
+      inside.insert(nest_[0]->var);
+      for (size_t d = 1; d < nest_.size(); ++d)
+        for (VarId v : used_vars(nest_[d]->extent))
+          if (inside.contains(v)) return;
+    }
     for (const For* loop : nest_) {
       bool reads = false;
       walk(loop->extent, [&](const Expr& x) { reads = reads || x.as<Load>(); });
@@ -377,10 +438,12 @@ class Specializer {
       const Expr step = sub(var(loop->var, type), loop->begin);
       count = add(mul(count, cast(loop->extent, i32)), cast(step, i32));
     }
-    count = substitute(count, names);
-    const Expr slots = constant(i32, r.slots), two = constant(i32, int64_t{2});
-    return {r.slots == 1 ? constant(i32, int64_t{0}) : binary(BinaryOp::FloorMod, count, slots),
-            binary(BinaryOp::FloorMod, r.slots == 1 ? count : binary(BinaryOp::FloorDiv, count, slots), two)};
+    return turn_of(r, substitute(count, names));
+  }
+  static Turn turn_of(const Ring& r, const Expr& count) {
+    const Expr c = cast(count, u32), slots = constant(u32, r.slots), two = constant(u32, int64_t{2});
+    return {r.slots == 1 ? constant(i32, int64_t{0}) : cast(binary(BinaryOp::FloorMod, c, slots), i32),
+            cast(binary(BinaryOp::FloorMod, r.slots == 1 ? c : binary(BinaryOp::FloorDiv, c, slots), two), i32)};
   }
   const Ring* begins(const Stmt& s) const {
     for (const Ring& r : rings_)
@@ -461,24 +524,237 @@ class Specializer {
           const Turn t = turn(r, {});
           out.push_back(make_stmt(Wait{{r.full, {t.slot}}, t.parity}, s->location));
         }
-      if (const auto* loop = s.as<For>()) {
+      const auto* skewable = limits_.overlap ? s.as<For>() : nullptr;
+      if (const auto parts = skewable ? skewed(*skewable) : std::nullopt) {
+        append(out, skew(*parts, *skewable, s->location));
+      } else if (const auto* loop = s.as<For>()) {
         For f = serial(*loop);
-        f.body = math(loop->body);
+        const Ring* overlapped = limits_.overlap ? feeds_one_gemm(*loop) : nullptr;
+        f.body = overlapped ? overlap(*overlapped, *loop) : math(loop->body);
         out.push_back(make_stmt(std::move(f), s->location));
+        if (overlapped) finish(*overlapped, *loop, s->location, out);
       } else {
         out.push_back(s);
       }
       for (const Ring& r : rings_)
-        if (r.last_use == &*s) give_back(r, s->location, out);
+        if (r.last_use == &*s) give_back(r, turn(r, {}).slot, s->location, out);
     }
     return out;
   }
+  // The ring of a loop that does nothing but multiply what the ring brings.
+  const Ring* feeds_one_gemm(const For& loop) const {
+    const Ring* ring = nullptr;
+    for (const Stmt& s : loop.body) {
+      if (is_moved(s) || s.as<Let>()) continue;
+      const auto* g = s.as<Gemm>();
+      if (!g || ring || p_.buffer(g->c.buffer).space != Space::Fragment) return nullptr;
+      for (const Ring& r : rings_)
+        if (r.first_use == &*s && r.last_use == &*s && r.slots > kEnough && r.nest.back() == &loop) {
+          if (ring) return nullptr;
+          ring = &r;
+        }
+      if (!ring) return nullptr;
+    }
+    return ring;
+  }
+  // One group of wgmma stays open while the next slot is waited for; a slot goes back once the group after it is
+  // issued.
+  Body overlap(const Ring& r, const For& loop) const {
+    Body out;
+    for (const Stmt& s : loop.body) {
+      if (is_moved(s)) continue;
+      const auto* gemm = s.as<Gemm>();
+      if (!gemm) {
+        out.push_back(s);
+        continue;
+      }
+      const LocationId at = s->location;
+      const Turn t = turn(r, {});
+      Gemm g = *gemm;
+      g.completion.queue = Queue::Wgmma;
+      out.push_back(make_stmt(Wait{{r.full, {t.slot}}, t.parity}, at));
+      out.push_back(make_stmt(std::move(g), at));
+      out.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+      out.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
+      const Expr k = var(loop.var, p_.var(loop.var).type);
+      const Substitution before{{loop.var, sub(k, constant(k->type, int64_t{1}))}};
+      Body release;
+      give_back(r, turn(r, before).slot, at, release);
+      out.push_back(make_stmt(If{binary(BinaryOp::Lt, loop.begin, k), std::move(release), {}}, at));
+    }
+    return out;
+  }
+  void finish(const Ring& r, const For& loop, LocationId at, Body& out) const {
+    const DType type = p_.var(loop.var).type;
+    const Substitution last{{loop.var, sub(add(loop.begin, loop.extent), constant(type, int64_t{1}))}};
+    out.push_back(make_stmt(Drain{Queue::Wgmma, 0, {}}, at));
+    Body release;
+    give_back(r, turn(r, last).slot, at, release);
+    const Expr any = binary(BinaryOp::Lt, constant(loop.extent->type, int64_t{0}), loop.extent);
+    if (constant_int(any) == 1)
+      out.insert(out.end(), release.begin(), release.end());
+    else
+      out.push_back(make_stmt(If{any, std::move(release), {}}, at));
+  }
+  // ---- two products, one of which waits for what is made of the other (attention)
+  // The parts of a loop's body, in the order in which one turn runs them.
+  struct Skew {
+    const Ring* keys = nullptr;    // of the first gemm's operand
+    const Ring* values = nullptr;  // of the second's
+    Body scores, map, pack;        // up to the first gemm; what neither touches p nor o; the rest
+    Stmt first, second;            // the gemms
+  };
+  std::set<BufferId> touched(const Body& body, bool written_only) const {
+    std::set<BufferId> out;
+    walk(body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid() && e.access != Access::Order && (!written_only || e.access != Access::Read))
+          out.insert(p_.root(e.region.buffer));
+    });
+    return out;
+  }
+  bool clash(const Body& a, const Body& b) const {
+    auto meet = [](const std::set<BufferId>& x, const std::set<BufferId>& y) {
+      return std::any_of(x.begin(), x.end(), [&](BufferId id) { return y.contains(id); });
+    };
+    return meet(touched(a, true), touched(b, false)) || meet(touched(b, true), touched(a, false));
+  }
+  const Ring* fed_by(const Stmt& s, const For& loop) const {
+    const Ring* found = nullptr;
+    for (const Ring& r : rings_) {
+      if (r.first_use != &*s || r.last_use != &*s || r.nest.back() != &loop) continue;
+      if (found) return nullptr;
+      found = &r;
+    }
+    return found;
+  }
+  // scores = q k; p = f(scores); o = o * scale + p v: the product with v of one turn may run beside f of the next.
+  std::optional<Skew> skewed(const For& loop) const {
+    Skew s;
+    Body between;
+    std::set<VarId> names;
+    for (const Stmt& x : loop.body) {
+      if (is_moved(x)) continue;
+      if (s.second) return std::nullopt;  // the second gemm is the last statement
+      if (const auto* let = x.as<Let>()) names.insert(let->var);
+      const auto* g = x.as<Gemm>();
+      if (!g) {
+        bool gemms = false;
+        walk({x}, [&](const Stmt& y) { gemms = gemms || y.as<Gemm>() || y.as<Sync>(); });
+        if (gemms || x.as<Let>()) return std::nullopt;
+        (s.first ? between : s.scores).push_back(x);
+        continue;
+      }
+      if (p_.buffer(g->c.buffer).space != Space::Fragment) return std::nullopt;
+      const Ring* ring = fed_by(x, loop);
+      if (!ring) return std::nullopt;
+      if (!s.first)
+        s.first = x, s.keys = ring;
+      else
+        s.second = x, s.values = ring;
+    }
+    if (!s.first || !s.second || s.keys == s.values) return std::nullopt;
+    const Gemm& second = *s.second.as<Gemm>();
+    if (p_.buffer(second.a.buffer).space != Space::Fragment || second.clear) return std::nullopt;
+    for (const Region* r : {&second.a, &second.c})
+      for (const Expr& e : r->min)
+        if (!constant_int(e)) return std::nullopt;
+    Body head = s.scores;
+    head.push_back(s.first);
+    if (clash(head, {s.second})) return std::nullopt;
+    const std::set<BufferId> mine{p_.root(second.a.buffer), p_.root(second.c.buffer)};
+    for (const Stmt& x : between) {
+      bool touches = false;
+      for (BufferId id : touched({x}, false)) touches = touches || mine.contains(id);
+      if (!touches && clash({x}, s.pack)) return std::nullopt;  // it would move before what it needs
+      (touches ? s.pack : s.map).push_back(x);
+    }
+    return s;
+  }
+  // Names bound in a body that is written a second time.
+  Body renamed(Body body) {
+    std::unordered_map<VarId, VarId> fresh;
+    Substitution uses;
+    for (VarId v : bound_vars(body)) {
+      fresh[v] = p_.new_var(p_.var(v).name, p_.var(v).type);
+      uses[v] = var(fresh[v], p_.var(v).type);
+    }
+    auto rename = [&](VarId& v) {
+      if (auto found = fresh.find(v); found != fresh.end()) v = found->second;
+    };
+    body = substitute(body, uses);
+    return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+      return match(s->op, [&](auto op) -> std::optional<Body> {
+        using T = decltype(op);
+        T::fields(op, [&](const char*, auto& field) {
+          using F = std::decay_t<decltype(field)>;
+          if constexpr (std::is_same_v<F, VarId>) rename(field);
+          if constexpr (std::is_same_v<F, std::vector<VarId>>)
+            for (VarId& v : field) rename(v);
+        });
+        return Body{make_stmt(std::move(op), s->location)};
+      });
+    });
+  }
+  static void append(Body& out, Body more) { out.insert(out.end(), more.begin(), more.end()); }
+  void wait_full(const Ring& r, const Substitution& names, LocationId at, Body& out) const {
+    const Turn t = turn(r, names);
+    out.push_back(make_stmt(Wait{{r.full, {t.slot}}, t.parity}, at));
+  }
+  // Statements of the loop's body as another turn runs them.
+  Body at_turn(const Body& body, const Substitution& names) const {
+    return into_slots(names).body(substitute(body, names));
+  }
+  static Stmt in_flight(const Stmt& s) {
+    Gemm g = *s.as<Gemm>();
+    g.completion.queue = Queue::Wgmma;
+    return make_stmt(std::move(g), s->location);
+  }
+  // Turn 0 up to p; then each turn's scores beside the product with v of the one before; the last product.
+  Body skew(const Skew& s, const For& loop, LocationId at) {
+    const DType type = p_.var(loop.var).type;
+    const Expr i = var(loop.var, type), one = constant(type, int64_t{1});
+    const Substitution first{{loop.var, loop.begin}}, before{{loop.var, sub(i, one)}},
+        last{{loop.var, sub(add(loop.begin, loop.extent), one)}};
+    Body head = s.scores, tail = s.map, out;
+    append(tail, s.pack);
+    append(out, renamed(at_turn(head, first)));
+    wait_full(*s.keys, first, at, out);
+    append(out, at_turn({s.first}, first));
+    give_back(*s.keys, turn(*s.keys, first).slot, at, out);
+    append(out, renamed(at_turn(tail, first)));
+
+    For steady = serial(loop);
+    steady.begin = add(loop.begin, one), steady.extent = sub(loop.extent, one);
+    Body& body = steady.body;
+    body = head;
+    wait_full(*s.keys, {}, at, body);
+    body.push_back(in_flight(s.first));
+    body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+    wait_full(*s.values, before, at, body);
+    append(body, into_slots(before).body({in_flight(s.second)}));  // what it reads elsewhere is the same every turn
+    body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+    body.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
+    give_back(*s.keys, turn(*s.keys, {}).slot, at, body);
+    append(body, s.map);
+    body.push_back(make_stmt(Drain{Queue::Wgmma, 0, {}}, at));
+    give_back(*s.values, turn(*s.values, before).slot, at, body);
+    append(body, s.pack);
+    out.push_back(make_stmt(std::move(steady), at));
+
+    wait_full(*s.values, last, at, out);
+    append(out, at_turn({s.second}, last));
+    give_back(*s.values, turn(*s.values, last).slot, at, out);
+    const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
+    return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
+  }
+
   // One arrival a warp, for all its lanes.
-  void give_back(const Ring& r, LocationId at, Body& out) const {
+  void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
     const Expr lane = binary(BinaryOp::FloorMod, var(launch_.thread[0], i32), constant(i32, kWarpThreads));
     const Expr first = binary(BinaryOp::Eq, lane, constant(i32, int64_t{0}));
     out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
-    out.push_back(make_stmt(If{first, {make_stmt(Arrive{{r.empty, {turn(r, {}).slot}}, {}}, at)}, {}}, at));
+    out.push_back(make_stmt(If{first, {make_stmt(Arrive{{r.empty, {slot}}, {}}, at)}, {}}, at));
   }
 
   TileProgram& p_;

@@ -12,8 +12,8 @@ struct RingPlan {
     int64_t slots = 1, bytes = 0;  // of a slot
   };
   std::vector<Ring> rings;
-  bool persistent = false;          // a block takes one tile of the grid after the other
-  std::vector<std::string> staged;  // fragments that go to global memory through shared memory, by TMA
+  bool persistent = false;                           // a block takes one tile of the grid after the other
+  std::vector<std::string> staged;                   // fragments that go to global memory through shared memory, by TMA
   int64_t loader_registers = 0, math_registers = 0;  // 0: as they come
   std::string why_not;                               // no loader role
   bool specialized() const { return why_not.empty(); }
@@ -22,11 +22,12 @@ struct RingPlan {
 struct RingLimits {
   int64_t slots = 8;    // of a ring, however many stages the program asks for; below 2: no loader
   bool staging = true;  // results may be staged
+  bool overlap = true;  // a gemm may still run while the next step's operands are waited for
 };
 
-// Launches with a gemm whose operands TMA can bring get one more warpgroup, one warp of which loads: rings of slots with
-// mbarriers `full` and `empty`, written as the statements that users write. Needs canonical tile programs; leaves them
-// so. What is not done is said in `plans`, one a launch.
+// Launches with a gemm whose operands TMA can bring get one more warpgroup, one warp of which loads: rings of slots
+// with mbarriers `full` and `empty`, written as the statements that users write. Needs canonical tile programs; leaves
+// them so. What is not done is said in `plans`, one a launch.
 struct TmaRings {
   ir::TileProgram program;
   std::vector<RingPlan> plans;
