@@ -114,6 +114,8 @@ class Warp final : public interpreter::Strand {
   void check_bytes(const BarrierLanes& at);
   void arrive(const BarrierLanes& at);
   void settle(Mbarrier& barrier);
+  void check_phase_known(const BarrierLanes& at);
+  int64_t phases_known(const Mbarrier& barrier) const;
   int64_t phase_meant(const Mbarrier& barrier, int64_t parity) const;
   void wait_for_phase(const BarrierLanes& at, int64_t parity);
 

@@ -78,10 +78,23 @@ void Warp::settle(Mbarrier& b) {
   if (b.settle(home_.clocks)) ++home_.memory.grid.changes;
 }
 
+// An arrival counts in the phase that is under way. Who does not know that the one before is complete might as well
+// have counted there.
+void Warp::check_phase_known(const BarrierLanes& at) {
+  const Mbarrier& b = *at.barrier;
+  if (phases_known(b) < b.completed)
+    fail_at(Code::PhaseMisuse, at.lanes[0],
+            fmt::format("an arrival at mbarrier {} counts in phase {}, but nothing tells this thread that phase {} is "
+                        "complete: it may count in either",
+                        name_of(at), b.completed, b.completed - 1),
+            "more threads arrive than the barrier counts, or they do not wait for each other");
+}
+
 void Warp::arrive(const BarrierLanes& at) {
   Mbarrier& b = *at.barrier;
   b.arriving = join(b.arriving, home_.clocks.release(at.threads));
   for (size_t i = 0; i < at.lanes.size(); ++i) {
+    check_phase_known(at);
     if (b.pending == 0)
       fail_at(Code::BarrierOverflow, at.lanes[i],
               fmt::format("more threads arrive at mbarrier {} than the {} that it counts in a phase", name_of(at),
@@ -120,12 +133,17 @@ void Warp::execute(const ir::Expect& op, const Step& s, Mask mask) {
   }
 }
 
-// The phase that the warp can only mean by a parity: the one after those that it knows to be complete, or the last of
-// these. -1: the one before the first, which parity 1 passes. What one lane knows counts for all: they come by
-// together.
-int64_t Warp::phase_meant(const Mbarrier& b, int64_t parity) const {
+// How many phases the warp knows to be complete. What one lane knows counts for all: they come by together.
+int64_t Warp::phases_known(const Mbarrier& b) const {
   int64_t known = 0;
   for (const int64_t thread : threads_) known = std::max<int64_t>(known, home_.clocks.known(thread, b.agent));
+  return known;
+}
+
+// The phase that the warp can only mean by a parity: the one after those that it knows to be complete, or the last of
+// these. -1: the one before the first, which parity 1 passes.
+int64_t Warp::phase_meant(const Mbarrier& b, int64_t parity) const {
+  const int64_t known = phases_known(b);
   return (known & 1) == parity ? known : known - 1;
 }
 

@@ -107,7 +107,7 @@ TEST(Mbarriers, CountTheirArrivals) {
 
 // Two phases while the waiter looks away: it cannot tell them from none.
 TEST(Mbarriers, AWaiterMustNotMissAPhase) {
-  expect_error(error_of(64, initialized(32) + roles(kArrive + kArrive, kWait)), "TW9009",
+  expect_error(error_of(64, initialized(32) + roles(kArrive + kWait + kArrive, kWait)), "TW9009",
                "phase 0 of mbarrier 'full'[0] is waited for, but phase 1 is complete too");
   const std::string two =
                         "    barrier both: uint64[2] arrive=[32, 32]\n    if tx == 0 {\n      init_barriers "
@@ -117,6 +117,14 @@ TEST(Mbarriers, AWaiterMustNotMissAPhase) {
                                      "      wait barrier=both[0] parity=0\n" + answer +
                                          "      wait barrier=both[0] parity=1\n")),
             kNoError);
+}
+
+TEST(Mbarriers, AnArrivalCountsInAPhaseThatIsKnown) {
+  expect_error(error_of(64, initialized(32) + roles(kArrive + kArrive, "")), "TW9009",
+               "counts in phase 1, but nothing tells this thread that phase 0 is complete");
+  EXPECT_EQ(error_of(64, initialized(32) + roles(kArrive + kWait + kArrive, "")), kNoError);
+  expect_error(error_of(64, initialized(32) + roles(kArrive, kArrive)), "TW9009", "counts in phase 1");
+  EXPECT_EQ(error_of(64, initialized(64) + roles(kArrive, kArrive)), kNoError);
 }
 
 TEST(Mbarriers, AnElectionTakesAWholeWarp) {
