@@ -387,6 +387,9 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Fence& op) {
                         for (const Region& r : op.registers) s.regions.push_back(region(r));
                       },
+                      [&](const Drain& op) {
+                        for (const Region& r : op.registers) s.regions.push_back(region(r));
+                      },
                       [&](const Elect& op) { s.bodies = {steps(op.body)}; },
                       [&](const InitBarriers& op) {
                         s.elements = {{&code_->buffers[op.barriers.index], {}}};

@@ -137,6 +137,9 @@ class Warp final : public interpreter::Strand {
   void fence_registers(const Step& step, Mask mask);
   // Ordinary code touches registers.
   void touch_registers(const Place& place, int64_t count, Mask mask);
+  void touch_registers(const Place& place, const RegisterRange& range, int64_t lane);
+  // The registers that a fence or drain names.
+  std::vector<RegisterRange> ranges_named(const Step& step, Mask mask);
   RegisterRange range_of(const Place& place, int64_t count, Mask mask) const;
   // The registers of a region are given to a wgmma: fenced, and no other one's.
   RegisterWatch::InFlight use_registers(const Step& step, const interpreter::RegionCode& region, int64_t count,

@@ -73,36 +73,47 @@ RegisterRange Warp::range_of(const Place& place, int64_t count, Mask mask) const
 
 void Warp::touch_registers(const Place& place, int64_t count, Mask mask) {
   if (!watch_.watches(place.buffer->root)) return;
-  const RegisterWatch::InFlight* user = nullptr;
   const int64_t lane = first_lane(mask), columns = frame_.shape.columns;
   const int64_t bits = place.buffer->type.storage_bits();
   const int64_t stride = home_.memory.memory(place.buffer->root).thread_bytes * 8 / bits;
   const RegisterRange range = range_of(place, count, mask);
-  user = watch_.touch(range);
+  touch_registers(place, range, lane);
   // Usually all threads touch the same registers.
-  const bool same = place.offset.form == Value::Form::Affine && place.offset.inner == stride;
-  for (int64_t l = lane + 1; l < lanes_ && !same && !user; ++l) {
-    if (!mask.at(l)) continue;
-    const int64_t shift =
-        (place.offset.int_at(l, columns) - place.offset.int_at(lane, columns) - (l - lane) * stride) * bits / 8;
-    if (shift != 0) user = watch_.touch({range.root, range.first + shift, range.end + shift});
+  if (place.offset.form == Value::Form::Affine && place.offset.inner == stride) return;
+  const int64_t first = place.offset.int_at(lane, columns);
+  for (int64_t l = lane + 1; l < lanes_; ++l) {
+    const int64_t shift = (place.offset.int_at(l, columns) - first - (l - lane) * stride) * bits / 8;
+    if (mask.at(l) && shift != 0) touch_registers(place, {range.root, range.first + shift, range.end + shift}, l);
   }
-  if (!user) return;
-  fail(Code::RegistersInFlight, location(),
-       fmt::format("registers of '{}' are touched while a wgmma may still use them, {}", place.buffer->source->name,
-                   where(lane)),
-       "drain the queue wgmma down to its group first", {{"it is issued here", device_.location(user->site)}});
 }
 
-void Warp::fence_registers(const Step& s, Mask mask) {
-  check_full_warp(s, mask, "a fence of wgmma");
+void Warp::touch_registers(const Place& place, const RegisterRange& range, int64_t lane) {
+  const char* name = place.buffer->source->name.c_str();
+  if (!watch_.is_named(range))
+    fail_at(Code::RegistersInFlight, lane,
+            fmt::format("registers of '{}' are touched behind a drain of wgmma that does not name them", name),
+            "name them there: else the device's compiler may move this above the drain");
+  if (const RegisterWatch::InFlight* user = watch_.touch(range))
+    fail(Code::RegistersInFlight, location(),
+         fmt::format("registers of '{}' are touched while a wgmma may still use them, {}", name, where(lane)),
+         "drain the queue wgmma down to its group first", {{"it is issued here", device_.location(user->site)}});
+}
+
+std::vector<RegisterRange> Warp::ranges_named(const Step& s, Mask mask) {
   ArenaScope scope(arena_);
+  std::vector<RegisterRange> list;
   for (const RegionCode& r : s.regions) {
     if (!watch_.watches(r.buffer->root)) continue;
     std::vector<int64_t> extents;
     for (const interpreter::Node* n : r.extent) extents.push_back(eval_int(*n, mask));
-    watch_.fence(range_of(locate(*r.buffer, r.min, mask), elements_of(extents), mask));
+    list.push_back(range_of(locate(*r.buffer, r.min, mask), elements_of(extents), mask));
   }
+  return list;
+}
+
+void Warp::fence_registers(const Step& s, Mask mask) {
+  check_full_warp(s, mask, "a fence of wgmma");
+  for (const RegisterRange& range : ranges_named(s, mask)) watch_.fence(range);
 }
 
 RegisterWatch::InFlight Warp::use_registers(const Step& s, const RegionCode& region, int64_t count, Mask mask,
@@ -315,15 +326,16 @@ void Warp::commit_wgmma(const Step& s, Mask mask) {
 
 void Warp::drain_wgmma(const ir::Drain& op, const Step& s, Mask mask) {
   check_warpgroup(s, mask, "a drain of wgmma");
-  if (op.pending >= multiplies_.committed) return;
-  const auto group = static_cast<Clock>(multiplies_.committed - op.pending);
-  if (group <= multiplies_.retired) return;
-  if (kWholeWarpgroupRetires)
-    wait([&w = warpgroup(), group] { return w.is_issued(group); },
-         [] { return std::string("for the other warps of its warpgroup to commit the same group of wgmmas"); });
-  multiplies_.retired = group;
-  watch_.retire(group);
-  home_.clocks.learn(threads_, wgmma_agent(), group);
+  const auto group = static_cast<Clock>(std::max<int64_t>(multiplies_.committed - op.pending, 0));
+  if (group > multiplies_.retired) {
+    if (kWholeWarpgroupRetires)
+      wait([&w = warpgroup(), group] { return w.is_issued(group); },
+           [] { return std::string("for the other warps of its warpgroup to commit the same group of wgmmas"); });
+    multiplies_.retired = group;
+    watch_.retire(group);
+    home_.clocks.learn(threads_, wgmma_agent(), group);
+  }
+  for (const RegisterRange& range : ranges_named(s, mask)) watch_.name(range);
 }
 
 }  // namespace tilewright::simulator

@@ -182,6 +182,16 @@ TEST(Wgmma, RegistersAreItsOwnUntilTheGroupIsDrained) {
   expect_error(k.error(), "TW9010", "are touched while");
 }
 
+TEST(Wgmma, TheDrainNamesTheRegisters) {
+  Kernel k;
+  k.drain = "    drain wgmma\n";
+  expect_error(k.error(), "TW9010", "behind a drain of wgmma that does not name them");
+  k.drain = "    drain wgmma registers=[acc[0 : 15]]\n";
+  expect_error(k.error(), "TW9010", "that does not name them");
+  k.drain = "    drain wgmma\n    drain wgmma registers=[acc[0 : 16]]\n";
+  EXPECT_EQ(k.error(), kNoError);
+}
+
 TEST(Wgmma, RegistersAreFencedBeforeIt) {
   Kernel k;
   k.fence = "";
