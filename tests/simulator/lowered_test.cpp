@@ -1,5 +1,5 @@
-// Products of every layout, type and tile, lowered for Hopper: what their threads do is what the interpreter says, and
-// nothing is found wrong with their roles, rings and fences.
+// Products of every layout, type and tile, and attention, lowered for Hopper: what their threads do is what the
+// interpreter says, and nothing is found wrong with their roles, rings and fences.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -113,6 +113,56 @@ TEST(Lowered, RandomProductsOnHopperAreRightAndWithoutRaces) {
     // Sums of small integers are exact, and both round once.
     const auto bytes = static_cast<size_t>(want[2].size() * want[2].dtype().storage_bits() / 8);
     EXPECT_EQ(std::memcmp(want[2].data(), got[2].data(), bytes), 0);
+  }
+}
+
+// Two gemms in one loop, the second with a fragment from registers.
+struct Attention {
+  int64_t queries, keys, width, block_m, block_n, threads, stages;
+
+  std::string text() const {
+    std::string s = fmt::format(
+        "program attention {{\n  param Q: bfloat16[{0}, {2}]\n  param K: bfloat16[{1}, {2}]\n"
+        "  param V: bfloat16[{1}, {2}]\n  param O: float32[{0}, {2}]\n  launch attention(bx: {3}) threads(tx: {4}) {{\n"
+        "    shared Qs: bfloat16[{5}, {2}]\n    shared Ks: bfloat16[{6}, {2}]\n    shared Vs: bfloat16[{6}, {2}]\n"
+        "    fragment S: float32[{5}, {6}]\n    fragment P: bfloat16[{5}, {6}]\n    fragment acc: float32[{5}, {2}]\n",
+        queries, keys, width, (queries + block_m - 1) / block_m, threads, block_m, block_n);
+    for (const char* row : {"top", "before", "scale", "part", "sum"})
+      s += fmt::format("    fragment {}: float32[{}]\n", row, block_m);
+    s += fmt::format(
+        "    copy from=Q[bx * {0} : {0}, 0 : {2}] to=Qs\n    fill to=acc value=0.0\n    fill to=sum value=0.0\n"
+        "    fill to=top value=-inf\n    for k in 0..{3} pipelined(stages={4}) {{\n"
+        "      copy from=K[k * {1} : {1}, 0 : {2}] to=Ks\n      map i in {0}, j in {1} {{\n        at: int32 = k * {1} "
+        "+ j\n"
+        "        S[i, j] = select(at < {5}, 0.0, -inf)\n      }}\n"
+        "      gemm a=Qs b=Ks c=S transpose_b=true policy=full_row\n      copy from=V[k * {1} : {1}, 0 : {2}] to=Vs\n"
+        "      copy from=top to=before\n      reduce max from=S to=top dim=1 clear=false\n"
+        "      map i in {0} {{\n        scale[i] = exp2((before[i] - top[i]) * 0.25)\n      }}\n"
+        "      map i in {0}, j in {1} {{\n        S[i, j] = exp2((S[i, j] - top[i]) * 0.25)\n      }}\n"
+        "      reduce sum from=S to=part dim=1\n      map i in {0} {{\n        sum[i] = fma(sum[i], scale[i], "
+        "part[i])\n"
+        "      }}\n      copy from=S to=P\n      map i in {0}, j in {2} {{\n        acc[i, j] = acc[i, j] * scale[i]\n"
+        "      }}\n      gemm a=P b=Vs c=acc policy=full_row\n    }}\n"
+        "    map i in {0}, j in {2} {{\n      acc[i, j] = acc[i, j] / sum[i]\n    }}\n"
+        "    copy from=acc to=O[bx * {0} : {0}, 0 : {2}]\n  }}\n}}\n",
+        block_m, block_n, width, (keys + block_n - 1) / block_n, stages, keys);
+    return s;
+  }
+};
+
+TEST(Lowered, AttentionOnHopperIsRightAndWithoutRaces) {
+  for (const Attention& a : {Attention{100, 150, 64, 64, 64, 128, 2}, Attention{200, 130, 64, 128, 64, 256, 2},
+                             Attention{64, 300, 128, 64, 128, 128, 1}, Attention{120, 96, 32, 64, 32, 128, 3}}) {
+    SCOPED_TRACE(a.text());
+    std::mt19937 random(1);
+    const ir::TileProgram tiles = ir::parse(a.text(), "attention.tile");
+    const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+    const std::vector<NDArray> want = arrays_of(tiles, random);
+    const NDArray got = want[3].clone();
+    compile(program, {.engine = Engine::Interpreter})(want[0], want[1], want[2], want[3]);
+    compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(want[0], want[1], want[2], got);
+    for (int64_t i = 0; i < a.queries; ++i)
+      for (int64_t j = 0; j < a.width; ++j) ASSERT_NEAR(got.get_float({i, j}), want[3].get_float({i, j}), 0.02);
   }
 }
 
