@@ -232,7 +232,7 @@ std::string refusal(std::span<const Operation> list, Engine engine) {
   const NDArray A = NDArray::zeros({64, 64}, f32), O = A.clone(), I = NDArray::zeros({64}, i32);
   const NDArray X = NDArray::zeros({1, 8, 8, 4}, f32), half = NDArray::zeros({64, 64}, f16);
   try {
-    compile(program_of(list), {.engine = engine})(A, O, I, X, half);
+    compile(program_of(list), {.engine = engine, .arch = "sm_90a"})(A, O, I, X, half);
   } catch (const Error& e) {
     EXPECT_STRNE(e.diagnostic().area(), "internal") << e.what();
     return e.diagnostic().code_text();
@@ -268,7 +268,7 @@ TEST(Engines, TableOfOperations) {
       "# Which engine runs what\n\nA code is what the engine refuses the operation with; "
       "[errors.md](errors.md) says what it means. Written by a test that runs a\ntiny program with each operation; "
       "`make "
-      "update` writes it again. The simulator runs what the CUDA engine writes for an sm_80.\n\n"
+      "update` writes it again. The simulator runs what the CUDA engine writes for an sm_90a.\n\n"
       "| Operation | interpreter | cpu | simulator |\n|---|---|---|---|\n";
   for (size_t i = 0; i < operations().size(); ++i) {
     const Operation& o = operations()[i];
