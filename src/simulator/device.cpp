@@ -43,7 +43,7 @@ uint16_t Device::site(const Step& step) {
 }
 
 void Device::meet_all() {
-  for (auto& [root, shadow] : global_) shadow = Shadow(shadow.cell_bits());
+  for (auto& [root, shadow] : global_) shadow.forget_done();
   for (SimulatedBlock* b : blocks) b->clocks.new_era();
 }
 

@@ -80,6 +80,15 @@ std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks
   return std::nullopt;
 }
 
+void Shadow::forget_done() {
+  for (auto& [number, page] : pages_)
+    for (Cell& cell : *page) {
+      const Access writer = cell.writer;
+      cell = {};
+      if (writer.pending) cell.writer = writer;
+    }
+}
+
 std::optional<Shadow::AgentConflict> Shadow::conflict_with_agent(const Cell& cell, const Witness& who, bool writes,
                                                                  const Clocks& clocks) const {
   const auto is_old = [&](const Access& a) { return a.none() || !clocks.is_of_block(a.era); };

@@ -50,6 +50,8 @@ class Shadow {
   // `same_bits`: whether the store leaves what the other, a store too, has written.
   std::optional<Conflict> write(Cell& cell, const Access& me, const Clocks& clocks,
                                 function_ref<bool(const Access& other)> same_bits);
+  // All touches but those under way are known to everybody.
+  void forget_done();
   // Of an asynchronous operation: what it touches must be done where it is issued, and what threads wrote be fenced
   // for it. It leaves no trace here.
   struct AgentConflict {

@@ -18,6 +18,10 @@ struct SimulateOptions {
   uint64_t seed = 0;
   target::GpuTarget target;
   bool count_traffic = false;
+  // Whether the end of a group of wgmmas, which one warp waits for, tells that the whole warpgroup is done with its
+  // operands. PTX says it of the executing threads only; CUTLASS and cuDNN release operands by one thread of the
+  // warpgroup, and no other way to do it is known to be free. False: a warp learns of its own part.
+  bool warpgroup_retires_together = true;
 };
 
 struct LineTraffic {

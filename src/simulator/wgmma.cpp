@@ -20,11 +20,6 @@ namespace {
 constexpr int64_t kRows = 16;   // of a warp
 constexpr int64_t kChunk = 16;  // bytes
 
-// Whether the end of a group, which one warp waits for, tells that the whole warpgroup is done with it. PTX says it of
-// the executing threads only; CUTLASS and cuDNN release operands by one thread of the warpgroup, and no other way to
-// do it is known to be free. False: a warp learns of its own part.
-constexpr bool kWholeWarpgroupRetires = true;
-
 // tf32 is what float32 is without its last 13 bits.
 void truncate_to_tf32(float* values, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
@@ -148,7 +143,8 @@ Warpgroup& Warp::warpgroup() { return home_.warpgroups[static_cast<size_t>(threa
 // Whose clock the groups are: one for all warps, or each its own.
 int64_t Warp::wgmma_agent() const {
   const int64_t warp = threads_[0] / kWarpThreads;
-  const int64_t first = kWholeWarpgroupRetires ? warp / Warpgroup::kWarps * Warpgroup::kWarps : warp;
+  const int64_t first =
+      device_.options.warpgroup_retires_together ? warp / Warpgroup::kWarps * Warpgroup::kWarps : warp;
   return home_.clocks.agent(static_cast<int64_t>(home_.mbarriers.count()) + first);
 }
 
@@ -328,7 +324,7 @@ void Warp::drain_wgmma(const ir::Drain& op, const Step& s, Mask mask) {
   check_warpgroup(s, mask, "a drain of wgmma");
   const auto group = static_cast<Clock>(std::max<int64_t>(multiplies_.committed - op.pending, 0));
   if (group > multiplies_.retired) {
-    if (kWholeWarpgroupRetires)
+    if (device_.options.warpgroup_retires_together)
       wait([&w = warpgroup(), group] { return w.is_issued(group); },
            [] { return std::string("for the other warps of its warpgroup to commit the same group of wgmmas"); });
     multiplies_.retired = group;

@@ -19,5 +19,20 @@ TEST(Hopper, AGemmWithRolesAndRingsIsRight) {
     }
 }
 
+// By the letter of PTX a drain tells a warp of its own part alone: then one thread cannot release for its warpgroup.
+TEST(Hopper, OneThreadReleasesForItsWarpgroupByTheSwitch) {
+  const HopperGemm gemm;
+  SimulateOptions options;
+  options.warpgroup_retires_together = false;
+  try {
+    run(gemm.text(), gemm.arrays().list(), options);
+    FAIL();
+  } catch (const LaunchError& error) {
+    EXPECT_EQ(error.diagnostic().code_text(), "TW9001");
+    EXPECT_NE(std::string(error.what()).find("written by a TMA load while a wgmma of thread"), std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::simulator

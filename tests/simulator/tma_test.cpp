@@ -237,6 +237,9 @@ TEST(TmaStore, AddsToMemory) {
 }
 
 TEST(TmaStore, IsNotSeenInTheSameLaunch) {
+  const std::string read = "    B[0, tx] = B[68, 32 + tx % 32]\n";
+  expect_error(error_in(64, store_body(kFenced, kTo, kDrain + "    sync grid\n" + read)), "TW9001",
+               "copies to it asynchronously");
   expect_error(error_in(64, store_body(kFenced, kTo, kDrain + "    sync block\n    B[0, tx] = B[68, 32 + tx % 32]\n")),
                "TW9001", "copies to it asynchronously");
   expect_error(error_in(64, store_body(kFenced, kTo,
