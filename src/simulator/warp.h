@@ -149,8 +149,7 @@ class Warp final : public interpreter::Strand {
   void check_warpgroup(const Step& step, Mask mask, const char* what);
   MatrixOperand operand(const interpreter::RegionCode& region, DType type, int64_t rows, int64_t k, bool transposed,
                         Mask mask);
-  void read_operand(const MatrixOperand& operand, int64_t first, int64_t count, bool k_outside, float* out,
-                    std::vector<uint32_t>* cells);
+  void read_operand(const MatrixOperand& operand, bool k_outside, float* out, std::vector<uint32_t>* cells);
   void touch_cells(const MatrixOperand& operand, const std::vector<uint32_t>& cells);
   Warpgroup::Multiply& join_multiply(const Step& step, std::array<int64_t, 2> address, bool& first);
   void multiply_rows(const target::WgmmaInstruction& row, int64_t n, const float* a, const float* b, const Place& c,

@@ -1,5 +1,5 @@
-// wgmma: each warp of a warpgroup multiplies its 16 rows when it comes by, in the order of the warpgroup. What is read
-// from shared memory is read at any time until the group is drained, and the registers are wgmma's until then.
+// wgmma: each warp of a warpgroup multiplies its 16 rows when it comes by, in the order of the warpgroup. Both tiles
+// are read whole, at any time until the group is drained, and the registers are wgmma's until then.
 #include "target/wgmma.h"
 
 #include <algorithm>
@@ -174,18 +174,17 @@ MatrixOperand Warp::operand(const RegionCode& region, DType type, int64_t rows, 
   return m;
 }
 
-// Reads rows [first, first + count) of the operand; out: k rows of `count`, or count rows of k.
-void Warp::read_operand(const MatrixOperand& m, int64_t first, int64_t count, bool k_outside, float* out,
-                        std::vector<uint32_t>* cells) {
+// `k_outside`: into k rows; else into rows of k.
+void Warp::read_operand(const MatrixOperand& m, bool k_outside, float* out, std::vector<uint32_t>* cells) {
   const int64_t per_chunk = kChunk * 8 / m.type.storage_bits();
   const std::vector<Witness> who = home_.clocks.witnesses(threads_);
   const AsyncAccess me{AsyncAccess::Kind::Wgmma, static_cast<uint16_t>(threads_[0]), device_.site(*current_),
                        multiplies_.committed + 1, wgmma_agent()};
   std::array<float, kChunk> values{};
-  const int64_t outer = m.transposed ? m.k : count, inner = m.transposed ? count : m.k;
+  const int64_t outer = m.transposed ? m.k : m.rows, inner = m.transposed ? m.rows : m.k;
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; i += per_chunk) {
-      const uint64_t place = m.transposed ? m.place(first + i, o) : m.place(first + o, i);
+      const uint64_t place = m.transposed ? m.place(i, o) : m.place(o, i);
       issue_async(*m.buffer, place / kChunk, me, who, 0);
       if (cells) cells->push_back(static_cast<uint32_t>(place / kChunk));
       if (std::memchr(home_.memory.written() + place, 0, kChunk))
@@ -195,7 +194,7 @@ void Warp::read_operand(const MatrixOperand& m, int64_t first, int64_t count, bo
       load_floats(m.type, home_.memory.base() + place, per_chunk, values.data());
       for (int64_t e = 0; e < per_chunk; ++e) {
         const int64_t row = m.transposed ? i + e : o, k = m.transposed ? o : i + e;
-        out[k_outside ? k * count + row : row * m.k + k] = values[static_cast<size_t>(e)];
+        out[k_outside ? k * m.rows + row : row * m.k + k] = values[static_cast<size_t>(e)];
       }
     }
 }
@@ -233,7 +232,7 @@ void Warp::execute(const ir::Wgmma& op, const Step& s, Mask mask) {
   if (pc.buffer->type != row.c)
     fail_at(Code::OperandUnfit, 0, fmt::format("'{}' holds no {}", pc.buffer->source->name, row.c.name()));
   const MatrixOperand mb = operand(s.regions[1], row.b, n, k, op.transpose_b, mask);
-  auto* a = arena_.array<float>(kRows * k);
+  auto* a = arena_.array<float>(target::kWgmmaRows * k);
   const int64_t warp = threads_[0] / kWarpThreads % Warpgroup::kWarps;
   std::array<int64_t, 2> address{-1, static_cast<int64_t>(mb.place(0, 0))};
   std::optional<MatrixOperand> ma;
@@ -244,7 +243,8 @@ void Warp::execute(const ir::Wgmma& op, const Step& s, Mask mask) {
   bool first = false;
   Warpgroup::Multiply& multiply = join_multiply(s, address, first);
   if (a_in_shared) {
-    read_operand(*ma, warp * kRows, kRows, false, a, nullptr);
+    read_operand(*ma, false, a, nullptr);
+    a += warp * kRows * k;
   } else {
     const int64_t words = kRows * k * row.a.storage_bits() / 32 / kWarpThreads;
     watch_.add(use_registers(s, s.regions[0], words, mask, pa));
@@ -254,7 +254,7 @@ void Warp::execute(const ir::Wgmma& op, const Step& s, Mask mask) {
   }
   if (first) {
     multiply.b.resize(static_cast<size_t>(n * k));
-    read_operand(mb, 0, n, true, multiply.b.data(), &multiply.b_cells);
+    read_operand(mb, true, multiply.b.data(), &multiply.b_cells);
   } else {
     touch_cells(mb, multiply.b_cells);
   }

@@ -234,6 +234,18 @@ TEST(Wgmma, ReadsWhatIsThereForIt) {
   expect_error(k.error(), "TW9001", "'Bs' is read by a wgmma while thread");
 }
 
+// Whoever of the warpgroup wrote a row of it: all warps must know.
+TEST(Wgmma, ReadsTheWholeTileOfA) {
+  Kernel k;
+  const std::string own =
+      "    for i in 0..8 {\n      As[tx // 32 * 16 + tx % 2 * 8 + i, tx % 32 // 2] = bfloat16(1.0)\n    }\n"
+      "    fence async\n";
+  k.before = own + "    sync named barrier=1 count=128\n";
+  EXPECT_EQ(k.error(), kNoError);
+  k.before = own + "    sync warp\n";
+  expect_error(k.error(), "TW9001", "'As' is");
+}
+
 TEST(Wgmma, OperandsStayUntilTheGroupIsDrained) {
   const std::string write = "    Bs[tx // 64, tx % 64] = bfloat16(0.0)\n", drain = Kernel().drain;
   Kernel k;
