@@ -16,9 +16,10 @@ namespace {
 
 using namespace ir;
 
-// Of the ways, in order.
-constexpr int kLeastPercent[] = {70, 65, 55, 60, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-constexpr int kLeastPlaces[] = {40, 40, 40, 40, 40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+// Of the ways, in order: how much is found, of how many places. At odd extents TMA loads little; what it adds is
+// spoiled in other tests.
+constexpr int kLeastPercent[] = {70, 65, 55, 60, 95, 75, 75, 75, 75, 75, 75, 75, 75, 75, 75, 75, 75};
+constexpr int kLeastPlaces[] = {40, 40, 40, 40, 40};
 
 struct Subject {
   const examples::Case& c;
@@ -94,7 +95,8 @@ TEST(Mutants, AreFound) {
   // which protects it in loops and after an earlier one. Guards: of reads whose value nobody uses, of rows of shared
   // memory that exist beyond the tensor, or that hold for every thread at this shape.
   for (size_t w = 0; w < scores.size(); ++w) {
-    EXPECT_GE(scores[w].all, kLeastPlaces[w]) << kWays[w];
+    const int places = w < std::size(kLeastPlaces) ? kLeastPlaces[w] : 0;
+    EXPECT_GE(scores[w].all, places) << kWays[w];
     EXPECT_GE(scores[w].caught, scores[w].all * kLeastPercent[w] / 100)
         << kWays[w] << ": " << scores[w].caught << " of " << scores[w].all << " found; not found:\n"
         << survivors;
