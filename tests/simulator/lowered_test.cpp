@@ -31,26 +31,37 @@ Product random_product(std::mt19937& random) {
   return p;
 }
 
+// What the simulator of an sm_90a computes, and the interpreter: the same bits, for sums of small integers are exact,
+// and both round once.
+void expect_same(const std::string& text, std::mt19937& random) {
+  const ir::TileProgram tiles = ir::parse(text, "product.tile");
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  const std::vector<NDArray> want = arrays_of(tiles, random), got = clones(want);
+  try {
+    compile(program, {.engine = Engine::Interpreter})(want[0], want[1], want[2]);
+    compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(got[0], got[1], got[2]);
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what();
+    return;
+  }
+  const auto bytes = static_cast<size_t>(want[2].size() * want[2].dtype().storage_bits() / 8);
+  EXPECT_EQ(std::memcmp(want[2].data(), got[2].data(), bytes), 0);
+}
+
 TEST(Lowered, RandomProductsOnHopperAreRightAndWithoutRaces) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     std::mt19937 random(seed);
     const std::string text = random_product(random).text();
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
-    const ir::TileProgram tiles = ir::parse(text, "product.tile");
-    const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
-    const std::vector<NDArray> want = arrays_of(tiles, random);
-    const std::vector<NDArray> got = clones(want);
-    try {
-      compile(program, {.engine = Engine::Interpreter})(want[0], want[1], want[2]);
-      compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(got[0], got[1], got[2]);
-    } catch (const Error& error) {
-      ADD_FAILURE() << error.what();
-      continue;
-    }
-    // Sums of small integers are exact, and both round once.
-    const auto bytes = static_cast<size_t>(want[2].size() * want[2].dtype().storage_bits() / 8);
-    EXPECT_EQ(std::memcmp(want[2].data(), got[2].data(), bytes), 0);
+    expect_same(text, random);
   }
+}
+
+// More tiles than a GPU has multiprocessors: a block goes over several.
+TEST(Lowered, BlocksThatWalkOverTilesAreRightAndWithoutRaces) {
+  std::mt19937 random(1);
+  expect_same(Product{1000, 1024, 72, 64, 64, 64, 128, 2, false, true, false, false, "bfloat16", "bfloat16"}.text(),
+              random);
 }
 
 TEST(Lowered, AttentionOnHopperIsRightAndWithoutRaces) {
@@ -71,13 +82,7 @@ TEST(Lowered, AttentionOnHopperIsRightAndWithoutRaces) {
 
 TEST(Lowered, AUsersScheduleOnHopperIsRightAndWithoutRaces) {
   std::mt19937 random(1);
-  const ir::TileProgram tiles = ir::parse(kUserSchedule, "roles.tile");
-  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
-  const std::vector<NDArray> want = arrays_of(tiles, random);
-  const NDArray got = want[2].clone();
-  compile(program, {.engine = Engine::Interpreter})(want[0], want[1], want[2]);
-  compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(want[0], want[1], got);
-  EXPECT_EQ(std::memcmp(got.data(), want[2].data(), static_cast<size_t>(got.size()) * 2), 0);
+  expect_same(kUserSchedule, random);
 }
 
 // What users get wrong in schedules of their own.
