@@ -55,6 +55,14 @@ std::optional<std::vector<int64_t>> constants(const std::vector<Expr>& list) {
   return out;
 }
 
+// A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along it.
+std::vector<int64_t> without_ones(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> out;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] != 1 || d + 1 == shape.size()) out.push_back(shape[d]);
+  return out;
+}
+
 class Placer {
  public:
   Placer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const target::GpuTarget& target,
@@ -75,7 +83,7 @@ class Placer {
       if (nodes_[i].fragment.valid())
         out_.registers.emplace(nodes_[i].fragment, shaped(*c.layout, nodes_[i].shape));
       else
-        out_.points.emplace(nodes_[i].stmt, *c.layout);
+        out_.points.emplace(nodes_[i].stmt, shaped(*c.layout, nodes_[i].shape));
     }
     return true;
   }
@@ -87,7 +95,7 @@ class Placer {
     std::vector<int64_t> shape;
   };
   struct Class {
-    std::vector<int64_t> shape;
+    std::vector<int64_t> shape;  // without_ones
     int64_t threads = 0, first_thread = 0;
     int element_bits = 0;  // the narrowest element of memory accessed along the last dimension; 0: none
     std::optional<FragmentLayout> anchor, layout;
@@ -108,7 +116,7 @@ class Placer {
     const size_t id = nodes_.size();
     const analysis::ThreadSet& set = u_.executing_set(at);
     Class c;
-    c.shape = n.shape, c.threads = set.count(), c.first_thread = set.begin[0];
+    c.shape = without_ones(n.shape), c.threads = set.count(), c.first_thread = set.begin[0];
     nodes_.push_back(std::move(n)), classes_.push_back(std::move(c)), parents_.push_back(id);
     return id;
   }
@@ -253,7 +261,7 @@ class Placer {
     bool all = true;
     for (size_t d = 0; d < points.size(); ++d)
       all = all && (points[d] == 1 || std::find(kept.begin(), kept.end(), static_cast<int>(d)) != kept.end());
-    if (all && dims.size() == points.size() && kept.size() == dims.size())
+    if (all && classes_[find(node)].shape == classes_[find(id)].shape)
       unite(node, id);
     else
       follows_.push_back({node, id, dims, access.writes});
@@ -472,7 +480,7 @@ class Placer {
     if (!choice.a_in_registers || !choice.has_instruction()) region_to_memory(n.a, "a gemm reads it from memory");
     Class& c = classes_[find(*node)];
     const FragmentLayout wanted = choice.has_instruction() ? layout_c(choice, *rows, *columns)
-                                                           : row_major_fragment({*rows, *columns}, c.threads, 1);
+                                                           : row_major_fragment(c.shape, c.threads, 1);
     if (!c.anchor) c.anchor = wanted;
     gemms_.push_back({s, choice, *node, {}});
     if (choice.a_in_registers && choice.has_instruction()) gemms_.back().a = fragment(n.a.buffer, s);
@@ -488,11 +496,11 @@ class Placer {
         }
         choice.mma = nullptr, choice.why_not_mma = why;
       };
-      const FragmentLayout& c = *classes_[find(g.c)].layout;
+      const FragmentLayout c = layout_of(g.c);
       if (choice.has_instruction() && c != layout_c(choice, c.shape()[0], c.shape()[1]))
         refuse("another operation decides the layout of c");
       if (g.a) {
-        const FragmentLayout& a = *classes_[find(*g.a)].layout;
+        const FragmentLayout a = layout_of(*g.a);
         if (!choice.has_instruction() || !equal_up_to_registers(a, layout_a(choice, a.shape()[0], a.shape()[1])))
           to_memory(nodes_[*g.a].fragment, "a gemm wants it in another layout than its other uses");
       }
@@ -508,6 +516,7 @@ class Placer {
     check_internal(out.has_value(), "a layout cannot take a shape that differs by extents of 1");
     return *out;
   }
+  FragmentLayout layout_of(size_t node) const { return shaped(*classes_[find(node)].layout, nodes_[node].shape); }
   static FragmentLayout kept(const FragmentLayout& layout, const std::vector<int>& dims) {
     FragmentLayout out = layout;
     for (int d = layout.rank(); d-- > 0;)
@@ -548,14 +557,14 @@ class Placer {
       if (find(f.parent) != parent) continue;
       Class& child = classes_[find(f.child)];
       if (child.layout || child.anchor) continue;
-      child.layout = shaped(kept(*classes_[parent].layout, f.dims), child.shape);
+      child.layout = shaped(kept(layout_of(f.parent), f.dims), child.shape);
       hand_on(find(f.child));
     }
   }
   void check_all() {
     for (const Follows& f : follows_) {
       const Class& child = classes_[find(f.child)];
-      const FragmentLayout wanted = shaped(kept(*classes_[find(f.parent)].layout, f.dims), child.shape);
+      const FragmentLayout wanted = shaped(kept(layout_of(f.parent), f.dims), child.shape);
       const bool everywhere = !f.writes && child.layout->is_replicated() && child.layout->copy_count() == child.threads;
       if (everywhere || equal_up_to_registers(*child.layout, wanted)) continue;
       to_memory(nodes_[f.child].fragment, "two of its uses want different layouts");
