@@ -216,6 +216,11 @@ MemoryLayout choose_shared_layout(const std::vector<int64_t>& shape, int element
     for (int base = 4; base >= 2; --base)
       for (int bits = 1; base + bits <= std::min(row, 7) && (8 << base) >= element_bits; ++bits)
         candidates.push_back(rows.with_swizzle({bits, base, std::max(bits, row - base)}));
+    // The number of a group of rows: for who reads a column of chunks whose rows lie as far apart as a vector is long.
+    const int all = std::countr_zero(static_cast<uint64_t>(rows.bytes()));
+    for (int bits = 1; bits <= 3; ++bits)
+      for (int rows_log = 1; rows_log <= 5 && row + rows_log + bits <= all; ++rows_log)
+        if (row + rows_log - 4 >= bits) candidates.push_back(rows.with_swizzle({bits, 4, row + rows_log - 4}));
   }
   if (!panels_only)
     for (int64_t pad : {16, 8, 4})

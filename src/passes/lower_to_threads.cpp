@@ -5,6 +5,7 @@
 #include "ir/rewrite.h"
 #include "passes/lower/block_index.h"
 #include "passes/threads/async_rings.h"
+#include "passes/threads/bank_layout.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/place_sync.h"
@@ -364,6 +365,7 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
     const Placement& placement = result.placements[i];
     const Uniformity uniformity(tiles, launch);
     lay_out_shared(out, launch, placement);
+    spread_over_banks(out, launch, placement);
     Lowering l{out, launch, no_cpu};
     l.at = launch.location;
     Launch lowered = launch;

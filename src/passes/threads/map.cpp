@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
+constexpr int64_t kBytesAhead = 256;    // that a thread loads before it computes: a quarter of its registers
 
 // The coefficient of a variable in an index that is affine in it; none: it is not.
 std::optional<int64_t> coefficient(const Expr& e, VarId v) {
@@ -39,10 +40,13 @@ class MapLowering {
       : map_(map), team_(team), c_(c), l_(c.l), queue_(queue) {}
 
   Body by_layout(const FragmentLayout& points) {
-    bool registers = false;
-    for (BufferId b : used_buffers(map_.body)) registers = registers || c_.registers.contains(b);
-    Body code = deal(points, team_, l_, true, [&](const Held& at) { return element(at); });
-    return registers || points.registers() <= kUnrolledPoints ? code : serial(code);
+    Body wide = loops(points);
+    if (needs_.empty()) return wide;
+    // Extents known at the call decide whether neighbours can be moved at once: the same for all threads.
+    Expr all;
+    for (const Expr& e : needs_) all = all ? logical_and(all, e) : e;
+    may_need_ = false;
+    return {l_.make(If{all, std::move(wide), loops(points)})};
   }
 
   // Point p, in row-major order, belongs to thread p mod T.
@@ -83,8 +87,62 @@ class MapLowering {
     Expr load;           // the element's access, or
     BufferId stored;     // the buffer that is stored
     BufferId registers;  // the local array
+    Expr slot;           // where in it they begin
     Element first;       // in memory
   };
+
+  Body loops(const FragmentLayout& points) {
+    bool registers = false;
+    for (BufferId b : used_buffers(map_.body)) registers = registers || c_.registers.contains(b);
+    Body out = load_ahead(points);
+    Body code = deal(points, team_, l_, true, [&](const Held& at) { return element(at); });
+    registers = registers || !ahead_.empty();
+    append(out, registers || points.registers() <= kUnrolledPoints ? code : serial(code));
+    ahead_.clear();
+    return out;
+  }
+  // What all rounds of the loops load from global memory, before the first of them stores: the compiler does not move a
+  // load past a store that may be to the same place. Points of a Map do not depend on each other.
+  Body load_ahead(const FragmentLayout& points) {
+    bool stores = false;
+    walk(map_.body, [&](const Stmt& s) {
+      const auto* n = s.as<Store>();
+      stores = stores || s.as<Atomic>() || (n && c_.is_memory(n->to.buffer));
+    });
+    if (!stores || queue_ != Queue::None) return {};
+    int64_t bytes = 0;
+    Body code = deal(points, team_, l_, true, [&](const Held& at) {
+      if (!at.lane || points.registers() == at.vector) return Body{};
+      Body out;
+      for (Wide& w : accesses_of(element_body(at), at).loads) {
+        if (!l_.is_global(w.first.buffer)) continue;
+        w.registers = l_.temporary(l_.buffer(w.first.buffer).name + "_ahead", l_.type(w.first.buffer),
+                                   {points.registers()}, Space::Local);
+        w.slot = round_of(at);
+        append(out, wide_load(w, at));
+        ahead_.emplace_back(w.first.buffer, w.registers);
+        bytes += points.registers() * l_.type(w.first.buffer).storage_bits() / 8;
+      }
+      return out;
+    });
+    if (ahead_.empty() || bytes > kBytesAhead) {
+      ahead_.clear();
+      return {};
+    }
+    return code;
+  }
+  // The number of the first element of this round among those that the thread holds.
+  static Expr round_of(const Held& at) {
+    Expr out = constant(0);
+    int64_t weight = at.vector;
+    const std::vector<Digit>& digits = at.layout->digits();
+    for (size_t i = 0; i < digits.size(); ++i) {
+      if (digits[i].home != Home::Register || equal(at.digits[i], at.lane)) continue;
+      out = add(out, sum({{weight, at.digits[i]}}, 0, i32));
+      weight *= digits[i].extent;
+    }
+    return out;
+  }
 
   static Body serial(const Body& code) {
     return rewrite(code, [](const Stmt& s) -> std::optional<Body> {
@@ -98,6 +156,10 @@ class MapLowering {
   }
 
   Body element(const Held& at) {
+    Body body = element_body(at);
+    return at.lane ? vector(std::move(body), at) : guard_accesses(by_first_copy(body, at), l_);
+  }
+  Body element_body(const Held& at) {
     Substitution names;
     for (size_t d = 0; d < map_.vars.size(); ++d)
       names[map_.vars[d]] = cast(at.index[d], l_.program.var(map_.vars[d]).type);
@@ -106,7 +168,25 @@ class MapLowering {
                               [&](const Expr& e) -> std::optional<Expr> { return c_.in_registers(e, at, map_.vars); });
     body = rewrite(body, [&](const Stmt& s) { return own_store(s, at); });
     body = substitute(body, names);
-    return at.lane ? vector(std::move(body), at) : guard_accesses(by_first_copy(body, at), l_);
+    return at.lane ? with_plain_indices(body) : body;
+  }
+  // Names of integers that are computed from variables alone give way to what they stand for: indices then tell where
+  // they lead.
+  static Body with_plain_indices(const Body& body) {
+    Substitution names;
+    walk(body, [&](const Stmt& s) {
+      const auto* n = s.as<Let>();
+      if (!n || !n->value->type.is_int()) return;
+      bool loads = false;
+      walk(n->value, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+      if (!loads) names[n->var] = substitute(n->value, names);
+    });
+    if (names.empty()) return body;
+    const Body without = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* n = s.as<Let>();
+      return n && names.contains(n->var) ? std::optional(Body{}) : std::nullopt;
+    });
+    return substitute(without, names);
   }
   std::optional<Body> own_store(const Stmt& s, const Held& at) {
     const auto* store = s.as<Store>();
@@ -131,17 +211,10 @@ class MapLowering {
   }
 
   // ---- neighbours
-  Expr flat_offset(BufferId id, const std::vector<Expr>& index) const {
-    const Buffer& b = l_.buffer(id);
-    Expr at = b.offset ? widen(b.offset) : wide(0), stride = wide(1);
-    for (size_t d = index.size(); d-- > 0;) {
-      at = add(at, mul(widen(index[d]), b.strides.empty() ? stride : widen(b.strides[d])));
-      stride = mul(stride, widen(b.shape[d]));
-    }
-    return at;
-  }
   // Whether the elements at lane 0, 1, ... are neighbours, the first one aligned, and all in bounds if the first is.
-  bool is_wide(BufferId id, const std::vector<Expr>& index, const Held& at, const std::set<VarId>& bound) const {
+  // What must hold for that and is known at the call alone goes to `needs`.
+  bool is_wide(BufferId id, const std::vector<Expr>& index, const Held& at, const std::set<VarId>& bound,
+               std::vector<Expr>& needs) const {
     const Buffer& b = l_.buffer(id);
     if (!c_.is_memory(id) || b.type.is_packed() || b.type.is_bool() || index.empty() || b.address) return false;
     if (l_.buffer(l_.program.root(id)).address) return false;
@@ -154,12 +227,23 @@ class MapLowering {
       walk(index[d], [&](const Expr& x) { reads = reads || x.as<Load>(); });
       if (reads) return false;
     }
-    const int64_t width = at.vector;
-    const Expr first = flat_offset(id, at_lane_zero(index, at));
-    const Expr last = at_lane_zero(index, at).back();
-    const bool whole = !l_.is_global(id) || (analysis::power_of_two_divisor(widen(last)) % width == 0 &&
-                                             analysis::power_of_two_divisor(widen(b.shape.back())) % width == 0);
-    return whole && analysis::power_of_two_divisor(first) % width == 0;
+    auto divided = [&](const Expr& e) { return analysis::power_of_two_divisor(widen(e)) % at.vector == 0; };
+    auto divided_at_call = [&](const Expr& e) {
+      if (divided(e)) return true;
+      if (!may_need_ || constant_int(e) || !l_.is_global(id)) return false;
+      needs.push_back(binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, widen(e), wide(at.vector)), wide(0)));
+      return true;
+    };
+    const std::vector<Expr> first = at_lane_zero(index, at);
+    if (!divided(first.back()) || (b.offset && !divided(b.offset))) return false;
+    Expr stride = widen(b.shape.back());
+    for (size_t d = index.size() - 1; d-- > 0;) {
+      const Expr step = b.strides.empty() ? stride : widen(b.strides[d]);
+      if (!divided(mul(widen(first[d]), step)) && !divided_at_call(b.strides.empty() ? b.shape.back() : b.strides[d]))
+        return false;
+      stride = mul(stride, widen(b.shape[d]));
+    }
+    return !l_.is_global(id) || divided_at_call(b.shape.back());
   }
   static std::vector<Expr> at_lane_zero(const std::vector<Expr>& index, const Held& at) {
     std::vector<Expr> out;
@@ -167,34 +251,60 @@ class MapLowering {
     return out;
   }
 
-  Body vector(Body body, const Held& at) {
-    std::set<VarId> bound = bound_vars(body);
+  struct Accesses {
     std::vector<Wide> loads, stores;
+  };
+  Accesses accesses_of(const Body& body, const Held& at) {
+    std::set<VarId> bound = bound_vars(body);
+    Accesses out;
     // Stores at the top of the body, one a buffer.
     std::map<BufferId, int> writes;
     walk(body, [&](const Stmt& s) {
       if (const auto* n = s.as<Store>()) ++writes[l_.program.root(n->to.buffer)];
       if (const auto* n = s.as<Atomic>()) writes[l_.program.root(n->to.buffer)] += 2;
     });
-    auto find_load = [&](const Expr& e) {
-      const auto* n = e.as<Load>();
-      if (!n || !is_wide(n->buffer, n->indices, at, bound)) return;
-      if (writes.contains(l_.program.root(n->buffer)) && body.size() > 1) return;
-      if (std::any_of(loads.begin(), loads.end(), [&](const Wide& w) { return equal(w.load, e); })) return;
-      loads.push_back({e, {}, new_registers(n->buffer, at), {n->buffer, at_lane_zero(n->indices, at)}});
+    std::vector<Expr> needs;
+    auto is_one = [&](BufferId id, const std::vector<Expr>& index) {
+      needs.clear();
+      if (!is_wide(id, index, at, bound, needs)) return false;
+      for (const Expr& e : needs)
+        if (std::none_of(needs_.begin(), needs_.end(), [&](const Expr& known) { return equal(known, e); }))
+          needs_.push_back(e);
+      return true;
     };
-    walk_exprs(body, find_load);
+    walk_exprs(body, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      if (!n || (writes.contains(l_.program.root(n->buffer)) && body.size() > 1)) return;
+      if (std::any_of(out.loads.begin(), out.loads.end(), [&](const Wide& w) { return equal(w.load, e); })) return;
+      if (is_one(n->buffer, n->indices))
+        out.loads.push_back({e, {}, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}});
+    });
     for (const Stmt& s : body) {
       const auto* n = s.as<Store>();
-      if (!n || writes[l_.program.root(n->to.buffer)] != 1 || !is_wide(n->to.buffer, n->to.indices, at, bound))
-        continue;
-      stores.push_back(
-          {{}, n->to.buffer, new_registers(n->to.buffer, at), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
+      if (!n || writes[l_.program.root(n->to.buffer)] != 1 || !is_one(n->to.buffer, n->to.indices)) continue;
+      out.stores.push_back({{}, n->to.buffer, {}, constant(0), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
     }
+    return out;
+  }
+
+  Body vector(Body body, const Held& at) {
+    auto [loads, stores] = accesses_of(body, at);
     if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1) return direct(loads[0], stores[0], at);
+    size_t ahead = 0;
+    std::vector<bool> is_ahead;
+    for (Wide& w : loads) {
+      is_ahead.push_back(ahead < ahead_.size() && l_.is_global(w.first.buffer));
+      if (is_ahead.back()) {
+        check_internal(ahead_[ahead].first == w.first.buffer, "loads of other buffers than before");
+        w.registers = ahead_[ahead++].second, w.slot = round_of(at);
+      } else {
+        w.registers = new_registers(w.first.buffer, at);
+      }
+    }
+    for (Wide& w : stores) w.registers = new_registers(w.first.buffer, at);
     body = rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
       for (const Wide& w : loads)
-        if (equal(w.load, e)) return load(w.registers, {at.lane}, e->type);
+        if (equal(w.load, e)) return load(w.registers, {add(w.slot, at.lane)}, e->type);
       return std::nullopt;
     });
     body = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
@@ -205,7 +315,8 @@ class MapLowering {
       return std::nullopt;
     });
     Body out;
-    for (const Wide& w : loads) append(out, wide_load(w, at));
+    for (size_t i = 0; i < loads.size(); ++i)
+      if (!is_ahead[i]) append(out, wide_load(loads[i], at));
     out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), guard_accesses(by_first_copy(body, at), l_),
                        LoopKind::Unroll));
     for (const Wide& w : stores) append(out, wide_store(w, at));
@@ -230,7 +341,7 @@ class MapLowering {
         memory.extent.push_back(constant(d + 1 == memory.min.size() ? step : 1));
       for (Expr& e : memory.min) e = widen(e);
       memory.min.back() = add(memory.min.back(), wide(i));
-      f(memory, Region{w.registers, {constant(i)}, {constant(step)}});
+      f(memory, Region{w.registers, {add(w.slot, constant(i))}, {constant(step)}});
     }
   }
   // Whether the first element exists; none: it does.
@@ -251,7 +362,7 @@ class MapLowering {
     const Buffer& b = l_.buffer(w.first.buffer);
     const Expr lane = l_.index("lane", wide(at.vector));
     fill.push_back(loop(l_, lane, wide(0), wide(at.vector),
-                        {l_.make(Store{{w.registers, {lane}}, b.fill ? b.fill : constant(b.type, int64_t{0})})},
+                        {l_.make(Store{{w.registers, {add(widen(w.slot), lane)}}, b.fill ? b.fill : constant(b.type, int64_t{0})})},
                         LoopKind::Unroll));
     return {l_.make(If{check, std::move(move), std::move(fill)})};
   }
@@ -293,6 +404,9 @@ class MapLowering {
   CollectiveLowering& c_;
   Lowering& l_;
   const Queue queue_;
+  bool may_need_ = true;     // accesses may be wide under conditions
+  std::vector<Expr> needs_;  // those conditions
+  std::vector<std::pair<BufferId, BufferId>> ahead_;  // what has been loaded ahead, in the order of the loads
 };
 
 }  // namespace

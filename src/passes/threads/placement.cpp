@@ -97,7 +97,9 @@ class Placer {
   struct Class {
     std::vector<int64_t> shape;  // without_ones
     int64_t threads = 0, first_thread = 0;
-    int element_bits = 0;  // the narrowest element of memory accessed along the last dimension; 0: none
+    // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
+    // took several such pieces would leave gaps in what the warp touches at once.
+    int element_bits = 0;
     std::optional<FragmentLayout> anchor, layout;
   };
   // `child` holds what `parent` leaves when only the dimensions `dims` are kept.
@@ -166,8 +168,7 @@ class Placer {
     parents_[b] = a;
     Class& keep = classes_[a];
     const Class& gone = classes_[b];
-    if (gone.element_bits && (!keep.element_bits || gone.element_bits < keep.element_bits))
-      keep.element_bits = gone.element_bits;
+    keep.element_bits = std::max(keep.element_bits, gone.element_bits);
     if (!keep.anchor) keep.anchor = gone.anchor;
   }
 
@@ -276,7 +277,7 @@ class Placer {
       const std::set<VarId> used = used_vars(a.indices->back());
       if (!used.contains(n.vars.back())) continue;
       const int bits = std::max(8, b.type.storage_bits());
-      if (!c.element_bits || bits < c.element_bits) c.element_bits = bits;
+      c.element_bits = std::max(c.element_bits, bits);
     }
   }
 

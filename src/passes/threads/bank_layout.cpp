@@ -1,0 +1,92 @@
+#include "passes/threads/bank_layout.h"
+
+#include "ir/effects.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "layout/algebra.h"
+#include "layout/banks.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kChunkBytes = 16;  // of the widest access of a thread
+
+// Points of a Map in the order of the dimensions of a buffer that they access by one variable each; none: something
+// else is between.
+std::optional<FragmentLayout> in_order_of(const std::vector<Expr>& index, const Map& map,
+                                          const FragmentLayout& points) {
+  std::vector<int> order;
+  for (const Expr& e : index) {
+    const auto* c = e.as<Cast>();
+    const auto* v = (c ? c->value : e).as<Var>();
+    const auto at = v ? std::find(map.vars.begin(), map.vars.end(), v->id) : map.vars.end();
+    if (at == map.vars.end()) return std::nullopt;
+    const int dim = static_cast<int>(at - map.vars.begin());
+    if (std::find(order.begin(), order.end(), dim) != order.end()) return std::nullopt;
+    order.push_back(dim);
+  }
+  if (order.size() != map.vars.size()) return std::nullopt;
+  return permute(points, order);
+}
+
+bool keeps_chunks(const MemoryLayout& memory) {
+  const int64_t chunk = kChunkBytes * 8 / memory.element_bits();
+  if (memory.swizzle().bits > 0 && (int64_t{1} << memory.swizzle().base) < kChunkBytes) return false;
+  for (const std::vector<Mode>& dim : memory.dims())
+    for (const Mode& m : dim) {
+      const bool inside = &dim == &memory.dims().back() && &m == &dim.back();
+      if (inside ? m.stride != 1 || m.extent % chunk != 0 : m.stride % chunk != 0) return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& placement) {
+  std::map<BufferId, std::vector<SharedUse>> uses;
+  std::set<BufferId> other;  // used in ways that this does not see through
+  for (const Buffer& b : p.buffers)
+    if (b.is_view()) other.insert(b.root);
+  auto use = [&](BufferId id, const std::vector<Expr>& index, const Map& map, const FragmentLayout* points) {
+    if (p.buffer(id).space != Space::Shared) return;
+    const auto fragment = points ? in_order_of(index, map, *points) : std::nullopt;
+    if (fragment)
+      uses[id].push_back({*fragment});
+    else
+      other.insert(id);
+  };
+  std::set<const StmtNode*> seen;  // inside of Maps
+  walk(launch.body, [&](const Stmt& s) {
+    if (seen.contains(&*s)) return;
+    const auto* map = s.as<Map>();
+    if (!map) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid()) other.insert(p.root(e.region.buffer));
+      return;
+    }
+    const FragmentLayout* points = placement.points_of(s);
+    walk(map->body, [&](const Stmt& inner) {
+      seen.insert(&*inner);
+      if (const auto* n = inner.as<Store>()) use(n->to.buffer, n->to.indices, *map, points);
+      if (const auto* n = inner.as<Atomic>()) other.insert(p.root(n->to.buffer));
+    });
+    walk_exprs(map->body, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) use(n->buffer, n->indices, *map, points);
+      if (const auto* n = e.as<Address>()) other.insert(p.root(n->buffer));
+    });
+  });
+  for (const auto& [id, list] : uses) {
+    Buffer& b = p.buffers[id.index];
+    if (other.contains(id) || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 || b.rank() < 2) continue;
+    std::vector<int64_t> shape;
+    for (const Expr& e : b.shape) shape.push_back(constant_int(e).value_or(0));
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) continue;
+    const MemoryLayout memory = choose_shared_layout(shape, b.type.storage_bits(), list);
+    if (keeps_chunks(memory) && memory != MemoryLayout::row_major(shape, b.type.storage_bits())) b.memory = memory;
+  }
+}
+
+}  // namespace tilewright::passes
