@@ -51,7 +51,7 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
   for (const Buffer& b : p.buffers)
     if (b.is_view()) other.insert(b.root);
   auto use = [&](BufferId id, const std::vector<Expr>& index, const Map& map, const FragmentLayout* points) {
-    if (p.buffer(id).space != Space::Shared) return;
+    if (p.buffer(id).space != Space::Shared || p.buffer(id).is_view()) return;
     const auto fragment = points ? in_order_of(index, map, *points) : std::nullopt;
     if (fragment)
       uses[id].push_back({*fragment});
