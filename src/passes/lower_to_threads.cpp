@@ -49,7 +49,7 @@ class ThreadCode {
   ThreadCode(const TileProgram& tiles, const Uniformity& u, const Placement& placement, Lowering& l)
       : u_(u),
         l_(l),
-        c_{l, placement, {}},
+        c_{.l = l, .placement = placement, .registers = {}},
         barriers_(role_barriers(tiles, l.launch)),
         used_(used_buffers(l.launch.body)) {}
 
@@ -196,7 +196,12 @@ class ThreadCode {
       f.else_body = body(n->else_body, team);
       return {l_.make(std::move(f))};
     }
-    if (const auto* n = s.as<While>()) return {l_.make(While{guard_accesses(n->condition, l_), body(n->body, team)})};
+    if (const auto* n = s.as<While>()) {
+      ++c_.loops;
+      Body inside = body(n->body, team);
+      --c_.loops;
+      return {l_.make(While{guard_accesses(n->condition, l_), std::move(inside)})};
+    }
     if (const auto* n = s.as<Sync>()) return sync(*n, s, team);
     if (const auto* n = s.as<Shuffle>()) return {l_.make(converged(*n, s))};
     if (const auto* n = s.as<Vote>()) return {l_.make(converged(*n, s))};
@@ -260,7 +265,9 @@ class ThreadCode {
         if (auto found = c_.registers.find(g->c.buffer); found != c_.registers.end())
           c_.in_flight.insert(found->second);
     });
+    ++c_.loops;
     f.body = body(n.body, team);
+    --c_.loops;
     return {l_.make(std::move(f))};
   }
 

@@ -10,6 +10,7 @@ struct CollectiveLowering {
   const Placement& placement;
   std::map<ir::BufferId, ir::BufferId> registers;  // a fragment, and the local array that holds a thread's part of it
   std::set<ir::BufferId> in_flight = {};           // local arrays that wgmma's open groups may use
+  int loops = 0;                                   // around the statement at hand
 
   // A load of one by the variables of a loop, as a load of the register at hand; none: it is something else.
   std::optional<ir::Expr> in_registers(const ir::Expr& e, const Held& at, const std::vector<ir::VarId>& vars) const;

@@ -170,9 +170,19 @@ class MapLowering {
     body = substitute(body, names);
     return at.lane ? with_plain_indices(body) : body;
   }
-  // Names of integers that are computed from variables alone give way to what they stand for: indices then tell where
-  // they lead.
+  // In indices, names of integers that are computed from variables alone give way to what they stand for: it tells
+  // where they lead.
   static Body with_plain_indices(const Body& body) {
+    std::set<VarId> wanted;
+    auto indices = [&](const std::vector<Expr>& list) {
+      for (const Expr& e : list) wanted.merge(used_vars(e));
+    };
+    walk(body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Store>()) indices(n->to.indices);
+    });
+    walk_exprs(body, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) indices(n->indices);
+    });
     Substitution names;
     walk(body, [&](const Stmt& s) {
       const auto* n = s.as<Let>();
@@ -181,6 +191,7 @@ class MapLowering {
       walk(n->value, [&](const Expr& e) { loads = loads || e.as<Load>(); });
       if (!loads) names[n->var] = substitute(n->value, names);
     });
+    std::erase_if(names, [&](const auto& name) { return !wanted.contains(name.first); });
     if (names.empty()) return body;
     const Body without = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* n = s.as<Let>();

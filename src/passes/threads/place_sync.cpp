@@ -209,19 +209,39 @@ class SyncPlacer {
   void loop(const Loop& n, const Stmt& s, Body& out) {
     condition(s, out);
     const Touches before = open_;
+    Loop copy = n;
+    copy.body = iteration(n, s);
+    // What stands open before the loop is cheaper to order once than in every iteration.
+    if (const int64_t each = barriers(copy.body); each > 0 && !before.empty()) {
+      const Touches after = std::exchange(open_, {});
+      Body ordered = iteration(n, s);
+      if (barriers(ordered) < each) {
+        const Touches after_ordered = std::exchange(open_, before);
+        fence(s->location, out);
+        out.push_back(barrier(s->location));
+        open_ = after_ordered, copy.body = std::move(ordered);
+      } else {
+        open_ = after;
+      }
+    }
+    out.push_back(make_stmt(std::move(copy), s->location));
+  }
+  // Every iteration of a loop, and what is open after it.
+  template <class Loop>
+  Body iteration(const Loop& n, const Stmt& s) {
+    const Touches before = open_;
     body(n.body);  // what is open at the end of an iteration is open at the start of the next
     age(n);
     merge(before);
-    Loop copy = n;
-    Body inside;
-    if constexpr (std::is_same_v<Loop, While>) {  // the condition is read again after the body
-      copy.body = body(n.body);
-      condition(s, copy.body);
-    } else {
-      copy.body = body(n.body);
-    }
+    Body out = body(n.body);
+    if constexpr (std::is_same_v<Loop, While>) condition(s, out);  // it is read again after the body
     merge(before);
-    out.push_back(make_stmt(std::move(copy), s->location));
+    return out;
+  }
+  static int64_t barriers(const Body& b) {
+    int64_t count = 0;
+    walk(b, [&](const Stmt& s) { count += s.as<Sync>() ? 1 : 0; });
+    return count;
   }
   // Indices of the iteration before say nothing about those of this one.
   template <class Loop>

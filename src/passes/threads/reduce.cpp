@@ -126,7 +126,7 @@ class ReduceLowering {
       return flat;
     };
     auto slot = [&](const Held& at) { return register_of(whole_, at, same_dims()); };
-    out_.push_back(c_.barrier(team_));
+    if (c_.loops > 0) out_.push_back(c_.barrier(team_));  // for who still reads what the iteration before left
     Body write = deal(whole_, team_, l_, false, [&](const Held& at) {
       return Body{l_.make(Store{{scratch, {part, row(at)}}, total(slot(at))})};
     });
