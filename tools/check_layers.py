@@ -20,6 +20,7 @@ ORDER = [
     ["passes"],
     ["codegen", "interpreter", "simulator"],
     ["driver"],
+    ["capi"],
 ]
 # Beside the order: what turns text into running code knows no IR, and only the driver knows it.
 RUNTIME_SEES = {"runtime", "support", "scalar"}
@@ -42,6 +43,7 @@ def visible_folders():
             sees[folder] = below | {folder}
         below |= set(row)
     sees["driver"] |= {"runtime"}
+    sees["capi"] |= {"runtime"}
     sees["simulator"] |= {"interpreter"}  # whose evaluator of lanes it runs
     return sees
 

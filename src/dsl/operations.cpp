@@ -87,17 +87,6 @@ void annotate_layout(const Buffer& buffer, const Layout& layout, Location at) {
       index.emplace_back(v.pointer());
     }
     out.image = exprs_of(layout.forward(index), "a layout");
-    const bool fragment = b.buffer(id).space == ir::Space::Fragment;
-    if (out.image.empty() || (fragment && out.image.size() != 2))
-      fail(
-          Code::LayoutFunction, b.location(),
-          fmt::format("the layout of '{}' gives {} values", b.buffer(id).name, out.image.size()),
-          fragment ? "the layout of a fragment gives {thread, register index}" : "it gives the position of an element");
-    for (const ir::Expr& e : out.image)
-      if (!e->type.is_int())
-        fail(Code::LayoutFunction, b.location(),
-             fmt::format("the layout of '{}' gives a {}", b.buffer(id).name, e->type.name()),
-             "positions are integers: use floordiv instead of /");
   }
   b.annotate_layout(id, std::move(out));
 }
@@ -274,14 +263,8 @@ Expression&& shuffle(const char* what, ir::ShuffleKind kind, const Operand& valu
 Expression&& vote(const char* what, ir::VoteKind kind, const Operand& value, const Location& at) {
   return result(recording(what, at).vote(kind, value.node() ? expr_of(value, what) : ir::Expr{}));
 }
-// A butterfly: every lane ends with the same combination, in the same order on every engine.
 Expression&& warp_reduce(const char* what, ir::Operator op, const Operand& value, const Location& at) {
-  ir::Builder& b = recording(what, at);
-  ir::Expr total = b.let("", expr_of(value, what));
-  for (int64_t mask = 16; mask > 0; mask /= 2)
-    total =
-        b.let("", ir::apply(op, total, b.shuffle(ir::ShuffleKind::Xor, total, ir::constant(mask), 32), b.location()));
-  return result(total);
+  return result(recording(what, at).warp_reduce(op, expr_of(value, what)));
 }
 }  // namespace
 

@@ -235,24 +235,17 @@ void While(const Operand& condition, const Block& body, Location at) {
   b.close();
 }
 
-namespace {
-void role(const char* what, int64_t begin, int64_t end, const Block& body, const Location& at) {
-  ir::Builder& b = recording(what, at);
-  b.open_role(begin, end);
+void ws(std::initializer_list<int64_t> groups, const Block& body, Location at) {
+  ir::Builder& b = recording("ws", at);
+  b.open_groups(groups);
   body();
   b.close();
 }
-}  // namespace
-
-void ws(std::initializer_list<int64_t> groups, const Block& body, Location at) {
-  const std::set<int64_t> list(groups);
-  if (list.empty() || *list.rbegin() - *list.begin() + 1 != static_cast<int64_t>(list.size()))
-    fail(Code::RoleRange, source_location_of(at), "ws: the groups do not follow each other",
-         "a role is one range of threads: name adjacent groups");
-  role("ws", *list.begin() * 128, *list.rbegin() * 128 + 128, body, at);
-}
 void on_threads(int64_t begin, int64_t end, const Block& body, Location at) {
-  role("on_threads", begin, end, body, at);
+  ir::Builder& b = recording("on_threads", at);
+  b.open_role(begin, end);
+  body();
+  b.close();
 }
 void break_loop(Location at) { recording("break_loop", at).break_loop(); }
 void continue_loop(Location at) { recording("continue_loop", at).continue_loop(); }

@@ -110,15 +110,8 @@ DType Value::dtype() const { return ir::Expr(node_)->type; }
 // ---- stores
 
 namespace {
-// += and its like: a reducer and only a reducer takes them as contributions.
 void update(const ir::TileRef& to, ir::Operator op, const Operand& value, const Location& at) {
-  ir::Builder& b = recording("a store", at);
-  const bool reduces = b.buffer(to.buffer).reducer.has_value();
-  if (reduces && op == ir::Operator::Add) {
-    b.atomic(ir::AtomicOp::Add, to, expr_of(value, "+="), false);
-    return;
-  }
-  b.store(to, ir::apply(op, b.load(to), expr_of(value, "an update"), b.location()));
+  recording("a store", at).update(op, to, expr_of(value, "an update"));
 }
 }  // namespace
 
@@ -194,10 +187,7 @@ Expression&& floormod(const Operand& a, const Operand& b) { return apply(ir::Ope
 Expression&& truncdiv(const Operand& a, const Operand& b) { return apply(ir::Operator::TruncDiv, a, b); }
 Expression&& truncmod(const Operand& a, const Operand& b) { return apply(ir::Operator::TruncMod, a, b); }
 Expression&& ceildiv(const Operand& a, const Operand& b) {
-  const SourceLocation at = place_of(a);
-  const ir::Expr x = expr_of(a, "ceildiv"), y = expr_of(b, "ceildiv");
-  const ir::Expr raised = ir::apply(ir::Operator::Add, x, ir::apply(ir::Operator::Sub, y, ir::constant(1), at), at);
-  return result(ir::apply(ir::Operator::FloorDiv, raised, y, at));
+  return result(ir::apply_ceildiv(expr_of(a, "ceildiv"), expr_of(b, "ceildiv"), place_of(a)));
 }
 Expression&& max(const Operand& a, const Operand& b) { return apply(ir::Operator::Max, a, b); }
 Expression&& min(const Operand& a, const Operand& b) { return apply(ir::Operator::Min, a, b); }
@@ -220,37 +210,9 @@ Expression&& address_of(const Ref& element) {
   return result(recording("address_of", TileAccess::place(element)).address(TileAccess::of(element)));
 }
 
-namespace {
-double largest(DType t) {
-  switch (t.kind) {
-    case Kind::BFloat: return 0x1.fep127;
-    case Kind::Float8E4M3FN: return 448;
-    case Kind::Float8E5M2: return 57344;
-    case Kind::Float8E8M0: return 0x1p127;
-    case Kind::Float4E2M1: return 6;
-    default: break;
-  }
-  return t == f16 ? 65504 : t == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-}
-}  // namespace
-
-Expression&& infinity(DType dtype, Location at) {
-  if (!(dtype == f16 || dtype == bf16 || dtype == f32 || dtype == f64 || dtype == tf32 || dtype == e5m2))
-    fail(Code::FunctionType, source_location_of(at),
-         fmt::format("infinity({}): this type has no infinity", dtype.name()), "use max_value(dtype)");
-  return result(ir::constant(dtype, std::numeric_limits<double>::infinity()));
-}
-Expression&& max_value(DType dtype) {
-  if (dtype.is_float()) return result(ir::constant(dtype, largest(dtype)));
-  if (dtype.is_bool()) return result(ir::constant(dtype, int64_t{1}));
-  return result(
-      ir::constant(dtype, static_cast<int64_t>(~uint64_t{0} >> (64 - dtype.bits + (dtype.is_signed() ? 1 : 0)))));
-}
-Expression&& min_value(DType dtype) {
-  if (dtype == e8m0) return result(ir::constant(dtype, 0x1p-127));
-  if (dtype.is_float()) return result(ir::constant(dtype, -largest(dtype)));
-  return result(ir::constant(dtype, dtype.is_signed() ? INT64_MIN >> (64 - dtype.bits) : int64_t{0}));
-}
+Expression&& infinity(DType dtype, Location at) { return result(ir::infinity(dtype, source_location_of(at))); }
+Expression&& max_value(DType dtype) { return result(ir::max_value(dtype)); }
+Expression&& min_value(DType dtype) { return result(ir::min_value(dtype)); }
 
 Expression&& scalar_function(const std::string& name, std::initializer_list<Operand> args, Location at) {
   std::optional<Function> function = function_named(name);

@@ -139,6 +139,11 @@ Expr as_condition(const Expr& value, const SourceLocation& at) {
        "compare it, for example x != 0");
 }
 
+Expr apply_ceildiv(const Expr& a, const Expr& b, const SourceLocation& at) {
+  const Expr raised = apply(Operator::Add, a, apply(Operator::Sub, b, constant(1), at), at);
+  return apply(Operator::FloorDiv, raised, b, at);
+}
+
 Expr apply_not(const Expr& a, const SourceLocation& at) { return logical_not(as_condition(a, at)); }
 
 Expr apply_bit_not(const Expr& a, const SourceLocation& at) {
@@ -199,6 +204,37 @@ Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at) {
          value->type.is_bool() || type.is_bool() ? "a bool is no bit pattern: compare or cast instead"
                                                  : "reinterpret between types of one width, or cast");
   return bitcast(value, type);
+}
+
+namespace {
+double largest(DType t) {
+  switch (t.kind) {
+    case Kind::BFloat: return 0x1.fep127;
+    case Kind::Float8E4M3FN: return 448;
+    case Kind::Float8E5M2: return 57344;
+    case Kind::Float8E8M0: return 0x1p127;
+    case Kind::Float4E2M1: return 6;
+    default: break;
+  }
+  return t == f16 ? 65504 : t == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+}  // namespace
+
+Expr infinity(DType type, const SourceLocation& at) {
+  if (!(type == f16 || type == bf16 || type == f32 || type == f64 || type == tf32 || type == e5m2))
+    fail(Code::FunctionType, at, fmt::format("infinity({}): this type has no infinity", type.name()),
+         "use max_value(dtype)");
+  return constant(type, std::numeric_limits<double>::infinity());
+}
+Expr max_value(DType type) {
+  if (type.is_float()) return constant(type, largest(type));
+  if (type.is_bool()) return constant(type, int64_t{1});
+  return constant(type, static_cast<int64_t>(~uint64_t{0} >> (64 - type.bits + (type.is_signed() ? 1 : 0))));
+}
+Expr min_value(DType type) {
+  if (type == e8m0) return constant(type, 0x1p-127);
+  if (type.is_float()) return constant(type, -largest(type));
+  return constant(type, type.is_signed() ? INT64_MIN >> (64 - type.bits) : int64_t{0});
 }
 
 }  // namespace tilewright::ir

@@ -363,6 +363,15 @@ void Builder::annotate_layout(BufferId id, LayoutAnnotation layout) {
   if (b.space != Space::Shared && b.space != Space::Fragment)
     fail_here(Code::LayoutSpace, fmt::format("annotate_layout: '{}' is a {} buffer", b.name, ir::name_of(b.space)),
               "shared and fragment buffers have layouts");
+  const bool fragment = b.space == Space::Fragment;
+  if (layout.kind == LayoutHint::Function && (layout.image.empty() || (fragment && layout.image.size() != 2)))
+    fail_here(
+        Code::LayoutFunction, fmt::format("the layout of '{}' gives {} values", b.name, layout.image.size()),
+        fragment ? "the layout of a fragment gives {thread, register index}" : "it gives the position of an element");
+  for (const Expr& e : layout.image)
+    if (!e->type.is_int())
+      fail_here(Code::LayoutFunction, fmt::format("the layout of '{}' gives a {}", b.name, e->type.name()),
+                "positions are integers: use floordiv instead of /");
   b.layout = std::move(layout);
 }
 

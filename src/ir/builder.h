@@ -97,6 +97,8 @@ class Builder {
   Expr layout_index(const std::string& name, DType type);  // a variable of a layout function
   void annotate_fill(BufferId buffer, const Expr& value);
   const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
+  // For frontends that learn the name of a buffer after they made it. Names only make texts readable.
+  void rename(BufferId id, const std::string& name) { program_.buffers[id.index].name = name; }
 
   // ---- expressions that need tables
   Expr load(const TileRef& element);
@@ -114,6 +116,7 @@ class Builder {
   void open_if(const Expr& condition);
   void open_else();  // after the close() of an if
   void open_role(int64_t begin, int64_t end);
+  void open_groups(std::vector<int64_t> warpgroups);  // the role of these groups of 128 threads
   void close();
   size_t depth() const { return scopes_.size(); }
   // Remembers that a scope was left without close() (a C++ break); the next call reports it.
@@ -121,10 +124,13 @@ class Builder {
 
   // ---- thread code
   void store(const TileRef& element, const Expr& value);
+  // element = element op value; += of a reducer is a contribution.
+  void update(Operator op, const TileRef& element, const Expr& value);
   Expr atomic(AtomicOp op, const TileRef& element, const Expr& value, bool want_old,
               MemoryOrder order = MemoryOrder::Relaxed, const Expr& compare = {});
   Expr shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int64_t width);
   Expr vote(VoteKind kind, const Expr& value);
+  Expr warp_reduce(Operator op, const Expr& value);  // over the whole warp; every lane gets the result
   void break_loop();
   void continue_loop();
   void return_thread();

@@ -169,6 +169,16 @@ void Builder::open_role(int64_t begin, int64_t end) {
   scopes_.push_back({role, {}, location_id(location_)});
 }
 
+void Builder::open_groups(std::vector<int64_t> warpgroups) {
+  std::sort(warpgroups.begin(), warpgroups.end());
+  bool adjacent = !warpgroups.empty();
+  for (size_t i = 1; i < warpgroups.size(); ++i) adjacent = adjacent && warpgroups[i] == warpgroups[i - 1] + 1;
+  if (!adjacent)
+    fail_here(Code::RoleRange, "ws: the groups do not follow each other",
+              "a role is one range of threads: name adjacent groups");
+  open_role(warpgroups.front() * 128, warpgroups.back() * 128 + 128);
+}
+
 void Builder::close() {
   check_internal(!scopes_.empty(), "close() without an open scope");
   Scope scope = std::move(scopes_.back());
@@ -205,6 +215,13 @@ void Builder::store(const TileRef& ref, const Expr& value) {
               fmt::format("a {} is stored to '{}', which holds {}", value->type.name(), b.name, b.type.name()),
               "use reinterpret between addresses and 64-bit integers");
   emit(Store{std::move(to), cast(value, b.type)});
+}
+
+void Builder::update(Operator op, const TileRef& to, const Expr& value) {
+  if (op == Operator::Add && program_.buffer(to.buffer).reducer)
+    atomic(AtomicOp::Add, to, value, false);
+  else
+    store(to, apply(op, load(to), value, location_));
 }
 
 void Builder::need_atomic(AtomicOp op, DType type) const {
@@ -263,6 +280,14 @@ Expr Builder::vote(VoteKind kind, const Expr& value) {
   VarId result = new_result("vote", type);
   emit(Vote{kind, result, operand});
   return var(result, type);
+}
+
+// A butterfly: every lane ends with the same combination, in the same order on every engine.
+Expr Builder::warp_reduce(Operator op, const Expr& value) {
+  Expr total = let("", value);
+  for (int64_t mask = 16; mask > 0; mask /= 2)
+    total = let("", apply(op, total, shuffle(ShuffleKind::Xor, total, constant(mask), 32), location_));
+  return total;
 }
 
 void Builder::break_loop() {

@@ -73,6 +73,7 @@ enum class Operator : uint8_t {
   Ge,
 };
 Expr apply(Operator op, const Expr& a, const Expr& b, const SourceLocation& at = {});
+Expr apply_ceildiv(const Expr& a, const Expr& b, const SourceLocation& at = {});
 Expr apply_not(const Expr& a, const SourceLocation& at = {});
 Expr apply_bit_not(const Expr& a, const SourceLocation& at = {});
 Expr apply_neg(const Expr& a, const SourceLocation& at = {});
@@ -80,6 +81,10 @@ Expr apply_select(const Expr& condition, const Expr& a, const Expr& b, const Sou
 Expr apply_function(Function function, std::vector<Expr> args, const SourceLocation& at = {});
 Expr apply_cast(const Expr& value, DType type, const SourceLocation& at = {});
 Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at = {});
+// Constants of a type.
+Expr infinity(DType type, const SourceLocation& at = {});
+Expr max_value(DType type);
+Expr min_value(DType type);
 // A condition: bool as it is; integers compare with zero.
 Expr as_condition(const Expr& value, const SourceLocation& at = {});
 

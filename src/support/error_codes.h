@@ -93,6 +93,17 @@ enum class Code : uint16_t {
   UnboundSymbol = 1083,       // a symbol that no parameter's shape mentions
   ClusterShape = 1084,        // impossible cluster extents
   LayoutNotFitted = 1085,     // a layout function that is no list of digits with strides
+  OperandKind = 1101,         // an operand of another kind than the operation takes
+  UnknownOperation = 1102,    // no operation of this name
+  UnknownDtype = 1103,        // no dtype of this name
+  NameEnded = 1104,           // a name used after the scope that it was bound in
+  UnsupportedSyntax = 1105,   // Python that a traced function cannot contain
+  ValueNotKnown = 1106,       // a value of run time where Python needs one now
+  ParameterType = 1107,       // a parameter of a traced function without a type
+  SourceMissing = 1108,       // a function whose source cannot be read
+  ConstantUnknown = 1109,     // a T.const that no shape, stride or keyword gives
+  OutputIndex = 1110,         // an output that is no tensor parameter, or is named twice
+  ReturnValue = 1111,         // a traced function that returns what it cannot
 
   // 2000: parse. Text (.tile) that is not a program.
   TextCharacter = 2001,         // a character that starts no token

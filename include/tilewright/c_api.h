@@ -1,0 +1,176 @@
+/* The C ABI: what frontends in other languages record programs with, compile and call them by.
+ *
+ * A program is recorded by operations: rows of one table (tw_operation_at) that says each one's name, parameters and
+ * meaning, all called by tw_apply. Shapes, dtypes, promotion and mistakes are decided here; a frontend only carries
+ * values. Every function that can fail returns an error, or NULL; nothing is thrown. What a function hands out through
+ * an `out` parameter belongs to the caller, who releases it. Text is UTF-8 and ends with 0.
+ *
+ * Handles other than builders may be used by several threads at a time; a builder by one. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TW_PUBLIC __attribute__((visibility("default")))
+#else
+#define TW_PUBLIC
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Grows when a function or a field is added; a frontend checks that the library's is at least its own. */
+#define TW_ABI_VERSION 1
+TW_PUBLIC int tw_abi_version(void);
+TW_PUBLIC const char* tw_version(void); /* "0.1.0" */
+
+typedef struct tw_builder tw_builder; /* a program that is being recorded */
+typedef struct tw_program tw_program; /* a finished one; immutable */
+typedef struct tw_kernel tw_kernel;   /* a compiled one */
+typedef struct tw_expr tw_expr;       /* a scalar expression; immutable */
+typedef struct tw_error tw_error;
+
+/* ---- errors */
+
+typedef struct tw_error_info {
+  const char* kind;    /* "CompileError", "LaunchError", "InternalError" */
+  const char* code;    /* "TW1063" */
+  const char* area;    /* "build", "launch", ...: from the code's thousands */
+  const char* message; /* one sentence */
+  const char* help;    /* what to do, or "" */
+  const char* text;    /* all of it, with the source line, as it is printed */
+  const char* file;    /* "" if no place is known */
+  int line, column;    /* from 1; 0: not known */
+} tw_error_info;
+/* The text lives as long as the error. */
+TW_PUBLIC void tw_error_get(const tw_error* error, tw_error_info* info);
+TW_PUBLIC void tw_error_release(tw_error* error);
+
+/* A place in the user's file. */
+typedef struct tw_place {
+  const char* file;
+  int line, column;
+} tw_place;
+
+/* ---- values: operands and results of operations */
+
+typedef enum tw_kind {
+  TW_NONE = 0,
+  TW_BOOL,    /* integer */
+  TW_INT,     /* integer */
+  TW_UINT,    /* integer, whose bits are an unsigned value */
+  TW_FLOAT,   /* number */
+  TW_TEXT,    /* text: names, dtypes ("float16"), words of an enumeration */
+  TW_EXPR,    /* expr */
+  TW_BUFFER,  /* buffer: all of it, or a scalar variable */
+  TW_TILE,    /* buffer, and items: an index or a slice for each dimension */
+  TW_SLICE,   /* items: begin and end, either TW_NONE */
+  TW_LIST     /* items */
+} tw_kind;
+
+typedef struct tw_value {
+  int32_t kind;
+  uint32_t buffer; /* a row of the builder's table of buffers */
+  int64_t count;   /* of items */
+  union {
+    int64_t integer;
+    double number;
+    const char* text;
+    tw_expr* expr;
+    const struct tw_value* items;
+  } as;
+} tw_value;
+
+TW_PUBLIC void tw_expr_release(tw_expr* expr);
+/* "int32". The text lives forever. */
+TW_PUBLIC const char* tw_expr_dtype(const tw_expr* expr);
+/* TW_BOOL, TW_INT, TW_UINT or TW_FLOAT if the value is known now, else TW_NONE. */
+TW_PUBLIC tw_value tw_expr_constant(const tw_expr* expr);
+TW_PUBLIC int tw_expr_equal(const tw_expr* a, const tw_expr* b); /* in structure */
+/* "float16" for "half", "fp16", ...; NULL if there is no such dtype. */
+TW_PUBLIC const char* tw_dtype_name(const char* name);
+TW_PUBLIC int tw_dtype_bits(const char* name); /* of one element; 0 if there is no such dtype */
+
+/* ---- operations */
+
+typedef struct tw_operation {
+  const char* name;      /* "gemm" */
+  const char* group;     /* "tile", "scalar", "buffer", "thread", "order", "scope" */
+  const char* signature; /* "A: tile, B: tile, C: tile, transpose_A: bool = False, ...": kinds and defaults */
+  const char* doc;       /* what it does, in a sentence or two */
+} tw_operation;
+TW_PUBLIC int tw_operation_count(void);
+TW_PUBLIC tw_operation tw_operation_at(int index);
+
+TW_PUBLIC tw_builder* tw_builder_create(const char* program_name);
+TW_PUBLIC void tw_builder_release(tw_builder* builder);
+/* Applies operation `index`. Operands stand in the order of its signature; what is left out at the end is TW_NONE. The
+ * builder may be NULL for operations on scalars alone. Expressions of the result are new references; the items of a
+ * list, and a text, live until the next call of this thread. */
+TW_PUBLIC tw_error* tw_apply(tw_builder* builder, int index, const tw_place* place, const tw_value* operands,
+                             size_t count, tw_value* result);
+/* Ends the recording; the builder is empty afterwards. */
+TW_PUBLIC tw_error* tw_builder_finish(tw_builder* builder, tw_program** out);
+
+/* ---- programs */
+
+TW_PUBLIC void tw_program_release(tw_program* program);
+/* Its .tile form; lives as long as the program. */
+TW_PUBLIC const char* tw_program_text(tw_program* program);
+TW_PUBLIC tw_error* tw_program_parse(const char* text, const char* file_name, tw_program** out);
+
+/* ---- kernels */
+
+/* engine: "auto", "cpu", "interpreter", "simulator" or "cuda"; "auto" is what TILEWRIGHT_ENGINE says, else cuda where
+ * there is a device, else cpu. arch: "sm_90a", or "" for that of device 0. */
+TW_PUBLIC tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out);
+TW_PUBLIC void tw_kernel_release(tw_kernel* kernel);
+/* These live as long as the kernel. */
+TW_PUBLIC const char* tw_kernel_name(const tw_kernel* kernel);
+TW_PUBLIC const char* tw_kernel_engine(const tw_kernel* kernel);
+TW_PUBLIC const char* tw_kernel_source(const tw_kernel* kernel); /* "" where the engine has none */
+
+typedef struct tw_parameter {
+  const char* name;
+  const char* dtype;
+  int is_tensor;
+  int rank; /* of a tensor */
+} tw_parameter;
+TW_PUBLIC int tw_kernel_parameter_count(const tw_kernel* kernel);
+TW_PUBLIC tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index);
+
+/* DLPack's DLTensor, bit for bit: a pointer to one is a pointer to the other. */
+typedef struct tw_tensor {
+  void* data;
+  int32_t device_type, device_index;
+  int32_t rank;
+  uint8_t type_code, type_bits;
+  uint16_t type_lanes;
+  int64_t* shape;
+  int64_t* strides; /* in elements; NULL: row-major */
+  uint64_t byte_offset;
+} tw_tensor;
+
+typedef struct tw_argument {
+  int32_t kind; /* TW_NONE, TW_INT, TW_UINT, TW_FLOAT, or TW_TENSOR */
+  union {
+    int64_t integer;
+    double number;
+    const tw_tensor* tensor;
+  } as;
+} tw_argument;
+enum { TW_TENSOR = 64 };
+
+/* One argument for each parameter. Returns when the call is done, or with cuda when it is on the stream. */
+TW_PUBLIC tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t count);
+/* The shape that a tensor left out (TW_NONE) must have, given the others; `shape` has room for 8. */
+TW_PUBLIC tw_error* tw_kernel_shape(tw_kernel* kernel, const tw_argument* arguments, size_t count, int parameter,
+                                    int64_t* shape);
+TW_PUBLIC int tw_cuda_device_count(void);
+/* The stream of calls of this thread: a cudaStream_t. */
+TW_PUBLIC void tw_cuda_set_stream(void* stream);
+
+#ifdef __cplusplus
+}
+#endif

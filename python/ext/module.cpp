@@ -1,0 +1,244 @@
+// tilewright._native: the types Expr, Builder, Program and Kernel, and the table of operations.
+#include "objects.h"
+
+namespace tilewright::python {
+
+Registered registered;
+PyTypeObject *expr_type, *builder_type, *program_type, *kernel_type;
+
+PyObject* raise(tw_error* error) {
+  tw_error_info i;
+  tw_error_get(error, &i);
+  PyObject* exception = PyObject_CallFunction(registered.error, "sssssssii", i.kind, i.code, i.area, i.message, i.help,
+                                              i.text, i.file, i.line, i.column);
+  tw_error_release(error);
+  if (exception) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
+    Py_DECREF(exception);
+  }
+  return nullptr;
+}
+
+bool is_expr(PyObject* object) { return PyType_IsSubtype(Py_TYPE(object), expr_type); }
+
+PyObject* new_expr(tw_expr* expr) {
+  PyObject* object = allocate(reinterpret_cast<PyTypeObject*>(registered.expr));
+  if (object)
+    object_of<ExprObject>(object)->expr = expr;
+  else
+    tw_expr_release(expr);
+  return object;
+}
+
+PyObject* new_program(tw_program* program) {
+  PyObject* object = allocate(program_type);
+  if (object)
+    object_of<ProgramObject>(object)->program = program;
+  else
+    tw_program_release(program);
+  return object;
+}
+
+namespace {
+
+// ---- Expr
+
+void destroy_expr(PyObject* self) {
+  if (object_of<ExprObject>(self)->expr) tw_expr_release(object_of<ExprObject>(self)->expr);
+  Py_XDECREF(object_of<ExprObject>(self)->ended);
+  free_object(self);
+}
+
+PyObject* expr_dtype(PyObject* self, void*) {
+  return PyUnicode_FromString(tw_expr_dtype(object_of<ExprObject>(self)->expr));
+}
+
+PyObject* expr_constant(PyObject* self, void*) {
+  const tw_value v = tw_expr_constant(object_of<ExprObject>(self)->expr);
+  switch (v.kind) {
+    case TW_BOOL: return PyBool_FromLong(v.as.integer != 0);
+    case TW_INT: return PyLong_FromLongLong(v.as.integer);
+    case TW_UINT: return PyLong_FromUnsignedLongLong(static_cast<uint64_t>(v.as.integer));
+    case TW_FLOAT: return PyFloat_FromDouble(v.as.number);
+    default: Py_RETURN_NONE;
+  }
+}
+
+PyObject* expr_ended(PyObject* self, void*) {
+  PyObject* ended = object_of<ExprObject>(self)->ended;
+  if (!ended) Py_RETURN_NONE;
+  Py_INCREF(ended);
+  return ended;
+}
+int set_expr_ended(PyObject* self, PyObject* value, void*) {
+  Py_XINCREF(value);
+  Py_XDECREF(object_of<ExprObject>(self)->ended);
+  object_of<ExprObject>(self)->ended = value;
+  return 0;
+}
+
+PyObject* expr_same(PyObject* self, PyObject* other) {
+  return PyBool_FromLong(is_expr(other) &&
+                         tw_expr_equal(object_of<ExprObject>(self)->expr, object_of<ExprObject>(other)->expr));
+}
+
+// ---- Builder
+
+struct BuilderObject {
+  PyObject_HEAD
+  tw_builder* builder;
+};
+
+PyObject* create_builder(PyTypeObject* type, PyObject* args, PyObject*) {
+  const char* name = nullptr;
+  if (!PyArg_ParseTuple(args, "s", &name)) return nullptr;
+  PyObject* self = allocate(type);
+  if (self) object_of<BuilderObject>(self)->builder = tw_builder_create(name);
+  return self;
+}
+void destroy_builder(PyObject* self) {
+  if (object_of<BuilderObject>(self)->builder) tw_builder_release(object_of<BuilderObject>(self)->builder);
+  free_object(self);
+}
+PyObject* builder_apply(PyObject* self, PyObject* args) {
+  return apply_operation(object_of<BuilderObject>(self)->builder, args);
+}
+PyObject* builder_finish(PyObject* self, PyObject*) {
+  tw_program* program = nullptr;
+  if (tw_error* error = tw_builder_finish(object_of<BuilderObject>(self)->builder, &program)) return raise(error);
+  return new_program(program);
+}
+
+// ---- Program
+
+void destroy_program(PyObject* self) {
+  if (object_of<ProgramObject>(self)->program) tw_program_release(object_of<ProgramObject>(self)->program);
+  free_object(self);
+}
+PyObject* program_text(PyObject* self, void*) {
+  return PyUnicode_FromString(tw_program_text(object_of<ProgramObject>(self)->program));
+}
+
+// ---- the module
+
+PyObject* module_apply(PyObject*, PyObject* args) { return apply_operation(nullptr, args); }
+
+PyObject* module_operations(PyObject*, PyObject*) {
+  PyObject* list = PyList_New(0);
+  for (int i = 0; list && i < tw_operation_count(); ++i) {
+    const tw_operation o = tw_operation_at(i);
+    PyObject* row = Py_BuildValue("(ssss)", o.name, o.group, o.signature, o.doc);
+    if (!row || PyList_Append(list, row) < 0) {
+      Py_DECREF(list);
+      list = nullptr;
+    }
+    Py_XDECREF(row);
+  }
+  return list;
+}
+
+PyObject* module_parse(PyObject*, PyObject* args) {
+  const char *text = nullptr, *file = "program.tile";
+  if (!PyArg_ParseTuple(args, "s|s", &text, &file)) return nullptr;
+  tw_program* program = nullptr;
+  if (tw_error* error = tw_program_parse(text, file, &program)) return raise(error);
+  return new_program(program);
+}
+
+PyObject* module_dtype(PyObject*, PyObject* args) {
+  const char* name = nullptr;
+  if (!PyArg_ParseTuple(args, "s", &name)) return nullptr;
+  const char* full = tw_dtype_name(name);
+  if (!full) Py_RETURN_NONE;
+  return Py_BuildValue("(si)", full, tw_dtype_bits(name));
+}
+
+PyObject* module_device_count(PyObject*, PyObject*) { return PyLong_FromLong(tw_cuda_device_count()); }
+PyObject* module_version(PyObject*, PyObject*) { return PyUnicode_FromString(tw_version()); }
+
+PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* const names[] = {"expr", "buffer", "tile", "error", "empty", "to_dlpack", nullptr};
+  Registered r;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
+                                   &r.error, &r.empty, &r.to_dlpack))
+    return nullptr;
+  for (PyObject* o : {r.expr, r.buffer, r.tile, r.error, r.empty, r.to_dlpack}) Py_INCREF(o);
+  registered = r;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef module_methods[] = {
+    {"apply", module_apply, METH_VARARGS, "apply(operation, place, *operands): an operation on scalars alone."},
+    {"operations", module_operations, METH_NOARGS, "The table: (name, group, signature, doc) of each operation."},
+    {"parse", module_parse, METH_VARARGS, "parse(text, file): the program of a .tile text."},
+    {"dtype", module_dtype, METH_VARARGS, "dtype(name): its full name and bits, or None."},
+    {"device_count", module_device_count, METH_NOARGS, "CUDA devices here."},
+    {"version", module_version, METH_NOARGS, "The version of the library."},
+    {"register", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_register)),
+     METH_VARARGS | METH_KEYWORDS, "Hands over the package's classes and functions."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyTypeObject* make_expr_type() {
+  static PyGetSetDef fields[] = {
+      {"dtype_name", expr_dtype, nullptr, "Its dtype.", nullptr},
+      {"constant", expr_constant, nullptr, "Its value if it is known now, else None.", nullptr},
+      {"ended", expr_ended, set_expr_ended, "Why it may not be used any more.", nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyMethodDef methods[] = {
+      {"same", expr_same, METH_O, "Whether the other expression has the same structure."}, {nullptr, nullptr, 0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_expr)},
+                                {Py_tp_getset, fields},
+                                {Py_tp_methods, methods},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"tilewright._native.Expr", sizeof(ExprObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+PyTypeObject* make_builder_type() {
+  static PyMethodDef methods[] = {
+      {"apply", builder_apply, METH_VARARGS, "apply(operation, place, *operands)"},
+      {"finish", builder_finish, METH_NOARGS, "The program; the builder is empty afterwards."},
+      {nullptr, nullptr, 0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create_builder)},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(destroy_builder)},
+                                {Py_tp_methods, methods},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"tilewright._native.Builder", sizeof(BuilderObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+PyTypeObject* make_program_type() {
+  static PyGetSetDef fields[] = {{"text", program_text, nullptr, "Its .tile form.", nullptr},
+                                 {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},
+                                {Py_tp_getset, fields},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"tilewright._native.Program", sizeof(ProgramObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+}  // namespace tilewright::python
+
+PyMODINIT_FUNC PyInit__native() {
+  using namespace tilewright::python;
+  if (tw_abi_version() < TW_ABI_VERSION) {
+    PyErr_SetString(PyExc_ImportError, "libtilewright.so is older than this package");
+    return nullptr;
+  }
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "tilewright._native", "The C ABI of Tilewright.", -1,
+                                   module_methods,        nullptr,              nullptr, nullptr, nullptr};
+  expr_type = make_expr_type(), builder_type = make_builder_type();
+  program_type = make_program_type(), kernel_type = make_kernel_type();
+  PyObject* module = PyModule_Create(&definition);
+  if (!module || !expr_type || !builder_type || !program_type || !kernel_type) return nullptr;
+  const struct {
+    const char* name;
+    PyTypeObject* type;
+  } types[] = {{"Expr", expr_type}, {"Builder", builder_type}, {"Program", program_type}, {"Kernel", kernel_type}};
+  for (const auto& t : types)
+    if (PyModule_AddObjectRef(module, t.name, reinterpret_cast<PyObject*>(t.type)) < 0) return nullptr;
+  return module;
+}

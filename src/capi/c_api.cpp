@@ -1,0 +1,143 @@
+// The functions of tilewright/c_api.h on errors, values, builders and programs. Kernels are in kernels.cpp.
+#include "capi/handles.h"
+
+#include <mutex>
+
+using namespace tilewright;
+using capi::guarded;
+
+struct tw_builder {
+  ir::Builder builder;
+};
+
+namespace tilewright::capi {
+
+tw_error* error_of(const Diagnostic& d, const char* kind) {
+  return new tw_error{d, kind, d.code_text(), d.to_string()};
+}
+
+const char* lasting_name(DType type) {
+  static std::mutex mutex;
+  static std::map<uint32_t, std::string> names;
+  std::lock_guard lock(mutex);
+  std::string& name = names[static_cast<uint32_t>(type.kind) << 8 | type.bits];
+  if (name.empty()) name = type.name();
+  return name.c_str();
+}
+
+}  // namespace tilewright::capi
+
+namespace {
+
+tw_value value_of(const ir::Expr& e) {
+  tw_value v{};
+  v.kind = TW_EXPR;
+  v.as.expr = new tw_expr{e};
+  return v;
+}
+
+// What a result points at until the next call of this thread.
+struct ResultStorage {
+  std::vector<tw_value> items;
+  std::string text;
+};
+thread_local ResultStorage last_result;
+
+tw_value value_of(capi::Result result) {
+  tw_value v{};
+  if (const auto* e = std::get_if<ir::Expr>(&result)) return value_of(*e);
+  if (const auto* list = std::get_if<capi::Exprs>(&result)) {
+    last_result.items.clear();
+    for (const ir::Expr& e : *list) last_result.items.push_back(value_of(e));
+    v.kind = TW_LIST, v.count = static_cast<int64_t>(list->size()), v.as.items = last_result.items.data();
+  } else if (const auto* buffer = std::get_if<ir::BufferId>(&result)) {
+    v.kind = TW_BUFFER, v.buffer = buffer->index;
+  } else if (const auto* integer = std::get_if<int64_t>(&result)) {
+    v.kind = TW_INT, v.as.integer = *integer;
+  } else if (auto* text = std::get_if<std::string>(&result)) {
+    last_result.text = std::move(*text);
+    v.kind = TW_TEXT, v.as.text = last_result.text.c_str();
+  }
+  return v;
+}
+
+}  // namespace
+
+extern "C" {
+
+int tw_abi_version() { return TW_ABI_VERSION; }
+const char* tw_version() { return TILEWRIGHT_VERSION; }
+
+void tw_error_get(const tw_error* error, tw_error_info* info) {
+  const Diagnostic& d = error->diagnostic;
+  *info = {error->kind,         error->code.c_str(),  d.area(),        d.message.c_str(), d.help.c_str(),
+           error->text.c_str(), d.location.file.c_str(), d.location.line, d.location.column};
+}
+void tw_error_release(tw_error* error) { delete error; }
+
+void tw_expr_release(tw_expr* expr) { delete expr; }
+const char* tw_expr_dtype(const tw_expr* expr) { return capi::lasting_name(expr->value->type); }
+tw_value tw_expr_constant(const tw_expr* expr) {
+  tw_value v{};
+  const DType type = expr->value->type;
+  if (const auto integer = ir::constant_int(expr->value)) {
+    v.kind = type.is_bool() ? TW_BOOL : type.is_signed() || type.bits < 64 ? TW_INT : TW_UINT;
+    v.as.integer = *integer;
+  } else if (const auto number = ir::constant_float(expr->value)) {
+    v.kind = TW_FLOAT, v.as.number = *number;
+  }
+  return v;
+}
+int tw_expr_equal(const tw_expr* a, const tw_expr* b) { return ir::equal(a->value, b->value); }
+const char* tw_dtype_name(const char* name) {
+  const auto type = parse_dtype(name);
+  return type ? capi::lasting_name(*type) : nullptr;
+}
+int tw_dtype_bits(const char* name) {
+  const auto type = parse_dtype(name);
+  return type ? type->bits : 0;
+}
+
+int tw_operation_count() { return static_cast<int>(capi::operations().size()); }
+tw_operation tw_operation_at(int index) {
+  const capi::Operation& o = capi::operations()[static_cast<size_t>(index)];
+  return {o.name.c_str(), o.group, o.signature.c_str(), o.doc.c_str()};
+}
+
+tw_builder* tw_builder_create(const char* program_name) { return new tw_builder{ir::Builder(program_name)}; }
+void tw_builder_release(tw_builder* builder) { delete builder; }
+
+tw_error* tw_apply(tw_builder* builder, int index, const tw_place* place, const tw_value* operands, size_t count,
+                   tw_value* result) {
+  return guarded([&] {
+    SourceLocation at;
+    if (place && place->file) at = {place->file, place->line, place->column};
+    const auto& table = capi::operations();
+    if (index < 0 || index >= static_cast<int>(table.size()))
+      fail(Code::UnknownOperation, at, fmt::format("there is no operation {}", index),
+           fmt::format("the table has operations 0 to {}", table.size() - 1));
+    const capi::Operation& operation = table[static_cast<size_t>(index)];
+    ir::Builder* b = builder ? &builder->builder : nullptr;
+    if (b) b->set_location(at);
+    *result = value_of(operation.apply(operation, capi::Operands(operation, b, at, {operands, count})));
+  });
+}
+
+tw_error* tw_builder_finish(tw_builder* builder, tw_program** out) {
+  return guarded([&] {
+    auto box = std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{builder->builder.finish()});
+    *out = new tw_program{Program(std::move(box)), {}};
+    (*out)->text = (*out)->program.text();
+  });
+}
+
+void tw_program_release(tw_program* program) { delete program; }
+const char* tw_program_text(tw_program* program) { return program->text.c_str(); }
+tw_error* tw_program_parse(const char* text, const char* file_name, tw_program** out) {
+  return guarded([&] {
+    *out = new tw_program{parse_program(text, file_name), {}};
+    (*out)->text = (*out)->program.text();
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,44 @@
+// What the handles of the C ABI are, and how exceptions become errors.
+#pragma once
+#include "capi/operations.h"
+#include "support/diagnostic.h"
+#include "tilewright/executable.h"
+#include "tilewright/program.h"
+
+struct tw_error {
+  tilewright::Diagnostic diagnostic;
+  const char* kind;
+  std::string code, text;
+};
+struct tw_program {
+  tilewright::Program program;
+  std::string text;
+};
+
+namespace tilewright::capi {
+
+tw_error* error_of(const Diagnostic& d, const char* kind);
+
+// Nothing may be thrown to a caller in C.
+template <class F>
+tw_error* guarded(F&& body) {
+  try {
+    body();
+    return nullptr;
+  } catch (const CompileError& e) {
+    return error_of(e.diagnostic(), "CompileError");
+  } catch (const LaunchError& e) {
+    return error_of(e.diagnostic(), "LaunchError");
+  } catch (const Error& e) {
+    return error_of(e.diagnostic(), "InternalError");
+  } catch (const std::bad_alloc&) {
+    return error_of(make_diagnostic(Code::OutOfMemory, {}, "no memory left"), "LaunchError");
+  } catch (const std::exception& e) {
+    return error_of(make_diagnostic(Code::Internal, {}, e.what()), "InternalError");
+  }
+}
+
+// The names of dtypes are handed out for good: there are few.
+const char* lasting_name(DType type);
+
+}  // namespace tilewright::capi

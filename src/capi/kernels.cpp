@@ -1,0 +1,177 @@
+// The functions of tilewright/c_api.h on kernels: compiling, calling, and the shapes of outputs.
+#include "capi/handles.h"
+#include "runtime/executable.h"
+#include "tilewright/compile.h"
+#include "tilewright/cuda.h"
+
+using namespace tilewright;
+using capi::guarded;
+
+struct tw_kernel {
+  Executable executable;
+  const runtime::LaunchPlan& plan() const { return executable.program().plan; }
+};
+
+static_assert(sizeof(tw_tensor) == 48, "DLPack's DLTensor");
+
+namespace {
+
+Engine engine_named(std::string_view name) {
+  if (name == "cpu") return Engine::Cpu;
+  if (name == "interpreter") return Engine::Interpreter;
+  if (name == "simulator") return Engine::Simulator;
+  if (name == "cuda") return Engine::Cuda;
+  if (name != "auto" && !name.empty())
+    fail(Code::EngineUnknown, {}, fmt::format("there is no engine '{}'", name),
+         "it is auto, cpu, interpreter, simulator or cuda");
+  const char* wish = std::getenv("TILEWRIGHT_ENGINE");
+  const bool open = !wish || !*wish || std::string_view(wish) == "auto";
+  return open && cuda::device_count() > 0 ? Engine::Cuda : Engine::Auto;
+}
+
+// DLPack's type codes: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 7 to 17 floats of 8 bits and less.
+DType dtype_of(const tw_tensor& t) {
+  const auto bits = t.type_bits;
+  if (t.type_lanes == 1) {
+    switch (t.type_code) {
+      case 0: return {Kind::Int, bits};
+      case 1: return {Kind::UInt, bits};
+      case 2: return {Kind::Float, bits};
+      case 4: return {Kind::BFloat, bits};
+      case 6: return boolean;
+      case 10: return e4m3;
+      case 12: return e5m2;
+      case 14: return e8m0;
+      default: break;
+    }
+  }
+  if (t.type_code == 17 && t.type_bits == 4) return e2m1;
+  fail(Code::DlpackInvalid, {},
+       fmt::format("a tensor of DLPack type code {}, {} bits, {} lanes has no dtype here", t.type_code, t.type_bits,
+                   t.type_lanes),
+       "reinterpret it as integers of that width");
+}
+
+NDArray array_of(const tw_tensor& t) {
+  const auto rank = static_cast<size_t>(t.rank);
+  return NDArray::borrow(t.data, {t.shape, rank}, dtype_of(t),
+                         t.strides ? std::span<const int64_t>(t.strides, rank) : std::span<const int64_t>(),
+                         static_cast<int64_t>(t.byte_offset), {}, {t.device_type, t.device_index});
+}
+
+// The arguments of a call. The arrays stay where they are: arguments point at them.
+class Call {
+ public:
+  Call(const tw_argument* arguments, size_t count) {
+    arrays_.reserve(count), arguments_.reserve(count);
+    for (const tw_argument& a : std::span(arguments, count)) {
+      switch (a.kind) {
+        case TW_TENSOR:
+          arrays_.push_back(array_of(*a.as.tensor));
+          arguments_.emplace_back(arrays_.back());
+          break;
+        case TW_BOOL:
+        case TW_INT: arguments_.emplace_back(a.as.integer); break;
+        case TW_UINT: arguments_.emplace_back(static_cast<uint64_t>(a.as.integer)); break;
+        case TW_FLOAT: arguments_.emplace_back(a.as.number); break;
+        default: arguments_.emplace_back(nullptr);
+      }
+    }
+  }
+  std::span<const Argument> arguments() const { return arguments_; }
+
+ private:
+  std::vector<NDArray> arrays_;
+  std::vector<Argument> arguments_;
+};
+
+bool is_symbol(const runtime::IntProgram& p, size_t number) {
+  return p.ops.size() == 1 && p.ops[0].kind == runtime::IntOp::Kind::Symbol &&
+         p.ops[0].value == static_cast<int64_t>(number);
+}
+
+// The value of symbol `number` from a tensor that is there: by the plan's equation, or by a dimension that is it.
+std::optional<int64_t> solve(const runtime::LaunchPlan& plan, std::span<const Argument> arguments, size_t number,
+                             std::span<const int64_t> before) {
+  const runtime::Symbol& s = plan.symbols[number];
+  const auto tensor = [&](size_t i) {
+    return arguments[i].kind() == Argument::Kind::Tensor ? &arguments[i].tensor() : nullptr;
+  };
+  const NDArray* source = tensor(static_cast<size_t>(s.parameter));
+  int64_t rest = 0;
+  if (source && s.dim < source->rank() && (s.rest.ops.empty() || evaluate(s.rest, before, {}, rest))) {
+    const int64_t value = s.source == runtime::Symbol::Source::Shape ? source->shape(s.dim) : source->stride(s.dim);
+    if (s.coefficient != 0 && (value - rest) % s.coefficient == 0) return (value - rest) / s.coefficient;
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const NDArray* t = tensor(i);
+    const auto& shape = plan.parameters[i].shape;
+    if (!t || static_cast<size_t>(t->rank()) != shape.size()) continue;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (is_symbol(shape[d], number)) return t->shape(static_cast<int>(d));
+  }
+  return {};
+}
+
+void output_shape(const runtime::LaunchPlan& plan, std::span<const Argument> arguments, size_t parameter,
+                  int64_t* shape) {
+  const runtime::Parameter& p = plan.parameters[parameter];
+  if (arguments.size() != plan.parameters.size() || p.kind != runtime::Parameter::Kind::Tensor)
+    fail(Code::ArgumentCount, {}, fmt::format("{}: {} arguments for the shape of parameter {}", plan.name,
+                                              arguments.size(), parameter));
+  std::vector<int64_t> symbols(plan.symbols.size()), scalars;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    symbols[i] = solve(plan, arguments, i, std::span(symbols).first(i)).value_or(INT64_MIN);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (plan.parameters[i].kind == runtime::Parameter::Kind::Scalar)
+      scalars.push_back(arguments[i].kind() == Argument::Kind::Int ? arguments[i].integer() : 0);
+  for (size_t d = 0; d < p.shape.size(); ++d) {
+    for (const runtime::IntOp& op : p.shape[d].ops)
+      if (op.kind == runtime::IntOp::Kind::Symbol && symbols[static_cast<size_t>(op.value)] == INT64_MIN)
+        fail(Code::SymbolUnsolvable, {},
+             fmt::format("{}: dimension {} of output '{}' needs '{}', which no given tensor has", plan.name, d, p.name,
+                         plan.symbols[static_cast<size_t>(op.value)].name),
+             "pass the output as an argument, or give an input that dimension");
+    if (!evaluate(p.shape[d], symbols, scalars, shape[d]) || shape[d] < 0)
+      fail(Code::ExpressionOverflow, {},
+           fmt::format("{}: dimension {} of output '{}' has no value", plan.name, d, p.name));
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out) {
+  return guarded([&] { *out = new tw_kernel{compile(program->program, {engine_named(engine), arch})}; });
+}
+void tw_kernel_release(tw_kernel* kernel) { delete kernel; }
+const char* tw_kernel_name(const tw_kernel* kernel) { return kernel->executable.name().c_str(); }
+const char* tw_kernel_engine(const tw_kernel* kernel) { return kernel->executable.engine().c_str(); }
+const char* tw_kernel_source(const tw_kernel* kernel) { return kernel->executable.source().c_str(); }
+int tw_kernel_parameter_count(const tw_kernel* kernel) { return static_cast<int>(kernel->plan().parameters.size()); }
+tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index) {
+  const runtime::Parameter& p = kernel->plan().parameters[static_cast<size_t>(index)];
+  return {p.name.c_str(), capi::lasting_name(p.dtype), p.kind == runtime::Parameter::Kind::Tensor,
+          static_cast<int>(p.shape.size())};
+}
+
+tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t count) {
+  return guarded([&] { kernel->executable.call(Call(arguments, count).arguments()); });
+}
+tw_error* tw_kernel_shape(tw_kernel* kernel, const tw_argument* arguments, size_t count, int parameter,
+                          int64_t* shape) {
+  return guarded([&] {
+    output_shape(kernel->plan(), Call(arguments, count).arguments(), static_cast<size_t>(parameter), shape);
+  });
+}
+
+int tw_cuda_device_count() {
+  int count = 0;
+  tw_error* error = guarded([&] { count = cuda::device_count(); });
+  if (error) tw_error_release(error);
+  return count;
+}
+void tw_cuda_set_stream(void* stream) { cuda::set_stream(stream); }
+
+}  // extern "C"

@@ -1,0 +1,192 @@
+// From the values of a frontend to what the builder takes.
+#include "capi/operations.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::capi {
+namespace {
+
+const char* kind_name(int32_t kind) {
+  switch (kind) {
+    case TW_NONE: return "nothing";
+    case TW_BOOL: return "a bool";
+    case TW_INT:
+    case TW_UINT: return "an integer";
+    case TW_FLOAT: return "a float";
+    case TW_TEXT: return "a text";
+    case TW_EXPR: return "an expression";
+    case TW_BUFFER: return "a buffer";
+    case TW_TILE: return "an element or a tile of a buffer";
+    case TW_SLICE: return "a slice";
+    case TW_LIST: return "a list";
+    default: return "something else";
+  }
+}
+
+// The name of parameter i in "A: tile, B: tile, *, policy: int = 0".
+std::string parameter_name(const std::string& signature, size_t wanted) {
+  size_t begin = 0, depth = 0, number = 0;
+  for (size_t i = 0; i <= signature.size(); ++i) {
+    const char c = i < signature.size() ? signature[i] : ',';
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c != ',' || depth > 0) continue;
+    while (begin < i && signature[begin] == ' ') ++begin;
+    const std::string one = signature.substr(begin, i - begin);
+    begin = i + 1;
+    if (one == "*") continue;
+    if (number++ == wanted) return one.substr(0, one.find(':'));
+  }
+  return fmt::format("operand {}", wanted);
+}
+
+}  // namespace
+
+ir::Builder& Operands::builder() const {
+  if (!builder_)
+    fail(Code::OutsideProgram, place_, fmt::format("{} outside of prim_func", operation_.name),
+         "write it in a function that is traced: under @T.prim_func, @T.macro or @jit");
+  return *builder_;
+}
+
+void Operands::wrong(size_t i, const char* wanted) const {
+  fail(Code::OperandKind, place_,
+       fmt::format("{}: '{}' is {}, but {} is given", operation_.name, parameter_name(operation_.signature, i), wanted,
+                   kind_name(i < values_.size() ? values_[i].kind : TW_NONE)),
+       fmt::format("its parameters: {}({})", operation_.name, operation_.signature));
+}
+
+const tw_value& Operands::at(size_t i) const {
+  static const tw_value none{};
+  return i < values_.size() ? values_[i] : none;
+}
+
+bool Operands::is_scalar(size_t i) const {
+  switch (at(i).kind) {
+    case TW_BOOL:
+    case TW_INT:
+    case TW_UINT:
+    case TW_FLOAT:
+    case TW_EXPR: return true;
+    case TW_BUFFER: return builder().buffer(ir::BufferId{at(i).buffer}).rank() == 0;
+    case TW_TILE: return tile(i).is_element();
+    default: return false;
+  }
+}
+
+ir::Expr Operands::expr_of(const tw_value& v, size_t i) const {
+  switch (v.kind) {
+    case TW_BOOL: return ir::constant(boolean, int64_t{v.as.integer != 0});
+    case TW_INT: return ir::constant(v.as.integer == static_cast<int32_t>(v.as.integer) ? i32 : i64, v.as.integer);
+    case TW_UINT: return ir::constant(u64, v.as.integer);
+    case TW_FLOAT: return ir::constant(f32, v.as.number);
+    case TW_EXPR: return v.as.expr->value;
+    case TW_BUFFER:
+      if (builder().buffer(ir::BufferId{v.buffer}).rank() != 0) {
+        fail(Code::NeedsElement, place_,
+             fmt::format("{}: '{}' is a value, but the whole buffer '{}' is given", operation_.name,
+                         parameter_name(operation_.signature, i), builder().buffer(ir::BufferId{v.buffer}).name),
+             "give an index in every dimension");
+      }
+      [[fallthrough]];
+    case TW_TILE: return builder().load(tile_of(v, i));
+    default: wrong(i, "a value");
+  }
+}
+
+ir::TileRef Operands::tile_of(const tw_value& v, size_t i) const {
+  ir::TileRef ref;
+  ref.buffer = ir::BufferId{v.buffer};
+  if (v.kind == TW_BUFFER) return ref;
+  if (v.kind != TW_TILE) wrong(i, "a buffer, an element or a tile");
+  ref.whole = false;
+  for (const tw_value& index : std::span(v.as.items, static_cast<size_t>(v.count))) {
+    if (index.kind != TW_SLICE) {
+      ref.indices.push_back({expr_of(index, i), {}, false});
+      continue;
+    }
+    const auto bound = [&](const tw_value& b) { return b.kind == TW_NONE ? ir::Expr{} : expr_of(b, i); };
+    ref.indices.push_back({bound(index.as.items[0]), bound(index.as.items[1]), true});
+  }
+  return ref;
+}
+
+ir::Expr Operands::expr(size_t i) const { return expr_of(at(i), i); }
+ir::TileRef Operands::tile(size_t i) const {
+  builder();
+  return tile_of(at(i), i);
+}
+
+ir::BufferId Operands::buffer(size_t i) const {
+  builder();
+  if (at(i).kind != TW_BUFFER) wrong(i, "a buffer");
+  return ir::BufferId{at(i).buffer};
+}
+
+Exprs Operands::exprs(size_t i) const {
+  const tw_value& v = at(i);
+  Exprs out;
+  if (v.kind == TW_NONE) return out;
+  if (v.kind != TW_LIST) return {expr_of(v, i)};
+  for (const tw_value& item : std::span(v.as.items, static_cast<size_t>(v.count))) out.push_back(expr_of(item, i));
+  return out;
+}
+
+int64_t Operands::integer(size_t i) const {
+  const tw_value& v = at(i);
+  if (v.kind == TW_BOOL || v.kind == TW_INT || v.kind == TW_UINT) return v.as.integer;
+  if (v.kind == TW_EXPR)
+    if (auto c = ir::constant_int(v.as.expr->value)) return *c;
+  wrong(i, "an integer that is known now");
+}
+
+std::vector<int64_t> Operands::integers(size_t i) const {
+  const tw_value& v = at(i);
+  if (v.kind == TW_NONE) return {};
+  if (v.kind != TW_LIST) return {integer(i)};
+  std::vector<int64_t> out;
+  for (const tw_value& item : std::span(v.as.items, static_cast<size_t>(v.count))) {
+    const auto known = item.kind == TW_EXPR ? ir::constant_int(item.as.expr->value) : std::nullopt;
+    if (item.kind != TW_INT && item.kind != TW_BOOL && !known) wrong(i, "a list of integers that are known now");
+    out.push_back(known ? *known : item.as.integer);
+  }
+  return out;
+}
+
+std::string Operands::text(size_t i, const char* otherwise) const {
+  if (!given(i)) return otherwise;
+  if (at(i).kind != TW_TEXT) wrong(i, "a text");
+  return at(i).as.text;
+}
+
+std::vector<std::string> Operands::texts(size_t i) const {
+  const tw_value& v = at(i);
+  std::vector<std::string> out;
+  if (v.kind == TW_NONE) return out;
+  if (v.kind != TW_LIST) return {text(i)};
+  for (const tw_value& item : std::span(v.as.items, static_cast<size_t>(v.count))) {
+    if (item.kind != TW_TEXT) wrong(i, "a list of texts");
+    out.emplace_back(item.as.text);
+  }
+  return out;
+}
+
+size_t Operands::word(size_t i, std::initializer_list<std::string_view> words) const {
+  const std::string chosen = given(i) ? text(i) : std::string(*words.begin());
+  const auto found = std::find(words.begin(), words.end(), chosen);
+  if (found == words.end())
+    fail(Code::BadOption, place_,
+         fmt::format("{}: '{}' is '{}'", operation_.name, parameter_name(operation_.signature, i), chosen),
+         fmt::format("it is one of: {}", fmt::join(words, ", ")));
+  return static_cast<size_t>(found - words.begin());
+}
+
+DType Operands::dtype(size_t i) const {
+  const std::string name = text(i);
+  const auto type = parse_dtype(name);
+  if (!type)
+    fail(Code::UnknownDtype, place_, fmt::format("{}: there is no dtype '{}'", operation_.name, name),
+         "for example float32, float16, bfloat16, int32, uint8, bool, float8_e4m3fn");
+  return *type;
+}
+
+}  // namespace tilewright::capi

@@ -1,0 +1,171 @@
+// Operations on scalars: operators, conversions, constants, and every row of the table of scalar functions. Only reads
+// of memory need a builder.
+#include "capi/operations.h"
+#include "scalar/functions.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::capi {
+namespace {
+
+struct OperatorRow {
+  const char* name;
+  ir::Operator op;
+  const char* doc;
+};
+constexpr OperatorRow kOperators[] = {
+    {"add", ir::Operator::Add, "a + b"},
+    {"sub", ir::Operator::Sub, "a - b"},
+    {"mul", ir::Operator::Mul, "a * b"},
+    {"div", ir::Operator::Div, "a / b, of floats"},
+    {"floordiv", ir::Operator::FloorDiv, "a // b of integers, rounded down"},
+    {"floormod", ir::Operator::FloorMod, "a % b of integers, with the sign of b"},
+    {"truncdiv", ir::Operator::TruncDiv, "The quotient of integers, rounded toward zero, as in C."},
+    {"truncmod", ir::Operator::TruncMod, "The remainder of truncdiv, with the sign of a, as in C."},
+    {"min", ir::Operator::Min, "The smaller of two values; of NaN and a number the number."},
+    {"max", ir::Operator::Max, "The larger of two values; of NaN and a number the number."},
+    {"bitwise_and", ir::Operator::BitAnd, "a & b"},
+    {"bitwise_or", ir::Operator::BitOr, "a | b"},
+    {"bitwise_xor", ir::Operator::BitXor, "a ^ b"},
+    {"shift_left", ir::Operator::Shl, "a << b"},
+    {"shift_right", ir::Operator::Shr, "a >> b"},
+    {"logical_and", ir::Operator::And, "a and b; b is evaluated only where a is true."},
+    {"logical_or", ir::Operator::Or, "a or b; b is evaluated only where a is false."},
+    {"equal", ir::Operator::Eq, "a == b"},
+    {"not_equal", ir::Operator::Ne, "a != b"},
+    {"less", ir::Operator::Lt, "a < b"},
+    {"less_equal", ir::Operator::Le, "a <= b"},
+    {"greater", ir::Operator::Gt, "a > b"},
+    {"greater_equal", ir::Operator::Ge, "a >= b"},
+};
+
+// What the table of scalar functions knows by these spellings too.
+constexpr const char* kOtherSpellings[] = {"__exp", "__exp10", "__log", "__log2",     "__log10",  "__sin",
+                                           "__cos", "__tan",   "fma",   "ieee_fsqrt", "ieee_sqrt"};
+
+Result apply_operator(const Operation& op, const Operands& o) {
+  return ir::apply(static_cast<ir::Operator>(op.variant), o.expr(0), o.expr(1), o.place());
+}
+
+Result apply_function(const Operation& op, const Operands& o) {
+  const auto function = static_cast<Function>(op.variant);
+  Exprs args;
+  for (size_t i = 0; i < info(function).arity; ++i) args.push_back(o.expr(i));
+  return ir::apply_function(function, std::move(args), o.place());
+}
+
+// A whole power is a product: exact where the base is, and cheap.
+Result power(const Operation&, const Operands& o) {
+  constexpr int64_t kLongestProduct = 64;
+  const ir::Expr x = o.expr(0), y = o.expr(1);
+  const auto exponent = ir::constant_int(y);
+  if (!exponent || *exponent < 0 || *exponent > kLongestProduct)
+    return ir::apply_function(Function::Pow, {x, y}, o.place());
+  if (*exponent == 0) return ir::constant(x->type, int64_t{1});
+  ir::Expr product = x;
+  for (int64_t i = 1; i < *exponent; ++i) product = ir::apply(ir::Operator::Mul, product, x, o.place());
+  return product;
+}
+
+Result convert(const Operation&, const Operands& o) {
+  o.word(2, {"", "rn"});
+  if (!o.flag(3, true))
+    fail(Code::BadOption, o.place(), "cast: sat=False, but values that are too large become the largest",
+         "leave it out, or clamp and reinterpret");
+  return ir::apply_cast(o.expr(0), o.dtype(1), o.place());
+}
+
+Result round_to_integer(const Operation&, const Operands& o) {
+  constexpr Function kModes[] = {Function::Rint, Function::Round, Function::Floor, Function::Ceil, Function::Trunc};
+  const size_t mode = o.word(1, {"ties-to-even", "ties-away-from-zero", "floor", "ceil", "trunc"});
+  return ir::apply_function(kModes[mode], {o.expr(0)}, o.place());
+}
+
+Result dynamic_symbol(const Operation&, const Operands& o) {
+  const DType type = o.dtype(1);
+  return ir::var(ir::new_free_var(o.text(0), type), type);
+}
+
+Result typed_constant(const Operation&, const Operands& o) {
+  const ir::Expr value = o.expr(0);
+  const DType type = o.dtype(1);
+  if (const auto number = ir::constant_float(value); number && type.is_float()) return ir::constant(type, *number);
+  return ir::apply_cast(value, type, o.place());
+}
+
+// The functions whose name means something else here, or that are operators.
+bool has_its_own_row(std::string_view name) {
+  static const std::set<std::string_view> rows = {"min",      "max",        "floordiv",    "floormod", "truncdiv",
+                                                  "truncmod", "shift_left", "shift_right", "pow",      "round"};
+  return rows.count(name) > 0;
+}
+
+void add_functions(std::vector<Operation>& table) {
+  constexpr const char* kSignatures[] = {"", "x: expr", "x: expr, y: expr", "x: expr, y: expr, z: expr"};
+  for (const FunctionInfo& f : all_functions())
+    if (!has_its_own_row(f.name))
+      table.push_back({std::string(f.name), "scalar", kSignatures[f.arity],
+                       fmt::format("The scalar function {}, element by element.", f.name), apply_function,
+                       static_cast<int>(f.function)});
+  for (const char* name : kOtherSpellings) {
+    const auto f = function_named(name);
+    const bool taken = std::any_of(table.begin(), table.end(), [&](const Operation& o) { return o.name == name; });
+    if (f && !taken)
+      table.push_back({name, "scalar", kSignatures[info(*f).arity], fmt::format("Another name of {}.", info(*f).name),
+                       apply_function, static_cast<int>(*f)});
+  }
+}
+
+}  // namespace
+
+void add_scalar_operations(std::vector<Operation>& table) {
+  for (const OperatorRow& row : kOperators)
+    table.push_back({row.name, "scalar", "a: expr, b: expr", row.doc, apply_operator, static_cast<int>(row.op)});
+  add_functions(table);
+  const std::vector<Operation> rows = {
+      {"negative", "scalar", "a: expr", "-a",
+       [](const Operation&, const Operands& o) -> Result { return ir::apply_neg(o.expr(0), o.place()); }},
+      {"bitwise_not", "scalar", "a: expr", "~a",
+       [](const Operation&, const Operands& o) -> Result { return ir::apply_bit_not(o.expr(0), o.place()); }},
+      {"logical_not", "scalar", "a: expr", "not a",
+       [](const Operation&, const Operands& o) -> Result { return ir::apply_not(o.expr(0), o.place()); }},
+      {"condition", "scalar", "a: expr", "A bool as it is; whether an integer is not zero.",
+       [](const Operation&, const Operands& o) -> Result { return ir::as_condition(o.expr(0), o.place()); }},
+      {"ceildiv", "scalar", "a: expr, b: expr", "The quotient of integers, rounded up.",
+       [](const Operation&, const Operands& o) -> Result {
+         return ir::apply_ceildiv(o.expr(0), o.expr(1), o.place());
+       }},
+      {"pow", "scalar", "x: expr, y: expr", "x to the power y; a whole constant y multiplies.", power},
+      {"round", "scalar", "x: expr, rounding_mode: text = 'ties-to-even'", "To a whole number.", round_to_integer},
+      {"cast", "scalar", "value: expr, dtype: dtype, round: text = '', sat: bool = True, rbits: ignored = None",
+       "The value as another dtype: to nearest even; floats to integers truncate and saturate.", convert},
+      {"reinterpret", "scalar", "value: expr, dtype: dtype", "The same bits as another dtype of that width.",
+       [](const Operation&, const Operands& o) -> Result {
+         return ir::apply_bitcast(o.expr(0), o.dtype(1), o.place());
+       }},
+      {"if_then_else", "scalar", "condition: expr, a: expr, b: expr",
+       "a where the condition is true, else b; only that side is evaluated.",
+       [](const Operation&, const Operands& o) -> Result {
+         return ir::apply_select(o.expr(0), o.expr(1), o.expr(2), o.place());
+       }},
+      {"infinity", "scalar", "dtype: dtype", "Infinity of a float dtype.",
+       [](const Operation&, const Operands& o) -> Result { return ir::infinity(o.dtype(0), o.place()); }},
+      {"max_value", "scalar", "dtype: dtype", "The largest finite value of a dtype.",
+       [](const Operation&, const Operands& o) -> Result { return ir::max_value(o.dtype(0)); }},
+      {"min_value", "scalar", "dtype: dtype", "The least finite value of a dtype.",
+       [](const Operation&, const Operands& o) -> Result { return ir::min_value(o.dtype(0)); }},
+      {"constant", "scope", "value: expr, dtype: dtype", "A number of a dtype.", typed_constant},
+      {"dynamic_symbol", "scope", "name: text, dtype: dtype", "A dimension or scalar that is known at the call.",
+       dynamic_symbol},
+      {"load", "scope", "element: expr", "The value of an element or a scalar variable.",
+       [](const Operation&, const Operands& o) -> Result { return o.expr(0); }},
+      {"let", "scope", "name: text, value: expr", "Evaluates the value here, once, and names it.",
+       [](const Operation&, const Operands& o) -> Result {
+         return o.builder_or_null() ? o.builder().let(o.text(0), o.expr(1)) : o.expr(1);
+       }},
+      {"address_of", "scalar", "element: tile", "The address of an element of a global tensor.",
+       [](const Operation&, const Operands& o) -> Result { return o.builder().address(o.tile(0)); }},
+  };
+  table.insert(table.end(), rows.begin(), rows.end());
+}
+
+}  // namespace tilewright::capi

@@ -1,0 +1,290 @@
+// Stores, atomics, warps, order, checks: the code of threads.
+#include "capi/operations.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::capi {
+namespace {
+
+// op 0 stores; the others update.
+Result store(const Operation&, const Operands& o) {
+  o.builder().store(o.tile(0), o.expr(1));
+  return {};
+}
+Result update(const Operation&, const Operands& o) {
+  constexpr ir::Operator kOperators[] = {ir::Operator::Add,      ir::Operator::Sub,      ir::Operator::Mul,
+                                         ir::Operator::Div,      ir::Operator::FloorDiv, ir::Operator::FloorMod,
+                                         ir::Operator::BitAnd,   ir::Operator::BitOr,    ir::Operator::BitXor,
+                                         ir::Operator::Shl,      ir::Operator::Shr};
+  const size_t op = o.word(0, {"+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>"});
+  o.builder().update(kOperators[op], o.tile(1), o.expr(2));
+  return {};
+}
+
+ir::MemoryOrder memory_order(const Operands& o, size_t i) {
+  constexpr ir::MemoryOrder kOrders[] = {ir::MemoryOrder::Relaxed, ir::MemoryOrder::Acquire,
+                                         ir::MemoryOrder::Acquire, ir::MemoryOrder::Release,
+                                         ir::MemoryOrder::AcquireRelease, ir::MemoryOrder::SequentiallyConsistent};
+  return kOrders[o.word(i, {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"})];
+}
+
+// With a value: on one element. With a tile: on every element of the destination.
+Result atomic_update(const Operation& op, const Operands& o) {
+  const auto kind = static_cast<ir::AtomicOp>(op.variant);
+  const ir::TileRef to = o.tile(0);
+  const bool to_element = to.is_element() || o.builder().buffer(to.buffer).rank() == 0;
+  if (to_element && o.is_scalar(1)) {
+    const ir::Expr old = o.builder().atomic(kind, to, o.expr(1), o.flag(3, false), memory_order(o, 2));
+    return old ? Result(old) : Result();
+  }
+  if (kind != ir::AtomicOp::Add && kind != ir::AtomicOp::Max && kind != ir::AtomicOp::Min)
+    fail(Code::NeedsElement, o.place(), fmt::format("{} of a tile", op.name), "give an index in every dimension");
+  if (o.flag(3, false))
+    fail(Code::BadOption, o.place(), fmt::format("{}: return_prev of a tile", op.name),
+         "only an element has an old value: give an index in every dimension");
+  ir::CopyOptions options;
+  options.combine = kind == ir::AtomicOp::Add   ? ir::Combine::Add
+                    : kind == ir::AtomicOp::Max ? ir::Combine::Max
+                                                : ir::Combine::Min;
+  o.builder().copy(o.tile(1), to, std::move(options));
+  return {};
+}
+
+Result atomic_load(const Operation&, const Operands& o) {
+  return o.builder().atomic(ir::AtomicOp::Load, o.tile(0), {}, true, memory_order(o, 1));
+}
+Result atomic_store(const Operation&, const Operands& o) {
+  o.builder().atomic(ir::AtomicOp::Store, o.tile(0), o.expr(1), false, memory_order(o, 2));
+  return {};
+}
+Result atomic_cas(const Operation&, const Operands& o) {
+  return o.builder().atomic(ir::AtomicOp::CompareExchange, o.tile(0), o.expr(2), true, ir::MemoryOrder::Relaxed,
+                            o.expr(1));
+}
+
+Result shuffle(const Operation& op, const Operands& o) {
+  return o.builder().shuffle(static_cast<ir::ShuffleKind>(op.variant), o.expr(0), o.expr(1), o.integer(2, 32));
+}
+Result vote(const Operation& op, const Operands& o) {
+  return o.builder().vote(static_cast<ir::VoteKind>(op.variant), o.expr_or_none(0));
+}
+Result warp_reduce(const Operation& op, const Operands& o) {
+  return o.builder().warp_reduce(static_cast<ir::Operator>(op.variant), o.expr(0));
+}
+Result thread_part(const Operation& op, const Operands& o) {
+  const ir::Expr thread = o.builder().linear_thread();
+  if (op.variant < 0) return ir::binary(ir::BinaryOp::FloorMod, thread, ir::constant(-op.variant));
+  return ir::binary(ir::BinaryOp::FloorDiv, thread, ir::constant(op.variant));
+}
+
+Result print(const Operation&, const Operands& o) {
+  ir::Builder& b = o.builder();
+  const std::string message = o.text(1);
+  if (!o.given(0)) {
+    b.print(message, {});
+  } else if (o.is_scalar(0)) {
+    b.print(message, {o.expr(0)});
+  } else {
+    b.print(message, {}, o.buffer(0));
+  }
+  return {};
+}
+
+Result sync_threads(const Operation& op, const Operands& o) {
+  if (!o.given(0))
+    o.builder().sync(ir::SyncScope::Block);
+  else
+    o.builder().sync(ir::SyncScope::Named, o.expr(0), o.integer(1), op.variant != 0);
+  return {};
+}
+
+Result call_extern(const Operation&, const Operands& o) {
+  ir::Call call;
+  call.function = o.text(1);
+  call.args = o.exprs(2);
+  const std::string type = o.text(0);
+  const bool result = !type.empty() && type != "handle" && type != "void";
+  const ir::Expr value = o.builder().call(std::move(call), result ? std::optional(o.dtype(0)) : std::nullopt);
+  return value ? Result(value) : Result();
+}
+
+constexpr const char* kAtomicSignature =
+    "dst: tile, value: tile, memory_order: text = None, return_prev: bool = False, use_tma: ignored = False, "
+    "annotations: ignored = None";
+
+void add_warp_operations(std::vector<Operation>& table) {
+  constexpr const char* kShuffle = "value: expr, lane: expr, width: int = 32, mask: ignored = None";
+  for (const auto& [name, kind] : {std::pair{"shfl_sync", ir::ShuffleKind::Index}, {"shfl_up", ir::ShuffleKind::Up},
+                                   {"shfl_down", ir::ShuffleKind::Down}, {"shfl_xor", ir::ShuffleKind::Xor}})
+    table.push_back({name, "thread", kShuffle, "The value of another lane of the warp.", shuffle,
+                     static_cast<int>(kind)});
+  struct {
+    const char* name;
+    ir::VoteKind kind;
+    const char* doc;
+  } const votes[] = {
+      {"any_sync", ir::VoteKind::Any, "Whether a lane of the warp has it true."},
+      {"all_sync", ir::VoteKind::All, "Whether all lanes of the warp have it true."},
+      {"ballot_sync", ir::VoteKind::Ballot, "The lanes of the warp that have it true, as bits."},
+      {"ballot", ir::VoteKind::Ballot, "The lanes of the warp that have it true, as bits."},
+      {"match_any_sync", ir::VoteKind::MatchAny, "The lanes of the warp whose value is mine, as bits."},
+      {"match_all_sync", ir::VoteKind::MatchAll, "All lanes as bits if their values are equal, else 0."},
+      {"syncthreads_and", ir::VoteKind::BlockAll, "A barrier; whether all threads have it true."},
+      {"syncthreads_or", ir::VoteKind::BlockAny, "A barrier; whether a thread has it true."},
+      {"syncthreads_count", ir::VoteKind::BlockCount, "A barrier; how many threads have it true."},
+  };
+  for (const auto& v : votes)
+    table.push_back({v.name, "thread", "predicate: expr, mask: ignored = None", v.doc, vote,
+                     static_cast<int>(v.kind)});
+  table.push_back({"activemask", "thread", "", "The lanes of the warp that are here, as bits.", vote,
+                   static_cast<int>(ir::VoteKind::ActiveMask)});
+  for (const auto& [name, op] : {std::pair{"warp_reduce_sum", ir::Operator::Add},
+                                 {"warp_reduce_max", ir::Operator::Max},
+                                 {"warp_reduce_min", ir::Operator::Min},
+                                 {"warp_reduce_bitand", ir::Operator::BitAnd},
+                                 {"warp_reduce_bitor", ir::Operator::BitOr}})
+    table.push_back({name, "thread", "value: expr", "Over the whole warp; every lane gets the result.", warp_reduce,
+                     static_cast<int>(op)});
+  table.push_back({"get_lane_idx", "thread", "warp_size: ignored = None", "The lane of this thread in its warp.",
+                   thread_part, -32});
+  for (const auto& [name, threads] : {std::pair{"get_warp_idx", 32}, {"get_warp_idx_sync", 32},
+                                      {"get_warp_group_idx", 128}})
+    table.push_back({name, "thread", "warp_size: ignored = None", "Which warp or group of warps this thread is in.",
+                     thread_part, threads});
+}
+
+void add_atomics(std::vector<Operation>& table) {
+  struct {
+    const char* name;
+    ir::AtomicOp op;
+    const char* doc;
+  } const updates[] = {
+      {"atomic_add", ir::AtomicOp::Add, "Adds to an element, or a tile to a tile, atomically."},
+      {"atomic_max", ir::AtomicOp::Max, "Raises an element, or a tile by a tile, atomically."},
+      {"atomic_min", ir::AtomicOp::Min, "Lowers an element, or a tile by a tile, atomically."},
+      {"atomic_and", ir::AtomicOp::And, "Bitwise and into an element, atomically."},
+      {"atomic_or", ir::AtomicOp::Or, "Bitwise or into an element, atomically."},
+      {"atomic_xor", ir::AtomicOp::Xor, "Bitwise exclusive or into an element, atomically."},
+      {"atomic_exchange", ir::AtomicOp::Exchange, "Stores, atomically, with the old value as result if asked."},
+  };
+  for (const auto& u : updates)
+    table.push_back({u.name, "thread", kAtomicSignature, u.doc, atomic_update, static_cast<int>(u.op)});
+  table.push_back({"atomic_load", "thread", "src: tile, memory_order: text = 'seq_cst'", "Reads an element atomically.",
+                   atomic_load});
+  table.push_back({"atomic_store", "thread", "dst: tile, value: expr, memory_order: text = 'seq_cst'",
+                   "Writes an element atomically.", atomic_store});
+  table.push_back({"atomic_cas", "thread", "dst: tile, compare: expr, value: expr",
+                   "Writes the element if it equals `compare`; gives the old value.", atomic_cas});
+}
+
+void add_order(std::vector<Operation>& table) {
+  using Apply = Result (*)(const Operation&, const Operands&);
+  const Apply arrive = [](const Operation&, const Operands& o) -> Result {
+    o.builder().arrive(o.tile(0));
+    return {};
+  };
+  const Apply wait = [](const Operation&, const Operands& o) -> Result {
+    o.builder().wait(o.tile(0), o.expr(1));
+    return {};
+  };
+  const Apply expect = [](const Operation& op, const Operands& o) -> Result {
+    o.builder().expect(o.tile(0), o.expr(1), op.variant != 0);
+    return {};
+  };
+  const Apply drain = [](const Operation& op, const Operands& o) -> Result {
+    o.builder().drain(static_cast<ir::Queue>(op.variant), o.integer(0, 0));
+    return {};
+  };
+  const Apply commit = [](const Operation& op, const Operands& o) -> Result {
+    o.builder().commit(static_cast<ir::Queue>(op.variant));
+    return {};
+  };
+  const Apply sync = [](const Operation& op, const Operands& o) -> Result {
+    o.builder().sync(static_cast<ir::SyncScope>(op.variant));
+    return {};
+  };
+  for (const char* name : {"mbarrier_arrive", "barrier_arrive"})
+    table.push_back({name, "order", "mbarrier: tile, cta_id: ignored = None", "Arrives at an mbarrier.", arrive});
+  for (const char* name : {"mbarrier_wait_parity", "barrier_wait"})
+    table.push_back({name, "order", "mbarrier: tile, parity: expr", "Waits for the phase of this parity.", wait});
+  table.push_back({"mbarrier_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes.", expect, 0});
+  table.push_back({"mbarrier_arrive_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes and arrives.",
+                   expect, 1});
+  constexpr auto kCpAsync = static_cast<int>(ir::Queue::CpAsync), kBulk = static_cast<int>(ir::Queue::BulkStore),
+                 kWgmma = static_cast<int>(ir::Queue::Wgmma);
+  table.push_back({"ptx_wait_group", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
+  table.push_back({"cp_async_wait", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
+  table.push_back({"tma_store_wait", "order", "count: int = 0, read: ignored = True", "Waits for bulk stores.", drain,
+                   kBulk});
+  table.push_back({"wait_wgmma", "order", "pending: int = 0", "Waits for wgmma_gemm.", drain, kWgmma});
+  table.push_back({"ptx_commit_group", "order", "", "Closes a group of async_copy.", commit, kCpAsync});
+  table.push_back({"sync_warp", "order", "mask: ignored = None", "A barrier of the warp.", sync,
+                   static_cast<int>(ir::SyncScope::Warp)});
+  for (const char* name : {"sync_grid", "sync_global"})
+    table.push_back({name, "order", "", "A barrier of the grid.", sync, static_cast<int>(ir::SyncScope::Grid)});
+  table.push_back({"sync_threads", "order", "barrier_id: expr = None, arrive_count: int = None",
+                   "A barrier of the block, or a named one of `arrive_count` threads.", sync_threads, 0});
+  table.push_back({"named_barrier_arrive", "order", "barrier_id: expr, arrive_count: int",
+                   "Arrives at a named barrier without waiting.", sync_threads, 1});
+  table.push_back({"fence_proxy_async", "order", "", "Orders writes before asynchronous copies that read them.",
+                   [](const Operation&, const Operands& o) -> Result {
+                     o.builder().fence(ir::FenceProxy::Async);
+                     return {};
+                   }});
+  for (const char* name : {"set_max_nreg", "inc_max_nreg", "dec_max_nreg"})
+    table.push_back({name, "order", "count: int, is_inc: ignored = None", "Registers that a thread may use from here.",
+                     [](const Operation&, const Operands& o) -> Result {
+                       o.builder().set_registers(o.integer(0));
+                       return {};
+                     }});
+}
+
+}  // namespace
+
+void add_thread_operations(std::vector<Operation>& table) {
+  const std::vector<Operation> rows = {
+      {"store", "scope", "element: tile, value: expr", "element = value", store},
+      {"update", "scope", "operator: text, element: tile, value: expr", "element op= value", update},
+      {"get_thread_binding", "thread", "dim: int = 0", "The index of this thread in its block.",
+       [](const Operation&, const Operands& o) -> Result {
+         return o.builder().thread_index(static_cast<int>(o.integer(0, 0)));
+       }},
+      {"get_block_binding", "thread", "dim: int = 0", "The index of this block in the grid.",
+       [](const Operation&, const Operands& o) -> Result {
+         return o.builder().block_index(static_cast<int>(o.integer(0, 0)));
+       }},
+      {"get_thread_extent", "thread", "dim: int = 0", "The number of threads of a block along a dimension.",
+       [](const Operation&, const Operands& o) -> Result {
+         return o.builder().thread_extent(static_cast<int>(o.integer(0, 0)));
+       }},
+      {"use_swizzle", "thread", "panel_size: int, order: text = 'row', enable: bool = True",
+       "The order in which blocks run: in panels of rows or columns.",
+       [](const Operation&, const Operands& o) -> Result {
+         const bool column = o.word(1, {"row", "column", "col"}) > 0;
+         if (o.flag(2, true))
+           o.builder().use_swizzle(o.integer(0), column ? ir::RasterOrder::Column : ir::RasterOrder::Row);
+         return {};
+       }},
+      {"print", "thread", "obj: expr = None, msg: text = '', warp_group_id: ignored = 0, warp_id: ignored = 0",
+       "Prints a value, a buffer, or a message.", print},
+      {"device_assert", "thread", "condition: expr, msg: text = '', no_stack_info: ignored = False",
+       "Stops the call where the condition is false.",
+       [](const Operation&, const Operands& o) -> Result {
+         o.builder().check(o.expr(0), o.text(1));
+         return {};
+       }},
+      {"assume", "thread", "condition: expr",
+       "Vouches for a condition. Before the first Kernel it is checked at the call.",
+       [](const Operation&, const Operands& o) -> Result {
+         o.builder().assume(o.expr(0));
+         return {};
+       }},
+      {"call_function", "scope", "dtype: text, name: text, args: exprs", "Calls a device function by its name.",
+       call_extern},
+  };
+  table.insert(table.end(), rows.begin(), rows.end());
+  add_atomics(table);
+  add_warp_operations(table);
+  add_order(table);
+}
+
+}  // namespace tilewright::capi
