@@ -1,0 +1,51 @@
+"""Tilewright: tile programs in Python, compiled for CPUs and GPUs.
+
+import tilewright as tw
+import tilewright.language as T
+"""
+from . import _native, errors, tensors, values
+from .errors import CompileError, InternalError, LaunchError, TilewrightError
+
+_native.register(
+    expr=values.Expr,
+    buffer=values.Buffer,
+    tile=values.Tile,
+    error=errors.make_error,
+    empty=tensors.empty,
+    to_dlpack=tensors.to_dlpack,
+)
+
+from . import language  # noqa: E402
+from .jit import Jit, jit, par_compile  # noqa: E402
+from .kernel import Kernel, compile  # noqa: E402
+from .program import PrimFunc  # noqa: E402
+
+__version__ = _native.version()
+
+
+def cdiv(a, b):
+    """The quotient of integers, rounded up."""
+    return -(-a // b)
+
+
+def next_power_of_2(n):
+    """The least power of two that is at least n."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def parse(text, file="program.tile"):
+    """The program of a .tile text."""
+    return _native.parse(text, file)
+
+
+def install_as_tilelang(force=False):
+    """From here on `import tilelang` gives Tilewright. An installed TileLang is never hidden unless `force`."""
+    from .as_tilelang import install
+
+    install(force)
+
+
+__all__ = [
+    "CompileError", "InternalError", "Jit", "Kernel", "LaunchError", "PrimFunc", "TilewrightError", "cdiv", "compile",
+    "install_as_tilelang", "jit", "language", "next_power_of_2", "par_compile", "parse",
+]  # fmt: skip

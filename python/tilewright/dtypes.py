@@ -1,0 +1,88 @@
+"""Data types: text that knows its bits, and makes constants, casts and variables when it is called."""
+import sys
+
+from . import _native
+
+_known = {}
+
+
+class dtype(str):
+    """"float16", with .bits, .bytes, .as_torch(); dtype(x) casts an expression or makes a constant of a number."""
+
+    __slots__ = ("bits",)
+    lanes = 1
+
+    def __new__(cls, name="float32"):
+        found = _known.get(name) if isinstance(name, str) else None
+        return found if found is not None else _lookup(name)
+
+    def __reduce__(self):
+        return dtype, (str(self),)
+
+    @property
+    def bytes(self):
+        return max(1, self.bits // 8)
+
+    itemsize = bytes
+
+    def as_torch(self):
+        """The torch dtype of tensors that hold this."""
+        import torch
+
+        if self in ("int4", "uint4", "float4_e2m1fn"):
+            return getattr(torch, "float4_e2m1fn_x2", torch.uint8) if self == "float4_e2m1fn" else torch.int8
+        return getattr(torch, {"tfloat32": "float32", "pointer": "int64"}.get(self, str(self)))
+
+    def __call__(self, value=None):
+        from . import values
+
+        if value is None:
+            return values.dynamic("v", self)
+        return values.convert(value, self)
+
+
+def _lookup(name):
+    text = _text_of(name)
+    found = _native.dtype(text)
+    if found is None:
+        from .trace import fail
+
+        fail("UnknownDtype", f"there is no dtype {name!r}", "for example float32, float16, bfloat16, int32, bool")
+    full, bits = found
+    result = _known.get(full)
+    if result is None:
+        result = str.__new__(dtype, full)
+        result.bits = bits
+        _known[full] = result
+    if isinstance(name, str):
+        _known[str(name)] = result
+    return result
+
+
+def _text_of(name):
+    if isinstance(name, str):
+        return str(name).removeprefix("torch.")
+    if name in (float, int, bool):
+        return {float: "float32", int: "int32", bool: "bool"}[name]
+    text = str(name)
+    if text.startswith("torch."):
+        return text[6:]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        try:
+            return numpy.dtype(name).name
+        except TypeError:
+            pass
+    return text
+
+
+NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 int4 uint4 float16 float32 float64 bfloat16 "
+    "float8_e4m3fn float8_e5m2 float8_e8m0fnu float4_e2m1fn"
+).split()
+# Other names of the language for them.
+ALIASES = {
+    "float": "float32", "int": "int32", "uint": "uint32", "half": "float16", "double": "float64", "short": "int16",
+    "long": "int64", "boolean": "bool", "float8_e4m3": "float8_e4m3fn", "float8_e8m0": "float8_e8m0fnu",
+    "tfloat32": "tfloat32", "float4_e2m1": "float4_e2m1fn",
+}  # fmt: skip

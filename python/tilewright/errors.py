@@ -1,0 +1,45 @@
+"""What goes wrong, as exceptions. The texts are the library's; the classes are what programs catch."""
+
+
+class TilewrightError(Exception):
+    """code ("TW1063"), area, message, help, and file, line, column of the place in the user's program."""
+
+    code = area = message = help = file = ""
+    line = column = 0
+
+
+class CompileError(TilewrightError, ValueError):
+    """The program is wrong, or asks for what an engine cannot do."""
+
+
+class LaunchError(TilewrightError, RuntimeError, ValueError):
+    """The arguments of a call do not fit the program, or the run found a mistake."""
+
+
+class InternalError(TilewrightError, RuntimeError):
+    """A mistake in Tilewright."""
+
+
+# Codes whose error is also of a class that Python programs expect.
+_ALSO = {
+    "TW1002": TypeError, "TW1003": TypeError, "TW1006": TypeError, "TW1009": TypeError, "TW1101": TypeError,
+    "TW1106": TypeError, "TW1033": AssertionError, "TW1036": IndexError, "TW1038": IndexError,
+    "TW1061": AssertionError, "TW1062": AssertionError, "TW1063": AssertionError, "TW1064": AssertionError,
+    "TW1077": RuntimeError, "TW1104": RuntimeError, "TW1105": NotImplementedError, "TW1109": RuntimeError,
+    "TW4004": TypeError,
+}  # fmt: skip
+_KINDS = {kind.__name__: kind for kind in (CompileError, LaunchError, InternalError)}
+_classes = {}
+
+
+def make_error(kind, code, area, message, help, text, file, line, column):
+    """Called by the extension module for every error of the library."""
+    cls = _classes.get((kind, code))
+    if cls is None:
+        base, also = _KINDS[kind], _ALSO.get(code)
+        cls = base if also is None or issubclass(base, also) else type(base.__name__, (base, also), {})
+        _classes[kind, code] = cls
+    error = cls(text)
+    error.code, error.area, error.message, error.help = code, area, message, help
+    error.file, error.line, error.column = file, line, column
+    return error

@@ -1,0 +1,240 @@
+"""jit: functions that become kernels when they are called. A lazy one is a factory: it returns a program, and calling
+it returns the kernel. An eager one has the launch in its own body, and calling it runs it."""
+import ast
+import functools
+import inspect
+
+from .kernel import compile as compile_program
+from .kernel import options_of
+from .program import PrimFunc, annotations_of, discover, trace_eager
+from .rewrite import source_tree
+from .trace import fail, state
+from .types import Declaration, TensorType
+from .dtypes import dtype
+
+_TYPE_WORDS = ("Tensor", "StridedTensor", "Buffer", "ptr", "handle")
+
+
+def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_backend=None, verbose=None,
+        pass_configs=None, debug_root_path=None, compile_flags=None, engine=None, **ignored):  # fmt: skip
+    """Makes kernels of a function, one for each set of compile-time arguments."""
+    options = {"out_idx": out_idx, "target": target, "pass_configs": pass_configs, "engine": engine}
+    if func is None:
+        return functools.partial(Jit, **options)
+    if isinstance(func, PrimFunc):
+        return compile_program(func, **options)
+    return Jit(func, **options)
+
+
+def _hashable(value):
+    if isinstance(value, dict):
+        return tuple(sorted((k, _hashable(v)) for k, v in value.items()))
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, tuple(_hashable(v) for v in value)
+    if isinstance(value, set):
+        return frozenset(value)
+    return type(value), value
+
+
+class Jit:
+    """A function under @jit."""
+
+    def __init__(self, func, out_idx=None, target=None, pass_configs=None, engine=None):
+        functools.update_wrapper(self, func)
+        self.func, self.out_idx, self.target, self.pass_configs, self.engine = func, out_idx, target, pass_configs, engine
+        self.signature = inspect.signature(func)
+        self.order = list(self.signature.parameters)
+        self.kernels = {}
+        self.discoveries = {}
+        self.mode_ = None
+        self.last = None
+
+    @property
+    def func_source(self):
+        return inspect.getsource(self.func)
+
+    # ---- which style
+
+    @property
+    def mode(self):
+        if self.mode_ is None:
+            self.mode_ = self._mode_of_source()
+        if self.mode_ == "eager" and self.out_idx is not None:
+            fail("OutputIndex", f"out_idx of '{self.func.__name__}', whose outputs are what it returns",
+                 "leave it out: return what T.empty made", (self.func.__code__.co_filename,
+                                                            self.func.__code__.co_firstlineno, 1))  # fmt: skip
+        return self.mode_
+
+    def _mode_of_source(self):
+        tree = source_tree(self.func)
+        for node in ast.walk(tree):
+            if node is not tree and isinstance(node, ast.FunctionDef):
+                for decorator in node.decorator_list:
+                    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                    if getattr(called, "attr", getattr(called, "id", "")) == "prim_func":
+                        return "lazy"
+        words = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        if words & {"Kernel", "const", "empty", "ClusterKernel"} or self.tensor_names:
+            return "eager"
+        return "undecided"
+
+    @functools.cached_property
+    def annotations(self):
+        found = annotations_of(self.func)
+        kinds = (Declaration, dtype)
+        return {n: a for n, a in found.items() if n != "return" and isinstance(a, kinds)}
+
+    @functools.cached_property
+    def tensor_names(self):
+        """Parameters of the program: those whose annotation, in the signature or the body, says so."""
+        names = set(self.annotations)
+        for statement in source_tree(self.func).body:
+            if isinstance(statement, ast.AnnAssign) and statement.value is None and isinstance(statement.target, ast.Name):
+                names.add(statement.target.id)
+        return [n for n in self.order if n in names]
+
+    # ---- lazy
+
+    def _traced(self, make):
+        outer, state.options = state.options, options_of(self.pass_configs)
+        try:
+            return make()
+        finally:
+            state.options = outer
+
+    def _compiled(self, program):
+        return compile_program(program, self.out_idx, target=self.target, engine=self.engine)
+
+    def _lazy(self, args, kwargs):
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        key = _hashable(bound.arguments)
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            program = self._traced(lambda: self.func(*args, **kwargs))
+            if not isinstance(program, PrimFunc):
+                fail("ReturnValue", f"'{self.func.__name__}' returns {type(program).__name__}, which is no program",
+                     "return a function under @T.prim_func, or write with T.Kernel(...) in the body",
+                     (self.func.__code__.co_filename, self.func.__code__.co_firstlineno, 1))  # fmt: skip
+            kernel = self.kernels[key] = self._compiled(program)
+        return kernel
+
+    # ---- eager
+
+    def _split(self, args, kwargs, partial):
+        """(tensors and scalars by name, compile-time arguments, consts given by name)."""
+        consts = {n: v for n, v in kwargs.items() if n not in self.signature.parameters}
+        rest = {n: v for n, v in kwargs.items() if n in self.signature.parameters}
+        bound = (self.signature.bind_partial if partial else self.signature.bind)(*args, **rest)
+        bound.apply_defaults()
+        of_program = {n: v for n, v in bound.arguments.items() if n in self.tensor_names}
+        fixed = {n: v for n, v in bound.arguments.items() if n not in self.tensor_names}
+        missing = [n for n in self.order if n not in of_program and n not in fixed and n not in self.tensor_names]
+        if missing:
+            raise TypeError(f"{self.func.__name__}() is missing a required argument: '{missing[0]}'")
+        return of_program, fixed, consts
+
+    def _consts_of(self, discovery, tensors, given):
+        consts = {}
+        for name in discovery.consts:
+            if name in given:
+                consts[name] = given[name]
+                continue
+            where = discovery.where.get(name)
+            if where is None:
+                fail("ConstantUnknown", f"T.const '{name}' of '{self.func.__name__}' is no dimension of a parameter by itself",
+                     f"use it as a whole extent or stride of a tensor, or pass {name}=... to the call")  # fmt: skip
+            parameter, kind, dim = where
+            if parameter not in tensors:
+                fail("ConstantUnknown", f"T.const '{name}' of '{self.func.__name__}' is a dimension of '{parameter}', which is not given",
+                     f"pass the tensor, or {name}=...")  # fmt: skip
+            extents = _extents(tensors[parameter], kind)
+            if dim >= len(extents):
+                raise ValueError(
+                    f"{self.func.__name__}: '{parameter}' has {len(extents)} dimensions, but its type names dimension {dim}"
+                )
+            consts[name] = int(extents[dim])
+        return consts
+
+    def _eager(self, tensors, fixed, given):
+        key = _hashable(fixed)
+        discovery = self.discoveries.get(key)
+        if discovery is None:
+            discovery = self.discoveries[key] = self._traced(
+                lambda: discover(self.func, self.order, fixed, self.annotations)
+            )
+        consts = self._consts_of(discovery, tensors, given)
+        key = key, tuple(consts.items())
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            program = self._traced(
+                lambda: trace_eager(self.func, self.order, fixed, self.annotations, {**given, **consts})
+            )
+            kernel = self.kernels[key] = self._compiled(program)
+        return kernel
+
+    # ---- calls
+
+    def compile(self, *args, **kwargs):
+        """The kernel for these arguments: tensors may be left out where consts are given by name."""
+        if self._is_lazy(args, kwargs):
+            return self._lazy(args, kwargs)
+        return self._eager(*self._split(args, kwargs, True))
+
+    def _is_lazy(self, args, kwargs):
+        if self.mode == "undecided":
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+                self.mode_ = "lazy" if isinstance(self._traced(lambda: self.func(*bound.args, **bound.kwargs)), PrimFunc) else "eager"
+            except (TypeError, RuntimeError):
+                self.mode_ = "eager"
+        return self.mode_ == "lazy"
+
+    def __call__(self, *args, **kwargs):
+        if self._is_lazy(args, kwargs):
+            return self._lazy(args, kwargs)
+        tensors, fixed, consts = self._split(args, kwargs, False)
+        kernel = self._eager(tensors, fixed, consts)
+        return kernel(*(tensors[n] for n in self.tensor_names))
+
+    def get_tir(self, *args, **kwargs):
+        """The program for these arguments."""
+        return self.compile(*args, **kwargs).prim_func
+
+    def get_kernel_source(self, *args, **kwargs):
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def par_compile(self, configs, num_workers=None, ignore_error=False):
+        """The kernels of several sets of arguments, compiled at once."""
+        return par_compile([functools.partial(self._of_config, c) for c in configs], num_workers, ignore_error)
+
+    def _of_config(self, config):
+        return self.compile(**config) if isinstance(config, dict) else self.compile(*config)
+
+
+def par_compile(funcs, num_workers=None, ignore_error=False, **options):
+    """Compiles programs (or calls functions that do) by several threads."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def one(func):
+        try:
+            return compile_program(func, **options) if isinstance(func, PrimFunc) else func()
+        except Exception:
+            if ignore_error:
+                return None
+            raise
+
+    with ThreadPoolExecutor(num_workers) as pool:
+        return list(pool.map(one, funcs))
+
+
+def _extents(tensor, kind):
+    """Extents or strides, in elements, of a tensor or of the type of one."""
+    if isinstance(tensor, TensorType):
+        return getattr(tensor, kind) or ()
+    if kind == "shape":
+        return tuple(tensor.shape)
+    stride = tensor.stride
+    return tuple(stride()) if callable(stride) else tuple(tensor.strides)
+
+

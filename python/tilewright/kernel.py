@@ -1,0 +1,113 @@
+"""Compiled programs, and compiling them."""
+import os
+import warnings
+
+from . import _native
+from .program import PrimFunc
+from .trace import fail
+
+_ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
+# Keys that mean something here; the others are known and change no result.
+_FAST_MATH = "tl.enable_fast_math"
+_warned = set()
+
+
+class Kernel(_native.Kernel):
+    """A compiled program: call it with tensors and numbers, in the order of its parameters. Outputs are returned."""
+
+    latency = ref_latency = config = None
+
+    @property
+    def params(self):
+        return self.prim_func.params
+
+    @property
+    def out_idx(self):
+        return list(self.outputs)
+
+    def get_kernel_source(self, kernel_only=True):
+        """The text that the engine compiled; the program's own text where it compiles none."""
+        return self.source or self.prim_func.script()
+
+    @property
+    def kernel_source(self):
+        return self.get_kernel_source()
+
+    def get_host_source(self):
+        return ""
+
+    def show_source(self, which="kernel"):
+        print(self.get_kernel_source())
+
+    print_source_code = show_source
+
+    def get_profiler(self, tensor_supply_type=None):
+        """Measures and checks the kernel on tensors that it makes."""
+        from .profiler import Profiler, TensorSupplyType
+
+        return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
+
+    def __repr__(self):
+        return f"<kernel {self.name} on {self.engine}>"
+
+
+def engine_of(target, engine=None):
+    """(engine, architecture) that a target asks for: "auto", "cuda", "cuda -arch=sm_90", "cpu", an engine's name."""
+    if engine is not None:
+        if engine not in _ENGINES:
+            fail("BadOption", f"there is no engine '{engine}'", "it is one of: " + ", ".join(_ENGINES))
+        return engine, ""
+    if isinstance(target, dict):
+        target = f"{target.get('kind', 'cuda')} -arch={target.get('arch', '')}"
+    text = str(target or os.environ.get("TILELANG_DEFAULT_TARGET") or "auto")
+    kind, _, rest = text.partition(" ")
+    arch = rest.partition("-arch=")[2].split(" ")[0]
+    if kind in ("llvm", "c"):
+        kind = "cpu"
+    if kind == "cuda" and (_native.device_count() == 0 or os.environ.get("TILEWRIGHT_ENGINE")):
+        kind = "auto"  # on a machine without a GPU programs run on the CPU
+    if kind not in _ENGINES:
+        fail("BadOption", f"there is no target '{text}'", "it is auto, cuda, cpu, interpreter or simulator")
+    return kind, arch
+
+
+def options_of(pass_configs):
+    """The options of a program that keys of pass_configs name."""
+    options = {}
+    for key, value in (pass_configs or {}).items():
+        key = getattr(key, "value", key)
+        if key == _FAST_MATH:
+            options["fast_math"] = bool(value)
+        elif not str(key).startswith(("tl.", "tir.", "tirx.", "cuda.")) and key not in _warned:
+            _warned.add(key)
+            warnings.warn(f"the option {key!r} is not known and is left out", stacklevel=3)
+    return options
+
+
+def output_indices(program, out_idx):
+    """Positions of the outputs among the parameters."""
+    if out_idx is None:
+        return list(program.outputs)
+    if program.outputs:
+        fail("OutputIndex", f"Out index conflict: '{program.name}' returns tensors of T.empty, and out_idx names others",
+             "give one of the two", program.place)  # fmt: skip
+    count, chosen = len(program.params), []
+    for index in out_idx if isinstance(out_idx, (list, tuple)) else [out_idx]:
+        position = index + count if index < 0 else index
+        if not 0 <= position < count or program.params[position].shape is None or position in chosen:
+            fail("OutputIndex", f"out_idx {index} of '{program.name}' is no tensor of its {count} parameters, or is named twice",
+                 "positions count from 0, and from -1 backwards", program.place)  # fmt: skip
+        chosen.append(position)
+    return chosen
+
+
+def compile(func, out_idx=None, execution_backend=None, target=None, target_host=None, verbose=None, pass_configs=None,
+            compile_flags=None, *, engine=None):  # fmt: skip
+    """The kernel of a program. engine or target: "auto", "cuda", "cpu", "interpreter", "simulator"."""
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"compile() takes a function under @T.prim_func, not {type(func).__name__}")
+    outputs = output_indices(func, out_idx)
+    name, arch = engine_of(target, engine)
+    kernel = Kernel(func.program, name, arch, outputs)
+    kernel.prim_func, kernel.outputs, kernel.target = func, outputs, target or "auto"
+    return kernel

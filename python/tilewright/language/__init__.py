@@ -1,0 +1,321 @@
+"""The language: T.Kernel, T.copy, T.gemm, ... Operations come from the library's table; help(T.gemm) shows its row."""
+import builtins as _builtins
+import difflib as _difflib
+import enum as _enum
+import re as _re
+import sys as _sys
+
+from .. import _native, dtypes as _dtypes, values as _values
+from ..dtypes import dtype
+from ..program import Macro as _Macro, PrimFunc, Ref, const, empty, macro, prim_func
+from ..scopes import (
+    Else,
+    Groups as ws,
+    If,
+    Launch as Kernel,
+    Parallel,
+    Persistent,
+    Pipelined,
+    Then,
+    While,
+    grid,
+    serial,
+    thread_binding,
+    unroll,
+    vectorized,
+)
+from ..trace import OPERATIONS as _OPERATIONS, apply as _apply, fail as _fail, operation as _operation, state as _state
+from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType as _TensorType, extents as _extents
+from ..types import match_buffer
+from ..values import Buffer as _Buffer, Expr as PrimExpr, Tile as BufferRegion, Var as _Var
+
+for _name in _dtypes.NAMES:
+    globals()[_name] = dtype(_name)
+for _alias, _name in _dtypes.ALIASES.items():
+    globals()[_alias] = dtype(_name)
+ptr = dtype("pointer")
+handle = _HandleType()
+Buffer = Tensor
+WarpSpecialize, Serial, Unroll, Vectorized, parallel = ws, serial, unroll, vectorized, Parallel
+_TABLE = {row[0]: row for row in _native.operations()}
+
+
+class GemmWarpPolicy(_enum.IntEnum):
+    """How the warps of a block share the result of a gemm."""
+
+    Square = 0
+    FullRow = 1
+    FullCol = 2
+
+
+class SharedBuffer(_TensorType):
+    """Annotation of a macro's parameter; not checked."""
+
+    def __init__(self, shape=(), dtype="float32", *ignored, **also_ignored):
+        super().__init__(shape, dtype)
+
+
+FragmentBuffer = LocalBuffer = SharedBuffer
+
+
+def ClusterKernel(*blocks, cluster_dims=None, threads=None, prelude=None):
+    """T.Kernel with clusters of blocks."""
+    return Kernel(*blocks, threads=threads, prelude=prelude, cluster_dims=cluster_dims)
+
+
+# ---- dimensions, variables, views: what the table cannot say by itself
+
+
+class _Dynamic:
+    """T.dynamic("M, N"), and T.dyn["M"]: dimensions that are known at the call."""
+
+    def __call__(self, names, dtype="int32"):
+        listed = [n for n in names.replace(",", " ").split() if n]
+        made = tuple(_values.dynamic(n, dtype) for n in listed)
+        return made[0] if len(made) == 1 else made
+
+    def __getitem__(self, item):
+        return self(*item) if isinstance(item, tuple) else self(item)
+
+
+dynamic = symbolic = dyn = _Dynamic()
+
+
+def Var(name, dtype="int32"):
+    """A variable of the language by its name: a dimension that is known at the call."""
+    return _values.dynamic(name, dtype)
+
+
+_alloc_scalar = _operation("alloc_scalar")
+
+
+def alloc_var(dtype, *arguments, init=None, scope=None):
+    """A mutable scalar of each thread, zero unless `init` says otherwise. Assigning to its name stores."""
+    for argument in arguments:
+        if not (isinstance(argument, str) and not isinstance(argument, _dtypes.dtype)):
+            init = argument
+    return _Var(_alloc_scalar(_dtypes.dtype(dtype), init).id)
+
+
+def alloc_buffer(shape, dtype="float32", *ignored, scope="global", **also_ignored):
+    """An allocation in the space that `scope` names."""
+    for word, name in (("fragment", "alloc_fragment"), ("shared", "alloc_shared"), ("local", "alloc_local")):
+        if word in scope:
+            return _function(name)(shape, dtype)
+    return _function("alloc_global")(shape, dtype)
+
+
+def alloc_barrier(arrive_count):
+    """mbarriers: one, or one for each count of a list."""
+    return _apply(_OPERATIONS["alloc_barrier"], arrive_count if isinstance(arrive_count, list) else [arrive_count])
+
+
+def create_list_of_mbarrier(*counts):
+    """mbarriers that T.get_mbarrier(i) names."""
+    listed = counts[0] if len(counts) == 1 and isinstance(counts[0], (list, tuple)) else counts
+    _state.tracer.barriers = alloc_barrier(list(listed))
+
+
+def get_mbarrier(index):
+    """One of T.create_list_of_mbarrier."""
+    return _state.tracer.barriers[index]
+
+
+def Cast(dtype, value):
+    """T.cast with its arguments the other way round."""
+    return _function("cast")(value, dtype)
+
+
+def reinterpret(value, dtype):
+    """The same bits as another dtype of that width."""
+    if isinstance(value, str):
+        value, dtype = dtype, value
+    return _apply(_OPERATIONS["reinterpret"], value, _dtypes.dtype(dtype))
+
+
+def call_extern(dtype, name, *arguments, **named):
+    """Calls a device function by its name."""
+    if "dtype" in named:
+        name, arguments, dtype = dtype, (name, *arguments), named["dtype"]
+    return _apply(_OPERATIONS["call_function"], dtype, name, list(arguments))
+
+
+def print(obj=None, msg="", warp_group_id=0, warp_id=0):
+    """Prints a value, a buffer, or a message."""
+    if isinstance(obj, str) and not msg:
+        obj, msg = None, obj
+    _apply(_OPERATIONS["print"], obj, msg)
+
+
+def evaluate(value):
+    """An expression as a statement; what it does is already recorded."""
+
+
+def all_of(*conditions):
+    return _joined("logical_and", conditions)
+
+
+def any_of(*conditions):
+    return _joined("logical_or", conditions)
+
+
+def _joined(name, conditions):
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = _apply(_OPERATIONS[name], result, condition)
+    return result
+
+
+def annotate_layout(layouts):
+    """Where elements of tiles lie. Never changes a result."""
+    for buffer, layout in layouts.items():
+        if callable(layout) and not isinstance(layout, _Layout):
+            layout = Layout(buffer.shape, layout)
+        layout.annotate(buffer)
+
+
+def annotate_safe_value(values):
+    """What reads outside of global tensors give."""
+    for buffer, value in values.items():
+        _apply(_OPERATIONS["set_safe_value"], buffer, value)
+
+
+class _Layout:
+    """A layout by its kind, or by a function of the index."""
+
+    kind, forward, replicate = "swizzled", None, 1
+
+    def annotate(self, buffer):
+        index, image = [], []
+        if self.forward is not None:
+            index = [_apply(_OPERATIONS["layout_index"], "i") for _ in buffer.shape]
+            image = self.forward(*index)
+            image = _builtins.list(image) if isinstance(image, (tuple, _builtins.list)) else [image]
+        _apply(_OPERATIONS["set_layout"], buffer, self.kind, index, image, self.replicate)
+
+
+class Layout(_Layout):
+    """An index map of a tile: T.Layout(shape, lambda i, j: ...)."""
+
+    kind = "function"
+
+    def __init__(self, shape, forward_fn):
+        self.shape, self.forward = shape, forward_fn
+
+
+class Fragment(_Layout):
+    """Which thread holds an element, in which register: forward_fn gives (thread, index)."""
+
+    kind = "function"
+
+    def __init__(self, shape, forward_fn=None, forward_thread_fn=None, replicate=1, forward_index_fn=None):
+        if forward_fn is None:
+
+            def forward_fn(*index):
+                return forward_thread_fn(*index), forward_index_fn(*index) if forward_index_fn else 0
+
+        self.shape, self.forward, self.replicate = shape, forward_fn, replicate
+
+
+def make_swizzled_layout(buffer, k_major=True, allow_pad=True):
+    """Spreads the rows of a shared tile over the memory banks."""
+    return _Layout()
+
+
+make_swizzle_layout = make_swizzled_layout
+
+
+def make_linear_layout(buffer):
+    """Row-major."""
+    layout = _Layout()
+    layout.kind = "linear"
+    return layout
+
+
+# ---- hints that change no result
+
+
+def _ignored(*arguments, **named):
+    """A hint; results and checks are the same without it."""
+
+
+for _name in (
+    "annotate_l2_hit_ratio annotate_min_blocks_per_sm annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
+    "annotate_restrict_buffers annotate_compile_flags annotate_pass_configs no_set_max_nreg func_attr "
+    "disable_warp_group_reg_alloc warpgroup_fence_operand pdl_sync pdl_trigger"
+).split():
+    globals()[_name] = _ignored
+
+# ---- the table
+
+_OTHER_NAMES = {
+    "Select": "if_then_else", "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
+    "gemm_v1": "gemm", "gemm_v2": "gemm", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
+    "atomic_addx2": None, "atomic_addx4": None, "sync_global": "sync_grid", "int_div": "floordiv",
+    "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "max_nan": "max_nan",
+}  # fmt: skip
+# Operators by name, that take plain numbers too: what Python computes stays Python's.
+_FOLDED = frozenset("ceildiv floordiv floormod truncdiv truncmod min max shift_left shift_right "
+                    "bitwise_and bitwise_or bitwise_xor".split())  # fmt: skip
+_PARAMETER = _re.compile(r"(\*?\w*)(?:: (\w+))?(?: = (.+))?$")
+
+
+def _parameters(signature):
+    """(name, kind, default) of each, from "src: tile, dst: tile, *, dim: int = -1"."""
+    return [_PARAMETER.match(part.strip()).groups() for part in signature.split(", ") if part.strip()]
+
+
+def _function(name):
+    """The function of a row of the table, made when it is first asked for."""
+    made = globals().get(name)
+    if made is not None:
+        return made
+    _, _, signature, doc = _TABLE[name]
+    heads, operands = [], []
+    for parameter, kind, default in _parameters(signature):
+        if kind is None:
+            heads.append(parameter)
+            continue
+        heads.append(f"{parameter}: {kind}" + (f" = {default}" if default is not None else ""))
+        if kind == "dtype":
+            operands.append(f"{parameter} if {parameter} is None else _dtype({parameter})")
+        elif kind != "ignored":
+            operands.append(parameter)
+    text = (
+        "from __future__ import annotations\n"
+        f"def {name}({', '.join(heads)}):\n    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
+    )
+    space = {"_apply": _apply, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
+    exec(compile(text, "<tilewright>", "exec"), space)
+    made = space[name]
+    made.__doc__, made.__module__ = doc, __name__
+    globals()[name] = made
+    return made
+
+
+def _same(value):
+    return value
+
+
+def _known_names():
+    names = {n for n, row in _TABLE.items() if row[1] != "scope"} | {n for n in globals() if not n.startswith("_")}
+    return names | {n for n, row in _OTHER_NAMES.items() if row}
+
+
+def __getattr__(name):
+    row = _TABLE.get(name)
+    if row is not None and row[1] != "scope":
+        return _function(name)
+    other = _OTHER_NAMES.get(name)
+    if other is not None:
+        globals()[name] = _function(other)
+        return globals()[name]
+    if name.startswith("__") and name.endswith("__"):
+        raise AttributeError(name)
+    near = _difflib.get_close_matches(name, _known_names(), 3, 0.6)
+    hint = f"; the nearest it has: {', '.join('T.' + n for n in near)}" if near else ""
+    raise AttributeError(f"Tilewright has no T.{name}{hint}")
+
+
+def __dir__():
+    return sorted(_known_names())

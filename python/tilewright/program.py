@@ -1,0 +1,292 @@
+"""Traced functions: prim_func, macro, and what tracing one gives."""
+import functools
+import inspect
+import sys
+
+from .rewrite import rewritten
+from .trace import OPERATIONS, Recording, StopTrace, Tracer, fail, place, state
+from .types import Declaration, TensorType, declaration_of, extents
+from .values import Buffer, Expr, Tile, Var, let, load
+from .values import dynamic as make_symbol
+
+_OPTION, _NOTHING = OPERATIONS["set_option"], OPERATIONS["depth"]
+
+
+class PrimFunc:
+    """A recorded program. script() is its text."""
+
+    def __init__(self, tracer, program, at):
+        self.program, self.name, self.place = program, tracer.name, at
+        self.params = tracer.parameters
+        self.outputs = [i for i, p in enumerate(self.params) if p.output]
+        self.attrs = {"global_symbol": tracer.name}
+
+    @property
+    def buffer_map(self):
+        return {p: p for p in self.params if p.shape is not None}
+
+    def script(self, **ignored):
+        return self.program.text
+
+    __str__ = script
+
+    def with_attr(self, key, value):
+        self.attrs[key] = value
+        return self
+
+    def __repr__(self):
+        return f"<program {self.name}>"
+
+    def __call__(self, *arguments):
+        fail("OutsideProgram", f"'{self.name}' is a program and is called before it is compiled",
+             "compile it: tilewright.compile(program)(...)", place())  # fmt: skip
+
+
+def annotations_of(function, frame=None):
+    """The annotations of a function, evaluated where they are text: in its globals, closure and defining frame."""
+    found = {}
+    for name, value in function.__annotations__.items():
+        if isinstance(value, str) and not isinstance(value, Declaration) and type(value) is str:
+            cells = {}
+            for free, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+                try:
+                    cells[free] = cell.cell_contents
+                except ValueError:
+                    pass
+            around = frame.f_locals if frame is not None else {}
+            try:
+                value = eval(value, function.__globals__, {**around, **cells})
+            except NameError as error:
+                fail("ParameterType", f"the annotation of '{name}' cannot be evaluated: {error}",
+                     "names in annotations are looked up in the module and in the enclosing function",
+                     (function.__code__.co_filename, function.__code__.co_firstlineno, 1))  # fmt: skip
+        found[name] = value
+    return found
+
+
+def finish(tracer, at):
+    """Closes what stays open to the end of the function, and takes the program."""
+    for frame in reversed(tracer.open_frames):
+        frame.__exit__(None, None, None)
+    tracer.declare()
+    tracer.builder.apply(_NOTHING, at)  # a mistake of the whole program is reported at its function
+    return tracer.builder.finish()
+
+
+def _place_of(function):
+    code = function.__code__
+    return code.co_filename, code.co_firstlineno, 1
+
+
+def returned_outputs(tracer, value, at):
+    """Checks that what is returned are the tensors of T.empty, and orders them so."""
+    values = [] if value is None else list(value) if isinstance(value, (tuple, list)) else [value]
+    chosen = []
+    for v in values:
+        parameter = v.parameter if isinstance(v, Buffer) else None
+        if parameter is None or not parameter.output or parameter in chosen:
+            fail("ReturnValue", f"'{tracer.name}' returns {v!r}, which is no tensor made by T.empty",
+                 "return what T.empty made, each tensor once; other results are stored to parameters", at)  # fmt: skip
+        chosen.append(parameter)
+    made = [p for p in (*tracer.parameters, *tracer.pending) if p.output]
+    for parameter in made:
+        if parameter not in chosen:
+            fail("ReturnValue", f"'{tracer.name}' does not return '{parameter.name}', which T.empty made",
+                 "return it, or use T.alloc_global for scratch", at)  # fmt: skip
+    return chosen
+
+
+def trace_prim_func(function, frame=None):
+    """The program of a function whose parameters are annotated."""
+    at = _place_of(function)
+    tracer = Tracer(function.__name__)
+    tracer.order = list(inspect.signature(function).parameters)
+    annotations = annotations_of(function, frame)
+    body = rewritten(function)
+    with Recording(tracer):
+        _set_options(tracer, at)
+        arguments = []
+        for name in tracer.order:
+            if name in annotations:
+                arguments.append(declaration_of(name, annotations[name]).parameter(tracer, name))
+            else:
+                arguments.append(Missing(name))
+        chosen = returned_outputs(tracer, body(*arguments), at)
+        program = finish(tracer, at)
+        for name in tracer.order:
+            if name not in {p.name for p in tracer.parameters}:
+                fail("ParameterType", f"parameter '{name}' of '{tracer.name}' has no type",
+                     f"annotate it: {name}: T.Tensor((M, N), 'float16')", at)  # fmt: skip
+    result = PrimFunc(tracer, program, at)
+    result.outputs = [tracer.parameters.index(p) for p in chosen]
+    return result
+
+
+class Missing:
+    """A parameter before the annotation in the body says what it is."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"parameter '{self.name}', which is not annotated yet"
+
+
+def _set_options(tracer, at):
+    for name, value in state.options.items():
+        tracer.builder.apply(_OPTION, at, name, value)
+
+
+def prim_func(function=None, **ignored):
+    """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
+    if function is None:
+        return functools.partial(prim_func)
+    return trace_prim_func(function, sys._getframe(1))
+
+
+class Macro:
+    """A function that is recorded wherever it is called, with names of its own."""
+
+    def __init__(self, function):
+        self.function = function
+        functools.update_wrapper(self, function)
+        self.signature = inspect.signature(function)
+        self.body = rewritten(function)
+        self.by_reference = {
+            n for n, a in function.__annotations__.items() if a is Ref or (isinstance(a, str) and a.endswith(("Ref", "Var")))
+        }
+
+    def __get__(self, instance, owner):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        tracer = state.tracer
+        if tracer is None:
+            fail("OutsideProgram", f"macro '{self.function.__name__}' is called outside of a traced function",
+                 "call it from a function under @T.prim_func, @T.macro or @tilewright.jit")  # fmt: skip
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = self.argument(name, value)
+        tracer.scope("macro")
+        try:
+            result = self.body(*bound.args, **bound.kwargs)
+        finally:
+            tracer.scopes.pop()  # its values may be its result: they stay good
+        return result
+
+    def argument(self, name, value):
+        """Values are evaluated here; buffers, and what is annotated T.Ref, go by reference."""
+        if name in self.by_reference:
+            if not isinstance(value, (Var, Tile, Buffer)):
+                fail("OperandKind", f"'{name}' of macro '{self.function.__name__}' is a T.Ref, but {value!r} is given",
+                     "pass a T.alloc_var or an element of a buffer")  # fmt: skip
+            return value
+        if isinstance(value, Var) or (isinstance(value, Tile) and value.is_element):
+            return value if isinstance(value, Tile) and value.buffer.scope() == "shared.barrier" else let(name, load(value))
+        return let(name, value) if isinstance(value, Expr) and value.constant is None else value
+
+
+def macro(function=None, **ignored):
+    """A function that is recorded wherever it is called."""
+    return Macro if function is None else Macro(function)
+
+
+class Ref:
+    """Annotation of a macro's parameter that is an element or a variable, not its value."""
+
+
+def empty(*shape, dtype="float32", **ignored):
+    """A tensor that the call makes and returns. T.empty(shape, dtype) or T.empty(M, N, dtype=...)."""
+    tracer = state.tracer
+    if tracer is None:
+        fail("OutsideProgram", "T.empty outside of a traced function", "write it in the function that returns it")
+    if shape and isinstance(shape[0], (tuple, list)):
+        if len(shape) == 2:
+            dtype = shape[1]
+        shape = shape[0]
+    buffer = TensorType(extents(list(shape)), dtype).parameter(tracer, f"output_{len(tracer.outputs)}", True)
+    tracer.outputs.append(buffer)
+    return buffer
+
+
+# ---- eager functions
+
+
+class Discovery:
+    """What a first trace of an eager function learns: its parameters, and where its consts stand in their shapes."""
+
+    def __init__(self, tracer):
+        self.parameters = [p for p in tracer.pending if not p.output]
+        self.consts = tracer.consts
+        self.where = {}
+        for name, symbol in tracer.consts.items():
+            for p in self.parameters:
+                for kind in ("shape", "strides"):
+                    for d, e in enumerate(getattr(p, kind) or ()):
+                        if isinstance(e, Expr) and isinstance(symbol, Expr) and e.same(symbol):
+                            self.where.setdefault(name, (p.name, kind, d))
+
+
+def discover(function, order, arguments, annotations):
+    """Runs the function up to its first launch with symbols in place of its consts."""
+    tracer = Tracer(function.__name__, discover=True)
+    tracer.order = order
+    with Recording(tracer):
+        try:
+            rewritten(function)(*_arguments(tracer, order, arguments, annotations))
+        except StopTrace:
+            pass
+        rank = {name: i for i, name in enumerate(order)}
+        tracer.pending = [*tracer.parameters, *tracer.pending]
+        tracer.pending.sort(key=lambda p: rank.get(p.name, len(rank)))
+        return Discovery(tracer)
+
+
+def _arguments(tracer, order, arguments, annotations):
+    out = []
+    for name in order:
+        if name in arguments:
+            out.append(arguments[name])
+        elif name in annotations:
+            out.append(declaration_of(name, annotations[name]).parameter(tracer, name))
+        else:
+            out.append(Missing(name))
+    return out
+
+
+def trace_eager(function, order, arguments, annotations, consts):
+    """The program of an eager function for these values of its compile-time arguments and consts."""
+    at = _place_of(function)
+    tracer = Tracer(function.__name__)
+    tracer.order, tracer.given = order, consts
+    with Recording(tracer):
+        _set_options(tracer, at)
+        result = rewritten(function)(*_arguments(tracer, order, arguments, annotations))
+        chosen = returned_outputs(tracer, result, at)
+        program = finish(tracer, at)
+    made = PrimFunc(tracer, program, at)
+    made.outputs = [tracer.parameters.index(p) for p in chosen]
+    return made
+
+
+def const(names, dtype="int32"):
+    """Dimensions of an eager function that are taken from its tensors when it is called: M, N = T.const("M, N")."""
+    tracer = state.tracer
+    if tracer is None:
+        fail("OutsideProgram", "T.const outside of a traced function", "it is for functions under @tilewright.jit")
+    listed = [n for n in names.replace(",", " ").split() if n]
+    values = []
+    for name in listed:
+        if name in tracer.given:
+            value = tracer.given[name]
+        elif tracer.discover:
+            value = tracer.consts.get(name)
+            value = make_symbol(name, dtype) if value is None else value
+        else:
+            fail("ConstantUnknown", f"T.const '{name}' of '{tracer.name}' is no dimension of a parameter by itself",
+                 f"use it as a whole extent or stride of a tensor, or pass {name}=... to the call")  # fmt: skip
+        tracer.consts[name] = value
+        values.append(value)
+    return values[0] if len(values) == 1 else tuple(values)
+

@@ -1,0 +1,217 @@
+"""Launches, roles and branches as `with`, loops as `for`: what opens a scope of the program and closes it."""
+from .trace import StopTrace, fail, operation, recording
+from .values import Expr, plain
+
+_open_launch, _close_launch = operation("open_launch"), operation("close_launch")
+_open_for, _open_map, _open_persistent = operation("open_for"), operation("open_map"), operation("open_persistent")
+_open_if, _open_else, _close = operation("open_if"), operation("open_else"), operation("close")
+_open_groups, _open_while, _thread = operation("open_groups"), operation("open_while"), operation("get_thread_binding")
+_extent, _less = operation("get_thread_extent"), operation("less")
+
+
+class Frame:
+    """A context manager that opens a scope; a rewritten `with` tells it the names of its variables."""
+
+    kind = "if"
+    names, unpack = "", False
+
+    def open(self):
+        raise NotImplementedError
+
+    def close(self):
+        _close()
+
+    def __enter__(self):
+        tracer = recording(type(self).__name__)
+        value = self.open(tracer)
+        tracer.scope(self.kind)
+        return value
+
+    def __exit__(self, kind, error, traceback):
+        if kind is None:
+            recording(type(self).__name__).end_scope()
+            self.close()
+
+
+def _list(value):
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+class Launch(Frame):
+    """T.Kernel(*blocks, threads=128, cluster_dims=None): one grid of blocks; gives the indices of the block."""
+
+    kind = "kernel"
+
+    def __init__(self, *blocks, threads=128, prelude=None, cluster_dims=None, is_cpu=False):
+        self.blocks = _list(blocks[0]) if len(blocks) == 1 else list(blocks)
+        self.threads = [128] if threads is None else _list(threads)
+        if any(not isinstance(t, Expr) and isinstance(t, int) and t < 1 for t in self.threads):
+            fail("BadOption", f"threads must be positive, but they are {threads}", "a block has 1 to 1024 threads")
+        self.cluster = [] if cluster_dims is None else _list(cluster_dims)
+        recording("Kernel")
+
+    def open(self, tracer):
+        tracer.declare()
+        if tracer.discover:
+            raise StopTrace
+        names = [self.names] if isinstance(self.names, str) else list(self.names)
+        defaults = ["bx", "by", "bz"]
+        names = [n if n and n != "_" else d for n, d in zip(names, defaults)] if any(names) else []
+        values = _open_launch(self.blocks, self.threads, self.cluster, names)
+        self.values = list(zip(names or defaults, values))
+        return values if len(values) > 1 or self.unpack else values[0]
+
+    def __enter__(self):
+        value = super().__enter__()
+        recording("Kernel").scopes[-1].values.extend(self.values)
+        return value
+
+    def close(self):
+        _close_launch()
+
+
+class Groups(Frame):
+    """T.ws(i, ...): the body runs on these groups of 128 threads alone."""
+
+    kind = "role"
+
+    def __init__(self, *groups):
+        self.groups = list(groups)
+
+    def open(self, tracer):
+        _open_groups(self.groups)
+
+
+class If(Frame):
+    """with T.If(c): with T.Then(): ...; with T.Else(): ..."""
+
+    kind = "branch"
+
+    def __init__(self, condition):
+        self.condition = condition
+
+    def open(self, tracer):
+        tracer.branches = [*getattr(tracer, "branches", []), self.condition]
+
+    def close(self):
+        recording("If").branches.pop()
+
+
+class Then(Frame):
+    def open(self, tracer):
+        if not getattr(tracer, "branches", None):
+            fail("OutsideProgram", "T.Then outside of T.If", "write with T.If(condition): with T.Then(): ...")
+        _open_if(tracer.branches[-1])
+
+
+class Else(Frame):
+    def open(self, tracer):
+        _open_else()
+
+
+class While(Frame):
+    kind = "while"
+
+    def __init__(self, condition):
+        self.condition = condition
+
+    def open(self, tracer):
+        _open_while(self.condition)
+
+
+class Loop:
+    """A loop of the program: `for` over it traces the body once."""
+
+    def __init__(self, what, open):
+        self.what, self.open = what, open  # open(names) -> (values, scopes to close)
+
+    def traced(self, names, unpack):
+        tracer = recording(self.what)
+        if tracer.discover:
+            raise StopTrace
+        listed = [names] if isinstance(names, str) else list(names)
+        values, scopes = self.open([n or "i" for n in listed])
+        tracer.scope("for")
+        tracer.scopes[-1].values.extend((n, v) for n, v in zip(listed, values) if isinstance(v, Expr))
+        yield values if len(values) > 1 or unpack else values[0]
+        tracer.end_scope()
+        for _ in range(scopes):
+            _close()
+
+    def __iter__(self):
+        """In functions that are not rewritten."""
+        return self.traced("i", False)
+
+
+def _counted(what, kind, start, stop, step=None, **options):
+    if stop is None:
+        start, stop = 0, start
+    stages, order, stage = options.get("stages", 0), options.get("order"), options.get("stage")
+
+    def open(names):
+        return [_open_for(names[0], start, stop, step, kind, stages, order, stage)], 1
+
+    return Loop(what, open)
+
+
+def serial(start, stop=None, step=None, annotations=None):
+    """An ordinary loop; range() in a traced function is this."""
+    return _counted("serial", "serial", start, stop, step)
+
+
+def unroll(start, stop=None, step=None, *, explicit=False, unroll_factor=None, annotations=None):
+    """A loop that is unrolled when it is compiled."""
+    return _counted("unroll", "unroll", start, stop, step)
+
+
+def vectorized(start, stop=None, *, annotations=None):
+    """A loop whose accesses may become vector accesses."""
+    return _counted("vectorized", "vectorized", start, stop)
+
+
+def Pipelined(start, stop=None, num_stages=0, order=None, stage=None, sync=None, group=None, annotations=None):
+    """A loop whose copies may run ahead by num_stages; its results are those of serial."""
+    return _counted("Pipelined", "pipelined", start, stop, stages=num_stages, order=order, stage=stage)
+
+
+def Parallel(*extents, coalesced_width=None, loop_layout=None, prefer_async=None, annotations=None):
+    """Every point of a box once, in no order, dealt to the threads."""
+
+    def open(names):
+        return _open_map(names, list(extents)), 1
+
+    return Loop("Parallel", open)
+
+
+def Persistent(domain, wave_size, index, group_size=8, num_stages=0):
+    """The share of one of wave_size blocks of the points of a box, in groups along its last dimension."""
+
+    def open(names):
+        return _open_persistent(names, list(domain), wave_size, index, group_size), 1
+
+    return Loop("Persistent", open)
+
+
+def grid(*extents):
+    """Nested serial loops."""
+
+    def open(names):
+        names = names + ["i"] * (len(extents) - len(names))
+        return [_open_for(n, 0, e) for n, e in zip(names, extents)], len(extents)
+
+    return Loop("grid", open)
+
+
+def thread_binding(start, stop=None, thread="threadIdx.x", annotations=None):
+    """The index of this thread, under a condition where there are more threads than that."""
+    extent = start if stop is None else stop
+
+    def open(names):
+        dim = "xyz".index(str(thread)[-1])
+        index = _thread(dim)
+        if plain(_extent(dim)) == extent:
+            return [index], 0
+        _open_if(_less(index, extent))
+        return [index], 1
+
+    return Loop("thread_binding", open)

@@ -1,0 +1,70 @@
+"""Tensors of NumPy, PyTorch and others: views of them for a call, and new ones for its outputs."""
+import sys
+
+from . import _native
+from .dtypes import dtype
+
+
+def _is(object, module, name):
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(object, getattr(loaded, name))
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule of what has no C exchange; with the dtype where the library that made it has none of its own."""
+    if _is(tensor, "torch", "Tensor"):
+        return sys.modules["torch"].utils.dlpack.to_dlpack(tensor.detach())
+    if _is(tensor, "numpy", "ndarray"):
+        return _of_numpy(tensor)
+    if not hasattr(tensor, "__dlpack__"):
+        raise TypeError(f"an argument is of type {type(tensor).__name__}; a call takes numbers and tensors (DLPack)")
+    return tensor.__dlpack__()
+
+
+def _of_numpy(array):
+    name = array.dtype.name
+    if array.dtype.kind == "V" or name not in _NUMPY:  # types of ml_dtypes: bytes with a name
+        full = str(dtype(name))
+        return array.view(f"uint{array.dtype.itemsize * 8}").__dlpack__(), full
+    if array.flags.writeable:
+        return array.__dlpack__()
+    raise ValueError("a read-only NumPy array: a kernel may write to its arguments; pass a copy")
+
+
+_NUMPY = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())
+
+
+def empty(example, shape, name, engine):
+    """A new tensor beside `example`, the first tensor of the call; without one on the engine's device."""
+    torch = sys.modules.get("torch")
+    if torch is not None and (example is None or isinstance(example, torch.Tensor)):
+        if example is not None:
+            device = example.device
+        else:
+            device = "cuda" if engine == "cuda" else "cpu"
+        return torch.empty(_packed(shape, name), dtype=dtype(name).as_torch(), device=device)
+    import numpy
+
+    if example is not None and not isinstance(example, numpy.ndarray):
+        library = sys.modules[type(example).__module__.partition(".")[0]]
+        return library.empty(shape, dtype=name)
+    return numpy.empty(_packed(shape, name), dtype=_numpy_dtype(name))
+
+
+def _packed(shape, name):
+    """Two elements of 4 bits share a byte."""
+    if name not in ("int4", "uint4", "float4_e2m1fn") or not shape:
+        return shape
+    return (*shape[:-1], (shape[-1] + 1) // 2)
+
+
+def _numpy_dtype(name):
+    if name in _NUMPY:
+        return name
+    import ml_dtypes
+
+    return getattr(ml_dtypes, name)
+
+
+def device_count():
+    return _native.device_count()

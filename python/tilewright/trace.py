@@ -1,0 +1,144 @@
+"""Tracing: the program that is being recorded on this thread, places in the user's files, and operations on both."""
+import os
+import sys
+import threading
+
+from . import _native
+
+OPERATIONS = {row[0]: index for index, row in enumerate(_native.operations())}
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_ours = {}
+_positions = {}
+
+
+class _State(threading.local):
+    tracer = None  # the Tracer of the function that runs now
+    options = {}  # of programs that are traced from here on: what jit() was given
+
+
+state = _State()
+
+
+class StopTrace(BaseException):
+    """Ends a trace that only looks for the parameters."""
+
+
+class Scope:
+    """What is open: kind is "kernel", "for", "while", "if", "role", "macro", or "python" for a loop of Python."""
+
+    __slots__ = ("kind", "values")
+
+    def __init__(self, kind):
+        self.kind, self.values = kind, []
+
+    def end(self):
+        for name, value in self.values:
+            value.ended = f"'{name}' is used after the {self.kind} that it is bound in has ended"
+
+
+class Tracer:
+    """One recording of a program."""
+
+    def __init__(self, name, discover=False):
+        self.builder = _native.Builder(name)
+        self.name = name
+        self.discover = discover  # stop at the first launch
+        self.scopes = []
+        self.pending = []  # tensors and scalars that the program will take, until the first launch
+        self.order = []  # names of the function's parameters
+        self.outputs = []  # made by T.empty
+        self.consts = {}  # name -> value, or the symbol that stands for it while discovering
+        self.given = {}  # values of consts
+        self.parameters = []  # declared, in order
+        self.open_frames = []  # a launch that was opened without `with`
+
+    def scope(self, kind):
+        self.scopes.append(Scope(kind))
+
+    def end_scope(self):
+        self.scopes.pop().end()
+
+    def remember(self, name, value):
+        if self.scopes:
+            self.scopes[-1].values.append((name, value))
+
+    def declare(self):
+        """Gives the builder the parameters that are known now: in the order of the signature, outputs last."""
+        if not self.pending:
+            return
+        rank = {name: i for i, name in enumerate(self.order)}
+        waiting, self.pending = self.pending, []
+        waiting.sort(key=lambda p: rank.get(p.name, len(rank)))
+        for parameter in waiting:
+            parameter.declare(self)
+            self.parameters.append(parameter)
+
+
+def place(depth=2):
+    """(file, line, column) of the innermost frame outside of this package."""
+    frame = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        ours = _ours.get(code)
+        if ours is None:
+            ours = _ours[code] = code.co_filename.startswith(_PACKAGE) or code.co_filename == "<tilewright>"
+        if not ours:
+            return (code.co_filename, *_line_and_column(frame, code))
+        frame = frame.f_back
+    return None
+
+
+def _line_and_column(frame, code):
+    if sys.version_info < (3, 11):
+        return frame.f_lineno, 0
+    table = _positions.get(code)
+    if table is None:
+        table = _positions[code] = list(code.co_positions())
+    line, _, column, _ = table[frame.f_lasti // 2]
+    return line or frame.f_lineno, 0 if column is None else column + 1
+
+
+def apply(operation, *operands):
+    """Applies an operation of the table, by its number, in the program that is recorded now."""
+    tracer = state.tracer
+    at = place()
+    try:
+        return (tracer.builder.apply if tracer is not None else _native.apply)(operation, at, *operands)
+    except LookupError as error:
+        if type(error) is not LookupError:
+            raise
+        message = error.args[0]
+    _native.apply(OPERATIONS["fail"], at, "NameEnded", message, "bind it outside, or keep it in a T.alloc_var")
+
+
+def operation(name):
+    """A function that applies the operation of that name."""
+    number = OPERATIONS[name]
+    return lambda *operands: apply(number, *operands)
+
+
+def fail(code, message, help="", at=None):
+    """Raises the error of a mistake that only this package can see."""
+    _native.apply(OPERATIONS["fail"], at or place(), code, message, help)
+
+
+def recording(what):
+    tracer = state.tracer
+    if tracer is None:
+        fail("OutsideProgram", f"{what} outside of a traced function",
+             "write it in a function under @T.prim_func, @T.macro or @tilewright.jit")  # fmt: skip
+    return tracer
+
+
+class Recording:
+    """Makes a tracer the thread's own for a while; recordings nest."""
+
+    def __init__(self, tracer):
+        self.tracer = tracer
+
+    def __enter__(self):
+        self.outer, state.tracer = state.tracer, self.tracer
+        return self.tracer
+
+    def __exit__(self, *error):
+        state.tracer = self.outer

@@ -1,0 +1,131 @@
+"""Types of parameters: tensors, scalars, pointers; and the parameters that they become."""
+from .dtypes import dtype
+from .trace import fail, operation, state
+from .values import Buffer, Expr, plain
+from .values import dynamic as make_symbol
+
+_tensor, _scalar = operation("tensor"), operation("scalar_parameter")
+
+
+def extents(shape):
+    if isinstance(shape, (tuple, list)):
+        return [plain(e) for e in shape]
+    return [plain(shape)]
+
+
+class Parameter:
+    """One parameter of a program: tensor where `shape` is a list, else a scalar."""
+
+    def __init__(self, name, of, shape=None, strides=None, output=False):
+        self.name, self.dtype, self.shape, self.strides, self.output = name, of, shape, strides, output
+        self.value = None
+
+    def declare(self, tracer):
+        if self.shape is None:
+            _scalar(self.value)
+        else:
+            made = _tensor(self.name, self.shape, self.dtype, self.strides)
+            self.value._id, self.value.named = made._id, True
+
+    def __repr__(self):
+        return f"KernelParam({self.name}: {self.dtype}{'' if self.shape is None else list(self.shape)})"
+
+
+class Declaration:
+    """What an annotation says of a parameter."""
+
+    def parameter(self, tracer, name):
+        raise NotImplementedError
+
+
+class TensorType(Declaration):
+    def __init__(self, shape, of="float32", strides=None):
+        self.shape, self.dtype = extents(shape), dtype(of)
+        self.strides = None if strides is None else extents(strides)
+
+    def parameter(self, tracer, name, output=False):
+        parameter = Parameter(name, self.dtype, self.shape, self.strides, output)
+        parameter.value = Buffer()
+        parameter.value._shape, parameter.value._dtype = tuple(self.shape), self.dtype
+        parameter.value.parameter = parameter
+        tracer.pending.append(parameter)
+        return parameter.value
+
+
+class ScalarType(Declaration):
+    def __init__(self, of):
+        self.dtype = dtype(of)
+
+    def parameter(self, tracer, name):
+        parameter = Parameter(name, self.dtype)
+        parameter.value = make_symbol(name, self.dtype)
+        tracer.pending.append(parameter)
+        return parameter.value
+
+
+class HandleType(Declaration):
+    """T.handle: the tensor is described by T.match_buffer in the body."""
+
+    def parameter(self, tracer, name):
+        return Handle(name)
+
+    def __call__(self, *arguments):
+        return self
+
+
+class Handle:
+    def __init__(self, name):
+        self.name = name
+
+
+class _TensorWord(type):
+    """T.Tensor(shape, dtype), and T.Tensor[shape, dtype], T.Tensor[shape] for annotations."""
+
+    def __getitem__(cls, item):
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (tuple, list)):
+            return cls(item[0], item[1])
+        return cls(item)
+
+
+class Tensor(TensorType, metaclass=_TensorWord):
+    """A tensor parameter: row-major and compact."""
+
+    def __init__(self, shape, dtype="float32", data=None, scope=None, **ignored):
+        super().__init__(shape, dtype)
+
+
+class _StridedWord(type):
+    def __getitem__(cls, item):
+        return cls(*item)
+
+
+class StridedTensor(TensorType, metaclass=_StridedWord):
+    """A tensor parameter with strides of its own, in elements."""
+
+    def __init__(self, shape, strides, dtype="float32"):
+        super().__init__(shape, dtype, strides)
+
+
+def declaration_of(name, annotation):
+    """What an annotation says; an error if it says nothing about a parameter of a program."""
+    if isinstance(annotation, Declaration):
+        return annotation
+    if isinstance(annotation, dtype):
+        return ScalarType(annotation)
+    if isinstance(annotation, type) and annotation in (int, float, bool):
+        return ScalarType(annotation)
+    fail("ParameterType", f"parameter '{name}' has no type of a program: {annotation!r}",
+         f"annotate it: {name}: T.Tensor((M, N), 'float16'), or {name}: T.int32 for a scalar")  # fmt: skip
+
+
+def match_buffer(handle, shape, dtype="float32", strides=None, **ignored):
+    """The tensor behind a parameter of type T.handle, or a view of an address."""
+    if isinstance(handle, Handle):
+        return TensorType(shape, dtype, strides or None).parameter(state.tracer, handle.name)
+    if isinstance(handle, Buffer):
+        return handle
+    return operation("make_tensor")(handle, extents(shape), dtype, strides)
+
+
+def is_known(shape):
+    return all(not isinstance(e, Expr) for e in shape)

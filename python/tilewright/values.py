@@ -1,0 +1,253 @@
+"""Values of a program: expressions, buffers, elements and tiles of buffers, scalar variables."""
+from . import _native
+from .dtypes import dtype
+from .trace import OPERATIONS, apply, fail, operation, state
+
+_ADD, _SUB, _MUL, _DIV = (OPERATIONS[n] for n in ("add", "sub", "mul", "div"))
+_FLOORDIV, _FLOORMOD = OPERATIONS["floordiv"], OPERATIONS["floormod"]
+_AND, _OR, _XOR = (OPERATIONS[n] for n in ("bitwise_and", "bitwise_or", "bitwise_xor"))
+_SHL, _SHR = OPERATIONS["shift_left"], OPERATIONS["shift_right"]
+_EQ, _NE, _LT, _LE, _GT, _GE = (
+    OPERATIONS[n] for n in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+)
+_NEG, _INVERT, _POW, _ABS = (OPERATIONS[n] for n in ("negative", "bitwise_not", "pow", "abs"))
+_LOAD, _STORE, _CAST = OPERATIONS["load"], OPERATIONS["store"], OPERATIONS["cast"]
+
+
+class Operators:
+    """What computes: expressions, and what is read where a value is wanted."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy's scalars leave the operator to us
+
+    def __add__(self, other): return apply(_ADD, self, other)  # noqa: E704
+    def __radd__(self, other): return apply(_ADD, other, self)  # noqa: E704
+    def __sub__(self, other): return apply(_SUB, self, other)  # noqa: E704
+    def __rsub__(self, other): return apply(_SUB, other, self)  # noqa: E704
+    def __mul__(self, other): return apply(_MUL, self, other)  # noqa: E704
+    def __rmul__(self, other): return apply(_MUL, other, self)  # noqa: E704
+    def __truediv__(self, other): return apply(_DIV, self, other)  # noqa: E704
+    def __rtruediv__(self, other): return apply(_DIV, other, self)  # noqa: E704
+    def __floordiv__(self, other): return apply(_FLOORDIV, self, other)  # noqa: E704
+    def __rfloordiv__(self, other): return apply(_FLOORDIV, other, self)  # noqa: E704
+    def __mod__(self, other): return apply(_FLOORMOD, self, other)  # noqa: E704
+    def __rmod__(self, other): return apply(_FLOORMOD, other, self)  # noqa: E704
+    def __and__(self, other): return apply(_AND, self, other)  # noqa: E704
+    def __rand__(self, other): return apply(_AND, other, self)  # noqa: E704
+    def __or__(self, other): return apply(_OR, self, other)  # noqa: E704
+    def __ror__(self, other): return apply(_OR, other, self)  # noqa: E704
+    def __xor__(self, other): return apply(_XOR, self, other)  # noqa: E704
+    def __rxor__(self, other): return apply(_XOR, other, self)  # noqa: E704
+    def __lshift__(self, other): return apply(_SHL, self, other)  # noqa: E704
+    def __rlshift__(self, other): return apply(_SHL, other, self)  # noqa: E704
+    def __rshift__(self, other): return apply(_SHR, self, other)  # noqa: E704
+    def __rrshift__(self, other): return apply(_SHR, other, self)  # noqa: E704
+    def __lt__(self, other): return apply(_LT, self, other)  # noqa: E704
+    def __le__(self, other): return apply(_LE, self, other)  # noqa: E704
+    def __gt__(self, other): return apply(_GT, self, other)  # noqa: E704
+    def __ge__(self, other): return apply(_GE, self, other)  # noqa: E704
+    def __neg__(self): return apply(_NEG, self)  # noqa: E704
+    def __pos__(self): return self  # noqa: E704
+    def __invert__(self): return apply(_INVERT, self)  # noqa: E704
+    def __pow__(self, other): return apply(_POW, self, other)  # noqa: E704
+    def __abs__(self): return apply(_ABS, self)  # noqa: E704
+
+    # Comparisons of equality are values of run time, but Python asks for their truth where it searches lists and
+    # dictionaries: there they say whether both sides are the same expression.
+    def __eq__(self, other):
+        return _equality(_EQ, self, other, True)
+
+    def __ne__(self, other):
+        return _equality(_NE, self, other, False)
+
+    def __hash__(self):
+        return id(self)
+
+    def astype(self, to):
+        return apply(_CAST, self, dtype(to))
+
+
+def _equality(operation, a, b, when_same):
+    if b is None or isinstance(b, (str, tuple, list)):
+        return not when_same
+    result = apply(operation, a, b)
+    if a is b or (isinstance(a, Expr) and a.same(b)):
+        result._same = when_same
+    else:
+        result._same = not when_same
+    return result
+
+
+class Expr(Operators, _native.Expr):
+    """A scalar expression. It has no name until it is assigned to one, which evaluates it there."""
+
+    __slots__ = ("_same",)
+
+    @property
+    def dtype(self):
+        return dtype(self.dtype_name)
+
+    @property
+    def value(self):
+        return self.constant
+
+    def __bool__(self):
+        constant = self.constant
+        if constant is not None:
+            return bool(constant)
+        same = getattr(self, "_same", None)
+        if same is None:
+            fail("ValueNotKnown", "the truth of an expression is known only at run time, but Python asks for it now",
+                 "in a traced function write if, and, or, not; elsewhere T.if_then_else, T.And, T.Or, T.max, T.min")  # fmt: skip
+        return same
+
+    def __index__(self):
+        constant = self.constant
+        if not isinstance(constant, int):
+            fail("ValueNotKnown", f"Python asks for an integer, but this {self.dtype_name} is known only at run time",
+                 "loops over it are T.serial or range() in a traced function")  # fmt: skip
+        return constant
+
+    __int__ = __index__
+
+    def __float__(self):
+        constant = self.constant
+        if constant is None:
+            fail("ValueNotKnown", f"Python asks for a float, but this {self.dtype_name} is known only at run time",
+                 "convert it with T.float32(x) or T.cast")  # fmt: skip
+        return float(constant)
+
+    def __repr__(self):
+        constant = self.constant
+        return f"<{self.dtype_name} {'expression' if constant is None else constant}>"
+
+
+class Buffer:
+    """A tensor, or memory on chip. buffer[i, j] is an element or the head of a tile; buffer[i, a:b] a box."""
+
+    __slots__ = ("_id", "_shape", "_dtype", "named", "parameter", "__weakref__")
+    __array_ufunc__ = None
+
+    def __init__(self, number=None):
+        self._id, self._shape, self._dtype, self.named, self.parameter = number, None, None, False, None
+
+    @property
+    def id(self):
+        if self._id is None:
+            if state.tracer is not None:
+                state.tracer.declare()
+            if self._id is None:
+                fail("OutsideProgram", "a tensor is used outside of the function that takes it", "")
+        return self._id
+
+    @property
+    def shape(self):
+        if self._shape is None:
+            self._shape = tuple(plain(e) for e in shape_of(self))
+        return self._shape
+
+    @property
+    def dtype(self):
+        if self._dtype is None:
+            self._dtype = dtype(dtype_of(self))
+        return self._dtype
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def name(self):
+        return self.parameter.name if self._id is None else name_of(self)
+
+    def scope(self):
+        """Where it lives, in the words of the language: global, shared.dyn, local.fragment, local, shared.barrier."""
+        return {"shared": "shared.dyn", "fragment": "local.fragment", "barrier": "shared.barrier"}.get(
+            space := space_of(self), space
+        )
+
+    def __getitem__(self, index):
+        return Tile(self, index if isinstance(index, tuple) else (index,))
+
+    def __setitem__(self, index, value):
+        apply(_STORE, self[index], value)
+
+    def __len__(self):
+        return len(self.shape)
+
+    def __iter__(self):
+        fail("ValueNotKnown", f"Python cannot iterate over buffer '{self.name}'", "loop over its indices: T.serial(n)")
+
+    def __bool__(self):
+        fail("ValueNotKnown", f"buffer '{self.name}' has no truth value", "compare an element of it")
+
+    def __repr__(self):
+        return f"<buffer {self.name}>"
+
+
+class Var(Operators, Buffer):
+    """A mutable scalar of each thread: assigning to its name stores."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index):
+        return self
+
+    def __setitem__(self, index, value):
+        apply(_STORE, self, value)
+
+    def __bool__(self):
+        fail("ValueNotKnown", f"the value of '{self.name}' is known only at run time", "in a traced function write if")
+
+
+class Tile(Operators):
+    """A buffer with indices: an element, the head of a tile, or a box where an index is a slice."""
+
+    __slots__ = ("buffer", "indices")
+
+    def __init__(self, buffer, indices):
+        self.buffer, self.indices = buffer, indices
+
+    @property
+    def dtype(self):
+        return self.buffer.dtype
+
+    @property
+    def is_element(self):
+        return not any(isinstance(i, slice) for i in self.indices)
+
+    def __iter__(self):
+        fail("ValueNotKnown", f"Python cannot iterate over a tile of '{self.buffer.name}'", "loop over its indices")
+
+    def __bool__(self):
+        fail("ValueNotKnown", f"an element of '{self.buffer.name}' is known only at run time",
+             "in a traced function write if, and, or, not")  # fmt: skip
+
+    def __repr__(self):
+        return f"<tile of {self.buffer.name}>"
+
+
+READABLE = (Expr, Var, Tile)
+
+shape_of, dtype_of, space_of, name_of = (operation(n) for n in ("shape_of", "dtype_of", "space_of", "name_of"))
+let, load, rename = operation("let"), operation("load"), operation("rename")
+_constant, _symbol = operation("constant"), operation("dynamic_symbol")
+
+
+def plain(value):
+    """int32 constants are integers of Python."""
+    if isinstance(value, Expr) and value.dtype_name == "int32":
+        constant = value.constant
+        return value if constant is None else constant
+    return value
+
+
+def convert(value, to):
+    """dtype(value): a constant of a number, a cast of an expression."""
+    if isinstance(value, (int, float)):
+        return _constant(value, to)
+    return apply(_CAST, value, to)
+
+
+def dynamic(name, of="int32"):
+    return _symbol(name, dtype(of))
