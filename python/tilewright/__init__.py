@@ -16,7 +16,7 @@ _native.register(
 )
 
 from . import language  # noqa: E402
-from .jit import Jit, jit, par_compile  # noqa: E402
+from .jitted import Jit, jit, par_compile  # noqa: E402
 from .kernel import Kernel, compile  # noqa: E402
 from .program import PrimFunc  # noqa: E402
 

@@ -14,21 +14,20 @@ def to_dlpack(tensor):
     """A DLPack capsule of what has no C exchange; with the dtype where the library that made it has none of its own."""
     if _is(tensor, "torch", "Tensor"):
         return sys.modules["torch"].utils.dlpack.to_dlpack(tensor.detach())
-    if _is(tensor, "numpy", "ndarray"):
-        return _of_numpy(tensor)
-    if not hasattr(tensor, "__dlpack__"):
-        raise TypeError(f"an argument is of type {type(tensor).__name__}; a call takes numbers and tensors (DLPack)")
-    return tensor.__dlpack__()
-
-
-def _of_numpy(array):
-    name = array.dtype.name
-    if array.dtype.kind == "V" or name not in _NUMPY:  # types of ml_dtypes: bytes with a name
-        full = str(dtype(name))
-        return array.view(f"uint{array.dtype.itemsize * 8}").__dlpack__(), full
-    if array.flags.writeable:
-        return array.__dlpack__()
-    raise ValueError("a read-only NumPy array: a kernel may write to its arguments; pass a copy")
+    try:
+        return tensor.__dlpack__()
+    except AttributeError:
+        raise TypeError(
+            f"an argument is of type {type(tensor).__name__}; a call takes numbers and tensors (DLPack)"
+        ) from None
+    except (BufferError, TypeError):
+        if not _is(tensor, "numpy", "ndarray"):
+            raise
+    if not tensor.flags.writeable:
+        raise ValueError("a read-only NumPy array: a kernel may write to its arguments; pass a copy")
+    # Types of ml_dtypes: bytes with a name.
+    full = str(dtype(tensor.dtype.name))
+    return tensor.view(f"uint{tensor.dtype.itemsize * 8}").__dlpack__(), full
 
 
 _NUMPY = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())

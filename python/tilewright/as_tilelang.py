@@ -1,0 +1,194 @@
+"""`import tilelang` as Tilewright: by install(), by `python -m tilewright script.py`, or as a pytest plugin:
+`pytest -p tilewright.as_tilelang`. The modules are a table of names; what they hold is this package's."""
+import importlib.util
+import sys
+import types
+
+import tilewright
+
+from . import dtypes, jitted, kernel, language, layouts, profiler, testing, tuner, types as kinds, values
+
+_VERSION = "0.1.15"  # of the interface that is offered here
+
+
+class _PassConfigKeys(type):
+    """PassConfigKey.TL_ENABLE_FAST_MATH is "tl.enable_fast_math": keys are text, and new ones need no list."""
+
+    def __getattr__(cls, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        area, _, rest = name.partition("_")
+        return f"{area.lower()}.{rest.lower()}"
+
+
+class PassConfigKey(metaclass=_PassConfigKeys):
+    pass
+
+
+class Environment:
+    """tilelang.env.env: settings, of which few mean something here."""
+
+    TILELANG_PRINT_ON_COMPILATION = "0"
+
+    def __getattr__(self, name):
+        import os
+
+        if name.startswith("is_") or name.startswith("use_"):
+            return lambda: False
+        return os.environ.get(name, "")
+
+
+class Target:
+    """A target by its text; also a context that means nothing here."""
+
+    def __init__(self, text="auto", host=None):
+        if isinstance(text, dict):
+            text = f"{text.get('kind', 'cuda')} -arch={text.get('arch', '')}"
+        self.text, self.kind = str(text), types.SimpleNamespace(name=str(text).split(" ")[0])
+        self.arch = self.text.partition("-arch=")[2]
+
+    @staticmethod
+    def current(allow_none=True):
+        return None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+    def __str__(self):
+        return self.text
+
+
+def determine_target(target="auto", return_object=False):
+    name = "cuda" if str(target) == "auto" and tilewright._native.device_count() else str(target)
+    return Target(name) if return_object else name
+
+
+def cached(factory, out_idx=None, *args, target="auto", **ignored):
+    """The kernel of factory(*args), made once."""
+    key = factory, jitted._hashable(args), jitted._hashable(out_idx), str(target)
+    if key not in _kernels:
+        _kernels[key] = kernel.compile(factory(*args), out_idx, target=target)
+    return _kernels[key]
+
+
+_kernels = {}
+
+
+def _nothing(*arguments, **named):
+    return None
+
+
+def _get_num_sms(device=None):
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        return torch.cuda.get_device_properties(device or 0).multi_processor_count
+    import os
+
+    return os.cpu_count() or 1
+
+
+def _compute_version(target=None):
+    major, minor = testing._capability()
+    return f"{major}.{minor}"
+
+
+def _parse_version(text):
+    major, _, minor = str(text).partition(".")
+    return int(major), int(minor or 0)
+
+
+def _fp8(name="e4m3"):
+    return language.float8_e4m3fn if "e4m3" in name else language.float8_e5m2
+
+
+def _modules():
+    env = Environment()
+    top = {
+        "jit": jitted.jit, "lazy_jit": jitted.jit, "compile": kernel.compile, "par_compile": jitted.par_compile, "cached": cached,
+        "autotune": tuner.autotune, "cdiv": tilewright.cdiv, "next_power_of_2": tilewright.next_power_of_2,
+        "DataType": dtypes.dtype, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "Profiler": profiler.Profiler,
+        "TensorSupplyType": profiler.TensorSupplyType, "PassConfigKey": PassConfigKey, "disable_cache": _nothing,
+        "enable_cache": _nothing, "clear_cache": _nothing, "is_cache_enabled": lambda: True, "set_log_level": _nothing,
+        "Layout": language.Layout, "Fragment": language.Fragment, "__version__": _VERSION, "__path__": [],
+        "dtypes": language,
+    }  # fmt: skip
+    tensors = {
+        "torch_assert_close": testing.torch_assert_close, "get_tensor_supply": profiler.get_tensor_supply,
+        "TensorSupplyType": profiler.TensorSupplyType,
+    }  # fmt: skip
+    jits = {"jit": jitted.jit, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "compile": kernel.compile, "par_compile": jitted.par_compile}
+    tirx = {
+        "Var": values.Expr, "PrimExpr": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
+        "Cast": language.Cast, "if_then_else": lambda c, a, b: language.if_then_else(c, a, b),
+        "call_extern": language.call_extern, "all": language.all_of, "any": language.any_of,
+    }  # fmt: skip
+    return {
+        "tilelang": top,
+        "tilelang.jit": jits,
+        "tilelang.jit.kernel": jits,
+        "tilelang.env": {"env": env, "CUDA_HOME": ""},
+        "tilelang.engine": {},
+        "tilelang.engine.param": {"KernelParam": kinds.Parameter},
+        "tilelang.engine.callback": {"register_cuda_postproc_callback": _nothing},
+        "tilelang.autotuner": {"autotune": tuner.autotune, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
+        "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
+        "tilelang.transform": {"PassConfigKey": PassConfigKey, "simplify_prim_func": lambda f: f},
+        "tilelang.transform.pass_config": {"PassConfigKey": PassConfigKey},
+        "tilelang.utils": {},
+        "tilelang.utils.tensor": tensors,
+        "tilelang.utils.target": {"determine_target": determine_target},
+        "tilelang.utils.device": {"get_current_device": lambda: "cuda" if tilewright._native.device_count() else "cpu"},
+        "tilelang.backend": {},
+        "tilelang.backend.target": {"determine_target": determine_target},
+        "tilelang.contrib": {},
+        "tilelang.contrib.nvcc": {"get_target_compute_version": _compute_version, "parse_compute_version": _parse_version},
+        "tilelang.carver": {},
+        "tilelang.carver.arch": {"CUDA": Target},
+        "tilelang.carver.arch.driver": {"get_num_sms": _get_num_sms},
+        "tilelang.language.dtypes": language,
+        "tilelang.language.fp8": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
+        "tilelang.language": language,
+        "tilelang.layout": layouts,
+        "tilelang.profiler": profiler,
+        "tilelang.testing": testing,
+        "tvm": {"DataType": dtypes.dtype, "TVMError": tilewright.TilewrightError, "__path__": []},
+        "tvm.target": {"Target": Target},
+        "tvm.error": {"InternalError": tilewright.InternalError},
+        "tvm.ir": {"PrimExpr": values.Expr},
+        "tvm.tirx": tirx,
+        "tvm.tir": tirx,
+    }  # fmt: skip
+
+
+def install(force=False):
+    """Puts the modules where `import tilelang` finds them."""
+    found = sys.modules.get("tilelang")
+    if getattr(found, "__tilewright__", False):
+        return
+    if not force and (found is not None or importlib.util.find_spec("tilelang") is not None):
+        raise tilewright.TilewrightError(
+            "TileLang itself is installed, and `import tilelang` gives it. install_as_tilelang(force=True) hides it in "
+            "this process; to use both, import tilewright by its own name"
+        )
+    real_tvm = "tvm" in sys.modules or importlib.util.find_spec("tvm") is not None
+    for name, content in sorted(_modules().items()):  # parents first
+        if name.partition(".")[0] == "tvm" and real_tvm:
+            continue
+        if isinstance(content, types.ModuleType):
+            sys.modules[name] = content
+        else:
+            module = sys.modules[name] = types.ModuleType(name, "Tilewright under TileLang's name.")
+            module.__dict__.update(content)
+            module.__dict__.setdefault("__path__", [])
+            module.__tilewright__ = True
+        parent, _, child = name.rpartition(".")
+        if parent and not callable(getattr(sys.modules[parent], child, None)):
+            setattr(sys.modules[parent], child, sys.modules[name])
+    sys.modules["tilelang"].tvm = sys.modules.get("tvm")
+
+
+def pytest_configure(config):
+    install()

@@ -1,0 +1,156 @@
+"""Inputs for a kernel, comparing its outputs with a reference, and measuring it."""
+import enum
+import sys
+import time
+
+from .dtypes import dtype
+
+
+class TensorSupplyType(enum.Enum):
+    """How inputs are made; Auto: floats in [-1, 1], unsigned integers in [0, 3), other integers in [-2, 3)."""
+
+    Integer = 1
+    Uniform = 2
+    Normal = 3
+    Randn = 4
+    Zero = 5
+    One = 6
+    Auto = 7
+
+
+def make_tensor(parameter, supply=TensorSupplyType.Auto, device=None):
+    """A torch tensor for a parameter whose shape is known."""
+    import torch
+
+    if any(not isinstance(e, int) for e in parameter.shape):
+        raise ValueError(f"the shape of '{parameter.name}' is known only at the call: pass input_tensors")
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    name, shape, kind = parameter.dtype, list(parameter.shape), dtype(parameter.dtype).as_torch()
+    if supply is TensorSupplyType.Zero:
+        return torch.zeros(shape, dtype=kind, device=device)
+    if supply is TensorSupplyType.One:
+        return torch.ones(shape, dtype=kind, device=device)
+    if name == "bool":
+        return torch.randint(0, 2, shape, device=device, dtype=kind)
+    if name.startswith("uint"):
+        return torch.randint(0, 3, shape, device=device, dtype=torch.int32).to(kind)
+    if name.startswith("float8"):
+        return torch.randint(-128, 128, shape, device=device, dtype=torch.int8).to(kind)
+    if supply is TensorSupplyType.Integer or name.startswith("int"):
+        if name == "int8" and supply in (TensorSupplyType.Uniform, TensorSupplyType.Normal):
+            return torch.ones(shape, device=device, dtype=kind)
+        return torch.randint(-2, 3, shape, device=device, dtype=torch.int32).to(kind)
+    made = torch.empty(shape, device=device, dtype=torch.float32)
+    if supply is TensorSupplyType.Normal:
+        made.normal_(-1.0, 1.0)
+    elif supply is TensorSupplyType.Randn:
+        made.normal_()
+    else:
+        made.uniform_(-1.0, 1.0)
+    return made.to(kind)
+
+
+def get_tensor_supply(supply_type=TensorSupplyType.Auto):
+    return lambda parameter: make_tensor(parameter, supply_type)
+
+
+class Profiler:
+    """kernel.get_profiler(): checks and measures on inputs of its own, or on given ones."""
+
+    def __init__(self, kernel, supply):
+        self.kernel, self.supply = kernel, supply
+
+    def _inputs(self, given=None):
+        if given is not None:
+            return list(given)
+        outputs = set(self.kernel.outputs)
+        return [make_tensor(p, self.supply) for i, p in enumerate(self.kernel.params) if i not in outputs]
+
+    def __call__(self, *arguments):
+        return self.kernel(*arguments)
+
+    def run_once(self, func=None):
+        return (func or self.kernel)(*self._inputs())
+
+    def assert_allclose(self, reference_program, input_tensors=None, atol=1e-2, rtol=1e-2, max_mismatched_ratio=0.01):
+        """The kernel's outputs against those of a function of the same inputs."""
+        from .testing import torch_assert_close
+
+        inputs = self._inputs(input_tensors)
+        wanted = reference_program(*inputs)
+        found = self.kernel(*inputs)
+        wanted, found = ([x] if not isinstance(x, (list, tuple)) else list(x) for x in (wanted, found))
+        for i, (a, b) in enumerate(zip(found, wanted)):
+            if b is not None:
+                torch_assert_close(a, b, rtol=rtol, atol=atol, max_mismatched_ratio=max_mismatched_ratio,
+                                   base_name=f"output {i}", ref_name=f"reference {i}")  # fmt: skip
+
+    def manual_assert_close(self, reference_program, input_tensors=None, manual_check_prog=None):
+        inputs = self._inputs(input_tensors)
+        manual_check_prog(self.kernel(*inputs), reference_program(*inputs))
+
+    def assert_consistent(self, repeat=10):
+        import torch
+
+        inputs = self._inputs()
+        first = self.kernel(*inputs)
+        for _ in range(repeat):
+            again = self.kernel(*inputs)
+            for a, b in zip(*([x] if not isinstance(x, list) else x for x in (first, again))):
+                assert torch.equal(a, b), "two calls on the same inputs differ"
+
+    def do_bench(self, func=None, warmup=25, rep=100, n_warmup=0, n_repeat=0, input_tensors=None, **named):
+        """Milliseconds of one call."""
+        inputs = self._inputs(input_tensors)
+        func = func or self.kernel
+        named = {k: v for k, v in named.items() if k in ("backend", "quantiles", "return_mode")}
+        return do_bench(lambda: func(*inputs), warmup, rep, n_warmup, n_repeat, **named)
+
+
+def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, fast_flush=True, backend="event",
+             return_mode="mean", device=None, cache_size=256, early_stop_baseline=None):  # fmt: skip
+    """Milliseconds of a call: warmup and rep are budgets in milliseconds, _n_warmup and _n_repeat counts."""
+    torch = sys.modules.get("torch")
+    on_gpu = torch is not None and torch.cuda.is_available() and backend != "wall"
+    measure = _by_events if on_gpu else _by_clock
+    fn()
+    estimate = max(measure(fn, 3)[1], 1e-4)
+    for _ in range(_n_warmup or max(1, int(warmup / estimate))):
+        fn()
+    times = sorted(measure(fn, _n_repeat or max(1, int(rep / estimate)), cache_size))
+    if quantiles is not None:
+        found = [times[min(len(times) - 1, int(q * len(times)))] for q in quantiles]
+        return found[0] if len(found) == 1 else found
+    if return_mode == "min":
+        return times[0]
+    if return_mode == "max":
+        return times[-1]
+    return times[len(times) // 2] if return_mode == "median" else sum(times) / len(times)
+
+
+def _by_clock(fn, repeat, cache_size=0):
+    times = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        fn()
+        times.append((time.perf_counter() - begin) * 1e3)
+    return sorted(times) if len(times) <= 3 else times
+
+
+def _by_events(fn, repeat, cache_size=0):
+    import torch
+
+    cache = torch.empty(max(1, cache_size) * 2**18, dtype=torch.int32, device="cuda")
+    pairs = []
+    for _ in range(repeat):
+        cache.zero_()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        fn()
+        end.record()
+        pairs.append((begin, end))
+    torch.cuda.synchronize()
+    return [begin.elapsed_time(end) for begin, end in pairs]
+
+
+bench = do_bench

@@ -1,0 +1,111 @@
+"""What tests of kernels use: marks for machines, seeds, comparing tensors."""
+import sys
+
+
+def _gpu():
+    from . import _native
+
+    return _native.device_count() > 0
+
+
+def _requirement(holds, reason):
+    """A decorator for tests, which also gives its marks: requires_cuda, requires_cuda.marks()."""
+
+    def mark(test=None):
+        import pytest
+
+        skip = pytest.mark.skipif(not holds(), reason=reason)
+        return skip if test is None else skip(test)
+
+    def marks():
+        return [mark()]
+
+    mark.marks = marks
+    return mark
+
+
+def _capability():
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return (0, 0)
+    return torch.cuda.get_device_capability()
+
+
+requires_cuda = _requirement(_gpu, "needs a CUDA device")
+requires_rocm = requires_metal = requires_cdna = requires_gfx950 = _requirement(lambda: False, "another maker's GPU")
+requires_llvm = _requirement(lambda: True, "")
+requires_cuda_or_cdna = requires_cuda
+
+
+def requires_package(*names):
+    import importlib.util
+
+    return _requirement(lambda: all(importlib.util.find_spec(n) for n in names), f"needs {', '.join(names)}")
+
+
+def _compared(word, compare):
+    def requires(major, minor=0):
+        return _requirement(
+            lambda: _gpu() and compare(_capability(), (major, minor)), f"needs compute capability {word} {major}.{minor}"
+        )
+
+    return requires
+
+
+requires_cuda_compute_version = requires_cuda_compute_version_ge = _compared(">=", lambda a, b: a >= b)
+requires_cuda_compute_version_gt = _compared(">", lambda a, b: a > b)
+requires_cuda_compute_version_le = _compared("<=", lambda a, b: a <= b)
+requires_cuda_compute_version_lt = _compared("<", lambda a, b: a < b)
+requires_cuda_compute_version_eq = _compared("==", lambda a, b: a == b)
+
+
+def set_random_seed(seed=42):
+    """Seeds random, NumPy and PyTorch, as far as they are there."""
+    import random
+
+    random.seed(seed)
+    for name in ("numpy", "torch"):
+        module = sys.modules.get(name)
+        if module is not None:
+            (module.random.seed if name == "numpy" else module.manual_seed)(seed)
+
+
+def main():
+    """Runs the tests of the calling file."""
+    import pytest
+
+    file = sys._getframe(1).f_globals["__file__"]
+    sys.exit(pytest.main([file, *sys.argv[1:]]))
+
+
+def torch_assert_close(actual, expected, rtol=1e-2, atol=1e-3, max_mismatched_ratio=1e-3, verbose=False,
+                       equal_nan=True, check_device=True, check_dtype=True, check_stride=False,
+                       base_name="actual", ref_name="expected"):  # fmt: skip
+    """Raises AssertionError if more than that share of the elements differs by more than atol + rtol * |expected|."""
+    import torch
+
+    if actual.shape != expected.shape:
+        raise AssertionError(f"{base_name} has shape {tuple(actual.shape)}, {ref_name} {tuple(expected.shape)}")
+    a, b = actual.to(torch.float64), expected.to(actual.device, torch.float64)
+    differ = ~torch.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    count, total = int(differ.sum()), max(1, differ.numel())
+    if count > max_mismatched_ratio * total:
+        at = tuple(int(i) for i in differ.nonzero()[0])
+        raise AssertionError(
+            f"{base_name} and {ref_name} differ in {count} of {total} elements (more than {max_mismatched_ratio:.2%}), "
+            f"first at {at}: {a[at].item()} and {b[at].item()} (rtol {rtol}, atol {atol})"
+        )
+    return True
+
+
+def process_func(func, name=None, **kwargs):
+    """Calls a benchmark of its own kind."""
+    return func(**kwargs)
+
+
+def regression(prefixes=None, verbose=True):
+    """Runs the functions of the calling file whose name begins with regression_."""
+    frame = sys._getframe(1)
+    for name, func in list(frame.f_globals.items()):
+        if name.startswith("regression_") and callable(func):
+            func()
