@@ -4,7 +4,8 @@ BUILD := cmake --build --preset
 TESTS := tests/tilewright_tests
 WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
-.PHONY: demo test test-gpu bench update format asan clean
+TEST_PYTHON := .venv/bin/python -m pytest -q tests/python
+.PHONY: demo test test-gpu test-python bench update format asan clean
 
 demo: build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target demo
@@ -16,11 +17,16 @@ test: build/setup/test build/release/build.ninja
 	@python3 tools/check_docs.py
 	@$(BUILD) release -j $(JOBS)
 	@tools/run_tests build/release/$(TESTS) $(WITHOUT_GPU)
+	@$(TEST_PYTHON)
 
 # On a machine with a CUDA device.
 test-gpu: build/setup/test build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_tests
 	@tools/run_tests build/release/$(TESTS) --gtest_filter='Gpu.*'
+
+test-python: build/setup/test build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target tilewright_python print_examples
+	@$(TEST_PYTHON)
 
 bench: build/setup/bench build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_bench

@@ -1,5 +1,6 @@
 """`import tilelang` as Tilewright: by install(), by `python -m tilewright script.py`, or as a pytest plugin:
 `pytest -p tilewright.as_tilelang`. The modules are a table of names; what they hold is this package's."""
+import importlib.machinery
 import importlib.util
 import sys
 import types
@@ -121,9 +122,9 @@ def _modules():
     }  # fmt: skip
     jits = {"jit": jitted.jit, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "compile": kernel.compile, "par_compile": jitted.par_compile}
     tirx = {
-        "Var": values.Expr, "PrimExpr": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
+        "Var": language.Var, "PrimExpr": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
         "Cast": language.Cast, "if_then_else": lambda c, a, b: language.if_then_else(c, a, b),
-        "call_extern": language.call_extern, "all": language.all_of, "any": language.any_of,
+        "call_extern": language.call_extern, "reinterpret": lambda dtype, value: language.reinterpret(value, dtype), "all": language.all_of, "any": language.any_of,
     }  # fmt: skip
     return {
         "tilelang": top,
@@ -151,6 +152,10 @@ def _modules():
         "tilelang.language.dtypes": language,
         "tilelang.language.fp8": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
         "tilelang.language": language,
+        "tilelang.rocm": {},
+        "tilelang.rocm.target": {"check_hip_availability": lambda: False, "target_is_gfx950": lambda t=None: False},
+        "tilelang.cuda": {},
+        "tilelang.cuda.intrinsics": {"make_mma_swizzle_layout": language.make_swizzled_layout},
         "tilelang.layout": layouts,
         "tilelang.profiler": profiler,
         "tilelang.testing": testing,
@@ -183,6 +188,7 @@ def install(force=False):
             module = sys.modules[name] = types.ModuleType(name, "Tilewright under TileLang's name.")
             module.__dict__.update(content)
             module.__dict__.setdefault("__path__", [])
+            module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
             module.__tilewright__ = True
         parent, _, child = name.rpartition(".")
         if parent and not callable(getattr(sys.modules[parent], child, None)):

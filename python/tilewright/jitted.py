@@ -11,6 +11,7 @@ from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
 from .trace import fail, state
 from .types import Declaration, TensorType
+from .values import Expr
 from .dtypes import dtype
 
 _TYPE_WORDS = ("Tensor", "StridedTensor", "Buffer", "ptr", "handle")
@@ -82,7 +83,7 @@ class Jit:
     @functools.cached_property
     def annotations(self):
         found = annotations_of(self.func)
-        kinds = (Declaration, dtype)
+        kinds = (Declaration, dtype, Expr)
         return {n: a for n, a in found.items() if n != "return" and isinstance(a, kinds)}
 
     @functools.cached_property
@@ -198,18 +199,19 @@ class Jit:
     def __call__(self, *args, **kwargs):
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs)
-        if self.last is not None and not kwargs and args[self.tensor_count :] == self.last[0]:
+        count = self.tensor_count
+        if self.last is not None and not kwargs and len(args) >= count and args[count:] == self.last[0]:
             # The kernel of the last call checks its arguments itself: most calls are like the one before.
             try:
-                return self.last[1](*args[: self.tensor_count])
+                return self.last[1](*args[:count])
             except LaunchError as error:
                 if not "TW4001" <= error.code <= "TW4011":
                     raise
         tensors, fixed, consts = self._split(args, kwargs, False)
         kernel = self._eager(tensors, fixed, consts)
         result = kernel(*(tensors[n] for n in self.tensor_names))
-        if not kwargs and self.tensor_names == self.order[: self.tensor_count]:
-            self.last = args[self.tensor_count :], kernel
+        if not kwargs and len(args) >= count and self.tensor_names == self.order[:count]:
+            self.last = args[count:], kernel
         return result
 
     def get_tir(self, *args, **kwargs):

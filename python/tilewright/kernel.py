@@ -109,5 +109,8 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     outputs = output_indices(func, out_idx)
     name, arch = engine_of(target, engine)
     kernel = Kernel(func.program, name, arch, outputs)
+    if func.one_thread and kernel.engine == "cuda":
+        fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",
+             "write its body in with T.Kernel(...), or compile it with target='cpu'", func.place)  # fmt: skip
     kernel.prim_func, kernel.outputs, kernel.target = func, outputs, target or "auto"
     return kernel

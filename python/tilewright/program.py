@@ -1,9 +1,12 @@
 """Traced functions: prim_func, macro, and what tracing one gives."""
+import ast
 import functools
 import inspect
 import sys
 
-from .rewrite import rewritten
+from .errors import CompileError
+from .rewrite import rewritten, source_tree
+from .scopes import Launch
 from .trace import OPERATIONS, Recording, StopTrace, Tracer, fail, place, state
 from .types import Declaration, TensorType, declaration_of, extents
 from .values import Buffer, Expr, Tile, Var, let, load
@@ -14,6 +17,8 @@ _OPTION, _NOTHING = OPERATIONS["set_option"], OPERATIONS["depth"]
 
 class PrimFunc:
     """A recorded program. script() is its text."""
+
+    one_thread = False  # it has no Kernel
 
     def __init__(self, tracer, program, at):
         self.program, self.name, self.place = program, tracer.name, at
@@ -97,7 +102,23 @@ def returned_outputs(tracer, value, at):
 
 
 def trace_prim_func(function, frame=None):
-    """The program of a function whose parameters are annotated."""
+    """The program of a function whose parameters are annotated. One that never says Kernel is a single thread's."""
+    try:
+        return _trace(function, frame, False)
+    except CompileError as error:
+        if error.code not in _WITHOUT_LAUNCH or mentions(function, "Kernel", "ClusterKernel"):
+            raise
+    return _trace(function, frame, True)
+
+
+_WITHOUT_LAUNCH = ("TW1013", "TW1054")
+
+
+def mentions(function, *words):
+    return any(isinstance(n, ast.Attribute) and n.attr in words for n in ast.walk(source_tree(function)))
+
+
+def _trace(function, frame, one_thread):
     at = _place_of(function)
     tracer = Tracer(function.__name__)
     tracer.order = list(inspect.signature(function).parameters)
@@ -111,6 +132,10 @@ def trace_prim_func(function, frame=None):
                 arguments.append(declaration_of(name, annotations[name]).parameter(tracer, name))
             else:
                 arguments.append(Missing(name))
+        if one_thread:
+            launch = Launch(1, threads=1)
+            launch.__enter__()
+            tracer.open_frames.append(launch)
         chosen = returned_outputs(tracer, body(*arguments), at)
         program = finish(tracer, at)
         for name in tracer.order:
@@ -119,6 +144,7 @@ def trace_prim_func(function, frame=None):
                      f"annotate it: {name}: T.Tensor((M, N), 'float16')", at)  # fmt: skip
     result = PrimFunc(tracer, program, at)
     result.outputs = [tracer.parameters.index(p) for p in chosen]
+    result.one_thread = one_thread
     return result
 
 
@@ -153,7 +179,9 @@ class Macro:
         self.signature = inspect.signature(function)
         self.body = rewritten(function)
         self.by_reference = {
-            n for n, a in function.__annotations__.items() if a is Ref or (isinstance(a, str) and a.endswith(("Ref", "Var")))
+            n
+            for n, a in function.__annotations__.items()
+            if (isinstance(a, type) and issubclass(a, Ref)) or (isinstance(a, str) and a.endswith(("Ref", "Var")))
         }
 
     def __get__(self, instance, owner):

@@ -122,9 +122,11 @@ class _Rewriter(ast.NodeTransformer):
 
     @staticmethod
     def at(node, new):
+        """Places what is new where the node begins. It ends on that line: calls of methods count as where they end."""
         for child in ast.walk(new):
-            if isinstance(child, (ast.expr, ast.stmt)) and not hasattr(child, "lineno"):
-                ast.copy_location(child, node)
+            if isinstance(child, (ast.expr, ast.stmt, ast.ExceptHandler)) and not hasattr(child, "lineno"):
+                child.lineno = child.end_lineno = node.lineno
+                child.col_offset = child.end_col_offset = node.col_offset
         return new
 
     def thunk(self, expression):
@@ -172,14 +174,7 @@ class _Rewriter(ast.NodeTransformer):
         assign.value = self.call(
             at, "bind", self.text(name), ast.Name(fresh, ast.Load()), ast.Name(current, ast.Load())
         )
-        return [first, self.located(at, look), self.at(at, assign)]
-
-    @staticmethod
-    def located(at, statement):
-        for child in ast.walk(statement):
-            if not hasattr(child, "lineno") and isinstance(child, (ast.expr, ast.stmt, ast.ExceptHandler)):
-                ast.copy_location(child, at)
-        return statement
+        return [first, self.at(at, look), self.at(at, assign)]
 
     def assign(self, at, target, value):
         if isinstance(target, ast.Name):
@@ -240,7 +235,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_If(self, node):
         branch = self.fresh()
         has_else = ast.Constant(bool(node.orelse))
-        test = self.call(node, "Branch", self.visit(node.test), has_else)
+        test = self.call(node.test, "Branch", self.visit(node.test), has_else)
         out = [self.at(node, ast.Assign([ast.Name(branch, ast.Store())], test))]
         for side, body in (("then", node.body), ("otherwise", node.orelse)):
             if body:

@@ -43,7 +43,7 @@ class Launch(Frame):
     kind = "kernel"
 
     def __init__(self, *blocks, threads=128, prelude=None, cluster_dims=None, is_cpu=False):
-        self.blocks = _list(blocks[0]) if len(blocks) == 1 else list(blocks)
+        self.blocks = (_list(blocks[0]) if len(blocks) == 1 else list(blocks)) or [1]
         self.threads = [128] if threads is None else _list(threads)
         if any(not isinstance(t, Expr) and isinstance(t, int) and t < 1 for t in self.threads):
             fail("BadOption", f"threads must be positive, but they are {threads}", "a block has 1 to 1024 threads")
@@ -202,16 +202,24 @@ def grid(*extents):
     return Loop("grid", open)
 
 
-def thread_binding(start, stop=None, thread="threadIdx.x", annotations=None):
-    """The index of this thread, under a condition where there are more threads than that."""
-    extent = start if stop is None else stop
+class ThreadBinding(Loop):
+    """The index of this thread: `for tx in`, under a condition where there are more threads, or `tx =`."""
 
-    def open(names):
-        dim = "xyz".index(str(thread)[-1])
-        index = _thread(dim)
-        if plain(_extent(dim)) == extent:
-            return [index], 0
-        _open_if(_less(index, extent))
+    def __init__(self, extent, thread):
+        self.extent, self.dim = extent, "xyz".index(str(thread)[-1])
+        super().__init__("thread_binding", self.opened)
+
+    def index(self):
+        return _thread(self.dim)
+
+    def opened(self, names):
+        if plain(_extent(self.dim)) == self.extent:
+            return [self.index()], 0
+        index = self.index()
+        _open_if(_less(index, self.extent))
         return [index], 1
 
-    return Loop("thread_binding", open)
+
+def thread_binding(start, stop=None, thread="threadIdx.x", annotations=None):
+    """The index of this thread, of `stop` threads along a dimension."""
+    return ThreadBinding(start if stop is None else stop, thread)

@@ -2,7 +2,7 @@
 import builtins
 import operator as python
 
-from .scopes import Frame, Launch, Loop, serial
+from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration
 from .values import Buffer, Expr, Tile, Var, let, load, plain, rename
@@ -42,7 +42,7 @@ def bind(name, value, current=None):
         return _named(name, value) if value.named is False else value
     if isinstance(value, Launch):
         return open_without_with(value, name)
-    return value
+    return value.index() if isinstance(value, ThreadBinding) else value
 
 
 def _stored(variable, value):

@@ -4,7 +4,7 @@ from .trace import fail, operation, state
 from .values import Buffer, Expr, plain
 from .values import dynamic as make_symbol
 
-_tensor, _scalar = operation("tensor"), operation("scalar_parameter")
+_tensor, _scalar, _view = operation("tensor"), operation("scalar_parameter"), operation("view")
 
 
 def extents(shape):
@@ -47,7 +47,7 @@ class TensorType(Declaration):
         parameter = Parameter(name, self.dtype, self.shape, self.strides, output)
         parameter.value = Buffer()
         parameter.value._shape, parameter.value._dtype = tuple(self.shape), self.dtype
-        parameter.value.parameter = parameter
+        parameter.value.parameter, parameter.value.named = parameter, not output  # what is returned gets its name later
         tracer.pending.append(parameter)
         return parameter.value
 
@@ -79,7 +79,13 @@ class Handle:
 
 
 class _TensorWord(type):
-    """T.Tensor(shape, dtype), and T.Tensor[shape, dtype], T.Tensor[shape] for annotations."""
+    """T.Tensor(shape, dtype), and T.Tensor[shape, dtype], T.Tensor[shape] for annotations. With the data of another
+    tensor it is a view of that."""
+
+    def __call__(cls, shape, dtype="float32", data=None, *ignored, **also_ignored):
+        if isinstance(data, Buffer):
+            return _view(data, extents(shape), dtype)
+        return super().__call__(shape, dtype)
 
     def __getitem__(cls, item):
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (tuple, list)):
@@ -90,7 +96,7 @@ class _TensorWord(type):
 class Tensor(TensorType, metaclass=_TensorWord):
     """A tensor parameter: row-major and compact."""
 
-    def __init__(self, shape, dtype="float32", data=None, scope=None, **ignored):
+    def __init__(self, shape, dtype="float32"):
         super().__init__(shape, dtype)
 
 
@@ -110,8 +116,8 @@ def declaration_of(name, annotation):
     """What an annotation says; an error if it says nothing about a parameter of a program."""
     if isinstance(annotation, Declaration):
         return annotation
-    if isinstance(annotation, dtype):
-        return ScalarType(annotation)
+    if isinstance(annotation, (dtype, Expr)):  # T.int32, and T.int32() as older programs have it
+        return ScalarType(annotation if isinstance(annotation, dtype) else annotation.dtype)
     if isinstance(annotation, type) and annotation in (int, float, bool):
         return ScalarType(annotation)
     fail("ParameterType", f"parameter '{name}' has no type of a program: {annotation!r}",

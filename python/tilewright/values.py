@@ -153,6 +153,22 @@ class Buffer:
         return self._dtype
 
     @property
+    def data(self):
+        """Stands for its memory where another tensor is made of that: T.Tensor(shape, dtype, buffer.data)."""
+        return self
+
+    @property
+    def strides(self):
+        """In elements."""
+        given = [plain(e) for e in operation("strides_of")(self)]
+        if given or not self.shape:
+            return given
+        steps = [1]
+        for extent in self.shape[:0:-1]:
+            steps.insert(0, steps[0] * extent)
+        return steps
+
+    @property
     def ndim(self):
         return len(self.shape)
 

@@ -14,7 +14,7 @@ Result alloc_var(const Operation&, const Operands& o) {
   const DType type = o.dtype(0);
   ir::Builder& b = o.builder();
   ir::Expr init = o.given(1) ? o.expr(1) : ir::constant(type, int64_t{0});
-  if (const auto number = ir::constant_float(init); number && type.is_float()) {
+  if (const auto number = o.number(1); number && type.is_float()) {
     init = ir::constant(type, *number);
     if (std::isfinite(*number) && !std::isfinite(*ir::constant_float(init)))
       fail(Code::BadOption, o.place(), fmt::format("alloc_var: {} exceeds maximum of {}", *number, type.name()),

@@ -131,6 +131,10 @@ Exprs Operands::exprs(size_t i) const {
   return out;
 }
 
+std::optional<double> Operands::number(size_t i) const {
+  return given(i) && at(i).kind == TW_FLOAT ? std::optional(at(i).as.number) : std::nullopt;
+}
+
 int64_t Operands::integer(size_t i) const {
   const tw_value& v = at(i);
   if (v.kind == TW_BOOL || v.kind == TW_INT || v.kind == TW_UINT) return v.as.integer;

@@ -59,6 +59,8 @@ class Operands {
   ir::TileRef tile(size_t i) const;
   ir::BufferId buffer(size_t i) const;
   DType dtype(size_t i) const;
+  // A number as it was given, before it became a constant of a dtype.
+  std::optional<double> number(size_t i) const;
   int64_t integer(size_t i) const;
   int64_t integer(size_t i, int64_t otherwise) const { return given(i) ? integer(i) : otherwise; }
   bool flag(size_t i, bool otherwise) const { return given(i) ? integer(i) != 0 : otherwise; }

@@ -101,11 +101,14 @@ bool has_its_own_row(std::string_view name) {
 
 void add_functions(std::vector<Operation>& table) {
   constexpr const char* kSignatures[] = {"", "x: expr", "x: expr, y: expr", "x: expr, y: expr, z: expr"};
-  for (const FunctionInfo& f : all_functions())
-    if (!has_its_own_row(f.name))
-      table.push_back({std::string(f.name), "scalar", kSignatures[f.arity],
-                       fmt::format("The scalar function {}, element by element.", f.name), apply_function,
-                       static_cast<int>(f.function)});
+  for (const FunctionInfo& f : all_functions()) {
+    if (has_its_own_row(f.name)) continue;
+    const bool clamps = f.function == Function::Clamp;
+    table.push_back({std::string(f.name), "scalar",
+                     clamps ? "dst: expr, min_val: expr, max_val: expr" : kSignatures[f.arity],
+                     fmt::format("The scalar function {}, element by element.", f.name), apply_function,
+                     static_cast<int>(f.function)});
+  }
   for (const char* name : kOtherSpellings) {
     const auto f = function_named(name);
     const bool taken = std::any_of(table.begin(), table.end(), [&](const Operation& o) { return o.name == name; });

@@ -2,6 +2,7 @@
 import builtins as _builtins
 import difflib as _difflib
 import enum as _enum
+import itertools as _itertools
 import re as _re
 import sys as _sys
 
@@ -81,9 +82,18 @@ class _Dynamic:
 dynamic = symbolic = dyn = _Dynamic()
 
 
-def Var(name, dtype="int32"):
-    """A variable of the language by its name: a dimension that is known at the call."""
-    return _values.dynamic(name, dtype)
+class _VarWord(type):
+    """T.Var(name, dtype) is a dimension that is known at the call; isinstance(x, T.Var) asks whether x is one."""
+
+    def __call__(cls, name, dtype="int32"):
+        return _values.dynamic(name, dtype)
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, PrimExpr) and value.constant is None
+
+
+class Var(Ref, metaclass=_VarWord):
+    """A dimension that is known at the call; as an annotation of a macro's parameter the same as T.Ref."""
 
 
 _alloc_scalar = _operation("alloc_scalar")
@@ -152,18 +162,41 @@ def evaluate(value):
 
 
 def all_of(*conditions):
+    """Whether all conditions hold, or all elements of a buffer or of a region of one dimension."""
     return _joined("logical_and", conditions)
 
 
 def any_of(*conditions):
+    """Whether a condition holds, or an element of a buffer or of a region of one dimension."""
     return _joined("logical_or", conditions)
 
 
 def _joined(name, conditions):
-    result = conditions[0]
-    for condition in conditions[1:]:
+    listed = [e for c in conditions for e in _elements(c)]
+    result = _apply(_OPERATIONS["condition"], listed[0])
+    for condition in listed[1:]:
         result = _apply(_OPERATIONS[name], result, condition)
     return result
+
+
+def _elements(value):
+    if isinstance(value, _Buffer) and not isinstance(value, _Var):
+        value = value[tuple(slice(None) for _ in value.shape)]
+    if not isinstance(value, BufferRegion):
+        return [value]
+    spans = []
+    for index, extent in zip(value.indices, value.buffer.shape):
+        if isinstance(index, slice):
+            begin, end = index.start or 0, extent if index.stop is None else index.stop
+            spans.append([begin + i for i in range(int(end - begin))])
+        else:
+            spans.append([index])
+    return [value.buffer[point] for point in _itertools.product(*spans)]
+
+
+def align_up(x, y):
+    """The least multiple of y that is at least x."""
+    return _function("ceildiv")(x, y) * y
 
 
 def annotate_layout(layouts):

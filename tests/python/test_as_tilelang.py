@@ -1,0 +1,77 @@
+"""Programs that say `import tilelang` run untouched, in processes of their own."""
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import tilewright
+
+PROGRAM = """
+import sys
+import tilelang
+import tilelang.language as T
+from tilelang.jit import JITKernel
+from tilelang.profiler import do_bench
+import tilelang.testing
+import numpy as np
+
+@tilelang.jit(out_idx=[1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: False}, target="cuda")
+def double(N):
+    @T.prim_func
+    def main(A: T.Tensor((N,), T.float32), B: T.Tensor((N,), T.float32)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(N):
+                B[i] = A[i] * 2
+    return main
+
+kernel = double(8)
+assert isinstance(kernel, JITKernel) and kernel(np.ones(8, "float32")).tolist() == [2] * 8
+print("right", sys.argv[1:], tilelang.__version__)
+"""
+
+
+def python(*arguments, **environment):
+    folder = os.path.dirname(os.path.dirname(tilewright.__file__))
+    path = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "TILEWRIGHT_ENGINE": "interpreter", **environment}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture
+def script(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    return file
+
+
+def test_scripts_run_by_the_package(script):
+    run = python("-m", "tilewright", str(script), "--size", "4")
+    assert run.stdout.startswith("right ['--size', '4'] 0.1."), run.stderr
+
+
+def test_pytest_plugin(tmp_path):
+    file = tmp_path / "test_program.py"
+    file.write_text("def test():\n" + textwrap.indent(PROGRAM, "    "))
+    run = python("-m", "pytest", "-q", "-p", "tilewright.as_tilelang", str(file))
+    assert "1 passed" in run.stdout, run.stdout
+
+
+def test_an_installed_tilelang_is_not_hidden(tmp_path):
+    (tmp_path / "tilelang.py").write_text("original = True\n")
+    install = "import sys; sys.path.insert(0, sys.argv[1])\nimport tilewright\ntilewright.install_as_tilelang({})\nimport tilelang\nprint(hasattr(tilelang, 'jit'))"
+    refused = python("-c", install.format(""), str(tmp_path))
+    assert refused.returncode and "TileLang itself is installed" in refused.stderr
+    assert python("-c", install.format("force=True"), str(tmp_path)).stdout == "True\n"
+
+
+def test_importing_is_quick():
+    code = "import time; t = time.perf_counter(); import tilewright; print(time.perf_counter() - t, 'torch' in __import__('sys').modules)"
+    found = [python("-c", code).stdout.split() for _ in range(3)]
+    assert all(loaded == "False" for _, loaded in found)
+    assert min(float(seconds) for seconds, _ in found) < 0.3  # 0.06 s on a machine that does nothing else
+
+
+def test_unknown_options_are_named_once():
+    code = "import tilewright as tw, warnings\nfrom tilewright.kernel import options_of\nwarnings.simplefilter('always')\noptions_of({'no.such': 1}); options_of({'no.such': 1}); options_of({'tl.disable_tma_lower': True})"
+    assert python("-c", code).stderr.count("'no.such' is not known") == 1

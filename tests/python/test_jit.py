@@ -1,0 +1,192 @@
+"""jit: factories and eager functions, what is compiled once, outputs."""
+import functools
+import threading
+
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+
+jit = functools.partial(tw.jit, engine="interpreter")
+
+
+@jit(out_idx=[-1])
+def scaled(N, factor=2.0, dtype="float32"):
+    @T.prim_func
+    def main(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, 32), threads=32) as bx:
+            for i in T.Parallel(32):
+                B[bx * 32 + i] = A[bx * 32 + i] * factor
+
+    return main
+
+
+@jit()
+def sums(A, B, block: int = 32, negate=False):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), T.float32)
+    B: T.Tensor((N,), T.float32)
+    C = T.empty((M, N), T.float32)
+    D = T.empty(M, dtype=T.float32)
+    with T.Kernel(M, threads=block) as bx:
+        total = T.alloc_fragment((1,), T.float32)
+        row = T.alloc_fragment((N,), T.float32)
+        for i in T.Parallel(N):
+            row[i] = A[bx, i] + B[i] if not negate else -A[bx, i] - B[i]
+        T.reduce_sum(row, total)
+        T.copy(row, C[bx, 0])
+        D[bx] = total[0]
+    return C, D
+
+
+def test_factories_compile_once():
+    kernel = scaled(100)
+    assert scaled(100) is kernel and scaled(N=100, factor=2.0) is kernel and scaled(100, 3.0) is not kernel
+    a = np.arange(100, dtype="float32")
+    assert (kernel(a) == a * 2).all() and kernel.engine == "interpreter" and kernel.name == "main"
+    into = np.zeros(100, "float32")
+    assert kernel(a, into) is into and (into == a * 2).all()
+    assert "program main" in kernel.get_kernel_source() and [p.name for p in kernel.params] == ["A", "B"]
+
+
+def test_eager_functions():
+    a, b = np.ones((3, 8), "float32"), np.arange(8, dtype="float32")
+    c, d = sums(a, b)
+    assert (c == a + b).all() and (d == (a + b).sum(1)).all()
+    assert (sums(a, b, negate=True)[0] == -a - b).all()
+    assert (sums(a, b, 64, True)[0] == -a - b).all()
+    count = len(sums.kernels)
+    sums(a, b)
+    sums(a, b)
+    assert len(sums.kernels) == count
+    sums(np.ones((5, 8), "float32"), b)  # another M
+    assert len(sums.kernels) == count + 1
+    with pytest.raises(tw.LaunchError, match="TW4007"):
+        sums(a, np.arange(9, dtype="float32"))
+    with pytest.raises(TypeError, match="missing a required argument"):
+        sums(a)
+
+
+def test_eager_functions_compile_without_tensors():
+    kernel = sums.compile(M=2, N=4)
+    assert [list(p.shape) for p in kernel.params] == [[2, 4], [4], [2, 4], [2]] and kernel.params[0].dtype == "float32"
+    assert sums.compile(T.Tensor((2, 4), "float32"), T.Tensor((4,), "float32")) is kernel
+    assert len(kernel(np.ones((2, 4), "float32"), np.ones(4, "float32"))) == 2
+
+
+def test_out_idx_of_eager_functions():
+    @tw.jit(out_idx=-1)
+    def wrong(A):
+        N = T.const("N")
+        A: T.Tensor((N,), T.float32)
+        with T.Kernel(1, threads=1):
+            A[0] = 0
+
+    with pytest.raises(ValueError, match="TW1110"):
+        wrong(np.zeros(4, "float32"))
+
+
+def test_programs_reached_through_helpers():
+    def build(n):
+        return scaled.func(n)
+
+    @jit(out_idx=-1)
+    def factory(n):
+        return build(n)
+
+    assert (factory(8)(np.ones(8, "float32")) == 2).all()
+
+
+def test_shapes_of_outputs_come_from_inputs():
+    M, N = T.dynamic("M, N")
+
+    @T.prim_func
+    def outer(A: T.Tensor((M,), "float32"), B: T.Tensor((N,), "float32"), C: T.Tensor((M, N * 2), "float32")):
+        with T.Kernel(M, threads=32) as bx:
+            for j in T.Parallel(N * 2):
+                C[bx, j] = A[bx] * B[j // 2]
+
+    kernel = tw.compile(outer, out_idx=[2], engine="interpreter")
+    a, b = np.arange(3, dtype="float32"), np.arange(4, dtype="float32")
+    assert (kernel(a, b) == np.outer(a, b.repeat(2))).all()
+
+    K = T.dynamic("K")
+
+    @T.prim_func
+    def alone(A: T.Tensor((M,), "float32"), C: T.Tensor((K,), "float32")):
+        with T.Kernel(1, threads=32):
+            C[0] = A[0]
+
+    with pytest.raises(ValueError, match="'K', which no given tensor has"):
+        tw.compile(alone, out_idx=1, engine="interpreter")(a)
+
+
+def test_functions_that_are_alike_stay_apart():
+    def make(value):
+        @T.prim_func
+        def main(B: T.Tensor((1,), "int32")):
+            with T.Kernel(1, threads=1):
+                B[0] = value
+
+        return tw.compile(main, out_idx=0, engine="interpreter")
+
+    first, second = make(1), make(2)
+    assert first()[0] == 1 and second()[0] == 2
+
+
+def test_threads_compile_at_the_same_time():
+    found, errors = {}, []
+
+    def work(n):
+        try:
+            found[n] = scaled(n, float(n))(np.ones(n, "float32"))
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(8 + k % 4,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and all((found[n] == n).all() for n in found)
+
+
+def test_par_compile():
+    kernels = scaled.par_compile([{"N": 4}, (8, 3.0)])
+    assert (kernels[1](np.ones(8, "float32")) == 3).all()
+
+
+def test_engines_by_environment(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "interpreter")
+
+    @T.prim_func
+    def main(B: T.Tensor((1,), "int32")):
+        with T.Kernel(1, threads=32):
+            B[0] = 1
+
+    assert tw.compile(main).engine == "interpreter" == tw.compile(main, target="cuda").engine
+    assert tw.compile(main, target="cpu").engine == "cpu"
+    simulated = tw.compile(main, out_idx=0, target="simulator")
+    assert simulated.engine == "simulator" and simulated()[0] == 1
+    with pytest.raises(ValueError, match="TW1080"):
+        tw.compile(main, target="abacus")
+
+
+def test_texts_are_programs_too():
+    program = scaled(8).prim_func
+    assert tw.parse(program.script()).text == program.script()
+
+
+def test_calls_leave_no_memory_behind():
+    import tracemalloc
+
+    kernel, a, b = scaled(8), np.ones(8, "float32"), np.ones(8, "float32")
+    kernel(a, b)
+    tracemalloc.start()
+    before = tracemalloc.take_snapshot()
+    for _ in range(500):
+        kernel(a, b)
+        kernel(a)
+    grown = sum(s.size_diff for s in tracemalloc.take_snapshot().compare_to(before, "filename"))
+    tracemalloc.stop()
+    assert grown < 50_000

@@ -1,0 +1,357 @@
+"""What traced functions mean: each construct against NumPy, on the interpreter; a few on the CPU engine too."""
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+
+ENGINES = ["interpreter", "cpu"]
+
+
+def run(program, *arguments, engine="interpreter"):
+    tw.compile(program, engine=engine)(*arguments)
+    return arguments[-1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_branches_are_recorded_on_both_sides(engine):
+    @T.prim_func
+    def sign(X: T.Tensor((100,), "float32"), Y: T.Tensor((100,), "float32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(100):
+                x = X[i]
+                if x > 0:
+                    Y[i] = 1
+                elif x < 0:
+                    Y[i] = -1
+                else:
+                    Y[i] = 0
+
+    x = np.linspace(-1, 1, 101, dtype="float32")[:100].copy()
+    x[50] = 0
+    assert (run(sign, x, np.empty_like(x), engine=engine) == np.sign(x)).all()
+
+
+def test_constant_conditions_leave_nothing():
+    def program(flag):
+        @T.prim_func
+        def main(Y: T.Tensor((4,), "int32")):
+            with T.Kernel(1, threads=4):
+                if flag:
+                    Y[0] = 1
+                else:
+                    Y[1] = 2
+                Y[2] = 3 if flag and not None else 4
+
+        return main.script()
+
+    assert "if " not in program(True) and "= 1" in program(True) and "= 2" not in program(True)
+    assert "= 2" in program(False) and "= 4" in program(False)
+
+
+def test_names_capture_values():
+    @T.prim_func
+    def main(A: T.Tensor((4,), "int32"), B: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=1):
+            x = A[0]
+            A[0] = 7
+            B[0] = x
+            A[1], A[2] = A[2], A[1]
+            B[1] = A[1]
+            B[2] = B[3] = A[2]
+
+    a, b = np.array([1, 2, 3, 4], "int32"), np.zeros(4, "int32")
+    run(main, a, b)
+    assert a.tolist() == [7, 3, 2, 4] and b.tolist() == [1, 3, 2, 2]
+
+
+def test_numbers_of_python_stay_python():
+    seen = []
+
+    @T.prim_func
+    def main(B: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=1):
+            x = 0
+            for i in T.serial(4):
+                x = x + 1
+                B[i] = x
+            seen.append(x)
+
+    assert run(main, np.zeros(4, "int32")).tolist() == [1, 1, 1, 1] and seen == [1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_variables_keep_state(engine):
+    @T.prim_func
+    def fibonacci(B: T.Tensor((10,), "int32")):
+        with T.Kernel(1, threads=1):
+            a = T.alloc_var("int32", 0)
+            b = T.alloc_var("int32", init=1)
+            for i in range(10):
+                B[i] = a
+                a, b = b, a + b
+
+    assert run(fibonacci, np.zeros(10, "int32"), engine=engine).tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
+
+
+def test_variables_start_at_zero():
+    @T.prim_func
+    def main(B: T.Tensor((1,), "float32")):
+        with T.Kernel(1, threads=1):
+            v = T.alloc_var("float32")
+            v += 2.5
+            w = v
+            v = 0.0
+            B[0] = w + v
+
+    assert run(main, np.zeros(1, "float32"))[0] == 2.5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_while_break_continue(engine):
+    @T.prim_func
+    def main(B: T.Tensor((16,), "int32")):
+        with T.Kernel(1, threads=1):
+            n = T.alloc_var("int32", 0)
+            while n < 100:
+                n += 1
+                if n % 2 == 0:
+                    continue
+                if n > 12:
+                    break
+                B[n] = n
+
+    found = run(main, np.zeros(16, "int32"), engine=engine)
+    assert found.tolist() == [i if i % 2 and i <= 12 else 0 for i in range(16)]
+
+
+def test_loops_of_python_repeat_the_body():
+    @T.prim_func
+    def main(B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=1):
+            for i, (a, b) in enumerate(zip([1, 2, 3, 4], (10, 20, 30, 40))):
+                if i == 3:
+                    break
+                if i == 1:
+                    continue
+                B[i] = a + b
+            for name, value in {"x": 5, "y": 6}.items():
+                if name == "y":
+                    B[7] = value
+            B[6] = sum([k * k for k in range(4)])
+
+    assert run(main, np.zeros(8, "int32")).tolist() == [11, 0, 33, 0, 0, 0, 14, 6]
+
+
+def test_loops_of_the_program():
+    @T.prim_func
+    def main(B: T.Tensor((40,), "int32")):
+        with T.Kernel(1, threads=1) as bx:
+            for i in T.serial(8, 0, -2):
+                B[i] = i
+            for i in T.unroll(4):
+                B[10 + i] = i
+            for i in T.vectorized(4):
+                B[20 + i] = i
+            for i, j in T.grid(2, 3):
+                B[30 + i * 3 + j] = i * 10 + j
+            for (m,) in T.Persistent([2], 1, bx):
+                B[38 + m] = 1
+
+    found = run(main, np.zeros(40, "int32")).tolist()
+    assert found[:10] == [0, 0, 2, 0, 4, 0, 6, 0, 8, 0] and found[10:14] == [0, 1, 2, 3] == found[20:24]
+    assert found[30:36] == [0, 1, 2, 10, 11, 12] and found[38:] == [1, 1]
+
+
+def test_logic_and_chains():
+    @T.prim_func
+    def main(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(32):
+                if 3 <= A[i] < 10 or (A[i] == 20 and not A[i] != 20):
+                    B[i] = 1
+                else:
+                    B[i] = 0
+
+    a = np.arange(32, dtype="int32")
+    assert (run(main, a, np.zeros(32, "int32")) == (((a >= 3) & (a < 10)) | (a == 20))).all()
+
+
+def test_promotion_is_the_librarys():
+    @T.prim_func
+    def main(A: T.Tensor((4,), "float16"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=4):
+            for i in T.Parallel(4):
+                by_float = A[i] * 2.0
+                by_int = A[i] * 2
+                assert by_float.dtype == "float32" and by_int.dtype == T.float16
+                B[i] = by_float
+
+    assert run(main, np.array([1, 2, 3, 4], "float16"), np.zeros(4, "float32")).tolist() == [2, 4, 6, 8]
+
+
+def test_macros_take_values_and_references():
+    @T.macro
+    def raise_to(target: T.Ref, value):
+        target = T.max(target, value)
+
+    @T.macro
+    def scaled(tile, factor):
+        for i in T.Parallel(8):
+            tile[i] = tile[i] * factor
+        return factor + 1
+
+    @T.prim_func
+    def main(A: T.Tensor((8,), "int32"), B: T.Tensor((9,), "int32")):
+        with T.Kernel(1, threads=8):
+            tile = T.alloc_shared((8,), "int32")
+            T.copy(A, tile)
+            factor = T.alloc_var("int32", 3)
+            more = scaled(tile, factor)
+            raise_to(factor, 9)
+            T.copy(tile, B[0:8])
+            B[8] = more * 100 + factor
+
+    found = run(main, np.arange(8, dtype="int32"), np.zeros(9, "int32"))
+    assert found.tolist() == [3 * i for i in range(8)] + [409]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_dynamic_shapes(engine):
+    M, N = T.dynamic("M, N")
+
+    @T.prim_func
+    def scale(X: T.Tensor((M, N), "float32"), factor: T.float32, Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(M, 8), T.ceildiv(N, 32), threads=64) as (bx, by):
+            for i, j in T.Parallel(8, 32):
+                Y[bx * 8 + i, by * 32 + j] = X[bx * 8 + i, by * 32 + j] * factor
+
+    kernel = tw.compile(scale, out_idx=-1, engine=engine)
+    for shape in [(1, 1), (17, 33), (8, 64)]:
+        x = np.random.default_rng(0).standard_normal(shape, dtype="float32")
+        assert (kernel(x, 1.5) == x * np.float32(1.5)).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tile_ops(engine):
+    @T.prim_func
+    def main(A: T.Tensor((16, 32), "float32"), S: T.Tensor((16,), "float32"), C: T.Tensor((16, 32), "float32")):
+        with T.Kernel(1, threads=64):
+            a = T.alloc_fragment((16, 32), "float32")
+            s = T.alloc_fragment((16,), "float32")
+            c = T.alloc_shared((16, 32), "float32")
+            T.copy(A, a)
+            T.fill(s, 10.0)
+            T.reduce_sum(a, s, dim=1, clear=False)
+            T.copy(s, S)
+            T.copy(a, c)
+            T.cumsum(c, dim=1)
+            T.copy(c[:, 0:16], C[:, 16:])
+            T.atomic_add(C[0, 0], 5.0)
+
+    a = np.random.default_rng(1).integers(-4, 4, (16, 32)).astype("float32")
+    s, c = np.zeros(16, "float32"), np.zeros((16, 32), "float32")
+    run(main, a, s, c, engine=engine)
+    assert (s == a.sum(1) + 10).all() and (c[1:, 16:] == a.cumsum(1)[1:, :16]).all() and c[0, 0] == 5
+
+
+def test_views_and_layouts():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((8, 8), "uint32")):
+        with T.Kernel(1, threads=64):
+            s = T.alloc_shared((8, 8), "float32")
+            flat = T.reshape(s, (64,))
+            bits = T.view(s, dtype="uint32")
+            T.annotate_layout({s: T.make_swizzled_layout(s)})
+            T.copy(A, flat)
+            T.copy(bits, B)
+
+    a = np.arange(64, dtype="float32")
+    assert (run(main, a, np.zeros((8, 8), "uint32")) == a.view("uint32").reshape(8, 8)).all()
+
+
+def test_strided_tensors_and_text_annotations():
+    from postponed import strided
+
+    x = np.arange(48, dtype="float32").reshape(6, 8)
+    y = np.zeros((6, 4), "float32")
+    run(strided(6, 4, 8), x[:, :4], y)
+    assert (y == x[:, :4]).all()
+
+
+def test_older_spellings():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float16"), b: T.handle):
+        B = T.match_buffer(b, (8,), "float32")
+        for i in T.Serial(8):
+            B[i] = T.Cast("float32", A[i]) + T.Select(i < 4, 1, 0)
+
+    a = np.arange(8, dtype="float16")
+    assert (run(main, a, np.zeros(8, "float32")) == a + (np.arange(8) < 4)).all()
+
+
+def test_warps_and_threads():
+    @T.prim_func
+    def main(B: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            total = T.warp_reduce_sum(tx)
+            T.sync_threads()
+            with T.If(tx < 32):
+                with T.Then():
+                    B[tx] = total + T.shfl_xor(tx, 1)
+                with T.Else():
+                    B[tx] = T.get_warp_idx() * 1000 + T.get_lane_idx()
+
+    found = run(main, np.zeros(64, "int32"))
+    assert found[:32].tolist() == [496 + (i ^ 1) for i in range(32)]
+    assert found[32:].tolist() == [1000 + i for i in range(32)]
+
+
+def test_scalar_functions():
+    names = ["exp2", "log2", "sqrt", "abs", "floor", "ceil", "tanh"]
+
+    @T.prim_func
+    def main(X: T.Tensor((16,), "float32"), Y: T.Tensor((8, 16), "float32")):
+        with T.Kernel(1, threads=16):
+            for i in T.Parallel(16):
+                for row, name in enumerate(names):
+                    Y[row, i] = getattr(T, name)(X[i])
+                Y[7, i] = T.clamp(T.pow(X[i], 2) - T.infinity("float32"), -1.0, T.max_value("float16"))
+
+    x = np.linspace(0.5, 3, 16, dtype="float32")
+    found = run(main, x, np.zeros((8, 16), "float32"))
+    wanted = np.stack([getattr(np, n)(x) for n in names])
+    assert np.allclose(found[:7], wanted, rtol=1e-6) and (found[7] == -1).all()
+
+
+def test_several_launches_and_scratch():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32")):
+        scratch = T.alloc_global((64,), "int32")
+        with T.Kernel(2, threads=32) as bx:
+            for i in T.Parallel(32):
+                scratch[bx * 32 + i] = A[bx * 32 + i] + 1
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(64):
+                B[i] = scratch[63 - i]
+
+    a = np.arange(64, dtype="int32")
+    assert (run(main, a, np.zeros(64, "int32")) == a[::-1] + 1).all()
+
+
+def test_helpers_of_python_run():
+    def three(buffer, value):
+        for i in range(3):  # a loop of Python: this function is not rewritten
+            buffer[i] = value + i
+
+    @T.prim_func
+    def main(B: T.Tensor((3,), "int32")):
+        with T.Kernel(1, threads=1) as bx:
+            three(B, bx)
+
+    assert run(main, np.zeros(3, "int32")).tolist() == [0, 1, 2]
+
+
+def test_help_comes_from_the_table():
+    assert "C += A B" in T.gemm.__doc__ and "transpose_A" in T.gemm.__annotations__
+    assert {"gemm", "copy", "Kernel", "reduce_sum", "float16"} <= set(dir(T))
