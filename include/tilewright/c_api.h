@@ -57,16 +57,16 @@ typedef struct tw_place {
 
 typedef enum tw_kind {
   TW_NONE = 0,
-  TW_BOOL,    /* integer */
-  TW_INT,     /* integer */
-  TW_UINT,    /* integer, whose bits are an unsigned value */
-  TW_FLOAT,   /* number */
-  TW_TEXT,    /* text: names, dtypes ("float16"), words of an enumeration */
-  TW_EXPR,    /* expr */
-  TW_BUFFER,  /* buffer: all of it, or a scalar variable */
-  TW_TILE,    /* buffer, and items: an index or a slice for each dimension */
-  TW_SLICE,   /* items: begin and end, either TW_NONE */
-  TW_LIST     /* items */
+  TW_BOOL,   /* integer */
+  TW_INT,    /* integer */
+  TW_UINT,   /* integer, whose bits are an unsigned value */
+  TW_FLOAT,  /* number */
+  TW_TEXT,   /* text: names, dtypes ("float16"), words of an enumeration */
+  TW_EXPR,   /* expr */
+  TW_BUFFER, /* buffer: all of it, or a scalar variable */
+  TW_TILE,   /* buffer, and items: an index or a slice for each dimension */
+  TW_SLICE,  /* items: begin and end, either TW_NONE */
+  TW_LIST    /* items */
 } tw_kind;
 
 typedef struct tw_value {

@@ -186,8 +186,8 @@ PyObject* apply_operation(tw_builder* builder, PyObject* arguments) {
   for (Py_ssize_t i = 2; i < n; ++i)
     if (!values.convert(PyTuple_GetItem(arguments, i), operands[static_cast<size_t>(i - 2)])) return nullptr;
   tw_value result{};
-  if (tw_error* error = tw_apply(builder, static_cast<int>(operation), &place, operands.data(), operands.size(),
-                                 &result))
+  if (tw_error* error =
+          tw_apply(builder, static_cast<int>(operation), &place, operands.data(), operands.size(), &result))
     return raise(error);
   return python_of(result);
 }

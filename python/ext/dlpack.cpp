@@ -60,8 +60,8 @@ bool set_dtype(tw_tensor& tensor, PyObject* name) {
   static const struct {
     const char* name;
     uint8_t code, bits;
-  } kTypes[] = {{"bfloat16", 4, 16},     {"float8_e4m3fn", 10, 8}, {"float8_e5m2", 12, 8}, {"float8_e8m0fnu", 14, 8},
-                {"float4_e2m1fn", 17, 4}, {"bool", 6, 8}};
+  } kTypes[] = {{"bfloat16", 4, 16},       {"float8_e4m3fn", 10, 8}, {"float8_e5m2", 12, 8},
+                {"float8_e8m0fnu", 14, 8}, {"float4_e2m1fn", 17, 4}, {"bool", 6, 8}};
   for (const auto& t : kTypes)
     if (!std::strcmp(t.name, text)) {
       tensor.type_code = t.code, tensor.type_bits = t.bits, tensor.type_lanes = 1;

@@ -8,8 +8,7 @@ namespace tilewright::python {
 namespace {
 
 struct KernelObject {
-  PyObject_HEAD
-  tw_kernel* kernel;
+  PyObject_HEAD tw_kernel* kernel;
   std::vector<tw_parameter>* parameters;
   std::vector<int>* outputs;  // indices of parameters, in the order in which they are returned
 };
@@ -121,9 +120,8 @@ PyObject* wrong_count(const KernelObject* self, size_t inputs, Py_ssize_t given)
   const char* name = tw_kernel_name(self->kernel);
   if (self->outputs->empty())
     return PyErr_Format(PyExc_ValueError, "%s expects %zu arguments, but %zd are given", name, inputs, given);
-  return PyErr_Format(PyExc_ValueError,
-                      "%s expects %zu inputs (or %zu arguments, outputs included), but %zd are given", name, inputs,
-                      self->parameters->size(), given);
+  return PyErr_Format(PyExc_ValueError, "%s expects %zu inputs (or %zu arguments, outputs included), but %zd are given",
+                      name, inputs, self->parameters->size(), given);
 }
 
 PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {

@@ -85,8 +85,7 @@ PyObject* expr_same(PyObject* self, PyObject* other) {
 // ---- Builder
 
 struct BuilderObject {
-  PyObject_HEAD
-  tw_builder* builder;
+  PyObject_HEAD tw_builder* builder;
 };
 
 PyObject* create_builder(PyTypeObject* type, PyObject* args, PyObject*) {
@@ -186,14 +185,14 @@ PyTypeObject* make_expr_type() {
       {"constant", expr_constant, nullptr, "Its value if it is known now, else None.", nullptr},
       {"ended", expr_ended, set_expr_ended, "Why it may not be used any more.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
-  static PyMethodDef methods[] = {
-      {"same", expr_same, METH_O, "Whether the other expression has the same structure."}, {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef methods[] = {{"same", expr_same, METH_O, "Whether the other expression has the same structure."},
+                                  {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_expr)},
                                 {Py_tp_getset, fields},
                                 {Py_tp_methods, methods},
                                 {0, nullptr}};
-  static PyType_Spec spec = {"tilewright._native.Expr", sizeof(ExprObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  static PyType_Spec spec = {"tilewright._native.Expr", sizeof(ExprObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                             slots};
   return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
 
@@ -213,9 +212,8 @@ PyTypeObject* make_builder_type() {
 PyTypeObject* make_program_type() {
   static PyGetSetDef fields[] = {{"text", program_text, nullptr, "Its .tile form.", nullptr},
                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
-  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},
-                                {Py_tp_getset, fields},
-                                {0, nullptr}};
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)}, {Py_tp_getset, fields}, {0, nullptr}};
   static PyType_Spec spec = {"tilewright._native.Program", sizeof(ProgramObject), 0, Py_TPFLAGS_DEFAULT, slots};
   return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
@@ -228,8 +226,15 @@ PyMODINIT_FUNC PyInit__native() {
     PyErr_SetString(PyExc_ImportError, "libtilewright.so is older than this package");
     return nullptr;
   }
-  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "tilewright._native", "The C ABI of Tilewright.", -1,
-                                   module_methods,        nullptr,              nullptr, nullptr, nullptr};
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "tilewright._native",
+                                   "The C ABI of Tilewright.",
+                                   -1,
+                                   module_methods,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
   expr_type = make_expr_type(), builder_type = make_builder_type();
   program_type = make_program_type(), kernel_type = make_kernel_type();
   PyObject* module = PyModule_Create(&definition);

@@ -26,13 +26,11 @@ extern Registered registered;
 PyObject* raise(tw_error* error);
 
 struct ExprObject {
-  PyObject_HEAD
-  tw_expr* expr;
+  PyObject_HEAD tw_expr* expr;
   PyObject* ended;  // why it may not be used any more, or null
 };
 struct ProgramObject {
-  PyObject_HEAD
-  tw_program* program;
+  PyObject_HEAD tw_program* program;
 };
 extern PyTypeObject *expr_type, *builder_type, *program_type, *kernel_type;
 

@@ -95,9 +95,7 @@ void add_buffer_operations(std::vector<Operation>& table) {
        allocate, static_cast<int>(ir::Space::Local)},
       {"alloc_global", "buffer", "shape: exprs, dtype: dtype, scope: ignored = 'global'",
        "Global scratch that only this program sees.",
-       [](const Operation&, const Operands& o) -> Result {
-         return o.builder().workspace("", o.exprs(0), o.dtype(1));
-       }},
+       [](const Operation&, const Operands& o) -> Result { return o.builder().workspace("", o.exprs(0), o.dtype(1)); }},
       {"alloc_scalar", "scope", "dtype: dtype, init: expr = None", "A scalar variable of each thread.", alloc_var},
       {"alloc_barrier", "buffer", "arrive_count: list", "mbarriers, one for each count of arrivals.",
        [](const Operation&, const Operands& o) -> Result { return o.builder().alloc_barrier("", o.integers(0)); }},

@@ -70,7 +70,7 @@ const char* tw_version() { return TILEWRIGHT_VERSION; }
 
 void tw_error_get(const tw_error* error, tw_error_info* info) {
   const Diagnostic& d = error->diagnostic;
-  *info = {error->kind,         error->code.c_str(),  d.area(),        d.message.c_str(), d.help.c_str(),
+  *info = {error->kind,         error->code.c_str(),     d.area(),        d.message.c_str(), d.help.c_str(),
            error->text.c_str(), d.location.file.c_str(), d.location.line, d.location.column};
 }
 void tw_error_release(tw_error* error) { delete error; }

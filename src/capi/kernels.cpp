@@ -117,8 +117,8 @@ void output_shape(const runtime::LaunchPlan& plan, std::span<const Argument> arg
                   int64_t* shape) {
   const runtime::Parameter& p = plan.parameters[parameter];
   if (arguments.size() != plan.parameters.size() || p.kind != runtime::Parameter::Kind::Tensor)
-    fail(Code::ArgumentCount, {}, fmt::format("{}: {} arguments for the shape of parameter {}", plan.name,
-                                              arguments.size(), parameter));
+    fail(Code::ArgumentCount, {},
+         fmt::format("{}: {} arguments for the shape of parameter {}", plan.name, arguments.size(), parameter));
   std::vector<int64_t> symbols(plan.symbols.size()), scalars;
   for (size_t i = 0; i < symbols.size(); ++i)
     symbols[i] = solve(plan, arguments, i, std::span(symbols).first(i)).value_or(INT64_MIN);
@@ -161,9 +161,8 @@ tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t
 }
 tw_error* tw_kernel_shape(tw_kernel* kernel, const tw_argument* arguments, size_t count, int parameter,
                           int64_t* shape) {
-  return guarded([&] {
-    output_shape(kernel->plan(), Call(arguments, count).arguments(), static_cast<size_t>(parameter), shape);
-  });
+  return guarded(
+      [&] { output_shape(kernel->plan(), Call(arguments, count).arguments(), static_cast<size_t>(parameter), shape); });
 }
 
 int tw_cuda_device_count() {

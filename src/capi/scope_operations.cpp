@@ -33,13 +33,20 @@ Result set_option(const Operation&, const Operands& o) {
 
 // The codes that only a frontend can raise, by their names.
 constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
-    {"UnknownOperation", Code::UnknownOperation}, {"NameEnded", Code::NameEnded},
-    {"UnsupportedSyntax", Code::UnsupportedSyntax}, {"ValueNotKnown", Code::ValueNotKnown},
-    {"ParameterType", Code::ParameterType},         {"SourceMissing", Code::SourceMissing},
-    {"ConstantUnknown", Code::ConstantUnknown},     {"OutputIndex", Code::OutputIndex},
-    {"ReturnValue", Code::ReturnValue},             {"OutsideProgram", Code::OutsideProgram},
-    {"BadOption", Code::BadOption},                 {"OperandKind", Code::OperandKind},
-    {"IndexCount", Code::IndexCount},               {"UnknownDtype", Code::UnknownDtype},
+    {"UnknownOperation", Code::UnknownOperation},
+    {"NameEnded", Code::NameEnded},
+    {"UnsupportedSyntax", Code::UnsupportedSyntax},
+    {"ValueNotKnown", Code::ValueNotKnown},
+    {"ParameterType", Code::ParameterType},
+    {"SourceMissing", Code::SourceMissing},
+    {"ConstantUnknown", Code::ConstantUnknown},
+    {"OutputIndex", Code::OutputIndex},
+    {"ReturnValue", Code::ReturnValue},
+    {"OutsideProgram", Code::OutsideProgram},
+    {"BadOption", Code::BadOption},
+    {"OperandKind", Code::OperandKind},
+    {"IndexCount", Code::IndexCount},
+    {"UnknownDtype", Code::UnknownDtype},
     {"ArgumentCount", Code::ArgumentCount},
 };
 

@@ -11,18 +11,18 @@ Result store(const Operation&, const Operands& o) {
   return {};
 }
 Result update(const Operation&, const Operands& o) {
-  constexpr ir::Operator kOperators[] = {ir::Operator::Add,      ir::Operator::Sub,      ir::Operator::Mul,
-                                         ir::Operator::Div,      ir::Operator::FloorDiv, ir::Operator::FloorMod,
-                                         ir::Operator::BitAnd,   ir::Operator::BitOr,    ir::Operator::BitXor,
-                                         ir::Operator::Shl,      ir::Operator::Shr};
+  constexpr ir::Operator kOperators[] = {ir::Operator::Add,    ir::Operator::Sub,      ir::Operator::Mul,
+                                         ir::Operator::Div,    ir::Operator::FloorDiv, ir::Operator::FloorMod,
+                                         ir::Operator::BitAnd, ir::Operator::BitOr,    ir::Operator::BitXor,
+                                         ir::Operator::Shl,    ir::Operator::Shr};
   const size_t op = o.word(0, {"+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>"});
   o.builder().update(kOperators[op], o.tile(1), o.expr(2));
   return {};
 }
 
 ir::MemoryOrder memory_order(const Operands& o, size_t i) {
-  constexpr ir::MemoryOrder kOrders[] = {ir::MemoryOrder::Relaxed, ir::MemoryOrder::Acquire,
-                                         ir::MemoryOrder::Acquire, ir::MemoryOrder::Release,
+  constexpr ir::MemoryOrder kOrders[] = {ir::MemoryOrder::Relaxed,        ir::MemoryOrder::Acquire,
+                                         ir::MemoryOrder::Acquire,        ir::MemoryOrder::Release,
                                          ir::MemoryOrder::AcquireRelease, ir::MemoryOrder::SequentiallyConsistent};
   return kOrders[o.word(i, {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"})];
 }
@@ -113,10 +113,12 @@ constexpr const char* kAtomicSignature =
 
 void add_warp_operations(std::vector<Operation>& table) {
   constexpr const char* kShuffle = "value: expr, lane: expr, width: int = 32, mask: ignored = None";
-  for (const auto& [name, kind] : {std::pair{"shfl_sync", ir::ShuffleKind::Index}, {"shfl_up", ir::ShuffleKind::Up},
-                                   {"shfl_down", ir::ShuffleKind::Down}, {"shfl_xor", ir::ShuffleKind::Xor}})
-    table.push_back({name, "thread", kShuffle, "The value of another lane of the warp.", shuffle,
-                     static_cast<int>(kind)});
+  for (const auto& [name, kind] : {std::pair{"shfl_sync", ir::ShuffleKind::Index},
+                                   {"shfl_up", ir::ShuffleKind::Up},
+                                   {"shfl_down", ir::ShuffleKind::Down},
+                                   {"shfl_xor", ir::ShuffleKind::Xor}})
+    table.push_back(
+        {name, "thread", kShuffle, "The value of another lane of the warp.", shuffle, static_cast<int>(kind)});
   struct {
     const char* name;
     ir::VoteKind kind;
@@ -133,8 +135,7 @@ void add_warp_operations(std::vector<Operation>& table) {
       {"syncthreads_count", ir::VoteKind::BlockCount, "A barrier; how many threads have it true."},
   };
   for (const auto& v : votes)
-    table.push_back({v.name, "thread", "predicate: expr, mask: ignored = None", v.doc, vote,
-                     static_cast<int>(v.kind)});
+    table.push_back({v.name, "thread", "predicate: expr, mask: ignored = None", v.doc, vote, static_cast<int>(v.kind)});
   table.push_back({"activemask", "thread", "", "The lanes of the warp that are here, as bits.", vote,
                    static_cast<int>(ir::VoteKind::ActiveMask)});
   for (const auto& [name, op] : {std::pair{"warp_reduce_sum", ir::Operator::Add},
@@ -146,8 +147,8 @@ void add_warp_operations(std::vector<Operation>& table) {
                      static_cast<int>(op)});
   table.push_back({"get_lane_idx", "thread", "warp_size: ignored = None", "The lane of this thread in its warp.",
                    thread_part, -32});
-  for (const auto& [name, threads] : {std::pair{"get_warp_idx", 32}, {"get_warp_idx_sync", 32},
-                                      {"get_warp_group_idx", 128}})
+  for (const auto& [name, threads] :
+       {std::pair{"get_warp_idx", 32}, {"get_warp_idx_sync", 32}, {"get_warp_group_idx", 128}})
     table.push_back({name, "thread", "warp_size: ignored = None", "Which warp or group of warps this thread is in.",
                      thread_part, threads});
 }
@@ -207,14 +208,14 @@ void add_order(std::vector<Operation>& table) {
   for (const char* name : {"mbarrier_wait_parity", "barrier_wait"})
     table.push_back({name, "order", "mbarrier: tile, parity: expr", "Waits for the phase of this parity.", wait});
   table.push_back({"mbarrier_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes.", expect, 0});
-  table.push_back({"mbarrier_arrive_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes and arrives.",
-                   expect, 1});
+  table.push_back(
+      {"mbarrier_arrive_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes and arrives.", expect, 1});
   constexpr auto kCpAsync = static_cast<int>(ir::Queue::CpAsync), kBulk = static_cast<int>(ir::Queue::BulkStore),
                  kWgmma = static_cast<int>(ir::Queue::Wgmma);
   table.push_back({"ptx_wait_group", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
   table.push_back({"cp_async_wait", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
-  table.push_back({"tma_store_wait", "order", "count: int = 0, read: ignored = True", "Waits for bulk stores.", drain,
-                   kBulk});
+  table.push_back(
+      {"tma_store_wait", "order", "count: int = 0, read: ignored = True", "Waits for bulk stores.", drain, kBulk});
   table.push_back({"wait_wgmma", "order", "pending: int = 0", "Waits for wgmma_gemm.", drain, kWgmma});
   table.push_back({"ptx_commit_group", "order", "", "Closes a group of async_copy.", commit, kCpAsync});
   table.push_back({"sync_warp", "order", "mask: ignored = None", "A barrier of the warp.", sync,

@@ -137,8 +137,8 @@ void add_reductions(std::vector<Operation>& table) {
                                  "1 there. Without clear it combines with what is in `out`.",
                                  what),
                      reduce, op++});
-  table.push_back({"cumsum", "tile", kScanSignature, "Running sums along one dimension; in reverse from its end.",
-                   scan, static_cast<int>(ir::ReduceOp::Sum)});
+  table.push_back({"cumsum", "tile", kScanSignature, "Running sums along one dimension; in reverse from its end.", scan,
+                   static_cast<int>(ir::ReduceOp::Sum)});
   table.push_back({"cummax", "tile", kScanSignature, "Running maxima along one dimension; in reverse from its end.",
                    scan, static_cast<int>(ir::ReduceOp::Max)});
 }
@@ -154,8 +154,7 @@ void add_tile_operations(std::vector<Operation>& table) {
        "Moves a tile between any two spaces and converts its elements. What lies outside of a global tensor reads as "
        "zero and is not written.",
        copy},
-      {"fill", "tile", "buffer: tile, value: expr, annotations: ignored = None", "Sets every element of a tile.",
-       fill},
+      {"fill", "tile", "buffer: tile, value: expr, annotations: ignored = None", "Sets every element of a tile.", fill},
       {"clear", "tile", "buffer: tile", "Sets every element of a tile to zero.", fill},
       {"gemm", "tile", kGemmSignature, "C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N).",
        gemm, static_cast<int>(ir::Queue::None)},
@@ -169,8 +168,7 @@ void add_tile_operations(std::vector<Operation>& table) {
       {"async_copy", "tile",
        "src: tile, dst: tile, *, coalesced_width: ignored = None, annotations: ignored = None, "
        "loop_layout: ignored = None",
-       "A copy of the threads from global to shared memory that does not wait: T.ptx_wait_group(n) does.",
-       async_copy},
+       "A copy of the threads from global to shared memory that does not wait: T.ptx_wait_group(n) does.", async_copy},
       {"im2col", "tile",
        "img: tile, col: tile, nhw_step: expr, c_step: expr, kernel: int, stride: int, dilation: int, pad: int, "
        "eviction_policy: ignored = None",
