@@ -90,7 +90,7 @@ bool BorrowedTensor::borrow_capsule(PyObject* capsule, PyObject* object) {
   return true;
 }
 
-bool BorrowedTensor::borrow(PyObject* object) {
+bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {
   if (const ExchangeApi* api = exchange_of(Py_TYPE(object))) {
     if (api->dltensor_from_py_object_no_sync(object, &tensor_) != 0) return false;
     constexpr int32_t kCuda = 2;
@@ -102,6 +102,10 @@ bool BorrowedTensor::borrow(PyObject* object) {
   }
   PyObject* result = PyObject_CallFunctionObjArgs(registered.to_dlpack, object, nullptr);
   if (!result) return false;
+  if (PyLong_Check(result) || PyFloat_Check(result)) {
+    *number = result;
+    return true;
+  }
   if (!PyTuple_Check(result)) return borrow_capsule(result, object);
   PyObject *capsule = PyTuple_GetItem(result, 0), *dtype = PyTuple_GetItem(result, 1);
   Py_XINCREF(capsule);

@@ -10,8 +10,8 @@ class BorrowedTensor {
   BorrowedTensor() = default;
   BorrowedTensor(const BorrowedTensor&) = delete;
   ~BorrowedTensor() { Py_XDECREF(capsule_); }
-  // False with an exception set.
-  bool borrow(PyObject* object);
+  // False with an exception set. A scalar of another library becomes a number of Python instead, a new reference.
+  bool borrow(PyObject* object, PyObject** number);
   const tw_tensor* tensor() const { return &tensor_; }
 
  private:

@@ -76,7 +76,13 @@ class Arguments {
     }
     if (PyLong_Check(object)) return set_integer(a, object);
     BorrowedTensor& tensor = used_ < kFew ? tensors_[used_++] : more_.emplace_back();
-    if (!tensor.borrow(object)) return false;
+    PyObject* number = nullptr;
+    if (!tensor.borrow(object, &number)) return false;
+    if (number) {
+      const bool ok = set(i, number);
+      Py_DECREF(number);
+      return ok;
+    }
     a.kind = TW_TENSOR, a.as.tensor = tensor.tensor();
     return true;
   }

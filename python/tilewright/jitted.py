@@ -35,7 +35,21 @@ def _hashable(value):
         return type(value).__name__, tuple(_hashable(v) for v in value)
     if isinstance(value, set):
         return frozenset(value)
+    if isinstance(value, float):
+        return float, value.hex()  # 0.0 and -0.0 are equal, and their programs are not
     return type(value), value
+
+
+# What a trace may read from around the function and turn into a constant.
+_SIMPLE = (int, float, bool, str, bytes, type(None))
+
+
+def _names_of(code):
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            found |= _names_of(constant)
+    return found
 
 
 class Jit:
@@ -54,6 +68,22 @@ class Jit:
     @property
     def func_source(self):
         return inspect.getsource(self.func)
+
+    @functools.cached_property
+    def global_names(self):
+        space = self.func.__globals__
+        return [n for n in sorted(_names_of(self.func.__code__)) if isinstance(space.get(n), _SIMPLE)]
+
+    def around(self):
+        """The values around the function that its programs may hold as constants."""
+        space = self.func.__globals__
+        values = [space.get(n) for n in self.global_names]
+        for cell in self.func.__closure__ or ():
+            try:
+                values.append(cell.cell_contents if isinstance(cell.cell_contents, _SIMPLE) else None)
+            except ValueError:
+                pass
+        return values
 
     # ---- which style
 
@@ -114,7 +144,7 @@ class Jit:
     def _lazy(self, args, kwargs):
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        key = _hashable(bound.arguments)
+        key = _hashable(bound.arguments), _hashable(self.around())
         kernel = self.kernels.get(key)
         if kernel is None:
             program = self._traced(lambda: self.func(*args, **kwargs))
@@ -163,7 +193,7 @@ class Jit:
         return consts
 
     def _eager(self, tensors, fixed, given):
-        key = _hashable(fixed)
+        key = _hashable(fixed), _hashable(self.around())
         discovery = self.discoveries.get(key)
         if discovery is None:
             discovery = self.discoveries[key] = self._traced(
@@ -200,10 +230,10 @@ class Jit:
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs)
         count = self.tensor_count
-        if self.last is not None and not kwargs and len(args) >= count and args[count:] == self.last[0]:
+        if self.last is not None and not kwargs and len(args) >= count and self._like_last(args[count:]):
             # The kernel of the last call checks its arguments itself: most calls are like the one before.
             try:
-                return self.last[1](*args[:count])
+                return self.last[0](*args[:count])
             except LaunchError as error:
                 if not "TW4001" <= error.code <= "TW4011":
                     raise
@@ -211,8 +241,15 @@ class Jit:
         kernel = self._eager(tensors, fixed, consts)
         result = kernel(*(tensors[n] for n in self.tensor_names))
         if not kwargs and len(args) >= count and self.tensor_names == self.order[:count]:
-            self.last = args[count:], kernel
+            self.last = kernel, self._key_of_call(args[count:])
         return result
+
+    def _key_of_call(self, fixed):
+        around = self.around()
+        return (_hashable(fixed) if fixed else None), (_hashable(around) if around else None)
+
+    def _like_last(self, fixed):
+        return self._key_of_call(fixed) == self.last[1]
 
     def get_tir(self, *args, **kwargs):
         """The program for these arguments."""

@@ -33,10 +33,12 @@ def source_tree(function):
     known = _trees.get(file)
     if known is None or known[0] != lines:
         tree = ast.parse("".join(lines), file)
-        known = _trees[file] = (lines, [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)])
+        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+        known = _trees[file] = lines, functions, list(_codes(compile(tree, file, "exec", dont_inherit=True)))
     for node in known[1]:
         start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         if node.name == function.__name__ and start == first:
+            need_same_code(function, known[2])
             return node
     fail("SourceMissing", f"'{function.__name__}' is not at line {first} of {file}: the file has changed",
          "import it again, or start a new process", (file, first, 1))  # fmt: skip
@@ -45,9 +47,10 @@ def source_tree(function):
 def rewritten(function):
     """The function as it is traced: over the same globals, with the values that its closure has now."""
     code = function.__code__
-    made = _rewritten.get(code)
+    key = code, code.co_filename  # equal functions of two files are equal codes
+    made = _rewritten.get(key)
     if made is None:
-        made = _rewritten[code] = _rewrite(function)
+        made = _rewritten[key] = _rewrite(function)
     inner, free = made
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     hooks = types.CellType(staging)
@@ -66,17 +69,46 @@ def _snapshot(cell):
 
 def _rewrite(function):
     node = copy.deepcopy(source_tree(function))
-    file = function.__code__.co_filename
-    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    rewriter = _Rewriter(file, {a.arg for a in arguments})
-    node.decorator_list, node.returns = [], None
-    for argument in arguments:
-        argument.annotation = None
-    defaults = node.args.defaults, node.args.kw_defaults
-    node.args.defaults = [ast.Constant(None) for _ in defaults[0]]
-    node.args.kw_defaults = [None if d is None else ast.Constant(None) for d in defaults[1]]
+    node = _without_annotations(node)
+    rewriter = _Rewriter(function.__code__.co_filename, set(_parameter_names(node)))
     node.body = rewriter.block(node.body)
-    # A function around it whose parameters are the free variables makes them free in the compiled code too.
+    inner = _compiled(function, node)
+    return inner, inner.co_freevars
+
+
+def need_same_code(function, codes):
+    """The file may have changed since it was loaded: what it says now must be what the function does."""
+    code = function.__code__
+    if any(name.startswith("@py_") for name in code.co_varnames):
+        return  # pytest has rewritten the assertions of this function
+    for found in codes:
+        if (found.co_name, found.co_firstlineno) == (code.co_name, code.co_firstlineno):
+            if found.co_code == code.co_code and _plain(found.co_consts) == _plain(code.co_consts):
+                return
+    fail("SourceMissing", f"'{function.__name__}' is not what {code.co_filename} says: the file has changed",
+         "import it again, or start a new process", (code.co_filename, code.co_firstlineno, 1))  # fmt: skip
+
+
+def _plain(constants):
+    return [c for c in constants if not inspect.iscode(c)]
+
+
+def _parameter_names(node):
+    return [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+
+
+def _without_annotations(node):
+    node.decorator_list, node.returns = [], None
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        argument.annotation = None
+    node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
+    node.args.kw_defaults = [None if d is None else ast.Constant(None) for d in node.args.kw_defaults]
+    return node
+
+
+def _compiled(function, node):
+    """The code of a definition. A function around it whose parameters are its free variables makes them free there."""
+    file, node = function.__code__.co_filename, _without_annotations(node)
     names = [*function.__code__.co_freevars, HOOKS]
     outer = ast.FunctionDef(
         name="__tw_outer",
@@ -89,12 +121,16 @@ def _rewrite(function):
     )
     module = ast.fix_missing_locations(ast.Module(body=[outer], type_ignores=[]))
     compiled = compile(module, file, "exec", dont_inherit=True)
-    inner = next(c for c in next(_codes(compiled)).co_consts if inspect.iscode(c) and c.co_name == node.name)
-    return inner, inner.co_freevars
+    outer = next(c for c in compiled.co_consts if inspect.iscode(c))
+    return next(c for c in outer.co_consts if inspect.iscode(c) and c.co_name == node.name)
 
 
 def _codes(code):
-    return (c for c in code.co_consts if inspect.iscode(c))
+    """All codes in a code."""
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            yield constant
+            yield from _codes(constant)
 
 
 def _assigned_names(target):

@@ -25,12 +25,22 @@ class Frame:
         tracer = recording(type(self).__name__)
         value = self.open(tracer)
         tracer.scope(self.kind)
+        self.scope = tracer.scopes[-1]
         return value
 
     def __exit__(self, kind, error, traceback):
         if kind is None:
-            recording(type(self).__name__).end_scope()
+            tracer = recording(type(self).__name__)
+            need_innermost(tracer, self.scope)
+            tracer.end_scope()
             self.close()
+
+
+def need_innermost(tracer, scope):
+    """A loop of the program that Python's break or return has left would take in what comes after it."""
+    if tracer.scopes[-1] is not scope:
+        fail("UnsupportedSyntax", f"a {tracer.scopes[-1].kind} of the program is left by break or return of Python",
+             "in a function that is not traced T.loop_break() leaves a loop; or decorate it with @T.macro")  # fmt: skip
 
 
 def _list(value):
@@ -132,8 +142,10 @@ class Loop:
         listed = [names] if isinstance(names, str) else list(names)
         values, scopes = self.open([n or "i" for n in listed])
         tracer.scope("for")
+        scope = tracer.scopes[-1]
         tracer.scopes[-1].values.extend((n, v) for n, v in zip(listed, values) if isinstance(v, Expr))
         yield values if len(values) > 1 or unpack else values[0]
+        need_innermost(tracer, scope)
         tracer.end_scope()
         for _ in range(scopes):
             _close()

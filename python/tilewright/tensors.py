@@ -11,12 +11,15 @@ def _is(object, module, name):
 
 
 def to_dlpack(tensor):
-    """A DLPack capsule of what has no C exchange; with the dtype where the library that made it has none of its own."""
+    """A DLPack capsule of what has no C exchange; with the dtype where the library that made it has none of its own. Or a
+    number of Python for a scalar."""
     if _is(tensor, "torch", "Tensor"):
         return sys.modules["torch"].utils.dlpack.to_dlpack(tensor.detach())
     try:
         return tensor.__dlpack__()
     except AttributeError:
+        if hasattr(tensor, "item"):  # a number of NumPy
+            return tensor.item()
         raise TypeError(
             f"an argument is of type {type(tensor).__name__}; a call takes numbers and tensors (DLPack)"
         ) from None

@@ -223,6 +223,32 @@ def test_source_that_cannot_be_read():
         T.prim_func(space["main"])
 
 
+def test_files_that_have_changed(tmp_path):
+    import importlib.util
+    import linecache
+
+    file = tmp_path / "edited.py"
+    text = "import tilewright.language as T\n\n\ndef main(A: T.Tensor((1,), 'int32')):\n    with T.Kernel(1):\n        A[0] = {}\n"
+    file.write_text(text.format("A[0] + 1"))
+    spec = importlib.util.spec_from_file_location("edited", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    file.write_text(text.format("A[0] * 5"))
+    linecache.checkcache()
+    with pytest.raises(tw.CompileError, match="TW1108.*the file has changed"):
+        T.prim_func(module.main)
+
+
+def test_loops_that_helpers_leave():
+    def helper(A, B, bx):
+        for i in T.serial(8):
+            A[i] = 1
+            break
+
+    with pytest.raises(tw.CompileError, match="TW1105.*a for of the program is left by break"):
+        traced(helper)
+
+
 def test_consts_that_nothing_gives():
     @tw.jit
     def main(A):

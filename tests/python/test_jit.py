@@ -121,6 +121,51 @@ def test_shapes_of_outputs_come_from_inputs():
         tw.compile(alone, out_idx=1, engine="interpreter")(a)
 
 
+FACTOR = 2
+
+
+@jit()
+def with_global(A, more=0):
+    N = T.const("N")
+    A: T.Tensor((N,), T.float32)
+    B = T.empty((N,), T.float32)
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(N):
+            B[i] = A[i] * FACTOR / (1 + more)
+    return B
+
+
+def test_what_a_trace_reads_is_part_of_its_key():
+    global FACTOR
+    a = np.ones(4, "float32")
+    assert with_global(a)[0] == 2 and with_global(a, 1)[0] == 1
+    FACTOR = 3
+    assert with_global(a)[0] == 3
+    FACTOR = 2
+    count = len(with_global.kernels)
+    assert with_global(a)[0] == 2 and len(with_global.kernels) == count
+
+    @jit()
+    def kind(A, flag):
+        A: T.Tensor((1,), T.float32)
+        with T.Kernel(1, threads=1):
+            A[0] = 1 if isinstance(flag, bool) else 2 if isinstance(flag, int) else T.copysign(3.0, flag)
+
+    for flag, wanted in [(True, 1), (1, 2), (1.0, 3), (0.0, 3), (-0.0, -3), (True, 1)]:
+        kind(a[:1], flag)
+        assert a[0] == wanted
+
+
+def test_numbers_of_numpy_are_numbers():
+    @T.prim_func
+    def main(n: T.int32, x: T.float32, B: T.Tensor((2,), "float32")):
+        with T.Kernel(1, threads=1):
+            B[0], B[1] = n, x
+
+    kernel = tw.compile(main, out_idx=2, engine="interpreter")
+    assert kernel(np.int64(3), np.float32(0.5)).tolist() == [3, 0.5]
+
+
 def test_functions_that_are_alike_stay_apart():
     def make(value):
         @T.prim_func
