@@ -7,7 +7,7 @@ import types
 
 import tilewright
 
-from . import dtypes, jitted, kernel, language, layouts, profiler, testing, tuner, types as kinds, values
+from . import dtypes, jitted, kernel, language, layouts, profiler, scopes, testing, tuner, types as kinds, values
 
 _VERSION = "0.1.15"  # of the interface that is offered here
 
@@ -78,6 +78,12 @@ def cached(factory, out_idx=None, *args, target="auto", **ignored):
 _kernels = {}
 
 
+def lower(func, target="auto", **ignored):
+    """What a program is compiled to."""
+    made = kernel.compile(func, target=target)
+    return types.SimpleNamespace(kernel_source=made.get_kernel_source(), params=func.params, host_mod=None, device_mod=None, rt_mod=made)
+
+
 def _nothing(*arguments, **named):
     return None
 
@@ -108,7 +114,7 @@ def _fp8(name="e4m3"):
 def _modules():
     env = Environment()
     top = {
-        "jit": jitted.jit, "lazy_jit": jitted.jit, "compile": kernel.compile, "par_compile": jitted.par_compile, "cached": cached,
+        "jit": jitted.jit, "lazy_jit": jitted.jit, "compile": kernel.compile, "par_compile": jitted.par_compile, "cached": cached, "lower": lower,
         "autotune": tuner.autotune, "cdiv": tilewright.cdiv, "next_power_of_2": tilewright.next_power_of_2,
         "DataType": dtypes.dtype, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "Profiler": profiler.Profiler,
         "TensorSupplyType": profiler.TensorSupplyType, "PassConfigKey": PassConfigKey, "disable_cache": _nothing,
@@ -123,7 +129,7 @@ def _modules():
     jits = {"jit": jitted.jit, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "compile": kernel.compile, "par_compile": jitted.par_compile}
     tirx = {
         "Var": language.Var, "PrimExpr": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
-        "Cast": language.Cast, "if_then_else": lambda c, a, b: language.if_then_else(c, a, b),
+        "Select": language.Select, "Cast": language.Cast, "if_then_else": lambda c, a, b: language.if_then_else(c, a, b),
         "call_extern": language.call_extern, "reinterpret": lambda dtype, value: language.reinterpret(value, dtype), "all": language.all_of, "any": language.any_of,
     }  # fmt: skip
     return {
@@ -149,7 +155,10 @@ def _modules():
         "tilelang.carver": {},
         "tilelang.carver.arch": {"CUDA": Target},
         "tilelang.carver.arch.driver": {"get_num_sms": _get_num_sms},
-        "tilelang.language.dtypes": language,
+        "tilelang.language.dtypes": {
+            **{n: dtypes.dtype(n) for n in dtypes.NAMES}, "dtype": dtypes.dtype, "_all_dtypes": list(dtypes.NAMES),
+            "resolve_torch_storage_dtype": lambda of: dtypes.dtype(str(dtypes.dtype(of).as_torch())),
+        },
         "tilelang.language.fp8": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
         "tilelang.language": language,
         "tilelang.rocm": {},
@@ -164,6 +173,10 @@ def _modules():
         "tvm.error": {"InternalError": tilewright.InternalError},
         "tvm.ir": {"PrimExpr": values.Expr},
         "tvm.tirx": tirx,
+        "tvm.tirx.expr": {**tirx, "IntImm": lambda dtype, v: dtypes.dtype(dtype)(v), "Not": language.Not, "Or": language.Or},
+        "tvm.script": {},
+        "tvm.script.ir_builder": {},
+        "tvm.script.ir_builder.base": {"IRBuilderFrame": scopes.Loop},
         "tvm.tir": tirx,
     }  # fmt: skip
 

@@ -37,7 +37,7 @@ class dtype(str):
         from . import values
 
         if value is None:
-            return values.dynamic("v", self)
+            return values.unset(self)
         return values.convert(value, self)
 
 

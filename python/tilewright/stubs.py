@@ -8,7 +8,7 @@ from . import _native, language
 FILE = pathlib.Path(__file__).parent / "language" / "__init__.pyi"
 _KINDS = {
     "tile": "Tile", "buffer": "Buffer", "expr": "Value", "exprs": "Shape", "dtype": "DType", "int": "int",
-    "bool": "bool", "text": "str", "list": "Sequence[int]", "ignored": "object",
+    "bool": "bool", "text": "str", "list": "Sequence[int]", "ignored": "object", "absent": "None",
 }  # fmt: skip
 _HEAD = '''"""Written by `python -m tilewright.stubs`."""
 from typing import Any, Callable, Iterator, Sequence

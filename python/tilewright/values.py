@@ -267,3 +267,13 @@ def convert(value, to):
 
 def dynamic(name, of="int32"):
     return _symbol(name, dtype(of))
+
+
+_in_launch, _alloc_scalar = operation("in_launch"), operation("alloc_scalar")
+
+
+def unset(of):
+    """dtype(): in a launch a variable that T.let sets, elsewhere a dimension or scalar without a name."""
+    if state.tracer is not None and _in_launch():
+        return Var(_alloc_scalar(of, None).id)
+    return dynamic("v", of)

@@ -22,7 +22,7 @@ const char* kind_name(int32_t kind) {
   }
 }
 
-// The name of parameter i in "A: tile, B: tile, *, policy: int = 0".
+// The name of operand i in "A: tile, B: tile, *, policy: int = 0". Frontends keep what is ignored to themselves.
 std::string parameter_name(const std::string& signature, size_t wanted) {
   size_t begin = 0, depth = 0, number = 0;
   for (size_t i = 0; i <= signature.size(); ++i) {
@@ -33,7 +33,7 @@ std::string parameter_name(const std::string& signature, size_t wanted) {
     while (begin < i && signature[begin] == ' ') ++begin;
     const std::string one = signature.substr(begin, i - begin);
     begin = i + 1;
-    if (one == "*") continue;
+    if (one == "*" || one.find(": ignored") != std::string::npos || one.find(": absent") != std::string::npos) continue;
     if (number++ == wanted) return one.substr(0, one.find(':'));
   }
   return fmt::format("operand {}", wanted);

@@ -70,10 +70,19 @@ Result vote(const Operation& op, const Operands& o) {
 Result warp_reduce(const Operation& op, const Operands& o) {
   return o.builder().warp_reduce(static_cast<ir::Operator>(op.variant), o.expr(0));
 }
-Result thread_part(const Operation& op, const Operands& o) {
-  const ir::Expr thread = o.builder().linear_thread();
-  if (op.variant < 0) return ir::binary(ir::BinaryOp::FloorMod, thread, ir::constant(-op.variant));
-  return ir::binary(ir::BinaryOp::FloorDiv, thread, ir::constant(op.variant));
+// The linear index of the thread, divided into warps or groups of them, or its rest.
+Result lane_index(const Operation&, const Operands& o) {
+  return ir::binary(ir::BinaryOp::FloorMod, o.builder().linear_thread(), ir::constant(o.integer(0, 32)));
+}
+Result warp_index(const Operation& op, const Operands& o) {
+  const int64_t threads = o.integer(0, 32) * (op.variant ? o.integer(1, 4) : 1);
+  return ir::binary(ir::BinaryOp::FloorDiv, o.builder().linear_thread(), ir::constant(threads));
+}
+Result is_first_of_group(const Operation&, const Operands& o) {
+  const int64_t threads = o.integer(0, 0);
+  ir::Expr thread = o.builder().linear_thread();
+  if (threads > 0) thread = ir::binary(ir::BinaryOp::FloorMod, thread, ir::constant(threads));
+  return ir::binary(ir::BinaryOp::Eq, thread, ir::constant(0));
 }
 
 Result print(const Operation&, const Operands& o) {
@@ -145,12 +154,16 @@ void add_warp_operations(std::vector<Operation>& table) {
                                  {"warp_reduce_bitor", ir::Operator::BitOr}})
     table.push_back({name, "thread", "value: expr", "Over the whole warp; every lane gets the result.", warp_reduce,
                      static_cast<int>(op)});
-  table.push_back({"get_lane_idx", "thread", "warp_size: ignored = None", "The lane of this thread in its warp.",
-                   thread_part, -32});
-  for (const auto& [name, threads] :
-       {std::pair{"get_warp_idx", 32}, {"get_warp_idx_sync", 32}, {"get_warp_group_idx", 128}})
-    table.push_back({name, "thread", "warp_size: ignored = None", "Which warp or group of warps this thread is in.",
-                     thread_part, threads});
+  table.push_back(
+      {"get_lane_idx", "thread", "warp_size: int = None", "The lane of this thread in its warp.", lane_index});
+  for (const char* name : {"get_warp_idx", "get_warp_idx_sync"})
+    table.push_back(
+        {name, "thread", "warp_size: int = None", "Which warp of the block this thread is in.", warp_index, 0});
+  table.push_back({"get_warp_group_idx", "thread", "warp_size: int = None, warps_per_group: int = None",
+                   "Which group of warps this thread is in.", warp_index, 1});
+  table.push_back({"shuffle_elect", "thread", "thread_extent: int",
+                   "Whether this is the first thread of its group of that many; of the block where that is 0.",
+                   is_first_of_group});
 }
 
 void add_atomics(std::vector<Operation>& table) {
@@ -204,7 +217,7 @@ void add_order(std::vector<Operation>& table) {
     return {};
   };
   for (const char* name : {"mbarrier_arrive", "barrier_arrive"})
-    table.push_back({name, "order", "mbarrier: tile, cta_id: ignored = None", "Arrives at an mbarrier.", arrive});
+    table.push_back({name, "order", "mbarrier: tile, cta_id: absent = None", "Arrives at an mbarrier.", arrive});
   for (const char* name : {"mbarrier_wait_parity", "barrier_wait"})
     table.push_back({name, "order", "mbarrier: tile, parity: expr", "Waits for the phase of this parity.", wait});
   table.push_back({"mbarrier_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes.", expect, 0});

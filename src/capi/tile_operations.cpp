@@ -111,7 +111,7 @@ Result im2col(const Operation&, const Operands& o) {
 
 constexpr const char* kGemmSignature =
     "A: tile, B: tile, C: tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, "
-    "clear_accum: expr = False, k_pack: ignored = 1, wg_wait: ignored = 0, mbar: ignored = None, "
+    "clear_accum: expr = False, k_pack: ignored = 1, wg_wait: ignored = 0, mbar: absent = None, "
     "annotations: ignored = None";
 constexpr const char* kReduceSignature =
     "buffer: tile, out: tile, dim: int = -1, clear: bool = True, batch: ignored = 1, nan_propagate: bool = False, "
@@ -161,7 +161,7 @@ void add_tile_operations(std::vector<Operation>& table) {
       {"wgmma_gemm", "tile", kGemmSignature, "A gemm that does not wait: T.wait_wgmma(n) does.", gemm,
        static_cast<int>(ir::Queue::Wgmma)},
       {"tma_copy", "tile",
-       "src: tile, dst: tile, *, barrier: tile = None, cluster_mask: ignored = None, "
+       "src: tile, dst: tile, *, barrier: tile = None, cluster_mask: absent = None, "
        "leader_scope_threads: ignored = None, eviction_policy: ignored = None, annotations: ignored = None",
        "A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait.",
        tma_copy},
@@ -173,7 +173,7 @@ void add_tile_operations(std::vector<Operation>& table) {
        "img: tile, col: tile, nhw_step: expr, c_step: expr, kernel: int, stride: int, dilation: int, pad: int, "
        "eviction_policy: ignored = None",
        "Patches of an NHWC image as a tile of the patch matrix.", im2col},
-      {"finalize_reducer", "tile", "reducer: buffer, dst: ignored = None, batch: ignored = 1",
+      {"finalize_reducer", "tile", "reducer: buffer, dst: absent = None, batch: ignored = 1",
        "Makes a reducer readable.",
        [](const Operation&, const Operands& o) -> Result {
          o.builder().finalize_reducer(o.buffer(0));

@@ -28,7 +28,7 @@ from ..scopes import (
 from ..trace import OPERATIONS as _OPERATIONS, apply as _apply, fail as _fail, operation as _operation, state as _state
 from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType as _TensorType, extents as _extents
 from ..types import match_buffer
-from ..values import Buffer as _Buffer, Expr as PrimExpr, Tile as BufferRegion, Var as _Var
+from ..values import Buffer as _Buffer, Expr as _Expr, Operators as PrimExpr, Tile as BufferRegion, Var as _Var
 
 for _name in _dtypes.NAMES:
     globals()[_name] = dtype(_name)
@@ -89,7 +89,7 @@ class _VarWord(type):
         return _values.dynamic(name, dtype)
 
     def __instancecheck__(cls, value):
-        return isinstance(value, PrimExpr) and value.constant is None
+        return isinstance(value, _Expr) and value.constant is None
 
 
 class Var(Ref, metaclass=_VarWord):
@@ -118,6 +118,11 @@ def alloc_buffer(shape, dtype="float32", *ignored, scope="global", **also_ignore
 def alloc_barrier(arrive_count):
     """mbarriers: one, or one for each count of a list."""
     return _apply(_OPERATIONS["alloc_barrier"], arrive_count if isinstance(arrive_count, list) else [arrive_count])
+
+
+def let(variable, value):
+    """Sets a variable that T.int32() and its like have made."""
+    _apply(_OPERATIONS["store"], variable, value)
 
 
 def create_list_of_mbarrier(*counts):
@@ -304,7 +309,7 @@ def _function(name):
     if made is not None:
         return made
     _, _, signature, doc = _TABLE[name]
-    heads, operands = [], []
+    heads, operands, checks = [], [], ""
     for parameter, kind, default in _parameters(signature):
         if kind is None:
             heads.append(parameter)
@@ -312,13 +317,16 @@ def _function(name):
         heads.append(f"{parameter}: {kind}" + (f" = {default}" if default is not None else ""))
         if kind == "dtype":
             operands.append(f"{parameter} if {parameter} is None else _dtype({parameter})")
+        elif kind == "absent":
+            checks += f"    if {parameter} is not None: _absent('{name}', '{parameter}')\n"
         elif kind != "ignored":
             operands.append(parameter)
     text = (
         "from __future__ import annotations\n"
-        f"def {name}({', '.join(heads)}):\n    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
+        f"def {name}({', '.join(heads)}):\n{checks}"
+        f"    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
     )
-    space = {"_apply": _apply, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
+    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
     exec(compile(text, "<tilewright>", "exec"), space)
     made = space[name]
     made.__doc__, made.__module__ = doc, __name__
@@ -328,6 +336,10 @@ def _function(name):
 
 def _same(value):
     return value
+
+
+def _absent(name, parameter):
+    _fail("BadOption", f"T.{name}: '{parameter}' is not supported", "leave it out, or say what it does with other operations")
 
 
 def _known_names():

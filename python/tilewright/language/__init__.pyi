@@ -114,6 +114,8 @@ int32: dtype
 int4: dtype
 int64: dtype
 int8: dtype
+def let(variable: Any, value: Any) -> Any:
+    """Sets a variable that T.int32() and its like have made."""
 long: dtype
 def macro(function: Any = ..., **ignored: Any) -> Any:
     """A function that is recorded wherever it is called."""
@@ -238,7 +240,7 @@ def ballot(predicate: Value, mask: object = None) -> Any:
     """The lanes of the warp that have it true, as bits."""
 def ballot_sync(predicate: Value, mask: object = None) -> Any:
     """The lanes of the warp that have it true, as bits."""
-def barrier_arrive(mbarrier: Tile, cta_id: object = None) -> Any:
+def barrier_arrive(mbarrier: Tile, cta_id: None = None) -> Any:
     """Arrives at an mbarrier."""
 def barrier_wait(mbarrier: Tile, parity: Value) -> Any:
     """Waits for the phase of this parity."""
@@ -306,7 +308,7 @@ def ffs(x: Value) -> Any:
     """The scalar function ffs, element by element."""
 def fill(buffer: Tile, value: Value, annotations: object = None) -> Any:
     """Sets every element of a tile."""
-def finalize_reducer(reducer: Buffer, dst: object = None, batch: object = 1) -> Any:
+def finalize_reducer(reducer: Buffer, dst: None = None, batch: object = 1) -> Any:
     """Makes a reducer readable."""
 def floor(x: Value) -> Any:
     """The scalar function floor, element by element."""
@@ -318,22 +320,22 @@ def fma(x: Value, y: Value, z: Value) -> Any:
     """Another name of ieee_fmaf."""
 def fmod(x: Value, y: Value) -> Any:
     """The scalar function fmod, element by element."""
-def gemm(A: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, k_pack: object = 1, wg_wait: object = 0, mbar: object = None, annotations: object = None) -> Any:
+def gemm(A: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, k_pack: object = 1, wg_wait: object = 0, mbar: None = None, annotations: object = None) -> Any:
     """C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N)."""
 def get_block_binding(dim: int = 0) -> Any:
     """The index of this block in the grid."""
-def get_lane_idx(warp_size: object = None) -> Any:
+def get_lane_idx(warp_size: int = None) -> Any:
     """The lane of this thread in its warp."""
 def get_thread_binding(dim: int = 0) -> Any:
     """The index of this thread in its block."""
 def get_thread_extent(dim: int = 0) -> Any:
     """The number of threads of a block along a dimension."""
-def get_warp_group_idx(warp_size: object = None) -> Any:
-    """Which warp or group of warps this thread is in."""
-def get_warp_idx(warp_size: object = None) -> Any:
-    """Which warp or group of warps this thread is in."""
-def get_warp_idx_sync(warp_size: object = None) -> Any:
-    """Which warp or group of warps this thread is in."""
+def get_warp_group_idx(warp_size: int = None, warps_per_group: int = None) -> Any:
+    """Which group of warps this thread is in."""
+def get_warp_idx(warp_size: int = None) -> Any:
+    """Which warp of the block this thread is in."""
+def get_warp_idx_sync(warp_size: int = None) -> Any:
+    """Which warp of the block this thread is in."""
 def greater(a: Value, b: Value) -> Any:
     """a > b"""
 def greater_equal(a: Value, b: Value) -> Any:
@@ -404,7 +406,7 @@ def max_nan(x: Value, y: Value) -> Any:
     """The scalar function max_nan, element by element."""
 def max_value(dtype: DType) -> Any:
     """The largest finite value of a dtype."""
-def mbarrier_arrive(mbarrier: Tile, cta_id: object = None) -> Any:
+def mbarrier_arrive(mbarrier: Tile, cta_id: None = None) -> Any:
     """Arrives at an mbarrier."""
 def mbarrier_arrive_expect_tx(mbarrier: Tile, bytes: Value) -> Any:
     """Announces bytes and arrives."""
@@ -480,6 +482,8 @@ def shift_left(a: Value, b: Value) -> Any:
     """a << b"""
 def shift_right(a: Value, b: Value) -> Any:
     """a >> b"""
+def shuffle_elect(thread_extent: int) -> Any:
+    """Whether this is the first thread of its group of that many; of the block where that is 0."""
 def sigmoid(x: Value) -> Any:
     """The scalar function sigmoid, element by element."""
 def sin(x: Value) -> Any:
@@ -510,7 +514,7 @@ def tanh(x: Value) -> Any:
     """The scalar function tanh, element by element."""
 def thread_return() -> Any:
     """This thread is done with the launch."""
-def tma_copy(src: Tile, dst: Tile, *, barrier: Tile = None, cluster_mask: object = None, leader_scope_threads: object = None, eviction_policy: object = None, annotations: object = None) -> Any:
+def tma_copy(src: Tile, dst: Tile, *, barrier: Tile = None, cluster_mask: None = None, leader_scope_threads: object = None, eviction_policy: object = None, annotations: object = None) -> Any:
     """A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait."""
 def tma_store_wait(count: int = 0, read: object = True) -> Any:
     """Waits for bulk stores."""
@@ -536,5 +540,5 @@ def warp_reduce_min(value: Value) -> Any:
     """Over the whole warp; every lane gets the result."""
 def warp_reduce_sum(value: Value) -> Any:
     """Over the whole warp; every lane gets the result."""
-def wgmma_gemm(A: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, k_pack: object = 1, wg_wait: object = 0, mbar: object = None, annotations: object = None) -> Any:
+def wgmma_gemm(A: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, k_pack: object = 1, wg_wait: object = 0, mbar: None = None, annotations: object = None) -> Any:
     """A gemm that does not wait: T.wait_wgmma(n) does."""
