@@ -1,0 +1,78 @@
+"""Whole kernels on every engine that needs no GPU, against NumPy."""
+import numpy as np
+import pytest
+import tilewright as tw
+import twins
+import tilewright.language as T
+
+ENGINES = ["interpreter", "cpu", "simulator"]
+rng = np.random.default_rng(7)
+
+
+def normal(*shape, dtype="float32"):
+    return rng.standard_normal(shape, dtype="float32").astype(dtype)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_gemm(engine):
+    M, N, K = T.dynamic("M, N, K")
+    kernel = tw.compile(twins.matmul_relu(M, N, K, 32, 32, 32, "float16"), out_idx=-1, engine=engine)
+    for m, n, k in [(32, 32, 64), (17, 40, 33)]:
+        a, b = normal(m, k, dtype="float16"), normal(k, n, dtype="float16")
+        wanted = np.maximum(a.astype("float32") @ b.astype("float32"), 0)
+        np.testing.assert_allclose(kernel(a, b), wanted, rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_softmax(engine):
+    M, N = T.dynamic("M, N")
+    kernel = tw.compile(twins.online_softmax(M, N, 8, 32, "float32"), out_idx=1, engine=engine)
+    x = normal(13, 70) * 4
+    wanted = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(kernel(x), wanted / wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(engine, causal):
+    heads, kv_heads, length, dim = 4, 2, 40, 16
+    program = twins.flash_attention(1, heads, kv_heads, length, length, dim, 32, 32, causal, "float16")
+    q = normal(1, heads, length, dim, dtype="float16")
+    k, v = (normal(1, kv_heads, length, dim, dtype="float16") for _ in range(2))
+    found = tw.compile(program, out_idx=-1, engine=engine)(q, k, v)
+    keys, values = (x.astype("float32").repeat(heads // kv_heads, axis=1) for x in (k, v))
+    scores = q.astype("float32") @ keys.transpose(0, 1, 3, 2) / np.sqrt(dim)
+    if causal:
+        scores = np.where(np.tri(length, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    wanted = weights / weights.sum(-1, keepdims=True) @ values
+    np.testing.assert_allclose(found, wanted, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu"])
+def test_thread_code(engine):
+    tokens, choices, experts, alignment, blocks = 40, 3, 10, 8, 2
+    topk = rng.integers(-1, experts, (tokens, choices))
+    counts = np.bincount(topk[topk >= 0], minlength=experts)
+    aligned = -(-counts // alignment) * alignment
+    rows = int(aligned.sum()) + 16
+    kernel = tw.compile(twins.expert_mapping(tokens, choices, experts, rows, alignment, blocks), engine=engine)
+    found = [np.full(s, -7, "int32") for s in ((rows,),) * 3 + ((tokens, choices),) + ((experts,),) * 3]
+    kernel(topk.astype("int64"), *found)
+    expert_of, token_of, pair_of, position_of, start, end, count = found
+    assert (count == aligned).all() and (end - start == aligned).all() and start[0] == 0 and (start[1:] == end[:-1]).all()
+    for token in range(tokens):
+        for choice in range(choices):
+            position, expert = position_of[token, choice], topk[token, choice]
+            if expert < 0:
+                assert position == -1
+                continue
+            assert start[expert] <= position < end[expert] and expert_of[position] == expert
+            assert token_of[position] == token and pair_of[position] == token * choices + choice
+
+
+def test_engines_agree_bit_for_bit():
+    x, g, r = (normal(19, 70, dtype="float16") for _ in range(3))
+    program = twins.gated_residual(19, 70, 16, 64, "float16")
+    found = [tw.compile(program, out_idx=-1, engine=e)(x, g, r) for e in ENGINES]
+    assert all((f.view("uint16") == found[0].view("uint16")).all() for f in found)
