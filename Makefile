@@ -34,8 +34,9 @@ bench: build/setup/bench build/release/build.ninja
 
 # Rewrites the expected texts under tests/; read the difference before committing it.
 update: build/release/build.ninja
-	@$(BUILD) release -j $(JOBS) --target tilewright_tests
+	@$(BUILD) release -j $(JOBS) --target tilewright_tests tilewright_python print_examples
 	@TILEWRIGHT_UPDATE=1 tools/run_tests build/release/$(TESTS) $(WITHOUT_GPU)
+	@TILEWRIGHT_UPDATE=1 $(TEST_PYTHON)
 
 format: build/setup/test
 	@tools/check_format --fix
