@@ -357,8 +357,5 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef
 
-    def comprehension(self, node):
-        return self.generic_visit(node)
-
     def visit_Try(self, node):
         self.unsupported(node, "try", "the body is recorded once: let errors of the program reach its caller")

@@ -101,7 +101,7 @@ class If(Frame):
         self.condition = condition
 
     def open(self, tracer):
-        tracer.branches = [*getattr(tracer, "branches", []), self.condition]
+        tracer.branches.append(self.condition)
 
     def close(self):
         recording("If").branches.pop()
@@ -109,7 +109,7 @@ class If(Frame):
 
 class Then(Frame):
     def open(self, tracer):
-        if not getattr(tracer, "branches", None):
+        if not tracer.branches:
             fail("OutsideProgram", "T.Then outside of T.If", "write with T.If(condition): with T.Then(): ...")
         _open_if(tracer.branches[-1])
 

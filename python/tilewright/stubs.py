@@ -11,7 +11,7 @@ _KINDS = {
     "bool": "bool", "text": "str", "list": "Sequence[int]", "ignored": "object", "absent": "None",
 }  # fmt: skip
 _HEAD = '''"""Written by `python -m tilewright.stubs`."""
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Sequence
 
 class dtype(str): ...
 

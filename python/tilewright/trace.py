@@ -51,6 +51,8 @@ class Tracer:
         self.given = {}  # values of consts
         self.parameters = []  # declared, in order
         self.open_frames = []  # a launch that was opened without `with`
+        self.branches = []  # conditions of T.If, the innermost last
+        self.barriers = None  # of T.create_list_of_mbarrier
 
     def scope(self, kind):
         self.scopes.append(Scope(kind))

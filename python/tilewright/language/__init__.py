@@ -4,11 +4,10 @@ import difflib as _difflib
 import enum as _enum
 import itertools as _itertools
 import re as _re
-import sys as _sys
 
 from .. import _native, dtypes as _dtypes, values as _values
 from ..dtypes import dtype
-from ..program import Macro as _Macro, PrimFunc, Ref, const, empty, macro, prim_func
+from ..program import PrimFunc, Ref, const, empty, macro, prim_func
 from ..scopes import (
     Else,
     Groups as ws,
@@ -26,7 +25,7 @@ from ..scopes import (
     vectorized,
 )
 from ..trace import OPERATIONS as _OPERATIONS, apply as _apply, fail as _fail, operation as _operation, state as _state
-from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType as _TensorType, extents as _extents
+from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType as _TensorType
 from ..types import match_buffer
 from ..values import Buffer as _Buffer, Expr as _Expr, Operators as PrimExpr, Tile as BufferRegion, Var as _Var
 

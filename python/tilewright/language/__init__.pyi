@@ -1,5 +1,5 @@
 """Written by `python -m tilewright.stubs`."""
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Sequence
 
 class dtype(str): ...
 
