@@ -153,6 +153,12 @@ PyObject* module_dtype(PyObject*, PyObject* args) {
 }
 
 PyObject* module_device_count(PyObject*, PyObject*) { return PyLong_FromLong(tw_cuda_device_count()); }
+PyObject* module_set_stream(PyObject*, PyObject* stream) {
+  void* handle = PyLong_AsVoidPtr(stream);
+  if (!handle && PyErr_Occurred()) return nullptr;
+  tw_cuda_set_stream(handle);
+  Py_RETURN_NONE;
+}
 PyObject* module_version(PyObject*, PyObject*) { return PyUnicode_FromString(tw_version()); }
 
 PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -172,6 +178,7 @@ PyMethodDef module_methods[] = {
     {"parse", module_parse, METH_VARARGS, "parse(text, file): the program of a .tile text."},
     {"dtype", module_dtype, METH_VARARGS, "dtype(name): its full name and bits, or None."},
     {"device_count", module_device_count, METH_NOARGS, "CUDA devices here."},
+    {"set_stream", module_set_stream, METH_O, "The CUDA stream of the calls of this thread, as an integer."},
     {"version", module_version, METH_NOARGS, "The version of the library."},
     {"register", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_register)),
      METH_VARARGS | METH_KEYWORDS, "Hands over the package's classes and functions."},

@@ -14,7 +14,12 @@ def to_dlpack(tensor):
     """A DLPack capsule of what has no C exchange; with the dtype where the library that made it has none of its own. Or a
     number of Python for a scalar."""
     if _is(tensor, "torch", "Tensor"):
-        return sys.modules["torch"].utils.dlpack.to_dlpack(tensor.detach())
+        torch = sys.modules["torch"]
+        if tensor.is_cuda:
+            _native.set_stream(torch.cuda.current_stream(tensor.device).cuda_stream)
+        return torch.utils.dlpack.to_dlpack(tensor.detach())
+    if _is(tensor, "cupy", "ndarray"):
+        _native.set_stream(sys.modules["cupy"].cuda.get_current_stream().ptr)
     try:
         return tensor.__dlpack__()
     except AttributeError:
@@ -66,7 +71,3 @@ def _numpy_dtype(name):
     import ml_dtypes
 
     return getattr(ml_dtypes, name)
-
-
-def device_count():
-    return _native.device_count()
