@@ -7,7 +7,8 @@ namespace {
 
 // op 0 stores; the others update.
 Result store(const Operation&, const Operands& o) {
-  o.builder().store(o.tile(0), o.expr(1));
+  const ir::TileRef to = o.tile(0);
+  o.builder().store(to, o.expr(1));
   return {};
 }
 Result update(const Operation&, const Operands& o) {
@@ -16,7 +17,8 @@ Result update(const Operation&, const Operands& o) {
                                          ir::Operator::BitAnd, ir::Operator::BitOr,    ir::Operator::BitXor,
                                          ir::Operator::Shl,    ir::Operator::Shr};
   const size_t op = o.word(0, {"+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>"});
-  o.builder().update(kOperators[op], o.tile(1), o.expr(2));
+  const ir::TileRef to = o.tile(1);
+  o.builder().update(kOperators[op], to, o.expr(2));
   return {};
 }
 

@@ -8,7 +8,8 @@ namespace {
 Result copy(const Operation&, const Operands& o) {
   ir::CopyOptions options;
   options.prefer = o.text(2);
-  o.builder().copy(o.tile(0), o.tile(1), std::move(options));
+  const ir::TileRef from = o.tile(0), to = o.tile(1);  // in order, so that the first mistake is the one reported
+  o.builder().copy(from, to, std::move(options));
   return {};
 }
 
@@ -29,12 +30,14 @@ Result gemm(const Operation& op, const Operands& o) {
   options.clear = o.expr_or_none(6);
   if (options.clear && ir::constant_int(options.clear) == 0) options.clear = {};
   options.completion.queue = static_cast<ir::Queue>(op.variant);
-  o.builder().gemm(o.tile(0), o.tile(1), o.tile(2), std::move(options));
+  const ir::TileRef a = o.tile(0), b = o.tile(1), c = o.tile(2);
+  o.builder().gemm(a, b, c, std::move(options));
   return {};
 }
 
 Result reduce(const Operation& op, const Operands& o) {
-  o.builder().reduce(static_cast<ir::ReduceOp>(op.variant), o.tile(0), o.tile(1),
+  const ir::TileRef from = o.tile(0), to = o.tile(1);
+  o.builder().reduce(static_cast<ir::ReduceOp>(op.variant), from, to,
                      {o.integer(2, -1), o.flag(3, true), o.flag(4, false)});
   return {};
 }
@@ -98,7 +101,8 @@ Result tma_copy(const Operation&, const Operands& o) {
 Result async_copy(const Operation&, const Operands& o) {
   ir::CopyOptions options;
   options.completion.queue = ir::Queue::CpAsync;
-  o.builder().copy(o.tile(0), o.tile(1), std::move(options));
+  const ir::TileRef from = o.tile(0), to = o.tile(1);
+  o.builder().copy(from, to, std::move(options));
   o.builder().commit(ir::Queue::CpAsync);
   return {};
 }
