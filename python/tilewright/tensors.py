@@ -1,4 +1,5 @@
 """Tensors of NumPy, PyTorch and others: views of them for a call, and new ones for its outputs."""
+import functools
 import sys
 
 from . import _native
@@ -49,13 +50,18 @@ def empty(example, shape, name, engine):
             device = example.device
         else:
             device = "cuda" if engine == "cuda" else "cpu"
-        return torch.empty(_packed(shape, name), dtype=dtype(name).as_torch(), device=device)
+        return torch.empty(_packed(shape, name), dtype=_torch_dtype(name), device=device)
     import numpy
 
     if example is not None and not isinstance(example, numpy.ndarray):
         library = sys.modules[type(example).__module__.partition(".")[0]]
         return library.empty(shape, dtype=name)
     return numpy.empty(_packed(shape, name), dtype=_numpy_dtype(name))
+
+
+@functools.cache
+def _torch_dtype(name):
+    return dtype(name).as_torch()
 
 
 def _packed(shape, name):
