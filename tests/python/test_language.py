@@ -352,6 +352,11 @@ def test_helpers_of_python_run():
     assert run(main, np.zeros(3, "int32")).tolist() == [0, 1, 2]
 
 
+def test_other_names_are_operations():
+    for name in T._OTHER_NAMES:
+        assert callable(getattr(T, name))
+
+
 def test_help_comes_from_the_table():
     assert "C += A B" in T.gemm.__doc__ and "transpose_A" in T.gemm.__annotations__
     assert {"gemm", "copy", "Kernel", "reduce_sum", "float16"} <= set(dir(T))

@@ -288,8 +288,8 @@ for _name in (
 _OTHER_NAMES = {
     "Select": "if_then_else", "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
     "gemm_v1": "gemm", "gemm_v2": "gemm", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
-    "atomic_addx2": None, "atomic_addx4": None, "sync_global": "sync_grid", "int_div": "floordiv",
-    "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "max_nan": "max_nan",
+    "sync_global": "sync_grid", "int_div": "floordiv",
+    "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp",
 }  # fmt: skip
 # Operators by name, that take plain numbers too: what Python computes stays Python's.
 _FOLDED = frozenset("ceildiv floordiv floormod truncdiv truncmod min max shift_left shift_right "
@@ -343,7 +343,7 @@ def _absent(name, parameter):
 
 def _known_names():
     names = {n for n, row in _TABLE.items() if row[1] != "scope"} | {n for n in globals() if not n.startswith("_")}
-    return names | {n for n, row in _OTHER_NAMES.items() if row}
+    return names | set(_OTHER_NAMES)
 
 
 def __getattr__(name):
