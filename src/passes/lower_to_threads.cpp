@@ -10,6 +10,7 @@
 #include "passes/threads/elementwise.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
+#include "passes/threads/split_masks.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -400,8 +401,9 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
   std::optional<Diagnostic> misfit;
+  const TileProgram split = split_masks(program);
   auto fits = [&](RingLimits limits) {
-    misfit = lower_planned(materialize_tma_rings(program, target, limits), target, result);
+    misfit = lower_planned(materialize_tma_rings(split, target, limits), target, result);
     return !misfit;
   };
   bool overlap = true;

@@ -126,7 +126,10 @@ std::vector<std::optional<Finding>> check_all(std::span<const Sample> samples, E
       const Sample& s = samples[i];
       const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{s.program}));
       findings[i] = check_other(
-          s.program, s.arguments, want[i], [&] { return compile(handle, {Engine::Simulator, "sm_90a"}); },
+          s.program, s.arguments, want[i],
+          [&] {
+            return compile(handle, {Engine::Simulator, "sm_90a"});
+          },
           Finding::Kind::Simulator);
     }
     return findings;

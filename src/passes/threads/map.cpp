@@ -372,9 +372,10 @@ class MapLowering {
     if (!check) return move;
     const Buffer& b = l_.buffer(w.first.buffer);
     const Expr lane = l_.index("lane", wide(at.vector));
-    fill.push_back(loop(l_, lane, wide(0), wide(at.vector),
-                        {l_.make(Store{{w.registers, {add(widen(w.slot), lane)}}, b.fill ? b.fill : constant(b.type, int64_t{0})})},
-                        LoopKind::Unroll));
+    fill.push_back(loop(
+        l_, lane, wide(0), wide(at.vector),
+        {l_.make(Store{{w.registers, {add(widen(w.slot), lane)}}, b.fill ? b.fill : constant(b.type, int64_t{0})})},
+        LoopKind::Unroll));
     return {l_.make(If{check, std::move(move), std::move(fill)})};
   }
   // From memory to memory, past the registers.
@@ -415,8 +416,8 @@ class MapLowering {
   CollectiveLowering& c_;
   Lowering& l_;
   const Queue queue_;
-  bool may_need_ = true;     // accesses may be wide under conditions
-  std::vector<Expr> needs_;  // those conditions
+  bool may_need_ = true;                              // accesses may be wide under conditions
+  std::vector<Expr> needs_;                           // those conditions
   std::vector<std::pair<BufferId, BufferId>> ahead_;  // what has been loaded ahead, in the order of the loads
 };
 

@@ -55,7 +55,8 @@ std::optional<std::vector<int64_t>> constants(const std::vector<Expr>& list) {
   return out;
 }
 
-// A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along it.
+// A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along
+// it.
 std::vector<int64_t> without_ones(const std::vector<int64_t>& shape) {
   std::vector<int64_t> out;
   for (size_t d = 0; d < shape.size(); ++d)
@@ -480,8 +481,8 @@ class Placer {
     }
     if (!choice.a_in_registers || !choice.has_instruction()) region_to_memory(n.a, "a gemm reads it from memory");
     Class& c = classes_[find(*node)];
-    const FragmentLayout wanted = choice.has_instruction() ? layout_c(choice, *rows, *columns)
-                                                           : row_major_fragment(c.shape, c.threads, 1);
+    const FragmentLayout wanted =
+        choice.has_instruction() ? layout_c(choice, *rows, *columns) : row_major_fragment(c.shape, c.threads, 1);
     if (!c.anchor) c.anchor = wanted;
     gemms_.push_back({s, choice, *node, {}});
     if (choice.a_in_registers && choice.has_instruction()) gemms_.back().a = fragment(n.a.buffer, s);

@@ -7,10 +7,12 @@
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/lower/block_index.h"
+#include "passes/threads/clear_in_gemms.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/slots.h"
+#include "passes/threads/stage_results.h"
+#include "passes/threads/walk_tiles.h"
 
 namespace tilewright::passes {
 
@@ -25,10 +27,8 @@ struct Registers {
 constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses of tensors whose extents it is given
 
-constexpr int64_t kPanel = 16;  // rows of tiles that blocks walk together (measured: 4 to 16 within 2%)
 constexpr int64_t kEnough =
     3;  // slots: with no more, one that is given back late is missed (measured: 0.97 of the speed)
-constexpr int64_t kMaxStaging = 65536;  // bytes: more would cost the rings a slot
 
 struct Ring {
   std::vector<const StmtNode*> copies;  // neighbours in one body
@@ -39,6 +39,7 @@ struct Ring {
   const StmtNode* last_use = nullptr;
   BufferId full, empty;
   int64_t slots = 1, bytes = 0;
+  bool counted = false;  // the innermost loop has other extents in other turns of those around it
 };
 
 class Specializer {
@@ -48,13 +49,18 @@ class Specializer {
 
   RingPlan run() {
     if (std::string why = misfit(); !why.empty()) return refused(std::move(why));
-    launch_.body = clear_in_gemms(launch_.body);
+    launch_.body = clear_in_gemms(p_, launch_.body);
     if (!find_rings())
       return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
+    if (left_) {
+      const std::string why = tma_misfit(*left_, p_);
+      return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left_->to.buffer).name,
+                                 why.empty() ? "it is used otherwise" : why));
+    }
     RingPlan plan;
     // One block for each multiprocessor, if what a tile needs does not depend on which one it is.
     const Launch before = launch_;
-    if (walks_tiles()) {
+    if (walk_tiles(p_, launch_, target_)) {
       forget_rings();
       plan.persistent = find_rings();
       if (!plan.persistent) {
@@ -67,8 +73,14 @@ class Specializer {
     const Registers registers =
         math == 2 * kGroup && !p_.symbols.empty() ? kOfSymbols : kRegisters[std::min<int64_t>(math / kGroup, 3)];
     make_rings();
-    Body load = loader(launch_.body, {}), compute = body_of_math(launch_.body);
-    if (limits_.staging) compute = stage_results(std::move(compute), plan);
+    make_counters();
+    loading_ = true;
+    Body load = start_counters(true);
+    append(load, loader(launch_.body, {}));
+    loading_ = false;
+    Body compute = start_counters(false);
+    append(compute, body_of_math(launch_.body));
+    if (limits_.staging) compute = stage_results(p_, std::move(compute), plan.staged);
     if (!plan.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
     if (registers.loader > 0) {
       compute.insert(compute.begin(), at_launch(SetRegisters{registers.math}));
@@ -102,141 +114,6 @@ class Specializer {
     return make_stmt(std::move(op), launch_.location);
   }
 
-  // ---- tiles
-  // The grid as a loop: block b of G takes tiles b, b + G, ... in an order that shares operands. False: one wave does.
-  bool walks_tiles() {
-    Expr tiles = wide(1);
-    for (const Expr& e : launch_.grid) tiles = mul(tiles, widen(e));
-    const auto all = constant_int(tiles);
-    if (all && *all <= target_.multiprocessors) return false;
-    const DType type = all && *all <= INT32_MAX / 2 ? i32 : i64;
-    tiles = cast(tiles, type);
-    const Expr blocks = constant(type, target_.multiprocessors);
-    // As few blocks as make no more waves.
-    const Expr waves = ceildiv(tiles, blocks), grid = ceildiv(tiles, waves);
-    const VarId block = p_.new_var("block", i32), turn = p_.new_var("turn", i32), tile = p_.new_var("tile", type);
-    const Expr first = cast(var(block, i32), type);
-    For loop;
-    loop.var = turn;
-    loop.begin = constant(i32, int64_t{0});
-    loop.extent = cast(ceildiv(sub(tiles, first), grid), i32);
-    loop.body.push_back(at_launch(Let{tile, add(first, mul(cast(var(turn, i32), type), grid))}));
-    Launch ordered = launch_;
-    int gemms = 0;
-    walk(launch_.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
-    // Tiles of one product share rows and columns of the operands; of others we do not know.
-    if (ordered.swizzle.panel == 0 && ordered.grid.size() == 2 && gemms == 1) ordered.swizzle.panel = kPanel;
-    static const target::CpuTarget no_cpu;
-    Lowering l{p_, ordered, no_cpu};
-    l.at = launch_.location;
-    for (Stmt& s : bind_block(ordered, var(tile, type), l)) loop.body.push_back(std::move(s));
-    loop.body.insert(loop.body.end(), launch_.body.begin(), launch_.body.end());
-    launch_.body = {at_launch(std::move(loop))};
-    launch_.grid = {grid}, launch_.block = {block}, launch_.swizzle = {};
-    return true;
-  }
-  static Expr ceildiv(const Expr& a, const Expr& b) {
-    return binary(BinaryOp::FloorDiv, sub(add(a, b), constant(a->type, int64_t{1})), b);
-  }
-
-  // ---- results
-  // Copies of whole fragments to global memory, by TMA from a copy in shared memory.
-  Body stage_results(Body in, RingPlan& plan) {
-    Body out;
-    for (Stmt& s : in) {
-      if (const auto* loop = s.as<For>()) {
-        For f = *loop;
-        f.body = stage_results(f.body, plan);
-        out.push_back(make_stmt(std::move(f), s->location));
-        continue;
-      }
-      const auto* copy = s.as<Copy>();
-      const BufferId staging = copy ? staging_of(*copy) : BufferId{};
-      if (!staging.valid()) {
-        out.push_back(std::move(s));
-        continue;
-      }
-      plan.staged.push_back(p_.buffer(copy->from.buffer).name);
-      Copy down, away;
-      down.from = copy->from, down.to = whole(staging);
-      away.from = whole(staging), away.to = copy->to, away.completion.queue = Queue::BulkStore;
-      out.push_back(make_stmt(Drain{Queue::BulkStore, 0, {}}, s->location));
-      out.push_back(make_stmt(std::move(down), s->location));
-      out.push_back(make_stmt(std::move(away), s->location));
-      out.push_back(make_stmt(Commit{Queue::BulkStore}, s->location));
-    }
-    return out;
-  }
-  Region whole(BufferId id) const {
-    const Buffer& b = p_.buffer(id);
-    return {id, std::vector<Expr>(b.rank(), constant(i32, int64_t{0})), b.shape};
-  }
-  // A buffer for it, if TMA can take it from there.
-  BufferId staging_of(const Copy& c) {
-    const Buffer &from = p_.buffer(c.from.buffer), &to = p_.buffer(c.to.buffer);
-    if (from.space != Space::Fragment || from.is_view() || to.space != Space::Global || from.rank() != 2) return {};
-    if (!c.completion.immediate() || c.combine != ir::Combine::None || c.im2col.present()) return {};
-    int64_t bytes = to.type.bits / 8;
-    for (size_t d = 0; d < from.rank(); ++d) {
-      if (constant_int(c.from.min[d]) != 0 || constant_int(c.from.extent[d]) != constant_int(from.shape[d])) return {};
-      bytes *= constant_int(from.shape[d]).value_or(0);
-    }
-    if (bytes > kMaxStaging) return {};
-    Buffer b;
-    b.name = from.name + "_staged", b.type = to.type, b.space = Space::Shared, b.shape = from.shape;
-    b.launch = from.launch, b.location = from.location;
-    const BufferId id = p_.new_buffer(std::move(b));
-    Copy away;
-    away.from = whole(id), away.to = c.to, away.completion.queue = Queue::BulkStore;
-    if (tma_misfit(away, p_).empty()) return id;
-    p_.buffers.pop_back();
-    return {};
-  }
-
-  // ---- accumulators
-  // A fill with zero before a loop that surely runs and whose one use of the tile is a gemm: the first gemm clears.
-  Body clear_in_gemms(const Body& in) const {
-    Body out;
-    for (size_t i = 0; i < in.size(); ++i) {
-      const auto* loop = in[i].as<For>();
-      if (!loop) {
-        out.push_back(in[i]);
-        continue;
-      }
-      For f = *loop;
-      f.body = clear_in_gemms(f.body);
-      while (!out.empty() && clears_instead(out.back(), f)) out.pop_back();
-      out.push_back(make_stmt(std::move(f), in[i]->location));
-    }
-    return out;
-  }
-  bool clears_instead(const Stmt& s, For& loop) const {
-    const auto* fill = s.as<Fill>();
-    if (!fill || !is_zero(fill->value) || constant_int(loop.extent).value_or(0) < 1) return false;
-    const BufferId c = fill->to.buffer;
-    const Buffer& b = p_.buffer(c);
-    if (b.space != Space::Fragment || b.is_view()) return false;
-    Stmt* only = nullptr;
-    for (Stmt& x : loop.body) {
-      if (!mentions(x, c)) continue;
-      if (only || !x.as<Gemm>()) return false;
-      only = &x;
-    }
-    if (!only) return false;
-    Gemm g = *only->as<Gemm>();
-    for (const Region* r : {&fill->to, static_cast<const Region*>(&g.c)})
-      for (size_t d = 0; d < b.rank(); ++d)
-        if (constant_int(r->min[d]) != 0 || constant_int(r->extent[d]) != constant_int(b.shape[d])) return false;
-    if (g.clear || g.a.buffer == c || g.b.buffer == c) return false;
-    g.clear = binary(BinaryOp::Eq, var(loop.var, p_.var(loop.var).type), loop.begin);
-    *only = make_stmt(std::move(g), (*only)->location);
-    return true;
-  }
-  static bool is_zero(const Expr& e) {
-    const auto* c = e.as<Const>();
-    return c && c->bits == 0;
-  }
-
   // ---- what keeps the launch from being cut in two
   std::string misfit() const {
     if (launch_.threads.size() != 1) return "the block is not along x alone";
@@ -258,7 +135,7 @@ class Specializer {
     find(launch_.body);
     return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.slots > 1 && is_operand(r); });
   }
-  void forget_rings() { rings_.clear(), results_.clear(); }
+  void forget_rings() { rings_.clear(), results_.clear(), left_ = nullptr; }
   bool is_operand(const Ring& r) const {
     bool found = false;
     walk(launch_.body, [&](const Stmt& s) {
@@ -332,8 +209,9 @@ class Specializer {
     for (size_t i = 0; i < body.size(); ++i) {
       const Stmt& s = body[i];
       match_result(s);
-      if (const auto* copy = s.as<Copy>(); copy && is_loadable(*copy)) {
-        ring(body, i, *copy);
+      if (const auto* copy = s.as<Copy>()) {
+        if (is_loadable(*copy)) ring(body, i, *copy);
+        if (!is_moved(s) && waits_for_memory(*copy)) left_ = copy;
         continue;
       }
       const auto* loop = s.as<For>();
@@ -342,6 +220,11 @@ class Specializer {
       find(loop->body);
       nest_.pop_back();
     }
+  }
+  // Whether the computing threads would stand and wait in a loop that should have run ahead.
+  bool waits_for_memory(const Copy& c) const {
+    return !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 &&
+           p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Shared;
   }
   // Values that only the computing threads have.
   void match_result(const Stmt& s) {
@@ -376,13 +259,12 @@ class Specializer {
     walk(launch_.body, count(uses));
     for (size_t i = at; i < body.size(); ++i) walk({body[i]}, count(here));
     if (!r.first_use || uses != here) return;
-    // How many turns a loop takes must be the same in every turn of those around it: turns are counted by a product.
+    // Where every loop takes as many turns in each turn of those around it, a product counts them.
     if (!nest_.empty()) {
       std::set<VarId> inside = bound_vars(nest_[0]->body);
       inside.insert(nest_[0]->var);
       for (size_t d = 1; d < nest_.size(); ++d)
-        for (VarId v : used_vars(nest_[d]->extent))
-          if (inside.contains(v)) return;
+        for (VarId v : used_vars(nest_[d]->extent)) r.counted = r.counted || inside.contains(v);
     }
     for (const For* loop : nest_) {
       bool reads = false;
@@ -433,12 +315,39 @@ class Specializer {
   // How often the ring has been filled before this iteration says which slot it is, and which round of the slots.
   Turn turn(const Ring& r, const Substitution& names) const {
     Expr count = constant(i32, int64_t{0});
-    for (const For* loop : r.nest) {
-      const DType type = p_.var(loop->var).type;
-      const Expr step = sub(var(loop->var, type), loop->begin);
-      count = add(mul(count, cast(loop->extent, i32)), cast(step, i32));
-    }
+    auto step = [&](const For* loop) { return cast(sub(var(loop->var, p_.var(loop->var).type), loop->begin), i32); };
+    if (r.counted)
+      count = add(load(counters().at(r.nest.back()), {}, i32), step(r.nest.back()));
+    else
+      for (const For* loop : r.nest) count = add(mul(count, cast(loop->extent, i32)), step(loop));
     return turn_of(r, substitute(count, names));
+  }
+  // How many turns a loop has taken in all, for each side on its own.
+  using Counters = std::map<const For*, BufferId>;
+  const Counters& counters() const { return loading_ ? loader_counters_ : math_counters_; }
+  void make_counters() {
+    for (const Ring& r : rings_) {
+      if (!r.counted) continue;
+      for (Counters* side : {&loader_counters_, &math_counters_}) {
+        if (side->contains(r.nest.back())) continue;
+        Buffer b;
+        b.name = p_.var(r.nest.back()->var).name + "_before", b.type = i32, b.space = Space::Local;
+        b.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
+        side->emplace(r.nest.back(), p_.new_buffer(std::move(b)));
+      }
+    }
+  }
+  Body start_counters(bool loading) const {
+    Body out;
+    for (const auto& [loop, id] : loading ? loader_counters_ : math_counters_)
+      out.push_back(at_launch(Store{{id, {}}, constant(i32, int64_t{0})}));
+    return out;
+  }
+  void count_turns(const For& loop, const Substitution& names, LocationId at, Body& out) const {
+    const auto found = counters().find(&loop);
+    if (found == counters().end()) return;
+    const Expr now = load(found->second, {}, i32);
+    out.push_back(make_stmt(Store{{found->second, {}}, add(now, substitute(cast(loop.extent, i32), names))}, at));
   }
   static Turn turn_of(const Ring& r, const Expr& count) {
     const Expr c = cast(count, u32), slots = constant(u32, r.slots), two = constant(u32, int64_t{2});
@@ -479,6 +388,7 @@ class Specializer {
         inside[loop->var] = var(f.var, p_.var(f.var).type);
         f.body = loader(loop->body, inside);
         out.push_back(make_stmt(std::move(f), s->location));
+        count_turns(*loop, names, s->location, out);
       }
     }
     return out;
@@ -527,12 +437,14 @@ class Specializer {
       const auto* skewable = limits_.overlap ? s.as<For>() : nullptr;
       if (const auto parts = skewable ? skewed(*skewable) : std::nullopt) {
         append(out, skew(*parts, *skewable, s->location));
+        count_turns(*skewable, {}, s->location, out);
       } else if (const auto* loop = s.as<For>()) {
         For f = serial(*loop);
         const Ring* overlapped = limits_.overlap ? feeds_one_gemm(*loop) : nullptr;
         f.body = overlapped ? overlap(*overlapped, *loop) : math(loop->body);
         out.push_back(make_stmt(std::move(f), s->location));
         if (overlapped) finish(*overlapped, *loop, s->location, out);
+        count_turns(*loop, {}, s->location, out);
       } else {
         out.push_back(s);
       }
@@ -636,12 +548,12 @@ class Specializer {
     for (const Stmt& x : loop.body) {
       if (is_moved(x)) continue;
       if (s.second) return std::nullopt;  // the second gemm is the last statement
-      if (const auto* let = x.as<Let>()) names.insert(let->var);
       const auto* g = x.as<Gemm>();
       if (!g) {
         bool gemms = false;
         walk({x}, [&](const Stmt& y) { gemms = gemms || y.as<Gemm>() || y.as<Sync>(); });
-        if (gemms || x.as<Let>()) return std::nullopt;
+        if (gemms) return std::nullopt;
+        if (const auto* let = x.as<Let>(); let && !s.first) names.insert(let->var);
         (s.first ? between : s.scores).push_back(x);
         continue;
       }
@@ -659,9 +571,11 @@ class Specializer {
     for (const Region* r : {&second.a, &second.c})
       for (const Expr& e : r->min)
         if (!constant_int(e)) return std::nullopt;
-    Body head = s.scores;
-    head.push_back(s.first);
+    Body head = s.scores, rest = between;
+    head.push_back(s.first), rest.push_back(s.second);
     if (clash(head, {s.second})) return std::nullopt;
+    for (VarId v : used_vars(rest))
+      if (names.contains(v)) return std::nullopt;  // each side has names of its own
     const std::set<BufferId> mine{p_.root(second.a.buffer), p_.root(second.c.buffer)};
     for (const Stmt& x : between) {
       bool touches = false;
@@ -718,9 +632,10 @@ class Specializer {
         last{{loop.var, sub(add(loop.begin, loop.extent), one)}};
     Body head = s.scores, tail = s.map, out;
     append(tail, s.pack);
-    append(out, renamed(at_turn(head, first)));
-    wait_full(*s.keys, first, at, out);
-    append(out, at_turn({s.first}, first));
+    Body start = s.scores;
+    wait_full(*s.keys, {}, at, start);
+    start.push_back(s.first);
+    append(out, renamed(at_turn(start, first)));
     give_back(*s.keys, turn(*s.keys, first).slot, at, out);
     append(out, renamed(at_turn(tail, first)));
 
@@ -764,6 +679,9 @@ class Specializer {
   std::vector<const For*> nest_;
   std::vector<Ring> rings_;
   std::set<VarId> results_;
+  Counters loader_counters_, math_counters_;
+  bool loading_ = false;
+  const Copy* left_ = nullptr;  // one of a pipelined loop's copies that is no ring's
 };
 
 }  // namespace

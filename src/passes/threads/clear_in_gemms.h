@@ -1,0 +1,11 @@
+// Accumulators that a gemm clears itself.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::passes {
+
+// A fill with zero before a loop that surely runs and whose one use of the tile is a gemm goes away: the first gemm
+// clears.
+ir::Body clear_in_gemms(const ir::ProgramTables& program, const ir::Body& body);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,125 @@
+#include "passes/threads/split_masks.h"
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// The coefficient of a variable in an expression that is linear in it; none: it is not.
+std::optional<int64_t> slope(const Expr& e, VarId v) {
+  if (!used_vars(e).contains(v)) return 0;
+  if (const auto* n = e.as<Var>(); n && n->id == v) return 1;
+  const auto* s = e.as<ir::Sum>();
+  if (!s) return std::nullopt;
+  int64_t total = 0;
+  for (const Term& t : s->terms) {
+    const auto c = slope(t.value, v);
+    if (!c) return std::nullopt;
+    total += *c * t.coefficient;
+  }
+  return total;
+}
+
+class Masks {
+ public:
+  explicit Masks(TileProgram& p) : p_(p) {}
+
+  Body body(const Body& in) {
+    Body out;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const Stmt& s = in[i];
+      if (const auto* loop = s.as<For>()) {
+        For f = *loop;
+        f.body = body(f.body);
+        out.push_back(make_stmt(std::move(f), s->location));
+        continue;
+      }
+      const Expr all = i + 1 < in.size() ? needless(s, in[i + 1]) : Expr{};
+      if (!all) {
+        out.push_back(s);
+        continue;
+      }
+      const VarId whole = p_.new_var("unmasked", boolean);
+      const Expr is_whole = var(whole, boolean);
+      out.push_back(make_stmt(Let{whole, all}, s->location));
+      out.push_back(make_stmt(If{logical_not(is_whole), {s}, {}}, s->location));
+      Gemm g = *in[++i].as<Gemm>();
+      g.clear = is_whole;
+      out.push_back(make_stmt(std::move(g), in[i]->location));
+    }
+    return out;
+  }
+
+ private:
+  static bool covers(const Region& r, const Buffer& b) {
+    for (size_t d = 0; d < b.rank(); ++d)
+      if (constant_int(r.min[d]) != 0 || constant_int(r.extent[d]) != constant_int(b.shape[d])) return false;
+    return true;
+  }
+  // When the Map leaves zeros alone, as an expression without its variables; none: it is no such Map.
+  Expr needless(const Stmt& s, const Stmt& next) const {
+    const auto* map = s.as<Map>();
+    const auto* gemm = next.as<Gemm>();
+    if (!map || !gemm || gemm->clear || map->body.empty()) return {};
+    const auto* store = map->body.back().as<Store>();
+    if (!store || store->to.buffer != gemm->c.buffer) return {};
+    const Buffer& tile = p_.buffer(store->to.buffer);
+    if (tile.space != Space::Fragment || tile.is_view() || !covers(gemm->c, tile)) return {};
+    if (map->vars.size() != tile.rank()) return {};
+    for (size_t d = 0; d < tile.rank(); ++d) {
+      const auto* v = store->to.indices[d].as<Var>();
+      if (!v || v->id != map->vars[d] || constant_int(map->extents[d]) != constant_int(tile.shape[d])) return {};
+    }
+    Substitution lets;
+    for (size_t i = 0; i + 1 < map->body.size(); ++i) {
+      const auto* let = map->body[i].as<Let>();
+      if (!let) return {};
+      lets[let->var] = substitute(let->value, lets);
+    }
+    const Expr value = substitute(store->value, lets);
+    const auto* select = value.as<Select>();
+    const auto* zero = select ? select->a.as<Const>() : nullptr;
+    return zero && zero->bits == 0 ? everywhere(select->condition, *map) : Expr{};
+  }
+  // The condition at the points where it is hardest to meet.
+  Expr everywhere(const Expr& condition, const Map& map) const {
+    const auto* b = condition.as<Binary>();
+    if (!b) return {};
+    if (b->op == BinaryOp::And) {
+      const Expr x = everywhere(b->a, map), y = everywhere(b->b, map);
+      return x && y ? logical_and(x, y) : Expr{};
+    }
+    if (b->op != BinaryOp::Lt && b->op != BinaryOp::Le) return {};
+    if (const auto* least = b->b.as<Binary>(); least && least->op == BinaryOp::Min) {  // below both
+      const Expr x = everywhere(binary(b->op, b->a, least->a), map), y = everywhere(binary(b->op, b->a, least->b), map);
+      return x && y ? logical_and(x, y) : Expr{};
+    }
+    Substitution hardest;
+    for (size_t d = 0; d < map.vars.size(); ++d) {
+      const auto left = slope(b->a, map.vars[d]), right = slope(b->b, map.vars[d]);
+      const auto extent = constant_int(map.extents[d]);
+      if (!left || !right || !extent) return {};
+      const DType type = p_.var(map.vars[d]).type;
+      hardest[map.vars[d]] = constant(type, *left > *right ? *extent - 1 : int64_t{0});
+    }
+    const Expr out = substitute(condition, hardest);
+    bool loads = false;
+    walk(out, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    return loads ? Expr{} : out;
+  }
+
+  TileProgram& p_;
+};
+
+}  // namespace
+
+TileProgram split_masks(TileProgram program) {
+  for (Launch& launch : program.launches) launch.body = Masks(program).body(launch.body);
+  return program;
+}
+
+}  // namespace tilewright::passes

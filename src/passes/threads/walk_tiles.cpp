@@ -1,0 +1,49 @@
+#include "passes/threads/walk_tiles.h"
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/lower/block_index.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kPanel = 16;  // rows of tiles that blocks walk together (measured: 4 to 16 within 2%)
+
+}  // namespace
+
+bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target) {
+  Expr tiles = wide(1);
+  for (const Expr& e : launch.grid) tiles = mul(tiles, widen(e));
+  const auto all = constant_int(tiles);
+  if (all && *all <= target.multiprocessors) return false;
+  const DType type = all && *all <= INT32_MAX / 2 ? i32 : i64;
+  tiles = cast(tiles, type);
+  const Expr blocks = constant(type, target.multiprocessors);
+  // As few blocks as make no more waves.
+  const Expr waves = ceildiv(tiles, blocks), grid = ceildiv(tiles, waves);
+  const VarId block = p.new_var("block", i32), turn = p.new_var("turn", i32), tile = p.new_var("tile", type);
+  const Expr first = cast(var(block, i32), type);
+  For loop;
+  loop.var = turn;
+  loop.begin = constant(i32, int64_t{0});
+  loop.extent = cast(ceildiv(sub(tiles, first), grid), i32);
+  loop.body.push_back(make_stmt(Let{tile, add(first, mul(cast(var(turn, i32), type), grid))}, launch.location));
+  Launch ordered = launch;
+  int gemms = 0;
+  walk(launch.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
+  // Tiles of one product share rows and columns of the operands; of others we do not know.
+  if (ordered.swizzle.panel == 0 && ordered.grid.size() == 2 && gemms == 1) ordered.swizzle.panel = kPanel;
+  static const target::CpuTarget no_cpu;
+  Lowering l{p, ordered, no_cpu};
+  l.at = launch.location;
+  for (Stmt& s : bind_block(ordered, var(tile, type), l)) loop.body.push_back(std::move(s));
+  loop.body.insert(loop.body.end(), launch.body.begin(), launch.body.end());
+  launch.body = {make_stmt(std::move(loop), launch.location)};
+  launch.grid = {grid}, launch.block = {block}, launch.swizzle = {};
+  return true;
+}
+
+}  // namespace tilewright::passes

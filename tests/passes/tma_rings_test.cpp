@@ -1,0 +1,177 @@
+// Rings, roles and loops over tiles: what is decided, and that the interpreter, which knows nothing of it, computes the
+// same from the planned program as from the plain one.
+#include "passes/threads/tma_rings.h"
+
+#include <gtest/gtest.h>
+
+#include "interpreter/run.h"
+#include "ir/parse.h"
+#include "ir/rewrite.h"
+#include "ir/verify.h"
+#include "passes/canonicalize.h"
+#include "passes/threads/split_masks.h"
+
+namespace tilewright {
+namespace {
+
+using passes::RingLimits;
+using passes::RingPlan;
+
+// On a GPU of two multiprocessors, so that small grids take several waves.
+target::GpuTarget small_gpu() {
+  target::GpuTarget t = target::GpuTarget::of(90);
+  t.multiprocessors = 2;
+  return t;
+}
+
+struct Planned {
+  ir::TileProgram plain, program;
+  RingPlan plan;
+};
+
+Planned planned(const std::string& text, RingLimits limits = {}) {
+  Planned out;
+  out.plain = passes::canonicalize(ir::parse(text, "p.tile"));
+  passes::TmaRings rings = passes::materialize_tma_rings(passes::split_masks(out.plain), small_gpu(), limits);
+  out.program = std::move(rings.program), out.plan = rings.plans[0];
+  ir::check_valid(out.program, "materialize_tma_rings");
+  return out;
+}
+
+NDArray numbers(std::vector<int64_t> shape, DType type, int seed) {
+  NDArray a = NDArray::zeros(shape, type);
+  uint64_t state = static_cast<uint64_t>(seed) * 7919 + 1;
+  std::vector<double> values;
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    values.push_back(static_cast<double>(static_cast<int64_t>(state >> 59)) - 16);  // whole: sums are exact
+  }
+  a.assign_floats(values);
+  return a;
+}
+
+void expect_same_meaning(const Planned& p, std::vector<NDArray> arguments, std::vector<int64_t> shape, DType type,
+                         const std::map<std::string, int64_t>& symbols = {}) {
+  arguments.push_back({});
+  auto run = [&](const ir::TileProgram& program) {
+    arguments.back() = numbers(shape, type, 99);
+    const Program boxed(std::make_shared<ir::TileProgramBox>(ir::TileProgramBox{program}));
+    interpreter::run(boxed, arguments, {.ints = symbols});
+    return arguments.back().to_floats();
+  };
+  EXPECT_EQ(run(p.program), run(p.plain));
+}
+
+std::string gemm_text(const std::string& m, const std::string& k, int stages) {
+  return "program gemm {\n" + std::string(m == "M" ? "  symbol M: int32\n" : "") +
+         (k == "K" ? "  symbol K: int32\n" : "") + "  param A: float16[" + m + ", " + k + "]\n  param B: float16[" + k +
+         ", 128]\n  param C: float16[" + m + ", 128]\n  launch gemm(bx: 2, by: (" + m +
+         " + 63) // 64) threads(tx: 128) {\n"
+         "    shared As: float16[64, 32]\n    shared Bs: float16[32, 64]\n    fragment acc: float32[64, 64]\n"
+         "    fill to=acc value=0.0\n    for k in 0..(" +
+         k + " + 31) // 32 pipelined(stages=" + std::to_string(stages) +
+         ") {\n      copy from=A[by * 64 : 64, k * 32 : 32] to=As\n"
+         "      copy from=B[k * 32 : 32, bx * 64 : 64] to=Bs\n      gemm a=As b=Bs c=acc\n    }\n"
+         "    copy from=acc to=C[by * 64 : 64, bx * 64 : 64]\n  }\n}\n";
+}
+
+TEST(TmaRings, AProductGetsALoaderALoopOverTilesAndStagedResults) {
+  const Planned p = planned(gemm_text("200", "160", 4));
+  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  ASSERT_EQ(p.plan.rings.size(), 1u);
+  EXPECT_EQ(p.plan.rings[0].tiles, (std::vector<std::string>{"As", "Bs"}));
+  EXPECT_EQ(p.plan.rings[0].slots, 4);
+  EXPECT_EQ(p.plan.rings[0].bytes, 2 * 64 * 32 * 2);
+  EXPECT_TRUE(p.plan.persistent);
+  EXPECT_EQ(p.plan.staged, std::vector<std::string>{"acc"});
+  EXPECT_EQ(p.program.launches[0].threads[0], 256);
+  expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {200, 128}, f16);
+}
+
+TEST(TmaRings, EveryLengthOfTheLoopMeansTheSame) {
+  const Planned p = planned(gemm_text("M", "K", 4)), q = planned(gemm_text("M", "K", 2));
+  EXPECT_EQ(p.plan.why_not, "'As' does not come by TMA: rows of 'A' are not known to be multiples of 16 bytes");
+  EXPECT_EQ(q.plan.why_not, p.plan.why_not);
+  for (const int k : {32, 64, 96, 128, 160, 288}) {
+    for (const int stages : {2, 3, 4}) {
+      const Planned s = planned(gemm_text("M", std::to_string(k), stages), {.slots = 8, .staging = k % 64 == 0});
+      ASSERT_TRUE(s.plan.specialized()) << s.plan.why_not;
+      for (const int m : {1, 64, 130})
+        expect_same_meaning(s, {numbers({m, k}, f16, 3), numbers({k, 128}, f16, 4)}, {m, 128}, f16, {{"M", m}});
+    }
+  }
+}
+
+// Two products, the second of what the first gives; causal: the inner loop is as long as the tile says.
+std::string attention_text(int keys, bool causal) {
+  const std::string length = std::to_string(keys);
+  const std::string last = causal ? "(bx * 64 + 95) // 32" : "(" + length + " + 31) // 32";
+  const std::string seen = causal ? "k * 32 + j <= bx * 64 + i and k * 32 + j < " + length : "k * 32 + j < " + length;
+  return "program attend {\n  param Q: float16[" + length + ", 32]\n  param K: float16[" + length +
+         ", 32]\n  param V: float16[" + length + ", 32]\n  param O: float32[" + length +
+         ", 32]\n  launch attend(bx: (" + length +
+         " + 63) // 64) threads(tx: 128) {\n    shared Qs: float16[64, 32]\n    shared Ks: float16[32, 32]\n"
+         "    shared Vs: float16[32, 32]\n    fragment S: float32[64, 32]\n    fragment P: float16[64, 32]\n"
+         "    fragment acc: float32[64, 32]\n    fragment most: float32[64]\n    copy from=Q[bx * 64 : 64, 0 : 32] "
+         "to=Qs\n"
+         "    fill to=acc value=0.0\n    fill to=most value=-1000.0\n    for k in 0.." +
+         last +
+         " pipelined(stages=2) {\n      copy from=K[k * 32 : 32, 0 : 32] to=Ks\n      map i in 64, j in 32 {\n"
+         "        S[i, j] = select(" +
+         seen +
+         ", 0.0, -500.0)\n      }\n      gemm a=Qs b=Ks c=S transpose_b=true\n      copy from=V[k * 32 : 32, 0 : 32] "
+         "to=Vs\n"
+         "      reduce max from=S to=most dim=1 clear=false\n      map i in 64, j in 32 {\n"
+         "        S[i, j] = max(S[i, j] - most[i], -8.0)\n      }\n      copy from=S to=P\n      map i in 64, j in 32 "
+         "{\n"
+         "        acc[i, j] = acc[i, j] * 0.5\n      }\n      gemm a=P b=Vs c=acc\n    }\n"
+         "    copy from=acc to=O[bx * 64 : 64, 0 : 32]\n  }\n}\n";
+}
+
+TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
+  for (const bool causal : {false, true}) {
+    for (const int keys : {32, 64, 96, 224}) {
+      const Planned p = planned(attention_text(keys, causal));
+      ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+      ASSERT_EQ(p.plan.rings.size(), 3u);
+      EXPECT_EQ(p.plan.persistent, keys > 128);
+      int in_flight = 0;
+      ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+        const auto* g = s.as<ir::Gemm>();
+        in_flight += g && g->completion.queue == ir::Queue::Wgmma;
+      });
+      EXPECT_EQ(in_flight, 2);
+      expect_same_meaning(p, {numbers({keys, 32}, f16, 5), numbers({keys, 32}, f16, 6), numbers({keys, 32}, f16, 7)},
+                          {keys, 32}, f32);
+    }
+  }
+}
+
+TEST(TmaRings, WhatIsRefusedSaysWhy) {
+  std::string text = gemm_text("128", "64", 3);
+  auto with = [&](const std::string& from, const std::string& to) {
+    std::string t = text;
+    t.replace(t.find(from), from.size(), to);
+    return planned(t).plan.why_not;
+  };
+  EXPECT_EQ(planned(text, {.slots = 1}).plan.why_not, "rings of two slots do not fit in shared memory");
+  EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 96)"), "the threads are not one, two or three warpgroups");
+  EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 64, ty: 2)"), "the block is not along x alone");
+  EXPECT_EQ(with("pipelined(stages=3)", ""),
+            "no pipelined loop brings operands of a matrix instruction in copies that TMA does");
+}
+
+TEST(TmaRings, MasksAreAskedForOnceATile) {
+  const Planned p = planned(attention_text(224, true));
+  int asked = 0;
+  ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+    const auto* g = s.as<ir::Gemm>();
+    asked += g && g->clear;
+  });
+  EXPECT_EQ(asked, 2);  // of the first scores and of the others
+}
+
+}  // namespace
+}  // namespace tilewright
