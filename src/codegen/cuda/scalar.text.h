@@ -41,3 +41,17 @@ __device__ __forceinline__ float exp2_f32(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+
+// The portable text, and a shorter way to the same bits where the result is normal (every such argument has been tried):
+// nothing to clamp, one step of scaling.
+//@ exp_f32: exp_core scale_f32 shifted_f32 bound_f32 bits_of_f32 f32_of_bits
+__device__ __forceinline__ float exp_f32(float x) {
+  if (fabsf(x) < 87.0f) {
+    const float shifted = shifted_f32(x * 1.442695041f), n = shifted - 0x1.8p23f;
+    const float p = exp_core(__fmaf_rn(n, -1.428606765e-06f, __fmaf_rn(n, -6.931457520e-01f, x)));
+    return f32_of_bits(bits_of_f32(p) + (bits_of_f32(shifted) << 23));
+  }
+  const float y = bound_f32(x, -120.0f, 100.0f), shifted = shifted_f32(y * 1.442695041f), n = shifted - 0x1.8p23f;
+  const float p = exp_core(__fmaf_rn(n, -1.428606765e-06f, __fmaf_rn(n, -6.931457520e-01f, y)));
+  return x != x ? x : scale_f32(p, shifted);
+}

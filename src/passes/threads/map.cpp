@@ -5,6 +5,7 @@
 #include "ir/rewrite.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/elementwise.h"
+#include "scalar/functions.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
+constexpr int64_t kSharingLanes = 4;    // the fewest for which a divisor's reciprocal pays
 constexpr int64_t kBytesAhead = 256;    // that a thread loads before it computes: a quarter of its registers
 
 // The coefficient of a variable in an index that is affine in it; none: it is not.
@@ -328,10 +330,71 @@ class MapLowering {
     Body out;
     for (size_t i = 0; i < loads.size(); ++i)
       if (!is_ahead[i]) append(out, wide_load(loads[i], at));
+    body = shared_divisors(std::move(body), at, out);
     out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), guard_accesses(by_first_copy(body, at), l_),
                        LoopKind::Unroll));
     for (const Wide& w : stores) append(out, wide_store(w, at));
     return out;
+  }
+  // Quotients by what all lanes share, before the loop over them. The device divides by a sequence with a branch of its
+  // own for every element; here the reciprocal is taken once, and all lanes together branch.
+  Body shared_divisors(Body body, const Held& at, Body& before) {
+    if (body.size() != 1 || !body[0].as<Store>() || at.vector < kSharingLanes) return body;
+    auto in_hand = [&](const Expr& e) {  // nothing but registers
+      bool all = true;
+      walk(e, [&](const Expr& x) {
+        if (const auto* n = x.as<Load>()) all = all && !c_.is_memory(n->buffer);
+      });
+      return all;
+    };
+    return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
+      const auto* n = e.as<Binary>();
+      if (!n || n->op != BinaryOp::Div || e->type != f32 || n->b.as<Const>() || !in_hand(e)) return std::nullopt;
+      if (used_vars(n->b).contains(id_of(at.lane))) return std::nullopt;
+      return load(quotients(n->a, n->b, at, before), {at.lane}, f32);
+    });
+  }
+  // q = a y with y = 1 / b rounded, then q + (a - b q) y: the quotient rounded once, as division rounds it, if neither
+  // the remainder nor the quotient leaves the normal range (every pair of mantissas whose quotient comes within 3 / b
+  // units of half way between two floats has been tried). Others, zeros and what is not finite, which makes the
+  // remainder NaN: division.
+  BufferId quotients(const Expr& a, const Expr& b, const Held& at, Body& out) {
+    const BufferId quotient = l_.temporary("quotient", f32, {at.vector}, Space::Local);
+    const BufferId plain = l_.temporary("plain", i32, {}, Space::Local);
+    auto named = [&](const char* name, const Expr& value, Body& to) {
+      const VarId v = l_.program.new_var(name, f32);
+      to.push_back(l_.make(Let{v, value}));
+      return var(v, f32);
+    };
+    auto lanes = [&](auto&& element) {
+      const VarId lane = l_.program.new_var("r", i32);
+      l_.intervals.set(lane, {0, at.vector - 1});
+      const Expr i = var(lane, i32);
+      return loop(l_, i, constant(0), constant(at.vector), element(i, substitute(a, {{id_of(at.lane), i}})),
+                  LoopKind::Unroll);
+    };
+    auto size = [&](const Expr& e) { return intrinsic(*function_named("abs"), {e}); };
+    auto at_least = [&](double low, const Expr& e) { return binary(BinaryOp::Le, constant(f32, low), size(e)); };
+    auto note = [&](const Expr& condition) { return l_.make(Store{{plain, {}}, cast(condition, i32)}); };
+    const Expr divisor = named("divisor", b, out);
+    const Expr inverse = named("inverse", binary(BinaryOp::Div, constant(f32, 1.0), divisor), out);
+    const Expr small = binary(BinaryOp::Le, size(divisor), constant(f32, 0x1p40));
+    out.push_back(note(logical_and(at_least(0x1p-40, divisor), small)));
+    out.push_back(lanes([&](const Expr& i, const Expr& dividend) {
+      Body each;
+      const Expr x = named("dividend", dividend, each), q = named("q", binary(BinaryOp::Mul, x, inverse), each);
+      const Expr rest = fma(unary(UnaryOp::Neg, divisor), q, x);
+      const Expr rounded = named("rounded", fma(rest, inverse, q), each);
+      const Expr known = load(plain, {}, i32), now = cast(at_least(0x1p-60, rounded), i32);
+      each.push_back(l_.make(Store{{quotient, {i}}, rounded}));
+      each.push_back(l_.make(Store{{plain, {}}, binary(BinaryOp::BitAnd, known, now)}));
+      return each;
+    }));
+    Body exact{lanes([&](const Expr& i, const Expr& dividend) {
+      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend, divisor)})};
+    })};
+    out.push_back(l_.make(If{binary(BinaryOp::Eq, load(plain, {}, i32), constant(0)), std::move(exact), {}}));
+    return quotient;
   }
   static void append(Body& out, Body code) { out.insert(out.end(), code.begin(), code.end()); }
 
