@@ -330,15 +330,15 @@ class MapLowering {
     Body out;
     for (size_t i = 0; i < loads.size(); ++i)
       if (!is_ahead[i]) append(out, wide_load(loads[i], at));
-    body = shared_divisors(std::move(body), at, out);
+    body = together(std::move(body), at, out);
     out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), guard_accesses(by_first_copy(body, at), l_),
                        LoopKind::Unroll));
     for (const Wide& w : stores) append(out, wide_store(w, at));
     return out;
   }
-  // Quotients by what all lanes share, before the loop over them. The device divides by a sequence with a branch of its
-  // own for every element; here the reciprocal is taken once, and all lanes together branch.
-  Body shared_divisors(Body body, const Held& at, Body& before) {
+  // What the device computes with a branch for every element, for all lanes before the loop over them, with one branch:
+  // quotients by what all lanes share, and exp.
+  Body together(Body body, const Held& at, Body& before) {
     if (body.size() != 1 || !body[0].as<Store>() || at.vector < kSharingLanes) return body;
     auto in_hand = [&](const Expr& e) {  // nothing but registers
       bool all = true;
@@ -347,12 +347,45 @@ class MapLowering {
       });
       return all;
     };
+    const VarId lane = id_of(at.lane);
     return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
+      if (e->type != f32 || !in_hand(e)) return std::nullopt;
+      if (const auto* n = e.as<Intrinsic>(); n && n->function == Function::Exp)
+        return load(exponentials(n->args[0], at, before), {at.lane}, f32);
       const auto* n = e.as<Binary>();
-      if (!n || n->op != BinaryOp::Div || e->type != f32 || n->b.as<Const>() || !in_hand(e)) return std::nullopt;
-      if (used_vars(n->b).contains(id_of(at.lane))) return std::nullopt;
+      if (!n || n->op != BinaryOp::Div || n->b.as<Const>() || used_vars(n->b).contains(lane)) return std::nullopt;
       return load(quotients(n->a, n->b, at, before), {at.lane}, f32);
     });
+  }
+  // The text of exp has a short way for arguments below 87 in magnitude. Where all lanes are known to take it, the
+  // device compiler leaves out its branches.
+  BufferId exponentials(const Expr& x, const Held& at, Body& out) {
+    const BufferId argument = l_.temporary("argument", f32, {at.vector}, Space::Local);
+    const BufferId power = l_.temporary("power", f32, {at.vector}, Space::Local);
+    const Function exp = Function::Exp, abs = Function::Abs;
+    out.push_back(lanes(at, [&](const Expr& i) {
+      return Body{l_.make(Store{{argument, {i}}, substitute(x, {{id_of(at.lane), i}})})};
+    }));
+    Expr near;
+    for (int64_t k = 0; k < at.vector; ++k) {
+      const Expr size = intrinsic(abs, {load(argument, {constant(k)}, f32)});
+      const Expr inside = binary(BinaryOp::Lt, size, constant(f32, 87.0));
+      near = near ? logical_and(near, inside) : inside;
+    }
+    auto powers = [&] {
+      return Body{lanes(at, [&](const Expr& i) {
+        return Body{l_.make(Store{{power, {i}}, intrinsic(exp, {load(argument, {i}, f32)})})};
+      })};
+    };
+    out.push_back(l_.make(If{near, powers(), powers()}));
+    return power;
+  }
+  // A loop over the lanes of a vector.
+  Stmt lanes(const Held& at, function_ref<Body(const Expr&)> element) {
+    const VarId lane = l_.program.new_var("r", i32);
+    l_.intervals.set(lane, {0, at.vector - 1});
+    const Expr i = var(lane, i32);
+    return loop(l_, i, constant(0), constant(at.vector), element(i), LoopKind::Unroll);
   }
   // q = a y with y = 1 / b rounded, then q + (a - b q) y: the quotient rounded once, as division rounds it, if neither
   // the remainder nor the quotient leaves the normal range (every pair of mantissas whose quotient comes within 3 / b
@@ -366,13 +399,7 @@ class MapLowering {
       to.push_back(l_.make(Let{v, value}));
       return var(v, f32);
     };
-    auto lanes = [&](auto&& element) {
-      const VarId lane = l_.program.new_var("r", i32);
-      l_.intervals.set(lane, {0, at.vector - 1});
-      const Expr i = var(lane, i32);
-      return loop(l_, i, constant(0), constant(at.vector), element(i, substitute(a, {{id_of(at.lane), i}})),
-                  LoopKind::Unroll);
-    };
+    auto dividend_of = [&](const Expr& i) { return substitute(a, {{id_of(at.lane), i}}); };
     auto size = [&](const Expr& e) { return intrinsic(*function_named("abs"), {e}); };
     auto at_least = [&](double low, const Expr& e) { return binary(BinaryOp::Le, constant(f32, low), size(e)); };
     auto note = [&](const Expr& condition) { return l_.make(Store{{plain, {}}, cast(condition, i32)}); };
@@ -380,9 +407,9 @@ class MapLowering {
     const Expr inverse = named("inverse", binary(BinaryOp::Div, constant(f32, 1.0), divisor), out);
     const Expr small = binary(BinaryOp::Le, size(divisor), constant(f32, 0x1p40));
     out.push_back(note(logical_and(at_least(0x1p-40, divisor), small)));
-    out.push_back(lanes([&](const Expr& i, const Expr& dividend) {
+    out.push_back(lanes(at, [&](const Expr& i) {
       Body each;
-      const Expr x = named("dividend", dividend, each), q = named("q", binary(BinaryOp::Mul, x, inverse), each);
+      const Expr x = named("dividend", dividend_of(i), each), q = named("q", binary(BinaryOp::Mul, x, inverse), each);
       const Expr rest = fma(unary(UnaryOp::Neg, divisor), q, x);
       const Expr rounded = named("rounded", fma(rest, inverse, q), each);
       const Expr known = load(plain, {}, i32), now = cast(at_least(0x1p-60, rounded), i32);
@@ -390,8 +417,8 @@ class MapLowering {
       each.push_back(l_.make(Store{{plain, {}}, binary(BinaryOp::BitAnd, known, now)}));
       return each;
     }));
-    Body exact{lanes([&](const Expr& i, const Expr& dividend) {
-      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend, divisor)})};
+    Body exact{lanes(at, [&](const Expr& i) {
+      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend_of(i), divisor)})};
     })};
     out.push_back(l_.make(If{binary(BinaryOp::Eq, load(plain, {}, i32), constant(0)), std::move(exact), {}}));
     return quotient;
