@@ -58,16 +58,19 @@ class Specializer {
                                  why.empty() ? "it is used otherwise" : why));
     }
     RingPlan plan;
-    // One block for each multiprocessor, if what a tile needs does not depend on which one it is.
+    // One block for each multiprocessor.
     const Launch before = launch_;
-    if (walk_tiles(p_, launch_, target_)) {
+    for (const bool uneven : {false, true}) {
+      launch_ = before;
+      if (!walk_tiles(p_, launch_, target_, uneven)) break;
       forget_rings();
       plan.persistent = find_rings();
-      if (!plan.persistent) {
-        launch_ = before;
-        forget_rings();
-        find_rings();
-      }
+      if (!std::any_of(rings_.begin(), rings_.end(), [](const Ring& r) { return r.counted; })) break;
+    }
+    if (!plan.persistent) {
+      launch_ = before;
+      forget_rings();
+      find_rings();
     }
     const int64_t math = launch_.threads[0];
     const Registers registers =

@@ -14,7 +14,7 @@ constexpr int64_t kPanel = 16;  // rows of tiles that blocks walk together (meas
 
 }  // namespace
 
-bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target) {
+bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target, bool uneven) {
   Expr tiles = wide(1);
   for (const Expr& e : launch.grid) tiles = mul(tiles, widen(e));
   const auto all = constant_int(tiles);
@@ -29,8 +29,16 @@ bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target)
   For loop;
   loop.var = turn;
   loop.begin = constant(i32, int64_t{0});
-  loop.extent = cast(ceildiv(sub(tiles, first), grid), i32);
-  loop.body.push_back(make_stmt(Let{tile, add(first, mul(cast(var(turn, i32), type), grid))}, launch.location));
+  const Expr one = constant(type, int64_t{1}), two = constant(type, int64_t{2}), at = cast(var(turn, i32), type);
+  // The place of the block in a wave.
+  auto place = [&](const Expr& wave) {
+    const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, wave, two), one);
+    return uneven ? select(odd, sub(sub(grid, one), first), first) : first;
+  };
+  const Expr last = sub(ceildiv(tiles, grid), one);  // this wave may not be whole
+  const Expr in_last = binary(BinaryOp::Lt, place(last), sub(tiles, mul(last, grid)));
+  loop.extent = cast(select(in_last, add(last, one), last), i32);
+  loop.body.push_back(make_stmt(Let{tile, add(place(at), mul(at, grid))}, launch.location));
   Launch ordered = launch;
   int gemms = 0;
   walk(launch.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });

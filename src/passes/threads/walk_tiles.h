@@ -6,7 +6,8 @@
 namespace tilewright::passes {
 
 // Block b of G takes tiles b, b + G, ... of the launch's grid, in an order that shares operands: as few blocks as make
-// no more waves. False, and nothing is done: one wave takes all.
-bool walk_tiles(ir::TileProgram& program, ir::Launch& launch, const target::GpuTarget& target);
+// no more waves. Where tiles are `uneven`, every second wave is dealt backwards, so that who had much gets little.
+// False, and nothing is done: one wave takes all.
+bool walk_tiles(ir::TileProgram& program, ir::Launch& launch, const target::GpuTarget& target, bool uneven);
 
 }  // namespace tilewright::passes
