@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
 constexpr int64_t kSharingLanes = 4;    // the fewest for which a divisor's reciprocal pays
-constexpr int64_t kBytesAhead = 256;    // that a thread loads before it computes: a quarter of its registers
+constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
 
 // The coefficient of a variable in an index that is affine in it; none: it is not.
 std::optional<int64_t> coefficient(const Expr& e, VarId v) {
