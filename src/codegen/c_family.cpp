@@ -308,6 +308,7 @@ std::string CFamily::loop_pragma(const For& n) const {
 }
 
 void CFamily::for_loop(const For& n) {
+  if (target_loop(n)) return;
   const VarInfo& v = program_.var(n.var);
   const std::string begin = text(n.begin);
   const Expr last = add(n.begin, n.extent);

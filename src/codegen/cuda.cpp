@@ -1,4 +1,5 @@
 #include "codegen/cuda_async.h"
+#include "analysis/divisibility.h"
 #include "embedded_text.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -318,6 +319,30 @@ class CudaText final : public CudaAsync {
     check_internal(false, "the CUDA text has no {}", name_of(s));
   }
   std::string loop_pragma(const For& n) const override { return n.kind == LoopKind::Unroll ? "#pragma unroll" : ""; }
+
+  // Neighbours that are converted to 16 bits and stored: one instruction converts two.
+  bool target_loop(const For& n) override {
+    const auto extent = constant_int(n.extent);
+    const auto* store = n.body.size() == 1 ? n.body[0].as<Store>() : nullptr;
+    if (n.kind != LoopKind::Unroll || !extent || *extent < 2 || *extent > 16 || *extent % 2 != 0) return false;
+    if (!store || constant_int(n.begin) != 0 || store->to.indices.size() != 1) return false;
+    const Buffer& to = program_.buffer(store->to.buffer);
+    const auto* cast = store->value.as<Cast>();
+    if (to.space != Space::Local || to.is_view() || (to.type != f16 && to.type != bf16)) return false;
+    if (!cast || cast->value->type != f32 || cast->rounding != Rounding::Nearest) return false;
+    const Expr& index = store->to.indices[0];
+    auto at = [&](int64_t i) {
+      return Substitution{{n.var, ir::constant(program_.var(n.var).type, i)}};
+    };
+    if (ir::constant_int(ir::sub(substitute(index, at(1)), substitute(index, at(0)))) != 1) return false;
+    if (analysis::power_of_two_divisor(ir::cast(substitute(index, at(0)), i64)) % 2 != 0) return false;
+    const char* function = to.type == f16 ? "store_f16_pair" : "store_bf16_pair";
+    pieces_.insert(function);
+    for (int64_t i = 0; i < *extent; i += 2)
+      line(fmt::format("{}(&{}, {}, {});", function, element(store->to.buffer, {substitute(index, at(i))}),
+                       text(substitute(cast->value, at(i))), text(substitute(cast->value, at(i + 1)))));
+    return true;
+  }
 
   // ---- declarations
   void declare_local(BufferId id) override {

@@ -152,7 +152,13 @@ void CudaAsync::wgmma(const Wgmma& n) {
 }
 
 void CudaAsync::hold(const std::vector<Region>& registers) {
-  for (const Region& r : registers) line(fmt::format("{}({});", helper("tw_hold"), pointer(r.buffer)));
+  for (const Region& r : registers) {
+    const Buffer& b = program_.buffer(r.buffer);
+    const std::string array = b.is_view() ? fmt::format("*({}(*)[{}]){}", storage_type(b.type),
+                                                        constant_int(b.shape[0]).value_or(0), names_.of(b.root))
+                                          : pointer(r.buffer);
+    line(fmt::format("{}({});", helper("tw_hold"), array));
+  }
 }
 
 // ---- order

@@ -198,9 +198,10 @@ const std::vector<Operation>& operations() {
        },
        true},
       {"wgmma_gemm, wait_wgmma",
-       [](const Scene& s) {
+       [](const Scene&) {
          auto F = alloc_fragment({64, 64}, f32);
-         auto S = tile_of(s.A);
+         auto S = alloc_shared({64, 64}, f16);
+         clear(S);
          wgmma_gemm(S, S, F, {.clear_accum = true});
          wait_wgmma(0);
        },

@@ -26,6 +26,20 @@ __device__ __forceinline__ uint16_t store_bf16(float x) {
   return (uint16_t)pair;
 }
 
+//@ store_f16_pair: types
+__device__ __forceinline__ void store_f16_pair(uint16_t* to, float first, float second) {
+  uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  *(uint32_t*)to = pair;
+}
+
+//@ store_bf16_pair: types
+__device__ __forceinline__ void store_bf16_pair(uint16_t* to, float first, float second) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  *(uint32_t*)to = pair;
+}
+
 //@ round_bf16: load_bf16 store_bf16
 __device__ __forceinline__ float round_bf16(float x) { return load_bf16(store_bf16(x)); }
 

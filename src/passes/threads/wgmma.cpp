@@ -106,24 +106,32 @@ class WgmmaLowering {
     const BufferId from = c_.registers.at(g_.a.buffer);
     const DType type = l_.type(g_.a.buffer);
     const int64_t per_word = 32 / type.bits, blocks = rows_ / target::kWgmmaRows, half = i_.k() / 2;
-    words_ = l_.temporary(l_.buffer(g_.a.buffer).name + "_words", u32, {blocks * steps_ * 4}, Space::Local);
     auto reg = [&](int64_t row, int64_t column) {
       const int64_t index[] = {row, column};
       return a.place(index).reg;
     };
-    for (int64_t block = 0; block < blocks; ++block) {
-      for (int64_t w = 0; w < steps_ * 4; ++w) {
-        const int64_t row = block * target::kWgmmaRows + w % 2 * 8, column = w / 4 * i_.k() + w / 2 % 2 * half;
-        Expr word;
-        for (int64_t e = 0; e < per_word; ++e) {
-          const Expr bits = bitcast(load(from, {constant(reg(row, column + e))}, type),
-                                    DType{Kind::UInt, static_cast<uint8_t>(type.bits)});
-          const Expr placed =
-              e == 0 ? cast(bits, u32) : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
-          word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
-        }
-        out.push_back(l_.make(Store{{words_, {constant(block * steps_ * 4 + w)}}, word}));
+    // The element at the beginning of a word: words in the order of the instruction, rows eight apart in turn.
+    auto row_of = [&](int64_t w) { return w / (steps_ * 4) * target::kWgmmaRows + w % 2 * 8; };
+    auto column_of = [&](int64_t w) { return w / 4 % steps_ * i_.k() + w / 2 % 2 * half; };
+    bool in_order = true;
+    for (int64_t w = 0; w < blocks * steps_ * 4; ++w)
+      for (int64_t e = 0; e < per_word; ++e)
+        in_order = in_order && reg(row_of(w), column_of(w) + e) == w * per_word + e;
+    words_ = l_.temporary(l_.buffer(g_.a.buffer).name + "_words", u32, {blocks * steps_ * 4}, Space::Local);
+    if (in_order) {  // the fragment's registers are the words
+      l_.program.buffers[words_.index].root = from;
+      return;
+    }
+    for (int64_t w = 0; w < blocks * steps_ * 4; ++w) {
+      Expr word;
+      for (int64_t e = 0; e < per_word; ++e) {
+        const Expr bits = bitcast(load(from, {constant(reg(row_of(w), column_of(w) + e))}, type),
+                                  DType{Kind::UInt, static_cast<uint8_t>(type.bits)});
+        const Expr placed =
+            e == 0 ? cast(bits, u32) : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
+        word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
       }
+      out.push_back(l_.make(Store{{words_, {constant(w)}}, word}));
     }
   }
 
