@@ -170,7 +170,9 @@ class MapLowering {
                               [&](const Expr& e) -> std::optional<Expr> { return c_.in_registers(e, at, map_.vars); });
     body = rewrite(body, [&](const Stmt& s) { return own_store(s, at); });
     body = substitute(body, names);
-    return at.lane ? with_plain_indices(body) : body;
+    if (!at.lane) return body;
+    const Body plain = with_plain_indices(body);
+    return accesses_of(plain, at).count() > accesses_of(body, at).count() ? plain : body;
   }
   // In indices, names of integers that are computed from variables alone give way to what they stand for: it tells
   // where they lead.
@@ -266,6 +268,7 @@ class MapLowering {
 
   struct Accesses {
     std::vector<Wide> loads, stores;
+    size_t count() const { return loads.size() + stores.size(); }
   };
   Accesses accesses_of(const Body& body, const Held& at) {
     std::set<VarId> bound = bound_vars(body);
