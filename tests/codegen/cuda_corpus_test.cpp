@@ -27,6 +27,7 @@ struct Exception {
 
 constexpr const char* kNoBarriers = "mbarriers and TMA need sm_90, and TMA rows of a multiple of 16 bytes";
 constexpr const char* kOneElement = "guards of every access of a 32x64 tile that holds one element";
+constexpr const char* kNoVectors = "4 bytes: guards of every access, where rows of 66 elements are no whole vectors";
 constexpr const char* kTooLarge = "TileLang's tiles, for the shared memory of sm_90";
 
 const std::vector<Exception>& exceptions() {
@@ -34,6 +35,7 @@ const std::vector<Exception>& exceptions() {
       {"specialized_gemm", "", "", Finding::Refused, kNoBarriers},
       {"gemm", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"gemm_relu", "1x1x1 float32", "", Finding::Spill, kOneElement},
+      {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},
       {"mla_decode", "128x128x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x16x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
   };
