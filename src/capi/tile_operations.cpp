@@ -32,6 +32,7 @@ Result gemm(const Operation& op, const Operands& o) {
   options.completion.queue = static_cast<ir::Queue>(op.variant);
   const ir::TileRef a = o.tile(0), b = o.tile(1), c = o.tile(2);
   o.builder().gemm(a, b, c, std::move(options));
+  if (static_cast<ir::Queue>(op.variant) == ir::Queue::Wgmma) o.builder().commit(ir::Queue::Wgmma);
   return {};
 }
 

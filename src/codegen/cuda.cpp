@@ -1,5 +1,5 @@
-#include "codegen/cuda_async.h"
 #include "analysis/divisibility.h"
+#include "codegen/cuda_async.h"
 #include "embedded_text.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -331,9 +331,7 @@ class CudaText final : public CudaAsync {
     if (to.space != Space::Local || to.is_view() || (to.type != f16 && to.type != bf16)) return false;
     if (!cast || cast->value->type != f32 || cast->rounding != Rounding::Nearest) return false;
     const Expr& index = store->to.indices[0];
-    auto at = [&](int64_t i) {
-      return Substitution{{n.var, ir::constant(program_.var(n.var).type, i)}};
-    };
+    auto at = [&](int64_t i) { return Substitution{{n.var, ir::constant(program_.var(n.var).type, i)}}; };
     if (ir::constant_int(ir::sub(substitute(index, at(1)), substitute(index, at(0)))) != 1) return false;
     if (analysis::power_of_two_divisor(ir::cast(substitute(index, at(0)), i64)) % 2 != 0) return false;
     const char* function = to.type == f16 ? "store_f16_pair" : "store_bf16_pair";

@@ -142,6 +142,7 @@ void gemm(const Tile& A, const Tile& B, const Tile& C, GemmOptions options, Loca
 }
 void wgmma_gemm(const Tile& A, const Tile& B, const Tile& C, GemmOptions options, Location at) {
   emit_gemm("wgmma_gemm", A, B, C, options, ir::Queue::Wgmma, at);
+  recording("wgmma_gemm", at).commit(ir::Queue::Wgmma);  // a group of its own, as wait_wgmma counts them
 }
 void reduce_sum(const Tile& from, const Tile& to, ReduceOptions o, Location at) {
   reduce("reduce_sum", ir::ReduceOp::Sum, from, to, o, at);

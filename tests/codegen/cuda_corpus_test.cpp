@@ -28,6 +28,7 @@ struct Exception {
 constexpr const char* kNoBarriers = "mbarriers and TMA need sm_90, and TMA rows of a multiple of 16 bytes";
 constexpr const char* kOneElement = "guards of every access of a 32x64 tile that holds one element";
 constexpr const char* kNoVectors = "4 bytes: guards of every access, where rows of 66 elements are no whole vectors";
+constexpr const char* kCalls = "registers kept over the calls of 64-bit and exact divisions, outside of the loop";
 constexpr const char* kTooLarge = "TileLang's tiles, for the shared memory of sm_90";
 
 const std::vector<Exception>& exceptions() {
@@ -36,6 +37,8 @@ const std::vector<Exception>& exceptions() {
       {"gemm", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"gemm_relu", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},
+      {"flash_attention", "1x6/2x1x16 float16 dynamic", "sm_90a", Finding::Spill, kCalls},
+      {"flash_attention", "1x6/2x1x16 float16 causal dynamic", "sm_90a", Finding::Spill, kCalls},
       {"mla_decode", "128x128x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x16x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
   };

@@ -56,8 +56,8 @@ __device__ __forceinline__ float exp2_f32(float x) {
   return y;
 }
 
-// The portable text, and a shorter way to the same bits where the result is normal (every such argument has been tried):
-// nothing to clamp, one step of scaling.
+// The portable text, and a shorter way to the same bits where the result is normal (every such argument has been
+// tried): nothing to clamp, one step of scaling.
 //@ exp_f32: exp_core scale_f32 shifted_f32 bound_f32 bits_of_f32 f32_of_bits
 __device__ __forceinline__ float exp_f32(float x) {
   if (fabsf(x) < 87.0f) {
