@@ -1,5 +1,7 @@
 #include "ir/extent.h"
 
+#include "ir/operators.h"
+
 namespace tilewright::ir {
 
 int64_t elements_on_chip(const Buffer& b) {
@@ -15,5 +17,11 @@ int64_t elements_on_chip(const Buffer& b) {
 }
 
 int64_t bytes_on_chip(const Buffer& b) { return bytes_of(b.type, elements_on_chip(b)); }
+
+bool is_whole(const Region& region, const Buffer& b) {
+  for (size_t d = 0; d < b.rank(); ++d)
+    if (constant_int(region.min[d]) != 0 || !equal(cast(region.extent[d], i64), cast(b.shape[d], i64))) return false;
+  return true;
+}
 
 }  // namespace tilewright::ir

@@ -1,4 +1,4 @@
-// How much memory a buffer on chip takes.
+// How much memory a buffer on chip takes, and how much of it a region is.
 #pragma once
 #include "ir/program.h"
 
@@ -7,5 +7,8 @@ namespace tilewright::ir {
 // Elements from the first to the last, strides counted. The shape and strides are constants.
 int64_t elements_on_chip(const Buffer& b);
 int64_t bytes_on_chip(const Buffer& b);
+
+// Whether a region is all of its buffer.
+bool is_whole(const Region& region, const Buffer& b);
 
 }  // namespace tilewright::ir

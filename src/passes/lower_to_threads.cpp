@@ -361,9 +361,10 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
   for (size_t i = 0; i < tiles.launches.size(); ++i) {
     Launch& launch = tiles.launches[i];
     refuse(tiles, launch, target);
-    result.placements.push_back(place_fragments(tiles, launch, Uniformity(tiles, launch), target));
+    const Uniformity uniformity(tiles, launch);
+    result.placements.push_back(place_fragments(tiles, launch, uniformity, target));
     if (auto misfit = no_async_gemm(tiles, launch, result.placements.back())) return misfit;
-    launch.body = place_sync(tiles, launch, Uniformity(tiles, launch), result.placements.back());
+    launch.body = place_sync(tiles, launch, uniformity, result.placements.back());
   }
   result.program = with_level<ThreadProgram>(tiles);
   ThreadProgram& out = result.program;

@@ -1,5 +1,7 @@
 #include "passes/lower/layouts.h"
 
+#include "ir/extent.h"
+
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -12,10 +14,7 @@ namespace {
 bool is_whole_tile(const Region& r, const Lowering& l) {
   const Buffer& b = l.buffer(r.buffer);
   if (b.space != Space::Shared && b.space != Space::Fragment) return false;
-  if (b.is_view() || b.rank() != 2 || b.reducer) return false;
-  for (size_t d = 0; d < 2; ++d)
-    if (constant_int(r.min[d]) != 0 || !equal(r.extent[d], cast(b.shape[d], r.extent[d]->type))) return false;
-  return true;
+  return !b.is_view() && b.rank() == 2 && !b.reducer && is_whole(r, b);
 }
 
 target::GemmShape shape_of(const Gemm& g, const Lowering& l) {

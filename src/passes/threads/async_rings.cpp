@@ -4,6 +4,7 @@
 
 #include "analysis/divisibility.h"
 #include "ir/effects.h"
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
@@ -58,9 +59,7 @@ class Rings {
     if (!c.completion.immediate() || c.combine != Combine::None || c.im2col.present()) return false;
     if (p_.buffer(p_.root(c.from.buffer)).space != Space::Global || to.space != Space::Shared) return false;
     if (from.type != to.type || to.type.bits < 8 || from.fill || to.is_view() || has_views(c.to.buffer)) return false;
-    for (size_t d = 0; d < to.rank(); ++d)
-      if (constant_int(c.to.min[d]) != 0 || constant_int(c.to.extent[d]) != constant_int(to.shape[d])) return false;
-    return is_wide(c, from, to);
+    return is_whole(c.to, to) && is_wide(c, from, to);
   }
   // Rows of whole 16-byte pieces, aligned on both sides.
   bool is_wide(const Copy& c, const Buffer& from, const Buffer& to) const {

@@ -1,5 +1,6 @@
 #include "passes/threads/clear_in_gemms.h"
 
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -42,9 +43,7 @@ class Clearer {
     }
     if (!only) return false;
     Gemm g = *only->as<Gemm>();
-    for (const Region* r : {&fill->to, static_cast<const Region*>(&g.c)})
-      for (size_t d = 0; d < b.rank(); ++d)
-        if (constant_int(r->min[d]) != 0 || constant_int(r->extent[d]) != constant_int(b.shape[d])) return false;
+    if (!is_whole(fill->to, b) || !is_whole(g.c, b)) return false;
     if (g.clear || g.a.buffer == c || g.b.buffer == c) return false;
     g.clear = binary(BinaryOp::Eq, var(loop.var, p_.var(loop.var).type), loop.begin);
     *only = make_stmt(std::move(g), (*only)->location);

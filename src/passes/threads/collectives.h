@@ -28,6 +28,13 @@ std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);
 ir::Body lower_tma(const ir::Copy& copy, const Team& team, CollectiveLowering& c);
 // What one thread of the team, always the same, does for all.
 ir::Body by_one_thread(ir::Body body, const Team& team, const Lowering& l);
+// What the ways of multiplying share: the variable of an unrolled loop, the register of an element, the place in a tile
+// in memory, and neighbours along k as one word of 32 bits.
+ir::Expr unrolled_index(Lowering& l, const char* name, int64_t extent);
+int64_t register_at(const FragmentLayout& layout, int64_t row, int64_t column);
+std::vector<ir::Expr> index_in(const ir::Region& tile, const ir::Expr& row, const ir::Expr& column);
+ir::Expr packed_word(DType type, function_ref<ir::Expr(int64_t element)> element);
+int64_t depth_of(const ir::Gemm& gemm);  // k, a constant
 ir::Body lower_wgmma(const ir::Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c);
 ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
                     CollectiveLowering& c);

@@ -7,6 +7,40 @@ namespace tilewright::passes {
 
 using namespace ir;
 
+Expr unrolled_index(Lowering& l, const char* name, int64_t extent) {
+  const VarId v = l.program.new_var(name, i32);
+  l.intervals.set(v, {0, extent - 1});
+  return var(v, i32);
+}
+
+int64_t register_at(const FragmentLayout& layout, int64_t row, int64_t column) {
+  const int64_t index[] = {row, column};
+  return layout.place(index).reg;
+}
+
+std::vector<Expr> index_in(const Region& tile, const Expr& row, const Expr& column) {
+  std::vector<Expr> index;
+  for (const Expr& e : tile.min) index.push_back(widen(e));
+  const size_t n = index.size();
+  index[n - 2] = add(index[n - 2], widen(row)), index[n - 1] = add(index[n - 1], widen(column));
+  return index;
+}
+
+Expr packed_word(DType type, function_ref<Expr(int64_t)> element) {
+  Expr word;
+  for (int64_t e = 0; e < 32 / type.bits; ++e) {
+    const Expr bits = cast(bitcast(element(e), DType{Kind::UInt, static_cast<uint8_t>(type.bits)}), u32);
+    const Expr placed = e == 0 ? bits : binary(BinaryOp::Shl, bits, constant(u32, e * type.bits));
+    word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
+  }
+  return word;
+}
+
+int64_t depth_of(const Gemm& g) {
+  const size_t rank = g.a.extent.size();
+  return *constant_int(g.transpose_a ? g.a.extent[rank - 2] : g.a.extent[rank - 1]);
+}
+
 namespace {
 
 // The instruction's way: every warp loads the rows and columns of its tiles by ldmatrix, one step of k at a time, and
@@ -22,8 +56,7 @@ class MmaLowering {
         l_(c.l),
         layout_(*c.placement.layout_of(g.c.buffer)) {
     rows_ = layout_.shape()[0] / choice.warps_m / i_.m, columns_ = layout_.shape()[1] / choice.warps_n / i_.n;
-    const size_t rank = g.a.extent.size();
-    steps_ = *constant_int(g.transpose_a ? g.a.extent[rank - 2] : g.a.extent[rank - 1]) / i_.k;
+    steps_ = depth_of(g) / i_.k;
     warp_ = binary(BinaryOp::FloorDiv, team.thread, constant(kWarpThreads));
     lane_ = binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads));
   }
@@ -38,7 +71,8 @@ class MmaLowering {
     const Body b = load_b(k);
     step.insert(step.end(), b.begin(), b.end());
     // Registers of the tile at (row, column), from those of the first.
-    const int64_t down = rows_ > 1 ? register_at(i_.m, 0) : 0, right = columns_ > 1 ? register_at(0, i_.n) : 0;
+    const int64_t down = rows_ > 1 ? register_at(layout_, i_.m, 0) : 0,
+                  right = columns_ > 1 ? register_at(layout_, 0, i_.n) : 0;
     const Expr row = counter("row", rows_), column = counter("column", columns_);
     Mma mma;
     mma.instruction = std::string(i_.name);
@@ -50,17 +84,9 @@ class MmaLowering {
   }
 
  private:
-  Expr counter(const char* name, int64_t extent) {
-    const VarId v = l_.program.new_var(name, i32);
-    l_.intervals.set(v, {0, extent - 1});
-    return var(v, i32);
-  }
+  Expr counter(const char* name, int64_t extent) { return unrolled_index(l_, name, extent); }
   Stmt unrolled(const Expr& v, int64_t extent, Body body) const {
     return loop(l_, v, constant(0), constant(extent), std::move(body), LoopKind::Unroll);
-  }
-  int64_t register_at(int64_t row, int64_t column) const {
-    const int64_t index[] = {row, column};
-    return layout_.place(index).reg;
   }
   static Region words(BufferId array, const Expr& tile, int64_t count) {
     return {array, {sum({{count, tile}}, 0, i32)}, {constant(count)}};
@@ -78,11 +104,7 @@ class MmaLowering {
     return binary(BinaryOp::FloorMod, binary(BinaryOp::FloorDiv, lane_, constant(divisor)), constant(modulus));
   }
   Element at(const Region& r, const Expr& row, const Expr& column) const {
-    Element e{r.buffer, {}};
-    for (const Expr& m : r.min) e.indices.push_back(widen(m));
-    const size_t n = e.indices.size();
-    e.indices[n - 2] = add(e.indices[n - 2], widen(row)), e.indices[n - 1] = add(e.indices[n - 1], widen(column));
-    return e;
+    return {r.buffer, index_in(r, row, column)};
   }
   int64_t chunk() const { return 128 / i_.a.bits; }  // elements in 16 bytes
 
@@ -122,12 +144,7 @@ class MmaLowering {
     const FragmentLayout& a = *c_.placement.layout_of(g_.a.buffer);
     const BufferId registers = c_.registers.at(g_.a.buffer);
     const DType type = l_.type(g_.a.buffer);
-    const int64_t per_word = 32 / type.bits;
-    auto reg = [&](int64_t row, int64_t column) {
-      const int64_t index[] = {row, column};
-      return a.place(index).reg;
-    };
-    const int64_t down = rows_ > 1 ? reg(i_.m, 0) : 0;
+    const int64_t down = rows_ > 1 ? register_at(a, i_.m, 0) : 0;
     Body out;
     // The registers of one step of k, and of one word in it, follow no one stride: they are written out for each step.
     const Expr row = counter("row", rows_);
@@ -135,14 +152,9 @@ class MmaLowering {
       Body words_of_step;
       for (int64_t w = 0; w < i_.a_words(); ++w) {
         const int64_t r = w % 2 * 8, c0 = step * i_.k + w / 2 * (i_.k / 2);
-        Expr word;
-        for (int64_t e = 0; e < per_word; ++e) {
-          const Expr index = sum({{down, row}}, reg(r, c0 + e), i32);
-          const Expr bits = bitcast(load(registers, {index}, type), DType{Kind::UInt, static_cast<uint8_t>(type.bits)});
-          const Expr placed =
-              e == 0 ? cast(bits, u32) : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
-          word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
-        }
+        const Expr word = packed_word(type, [&](int64_t e) {
+          return load(registers, {sum({{down, row}}, register_at(a, r, c0 + e), i32)}, type);
+        });
         words_of_step.push_back(l_.make(Store{{a_, {sum({{i_.a_words(), row}}, w, i32)}}, word}));
       }
       Body all{unrolled(row, rows_, std::move(words_of_step))};
@@ -173,20 +185,13 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
   const Expr k_extent = widen(g.transpose_a ? g.a.extent[rank - 2] : g.a.extent[rank - 1]);
   const Expr k = l.index("k", k_extent);
   const auto found = c.registers.find(g.c.buffer);
-  auto element = [&](const Region& r, const Expr& row, const Expr& column) {
-    std::vector<Expr> index;
-    for (const Expr& e : r.min) index.push_back(widen(e));
-    const size_t n = index.size();
-    index[n - 2] = add(index[n - 2], widen(row)), index[n - 1] = add(index[n - 1], widen(column));
-    return index;
-  };
   auto operand = [&](const Region& r, const Expr& row, const Expr& column) {
-    const Expr e = load(r.buffer, element(r, row, column), l.type(r.buffer));
+    const Expr e = load(r.buffer, index_in(r, row, column), l.type(r.buffer));
     return cast(guard_accesses(e, l), type);
   };
   auto target = [&](const Held& at) {
     if (found != c.registers.end()) return Element{found->second, {register_of(layout, at, {0, 1})}};
-    return Element{g.c.buffer, element(g.c, at.index[0], at.index[1])};
+    return Element{g.c.buffer, index_in(g.c, at.index[0], at.index[1])};
   };
   auto slot = [&](const Held& at) { return register_of(layout, at, {0, 1}); };
   Body out = deal(layout, team, l, false, [&](const Held& at) {

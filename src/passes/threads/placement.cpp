@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "analysis/divisibility.h"
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/algebra.h"
@@ -156,12 +157,7 @@ class Placer {
   void region_to_memory(const Region& r, const char* why) {
     if (p_.buffer(r.buffer).space == Space::Fragment) to_memory(p_.root(r.buffer), why);
   }
-  bool is_whole(const Region& r) const {
-    const Buffer& b = p_.buffer(r.buffer);
-    for (size_t d = 0; d < b.rank(); ++d)
-      if (constant_int(r.min[d]) != 0 || !equal(cast(r.extent[d], i64), cast(b.shape[d], i64))) return false;
-    return true;
-  }
+  bool is_whole(const Region& r) const { return ir::is_whole(r, p_.buffer(r.buffer)); }
   void unite(size_t a, size_t b) {
     a = find(a), b = find(b);
     if (a == b) return;

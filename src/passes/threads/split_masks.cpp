@@ -1,5 +1,6 @@
 #include "passes/threads/split_masks.h"
 
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -44,22 +45,17 @@ class Masks {
         continue;
       }
       const VarId whole = p_.new_var("unmasked", boolean);
-      const Expr is_whole = var(whole, boolean);
+      const Expr unmasked = var(whole, boolean);
       out.push_back(make_stmt(Let{whole, all}, s->location));
-      out.push_back(make_stmt(If{logical_not(is_whole), {s}, {}}, s->location));
+      out.push_back(make_stmt(If{logical_not(unmasked), {s}, {}}, s->location));
       Gemm g = *in[++i].as<Gemm>();
-      g.clear = is_whole;
+      g.clear = unmasked;
       out.push_back(make_stmt(std::move(g), in[i]->location));
     }
     return out;
   }
 
  private:
-  static bool covers(const Region& r, const Buffer& b) {
-    for (size_t d = 0; d < b.rank(); ++d)
-      if (constant_int(r.min[d]) != 0 || constant_int(r.extent[d]) != constant_int(b.shape[d])) return false;
-    return true;
-  }
   // When the Map leaves zeros alone, as an expression without its variables; none: it is no such Map.
   Expr needless(const Stmt& s, const Stmt& next) const {
     const auto* map = s.as<Map>();
@@ -68,7 +64,7 @@ class Masks {
     const auto* store = map->body.back().as<Store>();
     if (!store || store->to.buffer != gemm->c.buffer) return {};
     const Buffer& tile = p_.buffer(store->to.buffer);
-    if (tile.space != Space::Fragment || tile.is_view() || !covers(gemm->c, tile)) return {};
+    if (tile.space != Space::Fragment || tile.is_view() || !is_whole(gemm->c, tile)) return {};
     if (map->vars.size() != tile.rank()) return {};
     for (size_t d = 0; d < tile.rank(); ++d) {
       const auto* v = store->to.indices[d].as<Var>();

@@ -1,5 +1,6 @@
 #include "passes/threads/stage_results.h"
 
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "passes/threads/collectives.h"
 
@@ -50,12 +51,7 @@ class Stager {
     const Buffer &from = p_.buffer(c.from.buffer), &to = p_.buffer(c.to.buffer);
     if (from.space != Space::Fragment || from.is_view() || to.space != Space::Global || from.rank() != 2) return {};
     if (!c.completion.immediate() || c.combine != ir::Combine::None || c.im2col.present()) return {};
-    int64_t bytes = to.type.bits / 8;
-    for (size_t d = 0; d < from.rank(); ++d) {
-      if (constant_int(c.from.min[d]) != 0 || constant_int(c.from.extent[d]) != constant_int(from.shape[d])) return {};
-      bytes *= constant_int(from.shape[d]).value_or(0);
-    }
-    if (bytes > kMaxStaging) return {};
+    if (!is_whole(c.from, from) || elements_on_chip(from) * to.type.bits / 8 > kMaxStaging) return {};
     Buffer b;
     b.name = from.name + "_staged", b.type = to.type, b.space = Space::Shared, b.shape = from.shape;
     b.launch = from.launch, b.location = from.location;

@@ -27,8 +27,8 @@ struct Registers {
 constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses of tensors whose extents it is given
 
-constexpr int64_t kEnough =
-    3;  // slots: with no more, one that is given back late is missed (measured: 0.97 of the speed)
+// Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
+constexpr int64_t kEnough = 3;
 
 struct Ring {
   std::vector<const StmtNode*> copies;  // neighbours in one body
@@ -169,15 +169,7 @@ class Specializer {
     });
     return fits;
   }
-  bool is_written(BufferId id) const {
-    bool found = false;
-    walk(launch_.body, [&](const Stmt& s) {
-      for (const Effect& e : effects_of(s).list)
-        found = found || (e.region.valid() && (e.access == Access::Write || e.access == Access::Accumulate) &&
-                          p_.root(e.region.buffer) == p_.root(id));
-    });
-    return found;
-  }
+  bool is_written(BufferId id) const { return writers(p_.root(id)) > 0; }
   int writers(BufferId id) const {
     int count = 0;
     walk(launch_.body, [&](const Stmt& s) {
@@ -186,6 +178,16 @@ class Specializer {
                  p_.root(e.region.buffer) == id;
     });
     return count;
+  }
+  // Whether only the computing threads can know the value.
+  bool is_of_math(const Expr& e) const {
+    bool found = false;
+    walk(e, [&](const Expr& x) {
+      const auto* n = x.as<Load>();
+      found = found || (n && (p_.buffer(p_.root(n->buffer)).space != Space::Global || is_written(n->buffer)));
+    });
+    for (VarId v : used_vars(e)) found = found || results_.contains(v);
+    return found;
   }
   // A copy that the loader may take.
   bool is_loadable(const Copy& c) const {
@@ -197,15 +199,8 @@ class Specializer {
         constant_int(c.to.extent[c.to.extent.size() - 2]) != constant_int(to.shape[to.rank() - 2]))
       return false;
     if (is_written(c.from.buffer)) return false;
-    bool pure = true;  // where it reads must not depend on what the others compute
-    for (const Expr& e : c.from.min) {
-      walk(e, [&](const Expr& x) {
-        const auto* n = x.as<Load>();
-        if (n && (p_.buffer(p_.root(n->buffer)).space != Space::Global || is_written(n->buffer))) pure = false;
-      });
-      for (VarId v : used_vars(e)) pure = pure && !results_.contains(v);
-    }
-    return pure;
+    // Where it reads must not depend on what the others compute.
+    return std::none_of(c.from.min.begin(), c.from.min.end(), [&](const Expr& e) { return is_of_math(e); });
   }
 
   void find(const Body& body) {
@@ -231,15 +226,7 @@ class Specializer {
   }
   // Values that only the computing threads have.
   void match_result(const Stmt& s) {
-    if (const auto* n = s.as<Let>()) {
-      bool own = false;
-      walk(n->value, [&](const Expr& x) {
-        const auto* l = x.as<Load>();
-        own = own || (l && (p_.buffer(p_.root(l->buffer)).space != Space::Global || is_written(l->buffer)));
-      });
-      for (VarId v : used_vars(n->value)) own = own || results_.contains(v);
-      if (own) results_.insert(n->var);
-    }
+    if (const auto* n = s.as<Let>(); n && is_of_math(n->value)) results_.insert(n->var);
     if (const auto* n = s.as<Shuffle>()) results_.insert(n->result);
     if (const auto* n = s.as<Vote>()) results_.insert(n->result);
     if (const auto* n = s.as<Atomic>()) results_.insert(n->result);
@@ -433,10 +420,7 @@ class Specializer {
     for (const Stmt& s : in) {
       if (is_moved(s)) continue;
       for (const Ring& r : rings_)
-        if (r.first_use == &*s) {
-          const Turn t = turn(r, {});
-          out.push_back(make_stmt(Wait{{r.full, {t.slot}}, t.parity}, s->location));
-        }
+        if (r.first_use == &*s) wait_full(r, {}, s->location, out);
       const auto* skewable = limits_.overlap ? s.as<For>() : nullptr;
       if (const auto parts = skewable ? skewed(*skewable) : std::nullopt) {
         append(out, skew(*parts, *skewable, s->location));
@@ -463,12 +447,8 @@ class Specializer {
       if (is_moved(s) || s.as<Let>()) continue;
       const auto* g = s.as<Gemm>();
       if (!g || ring || p_.buffer(g->c.buffer).space != Space::Fragment) return nullptr;
-      for (const Ring& r : rings_)
-        if (r.first_use == &*s && r.last_use == &*s && r.slots > kEnough && r.nest.back() == &loop) {
-          if (ring) return nullptr;
-          ring = &r;
-        }
-      if (!ring) return nullptr;
+      ring = fed_by(s, loop);
+      if (!ring || ring->slots <= kEnough) return nullptr;
     }
     return ring;
   }
@@ -478,17 +458,13 @@ class Specializer {
     Body out;
     for (const Stmt& s : loop.body) {
       if (is_moved(s)) continue;
-      const auto* gemm = s.as<Gemm>();
-      if (!gemm) {
+      if (!s.as<Gemm>()) {
         out.push_back(s);
         continue;
       }
       const LocationId at = s->location;
-      const Turn t = turn(r, {});
-      Gemm g = *gemm;
-      g.completion.queue = Queue::Wgmma;
-      out.push_back(make_stmt(Wait{{r.full, {t.slot}}, t.parity}, at));
-      out.push_back(make_stmt(std::move(g), at));
+      wait_full(r, {}, at, out);
+      out.push_back(in_flight(s));
       out.push_back(make_stmt(Commit{Queue::Wgmma}, at));
       out.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
       const Expr k = var(loop.var, p_.var(loop.var).type);
@@ -507,7 +483,7 @@ class Specializer {
     give_back(r, turn(r, last).slot, at, release);
     const Expr any = binary(BinaryOp::Lt, constant(loop.extent->type, int64_t{0}), loop.extent);
     if (constant_int(any) == 1)
-      out.insert(out.end(), release.begin(), release.end());
+      append(out, std::move(release));
     else
       out.push_back(make_stmt(If{any, std::move(release), {}}, at));
   }

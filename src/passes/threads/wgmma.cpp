@@ -19,8 +19,7 @@ class WgmmaLowering {
         l_(c.l),
         layout_(*c.placement.layout_of(g.c.buffer)),
         registers_(c.registers.at(g.c.buffer)) {
-    const size_t rank = g.a.extent.size();
-    steps_ = *constant_int(g.transpose_a ? g.a.extent[rank - 2] : g.a.extent[rank - 1]) / i_.k();
+    steps_ = depth_of(g) / i_.k();
     rows_ = layout_.shape()[0] / choice.warps_m;
     const int64_t columns = layout_.shape()[1] / choice.warps_n;
     n_ = wgmma_columns(i_, columns), parts_ = columns / n_;
@@ -41,9 +40,9 @@ class WgmmaLowering {
     out.push_back(l_.make(Fence{FenceProxy::Wgmma, used}));
     const int64_t blocks = rows_ / target::kWgmmaRows;
     const Expr k = counter("k", steps_), row = counter("row", blocks), part = counter("part", parts_);
-    const int64_t down = blocks > 1 ? register_at(target::kWgmmaRows, 0) : 0;
-    const int64_t right = parts_ > 1 ? register_at(0, n_) : 0;
-    check_internal(n_ == 8 || register_at(0, 8) == 4, "the accumulators of one wgmma do not lie side by side");
+    const int64_t down = blocks > 1 ? register_at(layout_, target::kWgmmaRows, 0) : 0;
+    const int64_t right = parts_ > 1 ? register_at(layout_, 0, n_) : 0;
+    check_internal(n_ == 8 || register_at(layout_, 0, 8) == 4, "the accumulators of one wgmma do not lie side by side");
     Wgmma w;
     w.instruction = i_.name(n_);
     w.transpose_a = g_.transpose_a, w.transpose_b = !g_.transpose_b;
@@ -67,11 +66,7 @@ class WgmmaLowering {
   }
 
  private:
-  Expr counter(const char* name, int64_t extent) {
-    const VarId v = l_.program.new_var(name, i32);
-    l_.intervals.set(v, {0, extent - 1});
-    return var(v, i32);
-  }
+  Expr counter(const char* name, int64_t extent) { return unrolled_index(l_, name, extent); }
   Stmt unrolled(const Expr& v, int64_t extent, Body body) const {
     if (extent == 1) body = substitute(body, {{id_of(v), constant(0)}});
     return extent == 1 && body.size() == 1
@@ -79,18 +74,12 @@ class WgmmaLowering {
                : loop(l_, v, constant(0), constant(extent), std::move(body), LoopKind::Unroll);
   }
   Expr scaled(const Expr& e, int64_t factor) const { return sum({{factor, e}}, 0, i32); }
-  int64_t register_at(int64_t row, int64_t column) const {
-    const int64_t index[] = {row, column};
-    return layout_.place(index).reg;
-  }
   Region whole(BufferId array) const {
     return {array, {constant(0)}, {constant(constant_int(l_.buffer(array).shape[0]).value_or(0))}};
   }
   Region box(const Region& r, const Expr& first, int64_t rows, const Expr& second, int64_t columns) const {
-    Region out{r.buffer, {}, std::vector<Expr>(r.min.size(), constant(1))};
-    for (const Expr& m : r.min) out.min.push_back(widen(m));
+    Region out{r.buffer, index_in(r, first, second), std::vector<Expr>(r.min.size(), constant(1))};
     const size_t n = r.min.size();
-    out.min[n - 2] = add(out.min[n - 2], widen(first)), out.min[n - 1] = add(out.min[n - 1], widen(second));
     out.extent[n - 2] = constant(rows), out.extent[n - 1] = constant(columns);
     return out;
   }
@@ -106,31 +95,21 @@ class WgmmaLowering {
     const BufferId from = c_.registers.at(g_.a.buffer);
     const DType type = l_.type(g_.a.buffer);
     const int64_t per_word = 32 / type.bits, blocks = rows_ / target::kWgmmaRows, half = i_.k() / 2;
-    auto reg = [&](int64_t row, int64_t column) {
-      const int64_t index[] = {row, column};
-      return a.place(index).reg;
-    };
     // The element at the beginning of a word: words in the order of the instruction, rows eight apart in turn.
     auto row_of = [&](int64_t w) { return w / (steps_ * 4) * target::kWgmmaRows + w % 2 * 8; };
     auto column_of = [&](int64_t w) { return w / 4 % steps_ * i_.k() + w / 2 % 2 * half; };
     bool in_order = true;
     for (int64_t w = 0; w < blocks * steps_ * 4; ++w)
       for (int64_t e = 0; e < per_word; ++e)
-        in_order = in_order && reg(row_of(w), column_of(w) + e) == w * per_word + e;
+        in_order = in_order && register_at(a, row_of(w), column_of(w) + e) == w * per_word + e;
     words_ = l_.temporary(l_.buffer(g_.a.buffer).name + "_words", u32, {blocks * steps_ * 4}, Space::Local);
     if (in_order) {  // the fragment's registers are the words
       l_.program.buffers[words_.index].root = from;
       return;
     }
     for (int64_t w = 0; w < blocks * steps_ * 4; ++w) {
-      Expr word;
-      for (int64_t e = 0; e < per_word; ++e) {
-        const Expr bits = bitcast(load(from, {constant(reg(row_of(w), column_of(w) + e))}, type),
-                                  DType{Kind::UInt, static_cast<uint8_t>(type.bits)});
-        const Expr placed =
-            e == 0 ? cast(bits, u32) : binary(BinaryOp::Shl, cast(bits, u32), constant(u32, e * type.bits));
-        word = word ? binary(BinaryOp::BitOr, word, placed) : placed;
-      }
+      const Expr word = packed_word(
+          type, [&](int64_t e) { return load(from, {constant(register_at(a, row_of(w), column_of(w) + e))}, type); });
       out.push_back(l_.make(Store{{words_, {constant(w)}}, word}));
     }
   }
