@@ -247,7 +247,7 @@ std::vector<Case> flash_attention_cases(Size size) {
     return {attention_case({4, 32, 32, 4096, 4096, 128}, {128, 128, false, 256}, bf16, false, Data::Normal),
             attention_case({4, 32, 32, 4096, 4096, 128}, {128, 128, true, 256}, bf16, false, Data::Normal),
             attention_case({4, 32, 32, 4096, 4096, 64}, {128, 128, false, 256}, bf16, false, Data::Normal),
-            attention_case({2, 16, 16, 4096, 4096, 256}, {64, 64, false, 128}, bf16, false, Data::Normal),
+            attention_case({2, 16, 16, 4096, 4096, 256}, {128, 64, false, 256}, bf16, false, Data::Normal),
             attention_case({1, 32, 8, 16384, 16384, 128}, {128, 128, true, 256}, f16, true, Data::Normal)};
   }
   if (size == Size::Benchmark) {

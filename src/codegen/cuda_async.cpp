@@ -68,7 +68,15 @@ std::string CudaAsync::map_of(const Region& global, const Buffer& shared) {
   const int index = static_cast<int>(found - maps_.begin());
   if (found == maps_.end()) maps_.push_back(map);
   auto [name, added] = kernel_maps_.try_emplace(index);
-  if (added) name->second = names_.fresh(program_.buffer(global.buffer).name + "_map");
+  if (added) {
+    // A parameter: other scopes must not use its name either.
+    const auto taken = [&](const std::string& wish) {
+      return std::any_of(kernel_maps_.begin(), kernel_maps_.end(), [&](const auto& m) { return m.second == wish; });
+    };
+    std::string wish = program_.buffer(global.buffer).name + "_map";
+    while (taken(wish)) wish += "_" + std::to_string(index);
+    name->second = names_.fresh(wish);
+  }
   helper("tw_tensor_map");
   return name->second;
 }

@@ -205,6 +205,40 @@ std::set<BufferId> used_buffers(const Body& body) {
   return out;
 }
 
+namespace {
+struct BufferRenaming {
+  const std::map<BufferId, BufferId>& others;
+  void operator()(const char*, auto& field) { visit(field); }
+  void visit(auto& field) {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, BufferId>) {
+      if (auto found = others.find(field); found != others.end()) field = found->second;
+    } else if constexpr (std::is_same_v<T, std::vector<Region>>) {
+      for (Region& r : field) visit(r);
+    } else if constexpr (std::is_same_v<T, Region> || std::is_same_v<T, Element> || std::is_same_v<T, Completion>) {
+      T::fields(field, *this);
+    }
+  }
+};
+}  // namespace
+
+Body with_buffers(const Body& body, const std::map<BufferId, BufferId>& others) {
+  BufferRenaming rename{others};
+  const Body loads = rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
+    const auto* load = e.as<Load>();
+    const auto* address = e.as<Address>();
+    if (!others.contains(load ? load->buffer : address ? address->buffer : BufferId{})) return std::nullopt;
+    ExprOp op = e->op;
+    std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, rename); }, op);
+    return Expr(ExprNode{std::move(op), e->type});
+  });
+  return rewrite(loads, [&](const Stmt& s) -> std::optional<Body> {
+    auto op = s->op;
+    std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, rename); }, op);
+    return Body{Stmt(StmtNode{std::move(op), s->location})};
+  });
+}
+
 std::set<VarId> bound_vars(const Body& body) {
   std::set<VarId> out;
   auto bind = [&](VarId id) {

@@ -1,5 +1,7 @@
 // Generic walks. Compiled once in rewrite.cpp; unchanged subtrees stay the same pointer.
 #pragma once
+#include <map>
+
 #include "ir/program.h"
 #include "support/function_ref.h"
 
@@ -33,6 +35,8 @@ Body substitute(const Body& body, const Substitution& map);
 std::set<VarId> used_vars(const Expr& e);
 std::set<VarId> used_vars(const Body& body);
 std::set<BufferId> used_buffers(const Body& body);
+// Every mention of a buffer as one of another that is declared alike.
+Body with_buffers(const Body& body, const std::map<BufferId, BufferId>& others);
 // Variables a body binds (Let, For, Map, Shuffle, ...).
 std::set<VarId> bound_vars(const Body& body);
 

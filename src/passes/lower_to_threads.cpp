@@ -351,8 +351,24 @@ std::optional<Diagnostic> no_async_gemm(const TileProgram& p, const Launch& laun
   return out;
 }
 
-// A lowering under decided rings. What does not fit: the diagnostic.
-std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarget& target, ThreadLowering& result) {
+// Why a plan cannot be.
+struct Misfit {
+  enum class Of : uint8_t { Memory, AsyncGemm, Staging };
+  Of of;
+  Diagnostic why;
+};
+
+// Chunks of a result that not all threads have part of would take it out of its registers.
+std::optional<Diagnostic> no_staging(const TileProgram& p, const RingPlan& plan, const Placement& placement) {
+  for (BufferId id : plan.staged)
+    if (auto found = placement.in_memory.find(id); found != placement.in_memory.end())
+      return make_diagnostic(Code::GpuUnsupported, p.location(p.buffer(id).location),
+                             fmt::format("'{}' cannot be staged: {}", p.buffer(id).name, found->second), "");
+  return std::nullopt;
+}
+
+// A lowering under decided rings.
+std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& target, ThreadLowering& result) {
   static const target::CpuTarget no_cpu;
   result = {};
   result.plans = std::move(planned.plans);
@@ -363,7 +379,10 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
     refuse(tiles, launch, target);
     const Uniformity uniformity(tiles, launch);
     result.placements.push_back(place_fragments(tiles, launch, uniformity, target));
-    if (auto misfit = no_async_gemm(tiles, launch, result.placements.back())) return misfit;
+    if (auto misfit = no_async_gemm(tiles, launch, result.placements.back()))
+      return Misfit{Misfit::Of::AsyncGemm, std::move(*misfit)};
+    if (auto misfit = no_staging(tiles, result.plans[i], result.placements.back()))
+      return Misfit{Misfit::Of::Staging, std::move(*misfit)};
     launch.body = place_sync(tiles, launch, uniformity, result.placements.back());
   }
   result.program = with_level<ThreadProgram>(tiles);
@@ -392,7 +411,7 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
       b.space = Space::Shared, b.reducer.reset();
     }
     out.launches.push_back(std::move(lowered));
-    if (auto misfit = place_shared(out, number, target)) return misfit;
+    if (auto misfit = place_shared(out, number, target)) return Misfit{Misfit::Of::Memory, std::move(*misfit)};
   }
   return std::nullopt;
 }
@@ -401,29 +420,32 @@ std::optional<Diagnostic> lower_planned(TmaRings planned, const target::GpuTarge
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
-  std::optional<Diagnostic> misfit;
+  std::optional<Misfit> misfit;
   const TileProgram split = split_masks(program);
   auto fits = [&](RingLimits limits) {
     misfit = lower_planned(materialize_tma_rings(split, target, limits), target, result);
     return !misfit;
   };
-  bool overlap = true;
   // The best plan first: results staged beside rings that still hide latencies; shorter rings without; no loader.
-  for (const bool staging : {true, false}) {
-    const int64_t fewest = staging ? kEnoughSlots : 2;
-    for (int64_t slots = kMaxSlots; slots >= fewest; --slots) {
-      if (fits({slots, staging, overlap})) return result;
-      if (overlap && misfit->code == static_cast<uint16_t>(Code::GpuUnsupported)) {
-        overlap = false, ++slots;
-        continue;
-      }
+  RingLimits limits{.slots = kMaxSlots};
+  while (limits.slots >= 2) {
+    if (fits(limits)) return result;
+    const bool chunks = limits.staging == Staging::Chunks;
+    if (misfit->of == Misfit::Of::AsyncGemm) {
+      if (!limits.overlap) break;  // the program's own
+      limits.overlap = false;
+    } else if (misfit->of == Misfit::Of::Staging) {
+      limits.staging = chunks ? Staging::Whole : Staging::None;
+    } else {
       int64_t longest = 0;
       for (const RingPlan& plan : result.plans)
         for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
-      slots = std::min(slots, longest);
+      limits.slots = std::min(limits.slots, longest) - 1;
+      if (limits.staging != Staging::None && limits.slots < kEnoughSlots)
+        limits.staging = Staging::None, limits.slots = kMaxSlots;
     }
   }
-  if (!fits({0, false, false})) throw CompileError(std::move(*misfit));
+  if (!fits({.slots = 0})) throw CompileError(std::move(misfit->why));
   return result;
 }
 

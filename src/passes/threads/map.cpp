@@ -538,14 +538,11 @@ std::optional<Expr> CollectiveLowering::in_registers(const Expr& e, const Held& 
   if (!n) return std::nullopt;
   const auto found = registers.find(n->buffer);
   if (found == registers.end()) return std::nullopt;
-  std::vector<int> dims;
-  for (const Expr& index : n->indices) {
-    const auto* c = index.as<Cast>();
-    const auto* v = (c ? c->value : index).as<Var>();
-    const auto place = v ? std::find(vars.begin(), vars.end(), v->id) : vars.end();
-    dims.push_back(place == vars.end() ? -1 : static_cast<int>(place - vars.begin()));
-  }
-  return load(found->second, {register_of(*placement.layout_of(n->buffer), at, dims)}, e->type);
+  const auto box = followed(n->indices, vars);
+  const FragmentLayout& layout = *placement.layout_of(n->buffer);
+  const auto part = box ? box_of(layout, *box, at.layout->shape()) : std::nullopt;
+  check_internal(part.has_value(), "registers are accessed by other threads' variables");
+  return load(found->second, {add(register_of(layout, at, box->dims), constant(part->base.reg))}, e->type);
 }
 
 Body lower_map(const Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {

@@ -21,6 +21,8 @@ struct Touch {
   Proxy proxy = Proxy::Generic;
   BufferId barrier = {};  // the mbarriers on which an asynchronous copy completes
   bool fenced = false;    // a write that asynchronous readers may see
+  // A read by a bulk store that nobody has waited for: the commits since. No barrier ends it.
+  std::optional<int64_t> commits = {};
 };
 using Touches = std::vector<Touch>;
 
@@ -92,6 +94,7 @@ class SyncPlacer {
       out.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
+      if (e.completion.queue == Queue::BulkStore && e.access == Access::Read) out.back().commits = 0;
     }
     for_each_body(s, [&](const Body& b) {
       for (const Stmt& inner : b) collect(inner, out);
@@ -138,6 +141,7 @@ class SyncPlacer {
       const bool known = std::any_of(open_.begin(), open_.end(), [&](const Touch& o) {
         return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
                o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
+               o.commits == t.commits &&
                o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
@@ -164,7 +168,10 @@ class SyncPlacer {
     if (!clashes(mine)) return;
     fence(at, out);
     out.push_back(barrier(at));
-    open_.clear();
+    ordered();
+  }
+  void ordered() {
+    std::erase_if(open_, [](const Touch& t) { return !t.commits; });
   }
   // Before others are told: what was written, to those who read it asynchronously.
   void fence(LocationId at, Body& out) {
@@ -180,10 +187,16 @@ class SyncPlacer {
   void statement(const Stmt& s, Body& out) {
     if (const auto* n = s.as<Sync>()) {
       fence(s->location, out);
-      if (orders_all(*n)) open_.clear();
+      if (orders_all(*n)) ordered();
       return out.push_back(s);
     }
     if (s.as<Arrive>()) fence(s->location, out);
+    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore)
+      for (Touch& t : open_)
+        if (t.commits) ++*t.commits;
+    if (const auto* n = s.as<Drain>(); n && n->queue == Queue::BulkStore)
+      for (Touch& t : open_)
+        if (t.commits && *t.commits > n->pending) t.commits.reset();
     if (const auto* n = s.as<Wait>())
       std::erase_if(open_, [&](const Touch& t) { return t.barrier.valid() && t.barrier == n->barrier.buffer; });
     if (const auto* n = s.as<For>(); n && u_.is_uniform_control(s) && agree(n->begin, s) && agree(n->extent, s))
@@ -213,13 +226,14 @@ class SyncPlacer {
     copy.body = iteration(n, s);
     // What stands open before the loop is cheaper to order once than in every iteration.
     if (const int64_t each = barriers(copy.body); each > 0 && !before.empty()) {
-      const Touches after = std::exchange(open_, {});
-      Body ordered = iteration(n, s);
-      if (barriers(ordered) < each) {
+      const Touches after = open_;
+      open_ = before, ordered();
+      Body first_ordered = iteration(n, s);
+      if (barriers(first_ordered) < each) {
         const Touches after_ordered = std::exchange(open_, before);
         fence(s->location, out);
         out.push_back(barrier(s->location));
-        open_ = after_ordered, copy.body = std::move(ordered);
+        open_ = after_ordered, copy.body = std::move(first_ordered);
       } else {
         open_ = after;
       }

@@ -24,28 +24,6 @@ namespace {
 constexpr int64_t kMaxAccumulators = 224;  // of a thread, of 255 registers
 constexpr int64_t kMaxRegisters = 512;     // of one fragment and thread; beyond, it could only spill
 
-// Which dimension of a Map each dimension of an access follows; -1: a constant 0 along an extent of 1. Empty: something
-// else.
-std::optional<std::vector<int>> followed(const std::vector<Expr>& indices, const Buffer& b,
-                                         const std::vector<VarId>& vars) {
-  std::vector<int> out;
-  for (size_t d = 0; d < indices.size(); ++d) {
-    const auto* c = indices[d].as<Cast>();
-    const auto* v = (c ? c->value : indices[d]).as<Var>();
-    if (!v) {
-      if (constant_int(indices[d]) != 0 || constant_int(b.shape[d]) != 1) return std::nullopt;
-      out.push_back(-1);
-      continue;
-    }
-    const auto at = std::find(vars.begin(), vars.end(), v->id);
-    if (at == vars.end()) return std::nullopt;
-    const int dim = static_cast<int>(at - vars.begin());
-    if (std::find(out.begin(), out.end(), dim) != out.end()) return std::nullopt;
-    out.push_back(dim);
-  }
-  return out;
-}
-
 std::optional<std::vector<int64_t>> constants(const std::vector<Expr>& list) {
   std::vector<int64_t> out;
   for (const Expr& e : list) {
@@ -109,6 +87,11 @@ class Placer {
     size_t parent, child;
     std::vector<int> dims;  // of the parent, one a dimension of the child; -1: an extent of 1
     bool writes = false;    // the parent's threads write the child: they must be all that hold it
+  };
+  // A Map over a box of a fragment: its points lie as the fragment's elements do.
+  struct Covers {
+    size_t fragment, map;
+    Followed box;
   };
 
   // ---- nodes
@@ -232,30 +215,31 @@ class Placer {
       }
       const auto id = fragment(a.buffer, s);
       if (!id) continue;
-      const auto dims = followed(*a.indices, b, n.vars);
-      if (!dims) {
+      const auto box = followed(*a.indices, n.vars);
+      if (!box) {
         to_memory(p_.root(a.buffer), "it is indexed by more than the variables of a parallel loop");
         continue;
       }
       if (!node) node = add({{}, &*s, *shape}, s);
-      link(*node, *id, *dims, a);
+      link(*node, *id, *box, a);
     }
     if (own_order) return;
     if (!node) node = add({{}, &*s, *shape}, s);
     note_memory(*node, n);
   }
-  // A Map's points and a fragment that it accesses along `dims`.
-  void link(size_t node, size_t id, const std::vector<int>& dims, const Access& access) {
+  // A Map's points and the box of a fragment that it accesses.
+  void link(size_t node, size_t id, const Followed& box, const Access& access) {
     const BufferId buffer = access.buffer;
+    const std::vector<int>& dims = box.dims;
     const std::vector<int64_t>& points = nodes_[node].shape;
     std::vector<int> kept;
     for (int d : dims)
       if (d >= 0) kept.push_back(d);
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] >= 0 && points[static_cast<size_t>(dims[i])] != nodes_[id].shape[i])
-        return to_memory(buffer, "a parallel loop runs over part of it");
-    }
     if (!std::is_sorted(kept.begin(), kept.end())) return to_memory(buffer, "it is transposed");
+    if (!box.is_whole(points, nodes_[id].shape)) {
+      covers_.push_back({id, node, box});
+      return;
+    }
     bool all = true;
     for (size_t d = 0; d < points.size(); ++d)
       all = all && (points[d] == 1 || std::find(kept.begin(), kept.end(), static_cast<int>(d)) != kept.end());
@@ -549,8 +533,27 @@ class Placer {
       hand_on(i);
     }
   }
+  // The layout of a Map over a box of a fragment; none: threads would need each other's elements.
+  std::optional<FragmentLayout> covered(const Covers& c) const {
+    const auto part = box_of(layout_of(c.fragment), c.box, nodes_[c.map].shape);
+    if (!part) return std::nullopt;
+    // The dimensions that no variable follows have an extent of 1.
+    FragmentLayout out = part->layout;
+    for (size_t d = c.box.dims.size(); d-- > 0;)
+      if (c.box.dims[d] < 0) out = remove_dim(out, static_cast<int>(d));
+    return reshape(out, nodes_[c.map].shape);
+  }
   // Classes that follow this one and have no layout take theirs from it.
   void hand_on(size_t parent) {
+    for (const Covers& c : covers_) {
+      if (find(c.fragment) != parent) continue;
+      Class& child = classes_[find(c.map)];
+      if (child.layout || child.anchor) continue;
+      if (auto layout = covered(c)) {
+        child.layout = shaped(*layout, child.shape);
+        hand_on(find(c.map));
+      }
+    }
     for (const Follows& f : follows_) {
       if (find(f.parent) != parent) continue;
       Class& child = classes_[find(f.child)];
@@ -567,6 +570,11 @@ class Placer {
       if (everywhere || equal_up_to_registers(*child.layout, wanted)) continue;
       to_memory(nodes_[f.child].fragment, "two of its uses want different layouts");
     }
+    for (const Covers& c : covers_) {
+      const auto wanted = covered(c);
+      if (!wanted || !equal_up_to_registers(layout_of(c.map), shaped(*wanted, nodes_[c.map].shape)))
+        to_memory(nodes_[c.fragment].fragment, "a parallel loop runs over part of it, other threads over that part");
+    }
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (nodes_[i].fragment.valid() && classes_[find(i)].layout->registers() > kMaxRegisters)
         to_memory(nodes_[i].fragment, "it does not fit in the registers of its threads");
@@ -581,6 +589,7 @@ class Placer {
   std::vector<Class> classes_;  // by node; only those of find() count
   std::vector<size_t> parents_;
   std::vector<Follows> follows_;
+  std::vector<Covers> covers_;
   struct GemmUse {
     Stmt stmt;
     GemmChoice choice;
@@ -593,6 +602,51 @@ class Placer {
 };
 
 }  // namespace
+
+std::optional<Followed> followed(const std::vector<Expr>& indices, const std::vector<VarId>& vars) {
+  Followed out;
+  for (const Expr& e : indices) {
+    const auto* sum = e.as<ir::Sum>();
+    if (sum && (sum->terms.size() != 1 || sum->terms[0].coefficient != 1)) return std::nullopt;
+    const Expr& varying = sum ? sum->terms[0].value : e;
+    int64_t first = sum ? sum->constant : 0;
+    const auto* c = varying.as<Cast>();
+    const auto* v = (c ? c->value : varying).as<Var>();
+    int dim = -1;
+    if (v) {
+      const auto at = std::find(vars.begin(), vars.end(), v->id);
+      if (at == vars.end()) return std::nullopt;
+      dim = static_cast<int>(at - vars.begin());
+      if (std::find(out.dims.begin(), out.dims.end(), dim) != out.dims.end()) return std::nullopt;
+    } else if (const auto known = constant_int(e)) {
+      first = *known;
+    } else {
+      return std::nullopt;
+    }
+    out.dims.push_back(dim), out.first.push_back(first);
+  }
+  return out;
+}
+
+bool Followed::is_whole(const std::vector<int64_t>& points, const std::vector<int64_t>& shape) const {
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (first[d] != 0 || shape[d] != (dims[d] < 0 ? 1 : points[static_cast<size_t>(dims[d])])) return false;
+  return true;
+}
+
+std::optional<FragmentSlice> box_of(const FragmentLayout& layout, const Followed& box,
+                                    const std::vector<int64_t>& points) {
+  FragmentSlice out{layout, {}};
+  for (size_t d = 0; d < box.dims.size(); ++d) {
+    const int64_t extent = box.dims[d] < 0 ? 1 : points[static_cast<size_t>(box.dims[d])];
+    if (box.first[d] == 0 && extent == layout.shape()[d]) continue;
+    const auto part = slice(out.layout, static_cast<int>(d), box.first[d], extent);
+    if (!part || part->base.thread != 0 || part->base.cta != 0 || part->layout.threads() != layout.threads())
+      return std::nullopt;
+    out.layout = part->layout, out.base.reg += part->base.reg;
+  }
+  return out;
+}
 
 int64_t wgmma_columns(const target::WgmmaInstruction& i, int64_t columns) {
   for (int64_t parts = 1; parts <= columns / 8; ++parts)

@@ -10,11 +10,15 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kMaxStaging = 65536;  // bytes: more would cost the rings a slot
+constexpr int64_t kRowBytes = 128;       // of a chunk: a panel of the widest swizzle
+constexpr int64_t kSlotBytes = 32768;    // for chunks: one is written while TMA reads the other
+constexpr int64_t kMaxWhole = 65536;     // bytes of a result in one piece: more would cost the rings a slot
+constexpr int64_t kGroupRows = 64;       // of a warpgroup's accumulators that lie side by side
 
 class Stager {
  public:
-  Stager(TileProgram& p, std::vector<std::string>& staged) : p_(p), staged_(staged) {}
+  Stager(TileProgram& p, int64_t threads, Staging how, std::vector<BufferId>& staged)
+      : p_(p), threads_(threads), how_(how), staged_(staged) {}
 
   Body run(Body in) {
     Body out;
@@ -26,51 +30,116 @@ class Stager {
         continue;
       }
       const auto* copy = s.as<Copy>();
-      const BufferId staging = copy ? staging_of(*copy) : BufferId{};
-      if (!staging.valid()) {
+      const auto chunks = copy ? chunks_of(*copy) : std::vector<Chunk>{};
+      if (chunks.empty()) {
         out.push_back(std::move(s));
         continue;
       }
-      staged_.push_back(p_.buffer(copy->from.buffer).name);
-      Copy down, away;
-      down.from = copy->from, down.to = whole(staging);
-      away.from = whole(staging), away.to = copy->to, away.completion.queue = Queue::BulkStore;
-      out.push_back(make_stmt(Drain{Queue::BulkStore, 0, {}}, s->location));
-      out.push_back(make_stmt(std::move(down), s->location));
-      out.push_back(make_stmt(std::move(away), s->location));
-      out.push_back(make_stmt(Commit{Queue::BulkStore}, s->location));
+      staged_.push_back(copy->from.buffer);
+      for (const Chunk& c : chunks) {
+        out.push_back(make_stmt(Drain{Queue::BulkStore, c.pending, {}}, s->location));
+        out.push_back(make_stmt(c.down, s->location));
+        out.push_back(make_stmt(c.away, s->location));
+        out.push_back(make_stmt(Commit{Queue::BulkStore}, s->location));
+      }
     }
     return out;
   }
-  Region whole(BufferId id) const {
-    const Buffer& b = p_.buffer(id);
-    return {id, std::vector<Expr>(b.rank(), constant(i32, int64_t{0})), b.shape};
+
+ private:
+  struct Chunk {
+    Copy down, away;      // into shared memory; from there
+    int64_t pending = 0;  // stores after the last one that read the slot
+  };
+  struct Piece {  // of the result, in elements
+    int64_t row, column, columns;
+    bool is_tail;
+    int64_t slot;
+  };
+  // Pieces of a result for which there are slots in turn, rows of columns that may end in a narrower one.
+  static std::vector<Piece> cut(int64_t rows, int64_t height, int64_t columns, int64_t width, int64_t slots) {
+    std::vector<Piece> out;
+    int64_t next = 0;
+    for (int64_t row = 0; row < rows; row += height)
+      for (int64_t column = 0; column < columns; column += width) {
+        const bool is_tail = column + width > columns;
+        out.push_back({row, column, std::min(width, columns - column), is_tail, is_tail ? 0 : next++ % slots});
+      }
+    return out;
   }
-  // A buffer for it, if TMA can take it from there.
-  BufferId staging_of(const Copy& c) {
-    const Buffer &from = p_.buffer(c.from.buffer), &to = p_.buffer(c.to.buffer);
-    if (from.space != Space::Fragment || from.is_view() || to.space != Space::Global || from.rank() != 2) return {};
-    if (!c.completion.immediate() || c.combine != ir::Combine::None || c.im2col.present()) return {};
-    if (!is_whole(c.from, from) || elements_on_chip(from) * to.type.bits / 8 > kMaxStaging) return {};
+  // The stores since the slot of piece i was last used, if the pieces come again and again.
+  static int64_t stores_since(const std::vector<Piece>& pieces, size_t i) {
+    for (size_t back = 1; back < pieces.size(); ++back) {
+      const Piece& before = pieces[(i + pieces.size() - back) % pieces.size()];
+      if (before.slot == pieces[i].slot && before.is_tail == pieces[i].is_tail) return static_cast<int64_t>(back) - 1;
+    }
+    return static_cast<int64_t>(pieces.size()) - 1;
+  }
+  // Empty: TMA cannot take the result there.
+  std::vector<Chunk> chunks_of(const Copy& c) {
+    const Buffer from = p_.buffer(c.from.buffer);
+    const DType type = p_.buffer(c.to.buffer).type;
+    if (from.space != Space::Fragment || from.is_view() || p_.buffer(c.to.buffer).space != Space::Global) return {};
+    if (from.rank() != 2 || type.bits < 8 || !c.completion.immediate() || c.combine != ir::Combine::None) return {};
+    if (c.im2col.present() || !is_whole(c.from, from)) return {};
+    const int64_t rows = *constant_int(from.shape[0]), columns = *constant_int(from.shape[1]);
+    if (constant_int(c.to.extent.back()) != columns) return {};
+    const bool whole = how_ == Staging::Whole;
+    if (whole && rows * columns * type.bits / 8 > kMaxWhole) return {};
+    const int64_t width = whole ? columns : std::min(columns, kRowBytes * 8 / type.bits), rest = columns % width;
+    const bool cuts_rows = !whole && threads_ == target::kWarpgroupThreads && rows % kGroupRows == 0;
+    const int64_t height = cuts_rows ? kGroupRows : rows;
+    int64_t slots = whole ? 1 : std::clamp<int64_t>(kSlotBytes / (height * width * type.bits / 8), 1, 2);
+    if (rest > 0) slots = 1;  // the tail has a slot of its own
+    const std::vector<Piece> pieces = cut(rows, height, columns, width, slots);
+    const size_t mark = p_.buffers.size();
+    const BufferId ring = slots_for(from, type, std::min<int64_t>(slots, pieces.size()), height, width);
+    const BufferId tail = rest > 0 ? slots_for(from, type, 1, height, rest) : BufferId{};
+    std::vector<Chunk> out;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      out.push_back(chunk_of(c, pieces[i], pieces[i].is_tail ? tail : ring, height));
+      out.back().pending = stores_since(pieces, i);
+      if (tma_misfit(out.back().away, p_).empty()) continue;
+      p_.buffers.resize(mark);
+      return {};
+    }
+    return out;
+  }
+  Chunk chunk_of(const Copy& c, const Piece& piece, BufferId ring, int64_t height) const {
+    auto number = [](int64_t value) { return constant(i32, value); };
+    const std::vector<Expr> size{number(height), number(piece.columns)};
+    const Region staged{ring, {number(piece.slot), number(0), number(0)}, {number(1), size[0], size[1]}};
+    Chunk out;
+    out.down.from = {c.from.buffer, {number(piece.row), number(piece.column)}, size};
+    out.down.to = staged;
+    out.away.from = staged, out.away.to = c.to, out.away.completion.queue = Queue::BulkStore;
+    Region& to = out.away.to;
+    auto shift = [&](size_t d, int64_t by, const Expr& extent) {
+      to.min[d] = add(to.min[d], constant(to.min[d]->type, by)), to.extent[d] = extent;
+    };
+    shift(to.min.size() - 1, piece.column, size[1]);
+    for (size_t d = 0; d + 1 < to.min.size(); ++d)  // the dimension along which the rows lie
+      if (constant_int(to.extent[d]) != 1) shift(d, piece.row, size[0]);
+    return out;
+  }
+  BufferId slots_for(const Buffer& from, DType type, int64_t slots, int64_t rows, int64_t columns) {
     Buffer b;
-    b.name = from.name + "_staged", b.type = to.type, b.space = Space::Shared, b.shape = from.shape;
+    b.name = from.name + "_staged", b.type = type, b.space = Space::Shared;
+    b.shape = {constant(i32, slots), constant(i32, rows), constant(i32, columns)};
     b.launch = from.launch, b.location = from.location;
-    const BufferId id = p_.new_buffer(std::move(b));
-    Copy away;
-    away.from = whole(id), away.to = c.to, away.completion.queue = Queue::BulkStore;
-    if (tma_misfit(away, p_).empty()) return id;
-    p_.buffers.pop_back();
-    return {};
+    return p_.new_buffer(std::move(b));
   }
 
   TileProgram& p_;
-  std::vector<std::string>& staged_;
+  const int64_t threads_;
+  const Staging how_;
+  std::vector<BufferId>& staged_;
 };
 
 }  // namespace
 
-Body stage_results(TileProgram& program, Body body, std::vector<std::string>& staged) {
-  return Stager(program, staged).run(std::move(body));
+Body stage_results(TileProgram& program, Body body, int64_t threads, Staging how, std::vector<BufferId>& staged) {
+  return Stager(program, threads, how, staged).run(std::move(body));
 }
 
 }  // namespace tilewright::passes

@@ -1,11 +1,16 @@
 // Results that leave the chip by TMA.
 #pragma once
 #include "ir/program.h"
+#include "target/gpu.h"
 
 namespace tilewright::passes {
 
-// Copies of whole fragments to global memory go through a copy in shared memory, where TMA can take them from there.
-// `staged` gets the names of the fragments.
-ir::Body stage_results(ir::TileProgram& program, ir::Body body, std::vector<std::string>& staged);
+// How: in chunks of columns (and rows) of which one is written while the one before is read; in one piece; not at all.
+enum class Staging : uint8_t { Chunks, Whole, None };
+
+// Copies of whole fragments by `threads` threads to global memory go through shared memory, where TMA can take them
+// from. `staged` gets the fragments. Chunks want layouts that deal each of them to all threads.
+ir::Body stage_results(ir::TileProgram& program, ir::Body body, int64_t threads, Staging how,
+                       std::vector<ir::BufferId>& staged);
 
 }  // namespace tilewright::passes

@@ -4,6 +4,7 @@
 
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
+#include "ir/extent.h"
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -25,6 +26,9 @@ struct Registers {
   int64_t loader, math;
 };
 constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
+// For accumulators of more than kManyAccumulators a thread.
+constexpr Registers kOfManyAccumulators = {24, 240};
+constexpr int64_t kManyAccumulators = 192;
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses of tensors whose extents it is given
 
 // Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
@@ -72,9 +76,10 @@ class Specializer {
       forget_rings();
       find_rings();
     }
-    const int64_t math = launch_.threads[0];
-    const Registers registers =
-        math == 2 * kGroup && !p_.symbols.empty() ? kOfSymbols : kRegisters[std::min<int64_t>(math / kGroup, 3)];
+    const int64_t team = launch_.threads[0];
+    plan.alternating = plan.persistent && team == kGroup && limits_.alternating && may_alternate();
+    const int64_t math = plan.alternating ? 2 * team : team;
+    const Registers registers = registers_for(math);
     make_rings();
     make_counters();
     loading_ = true;
@@ -83,7 +88,8 @@ class Specializer {
     loading_ = false;
     Body compute = start_counters(false);
     append(compute, body_of_math(launch_.body));
-    if (limits_.staging) compute = stage_results(p_, std::move(compute), plan.staged);
+    if (limits_.staging != Staging::None)
+      compute = stage_results(p_, std::move(compute), team, limits_.staging, plan.staged);
     if (!plan.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
     if (registers.loader > 0) {
       compute.insert(compute.begin(), at_launch(SetRegisters{registers.math}));
@@ -92,7 +98,14 @@ class Specializer {
     } else {
       load = {at_launch(Role{math, math + kWarpThreads, std::move(load)})};
     }
-    load.push_back(at_launch(Role{0, math, std::move(compute)}));
+    if (plan.alternating) {
+      turns_ = barriers("turns", 2, team / kWarpThreads);
+      Body other = every_second(own_storage(renamed(compute)), 1);
+      load.push_back(at_launch(Role{0, team, every_second(std::move(compute), 0)}));
+      load.push_back(at_launch(Role{team, math, std::move(other)}));
+    } else {
+      load.push_back(at_launch(Role{0, math, std::move(compute)}));
+    }
     launch_.body = std::move(load);
     launch_.threads[0] = math + kGroup;
     plan.loader_registers = registers.loader, plan.math_registers = registers.math;
@@ -115,6 +128,73 @@ class Specializer {
   template <class T>
   Stmt at_launch(T op) const {
     return make_stmt(std::move(op), launch_.location);
+  }
+
+  Registers registers_for(int64_t math) const {
+    if (math == 2 * kGroup && !p_.symbols.empty()) return kOfSymbols;
+    int64_t most = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      const Buffer* c = g ? &p_.buffer(g->c.buffer) : nullptr;
+      if (c && c->space == Space::Fragment) most = std::max(most, elements_on_chip(*c) / launch_.threads[0]);
+    });
+    if (math == 2 * kGroup && most > kManyAccumulators) return kOfManyAccumulators;
+    return kRegisters[std::min<int64_t>(math / kGroup, 3)];
+  }
+
+  // ---- two teams that take the tiles in turn: one multiplies while the other writes its results
+  // Rings say by a product which fill a turn uses, so that either team can know it. A tile of several products has
+  // something to do beside each of them already, and its loader would bring one team's tile after the other's.
+  bool may_alternate() const {
+    int gemms = 0;
+    walk(launch_.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
+    return gemms == 1 && std::none_of(rings_.begin(), rings_.end(), [](const Ring& r) { return r.counted; });
+  }
+  // The turns of the loop over tiles that have this remainder of two, each when the other team has waited for all that
+  // was brought for the turn before: a parity tells two fills of a slot apart, not three.
+  Body every_second(Body body, int64_t remainder) {
+    for (Stmt& s : body) {
+      const auto* tiles = s.as<For>();
+      if (!tiles) continue;
+      For f = *tiles;
+      const DType type = p_.var(f.var).type;
+      const Expr two = constant(type, int64_t{2}), first = constant(type, remainder);
+      f.var = p_.new_var("pair", type);
+      const Expr pair = var(f.var, type);
+      f.extent = binary(BinaryOp::FloorDiv, add(tiles->extent, constant(type, 1 - remainder)), two);
+      f.body = substitute(tiles->body, {{tiles->var, add(mul(pair, two), first)}});
+      size_t last = 0;
+      for (size_t i = 0; i < f.body.size(); ++i)
+        walk({f.body[i]}, [&](const Stmt& x) { last = x.as<Wait>() ? i : last; });
+      Body pass;
+      arrive_by_warps({turns_, {constant(i32, 1 - remainder)}}, s->location, pass);
+      f.body.insert(f.body.begin() + static_cast<std::ptrdiff_t>(last) + 1, pass.begin(), pass.end());
+      // The first turn of all is nobody's to give.
+      const Expr round = binary(BinaryOp::FloorMod, cast(pair, i32), constant(i32, int64_t{2}));
+      const Expr parity = remainder == 0 ? binary(BinaryOp::BitXor, round, constant(i32, int64_t{1})) : round;
+      f.body.insert(f.body.begin(), make_stmt(Wait{{turns_, {constant(i32, remainder)}}, parity}, s->location));
+      s = make_stmt(std::move(f), s->location);
+    }
+    return body;
+  }
+  // The same on buffers of its own, where they are of the block and no ring.
+  Body own_storage(const Body& body) {
+    const auto number = static_cast<int32_t>(&launch_ - p_.launches.data());
+    std::set<BufferId> shared{turns_};
+    for (const Ring& r : rings_) {
+      shared.insert(r.full), shared.insert(r.empty);
+      shared.insert(r.slots_of.begin(), r.slots_of.end());
+    }
+    std::map<BufferId, BufferId> own;
+    for (BufferId id : used_buffers(body)) {
+      for (BufferId each : {p_.root(id), id}) {
+        if (p_.buffer(each).launch != number || shared.contains(p_.root(each)) || own.contains(each)) continue;
+        Buffer b = p_.buffer(each);
+        if (b.is_view()) b.root = own.at(b.root);
+        own[each] = p_.new_buffer(std::move(b));
+      }
+    }
+    return with_buffers(body, own);
   }
 
   // ---- what keeps the launch from being cut in two
@@ -279,7 +359,6 @@ class Specializer {
     rings_.push_back(std::move(r));
   }
   void make_rings() {
-    const auto number = static_cast<int32_t>(&launch_ - p_.launches.data());
     const int64_t warps = launch_.threads[0] / kWarpThreads;
     for (Ring& r : rings_) {
       std::string name;
@@ -287,15 +366,15 @@ class Specializer {
         name += (name.empty() ? "" : "_") + p_.buffer(t).name;
         r.slots_of.push_back(ring_of(p_, t, r.slots));
       }
-      auto barrier = [&](const char* what, int64_t arrivals) {
-        Buffer b;
-        b.name = name + what, b.type = u64, b.space = Space::Barrier, b.shape = {constant(i32, r.slots)};
-        b.arrive_counts.assign(static_cast<size_t>(r.slots), arrivals), b.launch = number;
-        b.location = p_.buffer(r.tiles[0]).location;
-        return p_.new_buffer(std::move(b));
-      };
-      r.full = barrier("_full", 1), r.empty = barrier("_empty", warps);
+      r.full = barriers(name + "_full", r.slots, 1), r.empty = barriers(name + "_empty", r.slots, warps);
     }
+  }
+  BufferId barriers(std::string name, int64_t count, int64_t arrivals) {
+    Buffer b;
+    b.name = std::move(name), b.type = u64, b.space = Space::Barrier, b.shape = {constant(i32, count)};
+    b.arrive_counts.assign(static_cast<size_t>(count), arrivals);
+    b.launch = static_cast<int32_t>(&launch_ - p_.launches.data()), b.location = launch_.location;
+    return p_.new_buffer(std::move(b));
   }
 
   // ---- the two sides
@@ -643,12 +722,15 @@ class Specializer {
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
   }
 
-  // One arrival a warp, for all its lanes.
   void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
+    arrive_by_warps({r.empty, {slot}}, at, out);
+  }
+  // One arrival a warp, for all its lanes.
+  void arrive_by_warps(const Element& barrier, LocationId at, Body& out) const {
     const Expr lane = binary(BinaryOp::FloorMod, var(launch_.thread[0], i32), constant(i32, kWarpThreads));
     const Expr first = binary(BinaryOp::Eq, lane, constant(i32, int64_t{0}));
     out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
-    out.push_back(make_stmt(If{first, {make_stmt(Arrive{{r.empty, {slot}}, {}}, at)}, {}}, at));
+    out.push_back(make_stmt(If{first, {make_stmt(Arrive{barrier, {}}, at)}, {}}, at));
   }
 
   TileProgram& p_;
@@ -658,6 +740,7 @@ class Specializer {
   std::vector<const For*> nest_;
   std::vector<Ring> rings_;
   std::set<VarId> results_;
+  BufferId turns_;  // of two teams: mbarriers on which each waits for its turn
   Counters loader_counters_, math_counters_;
   bool loading_ = false;
   const Copy* left_ = nullptr;  // one of a pipelined loop's copies that is no ring's
