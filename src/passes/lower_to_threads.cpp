@@ -430,19 +430,19 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
   RingLimits limits{.slots = kMaxSlots};
   while (limits.slots >= 2) {
     if (fits(limits)) return result;
-    const bool chunks = limits.staging == Staging::Chunks;
+    const Staging next = limits.staging == Staging::Whole ? Staging::Chunks : Staging::None;
     if (misfit->of == Misfit::Of::AsyncGemm) {
       if (!limits.overlap) break;  // the program's own
       limits.overlap = false;
     } else if (misfit->of == Misfit::Of::Staging) {
-      limits.staging = chunks ? Staging::Whole : Staging::None;
+      if (limits.staging == Staging::None) break;
+      limits.staging = next;
     } else {
       int64_t longest = 0;
       for (const RingPlan& plan : result.plans)
         for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
       limits.slots = std::min(limits.slots, longest) - 1;
-      if (limits.staging != Staging::None && limits.slots < kEnoughSlots)
-        limits.staging = Staging::None, limits.slots = kMaxSlots;
+      if (limits.staging != Staging::None && limits.slots < kEnoughSlots) limits.staging = next, limits.slots = kMaxSlots;
     }
   }
   if (!fits({.slots = 0})) throw CompileError(std::move(misfit->why));

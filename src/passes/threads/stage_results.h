@@ -5,8 +5,9 @@
 
 namespace tilewright::passes {
 
-// How: in chunks of columns (and rows) of which one is written while the one before is read; in one piece; not at all.
-enum class Staging : uint8_t { Chunks, Whole, None };
+// How: in one piece; in chunks of columns (and rows) of which one is written while the one before is read; not at all.
+// Chunks take less room and more barriers.
+enum class Staging : uint8_t { Whole, Chunks, None };
 
 // Copies of whole fragments by `threads` threads to global memory go through shared memory, where TMA can take them
 // from. `staged` gets the fragments. Chunks want layouts that deal each of them to all threads.

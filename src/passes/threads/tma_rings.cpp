@@ -89,7 +89,8 @@ class Specializer {
     Body compute = start_counters(false);
     append(compute, body_of_math(launch_.body));
     if (limits_.staging != Staging::None)
-      compute = stage_results(p_, std::move(compute), team, limits_.staging, plan.staged);
+      compute = stage_results(p_, std::move(compute), team, plan.alternating ? Staging::Chunks : limits_.staging,
+                              plan.staged);
     if (!plan.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
     if (registers.loader > 0) {
       compute.insert(compute.begin(), at_launch(SetRegisters{registers.math}));

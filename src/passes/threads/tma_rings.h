@@ -23,7 +23,7 @@ struct RingPlan {
 
 struct RingLimits {
   int64_t slots = 8;    // of a ring, however many stages the program asks for; below 2: no loader
-  Staging staging = Staging::Chunks;
+  Staging staging = Staging::Whole;  // teams that take turns have no room for it: chunks
   bool overlap = true;  // a gemm may still run while the next step's operands are waited for
   bool alternating = true;  // two teams may take the tiles in turn
 };
