@@ -15,6 +15,7 @@ std::vector<Case> flash_attention_cases(Size size);
 std::vector<Case> packed_attention_cases(Size size);
 std::vector<Case> flash_decoding_cases(Size size);
 std::vector<Case> mla_decode_cases(Size size);
+std::vector<Case> mla_decode_specialized_cases(Size size);
 std::vector<Case> softmax_cases(Size size);
 std::vector<Case> online_softmax_cases(Size size);
 std::vector<Case> rms_norm_cases(Size size);
@@ -43,6 +44,7 @@ const std::vector<Example>& all_examples() {
       {"packed_attention", "attention over sequences of different lengths", packed_attention_cases},
       {"flash_decoding", "attention of one query, keys split over blocks", flash_decoding_cases},
       {"mla_decode", "multi-head latent attention, decoding", mla_decode_cases},
+      {"mla_decode_specialized", "the same with roles and barriers by hand", mla_decode_specialized_cases},
       {"softmax", "softmax of rows on chip", softmax_cases},
       {"online_softmax", "softmax over tiles of a row", online_softmax_cases},
       {"rms_norm", "root mean square normalization", rms_norm_cases},

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "attention.h"
+#include "mla.h"
 
 namespace examples {
 namespace {
@@ -94,17 +95,19 @@ Check check_mla(const std::vector<NDArray>& arrays, int64_t max_elements) {
   return check;
 }
 
-struct Shape {
-  int64_t batch, heads, keys, dim, pe_dim;
-};
-
-Case mla_case(Shape s, Config config, DType dtype, bool is_dynamic, Data data = Data::Uniform) {
+Case decode_case(MlaShape s, Config config, DType dtype, bool is_dynamic, Data data = Data::Uniform) {
   const Value batch = is_dynamic ? dynamic("batch") : Value(s.batch),
               keys = is_dynamic ? dynamic("keys") : Value(s.keys);
+  return mla_case(s, mla_decode(batch, s.heads, keys, s.dim, s.pe_dim, config, dtype), dtype, is_dynamic, data);
+}
+
+}  // namespace
+
+Case mla_case(MlaShape s, Program program, DType dtype, bool is_dynamic, Data data) {
   Case c{.shape = std::to_string(s.batch) + "x" + std::to_string(s.heads) + "x1:" + std::to_string(s.keys) + "x" +
                   std::to_string(s.dim) + "+" + std::to_string(s.pe_dim) + " " + dtype.name() +
                   (is_dynamic ? " dynamic" : ""),
-         .program = mla_decode(batch, s.heads, keys, s.dim, s.pe_dim, config, dtype),
+         .program = std::move(program),
          .arguments = {input_array({s.batch, s.heads, s.dim}, dtype, 1, data),
                        input_array({s.batch, s.heads, s.pe_dim}, dtype, 2, data),
                        input_array({s.batch, s.keys, 1, s.dim}, dtype, 3, data),
@@ -118,28 +121,27 @@ Case mla_case(Shape s, Config config, DType dtype, bool is_dynamic, Data data = 
   return c;
 }
 
-}  // namespace
 
 std::vector<Case> mla_decode_cases(Size size) {
   if (size == Size::Gpu) {
     std::vector<Case> out;
     for (const auto& [heads, config] : {std::pair<int64_t, Config>{128, {64, 64}}, {128, {64, 32}}, {16, {16, 64}}}) {
-      out.push_back(mla_case({128, heads, 8192, 512, 64}, config, bf16, false, Data::Normal));
+      out.push_back(decode_case({128, heads, 8192, 512, 64}, config, bf16, false, Data::Normal));
       out.back().shape += " by " + std::to_string(config.block_N) + " keys";
     }
     return out;
   }
   if (size == Size::Benchmark) {
-    return {mla_case({4, 128, 1024, 512, 64}, {64, 128}, f32, false),
-            mla_case({4, 128, 1024, 512, 64}, {64, 128}, bf16, true)};
+    return {decode_case({4, 128, 1024, 512, 64}, {64, 128}, f32, false),
+            decode_case({4, 128, 1024, 512, 64}, {64, 128}, bf16, true)};
   }
   std::vector<Case> out;
   for (const int64_t keys : {1, 33, 70}) {
-    out.push_back(mla_case({2, 17, keys, 40, 12}, {16, 32}, f32, true));
-    out.push_back(mla_case({1, 5, keys, 512, 64}, {16, 32}, bf16, true));
-    out.push_back(mla_case({1, 1, keys, 16, 8}, {16, 16}, f16, true));
+    out.push_back(decode_case({2, 17, keys, 40, 12}, {16, 32}, f32, true));
+    out.push_back(decode_case({1, 5, keys, 512, 64}, {16, 32}, bf16, true));
+    out.push_back(decode_case({1, 1, keys, 16, 8}, {16, 16}, f16, true));
   }
-  out.push_back(mla_case({2, 17, 33, 40, 12}, {16, 32}, f32, false));
+  out.push_back(decode_case({2, 17, 33, 40, 12}, {16, 32}, f32, false));
   return out;
 }
 

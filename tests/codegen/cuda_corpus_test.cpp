@@ -34,6 +34,7 @@ constexpr const char* kTooLarge = "TileLang's tiles, for the shared memory of sm
 const std::vector<Exception>& exceptions() {
   static const std::vector<Exception> table = {
       {"specialized_gemm", "", "", Finding::Refused, kNoBarriers},
+      {"mla_decode_specialized", "", "", Finding::Refused, kNoBarriers},
       {"gemm", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"gemm_relu", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},

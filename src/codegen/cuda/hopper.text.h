@@ -54,7 +54,9 @@ __device__ __forceinline__ void tw_wait(uint64_t* barrier, uint32_t parity) {
 //@ tw_matrix: tw_shared_address
 template <uint64_t layout>
 __device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset) {
-  return (layout >> 32) << 32 | (uint32_t)(layout | (tw_shared_address(tile) & 0x3ffff) >> 4) + offset;
+  uint32_t address = tw_shared_address(tile);
+  asm volatile("" : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
+  return (layout >> 32) << 32 | (uint32_t)(layout | (address & 0x3ffff) >> 4) + offset;
 }
 
 //@ tw_hold: types

@@ -21,7 +21,10 @@ class Guard {
     return rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
       if (const auto* n = x.as<Load>()) return guarded_load(*n, x->type);
       if (const auto* n = x.as<Address>()) return address(n->buffer, widened(n->indices));
-      if (const auto* n = x.as<Select>()) return select(n->condition, under(n->condition, n->a), n->b);
+      if (const auto* n = x.as<Select>()) {
+        const Expr chosen = under(n->condition, n->a);
+        return always(n->condition) ? chosen : select(n->condition, chosen, n->b);
+      }
       return std::nullopt;
     });
   }
@@ -67,6 +70,21 @@ class Guard {
     const Expr element = load(n.buffer, std::move(index), type);
     const Buffer& b = l_.buffer(n.buffer);
     return check ? select(check, element, b.fill ? b.fill : constant(type, int64_t{0})) : element;
+  }
+  // Whether a condition of the program holds whenever it is asked. Its sums are those of its own width.
+  bool always(const Expr& condition) const {
+    if (!l_.intervals.proves(condition)) return false;
+    bool fits = true;
+    for_each_conjunct(condition, [&](const Expr& c) {
+      const auto* b = c.as<Binary>();
+      if (!b || !b->a->type.is_int() || b->a->type.bits >= 64) return;
+      const Interval type = range_of_type(b->a->type);
+      for (const Expr& side : {b->a, b->b}) {
+        const Interval range = l_.intervals.of(widen(side));
+        fits = fits && range.low >= type.low && range.high <= type.high;
+      }
+    });
+    return fits;
   }
   // Guards inside `e` that the condition makes superfluous.
   Expr under(const Expr& condition, const Expr& e) {

@@ -111,14 +111,21 @@ class SyncPlacer {
       t.of_thread = false;
       t.points = points && points->copy_count() == 1 ? points : nullptr;
       for (Expr& e : t.min) e = substitute(e, names);
-      bool varies = false;
-      for (const Expr& e : t.min)
-        for (VarId v : used_vars(e)) varies = varies || v.index > UINT32_MAX - 64 || bound_.contains(v);
-      if (varies && !t.points) t.min.clear(), t.extent.clear();
+      if (!t.points) widen(t);
       out.push_back(std::move(t));
     }
   }
 
+  // Where the index varies, all of the dimension.
+  void widen(Touch& t) const {
+    const std::vector<Expr>& shape = p_.buffer(t.buffer).shape;
+    for (size_t d = 0; d < t.min.size(); ++d) {
+      bool varies = false;
+      for (VarId v : used_vars(t.min[d])) varies = varies || v.index > UINT32_MAX - 64 || bound_.contains(v);
+      walk(t.min[d], [&](const Expr& x) { varies = varies || x.as<Load>(); });
+      if (varies) t.min[d] = constant(i32, int64_t{0}), t.extent[d] = shape[d];
+    }
+  }
   bool stays_with_thread(const Touch& a, const Touch& b) const {
     if (a.buffer != b.buffer || a.min.empty() || !equal(a.min, b.min)) return false;
     if (a.points && b.points) return *a.points == *b.points;
