@@ -121,7 +121,6 @@ Case mla_case(MlaShape s, Program program, DType dtype, bool is_dynamic, Data da
   return c;
 }
 
-
 std::vector<Case> mla_decode_cases(Size size) {
   if (size == Size::Gpu) {
     std::vector<Case> out;

@@ -88,17 +88,16 @@ Program mla_decode_specialized(const Mla& s) {
             for (auto [i, j] : Parallel(kBlock, half)) acc_o(i, j) *= row_scale(i);
           };
           // The scores of an own block, in the order in which its parts are given back.
-          const auto first_scores = [&](const Value& round) {
+          const auto scores = [&](const Value& round) {
             barrier_wait(rope_full(own), round);
             wgmma_gemm(Q_rope, K_rope(own, all, all), acc_s, {.transpose_B = true, .clear_accum = true});
             barrier_wait(own_full(own), round);
             wgmma_gemm(Q_own, KV_own(own, all, all), acc_s, {.transpose_B = true});
-          };
-          const auto other_scores = [&](const Value& round) {
             barrier_wait(other_full(own), round);
             wgmma_gemm(Q_other, KV_other(own, all, all), acc_s, {.transpose_B = true});
           };
-          // O = O * scale + P V of the peer's block. It has waited for what is read here before it told that P is ready.
+          // O = O * scale + P V of the peer's block. It has waited for what is read here before it told that P is
+          // ready.
           const auto take_peer = [&](const Value& round) {
             barrier_wait(ready(peer), round);
             copy(max_shared(peer, all), row_max);
@@ -106,16 +105,22 @@ Program mla_decode_specialized(const Mla& s) {
             rescale();
             wgmma_gemm(P_shared, KV_own(peer, all, all), acc_o);
           };
-          const auto take_own = [&](const Value& block) {
+          // `pending`: of the groups of wgmma that may still run, the products with the peer's values.
+          const auto take_own = [&](const Value& block, int64_t pending) {
+            wait_wgmma(pending);
+            arrive(rope_empty(own));
             for (auto [i, j] : Parallel(kBlock, kBlock))
               acc_s(i, j) = if_then_else(block * kBlock + j < s.keys, acc_s(i, j), -infinity(f32));
             copy(row_max, before);
             reduce_max(acc_s, row_max, {.dim = 1, .clear = false});
             for (auto i : Parallel(kBlock)) row_scale(i) = exp2((before(i) - row_max(i)) * scale);
-            for (auto [i, j] : Parallel(kBlock, kBlock))
-              acc_s(i, j) = exp2(acc_s(i, j) * scale - row_max(i) * scale);
+            for (auto [i, j] : Parallel(kBlock, kBlock)) acc_s(i, j) = exp2(acc_s(i, j) * scale - row_max(i) * scale);
             reduce_sum(acc_s, row_sum, {.dim = 1});
             copy(acc_s, P);
+            if (pending > 0) {
+              wait_wgmma(0);
+              arrive(own_empty(peer));
+            }
             copy(P, P_shared);
             copy(row_max, max_shared(own, all));
             copy(row_scale, scale_shared(own, all));
@@ -132,21 +137,14 @@ Program mla_decode_specialized(const Mla& s) {
           fill(row_max, -infinity(f32));
           barrier_wait(q_full(0), 0);
           if (own == 0) {  // nobody is in front of the first block
-            first_scores(0);
-            other_scores(0);
-            wait_wgmma(0);
-            arrive(rope_empty(own));
-            take_own(0);
+            scores(0);
+            take_own(0, 0);
           }
           for (auto t : serial(floordiv(blocks + own - 1, 2))) {
             const Value block = 2 * t + (2 - own), round = floordiv(block, 2) % 2;
-            first_scores(round);
+            scores(round);
             take_peer(floordiv(block - 1, 2) % 2);
-            other_scores(round);
-            wait_wgmma(0);
-            arrive(rope_empty(own));
-            arrive(own_empty(peer));
-            take_own(block);
+            take_own(block, 1);
           }
           If((blocks - 1) % 2 != own, [&] {
             take_peer(floordiv(blocks - 1, 2) % 2);
@@ -158,7 +156,8 @@ Program mla_decode_specialized(const Mla& s) {
           copy(logsum, max_shared(own, all));
           sync_threads(1, 2 * kTeam);
           copy(max_shared(peer, all), row_sum);
-          for (auto [i, j] : Parallel(kBlock, half)) acc_o(i, j) /= logsum(i) + row_sum(i);
+          for (auto i : Parallel(kBlock)) row_scale(i) = 1.0 / (logsum(i) + row_sum(i));
+          for (auto [i, j] : Parallel(kBlock, half)) acc_o(i, j) *= row_scale(i);
           copy(acc_o, Q_own);
           tma_store(Q_own, Output(bx, slice(head, head + kBlock), slice(own * half, own * half + half)));
           tma_store_wait();
@@ -171,9 +170,12 @@ Program mla_decode_specialized(const Mla& s) {
 }
 
 Case specialized_case(MlaShape s, DType dtype, bool is_dynamic, Data data = Data::Uniform) {
-  const Mla mla{is_dynamic ? dynamic("batch") : Value(s.batch), s.heads,
-                is_dynamic ? dynamic("keys") : Value(s.keys),   s.dim,
-                s.pe_dim,                                       dtype};
+  const Mla mla{is_dynamic ? dynamic("batch") : Value(s.batch),
+                s.heads,
+                is_dynamic ? dynamic("keys") : Value(s.keys),
+                s.dim,
+                s.pe_dim,
+                dtype};
   Case c = mla_case(s, mla_decode_specialized(mla), dtype, is_dynamic, data);
   c.cpu_refuses = "TW5001";
   return c;
@@ -185,7 +187,8 @@ std::vector<Case> mla_decode_specialized_cases(Size size) {
   if (size == Size::Gpu) return {specialized_case({128, 128, 8192, 512, 64}, bf16, false, Data::Normal)};
   if (size == Size::Benchmark) return {specialized_case({1, 64, 512, 128, 32}, bf16, false)};
   std::vector<Case> out;
-  for (const int64_t keys : {1, 33, 64, 65, 140, 200, 300}) out.push_back(specialized_case({2, 17, keys, 64, 16}, f16, keys % 2 == 1));
+  for (const int64_t keys : {1, 33, 64, 65, 140, 200, 300})
+    out.push_back(specialized_case({2, 17, keys, 64, 16}, f16, keys % 2 == 1));
   out.push_back(specialized_case({1, 65, 130, 128, 32}, bf16, true));
   return out;
 }

@@ -263,7 +263,8 @@ class CudaText final : public CudaAsync {
     line(fmt::format("asm volatile(\"cp.async.wait_group {};\" ::: \"memory\");", n.pending));
   }
   void fence(const Fence& n) {
-    if (n.proxy == FenceProxy::Async) return line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
+    if (n.proxy == FenceProxy::Async) return line("asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");");
+    if (n.proxy == FenceProxy::AsyncAll) return line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
     line(n.proxy == FenceProxy::Block ? "__threadfence_block();" : "__threadfence();");
   }
   // More or fewer than the block was launched with (PTX ISA, setmaxnreg).

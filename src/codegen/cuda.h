@@ -8,7 +8,8 @@ namespace tilewright::codegen {
 // How TMA sees a tensor.
 struct CudaTensorMap {
   ir::BufferId buffer;
-  std::vector<int64_t> box;   // elements, a number a dimension
+  std::vector<size_t> dims;   // of the tensor, that the map has
+  std::vector<int64_t> box;   // elements, a number for each of them
   int64_t swizzle_bytes = 0;  // of a row in shared memory: 32, 64, 128; 0: none
   bool operator==(const CudaTensorMap&) const = default;
 };

@@ -59,10 +59,22 @@ std::string CudaAsync::made_helpers() const {
 
 // ---- TMA
 
+// The dimensions of a map: the hardware need not walk those of one element, of which the box takes that one.
+std::vector<size_t> CudaAsync::walked_dims(const Region& global) const {
+  const std::vector<Expr>& shape = program_.buffer(global.buffer).shape;
+  std::vector<size_t> out;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (d + 2 >= shape.size() || constant_int(shape[d]) != 1 || constant_int(global.min[d]) != 0) out.push_back(d);
+  if (const size_t n = out.size();
+      n > 2 && constant_int(shape[out[n - 2]]) == 1 && constant_int(global.min[out[n - 2]]) == 0)
+    out.erase(out.end() - 2);
+  return out;
+}
+
 std::string CudaAsync::map_of(const Region& global, const Buffer& shared) {
   CudaTensorMap map;
-  map.buffer = global.buffer;
-  for (const Expr& e : global.extent) map.box.push_back(constant_int(e).value_or(1));
+  map.buffer = global.buffer, map.dims = walked_dims(global);
+  for (size_t d : map.dims) map.box.push_back(constant_int(global.extent[d]).value_or(1));
   map.swizzle_bytes = shared.memory && shared.memory->swizzle().bits > 0 ? shared.memory->swizzle().span() : 0;
   auto found = std::find(maps_.begin(), maps_.end(), map);
   const int index = static_cast<int>(found - maps_.begin());
@@ -85,9 +97,10 @@ void CudaAsync::tma(const Copy& n) {
   const bool loads = n.completion.barrier.valid();
   const Region &global = loads ? n.from : n.to, &shared = loads ? n.to : n.from;
   const std::string map = map_of(global, program_.buffer(shared.buffer));
-  const size_t rank = global.min.size();
+  const std::vector<size_t> dims = walked_dims(global);
+  const size_t rank = dims.size();
   std::vector<std::string> coordinates;
-  for (size_t d = rank; d-- > 0;) coordinates.push_back(fmt::format("(int32_t)({})", text(global.min[d])));
+  for (size_t i = rank; i-- > 0;) coordinates.push_back(fmt::format("(int32_t)({})", text(global.min[dims[i]])));
   // The box begins with eight rows, where the swizzle moves nothing.
   const std::string address = fmt::format("{}({} + {})", helper("tw_shared_address"), pointer(shared.buffer),
                                           text(offset(shared.buffer, shared.min)));

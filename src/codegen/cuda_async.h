@@ -25,6 +25,7 @@ class CudaAsync : public CReports {
     return name;
   }
   void tma(const ir::Copy& n);
+  std::vector<size_t> walked_dims(const ir::Region& global) const;
   std::string map_of(const ir::Region& global, const ir::Buffer& shared);
   void wgmma(const ir::Wgmma& n);
   void make_wgmma(const std::string& name, const ir::Wgmma& n);

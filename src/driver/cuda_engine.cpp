@@ -68,10 +68,12 @@ rt::TensorMapPlan map_of(const ir::ThreadProgram& p, const codegen::CudaTensorMa
   out.name = b.name, out.buffer = places.buffer(map.buffer), out.dtype = b.type;
   ir::Expr stride = ir::constant(i64, int64_t{1});
   for (size_t d = b.rank(); d-- > 0;) {
-    out.dims.push_back(host_expression(b.shape[d], b.location, p));
-    out.box.push_back(static_cast<uint32_t>(map.box[d]));
-    if (d + 1 < b.rank())
-      out.strides.push_back(host_expression(b.strides.empty() ? stride : b.strides[d], b.location, p));
+    if (auto at = std::find(map.dims.begin(), map.dims.end(), d); at != map.dims.end()) {
+      out.dims.push_back(host_expression(b.shape[d], b.location, p));
+      out.box.push_back(static_cast<uint32_t>(map.box[static_cast<size_t>(at - map.dims.begin())]));
+      if (d + 1 < b.rank())
+        out.strides.push_back(host_expression(b.strides.empty() ? stride : b.strides[d], b.location, p));
+    }
     stride = ir::mul(stride, ir::cast(b.shape[d], i64));
   }
   using Swizzle = rt::TensorMapPlan::Swizzle;

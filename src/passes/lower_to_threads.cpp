@@ -442,7 +442,8 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
       for (const RingPlan& plan : result.plans)
         for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
       limits.slots = std::min(limits.slots, longest) - 1;
-      if (limits.staging != Staging::None && limits.slots < kEnoughSlots) limits.staging = next, limits.slots = kMaxSlots;
+      if (limits.staging != Staging::None && limits.slots < kEnoughSlots)
+        limits.staging = next, limits.slots = kMaxSlots;
     }
   }
   if (!fits({.slots = 0})) throw CompileError(std::move(misfit->why));

@@ -10,7 +10,8 @@ Clocks::Clocks(int64_t threads, int64_t agents, uint32_t& eras)
       now_(static_cast<size_t>(threads), 0),
       base_(static_cast<size_t>(threads + agents), 0),
       known_(static_cast<size_t>(threads)),
-      fences_(static_cast<size_t>(threads)) {
+      fences_(static_cast<size_t>(threads)),
+      all_fences_(static_cast<size_t>(threads)) {
   new_era();
 }
 
@@ -19,6 +20,7 @@ void Clocks::new_block() {
   first_era_ = era_;
   std::fill(base_.begin() + threads_, base_.end(), 0);
   for (std::vector<Clock>& fences : fences_) fences.clear();
+  for (std::vector<Clock>& fences : all_fences_) fences.clear();
 }
 
 void Clocks::new_era() {
@@ -91,13 +93,15 @@ void Clocks::learn(std::span<const int64_t> threads, int64_t agent, Clock at) {
 }
 
 // The fence is a deed of the clock after those that it fences.
-void Clocks::fence(int64_t thread) {
+void Clocks::fence(int64_t thread, bool all) {
   const auto i = static_cast<size_t>(thread);
-  fences_[i].push_back(now_[i]++);
+  fences_[i].push_back(now_[i]);
+  if (all) all_fences_[i].push_back(now_[i]);
+  ++now_[i];
 }
 
-bool Clocks::is_fenced(const Witness& witness, int64_t thread, Clock at) const {
-  const std::vector<Clock>& fences = fences_[static_cast<size_t>(thread)];
+bool Clocks::is_fenced(const Witness& witness, int64_t thread, Clock at, bool global) const {
+  const std::vector<Clock>& fences = (global ? all_fences_ : fences_)[static_cast<size_t>(thread)];
   const auto first = std::lower_bound(fences.begin(), fences.end(), at);
   return first != fences.end() && knows(witness, thread, *first + 1);
 }

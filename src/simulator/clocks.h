@@ -52,10 +52,10 @@ class Clocks {
   void learn(std::span<const int64_t> threads, int64_t agent, Clock at);
   Knowledge with_agent(const Knowledge& knowledge, int64_t agent, Clock at) const;
 
-  // A proxy fence: what the thread wrote before is fenced.
-  void fence(int64_t thread);
+  // A proxy fence: what the thread wrote to shared memory before is fenced; with `all`, to global memory too.
+  void fence(int64_t thread, bool all);
   // Whether the thread has fenced what it did at that clock, and the witness knows that it has.
-  bool is_fenced(const Witness& witness, int64_t thread, Clock at) const;
+  bool is_fenced(const Witness& witness, int64_t thread, Clock at, bool global) const;
 
  private:
   uint32_t& eras_;                    // of all blocks: no two share a number
@@ -64,7 +64,8 @@ class Clocks {
   std::vector<Clock> now_;   // by thread; grows over all blocks that run here
   std::vector<Clock> base_;  // by thread and agent: what everybody knows
   std::vector<Knowledge> known_;
-  std::vector<std::vector<Clock>> fences_;  // by thread, ascending
+  std::vector<std::vector<Clock>> fences_;      // by thread, ascending
+  std::vector<std::vector<Clock>> all_fences_;  // those of all memory
 };
 
 Knowledge join(const Knowledge& a, const Knowledge& b);

@@ -97,7 +97,7 @@ std::optional<Shadow::AgentConflict> Shadow::conflict_with_agent(const Cell& cel
   };
   for (const Access* writer : {&cell.writer, &cell.other_writer}) {
     if (!is_done(*writer)) return AgentConflict{{*writer, true}, false};
-    if (!is_old(*writer) && !clocks.is_fenced(who, writer->thread, writer->clock))
+    if (!is_old(*writer) && !clocks.is_fenced(who, writer->thread, writer->clock, false))
       return AgentConflict{{*writer, true}, true};
   }
   if (!writes) return std::nullopt;

@@ -175,7 +175,7 @@ void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, b
     if (conflict) fail_async(*box.global, doing, lane, {AsyncConflict::Kind::Thread, {}, *conflict});
     const Access& writer = cell.writer;
     if (!stores && !writer.none() && home_.clocks.is_of_block(writer.era) && writer.block == home_.number &&
-        !home_.clocks.is_fenced(who, writer.thread, writer.clock))
+        !home_.clocks.is_fenced(who, writer.thread, writer.clock, true))
       fail_async(*box.global, doing, lane, {AsyncConflict::Kind::Unfenced, {}, {writer, true}});
   }
 }

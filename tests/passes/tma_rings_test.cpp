@@ -98,7 +98,8 @@ TEST(TmaRings, EveryLengthOfTheLoopMeansTheSame) {
   EXPECT_EQ(q.plan.why_not, p.plan.why_not);
   for (const int k : {32, 64, 96, 128, 160, 288}) {
     for (const int stages : {2, 3, 4}) {
-      const Planned s = planned(gemm_text("M", std::to_string(k), stages), {.slots = 8, .staging = k % 64 == 0 ? passes::Staging::Whole : passes::Staging::None});
+      const Planned s = planned(gemm_text("M", std::to_string(k), stages),
+                                {.slots = 8, .staging = k % 64 == 0 ? passes::Staging::Whole : passes::Staging::None});
       ASSERT_TRUE(s.plan.specialized()) << s.plan.why_not;
       for (const int m : {1, 64, 130})
         expect_same_meaning(s, {numbers({m, k}, f16, 3), numbers({k, 128}, f16, 4)}, {m, 128}, f16, {{"M", m}});

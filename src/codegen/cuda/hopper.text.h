@@ -55,7 +55,8 @@ __device__ __forceinline__ void tw_wait(uint64_t* barrier, uint32_t parity) {
 template <uint64_t layout>
 __device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset) {
   uint32_t address = tw_shared_address(tile);
-  asm volatile("" : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
+  asm volatile(""
+               : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
   return (layout >> 32) << 32 | (uint32_t)(layout | (address & 0x3ffff) >> 4) + offset;
 }
 

@@ -148,8 +148,8 @@ class SyncPlacer {
       const bool known = std::any_of(open_.begin(), open_.end(), [&](const Touch& o) {
         return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
                o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
-               o.commits == t.commits &&
-               o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+               o.commits == t.commits && o.min.size() == t.min.size() && equal(o.min, t.min) &&
+               equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
     }
@@ -182,12 +182,13 @@ class SyncPlacer {
   }
   // Before others are told: what was written, to those who read it asynchronously.
   void fence(LocationId at, Body& out) {
-    bool wanted = false;
+    bool wanted = false, all = false;
     for (Touch& t : open_) {
       if (t.access == Access::Read || t.proxy == Proxy::Async || t.fenced || !async_.contains(t.root)) continue;
       wanted = t.fenced = true;
+      all = all || p_.buffer(t.root).space == Space::Global;
     }
-    if (wanted) out.push_back(make_stmt(Fence{FenceProxy::Async, {}}, at));
+    if (wanted) out.push_back(make_stmt(Fence{all ? FenceProxy::AsyncAll : FenceProxy::Async, {}}, at));
   }
 
   // ---- statements

@@ -10,10 +10,10 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kRowBytes = 128;       // of a chunk: a panel of the widest swizzle
-constexpr int64_t kSlotBytes = 32768;    // for chunks: one is written while TMA reads the other
-constexpr int64_t kMaxWhole = 65536;     // bytes of a result in one piece: more would cost the rings a slot
-constexpr int64_t kGroupRows = 64;       // of a warpgroup's accumulators that lie side by side
+constexpr int64_t kRowBytes = 128;     // of a chunk: a panel of the widest swizzle
+constexpr int64_t kSlotBytes = 32768;  // for chunks: one is written while TMA reads the other
+constexpr int64_t kMaxWhole = 65536;   // bytes of a result in one piece: more would cost the rings a slot
+constexpr int64_t kGroupRows = 64;     // of a warpgroup's accumulators that lie side by side
 
 class Stager {
  public:
