@@ -1,0 +1,60 @@
+"""python -m tilewright.compat PATH... | --list FILE.tsv: runs programs written against TileLang, side by side, and reports."""
+import argparse
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from . import programs, report, running
+
+
+def arguments(argv=None):
+    parse = argparse.ArgumentParser(prog="python -m tilewright.compat", description=__doc__)
+    parse.add_argument("paths", nargs="*", metavar="PATH", help="programs, or folders of them")
+    parse.add_argument("--list", metavar="FILE.tsv", help="programs by a table with a column `path` (and `role`, where the name does not say it)")
+    parse.add_argument("--root", default=".", help="where the paths of the table begin (.)")
+    parse.add_argument("--only", default="", metavar="REGEX", help="programs whose name matches")
+    parse.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,VALUE", help="rows of the table with one of these values")
+    parse.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="programs at once (one for each core)")
+    parse.add_argument("--cases", type=int, default=24, help="cases of a test file at most, evenly spaced; 0: all (24)")
+    parse.add_argument("--limit", type=float, default=150, metavar="SECONDS", help="time of one program (150)")
+    parse.add_argument("--total", type=float, metavar="SECONDS", help="time of all; what has not begun then is not run")
+    parse.add_argument("--engine", default="auto", choices=["auto", "cuda", "cpu", "interpreter", "simulator"])
+    parse.add_argument("--without-gpu", action="store_true", help="give programs a description of a device, and the CPU's memory for it")
+    parse.add_argument("--compile-for", default="", metavar="sm_90a", help="also compile every program for this GPU")
+    parse.add_argument("--only-compile", action="store_true", help="a case ends where its first kernel is called")
+    parse.add_argument("--warm", action="store_true", help="use the kernels that are in the cache; else every run begins with an empty one")
+    parse.add_argument("--out", default="compat", help="folder for report.tsv, report.html, cases.tsv and logs (./compat)")
+    options = parse.parse_args(argv)
+    if bool(options.paths) == bool(options.list):
+        parse.error("give paths or --list")
+    return options
+
+
+def main():
+    options = arguments()
+    found = programs.of_list(options.list, options.root) if options.list else programs.of_paths(options.paths)
+    found = programs.chosen(found, options.only, options.where)
+    if not found:
+        print("no program is chosen")
+        return 2
+    os.makedirs(os.path.join(options.out, "logs"), exist_ok=True)
+    begin, results = time.time(), []
+    with tempfile.TemporaryDirectory(prefix="tilewright_compat_") as scratch, ThreadPoolExecutor(options.jobs) as pool:
+        deadline = begin + options.total if options.total else None
+        runs = [pool.submit(running.run, p, options, scratch, deadline) for p in found]
+        for number, done in enumerate(as_completed(runs), 1):
+            result = done.result()
+            results.append(result)
+            print(f"[{number}/{len(found)}] {result.line()}", flush=True)
+    order = {p.name: i for i, p in enumerate(found)}
+    results.sort(key=lambda r: order[r.program.name])
+    report.write(results, options.out, time.time() - begin)
+    print(report.summary(results, time.time() - begin))
+    print(f"written: {options.out}/report.tsv, report.html, cases.tsv")
+    return 0 if all(r.status in ("pass", "skip") for r in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""One program in a process of its own: python -m tilewright.compat.drive SETTINGS.json. Results go to a file, a line for
+each case as it ends, so that what a time limit cuts off still counts for what it did."""
+import json
+import linecache
+import os
+import sys
+import time
+import traceback
+
+import tilewright
+from tilewright import _native, as_tilelang, kernel, profiler
+
+_PACKAGE = os.path.dirname(os.path.abspath(tilewright.__file__)) + os.sep
+
+
+class OnlyCompiled(BaseException):
+    """Ends a case at the first call of a kernel, where programs are only compiled."""
+
+
+class Results:
+    def __init__(self, file):
+        self.file = open(file, "a", encoding="utf-8")
+        self.not_compiled = []  # mistakes of compiling for another machine, since the last case
+
+    def write(self, **record):
+        self.file.write(json.dumps(record) + "\n")
+        self.file.flush()
+
+    def case(self, name, outcome, seconds, error=None):
+        failed, self.not_compiled = self.not_compiled, []
+        if isinstance(error, OnlyCompiled):
+            outcome, error = "pass", None
+        record = {"case": name, "outcome": outcome, "seconds": round(seconds, 3), "not_compiled": failed}
+        if error is not None:
+            record.update(described(error))
+        elif failed and outcome == "pass":
+            record.update(outcome="fail", **failed[0])
+        self.write(**record)
+
+
+_WRONG = ("close", "mismatch", "differ", "equal", "Max diff", "similar")
+_TEXT = ("source", "src", "code", "script(", ".count(", "cuda_text")
+
+
+def _kind(error, line):
+    if isinstance(error, tilewright.TilewrightError):
+        return {"compile": "refused"}.get(getattr(error, "kind", ""), "refused")
+    if isinstance(error, AttributeError) and "Tilewright has no" in str(error):
+        return "not there"
+    if isinstance(error, ImportError):
+        return "import"
+    if isinstance(error, AssertionError):
+        if any(w in line for w in _TEXT):
+            return "generated text"
+        return "wrong numbers" if any(w in line or w in str(error) for w in _WRONG) else "assertion"
+    return "exception"
+
+
+def described(error):
+    """Kind, text and place of an error: the place in the program, not in this package."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if not f.filename.startswith(_PACKAGE) and "site-packages" not in f.filename
+            and "/lib/python" not in f.filename and not f.filename.startswith("<")]  # fmt: skip
+    at = ours[-1] if ours else frames[-1] if frames else None
+    line = linecache.getline(at.filename, at.lineno).strip() if at else ""
+    text = str(error).strip()
+    first = next((t.strip() for t in text.splitlines() if t.strip()), "")
+    code = getattr(error, "code", None)
+    cause = f"{code} {error.message}" if code else f"{type(error).__name__}: {first or line}"
+    if isinstance(error, AssertionError) and line and line not in cause:
+        cause += f" [{line}]"
+    return {"kind": _kind(error, line), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
+
+
+def compile_also(arch, results):
+    """Compiles each program for that GPU too, whatever runs it, and shows that text."""
+    create, show = kernel.Kernel.__new__, kernel.Kernel.get_kernel_source
+
+    def new(cls, program, *rest):
+        made = create(cls, program, *rest)
+        try:
+            made.other_source = _native.Kernel(program, "cuda", arch).source
+        except tilewright.TilewrightError as error:
+            made.other_source = None
+            results.not_compiled.append(described(error))
+        return made
+
+    kernel.Kernel.__new__ = new
+    kernel.Kernel.get_kernel_source = lambda self, *ignored, **also: self.other_source or show(self)
+
+
+def compile_only():
+    def end(*arguments, **named):
+        raise OnlyCompiled
+
+    kernel.Kernel.__call__ = end
+    kernel.Kernel.get_profiler = end
+    profiler.do_bench = end
+
+
+class Cases:
+    """A pytest plugin: at most so many cases of a file, evenly spaced, and a record of each."""
+
+    def __init__(self, results, most):
+        self.results, self.most, self.errors = results, most, {}
+
+    def pytest_collection_modifyitems(self, config, items):
+        count = len(items)
+        if self.most and count > self.most:
+            step = -(-count // self.most)
+            config.hook.pytest_deselected(items=[x for i, x in enumerate(items) if i % step])
+            items[:] = items[::step]
+        self.results.write(collected=count, sampled=len(items))
+
+    def pytest_exception_interact(self, node, call, report):
+        if report.when == "collect":  # a file that cannot be imported
+            error = call.excinfo.value
+            self.results.case(node.name, "fail", 0.0, error.__cause__ or error)
+
+    def pytest_runtest_makereport(self, item, call):
+        if call.when != "teardown" and call.excinfo is not None:
+            self.errors[item.nodeid] = call.excinfo.value
+
+    def pytest_runtest_logreport(self, report):
+        error = self.errors.get(report.nodeid)
+        if report.when == "call" or (report.when == "setup" and not report.passed):
+            outcome = {"passed": "pass", "failed": "fail", "skipped": "skip"}[report.outcome]
+            self.results.case(report.nodeid.rpartition("::")[2], outcome, report.duration, error if outcome == "fail" else None)
+
+
+def run_tests(settings, results):
+    import pytest
+
+    arguments = [settings["file"], "-q", "-x" if settings.get("first") else "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short"]
+    return int(pytest.main(arguments, plugins=[Cases(results, settings["cases"])]))
+
+
+def run_script(settings, results):
+    import runpy
+
+    sys.argv = [settings["file"]]
+    begin, outcome, found = time.perf_counter(), "pass", None
+    try:
+        runpy.run_path(settings["file"], run_name="__main__")
+    except SystemExit as error:
+        if error.code not in (0, None):
+            outcome, found = "fail", error
+    except (Exception, OnlyCompiled) as error:
+        if not isinstance(error, OnlyCompiled):
+            traceback.print_exc()
+        outcome, found = "fail", error
+    if settings["kind"] == "refused":
+        print("refused:", found)
+        outcome, found = ("pass", None) if outcome == "fail" else ("fail", AssertionError("it ran, and was to be refused"))
+    results.case("main", outcome, time.perf_counter() - begin, found)
+    return 0
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        settings = json.load(file)
+    results = Results(settings["results"])
+    if settings["without_gpu"]:
+        from . import without_gpu
+
+        without_gpu.install(settings["compile_for"] or "sm_90a")
+        _native.device_count = lambda: 1
+    as_tilelang.install(force=True)
+    if settings["compile_for"]:
+        compile_also(settings["compile_for"], results)
+    if settings["only_compile"]:
+        compile_only()
+    sys.path[0] = os.path.dirname(settings["file"])
+    code = (run_tests if settings["kind"] == "tests" else run_script)(settings, results)
+    results.write(exit=code)
+    sys.stdout.flush()
+    os._exit(code)  # what is left of threads and devices has no say any more
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Programs to try: found in folders or named by a list, with how each is driven."""
+import ast
+import csv
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# What stands in the top folder of a project; imports are looked up there.
+_PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "ruff.toml")
+
+
+@dataclass
+class Program:
+    """A file, and the columns that its list has for it."""
+
+    name: str
+    file: Path
+    project: Path
+    kind: str  # "tests", "script", "refused": a script whose pass is to be refused
+    columns: dict = field(default_factory=dict)
+
+
+def _is_test_file(file):
+    if file.name.startswith("test_") or file.stem.endswith("_test"):
+        return True
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError, OSError):
+        return False
+    runs = any(isinstance(n, ast.If) and "__main__" in ast.dump(n.test) for n in tree.body)
+    return not runs and any(isinstance(n, ast.FunctionDef) and n.name.startswith("test_") for n in tree.body)
+
+
+def _project_of(file, otherwise):
+    marked = (f for f in file.parents if any((f / mark).exists() for mark in _PROJECT_MARKS))
+    return next(marked, otherwise)
+
+
+def _is_program(file):
+    """Whether a file of a folder is more than a module of others: it says tilelang, and is a test or has a main part."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (UnicodeDecodeError, OSError):
+        return False
+    return "tilelang" in text and (_is_test_file(file) or "__main__" in text)
+
+
+def of_paths(paths):
+    """Files as they are; of folders the tests and the scripts that say tilelang."""
+    found = []
+    for path in map(Path, paths):
+        path = path.resolve()
+        files = [path] if path.is_file() else [f for f in sorted(path.rglob("*.py")) if _is_program(f)]
+        top = path.parent if path.is_file() else path
+        for file in files:
+            kind = "tests" if _is_test_file(file) else "script"
+            found.append(Program(os.path.relpath(file, top), file, _project_of(file, top), kind))
+    return found
+
+
+_KINDS = {"pytest": "tests", "pytest-driver": "tests", "host-check": "refused"}
+
+
+def of_list(file, root):
+    """The rows of a TSV file with a column `path`; `role` says how a row is driven where its name does not."""
+    root = Path(root).resolve()
+    with open(file, encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text, delimiter="\t"))
+    found = []
+    for row in rows:
+        where = root / row["path"]
+        kind = _KINDS.get(row.get("role", "")) or ("tests" if "role" not in row and _is_test_file(where) else "script")
+        first = root / Path(row["path"]).parts[0]
+        found.append(Program(row["path"], where, _project_of(where, first if first.is_dir() else root), kind, row))
+    return found
+
+
+def chosen(programs, only, where):
+    """Those whose name has `only` in it and whose columns have one of the values of each COLUMN=VALUE,VALUE."""
+    import re
+
+    for condition in where:
+        column, _, values = condition.partition("=")
+        programs = [p for p in programs if p.columns.get(column) in values.split(",")]
+    return [p for p in programs if re.search(only, p.name)]

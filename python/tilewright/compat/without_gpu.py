@@ -1,0 +1,78 @@
+"""PyTorch on a machine without a GPU, for programs that say "cuda": tensors are the CPU's, and a device is described."""
+import contextlib
+import time
+import types
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+
+def _on_cpu(value):
+    if isinstance(value, str) and value.partition(":")[0] == "cuda":
+        return "cpu"
+    return torch.device("cpu") if isinstance(value, torch.device) and value.type == "cuda" else value
+
+
+class _Devices(TorchFunctionMode):
+    def __torch_function__(self, function, kinds, args=(), kwargs=None):
+        kwargs = {k: _on_cpu(v) if k == "device" else v for k, v in (kwargs or {}).items() if k != "pin_memory"}
+        return function(*(_on_cpu(a) for a in args), **kwargs)
+
+
+class _Event:
+    def __init__(self, *ignored, **also_ignored):
+        self.at = 0.0
+
+    def record(self, stream=None):
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, end):
+        return (end.at - self.at) * 1e3
+
+    def synchronize(self):
+        pass
+
+    wait = query = synchronize
+
+
+class _Stream(contextlib.AbstractContextManager):
+    cuda_stream = 0
+
+    def __init__(self, *ignored, **also_ignored):
+        pass
+
+    def __exit__(self, *error):
+        return None
+
+    def synchronize(self, *ignored):
+        pass
+
+    wait_stream = wait_event = record_event = synchronize
+
+
+def install(arch="sm_90a"):
+    """From here on "cuda" means the CPU in this process, and the device has compute capability of `arch`."""
+    version = int("".join(c for c in arch if c.isdigit()) or 90)
+    properties = types.SimpleNamespace(
+        name="no device", major=version // 10, minor=version % 10, multi_processor_count=132, total_memory=2**36,
+        warp_size=32, L2_cache_size=50 << 20, shared_memory_per_block=48 << 10, shared_memory_per_block_optin=227 << 10,
+        max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, gcnArchName="",
+    )  # fmt: skip
+    nothing = lambda *arguments, **named: None  # noqa: E731
+    answers = {
+        "is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (version // 10, version % 10),
+        "get_device_name": properties.name, "get_device_properties": properties, "memory_allocated": 0,
+        "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**36, 2**36), "is_initialized": True,
+    }  # fmt: skip
+    for name, value in answers.items():
+        setattr(torch.cuda, name, lambda *arguments, value=value, **named: value)
+    for name in "synchronize empty_cache set_device manual_seed manual_seed_all reset_peak_memory_stats init".split():
+        setattr(torch.cuda, name, nothing)
+    torch.cuda.Event, torch.cuda.Stream = _Event, _Stream
+    torch.cuda.current_stream = torch.cuda.default_stream = torch.cuda.stream = torch.cuda.device = _Stream
+    torch.Tensor.cuda = lambda self, *arguments, **named: self
+    torch.nn.Module.cuda = lambda self, *arguments, **named: self
+    default, generator = torch.set_default_device, torch.Generator
+    torch.set_default_device = lambda device: default(_on_cpu(device))
+    torch.Generator = lambda device="cpu": generator(_on_cpu(device))
+    _Devices().__enter__()

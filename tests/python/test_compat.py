@@ -1,0 +1,144 @@
+"""The migration report: programs are driven as their suites drive them, in processes of their own."""
+import csv
+import os
+import subprocess
+import sys
+
+import pytest
+import tilewright
+from tilewright.compat import programs, report, running
+
+SCALE = """
+import numpy as np
+import tilelang
+import tilelang.language as T
+
+@tilelang.jit(out_idx=[1])
+def scaled(N, factor):
+    @T.prim_func
+    def main(A: T.Tensor((N,), T.float32), B: T.Tensor((N,), T.float32)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(N):
+                B[i] = A[i] * factor
+    return main
+"""
+FILES = {
+    "pyproject.toml": "",
+    "shared.py": "FACTOR = 3\n",
+    "a/script.py": SCALE + "from shared import FACTOR\nassert (scaled(8, FACTOR)(np.ones(8, 'float32')) == 3).all()\n",
+    "a/stops.py": SCALE + "scaled(8, 2)(np.ones(9, 'float32'))\n",
+    "a/marks.py": SCALE + "for f in (1, 2):\n    print('✅' if scaled(8, f)(np.ones(8, 'float32')).sum() == 8 else '❌')\n",
+    "a/sleeps.py": "import tilelang, time\ntime.sleep(60)\n",
+    "a/crashes.py": "import tilelang, os\nos.abort()\n",
+    "a/misses.py": SCALE + "T.no_such_operation(1)\n",
+    "a/shared_too_large.py": SCALE.replace("for i", "s = T.alloc_shared((1 << 20,), 'float32')\n            s[0] = A[0]\n            for i")
+    + "scaled(8, 3)(np.ones(8, 'float32'))\n",
+    "t/test_many.py": SCALE + "import pytest\n"
+    "@pytest.mark.parametrize('n', range(40))\n"
+    "def test_n(n):\n    assert scaled(8, n)(np.ones(8, 'float32')).sum() == 8 * n\n",
+    "t/test_mixed.py": SCALE + "import pytest, tilelang.testing\n"
+    "def test_right(): assert scaled(8, 2)(np.ones(8, 'float32')).sum() == 16\n"
+    "def test_wrong(): assert np.allclose(scaled(8, 2)(np.ones(8, 'float32')), 1)\n"
+    "def test_text(): assert 'tl::no_such' in scaled(8, 2).get_kernel_source()\n"
+    "@pytest.mark.skip\ndef test_skipped(): pass\n",
+    "t/test_skips.py": "import pytest, tilelang\n@pytest.mark.skip\ndef test_skipped(): pass\n",
+    "t/test_import.py": "import tilelang.no_such_part\n",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """The rows of the report on FILES, by path, and the folder."""
+    folder = tmp_path_factory.mktemp("project")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    rows = [f"{n}\t{'host-check' if n == 'a/stops.py' else 'pytest' if n[0] == 't' else 'main'}" for n in FILES if "/" in n]
+    (folder / "list.tsv").write_text("path\trole\n" + "\n".join(rows) + "\n")
+    run = compat(folder, "--list", "list.tsv", "--cases", "10", "--limit", "15")
+    assert run.returncode == 1 and not run.stderr, run.stderr
+    with open(folder / "compat/report.tsv", newline="") as file:
+        return {row["path"]: row for row in csv.DictReader(file, delimiter="\t")}, folder, run.stdout
+
+
+def compat(folder, *arguments):
+    path = os.path.dirname(os.path.dirname(tilewright.__file__))
+    environment = {**os.environ, "PYTHONPATH": path, "TILEWRIGHT_ENGINE": "interpreter"}
+    command = [sys.executable, "-m", "tilewright.compat", "--jobs", "4", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "name, status, passed, ran",
+    [
+        ("a/script.py", "pass", 1, 1),  # imports what lies in the project's folder
+        ("a/stops.py", "pass", 1, 1),  # is to be refused, and is
+        ("a/marks.py", "fail", 1, 2),  # leaves with 0, and prints a mark for each check
+        ("a/sleeps.py", "timeout", 0, 0),
+        ("a/crashes.py", "crash", 0, 0),
+        ("a/misses.py", "fail", 0, 1),
+        ("t/test_many.py", "pass", 10, 10),
+        ("t/test_mixed.py", "fail", 1, 3),
+        ("t/test_skips.py", "skip", 0, 0),
+        ("t/test_import.py", "fail", 0, 1),
+    ],
+)
+def test_results(found, name, status, passed, ran):
+    row = found[0][name]
+    assert (row["status"], int(row["passed"]), int(row["ran"])) == (status, passed, ran), row
+
+
+@pytest.mark.parametrize(
+    "name, cause",
+    [
+        ("a/misses.py", "not there: AttributeError: Tilewright has no T.no_such_operation"),
+        ("a/crashes.py", "crash: SIGABRT"),
+        ("t/test_import.py", "import: ModuleNotFoundError: No module named 'tilelang.no_such_part'"),
+        ("t/test_mixed.py", "wrong numbers"),
+        ("t/test_mixed.py", "generated text"),
+    ],
+)
+def test_causes(found, name, cause):
+    assert cause in found[0][name]["causes"]
+
+
+def test_what_people_read(found):
+    rows, folder, printed = found
+    page = (folder / "compat/report.html").read_text()
+    assert "T.no_such_operation" in page and "test_mixed.py" in page and "by tier" not in page.lower()
+    assert "causes, by programs" in printed and len(rows) == 11
+    assert (folder / "compat/logs/a__crashes.py.log").exists()
+
+
+def test_compiling_for_a_gpu_that_is_not_here(found):
+    run = compat(found[1], "a/script.py", "a/shared_too_large.py", "--compile-for", "sm_90a", "--out", "also")
+    if "NVRTC" in run.stdout:
+        pytest.skip("needs NVRTC")
+    assert "1 pass, 1 fail" in run.stdout and "bytes of shared memory" in run.stdout, run.stdout
+
+
+def test_programs_of_a_folder(found):
+    kinds = {p.name: p.kind for p in programs.of_paths([found[1]])}
+    assert kinds["t/test_many.py"] == "tests" and "shared.py" not in kinds
+
+
+def test_programs_that_say_cuda_run_without_one(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "device.py").write_text(
+        SCALE.replace("import numpy as np", "import torch")
+        + "x = torch.ones(8, device='cuda'); y = scaled(8, 2)(x).cuda(); torch.cuda.synchronize()\n"
+        "assert torch.cuda.get_device_capability() == (9, 0) and (y.to('cuda') == torch.full((8,), 2.0, device=torch.device('cuda:0'))).all()\n"
+        "begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)\n"
+        "begin.record(); end.record(); assert begin.elapsed_time(end) >= 0\n"
+    )
+    run = compat(tmp_path, "device.py", "--without-gpu", "--engine", "interpreter")
+    assert run.returncode == 0, run.stdout
+
+
+def test_causes_are_grouped_by_what_they_say():
+    def failed(name, text):
+        program = programs.Program(name, None, None, "script")
+        return running.Result(program, "fail", causes=[{"kind": "refused", "cause": text, "place": "", "line": ""}])
+
+    rows = [failed("a", "TW8203 the block needs 300000 bytes"), failed("b", "TW8203 the block needs 400000 bytes"), failed("c", "TW1 'x'")]
+    assert [(text, len(by)) for text, by, _ in report.groups(rows)] == [("refused: TW8203 the block needs N bytes", 2), ("refused: TW1 '…'", 1)]
