@@ -7,7 +7,7 @@ import types
 
 import tilewright
 
-from . import dtypes, jitted, kernel, language, layouts, profiler, scopes, testing, tuner, types as kinds, values
+from . import device, dtypes, environment, jitted, kernel, language, layouts, profiler, scopes, testing, tuner, types as kinds, values
 
 _VERSION = "0.1.15"  # of the interface that is offered here
 
@@ -24,19 +24,6 @@ class _PassConfigKeys(type):
 
 class PassConfigKey(metaclass=_PassConfigKeys):
     pass
-
-
-class Environment:
-    """tilelang.env.env: settings, of which few mean something here."""
-
-    TILELANG_PRINT_ON_COMPILATION = "0"
-
-    def __getattr__(self, name):
-        import os
-
-        if name.startswith("is_") or name.startswith("use_"):
-            return lambda: False
-        return os.environ.get(name, "")
 
 
 class Target:
@@ -88,15 +75,6 @@ def _nothing(*arguments, **named):
     return None
 
 
-def _get_num_sms(device=None):
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        return torch.cuda.get_device_properties(device or 0).multi_processor_count
-    import os
-
-    return os.cpu_count() or 1
-
-
 def _compute_version(target=None):
     major, minor = testing._capability()
     return f"{major}.{minor}"
@@ -112,7 +90,6 @@ def _fp8(name="e4m3"):
 
 
 def _modules():
-    env = Environment()
     top = {
         "jit": jitted.jit, "lazy_jit": jitted.jit, "compile": kernel.compile, "par_compile": jitted.par_compile, "cached": cached, "lower": lower,
         "autotune": tuner.autotune, "cdiv": tilewright.cdiv, "next_power_of_2": tilewright.next_power_of_2,
@@ -136,7 +113,8 @@ def _modules():
         "tilelang": top,
         "tilelang.jit": jits,
         "tilelang.jit.kernel": jits,
-        "tilelang.env": {"env": env, "CUDA_HOME": ""},
+        "tilelang.env": environment.Environment(),
+        "tilelang._ffi_api": {"Layout_repeat": lambda layout, dim, factor: layout.repeat(dim, factor)},
         "tilelang.engine": {},
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
         "tilelang.engine.callback": {"register_cuda_postproc_callback": _nothing},
@@ -154,19 +132,26 @@ def _modules():
         "tilelang.contrib.nvcc": {"get_target_compute_version": _compute_version, "parse_compute_version": _parse_version},
         "tilelang.carver": {},
         "tilelang.carver.arch": {"CUDA": Target},
-        "tilelang.carver.arch.driver": {"get_num_sms": _get_num_sms},
+        "tilelang.carver.arch.driver": {"get_num_sms": device.get_num_sms},
+        "tilelang.carver.arch.driver.cuda_driver": device,
         "tilelang.language.dtypes": {
             **{n: dtypes.dtype(n) for n in dtypes.NAMES}, "dtype": dtypes.dtype, "_all_dtypes": list(dtypes.NAMES),
             "resolve_torch_storage_dtype": lambda of: dtypes.dtype(str(dtypes.dtype(of).as_torch())),
         },
         "tilelang.language.fp8": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
         "tilelang.language": language,
+        "tilelang.language.kernel": {"_normalize_threads": scopes.thread_extents},
         "tilelang.rocm": {},
         "tilelang.rocm.target": {"check_hip_availability": lambda: False, "target_is_gfx950": lambda t=None: False},
         "tilelang.cuda": {},
         "tilelang.cuda.intrinsics": {"make_mma_swizzle_layout": language.make_swizzled_layout},
+        "tilelang.cuda.intrinsics.layout": {},
+        "tilelang.cuda.intrinsics.layout.mma_layout": {"make_mma_swizzle_layout": language.make_swizzled_layout},
         "tilelang.layout": layouts,
+        "tilelang.layout.layout": layouts,
+        "tilelang.layout.fragment": layouts,
         "tilelang.profiler": profiler,
+        "tilelang.profiler.bench": {"do_bench": profiler.do_bench, "_bench_with_cupti": profiler.by_profiler},
         "tilelang.testing": testing,
         "tvm": {"DataType": dtypes.dtype, "TVMError": tilewright.TilewrightError, "__path__": []},
         "tvm.target": {"Target": Target},

@@ -47,6 +47,10 @@ class Kernel(_native.Kernel):
 
         return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
 
+    def run_once(self):
+        """One call on inputs that are made for it."""
+        return self.get_profiler().run_once()
+
     def __repr__(self):
         return f"<kernel {self.name} on {self.engine}>"
 

@@ -47,6 +47,19 @@ def _list(value):
     return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
+def _checked_threads(threads):
+    listed = [128] if threads is None else _list(threads)
+    if any(not isinstance(t, Expr) and isinstance(t, int) and t < 1 for t in listed):
+        fail("BadOption", f"threads must be positive, but they are {threads}", "a block has 1 to 1024 threads")
+    return listed
+
+
+def thread_extents(threads):
+    """The threads of a block along its three dimensions."""
+    listed = _checked_threads(threads)
+    return listed + [1] * (3 - len(listed))
+
+
 class Launch(Frame):
     """T.Kernel(*blocks, threads=128, cluster_dims=None): one grid of blocks; gives the indices of the block."""
 
@@ -54,9 +67,7 @@ class Launch(Frame):
 
     def __init__(self, *blocks, threads=128, prelude=None, cluster_dims=None, is_cpu=False):
         self.blocks = (_list(blocks[0]) if len(blocks) == 1 else list(blocks)) or [1]
-        self.threads = [128] if threads is None else _list(threads)
-        if any(not isinstance(t, Expr) and isinstance(t, int) and t < 1 for t in self.threads):
-            fail("BadOption", f"threads must be positive, but they are {threads}", "a block has 1 to 1024 threads")
+        self.threads = _checked_threads(threads)
         self.cluster = [] if cluster_dims is None else _list(cluster_dims)
         recording("Kernel")
 

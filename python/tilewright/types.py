@@ -88,9 +88,13 @@ class _TensorWord(type):
         return super().__call__(shape, dtype)
 
     def __getitem__(cls, item):
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (tuple, list)):
+        if isinstance(item, tuple) and len(item) == 2 and (isinstance(item[0], (tuple, list)) or not _is_extent(item[1])):
             return cls(item[0], item[1])
         return cls(item)
+
+
+def _is_extent(value):
+    return isinstance(value, (int, Expr)) and not isinstance(value, type)
 
 
 class Tensor(TensorType, metaclass=_TensorWord):

@@ -9,6 +9,35 @@ namespace {
 
 bool is_loop(const StmtOp& op) { return std::holds_alternative<For>(op) || std::holds_alternative<While>(op); }
 
+struct Update {
+  AtomicOp op;
+  Expr value;
+};
+
+// What acc(i) = acc(i) + v, max(acc(i), v) and min(acc(i), v) do to a reducer: v is in exactly one operand.
+std::optional<Update> update_of(const Element& to, const Expr& stored) {
+  const auto is_old = [&](const Expr& e) {
+    const auto* load = e.as<Load>();
+    return load && load->buffer == to.buffer && equal(load->indices, to.indices);
+  };
+  if (const auto* sum = stored.as<Sum>()) {
+    for (const Term& t : sum->terms)
+      if (t.coefficient == 1 && is_old(t.value)) return Update{AtomicOp::Add, sub(stored, t.value)};
+    return {};
+  }
+  if (const auto* fma = stored.as<Fma>(); fma && is_old(fma->c))
+    return Update{AtomicOp::Add, binary(BinaryOp::Mul, fma->a, fma->b)};
+  const auto* b = stored.as<Binary>();
+  if (!b) return {};
+  const std::optional<AtomicOp> op = b->op == BinaryOp::Add   ? std::optional(AtomicOp::Add)
+                                     : b->op == BinaryOp::Max ? std::optional(AtomicOp::Max)
+                                     : b->op == BinaryOp::Min ? std::optional(AtomicOp::Min)
+                                                              : std::nullopt;
+  if (!op || is_old(b->a) == is_old(b->b)) return {};
+  return Update{*op, is_old(b->a) ? b->b : b->a};
+}
+
+
 }  // namespace
 
 // ---- scopes
@@ -207,9 +236,14 @@ void Builder::store(const TileRef& ref, const Expr& value) {
   if (b.space == Space::Barrier)
     fail_here(Code::BarrierAccess, fmt::format("a store to '{}', which is a barrier", b.name),
               "barriers are used by barrier_arrive and barrier_wait");
-  if (b.reducer)
+  if (b.reducer) {
+    if (const auto update = update_of(to, value); update && updates(update->op, *b.reducer)) {
+      atomic(update->op, ref, update->value, false);
+      return;
+    }
     fail_here(Code::ReducerStore, fmt::format("a store to '{}', which is a reducer", b.name),
               "reducers are updated by acc(i) += v, atomic_max or atomic_min, and read after finalize_reducer");
+  }
   if (value->type.is_pointer() != b.type.is_pointer())
     fail_here(Code::BadCast,
               fmt::format("a {} is stored to '{}', which holds {}", value->type.name(), b.name, b.type.name()),

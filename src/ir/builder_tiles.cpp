@@ -152,10 +152,9 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
         Code::BarrierAccess,
         fmt::format("a copy of '{}', which is a barrier", source.space == Space::Barrier ? source.name : target.name),
         "barriers are used by barrier_arrive and barrier_wait");
-  if (target.reducer || source.reducer)
-    fail_here(Code::ReducerStore,
-              fmt::format("a copy of '{}', which is a reducer", target.reducer ? target.name : source.name),
-              "finalize it, then read it by elements: out(i) = acc(i)");
+  if (target.reducer)
+    fail_here(Code::ReducerStore, fmt::format("a copy to '{}', which is a reducer", target.name),
+              "reducers are updated by acc(i) += v, atomic_max or atomic_min, and read after finalize_reducer");
   if (from.is_element() && to.is_element() && options.combine == Combine::None) {
     store(to, load(from));
     return;
@@ -165,6 +164,10 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
     return;
   }
   need_no_map("copy");
+  if (source.reducer) {  // what is finalized is read by its elements
+    const auto [a, b] = matched(from, to, "copy");
+    return broadcast_copy(a, b, options);
+  }
   if (source.type.is_pointer() != target.type.is_pointer())
     fail_here(Code::BadCast, fmt::format("a copy of {} to {}", source.type.name(), target.type.name()),
               "addresses and numbers do not convert: use reinterpret on elements");

@@ -237,6 +237,21 @@ TEST(CpuOps, UpdatesAtomically) {
   }
 }
 
+TEST(CpuOps, TakesWhatIsAssumed) {
+  Tensor A("A", {64}, f32), I("I", {64}, i32), B("B", {64}, f32);
+  expect_same(prim_func("assumes", {A, I, B},
+                        [&] {
+                          for (auto bx : Kernel(1, {.threads = 64})) {
+                            (void)bx;
+                            auto t = get_thread_binding();
+                            Value i = I(t);
+                            assume(i >= 0 && i < 64);
+                            B(t) = A(i);
+                          }
+                        }),
+              {ramp({64}, f32, 0.5), ramp({64}, i32, 1), NDArray::zeros({64}, f32)});
+}
+
 TEST(CpuOps, ReducesIntoReducers) {
   const int64_t M = 20, N = 30;
   Tensor A("A", {M, N}, f32), B("B", {M}, f32);

@@ -295,9 +295,9 @@ TEST(StatementErrors, CopyToAReducer) {
           copy(A, R);
         });
       },
-      R"(TW1048 build: a copy of 'R', which is a reducer
+      R"(TW1048 build: a copy to 'R', which is a reducer
   --> the mistake
-help: finalize it, then read it by elements: out(i) = acc(i))");
+help: reducers are updated by acc(i) += v, atomic_max or atomic_min, and read after finalize_reducer)");
 }
 
 TEST(StatementErrors, StoreOfAnAddress) {

@@ -294,6 +294,37 @@ TEST(Interpreter, Im2colMakesPatches) {
     }
 }
 
+// acc(i) = op(acc(i), v) is an update too, and a copy reads what is finalized.
+TEST(Interpreter, ReducerIsUpdatedByAssignmentAndCopiedOut) {
+  Tensor A("A", {64, 4}, f32), B("B", {3, 4}, f32);
+  Program p = prim_func("reducers", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      auto least = alloc_reducer({4}, f32, ReducerOp::Min), most = alloc_reducer({4}, f32, ReducerOp::Max);
+      auto sum = alloc_reducer({4}, f32);
+      fill(least, 1e9), fill(most, -1e9), clear(sum);
+      for (auto [i, j] : Parallel(64, 4)) {
+        least(j) = min(least(j), A(i, j));
+        most(j) = max(A(i, j), most(j));
+        sum(j) = sum(j) + A(i, j) * 2;
+      }
+      finalize_reducer(least), finalize_reducer(most), finalize_reducer(sum);
+      copy(least, B(0, 0)), copy(most, B(1, 0)), copy(sum, B(2, 0));
+    }
+  });
+  NDArray a = range_array({64, 4}, f32), b = NDArray::zeros({3, 4}, f32);
+  run(p, {a, b});
+  for (int64_t j = 0; j < 4; ++j) {
+    double least = 1e9, most = -1e9, sum = 0;
+    for (int64_t i = 0; i < 64; ++i) {
+      least = std::min(least, a.get_float({i, j})), most = std::max(most, a.get_float({i, j}));
+      sum += 2 * a.get_float({i, j});
+    }
+    EXPECT_EQ(b.get_float({0, j}), least);
+    EXPECT_EQ(b.get_float({1, j}), most);
+    EXPECT_EQ(b.get_float({2, j}), sum);
+  }
+}
+
 TEST(Interpreter, ReducerCountsEveryPointOnce) {
   Tensor A("A", {64, 4}, f32), B("B", {4}, f32);
   Program p = prim_func("reducer", {A, B}, [&] {

@@ -72,12 +72,16 @@ def described(error):
     return {"kind": _kind(error, line), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
 
 
-def compile_also(arch, results):
-    """Compiles each program for that GPU too, whatever runs it, and shows that text."""
+def compile_also(arch, results, only):
+    """Compiles each program for that GPU too, whatever runs it, and shows that text; only for it, where nothing runs."""
     create, show = kernel.Kernel.__new__, kernel.Kernel.get_kernel_source
 
-    def new(cls, program, *rest):
-        made = create(cls, program, *rest)
+    def new(cls, program, engine, own_arch, outputs):
+        if only:
+            made = create(cls, program, "cuda", own_arch or arch, outputs)
+            made.other_source = made.source
+            return made
+        made = create(cls, program, engine, own_arch, outputs)
         try:
             made.other_source = _native.Kernel(program, "cuda", arch).source
         except tilewright.TilewrightError as error:
@@ -167,7 +171,7 @@ def main():
         _native.device_count = lambda: 1
     as_tilelang.install(force=True)
     if settings["compile_for"]:
-        compile_also(settings["compile_for"], results)
+        compile_also(settings["compile_for"], results, settings["only_compile"])
     if settings["only_compile"]:
         compile_only()
     sys.path[0] = os.path.dirname(settings["file"])

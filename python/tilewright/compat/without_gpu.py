@@ -50,29 +50,37 @@ class _Stream(contextlib.AbstractContextManager):
     wait_stream = wait_event = record_event = synchronize
 
 
+_MakeGenerator = torch.Generator
+
+
+class _Generator(torch.Generator):
+    def __new__(cls, device="cpu"):
+        return _MakeGenerator(_on_cpu(device))
+
+
 def install(arch="sm_90a"):
     """From here on "cuda" means the CPU in this process, and the device has compute capability of `arch`."""
     version = int("".join(c for c in arch if c.isdigit()) or 90)
     properties = types.SimpleNamespace(
         name="no device", major=version // 10, minor=version % 10, multi_processor_count=132, total_memory=2**36,
-        warp_size=32, L2_cache_size=50 << 20, shared_memory_per_block=48 << 10, shared_memory_per_block_optin=227 << 10,
+        warp_size=32, L2_cache_size=50 << 20, shared_memory_per_block=48 << 10, shared_memory_per_multiprocessor=228 << 10, shared_memory_per_block_optin=227 << 10,
         max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, gcnArchName="",
     )  # fmt: skip
-    nothing = lambda *arguments, **named: None  # noqa: E731
     answers = {
         "is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (version // 10, version % 10),
         "get_device_name": properties.name, "get_device_properties": properties, "memory_allocated": 0,
-        "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**36, 2**36), "is_initialized": True,
+        "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**31, 2**36), "is_initialized": True,
     }  # fmt: skip
     for name, value in answers.items():
         setattr(torch.cuda, name, lambda *arguments, value=value, **named: value)
     for name in "synchronize empty_cache set_device manual_seed manual_seed_all reset_peak_memory_stats init".split():
-        setattr(torch.cuda, name, nothing)
+        setattr(torch.cuda, name, lambda *arguments, **named: None)
     torch.cuda.Event, torch.cuda.Stream = _Event, _Stream
     torch.cuda.current_stream = torch.cuda.default_stream = torch.cuda.stream = torch.cuda.device = _Stream
     torch.Tensor.cuda = lambda self, *arguments, **named: self
     torch.nn.Module.cuda = lambda self, *arguments, **named: self
-    default, generator = torch.set_default_device, torch.Generator
+    default = torch.set_default_device
     torch.set_default_device = lambda device: default(_on_cpu(device))
-    torch.Generator = lambda device="cpu": generator(_on_cpu(device))
+    torch.Generator = _Generator
+    torch.compile = lambda model=None, **named: model if model is not None else lambda function: function
     _Devices().__enter__()

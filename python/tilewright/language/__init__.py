@@ -2,6 +2,7 @@
 import builtins as _builtins
 import difflib as _difflib
 import enum as _enum
+import inspect as _inspect
 import itertools as _itertools
 import re as _re
 
@@ -48,8 +49,13 @@ class GemmWarpPolicy(_enum.IntEnum):
     FullCol = 2
 
 
-class SharedBuffer(_TensorType):
-    """Annotation of a macro's parameter; not checked."""
+class _BufferWord(type):
+    def __getitem__(cls, item):
+        return cls(*item) if isinstance(item, tuple) else cls(item)
+
+
+class SharedBuffer(_TensorType, metaclass=_BufferWord):
+    """Annotation of a macro's parameter, T.SharedBuffer(shape, dtype) or T.SharedBuffer[shape, dtype]; not checked."""
 
     def __init__(self, shape=(), dtype="float32", *ignored, **also_ignored):
         super().__init__(shape, dtype)
@@ -226,9 +232,16 @@ class _Layout:
         index, image = [], []
         if self.forward is not None:
             index = [_apply(_OPERATIONS["layout_index"], "i") for _ in buffer.shape]
-            image = self.forward(*index)
+            # A function of copies besides the index places the first of them.
+            copies = [0] if self.replicate > 1 and _positional(self.forward) > len(index) else []
+            image = self.forward(*index, *copies)
             image = _builtins.list(image) if isinstance(image, (tuple, _builtins.list)) else [image]
         _apply(_OPERATIONS["set_layout"], buffer, self.kind, index, image, self.replicate)
+
+
+def _positional(function):
+    kinds = (_inspect.Parameter.POSITIONAL_ONLY, _inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds for p in _inspect.signature(function).parameters.values())
 
 
 class Layout(_Layout):
