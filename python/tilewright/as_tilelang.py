@@ -105,7 +105,7 @@ def _modules():
     }  # fmt: skip
     jits = {"jit": jitted.jit, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "compile": kernel.compile, "par_compile": jitted.par_compile}
     tirx = {
-        "Var": language.Var, "PrimExpr": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
+        "Var": language.Var, "PrimExpr": values.Expr, "Call": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
         "Select": language.Select, "Cast": language.Cast, "if_then_else": lambda c, a, b: language.if_then_else(c, a, b),
         "call_extern": language.call_extern, "reinterpret": lambda dtype, value: language.reinterpret(value, dtype), "all": language.all_of, "any": language.any_of,
     }  # fmt: skip

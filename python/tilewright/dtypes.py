@@ -1,16 +1,18 @@
 """Data types: text that knows its bits, and makes constants, casts and variables when it is called."""
+import re
 import sys
 
 from . import _native
 
 _known = {}
+_VECTOR = re.compile(r"(\w+?)x(\d+)")
 
 
 class dtype(str):
-    """"float16", with .bits, .bytes, .as_torch(); dtype(x) casts an expression or makes a constant of a number."""
+    """"float16", with .bits, .bytes, .as_torch(); dtype(x) casts an expression or makes a constant of a number.
+    "float16x2" is a vector of two: a value of a few lanes, which memory holds as elements."""
 
-    __slots__ = ("bits",)
-    lanes = 1
+    __slots__ = ("bits", "lanes", "element")
 
     def __new__(cls, name="float32"):
         found = _known.get(name) if isinstance(name, str) else None
@@ -21,7 +23,7 @@ class dtype(str):
 
     @property
     def bytes(self):
-        return max(1, self.bits // 8)
+        return max(1, self.bits * self.lanes // 8)
 
     itemsize = bytes
 
@@ -29,13 +31,20 @@ class dtype(str):
         """The torch dtype of tensors that hold this."""
         import torch
 
+        if self in ("float4_e2m1fnx2", "int4x2", "uint4x2"):
+            return self.element.as_torch()
         if self in ("int4", "uint4", "float4_e2m1fn"):
             return getattr(torch, "float4_e2m1fn_x2", torch.uint8) if self == "float4_e2m1fn" else torch.int8
         return getattr(torch, {"tfloat32": "float32", "pointer": "int64"}.get(self, str(self)))
 
-    def __call__(self, value=None):
+    def __call__(self, value=None, *more):
         from . import values
 
+        if self.lanes > 1:
+            given = [value, *more] if more else [value] * self.lanes
+            if len(given) != self.lanes:
+                raise TypeError(f"{self} is made of one value or of {self.lanes}, not of {len(given)}")
+            return values.Vector([self.element(v) for v in given], self.element)
         if value is None:
             return values.unset(self)
         return values.convert(value, self)
@@ -43,7 +52,11 @@ class dtype(str):
 
 def _lookup(name):
     text = _text_of(name)
-    found = _native.dtype(text)
+    found, lanes, element = _native.dtype(text), 1, None
+    vector = _VECTOR.fullmatch(text) if found is None else None
+    if vector and _native.dtype(vector[1]):
+        element, lanes = dtype(vector[1]), int(vector[2])
+        found = f"{element}x{lanes}", element.bits
     if found is None:
         from .trace import fail
 
@@ -52,11 +65,17 @@ def _lookup(name):
     result = _known.get(full)
     if result is None:
         result = str.__new__(dtype, full)
-        result.bits = bits
+        result.bits, result.lanes, result.element = bits, lanes, element or result
         _known[full] = result
     if isinstance(name, str):
         _known[str(name)] = result
     return result
+
+
+def is_vector(name):
+    """Whether a name is that of a vector of a known dtype."""
+    found = _VECTOR.fullmatch(name)
+    return bool(found and _native.dtype(found[1]))
 
 
 def _text_of(name):

@@ -4,8 +4,8 @@ import operator as python
 
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
-from .types import Declaration
-from .values import Buffer, Expr, Tile, Var, let, load, plain, rename
+from .types import Declaration, Pointed
+from .values import Buffer, Expr, Tile, Var, Vector, let, load, plain, rename
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
 _AND, _OR = OPERATIONS["logical_and"], OPERATIONS["logical_or"]
@@ -42,6 +42,8 @@ def bind(name, value, current=None):
         return _named(name, value) if value.named is False else value
     if isinstance(value, Launch):
         return open_without_with(value, name)
+    if kind is Pointed:
+        value.named = name
     return value.index() if isinstance(value, ThreadBinding) else value
 
 
@@ -104,6 +106,8 @@ def store(container, index, value):
         if isinstance(container, (Tile, Expr)):
             fail("OperandKind", f"an element of {container!r} is stored to", "index the buffer itself")
         container[index] = value
+    elif type(value) is Vector:
+        value.store(container, index)
     elif isinstance(value, (str, tuple, list)) or value is None:
         fail("OperandKind", f"{value!r} is stored to an element of '{container.name}'", "store a number")
     else:

@@ -53,6 +53,7 @@ class Tracer:
         self.open_frames = []  # a launch that was opened without `with`
         self.branches = []  # conditions of T.If, the innermost last
         self.barriers = None  # of T.create_list_of_mbarrier
+        self.launches = 0
 
     def scope(self, kind):
         self.scopes.append(Scope(kind))

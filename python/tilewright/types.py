@@ -1,7 +1,8 @@
 """Types of parameters: tensors, scalars, pointers; and the parameters that they become."""
 from .dtypes import dtype
+from .dtypes import dtype as _dtype
 from .trace import fail, operation, state
-from .values import Buffer, Expr, plain
+from .values import Buffer, Expr, in_launch, plain, rename
 from .values import dynamic as make_symbol
 
 _tensor, _scalar, _view = operation("tensor"), operation("scalar_parameter"), operation("view")
@@ -128,13 +129,51 @@ def declaration_of(name, annotation):
          f"annotate it: {name}: T.Tensor((M, N), 'float16'), or {name}: T.int32 for a scalar")  # fmt: skip
 
 
+class Pointed(Buffer):
+    """A tensor at an address that was described before a launch: one for each launch that uses it."""
+
+    __slots__ = ("_what", "_launch")
+
+    def __init__(self, address, shape, of, strides):
+        super().__init__()
+        self._what, self._launch = (address, shape, of, strides), 0
+        self._shape, self._dtype, self.named = tuple(shape), of, "tensor"
+
+    @property
+    def id(self):
+        tracer = state.tracer
+        if tracer is None or tracer.launches == 0:
+            return super().id
+        if self._launch != tracer.launches:
+            made = operation("make_tensor")(*self._what)
+            self._id, self._launch = made._id, tracer.launches
+            rename(made, self.named)
+        return self._id
+
+    @property
+    def strides(self):
+        return self._what[3] or super().strides
+
+    @property
+    def name(self):
+        return self.named
+
+
+def make_tensor(ptr, shape, dtype="float32", strides=None):
+    """A global tensor at an address; before the launch, or in it."""
+    of = _dtype(dtype)
+    if state.tracer is not None and not in_launch():
+        return Pointed(ptr, extents(shape), of, extents(strides) if strides else None)
+    return operation("make_tensor")(ptr, extents(shape), of, extents(strides) if strides else None)
+
+
 def match_buffer(handle, shape, dtype="float32", strides=None, **ignored):
     """The tensor behind a parameter of type T.handle, or a view of an address."""
     if isinstance(handle, Handle):
         return TensorType(shape, dtype, strides or None).parameter(state.tracer, handle.name)
     if isinstance(handle, Buffer):
         return handle
-    return operation("make_tensor")(handle, extents(shape), dtype, strides)
+    return make_tensor(handle, shape, dtype, strides)
 
 
 def is_known(shape):

@@ -243,6 +243,44 @@ class Tile(Operators):
         return f"<tile of {self.buffer.name}>"
 
 
+class Vector:
+    """A few values of one dtype: what a packed operation gives, and what is stored to as many elements."""
+
+    __slots__ = ("lanes", "element")
+
+    def __init__(self, lanes, element):
+        self.lanes, self.element = list(lanes), element
+
+    @property
+    def dtype(self):
+        return dtype(f"{self.element}x{len(self.lanes)}")
+
+    def __getitem__(self, lane):
+        return self.lanes[lane]
+
+    def __len__(self):
+        return len(self.lanes)
+
+    def store(self, buffer, index):
+        """Stores the lanes to the elements that a slice names."""
+        index = index if isinstance(index, tuple) else (index,)
+        along = [d for d, i in enumerate(index) if isinstance(i, slice)]
+        if len(along) > 1:
+            fail("BadOption", f"a vector is stored to a tile of '{buffer.name}' of {len(along)} dimensions", "slice one of them")
+        d = along[0] if along else len(index) - 1
+        begin = (index[d].start or 0) if along else index[d]
+        stop = index[d].stop if along else None
+        extent = plain(stop - begin) if stop is not None else len(self.lanes)
+        if extent != len(self.lanes):
+            fail("BadOption", f"a vector of {len(self.lanes)} is stored to {extent} elements of '{buffer.name}'",
+                 "the slice has an element for each lane")  # fmt: skip
+        for k, lane in enumerate(self.lanes):
+            apply(_STORE, buffer[(*index[:d], begin + k, *index[d + 1 :])], lane)
+
+    def __repr__(self):
+        return f"<{self.dtype} vector>"
+
+
 READABLE = (Expr, Var, Tile)
 
 shape_of, dtype_of, space_of, name_of = (operation(n) for n in ("shape_of", "dtype_of", "space_of", "name_of"))
@@ -269,11 +307,11 @@ def dynamic(name, of="int32"):
     return _symbol(name, dtype(of))
 
 
-_in_launch, _alloc_scalar = operation("in_launch"), operation("alloc_scalar")
+in_launch, _alloc_scalar = operation("in_launch"), operation("alloc_scalar")
 
 
 def unset(of):
     """dtype(): in a launch a variable that T.let sets, elsewhere a dimension or scalar without a name."""
-    if state.tracer is not None and _in_launch():
+    if state.tracer is not None and in_launch():
         return Var(_alloc_scalar(of, None).id)
     return dynamic("v", of)

@@ -116,6 +116,34 @@ ir::TileRef Operands::tile(size_t i) const {
   return tile_of(at(i), i);
 }
 
+std::vector<ir::TileRef> Operands::run(size_t i, int64_t count) const {
+  ir::TileRef t = tile(i);
+  if (t.whole) {
+    for (size_t d = 0; d < builder().buffer(t.buffer).rank(); ++d)
+      t.indices.push_back({ir::constant(i32, int64_t{0}), {}, false});
+    t.whole = false;
+  }
+  size_t along = t.indices.size() - 1, slices = 0;
+  for (size_t d = 0; d < t.indices.size(); ++d)
+    if (t.indices[d].is_slice) along = d, ++slices;
+  const ir::IndexSpec box = t.indices.empty() ? ir::IndexSpec{} : t.indices[along];
+  const ir::Expr begin = box.begin ? box.begin : ir::constant(i32, int64_t{0});
+  const ir::Expr end = box.end || t.indices.empty() ? box.end : builder().buffer(t.buffer).shape[along];
+  const auto extent = slices == 1 ? ir::constant_int(ir::apply(ir::Operator::Sub, end, begin, place_)) : std::nullopt;
+  if (slices > 1 || (slices == 1 && extent != count) || (t.indices.empty() && count != 1))
+    fail(Code::BadOption, place_,
+         fmt::format("{}: '{}' is no run of {} elements", operation_.name, parameter_name(operation_.signature, i),
+                     count),
+         "give the first of the elements, or a slice of that many");
+  std::vector<ir::TileRef> elements;
+  for (int64_t k = 0; k < count; ++k) {
+    if (!t.indices.empty())
+      t.indices[along] = {ir::apply(ir::Operator::Add, begin, ir::constant(i32, k), place_), {}, false};
+    elements.push_back(t);
+  }
+  return elements;
+}
+
 ir::BufferId Operands::buffer(size_t i) const {
   builder();
   if (at(i).kind != TW_BUFFER) wrong(i, "a buffer");

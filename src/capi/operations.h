@@ -52,11 +52,14 @@ class Operands {
   bool given(size_t i) const { return i < values_.size() && values_[i].kind != TW_NONE; }
   // Whether an element or a number stands there, not a tile.
   bool is_scalar(size_t i) const;
+  bool is_memory(size_t i) const { return at(i).kind == TW_BUFFER || at(i).kind == TW_TILE; }
 
   ir::Expr expr(size_t i) const;
   ir::Expr expr_or_none(size_t i) const { return given(i) ? expr(i) : ir::Expr{}; }
   Exprs exprs(size_t i) const;
   ir::TileRef tile(size_t i) const;
+  // The elements that follow each other from an element on, or that a slice of one dimension has.
+  std::vector<ir::TileRef> run(size_t i, int64_t count) const;
   ir::BufferId buffer(size_t i) const;
   DType dtype(size_t i) const;
   // A number as it was given, before it became a constant of a dtype.

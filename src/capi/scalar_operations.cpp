@@ -50,6 +50,12 @@ Result apply_function(const Operation& op, const Operands& o) {
   const auto function = static_cast<Function>(op.variant);
   Exprs args;
   for (size_t i = 0; i < info(function).arity; ++i) args.push_back(o.expr(i));
+  if (op.name.starts_with("__"))
+    for (const ir::Expr& e : args)
+      if (!e->type.is_float() || e->type.bits < 16)
+        fail(Code::FunctionType, o.place(),
+             fmt::format("T.{} only supports floating-point inputs, but got {}", op.name, e->type.name()),
+             "cast the operand first");
   return ir::apply_function(function, std::move(args), o.place());
 }
 
@@ -64,6 +70,24 @@ Result power(const Operation&, const Operands& o) {
   ir::Expr product = x;
   for (int64_t i = 1; i < *exponent; ++i) product = ir::apply(ir::Operator::Mul, product, x, o.place());
   return product;
+}
+
+// c + a[0] * b[0] + ... + a[3] * b[3]: four bytes from an element of each tile on, or the four that an int32 packs.
+Result dot_of_bytes(const Operation&, const Operands& o) {
+  if (!o.is_memory(2)) return ir::apply_function(Function::Dp4a, {o.expr(0), o.expr(1), o.expr(2)}, o.place());
+  const auto type_of = [&](size_t i) { return o.builder().buffer(o.tile(i).buffer).type; };
+  if (!o.is_memory(0) || !o.is_memory(1) || type_of(0) != i8 || type_of(1) != i8 || type_of(2) != i32)
+    fail(Code::FunctionType, o.place(), "dp4a requires int8 elements and an int32 element to add to",
+         "convert them first, or use gemm");
+  const auto a = o.run(0, 4), b = o.run(1, 4), c = o.run(2, 1);
+  ir::Expr sum = o.builder().load(c[0]);
+  for (size_t k = 0; k < a.size(); ++k) {
+    const ir::Expr x = ir::apply_cast(o.builder().load(a[k]), i32, o.place());
+    const ir::Expr y = ir::apply_cast(o.builder().load(b[k]), i32, o.place());
+    sum = ir::apply(ir::Operator::Add, sum, ir::apply(ir::Operator::Mul, x, y, o.place()), o.place());
+  }
+  o.builder().store(c[0], sum);
+  return {};
 }
 
 Result convert(const Operation&, const Operands& o) {
@@ -94,8 +118,9 @@ Result typed_constant(const Operation&, const Operands& o) {
 
 // The functions whose name means something else here, or that are operators.
 bool has_its_own_row(std::string_view name) {
-  static const std::set<std::string_view> rows = {"min",      "max",        "floordiv",    "floormod", "truncdiv",
-                                                  "truncmod", "shift_left", "shift_right", "pow",      "round"};
+  static const std::set<std::string_view> rows = {"min",      "max",      "floordiv",   "floormod",
+                                                  "truncdiv", "truncmod", "shift_left", "shift_right",
+                                                  "pow",      "round",    "dp4a"};
   return rows.count(name) > 0;
 }
 
@@ -138,6 +163,10 @@ void add_scalar_operations(std::vector<Operation>& table) {
          return ir::apply_ceildiv(o.expr(0), o.expr(1), o.place());
        }},
       {"pow", "scalar", "x: expr, y: expr", "x to the power y; a whole constant y multiplies.", power},
+      {"dp4a", "scalar", "a: tile, b: tile, c: tile",
+       "Adds to c the products of four int8 elements of a and b from these elements on; of packed int32 values it is "
+       "the sum.",
+       dot_of_bytes},
       {"round", "scalar", "x: expr, rounding_mode: text = 'ties-to-even'", "To a whole number.", round_to_integer},
       {"cast", "scalar", "value: expr, dtype: dtype, round: text = '', sat: bool = True, rbits: ignored = None",
        "The value as another dtype: to nearest even; floats to integers truncate and saturate.", convert},

@@ -51,6 +51,25 @@ Result atomic_update(const Operation& op, const Operands& o) {
   return {};
 }
 
+// Adds to each of a few elements that follow each other: one atomic an element, as the hardware's packed ones are.
+Result atomic_add_run(const Operation& op, const Operands& o) {
+  const int64_t count = op.variant;
+  const auto to = o.run(0, count);
+  Exprs values;
+  if (o.is_memory(1))
+    for (const ir::TileRef& from : o.run(1, count)) values.push_back(o.builder().load(from));
+  else
+    values = o.exprs(1);
+  if (values.size() == 1) values.resize(static_cast<size_t>(count), values[0]);
+  if (values.size() != to.size())
+    fail(Code::BadOption, o.place(), fmt::format("{} of {} values", op.name, values.size()),
+         fmt::format("give {} values, or one for all", count));
+  Exprs old;
+  for (size_t k = 0; k < to.size(); ++k)
+    old.push_back(o.builder().atomic(ir::AtomicOp::Add, to[k], values[k], o.flag(2, false), memory_order(o, 3)));
+  return o.flag(2, false) ? Result(old) : Result();
+}
+
 Result atomic_load(const Operation&, const Operands& o) {
   return o.builder().atomic(ir::AtomicOp::Load, o.tile(0), {}, true, memory_order(o, 1));
 }
@@ -184,6 +203,11 @@ void add_atomics(std::vector<Operation>& table) {
   };
   for (const auto& u : updates)
     table.push_back({u.name, "thread", kAtomicSignature, u.doc, atomic_update, static_cast<int>(u.op)});
+  for (const int lanes : {2, 4})
+    table.push_back({fmt::format("atomic_addx{}", lanes), "thread",
+                     "dst: tile, value: expr, return_prev: bool = False, memory_order: text = 'relaxed'",
+                     fmt::format("Adds to each of {} elements that follow each other, atomically.", lanes),
+                     atomic_add_run, lanes});
   table.push_back({"atomic_load", "thread", "src: tile, memory_order: text = 'seq_cst'", "Reads an element atomically.",
                    atomic_load});
   table.push_back({"atomic_store", "thread", "dst: tile, value: expr, memory_order: text = 'seq_cst'",

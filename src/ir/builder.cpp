@@ -315,7 +315,10 @@ BufferId Builder::tensor_at(const std::string& name, const Expr& address, std::v
         "read it from a tensor of dtype pointer or int64");
   Buffer b;
   b.name = label, b.type = type, b.shape = std::move(shape), b.strides = std::move(strides);
-  b.address = bitcast(address, pointer);
+  // An address that is read from memory is read once, here: what it is read from may change.
+  bool reads = false;
+  walk(address, [&](const Expr& e) { reads |= e.as<Load>() != nullptr; });
+  b.address = reads ? let(label + "_address", bitcast(address, pointer)) : bitcast(address, pointer);
   return add_buffer(std::move(b), "make_tensor");
 }
 

@@ -37,7 +37,6 @@ std::optional<Update> update_of(const Element& to, const Expr& stored) {
   return Update{*op, is_old(b->a) ? b->b : b->a};
 }
 
-
 }  // namespace
 
 // ---- scopes

@@ -135,8 +135,13 @@ void Builder::broadcast_copy(const Region& from, const Region& to, const CopyOpt
               "give both sides the same tile; only a plain copy repeats a source of fewer dimensions");
   std::vector<Expr> extents;
   for (size_t d : wt) extents.push_back(to.extent[d]);
-  std::vector<Expr> points = open_map({"i", "j", "k", "l", "m", "n", "o", "p"}, extents);
   Element source{from.buffer, from.min}, target{to.buffer, to.min};
+  if (extents.empty()) {
+    const Expr value = ir::load(source.buffer, source.indices, program_.buffer(from.buffer).type);
+    emit(Store{target, cast(value, program_.buffer(to.buffer).type)});
+    return;
+  }
+  std::vector<Expr> points = open_map({"i", "j", "k", "l", "m", "n", "o", "p"}, extents);
   for (size_t i = 0; i < wt.size(); ++i) target.indices[wt[i]] = apply(Operator::Add, to.min[wt[i]], points[i]);
   for (size_t i = 0; i < wf.size(); ++i)
     source.indices[wf[i]] = apply(Operator::Add, from.min[wf[i]], points[wt.size() - wf.size() + i]);

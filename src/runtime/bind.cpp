@@ -1,5 +1,7 @@
 // bind_call(): the checks of a call. What happens on success is kept apart from the words of each refusal
 // (bind_errors.cpp).
+#include <bit>
+
 #include "runtime/bind_errors.h"
 #include "runtime/launch_plan.h"
 #include "runtime/scalar_value.h"
@@ -13,8 +15,12 @@ bool reachable(LaunchPlan::Memory memory, const Device& device) {
   return device.type == 1 || device.type == 3 || device.type == 13;
 }
 
-// A tfloat32 parameter takes float32 tensors: the bits are stored alike and a tensor library knows only float32.
-bool dtype_fits(DType parameter, DType tensor) { return tensor == parameter || (parameter == tf32 && tensor == f32); }
+// A tfloat32 parameter takes float32 tensors, and one of pointers 64-bit integers: the bits are stored alike, and
+// tensor libraries know only those.
+bool dtype_fits(DType parameter, DType tensor) {
+  return tensor == parameter || (parameter == tf32 && tensor == f32) ||
+         (parameter.is_pointer() && tensor.is_int() && tensor.bits == 64);
+}
 
 bool has_elements(const NDArray& tensor) {
   for (int64_t extent : tensor.shape())
@@ -52,6 +58,11 @@ void bind_arguments(const LaunchPlan& plan, std::span<const Argument> arguments,
       call.buffers[static_cast<size_t>(call.buffer_count++)] = tensor ? tensor->data() : nullptr;
     } else {
       int64_t& value = call.integers[static_cast<size_t>(call.integer_count++)];
+      if (p.dtype.is_pointer() && arguments[i].kind() == Argument::Kind::Tensor) {  // a tensor is its address
+        if (!reachable(plan.memory, arguments[i].tensor().device())) refuse_device(plan, i, arguments[i].tensor());
+        value = std::bit_cast<int64_t>(arguments[i].tensor().data());
+        continue;
+      }
       const ScalarFit fit = scalar_value(p.dtype, arguments[i], value);
       if (fit == ScalarFit::WrongKind) refuse_scalar_kind(plan, i, arguments[i]);
       if (fit == ScalarFit::OutOfRange) refuse_scalar_range(plan, i, arguments[i]);

@@ -27,7 +27,7 @@ from ..scopes import (
 )
 from ..trace import OPERATIONS as _OPERATIONS, apply as _apply, fail as _fail, operation as _operation, state as _state
 from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType as _TensorType
-from ..types import match_buffer
+from ..types import make_tensor, match_buffer
 from ..values import Buffer as _Buffer, Expr as _Expr, Operators as PrimExpr, Tile as BufferRegion, Var as _Var
 
 for _name in _dtypes.NAMES:
@@ -204,6 +204,58 @@ def _elements(value):
     return [value.buffer[point] for point in _itertools.product(*spans)]
 
 
+def Broadcast(value, lanes):
+    """The same value in each lane of a vector."""
+    value = value if isinstance(value, _Expr) else _function("constant")(value, "float32" if isinstance(value, _builtins.float) else "int32")
+    return _values.Vector([value] * lanes, value.dtype)
+
+
+def Ramp(base, stride, lanes):
+    """The indices of elements that follow each other: A[T.Ramp(i, 1, 4)] is A[i : i + 4]."""
+    if stride != 1:
+        _fail("BadOption", f"a ramp of stride {stride}", "vectors are of elements that follow each other: the stride is 1")
+    return _builtins.slice(base, base + lanes)
+
+
+def _lanewise(name):
+    """An operation on scalars, on each lane of vectors."""
+
+    def apply(*vectors):
+        lanes = [v.lanes if isinstance(v, _values.Vector) else [v] * len(vectors[0]) for v in vectors]
+        made = [_function(name)(*row) for row in zip(*lanes)]
+        return _values.Vector(made, made[0].dtype)
+
+    apply.__doc__ = f"{name} of each lane of vectors."
+    return apply
+
+
+for _name, _scalar in (
+    ("add2", "add"), ("sub2", "sub"), ("mul2", "mul"), ("fma2", "fma"), ("max2", "max"), ("min2", "min"), ("abs2", "abs"),
+):  # fmt: skip
+    globals()[_name] = _lanewise(_scalar)
+
+
+def extract_lane(vector, lane):
+    """One value of a vector."""
+    return vector[lane]
+
+
+def _packed(name, dst, value, return_prev, memory_order):
+    value = value.lanes if isinstance(value, _values.Vector) else value
+    old = _apply(_OPERATIONS[name], dst, value, return_prev, memory_order)
+    return _values.Vector(old, dst.dtype) if return_prev else None
+
+
+def atomic_addx2(dst, value, return_prev=False, memory_order="relaxed"):
+    """Adds to each of two elements that follow each other, atomically."""
+    return _packed("atomic_addx2", dst, value, return_prev, memory_order)
+
+
+def atomic_addx4(dst, value, return_prev=False, memory_order="relaxed"):
+    """Adds to each of four elements that follow each other, atomically."""
+    return _packed("atomic_addx4", dst, value, return_prev, memory_order)
+
+
 def align_up(x, y):
     """The least multiple of y that is at least x."""
     return _function("ceildiv")(x, y) * y
@@ -226,15 +278,14 @@ def annotate_safe_value(values):
 class _Layout:
     """A layout by its kind, or by a function of the index."""
 
-    kind, forward, replicate = "swizzled", None, 1
+    kind, forward, replicate, takes_copy = "swizzled", None, 1, False
 
     def annotate(self, buffer):
         index, image = [], []
         if self.forward is not None:
             index = [_apply(_OPERATIONS["layout_index"], "i") for _ in buffer.shape]
             # A function of copies besides the index places the first of them.
-            copies = [0] if self.replicate > 1 and _positional(self.forward) > len(index) else []
-            image = self.forward(*index, *copies)
+            image = self.forward(*index, *([0] if self.takes_copy else []))
             image = _builtins.list(image) if isinstance(image, (tuple, _builtins.list)) else [image]
         _apply(_OPERATIONS["set_layout"], buffer, self.kind, index, image, self.replicate)
 
@@ -244,25 +295,70 @@ def _positional(function):
     return sum(p.kind in kinds for p in _inspect.signature(function).parameters.values())
 
 
-class Layout(_Layout):
-    """An index map of a tile: T.Layout(shape, lambda i, j: ...)."""
+def _points(shape):
+    return _itertools.product(*(range(_builtins.int(e)) for e in shape))
+
+
+class _Mapped(_Layout):
+    """A layout by a function of the index."""
 
     kind = "function"
+
+    def at(self, index, copy=0):
+        """Where an element lies, as integers."""
+        image = self.forward(*index, *([copy] if self.takes_copy else []))
+        return tuple(_builtins.int(e) for e in (image if isinstance(image, (tuple, _builtins.list)) else [image]))
+
+    def is_equal(self, other):
+        """Whether both map every index to the same place."""
+        if type(self) is not type(other) or [*self.shape] != [*other.shape] or self.replicate != other.replicate:
+            return False
+        copies = range(self.replicate)
+        return _builtins.all(self.at(p, c) == other.at(p, c) for p in _points(self.shape) for c in copies)
+
+    def get_input_shape(self):
+        return _builtins.list(self.shape)
+
+    def get_output_shape(self):
+        """One more than the largest place, in each dimension."""
+        return [1 + _builtins.max(axis) for axis in zip(*(self.at(p) for p in _points(self.shape)))]
+
+
+class Layout(_Mapped):
+    """An index map of a tile: T.Layout(shape, lambda i, j: ...)."""
 
     def __init__(self, shape, forward_fn):
         self.shape, self.forward = shape, forward_fn
 
+    def repeat(self, dim, factor):
+        """The layout `factor` times along a dimension: the number of the copy is the first dimension of the result."""
+        rank = len(self.shape)
+        if factor < 1 or not -rank <= dim < rank:
+            raise ValueError(f"repeat: factor {factor} along dimension {dim} of {rank}; factors are positive")
+        if factor == 1:
+            return self
+        dim %= rank
+        extent, shape = self.shape[dim], [*self.shape]
+        shape[dim] *= factor
 
-class Fragment(_Layout):
+        def forward(*index):
+            inner = [i % extent if d == dim else i for d, i in enumerate(index)]
+            image = self.forward(*inner)
+            return [index[dim] // extent, *(image if isinstance(image, (tuple, _builtins.list)) else [image])]
+
+        return Layout(shape, forward)
+
+
+class Fragment(_Mapped):
     """Which thread holds an element, in which register: forward_fn gives (thread, index)."""
 
-    kind = "function"
-
     def __init__(self, shape, forward_fn=None, forward_thread_fn=None, replicate=1, forward_index_fn=None):
+        self.takes_copy = replicate > 1 and _positional(forward_fn or forward_thread_fn) > len(shape)
         if forward_fn is None:
 
             def forward_fn(*index):
-                return forward_thread_fn(*index), forward_index_fn(*index) if forward_index_fn else 0
+                plain = index[: len(shape)]
+                return forward_thread_fn(*index), forward_index_fn(*plain) if forward_index_fn else 0
 
         self.shape, self.forward, self.replicate = shape, forward_fn, replicate
 
@@ -369,6 +465,8 @@ def __getattr__(name):
         return globals()[name]
     if name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)
+    if _dtypes.is_vector(name):
+        return dtype(name)
     near = _difflib.get_close_matches(name, _known_names(), 3, 0.6)
     hint = f"; the nearest it has: {', '.join('T.' + n for n in near)}" if near else ""
     raise AttributeError(f"Tilewright has no T.{name}{hint}")

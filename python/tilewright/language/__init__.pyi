@@ -8,6 +8,8 @@ Buffer = Any  # what alloc_* and parameters are
 Tile = Any  # a buffer, buffer[i, j] or buffer[i, a:b]
 Value = Any  # a number, an expression, an element, a variable
 Shape = Any  # an extent or a list of them
+def Broadcast(value: Any, lanes: Any) -> Any:
+    """The same value in each lane of a vector."""
 BufferRegion: Any
 def Cast(dtype: Any, value: Any) -> Any:
     """T.cast with its arguments the other way round."""
@@ -29,6 +31,8 @@ def Pipelined(start: Any, stop: Any = ..., num_stages: Any = ..., order: Any = .
     """A loop whose copies may run ahead by num_stages; its results are those of serial."""
 PrimExpr: Any
 PrimFunc: Any
+def Ramp(base: Any, stride: Any, lanes: Any) -> Any:
+    """The indices of elements that follow each other: A[T.Ramp(i, 1, 4)] is A[i : i + 4]."""
 Ref: Any
 def Serial(start: Any, stop: Any = ..., step: Any = ..., annotations: Any = ...) -> Any:
     """An ordinary loop; range() in a traced function is this."""
@@ -43,6 +47,10 @@ def Vectorized(start: Any, stop: Any = ..., *, annotations: Any = ...) -> Any:
     """A loop whose accesses may become vector accesses."""
 WarpSpecialize: Any
 While: Any
+def abs2(*vectors: Any) -> Any:
+    """abs of each lane of vectors."""
+def add2(*vectors: Any) -> Any:
+    """add of each lane of vectors."""
 def align_up(x: Any, y: Any) -> Any:
     """The least multiple of y that is at least x."""
 def all_of(*conditions: Any) -> Any:
@@ -89,6 +97,8 @@ def empty(*shape: Any, dtype: Any = ..., **ignored: Any) -> Any:
     """A tensor that the call makes and returns. T.empty(shape, dtype) or T.empty(M, N, dtype=...)."""
 def evaluate(value: Any) -> Any:
     """An expression as a statement; what it does is already recorded."""
+def extract_lane(vector: Any, lane: Any) -> Any:
+    """One value of a vector."""
 float: dtype
 float16: dtype
 float32: dtype
@@ -100,6 +110,8 @@ float8_e4m3fn: dtype
 float8_e5m2: dtype
 float8_e8m0: dtype
 float8_e8m0fnu: dtype
+def fma2(*vectors: Any) -> Any:
+    """fma of each lane of vectors."""
 def func_attr(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def get_mbarrier(index: Any) -> Any:
@@ -127,6 +139,12 @@ def make_swizzled_layout(buffer: Any, k_major: Any = ..., allow_pad: Any = ...) 
     """Spreads the rows of a shared tile over the memory banks."""
 def match_buffer(handle: Any, shape: Any, dtype: Any = ..., strides: Any = ..., **ignored: Any) -> Any:
     """The tensor behind a parameter of type T.handle, or a view of an address."""
+def max2(*vectors: Any) -> Any:
+    """max of each lane of vectors."""
+def min2(*vectors: Any) -> Any:
+    """min of each lane of vectors."""
+def mul2(*vectors: Any) -> Any:
+    """mul of each lane of vectors."""
 def no_set_max_nreg(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def parallel(*extents: Any, coalesced_width: Any = ..., loop_layout: Any = ..., prefer_async: Any = ..., annotations: Any = ...) -> Any:
@@ -141,6 +159,8 @@ ptr: dtype
 def serial(start: Any, stop: Any = ..., step: Any = ..., annotations: Any = ...) -> Any:
     """An ordinary loop; range() in a traced function is this."""
 short: dtype
+def sub2(*vectors: Any) -> Any:
+    """sub of each lane of vectors."""
 symbolic: Any
 tfloat32: dtype
 def thread_binding(start: Any, stop: Any = ..., thread: Any = ..., annotations: Any = ...) -> Any:
@@ -218,6 +238,10 @@ def atanh(x: Value) -> Any:
     """The scalar function atanh, element by element."""
 def atomic_add(dst: Tile, value: Tile, memory_order: str = None, return_prev: bool = False, use_tma: object = False, annotations: object = None) -> Any:
     """Adds to an element, or a tile to a tile, atomically."""
+def atomic_addx2(dst: Tile, value: Value, return_prev: bool = False, memory_order: str = 'relaxed') -> Any:
+    """Adds to each of 2 elements that follow each other, atomically."""
+def atomic_addx4(dst: Tile, value: Value, return_prev: bool = False, memory_order: str = 'relaxed') -> Any:
+    """Adds to each of 4 elements that follow each other, atomically."""
 def atomic_and(dst: Tile, value: Tile, memory_order: str = None, return_prev: bool = False, use_tma: object = False, annotations: object = None) -> Any:
     """Bitwise and into an element, atomically."""
 def atomic_cas(dst: Tile, compare: Value, value: Value) -> Any:
@@ -288,8 +312,8 @@ def device_assert(condition: Value, msg: str = '', no_stack_info: object = False
     """Stops the call where the condition is false."""
 def div(a: Value, b: Value) -> Any:
     """a / b, of floats"""
-def dp4a(x: Value, y: Value, z: Value) -> Any:
-    """The scalar function dp4a, element by element."""
+def dp4a(a: Tile, b: Tile, c: Tile) -> Any:
+    """Adds to c the products of four int8 elements of a and b from these elements on; of packed int32 values it is the sum."""
 def equal(a: Value, b: Value) -> Any:
     """a == b"""
 def erf(x: Value) -> Any:

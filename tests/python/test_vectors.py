@@ -1,0 +1,165 @@
+"""Values of a few lanes, packed atomics, tensors at addresses, layouts as functions: what programs of TileLang lean on."""
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+from tilewright.layouts import Fragment, Layout
+
+ENGINES = ["interpreter", "cpu"]
+
+
+def test_dtypes_of_vectors():
+    assert T.float16x2 == "float16x2" and T.float16x2.lanes == 2 and T.float16x2.bits == 16 and T.float16x2.bytes == 4
+    assert T.float16x2 is T.dtype("float16x2") and T.float32.lanes == 1
+    with pytest.raises(AttributeError):
+        T.nothingx2
+    with pytest.raises(tw.CompileError, match="TW1103"):
+        T.dtype("nothingx2")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_packed_atomics(engine, lanes):
+    add = getattr(T, f"atomic_addx{lanes}")
+
+    @T.prim_func
+    def main(A: T.Tensor((3, 8), "float32"), B: T.Tensor((3, 8), "float32"), P: T.Tensor((lanes,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i, j in T.Parallel(3, 8 // lanes):
+                add(B[i, j * lanes], A[i, j * lanes])
+            T.sync_threads()
+            if T.get_thread_binding() == 0:
+                last = B[2, 8 - lanes : 8]
+                P[0:lanes] = add(last, A[2, T.Ramp(8 - lanes, 1, lanes)], return_prev=True)
+                add(B[0, 0], T.Broadcast(1.0, lanes))
+
+    a = np.arange(24, dtype="float32").reshape(3, 8)
+    b, p = np.ones_like(a), np.zeros(lanes, "float32")
+    tw.compile(main, engine=engine)(a, b, p)
+    want = a + 1
+    assert (p == want[2, 8 - lanes :]).all()
+    want[2, 8 - lanes :] += a[2, 8 - lanes :]
+    want[0, :lanes] += 1
+    assert (b == want).all()
+
+
+def test_vectors_are_computed_by_lanes():
+    @T.prim_func
+    def main(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=1):
+            x = T.float32x2(A[0], A[1])
+            y = T.fma2(x, T.float32x2(2.0), T.float32x2(A[2], A[3]))
+            B[0:2] = T.max2(y, T.mul2(x, x))
+            B[2] = T.extract_lane(T.abs2(T.sub2(x, y)), 1)
+
+    a, b = np.array([1, 5, -3, 4], "float32"), np.zeros(4, "float32")
+    tw.compile(main, engine="interpreter")(a, b)
+    assert b.tolist() == [1, 25, 9, 0]
+
+
+@pytest.mark.parametrize("store", ["three", "stride", "lanes"])
+def test_vectors_that_do_not_fit(store):
+    def program():
+        @T.prim_func
+        def main(B: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=1):
+                if store == "three":
+                    B[0:3] = T.float32x2(1.0)
+                elif store == "stride":
+                    T.atomic_addx2(B[T.Ramp(0, 2, 2)], 1.0)
+                else:
+                    T.atomic_addx2(B[0:4], 1.0)
+
+        return main
+
+    with pytest.raises(tw.CompileError, match="TW1080"):
+        program()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_dot_products_of_bytes(engine):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "int8"), B: T.Tensor((4,), "int8"), C: T.Tensor((2,), "int32")):
+        with T.Kernel(1, threads=1):
+            T.dp4a(A[4], B[0], C[1])
+            T.dp4a(A[0:4], B, C[0])
+
+    a, b = np.arange(-4, 4, dtype="int8"), np.array([100, -100, 7, -128], "int8")
+    c = np.array([10, 20], "int32")
+    tw.compile(main, engine=engine)(a, b, c)
+    products = a.astype("int32").reshape(2, 4) @ b.astype("int32")
+    assert (c == products + [10, 20]).all()
+
+
+def test_dot_products_of_other_types():
+    with pytest.raises(ValueError, match="dp4a requires"):
+
+        @T.prim_func
+        def main(A: T.Tensor((4,), "uint8"), C: T.Tensor((1,), "int32")):
+            with T.Kernel(1, threads=1):
+                T.dp4a(A, A, C)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tensors_at_addresses(engine):
+    """Described before the launch, or read from a table in it; an argument is a tensor or its address."""
+
+    @T.prim_func
+    def main(a: T.ptr, table: T.Tensor((2,), T.ptr), out: T.Tensor((4, 4), "float32"), m: T.int32, n: T.int32):
+        A = T.make_tensor(a, (m, n), "float32")
+        with T.Kernel(1, threads=16):
+            for i, j in T.Parallel(4, 4):
+                A[i, j] = A[i, j] + 1
+        with T.Kernel(2, threads=16) as b:
+            X = T.make_tensor(table[b], (8,), "float32")
+            for i in T.Parallel(8):
+                out[b * 2 + i // 4, i % 4] = X[i] * A[b * 2 + i // 4, i % 4]
+
+    x, y = np.arange(16, dtype="float32").reshape(4, 4), np.arange(16, dtype="float32").reshape(2, 8)
+    table = np.array([y[1].ctypes.data, y[0].ctypes.data], "int64")
+    for given in (x, x.ctypes.data):
+        before, out = x.copy(), np.zeros((4, 4), "float32")
+        tw.compile(main, engine=engine)(given, table, out, 4, 4)
+        assert (x == before + 1).all()
+        assert (out == y[::-1].reshape(4, 4) * x).all()
+
+
+def test_reducers_by_assignment():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((2,), "int32")):
+        with T.Kernel(1, threads=32):
+            least, total = T.alloc_reducer((1,), "int32", "min"), T.alloc_reducer((1,), "int32")
+            T.fill(least, T.max_value("int32"))
+            T.clear(total)
+            for i in T.Parallel(64):
+                if A[i] != 3:
+                    least[0] = T.min(least[0], A[i])
+                total[0] = total[0] + A[i]
+            T.finalize_reducer(least)
+            T.finalize_reducer(total)
+            T.copy(least, B[0:1])
+            T.copy(total, B[1:2])
+
+    a = np.arange(3, 67, dtype="int32")
+    assert (tw.compile(main, out_idx=-1, engine="interpreter")(a) == [4, a.sum()]).all()
+
+
+def test_layouts_are_equal_where_they_map_alike():
+    rows, columns = Layout([32, 4], lambda i, j: i * 4 + j), Layout([32, 4], lambda i, j: j * 32 + i)
+    assert rows.is_equal(Layout([32, 4], lambda a, b: b + 4 * a)) and not rows.is_equal(columns)
+    assert not rows.is_equal(Layout([16, 8], lambda i, j: i * 8 + j))
+    by_four = Fragment([32, 4], forward_thread_fn=lambda i, j, rep: i * 4 + rep, replicate=4)
+    by_two = Fragment([32, 4], forward_thread_fn=lambda i, j, rep: i * 4 + rep, replicate=2)
+    assert by_four.is_equal(by_four) and not by_four.is_equal(by_two)
+    assert not by_four.is_equal(Fragment([32, 4], lambda i, j: (i * 4 + j, i)))
+
+
+def test_layouts_repeat():
+    atom = Layout([8, 64], lambda i, j: [i, j])
+    twice = atom.repeat(dim=0, factor=2)
+    assert twice.is_equal(Layout([16, 64], lambda i, j: [i // 8, i % 8, j]))
+    assert twice.get_input_shape() == [16, 64] and twice.get_output_shape() == [2, 8, 64]
+    assert atom.repeat(-1, 1) is atom
+    for dim, factor in ((0, 0), (2, 2), (-3, 2)):
+        with pytest.raises(ValueError):
+            atom.repeat(dim, factor)
