@@ -1,5 +1,6 @@
 """`import tilelang` as Tilewright: by install(), by `python -m tilewright script.py`, or as a pytest plugin:
 `pytest -p tilewright.as_tilelang`. The modules are a table of names; what they hold is this package's."""
+import contextlib
 import importlib.machinery
 import importlib.util
 import sys
@@ -7,7 +8,8 @@ import types
 
 import tilewright
 
-from . import device, dtypes, environment, jitted, kernel, language, layouts, profiler, scopes, testing, tuner, types as kinds, values
+from . import device, dtypes, environment, execution_backends, jitted, kernel, language, layouts, profiler, scopes
+from . import targets, testing, tuner, types as kinds, values
 
 _VERSION = "0.1.15"  # of the interface that is offered here
 
@@ -26,32 +28,11 @@ class PassConfigKey(metaclass=_PassConfigKeys):
     pass
 
 
-class Target:
-    """A target by its text; also a context that means nothing here."""
+class PassContext(contextlib.nullcontext):
+    """tvm.transform.PassContext: options of passes that are not there."""
 
-    def __init__(self, text="auto", host=None):
-        if isinstance(text, dict):
-            text = f"{text.get('kind', 'cuda')} -arch={text.get('arch', '')}"
-        self.text, self.kind = str(text), types.SimpleNamespace(name=str(text).split(" ")[0])
-        self.arch = self.text.partition("-arch=")[2]
-
-    @staticmethod
-    def current(allow_none=True):
-        return None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-    def __str__(self):
-        return self.text
-
-
-def determine_target(target="auto", return_object=False):
-    name = "cuda" if str(target) == "auto" and tilewright._native.device_count() else str(target)
-    return Target(name) if return_object else name
+    def __init__(self, *ignored, **also_ignored):
+        super().__init__(self)
 
 
 def cached(factory, out_idx=None, *args, target="auto", **ignored):
@@ -124,14 +105,15 @@ def _modules():
         "tilelang.transform.pass_config": {"PassConfigKey": PassConfigKey},
         "tilelang.utils": {},
         "tilelang.utils.tensor": tensors,
-        "tilelang.utils.target": {"determine_target": determine_target},
+        "tilelang.utils.target": targets,
         "tilelang.utils.device": {"get_current_device": lambda: "cuda" if tilewright._native.device_count() else "cpu"},
         "tilelang.backend": {},
-        "tilelang.backend.target": {"determine_target": determine_target},
+        "tilelang.backend.target": targets,
+        "tilelang.backend.execution_backend": execution_backends,
         "tilelang.contrib": {},
         "tilelang.contrib.nvcc": {"get_target_compute_version": _compute_version, "parse_compute_version": _parse_version},
         "tilelang.carver": {},
-        "tilelang.carver.arch": {"CUDA": Target},
+        "tilelang.carver.arch": {"CUDA": targets.Target},
         "tilelang.carver.arch.driver": {"get_num_sms": device.get_num_sms},
         "tilelang.carver.arch.driver.cuda_driver": device,
         "tilelang.language.dtypes": {
@@ -144,6 +126,7 @@ def _modules():
         "tilelang.rocm": {},
         "tilelang.rocm.target": {"check_hip_availability": lambda: False, "target_is_gfx950": lambda t=None: False},
         "tilelang.cuda": {},
+        "tilelang.cuda.target": targets,
         "tilelang.cuda.intrinsics": {"make_mma_swizzle_layout": language.make_swizzled_layout},
         "tilelang.cuda.intrinsics.layout": {},
         "tilelang.cuda.intrinsics.layout.mma_layout": {"make_mma_swizzle_layout": language.make_swizzled_layout},
@@ -154,7 +137,8 @@ def _modules():
         "tilelang.profiler.bench": {"do_bench": profiler.do_bench, "_bench_with_cupti": profiler.by_profiler},
         "tilelang.testing": testing,
         "tvm": {"DataType": dtypes.dtype, "TVMError": tilewright.TilewrightError, "__path__": []},
-        "tvm.target": {"Target": Target},
+        "tvm.target": {"Target": targets.Target},
+        "tvm.transform": {"PassContext": PassContext},
         "tvm.error": {"InternalError": tilewright.InternalError},
         "tvm.ir": {"PrimExpr": values.Expr},
         "tvm.tirx": tirx,

@@ -3,7 +3,9 @@ import os
 import warnings
 
 from . import _native
+from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
+from .targets import Target
 from .trace import fail
 
 _ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
@@ -63,6 +65,8 @@ def engine_of(target, engine=None):
         return engine, ""
     if isinstance(target, dict):
         target = f"{target.get('kind', 'cuda')} -arch={target.get('arch', '')}"
+    if target is None or (isinstance(target, str) and target == "auto"):
+        target = Target.current()  # chosen by `with Target(...)`
     text = str(target or os.environ.get("TILELANG_DEFAULT_TARGET") or "auto")
     kind, _, rest = text.partition(" ")
     arch = rest.partition("-arch=")[2].split(" ")[0]
@@ -110,6 +114,7 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     """The kernel of a program. engine or target: "auto", "cuda", "cpu", "interpreter", "simulator"."""
     if not isinstance(func, PrimFunc):
         raise TypeError(f"compile() takes a function under @T.prim_func, not {type(func).__name__}")
+    resolve_execution_backend(execution_backend, "cuda")
     outputs = output_indices(func, out_idx)
     name, arch = engine_of(target, engine)
     kernel = Kernel(func.program, name, arch, outputs)

@@ -54,6 +54,7 @@ class Tracer:
         self.branches = []  # conditions of T.If, the innermost last
         self.barriers = None  # of T.create_list_of_mbarrier
         self.launches = 0
+        self.block = None  # of T.sblock: buffers whose safe values end with it, and the numbers that they had before
 
     def scope(self, kind):
         self.scopes.append(Scope(kind))

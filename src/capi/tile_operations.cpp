@@ -148,6 +148,18 @@ void add_reductions(std::vector<Operation>& table) {
                    scan, static_cast<int>(ir::ReduceOp::Max)});
 }
 
+void need_batch(const Operands& o, ir::BufferId id, int64_t batch) {
+  int64_t elements = 1;
+  for (const ir::Expr& e : o.builder().buffer(id).shape) elements *= ir::constant_int(e).value_or(1);
+  const char* wrong = batch < 1              ? "must be >= 1"
+                      : batch > elements     ? "exceeds total output elements"
+                      : elements % batch != 0 ? "must evenly divide the output elements"
+                                              : nullptr;
+  if (wrong)
+    fail(Code::BadOption, o.place(), fmt::format("batch {} (finalize_reducer), but is {} of {}", wrong, batch, elements),
+         "leave it out: it changes no result");
+}
+
 }  // namespace
 
 void add_tile_operations(std::vector<Operation>& table) {
@@ -178,9 +190,10 @@ void add_tile_operations(std::vector<Operation>& table) {
        "img: tile, col: tile, nhw_step: expr, c_step: expr, kernel: int, stride: int, dilation: int, pad: int, "
        "eviction_policy: ignored = None",
        "Patches of an NHWC image as a tile of the patch matrix.", im2col},
-      {"finalize_reducer", "tile", "reducer: buffer, dst: absent = None, batch: ignored = 1",
-       "Makes a reducer readable.",
+      {"finalize_reducer", "tile", "reducer: buffer, dst: absent = None, batch: int = 1",
+       "Makes a reducer readable; batch, how many elements are joined at once, changes no result.",
        [](const Operation&, const Operands& o) -> Result {
+         need_batch(o, o.buffer(0), o.integer(2, 1));
          o.builder().finalize_reducer(o.buffer(0));
          return {};
        }},

@@ -127,6 +127,38 @@ std::optional<Linear> linear_in(const ir::Expr& e, ir::VarId symbol) {
   return Linear{*coefficient, ir::sum(others, s->constant, e->type)};
 }
 
+// The tensors that launches use, views counted for what they look into.
+std::set<ir::BufferId> used_tensors(const ir::TileProgram& program) {
+  std::set<ir::BufferId> used;
+  for (const ir::Launch& launch : program.launches)
+    for (ir::BufferId id : ir::used_buffers(launch.body)) used.insert(program.root(id));
+  return used;
+}
+
+// The symbols that a call computes with: not those that only the shapes and strides of unused tensors mention.
+std::set<ir::VarId> needed_symbols(const ir::TileProgram& program, const std::set<ir::BufferId>& used) {
+  std::set<ir::VarId> needed;
+  const auto add = [&](const ir::Expr& e) {
+    if (e) needed.merge(ir::used_vars(e));
+  };
+  for (const ir::Launch& launch : program.launches) {
+    for (const ir::Expr& e : launch.grid) add(e);
+    needed.merge(ir::used_vars(launch.body));
+  }
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const ir::BufferId id{static_cast<uint32_t>(i)};
+    const ir::Buffer& b = program.buffers[i];
+    const bool parameter = std::any_of(program.params.begin(), program.params.end(),
+                                       [&](const ir::Param& p) { return p.is_tensor() && p.buffer == id; });
+    if (parameter && !used.count(id)) continue;
+    for (const auto* list : {&b.shape, &b.strides})
+      for (const ir::Expr& e : *list) add(e);
+    add(b.offset), add(b.address);
+  }
+  for (const ir::Assumption& a : program.assumptions) add(a.condition);
+  return needed;
+}
+
 struct Solution {
   ir::VarId symbol;
   int parameter;
@@ -135,11 +167,12 @@ struct Solution {
   Linear equation;
 };
 
-// The first equation that gives one more symbol, shapes before strides.
-std::optional<Solution> next_solution(const ir::TileProgram& program, const std::set<ir::VarId>& open) {
+// The first equation that gives one more symbol, shapes before strides, tensors that may be null last.
+std::optional<Solution> next_solution(const ir::TileProgram& program, const std::set<ir::VarId>& open,
+                                      const std::set<ir::BufferId>& used, bool of_used) {
   for (auto source : {runtime::Symbol::Source::Shape, runtime::Symbol::Source::Stride}) {
     for (size_t p = 0; p < program.params.size(); ++p) {
-      if (!program.params[p].is_tensor()) continue;
+      if (!program.params[p].is_tensor() || (used.count(program.params[p].buffer) > 0) != of_used) continue;
       const ir::Buffer& b = program.buffer(program.params[p].buffer);
       const std::vector<ir::Expr>& list = source == runtime::Symbol::Source::Shape ? b.shape : b.strides;
       for (size_t d = 0; d < list.size(); ++d) {
@@ -158,8 +191,13 @@ std::optional<Solution> next_solution(const ir::TileProgram& program, const std:
 // In the order of the solutions. Symbols without one are left out.
 std::vector<Solution> solve(const ir::TileProgram& program) {
   std::set<ir::VarId> open(program.symbols.begin(), program.symbols.end());
+  const std::set<ir::BufferId> used = used_tensors(program);
   std::vector<Solution> out;
-  while (auto solution = next_solution(program, open)) {
+  const auto next = [&] {
+    auto found = next_solution(program, open, used, true);
+    return found ? found : next_solution(program, open, used, false);
+  };
+  while (auto solution = next()) {
     open.erase(solution->symbol);
     out.push_back(*solution);
   }
@@ -202,6 +240,8 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
   Translation translate(program, places);
   runtime::LaunchPlan plan;
   plan.name = program.name;
+  const std::set<ir::BufferId> used = used_tensors(program);
+  const std::set<ir::VarId> needed = needed_symbols(program, used);
   for (const ir::Param& p : program.params) {
     runtime::Parameter out;
     if (!p.is_tensor()) {
@@ -209,7 +249,7 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
       out.name = program.var(p.var).name, out.dtype = program.var(p.var).type;
     } else {
       const ir::Buffer& b = program.buffer(p.buffer);
-      out.name = b.name, out.dtype = b.type;
+      out.name = b.name, out.dtype = b.type, out.nullable = !used.count(p.buffer);
       for (const ir::Expr& e : b.shape) out.shape.push_back(translate(e, b.location));
       for (const ir::Expr& e : b.strides) out.strides.push_back(translate(e, b.location));
     }
@@ -219,7 +259,7 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
     runtime::Symbol symbol;
     symbol.name = program.var(s.symbol).name, symbol.dtype = program.var(s.symbol).type;
     symbol.parameter = s.parameter, symbol.source = s.source, symbol.dim = s.dim;
-    symbol.coefficient = s.equation.coefficient;
+    symbol.coefficient = s.equation.coefficient, symbol.needed = needed.count(s.symbol) > 0;
     if (s.equation.rest)
       symbol.rest =
           translate(s.equation.rest, program.buffer(program.params[static_cast<size_t>(s.parameter)].buffer).location);

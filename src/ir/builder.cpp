@@ -455,6 +455,17 @@ Element Builder::element(const TileRef& ref, const char* what) const {
                 "give an index in every dimension; copy() moves boxes");
     e.indices.push_back(normalized_index(b, d, ref.indices[d].begin));
   }
+  if (b.space != Space::Fragment) return e;
+  // Which thread holds an element is settled when the program is compiled, and so is how points are dealt to threads.
+  for (const Scope& scope : scopes_)
+    if (const auto* map = std::get_if<Map>(&scope.op))
+      for (size_t i = 0; i < map->vars.size(); ++i)
+        for (const Expr& index : e.indices)
+          if (!is_constant(map->extents[i]) && used_vars(index).count(map->vars[i]))
+            fail_here(Code::DynamicTile,
+                      fmt::format("'{}', a fragment, is indexed by '{}', a variable of Parallel whose extent is not constant",
+                                  b.name, program_.var(map->vars[i]).name),
+                      "loop over the whole fragment, with a condition; or keep the elements in shared memory");
   return e;
 }
 

@@ -1,5 +1,6 @@
 // Tile ops and order: which extents each operand has, and what does not fit.
 #include "ir/builder.h"
+#include "scalar/functions.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::ir {
@@ -322,6 +323,63 @@ int64_t Builder::normalized_dim(int64_t dim, const Region& r, const char* what) 
   return dim < 0 ? dim + rank : dim;
 }
 
+namespace {
+
+Expr combined(const Reduce& r, const Expr& a, const Expr& b) {
+  switch (r.op) {
+    case ReduceOp::Sum:
+    case ReduceOp::AbsSum: return binary(BinaryOp::Add, a, b);
+    case ReduceOp::Max:
+    case ReduceOp::AbsMax: return binary(r.nan_propagate ? BinaryOp::MaxNan : BinaryOp::Max, a, b);
+    case ReduceOp::Min: return binary(r.nan_propagate ? BinaryOp::MinNan : BinaryOp::Min, a, b);
+    case ReduceOp::BitAnd: return binary(BinaryOp::BitAnd, a, b);
+    case ReduceOp::BitOr: return binary(BinaryOp::BitOr, a, b);
+    case ReduceOp::BitXor: return binary(BinaryOp::BitXor, a, b);
+  }
+  return {};
+}
+
+// What each thread has for itself is reduced by each thread: the loops that a user would write. Sums of short floats are
+// kept in float32.
+void reduce_by_threads(Builder& b, const Reduce& r) {
+  const DType stored = b.buffer(r.to.buffer).type;
+  const DType type = stored.is_float() && stored.bits < 32 ? f32 : stored;
+  const auto dim = static_cast<size_t>(r.dim);
+  std::vector<Expr> source = r.from.min, target = r.to.min;
+  const bool keeps_dim = r.to.extent.size() == r.from.extent.size();
+  LoopOptions unrolled;
+  unrolled.kind = LoopKind::Unroll;
+  int opened = 0;
+  for (size_t d = 0, k = 0; d < source.size(); ++d) {
+    const size_t to = keeps_dim ? d : k;
+    if (d != dim) ++k;
+    if (d == dim || constant_int(r.from.extent[d]) == 1) continue;
+    const Expr i = b.open_for("i", constant(0), r.from.extent[d], unrolled);
+    source[d] = apply(Operator::Add, source[d], i), target[to] = apply(Operator::Add, target[to], i);
+    ++opened;
+  }
+  const auto element = [](BufferId id, const std::vector<Expr>& indices) {
+    TileRef ref{id, {}, false};
+    for (const Expr& e : indices) ref.indices.push_back({e, {}, false});
+    return ref;
+  };
+  const auto value_at = [&](const Expr& k) {
+    std::vector<Expr> index = source;
+    index[dim] = apply(Operator::Add, index[dim], k);
+    Expr value = cast(b.load(element(r.from.buffer, index)), type);
+    return r.op == ReduceOp::AbsSum || r.op == ReduceOp::AbsMax ? apply_function(Function::Abs, {value}) : value;
+  };
+  const TileRef total{b.alloc(Space::Local, "total", {}, type), {}, true};
+  b.store(total, r.clear ? value_at(constant(0)) : cast(b.load(element(r.to.buffer, target)), type));
+  const Expr k = b.open_for("k", constant(r.clear ? 1 : 0), r.from.extent[dim], unrolled);
+  b.store(total, combined(r, b.load(total), value_at(k)));
+  b.close();
+  b.store(element(r.to.buffer, target), b.load(total));
+  for (; opened > 0; --opened) b.close();
+}
+
+}  // namespace
+
 void Builder::reduce(ReduceOp op, const TileRef& from, const TileRef& to, ReduceOptions options) {
   need_no_map("reduce");
   Reduce r;
@@ -352,6 +410,7 @@ void Builder::reduce(ReduceOp op, const TileRef& from, const TileRef& to, Reduce
                           text_of(r.from.extent), r.dim, text_of(without), text_of(with_one), target.name,
                           text_of(r.to.extent)),
               "allocate the result without the reduced dimension, or pass another .dim");
+  if (source.space == Space::Local && target.space == Space::Local) return reduce_by_threads(*this, r);
   emit(std::move(r));
 }
 

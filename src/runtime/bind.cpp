@@ -81,7 +81,11 @@ void solve_symbols(const LaunchPlan& plan, BoundCall& call) {
   for (size_t i = 0; i < plan.symbols.size(); ++i) {
     const Symbol& s = plan.symbols[i];
     const Argument& argument = call.arguments[static_cast<size_t>(s.parameter)];
-    if (argument.kind() == Argument::Kind::Null) refuse_null_source(plan, s);
+    if (argument.kind() == Argument::Kind::Null) {
+      if (s.needed) refuse_null_source(plan, s);
+      call.integers[i] = 0;
+      continue;
+    }
     const NDArray& tensor = argument.tensor();
     int64_t rest = 0, difference = 0;
     if (!s.rest.ops.empty() && !evaluate(s.rest, call.symbols().first(i), call.scalars(), rest))

@@ -22,7 +22,7 @@ struct Parameter {
   // Tensors only. Without strides the tensor must be row-major without gaps.
   std::vector<IntProgram> shape;
   std::vector<IntProgram> strides;
-  bool nullable = false;
+  bool nullable = false;  // no launch uses it
   int alignment = 0;  // bytes the address must be a multiple of; 0: the size of an element
 };
 
@@ -37,6 +37,7 @@ struct Symbol {
   int dim = 0;
   int64_t coefficient = 1;
   IntProgram rest;  // empty: 0
+  bool needed = true;  // whether anything else than its own parameter depends on it
 };
 
 struct AssumeCheck {

@@ -271,6 +271,24 @@ TEST(StatementErrors, RoleInABlockOfTwoDimensions) {
 help: give the block one thread extent; a role is a range of its threads)");
 }
 
+TEST(StatementErrors, FragmentByAVariableOfUnknownExtent) {
+  Value n = Scalar("n", i32);
+  expect_error(
+      [&] {
+        kernel({n}, [&] {
+          auto F = alloc_fragment({128}, f32, "F");
+          for (auto [i, j] : Parallel(n, 64)) F(j) = 0;
+          for (auto i : Parallel(n)) {
+            mark();
+            F(i % 64) = 0;
+          }
+        });
+      },
+      R"(TW1020 build: 'F', a fragment, is indexed by 'i', a variable of Parallel whose extent is not constant
+  --> the mistake
+help: loop over the whole fragment, with a condition; or keep the elements in shared memory)");
+}
+
 TEST(StatementErrors, StoreToAReducer) {
   expect_error(
       [&] {

@@ -163,3 +163,26 @@ def test_layouts_repeat():
     for dim, factor in ((0, 0), (2, 2), (-3, 2)):
         with pytest.raises(ValueError):
             atom.repeat(dim, factor)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_safe_values_end_with_their_block(engine):
+    @T.prim_func
+    def main(A: T.Tensor((6,), "int32"), B: T.Tensor((3, 8), "int32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((8,), "int32")
+            with T.sblock("outer"):
+                T.reads()
+                T.annotate_safe_value({A: -1})
+                with T.sblock("inner"):
+                    T.annotate_safe_value({A: -99})
+                    T.copy(A[0:8], tile)
+                    T.copy(tile, B[0, :])
+                T.copy(A[0:8], tile)
+                T.copy(tile, B[1, :])
+            T.copy(A[0:8], tile)
+            T.copy(tile, B[2, :])
+
+    a, b = np.arange(6, dtype="int32"), np.zeros((3, 8), "int32")
+    tw.compile(main, engine=engine)(a, b)
+    assert (b[:, :6] == a).all() and b[:, 6:].tolist() == [[-99, -99], [-1, -1], [0, 0]]

@@ -270,9 +270,28 @@ def annotate_layout(layouts):
 
 
 def annotate_safe_value(values):
-    """What reads outside of global tensors give."""
+    """What reads outside of global tensors give; in a T.sblock to its end."""
+    block = _state.tracer.block if _state.tracer is not None else None
     for buffer, value in values.items():
+        if block is not None:
+            block.setdefault(buffer, buffer.id)
+            buffer._id = _function("view")(buffer, [*buffer.shape], buffer.dtype)._id
         _apply(_OPERATIONS["set_safe_value"], buffer, value)
+
+
+class sblock:
+    """A block of statements: the safe values that are annotated in it hold to its end."""
+
+    def __init__(self, name=""):
+        self.name = name
+
+    def __enter__(self):
+        self.outer, _state.tracer.block = _state.tracer.block, {}
+
+    def __exit__(self, *error):
+        for buffer, number in _state.tracer.block.items():
+            buffer._id = number
+        _state.tracer.block = self.outer
 
 
 class _Layout:
@@ -388,7 +407,7 @@ def _ignored(*arguments, **named):
 for _name in (
     "annotate_l2_hit_ratio annotate_min_blocks_per_sm annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
     "annotate_restrict_buffers annotate_compile_flags annotate_pass_configs no_set_max_nreg func_attr "
-    "disable_warp_group_reg_alloc warpgroup_fence_operand pdl_sync pdl_trigger"
+    "disable_warp_group_reg_alloc warpgroup_fence_operand pdl_sync pdl_trigger reads writes"
 ).split():
     globals()[_name] = _ignored
 
