@@ -185,6 +185,9 @@ class Jit:
                 fail("ConstantUnknown", f"T.const '{name}' of '{self.func.__name__}' is a dimension of '{parameter}', which is not given",
                      f"pass the tensor, or {name}=...")  # fmt: skip
             extents = _extents(tensors[parameter], kind)
+            if discovery.holds_pairs(parameter, tensors[parameter]):
+                last = len(extents) - 1
+                extents = [e * 2 if (d == last) == (kind == "shape") else e for d, e in enumerate(extents)]
             if dim >= len(extents):
                 raise ValueError(
                     f"{self.func.__name__}: '{parameter}' has {len(extents)} dimensions, but its type names dimension {dim}"

@@ -241,12 +241,19 @@ def empty(*shape, dtype="float32", **ignored):
 # ---- eager functions
 
 
+def _is_of_pairs(tensor):
+    """Whether a tensor's elements are bytes, or pairs: what libraries without types of 4 bits have for them."""
+    name = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
+    return name in ("int8", "uint8") or name.endswith("_x2")
+
+
 class Discovery:
     """What a first trace of an eager function learns: its parameters, and where its consts stand in their shapes."""
 
     def __init__(self, tracer):
         self.parameters = [p for p in tracer.pending if not p.output]
         self.consts = tracer.consts
+        self.packed = {p.name for p in self.parameters if p.shape is not None and p.dtype.bits < 8}
         self.where = {}
         for name, symbol in tracer.consts.items():
             for p in self.parameters:
@@ -254,6 +261,10 @@ class Discovery:
                     for d, e in enumerate(getattr(p, kind) or ()):
                         if isinstance(e, Expr) and isinstance(symbol, Expr) and e.same(symbol):
                             self.where.setdefault(name, (p.name, kind, d))
+
+
+    def holds_pairs(self, parameter, tensor):
+        return parameter in self.packed and not isinstance(tensor, TensorType) and _is_of_pairs(tensor)
 
 
 def discover(function, order, arguments, annotations):

@@ -52,8 +52,24 @@ DType dtype_of(const tw_tensor& t) {
        "reinterpret it as integers of that width");
 }
 
-NDArray array_of(const tw_tensor& t) {
+// Whether bytes stand for two elements of 4 bits each: so libraries have them that know no such type, or one of pairs.
+bool holds_pairs(const tw_tensor& t, DType wanted) {
+  if (!wanted.is_packed() || t.rank == 0 || (t.strides && t.shape[t.rank - 1] > 1 && t.strides[t.rank - 1] != 1))
+    return false;
+  const bool bytes = t.type_code <= 1 && t.type_bits == 8 && t.type_lanes == 1;
+  return bytes || (t.type_bits == 4 && t.type_lanes == 2);
+}
+
+NDArray array_of(const tw_tensor& t, DType wanted = {}) {
   const auto rank = static_cast<size_t>(t.rank);
+  if (holds_pairs(t, wanted)) {
+    std::vector<int64_t> shape(t.shape, t.shape + rank), strides;
+    shape.back() *= 2;
+    if (t.strides) strides.assign(t.strides, t.strides + rank);
+    for (size_t d = 0; d + 1 < strides.size(); ++d) strides[d] *= 2;
+    return NDArray::borrow(t.data, shape, wanted, strides, static_cast<int64_t>(t.byte_offset), {},
+                           {t.device_type, t.device_index});
+  }
   return NDArray::borrow(t.data, {t.shape, rank}, dtype_of(t),
                          t.strides ? std::span<const int64_t>(t.strides, rank) : std::span<const int64_t>(),
                          static_cast<int64_t>(t.byte_offset), {}, {t.device_type, t.device_index});
@@ -62,12 +78,13 @@ NDArray array_of(const tw_tensor& t) {
 // The arguments of a call. The arrays stay where they are: arguments point at them.
 class Call {
  public:
-  Call(const tw_argument* arguments, size_t count) {
+  Call(const runtime::LaunchPlan& plan, const tw_argument* arguments, size_t count) {
     arrays_.reserve(count), arguments_.reserve(count);
-    for (const tw_argument& a : std::span(arguments, count)) {
+    for (size_t i = 0; i < count; ++i) {
+      const tw_argument& a = arguments[i];
       switch (a.kind) {
         case TW_TENSOR:
-          arrays_.push_back(array_of(*a.as.tensor));
+          arrays_.push_back(array_of(*a.as.tensor, i < plan.parameters.size() ? plan.parameters[i].dtype : DType{}));
           arguments_.emplace_back(arrays_.back());
           break;
         case TW_BOOL:
@@ -157,12 +174,15 @@ tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index) {
 }
 
 tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t count) {
-  return guarded([&] { kernel->executable.call(Call(arguments, count).arguments()); });
+  return guarded([&] { kernel->executable.call(Call(kernel->plan(), arguments, count).arguments()); });
 }
 tw_error* tw_kernel_shape(tw_kernel* kernel, const tw_argument* arguments, size_t count, int parameter,
                           int64_t* shape) {
   return guarded(
-      [&] { output_shape(kernel->plan(), Call(arguments, count).arguments(), static_cast<size_t>(parameter), shape); });
+      [&] {
+        const Call call(kernel->plan(), arguments, count);
+        output_shape(kernel->plan(), call.arguments(), static_cast<size_t>(parameter), shape);
+      });
 }
 
 int tw_cuda_device_count() {

@@ -8,6 +8,9 @@ using namespace ir;
 
 namespace {
 
+// Points of one thread, so many that their registers can only have been spilled: unrolled code would serve nothing.
+constexpr int64_t kMaxUnrolled = 512;
+
 Expr scaled(const Expr& e, int64_t factor) { return sum({{factor, e}}, 0, i32); }
 Expr both(const Expr& a, const Expr& b) { return a ? logical_and(a, b) : b; }
 
@@ -75,8 +78,12 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool want
   }
   Body body = element(at);
   if (at.valid) body = {l.make(If{at.valid, std::move(body), {}})};
-  for (size_t i = loops.size(); i-- > 0;)
-    body = {loop(l, loops[i].var, constant(0), constant(loops[i].extent), std::move(body), LoopKind::Unroll)};
+  int64_t points = at.lane ? at.vector : 1;
+  for (size_t i = loops.size(); i-- > 0;) {
+    points *= loops[i].extent;
+    body = {loop(l, loops[i].var, constant(0), constant(loops[i].extent), std::move(body),
+                 points <= kMaxUnrolled ? LoopKind::Unroll : LoopKind::Serial)};
+  }
   return body;
 }
 

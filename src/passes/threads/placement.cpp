@@ -576,8 +576,16 @@ class Placer {
         to_memory(nodes_[c.fragment].fragment, "a parallel loop runs over part of it, other threads over that part");
     }
     for (size_t i = 0; i < nodes_.size(); ++i)
-      if (nodes_[i].fragment.valid() && classes_[find(i)].layout->registers() > kMaxRegisters)
+      if (nodes_[i].fragment.valid() && classes_[find(i)].layout->registers() > kMaxRegisters &&
+          fits_in_memory(nodes_[i].fragment))
         to_memory(nodes_[i].fragment, "it does not fit in the registers of its threads");
+  }
+  // A larger one spills to the memory of its threads.
+  bool fits_in_memory(BufferId fragment) const {
+    const Buffer& b = p_.buffer(fragment);
+    int64_t elements = 1;
+    for (const Expr& e : b.shape) elements *= constant_int(e).value_or(1);
+    return bytes_of(b.type, elements) <= target_.shared_bytes;
   }
 
   const TileProgram& p_;
