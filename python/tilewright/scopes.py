@@ -195,7 +195,8 @@ def vectorized(start, stop=None, *, annotations=None):
 
 def Pipelined(start, stop=None, num_stages=0, order=None, stage=None, sync=None, group=None, annotations=None):
     """A loop whose copies may run ahead by num_stages; its results are those of serial."""
-    return _counted("Pipelined", "pipelined", start, stop, stages=num_stages, order=order, stage=stage)
+    stages = max([num_stages, *stage]) if stage else num_stages  # which stage each statement is in says how many there are
+    return _counted("Pipelined", "pipelined", start, stop, stages=stages, order=order, stage=stage)
 
 
 def Parallel(*extents, coalesced_width=None, loop_layout=None, prefer_async=None, annotations=None):

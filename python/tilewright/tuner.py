@@ -61,11 +61,12 @@ class Tuned:
             self.best[key] = best_of(candidates, lambda c: self.function.compile(*args, **{**kwargs, **c}), **self.options)
         return self.best[key]
 
-    def __call__(self, *args, __return_kernel=False, **kwargs):
+    def __call__(self, *args, **kwargs):
+        kernel_only = kwargs.pop("__return_kernel", False)
         best = self._tune(args, kwargs)
         if best is None:
-            return (self.function.compile if __return_kernel else self.function)(*args, **kwargs)
-        if self.function.mode_ == "lazy" or __return_kernel:
+            return (self.function.compile if kernel_only else self.function)(*args, **kwargs)
+        if self.function.mode_ == "lazy" or kernel_only:
             return best
         return self.function(*args, **{**kwargs, **best.config})
 

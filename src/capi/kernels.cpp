@@ -178,11 +178,10 @@ tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t
 }
 tw_error* tw_kernel_shape(tw_kernel* kernel, const tw_argument* arguments, size_t count, int parameter,
                           int64_t* shape) {
-  return guarded(
-      [&] {
-        const Call call(kernel->plan(), arguments, count);
-        output_shape(kernel->plan(), call.arguments(), static_cast<size_t>(parameter), shape);
-      });
+  return guarded([&] {
+    const Call call(kernel->plan(), arguments, count);
+    output_shape(kernel->plan(), call.arguments(), static_cast<size_t>(parameter), shape);
+  });
 }
 
 int tw_cuda_device_count() {

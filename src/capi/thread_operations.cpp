@@ -29,6 +29,30 @@ ir::MemoryOrder memory_order(const Operands& o, size_t i) {
   return kOrders[o.word(i, {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"})];
 }
 
+// The same value for every element of a box.
+void atomic_on_elements(ir::AtomicOp kind, const Operands& o, ir::TileRef to) {
+  ir::Builder& b = o.builder();
+  const ir::Buffer& buffer = b.buffer(to.buffer);
+  if (to.whole) to.indices.assign(buffer.rank(), {{}, {}, true});
+  to.whole = false;
+  std::vector<size_t> dims;
+  Exprs extents, begins;
+  for (size_t d = 0; d < to.indices.size(); ++d) {
+    ir::IndexSpec& index = to.indices[d];
+    if (!index.is_slice) continue;
+    const ir::Expr end = index.end ? index.end : buffer.shape[d];
+    begins.push_back(index.begin ? index.begin : ir::constant(i32, int64_t{0}));
+    extents.push_back(ir::apply(ir::Operator::Sub, end, begins.back(), o.place()));
+    dims.push_back(d);
+  }
+  const ir::Expr value = o.expr(1);
+  const Exprs points = b.open_map({"i", "j", "k", "l", "m", "n", "o", "p"}, extents);
+  for (size_t i = 0; i < dims.size(); ++i)
+    to.indices[dims[i]] = {ir::apply(ir::Operator::Add, begins[i], points[i], o.place()), {}, false};
+  b.atomic(kind, to, value, false, memory_order(o, 2));
+  b.close();
+}
+
 // With a value: on one element. With a tile: on every element of the destination.
 Result atomic_update(const Operation& op, const Operands& o) {
   const auto kind = static_cast<ir::AtomicOp>(op.variant);
@@ -43,6 +67,10 @@ Result atomic_update(const Operation& op, const Operands& o) {
   if (o.flag(3, false))
     fail(Code::BadOption, o.place(), fmt::format("{}: return_prev of a tile", op.name),
          "only an element has an old value: give an index in every dimension");
+  if (!o.is_memory(1) || o.is_scalar(1)) {
+    atomic_on_elements(kind, o, to);
+    return {};
+  }
   ir::CopyOptions options;
   options.combine = kind == ir::AtomicOp::Add   ? ir::Combine::Add
                     : kind == ir::AtomicOp::Max ? ir::Combine::Max
@@ -70,11 +98,22 @@ Result atomic_add_run(const Operation& op, const Operands& o) {
   return o.flag(2, false) ? Result(old) : Result();
 }
 
-Result atomic_load(const Operation&, const Operands& o) {
-  return o.builder().atomic(ir::AtomicOp::Load, o.tile(0), {}, true, memory_order(o, 1));
+// A load acquires and a store releases; the other way round means nothing.
+ir::MemoryOrder order_of(const Operation& op, const Operands& o, size_t i, std::string_view refused) {
+  const std::string word = o.text(i, "seq_cst");
+  static constexpr std::string_view kOrders[] = {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
+  const bool known = std::find(std::begin(kOrders), std::end(kOrders), word) != std::end(kOrders);
+  if (!known || word == "acq_rel" || refused.find(word) != std::string_view::npos)
+    fail(Code::BadOption, o.place(), fmt::format("{} does not support memory_order '{}'", op.name, word),
+         op.name == "atomic_load" ? "it is relaxed, consume, acquire or seq_cst" : "it is relaxed, release or seq_cst");
+  return memory_order(o, i);
 }
-Result atomic_store(const Operation&, const Operands& o) {
-  o.builder().atomic(ir::AtomicOp::Store, o.tile(0), o.expr(1), false, memory_order(o, 2));
+
+Result atomic_load(const Operation& op, const Operands& o) {
+  return o.builder().atomic(ir::AtomicOp::Load, o.tile(0), {}, true, order_of(op, o, 1, "release"));
+}
+Result atomic_store(const Operation& op, const Operands& o) {
+  o.builder().atomic(ir::AtomicOp::Store, o.tile(0), o.expr(1), false, order_of(op, o, 2, "acquire consume"));
   return {};
 }
 Result atomic_cas(const Operation&, const Operands& o) {

@@ -151,12 +151,13 @@ void add_reductions(std::vector<Operation>& table) {
 void need_batch(const Operands& o, ir::BufferId id, int64_t batch) {
   int64_t elements = 1;
   for (const ir::Expr& e : o.builder().buffer(id).shape) elements *= ir::constant_int(e).value_or(1);
-  const char* wrong = batch < 1              ? "must be >= 1"
-                      : batch > elements     ? "exceeds total output elements"
+  const char* wrong = batch < 1               ? "must be >= 1"
+                      : batch > elements      ? "exceeds total output elements"
                       : elements % batch != 0 ? "must evenly divide the output elements"
                                               : nullptr;
   if (wrong)
-    fail(Code::BadOption, o.place(), fmt::format("batch {} (finalize_reducer), but is {} of {}", wrong, batch, elements),
+    fail(Code::BadOption, o.place(),
+         fmt::format("batch {} (finalize_reducer), but is {} of {}", wrong, batch, elements),
          "leave it out: it changes no result");
 }
 

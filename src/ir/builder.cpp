@@ -462,10 +462,11 @@ Element Builder::element(const TileRef& ref, const char* what) const {
       for (size_t i = 0; i < map->vars.size(); ++i)
         for (const Expr& index : e.indices)
           if (!is_constant(map->extents[i]) && used_vars(index).count(map->vars[i]))
-            fail_here(Code::DynamicTile,
-                      fmt::format("'{}', a fragment, is indexed by '{}', a variable of Parallel whose extent is not constant",
-                                  b.name, program_.var(map->vars[i]).name),
-                      "loop over the whole fragment, with a condition; or keep the elements in shared memory");
+            fail_here(
+                Code::DynamicTile,
+                fmt::format("'{}', a fragment, is indexed by '{}', a variable of Parallel whose extent is not constant",
+                            b.name, program_.var(map->vars[i]).name),
+                "loop over the whole fragment, with a condition; or keep the elements in shared memory");
   return e;
 }
 

@@ -112,6 +112,10 @@ std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& t
     Expr &ea = a.extent[da], &eb = b.extent[db];
     if (equal(ea, eb)) continue;
     auto ca = constant_int(ea), cb = constant_int(eb);
+    if (ca && cb && !from.whole && !to.whole && *ca < *cb) {  // of two boxes the source says how much
+      eb = cast(ea, eb->type);
+      continue;
+    }
     if (ca && cb)
       fail_here(Code::CopyExtents,
                 fmt::format("{}: the extents differ: '{}' has {}, '{}' has {}", what, name_of(from), text_of(a.extent),
@@ -339,8 +343,8 @@ Expr combined(const Reduce& r, const Expr& a, const Expr& b) {
   return {};
 }
 
-// What each thread has for itself is reduced by each thread: the loops that a user would write. Sums of short floats are
-// kept in float32.
+// What each thread has for itself is reduced by each thread: the loops that a user would write. Sums of short floats
+// are kept in float32.
 void reduce_by_threads(Builder& b, const Reduce& r) {
   const DType stored = b.buffer(r.to.buffer).type;
   const DType type = stored.is_float() && stored.bits < 32 ? f32 : stored;

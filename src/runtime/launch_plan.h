@@ -23,7 +23,7 @@ struct Parameter {
   std::vector<IntProgram> shape;
   std::vector<IntProgram> strides;
   bool nullable = false;  // no launch uses it
-  int alignment = 0;  // bytes the address must be a multiple of; 0: the size of an element
+  int alignment = 0;      // bytes the address must be a multiple of; 0: the size of an element
 };
 
 // A symbol is solved from one dimension or stride: coefficient * symbol + rest = the tensor's value. `rest` may use the
@@ -36,7 +36,7 @@ struct Symbol {
   Source source = Source::Shape;
   int dim = 0;
   int64_t coefficient = 1;
-  IntProgram rest;  // empty: 0
+  IntProgram rest;     // empty: 0
   bool needed = true;  // whether anything else than its own parameter depends on it
 };
 

@@ -186,3 +186,112 @@ def test_safe_values_end_with_their_block(engine):
     a, b = np.arange(6, dtype="int32"), np.zeros((3, 8), "int32")
     tw.compile(main, engine=engine)(a, b)
     assert (b[:, :6] == a).all() and b[:, 6:].tolist() == [[-99, -99], [-1, -1], [0, 0]]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_value_for_every_element_of_a_tile(engine):
+    @T.prim_func
+    def main(A: T.Tensor((6, 8), "float32"), B: T.Tensor((4,), "int32"), x: T.float32):
+        with T.Kernel(2, threads=32) as b:
+            T.atomic_add(A[b * 3 : b * 3 + 2, 0:4], x)
+            T.atomic_max(B, 5)
+
+    a, b = np.zeros((6, 8), "float32"), np.array([1, 9, 3, 7], "int32")
+    tw.compile(main, engine=engine)(a, b, 2.5)
+    want = np.zeros_like(a)
+    want[[0, 1, 3, 4], :4] = 2.5
+    assert (a == want).all() and b.tolist() == [5, 9, 5, 7]
+
+
+@pytest.mark.parametrize("name, order", [("load", "release"), ("load", "acq_rel"), ("store", "acquire"), ("store", "sideways")])
+def test_orders_that_an_access_has_not(name, order):
+    with pytest.raises(ValueError, match=f"atomic_{name} does not support memory_order"):
+
+        @T.prim_func
+        def main(A: T.Tensor((1,), "int32")):
+            with T.Kernel(1, threads=1):
+                if name == "load":
+                    A[0] = T.atomic_load(A[0], memory_order=order)
+                else:
+                    T.atomic_store(A[0], 1, memory_order=order)
+
+
+def test_the_source_of_two_boxes_says_how_much():
+    @T.prim_func
+    def main(A: T.Tensor((4, 8), "int32"), B: T.Tensor((4, 8), "int32")):
+        with T.Kernel(1, threads=32):
+            T.copy(A[:, :2], B[:, 1:4])
+
+    a, b = np.arange(32, dtype="int32").reshape(4, 8), np.full((4, 8), -1, "int32")
+    tw.compile(main, engine="interpreter")(a, b)
+    assert (b[:, 1:3] == a[:, :2]).all() and (b[:, 3:] == -1).all() and (b[:, 0] == -1).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bytes_for_types_of_four_bits(engine):
+    """Libraries without such types hand over the bytes: shapes and strides are those of the elements."""
+
+    @T.prim_func
+    def main(A: T.StridedTensor((T.dynamic("m"), T.dynamic("n")), (T.dynamic("s"), 1), "float4_e2m1fn"), B: T.Tensor((3, 8), "float32"),
+             shape: T.Tensor((3,), "int32")):  # fmt: skip
+        with T.Kernel(1, threads=32):
+            for i, j in T.Parallel(3, 8):
+                B[i, j] = A[i, j]
+            shape[0], shape[1], shape[2] = A.shape[0], A.shape[1], A.strides[0]
+
+    storage = np.random.default_rng(0).integers(0, 256, (6, 8)).astype("uint8")
+    packed = storage[::2, :4]
+    b, shape = np.zeros((3, 8), "float32"), np.zeros(3, "int32")
+    tw.compile(main, engine=engine)(packed, b, shape)
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], "float32")
+    assert (b[:, 0::2] == values[packed & 15]).all() and (b[:, 1::2] == values[packed >> 4]).all()
+    assert shape.tolist() == [3, 8, 32]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_null_for_tensors_that_no_launch_uses(engine):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), Bias: T.StridedTensor((T.dynamic("m"), 4), (T.dynamic("s"), 1), "float32"),
+             B: T.Tensor((8,), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(8):
+                B[i] = A[i] + 1
+
+    a, b = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+    kernel = tw.compile(main, engine=engine)
+    kernel(a, None, b)
+    assert (b == a + 1).all()
+    kernel(a, np.zeros((3, 4), "float32"), b)
+    with pytest.raises(tw.LaunchError, match="argument 0 'A' is null"):
+        kernel(None, None, b)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_threads_reduce_what_they_have(engine):
+    @T.prim_func
+    def main(A: T.Tensor((32, 3, 4), "float16"), B: T.Tensor((32, 4), "float16"), C: T.Tensor((32, 3), "float16"), D: T.Tensor((32,), "float16")):
+        with T.Kernel(1, threads=32):
+            t = T.get_thread_binding()
+            own = T.alloc_local((3, 4), "float16")
+            sums, most, first = T.alloc_local((4,), "float16"), T.alloc_local((3, 1), "float16"), T.alloc_local((4,), "float16")
+            least = T.alloc_var("float16", init=0)
+            for i in T.serial(3):
+                for j in T.serial(4):
+                    own[i, j] = A[t, i, j]
+            for j in T.serial(4):
+                first[j] = own[0, j]
+                sums[j] = 1
+            T.reduce_sum(own, sums, dim=0, clear=False)
+            T.reduce_absmax(own, most, dim=1)
+            T.reduce_min(first, least, dim=0)
+            for j in T.serial(4):
+                B[t, j] = sums[j]
+            for i in T.serial(3):
+                C[t, i] = most[i, 0]
+            D[t] = least
+
+    a = np.random.default_rng(1).standard_normal((32, 3, 4)).astype("float16")
+    b, c, d = np.zeros((32, 4), "float16"), np.zeros((32, 3), "float16"), np.zeros(32, "float16")
+    tw.compile(main, engine=engine)(a, b, c, d)
+    assert np.allclose(b, a.astype("float32").sum(1) + 1, atol=1e-2)
+    assert (c == np.abs(a).max(2)).all() and (d == a[:, 0].min(1)).all()

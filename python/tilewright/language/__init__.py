@@ -308,6 +308,10 @@ class _Layout:
             image = _builtins.list(image) if isinstance(image, (tuple, _builtins.list)) else [image]
         _apply(_OPERATIONS["set_layout"], buffer, self.kind, index, image, self.replicate)
 
+    def repeat(self, dim, factor):
+        """A layout that is left to the compiler, of a larger tile."""
+        return self
+
 
 def _positional(function):
     kinds = (_inspect.Parameter.POSITIONAL_ONLY, _inspect.Parameter.POSITIONAL_OR_KEYWORD)

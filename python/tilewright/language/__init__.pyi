@@ -76,7 +76,7 @@ def annotate_producer_reg_dealloc(*arguments: Any, **named: Any) -> Any:
 def annotate_restrict_buffers(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def annotate_safe_value(values: Any) -> Any:
-    """What reads outside of global tensors give."""
+    """What reads outside of global tensors give; in a T.sblock to its end."""
 def any_of(*conditions: Any) -> Any:
     """Whether a condition holds, or an element of a buffer or of a region of one dimension."""
 bfloat16: dtype
@@ -156,6 +156,9 @@ def pdl_trigger(*arguments: Any, **named: Any) -> Any:
 def prim_func(function: Any = ..., **ignored: Any) -> Any:
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
 ptr: dtype
+def reads(*arguments: Any, **named: Any) -> Any:
+    """A hint; results and checks are the same without it."""
+sblock: Any
 def serial(start: Any, stop: Any = ..., step: Any = ..., annotations: Any = ...) -> Any:
     """An ordinary loop; range() in a traced function is this."""
 short: dtype
@@ -176,6 +179,8 @@ def unroll(start: Any, stop: Any = ..., step: Any = ..., *, explicit: Any = ...,
 def vectorized(start: Any, stop: Any = ..., *, annotations: Any = ...) -> Any:
     """A loop whose accesses may become vector accesses."""
 def warpgroup_fence_operand(*arguments: Any, **named: Any) -> Any:
+    """A hint; results and checks are the same without it."""
+def writes(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 ws: Any
 def __cos(x: Value) -> Any:
@@ -332,8 +337,8 @@ def ffs(x: Value) -> Any:
     """The scalar function ffs, element by element."""
 def fill(buffer: Tile, value: Value, annotations: object = None) -> Any:
     """Sets every element of a tile."""
-def finalize_reducer(reducer: Buffer, dst: None = None, batch: object = 1) -> Any:
-    """Makes a reducer readable."""
+def finalize_reducer(reducer: Buffer, dst: None = None, batch: int = 1) -> Any:
+    """Makes a reducer readable; batch, how many elements are joined at once, changes no result."""
 def floor(x: Value) -> Any:
     """The scalar function floor, element by element."""
 def floordiv(a: Value, b: Value) -> Any:
