@@ -69,6 +69,10 @@ class Profiler:
     def __call__(self, *arguments):
         return self.kernel(*arguments)
 
+    @property
+    def func(self):
+        return self.kernel
+
     def run_once(self, func=None):
         return (func or self.kernel)(*self._inputs())
 

@@ -69,6 +69,8 @@ class Launch(Frame):
         self.blocks = (_list(blocks[0]) if len(blocks) == 1 else list(blocks)) or [1]
         self.threads = _checked_threads(threads)
         self.cluster = [] if cluster_dims is None else _list(cluster_dims)
+        if prelude:
+            recording("Kernel").sources.append(prelude)
         recording("Kernel")
 
     def open(self, tracer):

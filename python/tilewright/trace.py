@@ -55,6 +55,8 @@ class Tracer:
         self.barriers = None  # of T.create_list_of_mbarrier
         self.launches = 0
         self.block = None  # of T.sblock: buffers whose safe values end with it, and the numbers that they had before
+        self.reducer = None  # of T.tvm_thread_allreduce, which T.attr names
+        self.sources = []  # of T.import_source
 
     def scope(self, kind):
         self.scopes.append(Scope(kind))

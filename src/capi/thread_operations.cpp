@@ -170,6 +170,7 @@ Result call_extern(const Operation&, const Operands& o) {
   ir::Call call;
   call.function = o.text(1);
   call.args = o.exprs(2);
+  call.source = o.text(3);
   const std::string type = o.text(0);
   const bool result = !type.empty() && type != "handle" && type != "void";
   const ir::Expr value = o.builder().call(std::move(call), result ? std::optional(o.dtype(0)) : std::nullopt);
@@ -357,8 +358,10 @@ void add_thread_operations(std::vector<Operation>& table) {
          o.builder().assume(o.expr(0));
          return {};
        }},
-      {"call_function", "scope", "dtype: text, name: text, args: exprs", "Calls a device function by its name.",
-       call_extern},
+      {"call_function", "scope", "dtype: text, name: text, args: exprs, source: text = ''",
+       "Calls a device function by its name; `source` is the text that defines it.", call_extern},
+      {"pointer_for_call", "scope", "element: tile", "The address of an element, for call_function alone.",
+       [](const Operation&, const Operands& o) -> Result { return o.builder().pointer_for_call(o.tile(0)); }},
   };
   table.insert(table.end(), rows.begin(), rows.end());
   add_atomics(table);

@@ -80,7 +80,8 @@ class CudaText final : public CudaAsync {
     if (uses_memory_) head += text::codegen_cuda_memory;
     head += "\n" + made_helpers();
     if (!sites_.empty()) head += report_head_;
-    return {device_spelling(head + "\n" + out_), std::move(kernels_), std::move(maps_), std::move(sites_)};
+    return {device_spelling(head) + "\n" + foreign_text_ + device_spelling(out_), std::move(kernels_), std::move(maps_),
+            std::move(sites_)};
   }
 
  private:
@@ -243,6 +244,20 @@ class CudaText final : public CudaAsync {
     }
   }
 
+  // ---- foreign text
+  void call(const Call& n) {
+    if (foreign_.insert(n.source).second) foreign_text_ += n.source + "\n";
+    std::vector<std::string> arguments;
+    for (const Expr& e : n.args) {
+      const auto* pointer = e.as<Address>();
+      arguments.push_back(pointer ? "&" + element(pointer->buffer, pointer->indices) : text(e));
+    }
+    const std::string call = fmt::format("{}({})", n.function, fmt::join(arguments, ", "));
+    if (!n.result.valid() || !kernel_vars_.contains(n.result)) return line(call + ";");
+    const std::string name = names_.declare(n.result, program_.var(n.result).name);
+    line(fmt::format("const {0} {1} = ({0}){2};", c_type(program_.var(n.result).type), name, call));
+  }
+
   // ---- order
   void sync(const Sync& n) {
     switch (n.scope) {
@@ -307,6 +322,7 @@ class CudaText final : public CudaAsync {
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
     if (const auto* n = s.as<Shuffle>()) return shuffle(*n);
     if (const auto* n = s.as<Vote>()) return vote(*n);
+    if (const auto* n = s.as<Call>()) return call(*n);
     if (const auto* n = s.as<Sync>()) return sync(*n);
     if (const auto* n = s.as<Fence>()) return fence(*n);
     if (const auto* n = s.as<Commit>()) return commit(*n);
@@ -387,7 +403,7 @@ class CudaText final : public CudaAsync {
     names_.open();
     std::set<BufferId> used;
     for (BufferId id : used_buffers(launch.body)) used.insert(program_.root(id));
-    const std::set<VarId> vars = needed_vars(launch.body);
+    const std::set<VarId>& vars = kernel_vars_ = needed_vars(launch.body);
     std::vector<std::string> parameters, narrowed;
     auto tensor = [&](BufferId id) {
       if (!used.contains(id)) return;
@@ -457,6 +473,9 @@ class CudaText final : public CudaAsync {
   const Launch* launch_ = nullptr;
   std::string warp_;  // the name of a warp's number
   bool uses_memory_ = false, reports_ = false, sets_registers_ = false;
+  std::set<std::string> foreign_{""};
+  std::string foreign_text_;
+  std::set<VarId> kernel_vars_;  // that the kernel reads
   std::vector<CudaKernel> kernels_;
 };
 

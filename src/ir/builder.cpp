@@ -489,6 +489,16 @@ Expr Builder::address(const TileRef& ref) {
   return ir::address(e.buffer, std::move(e.indices));
 }
 
+Expr Builder::pointer_for_call(const TileRef& ref) {
+  Element e = element(ref, "an address");
+  const Space space = program_.buffer(ref.buffer).space;
+  if (space == Space::Fragment || space == Space::Barrier)
+    fail_here(Code::AddressSpace,
+              fmt::format("the address of an element of '{}', a {} buffer", name_of(ref), ir::name_of(space)),
+              "foreign text takes addresses of global and shared memory and of what a thread has to itself");
+  return ir::address(e.buffer, std::move(e.indices));
+}
+
 Expr Builder::let(const std::string& name, const Expr& value) {
   if (is_constant(value) || value.as<Var>() || launch_ < 0) return value;
   VarId id = program_.new_var(fresh_name(name), value->type);

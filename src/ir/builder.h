@@ -103,6 +103,7 @@ class Builder {
   // ---- expressions that need tables
   Expr load(const TileRef& element);
   Expr address(const TileRef& element);
+  Expr pointer_for_call(const TileRef& element);  // on chip too: an argument of call() alone
   // Binds a value now; constants and variables pass through.
   Expr let(const std::string& name, const Expr& value);
 

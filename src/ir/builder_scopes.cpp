@@ -360,6 +360,15 @@ Expr Builder::call(Call call, std::optional<DType> result) {
                                             [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ':'; }))
     fail_here(Code::CallName, fmt::format("'{}' is not the name of a function", call.function),
               "a name has letters, digits, _ and ::");
+  // What foreign text does with a pointer is its own affair: it may read and write the whole buffer.
+  for (const Expr& e : call.args) {
+    const auto* pointer = e.as<Address>();
+    if (!pointer) continue;
+    Region all{pointer->buffer, {}, {}};
+    for (const Expr& extent : program_.buffer(pointer->buffer).shape)
+      all.min.push_back(constant(extent->type, int64_t{0})), all.extent.push_back(extent);
+    call.reads.push_back(all), call.writes.push_back(all);
+  }
   if (result) call.result = new_result("called", *result);
   const VarId id = call.result;
   emit(std::move(call));

@@ -121,7 +121,17 @@ void Verifier::check(const Call& node) {
   const auto part_of_name = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ':'; };
   if (node.function.empty() || !std::all_of(node.function.begin(), node.function.end(), part_of_name))
     add(Code::VerifyCallName, fmt::format("'{}' is not the name of a function", node.function));
-  for (const Expr& e : node.args) check_value(e, "an argument of a call");
+  for (const Expr& e : node.args) {
+    const auto* pointer = e ? e.as<Address>() : nullptr;  // foreign text may take memory of the thread or the block
+    if (!pointer) {
+      check_value(e, "an argument of a call");
+    } else if (check_indices(pointer->buffer, pointer->indices, "an address") &&
+               (row(pointer->buffer).space == Space::Fragment || row(pointer->buffer).space == Space::Barrier)) {
+      add_about(Code::VerifyAddress, pointer->buffer,
+                fmt::format("'{}' is a {} buffer, which has no address", name(pointer->buffer),
+                            name_of(row(pointer->buffer).space)));
+    }
+  }
   for (const Region& r : node.reads) check_region(r, "what a call reads");
   for (const Region& r : node.writes) check_region(r, "what a call writes");
 }

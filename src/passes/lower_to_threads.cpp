@@ -313,7 +313,7 @@ void refuse(const TileProgram& p, const Launch& launch, const target::GpuTarget&
                        (copy->completion.queue != Queue::CpAsync || copy->completion.barrier.valid());
     const bool queue = (s.as<Commit>() && s.as<Commit>()->queue != Queue::CpAsync) ||
                        (s.as<Drain>() && s.as<Drain>()->queue != Queue::CpAsync);
-    if (s.as<Call>() || (arrive && arrive->cta) || (async && copy->completion.queue == Queue::CpAsync))
+    if ((arrive && arrive->cta) || (async && copy->completion.queue == Queue::CpAsync))
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
     if (target.arch < 90 && (async || queue || arrive || s.as<Expect>() || s.as<Wait>()))

@@ -5,9 +5,20 @@ import enum as _enum
 import inspect as _inspect
 import itertools as _itertools
 import re as _re
+import warnings as _warnings
 
 from .. import _native, dtypes as _dtypes, values as _values
 from ..dtypes import dtype
+from ..foreign import call_extern, import_source
+from ..exchange import (
+    attr,
+    comm_reducer,
+    tvm_thread_allreduce,
+    tvm_warp_shuffle,
+    tvm_warp_shuffle_down,
+    tvm_warp_shuffle_up,
+)
+from ..pointers import access_ptr, cp_async_barrier_noinc, ptx_cp_async
 from ..program import PrimFunc, Ref, const, empty, macro, prim_func
 from ..scopes import (
     Else,
@@ -153,11 +164,6 @@ def reinterpret(value, dtype):
     return _apply(_OPERATIONS["reinterpret"], value, _dtypes.dtype(dtype))
 
 
-def call_extern(dtype, name, *arguments, **named):
-    """Calls a device function by its name."""
-    if "dtype" in named:
-        name, arguments, dtype = dtype, (name, *arguments), named["dtype"]
-    return _apply(_OPERATIONS["call_function"], dtype, name, list(arguments))
 
 
 def print(obj=None, msg="", warp_group_id=0, warp_id=0):
@@ -262,11 +268,23 @@ def align_up(x, y):
 
 
 def annotate_layout(layouts):
-    """Where elements of tiles lie. Never changes a result."""
+    """Where elements of tiles lie. Never changes a result; tensors in global memory stay as their shape and strides say."""
     for buffer, layout in layouts.items():
+        if isinstance(buffer, _Buffer) and buffer.scope() == "global":
+            _warn_once(f"annotate_layout: '{buffer.name}' is in global memory, and stays row-major")
+            continue
         if callable(layout) and not isinstance(layout, _Layout):
             layout = Layout(buffer.shape, layout)
         layout.annotate(buffer)
+
+
+def _warn_once(message):
+    if message not in _warned:
+        _warned.add(message)
+        _warnings.warn(message, stacklevel=3)
+
+
+_warned = set()
 
 
 def annotate_safe_value(values):

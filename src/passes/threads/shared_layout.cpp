@@ -62,6 +62,19 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
     for (const Region* r : {&gemm->a, &gemm->b})
       if (!placement.layout_of(r->buffer)) (choice.wgmma ? panels : rows).insert(r->buffer);
   });
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* call = s.as<Call>();
+    for (const Expr& e : call ? call->args : std::vector<Expr>{}) {
+      const auto* pointer = e.as<Address>();
+      if (!pointer) continue;
+      rows.erase(p.root(pointer->buffer));  // foreign text knows rows without gaps only
+      if (panels.contains(p.root(pointer->buffer)))
+        fail(Code::GpuUnsupported, p.location(s->location),
+             fmt::format("'{}' is passed to '{}', but lies in the panels that TMA and wgmma read",
+                         p.buffer(pointer->buffer).name, call->function),
+             "pass a copy of it");
+    }
+  });
   for (BufferId id : panels) {
     rows.erase(id);
     Buffer& b = p.buffers[id.index];

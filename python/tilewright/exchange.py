@@ -1,0 +1,122 @@
+"""Reductions over the threads of a block and exchanges within a warp, in the words that TVM has for them."""
+from .dtypes import dtype
+from .scopes import Frame, serial
+from .trace import OPERATIONS, apply, fail, operation, recording
+from .values import Var, load
+
+_alloc_shared, _alloc_scalar = operation("alloc_shared"), operation("alloc_scalar")
+_thread, _extent, _select = operation("get_thread_binding"), operation("get_thread_extent"), operation("if_then_else")
+_sync, _shuffle, _shuffle_xor = operation("sync_threads"), operation("shfl_sync"), operation("shfl_xor")
+_up, _down = operation("shfl_up"), operation("shfl_down")
+_STORE = OPERATIONS["store"]
+_WARP = 32
+
+
+class Reducer:
+    """How two values become one, and the value that changes none: T.comm_reducer(lambda x, y: x + y, [zero])."""
+
+    def __init__(self, combine, identity):
+        self.combine = combine
+        self.identity = identity[0] if isinstance(identity, (list, tuple)) else identity
+
+
+comm_reducer = Reducer
+
+
+class Attribute(Frame):
+    """T.attr(reducer, "reduce_scope", _): the reducer of T.tvm_thread_allreduce, until the next one is named."""
+
+    kind = "attribute"
+
+    def __init__(self, node, key, value=None):
+        if key != "reduce_scope" or not isinstance(node, Reducer):
+            fail("BadOption", f"T.attr of '{key}' means nothing here", "the key it may have is 'reduce_scope', with a T.comm_reducer")
+        recording("attr").reducer = node
+
+    def open(self, tracer):
+        pass
+
+    def close(self):
+        pass
+
+
+attr = Attribute
+
+
+def tvm_thread_allreduce(size, value, predicate, result, *threads, dtype=None):
+    """Combines `value` over all threads that differ in these thread indices alone; each of them gets `result`."""
+    reducer = recording("tvm_thread_allreduce").reducer
+    if reducer is None:
+        fail("OutsideProgram", "T.tvm_thread_allreduce without a reducer",
+             'write it in: with T.attr(T.comm_reducer(lambda x, y: x + y, [zero]), "reduce_scope", ...)')  # fmt: skip
+    extents = [int(_extent(d)) for d in range(3)]
+    indices = [_thread(d) for d in range(3)]
+    over = [d for d in range(3) if extents[d] > 1 and any(indices[d].same(t) for t in threads if not isinstance(t, int))]
+    value = _value(value)
+    if predicate is not True:
+        value = _select(predicate, value, reducer.identity)
+    combined = Var(_alloc_scalar(value.dtype, value).id)
+    combined.named = True
+    if _within_warps(extents, over):
+        _by_shuffles(reducer, combined, extents, over)
+    elif over:
+        _through_memory(reducer, combined, extents, indices, over)
+    apply(_STORE, result, combined)
+
+
+def _value(of):
+    return of if hasattr(of, "same") else load(of)
+
+
+def _within_warps(extents, over):
+    """Whether those that combine are lanes of one warp, at powers of two from each other."""
+    below = 1
+    for d in range(3):
+        if d in over and (extents[d] & (extents[d] - 1) or below & (below - 1) or below * extents[d] > _WARP):
+            return False
+        below *= extents[d]
+    return bool(over) and below % _WARP == 0
+
+
+def _by_shuffles(reducer, combined, extents, over):
+    below = 1
+    for d in range(3):
+        step = 1
+        while d in over and step < extents[d]:
+            other = _shuffle_xor(combined, step * below)
+            apply(_STORE, combined, reducer.combine(load(combined), other))
+            step *= 2
+        below *= extents[d]
+
+
+def _through_memory(reducer, combined, extents, indices, over):
+    shared = _alloc_shared([extents[2], extents[1], extents[0]], combined.dtype)
+    apply(_STORE, shared[indices[2], indices[1], indices[0]], combined)
+    _sync()
+    apply(_STORE, combined, reducer.identity)
+    _combine_along(over, reducer, combined, shared, extents, list(indices))
+    _sync()  # before the memory is written again
+
+
+def _combine_along(over, reducer, combined, shared, extents, at):
+    if not over:
+        other = load(shared[at[2], at[1], at[0]])
+        apply(_STORE, combined, reducer.combine(load(combined), other))
+        return
+    for at[over[0]] in serial(extents[over[0]]):
+        _combine_along(over[1:], reducer, combined, shared, extents, at)
+
+
+def tvm_warp_shuffle(mask, value, lane, width=_WARP, warp_size=_WARP):
+    """The value of a lane of the group of `width` lanes."""
+    return _shuffle(value, lane, width)
+
+
+def tvm_warp_shuffle_up(mask, value, delta, width=_WARP, warp_size=_WARP):
+    """The value of the lane `delta` below."""
+    return _up(value, delta, width)
+
+
+def tvm_warp_shuffle_down(mask, value, delta, width=_WARP, warp_size=_WARP):
+    """The value of the lane `delta` above."""
+    return _down(value, delta, width)
