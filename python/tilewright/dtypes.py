@@ -105,3 +105,11 @@ ALIASES = {
     "long": "int64", "boolean": "bool", "float8_e4m3": "float8_e4m3fn", "float8_e8m0": "float8_e8m0fnu",
     "tfloat32": "tfloat32", "float4_e2m1": "float4_e2m1fn",
 }  # fmt: skip
+
+
+class TorchNames(dict):
+    """The dtype of every torch dtype, looked up when it is asked for."""
+
+    def __missing__(self, of):
+        self[of] = str(_lookup(of))
+        return self[of]

@@ -13,11 +13,12 @@ def import_source(source=None):
         tracer.sources.append(source)
 
 
-def call_extern(dtype, name, *arguments, **named):
+def call_extern(*arguments, dtype=None):
     """Calls a device function by its name: T.call_extern("float32", "f", x), or T.call_extern("f", x, dtype="float32").
     Buffers and T.access_ptr go as pointers, which the function may read and write by."""
-    if "dtype" in named:
-        name, arguments, dtype = dtype, (name, *arguments), named["dtype"]
+    if dtype is None:
+        dtype, *arguments = arguments
+    name, *arguments = arguments
     sources = recording("call_extern").sources
     return apply(_CALL, str(dtype), name, [_argument(a) for a in arguments], "\n".join(sources))
 

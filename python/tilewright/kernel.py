@@ -117,6 +117,8 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     resolve_execution_backend(execution_backend, "cuda")
     outputs = output_indices(func, out_idx)
     name, arch = engine_of(target, engine)
+    if func.one_thread and not func.buffer_map and name == "cuda":
+        name, arch = "cpu", ""  # numbers are in reach of every engine
     kernel = Kernel(func.program, name, arch, outputs)
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",

@@ -157,12 +157,103 @@ def test_pointers_begin_where_their_buffer_does():
 
 
 def test_what_has_no_meaning_is_refused():
-    with pytest.raises(tw.CompileError, match="return_prev"):
-
-        @T.prim_func
-        def prev(A: T.Tensor((4,), "float32")):
-            with T.Kernel(1, threads=1):
-                T.atomic_addx4(A[0], A[0], return_prev=True)
-
     with pytest.raises(tw.CompileError, match="T.access_ptr of 3"):
         T.access_ptr(3)
+
+
+@pytest.mark.parametrize("dtype, accumulator", [("float16", "float32"), ("int8", "int32")])
+def test_products_that_warps_hold(dtype, accumulator):
+    from tilewright.warp_mma import TensorCoreIntrinEmitter, get_swizzle_layout
+
+    M, N, K = 64, 32, 64
+    emitter = TensorCoreIntrinEmitter(a_dtype=dtype, b_dtype=dtype, accum_dtype=accumulator, b_transposed=True,
+                                      block_row_warps=2, block_col_warps=1, warp_row_tiles=32, warp_col_tiles=32, chunk=32)  # fmt: skip
+
+    @T.prim_func
+    def main(A: T.Tensor((M, K), dtype), B: T.Tensor((N, K), dtype), C: T.Tensor((M, N), accumulator)):
+        with T.Kernel(1, threads=emitter.threads):
+            A_shared, B_shared = T.alloc_shared((M, 32), dtype), T.alloc_shared((N, 32), dtype)
+            C_shared = T.alloc_shared((M // 16, N // 16, 16, 16), accumulator)
+            A_local = T.alloc_local((emitter.warp_rows * emitter.local_size_a,), dtype)
+            B_local = T.alloc_local((emitter.warp_cols * emitter.local_size_b,), dtype)
+            C_local = T.alloc_local((emitter.warp_rows * emitter.warp_cols * emitter.local_size_out,), accumulator)
+            T.annotate_layout({A_shared: T.Layout((M, 32), lambda i, j: list(get_swizzle_layout(i, j, 32, dtype)))})
+            T.clear(C_local)
+            for ko in T.serial(K // 32):
+                T.copy(A[0, ko * 32], A_shared)
+                T.copy(B[0, ko * 32], B_shared)
+                for ki in T.serial(32 // emitter.micro_size_k):
+                    emitter.ldmatrix_a(A_local, A_shared, ki)
+                    emitter.ldmatrix_b(B_local, B_shared, ki)
+                    emitter.mma(A_local, B_local, C_local)
+            emitter.stmatrix(C_local, C_shared)
+            for i, j in T.Parallel(M, N):
+                C[i, j] = C_shared[i // 16, j // 16, i % 16, j % 16]
+
+    random = np.random.default_rng(3)
+    a, b = random.integers(-4, 5, (M, K)).astype(dtype), random.integers(-4, 5, (N, K)).astype(dtype)
+    c = np.empty((M, N), accumulator)
+    tw.compile(main, engine="interpreter")(a, b, c)
+    assert (c == a.astype(accumulator) @ b.astype(accumulator).T).all()
+
+
+def test_operands_of_other_makers_are_refused():
+    from tilewright.warp_mma import TensorCoreIntrinEmitter, TensorCoreIntrinEmitterWithLadderTransform
+
+    with pytest.raises(tw.CompileError, match="both have 16 bits"):
+        TensorCoreIntrinEmitter("float16", "int8", "float32")
+    with pytest.raises(tw.CompileError, match="BitBLAS"):
+        TensorCoreIntrinEmitterWithLadderTransform("float16", "float16", "float32")
+
+
+def foreign(space="local"):
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding(0)
+            T.import_source("template <class X> __device__ void twice(X* from, float* to, int n) { to[0] = n * 2.0f; }")
+            T.import_source("__device__ float half_of(float x) { return x / 2; }")
+            L = T.alloc_local((2,), "float16") if space == "local" else T.alloc_shared((2,), "float16")
+            R = T.alloc_local((2,), "float32") if space != "fragment" else T.alloc_fragment((2,), "float32")
+            T.copy(A[tx * 2], L)
+            T.call_extern("twice", T.access_ptr(L, "r"), T.access_ptr(R[1], "w"), 2, dtype="float16")
+            T.call_extern("handle", "twice", T.access_ptr(L[1], "r"), R, tx)
+            B[tx * 2] = T.call_extern("float32", "half_of", R[1])
+
+    return main
+
+
+def test_foreign_text_is_of_the_gpu():
+    text = foreign().script()
+    assert "half_of" in text
+    for engine, code in (("interpreter", "TW6012"), ("cpu", "TW5003")):
+        with pytest.raises(tw.TilewrightError) as caught:
+            tw.compile(foreign(), engine=engine)(np.zeros(64, "float16"), np.zeros(64, "float32"))
+        assert "foreign" in str(caught.value)
+    with pytest.raises(tw.CompileError, match="foreign text takes addresses"):
+        foreign("fragment")
+
+
+def test_tiles_to_try():
+    from tilewright import carver
+
+    hints = carver.MatmulTemplate(4096, 4096, 4096).with_arch(carver.CUDA("cuda")).recommend_hints(topk=8)
+    assert len(hints) == 8
+    for hint in hints:
+        assert all(b % w == 0 for b, w in zip(hint.block, hint.warp)) and hint.pipeline_stage > 1 and hint.rstep[0] > 0
+    assert carver.MatmulTemplate(64, 64, 64).recommend_hints(2)[0].rasterization_plan is carver.NoRasterization
+
+
+def test_layouts_of_global_tensors_change_nothing():
+    with pytest.warns(UserWarning, match="'B' is in global memory"):
+
+        @T.prim_func
+        def main(A: T.Tensor((4, 8), "float32"), B: T.Tensor((4, 8), "float32")):
+            with T.Kernel(1, threads=32):
+                T.annotate_layout({B: T.Layout((4, 8), lambda i, j: [j % 4, j // 4 * 4 + i])})
+                T.copy(A, B)
+
+    a = np.arange(32, dtype="float32").reshape(4, 8)
+    b = np.empty_like(a)
+    tw.compile(main, engine="interpreter")(a, b)
+    assert (a == b).all()
