@@ -8,11 +8,8 @@ import types
 
 import tilewright
 
-<<<<<<< HEAD
 from . import carver, device, dtypes, environment, execution_backends, jitted, kernel, language, layouts, profiler, scopes
 from . import targets, testing, tuner, types as kinds, values, warp_mma
-=======
->>>>>>> 1ab906f (Foreign CUDA text: import_source and call_extern with pointers; products that warps hold, tiles to try, more of TileLang's modules)
 
 _VERSION = "0.1.15"  # of the interface that is offered here
 
@@ -116,13 +113,10 @@ def _modules():
         "tilelang.contrib": {},
         "tilelang.contrib.nvcc": {"get_target_compute_version": _compute_version, "parse_compute_version": _parse_version},
         "tilelang.carver": {},
-<<<<<<< HEAD
-=======
         "tilelang.carver.arch": {n: getattr(carver, n) for n in ("CUDA", "CDNA", "auto_infer_current_arch")},
         "tilelang.carver.template": {"MatmulTemplate": carver.MatmulTemplate},
         "tilelang.carver.roller": {},
         "tilelang.carver.roller.rasterization": {n: getattr(carver, n) for n in ("NoRasterization", "Rasterization2DRow")},
->>>>>>> 1ab906f (Foreign CUDA text: import_source and call_extern with pointers; products that warps hold, tiles to try, more of TileLang's modules)
         "tilelang.carver.arch.driver": {"get_num_sms": device.get_num_sms},
         "tilelang.carver.arch.driver.cuda_driver": device,
         "tilelang.language.dtypes": {
@@ -136,16 +130,13 @@ def _modules():
         "tilelang.rocm": {},
         "tilelang.rocm.target": {"check_hip_availability": lambda: False, "target_is_gfx950": lambda t=None: False},
         "tilelang.cuda": {},
-<<<<<<< HEAD
         "tilelang.cuda.target": targets,
-=======
         "tilelang.cuda.intrinsics": {
             "make_mma_swizzle_layout": language.make_swizzled_layout, "get_swizzle_layout": warp_mma.get_swizzle_layout,
             "TensorCoreIntrinEmitter": warp_mma.TensorCoreIntrinEmitter,
         },
         "tilelang.cuda.intrinsics.macro": {},
         "tilelang.cuda.intrinsics.macro.mma_macro_generator": warp_mma,
->>>>>>> 1ab906f (Foreign CUDA text: import_source and call_extern with pointers; products that warps hold, tiles to try, more of TileLang's modules)
         "tilelang.cuda.intrinsics.layout": {},
         "tilelang.cuda.intrinsics.layout.mma_layout": {"make_mma_swizzle_layout": language.make_swizzled_layout},
         "tilelang.layout": layouts,
@@ -155,12 +146,9 @@ def _modules():
         "tilelang.profiler.bench": {"do_bench": profiler.do_bench, "_bench_with_cupti": profiler.by_profiler},
         "tilelang.testing": testing,
         "tvm": {"DataType": dtypes.dtype, "TVMError": tilewright.TilewrightError, "__path__": []},
-<<<<<<< HEAD
         "tvm.target": {"Target": targets.Target},
         "tvm.transform": {"PassContext": PassContext},
-=======
         "tvm.testing": testing,
->>>>>>> 1ab906f (Foreign CUDA text: import_source and call_extern with pointers; products that warps hold, tiles to try, more of TileLang's modules)
         "tvm.error": {"InternalError": tilewright.InternalError},
         "tvm.ir": {"PrimExpr": values.Expr},
         "tvm.tirx": tirx,

@@ -40,16 +40,33 @@ std::optional<Expr> form_fma(const Expr& e) {
 
 struct ThreadRange {
   int64_t begin, end;
+  bool empty() const { return begin >= end; }
+  ThreadRange both(ThreadRange o) const { return {std::max(begin, o.begin), std::min(end, o.end)}; }
+  std::optional<ThreadRange> either(ThreadRange o) const {
+    if (empty() || o.empty()) return empty() ? o : *this;
+    if (begin > o.end || o.begin > end) return std::nullopt;
+    return ThreadRange{std::min(begin, o.begin), std::max(end, o.end)};
+  }
+  // What it leaves of a range that holds it, if that is one range.
+  std::optional<ThreadRange> rest_of(ThreadRange all) const {
+    if (empty()) return all;
+    if (begin == all.begin) return ThreadRange{end, all.end};
+    return end == all.end ? std::optional(ThreadRange{all.begin, begin}) : std::nullopt;
+  }
 };
 
-// The threads for which a condition holds, if that is one range. `tx` is the thread variable of a block of `threads`.
-std::optional<ThreadRange> threads_where(const Expr& condition, ir::VarId tx, int64_t threads) {
+// The threads of `here` for which a condition holds, if that is one range. `tx` is the thread variable.
+std::optional<ThreadRange> threads_where(const Expr& condition, ir::VarId tx, ThreadRange here) {
+  if (const auto* n = condition.as<ir::Unary>(); n && n->op == ir::UnaryOp::Not) {
+    const auto x = threads_where(n->a, tx, here);
+    return x ? x->rest_of(here) : std::nullopt;
+  }
   const auto* b = condition.as<Binary>();
   if (!b) return std::nullopt;
-  if (b->op == BinaryOp::And) {
-    const auto x = threads_where(b->a, tx, threads), y = threads_where(b->b, tx, threads);
+  if (b->op == BinaryOp::And || b->op == BinaryOp::Or) {
+    const auto x = threads_where(b->a, tx, here), y = threads_where(b->b, tx, here);
     if (!x || !y) return std::nullopt;
-    return ThreadRange{std::max(x->begin, y->begin), std::min(x->end, y->end)};
+    return b->op == BinaryOp::And ? x->both(*y) : x->either(*y);
   }
   // tx, or tx // size
   auto group_of = [&](const Expr& e) -> std::optional<int64_t> {
@@ -60,18 +77,16 @@ std::optional<ThreadRange> threads_where(const Expr& condition, ir::VarId tx, in
     const auto size = ir::constant_int(d->b);
     return v && v->id == tx && size && *size > 0 ? size : std::nullopt;
   };
-  auto clipped = [&](int64_t begin, int64_t end) {
-    return ThreadRange{std::max<int64_t>(begin, 0), std::min(end, threads)};
-  };
+  auto clipped = [&](int64_t begin, int64_t end) { return ThreadRange{begin, end}.both(here); };
   const auto left = group_of(b->a), right = group_of(b->b);
-  if (const auto c = ir::constant_int(b->b); left && c && std::abs(*c) <= threads) {
-    if (b->op == BinaryOp::Lt) return clipped(0, *c * *left);
-    if (b->op == BinaryOp::Le) return clipped(0, (*c + 1) * *left);
+  if (const auto c = ir::constant_int(b->b); left && c && std::abs(*c) <= here.end) {
+    if (b->op == BinaryOp::Lt) return clipped(here.begin, *c * *left);
+    if (b->op == BinaryOp::Le) return clipped(here.begin, (*c + 1) * *left);
     if (b->op == BinaryOp::Eq) return clipped(*c * *left, (*c + 1) * *left);
   }
-  if (const auto c = ir::constant_int(b->a); right && c && std::abs(*c) <= threads) {
-    if (b->op == BinaryOp::Lt) return clipped((*c + 1) * *right, threads);
-    if (b->op == BinaryOp::Le) return clipped(*c * *right, threads);
+  if (const auto c = ir::constant_int(b->a); right && c && std::abs(*c) <= here.end) {
+    if (b->op == BinaryOp::Lt) return clipped((*c + 1) * *right, here.end);
+    if (b->op == BinaryOp::Le) return clipped(*c * *right, here.end);
     if (b->op == BinaryOp::Eq) return clipped(*c * *right, (*c + 1) * *right);
   }
   return std::nullopt;
@@ -86,29 +101,74 @@ bool holds_collectives(const Body& body) {
   return found;
 }
 
-std::optional<Body> as_roles(const Stmt& s, const ir::Launch& launch) {
-  const auto* branch = s.as<ir::If>();
-  const int64_t threads = launch.thread_count();
-  if (!branch || launch.threads[0] != threads)
-    return std::nullopt;  // only blocks along x: a range of tx is a range of threads
-  if (!holds_collectives(branch->then_body) && !holds_collectives(branch->else_body)) return std::nullopt;
-  const auto range = threads_where(branch->condition, launch.thread[0], threads);
-  auto aligned = [&](int64_t t) { return t % 32 == 0 || t == threads; };
-  if (!range || range->begin >= range->end || !aligned(range->begin) || !aligned(range->end)) return std::nullopt;
-  Body out;
-  if (!branch->then_body.empty())
-    out.push_back(ir::make_stmt(ir::Role{range->begin, range->end, branch->then_body}, s->location));
-  if (branch->else_body.empty()) return out;
-  // The other threads are one range too, or their side stays a branch.
-  if (range->begin == 0 && range->end < threads) {
-    out.push_back(ir::make_stmt(ir::Role{range->end, threads, branch->else_body}, s->location));
-  } else if (range->begin > 0 && range->end == threads) {
-    out.push_back(ir::make_stmt(ir::Role{0, range->begin, branch->else_body}, s->location));
-  } else {
-    out.push_back(ir::make_stmt(ir::If{ir::logical_not(branch->condition), branch->else_body, {}}, s->location));
+class Roles {
+ public:
+  explicit Roles(const ir::Launch& launch)
+      : tx_(launch.thread[0]), threads_(launch.thread_count()), along_x_(launch.threads[0] == threads_) {}
+
+  // In a block along x, where a range of tx is a range of threads.
+  std::optional<Body> operator()(const Stmt& s) {
+    if (!along_x_) return std::nullopt;
+    if (const auto* role = s.as<ir::Role>()) {
+      Body inside = within({role->begin, role->end}, role->body);
+      if (same(inside, role->body)) return std::nullopt;
+      return Body{ir::make_stmt(ir::Role{role->begin, role->end, std::move(inside)}, s->location)};
+    }
+    return of_branch(s, {0, threads_});
   }
-  return out;
-}
+
+ private:
+  static bool same(const Body& a, const Body& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Stmt& x, const Stmt& y) { return &*x == &*y; });
+  }
+  Body within(ThreadRange here, const Body& body) {
+    return ir::rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* role = s.as<ir::Role>();
+      if (!role) return of_branch(s, here);
+      if (!made_.contains(role)) return std::nullopt;
+      // It was a branch before it was known who comes here.
+      const ThreadRange on = here.both({role->begin, role->end});
+      if (on.begin == role->begin && on.end == role->end) return std::nullopt;
+      Body out;
+      add_role(out, on, here, role->body, s->location);
+      return out;
+    });
+  }
+  void add_role(Body& out, ThreadRange on, ThreadRange here, const Body& body, ir::LocationId at) {
+    if (body.empty() || on.empty()) return;
+    if (on.begin == here.begin && on.end == here.end && (here.begin > 0 || here.end < threads_)) {
+      out.insert(out.end(), body.begin(), body.end());
+      return;
+    }
+    out.push_back(ir::make_stmt(ir::Role{on.begin, on.end, within(on, body)}, at));
+    made_.insert(out.back().as<ir::Role>());
+    kept_.push_back(out.back());
+  }
+  std::optional<Body> of_branch(const Stmt& s, ThreadRange here) {
+    const auto* branch = s.as<ir::If>();
+    if (!branch || (!holds_collectives(branch->then_body) && !holds_collectives(branch->else_body)))
+      return std::nullopt;
+    const auto range = threads_where(branch->condition, tx_, here);
+    if (!range) return std::nullopt;
+    if (range->empty()) return here.begin > 0 || here.end < threads_ ? std::optional(branch->else_body) : std::nullopt;
+    auto aligned = [&](int64_t t) { return t % 32 == 0 || t == threads_; };
+    if (!aligned(range->begin) || !aligned(range->end)) return std::nullopt;
+    Body out;
+    add_role(out, *range, here, branch->then_body, s->location);
+    // The other threads are one range too, or their side stays a branch.
+    if (const auto rest = range->rest_of(here))
+      add_role(out, *rest, here, branch->else_body, s->location);
+    else if (!branch->else_body.empty())
+      out.push_back(ir::make_stmt(ir::If{ir::logical_not(branch->condition), branch->else_body, {}}, s->location));
+    return out;
+  }
+
+  const ir::VarId tx_;
+  const int64_t threads_;
+  const bool along_x_;
+  std::set<const ir::Role*> made_;  // that were branches
+  std::vector<Stmt> kept_;          // so that no other statement takes their place in memory
+};
 
 // ---- maps and constant conditions
 
@@ -139,10 +199,11 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
   for (ir::Launch& launch : program.launches) {
     if (program.options.contract)
       launch.body = ir::rewrite_exprs(launch.body, [](const Expr& e) { return form_fma(e); });
+    Roles as_roles(launch);
     launch.body = ir::rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
       if (auto r = decided(s)) return r;
       if (auto r = merged_maps(s)) return r;
-      return as_roles(s, launch);
+      return as_roles(s);
     });
   }
   return program;

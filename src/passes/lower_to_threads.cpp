@@ -368,7 +368,8 @@ std::optional<Diagnostic> no_staging(const TileProgram& p, const RingPlan& plan,
 }
 
 // A lowering under decided rings.
-std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& target, ThreadLowering& result) {
+std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& target, bool reuse,
+                                    ThreadLowering& result) {
   static const target::CpuTarget no_cpu;
   result = {};
   result.plans = std::move(planned.plans);
@@ -411,25 +412,24 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
       b.space = Space::Shared, b.reducer.reset();
     }
     out.launches.push_back(std::move(lowered));
-    if (auto misfit = place_shared(out, number, target)) return Misfit{Misfit::Of::Memory, std::move(*misfit)};
+    const bool own_roles = result.plans[i].specialized();
+    if (auto misfit = place_shared(out, number, target, reuse, own_roles))
+      return Misfit{Misfit::Of::Memory, std::move(*misfit)};
   }
   return std::nullopt;
 }
 
-}  // namespace
-
-ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
-  ThreadLowering result;
+// The best plan that fits: results staged beside rings that still hide latencies; shorter rings without; no loader.
+std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& target, bool reuse,
+                                 ThreadLowering& result) {
   std::optional<Misfit> misfit;
-  const TileProgram split = split_masks(program);
   auto fits = [&](RingLimits limits) {
-    misfit = lower_planned(materialize_tma_rings(split, target, limits), target, result);
+    misfit = lower_planned(materialize_tma_rings(p, target, limits), target, reuse, result);
     return !misfit;
   };
-  // The best plan first: results staged beside rings that still hide latencies; shorter rings without; no loader.
   RingLimits limits{.slots = kMaxSlots};
   while (limits.slots >= 2) {
-    if (fits(limits)) return result;
+    if (fits(limits)) return std::nullopt;
     const Staging next = limits.staging == Staging::Whole ? Staging::Chunks : Staging::None;
     if (misfit->of == Misfit::Of::AsyncGemm) {
       if (!limits.overlap) break;  // the program's own
@@ -446,7 +446,19 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
         limits.staging = next, limits.slots = kMaxSlots;
     }
   }
-  if (!fits({.slots = 0})) throw CompileError(std::move(misfit->why));
+  fits({.slots = 0});
+  return misfit;
+}
+
+}  // namespace
+
+ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
+  ThreadLowering result;
+  const TileProgram split = split_masks(program);
+  auto misfit = lower_best(split, target, false, result);
+  // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
+  if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result);
+  if (misfit) throw CompileError(std::move(misfit->why));
   return result;
 }
 

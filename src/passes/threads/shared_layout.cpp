@@ -3,6 +3,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/threads/shared_reuse.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -35,6 +36,44 @@ int64_t bytes_of_buffer(const Buffer& b) {
   if (b.space == Space::Barrier) return kBarrierBytes * static_cast<int64_t>(b.arrive_counts.size());
   return b.memory ? b.memory->bytes() : bytes_on_chip(b);
 }
+
+// Places, each the lowest that keeps clear of all buffers whose lives meet this one's.
+class Shelf {
+ public:
+  // Without `own_roles` every two lives meet.
+  Shelf(const ThreadProgram& p, const Launch& launch, std::optional<bool> own_roles) : p_(p) {
+    if (own_roles) lives_.emplace(p, launch, *own_roles);
+  }
+  int64_t place(BufferId id, std::span<const BufferId> placed, int64_t multiple, std::set<Seam>& seams) const {
+    const int64_t bytes = bytes_of_buffer(p_.buffer(id));
+    int64_t at = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (BufferId other : placed) {
+        if (!overlap(at, bytes, other) || seam(id, other)) continue;
+        const int64_t end = p_.buffer(other).place + bytes_of_buffer(p_.buffer(other));
+        at = (end + multiple - 1) / multiple * multiple, moved = true;
+      }
+    }
+    for (BufferId other : placed)
+      if (overlap(at, bytes, other)) seams.insert(*seam(id, other));
+    return at;
+  }
+
+ private:
+  bool overlap(int64_t at, int64_t bytes, BufferId other) const {
+    const int64_t place = p_.buffer(other).place;
+    return at < place + bytes_of_buffer(p_.buffer(other)) && place < at + bytes;
+  }
+  std::optional<Seam> seam(BufferId a, BufferId b) const {
+    if (!lives_) return std::nullopt;
+    const auto found = lives_->seam(a, b);
+    return found ? found : lives_->seam(b, a);
+  }
+
+  const ThreadProgram& p_;
+  std::optional<SharedLives> lives_;
+};
 
 }  // namespace
 
@@ -85,35 +124,44 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
   for (BufferId id : rows) pad(p.buffers[id.index]);
 }
 
-std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target) {
+std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target, bool reuse,
+                                       bool own_roles) {
+  Launch& launch = p.launches[static_cast<size_t>(number)];
   std::set<BufferId> used;
-  for (BufferId b : used_buffers(p.launches[static_cast<size_t>(number)].body)) used.insert(p.root(b));
+  for (BufferId b : used_buffers(launch.body)) used.insert(p.root(b));
   std::vector<BufferId> order;
   for (BufferId id : used) {
     const Buffer& b = p.buffer(id);
     if (b.launch == number && (b.space == Space::Shared || b.space == Space::Barrier)) order.push_back(id);
   }
-  // What is aligned most comes first, so that little is lost between.
+  // What is aligned most comes first, so that little is lost between; then what is largest, which others fit over.
   auto alignment = [&](BufferId id) {
     const Buffer& b = p.buffer(id);
     return b.memory                    ? std::max(kSharedAlignment, b.memory->alignment())
            : b.space == Space::Barrier ? kBarrierBytes
                                        : kSharedAlignment;
   };
-  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) { return alignment(a) > alignment(b); });
-  int64_t at = 0;
+  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
+    const int64_t size_a = reuse ? bytes_of_buffer(p.buffer(a)) : 0, size_b = reuse ? bytes_of_buffer(p.buffer(b)) : 0;
+    return std::pair(alignment(a), size_a) > std::pair(alignment(b), size_b);
+  });
+  const Shelf shelf(p, launch, reuse ? std::optional(own_roles) : std::nullopt);
+  std::set<Seam> seams;
   std::vector<Note> notes;
-  for (BufferId id : order) {
-    Buffer& b = p.buffers[id.index];
-    const int64_t bytes = bytes_of_buffer(b), multiple = alignment(id);
-    at = (at + multiple - 1) / multiple * multiple;
-    b.place = at, at += bytes;
-    notes.push_back({fmt::format("'{}' takes {} bytes", b.name, bytes), p.location(b.location)});
+  int64_t end = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    Buffer& b = p.buffers[order[i].index];
+    b.place = shelf.place(order[i], std::span(order).first(i), alignment(order[i]), seams);
+    end = std::max(end, b.place + bytes_of_buffer(b));
+    notes.push_back({fmt::format("'{}' takes {} bytes", b.name, bytes_of_buffer(b)), p.location(b.location)});
   }
-  if (at <= target.shared_bytes) return std::nullopt;
+  if (end <= target.shared_bytes) {
+    wait_at(launch, seams);
+    return std::nullopt;
+  }
   return make_diagnostic(
-      Code::GpuSharedMemory, p.location(p.launches[static_cast<size_t>(number)].location),
-      fmt::format("the block needs {} bytes of shared memory; sm_{} has {}", at, target.arch, target.shared_bytes),
+      Code::GpuSharedMemory, p.location(launch.location),
+      fmt::format("the block needs {} bytes of shared memory; sm_{} has {}", end, target.arch, target.shared_bytes),
       "make the tiles smaller, or the pipeline shorter", std::move(notes));
 }
 

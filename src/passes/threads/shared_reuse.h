@@ -1,0 +1,39 @@
+// Shared buffers whose lives do not meet may lie over each other: which ones, and where the threads then have to wait
+// for each other.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::passes {
+
+// The first use of a buffer, as a place in the list of statements in which all its uses stand.
+struct Seam {
+  std::optional<size_t> role;  // number of the statement of the launch that is the role; none: the launch's own list
+  size_t at = 0;
+  auto operator<=>(const Seam&) const = default;
+};
+
+// Lives of the shared buffers of a lowered launch. `own_roles`: the roles are the compiler's loader and the program's
+// threads, who use up all that is loaded.
+class SharedLives {
+ public:
+  SharedLives(const ir::ThreadProgram& program, const ir::Launch& launch, bool own_roles);
+  // Where `late` begins, if `early` is used up there and those who use `late` can wait for each other.
+  std::optional<Seam> seam(ir::BufferId early, ir::BufferId late) const;
+
+ private:
+  using Uses = std::map<ir::BufferId, std::vector<size_t>>;  // the numbers of the statements that use a buffer
+  Uses uses_of(const ir::Body& body) const;
+  std::optional<Seam> in_role(size_t role, ir::BufferId early, ir::BufferId late) const;
+
+  const ir::ThreadProgram& program_;
+  const ir::Launch& launch_;
+  bool may_wait_ = true, own_roles_;
+  Uses top_;
+  std::map<size_t, Uses> roles_;
+  std::set<ir::BufferId> stored_from_;  // by TMA, which reads while the threads go on
+};
+
+// Lets those who use what begins at the seams wait for each other there.
+void wait_at(ir::Launch& launch, const std::set<Seam>& seams);
+
+}  // namespace tilewright::passes
