@@ -61,6 +61,11 @@ class Tuned:
             self.best[key] = best_of(candidates, lambda c: self.function.compile(*args, **{**kwargs, **c}), **self.options)
         return self.best[key]
 
+    def compile(self, *args, **kwargs):
+        """The best kernel for these arguments; given a tunable one, the kernel with it."""
+        best = self._tune(args, kwargs)
+        return self.function.compile(*args, **kwargs) if best is None else best
+
     def __call__(self, *args, **kwargs):
         kernel_only = kwargs.pop("__return_kernel", False)
         best = self._tune(args, kwargs)

@@ -18,6 +18,11 @@ namespace {
 constexpr int64_t kRegisters = 65536;       // of a multiprocessor
 constexpr int64_t kSharedAlignment = 1024;  // of the block's shared memory: what the widest swizzle repeats after
 
+// Names of types that text compiled with the toolkit's headers has from there.
+constexpr const char* kForeignHead =
+    "typedef unsigned char uchar;\ntypedef unsigned short ushort;\ntypedef unsigned int uint;\n"
+    "typedef unsigned long ulong;\n";
+
 // Names that a kernel's text uses itself.
 const std::set<std::string>& reserved_names() {
   static const std::set<std::string> set = [] {
@@ -246,6 +251,7 @@ class CudaText final : public CudaAsync {
 
   // ---- foreign text
   void call(const Call& n) {
+    if (foreign_text_.empty()) foreign_text_ = kForeignHead;
     if (foreign_.insert(n.source).second) foreign_text_ += n.source + "\n";
     std::vector<std::string> arguments;
     for (const Expr& e : n.args) {

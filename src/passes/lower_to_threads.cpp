@@ -11,6 +11,7 @@
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/split_masks.h"
+#include "passes/threads/unshift_maps.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -454,7 +455,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
-  const TileProgram split = split_masks(program);
+  const TileProgram split = split_masks(unshift_maps(program));
   auto misfit = lower_best(split, target, false, result);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
   if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result);

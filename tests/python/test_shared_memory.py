@@ -64,3 +64,49 @@ def test_tiles_that_live_together_do_not_fit():
     with pytest.raises(tw.CompileError, match="bytes of shared memory") as caught:
         tw.compile(main, target="simulator -arch=sm_90a")
     assert caught.value.code == "TW8203"
+
+
+def test_a_part_of_a_tile_is_read():
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((4, 64), "float16")):
+        with T.Kernel(1, threads=128):
+            wide = T.alloc_shared((64, 64), "float32")
+            narrow = T.alloc_shared((64, 64), "float16")
+            T.copy(A, wide)
+            for i, j in T.Parallel(64, 64):
+                wide[i, j] = wide[i, j] * 2
+            T.copy(wide, narrow)
+            T.copy(narrow[0:4, :], B)
+
+    a = np.random.default_rng(6).random((64, 64), dtype="float32")
+    b = np.empty((4, 64), "float16")
+    tw.compile(main, engine="simulator")(a, b)
+    assert (b == (2 * a[:4]).astype("float16")).all()
+
+
+def test_parts_of_a_fragment_stay_in_registers():
+    K, half = 32, 64
+
+    @T.prim_func
+    def main(A: T.Tensor((128, K), "float16"), B: T.Tensor((K, 256), "float16"), C: T.Tensor((128, 256), "float32")):
+        with T.Kernel(1, threads=256):
+            A_shared, B_shared = T.alloc_shared((128, K), "float16"), T.alloc_shared((K, 256), "float16")
+            acc = T.alloc_fragment((128, 256), "float32")
+            part = T.alloc_shared((half, 256), "float32")
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            T.gemm(A_shared, B_shared, acc, clear_accum=True)
+            for s in range(2):
+                for i, j in T.Parallel(128, 256):
+                    if i < half:
+                        part[i, j] = acc[i + s * half, j]
+                for i, j in T.Parallel(half, 256):
+                    C[s * half + i, j] = part[i, j] + s
+
+    random = np.random.default_rng(7)
+    a = random.integers(-2, 3, (128, K)).astype("float16")
+    b = random.integers(-2, 3, (K, 256)).astype("float16")
+    c = np.empty((128, 256), "float32")
+    tw.compile(main, target="simulator -arch=sm_80")(a, b, c)  # acc in shared memory would not fit
+    product = a.astype("float32") @ b.astype("float32")
+    assert (c == product + np.repeat([0, 1], half)[:, None]).all()

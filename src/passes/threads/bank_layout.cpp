@@ -32,6 +32,12 @@ std::optional<FragmentLayout> in_order_of(const std::vector<Expr>& index, const 
   return permute(points, order);
 }
 
+std::vector<int64_t> shape_of(const Buffer& b) {
+  std::vector<int64_t> out;
+  for (const Expr& e : b.shape) out.push_back(constant_int(e).value_or(0));
+  return out;
+}
+
 bool keeps_chunks(const MemoryLayout& memory) {
   const int64_t chunk = kChunkBytes * 8 / memory.element_bits();
   if (memory.swizzle().bits > 0 && (int64_t{1} << memory.swizzle().base) < kChunkBytes) return false;
@@ -53,7 +59,7 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
   auto use = [&](BufferId id, const std::vector<Expr>& index, const Map& map, const FragmentLayout* points) {
     if (p.buffer(id).space != Space::Shared || p.buffer(id).is_view()) return;
     const auto fragment = points ? in_order_of(index, map, *points) : std::nullopt;
-    if (fragment)
+    if (fragment && fragment->shape() == shape_of(p.buffer(id)))  // all of it
       uses[id].push_back({*fragment});
     else
       other.insert(id);
@@ -81,8 +87,7 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
   for (const auto& [id, list] : uses) {
     Buffer& b = p.buffers[id.index];
     if (other.contains(id) || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 || b.rank() < 2) continue;
-    std::vector<int64_t> shape;
-    for (const Expr& e : b.shape) shape.push_back(constant_int(e).value_or(0));
+    const std::vector<int64_t> shape = shape_of(b);
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) continue;
     const MemoryLayout memory = choose_shared_layout(shape, b.type.storage_bits(), list);
     if (keeps_chunks(memory) && memory != MemoryLayout::row_major(shape, b.type.storage_bits())) b.memory = memory;
