@@ -5,6 +5,13 @@ namespace examples {
 
 std::vector<Case> gemm_cases(Size size);
 std::vector<Case> gemm_relu_cases(Size size);
+std::vector<Case> batched_gemm_cases(Size size);
+std::vector<Case> split_gemm_cases(Size size);
+std::vector<Case> split_reduce_gemm_cases(Size size);
+std::vector<Case> persistent_gemm_cases(Size size);
+std::vector<Case> grouped_gemm_cases(Size size);
+std::vector<Case> masked_gemm_cases(Size size);
+std::vector<Case> fp8_gemm_cases(Size size);
 std::vector<Case> int4_gemm_cases(Size size);
 std::vector<Case> convolution_cases(Size size);
 std::vector<Case> specialized_gemm_cases(Size size);
@@ -13,9 +20,15 @@ std::vector<Case> gated_residual_cases(Size size);
 std::vector<Case> transpose_cases(Size size);
 std::vector<Case> flash_attention_cases(Size size);
 std::vector<Case> packed_attention_cases(Size size);
+std::vector<Case> attention_backward_cases(Size size);
+std::vector<Case> specialized_attention_cases(Size size);
+std::vector<Case> block_sparse_attention_cases(Size size);
+std::vector<Case> linear_attention_cases(Size size);
 std::vector<Case> flash_decoding_cases(Size size);
 std::vector<Case> mla_decode_cases(Size size);
 std::vector<Case> mla_decode_specialized_cases(Size size);
+std::vector<Case> paged_mla_cases(Size size);
+std::vector<Case> sparse_mla_cases(Size size);
 std::vector<Case> softmax_cases(Size size);
 std::vector<Case> online_softmax_cases(Size size);
 std::vector<Case> rms_norm_cases(Size size);
@@ -34,6 +47,13 @@ const std::vector<Example>& all_examples() {
   static const std::vector<Example> table = {
       {"gemm", "matrix product", gemm_cases},
       {"gemm_relu", "matrix product and ReLU", gemm_relu_cases},
+      {"batched_gemm", "matrix products of a batch, either operand transposed", batched_gemm_cases},
+      {"split_gemm", "matrix product, parts of K added by atomics", split_gemm_cases},
+      {"split_reduce_gemm", "matrix product, parts of K added by a second launch", split_reduce_gemm_cases},
+      {"persistent_gemm", "matrix product, each block walks over tiles", persistent_gemm_cases},
+      {"grouped_gemm", "matrix products of groups of rows, packed", grouped_gemm_cases},
+      {"masked_gemm", "matrix products of groups of rows, with gaps", masked_gemm_cases},
+      {"fp8_gemm", "matrix product of 8-bit floats with scales", fp8_gemm_cases},
       {"int4_gemm", "matrix product with 4-bit weights", int4_gemm_cases},
       {"convolution", "convolution as a matrix product over patches", convolution_cases},
       {"specialized_gemm", "matrix product with roles and barriers by hand", specialized_gemm_cases},
@@ -42,9 +62,15 @@ const std::vector<Example>& all_examples() {
       {"transpose", "batched transpose", transpose_cases},
       {"flash_attention", "attention, forward", flash_attention_cases},
       {"packed_attention", "attention over sequences of different lengths", packed_attention_cases},
+      {"attention_backward", "attention, backward", attention_backward_cases},
+      {"specialized_attention", "attention with roles and barriers by hand", specialized_attention_cases},
+      {"block_sparse_attention", "attention over the blocks of keys of a mask", block_sparse_attention_cases},
+      {"linear_attention", "linear attention, causal, in chunks", linear_attention_cases},
       {"flash_decoding", "attention of one query, keys split over blocks", flash_decoding_cases},
       {"mla_decode", "multi-head latent attention, decoding", mla_decode_cases},
       {"mla_decode_specialized", "the same with roles and barriers by hand", mla_decode_specialized_cases},
+      {"paged_mla", "latent attention over pages, decoding", paged_mla_cases},
+      {"sparse_mla", "latent attention over chosen rows", sparse_mla_cases},
       {"softmax", "softmax of rows on chip", softmax_cases},
       {"online_softmax", "softmax over tiles of a row", online_softmax_cases},
       {"rms_norm", "root mean square normalization", rms_norm_cases},

@@ -27,8 +27,10 @@ struct Exception {
 
 constexpr const char* kNoBarriers = "mbarriers and TMA need sm_90, and TMA rows of a multiple of 16 bytes";
 constexpr const char* kOneElement = "guards of every access of a 32x64 tile that holds one element";
-constexpr const char* kNoVectors = "4 bytes: guards of every access, where rows of 66 elements are no whole vectors";
+constexpr const char* kNoVectors = "4 or 8 bytes: guards of every access, where rows are no whole vectors";
 constexpr const char* kCalls = "registers kept over the calls of 64-bit and exact divisions, outside of the loop";
+constexpr const char* kNoBytes = "8-bit floats multiplied as float32: a tile's operands in registers";
+constexpr const char* kWgmmaTiles = "tiles for wgmma, which takes operands from shared memory";
 constexpr const char* kTooLarge = "TileLang's tiles, for the shared memory of sm_90";
 
 const std::vector<Exception>& exceptions() {
@@ -40,6 +42,12 @@ const std::vector<Exception>& exceptions() {
       {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},
       {"flash_attention", "1x6/2x1x16 float16 dynamic", "sm_90a", Finding::Spill, kCalls},
       {"flash_attention", "1x6/2x1x16 float16 causal dynamic", "sm_90a", Finding::Spill, kCalls},
+      {"fp8_gemm", "", "sm_80", Finding::Spill, kNoBytes},
+      {"attention_backward", "1x2/1x17x33 float32 causal", "", Finding::Spill, kNoVectors},
+      {"attention_backward", "4x32/32x4096x128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
+      {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
+      {"specialized_attention", "", "sm_80", Finding::Refused, kNoBarriers},
+      {"linear_attention", "8x32x4096x128+128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"mla_decode", "128x128x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x16x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
   };

@@ -152,6 +152,52 @@ TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
   }
 }
 
+// Tiles of the grid in steps of the program's own, the last of which hold nothing.
+std::string walking_text(int wave) {
+  const std::string blocks = std::to_string(wave);
+  return "program walk {\n  param A: float16[200, 96]\n  param B: float16[96, 64]\n  param C: float16[200, 64]\n"
+         "  launch walk(block: " +
+         blocks +
+         ") threads(tx: 128) {\n    shared As: float16[64, 32]\n    shared Bs: float16[32, 64]\n"
+         "    fragment acc: float32[64, 64]\n    for turn in 0..3 {\n      tile: int32 = turn * " +
+         blocks +
+         " + block\n      if tile < 4 {\n        fill to=acc value=0.0\n"
+         "        for k in 0..select(tile == 2, 1, 3) pipelined(stages=3) {\n"
+         "          copy from=A[tile * 64 : 64, k * 32 : 32] to=As\n"
+         "          copy from=B[k * 32 : 32, 0 : 64] to=Bs\n          gemm a=As b=Bs c=acc\n        }\n"
+         "        copy from=acc to=C[tile * 64 : 64, 0 : 64]\n      }\n    }\n  }\n}\n";
+}
+
+TEST(TmaRings, ALoopUnderAConditionGetsALoader) {
+  for (const int wave : {1, 2, 3}) {
+    const Planned p = planned(walking_text(wave));
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    ASSERT_EQ(p.plan.rings.size(), 1u);
+    EXPECT_EQ(p.plan.staged, std::vector<std::string>{"acc"});
+    expect_same_meaning(p, {numbers({200, 96}, f16, 1), numbers({96, 64}, f16, 2)}, {200, 64}, f16);
+  }
+}
+
+// A Map reads what a ring brings, in a loop whose turns are counted: it must not depend on a thread's own counter,
+// which would keep its fragments in memory.
+TEST(TmaRings, MapsThatReadASlotReadNoLocals) {
+  std::string text = attention_text(224, true);
+  const std::string plain = "S[i, j] = max(S[i, j] - most[i], -8.0)",
+                    biased = "S[i, j] = max(S[i, j] - most[i], -8.0) + float32(Ks[j, 0])";
+  text.replace(text.find(plain), plain.size(), biased);
+  const Planned p = planned(text);
+  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  int maps = 0;
+  ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+    if (!s.as<ir::Map>()) return;
+    ++maps;
+    for (ir::BufferId id : ir::used_buffers({s})) EXPECT_NE(p.program.buffer(id).space, ir::Space::Local);
+  });
+  EXPECT_GT(maps, 2);
+  expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
+                      {224, 32}, f32);
+}
+
 TEST(TmaRings, WhatIsRefusedSaysWhy) {
   std::string text = gemm_text("128", "64", 3);
   auto with = [&](const std::string& from, const std::string& to) {

@@ -17,6 +17,10 @@ class Clearer {
   Body run(const Body& in) const {
     Body out;
     for (size_t i = 0; i < in.size(); ++i) {
+      if (const auto* n = in[i].as<If>()) {
+        out.push_back(make_stmt(If{n->condition, run(n->then_body), run(n->else_body)}, in[i]->location));
+        continue;
+      }
       const auto* loop = in[i].as<For>();
       if (!loop) {
         out.push_back(in[i]);

@@ -29,6 +29,10 @@ class Stager {
         out.push_back(make_stmt(std::move(f), s->location));
         continue;
       }
+      if (const auto* n = s.as<If>()) {
+        out.push_back(make_stmt(If{n->condition, run(n->then_body), run(n->else_body)}, s->location));
+        continue;
+      }
       const auto* copy = s.as<Copy>();
       const auto chunks = copy ? chunks_of(*copy) : std::vector<Chunk>{};
       if (chunks.empty()) {

@@ -29,7 +29,7 @@ constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
 // For accumulators of more than kManyAccumulators a thread.
 constexpr Registers kOfManyAccumulators = {24, 240};
 constexpr int64_t kManyAccumulators = 192;
-constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses of tensors whose extents it is given
+constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
 
 // Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
 constexpr int64_t kEnough = 3;
@@ -79,13 +79,13 @@ class Specializer {
     const int64_t team = launch_.threads[0];
     plan.alternating = plan.persistent && team == kGroup && limits_.alternating && may_alternate();
     const int64_t math = plan.alternating ? 2 * team : team;
-    const Registers registers = registers_for(math);
     make_rings();
     make_counters();
     loading_ = true;
     Body load = start_counters(true);
     append(load, loader(launch_.body, {}));
     loading_ = false;
+    const Registers registers = registers_for(math, load);
     Body compute = start_counters(false);
     append(compute, body_of_math(launch_.body));
     if (limits_.staging != Staging::None)
@@ -131,8 +131,8 @@ class Specializer {
     return make_stmt(std::move(op), launch_.location);
   }
 
-  Registers registers_for(int64_t math) const {
-    if (math == 2 * kGroup && !p_.symbols.empty()) return kOfSymbols;
+  Registers registers_for(int64_t math, const Body& load) const {
+    if (math == 2 * kGroup && (!p_.symbols.empty() || reads_memory(load))) return kOfSymbols;
     int64_t most = 0;
     walk(launch_.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
@@ -220,6 +220,13 @@ class Specializer {
     return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.slots > 1 && is_operand(r); });
   }
   void forget_rings() { rings_.clear(), results_.clear(), left_ = nullptr; }
+  bool reads_memory(const Body& body) const {
+    bool found = false;
+    walk_exprs(body, [&](const Expr& e) {
+      found = found || (e.as<Load>() && p_.buffer(e.as<Load>()->buffer).space == Space::Global);
+    });
+    return found;
+  }
   bool is_operand(const Ring& r) const {
     bool found = false;
     walk(launch_.body, [&](const Stmt& s) {
@@ -293,6 +300,11 @@ class Specializer {
         if (!is_moved(s) && waits_for_memory(*copy)) left_ = copy;
         continue;
       }
+      if (const auto* n = s.as<If>(); n && !is_of_math(n->condition)) {
+        const std::optional<size_t> outside = std::exchange(guarded_, nest_.size());
+        find(n->then_body), find(n->else_body);
+        guarded_ = outside;
+      }
       const auto* loop = s.as<For>();
       if (!loop) continue;  // copies under other control stay where they are
       nest_.push_back(loop);
@@ -321,6 +333,9 @@ class Specializer {
       if (!r.first_use) r.first_use = &*body[i];
       r.last_use = &*body[i];
     }
+    // Under a condition a slot is not filled in every turn of the loop around: the turns of one inside are counted.
+    if (guarded_ && nest_.size() <= *guarded_) return;
+    r.counted = guarded_.has_value();
     int uses = 0, here = 0;
     auto count = [&](int& n) {
       return [&](const Stmt& s) {
@@ -387,7 +402,7 @@ class Specializer {
     Expr count = constant(i32, int64_t{0});
     auto step = [&](const For* loop) { return cast(sub(var(loop->var, p_.var(loop->var).type), loop->begin), i32); };
     if (r.counted)
-      count = add(load(counters().at(r.nest.back()), {}, i32), step(r.nest.back()));
+      count = add(var(before_.at(r.nest.back()), i32), step(r.nest.back()));
     else
       for (const For* loop : r.nest) count = add(mul(count, cast(loop->extent, i32)), step(loop));
     return turn_of(r, substitute(count, names));
@@ -407,11 +422,18 @@ class Specializer {
       }
     }
   }
-  Body start_counters(bool loading) const {
+  Body start_counters(bool loading) {
     Body out;
-    for (const auto& [loop, id] : loading ? loader_counters_ : math_counters_)
+    for (const auto& [loop, id] : loading ? loader_counters_ : math_counters_) {
       out.push_back(at_launch(Store{{id, {}}, constant(i32, int64_t{0})}));
+      before_[loop] = p_.new_var(p_.buffer(id).name, i32);
+    }
     return out;
+  }
+  // Tile operations of the loop that read a slot must not read a thread's own variable: the count has a name there.
+  void name_turns(const For& loop, LocationId at, Body& out) const {
+    if (const auto found = counters().find(&loop); found != counters().end())
+      out.push_back(make_stmt(Let{before_.at(&loop), load(found->second, {}, i32)}, at));
   }
   void count_turns(const For& loop, const Substitution& names, LocationId at, Body& out) const {
     const auto found = counters().find(&loop);
@@ -454,11 +476,15 @@ class Specializer {
         For f = serial(*loop);
         f.var = p_.new_var(p_.var(loop->var).name, p_.var(loop->var).type);
         f.begin = substitute(loop->begin, names), f.extent = substitute(loop->extent, names);
+        name_turns(*loop, s->location, out);
         Substitution inside = names;
         inside[loop->var] = var(f.var, p_.var(f.var).type);
         f.body = loader(loop->body, inside);
         out.push_back(make_stmt(std::move(f), s->location));
         count_turns(*loop, names, s->location, out);
+      } else if (const auto* n = s.as<If>(); n && holds_copies(s)) {
+        If f{substitute(n->condition, names), loader(n->then_body, names), loader(n->else_body, names)};
+        out.push_back(make_stmt(std::move(f), s->location));
       }
     }
     return out;
@@ -501,6 +527,7 @@ class Specializer {
       if (is_moved(s)) continue;
       for (const Ring& r : rings_)
         if (r.first_use == &*s) wait_full(r, {}, s->location, out);
+      if (const auto* loop = s.as<For>()) name_turns(*loop, s->location, out);
       const auto* skewable = limits_.overlap ? s.as<For>() : nullptr;
       if (const auto parts = skewable ? skewed(*skewable) : std::nullopt) {
         append(out, skew(*parts, *skewable, s->location));
@@ -512,6 +539,8 @@ class Specializer {
         out.push_back(make_stmt(std::move(f), s->location));
         if (overlapped) finish(*overlapped, *loop, s->location, out);
         count_turns(*loop, {}, s->location, out);
+      } else if (const auto* n = s.as<If>(); n && holds_copies(s)) {
+        out.push_back(make_stmt(If{n->condition, math(n->then_body), math(n->else_body)}, s->location));
       } else {
         out.push_back(s);
       }
@@ -739,10 +768,12 @@ class Specializer {
   const target::GpuTarget& target_;
   const RingLimits limits_;
   std::vector<const For*> nest_;
+  std::optional<size_t> guarded_;  // the loops around the innermost condition around this place
   std::vector<Ring> rings_;
   std::set<VarId> results_;
   BufferId turns_;  // of two teams: mbarriers on which each waits for its turn
   Counters loader_counters_, math_counters_;
+  std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
   bool loading_ = false;
   const Copy* left_ = nullptr;  // one of a pipelined loop's copies that is no ring's
 };
