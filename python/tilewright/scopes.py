@@ -82,6 +82,7 @@ class Launch(Frame):
         names = [n if n and n != "_" else d for n, d in zip(names, defaults)] if any(names) else []
         values = _open_launch(self.blocks, self.threads, self.cluster, names)
         tracer.launches += 1
+        tracer.grid = self.blocks
         self.values = list(zip(names or defaults, values))
         return values if len(values) > 1 or self.unpack else values[0]
 

@@ -54,6 +54,8 @@ class Tracer:
         self.branches = []  # conditions of T.If, the innermost last
         self.barriers = None  # of T.create_list_of_mbarrier
         self.launches = 0
+        self.grid = []  # of the launch that was opened last
+        self.random = None  # of T.rng_init
         self.block = None  # of T.sblock: buffers whose safe values end with it, and the numbers that they had before
         self.reducer = None  # of T.tvm_thread_allreduce, which T.attr names
         self.sources = []  # of T.import_source

@@ -9,6 +9,33 @@ namespace {
 
 bool is_loop(const StmtOp& op) { return std::holds_alternative<For>(op) || std::holds_alternative<While>(op); }
 
+// Whether the host can tell from the arguments of a call: integer arithmetic of free variables.
+bool host_computes(const Expr& e) {
+  if (!e->type.is_integral()) return false;
+  if (e.as<Const>()) return true;
+  if (const auto* v = e.as<Var>()) return is_free_var(v->id);
+  if (const auto* c = e.as<Cast>()) return host_computes(c->value);
+  if (const auto* u = e.as<Unary>()) return u->op == UnaryOp::Not && host_computes(u->a);
+  if (const auto* s = e.as<Sum>())
+    return std::all_of(s->terms.begin(), s->terms.end(), [](const Term& t) { return host_computes(t.value); });
+  const auto* b = e.as<Binary>();
+  if (!b) return false;
+  switch (b->op) {
+    case BinaryOp::Mul:
+    case BinaryOp::FloorDiv:
+    case BinaryOp::FloorMod:
+    case BinaryOp::Min:
+    case BinaryOp::Max:
+    case BinaryOp::And:
+    case BinaryOp::Or:
+    case BinaryOp::Eq:
+    case BinaryOp::Ne:
+    case BinaryOp::Lt:
+    case BinaryOp::Le: return host_computes(b->a) && host_computes(b->b);
+    default: return false;
+  }
+}
+
 struct Update {
   AtomicOp op;
   Expr value;
@@ -351,6 +378,8 @@ void Builder::assume(const Expr& condition) {
   if (launch_ < 0) {
     program_.assumptions.push_back({c, location_id(location_)});
   } else {
+    // What is assumed of a whole launch and depends on the call alone is checked there.
+    if (scopes_.empty() && host_computes(c)) program_.assumptions.push_back({c, location_id(location_)});
     emit(Assume{c});
   }
 }

@@ -233,7 +233,7 @@ void refuse_alignment(const BoundCall& call, size_t index, const NDArray& tensor
 void refuse_assumption(const BoundCall& call, const AssumeCheck& assume) {
   const std::string values = inputs(call, assume.condition);
   fail(Code::AssumptionFailed, assume.location,
-       fmt::format("{}: the program assumes {}, which does not hold{}", call.plan->name, assume.text,
+       fmt::format("{}: Assume: {} does not hold{}", call.plan->name, assume.text,
                    values.empty() ? "" : fmt::format(" ({})", values)));
 }
 

@@ -258,7 +258,7 @@ TEST(Bind, Assumptions) {
                    "H % 16 == 0",
                    {"heads.py", 7, 3}}};
   expect_bind(plan, {NDArray::zeros({20}, f32)}, Code::AssumptionFailed,
-              "k: the program assumes H % 16 == 0, which does not hold (H = 20 from 'x'.shape[0])");
+              "k: Assume: H % 16 == 0 does not hold (H = 20 from 'x'.shape[0])");
   BoundCall call;
   const NDArray x = NDArray::zeros({32}, f32);
   const Arguments arguments = {x};

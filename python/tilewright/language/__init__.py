@@ -262,6 +262,48 @@ def atomic_addx4(dst, value, return_prev=False, memory_order="relaxed"):
     return _packed("atomic_addx4", dst, value, return_prev, memory_order)
 
 
+def rng_init(seed, seq=None, off=0, generator="curandStatePhilox4_32_10_t"):
+    """Gives each thread a random generator; seq is by default the number of the thread in the grid."""
+    from ..random_numbers import rng_init
+
+    rng_init(seed, seq, off, generator)
+
+
+def rng_rand():
+    """The thread's next 32 random bits."""
+    from ..random_numbers import rng_rand
+
+    return rng_rand()
+
+
+def rng_rand_float(bit=32, dist="uniform"):
+    """The thread's next random number: uniform in (0, 1], or normal with mean 0 and deviation 1."""
+    from ..random_numbers import rng_rand_float
+
+    return rng_rand_float(bit, dist)
+
+
+def _of_each_dimension(name, doc):
+    def listed():
+        one = _function(name)
+        return [one(d) for d in range(3)]
+
+    listed.__doc__ = doc
+    return listed
+
+
+def get_block_extent(dim=0):
+    """The number of blocks of the grid along a dimension."""
+    grid = _state.tracer.grid
+    return grid[dim] if dim < len(grid) else 1
+
+
+get_block_bindings = _of_each_dimension("get_block_binding", "The index of this block in the grid, in each dimension.")
+get_block_extents = _of_each_dimension("get_block_extent", "The blocks of the grid along each dimension.")
+get_thread_bindings = _of_each_dimension("get_thread_binding", "The index of this thread in its block, in each dimension.")
+get_thread_extents = _of_each_dimension("get_thread_extent", "The threads of a block along each dimension.")
+
+
 def align_up(x, y):
     """The least multiple of y that is at least x."""
     return _function("ceildiv")(x, y) * y

@@ -49,6 +49,24 @@ __device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b);
 //@ min_f32:
 __device__ __forceinline__ float min_f32(float a, float b) { return fminf(a, b); }
 
+//@ mulhi: types
+template <class T>
+__device__ __forceinline__ T mulhi(T a, T b) {
+  if constexpr (sizeof(T) == 8) {
+    if constexpr ((T)-1 < (T)0) return (T)__mul64hi(a, b);
+    return (T)__umul64hi(a, b);
+  }
+  if constexpr ((T)-1 < (T)0) return (T)__mulhi((int32_t)a, (int32_t)b);
+  return (T)__umulhi((uint32_t)a, (uint32_t)b);
+}
+
+//@ brev: types
+template <class T>
+__device__ __forceinline__ T brev(T a) {
+  if constexpr (sizeof(T) == 8) return (T)__brevll((uint64_t)a);
+  return (T)(__brev((uint32_t)a) >> (32 - 8 * (int)sizeof(T)) % 32);
+}
+
 //@ exp2_f32:
 __device__ __forceinline__ float exp2_f32(float x) {
   float y;
