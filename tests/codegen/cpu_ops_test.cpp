@@ -249,7 +249,7 @@ TEST(CpuOps, TakesWhatIsAssumed) {
                             B(t) = A(i);
                           }
                         }),
-              {ramp({64}, f32, 0.5), ramp({64}, i32, 1), NDArray::zeros({64}, f32)});
+              {ramp({64}, f32, 0.5), NDArray::zeros({64}, i32), NDArray::zeros({64}, f32)});
 }
 
 TEST(CpuOps, ReducesIntoReducers) {
