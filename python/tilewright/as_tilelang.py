@@ -9,7 +9,7 @@ import types
 import tilewright
 
 from . import carver, device, dtypes, environment, execution_backends, jitted, kernel, language, layouts, profiler, scopes
-from . import targets, testing, tuner, types as kinds, values, warp_mma
+from . import sparse, targets, testing, tuner, types as kinds, values, warp_mma
 
 _VERSION = "0.1.15"  # of the interface that is offered here
 
@@ -137,6 +137,7 @@ def _modules():
         },
         "tilelang.cuda.intrinsics.macro": {},
         "tilelang.cuda.intrinsics.macro.mma_macro_generator": warp_mma,
+        "tilelang.cuda.intrinsics.sparse_layout": sparse,
         "tilelang.cuda.intrinsics.layout": {},
         "tilelang.cuda.intrinsics.layout.mma_layout": {"make_mma_swizzle_layout": language.make_swizzled_layout},
         "tilelang.layout": layouts,

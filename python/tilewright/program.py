@@ -163,11 +163,36 @@ def _set_options(tracer, at):
         tracer.builder.apply(_OPTION, at, name, value)
 
 
+# Under TileLang's name: mistakes that it finds when a program is compiled, so that one that never is may have them.
+_FOUND_LATE = {"TW1014"}
+
+
+class Refused(PrimFunc):
+    """A program with a mistake that is reported where the program is used."""
+
+    def __init__(self, error):
+        self.__dict__["error"] = error
+
+    def __getattr__(self, name):
+        raise self.__dict__["error"]
+
+    def script(self, **ignored):
+        raise self.__dict__["error"]
+
+    def __repr__(self):
+        return "<program with a mistake>"
+
+
 def prim_func(function=None, **ignored):
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
     if function is None:
         return functools.partial(prim_func)
-    return trace_prim_func(function, sys._getframe(1))
+    try:
+        return trace_prim_func(function, sys._getframe(1))
+    except CompileError as error:
+        if error.code not in _FOUND_LATE or "tilelang" not in sys.modules:
+            raise
+        return Refused(error)
 
 
 class Macro:

@@ -268,7 +268,7 @@ class Vector:
         if len(along) > 1:
             fail("BadOption", f"a vector is stored to a tile of '{buffer.name}' of {len(along)} dimensions", "slice one of them")
         d = along[0] if along else len(index) - 1
-        begin = (index[d].start or 0) if along else index[d]
+        begin = index[d] if not along else 0 if index[d].start is None else index[d].start
         stop = index[d].stop if along else None
         extent = plain(stop - begin) if stop is not None else len(self.lanes)
         if extent != len(self.lanes):

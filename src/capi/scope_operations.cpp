@@ -44,6 +44,8 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"ReturnValue", Code::ReturnValue},
     {"OutsideProgram", Code::OutsideProgram},
     {"BadOption", Code::BadOption},
+    {"GemmType", Code::GemmType},
+    {"GemmInner", Code::GemmInner},
     {"OperandKind", Code::OperandKind},
     {"IndexCount", Code::IndexCount},
     {"UnknownDtype", Code::UnknownDtype},

@@ -75,3 +75,18 @@ def test_importing_is_quick():
 def test_unknown_options_are_named_once():
     code = "import tilewright as tw, warnings\nfrom tilewright.kernel import options_of\nwarnings.simplefilter('always')\noptions_of({'no.such': 1}); options_of({'no.such': 1}); options_of({'tl.disable_tma_lower': True})"
     assert python("-c", code).stderr.count("'no.such' is not known") == 1
+
+
+def test_some_mistakes_are_reported_when_a_program_is_compiled(tmp_path):
+    """Under TileLang's name, as it does."""
+    (tmp_path / "late.py").write_text(
+        "import tilelang, tilelang.language as T\n"
+        "@T.prim_func\n"
+        "def main(A: T.Tensor((8,), 'float32')):\n"
+        "    with T.Kernel(1, threads=32):\n"
+        "        for i in T.Parallel(8):\n"
+        "            for j in T.Pipelined(2):\n"
+        "                A[i] = j\n"
+        "try:\n    tilelang.compile(main)\nexcept ValueError as error:\n    print(str(error).splitlines()[1].strip())\n"
+    )
+    assert python("-m", "tilewright", str(tmp_path / "late.py")).stdout.endswith("late.py:6:13\n")

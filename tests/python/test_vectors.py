@@ -295,3 +295,37 @@ def test_threads_reduce_what_they_have(engine):
     tw.compile(main, engine=engine)(a, b, c, d)
     assert np.allclose(b, a.astype("float32").sum(1) + 1, atol=1e-2)
     assert (c == np.abs(a).max(2)).all() and (d == a[:, 0].min(1)).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ["float32", "float16", "int8", "float64"])
+def test_loads_and_stores_of_many_bits(engine, name):
+    lanes = 128 // T.dtype(name).bits
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), name), B: T.Tensor((64,), name), C: T.Tensor((4,), "uint32")):
+        with T.Kernel(1, threads=1):
+            s = T.alloc_shared((64,), name)
+            for i in T.serial(64 // lanes):
+                T.sts128(s[i * lanes], T.ldg128(A[i * lanes : (i + 1) * lanes]))
+            T.sync_threads()
+            for i in T.serial(64 // lanes):
+                T.stg128(B[i * lanes], T.lds128(s[i * lanes]), i != 1)
+            C[0] = T.ldg32(A[lanes])
+            C[2:4] = T.ldg64(A[lanes], C[0] == T.uint32(12345))
+
+    a = np.random.default_rng(2).integers(-100, 100, 64).astype(name)
+    b, c = np.zeros(64, name), np.full(4, 7, "uint32")
+    tw.compile(main, engine=engine)(a, b, c)
+    want = a.copy()
+    want[lanes : 2 * lanes] = 0
+    assert (b == want).all() and c.tolist() == [int(a.view("uint32")[4]), 7, 0, 0]
+
+
+def test_loads_of_many_bits_from_elsewhere():
+    with pytest.raises(tw.CompileError, match="TW1101.*T.lds32 of 'A', a global buffer"):
+
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=1):
+                A[0] = T.reinterpret(T.lds32(A[1]), "float32")

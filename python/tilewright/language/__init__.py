@@ -262,6 +262,13 @@ def atomic_addx4(dst, value, return_prev=False, memory_order="relaxed"):
     return _packed("atomic_addx4", dst, value, return_prev, memory_order)
 
 
+def gemm_sp(A_sparse, E, B, C, transpose_E=False, transpose_A=False, transpose_B=False, policy=None, clear_accum=False, wg_wait=0):
+    """C += A B, where A_sparse holds the kept elements of A, a matrix of 2:4 sparsity, and E says which they are."""
+    from ..sparse import gemm_sp
+
+    gemm_sp(A_sparse, E, B, C, transpose_E, transpose_A, transpose_B, policy, clear_accum, wg_wait)
+
+
 def rng_init(seed, seq=None, off=0, generator="curandStatePhilox4_32_10_t"):
     """Gives each thread a random generator; seq is by default the number of the thread in the grid."""
     from ..random_numbers import rng_init
@@ -483,6 +490,7 @@ _OTHER_NAMES = {
     "sync_global": "sync_grid", "int_div": "floordiv",
     "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp",
 }  # fmt: skip
+_VECTOR_MEMORY = frozenset("ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 lds128 sts32 sts64 sts128".split())
 # Operators by name, that take plain numbers too: what Python computes stays Python's.
 _FOLDED = frozenset("ceildiv floordiv floormod truncdiv truncmod min max shift_left shift_right "
                     "bitwise_and bitwise_or bitwise_xor".split())  # fmt: skip
@@ -535,7 +543,7 @@ def _absent(name, parameter):
 
 def _known_names():
     names = {n for n, row in _TABLE.items() if row[1] != "scope"} | {n for n in globals() if not n.startswith("_")}
-    return names | set(_OTHER_NAMES)
+    return names | set(_OTHER_NAMES) | _VECTOR_MEMORY
 
 
 def __getattr__(name):
@@ -550,6 +558,11 @@ def __getattr__(name):
         raise AttributeError(name)
     if _dtypes.is_vector(name):
         return dtype(name)
+    if name in _VECTOR_MEMORY:
+        from ..vector_memory import function
+
+        globals()[name] = function(name)
+        return globals()[name]
     near = _difflib.get_close_matches(name, _known_names(), 3, 0.6)
     hint = f"; the nearest it has: {', '.join('T.' + n for n in near)}" if near else ""
     raise AttributeError(f"Tilewright has no T.{name}{hint}")

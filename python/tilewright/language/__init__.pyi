@@ -49,6 +49,8 @@ WarpSpecialize: Any
 While: Any
 def abs2(*vectors: Any) -> Any:
     """abs of each lane of vectors."""
+def access_ptr(base: Any, access_type: Any = ..., *extents: Any, offset: Any = ..., extent: Any = ..., ignore_last_ndim: Any = ...) -> Any:
+    """A pointer to where a buffer, a region or an element begins; what it may be used for changes no result."""
 def add2(*vectors: Any) -> Any:
     """add of each lane of vectors."""
 def align_up(x: Any, y: Any) -> Any:
@@ -66,7 +68,7 @@ def annotate_consumer_reg_alloc(*arguments: Any, **named: Any) -> Any:
 def annotate_l2_hit_ratio(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def annotate_layout(layouts: Any) -> Any:
-    """Where elements of tiles lie. Never changes a result."""
+    """Where elements of tiles lie. Never changes a result; tensors in global memory stay as their shape and strides say."""
 def annotate_min_blocks_per_sm(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def annotate_pass_configs(*arguments: Any, **named: Any) -> Any:
@@ -79,13 +81,17 @@ def annotate_safe_value(values: Any) -> Any:
     """What reads outside of global tensors give; in a T.sblock to its end."""
 def any_of(*conditions: Any) -> Any:
     """Whether a condition holds, or an element of a buffer or of a region of one dimension."""
+attr: Any
 bfloat16: dtype
 bool: dtype
 boolean: dtype
-def call_extern(dtype: Any, name: Any, *arguments: Any, **named: Any) -> Any:
-    """Calls a device function by its name."""
+def call_extern(*arguments: Any, dtype: Any = ...) -> Any:
+    """Calls a device function by its name: T.call_extern("float32", "f", x), or T.call_extern("f", x, dtype="float32"). Buffers and T.access_ptr go as pointers, which the function may read and write by."""
+comm_reducer: Any
 def const(names: Any, dtype: Any = ...) -> Any:
     """Dimensions of an eager function that are taken from its tensors when it is called: M, N = T.const("M, N")."""
+def cp_async_barrier_noinc(mbarrier: Any) -> Any:
+    """Arrives at an mbarrier when what this thread has copied by T.ptx_cp_async is there."""
 def create_list_of_mbarrier(*counts: Any) -> Any:
     """mbarriers that T.get_mbarrier(i) names."""
 def disable_warp_group_reg_alloc(*arguments: Any, **named: Any) -> Any:
@@ -114,12 +120,26 @@ def fma2(*vectors: Any) -> Any:
     """fma of each lane of vectors."""
 def func_attr(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
+def gemm_sp(A_sparse: Any, E: Any, B: Any, C: Any, transpose_E: Any = ..., transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., wg_wait: Any = ...) -> Any:
+    """C += A B, where A_sparse holds the kept elements of A, a matrix of 2:4 sparsity, and E says which they are."""
+def get_block_bindings() -> Any:
+    """The index of this block in the grid, in each dimension."""
+def get_block_extent(dim: Any = ...) -> Any:
+    """The number of blocks of the grid along a dimension."""
+def get_block_extents() -> Any:
+    """The blocks of the grid along each dimension."""
 def get_mbarrier(index: Any) -> Any:
     """One of T.create_list_of_mbarrier."""
+def get_thread_bindings() -> Any:
+    """The index of this thread in its block, in each dimension."""
+def get_thread_extents() -> Any:
+    """The threads of a block along each dimension."""
 def grid(*extents: Any) -> Any:
     """Nested serial loops."""
 half: dtype
 handle: Any
+def import_source(source: Any = ...) -> Any:
+    """CUDA C++ that defines what T.call_extern calls. Engines other than cuda refuse the calls."""
 int: dtype
 int16: dtype
 int32: dtype
@@ -156,8 +176,16 @@ def pdl_trigger(*arguments: Any, **named: Any) -> Any:
 def prim_func(function: Any = ..., **ignored: Any) -> Any:
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
 ptr: dtype
+def ptx_cp_async(dst: Any, src: Any, num_elems: Any, predicate: Any = ...) -> Any:
+    """This thread copies neighbours from global to shared memory, zeros where `predicate` is false. They are there when T.ptx_wait_group, or the barrier of T.cp_async_barrier_noinc, says so; here they are at once."""
 def reads(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
+def rng_init(seed: Any, seq: Any = ..., off: Any = ..., generator: Any = ...) -> Any:
+    """Gives each thread a random generator; seq is by default the number of the thread in the grid."""
+def rng_rand() -> Any:
+    """The thread's next 32 random bits."""
+def rng_rand_float(bit: Any = ..., dist: Any = ...) -> Any:
+    """The thread's next random number: uniform in (0, 1], or normal with mean 0 and deviation 1."""
 sblock: Any
 def serial(start: Any, stop: Any = ..., step: Any = ..., annotations: Any = ...) -> Any:
     """An ordinary loop; range() in a traced function is this."""
@@ -168,6 +196,14 @@ symbolic: Any
 tfloat32: dtype
 def thread_binding(start: Any, stop: Any = ..., thread: Any = ..., annotations: Any = ...) -> Any:
     """The index of this thread, of `stop` threads along a dimension."""
+def tvm_thread_allreduce(size: Any, value: Any, predicate: Any, result: Any, *threads: Any, dtype: Any = ...) -> Any:
+    """Combines `value` over all threads that differ in these thread indices alone; each of them gets `result`."""
+def tvm_warp_shuffle(mask: Any, value: Any, lane: Any, width: Any = ..., warp_size: Any = ...) -> Any:
+    """The value of a lane of the group of `width` lanes."""
+def tvm_warp_shuffle_down(mask: Any, value: Any, delta: Any, width: Any = ..., warp_size: Any = ...) -> Any:
+    """The value of the lane `delta` above."""
+def tvm_warp_shuffle_up(mask: Any, value: Any, delta: Any, width: Any = ..., warp_size: Any = ...) -> Any:
+    """The value of the lane `delta` below."""
 uint: dtype
 uint16: dtype
 uint32: dtype
