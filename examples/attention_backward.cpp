@@ -70,9 +70,9 @@ Program attention_backward(Value batch, int64_t heads, int64_t kv_heads, Value q
         Value head = h * group + g;
         for (auto q : Pipelined(first, blocks, {.num_stages = 2})) {
           copy(Q(b, head, q * c.block_Q, 0), Q_shared);
+          copy(dO(b, head, q * c.block_Q, 0), dO_shared);
           copy(rows(b, head, q * 2, 0), rows_shared);
           gemm(K_shared, Q_shared, P, {.transpose_B = true, .policy = GemmWarpPolicy::FullRow, .clear_accum = true});
-          copy(dO(b, head, q * c.block_Q, 0), dO_shared);
           gemm(V_shared, dO_shared, dP, {.transpose_B = true, .policy = GemmWarpPolicy::FullRow, .clear_accum = true});
           // Tiles at the diagonal and the last keys: `behind` is how far the first key lies behind the first query.
           Value behind = bx * c.block_K - q * c.block_Q;
@@ -86,12 +86,13 @@ Program attention_backward(Value batch, int64_t heads, int64_t kv_heads, Value q
           for (auto [i, j] : Parallel(c.block_K, c.block_Q)) P(i, j) = exp2(P(i, j) * scale2 - rows_shared(0, j));
           // Rounded, the weights meet dO and make dS: registers for both forms of them there are not.
           copy(P, P_cast);
-          gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
-          for (auto [i, j] : Parallel(c.block_K, c.block_Q))
+          for (auto [i, j] : Parallel(c.block_K, c.block_Q)) {
             dS_cast(i, j) = cast(P_cast(i, j), f32) * (dP(i, j) - rows_shared(1, j));
+          }
           copy(dS_cast, dS_shared);
-          gemm(dS_cast, Q_shared, dK_local, {.policy = GemmWarpPolicy::FullRow});
+          gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
           gemm(dS_shared, K_shared, dQ_local, {.transpose_A = true, .clear_accum = true});
+          gemm(dS_cast, Q_shared, dK_local, {.policy = GemmWarpPolicy::FullRow});
           atomic_add(dQ_sum(b, head, q * c.block_Q, 0), dQ_local);
         }
       }

@@ -36,8 +36,8 @@ Program linear_attention(Value batch, int64_t heads, Value length, int64_t dim, 
         copy(V(b, h, i * c.chunk, bv * c.block_V), V_shared);
         copy(state, state_shared);
         gemm(Q_shared, K_shared, scores, {.transpose_B = true, .policy = GemmWarpPolicy::FullRow, .clear_accum = true});
-        for (auto [t, s] : Parallel(c.chunk, c.chunk)) scores_cast(t, s) = if_then_else(s <= t, scores(t, s), 0.0);
         gemm(Q_shared, state_shared, output, {.policy = GemmWarpPolicy::FullRow, .clear_accum = true});
+        for (auto [t, s] : Parallel(c.chunk, c.chunk)) scores_cast(t, s) = if_then_else(s <= t, scores(t, s), 0.0);
         gemm(scores_cast, V_shared, output, {.policy = GemmWarpPolicy::FullRow});
         gemm(K_shared, V_shared, state, {.transpose_A = true, .policy = GemmWarpPolicy::FullRow});
         for (auto [t, j] : Parallel(c.chunk, c.block_V)) output(t, j) *= scale;

@@ -152,6 +152,31 @@ TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
   }
 }
 
+// Three products: what the second makes is not needed before the third, whose slot the first reads too.
+TEST(TmaRings, ProductsAreWaitedForWhereTheyAreNeeded) {
+  std::string text = attention_text(96, false);
+  const auto put = [&](const std::string& before, const std::string& what) { text.insert(text.find(before), what); };
+  put("    fragment most", "    fragment other: float32[64, 32]\n");
+  put("    fill to=most", "    fill to=other value=0.0\n");
+  put("    }\n    copy from=acc", "      gemm a=P b=Ks c=other\n");
+  put("    copy from=acc", "    map i in 64, j in 32 {\n      acc[i, j] = acc[i, j] + other[i, j]\n    }\n");
+  const Planned p = planned(text, {.staging = passes::Staging::None});
+  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  std::string order;
+  ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+    const auto* g = s.as<ir::Gemm>();
+    if (g) order += g->completion.queue == ir::Queue::Wgmma ? "g" : "G";
+    if (const auto* n = s.as<ir::Drain>()) order += std::to_string(n->pending);
+    if (s.as<ir::Arrive>()) order += "a";
+  });
+  // After the scores all wait; the slot of Vs goes back with the second product's wait, that of Ks with the third's.
+  EXPECT_EQ(order,
+            "g0gg0aa"
+            "a");
+  expect_same_meaning(p, {numbers({96, 32}, f16, 5), numbers({96, 32}, f16, 6), numbers({96, 32}, f16, 7)}, {96, 32},
+                      f32);
+}
+
 // Tiles of the grid in steps of the program's own, the last of which hold nothing.
 std::string walking_text(int wave) {
   const std::string blocks = std::to_string(wave);

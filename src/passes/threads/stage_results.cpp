@@ -84,7 +84,9 @@ class Stager {
     const Buffer from = p_.buffer(c.from.buffer);
     const DType type = p_.buffer(c.to.buffer).type;
     if (from.space != Space::Fragment || from.is_view() || p_.buffer(c.to.buffer).space != Space::Global) return {};
-    if (from.rank() != 2 || type.bits < 8 || !c.completion.immediate() || c.combine != ir::Combine::None) return {};
+    if (from.rank() != 2 || type.bits < 8 || !c.completion.immediate()) return {};
+    // TMA adds as atomics do.
+    if (c.combine != ir::Combine::None && (c.combine != ir::Combine::Add || type != f32)) return {};
     if (c.im2col.present() || !is_whole(c.from, from)) return {};
     const int64_t rows = *constant_int(from.shape[0]), columns = *constant_int(from.shape[1]);
     if (constant_int(c.to.extent.back()) != columns) return {};
@@ -96,15 +98,15 @@ class Stager {
     int64_t slots = whole ? 1 : std::clamp<int64_t>(kSlotBytes / (height * width * type.bits / 8), 1, 2);
     if (rest > 0) slots = 1;  // the tail has a slot of its own
     const std::vector<Piece> pieces = cut(rows, height, columns, width, slots);
-    const size_t mark = p_.buffers.size();
-    const BufferId ring = slots_for(from, type, std::min<int64_t>(slots, pieces.size()), height, width);
-    const BufferId tail = rest > 0 ? slots_for(from, type, 1, height, rest) : BufferId{};
+    const size_t mark = p_.buffers.size(), known = made_.size();
+    const BufferId ring = slots_for(from, type, std::min<int64_t>(slots, pieces.size()), height, width, pieces.size());
+    const BufferId tail = rest > 0 ? slots_for(from, type, 1, height, rest, pieces.size()) : BufferId{};
     std::vector<Chunk> out;
     for (size_t i = 0; i < pieces.size(); ++i) {
       out.push_back(chunk_of(c, pieces[i], pieces[i].is_tail ? tail : ring, height));
       out.back().pending = stores_since(pieces, i);
       if (tma_misfit(out.back().away, p_).empty()) continue;
-      p_.buffers.resize(mark);
+      p_.buffers.resize(mark), made_.resize(known);
       return {};
     }
     return out;
@@ -117,6 +119,7 @@ class Stager {
     out.down.from = {c.from.buffer, {number(piece.row), number(piece.column)}, size};
     out.down.to = staged;
     out.away.from = staged, out.away.to = c.to, out.away.completion.queue = Queue::BulkStore;
+    out.away.combine = c.combine;
     Region& to = out.away.to;
     auto shift = [&](size_t d, int64_t by, const Expr& extent) {
       to.min[d] = add(to.min[d], constant(to.min[d]->type, by)), to.extent[d] = extent;
@@ -126,18 +129,34 @@ class Stager {
       if (constant_int(to.extent[d]) != 1) shift(d, piece.row, size[0]);
     return out;
   }
-  BufferId slots_for(const Buffer& from, DType type, int64_t slots, int64_t rows, int64_t columns) {
+  // Results in as many pieces of the same size use the same slots: what stands between two uses of one is then the same
+  // number of stores, or more, whichever result they are of.
+  BufferId slots_for(const Buffer& from, DType type, int64_t slots, int64_t rows, int64_t columns, size_t pieces) {
+    const Slots wanted{type, slots, rows, columns, pieces, {}};
+    for (const Slots& s : made_)
+      if (s.is_like(wanted)) return s.buffer;
     Buffer b;
     b.name = from.name + "_staged", b.type = type, b.space = Space::Shared;
     b.shape = {constant(i32, slots), constant(i32, rows), constant(i32, columns)};
     b.launch = from.launch, b.location = from.location;
-    return p_.new_buffer(std::move(b));
+    made_.push_back(wanted);
+    return made_.back().buffer = p_.new_buffer(std::move(b));
   }
 
+  struct Slots {
+    DType type;
+    int64_t slots, rows, columns;
+    size_t pieces;
+    BufferId buffer;
+    bool is_like(const Slots& o) const {
+      return type == o.type && slots == o.slots && rows == o.rows && columns == o.columns && pieces == o.pieces;
+    }
+  };
   TileProgram& p_;
   const int64_t threads_;
   const Staging how_;
   std::vector<BufferId>& staged_;
+  std::vector<Slots> made_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "ir/rewrite.h"
 #include "passes/threads/clear_in_gemms.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/late_waits.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/slots.h"
 #include "passes/threads/stage_results.h"
@@ -88,6 +89,7 @@ class Specializer {
     const Registers registers = registers_for(math, load);
     Body compute = start_counters(false);
     append(compute, body_of_math(launch_.body));
+    if (limits_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
     if (limits_.staging != Staging::None)
       compute = stage_results(p_, std::move(compute), team, plan.alternating ? Staging::Chunks : limits_.staging,
                               plan.staged);
@@ -220,6 +222,11 @@ class Specializer {
     return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.slots > 1 && is_operand(r); });
   }
   void forget_rings() { rings_.clear(), results_.clear(), left_ = nullptr; }
+  SlotsOf slots_by_barrier() const {
+    SlotsOf out;
+    for (const Ring& r : rings_) out[r.empty].insert(r.slots_of.begin(), r.slots_of.end());
+    return out;
+  }
   bool reads_memory(const Body& body) const {
     bool found = false;
     walk_exprs(body, [&](const Expr& e) {
