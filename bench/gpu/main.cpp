@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "blas.h"
+#include "compile_times.h"
 #include "copy.h"
+#include "example.h"
 #include "gemm_sweep.h"
 #include "programs.h"
 #include "rates.h"
@@ -27,11 +29,11 @@ struct Options {
   GemmSweep gemm;
   std::string json, cublas;
   int turns = 30;
-  bool run_programs = true, run_gemm = true, run_copies = true;
+  bool run_programs = true, run_gemm = true, run_copies = true, run_compile = false, list = false;
 };
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("--filter", o.programs.filter, "Examples whose names contain this");
+  app.add_option("--filter", o.programs.filter, "The example of this name, or else those whose names contain it");
   app.add_option("--turns", o.turns, "Timed calls of each contestant in each regime")->check(CLI::Range(1, 10000));
   app.add_option("--json", o.json, "Write everything to this file");
   app.add_option("--cublas", o.cublas, "Folder of libcublas and libcublasLt; else where the dynamic linker looks");
@@ -41,6 +43,8 @@ void add_options(CLI::App& app, Options& o) {
   app.add_flag("!--no-programs", o.run_programs, "Without the examples");
   app.add_flag("!--no-gemm", o.run_gemm, "Without the products by tile sizes");
   app.add_flag("!--no-copies", o.run_copies, "Without the copies and the cost of a launch");
+  app.add_flag("--compile", o.run_compile, "What compiling costs, each program in a process of its own");
+  app.add_flag("--list", o.list, "The names of the examples, and nothing else");
   app.add_option("--gemm-forms", o.gemm.forms, "Types and orders in memory: bf16:nt")->delimiter(',');
   app.add_option("--gemm-shapes", o.gemm.shapes, "M x N x K: 4096x7168x16384")->delimiter(',');
   app.add_option("--gemm-tiles", o.gemm.tiles, "Tiles, stages and threads: 128x256x64:3:256")->delimiter(',');
@@ -98,6 +102,12 @@ Json copies(int turns) {
 }
 
 int run(const Options& o, const std::string& command) {
+  // Before this process uses the device.
+  const Json compiling = o.run_compile ? compile_times(o.programs.filter) : Json();
+  if (tilewright::cuda::device_count() == 0) {
+    fmt::print("no CUDA device\n");
+    return 2;
+  }
   std::string problem;
   const std::unique_ptr<Blas> blas = Blas::find(o.cublas, problem);
   Json out = {{"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
@@ -105,6 +115,7 @@ int run(const Options& o, const std::string& command) {
               {"machine", machine(blas.get(), problem)},
               {"turns", o.turns}};
   fmt::print("{}\n", out["machine"].dump());
+  if (o.run_compile) out["compile"] = compiling;
   int failures = 0;
   const auto save = [&] {
     if (!o.json.empty()) std::ofstream(o.json) << out.dump(1) << "\n";
@@ -137,9 +148,9 @@ int main(int argc, char** argv) {
   Options options;
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
-  if (tilewright::cuda::device_count() == 0) {
-    fmt::print("no CUDA device\n");
-    return 2;
+  if (options.list) {
+    for (const examples::Example& e : examples::all_examples()) fmt::print("{}\n", e.name);
+    return 0;
   }
   try {
     return run(options, command_line(argc, argv));

@@ -224,8 +224,10 @@ Json programs(const ProgramOptions& options, const Blas* blas, int& failures) {
   Json rows = Json::array();
   std::vector<Case> full;
   double bytes = 1e6;
+  const std::vector<Example>& all = examples::all_examples();
+  const bool exact = std::any_of(all.begin(), all.end(), [&](const Example& e) { return e.name == options.filter; });
   const auto is_chosen = [&](const Example& e) {
-    return std::string(e.name).find(options.filter) != std::string::npos;
+    return exact ? e.name == options.filter : std::string(e.name).find(options.filter) != std::string::npos;
   };
   for (const Example& e : examples::all_examples())
     if (is_chosen(e) && options.timed)

@@ -7,7 +7,7 @@
 namespace bench::gpu {
 
 struct ProgramOptions {
-  std::string filter;  // examples whose names contain it
+  std::string filter;  // the example of this name, or else those whose names contain it
   int turns = 30;
   bool odd = true, timed = true;
   bool full = true;  // all elements of a full-size result against the CPU engine's, besides the sample by plain loops

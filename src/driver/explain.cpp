@@ -2,6 +2,7 @@
 
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
+#include "driver/cuda_engine.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/print.h"
@@ -9,6 +10,7 @@
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
 #include "support/warning.h"
+#include "target/ceilings.h"
 
 namespace tilewright {
 namespace {
@@ -53,13 +55,12 @@ class Costs {
   }
   bool is_global(ir::BufferId id) const { return program_.buffer(program_.root(id)).space == ir::Space::Global; }
 
+  Count products(const ir::Gemm& n) const {
+    const std::vector<ir::Expr>& a = n.a.extent;
+    return times(2, times(product(n.c.extent), value(n.transpose_a ? a[a.size() - 2] : a[a.size() - 1])));
+  }
   Count flops(const ir::Stmt& s) const {
-    if (const auto* n = s.as<ir::Gemm>()) {
-      if (!program_.buffer(n->c.buffer).type.is_float()) return 0;
-      const std::vector<ir::Expr>&a = n->a.extent, &c = n->c.extent;
-      const Count k = value(n->transpose_a ? a[a.size() - 2] : a[a.size() - 1]);
-      return times(2, times(product(c), k));
-    }
+    if (const auto* n = s.as<ir::Gemm>()) return program_.buffer(n->c.buffer).type.is_float() ? products(*n) : Count(0);
     if (const auto* n = s.as<ir::Reduce>())
       return program_.buffer(n->to.buffer).type.is_float() ? product(n->from.extent) : Count(0);
     if (const auto* n = s.as<ir::Scan>())
@@ -177,6 +178,7 @@ class LaunchWalk {
     facts.location = program_.location(s->location);
     facts.executions = executions, facts.conditional = conditional;
     facts.flops = costs_.flops(s), facts.bytes = costs_.bytes(s);
+    if (const auto* n = s.as<ir::Gemm>()) facts.products = costs_.products(*n);
     out_.operations.push_back(std::move(facts));
   }
 
@@ -251,17 +253,8 @@ void add_cpu_facts(const ir::TileProgram& program, const runtime::ProcessorFeatu
   }
 }
 
-}  // namespace
-
-Explanation explain(const ir::TileProgram& program, const NamedValues& values,
-                    const runtime::ProcessorFeatures& processor) {
-  Explanation out;
-  const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { out.warnings.push_back(d); });
-  const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(before); });
-  const ir::TileProgram tiles = passes::run_passes(order_symbols(program), passes::all_passes(),
-                                                   [](const char*, const ir::TileProgram&, double) {});
-  build_plan(tiles);
-  out.program = program.name, out.processor = processor.to_string();
+void add_costs(const ir::TileProgram& tiles, const NamedValues& values, Explanation& out) {
+  out.program = tiles.name;
   const Costs costs(tiles, values);
   const Lines lines = lines_of(tiles);
   out.flops = out.moved_bytes = out.tensor_bytes = 0;
@@ -278,12 +271,45 @@ Explanation explain(const ir::TileProgram& program, const NamedValues& values,
     out.tensor_bytes =
         plus(out.tensor_bytes, elements ? Count(bytes_of(tiles.buffer(p.buffer).type, *elements)) : std::nullopt);
   }
+}
+
+// The facts that every engine shares, then those of one.
+template <class AddFacts>
+Explanation explained(const ir::TileProgram& program, const NamedValues& values, const AddFacts& add_facts) {
+  Explanation out;
+  const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { out.warnings.push_back(d); });
+  const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(before); });
+  const ir::TileProgram tiles = passes::run_passes(order_symbols(program), passes::all_passes(),
+                                                   [](const char*, const ir::TileProgram&, double) {});
+  build_plan(tiles);
+  add_costs(tiles, values, out);
   try {
-    add_cpu_facts(tiles, processor, out);
+    add_facts(tiles, out);
   } catch (const CompileError& e) {
     out.refused = e.diagnostic();
   }
   return out;
+}
+
+}  // namespace
+
+Explanation explain(const ir::TileProgram& program, const NamedValues& values,
+                    const runtime::ProcessorFeatures& processor) {
+  Explanation e = explained(
+      program, values, [&](const ir::TileProgram& tiles, Explanation& out) { add_cpu_facts(tiles, processor, out); });
+  e.processor = processor.to_string();
+  return e;
+}
+
+Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& values, const std::string& arch,
+                        bool compile) {
+  const target::GpuTarget target = gpu_target(arch);  // a mistake of the caller's, not of the program
+  Explanation e = explained(program, values, [&](const ir::TileProgram& tiles, Explanation& out) {
+    add_gpu_facts(tiles, arch, compile, out);
+  });
+  if (!e.gpu) e.gpu.emplace();
+  e.gpu->arch = arch, e.gpu->device = target::rates_of(target.arch).device;
+  return e;
 }
 
 }  // namespace tilewright

@@ -1,11 +1,12 @@
-// What the CPU engine makes of a program's tile operations, and what they cost, as facts: each is computed from the
-// program, from the loops it becomes or from the gemm text's own report.
+// What an engine makes of a program's tile operations, and what they cost, as facts: each is computed from the
+// program, from what it is lowered to, or from what a compiler reports.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "driver/arguments.h"
+#include "driver/explain_gpu.h"
 #include "runtime/processor.h"
 
 namespace tilewright {
@@ -20,8 +21,11 @@ struct OperationFacts {
   std::optional<int64_t> flops;       // additions, multiplications, functions, comparisons of floats; fma is two
   std::optional<int64_t> bytes;       // between global memory and the chip, before bounds
   int64_t loops = 0, vectorized = 0;  // innermost loops on the CPU, and how many of them are vectorized
-  std::vector<std::string> becomes;   // a gemm: its kernel, the layout of each operand
+  std::vector<std::string> becomes;   // a gemm: its kernel, the layout of each operand; on a GPU: the instructions
+  std::vector<std::string> rejected;  // on a GPU: candidates that were not taken, each with the reason
   std::vector<std::string> warnings;  // slow paths
+  std::optional<int64_t> products;    // of a gemm: multiplications and additions, integers too
+  double rate = 0;                    // on a GPU: operations a second of the units that take it, on the whole device
 };
 
 struct OnChipBuffer {
@@ -43,16 +47,24 @@ struct LaunchFacts {
 
 struct Explanation {
   std::string program;
-  std::string processor;
+  std::string processor;        // the CPU's features
+  std::optional<GpuFacts> gpu;  // of a GPU in its place
   std::vector<LaunchFacts> launches;
   std::optional<int64_t> flops, moved_bytes;  // of one call: all operations
   std::optional<int64_t> tensor_bytes;        // of the parameters, each once
   std::vector<Diagnostic> warnings;
-  std::optional<Diagnostic> refused;  // by the CPU engine; then the facts on loops are missing
+  std::optional<Diagnostic> refused;  // by the engine; then its facts are missing
 };
 
 // `values` may leave symbols out. CompileError if the program is not valid.
 Explanation explain(const ir::TileProgram& program, const NamedValues& values,
                     const runtime::ProcessorFeatures& processor);
+// On "sm_90a" and its like. `compile`: with NVRTC, where there is one, for registers and spills.
+Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& values, const std::string& arch,
+                        bool compile = true);
+
+// As `tilewright explain` prints it, and its --json.
+std::string to_text(const Explanation& explanation);
+std::string to_json(const Explanation& explanation);
 
 }  // namespace tilewright

@@ -372,9 +372,11 @@ std::optional<Diagnostic> no_staging(const TileProgram& p, const RingPlan& plan,
 std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& target, bool reuse,
                                     ThreadLowering& result) {
   static const target::CpuTarget no_cpu;
+  std::vector<TriedPlan> tried = std::move(result.tried);
   result = {};
-  result.plans = std::move(planned.plans);
+  result.tried = std::move(tried), result.plans = std::move(planned.plans);
   AsyncRings rings = materialize_async_rings(std::move(planned.program));
+  result.notes = std::move(rings.notes);
   TileProgram tiles = copies_to_maps(std::move(rings.program));
   for (size_t i = 0; i < tiles.launches.size(); ++i) {
     Launch& launch = tiles.launches[i];
@@ -417,6 +419,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     if (auto misfit = place_shared(out, number, target, reuse, own_roles))
       return Misfit{Misfit::Of::Memory, std::move(*misfit)};
   }
+  result.tiles = std::move(tiles);
   return std::nullopt;
 }
 
@@ -426,6 +429,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
   std::optional<Misfit> misfit;
   auto fits = [&](RingLimits limits) {
     misfit = lower_planned(materialize_tma_rings(p, target, limits), target, reuse, result);
+    result.tried.push_back({limits, reuse, misfit ? misfit->why.message : ""});
     return !misfit;
   };
   RingLimits limits{.slots = kMaxSlots};

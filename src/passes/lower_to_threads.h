@@ -11,10 +11,22 @@
 
 namespace tilewright::passes {
 
+// Limits under which plans were made, and why none of these was taken; empty: it was.
+struct TriedPlan {
+  RingLimits limits;
+  bool reuse = false;  // buffers over each other
+  std::string why_not;
+};
+
 struct ThreadLowering {
   ir::ThreadProgram program;
   std::vector<Placement> placements;  // by launch
   std::vector<RingPlan> plans;
+  // Decisions, for people: the tiles of the plan, with rings and roles, of which the placements speak; why pipelined
+  // loops run without cp.async; the plans in the order in which they were tried, the one that was taken last.
+  ir::TileProgram tiles;
+  std::vector<std::pair<ir::LocationId, std::string>> notes;
+  std::vector<TriedPlan> tried;
 };
 ThreadLowering lower_to_threads(const ir::TileProgram& program, const target::GpuTarget& target);
 

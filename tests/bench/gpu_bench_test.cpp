@@ -5,10 +5,12 @@
 #include <thread>
 
 #include "compare.h"
+#include "compile_times.h"
 #include "example.h"
 #include "gemm_sweep.h"
 #include "programs.h"
 #include "runtime/cuda_test_driver.h"
+#include "runtime/nvrtc.h"
 
 namespace bench::gpu {
 namespace {
@@ -65,6 +67,23 @@ TEST(GpuBench, RaceTimesEachContestantAfterAFlush) {
   for (const double t : {times[0].burst, times[0].sustained}) EXPECT_GE(t, 1e-3);
   for (const double t : {times[1].burst, times[1].sustained}) EXPECT_GE(t, 3e-3);
   EXPECT_LT(times[0].burst, times[1].burst);
+}
+
+TEST(GpuBench, CompilingIsTimedInAProcessOfItsOwn) {
+  try {
+    runtime::Nvrtc::get();
+  } catch (const CompileError& e) {
+    GTEST_SKIP() << e.what();
+  }
+  FakeDriver driver;
+  const int before = driver.count("cuModuleLoadData");
+  const Json rows = compile_times("cumsum");
+  ASSERT_EQ(rows.size(), 1u);
+  const Json& row = rows[0];
+  ASSERT_FALSE(row.contains("bad")) << row.dump();
+  EXPECT_GT(row["passes_ms"], 0);
+  EXPECT_GT(row["cold_ms"], 5 * row["disk_ms"].get<double>()) << "with the device compiler, and without";
+  EXPECT_EQ(driver.count("cuModuleLoadData"), before) << "in this process nothing was loaded";
 }
 
 TEST(GpuBench, CopiesCopyAndALaunchCosts) {

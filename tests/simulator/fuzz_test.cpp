@@ -10,12 +10,16 @@ namespace tilewright::fuzz {
 namespace {
 
 TEST(Fuzz, TheSimulatorAgrees) {
+  int run = 0;
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     const Sample s = generate(seed);
     const auto finding = check(s.program, s.arguments, Engines::Simulator);
+    if (finding && finding->kind == Finding::Kind::Refused) continue;
+    ++run;
     EXPECT_FALSE(finding) << "seed " << seed << ": " << name_of(finding->kind) << ": " << finding->message << "\n"
                           << ir::print(s.program);
   }
+  EXPECT_GE(run, 140);
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
+#include "runtime/cuda_test_driver.h"
+#include "runtime/nvrtc.h"
+#include "tilewright/diagnostic.h"
 
 namespace tilewright::fuzz {
 namespace {
@@ -81,6 +84,31 @@ TEST(Fuzz, AProgramThatDiffersIsFound) {
   const auto finding = check(s.program, s.arguments, Engines::Interpreter);
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->kind, Finding::Kind::Interpreter);
+}
+
+// The stand-in's kernels do nothing, and its memory is the process's own: what comes back is what was sent.
+TEST(Fuzz, ADeviceThatComputesNothingIsFound) {
+  try {
+    runtime::Nvrtc::get();
+  } catch (const CompileError& e) {
+    GTEST_SKIP() << e.what();
+  }
+  runtime::cuda::FakeDriver driver;
+  int differ = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const Sample s = generate(seed);
+    const auto finding = check(s.program, s.arguments, Engines::Cuda);
+    ASSERT_TRUE(finding) << seed;
+    EXPECT_TRUE(finding->kind == Finding::Kind::Mismatch || finding->kind == Finding::Kind::Refused)
+        << seed << ": " << name_of(finding->kind) << ": " << finding->message;
+    differ += finding->kind == Finding::Kind::Mismatch;
+  }
+  EXPECT_GE(differ, 4);
+  driver->failing = "cuLaunchKernelEx", driver->failing_result = 700;
+  const Sample s = generate(1);
+  const auto finding = check(s.program, s.arguments, Engines::Cuda);
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->kind, Finding::Kind::Cuda) << finding->message;
 }
 
 TEST(Fuzz, MinimizingKeepsWhatIsLookedForAndLittleElse) {

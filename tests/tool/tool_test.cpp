@@ -37,6 +37,36 @@ constexpr const char* kGemm = R"(program relu_gemm {
 }
 )";
 
+constexpr const char* kProduct = R"(program product {
+  param A: bfloat16[512, 512]
+  param B: bfloat16[512, 512]
+  param C: bfloat16[512, 512]
+  launch main(bx: 4, by: 4) threads(tx: 256) {
+    shared A_s: bfloat16[128, 64]
+    shared B_s: bfloat16[64, 128]
+    fragment C_l: float32[128, 128]
+    fill to=C_l value=0.0
+    for k in 0..8 pipelined(stages=3) {
+      copy from=A[by * 128 : 128, k * 64 : 64] to=A_s
+      copy from=B[k * 64 : 64, bx * 128 : 128] to=B_s
+      gemm a=A_s b=B_s c=C_l
+    }
+    copy from=C_l to=C[by * 128 : 128, bx * 128 : 128]
+  }
+}
+)";
+
+constexpr const char* kBarriers = R"(program barriers {
+  param A: float32[64]
+  launch main(bx: 1) threads(tx: 64) {
+    barrier ready: uint64[1] arrive=[64]
+    arrive barrier=ready[0]
+    wait barrier=ready[0] parity=0
+    A[tx] = 1.0
+  }
+}
+)";
+
 constexpr const char* kWrong = R"(program wrong {
   param A: float32[4]
   launch main(bx: 1) threads(tx: 32) {
@@ -223,6 +253,82 @@ TEST_F(Tool, ExplainCountsWhatIsStatic) {
   const Json open = json("explain gemm.tile --json");
   EXPECT_TRUE(open["flops"].is_null());
   EXPECT_EQ(open["launches"][0]["grid"][0], "1");
+}
+
+TEST_F(Tool, ExplainOfAGpuNamesInstructionsAndReasons) {
+  write("product.tile", kProduct);
+  write("barriers.tile", kBarriers);
+  const Json e = json("explain product.tile --arch sm_90a --no-compile --json");
+  EXPECT_EQ(e["engine"], "cuda");
+  const Json& launch = e["launches"][0];
+  const auto operation = [&](const char* name) {
+    for (const Json& op : launch["operations"])
+      if (op["operation"] == name) return op;
+    return Json();
+  };
+  EXPECT_EQ(operation("gemm")["becomes"][0],
+            "wgmma.mma_async m64n128k16.f32.bf16.bf16, 2 x 1 warpgroups, a from shared memory");
+  EXPECT_EQ(operation("copy")["becomes"][0], "TMA load into a ring of 3 slots, completes on an mbarrier");
+  EXPECT_TRUE(launch["plan"]["loader_role"]);
+  EXPECT_EQ(launch["plan"]["rings"][0]["tiles"], (Json{"A_s", "B_s"}));
+  EXPECT_EQ(launch["plan"]["rings"][0]["slots"], 3);
+  ASSERT_EQ(launch["roles"].size(), 3u);
+  EXPECT_EQ(launch["roles"][2]["name"], "math");
+  // 2 * 512^3 operations at 989 TFLOP/s; three matrices of 512 KB at 4.8 TB/s.
+  EXPECT_NEAR(e["compute_floor_us"], 2.0 * 512 * 512 * 512 / 989e12 * 1e6, 1e-3);
+  EXPECT_NEAR(e["memory_floor_us"], 3.0 * 512 * 512 * 2 / 4.8e12 * 1e6, 1e-3);
+  // The map of shared memory has no overlaps and ends where it says.
+  int64_t end = 0;
+  for (const Json& range : launch["shared"]) {
+    EXPECT_GE(range["begin"], end);
+    end = range["begin"].get<int64_t>() + range["bytes"].get<int64_t>();
+  }
+  EXPECT_EQ(launch["shared_bytes"], end);
+
+  const std::string old = tool("explain product.tile --arch sm_80 --no-compile").out;
+  for (const char* line : {"mma.sync m16n8k16", "not wgmma: sm_80 has none", "not TMA: sm_80 has none",
+                           "cp.async into a ring of 3 slots", "decided by the accumulator of mma.sync, line 13"})
+    EXPECT_NE(old.find(line), std::string::npos) << line << "\n" << old;
+  const Json refused = json("explain barriers.tile --arch sm_80 --no-compile --json");
+  EXPECT_EQ(refused["refused"]["code"], "TW8201");
+  EXPECT_EQ(tool("explain product.tile --arch sm_75").status, 2);
+}
+
+TEST_F(Tool, PlansThatLostAreNamedWithTheReason) {
+  std::string large = kProduct;  // 3 slots of 64 KB do not fit
+  for (const auto& [from, to] : {std::pair{"shared A_s: bfloat16[128, 64]", "shared A_s: bfloat16[128, 128]"},
+                                 {"shared B_s: bfloat16[64, 128]", "shared B_s: bfloat16[128, 128]"},
+                                 {"0..8", "0..4"},
+                                 {"k * 64 : 64", "k * 128 : 128"},
+                                 {"k * 64 : 64", "k * 128 : 128"},
+                                 {"stages=3", "stages=4"}})
+    large.replace(large.find(from), std::string_view(from).size(), to);
+  write("large.tile", large);
+  const Json plans = json("explain large.tile --arch sm_90a --no-compile --json")["plans"];
+  ASSERT_GE(plans.size(), 2u) << plans.dump();
+  EXPECT_NE(plans[0].get<std::string>().find("lost: the block needs "), std::string::npos) << plans.dump();
+  EXPECT_TRUE(std::any_of(plans.begin(), plans.end(), [](const Json& plan) {
+    return plan.get<std::string>().ends_with(": taken");
+  })) << plans.dump();
+}
+
+TEST_F(Tool, PlotLayout) {
+  const std::string fragment = "\"(16, 8): [2:R(2) 8:L(4)] x [4:L(1) 2:R(1)]\"";
+  EXPECT_EQ(
+      tool("plot-layout " + fragment + " --limit 2").out,
+      "(16, 8): [2:R(2) 8:L(4)] x [4:L(1) 2:R(1)]\n     0    1\n0  0:0  0:1\n1  4:0  4:1\n(a part of the tile)\n");
+  EXPECT_TRUE(tool("plot-layout " + fragment + " --svg").out.starts_with("<svg "));
+  EXPECT_NE(tool("plot-layout \"(8, 64): [8:64] x [64:1]; bits 16; swizzle (3, 4, 3)\" --limit 8").out.find("144/b4"),
+            std::string::npos);
+  write("product.tile", kProduct);
+  const Result all = tool("plot-layout --file product.tile --limit 4");
+  for (const char* name : {"C_l, decided by the accumulator of wgmma, line 13", "A_s, decided by", "B_s, decided by"})
+    EXPECT_NE(all.out.find(name), std::string::npos) << all.out;
+  EXPECT_EQ(tool("plot-layout --file product.tile --svg --out " + path("pictures")).status, 0);
+  EXPECT_TRUE(read("pictures/A_s.svg").starts_with("<svg "));
+  EXPECT_EQ(tool("plot-layout --file product.tile --buffer X").status, 2);
+  EXPECT_EQ(tool("plot-layout").status, 2);
+  EXPECT_EQ(tool("plot-layout \"(16, 8): nonsense\"").status, 1);
 }
 
 TEST_F(Tool, Doctor) {

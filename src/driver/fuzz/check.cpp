@@ -3,16 +3,25 @@
 #include "driver/fuzz/kernels.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/rewrite.h"
 #include "ir/verify.h"
+#include "scalar/functions.h"
 #include "support/diagnostic.h"
 #include "tilewright/compile.h"
+#include "tilewright/cuda.h"
 
 namespace tilewright::fuzz {
 namespace {
 
-std::vector<NDArray> run(const Executable& executable, const std::vector<Argument>& arguments) {
+constexpr Device kHost{}, kCuda0{2, 0};
+
+constexpr double kRoundings = 16;  // four functions of 2 ULP, one upon the other
+
+// On the device of the arrays; the results come back.
+std::vector<NDArray> run(const Executable& executable, const std::vector<Argument>& arguments, Device device = kHost) {
   std::vector<NDArray> arrays;
-  for (const Argument& a : arguments) arrays.push_back(a.is_output ? a.array.clone() : a.array);
+  for (const Argument& a : arguments)
+    arrays.push_back(device != kHost && !a.is_scalar ? a.array.to(device) : a.is_output ? a.array.clone() : a.array);
   std::vector<tilewright::Argument> list;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].is_scalar) {
@@ -22,16 +31,42 @@ std::vector<NDArray> run(const Executable& executable, const std::vector<Argumen
     }
   }
   executable.call(list);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!arguments[i].is_scalar) arrays[i] = arrays[i].to(kHost);
   return arrays;
 }
 
-std::optional<std::string> difference(const std::string& name, const NDArray& a, const NDArray& b, double tolerance) {
+// Whether a function's last bits are the device's own: exp2 of floats is one instruction, and what goes through the C
+// library goes through CUDA's.
+bool is_own_of_device(Function function, DType type) {
+  if (type == f64) return function >= Function::Exp && function <= Function::Sigmoid;
+  return function == Function::Exp2;
+}
+
+bool uses_own_functions(const ir::TileProgram& program) {
+  bool found = false;
+  for (const ir::Launch& launch : program.launches)
+    ir::walk_exprs(launch.body, [&](const ir::Expr& e) {
+      const auto* n = e.as<ir::Intrinsic>();
+      found = found || (n && is_own_of_device(n->function, e->type));
+    });
+  return found;
+}
+
+// The largest relative error of one rounding.
+double rounding_of(DType type) {
+  return type == f64 ? 0x1p-53 : type == f32 ? 0x1p-24 : type == f16 ? 0x1p-11 : type == bf16 ? 0x1p-8 : 0x1p-3;
+}
+
+// `roundings`: how many of them elements may be apart besides the tolerance.
+std::optional<std::string> difference(const std::string& name, const NDArray& a, const NDArray& b, double tolerance,
+                                      double roundings) {
   if (a.dtype().is_float()) {
     const std::vector<double> x = a.to_floats(), y = b.to_floats();
     for (size_t i = 0; i < x.size(); ++i) {
       const bool same =
           (x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i])) || (std::isnan(x[i]) && std::isnan(y[i]));
-      if (!same && !(std::abs(x[i] - y[i]) <= tolerance))
+      if (!same && !(std::abs(x[i] - y[i]) <= tolerance + roundings * rounding_of(a.dtype()) * std::abs(x[i])))
         return fmt::format("{}[{}]: interpreter {:.9g}, the other {:.9g}", name, i, x[i], y[i]);
     }
     return std::nullopt;
@@ -80,16 +115,16 @@ std::optional<Finding> check_other(const ir::TileProgram& program, const std::ve
                                    const std::vector<NDArray>& want, function_ref<Executable()> build,
                                    Finding::Kind kind) {
   try {
-    const std::vector<NDArray> got = run(build(), arguments);
+    const std::vector<NDArray> got = run(build(), arguments, kind == Finding::Kind::Cuda ? kCuda0 : kHost);
+    const double roundings = kind == Finding::Kind::Cuda && uses_own_functions(program) ? kRoundings : 0;
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!arguments[i].is_output) continue;
       const std::string& name = program.buffer(program.params[i].buffer).name;
-      if (auto d = difference(name, want[i], got[i], arguments[i].tolerance))
+      if (auto d = difference(name, want[i], got[i], arguments[i].tolerance, roundings))
         return Finding{Finding::Kind::Mismatch, *d};
     }
   } catch (const Error& e) {
-    if (kind == Finding::Kind::Simulator && is_refusal(e.diagnostic())) return std::nullopt;
-    return Finding{kind, e.what()};
+    return Finding{kind != Finding::Kind::Cpu && is_refusal(e.diagnostic()) ? Finding::Kind::Refused : kind, e.what()};
   } catch (const std::exception& e) {
     return Finding{kind, e.what()};
   }
@@ -99,8 +134,8 @@ std::optional<Finding> check_other(const ir::TileProgram& program, const std::ve
 }  // namespace
 
 const char* name_of(Finding::Kind kind) {
-  static constexpr const char* kNames[] = {"invalid",  "round trip", "interpreter", "cpu",      "simulator",
-                                           "mismatch", "crash",      "hang",        "accepted", "unlocated"};
+  static constexpr const char* kNames[] = {"invalid", "round trip", "interpreter", "cpu",  "simulator", "cuda",
+                                           "refused", "mismatch",   "crash",       "hang", "accepted",  "unlocated"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -121,16 +156,17 @@ std::vector<std::optional<Finding>> check_all(std::span<const Sample> samples, E
     if (!findings[i]) rest.push_back(i), programs.push_back(&s.program);
   }
   if (engines == Engines::Interpreter || rest.empty()) return findings;
-  if (engines == Engines::Simulator) {
+  if (engines == Engines::Simulator || engines == Engines::Cuda) {
+    const bool on_device = engines == Engines::Cuda;
+    const CompileOptions options =
+        on_device ? CompileOptions{Engine::Cuda} : CompileOptions{Engine::Simulator, "sm_90a"};
     for (const size_t i : rest) {
       const Sample& s = samples[i];
       const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{s.program}));
       findings[i] = check_other(
-          s.program, s.arguments, want[i],
-          [&] {
-            return compile(handle, {Engine::Simulator, "sm_90a"});
-          },
-          Finding::Kind::Simulator);
+          s.program, s.arguments, want[i], [&] { return compile(handle, options); },
+          on_device ? Finding::Kind::Cuda : Finding::Kind::Simulator);
+      if (on_device && samples.size() > 1) cuda::synchronize();  // throws after a kernel that failed
     }
     return findings;
   }

@@ -14,6 +14,8 @@ struct Finding {
     Interpreter,  // the interpreter refuses a valid program, or finds a mistake in it
     Cpu,          // the CPU engine refuses or fails on a program that the interpreter runs
     Simulator,    // the simulator finds a mistake in the code of threads made from a program that the interpreter runs
+    Cuda,         // the device compiler refuses a text, or the device a call, of a program that the interpreter runs
+    Refused,      // no mistake: something a GPU's block cannot hold or do, said by name
     Mismatch,     // the engines differ
     Crash,        // the process died
     Hang,         // it did not come to an end
@@ -29,13 +31,14 @@ enum class Engines : uint8_t {
   Interpreter,
   Both,
   BothQuickly,  // kernels compiled with less optimization
-  Simulator,    // in the place of the CPU; what the GPU refuses is no finding
+  Simulator,    // in the place of the CPU
+  Cuda,         // device 0 in the place of the CPU
 };
 
 // The text form and the engines: outputs bitwise (any NaN equals any NaN) or within their tolerance.
 std::optional<Finding> check(const ir::TileProgram& program, const std::vector<Argument>& arguments, Engines engines);
 // The same for many programs, whose CPU kernels are compiled as one text: most of the time goes into the start of the
-// host compiler.
+// host compiler. LaunchError if one of several leaves the device unusable: which one it was, a process for each shows.
 std::vector<std::optional<Finding>> check_all(std::span<const Sample> samples, Engines engines);
 
 // A random way to spoil a valid program's text; the result is not a valid program. `what` says what was done.

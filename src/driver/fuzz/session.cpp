@@ -19,7 +19,9 @@ namespace {
 // Programs whose kernels share a text: enough that the start of the compiler does not show, few enough that a crash
 // does not cost much.
 constexpr uint64_t kGroup = 16;
-constexpr unsigned kDeadline = 300;  // seconds a group may take
+constexpr uint64_t kGroupOnDevice = 64;     // a process that uses the device is slow to start
+constexpr unsigned kDeadline = 300;         // seconds a group may take
+constexpr unsigned kDeadlineOnDevice = 90;  // where an endless kernel keeps the others waiting
 
 struct Group {
   uint64_t first, last;  // both included
@@ -82,15 +84,17 @@ std::string check_invalid_group(const Group& group) {
 struct Child {
   pid_t id = -1;
   int from = -1;
+  unsigned deadline = 0;
   Group group{};
   std::string bytes;
 };
 
 template <class Work>
-Child start(const Work& work) {
+Child start(Engines engines, const Work& work) {
   int ends[2];
   check_internal(pipe(ends) == 0, "no pipe");
   Child child;
+  child.deadline = engines == Engines::Cuda ? kDeadlineOnDevice : kDeadline;
   child.from = ends[0];
   child.id = fork();
   check_internal(child.id >= 0, "no process");
@@ -99,7 +103,7 @@ Child start(const Work& work) {
     return child;
   }
   close(ends[0]);
-  alarm(kDeadline);
+  alarm(child.deadline);
   setenv("TILEWRIGHT_CACHE_SIZE", "0", 1);  // nobody will ask for these kernels again
   runtime::replace_print_sink([](std::string_view) {});
   replace_warning_sink([](const Diagnostic&) {});
@@ -132,7 +136,7 @@ std::optional<Finding> reap(const Child& child) {
   waitpid(child.id, &status, 0);
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    if (signal == SIGALRM) return Finding{Finding::Kind::Hang, fmt::format("not done in {} s", kDeadline)};
+    if (signal == SIGALRM) return Finding{Finding::Kind::Hang, fmt::format("not done in {} s", child.deadline)};
     return Finding{Finding::Kind::Crash, fmt::format("signal {} ({})", signal, strsignal(signal))};
   }
   if (WEXITSTATUS(status) != 0) return Finding{Finding::Kind::Crash, "an exception left the checks"};
@@ -140,7 +144,7 @@ std::optional<Finding> reap(const Child& child) {
 }
 
 std::optional<Finding> check_apart(const ir::TileProgram& program, uint64_t seed, Engines engines) {
-  Child child = start([&] {
+  Child child = start(engines, [&] {
     std::string out;
     if (const auto finding = check(program, arguments_for(program, seed), engines)) append(out, {seed, *finding, ""});
     return out;
@@ -179,14 +183,16 @@ class Session {
       group = {alone_.front(), alone_.front()};
       alone_.pop_front();
     } else if (more_ && (options_.seconds <= 0 || elapsed() < options_.seconds)) {
-      group = {next_, options_.last - next_ < kGroup ? options_.last : next_ + kGroup - 1};
+      const uint64_t size = options_.engines == Engines::Cuda ? kGroupOnDevice : kGroup;
+      group = {next_, options_.last - next_ < size ? options_.last : next_ + size - 1};
       more_ = group.last != options_.last;
       next_ = group.last + 1;
     } else {
       return false;
     }
-    Child child = start(
-        [&] { return options_.invalid ? check_invalid_group(group) : check_valid_group(group, options_.engines); });
+    Child child = start(options_.engines, [&] {
+      return options_.invalid ? check_invalid_group(group) : check_valid_group(group, options_.engines);
+    });
     child.group = group;
     children_.push_back(std::move(child));
     return true;
@@ -225,6 +231,10 @@ class Session {
   }
 
   void add(Found found) {
+    if (found.finding.kind == Finding::Kind::Refused) {
+      ++summary_.refused;
+      return;
+    }
     if (options_.minimize && !options_.invalid && found.finding.kind != Finding::Kind::Invalid && !found.text.empty()) {
       const ir::TileProgram small = minimize(generate(found.seed).program, [&](const ir::TileProgram& p) {
         const auto finding = check_apart(p, found.seed, options_.engines);

@@ -22,6 +22,7 @@ struct Found {
 
 struct Summary {
   int64_t programs = 0;
+  int64_t refused = 0;  // of them: by the GPU's engine, by name
   double seconds = 0;
   std::vector<Found> found;  // in the order of their seeds
 };

@@ -61,9 +61,22 @@ int run(const RunArguments& options);
 struct ExplainArguments {
   std::string file;
   std::vector<std::string> set;
+  std::string arch;  // a GPU; none: the CPU
+  bool compile = true;
   bool json = false;
 };
 int explain(const ExplainArguments& options);
+
+struct PlotArguments {
+  std::string layout;  // its text, or
+  std::string file;    // a program, of which
+  std::string buffer;  // this buffer; none: all
+  std::string arch = "sm_90a";
+  std::string out;  // a folder; none: standard output
+  int64_t limit = 32;
+  bool svg = false;
+};
+int plot_layout(const PlotArguments& options);
 
 struct FuzzArguments {
   std::string seeds;  // A..B

@@ -46,6 +46,7 @@ int fuzz(const FuzzArguments& arguments) {
   options.invalid = arguments.invalid, options.minimize = arguments.minimize;
   if (arguments.quick) options.engines = fuzz::Engines::BothQuickly;
   if (arguments.engine == "simulator") options.engines = fuzz::Engines::Simulator;
+  if (arguments.engine == "cuda") options.engines = fuzz::Engines::Cuda;
   if (arguments.engine == "interpreter") options.engines = fuzz::Engines::Interpreter;
   if (!arguments.out.empty()) mkdir(arguments.out.c_str(), 0777);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -69,11 +70,15 @@ int fuzz(const FuzzArguments& arguments) {
     const nlohmann::ordered_json out = {{"programs", summary.programs},
                                         {"seconds", summary.seconds},
                                         {"programs_per_second", rate},
+                                        {"refused", summary.refused},
                                         {"findings", list}};
     fmt::print("{}\n", out.dump(2));
   } else {
-    fmt::print("{} {}programs in {:.1f} s ({:.1f}/s): {} findings\n", summary.programs,
-               arguments.invalid ? "invalid " : "", summary.seconds, rate, summary.found.size());
+    const bool on_gpu = options.engines == fuzz::Engines::Simulator || options.engines == fuzz::Engines::Cuda;
+    fmt::print("{} {}programs in {:.1f} s ({:.1f}/s){}: {} findings\n", summary.programs,
+               arguments.invalid ? "invalid " : "", summary.seconds, rate,
+               on_gpu ? fmt::format(", {} of them more than a block can do", summary.refused) : "",
+               summary.found.size());
   }
   return summary.found.empty() ? kOk : kWrong;
 }

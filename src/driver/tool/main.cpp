@@ -13,6 +13,7 @@ struct Commands {
   OptArguments opt;
   RunArguments run;
   ExplainArguments explain;
+  PlotArguments plot;
   FuzzArguments fuzz;
   SimulateArguments simulate;
 };
@@ -64,11 +65,26 @@ void add_run(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 }
 
 void add_explain(CLI::App& app, Commands& c, std::function<int()>& chosen) {
-  CLI::App* sub = app.add_subcommand("explain", "What becomes of each tile operation on the CPU, and what it costs");
+  CLI::App* sub = app.add_subcommand("explain", "What becomes of each tile operation, and what it costs");
   sub->add_option("file", c.explain.file, "A .tile file; - is standard input")->required();
   sub->add_option("--set", c.explain.set, "A symbol: M=4096")->expected(1)->take_all();
+  sub->add_option("--arch", c.explain.arch, "On a GPU instead of the CPU: sm_80, sm_89, sm_90a")
+      ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_flag("!--no-compile", c.explain.compile, "Without the device compiler, which knows registers and spills");
   sub->add_flag("--json", c.explain.json, "A JSON object");
   sub->callback([&] { chosen = [&] { return explain(c.explain); }; });
+}
+
+void add_plot(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("plot-layout", "Draw where the elements of a tile are");
+  sub->add_option("layout", c.plot.layout, "A layout's text, of a fragment or of memory (docs/layouts.md)");
+  sub->add_option("--file", c.plot.file, "Instead: the on-chip buffers of a .tile file; - is standard input");
+  sub->add_option("--buffer", c.plot.buffer, "Only the one of this name");
+  sub->add_option("--arch", c.plot.arch, "For which GPU")->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--limit", c.plot.limit, "Rows and columns at most")->check(CLI::Range(1, 1024));
+  sub->add_flag("--svg", c.plot.svg, "SVG instead of text");
+  sub->add_option("--out", c.plot.out, "A folder for the pictures, a file each");
+  sub->callback([&] { chosen = [&] { return plot_layout(c.plot); }; });
 }
 
 void add_fuzz(CLI::App& app, Commands& c, std::function<int()>& chosen) {
@@ -77,8 +93,8 @@ void add_fuzz(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--seed", c.fuzz.seed, "One seed")->check(CLI::NonNegativeNumber);
   sub->add_option("--seconds", c.fuzz.seconds, "Start nothing new after so many")->check(CLI::NonNegativeNumber);
   sub->add_option("--jobs", c.fuzz.jobs, "Processes at a time")->check(CLI::Range(1, 1024));
-  sub->add_option("--engine", c.fuzz.engine, "Beside the interpreter: cpu, simulator; interpreter: none")
-      ->check(CLI::IsMember({"interpreter", "cpu", "simulator"}));
+  sub->add_option("--engine", c.fuzz.engine, "Beside the interpreter: cpu, simulator, cuda; interpreter: none")
+      ->check(CLI::IsMember({"interpreter", "cpu", "simulator", "cuda"}));
   sub->add_flag_callback(
       "--simulator", [&] { c.fuzz.engine = "simulator"; }, "As --engine simulator");
   sub->add_flag("--invalid", c.fuzz.invalid, "Programs that must be refused");
@@ -111,6 +127,7 @@ int main(int argc, char** argv) {
   add_opt(app, commands, chosen);
   add_run(app, commands, chosen);
   add_explain(app, commands, chosen);
+  add_plot(app, commands, chosen);
   add_fuzz(app, commands, chosen);
   add_simulate(app, commands, chosen);
   try {

@@ -60,10 +60,12 @@ class Placer {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Class& c = classes_[find(i)];
       if (!c.layout) continue;
-      if (nodes_[i].fragment.valid())
+      if (nodes_[i].fragment.valid()) {
         out_.registers.emplace(nodes_[i].fragment, shaped(*c.layout, nodes_[i].shape));
-      else
+        out_.decided_by.emplace(nodes_[i].fragment, c.decided_by);
+      } else {
         out_.points.emplace(nodes_[i].stmt, shaped(*c.layout, nodes_[i].shape));
+      }
     }
     return true;
   }
@@ -81,6 +83,7 @@ class Placer {
     // took several such pieces would leave gaps in what the warp touches at once.
     int element_bits = 0;
     std::optional<FragmentLayout> anchor, layout;
+    std::string decided_by;
   };
   // `child` holds what `parent` leaves when only the dimensions `dims` are kept.
   struct Follows {
@@ -149,7 +152,7 @@ class Placer {
     Class& keep = classes_[a];
     const Class& gone = classes_[b];
     keep.element_bits = std::max(keep.element_bits, gone.element_bits);
-    if (!keep.anchor) keep.anchor = gone.anchor;
+    if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;
   }
 
   // ---- statements
@@ -463,9 +466,17 @@ class Placer {
     Class& c = classes_[find(*node)];
     const FragmentLayout wanted =
         choice.has_instruction() ? layout_c(choice, *rows, *columns) : row_major_fragment(c.shape, c.threads, 1);
-    if (!c.anchor) c.anchor = wanted;
+    if (!c.anchor) c.anchor = wanted, c.decided_by = decision_of(choice, s);
     gemms_.push_back({s, choice, *node, {}});
     if (choice.a_in_registers && choice.has_instruction()) gemms_.back().a = fragment(n.a.buffer, s);
+  }
+  std::string decision_of(const GemmChoice& choice, const Stmt& s) const {
+    const char* how = choice.wgmma ? "the accumulator of wgmma" : choice.mma ? "the accumulator of mma.sync" : "a gemm";
+    return fmt::format("{}{}", how, at_line(s));
+  }
+  std::string at_line(const Stmt& s) const {
+    const SourceLocation& at = p_.location(s->location);
+    return at.known() ? fmt::format(", line {}", at.line) : "";
   }
   // Once the layouts are known: what of the choices holds.
   void check_gemms() {
@@ -513,6 +524,8 @@ class Placer {
       return;
     }
     const int bits = c.element_bits ? c.element_bits : 32;
+    c.decided_by =
+        c.element_bits ? fmt::format("accesses of memory, elements of {} bits", bits) : "nothing: row after row";
     c.layout = row_major_fragment(c.shape, c.threads, best_vector(c.shape, c.threads, bits), bits);
   }
   void anchor_all() {
@@ -543,6 +556,11 @@ class Placer {
       if (c.box.dims[d] < 0) out = remove_dim(out, static_cast<int>(d));
     return reshape(out, nodes_[c.map].shape);
   }
+  std::string name_of_node(size_t node) const {
+    if (nodes_[node].fragment.valid()) return fmt::format("'{}'", p_.buffer(nodes_[node].fragment).name);
+    const SourceLocation& at = p_.location(nodes_[node].stmt->location);
+    return at.known() ? fmt::format("the operation of line {}", at.line) : "an operation";
+  }
   // Classes that follow this one and have no layout take theirs from it.
   void hand_on(size_t parent) {
     for (const Covers& c : covers_) {
@@ -551,6 +569,7 @@ class Placer {
       if (child.layout || child.anchor) continue;
       if (auto layout = covered(c)) {
         child.layout = shaped(*layout, child.shape);
+        child.decided_by = fmt::format("{}: a box of it", name_of_node(c.fragment));
         hand_on(find(c.map));
       }
     }
@@ -559,6 +578,7 @@ class Placer {
       Class& child = classes_[find(f.child)];
       if (child.layout || child.anchor) continue;
       child.layout = shaped(kept(layout_of(f.parent), f.dims), child.shape);
+      child.decided_by = fmt::format("{}: dimensions of it", name_of_node(f.parent));
       hand_on(find(f.child));
     }
   }

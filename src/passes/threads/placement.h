@@ -27,6 +27,7 @@ struct GemmChoice {
 
 struct Placement {
   std::map<ir::BufferId, FragmentLayout> registers;      // fragments that live in registers
+  std::map<ir::BufferId, std::string> decided_by;        // of these: what their layouts come from, for people
   std::map<ir::BufferId, std::string> in_memory;         // the others, and why
   std::map<const ir::StmtNode*, FragmentLayout> points;  // Map; Reduce of what is no register fragment; Gemm
   std::map<const ir::StmtNode*, GemmChoice> gemms;

@@ -32,11 +32,6 @@ std::vector<int64_t> shape_of(const Buffer& b) {
   return out;
 }
 
-int64_t bytes_of_buffer(const Buffer& b) {
-  if (b.space == Space::Barrier) return kBarrierBytes * static_cast<int64_t>(b.arrive_counts.size());
-  return b.memory ? b.memory->bytes() : bytes_on_chip(b);
-}
-
 // Places, each the lowest that keeps clear of all buffers whose lives meet this one's.
 class Shelf {
  public:
@@ -45,13 +40,13 @@ class Shelf {
     if (own_roles) lives_.emplace(p, launch, *own_roles);
   }
   int64_t place(BufferId id, std::span<const BufferId> placed, int64_t multiple, std::set<Seam>& seams) const {
-    const int64_t bytes = bytes_of_buffer(p_.buffer(id));
+    const int64_t bytes = shared_bytes_of(p_.buffer(id));
     int64_t at = 0;
     for (bool moved = true; moved;) {
       moved = false;
       for (BufferId other : placed) {
         if (!overlap(at, bytes, other) || seam(id, other)) continue;
-        const int64_t end = p_.buffer(other).place + bytes_of_buffer(p_.buffer(other));
+        const int64_t end = p_.buffer(other).place + shared_bytes_of(p_.buffer(other));
         at = (end + multiple - 1) / multiple * multiple, moved = true;
       }
     }
@@ -63,7 +58,7 @@ class Shelf {
  private:
   bool overlap(int64_t at, int64_t bytes, BufferId other) const {
     const int64_t place = p_.buffer(other).place;
-    return at < place + bytes_of_buffer(p_.buffer(other)) && place < at + bytes;
+    return at < place + shared_bytes_of(p_.buffer(other)) && place < at + bytes;
   }
   std::optional<Seam> seam(BufferId a, BufferId b) const {
     if (!lives_) return std::nullopt;
@@ -76,6 +71,11 @@ class Shelf {
 };
 
 }  // namespace
+
+int64_t shared_bytes_of(const Buffer& b) {
+  if (b.space == Space::Barrier) return kBarrierBytes * static_cast<int64_t>(b.arrive_counts.size());
+  return b.memory ? b.memory->bytes() : bytes_on_chip(b);
+}
 
 int64_t panel_span(const ProgramTables& p, BufferId id) {
   const Buffer& b = p.buffer(id);
@@ -142,7 +142,7 @@ std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const t
                                        : kSharedAlignment;
   };
   std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
-    const int64_t size_a = reuse ? bytes_of_buffer(p.buffer(a)) : 0, size_b = reuse ? bytes_of_buffer(p.buffer(b)) : 0;
+    const int64_t size_a = reuse ? shared_bytes_of(p.buffer(a)) : 0, size_b = reuse ? shared_bytes_of(p.buffer(b)) : 0;
     return std::pair(alignment(a), size_a) > std::pair(alignment(b), size_b);
   });
   const Shelf shelf(p, launch, reuse ? std::optional(own_roles) : std::nullopt);
@@ -152,8 +152,8 @@ std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const t
   for (size_t i = 0; i < order.size(); ++i) {
     Buffer& b = p.buffers[order[i].index];
     b.place = shelf.place(order[i], std::span(order).first(i), alignment(order[i]), seams);
-    end = std::max(end, b.place + bytes_of_buffer(b));
-    notes.push_back({fmt::format("'{}' takes {} bytes", b.name, bytes_of_buffer(b)), p.location(b.location)});
+    end = std::max(end, b.place + shared_bytes_of(b));
+    notes.push_back({fmt::format("'{}' takes {} bytes", b.name, shared_bytes_of(b)), p.location(b.location)});
   }
   if (end <= target.shared_bytes) {
     wait_at(launch, seams);

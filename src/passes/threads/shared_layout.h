@@ -13,6 +13,9 @@ int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
 // Gives every shared buffer of the launch its layout. Before the lowering: accesses are made for what stands here.
 void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const Placement& placement);
 
+// What a shared buffer or barriers take.
+int64_t shared_bytes_of(const ir::Buffer& buffer);
+
 // Puts the shared buffers and barriers of a lowered launch one after the other; with `reuse` those whose lives do not
 // meet also over each other. If they do not fit: TW8203. `own_roles` as in SharedLives.
 std::optional<Diagnostic> place_shared(ir::ThreadProgram& program, int32_t launch, const target::GpuTarget& target,

@@ -1,0 +1,187 @@
+#include "driver/explain_gpu.h"
+
+#include "driver/cuda_engine.h"
+#include "driver/explain.h"
+#include "driver/explain_operations.h"
+#include "driver/explain_roles.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/threads/shared_layout.h"
+#include "support/diagnostic.h"
+
+namespace tilewright {
+namespace {
+
+using passes::ThreadLowering;
+
+// ---- plans
+
+std::string plan_text(const passes::TriedPlan& plan) {
+  const passes::RingLimits& limits = plan.limits;
+  const char* reuse = plan.reuse ? ", buffers over each other" : "";
+  if (limits.slots < 2) return fmt::format("no loader role{}", reuse);
+  const char* staging = limits.staging == passes::Staging::Chunks  ? "results staged in chunks"
+                        : limits.staging == passes::Staging::Whole ? "results staged whole"
+                                                                   : "results not staged";
+  return fmt::format("rings of at most {} slots, {}{}{}{}", limits.slots, staging,
+                     limits.overlap ? "" : ", gemms waited for at once",
+                     limits.alternating ? "" : ", no teams that take turns", reuse);
+}
+
+std::vector<std::string> ladder_of(const ThreadLowering& l) {
+  std::vector<std::string> out;
+  for (const passes::TriedPlan& t : l.tried)
+    out.push_back(fmt::format("{}: {}", plan_text(t), t.why_not.empty() ? "taken" : "lost: " + t.why_not));
+  if (l.tried.back().limits.slots >= 2)
+    out.push_back("shorter rings, results not staged, no loader role: not tried, for what is above them fits");
+  return out;
+}
+
+// ---- layouts
+
+MemoryLayout memory_of(const ir::Buffer& b) {
+  if (b.memory) return *b.memory;
+  std::vector<int64_t> shape, strides;
+  for (const ir::Expr& e : b.shape) shape.push_back(ir::constant_int(e).value_or(1));
+  for (const ir::Expr& e : b.strides) strides.push_back(ir::constant_int(e).value_or(1));
+  return strides.empty() ? MemoryLayout::row_major(shape, b.type.storage_bits())
+                         : MemoryLayout(shape, strides, b.type.storage_bits());
+}
+
+// Who decided how a shared buffer lies.
+std::string reason_of(const ir::Buffer& b) {
+  if (!b.memory) return b.strides.empty() ? "nothing: row after row" : "ldmatrix: rows an odd number of 16 bytes apart";
+  const int64_t span = b.memory->swizzle().span();
+  return b.memory->swizzle().is_hardware() && span > 1 ? fmt::format("TMA or wgmma: panels of {} bytes, swizzled", span)
+                                                       : "the threads that access it: every bank as often";
+}
+
+std::set<ir::BufferId> used_roots(const ir::ThreadProgram& p, const ir::Launch& launch) {
+  std::set<ir::BufferId> out;
+  for (ir::BufferId id : ir::used_buffers(launch.body)) out.insert(p.root(id));
+  return out;
+}
+
+// Slots of the buffers that are rings.
+std::map<std::string, int64_t> rings_of(const ThreadLowering& l, size_t number) {
+  std::map<std::string, int64_t> out;
+  for (const passes::RingPlan::Ring& ring : l.plans[number].rings)
+    for (const std::string& tile : ring.tiles) out[tile] = ring.slots;
+  ir::walk(l.tiles.launches[number].body, [&](const ir::Stmt& s) {
+    const auto* n = s.as<ir::Copy>();
+    if (!n || n->completion.queue != ir::Queue::CpAsync) return;
+    const ir::Buffer& b = l.tiles.buffer(n->to.buffer);
+    out[b.name] = ir::constant_int(b.shape[0]).value_or(1);
+  });
+  return out;
+}
+
+void add_layouts(const ThreadLowering& l, size_t number, GpuLaunchFacts& out) {
+  const passes::Placement& placement = l.placements[number];
+  const std::map<std::string, int64_t> rings = rings_of(l, number);
+  for (const auto& [id, layout] : placement.registers)
+    out.layouts.push_back({l.tiles.buffer(id).name, placement.decided_by.at(id), layout, {}});
+  for (const auto& [id, why] : placement.in_memory)
+    out.in_memory.push_back(fmt::format("'{}' lives in shared memory: {}", l.tiles.buffer(id).name, why));
+  for (ir::BufferId id : used_roots(l.program, l.program.launches[number])) {
+    const ir::Buffer& b = l.program.buffer(id);
+    if (b.place < 0) continue;
+    const auto ring = rings.find(b.name);
+    out.shared.push_back({b.name, b.place, passes::shared_bytes_of(b),
+                          b.space == ir::Space::Barrier ? static_cast<int64_t>(b.arrive_counts.size())
+                          : ring != rings.end()         ? ring->second
+                                                        : 1});
+    if (b.space == ir::Space::Shared && b.rank() > 0) out.layouts.push_back({b.name, reason_of(b), {}, memory_of(b)});
+  }
+  std::sort(out.shared.begin(), out.shared.end(),
+            [](const SharedRange& a, const SharedRange& b) { return a.begin < b.begin; });
+}
+
+// ---- what the device compiler says
+
+void add_resources(const ir::TileProgram& tiles, const std::string& arch, bool compile, GpuFacts& out) {
+  Dump dump(tiles.name);
+  const CudaText text = write_cuda(tiles, arch, dump);
+  for (size_t i = 0; i < out.launches.size(); ++i)
+    out.launches[i].shared_bytes = text.kernel.plan.launches[i].dynamic_shared_bytes;
+  if (!compile) {
+    out.compiler = "not asked";
+    return;
+  }
+  try {
+    const runtime::DeviceLog log = runtime::cuda::compile_cuda(text.kernel).log;
+    out.compiler = "NVRTC " + runtime::Nvrtc::get().version();
+    for (const runtime::PtxasRemark& r : log.remarks)
+      out.remarks.push_back(r.code.empty() ? r.message : r.code + ": " + r.message);
+    for (size_t i = 0; i < out.launches.size(); ++i) {
+      const runtime::KernelResources* found = log.kernel(text.kernel.plan.launches[i].function);
+      if (!found) continue;
+      GpuLaunchFacts& launch = out.launches[i];
+      launch.resources = *found;
+      launch.occupancy = target::occupancy_of(gpu_target(arch).arch, launch.threads, found->registers,
+                                              launch.shared_bytes + found->shared_bytes);
+    }
+  } catch (const CompileError& e) {
+    out.compiler = e.diagnostic().message;
+  }
+}
+
+// ---- floors
+
+void add_floors(const Explanation& e, int arch, GpuFacts& out) {
+  const target::Rates& rates = target::rates_of(arch);
+  if (e.tensor_bytes) out.memory_floor = static_cast<double>(*e.tensor_bytes) / rates.bytes;
+  double seconds = 0;
+  for (const LaunchFacts& launch : e.launches)
+    for (const OperationFacts& op : launch.operations) {
+      const std::optional<int64_t> work = op.products ? op.products : op.flops;
+      if (!work || !op.executions) return;
+      if (*work > 0) seconds += static_cast<double>(*work) * static_cast<double>(*op.executions) / op.rate;
+    }
+  out.compute_floor = seconds;
+}
+
+}  // namespace
+
+void add_gpu_facts(const ir::TileProgram& tiles, const std::string& arch, bool compile, Explanation& out) {
+  const target::GpuTarget target = gpu_target(arch);
+  const ThreadLowering l = lower_cuda(tiles, target);
+  GpuFacts& gpu = out.gpu.emplace();
+  gpu.ladder = ladder_of(l);
+  for (size_t i = 0; i < l.program.launches.size(); ++i) {
+    GpuLaunchFacts& launch = gpu.launches.emplace_back();
+    for (ir::BufferId id : l.plans[i].staged) launch.staged.push_back(l.tiles.buffer(id).name);
+    launch.plan = l.plans[i], launch.threads = l.program.launches[i].thread_count();
+    add_layouts(l, i, launch);
+    launch.roles = roles_of(l.tiles, l.tiles.launches[i]);
+    add_operation_facts(tiles, l, i, target, out.launches[i]);
+  }
+  add_resources(tiles, arch, compile, gpu);
+  add_floors(out, target.arch, gpu);
+}
+
+std::vector<std::string> ring_timeline(int64_t slots) {
+  const int64_t turns = 2 * slots + 2;
+  std::vector<int64_t> filled(static_cast<size_t>(turns)), used(static_cast<size_t>(turns));  // when each is done
+  std::string loader = "loader |", math = "math   |";
+  for (int64_t turn = 0; turn < turns; ++turn) {
+    const auto at = static_cast<size_t>(turn);
+    const int64_t free = turn >= slots ? used[static_cast<size_t>(turn - slots)] : 0;
+    filled[at] = std::max(turn > 0 ? filled[at - 1] : 0, free) + 1;
+    used[at] = std::max(turn > 0 ? used[at - 1] : 0, filled[at]) + 2;
+  }
+  const auto draw = [&](std::string& row, const std::vector<int64_t>& done, int64_t length) {
+    for (int64_t time = 0; time < used.back(); ++time) {
+      std::string cell = "  .";
+      for (int64_t turn = 0; turn < turns; ++turn)
+        if (const int64_t end = done[static_cast<size_t>(turn)]; time < end && time >= end - length)
+          cell = fmt::format("{:>3}", turn % slots);
+      row += cell;
+    }
+  };
+  draw(loader, filled, 1), draw(math, used, 2);
+  return {loader, math};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,68 @@
+// What a GPU makes of a program: the plan and those that lost, the instruction of each copy and gemm with the rejected
+// candidates, layouts, roles and rings, the map of shared memory, what the device compiler reports.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "layout/fragment.h"
+#include "layout/memory.h"
+#include "passes/threads/tma_rings.h"
+#include "runtime/nvrtc_log.h"
+#include "target/ceilings.h"
+
+namespace tilewright {
+
+struct Explanation;
+
+// Where the elements of an on-chip buffer are: one of the two layouts.
+struct LayoutFacts {
+  std::string name, decided_by;
+  std::optional<FragmentLayout> fragment;  // in registers
+  std::optional<MemoryLayout> memory;      // in shared memory
+};
+
+struct SharedRange {
+  std::string name;
+  int64_t begin = 0, bytes = 0;
+  int64_t slots = 1;  // of a ring
+};
+
+// Warps with a job of their own, and what each of their turns does, as indented lines.
+struct RoleFacts {
+  std::string name;
+  int64_t begin = 0, end = 0;  // threads
+  std::vector<std::string> steps;
+};
+
+struct GpuLaunchFacts {
+  passes::RingPlan plan;
+  std::vector<std::string> staged;  // fragments that leave through shared memory
+  int64_t threads = 0, shared_bytes = 0;
+  std::vector<LayoutFacts> layouts;
+  std::vector<std::string> in_memory;  // fragments that no registers hold, and why
+  std::vector<SharedRange> shared;     // by address
+  std::vector<RoleFacts> roles;
+  std::optional<runtime::KernelResources> resources;
+  std::optional<target::Occupancy> occupancy;
+};
+
+struct GpuFacts {
+  std::string arch, device;         // the device whose rates the floors take
+  std::vector<std::string> ladder;  // the plans in order, best first: which lost and why, which was taken
+  std::vector<GpuLaunchFacts> launches;
+  std::string compiler;  // "NVRTC 13.0", or why there are no resources
+  std::vector<std::string> remarks;
+  // Seconds below which no call can be: the operations at the rates of their units; the tensors' bytes, each once.
+  std::optional<double> compute_floor, memory_floor;
+};
+
+// `tiles`: canonical, as the facts in `out` speak of it. CompileError if the engine refuses the program.
+void add_gpu_facts(const ir::TileProgram& tiles, const std::string& arch, bool compile, Explanation& out);
+
+// Turns of a ring as a picture, one column a unit of time, where using a slot takes twice as long as filling it: the
+// numbers of the slots that the loader fills and the others use.
+std::vector<std::string> ring_timeline(int64_t slots);
+
+}  // namespace tilewright

@@ -1,0 +1,213 @@
+#include "driver/explain_operations.h"
+
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/threads/collectives.h"
+
+namespace tilewright {
+namespace {
+
+using passes::GemmChoice;
+using passes::ThreadLowering;
+
+// Operations are found again by their places, which lowering keeps.
+using Place = std::pair<int, int>;  // line, column
+Place place_of(const SourceLocation& at) { return {at.line, at.column}; }
+
+void add_once(std::vector<std::string>& list, std::string text) {
+  if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+}
+
+// Tile statements of a body; what a Map holds is thread code.
+template <class F>
+void for_each_tile(const ir::Body& body, const F& f) {
+  for (const ir::Stmt& s : body) {
+    f(s);
+    if (!s.as<ir::Map>()) ir::for_each_body(s, [&](const ir::Body& inner) { for_each_tile(inner, f); });
+  }
+}
+
+// What the code of one thread does: how wide it accesses each memory, and whether lanes exchange values.
+class Widths {
+ public:
+  explicit Widths(const ir::ProgramTables& p) : p_(p) {}
+
+  void add(const ir::Stmt& s) {
+    shuffles_ = shuffles_ || s.as<ir::Shuffle>();
+    if (const auto* n = s.as<ir::Copy>()) {
+      if (n->completion.immediate() || n->completion.queue == ir::Queue::CpAsync) copy(*n);
+      return;
+    }
+    if (const auto* n = s.as<ir::LoadMatrix>()) note(n->from.buffer, "reads", "ldmatrix");
+    if (const auto* n = s.as<ir::Store>()) note(n->to.buffer, "writes", bytes(n->to.buffer, 1));
+    if (const auto* n = s.as<ir::Atomic>()) note(n->to.buffer, "updates", bytes(n->to.buffer, 1));
+    ir::for_each_expr(s, [&](const ir::Expr& e) {
+      ir::walk(e, [&](const ir::Expr& x) {
+        if (const auto* n = x.as<ir::Load>()) note(n->buffer, "reads", bytes(n->buffer, 1));
+      });
+    });
+  }
+  std::vector<std::string> text() const {
+    std::vector<std::string> out;
+    for (const auto& [what, widths] : seen_) out.push_back(fmt::format("{} {}", what, fmt::join(widths, " or ")));
+    if (shuffles_) out.push_back("exchanges values between lanes by shuffles");
+    return out;
+  }
+
+ private:
+  std::string bytes(ir::BufferId id, int64_t elements) const {
+    const int64_t bits = p_.buffer(id).type.storage_bits() * elements;
+    return bits < 8 ? fmt::format("{} bits", bits) : fmt::format("{} bytes", bits / 8);
+  }
+  void copy(const ir::Copy& n) {
+    int64_t elements = 1;
+    for (const ir::Expr& e : n.from.extent) elements *= ir::constant_int(e).value_or(1);
+    note(n.from.buffer, "reads", bytes(n.from.buffer, elements));
+    note(n.to.buffer, "writes", bytes(n.to.buffer, elements));
+  }
+  void note(ir::BufferId id, const char* how, std::string width) {
+    const ir::Space space = p_.buffer(p_.root(id)).space;
+    if (space == ir::Space::Local || space == ir::Space::Barrier) return;
+    seen_[fmt::format("{} {} memory by", how, ir::name_of(space))].insert(std::move(width));
+  }
+
+  const ir::ProgramTables& p_;
+  std::map<std::string, std::set<std::string>> seen_;
+  bool shuffles_ = false;
+};
+
+class OperationWalk {
+ public:
+  OperationWalk(const ir::TileProgram& tiles, const ThreadLowering& lowering, size_t number,
+                const target::GpuTarget& target)
+      : tiles_(tiles), l_(lowering), number_(number), target_(target) {
+    for_each_tile(l_.tiles.launches[number].body,
+                  [&](const ir::Stmt& s) { planned_[place_of(l_.tiles.location(s->location))].push_back(s); });
+    for_each_tile(tiles.launches[number].body,
+                  [&](const ir::Stmt& s) { written_.emplace(place_of(tiles.location(s->location)), s); });
+    ir::walk(l_.program.launches[number].body, [&](const ir::Stmt& s) {
+      auto [at, added] = widths_.emplace(place_of(l_.program.location(s->location)), Widths(l_.program));
+      at->second.add(s);
+    });
+  }
+
+  void add(OperationFacts& op) const {
+    const Place place = place_of(op.location);
+    const auto made = planned_.find(place);
+    const auto written = written_.find(place);
+    op.rate = target::rates_of(target_.arch).plain;
+    if (made != planned_.end())
+      for (const ir::Stmt& s : made->second) add(s, op);
+    if (written != written_.end())
+      if (const auto* copy = written->second.as<ir::Copy>()) alternatives(*copy, made, op);
+    const auto code = widths_.find(place);
+    if (code != widths_.end())
+      for (std::string& text : code->second.text()) add_once(op.becomes, std::move(text));
+    if (op.becomes.empty() && op.location.known())
+      op.becomes.push_back(code != widths_.end() ? "in the registers of each thread"
+                                                 : "no code of its own: others do it on their way");
+  }
+
+ private:
+  using Planned = std::map<Place, std::vector<ir::Stmt>>;
+
+  void add(const ir::Stmt& s, OperationFacts& op) const {
+    if (const auto* n = s.as<ir::Gemm>()) return gemm(*n, s, op);
+    if (const auto* n = s.as<ir::Copy>()) return add_once(op.becomes, asynchronous(*n));
+    const passes::Placement& placement = l_.placements[number_];
+    if (const FragmentLayout* points = placement.points_of(s))
+      add_once(op.becomes, fmt::format("points {}", points->text()));
+  }
+  void gemm(const ir::Gemm& n, const ir::Stmt& s, OperationFacts& op) const {
+    const GemmChoice& c = l_.placements[number_].gemms.at(&*s);
+    const int64_t columns = ir::constant_int(n.c.extent.back()).value_or(0);
+    const std::string a = fmt::format("a from {}", c.a_in_registers ? "registers" : "shared memory");
+    if (c.wgmma) {
+      const std::string name = c.wgmma->name(passes::wgmma_columns(*c.wgmma, columns / c.warps_n));
+      add_once(op.becomes, fmt::format("wgmma.mma_async {}, {} x {} warpgroups, {}", name, c.warps_m, c.warps_n, a));
+      if (!n.completion.immediate()) add_once(op.becomes, "its group stays open: other code runs beside it");
+    } else if (c.mma) {
+      add_once(op.becomes, fmt::format("mma.sync {}, {} x {} warps, {}", c.mma->name, c.warps_m, c.warps_n, a));
+    } else {
+      add_once(op.becomes, "fused multiply-adds, each thread its own elements of c");
+    }
+    const double rate = target::rates_of(target_.arch).of_matrix(l_.tiles.buffer(n.a.buffer).type);
+    if (c.has_instruction() && rate > 0) op.rate = rate;
+    if (!c.why_not_wgmma.empty()) add_once(op.rejected, "wgmma: " + c.why_not_wgmma);
+    if (!c.why_not_mma.empty()) add_once(op.rejected, "mma.sync: " + c.why_not_mma);
+  }
+  std::string ring_of(ir::BufferId id) const {
+    const ir::Buffer& b = l_.tiles.buffer(id);
+    for (const passes::RingPlan::Ring& ring : l_.plans[number_].rings)
+      for (const std::string& tile : ring.tiles)
+        if (tile == b.name && ring.slots > 1) return fmt::format(" into a ring of {} slots", ring.slots);
+    return "";
+  }
+  std::string asynchronous(const ir::Copy& n) const {
+    if (n.completion.queue == ir::Queue::CpAsync)
+      return fmt::format("cp.async{}, ahead of its loop",
+                         l_.tiles.buffer(n.to.buffer).rank() > 0 && !n.to.extent.empty()
+                             ? fmt::format(" into a ring of {} slots",
+                                           ir::constant_int(l_.tiles.buffer(n.to.buffer).shape[0]).value_or(1))
+                             : "");
+    if (n.completion.queue == ir::Queue::BulkStore)
+      return n.combine == ir::Combine::None ? "TMA store from shared memory" : "TMA reduction from shared memory";
+    return "TMA load" + ring_of(n.to.buffer) + ", completes on an mbarrier";
+  }
+  // What a copy might have been, and why it is not.
+  void alternatives(const ir::Copy& n, Planned::const_iterator made, OperationFacts& op) const {
+    bool tma = false, async = false;
+    if (made != planned_.end())
+      for (const ir::Stmt& s : made->second)
+        if (const auto* copy = s.as<ir::Copy>()) {
+          async = async || copy->completion.queue == ir::Queue::CpAsync;
+          tma = tma || copy->completion.queue != ir::Queue::CpAsync;
+        }
+    const auto space = [&](ir::BufferId id) { return tiles_.buffer(tiles_.root(id)).space; };
+    const ir::Space from = space(n.from.buffer), to = space(n.to.buffer);
+    if (from != ir::Space::Global && to != ir::Space::Global) return;
+    if (!tma && (from == ir::Space::Shared || to == ir::Space::Shared)) add_once(op.rejected, "TMA: " + why_not_tma(n));
+    if (!tma && from == ir::Space::Fragment && l_.plans[number_].specialized())
+      add_once(op.rejected,
+               "TMA store through shared memory: TMA does not take the box, or there is no room to stage it");
+    if (!tma && !async && from == ir::Space::Global && to == ir::Space::Shared)
+      add_once(op.rejected, "cp.async: " + why_not_async(op));
+  }
+  std::string why_not_tma(const ir::Copy& n) const {
+    if (target_.arch < 90) return fmt::format("sm_{} has none", target_.arch);
+    if (std::string why = passes::tma_misfit(n, tiles_); !why.empty()) return why;
+    const std::string& why = l_.plans[number_].why_not;
+    return why.empty() ? "its tile belongs to no ring" : "no warp of the block only loads: " + why;
+  }
+  std::string why_not_async(const OperationFacts& op) const {
+    if (l_.plans[number_].specialized()) return "the loops are those of the loader and of the others";
+    // The innermost loop whose note there is: notes are few, and stand at loops before what they hold.
+    std::string why;
+    int best = -1;
+    for (const auto& [at, text] : l_.notes) {
+      const int line = l_.tiles.location(at).line;
+      if (line <= op.location.line && line > best) best = line, why = text;
+    }
+    return why.empty() ? "it stands in no pipelined loop" : "its loop stays serial, because " + why;
+  }
+
+  const ir::TileProgram& tiles_;
+  const ThreadLowering& l_;
+  const size_t number_;
+  const target::GpuTarget& target_;
+  Planned planned_;
+  std::map<Place, ir::Stmt> written_;
+  std::map<Place, Widths> widths_;
+};
+
+}  // namespace
+
+void add_operation_facts(const ir::TileProgram& tiles, const passes::ThreadLowering& lowering, size_t number,
+                         const target::GpuTarget& target, LaunchFacts& launch) {
+  const OperationWalk walk(tiles, lowering, number, target);
+  for (OperationFacts& op : launch.operations) walk.add(op);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,257 @@
+// Explanations as text and as JSON.
+#include <nlohmann/json.hpp>
+
+#include "driver/explain.h"
+#include "layout/picture.h"
+#include "support/diagnostic.h"
+
+namespace tilewright {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Count = std::optional<int64_t>;
+
+constexpr int64_t kDrawn = 8;  // rows and columns of a small picture
+
+Json count_json(Count n) { return n ? Json(*n) : Json(nullptr); }
+
+Json operation_json(const OperationFacts& op, bool gpu) {
+  Json out = {{"operation", op.operation},     {"text", op.text},
+              {"line", op.location.line},      {"executions", count_json(op.executions)},
+              {"conditional", op.conditional}, {"flops", count_json(op.flops)},
+              {"bytes", count_json(op.bytes)}};
+  if (!gpu) out["innermost_loops"] = op.loops, out["vectorized_loops"] = op.vectorized;
+  if (op.products) out["products"] = *op.products;
+  if (!op.becomes.empty()) out["becomes"] = op.becomes;
+  if (!op.rejected.empty()) out["rejected"] = op.rejected;
+  if (!op.warnings.empty()) out["warnings"] = op.warnings;
+  return out;
+}
+
+Json launch_json(const LaunchFacts& launch, bool gpu) {
+  Json out = {{"name", launch.name},
+              {"grid", launch.grid},
+              {"blocks", count_json(launch.blocks)},
+              {"threads", launch.threads},
+              {"bytes_on_chip", launch.bytes_on_chip},
+              {"buffers", Json::array()},
+              {"operations", Json::array()}};
+  for (const OnChipBuffer& b : launch.buffers)
+    out["buffers"].push_back({{"name", b.name},
+                              {"space", b.space},
+                              {"dtype", b.dtype},
+                              {"shape", b.shape},
+                              {"bytes", b.bytes},
+                              {"view", b.is_view}});
+  for (const OperationFacts& op : launch.operations) out["operations"].push_back(operation_json(op, gpu));
+  return out;
+}
+
+Json plan_json(const GpuLaunchFacts& launch) {
+  const passes::RingPlan& plan = launch.plan;
+  Json out = {{"loader_role", plan.specialized()}};
+  if (!plan.specialized()) {
+    out["why_not"] = plan.why_not;
+    return out;
+  }
+  out["persistent"] = plan.persistent, out["alternating"] = plan.alternating, out["staged"] = launch.staged;
+  out["loader_registers"] = plan.loader_registers, out["math_registers"] = plan.math_registers;
+  for (const passes::RingPlan::Ring& r : plan.rings)
+    out["rings"].push_back({{"tiles", r.tiles}, {"slots", r.slots}, {"slot_bytes", r.bytes}});
+  return out;
+}
+
+Json gpu_launch_json(const GpuLaunchFacts& launch) {
+  Json out = {{"plan", plan_json(launch)}, {"threads", launch.threads}, {"shared_bytes", launch.shared_bytes},
+              {"layouts", Json::array()},  {"shared", Json::array()},   {"roles", Json::array()}};
+  for (const LayoutFacts& l : launch.layouts)
+    out["layouts"].push_back({{"name", l.name},
+                              {"space", l.fragment ? "registers" : "shared"},
+                              {"layout", l.fragment ? l.fragment->text() : l.memory->text()},
+                              {"decided_by", l.decided_by}});
+  if (!launch.in_memory.empty()) out["in_memory"] = launch.in_memory;
+  for (const SharedRange& s : launch.shared)
+    out["shared"].push_back({{"name", s.name}, {"begin", s.begin}, {"bytes", s.bytes}, {"slots", s.slots}});
+  for (const RoleFacts& r : launch.roles)
+    out["roles"].push_back({{"name", r.name}, {"begin", r.begin}, {"end", r.end}, {"steps", r.steps}});
+  if (launch.resources)
+    out["resources"] = {{"registers", launch.resources->registers},
+                        {"spill_store_bytes", launch.resources->spill_store_bytes},
+                        {"spill_load_bytes", launch.resources->spill_load_bytes},
+                        {"stack_bytes", launch.resources->stack_bytes}};
+  if (launch.occupancy)
+    out["occupancy"] = {{"blocks", launch.occupancy->blocks},
+                        {"warps", launch.occupancy->warps},
+                        {"most_warps", launch.occupancy->most_warps},
+                        {"limit", launch.occupancy->limit}};
+  return out;
+}
+
+void add_gpu_json(const GpuFacts& gpu, Json& out) {
+  out["arch"] = gpu.arch, out["device"] = gpu.device, out["plans"] = gpu.ladder, out["compiler"] = gpu.compiler;
+  out["remarks"] = gpu.remarks;
+  out["compute_floor_us"] = gpu.compute_floor ? Json(*gpu.compute_floor * 1e6) : Json(nullptr);
+  out["memory_floor_us"] = gpu.memory_floor ? Json(*gpu.memory_floor * 1e6) : Json(nullptr);
+  for (size_t i = 0; i < gpu.launches.size(); ++i) out["launches"][i].update(gpu_launch_json(gpu.launches[i]));
+}
+
+// ---- text
+
+std::string text_of(Count n) { return n ? fmt::format("{}", *n) : "unknown"; }
+
+// Appends lines.
+class Page {
+ public:
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+  void block(const std::string& lines, const std::string& margin) {
+    for (size_t begin = 0; begin < lines.size();) {
+      const size_t end = std::min(lines.find('\n', begin), lines.size());
+      text_ += margin + lines.substr(begin, end - begin) + '\n';
+      begin = end + 1;
+    }
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void show(const OperationFacts& op, Page& page) {
+  page.line("  {:>4}  {}", op.location.line, op.text.empty() ? op.operation : op.text);
+  std::string facts = fmt::format("{}{} times", op.conditional ? "at most " : "", text_of(op.executions));
+  if (op.flops != 0) facts += fmt::format(", {} flops each", text_of(op.flops));
+  if (op.bytes != 0) facts += fmt::format(", {} bytes each", text_of(op.bytes));
+  if (op.loops > 0) facts += fmt::format("; innermost loops {}, vectorized {}", op.loops, op.vectorized);
+  page.line("        {}", facts);
+  for (const std::string& fact : op.becomes) page.line("        {}", fact);
+  for (const std::string& fact : op.rejected) page.line("        not {}", fact);
+  for (const std::string& warning : op.warnings) page.line("        warning: {}", warning);
+}
+
+void show_plan(const GpuLaunchFacts& launch, Page& page) {
+  const passes::RingPlan& plan = launch.plan;
+  if (!plan.specialized()) {
+    page.line("  plan: every warp does everything; no loader role, because {}", plan.why_not);
+    return;
+  }
+  page.line("  plan: a warp loads by TMA, the others compute{}",
+            plan.persistent ? "; one block a multiprocessor, which takes one tile after the other" : "");
+  for (const passes::RingPlan::Ring& r : plan.rings)
+    page.line("    ring of {}: {} of {} bytes", fmt::join(r.tiles, " and "),
+              r.slots == 1 ? "1 slot" : fmt::format("{} slots", r.slots), r.bytes);
+  if (plan.alternating) page.line("    two teams of the other threads take the tiles in turn");
+  if (!launch.staged.empty())
+    page.line("    through shared memory to global by TMA: {}", fmt::join(launch.staged, ", "));
+  if (plan.math_registers > 0)
+    page.line("    registers a thread: the loader's {}, the others' {}", plan.loader_registers, plan.math_registers);
+}
+
+void show_roles(const GpuLaunchFacts& launch, Page& page) {
+  page.line("  roles");
+  for (const RoleFacts& r : launch.roles) {
+    page.line("    {}, threads {} .. {}", r.name, r.begin, r.end);
+    for (const std::string& step : r.steps) page.line("      {}", step);
+  }
+  for (const passes::RingPlan::Ring& r : launch.plan.rings) {
+    if (r.slots < 2) continue;
+    page.line("    slots of the ring of {} in time, where using one takes twice as long as filling it",
+              fmt::join(r.tiles, " and "));
+    for (const std::string& row : ring_timeline(r.slots)) page.line("      {}", row);
+  }
+}
+
+void show_memory(const GpuLaunchFacts& launch, Page& page) {
+  page.line("  shared memory: {} bytes", launch.shared_bytes);
+  for (const SharedRange& s : launch.shared)
+    page.line("    {:>7} .. {:<7} {}{}", s.begin, s.begin + s.bytes, s.name,
+              s.slots > 1 ? fmt::format(", {} slots", s.slots) : "");
+  page.line("  layouts");
+  for (const LayoutFacts& l : launch.layouts) {
+    page.line("    {} in {}, decided by {}", l.name,
+              l.fragment ? "registers (thread:register)" : "shared memory (byte/bank)", l.decided_by);
+    page.block(l.fragment ? fragment_table(*l.fragment, kDrawn) : memory_table(*l.memory, kDrawn), "      ");
+  }
+  for (const std::string& why : launch.in_memory) page.line("    {}", why);
+}
+
+void show(const GpuLaunchFacts& launch, const std::string& compiler, Page& page) {
+  show_plan(launch, page);
+  show_roles(launch, page);
+  show_memory(launch, page);
+  if (!launch.resources) {
+    page.line("  registers: unknown ({})", compiler);
+    return;
+  }
+  const runtime::KernelResources& r = *launch.resources;
+  page.line("  {}: {} registers a thread, {} bytes of spills stored and {} loaded, {} bytes of stack", compiler,
+            r.registers, r.spill_store_bytes, r.spill_load_bytes, r.stack_bytes);
+  if (launch.occupancy)
+    page.line("  occupancy: {} blocks, {} of {} warps on a multiprocessor; {} {} the limit", launch.occupancy->blocks,
+              launch.occupancy->warps, launch.occupancy->most_warps, launch.occupancy->limit,
+              launch.occupancy->limit.ends_with('s') ? "are" : "is");
+}
+
+void show_totals(const Explanation& e, Page& page) {
+  page.line("one call: {} flops, {} bytes moved, {} bytes of tensors", text_of(e.flops), text_of(e.moved_bytes),
+            text_of(e.tensor_bytes));
+  if (e.flops && e.moved_bytes && e.tensor_bytes && *e.moved_bytes > 0 && *e.tensor_bytes > 0) {
+    const auto flops = static_cast<double>(*e.flops);
+    page.line("          {:.3g} flops a byte moved, {:.3g} a byte of tensors",
+              flops / static_cast<double>(*e.moved_bytes), flops / static_cast<double>(*e.tensor_bytes));
+  }
+  if (!e.gpu || !e.gpu->compute_floor || !e.gpu->memory_floor) return;
+  const double compute = *e.gpu->compute_floor * 1e6, memory = *e.gpu->memory_floor * 1e6;
+  page.line("          on an {} at least {:.4g} us for the arithmetic, {:.4g} us for the memory: {} decides",
+            e.gpu->device, compute, memory, compute > memory ? "arithmetic" : "memory");
+}
+
+}  // namespace
+
+std::string to_json(const Explanation& e) {
+  const bool gpu = e.gpu.has_value();
+  Json out = {{"program", e.program}, {"engine", gpu ? "cuda" : "cpu"}};
+  if (!gpu) out["processor"] = e.processor;
+  out["flops"] = count_json(e.flops), out["moved_bytes"] = count_json(e.moved_bytes);
+  out["tensor_bytes"] = count_json(e.tensor_bytes);
+  out["launches"] = Json::array();
+  for (const LaunchFacts& launch : e.launches) out["launches"].push_back(launch_json(launch, gpu));
+  if (gpu) add_gpu_json(*e.gpu, out);
+  out["warnings"] = Json::array();
+  for (const Diagnostic& d : e.warnings) out["warnings"].push_back(Json::parse(d.to_json()));
+  if (e.refused) out["refused"] = Json::parse(e.refused->to_json());
+  return out.dump(2);
+}
+
+std::string to_text(const Explanation& e) {
+  Page page;
+  const char* engine = e.gpu ? "cuda" : "cpu";
+  page.line("{} on the {} engine ({})", e.program, engine,
+            e.gpu ? fmt::format("{}, rates of an {}", e.gpu->arch, e.gpu->device) : e.processor);
+  if (e.gpu && !e.gpu->ladder.empty()) {
+    page.line("plans, best first");
+    for (const std::string& plan : e.gpu->ladder) page.line("  {}", plan);
+  }
+  for (size_t i = 0; i < e.launches.size(); ++i) {
+    const LaunchFacts& launch = e.launches[i];
+    page.line("launch {}: grid {} = {} blocks, threads {}", launch.name, fmt::join(launch.grid, " x "),
+              text_of(launch.blocks), fmt::join(launch.threads, " x "));
+    page.line("  {} bytes on chip", launch.bytes_on_chip);
+    for (const OnChipBuffer& b : launch.buffers)
+      page.line("    {:<9}{}: {}[{}]  {} bytes{}", b.space, b.name, b.dtype, fmt::join(b.shape, ", "), b.bytes,
+                b.is_view ? " (a view)" : "");
+    for (const OperationFacts& op : launch.operations) show(op, page);
+    if (e.gpu && i < e.gpu->launches.size()) show(e.gpu->launches[i], e.gpu->compiler, page);
+  }
+  show_totals(e, page);
+  if (e.gpu)
+    for (const std::string& remark : e.gpu->remarks) page.line("{}: {}", e.gpu->compiler, remark);
+  for (const Diagnostic& d : e.warnings) page.line("{}", d.to_string());
+  if (e.refused) page.line("the {} engine refuses it:\n{}", engine, e.refused->to_string());
+  return page.take();
+}
+
+}  // namespace tilewright
