@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Grows when a function or a field is added; a frontend checks that the library's is at least its own. */
-#define TW_ABI_VERSION 1
+#define TW_ABI_VERSION 2
 TW_PUBLIC int tw_abi_version(void);
 TW_PUBLIC const char* tw_version(void); /* "0.1.0" */
 
@@ -120,11 +120,23 @@ TW_PUBLIC void tw_program_release(tw_program* program);
 TW_PUBLIC const char* tw_program_text(tw_program* program);
 TW_PUBLIC tw_error* tw_program_parse(const char* text, const char* file_name, tw_program** out);
 
+typedef struct tw_text tw_text; /* a text that the caller releases */
+TW_PUBLIC const char* tw_text_get(const tw_text* text);
+TW_PUBLIC void tw_text_release(tw_text* text);
+/* What becomes of the program and what it costs, as `tilewright explain` says it; json: as an object. arch: a GPU,
+ * "sm_90a"; "" is the CPU. names and values: symbols that are known. */
+TW_PUBLIC tw_error* tw_program_explain(const tw_program* program, const char* arch, int json, const char* const* names,
+                                       const int64_t* values, size_t count, tw_text** out);
+
 /* ---- kernels */
 
 /* engine: "auto", "cpu", "interpreter", "simulator" or "cuda"; "auto" is what TILEWRIGHT_ENGINE says, else cuda where
  * there is a device, else cpu. arch: "sm_90a", or "" for that of device 0. */
 TW_PUBLIC tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out);
+/* On the simulator of a GPU, which counts what the memories do. */
+TW_PUBLIC tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out);
+/* What it counted in the last call that ended well, as the JSON of `tilewright simulate`; "" before. */
+TW_PUBLIC tw_error* tw_kernel_counts(const tw_kernel* kernel, tw_text** out);
 TW_PUBLIC void tw_kernel_release(tw_kernel* kernel);
 /* These live as long as the kernel. */
 TW_PUBLIC const char* tw_kernel_name(const tw_kernel* kernel);

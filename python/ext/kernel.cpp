@@ -14,17 +14,18 @@ struct KernelObject {
 };
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"program", "engine", "arch", "outputs", nullptr};
+  static const char* const names[] = {"program", "engine", "arch", "outputs", "counting", nullptr};
   PyObject *program = nullptr, *outputs = nullptr;
   const char *engine = "auto", *arch = "";
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|ssO", const_cast<char**>(names), program_type, &program, &engine,
-                                   &arch, &outputs))
+  int counting = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|ssOp", const_cast<char**>(names), program_type, &program, &engine,
+                                   &arch, &outputs, &counting))
     return nullptr;
   tw_kernel* kernel = nullptr;
   tw_error* error = nullptr;
   tw_program* handle = object_of<ProgramObject>(program)->program;
   Py_BEGIN_ALLOW_THREADS;
-  error = tw_compile(handle, engine, arch, &kernel);
+  error = counting ? tw_compile_counting(handle, arch, &kernel) : tw_compile(handle, engine, arch, &kernel);
   Py_END_ALLOW_THREADS;
   if (error) return raise(error);
   PyObject* object = allocate(type);
@@ -201,6 +202,11 @@ PyObject* get_engine(PyObject* self, void*) {
 PyObject* get_source(PyObject* self, void*) {
   return PyUnicode_FromString(tw_kernel_source(object_of<KernelObject>(self)->kernel));
 }
+PyObject* get_counts(PyObject* self, void*) {
+  tw_text* text = nullptr;
+  if (tw_error* error = tw_kernel_counts(object_of<KernelObject>(self)->kernel, &text)) return raise(error);
+  return new_string(text);
+}
 
 }  // namespace
 
@@ -209,6 +215,8 @@ PyTypeObject* make_kernel_type() {
       {"name", get_name, nullptr, "The name of its program.", nullptr},
       {"engine", get_engine, nullptr, "What runs it: cpu, interpreter, simulator, cuda.", nullptr},
       {"source", get_source, nullptr, "The text that was compiled; empty where the engine has none.", nullptr},
+      {"counts", get_counts, nullptr, "What the memories did in the last call, as JSON; empty where nobody counts.",
+       nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create)},
                                 {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},

@@ -1,4 +1,6 @@
 // tilewright._native: the types Expr, Builder, Program and Kernel, and the table of operations.
+#include <vector>
+
 #include "objects.h"
 
 namespace tilewright::python {
@@ -36,6 +38,12 @@ PyObject* new_program(tw_program* program) {
     object_of<ProgramObject>(object)->program = program;
   else
     tw_program_release(program);
+  return object;
+}
+
+PyObject* new_string(tw_text* text) {
+  PyObject* object = PyUnicode_FromString(tw_text_get(text));
+  tw_text_release(text);
   return object;
 }
 
@@ -116,6 +124,29 @@ void destroy_program(PyObject* self) {
 }
 PyObject* program_text(PyObject* self, void*) {
   return PyUnicode_FromString(tw_program_text(object_of<ProgramObject>(self)->program));
+}
+
+// explain(arch, json, values): `values` is a dict from names of symbols to integers.
+PyObject* program_explain(PyObject* self, PyObject* args) {
+  const char* arch = nullptr;
+  int json = 0;
+  PyObject* values = nullptr;
+  if (!PyArg_ParseTuple(args, "spO!", &arch, &json, &PyDict_Type, &values)) return nullptr;
+  std::vector<const char*> names;
+  std::vector<int64_t> numbers;
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(values, &at, &key, &value);) {
+    names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
+    numbers.push_back(PyLong_AsLongLong(value));
+    if (PyErr_Occurred()) return nullptr;
+  }
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  tw_program* program = object_of<ProgramObject>(self)->program;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_program_explain(program, arch, json, names.data(), numbers.data(), names.size(), &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
 }
 
 // ---- the module
@@ -219,8 +250,13 @@ PyTypeObject* make_builder_type() {
 PyTypeObject* make_program_type() {
   static PyGetSetDef fields[] = {{"text", program_text, nullptr, "Its .tile form.", nullptr},
                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
-  static PyType_Slot slots[] = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)}, {Py_tp_getset, fields}, {0, nullptr}};
+  static PyMethodDef methods[] = {
+      {"explain", program_explain, METH_VARARGS, "explain(arch, json, values): what becomes of it, as text."},
+      {nullptr, nullptr, 0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},
+                                {Py_tp_getset, fields},
+                                {Py_tp_methods, methods},
+                                {0, nullptr}};
   static PyType_Spec spec = {"tilewright._native.Program", sizeof(ProgramObject), 0, Py_TPFLAGS_DEFAULT, slots};
   return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }

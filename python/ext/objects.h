@@ -38,6 +38,8 @@ extern PyTypeObject *expr_type, *builder_type, *program_type, *kernel_type;
 PyObject* new_expr(tw_expr* expr);
 PyObject* new_program(tw_program* program);
 bool is_expr(PyObject* object);
+// As a Python string; releases it.
+PyObject* new_string(tw_text* text);
 
 template <class T>
 T* object_of(PyObject* self) {

@@ -1,4 +1,5 @@
 """Compiled programs, and compiling them."""
+import json
 import os
 import warnings
 
@@ -18,6 +19,7 @@ class Kernel(_native.Kernel):
     """A compiled program: call it with tensors and numbers, in the order of its parameters. Outputs are returned."""
 
     latency = ref_latency = config = None
+    arch = ""  # that was asked for
 
     @property
     def params(self):
@@ -42,6 +44,19 @@ class Kernel(_native.Kernel):
         print(self.get_kernel_source())
 
     print_source_code = show_source
+
+    def explain(self, arch="", as_json=False, **symbols):
+        """What became of each operation and what it costs, as text or as a dict. arch: "sm_90a"; "" is the CPU."""
+        arch = arch or (self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else "")
+        text = self.prim_func.program.explain(arch, as_json, symbols)
+        return json.loads(text) if as_json else text
+
+    def simulate(self, *arguments, arch="sm_90a"):
+        """Calls it on a simulated GPU, which finds races and wrong accesses: (what the call returns, a dict of what the
+        memories did). Tensors in the processor's memory, and small ones: it is slow."""
+        simulated = _native.Kernel(self.prim_func.program, "simulator", arch, self.outputs, True)
+        result = simulated(*arguments)
+        return result, json.loads(simulated.counts)
 
     def get_profiler(self, tensor_supply_type=None):
         """Measures and checks the kernel on tensors that it makes."""
@@ -123,5 +138,5 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",
              "write its body in with T.Kernel(...), or compile it with target='cpu'", func.place)  # fmt: skip
-    kernel.prim_func, kernel.outputs, kernel.target = func, outputs, target or "auto"
+    kernel.prim_func, kernel.outputs, kernel.target, kernel.arch = func, outputs, target or "auto", arch
     return kernel

@@ -1,5 +1,6 @@
 // The functions of tilewright/c_api.h on errors, values, builders and programs. Kernels are in kernels.cpp.
 #include "capi/handles.h"
+#include "driver/explain.h"
 
 #include <mutex>
 
@@ -137,6 +138,20 @@ tw_error* tw_program_parse(const char* text, const char* file_name, tw_program**
   return guarded([&] {
     *out = new tw_program{parse_program(text, file_name), {}};
     (*out)->text = (*out)->program.text();
+  });
+}
+
+const char* tw_text_get(const tw_text* text) { return text->text.c_str(); }
+void tw_text_release(tw_text* text) { delete text; }
+
+tw_error* tw_program_explain(const tw_program* program, const char* arch, int json, const char* const* names,
+                             const int64_t* values, size_t count, tw_text** out) {
+  return guarded([&] {
+    NamedValues known;
+    for (size_t i = 0; i < count; ++i) known[names[i]] = values[i];
+    const ir::TileProgram& p = program->program.box().program;
+    const Explanation e = *arch ? explain_gpu(p, known, arch) : explain(p, known, runtime::processor_features());
+    *out = new tw_text{json ? to_json(e) : to_text(e)};
   });
 }
 

@@ -15,6 +15,10 @@ struct tw_program {
   std::string text;
 };
 
+struct tw_text {
+  std::string text;
+};
+
 namespace tilewright::capi {
 
 tw_error* error_of(const Diagnostic& d, const char* kind);

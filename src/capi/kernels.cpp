@@ -1,5 +1,7 @@
 // The functions of tilewright/c_api.h on kernels: compiling, calling, and the shapes of outputs.
 #include "capi/handles.h"
+#include "driver/cuda_engine.h"
+#include "driver/simulator_engine.h"
 #include "runtime/executable.h"
 #include "tilewright/compile.h"
 #include "tilewright/cuda.h"
@@ -7,8 +9,15 @@
 using namespace tilewright;
 using capi::guarded;
 
+// What the last call did, which another may replace at any time.
+struct Counts {
+  std::mutex mutex;
+  std::string json;
+};
+
 struct tw_kernel {
   Executable executable;
+  std::shared_ptr<Counts> counts = {};  // of a kernel that counts
   const runtime::LaunchPlan& plan() const { return executable.program().plan; }
 };
 
@@ -161,6 +170,28 @@ extern "C" {
 
 tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out) {
   return guarded([&] { *out = new tw_kernel{compile(program->program, {engine_named(engine), arch})}; });
+}
+tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out) {
+  return guarded([&] {
+    const ir::TileProgram& p = program->program.box().program;
+    auto counts = std::make_shared<Counts>();
+    simulator::SimulateOptions options;
+    options.target = gpu_target(arch);
+    Executable executable =
+        counting_executable(p, options, [counts, name = p.name](const std::vector<simulator::LaunchReport>& reports) {
+          std::lock_guard lock(counts->mutex);
+          counts->json = to_json(name, reports);
+        });
+    *out = new tw_kernel{std::move(executable), std::move(counts)};
+  });
+}
+tw_error* tw_kernel_counts(const tw_kernel* kernel, tw_text** out) {
+  return guarded([&] {
+    *out = new tw_text{};
+    if (!kernel->counts) return;
+    std::lock_guard lock(kernel->counts->mutex);
+    (*out)->text = kernel->counts->json;
+  });
 }
 void tw_kernel_release(tw_kernel* kernel) { delete kernel; }
 const char* tw_kernel_name(const tw_kernel* kernel) { return kernel->executable.name().c_str(); }

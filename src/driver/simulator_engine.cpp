@@ -1,9 +1,43 @@
 #include "driver/simulator_engine.h"
 
+#include <nlohmann/json.hpp>
+
+#include "driver/build_plan.h"
+#include "driver/cuda_engine.h"
 #include "driver/interpreter_engine.h"
+#include "passes/pipeline.h"
 
 namespace tilewright {
 namespace {
+
+using Json = nlohmann::ordered_json;
+using simulator::LaunchReport;
+using simulator::Traffic;
+
+Json json_of(const Traffic& t) {
+  return {{"shared_accesses", t.shared_accesses},
+          {"shared_wavefronts", t.shared_wavefronts},
+          {"shared_wavefronts_ideal", t.shared_ideal},
+          {"global_accesses", t.global_accesses},
+          {"global_sectors", t.global_sectors},
+          {"global_sectors_ideal", t.global_ideal},
+          {"bytes_moved", t.bytes_moved},
+          {"bytes_used", t.bytes_used},
+          {"atomics", t.atomics},
+          {"barriers", t.barriers}};
+}
+
+Json json_of(const LaunchReport& r) {
+  Json lines = Json::array();
+  for (const simulator::LineTraffic& l : r.lines) {
+    Json row = {{"file", l.location.file}, {"line", l.location.line}};
+    row.update(json_of(l.traffic));
+    lines.push_back(std::move(row));
+  }
+  return {{"launch", r.name},          {"blocks", r.blocks},
+          {"threads", r.threads},      {"shared_bytes", r.shared_bytes},
+          {"total", json_of(r.total)}, {"lines", std::move(lines)}};
+}
 
 class SimulatorCallee : public runtime::Callee {
  public:
@@ -26,6 +60,20 @@ class SimulatorCallee : public runtime::Callee {
 std::unique_ptr<runtime::Callee> simulator_callee(ir::ThreadProgram program, const simulator::SimulateOptions& options,
                                                   TrafficSink sink) {
   return std::make_unique<SimulatorCallee>(std::move(program), options, std::move(sink));
+}
+
+Executable counting_executable(const ir::TileProgram& program, simulator::SimulateOptions options, TrafficSink sink) {
+  const ir::TileProgram tiles = passes::run_passes(order_symbols(program), passes::all_passes(),
+                                                   [](const char*, const ir::TileProgram&, double) {});
+  options.count_traffic = true;
+  auto callee = simulator_callee(lower_cuda(tiles, options.target).program, options, std::move(sink));
+  return runtime::make_executable(build_plan(tiles), std::move(callee), "simulator", "");
+}
+
+std::string to_json(const std::string& program, const std::vector<LaunchReport>& reports) {
+  Json out = {{"program", program}, {"launches", Json::array()}};
+  for (const LaunchReport& r : reports) out["launches"].push_back(json_of(r));
+  return out.dump(2);
 }
 
 }  // namespace tilewright

@@ -13,4 +13,9 @@ using TrafficSink = std::function<void(std::vector<simulator::LaunchReport>)>;
 std::unique_ptr<runtime::Callee> simulator_callee(ir::ThreadProgram program, const simulator::SimulateOptions& options,
                                                   TrafficSink sink = {});
 
+// A program on the simulator that counts what the memories do in each call.
+Executable counting_executable(const ir::TileProgram& program, simulator::SimulateOptions options, TrafficSink sink);
+// As `tilewright simulate --json` prints it.
+std::string to_json(const std::string& program, const std::vector<simulator::LaunchReport>& reports);
+
 }  // namespace tilewright

@@ -23,6 +23,20 @@ def test_gemm(engine):
         np.testing.assert_allclose(kernel(a, b), wanted, rtol=2e-3, atol=1e-2)
 
 
+def test_explain_and_simulate():
+    M, N, K = T.dynamic("M, N, K")
+    kernel = tw.compile(twins.matmul_relu(M, N, K, 32, 32, 32, "float16"), out_idx=-1, engine="cpu")
+    assert kernel.explain().startswith("matmul_relu on the cpu engine")
+    facts = kernel.explain("sm_80", as_json=True, M=64, N=64, K=64)
+    gemm = next(op for op in facts["launches"][0]["operations"] if op["operation"] == "gemm")
+    assert gemm["becomes"][0].startswith("mma.sync m16n8k16")
+    assert facts["flops"] is not None
+    a, b = normal(17, 40, dtype="float16"), normal(40, 33, dtype="float16")
+    found, counts = kernel.simulate(a, b, arch="sm_80")
+    np.testing.assert_allclose(found, np.maximum(a.astype("float32") @ b.astype("float32"), 0), rtol=2e-3, atol=1e-2)
+    assert counts["launches"][0]["total"]["bytes_used"] >= a.nbytes + b.nbytes + found.nbytes
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_softmax(engine):
     M, N = T.dynamic("M, N")

@@ -126,6 +126,41 @@ TEST(CApi, RecordsCompilesAndCalls) {
   tw_program_release(program);
 }
 
+TEST(CApi, ExplainsAndCounts) {
+  tw_program* program = doubled();
+  tw_text* text = nullptr;
+  ASSERT_EQ(tw_program_explain(program, "sm_90a", 1, nullptr, nullptr, 0, &text), nullptr);
+  const std::string gpu = tw_text_get(text);
+  tw_text_release(text);
+  EXPECT_NE(gpu.find("\"engine\": \"cuda\""), std::string::npos) << gpu;
+  ASSERT_EQ(tw_program_explain(program, "", 0, nullptr, nullptr, 0, &text), nullptr);
+  EXPECT_TRUE(std::string_view(tw_text_get(text)).starts_with("doubled on the cpu engine")) << tw_text_get(text);
+  tw_text_release(text);
+  tw_error* error = tw_program_explain(program, "sm_12", 0, nullptr, nullptr, 0, &text);
+  ASSERT_NE(error, nullptr);
+  EXPECT_STREQ(taken(error).code, "TW8201");
+  tw_error_release(error);
+
+  tw_kernel* kernel = nullptr;
+  ASSERT_EQ(tw_compile_counting(program, "sm_90a", &kernel), nullptr);
+  EXPECT_STREQ(tw_kernel_engine(kernel), "simulator");
+  ASSERT_EQ(tw_kernel_counts(kernel, &text), nullptr);
+  EXPECT_STREQ(tw_text_get(text), "");
+  tw_text_release(text);
+  float a[8] = {0, 1, 2, 3, 4, 5, 6, 7}, b[8] = {};
+  int64_t shape[1] = {8};
+  tw_tensor A{a, 1, 0, 1, 2, 32, 1, shape, nullptr, 0}, B{b, 1, 0, 1, 2, 32, 1, shape, nullptr, 0};
+  tw_argument arguments[2] = {{TW_TENSOR, {}}, {TW_TENSOR, {}}};
+  arguments[0].as.tensor = &A, arguments[1].as.tensor = &B;
+  ASSERT_EQ(tw_kernel_call(kernel, arguments, 2), nullptr);
+  EXPECT_EQ(b[7], 14);
+  ASSERT_EQ(tw_kernel_counts(kernel, &text), nullptr);
+  EXPECT_NE(std::string(tw_text_get(text)).find("\"bytes_used\": 64"), std::string::npos) << tw_text_get(text);
+  tw_text_release(text);
+  tw_kernel_release(kernel);
+  tw_program_release(program);
+}
+
 TEST(CApi, ErrorsAreObjectsWithTheirPlace) {
   Recorder r;
   tw_value result{};
