@@ -102,6 +102,19 @@ std::optional<Body> spoiled_order(const ThreadProgram& p, const Stmt& s, Way way
   return std::nullopt;
 }
 
+// The statement with its first conversion of data through one of 8 bits.
+std::optional<Stmt> with_narrow_cast(const Stmt& s) {
+  bool done = false;
+  const Body changed = rewrite_exprs(Body{s}, [&](const Expr& e) -> std::optional<Expr> {
+    const auto* c = e.as<Cast>();
+    const bool data = c && c->value->type.is_float() && c->value->type.bits > 8 && !c->value.as<Const>();
+    if (done || !data) return std::nullopt;
+    done = true;
+    return cast(cast(c->value, e4m3), e->type);
+  });
+  return done ? std::optional(changed[0]) : std::nullopt;
+}
+
 // What the statement becomes; none: it is not one to spoil this way.
 std::optional<Body> spoiled(const ThreadProgram& p, const Stmt& s, Way way) {
   if (const auto* n = s.as<Sync>()) {
@@ -122,6 +135,8 @@ std::optional<Body> spoiled(const ThreadProgram& p, const Stmt& s, Way way) {
     last = add(last, constant(last->type, int64_t{1}));
     return Body{make_stmt(std::move(shifted), s->location)};
   }
+  if (way == Way::NarrowCast && (s.as<Store>() || s.as<Let>()))
+    if (auto narrow = with_narrow_cast(s)) return Body{std::move(*narrow)};
   return spoiled_order(p, s, way);
 }
 
@@ -155,11 +170,29 @@ std::vector<std::pair<size_t, size_t>> counts(const ThreadProgram& p) {
   return out;
 }
 
+// Shared buffers in the panels that TMA fills and wgmma reads.
+std::vector<size_t> swizzled(const ThreadProgram& p) {
+  std::vector<size_t> out;
+  std::set<BufferId> used;
+  for (const Launch& l : p.launches)
+    walk(l.body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Wgmma>()) used.insert({n->a.buffer, n->b.buffer});
+      if (const auto* n = s.as<Copy>(); n && !n->completion.immediate() && n->completion.queue != Queue::CpAsync)
+        used.insert({n->from.buffer, n->to.buffer});
+    });
+  for (size_t b = 0; b < p.buffers.size(); ++b) {
+    const auto& memory = p.buffers[b].memory;
+    if (memory && memory->swizzle().bits > 0 && used.contains(BufferId{static_cast<uint32_t>(b)})) out.push_back(b);
+  }
+  return out;
+}
+
 }  // namespace
 
 int count_places(const ThreadProgram& p, Way way) {
   if (way == Way::ReleaseEarly) return static_cast<int>(releases(p).size());
   if (way == Way::ShrinkCount) return static_cast<int>(counts(p).size());
+  if (way == Way::WrongSwizzle) return static_cast<int>(swizzled(p).size());
   int n = 0;
   for (const Launch& l : p.launches) walk(l.body, [&](const Stmt& s) { n += spoiled(p, s, way).has_value(); });
   return n;
@@ -170,6 +203,13 @@ ThreadProgram mutant(const ThreadProgram& p, Way way, int place) {
   if (way == Way::ShrinkCount) {
     const auto [buffer, element] = counts(p)[static_cast<size_t>(place)];
     --out.buffers[buffer].arrive_counts[element];
+    return out;
+  }
+  if (way == Way::WrongSwizzle) {
+    std::optional<MemoryLayout>& memory = out.buffers[swizzled(p)[static_cast<size_t>(place)]].memory;
+    tilewright::Swizzle swizzle = memory->swizzle();
+    --swizzle.bits;
+    memory = memory->with_swizzle(swizzle);
     return out;
   }
   int n = 0;

@@ -24,16 +24,19 @@ enum class Way : uint8_t {
   DropCommit,
   ReleaseEarly,
   ShrinkCount,
+  WrongSwizzle,
+  NarrowCast,
 };
-inline constexpr std::array<const char*, 17> kWays = {"barrier dropped",  "block barrier made one of the warp",
-                                                      "guard dropped",    "guard off by one",
-                                                      "store shifted",    "fence dropped",
-                                                      "arrival dropped",  "wait dropped",
-                                                      "parity shifted",   "stage swapped",
-                                                      "barrier swapped",  "bytes halved",
-                                                      "drain dropped",    "drain one deeper",
-                                                      "commit dropped",   "slot released before the drain",
-                                                      "arrivals one less"};
+inline constexpr std::array<const char*, 19> kWays = {"barrier dropped",   "block barrier made one of the warp",
+                                                      "guard dropped",     "guard off by one",
+                                                      "store shifted",     "fence dropped",
+                                                      "arrival dropped",   "wait dropped",
+                                                      "parity shifted",    "stage swapped",
+                                                      "barrier swapped",   "bytes halved",
+                                                      "drain dropped",     "drain one deeper",
+                                                      "commit dropped",    "slot released before the drain",
+                                                      "arrivals one less", "wrong swizzle",
+                                                      "cast made narrower"};
 
 // In how many places a program can be spoiled this way.
 int count_places(const ir::ThreadProgram& program, Way way);
