@@ -10,6 +10,8 @@ using namespace ir;
 
 namespace {
 
+constexpr int64_t kMostUnrolled = 256;  // rounds: as many elements as a thread has registers
+
 // The box of a region: a variable for every extent other than 1.
 class Box {
  public:
@@ -42,10 +44,28 @@ AtomicOp atomic_of(ir::Combine combine) {
   return combine == ir::Combine::Add ? AtomicOp::Add : combine == ir::Combine::Max ? AtomicOp::Max : AtomicOp::Min;
 }
 
-Stmt map_of(const Fill& fill, LocationId at, ProgramTables& p) {
+Map map_of(const Fill& fill, LocationId at, ProgramTables& p) {
   Box box(fill.to, p);
   box.map.body = {make_stmt(Store{{fill.to.buffer, box.indices(fill.to)}, fill.value}, at)};
-  return make_stmt(std::move(box.map), at);
+  return std::move(box.map);
+}
+
+// Every thread for itself, where memory of its own takes part; else points that the threads share out.
+Stmt shared_out(Map map, std::initializer_list<BufferId> buffers, LocationId at, const ProgramTables& p) {
+  if (std::none_of(buffers.begin(), buffers.end(),
+                   [&](BufferId id) { return p.buffer(p.root(id)).space == Space::Local; }))
+    return make_stmt(std::move(map), at);
+  Body body = std::move(map.body);
+  for (size_t d = map.vars.size(); d-- > 0;) {
+    For loop;
+    loop.var = map.vars[d], loop.begin = constant(0), loop.extent = map.extents[d];
+    // An array stays in registers where its places are known; a long one would not anyway.
+    const auto extent = constant_int(loop.extent);
+    loop.kind = extent && *extent <= kMostUnrolled ? LoopKind::Unroll : LoopKind::Serial;
+    loop.body = std::move(body);
+    body = {make_stmt(std::move(loop), at)};
+  }
+  return body[0];
 }
 
 }  // namespace
@@ -78,8 +98,9 @@ TileProgram copies_to_maps(TileProgram program) {
   for (Launch& launch : program.launches)
     launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
       if (const auto* n = s.as<Copy>(); n && n->completion.immediate())
-        return Body{make_stmt(map_of(*n, program, s->location), s->location)};
-      if (const auto* n = s.as<Fill>()) return Body{map_of(*n, s->location, program)};
+        return Body{shared_out(map_of(*n, program, s->location), {n->from.buffer, n->to.buffer}, s->location, program)};
+      if (const auto* n = s.as<Fill>())
+        return Body{shared_out(map_of(*n, s->location, program), {n->to.buffer}, s->location, program)};
       return std::nullopt;
     });
   return program;
