@@ -127,7 +127,7 @@ class Reference {
   // error, 2 ulp of exp2 and its rounding; ds is rounded once more, and has the errors of the difference.
   Pair pair(int64_t query, int64_t key) const {  // rows of Q and of K
     if (causal_ && key % keys > query % queries) return {};
-    const double u = unit_roundoff(f32), rounded = type_ == f32 ? 0 : unit_roundoff(type_);
+    const double u = unit_roundoff(f32);
     double score = 0, score_size = 0, dp = 0, dp_size = 0, delta = 0, delta_size = 0;
     for (int64_t d = 0; d < dim; ++d) {
       const double s = Q[query * dim + d] * K[key * dim + d], g = dO[query * dim + d];
@@ -137,8 +137,11 @@ class Reference {
     const double p = std::exp(score * scale - LSE[query]), ds = p * (dp - delta);
     const double relative = static_cast<double>(dim) * u * score_size * scale +
                             8 * u * (std::abs(score * scale) + std::abs(LSE[query]) + 1);
+    const auto rounding = [&](double x) { return type_ == f32 ? 0 : rounding_error(type_, x); };
+    const double p_error = p * relative + rounding(p + p * relative);
     const double difference = static_cast<double>(dim + 2) * u * (dp_size + delta_size);
-    return {p, ds, p * (relative + rounded), std::abs(ds) * (relative + 2 * rounded + 2 * u) + p * difference};
+    const double error = std::abs(dp - delta) * p_error + (p + p_error) * difference + 2 * u * std::abs(ds);
+    return {p, ds, p_error, error + rounding(std::abs(ds) + error)};
   }
 
   const Elements Q, K, V, O, LSE, dO;
