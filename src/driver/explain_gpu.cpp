@@ -31,6 +31,10 @@ std::string plan_text(const passes::TriedPlan& plan) {
 
 std::vector<std::string> ladder_of(const ThreadLowering& l) {
   std::vector<std::string> out;
+  // Where no launch has rings of a loader, the limits limited nothing.
+  if (std::none_of(l.plans.begin(), l.plans.end(), [](const passes::RingPlan& p) { return p.specialized(); }) &&
+      l.tried.size() == 1)
+    return out;
   for (const passes::TriedPlan& t : l.tried)
     out.push_back(fmt::format("{}: {}", plan_text(t), t.why_not.empty() ? "taken" : "lost: " + t.why_not));
   if (l.tried.back().limits.slots >= 2)

@@ -98,7 +98,8 @@ one mistake planted, run on the simulated GPU. It is *found* if it is refused be
 with an error, or if its results are wrong. One that is not found is *equivalent* if all arrays are the same bit for
 bit as without the mistake on three different inputs, and nothing was found in any of the runs: the mistake was none there
 (a barrier that another one makes superfluous, a guard that holds for every thread at this shape, the wait for a slot
-nobody has used yet). Everything else is *missed*.
+nobody has used yet). Everything else is *missed*: so far casts of attention's weights, whose loss stays within the bounds
+that those examples allow.
 
 The programs themselves run without a finding.
 )";
