@@ -8,7 +8,7 @@ import types
 
 import tilewright
 
-from . import carver, device, dtypes, environment, execution_backends, jitted, kernel, language, layouts, profiler, scopes
+from . import analysis, carver, device, dtypes, environment, execution_backends, jitted, kernel, language, layouts, profiler, scopes
 from . import sparse, targets, testing, tuner, types as kinds, values, warp_mma
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -140,6 +140,7 @@ def _modules():
         "tilelang.cuda.intrinsics.sparse_layout": sparse,
         "tilelang.cuda.intrinsics.layout": {},
         "tilelang.cuda.intrinsics.layout.mma_layout": {"make_mma_swizzle_layout": language.make_swizzled_layout},
+        "tilelang.tools": {"Analyzer": analysis.Analyzer},
         "tilelang.layout": layouts,
         "tilelang.layout.layout": layouts,
         "tilelang.layout.fragment": layouts,
