@@ -45,15 +45,19 @@ class LateWaits {
     const auto* g = s.as<Gemm>();
     return g && g->completion.immediate() && p_.buffer(g->c.buffer).space == Space::Fragment;
   }
-  // Two or more gemms, and none whose waits somebody has placed.
+  static bool has_groups_of_its_own(const Stmt& s) { return s.as<For>() || s.as<While>() || s.as<Role>(); }
+  // Two or more gemms with no loop between, and none whose waits somebody has placed.
   bool gains(const Body& body) const {
     int gemms = 0;
+    bool several = false;
     for (const Stmt& s : body) {
       const auto* g = s.as<Gemm>();
       if (g && !g->completion.immediate()) return false;
+      if (has_groups_of_its_own(s)) gemms = 0;
       gemms += may_run_on(s);
+      several = several || gemms > 1;
     }
-    return gemms > 1;
+    return several;
   }
   Buffers touched(const Stmt& s, bool written_only) const {
     Buffers out;
@@ -66,7 +70,7 @@ class LateWaits {
   }
   // How many of the open groups must be done before the statement.
   size_t needed(const Stmt& s, const std::deque<Group>& open) const {
-    if (s.as<For>() || s.as<While>() || s.as<Role>()) return open.size();  // these may have groups of their own
+    if (has_groups_of_its_own(s)) return open.size();
     const Buffers accessed = touched(s, false), written = touched(s, true);
     size_t count = 0;
     for (size_t i = 0; i < open.size(); ++i) {
