@@ -128,7 +128,8 @@ std::string page_of(const std::vector<Subject>& subjects, const std::array<Score
 TEST(Mutants, AreFound) {
   std::vector<Subject> subjects;
   for (const MutantSubject& s : hopper_subjects()) subjects.push_back(spoil(s));
-  for (const MutantSubject& s : example_subjects()) subjects.push_back(spoil(s));
+  const std::vector<MutantSubject> all_examples = example_subjects();
+  for (size_t i = 0; i < all_examples.size(); i += is_update() ? 1 : 4) subjects.push_back(spoil(all_examples[i]));
   std::array<Score, kWays.size()> scores;
   Score all;
   std::string missed;
