@@ -50,9 +50,13 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--gemm-tiles", o.gemm.tiles, "Tiles, stages and threads: 128x256x64:3:256")->delimiter(',');
 }
 
+// Without the folders of the machine that measured.
 std::string command_line(int count, char** arguments) {
   std::string out = "tilewright_bench_gpu";
-  for (int i = 1; i < count; ++i) out += std::string(" ") + arguments[i];
+  for (int i = 1; i < count; ++i) {
+    const std::string word = arguments[i];
+    out += " " + (word.starts_with('/') ? word.substr(word.rfind('/') + 1) : word);
+  }
   return out;
 }
 

@@ -36,7 +36,7 @@ constexpr const char* kTooLarge = "TileLang's tiles, for the shared memory of sm
 const std::vector<Exception>& exceptions() {
   static const std::vector<Exception> table = {
       {"specialized_gemm", "", "", Finding::Refused, kNoBarriers},
-      {"mla_decode_specialized", "", "", Finding::Refused, kNoBarriers},
+      {"mla_decode_specialized", "", "sm_80", Finding::Refused, kNoBarriers},
       {"gemm", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"gemm_relu", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},
@@ -48,6 +48,7 @@ const std::vector<Exception>& exceptions() {
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"specialized_attention", "", "sm_80", Finding::Refused, kNoBarriers},
       {"linear_attention", "8x32x4096x128+128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
+      {"flash_attention", "2x16/16x4096x256 bfloat16", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x128x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x16x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
   };
