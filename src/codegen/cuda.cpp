@@ -23,6 +23,10 @@ constexpr const char* kForeignHead =
     "typedef unsigned char uchar;\ntypedef unsigned short ushort;\ntypedef unsigned int uint;\n"
     "typedef unsigned long ulong;\n";
 
+// Functions of CUDA's headers that programs call without their text.
+constexpr const char* kHeaderFunctions[] = {"__float2half", "__float2half_rn", "__float2half_rz", "__float2half_rd",
+                                            "__float2half_ru"};
+
 // Names that a kernel's text uses itself.
 const std::set<std::string>& reserved_names() {
   static const std::set<std::string> set = [] {
@@ -258,6 +262,8 @@ class CudaText final : public CudaAsync {
       const auto* pointer = e.as<Address>();
       arguments.push_back(pointer ? "&" + element(pointer->buffer, pointer->indices) : text(e));
     }
+    for (const char* known : kHeaderFunctions)
+      if (n.source.empty() && n.function == known) pieces_.insert(known);
     const std::string call = fmt::format("{}({})", n.function, fmt::join(arguments, ", "));
     if (!n.result.valid() || !kernel_vars_.contains(n.result)) return line(call + ";");
     const std::string name = names_.declare(n.result, program_.var(n.result).name);
@@ -272,6 +278,10 @@ class CudaText final : public CudaAsync {
       case SyncScope::Named:
         return line(fmt::format("asm volatile(\"bar.{} %0, {};\" ::\"r\"({}) : \"memory\");",
                                 n.arrive_only ? "arrive" : "sync", n.count, text(n.barrier)));
+      case SyncScope::Grid:
+        cooperative_ = true;
+        pieces_.insert("tw_sync_grid");
+        return line("tw_sync_grid();");
       default: check_internal(false, "the CUDA text has no sync of {} scope", name_of(n.scope));
     }
   }
@@ -447,7 +457,7 @@ class CudaText final : public CudaAsync {
     for (BufferId id : used)
       if (const Space space = program_.buffer(id).space; space == Space::Shared || space == Space::Barrier)
         declare_shared(id, k);
-    reports_ = sets_registers_ = false;
+    reports_ = sets_registers_ = cooperative_ = false;
     bool roles = false;
     walk(launch.body, [&](const Stmt& s) { roles = roles || s.as<Role>(); });
     if (roles) {
@@ -463,7 +473,7 @@ class CudaText final : public CudaAsync {
       k.arguments.push_back({{}, {}, index});
     }
     kernel_maps_.clear();
-    k.reports = reports_;
+    k.reports = reports_, k.cooperative = cooperative_;
     if (reports_) parameters.push_back("tw_reports* reports");
     // setmaxnreg counts from the registers of one block a multiprocessor.
     out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n", launch.thread_count(),
@@ -478,7 +488,7 @@ class CudaText final : public CudaAsync {
   const std::string& report_head_;
   const Launch* launch_ = nullptr;
   std::string warp_;  // the name of a warp's number
-  bool uses_memory_ = false, reports_ = false, sets_registers_ = false;
+  bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false;
   std::set<std::string> foreign_{""};
   std::string foreign_text_;
   std::set<VarId> kernel_vars_;  // that the kernel reads

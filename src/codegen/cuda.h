@@ -23,6 +23,7 @@ struct CudaKernel {
   std::vector<CudaArgument> arguments;
   bool reports = false;  // one more parameter at the end: tw_reports*
   int64_t shared_bytes = 0;
+  bool cooperative = false;  // its blocks wait for each other
 };
 struct CudaSource {
   std::string text;

@@ -106,6 +106,7 @@ def test_what_people_read(found):
     rows, folder, printed = found
     page = (folder / "compat/report.html").read_text()
     assert "T.no_such_operation" in page and "test_mixed.py" in page and "by tier" not in page.lower()
+    assert "1 cases fail at a look at the generated text" in printed
     assert "causes, by programs" in printed and len(rows) == 11
     assert (folder / "compat/logs/a__crashes.py.log").exists()
 

@@ -99,3 +99,26 @@ def test_mistakes():
     ):
         with pytest.raises(tw.CompileError, match=code):
             program(call)
+
+
+def test_the_device_compiles_them():
+    from tilewright import _native
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float16"), C: T.Tensor((64,), "uint64"), D: T.Tensor((64,), "int8")):
+        with T.Kernel(2, threads=32) as b:
+            t = T.get_thread_binding()
+            T.rng_init(1)
+            A[t] = T.rng_rand_float(dist="normal")
+            T.sync_grid()
+            B[t] = T.call_extern(T.float16, "__float2half_rz", A[63 - t])
+            C[t] = T.mulhi(C[t], C[t + 32]) + T.brev(C[t])
+            D[t] = T.brev(D[t])
+
+    try:
+        kernel = _native.Kernel(main.program, "cuda", "sm_90a", [])
+    except tw.CompileError as error:
+        if error.code == "TW8001":
+            pytest.skip("needs NVRTC")
+        raise
+    assert "tw_sync_grid();" in kernel.source

@@ -44,6 +44,9 @@ def summary(results, seconds):
     for column in ("tier", "kind"):
         if any(column in r.program.columns for r in results):
             lines += [f"  {column} {value or '?'}: {_counts(rows)}; cases {_cases(rows)}" for value, rows in _by_column(results, column)]
+    texts = sum(c["kind"] == "generated text" for r in results for c in r.causes)
+    if texts:
+        lines.append(f"  {texts} cases fail at a look at the generated text")
     lines.append("causes, by programs (cases):")
     lines += [f"  {len(by):3} ({cases:3})  {text}" for text, by, cases in groups(results)[:40]]
     return "\n".join(lines)

@@ -67,6 +67,60 @@ __device__ __forceinline__ T brev(T a) {
   return (T)(__brev((uint32_t)a) >> (32 - 8 * (int)sizeof(T)) % 32);
 }
 
+// Roundings of CUDA's headers, which programs call by name; halves are floats between statements.
+//@ __float2half: load_f16
+__device__ __forceinline__ float __float2half(float x) {
+  uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return load_f16(bits);
+}
+
+//@ __float2half_rn: load_f16
+__device__ __forceinline__ float __float2half_rn(float x) {
+  uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return load_f16(bits);
+}
+
+//@ __float2half_rz: load_f16
+__device__ __forceinline__ float __float2half_rz(float x) {
+  uint16_t bits;
+  asm("cvt.rz.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return load_f16(bits);
+}
+
+//@ __float2half_rd: load_f16
+__device__ __forceinline__ float __float2half_rd(float x) {
+  uint16_t bits;
+  asm("cvt.rm.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return load_f16(bits);
+}
+
+//@ __float2half_ru: load_f16
+__device__ __forceinline__ float __float2half_ru(float x) {
+  uint16_t bits;
+  asm("cvt.rp.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return load_f16(bits);
+}
+
+//@ tw_sync_grid: types
+// A barrier of all blocks, which a cooperative launch runs at once. The top bit turns when the last block has come: the
+// step of the first makes up the difference, from wherever the counter stands.
+__device__ uint32_t tw_grid_arrived;
+__device__ __forceinline__ void tw_sync_grid() {
+  __syncthreads();
+  if ((threadIdx.x | threadIdx.y | threadIdx.z) == 0) {
+    const uint32_t others = gridDim.x * gridDim.y * gridDim.z - 1u;
+    const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
+    __threadfence();
+    const uint32_t before = atomicAdd(&tw_grid_arrived, first ? 0x80000000u - others : 1u);
+    while (((*(volatile uint32_t*)&tw_grid_arrived ^ before) & 0x80000000u) == 0u) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+
 //@ exp2_f32:
 __device__ __forceinline__ float exp2_f32(float x) {
   float y;

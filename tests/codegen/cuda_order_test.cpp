@@ -1,0 +1,53 @@
+// Words of the CUDA text that order blocks.
+#include <gtest/gtest.h>
+
+#include "driver/build_plan.h"
+#include "driver/cuda_engine.h"
+#include "passes/pipeline.h"
+#include "runtime/cuda_kernel.h"
+#include "runtime/nvrtc.h"
+#include "support/diagnostic.h"
+#include "tilewright/language.h"
+
+namespace tilewright {
+namespace {
+
+runtime::cuda::CudaKernelText text_of(const Program& program) {
+  Dump dump("order");
+  return write_cuda(passes::run_passes(order_symbols(program.box().program), passes::all_passes(), [](auto&&...) {}),
+                    "sm_90a", dump)
+      .kernel;
+}
+
+void expect_compiles(const runtime::cuda::CudaKernelText& text) {
+  try {
+    runtime::Nvrtc::get();
+  } catch (const CompileError& e) {
+    GTEST_SKIP() << e.what();
+  }
+  EXPECT_NO_THROW(runtime::cuda::compile_cuda(text));
+}
+
+Program exchange(bool waits) {
+  Tensor A("A", {4, 32}, i32), B("B", {4, 32}, i32);
+  return prim_func("exchange", {A, B}, [&] {
+    for (auto b : Kernel(4, {.threads = 32})) {
+      auto t = get_thread_binding();
+      A(b, t) = b * 32 + t;
+      if (waits) sync_grid();
+      B(b, t) = A(3 - b, t);
+    }
+  });
+}
+
+TEST(CudaOrder, BlocksThatWaitForEachOtherRunAtOnce) {
+  const auto text = text_of(exchange(true));
+  ASSERT_EQ(text.plan.launches.size(), 1u);
+  EXPECT_TRUE(text.plan.launches[0].cooperative);
+  EXPECT_NE(text.text.find("tw_sync_grid();"), std::string::npos);
+  EXPECT_FALSE(text_of(exchange(false)).plan.launches[0].cooperative);
+  expect_compiles(text);
+}
+
+}  // namespace
+}  // namespace tilewright
