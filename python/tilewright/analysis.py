@@ -16,6 +16,17 @@ class AnalysisResult:
 
 
 class Analyzer:
+    """Analyzer.analysis(program), or Analyzer(program, device).ir_pass().calculate()."""
+
+    def __init__(self, fn, device=None):
+        self.fn, self.device, self.block_counts = fn, device, {}
+
+    def ir_pass(self):
+        return self  # nothing is kept from an earlier count
+
+    def calculate(self):
+        return self.analysis(self.fn, self.device)
+
     @staticmethod
     def analysis(fn, device=None):
         """The cost of a program whose sizes are known, by what Kernel.explain says of it on a GPU."""

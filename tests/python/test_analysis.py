@@ -24,3 +24,5 @@ def test_the_cost_of_a_product(M, N, K):
     assert result.total_global_bytes == 2 * (M * K * (N // 128) + N * K * (M // 128) + M * N)
     assert result.estimated_time > 0 and result.expected_tflops > 100 and 1000 < result.expected_bandwidth_GBps < 10000
     assert "total_flops" in repr(result)
+    again = Analyzer(main, CUDA("cuda")).ir_pass().calculate()
+    assert vars(again) == vars(result)
