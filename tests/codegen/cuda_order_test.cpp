@@ -40,6 +40,21 @@ Program exchange(bool waits) {
   });
 }
 
+TEST(CudaOrder, PromisesAreNoCode) {
+  Tensor A("A", {64}, f32), I("I", {64}, i32), B("B", {64}, f32);
+  const auto text = text_of(prim_func("promises", {A, I, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      for (auto t : Parallel(64)) {
+        Value i = I(t);
+        assume(i >= 0 && i < 64);
+        B(t) = A(i);
+      }
+    }
+  }));
+  expect_compiles(text);
+}
+
 TEST(CudaOrder, BlocksThatWaitForEachOtherRunAtOnce) {
   const auto text = text_of(exchange(true));
   ASSERT_EQ(text.plan.launches.size(), 1u);
