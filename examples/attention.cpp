@@ -45,4 +45,14 @@ AttentionResult attention_row(const AttentionRow& row, DType weights_type) {
   return result;
 }
 
+void compare_row(Check& check, const Elements& output, DType type, const char* name,
+                 std::initializer_list<int64_t> shape, int64_t row, const AttentionResult& expected) {
+  const auto dim = static_cast<int64_t>(expected.output.size());
+  for (int64_t d = 0; d < dim; ++d) {
+    const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
+    check.compare(output[row * dim + d], value, bound + rounding_error(type, std::abs(value) + bound),
+                  [&] { return element_name(name, shape, row * dim + d); });
+  }
+}
+
 }  // namespace examples

@@ -25,4 +25,11 @@ struct AttentionResult {
 // `weights_type`: what the exponentials are rounded to before they meet the values.
 AttentionResult attention_row(const AttentionRow& row, DType weights_type);
 
+// Row `row` of an output whose last dimension is value_dim, stored as `type`.
+void compare_row(Check& check, const Elements& output, DType type, const char* name,
+                 std::initializer_list<int64_t> shape, int64_t row, const AttentionResult& expected);
+
+// Of Q, K, V and O as (batch, head, position, dim).
+Check check_flash_attention(const std::vector<NDArray>& arrays, int64_t max_elements, bool causal);
+
 }  // namespace examples

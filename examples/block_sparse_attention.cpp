@@ -109,12 +109,7 @@ Check check_block_sparse(const std::vector<NDArray>& arrays, int64_t max_element
                                 .value = [&](int64_t n, int64_t d) { return V[key_at(n) * dim + d]; },
                                 .scale = 1 / std::sqrt(static_cast<double>(dim))},
                                arrays[0].dtype());
-    for (int64_t d = 0; d < dim; ++d) {
-      const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
-      check.compare(O[row * dim + d], value, bound + rounding_error(arrays[4].dtype(), std::abs(value) + bound), [&] {
-        return element_name("O", {batch, heads, length, dim}, row * dim + d);
-      });
-    }
+    compare_row(check, O, arrays[4].dtype(), "O", {batch, heads, length, dim}, row, expected);
   }
   return check;
 }

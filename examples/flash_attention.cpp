@@ -127,6 +127,8 @@ Program flash_attention_packed(Value tokens, Value sequences, Value longest, int
   });
 }
 
+}  // namespace
+
 Check check_flash_attention(const std::vector<NDArray>& arrays, int64_t max_elements, bool causal) {
   const Elements Q(arrays[0]), K(arrays[1]), V(arrays[2]), O(arrays[3]);
   const int64_t heads = arrays[0].shape(1), queries = arrays[0].shape(2), dim = arrays[0].shape(3),
@@ -144,15 +146,12 @@ Check check_flash_attention(const std::vector<NDArray>& arrays, int64_t max_elem
                        .value = [&](int64_t j, int64_t d) { return V[(kv + j) * dim + d]; },
                        .scale = 1 / std::sqrt(static_cast<double>(dim))},
                       arrays[0].dtype());
-    for (int64_t d = 0; d < dim; ++d) {
-      const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
-      check.compare(O[row * dim + d], value, bound + rounding_error(arrays[3].dtype(), std::abs(value) + bound), [&] {
-        return element_name("O", {arrays[0].shape(0), heads, queries, dim}, row * dim + d);
-      });
-    }
+    compare_row(check, O, arrays[3].dtype(), "O", {arrays[0].shape(0), heads, queries, dim}, row, expected);
   }
   return check;
 }
+
+namespace {
 
 Check check_packed(const std::vector<NDArray>& arrays, int64_t max_elements, bool causal) {
   const Elements Q(arrays[0]), K(arrays[1]), V(arrays[2]), offsets(arrays[3]), O(arrays[4]);
@@ -173,12 +172,7 @@ Check check_packed(const std::vector<NDArray>& arrays, int64_t max_elements, boo
                        .value = [&](int64_t j, int64_t d) { return V[((begin + j) * kv_heads + kv_head) * dim + d]; },
                        .scale = 1 / std::sqrt(static_cast<double>(dim))},
                       arrays[0].dtype());
-    for (int64_t d = 0; d < dim; ++d) {
-      const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
-      check.compare(O[row * dim + d], value, bound + rounding_error(arrays[4].dtype(), std::abs(value) + bound), [&] {
-        return element_name("O", {tokens, heads, dim}, row * dim + d);
-      });
-    }
+    compare_row(check, O, arrays[4].dtype(), "O", {tokens, heads, dim}, row, expected);
   }
   return check;
 }

@@ -103,12 +103,7 @@ Check check_decoding(const std::vector<NDArray>& arrays, int64_t max_elements) {
                                                     .value = [&](int64_t key, int64_t d) { return V[at(key, d)]; },
                                                     .scale = 1 / std::sqrt(static_cast<double>(dim))},
                                                    arrays[0].dtype());
-    for (int64_t d = 0; d < dim; ++d) {
-      const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
-      check.compare(O[row * dim + d], value, bound + rounding_error(arrays[3].dtype(), std::abs(value) + bound), [&] {
-        return element_name("O", {batch, heads, dim}, row * dim + d);
-      });
-    }
+    compare_row(check, O, arrays[3].dtype(), "O", {batch, heads, dim}, row, expected);
   }
   return check;
 }

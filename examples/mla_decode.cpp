@@ -84,13 +84,7 @@ Check check_mla(const std::vector<NDArray>& arrays, int64_t max_elements) {
                        .value = [&](int64_t key, int64_t d) { return KV[(first + key) * dim + d]; },
                        .scale = 1 / std::sqrt(static_cast<double>(dim + pe_dim))},
                       arrays[0].dtype());
-    for (int64_t d = 0; d < dim; ++d) {
-      const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
-      check.compare(Output[row * dim + d], value, bound + rounding_error(arrays[4].dtype(), std::abs(value) + bound),
-                    [&] {
-                      return element_name("Output", {batch, heads, dim}, row * dim + d);
-                    });
-    }
+    compare_row(check, Output, arrays[4].dtype(), "Output", {batch, heads, dim}, row, expected);
   }
   return check;
 }

@@ -145,13 +145,7 @@ Check check_rows(const std::vector<NDArray>& arrays, const Elements& Output, int
            .value = [&](int64_t n, int64_t d) { return KV[at(n) * dim + d]; },
            .scale = 1 / std::sqrt(static_cast<double>(dim + pe_dim))},
           arrays[0].dtype());
-    for (int64_t d = 0; d < dim; ++d) {
-      const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
-      check.compare(Output[row * dim + d], value, bound + rounding_error(arrays[0].dtype(), std::abs(value) + bound),
-                    [&] {
-                      return element_name("Output", {queries, heads, dim}, row * dim + d);
-                    });
-    }
+    compare_row(check, Output, arrays[0].dtype(), "Output", {queries, heads, dim}, row, expected);
   }
   return check;
 }

@@ -95,32 +95,6 @@ Program attention_roles(Value batch, int64_t heads, Value length, int64_t dim, C
   });
 }
 
-Check check_roles(const std::vector<NDArray>& arrays, int64_t max_elements, bool causal) {
-  const Elements Q(arrays[0]), K(arrays[1]), V(arrays[2]), O(arrays[3]);
-  const int64_t batch = arrays[0].shape(0), heads = arrays[0].shape(1), length = arrays[0].shape(2),
-                dim = arrays[0].shape(3);
-  Check check;
-  for (const int64_t row : sample(O.size() / dim, std::max<int64_t>(1, max_elements / dim))) {
-    const int64_t first = row / length * length;
-    const AttentionResult expected =
-        attention_row({.keys = causal ? row % length + 1 : length,
-                       .score_dim = dim,
-                       .value_dim = dim,
-                       .query = [&](int64_t d) { return Q[row * dim + d]; },
-                       .key = [&](int64_t j, int64_t d) { return K[(first + j) * dim + d]; },
-                       .value = [&](int64_t j, int64_t d) { return V[(first + j) * dim + d]; },
-                       .scale = 1 / std::sqrt(static_cast<double>(dim))},
-                      arrays[0].dtype());
-    for (int64_t d = 0; d < dim; ++d) {
-      const double value = expected.output[static_cast<size_t>(d)], bound = expected.bound[static_cast<size_t>(d)];
-      check.compare(O[row * dim + d], value, bound + rounding_error(arrays[3].dtype(), std::abs(value) + bound), [&] {
-        return element_name("O", {batch, heads, length, dim}, row * dim + d);
-      });
-    }
-  }
-  return check;
-}
-
 struct Shape {
   int64_t batch, heads, length, dim;
 };
@@ -134,7 +108,7 @@ Case roles_case(Shape s, Config config, DType dtype, bool is_dynamic, Data data 
                                     is_dynamic ? dynamic("length") : Value(s.length), s.dim, config, dtype),
          .arguments = {array(1), array(2), array(3), output_array({s.batch, s.heads, s.length, s.dim}, dtype)},
          .check = [causal = config.causal](const auto& arrays, int64_t max_elements) {
-           return check_roles(arrays, max_elements, causal);
+           return check_flash_attention(arrays, max_elements, causal);
          }};
   const double elements = static_cast<double>(s.batch * s.heads * s.length * s.dim);
   c.flops = 4 * elements * static_cast<double>(s.length) * (config.causal ? 0.5 : 1);
