@@ -352,6 +352,7 @@ void CFamily::statement(const Stmt& s) {
     }
     return close();
   }
+  if (s.as<Assume>()) return;  // a promise: nothing to compute
   if (s.as<Break>()) return line("break;");
   if (s.as<Continue>()) return line("continue;");
   if (s.as<Return>()) return line("return;");

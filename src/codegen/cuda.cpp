@@ -339,7 +339,6 @@ class CudaText final : public CudaAsync {
     if (const auto* n = s.as<Shuffle>()) return shuffle(*n);
     if (const auto* n = s.as<Vote>()) return vote(*n);
     if (const auto* n = s.as<Call>()) return call(*n);
-    if (s.as<Assume>()) return;  // a promise: nothing to compute
     if (const auto* n = s.as<Sync>()) return sync(*n);
     if (const auto* n = s.as<Fence>()) return fence(*n);
     if (const auto* n = s.as<Commit>()) return commit(*n);
