@@ -258,6 +258,7 @@ std::vector<Case> flash_attention_cases(Size size) {
       out.push_back(attention_case({1, 6, 2, length, length, 16}, {32, 16, causal}, f16, true));
     }
     out.push_back(attention_case({1, 2, 1, 17, 17, 33}, {16, 32, causal}, f32, false));
+    out.push_back(attention_case({1, 2, 1, 150, 150, 64}, {128, 32, causal, 256}, bf16, false));
   }
   out.push_back(attention_case({1, 3, 1, 5, 71, 24}, {16, 32, false}, f32, true));
   out.push_back(attention_case({1, 3, 1, 71, 5, 24}, {16, 32, false}, f32, true));

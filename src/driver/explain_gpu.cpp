@@ -21,9 +21,9 @@ std::string plan_text(const passes::TriedPlan& plan) {
   const passes::RingLimits& limits = plan.limits;
   const char* reuse = plan.reuse ? ", buffers over each other" : "";
   if (limits.slots < 2) return fmt::format("no loader role{}", reuse);
-  const char* staging = limits.staging == passes::Staging::Chunks  ? "results staged in chunks"
-                        : limits.staging == passes::Staging::Whole ? "results staged whole"
-                                                                   : "results not staged";
+  const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
+                               "results straight from registers"};
+  const char* staging = texts[static_cast<size_t>(limits.staging)];
   return fmt::format("rings of at most {} slots, {}{}{}{}", limits.slots, staging,
                      limits.overlap ? "" : ", gemms waited for at once",
                      limits.alternating ? "" : ", no teams that take turns", reuse);

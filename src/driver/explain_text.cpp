@@ -54,7 +54,8 @@ Json plan_json(const GpuLaunchFacts& launch) {
     out["why_not"] = plan.why_not;
     return out;
   }
-  out["persistent"] = plan.persistent, out["alternating"] = plan.alternating, out["staged"] = launch.staged;
+  out["persistent"] = plan.persistent, out["alternating"] = plan.alternating, out["in_turns"] = plan.in_turns;
+  out["staged"] = launch.staged;
   out["loader_registers"] = plan.loader_registers, out["math_registers"] = plan.math_registers;
   for (const passes::RingPlan::Ring& r : plan.rings)
     out["rings"].push_back({{"tiles", r.tiles}, {"slots", r.slots}, {"slot_bytes", r.bytes}});
@@ -144,6 +145,8 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
     page.line("    ring of {}: {} of {} bytes", fmt::join(r.tiles, " and "),
               r.slots == 1 ? "1 slot" : fmt::format("{} slots", r.slots), r.bytes);
   if (plan.alternating) page.line("    two teams of the other threads take the tiles in turn");
+  if (plan.in_turns)
+    page.line("    two warpgroups issue their products in turn: one multiplies while the other computes");
   if (!launch.staged.empty())
     page.line("    through shared memory to global by TMA: {}", fmt::join(launch.staged, ", "));
   if (plan.math_registers > 0)

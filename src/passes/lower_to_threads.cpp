@@ -435,20 +435,22 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
   RingLimits limits{.slots = kMaxSlots};
   while (limits.slots >= 2) {
     if (fits(limits)) return std::nullopt;
-    const Staging next = limits.staging == Staging::Whole ? Staging::Chunks : Staging::None;
+    const Staging next = limits.staging == Staging::Whole    ? Staging::Chunks
+                         : limits.staging == Staging::Chunks ? Staging::None
+                                                             : Staging::Straight;
     if (misfit->of == Misfit::Of::AsyncGemm) {
       if (!limits.overlap) break;  // the program's own
       limits.overlap = false;
     } else if (misfit->of == Misfit::Of::Staging) {
-      if (limits.staging == Staging::None) break;
+      if (limits.staging == Staging::Straight) break;
       limits.staging = next;
     } else {
       int64_t longest = 0;
       for (const RingPlan& plan : result.plans)
         for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
       limits.slots = std::min(limits.slots, longest) - 1;
-      if (limits.staging != Staging::None && limits.slots < kEnoughSlots)
-        limits.staging = next, limits.slots = kMaxSlots;
+      const int64_t fewest = limits.staging == Staging::None ? 2 : kEnoughSlots;
+      if (limits.staging != Staging::Straight && limits.slots < fewest) limits.staging = next, limits.slots = kMaxSlots;
     }
   }
   fits({.slots = 0});

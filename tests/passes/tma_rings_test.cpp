@@ -107,6 +107,46 @@ TEST(TmaRings, EveryLengthOfTheLoopMeansTheSame) {
   }
 }
 
+// A loop of one stage still has a loader that runs ahead.
+TEST(TmaRings, OneStageIsTwoSlots) {
+  const Planned p = planned(gemm_text("200", "160", 1));
+  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  EXPECT_EQ(p.plan.rings[0].slots, 2);
+  expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {200, 128}, f16);
+}
+
+// Results that the program brings to a shared buffer of its own, from where it copies them.
+TEST(TmaRings, AShapedDetourOfResultsIsTheStagersOwn) {
+  std::string text = gemm_text("200", "160", 4);
+  const std::string direct = "    copy from=acc to=C[by * 64 : 64, bx * 64 : 64]\n";
+  const auto detour = [&](const std::string& between) {
+    std::string t = text;
+    t.replace(t.find(direct), direct.size(),
+              "    copy from=acc to=Cs\n" + between + "    copy from=Cs to=C[by * 64 : 64, bx * 64 : 64]\n");
+    t.insert(t.find("    fragment acc"), "    shared Cs: float16[64, 64]\n");
+    return t;
+  };
+  using passes::Staging;
+  auto uses = [](const Planned& p) {
+    for (ir::BufferId id : ir::used_buffers(p.program.launches[0].body))
+      if (p.program.buffer(id).name == "Cs") return true;
+    return false;
+  };
+  const std::string fills = "    fill to=acc value=1.0\n", doubles =
+                                                               "    map i in 64, j in 64 {\n"
+                                                               "      Cs[i, j] = Cs[i, j] * float16(2.0)\n    }\n";
+  for (const Staging how : {Staging::Whole, Staging::Chunks, Staging::None, Staging::Straight}) {
+    const bool stages = how == Staging::Whole || how == Staging::Chunks;
+    for (const std::string& between : {std::string(), fills, doubles}) {
+      const Planned p = planned(detour(between), {.staging = how, .alternating = false});
+      ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+      EXPECT_EQ(uses(p), how == Staging::None || !between.empty());
+      EXPECT_EQ(p.plan.staged.size(), stages && between.empty() ? 1u : 0u);
+      expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {200, 128}, f16);
+    }
+  }
+}
+
 // Two products, the second of what the first gives; causal: the inner loop is as long as the tile says.
 std::string attention_text(int keys, bool causal) {
   const std::string length = std::to_string(keys);
@@ -150,6 +190,31 @@ TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
                           {keys, 32}, f32);
     }
   }
+}
+
+// Two warpgroups: while one multiplies, the other computes on its scores.
+TEST(TmaRings, TwoWarpgroupsIssueTheirProductsInTurn) {
+  for (const int keys : {96, 224}) {
+    std::string text = attention_text(keys, keys == 224);
+    const auto put = [&](const std::string& from, const std::string& to) {
+      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+    };
+    put("tx: 128", "tx: 256"), put("[64, 32]", "[128, 32]"), put("[64]", "[128]"), put("i in 64", "i in 128");
+    put("bx * 64 : 64", "bx * 128 : 128"), put("bx * 64 +", "bx * 128 +"), put("+ 63) // 64", "+ 127) // 128");
+    put("bx * 128 + 95", "bx * 128 + 159");
+    const Planned p = planned(text), without = planned(text, {.turns = false});
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    EXPECT_TRUE(p.plan.in_turns);
+    EXPECT_FALSE(without.plan.in_turns);
+    int waits = 0, passes = 0;
+    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+      const auto* n = s.as<ir::Sync>();
+      if (n && n->scope == ir::SyncScope::Named) ++(n->arrive_only ? passes : waits);
+    });
+    EXPECT_EQ(waits, 2);   // one a warpgroup
+    EXPECT_EQ(passes, 3);  // and the first turn of all
+  }                        // what it means, only warps on their own can say: examples in the simulator
 }
 
 // Three products: what the second makes is not needed before the third, whose slot the first reads too.
@@ -239,13 +304,22 @@ TEST(TmaRings, WhatIsRefusedSaysWhy) {
 }
 
 TEST(TmaRings, MasksAreAskedForOnceATile) {
-  const Planned p = planned(attention_text(224, true));
-  int asked = 0;
-  ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
-    const auto* g = s.as<ir::Gemm>();
-    asked += g && g->clear;
-  });
-  EXPECT_EQ(asked, 2);  // of the first scores and of the others
+  for (const bool reversed : {false, true}) {
+    std::string text = attention_text(224, true);
+    if (reversed) {
+      const std::string seen = "select(k * 32 + j <= bx * 64 + i and k * 32 + j < 224, 0.0, -500.0)";
+      text.replace(text.find(seen), seen.size(), "select(k * 32 + j > bx * 64 + i or 224 <= k * 32 + j, -500.0, 0.0)");
+    }
+    const Planned p = planned(text);
+    int asked = 0;
+    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+      const auto* g = s.as<ir::Gemm>();
+      asked += g && g->clear;
+    });
+    EXPECT_EQ(asked, 2);  // of the first scores and of the others
+    expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
+                        {224, 32}, f32);
+  }
 }
 
 }  // namespace

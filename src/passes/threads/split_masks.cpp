@@ -78,8 +78,18 @@ class Masks {
     }
     const Expr value = substitute(store->value, lets);
     const auto* select = value.as<Select>();
-    const auto* zero = select ? select->a.as<Const>() : nullptr;
-    return zero && zero->bits == 0 ? everywhere(select->condition, *map) : Expr{};
+    if (!select) return {};
+    if (is_zero(select->a)) return everywhere(select->condition, *map);
+    return is_zero(select->b) ? everywhere(opposite(select->condition), *map) : Expr{};
+  }
+  static bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
+  // The negation of comparisons of integers, as comparisons; what is none of those stays as it is, under a Not.
+  static Expr opposite(const Expr& e) {
+    const auto* b = e.as<Binary>();
+    if (b && b->op == BinaryOp::Or) return logical_and(opposite(b->a), opposite(b->b));
+    if (b && b->op == BinaryOp::Lt && b->a->type.is_int()) return binary(BinaryOp::Le, b->b, b->a);
+    if (b && b->op == BinaryOp::Le && b->a->type.is_int()) return binary(BinaryOp::Lt, b->b, b->a);
+    return logical_not(e);
   }
   // The condition at the points where it is hardest to meet.
   Expr everywhere(const Expr& condition, const Map& map) const {

@@ -1,5 +1,6 @@
 #include "passes/threads/stage_results.h"
 
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "passes/threads/collectives.h"
@@ -20,6 +21,30 @@ class Stager {
   Stager(TileProgram& p, int64_t threads, Staging how, std::vector<BufferId>& staged)
       : p_(p), threads_(threads), how_(how), staged_(staged) {}
 
+  // What the program brings to shared memory only to copy it from there goes straight to global memory, and so the way
+  // of all results: its own tile would take the room of a ring's slot and the time of a generic copy.
+  Body without_detours(const Body& whole, const Body& in) {
+    Body out = in;
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (const auto* loop = out[i].as<For>()) {
+        For f = *loop;
+        f.body = without_detours(whole, f.body);
+        out[i] = make_stmt(std::move(f), out[i]->location);
+      } else if (const auto* n = out[i].as<If>()) {
+        out[i] = make_stmt(If{n->condition, without_detours(whole, n->then_body), without_detours(whole, n->else_body)},
+                           out[i]->location);
+      } else if (const auto* down = out[i].as<Copy>()) {
+        const auto away = end_of_detour(*down, whole, out, i);
+        if (!away) continue;
+        Copy direct = *out[*away].as<Copy>();
+        direct.from = down->from;
+        if (how_ != Staging::Straight && !can_stage(direct)) continue;
+        out[*away] = make_stmt(std::move(direct), out[*away]->location);
+        out.erase(out.begin() + static_cast<std::ptrdiff_t>(i--));
+      }
+    }
+    return out;
+  }
   Body run(Body in) {
     Body out;
     for (Stmt& s : in) {
@@ -51,6 +76,37 @@ class Stager {
   }
 
  private:
+  // The copy to global memory of what `down` brought to shared memory, which nothing else uses.
+  std::optional<size_t> end_of_detour(const Copy& down, const Body& whole, const Body& body, size_t at) const {
+    const BufferId tile = down.to.buffer;
+    const Buffer &from = p_.buffer(down.from.buffer), &to = p_.buffer(tile);
+    if (from.space != Space::Fragment || to.space != Space::Shared || to.is_view() || !down.completion.immediate())
+      return std::nullopt;
+    if (down.combine != ir::Combine::None || !is_whole(down.to, to) || !is_whole(down.from, from)) return std::nullopt;
+    int uses = 0;
+    walk(whole, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list) uses += e.region.valid() && p_.root(e.region.buffer) == tile;
+    });
+    if (uses != 2) return std::nullopt;
+    for (size_t i = at + 1; i < body.size(); ++i) {
+      if (const auto* away = body[i].as<Copy>(); away && away->from.buffer == tile)
+        return is_whole(away->from, to) && p_.buffer(away->to.buffer).type == to.type ? std::optional(i) : std::nullopt;
+      bool changes = false;  // what is copied
+      walk({body[i]}, [&](const Stmt& s) {
+        for (const Effect& e : effects_of(s).list)
+          changes = changes || (e.region.valid() && e.access != Access::Read &&
+                                p_.root(e.region.buffer) == p_.root(down.from.buffer));
+      });
+      if (changes) return std::nullopt;
+    }
+    return std::nullopt;
+  }
+  bool can_stage(const Copy& c) {
+    const size_t buffers = p_.buffers.size(), known = made_.size();
+    const bool can = !chunks_of(c).empty();
+    p_.buffers.resize(buffers), made_.resize(known);
+    return can;
+  }
   struct Chunk {
     Copy down, away;      // into shared memory; from there
     int64_t pending = 0;  // stores after the last one that read the slot
@@ -162,7 +218,10 @@ class Stager {
 }  // namespace
 
 Body stage_results(TileProgram& program, Body body, int64_t threads, Staging how, std::vector<BufferId>& staged) {
-  return Stager(program, threads, how, staged).run(std::move(body));
+  Stager stager(program, threads, how, staged);
+  if (how == Staging::None) return body;
+  Body direct = stager.without_detours(body, body);
+  return how == Staging::Straight ? direct : stager.run(std::move(direct));
 }
 
 }  // namespace tilewright::passes

@@ -5,12 +5,14 @@
 
 namespace tilewright::passes {
 
-// How: in one piece; in chunks of columns (and rows) of which one is written while the one before is read; not at all.
-// Chunks take less room and more barriers.
-enum class Staging : uint8_t { Whole, Chunks, None };
+// How: in one piece; in chunks of columns (and rows) of which one is written while the one before is read; as the
+// program says; straight from registers, where the program goes by a shared buffer that nothing else needs. Chunks take
+// less room and more barriers, registers none at all and write less to a line at a time.
+enum class Staging : uint8_t { Whole, Chunks, None, Straight };
 
 // Copies of whole fragments by `threads` threads to global memory go through shared memory, where TMA can take them
-// from. `staged` gets the fragments. Chunks want layouts that deal each of them to all threads.
+// from, the program's own way through it included. `staged` gets the fragments. Chunks want layouts that deal each of
+// them to all threads.
 ir::Body stage_results(ir::TileProgram& program, ir::Body body, int64_t threads, Staging how,
                        std::vector<ir::BufferId>& staged);
 

@@ -35,6 +35,10 @@ constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addres
 // Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
 constexpr int64_t kEnough = 3;
 
+// Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
+// nothing before the last has been used.
+constexpr int64_t kFewest = 2;
+
 struct Ring {
   std::vector<const StmtNode*> copies;  // neighbours in one body
   std::vector<BufferId> tiles;          // as the program has them
@@ -90,9 +94,11 @@ class Specializer {
     Body compute = start_counters(false);
     append(compute, body_of_math(launch_.body));
     if (limits_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
-    if (limits_.staging != Staging::None)
-      compute = stage_results(p_, std::move(compute), team, plan.alternating ? Staging::Chunks : limits_.staging,
-                              plan.staged);
+    plan.in_turns = in_turns_;
+    if (in_turns_) compute.insert(compute.begin(), open_turns());
+    const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
+    compute = stage_results(p_, std::move(compute), team,
+                            plan.alternating && staged ? Staging::Chunks : limits_.staging, plan.staged);
     if (!plan.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
     if (registers.loader > 0) {
       compute.insert(compute.begin(), at_launch(SetRegisters{registers.math}));
@@ -321,7 +327,7 @@ class Specializer {
   }
   // Whether the computing threads would stand and wait in a loop that should have run ahead.
   bool waits_for_memory(const Copy& c) const {
-    return !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 &&
+    return !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0 &&
            p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Shared;
   }
   // Values that only the computing threads have.
@@ -367,8 +373,8 @@ class Specializer {
         for (VarId v : used_vars(e)) reads = reads || results_.contains(v);
       if (reads) return;
     }
-    const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined;
-    r.slots = pipelined ? std::clamp<int64_t>(nest_.back()->stages, 1, limits_.slots) : 1;
+    const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0;
+    r.slots = pipelined ? std::clamp<int64_t>(nest_.back()->stages, kFewest, limits_.slots) : 1;
     int64_t bytes = p_.buffer(id).type.bits / 8;
     for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
     // Neighbours that are used by the same statements share a ring.
@@ -739,11 +745,15 @@ class Specializer {
     Body& body = steady.body;
     body = head;
     wait_full(*s.keys, {}, at, body);
+    const bool turns = launch_.threads[0] == 2 * kGroup && limits_.turns;
+    in_turns_ = in_turns_ || turns;
+    if (turns) body.push_back(take_turn());
     body.push_back(in_flight(s.first));
     body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
     wait_full(*s.values, before, at, body);
     append(body, into_slots(before).body({in_flight(s.second)}));  // what it reads elsewhere is the same every turn
     body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+    if (turns) body.push_back(pass_turn());
     body.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
     give_back(*s.keys, turn(*s.keys, {}).slot, at, body);
     append(body, s.map);
@@ -758,6 +768,16 @@ class Specializer {
     const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
   }
+
+  // ---- two warpgroups that issue their products in turn, so that one multiplies while the other computes scores
+  static constexpr int64_t kTurns = 1;  // hardware barriers, one a warpgroup; the program has none
+  Stmt at_barrier(int64_t team, bool arrives) const {
+    return at_launch(Sync{SyncScope::Named, constant(i32, kTurns + team), 2 * kGroup, arrives});
+  }
+  Expr is_first_team() const { return binary(BinaryOp::Lt, var(launch_.thread[0], i32), constant(i32, kGroup)); }
+  Stmt open_turns() const { return at_launch(If{is_first_team(), {at_barrier(0, true)}, {}}); }
+  Stmt take_turn() const { return at_launch(If{is_first_team(), {at_barrier(0, false)}, {at_barrier(1, false)}}); }
+  Stmt pass_turn() const { return at_launch(If{is_first_team(), {at_barrier(1, true)}, {at_barrier(0, true)}}); }
 
   void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
     arrive_by_warps({r.empty, {slot}}, at, out);
@@ -782,6 +802,7 @@ class Specializer {
   Counters loader_counters_, math_counters_;
   std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
   bool loading_ = false;
+  bool in_turns_ = false;       // two warpgroups issue their products in turn
   const Copy* left_ = nullptr;  // one of a pipelined loop's copies that is no ring's
 };
 

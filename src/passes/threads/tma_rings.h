@@ -15,6 +15,7 @@ struct RingPlan {
   std::vector<Ring> rings;
   bool persistent = false;                           // a block takes one tile of the grid after the other
   bool alternating = false;                          // two teams of the program's threads take the tiles in turn
+  bool in_turns = false;                             // two warpgroups issue the products of a loop in turn
   std::vector<ir::BufferId> staged;                  // fragments that go to global memory through shared memory, by TMA
   int64_t loader_registers = 0, math_registers = 0;  // 0: as they come
   std::string why_not;                               // no loader role
@@ -26,6 +27,7 @@ struct RingLimits {
   Staging staging = Staging::Whole;  // teams that take turns have no room for it: chunks
   bool overlap = true;               // a gemm may still run while the next step's operands are waited for
   bool alternating = true;           // two teams may take the tiles in turn
+  bool turns = true;                 // two warpgroups may issue their products in turn
 };
 
 // Launches with a gemm whose operands TMA can bring get one more warpgroup, one warp of which loads: rings of slots

@@ -1,0 +1,527 @@
+"""Tile programs compiled by Tilewright and by TileLang, and the vendor's libraries, in one process and in turns.
+
+    python bench/gpu/peers.py --examples TILELANG/examples [--json FILE] [--only TEXT]... [--side 8] [--seconds 400]
+
+Needs a GPU, torch and Tilewright; TileLang and its examples take part when they are there, so do cuBLAS and cuDNN as
+torch calls them. Programs are the public examples at their published tile sizes and the same source for both compilers.
+Each case is a process of its own; `--side` of them compile at once while one measures. Times are taken as in
+docs/measuring.md: 256 MB written before each call, `burst` after a rest, `sustained` in turns without one; medians.
+"""
+
+import argparse
+import contextlib
+import datetime
+import fcntl
+import functools
+import importlib
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+_FLUSH_BYTES = 256 << 20
+_GROUP = 10
+_ALIASED = ("tilelang", "tvm")  # modules that each frontend has under the same names
+
+
+class Frontend:
+    """`import tilelang` as one of the two packages: what is loaded inside of `with frontend.imported()` sees that one."""
+
+    def __init__(self, name):
+        self.name = name
+        self._modules = {}
+        with self.imported():
+            if name == "tilewright":
+                importlib.import_module("tilewright").install_as_tilelang(force=True)
+            self.tilelang = importlib.import_module("tilelang")
+            self.T = importlib.import_module("tilelang.language")
+
+    @contextlib.contextmanager
+    def imported(self):
+        kept = _take_aliased()
+        finders = list(sys.meta_path)
+        sys.modules.update(self._modules)
+        if self._modules:
+            sys.meta_path[:] = self._finders
+        try:
+            yield self
+        finally:
+            self._modules = _take_aliased()
+            self._finders = list(sys.meta_path)
+            sys.meta_path[:] = finders
+            sys.modules.update(kept)
+
+    def load(self, path):
+        """A module from a file, of its own for each frontend."""
+        with self.imported():
+            sys.path.insert(0, os.path.dirname(path))
+            try:
+                spec = importlib.util.spec_from_file_location(f"{self.name}_{os.path.basename(path)[:-3]}", path)
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+            finally:
+                sys.path.pop(0)
+        return module
+
+
+def _take_aliased():
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in _ALIASED}
+
+
+@functools.cache
+def frontends():
+    found = [Frontend("tilewright")]
+    try:
+        found.append(Frontend("tilelang"))
+    except ImportError:
+        pass
+    return found
+
+
+class Race:
+    """Contestants of one case: name -> a call without arguments. The first one that is added to `ours` is what ratios are of."""
+
+    def __init__(self, case, flops=0, moved=0):
+        self.case, self.flops, self.moved = case, flops, moved
+        self.calls, self.notes = {}, {}
+
+    def add(self, name, prepare, front=None):
+        """prepare() gives (call, result to compare or None); a failure is a row of its own and stops nothing."""
+        import torch
+
+        start = time.time()
+        try:
+            with front.imported() if front else contextlib.nullcontext():
+                call, result = prepare()
+            torch.cuda.synchronize()
+        except Exception as error:  # a peer that fails must not take the others along
+            self.notes[name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
+            return None
+        self.calls[name] = call
+        self.notes[name] = {"compile_s": round(time.time() - start, 3)}
+        return result
+
+    def error(self, name, result, expected):
+        if result is None:
+            return
+        difference = (result.float() - expected.float()).abs().max().item()
+        self.notes[name]["error"] = float(f"{difference:.3e}")
+        self.notes[name]["largest"] = float(f"{expected.float().abs().max().item():.3e}")
+
+    def run(self, turns=30):
+        import torch
+
+        flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+        taken = {name: {"burst": [], "sustained": []} for name in self.calls}
+        pending = []
+
+        def once(name, kind):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            flush.zero_()
+            begin.record()
+            self.calls[name]()
+            end.record()
+            if kind:
+                pending.append((name, kind, begin, end))
+
+        def collect():
+            torch.cuda.synchronize()
+            for name, kind, begin, end in pending:
+                taken[name][kind].append(begin.elapsed_time(end))
+            pending.clear()
+
+        with open(os.path.join(tempfile.gettempdir(), "tilewright_peers.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for name in self.calls:
+                for _ in range(3):
+                    once(name, None)
+            for _ in range(0, turns, _GROUP):
+                for name in self.calls:
+                    collect()
+                    time.sleep(0.05)
+                    for _ in range(_GROUP):
+                        once(name, "burst")
+            collect()
+            begin = time.time()
+            while time.time() - begin < 0.3:
+                for name in self.calls:
+                    once(name, None)
+                torch.cuda.synchronize()
+            for _ in range(turns):
+                for name in self.calls:
+                    once(name, "sustained")
+                collect()
+        return self._rows(taken)
+
+    def _rows(self, taken):
+        rows = []
+        for name, note in self.notes.items():
+            row = {"case": self.case, "name": name, **note}
+            for kind, times in taken.get(name, {}).items():
+                ms = statistics.median(times)
+                row[kind] = {"us": round(ms * 1e3, 2)}
+                if self.flops:
+                    row[kind]["tflops"] = round(self.flops / ms / 1e9, 1)
+                if self.moved:
+                    row[kind]["gbs"] = round(self.moved / ms / 1e6, 1)
+            rows.append(row)
+        return rows
+
+
+# Each case below is one function of text arguments, as the list of cases names it.
+
+
+def gemm(mnk, form, *tiles):
+    """C = A * B in bf16; `form` nt or nn; tiles as BLOCK_MxBLOCK_NxBLOCK_K:STAGES:THREADS, the same program for each."""
+    import torch
+
+    M, N, K = (int(x) for x in mnk.split("x"))
+    transposed = form == "nt"
+    a = torch.randn(M, K, device="cuda", dtype=torch.bfloat16)
+    b = torch.randn(*((N, K) if transposed else (K, N)), device="cuda", dtype=torch.bfloat16)
+    right = b.T if transposed else b
+    out = torch.empty(M, N, device="cuda", dtype=torch.bfloat16)
+    race = Race(f"gemm bf16 {form} {mnk}", flops=2 * M * N * K)
+    expected = race.add("cublas", lambda: (lambda: torch.mm(a, right, out=out), torch.mm(a, right)))
+    for tile in tiles:
+        shape, stages, threads = tile.split(":")
+        for front in frontends():
+            name = f"{front.name} {tile}"
+
+            def prepare(front=front, shape=shape, stages=stages, threads=threads):
+                kernel = _gemm_program(front, M, N, K, transposed, *(int(x) for x in shape.split("x")), int(stages), int(threads))
+                return (lambda: kernel(a, b)), kernel(a, b)
+
+            race.error(name, race.add(name, prepare, front), expected)
+    return race.run()
+
+
+def _gemm_program(front, M, N, K, transposed, block_M, block_N, block_K, stages, threads):
+    tilelang, T = front.tilelang, front.T
+
+    @tilelang.jit(out_idx=[-1])
+    def matmul():
+        @T.prim_func
+        def main(
+            A: T.Tensor((M, K), T.bfloat16),
+            B: T.Tensor((N, K) if transposed else (K, N), T.bfloat16),
+            C: T.Tensor((M, N), T.bfloat16),
+        ):
+            with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+                A_shared = T.alloc_shared((block_M, block_K), T.bfloat16)
+                B_shared = T.alloc_shared((block_N, block_K) if transposed else (block_K, block_N), T.bfloat16)
+                C_local = T.alloc_fragment((block_M, block_N), T.float32)
+                C_shared = T.alloc_shared((block_M, block_N), T.bfloat16)
+                T.use_swizzle(panel_size=10)
+                T.clear(C_local)
+                for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
+                    T.copy(A[by * block_M, k * block_K], A_shared)
+                    if transposed:
+                        T.copy(B[bx * block_N, k * block_K], B_shared)
+                    else:
+                        T.copy(B[k * block_K, bx * block_N], B_shared)
+                    T.gemm(A_shared, B_shared, C_local, transpose_B=transposed)
+                T.copy(C_local, C_shared)
+                T.copy(C_shared, C[by * block_M, bx * block_N])
+
+        return main
+
+    return matmul()
+
+
+def _cudnn(q, k, v, causal):
+    """Scaled dot-product attention by cuDNN; tensors as (batch, position, head, dim)."""
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        out = F.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), is_causal=causal)
+    return out.transpose(1, 2)
+
+
+def forward(batch, heads, length, dim, causal, *configs):
+    """FlashAttention forward, float16; configs as BLOCK_MxBLOCK_N:STAGES:THREADS of the public example."""
+    import torch
+
+    batch, heads, length, dim, causal = (int(x) for x in (batch, heads, length, dim, causal))
+    q, k, v = (torch.randn(batch, length, heads, dim, device="cuda", dtype=torch.float16) for _ in range(3))
+    race = Race(
+        f"attention forward f16 {batch}x{heads}x{length} d{dim}{' causal' if causal else ''}",
+        flops=4 * batch * heads * length * length * dim // (1 + causal),
+    )
+    expected = race.add("cudnn", lambda: (lambda: _cudnn(q, k, v, bool(causal)), _cudnn(q, k, v, bool(causal))))
+    for config in configs:
+        tile, stages, threads = config.split(":")
+        block_M, block_N = (int(x) for x in tile.split("x"))
+        for front in frontends():
+            name = f"{front.name} {config}"
+
+            def prepare(front=front, block_M=block_M, block_N=block_N, stages=stages, threads=threads):
+                module = front.load(f"{EXAMPLES}/flash_attention/example_mha_fwd_bshd.py")
+                kernel = module.flashattn(
+                    batch, heads, length, dim, bool(causal), block_M=block_M, block_N=block_N,
+                    num_stages=int(stages), threads=int(threads),
+                )  # fmt: skip
+                return (lambda: kernel(q, k, v)), kernel(q, k, v)
+
+            race.error(name, race.add(name, prepare, front), expected)
+    return race.run()
+
+
+def backward(batch, heads, length, dim, causal, *configs):
+    """FlashAttention backward, float16, of the public example (three kernels); configs as BLOCK_MxBLOCK_N."""
+    import torch
+
+    batch, heads, length, dim, causal = (int(x) for x in (batch, heads, length, dim, causal))
+    q, k, v, do = (torch.randn(batch, length, heads, dim, device="cuda", dtype=torch.float16) for _ in range(4))
+    race = Race(
+        f"attention backward f16 {batch}x{heads}x{length} d{dim}{' causal' if causal else ''}",
+        flops=10 * batch * heads * length * length * dim // (1 + causal),
+    )
+
+    def by_cudnn():
+        leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+        out = _cudnn(*leaves, bool(causal))
+        call = lambda: torch.autograd.grad(out, leaves, do, retain_graph=True)  # noqa: E731
+        return call, call()[1]
+
+    expected = race.add("cudnn", by_cudnn)
+    for config in configs:
+        block_M, block_N = (int(x) for x in config.split("x"))
+        for front in frontends():
+            name = f"{front.name} {config}"
+
+            def prepare(front=front, block_M=block_M, block_N=block_N):
+                module = front.load(f"{EXAMPLES}/flash_attention/example_mha_bwd_bshd.py")
+                forward_kernel = module.flashattn_fwd(batch, heads, length, dim, bool(causal), 128, 64)
+                before = module.flashattn_bwd_preprocess(batch, heads, length, dim)
+                kernel = module.flashattn_bwd(batch, heads, length, dim, bool(causal), block_M, block_N)
+                after = module.flashattn_bwd_postprocess(batch, heads, length, dim)
+                out, lse = forward_kernel(q, k, v)
+                dq = torch.zeros(batch, length, heads, dim, device="cuda")
+                dk, dv = torch.zeros_like(q), torch.zeros_like(q)
+
+                def call():
+                    delta = before(out, do)
+                    dq.zero_()
+                    kernel(q, k, v, do, lse, delta, dq, dk, dv)
+                    return after(dq)
+
+                call()
+                return call, dk
+
+            race.error(name, race.add(name, prepare, front), expected)
+    return race.run(turns=10)
+
+
+def mla(kind, batch, heads, keys):
+    """MLA decode, float16, one query, 512 + 64: the public example, written plainly or (ws) for warps with roles."""
+    import torch
+
+    batch, heads, keys = int(batch), int(heads), int(keys)
+    dim, pe = 512, 64
+    scale = (dim + pe) ** -0.5
+    q, q_pe = (torch.randn(batch, heads, d, device="cuda", dtype=torch.float16) for d in (dim, pe))
+    kv, k_pe = (torch.randn(batch, keys, 1, d, device="cuda", dtype=torch.float16) for d in (dim, pe))
+    scores = torch.einsum("bhd,bnd->bhn", torch.cat([q, q_pe], -1)[:4].float(), torch.cat([kv, k_pe], -1)[:4, :, 0].float())
+    expected = torch.einsum("bhn,bnd->bhd", (scores * scale).softmax(-1), kv[:4, :, 0].float())
+    race = Race(
+        f"mla {kind} b{batch} h{heads} kv{keys}", flops=2 * batch * heads * keys * (2 * dim + pe),
+        moved=2 * batch * keys * (dim + pe),
+    )  # fmt: skip
+    for front in frontends():
+
+        def prepare(front=front):
+            module = front.load(f"{EXAMPLES}/deepseek_mla/example_mla_decode{'_ws' if kind == 'ws' else ''}.py")
+            kernel = module.flashattn(batch, heads, 1, keys, dim, pe, 64, min(64, heads), 1, scale)
+            args = [q, q_pe, kv, k_pe]
+            if kind == "ws":  # its partial results are arguments
+                args += [torch.empty(batch, heads, *of, device="cuda", dtype=torch.float16) for of in ((1,), (1, dim))]
+            return (lambda: kernel(*args)), kernel(*args)[:4].reshape(4, heads, dim)
+
+        race.error(front.name, race.add(front.name, prepare, front), expected)
+    return race.run()
+
+
+def fp8(mnk, block_N):
+    """Block-scaled e4m3 product with two-level accumulation: the public example and its tile (64 rows, 128 deep)."""
+    import torch
+
+    M, N, K = (int(x) for x in mnk.split("x"))
+    race = Race(f"fp8 block-scaled {mnk}", flops=2 * M * N * K)
+    operands = None
+    first = None
+    for front in frontends():
+
+        def prepare(front=front):
+            nonlocal operands
+            module = front.load(f"{EXAMPLES}/deepseek_deepgemm/example_deepgemm_fp8_2xAcc.py")
+            if operands is None:
+                a, b = (torch.randn(n, K, device="cuda", dtype=torch.bfloat16) for n in (M, N))
+                operands = [*module.per_token_cast_to_fp8(a), *module.per_block_cast_to_fp8(b)]
+            a, scale_a, b, scale_b = operands
+            T = front.T
+            call = lambda: module.tl_gemm(a, b, scale_a, scale_b, int(block_N), T.float8_e4m3fn, T.bfloat16, T.float32)  # noqa: E731
+            return call, call()
+
+        result = race.add(front.name, prepare, front)
+        first = result if first is None else first
+        if first is not None:
+            race.error(front.name, result, first)
+    return race.run()
+
+
+def norm(rows, columns, block):
+    """RMS normalization in float32 by the public example."""
+    import torch
+
+    a = torch.randn(int(rows), int(columns), device="cuda")
+    out = torch.empty_like(a)
+    race = Race(f"rms_norm f32 {rows}x{columns}", moved=8 * a.numel())
+    race.add("copy", lambda: (lambda: out.copy_(a), None))
+    expected = a * torch.rsqrt(a.pow(2).mean(-1, keepdim=True) + 1e-12)
+    for front in frontends():
+
+        def prepare(front=front):
+            module = front.load(f"{EXAMPLES}/norm/rms_norm.py")
+            call = lambda: module.rms_norm(a, int(block))  # noqa: E731
+            return call, call()
+
+        race.error(front.name, race.add(front.name, prepare, front), expected)
+    return race.run()
+
+
+def copy(rows, columns, *tiles):
+    """A copy in bf16 by a tile program; tiles as ROWSxCOLUMNS:THREADS."""
+    import torch
+
+    rows, columns = int(rows), int(columns)
+    a = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
+    out = torch.empty_like(a)
+    race = Race(f"copy bf16 {rows}x{columns}", moved=4 * a.numel())
+    race.add("copy", lambda: (lambda: out.copy_(a), None))
+    for tile in tiles:
+        shape, threads = tile.split(":")
+        block_M, block_N = (int(x) for x in shape.split("x"))
+        for front in frontends():
+            tilelang, T = front.tilelang, front.T
+
+            def prepare(front=front, tilelang=tilelang, T=T, block_M=block_M, block_N=block_N, threads=int(threads)):
+                @tilelang.jit(out_idx=[-1])
+                def made():
+                    @T.prim_func
+                    def main(A: T.Tensor((rows, columns), T.bfloat16), B: T.Tensor((rows, columns), T.bfloat16)):
+                        with T.Kernel(T.ceildiv(columns, block_N), T.ceildiv(rows, block_M), threads=threads) as (bx, by):
+                            T.copy(A[by * block_M, bx * block_N], B[by * block_M, bx * block_N])
+
+                    return main
+
+                kernel = made()
+                return (lambda: kernel(a)), kernel(a)
+
+            name = f"{front.name} {tile}"
+            race.error(name, race.add(name, prepare, front), a)
+    return race.run()
+
+
+CASES = [
+    "gemm 8192x8192x8192 nt 128x256x64:4:256 128x256x64:3:256",
+    "gemm 4096x4096x4096 nt 128x256x64:4:256 128x128x64:4:128",
+    "gemm 4096x7168x16384 nt 128x256x64:4:256",
+    "gemm 2048x2048x2048 nt 128x128x64:4:128 128x256x64:4:256",
+    "gemm 4096x24576x1536 nt 128x256x64:4:256 128x208x64:5:128",
+    "gemm 8192x8192x8192 nn 128x256x64:4:256",
+    "gemm 4096x4096x4096 nn 128x256x64:4:256 128x128x64:4:128",
+    "gemm 128x4096x7168 nt 128x128x64:4:128 64x64x128:4:128",
+    "forward 4 32 4096 128 0 128x128:2:256 128x176:1:256 128x176:2:256 128x64:2:256",
+    "forward 4 32 4096 128 1 128x128:2:256 128x128:1:256 128x64:2:256",
+    "forward 4 32 4096 64 0 128x128:2:256 128x128:2:128",
+    "forward 4 32 4096 64 1 128x128:2:256 128x128:2:128",
+    "forward 2 16 4096 256 0 128x64:1:256 128x80:1:256 128x64:2:256",
+    "forward 1 32 16384 128 1 128x128:2:256",
+    "backward 4 32 4096 128 0 64x64 128x128 64x128",
+    "backward 4 32 4096 128 1 64x64 128x128 64x128",
+    *(f"mla {kind} 128 {heads} 8192" for kind in ("auto", "ws") for heads in (128, 16)),
+    "mla auto 128 128 32768",
+    *(f"fp8 {mnk} 128" for mnk in ("4096x7168x16384", "4096x4096x7168", "128x4096x7168", "64x7168x2048")),
+    "norm 65536 8192 1",
+    "norm 65536 8192 2",
+    "copy 65536 16384 1x2048:256 8x1024:128 64x128:128",
+]
+
+
+def _start(case):
+    log = tempfile.TemporaryFile("w+")
+    command = [sys.executable, os.path.abspath(__file__), "--examples", EXAMPLES, "--case", case]
+    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT), log, time.time()
+
+
+def _finish(case, process, log):
+    log.seek(0)
+    text = log.read()
+    rows = [json.loads(line) for line in text.splitlines() if line.startswith('{"case"')]
+    if process.returncode:
+        rows.append({"case": case, "name": "process", "failed": f"exit {process.returncode}: {text[-600:]}"})
+    for row in rows:
+        print(json.dumps(row), flush=True)
+    return rows
+
+
+def run_all(cases, side, seconds, limit=200):
+    """Runs the cases, `side` processes at a time; none is started after `seconds`. Returns the rows of all."""
+    end = time.time() + seconds
+    waiting, running, rows = list(cases), {}, []
+    while waiting or running:
+        while waiting and len(running) < side and time.time() < end:
+            case = waiting.pop(0)
+            running[case] = _start(case)
+        for case, (process, log, begun) in list(running.items()):
+            if process.poll() is None and time.time() - begun < limit:
+                continue
+            process.kill()
+            process.wait()
+            rows += _finish(case, process, log)
+            del running[case]
+        if waiting and not running and time.time() >= end:
+            rows += [{"case": case, "name": "process", "failed": "not run: out of time"} for case in waiting]
+            break
+        time.sleep(0.1)
+    return rows
+
+
+def main():
+    global EXAMPLES
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--examples", default="", help="folder of TileLang's examples")
+    parser.add_argument("--json", help="file for the results")
+    parser.add_argument("--only", action="append", help="cases that contain this text")
+    parser.add_argument("--side", type=int, default=6, help="processes at a time")
+    parser.add_argument("--seconds", type=float, default=400, help="start no case after this time")
+    parser.add_argument("--case", action="append", help="exactly this case, in this process")
+    options = parser.parse_args()
+    EXAMPLES = options.examples
+    if options.case:
+        for case in options.case:
+            kind, *arguments = case.split()
+            for row in globals()[kind](*arguments):
+                print(json.dumps(row), flush=True)
+        return 0
+    cases = [c for c in CASES if not options.only or any(text in c for text in options.only)]
+    rows = run_all(cases, options.side, options.seconds)
+    if options.json:
+        import torch
+
+        machine = {"device": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda}
+        with open(options.json, "w") as out:
+            command = "python bench/gpu/peers.py " + " ".join(f"--only '{text}'" for text in options.only or [])
+            result = {"date": str(datetime.date.today()), "command": command.strip(), "machine": machine, "rows": rows}
+            json.dump(result, out, indent=1)
+    return 1 if any("failed" in row for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
