@@ -1,13 +1,13 @@
 """Reductions over the threads of a block and exchanges within a warp, in the words that TVM has for them."""
 from .dtypes import dtype
-from .scopes import Frame, serial
+from .scopes import Frame, If, Then
 from .trace import OPERATIONS, apply, fail, operation, recording
 from .values import Var, load
 
 _alloc_shared, _alloc_scalar = operation("alloc_shared"), operation("alloc_scalar")
 _thread, _extent, _select = operation("get_thread_binding"), operation("get_thread_extent"), operation("if_then_else")
 _sync, _shuffle, _shuffle_xor = operation("sync_threads"), operation("shfl_sync"), operation("shfl_xor")
-_up, _down = operation("shfl_up"), operation("shfl_down")
+_up, _down, _both = operation("shfl_up"), operation("shfl_down"), operation("logical_and")
 _STORE = OPERATIONS["store"]
 _WARP = 32
 
@@ -90,21 +90,25 @@ def _by_shuffles(reducer, combined, extents, over):
 
 
 def _through_memory(reducer, combined, extents, indices, over):
+    """Halves that meet: as many roundings of narrow types as the shuffles of a warp make, not one for each thread."""
     shared = _alloc_shared([extents[2], extents[1], extents[0]], combined.dtype)
-    apply(_STORE, shared[indices[2], indices[1], indices[0]], combined)
+    at = list(indices)
+    apply(_STORE, shared[at[2], at[1], at[0]], combined)
     _sync()
-    apply(_STORE, combined, reducer.identity)
-    _combine_along(over, reducer, combined, shared, extents, list(indices))
+    for d in over:
+        step = 1 << (extents[d] - 1).bit_length() - 1
+        while step:
+            with If(_both(indices[d] < step, indices[d] < extents[d] - step)), Then():
+                other = list(at)
+                other[d] = indices[d] + step
+                mine = shared[at[2], at[1], at[0]]
+                apply(_STORE, mine, reducer.combine(load(mine), load(shared[other[2], other[1], other[0]])))
+            _sync()
+            step //= 2
+    for d in over:
+        at[d] = 0
+    apply(_STORE, combined, load(shared[at[2], at[1], at[0]]))
     _sync()  # before the memory is written again
-
-
-def _combine_along(over, reducer, combined, shared, extents, at):
-    if not over:
-        other = load(shared[at[2], at[1], at[0]])
-        apply(_STORE, combined, reducer.combine(load(combined), other))
-        return
-    for at[over[0]] in serial(extents[over[0]]):
-        _combine_along(over[1:], reducer, combined, shared, extents, at)
 
 
 def tvm_warp_shuffle(mask, value, lane, width=_WARP, warp_size=_WARP):

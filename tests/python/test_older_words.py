@@ -43,6 +43,24 @@ def test_thread_allreduce_leaves_out_and_takes_other_reducers():
     assert (b.reshape(2, 32) == a.reshape(2, 32)[:, :5].sum(1, keepdims=True)).all()
 
 
+@pytest.mark.parametrize("threads", [8, 6])
+def test_thread_allreduce_rounds_as_halves_that_meet(threads):
+    @T.prim_func
+    def main(A: T.Tensor((threads,), "bfloat16"), B: T.Tensor((1,), "bfloat16")):
+        with T.Kernel(1, threads=threads):
+            tx = T.get_thread_binding(0)
+            own, total = T.alloc_local((1,), "bfloat16"), T.alloc_local((1,), "bfloat16")
+            own[0] = A[tx]
+            with T.attr(T.comm_reducer(lambda x, y: x * y, [T.cast(1, "bfloat16")]), "reduce_scope", 0):
+                T.tvm_thread_allreduce(T.uint32(1), own[0], True, total[0], tx)
+            B[0] = total[0]
+
+    torch = pytest.importorskip("torch")
+    a, b = torch.tensor([3.0, 8, 5, 2, 7, 6, 4, 6])[:threads].bfloat16(), torch.empty(1).bfloat16()
+    tw.compile(main, engine="interpreter")(a, b)
+    assert b.item() == a.double().prod().bfloat16().item()  # one after the other would be rounded to the next
+
+
 def test_thread_allreduce_needs_a_reducer():
     with pytest.raises(tw.CompileError, match="without a reducer"):
 
