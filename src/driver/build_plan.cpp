@@ -135,7 +135,8 @@ std::set<ir::BufferId> used_tensors(const ir::TileProgram& program) {
   return used;
 }
 
-// The symbols that a call computes with: not those that only the shapes and strides of unused tensors mention.
+// The symbols that a call computes with: not those that only the shapes and strides of unused tensors, and of views
+// into them, mention.
 std::set<ir::VarId> needed_symbols(const ir::TileProgram& program, const std::set<ir::BufferId>& used) {
   std::set<ir::VarId> needed;
   const auto add = [&](const ir::Expr& e) {
@@ -150,7 +151,7 @@ std::set<ir::VarId> needed_symbols(const ir::TileProgram& program, const std::se
     const ir::Buffer& b = program.buffers[i];
     const bool parameter = std::any_of(program.params.begin(), program.params.end(),
                                        [&](const ir::Param& p) { return p.is_tensor() && p.buffer == id; });
-    if (parameter && !used.count(id)) continue;
+    if ((parameter || b.is_view()) && !used.count(program.root(id))) continue;
     for (const auto* list : {&b.shape, &b.strides})
       for (const ir::Expr& e : *list) add(e);
     add(b.offset), add(b.address);

@@ -267,6 +267,22 @@ def test_null_for_tensors_that_no_launch_uses(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_null_for_tensors_of_which_nothing_but_a_view_is_made(engine):
+    m, n = T.dynamic("m, n")
+
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), Weights: T.Tensor((m, n), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            T.reshape(Weights, (m * n,))
+            for i in T.Parallel(8):
+                B[i] = A[i] + 1
+
+    a, b = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+    tw.compile(main, engine=engine)(a, None, b)
+    assert (b == a + 1).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_threads_reduce_what_they_have(engine):
     @T.prim_func
     def main(A: T.Tensor((32, 3, 4), "float16"), B: T.Tensor((32, 4), "float16"), C: T.Tensor((32, 3), "float16"), D: T.Tensor((32,), "float16")):
