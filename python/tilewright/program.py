@@ -102,23 +102,31 @@ def returned_outputs(tracer, value, at):
 
 
 def trace_prim_func(function, frame=None):
-    """The program of a function whose parameters are annotated. One that never says Kernel is a single thread's."""
+    """The program of a function whose parameters are annotated. One that never says Kernel is a single thread's, or has
+    the blocks and threads that its T.thread_binding name."""
     try:
-        return _trace(function, frame, False)
+        return _trace(function, frame)
     except CompileError as error:
         if error.code not in _WITHOUT_LAUNCH or mentions(function, "Kernel", "ClusterKernel"):
             raise
-    return _trace(function, frame, True)
+    threads, blocks = bound = ([1, 1, 1], [1, 1, 1])
+    result = _trace(function, frame, bound, probing=mentions(function, "thread_binding"))
+    if 0 in threads + blocks:
+        fail("ValueNotKnown", f"'{function.__name__}' has no T.Kernel, and a T.thread_binding of no constant extent",
+             "write its body in with T.Kernel(...)", _place_of(function))  # fmt: skip
+    return _trace(function, frame, bound) if result is None else result
 
 
 _WITHOUT_LAUNCH = ("TW1013", "TW1054")
+_ONE_THREAD = ([1, 1, 1], [1, 1, 1])
 
 
 def mentions(function, *words):
     return any(isinstance(n, ast.Attribute) and n.attr in words for n in ast.walk(source_tree(function)))
 
 
-def _trace(function, frame, one_thread):
+def _trace(function, frame, bound=None, probing=False):
+    """bound: extents of threads and blocks of a program without T.Kernel; probing gives them, and nothing else."""
     at = _place_of(function)
     tracer = Tracer(function.__name__)
     tracer.order = list(inspect.signature(function).parameters)
@@ -132,19 +140,23 @@ def _trace(function, frame, one_thread):
                 arguments.append(declaration_of(name, annotations[name]).parameter(tracer, name))
             else:
                 arguments.append(Missing(name))
-        if one_thread:
-            launch = Launch(1, threads=1)
+        if bound is not None:
+            launch = Launch(*bound[1], threads=bound[0])
             launch.__enter__()
             tracer.open_frames.append(launch)
+        if probing:
+            tracer.bound = bound
         chosen = returned_outputs(tracer, body(*arguments), at)
         program = finish(tracer, at)
+        if probing and bound != _ONE_THREAD:
+            return None
         for name in tracer.order:
             if name not in {p.name for p in tracer.parameters}:
                 fail("ParameterType", f"parameter '{name}' of '{tracer.name}' has no type",
                      f"annotate it: {name}: T.Tensor((M, N), 'float16')", at)  # fmt: skip
     result = PrimFunc(tracer, program, at)
     result.outputs = [tracer.parameters.index(p) for p in chosen]
-    result.one_thread = one_thread
+    result.one_thread = bound == _ONE_THREAD
     return result
 
 

@@ -82,7 +82,7 @@ class Launch(Frame):
         names = [n if n and n != "_" else d for n, d in zip(names, defaults)] if any(names) else []
         values = _open_launch(self.blocks, self.threads, self.cluster, names)
         tracer.launches += 1
-        tracer.grid = self.blocks
+        tracer.grid, tracer.block_indices = self.blocks, values
         self.values = list(zip(names or defaults, values))
         return values if len(values) > 1 or self.unpack else values[0]
 
@@ -231,23 +231,31 @@ def grid(*extents):
 
 
 class ThreadBinding(Loop):
-    """The index of this thread: `for tx in`, under a condition where there are more threads, or `tx =`."""
+    """The index of this thread, or block: `for tx in`, under a condition where there are more of them, or `tx =`."""
 
     def __init__(self, extent, thread):
-        self.extent, self.dim = extent, "xyz".index(str(thread)[-1])
+        self.extent, self.of_blocks, self.dim = extent, str(thread).startswith("blockIdx"), "xyz".index(str(thread)[-1])
         super().__init__("thread_binding", self.opened)
+        bound = recording("thread_binding").bound[self.of_blocks]
+        bound[self.dim] = max(bound[self.dim], plain(extent)) if isinstance(plain(extent), int) else 0
 
     def index(self):
-        return _thread(self.dim)
+        indices = recording("thread_binding").block_indices
+        if not self.of_blocks or not indices:
+            return _thread(self.dim)
+        if self.dim >= len(indices):
+            fail("BadOption", f"the grid has {len(indices)} dimensions, and none '{'xyz'[self.dim]}'", "give T.Kernel its extent")
+        return indices[self.dim]
 
     def opened(self, names):
-        if plain(_extent(self.dim)) == self.extent:
-            return [self.index()], 0
         index = self.index()
+        of_launch = recording("thread_binding").grid[self.dim] if self.of_blocks else _extent(self.dim)
+        if isinstance(plain(of_launch), int) and plain(of_launch) == self.extent:
+            return [index], 0
         _open_if(_less(index, self.extent))
         return [index], 1
 
 
 def thread_binding(start, stop=None, thread="threadIdx.x", annotations=None):
-    """The index of this thread, of `stop` threads along a dimension."""
+    """The index of this thread, of `stop` threads along a dimension, or of this block."""
     return ThreadBinding(start if stop is None else stop, thread)

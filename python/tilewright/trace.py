@@ -55,6 +55,8 @@ class Tracer:
         self.barriers = None  # of T.create_list_of_mbarrier
         self.launches = 0
         self.grid = []  # of the launch that was opened last
+        self.block_indices = []  # of it
+        self.bound = ([1, 1, 1], [1, 1, 1])  # extents of T.thread_binding, for threads and for blocks; 0 is not known
         self.random = None  # of T.rng_init
         self.block = None  # of T.sblock: buffers whose safe values end with it, and the numbers that they had before
         self.reducer = None  # of T.tvm_thread_allreduce, which T.attr names

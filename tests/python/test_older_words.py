@@ -80,6 +80,40 @@ def test_thread_allreduce_needs_a_reducer():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_bound_threads_and_blocks_are_a_launch(engine):
+    @T.prim_func
+    def main(A: T.Tensor((3, 64), "int32")):
+        for b in T.thread_binding(3, thread="blockIdx.x"):
+            for t in T.thread_binding(64, thread="threadIdx.x"):
+                for i in T.unroll(0, 2, step=2):
+                    A[b, t] = b * 100 + t + i
+
+    assert "(bx: 3, by: 1, bz: 1) threads(tx: 64" in main.script()
+    a = np.zeros((3, 64), "int32")
+    tw.compile(main, engine=engine)(a)
+    assert (a == np.arange(3)[:, None] * 100 + np.arange(64)).all()
+
+
+def test_bound_blocks_of_a_kernel():
+    @T.prim_func
+    def main(A: T.Tensor((4,), "int32")):
+        with T.Kernel(4, threads=32):
+            for b in T.thread_binding(3, thread="blockIdx.x"):
+                A[b] = b + 1
+
+    a = np.zeros(4, "int32")
+    tw.compile(main, engine="interpreter")(a)
+    assert a.tolist() == [1, 2, 3, 0]
+
+    with pytest.raises(tw.CompileError, match="extent"):
+
+        @T.prim_func
+        def unknown(A: T.Tensor((T.dynamic("n"),), "int32")):
+            for b in T.thread_binding(A.shape[0], thread="blockIdx.x"):
+                A[b] = 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_warp_shuffles(engine):
     @T.prim_func
     def main(A: T.Tensor((64,), "float32"), B: T.Tensor((3, 64), "float32")):
