@@ -28,15 +28,32 @@ struct Versioned {
 };
 constexpr uint64_t kReadOnly = 1;
 
-// The exchange API of a type, or null. Few types of tensors are seen in one process.
-const ExchangeApi* exchange_of(PyTypeObject* type) {
+// How tensors of a type are read.
+struct Way {
+  const ExchangeApi* api = nullptr;
+  bool array = false;  // NumPy's, by __array_struct__
+  bool makes = false;  // has new_empty()
+};
+
+bool is_numpy_array(PyTypeObject* type) {
+  PyObject* module = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__");
+  const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, nullptr) : nullptr;
+  const bool numpy = name && !std::strcmp(name, "numpy");
+  Py_XDECREF(module);
+  // Its scalars have the interface too, but no __dlpack__.
+  return numpy && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__array_struct__") &&
+         PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__dlpack__");
+}
+
+// Few types of tensors are seen in one process.
+Way way_of(PyTypeObject* type) {
   struct Known {
     PyTypeObject* type;
-    const ExchangeApi* api;
+    Way way;
   };
   static Known known[8];
   for (const Known& k : known)
-    if (k.type == type) return k.api;
+    if (k.type == type) return k.way;
   const ExchangeApi* api = nullptr;
   PyObject* capsule = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dlpack_c_exchange_api__");
   if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
@@ -44,34 +61,89 @@ const ExchangeApi* exchange_of(PyTypeObject* type) {
   if (api && (api->header.major != 1 || !api->dltensor_from_py_object_no_sync)) api = nullptr;
   Py_XDECREF(capsule);
   PyErr_Clear();
+  const Way way{api, !api && is_numpy_array(type),
+                api && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "new_empty")};
+  PyErr_Clear();
   for (Known& k : known)
     if (!k.type) {
       Py_INCREF(reinterpret_cast<PyObject*>(type));
-      k = {type, api};
+      k = {type, way};
       break;
     }
-  return api;
+  return way;
 }
 
-// DLPack's type code and bits of what libraries without them hand over as bytes.
-bool set_dtype(tw_tensor& tensor, PyObject* name) {
-  const char* text = PyUnicode_AsUTF8AndSize(name, nullptr);
-  if (!text) return false;
-  static const struct {
-    const char* name;
-    uint8_t code, bits;
-  } kTypes[] = {{"bfloat16", 4, 16},       {"float8_e4m3fn", 10, 8}, {"float8_e5m2", 12, 8},
-                {"float8_e8m0fnu", 14, 8}, {"float4_e2m1fn", 17, 4}, {"bool", 6, 8}};
-  for (const auto& t : kTypes)
-    if (!std::strcmp(t.name, text)) {
-      tensor.type_code = t.code, tensor.type_bits = t.bits, tensor.type_lanes = 1;
-      return true;
-    }
-  PyErr_Format(PyExc_TypeError, "no tensor has dtype '%s'", text);
-  return false;
+// What __array_struct__ of NumPy's arrays points to (its version 3).
+struct ArrayInterface {
+  int two, rank;
+  char kind;
+  int item_bytes, flags;
+  Py_intptr_t *shape, *strides;  // bytes
+  void* data;
+};
+constexpr int kPlain = 0x700;  // aligned, in this processor's order of bytes, writable
+
+// DLPack's code of a type of NumPy's, or -1.
+int code_of(const ArrayInterface& array) {
+  switch (array.kind) {
+    case 'i': return 0;
+    case 'u': return 1;
+    case 'f': return array.item_bytes <= 8 ? 2 : -1;
+    case 'b': return 6;
+    default: return -1;
+  }
 }
 
 }  // namespace
+
+bool set_type(tw_tensor& type, const char* dtype) {
+  static const struct {
+    const char* name;
+    uint8_t code, bits;
+  } kTypes[] = {{"float32", 2, 32},       {"float16", 2, 16},     {"bfloat16", 4, 16},       {"float64", 2, 64},
+                {"int32", 0, 32},         {"int64", 0, 64},       {"int16", 0, 16},          {"int8", 0, 8},
+                {"uint32", 1, 32},        {"uint64", 1, 64},      {"uint16", 1, 16},         {"uint8", 1, 8},
+                {"float8_e4m3fn", 10, 8}, {"float8_e5m2", 12, 8}, {"float8_e8m0fnu", 14, 8}, {"bool", 6, 8},
+                {"float4_e2m1fn", 17, 4}};
+  for (const auto& t : kTypes)
+    if (!std::strcmp(t.name, dtype)) {
+      type.type_code = t.code, type.type_bits = t.bits, type.type_lanes = 1;
+      return true;
+    }
+  return false;
+}
+
+bool makes_tensors(PyObject* object) { return way_of(Py_TYPE(object)).makes; }
+
+// False, without an exception, for what a type code does not say; __dlpack__ finds the words.
+bool BorrowedTensor::borrow_array(PyObject* object) {
+  PyObject* capsule = PyObject_GetAttrString(object, "__array_struct__");
+  const auto* array = capsule ? static_cast<const ArrayInterface*>(PyCapsule_GetPointer(capsule, nullptr)) : nullptr;
+  const int code = array ? code_of(*array) : -1;
+  bool ok = code >= 0 && array->two == 2 && (array->flags & kPlain) == kPlain && array->rank <= kMaxRank;
+  for (int d = 0; ok && d < array->rank; ++d) {
+    ok = array->strides[d] % array->item_bytes == 0;
+    strides_[d] = array->strides[d] / array->item_bytes;
+  }
+  if (!ok) {
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    return false;
+  }
+  static_assert(sizeof(Py_intptr_t) == sizeof(int64_t));
+  tensor_ = {array->data,
+             1,
+             0,
+             array->rank,
+             static_cast<uint8_t>(code),
+             static_cast<uint8_t>(array->item_bytes * 8),
+             1,
+             reinterpret_cast<int64_t*>(array->shape),
+             strides_,
+             0};
+  capsule_ = capsule;
+  return true;
+}
 
 bool BorrowedTensor::borrow_capsule(PyObject* capsule, PyObject* object) {
   capsule_ = capsule;
@@ -91,7 +163,9 @@ bool BorrowedTensor::borrow_capsule(PyObject* capsule, PyObject* object) {
 }
 
 bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {
-  if (const ExchangeApi* api = exchange_of(Py_TYPE(object))) {
+  const Way way = way_of(Py_TYPE(object));
+  if (way.array && borrow_array(object)) return true;
+  if (const ExchangeApi* api = way.api) {
     if (api->dltensor_from_py_object_no_sync(object, &tensor_) != 0) return false;
     constexpr int32_t kCuda = 2;
     void* stream = nullptr;
@@ -109,7 +183,10 @@ bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {
   if (!PyTuple_Check(result)) return borrow_capsule(result, object);
   PyObject *capsule = PyTuple_GetItem(result, 0), *dtype = PyTuple_GetItem(result, 1);
   Py_XINCREF(capsule);
-  const bool ok = capsule && borrow_capsule(capsule, object) && dtype && set_dtype(tensor_, dtype);
+  bool ok = capsule && borrow_capsule(capsule, object) && dtype;
+  const char* name = ok ? PyUnicode_AsUTF8AndSize(dtype, nullptr) : nullptr;
+  if (name && !set_type(tensor_, name)) PyErr_Format(PyExc_TypeError, "no tensor has dtype '%s'", name);
+  ok = name && !PyErr_Occurred();
   Py_DECREF(result);
   return ok;
 }

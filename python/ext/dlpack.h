@@ -1,4 +1,5 @@
-// Tensors of other libraries as tw_tensor: by DLPack's C exchange where a type offers it, else by __dlpack__.
+// Tensors of other libraries as tw_tensor: by DLPack's C exchange where a type offers it, by the array interface of
+// NumPy's, else by __dlpack__.
 #pragma once
 #include "objects.h"
 
@@ -15,9 +16,18 @@ class BorrowedTensor {
   const tw_tensor* tensor() const { return &tensor_; }
 
  private:
+  static constexpr int kMaxRank = 8;
+  bool borrow_array(PyObject* object);
   bool borrow_capsule(PyObject* capsule, PyObject* object);
   tw_tensor tensor_{};
+  int64_t strides_[kMaxRank];  // of an array, whose own count bytes
   PyObject* capsule_ = nullptr;
 };
+
+// DLPack's type code and bits of a dtype in `type`; false where libraries have no such type.
+bool set_type(tw_tensor& type, const char* dtype);
+
+// Whether `object` makes tensors like itself: PyTorch's new_empty(shape, dtype=...).
+bool makes_tensors(PyObject* object);
 
 }  // namespace tilewright::python

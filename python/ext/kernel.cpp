@@ -7,11 +7,24 @@
 namespace tilewright::python {
 namespace {
 
+struct Output {
+  int parameter;
+  tw_tensor type;     // its type code, where libraries have its dtype
+  PyObject* options;  // {"dtype": PyTorch's}, made when one of another dtype than the call's first tensor is made
+};
+
 struct KernelObject {
   PyObject_HEAD tw_kernel* kernel;
   std::vector<tw_parameter>* parameters;
-  std::vector<int>* outputs;  // indices of parameters, in the order in which they are returned
+  std::vector<Output>* outputs;  // in the order in which they are returned
 };
+
+Output output_of(const std::vector<tw_parameter>& parameters, int index) {
+  Output out{index, {}, nullptr};
+  if (index >= 0 && static_cast<size_t>(index) < parameters.size())
+    set_type(out.type, parameters[static_cast<size_t>(index)].dtype);
+  return out;
+}
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* const names[] = {"program", "engine", "arch", "outputs", "counting", nullptr};
@@ -36,13 +49,13 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   auto* self = object_of<KernelObject>(object);
   self->kernel = kernel;
   self->parameters = new std::vector<tw_parameter>;
-  self->outputs = new std::vector<int>;
+  self->outputs = new std::vector<Output>;
   for (int i = 0; i < tw_kernel_parameter_count(kernel); ++i)
     self->parameters->push_back(tw_kernel_parameter(kernel, i));
   const Py_ssize_t count = outputs ? PySequence_Size(outputs) : 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = PySequence_GetItem(outputs, i);
-    self->outputs->push_back(item ? static_cast<int>(PyLong_AsLong(item)) : 0);
+    self->outputs->push_back(output_of(*self->parameters, item ? static_cast<int>(PyLong_AsLong(item)) : 0));
     Py_XDECREF(item);
   }
   if (count >= 0 && !PyErr_Occurred()) return object;
@@ -54,6 +67,8 @@ void destroy(PyObject* object) {
   auto* self = object_of<KernelObject>(object);
   if (self->kernel) tw_kernel_release(self->kernel);
   delete self->parameters;
+  if (self->outputs)
+    for (const Output& o : *self->outputs) Py_XDECREF(o.options);
   delete self->outputs;
   free_object(object);
 }
@@ -105,21 +120,54 @@ class Arguments {
 };
 
 bool is_output(const KernelObject* self, int parameter) {
-  for (int i : *self->outputs)
-    if (i == parameter) return true;
+  for (const Output& o : *self->outputs)
+    if (o.parameter == parameter) return true;
   return false;
 }
 
-// A new tensor like the first that the call has, of the shape that the others ask for.
-PyObject* new_output(KernelObject* self, Arguments& arguments, int parameter, PyObject* example) {
+// The first tensor of a call, and what it is.
+struct Example {
+  PyObject* object = nullptr;
+  const tw_tensor* tensor = nullptr;
+};
+
+// The shape of an output that is left out, as a tuple.
+PyObject* extents_of(KernelObject* self, Arguments& arguments, int parameter) {
   int64_t shape[8];
   if (tw_error* error = tw_kernel_shape(self->kernel, arguments.data(), arguments.count(), parameter, shape))
     return raise(error);
-  const tw_parameter& p = (*self->parameters)[static_cast<size_t>(parameter)];
-  PyObject* extents = PyTuple_New(p.rank);
-  for (int d = 0; d < p.rank; ++d) PyTuple_SetItem(extents, d, PyLong_FromLongLong(shape[d]));
-  PyObject* tensor =
-      PyObject_CallFunction(registered.empty, "ONss", example, extents, p.dtype, tw_kernel_engine(self->kernel));
+  const int rank = (*self->parameters)[static_cast<size_t>(parameter)].rank;
+  PyObject* extents = PyTuple_New(rank);
+  for (int d = 0; d < rank; ++d) PyTuple_SetItem(extents, d, PyLong_FromLongLong(shape[d]));
+  return extents;
+}
+
+// By PyTorch's own function: what it makes is like any other of its tensors, which one taken over by DLPack is not
+// (record_stream() does nothing on those).
+PyObject* new_empty(Output& output, const Example& example, PyObject* extents, const char* dtype) {
+  static PyObject* const name = PyUnicode_InternFromString("new_empty");
+  const tw_tensor &found = *example.tensor, &wanted = output.type;
+  if (found.type_code == wanted.type_code && found.type_bits == wanted.type_bits && found.type_lanes == 1)
+    return PyObject_CallMethodObjArgs(example.object, name, extents, nullptr);
+  if (!output.options) output.options = PyObject_CallFunction(registered.options, "s", dtype);
+  PyObject* method = output.options ? PyObject_GetAttr(example.object, name) : nullptr;
+  PyObject* positional = method ? PyTuple_Pack(1, extents) : nullptr;
+  PyObject* tensor = positional ? PyObject_Call(method, positional, output.options) : nullptr;
+  Py_XDECREF(positional);
+  Py_XDECREF(method);
+  return tensor;
+}
+
+// A new tensor like the first that the call has, of the shape that the others ask for.
+PyObject* new_output(KernelObject* self, Arguments& arguments, Output& output, const Example& example) {
+  const tw_parameter& p = (*self->parameters)[static_cast<size_t>(output.parameter)];
+  PyObject* extents = extents_of(self, arguments, output.parameter);
+  if (!extents) return nullptr;
+  PyObject* tensor = output.type.type_bits >= 8 && example.object && makes_tensors(example.object)
+                         ? new_empty(output, example, extents, p.dtype)
+                         : PyObject_CallFunction(registered.empty, "OOss", example.object ? example.object : Py_None,
+                                                 extents, p.dtype, tw_kernel_engine(self->kernel));
+  Py_DECREF(extents);
   return tensor;
 }
 
@@ -130,6 +178,34 @@ PyObject* wrong_count(const KernelObject* self, size_t inputs, Py_ssize_t given)
   return PyErr_Format(PyExc_ValueError, "%s expects %zu inputs (or %zu arguments, outputs included), but %zd are given",
                       name, inputs, self->parameters->size(), given);
 }
+
+// What a call returns: nothing, its output, or a list of several.
+class Results {
+ public:
+  explicit Results(size_t count) : many_(count > 1 ? PyList_New(0) : nullptr) {}
+  Results(const Results&) = delete;
+  ~Results() {
+    Py_XDECREF(one_);
+    Py_XDECREF(many_);
+  }
+  void add(PyObject* tensor) {  // takes the reference over
+    if (!many_) {
+      one_ = tensor;
+      return;
+    }
+    PyList_Append(many_, tensor);
+    Py_DECREF(tensor);
+  }
+  PyObject* at(size_t k) const { return many_ ? PyList_GetItem(many_, static_cast<Py_ssize_t>(k)) : one_; }
+  PyObject* take() {
+    PyObject* result = many_ ? many_ : one_ ? one_ : Py_None;
+    Py_INCREF(result);
+    return result;
+  }
+
+ private:
+  PyObject *one_ = nullptr, *many_;
+};
 
 PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   auto* self = object_of<KernelObject>(object);
@@ -142,7 +218,7 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   const bool all = static_cast<size_t>(given) == count;
   if (!all && static_cast<size_t>(given) != inputs) return wrong_count(self, inputs, given);
   Arguments arguments(count);
-  PyObject* example = Py_None;
+  Example example;
   Py_ssize_t next = 0;
   for (size_t i = 0; i < count; ++i) {
     if (!all && is_output(self, static_cast<int>(i))) {
@@ -151,46 +227,73 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
     }
     PyObject* argument = PyTuple_GetItem(args, next++);
     if (!arguments.set(i, argument)) return nullptr;
-    if (example == Py_None && arguments.data()[i].kind == TW_TENSOR) example = argument;
+    if (!example.object && arguments.data()[i].kind == TW_TENSOR) example = {argument, arguments.data()[i].as.tensor};
   }
-  PyObject* results = PyList_New(0);
-  bool ok = results != nullptr;
-  for (size_t k = 0; ok && k < self->outputs->size(); ++k) {
-    const int i = (*self->outputs)[k];
+  Results results(self->outputs->size());
+  for (size_t k = 0; k < self->outputs->size(); ++k) {
+    Output& output = (*self->outputs)[k];
     PyObject* tensor = nullptr;
     if (all) {
-      tensor = PyTuple_GetItem(args, i);
+      tensor = PyTuple_GetItem(args, output.parameter);
       Py_XINCREF(tensor);
     } else {
-      tensor = new_output(self, arguments, i, example);
+      tensor = new_output(self, arguments, output, example);
     }
-    ok = tensor && PyList_Append(results, tensor) == 0;
-    Py_XDECREF(tensor);  // the list has it
+    if (!tensor) return nullptr;
+    results.add(tensor);
   }
   // Only now: a shape is asked for with every output left out.
-  for (size_t k = 0; ok && !all && k < self->outputs->size(); ++k)
-    ok = arguments.set(static_cast<size_t>((*self->outputs)[k]), PyList_GetItem(results, static_cast<Py_ssize_t>(k)));
+  for (size_t k = 0; !all && k < self->outputs->size(); ++k)
+    if (!arguments.set(static_cast<size_t>((*self->outputs)[k].parameter), results.at(k))) return nullptr;
   tw_error* error = nullptr;
-  if (ok) {
-    Py_BEGIN_ALLOW_THREADS;
-    error = tw_kernel_call(self->kernel, arguments.data(), arguments.count());
-    Py_END_ALLOW_THREADS;
-    if (error) raise(error);
-    ok = !error;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_kernel_call(self->kernel, arguments.data(), arguments.count());
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : results.take();
+}
+
+// The integers of a tuple; false with an exception set.
+bool integers_of(PyObject* tuple, std::vector<int64_t>& out) {
+  const Py_ssize_t n = tuple ? PyTuple_Size(tuple) : -1;
+  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(PyLong_AsLongLong(PyTuple_GetItem(tuple, i)));
+  return n >= 0 && !PyErr_Occurred();
+}
+
+// output_shapes(*inputs): a tensor is given as (shape, strides). Null data: nothing is run.
+PyObject* output_shapes(PyObject* object, PyObject* args) {
+  auto* self = object_of<KernelObject>(object);
+  const size_t count = self->parameters->size();
+  if (static_cast<size_t>(PyTuple_Size(args)) + self->outputs->size() != count)
+    return wrong_count(self, count - self->outputs->size(), PyTuple_Size(args));
+  Arguments arguments(count);
+  std::deque<tw_tensor> tensors;
+  std::deque<std::vector<int64_t>> numbers;
+  Py_ssize_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    arguments.data()[i] = {};
+    if (is_output(self, static_cast<int>(i))) continue;
+    PyObject* given = PyTuple_GetItem(args, next++);
+    if (!PyTuple_Check(given)) {
+      if (!arguments.set(i, given)) return nullptr;
+      continue;
+    }
+    std::vector<int64_t>&shape = numbers.emplace_back(), &strides = numbers.emplace_back();
+    if (!integers_of(PyTuple_GetItem(given, 0), shape) || !integers_of(PyTuple_GetItem(given, 1), strides))
+      return nullptr;
+    tw_tensor& tensor = tensors.emplace_back();
+    tensor.device_type = 1, tensor.rank = static_cast<int32_t>(shape.size());
+    tensor.shape = shape.data(), tensor.strides = strides.data();
+    tensor.type_code = 1, tensor.type_bits = 8, tensor.type_lanes = 1;  // no shape depends on it
+    arguments.data()[i].kind = TW_TENSOR, arguments.data()[i].as.tensor = &tensor;
   }
-  PyObject* result = nullptr;
-  if (ok && self->outputs->empty()) {
-    result = Py_None;
-    Py_INCREF(result);
-  } else if (ok && self->outputs->size() == 1) {
-    result = PyList_GetItem(results, 0);
-    Py_XINCREF(result);
-  } else if (ok) {
-    result = results;
-    Py_INCREF(result);
+  PyObject* list = PyList_New(0);
+  for (size_t k = 0; list && k < self->outputs->size(); ++k) {
+    PyObject* extents = extents_of(self, arguments, (*self->outputs)[k].parameter);
+    const bool ok = extents && PyList_Append(list, extents) == 0;
+    Py_XDECREF(extents);
+    if (!ok) Py_CLEAR(list);
   }
-  Py_XDECREF(results);
-  return result;
+  return list;
 }
 
 PyObject* get_name(PyObject* self, void*) {
@@ -218,8 +321,13 @@ PyTypeObject* make_kernel_type() {
       {"counts", get_counts, nullptr, "What the memories did in the last call, as JSON; empty where nobody counts.",
        nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyMethodDef methods[] = {
+      {"output_shapes", output_shapes, METH_VARARGS,
+       "output_shapes(*inputs): shapes of the outputs of a call; a tensor is given as (shape, strides)."},
+      {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create)},
                                 {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+                                {Py_tp_methods, methods},
                                 {Py_tp_call, reinterpret_cast<void*>(call)},
                                 {Py_tp_getset, fields},
                                 {0, nullptr}};

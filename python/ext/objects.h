@@ -18,6 +18,7 @@ struct Registered {
   PyObject* tile = nullptr;       // has .buffer and .indices
   PyObject* error = nullptr;      // (kind, code, area, message, help, text, file, line, column) -> exception
   PyObject* empty = nullptr;      // (example or None, shape, dtype, engine) -> tensor
+  PyObject* options = nullptr;    // (dtype) -> {"dtype": PyTorch's}
   PyObject* to_dlpack = nullptr;  // (tensor) -> (capsule, dtype or None), for what has no fast way
 };
 extern Registered registered;

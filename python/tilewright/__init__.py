@@ -12,6 +12,7 @@ _native.register(
     tile=values.Tile,
     error=errors.make_error,
     empty=tensors.empty,
+    options=tensors.options,
     to_dlpack=tensors.to_dlpack,
 )
 

@@ -9,6 +9,7 @@ from .kernel import compile as compile_program
 from .kernel import options_of
 from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
+from .surroundings import SIMPLE, Surroundings, hashable
 from .trace import fail, state
 from .types import Declaration, TensorType
 from .values import Expr
@@ -28,28 +29,32 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
     return Jit(func, **options)
 
 
-def _hashable(value):
-    if isinstance(value, dict):
-        return tuple(sorted((k, _hashable(v)) for k, v in value.items()))
-    if isinstance(value, (list, tuple)):
-        return type(value).__name__, tuple(_hashable(v) for v in value)
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, float):
-        return float, value.hex()  # 0.0 and -0.0 are equal, and their programs are not
-    return type(value), value
+def _is_settled(value):
+    """Whether the same object is the same value for good."""
+    return isinstance(value, SIMPLE) or type(value).__name__ == "dtype"
 
 
-# What a trace may read from around the function and turn into a constant.
-_SIMPLE = (int, float, bool, str, bytes, type(None))
+class _Last:
+    """The last call of an eager function: its kernel and what chose it, but for the tensors."""
 
+    __slots__ = ("kernel", "count", "length", "rest", "around")
 
-def _names_of(code):
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if inspect.iscode(constant):
-            found |= _names_of(constant)
-    return found
+    def __init__(self, kernel, count, rest, around):
+        self.kernel, self.count, self.length = kernel, count, count + len(rest)
+        self.rest, self.around = rest or None, around
+
+    def fits(self, args):
+        """Whether the same values, as objects, choose the kernel of a call; others may be equal, and take the long way."""
+        if len(args) != self.length:
+            return False
+        for get, argument, value in self.around:
+            if get(argument) is not value:
+                return False
+        if self.rest is not None:
+            for given, value in zip(args[self.count :], self.rest):
+                if given is not value:
+                    return False
+        return True
 
 
 class Jit:
@@ -68,22 +73,6 @@ class Jit:
     @property
     def func_source(self):
         return inspect.getsource(self.func)
-
-    @functools.cached_property
-    def global_names(self):
-        space = self.func.__globals__
-        return [n for n in sorted(_names_of(self.func.__code__)) if isinstance(space.get(n), _SIMPLE)]
-
-    def around(self):
-        """The values around the function that its programs may hold as constants."""
-        space = self.func.__globals__
-        values = [space.get(n) for n in self.global_names]
-        for cell in self.func.__closure__ or ():
-            try:
-                values.append(cell.cell_contents if isinstance(cell.cell_contents, _SIMPLE) else None)
-            except ValueError:
-                pass
-        return values
 
     # ---- which style
 
@@ -144,7 +133,7 @@ class Jit:
     def _lazy(self, args, kwargs):
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        key = _hashable(bound.arguments), _hashable(self.around())
+        key = hashable(bound.arguments), Surroundings(self.func).key
         kernel = self.kernels.get(key)
         if kernel is None:
             program = self._traced(lambda: self.func(*args, **kwargs))
@@ -195,8 +184,8 @@ class Jit:
             consts[name] = int(extents[dim])
         return consts
 
-    def _eager(self, tensors, fixed, given):
-        key = _hashable(fixed), _hashable(self.around())
+    def _eager(self, tensors, fixed, given, around):
+        key = hashable(fixed), around.key
         discovery = self.discoveries.get(key)
         if discovery is None:
             discovery = self.discoveries[key] = self._traced(
@@ -218,7 +207,7 @@ class Jit:
         """The kernel for these arguments: tensors may be left out where consts are given by name."""
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs)
-        return self._eager(*self._split(args, kwargs, True))
+        return self._eager(*self._split(args, kwargs, True), Surroundings(self.func))
 
     def _is_lazy(self, args, kwargs):
         if self.mode == "undecided":
@@ -230,29 +219,25 @@ class Jit:
         return self.mode_ == "lazy"
 
     def __call__(self, *args, **kwargs):
-        if self._is_lazy(args, kwargs):
-            return self._lazy(args, kwargs)
-        count = self.tensor_count
-        if self.last is not None and not kwargs and len(args) >= count and self._like_last(args[count:]):
+        last = self.last
+        if last is not None and not kwargs and last.fits(args):
             # The kernel of the last call checks its arguments itself: most calls are like the one before.
             try:
-                return self.last[0](*args[:count])
+                return last.kernel(*(args if last.rest is None else args[: last.count]))
             except LaunchError as error:
                 if not "TW4001" <= error.code <= "TW4011":
                     raise
+        if self._is_lazy(args, kwargs):
+            return self._lazy(args, kwargs)
+        count = self.tensor_count
         tensors, fixed, consts = self._split(args, kwargs, False)
-        kernel = self._eager(tensors, fixed, consts)
+        around = Surroundings(self.func)
+        kernel = self._eager(tensors, fixed, consts, around)
         result = kernel(*(tensors[n] for n in self.tensor_names))
-        if not kwargs and len(args) >= count and self.tensor_names == self.order[:count]:
-            self.last = kernel, self._key_of_call(args[count:])
+        last = len(args) >= count and self.tensor_names == self.order[:count]
+        if last and not kwargs and around.settled and all(_is_settled(value) for value in args[count:]):
+            self.last = _Last(kernel, count, args[count:], around.places)
         return result
-
-    def _key_of_call(self, fixed):
-        around = self.around()
-        return (_hashable(fixed) if fixed else None), (_hashable(around) if around else None)
-
-    def _like_last(self, fixed):
-        return self._key_of_call(fixed) == self.last[1]
 
     def get_tir(self, *args, **kwargs):
         """The program for these arguments."""

@@ -26,22 +26,37 @@ def source_tree(function):
     """The definition of a function in the tree of its file."""
     code = function.__code__
     file, first = code.co_filename, code.co_firstlineno
+    node = _definition(function)
+    if node is None:
+        linecache.checkcache(file)  # loaded again after it was edited
+        node = _definition(function)
+    if node is None:
+        fail("SourceMissing", f"'{function.__name__}' is not what line {first} of {file} says: the file has changed",
+             "import it again, or start a new process", (file, first, 1))  # fmt: skip
+    return node
+
+
+def _definition(function):
+    """Its node, or None if the file as it was last read says something else."""
+    code = function.__code__
+    file, first = code.co_filename, code.co_firstlineno
     lines = linecache.getlines(file, function.__globals__)
     if not lines:
         fail("SourceMissing", f"the source of '{function.__name__}' cannot be read: there is no file {file}",
              "traced functions stand in files or in cells of notebooks", (file, first, 1))  # fmt: skip
     known = _trees.get(file)
     if known is None or known[0] != lines:
-        tree = ast.parse("".join(lines), file)
+        try:
+            tree = ast.parse("".join(lines), file)
+        except SyntaxError:
+            return None  # it is being edited
         functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
         known = _trees[file] = lines, functions, list(_codes(compile(tree, file, "exec", dont_inherit=True)))
     for node in known[1]:
         start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        if node.name == function.__name__ and start == first:
-            need_same_code(function, known[2])
+        if node.name == function.__name__ and start == first and _is_same_code(function, known[2]):
             return node
-    fail("SourceMissing", f"'{function.__name__}' is not at line {first} of {file}: the file has changed",
-         "import it again, or start a new process", (file, first, 1))  # fmt: skip
+    return None
 
 
 def rewritten(function):
@@ -76,17 +91,16 @@ def _rewrite(function):
     return inner, inner.co_freevars
 
 
-def need_same_code(function, codes):
+def _is_same_code(function, codes):
     """The file may have changed since it was loaded: what it says now must be what the function does."""
     code = function.__code__
     if any(name.startswith("@py_") for name in code.co_varnames):
-        return  # pytest has rewritten the assertions of this function
+        return True  # pytest has rewritten the assertions of this function
     for found in codes:
         if (found.co_name, found.co_firstlineno) == (code.co_name, code.co_firstlineno):
             if found.co_code == code.co_code and _plain(found.co_consts) == _plain(code.co_consts):
-                return
-    fail("SourceMissing", f"'{function.__name__}' is not what {code.co_filename} says: the file has changed",
-         "import it again, or start a new process", (code.co_filename, code.co_firstlineno, 1))  # fmt: skip
+                return True
+    return False
 
 
 def _plain(constants):

@@ -34,6 +34,8 @@ def to_dlpack(tensor):
             raise
     if not tensor.flags.writeable:
         raise ValueError("a read-only NumPy array: a kernel may write to its arguments; pass a copy")
+    if not tensor.dtype.isnative:
+        raise ValueError("a NumPy array whose bytes of its elements are in the other order: pass x.astype(x.dtype.newbyteorder('='))")
     # Types of ml_dtypes: bytes with a name.
     full = str(dtype(tensor.dtype.name))
     return tensor.view(f"uint{tensor.dtype.itemsize * 8}").__dlpack__(), full
@@ -55,8 +57,15 @@ def empty(example, shape, name, engine):
 
     if example is not None and not isinstance(example, numpy.ndarray):
         library = sys.modules[type(example).__module__.partition(".")[0]]
+        if not hasattr(library, "empty"):
+            raise TypeError(f"no output can be made like a {type(example).__name__}: pass the outputs too")
         return library.empty(shape, dtype=name)
     return numpy.empty(_packed(shape, name), dtype=_numpy_dtype(name))
+
+
+def options(name):
+    """What PyTorch's new_empty() is told of a dtype."""
+    return {"dtype": _torch_dtype(name)}
 
 
 @functools.cache

@@ -181,7 +181,10 @@ void refuse_symbol(const BoundCall& call, const Symbol& s, int64_t value) {
   const std::string reason =
       value < 0 && s.source == Symbol::Source::Shape ? "is negative" : fmt::format("does not fit {}", s.dtype.name());
   fail(Code::SymbolUnsolvable, {},
-       fmt::format("{}, so that {} = {}, which {}", measured(call, s), s.name, value, reason));
+       fmt::format("{}, so that {} = {}, which {}", measured(call, s), s.name, value, reason),
+       value < 0 || s.dtype.bits == 64
+           ? ""
+           : fmt::format("declare {0} with 64 bits: T.dynamic(\"{0}\", \"int64\") in Python", s.name));
 }
 
 void refuse_overflow(const BoundCall& call, const IntProgram& e) {

@@ -1,8 +1,34 @@
 """Tests of the package: the installed one, or else that of the build tree."""
+import ctypes
 import importlib.util
 import pathlib
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 if importlib.util.find_spec("tilewright") is None:
     sys.path.insert(0, str(ROOT / "build/release/python"))
+
+
+@pytest.fixture
+def tensor_of_device():
+    """A function that makes an object with DLPack's capsule of a float32 tensor (4,) on a device that need not be there."""
+    class Tensor(ctypes.Structure):
+        _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_index", ctypes.c_int32),
+                    ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                    ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64),
+                    ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]  # fmt: skip
+
+    ctypes.pythonapi.PyCapsule_New.restype = ctypes.py_object
+    ctypes.pythonapi.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    class Elsewhere:
+        def __init__(self, device_type, device_index):
+            self.shape = (ctypes.c_int64 * 1)(4)
+            self.tensor = Tensor(4096, device_type, device_index, 1, 2, 32, 1, self.shape, None, 0, None, None)
+
+        def __dlpack__(self):
+            return ctypes.pythonapi.PyCapsule_New(ctypes.addressof(self.tensor), b"dltensor", None)
+
+    return Elsewhere

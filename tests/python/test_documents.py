@@ -1,4 +1,5 @@
 """The Python of docs/python.md and README.md runs."""
+import importlib.util
 import linecache
 import pathlib
 import re
@@ -7,14 +8,16 @@ import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- needs: (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
 
 
 def run(document, space):
     text = (ROOT / document).read_text()
     for match in BLOCK.finditer(text):
-        lines = text.count("\n", 0, match.start(1))
-        source = "\n" * lines + match[1]
+        if match[1] and importlib.util.find_spec(match[1]) is None:
+            continue
+        lines = text.count("\n", 0, match.start(2))
+        source = "\n" * lines + match[2]
         name = f"<{document}:{lines}>"
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
         exec(compile(source, name, "exec"), space)
