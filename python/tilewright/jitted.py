@@ -7,6 +7,7 @@ import inspect
 from .errors import LaunchError
 from .kernel import compile as compile_program
 from .kernel import options_of
+from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
 from .surroundings import SIMPLE, Surroundings, hashable
@@ -256,18 +257,27 @@ class Jit:
 
 def par_compile(funcs, num_workers=None, ignore_error=False, **options):
     """Compiles programs (or calls functions that do) by several threads."""
+    makers = [functools.partial(compile_program, f, **options) if isinstance(f, PrimFunc) else f for f in funcs]
+    made = each_by_threads(makers, "compiling", num_workers, Exception if ignore_error else ())
+    return [None if isinstance(m, Exception) else m for m in made]
+
+
+def each_by_threads(calls, what, workers=None, catch=()):
+    """The results of calls, in their order; what they raise is a result too if it is of `catch`."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def one(func):
-        try:
-            return compile_program(func, **options) if isinstance(func, PrimFunc) else func()
-        except Exception:
-            if ignore_error:
-                return None
-            raise
-
-    with ThreadPoolExecutor(num_workers) as pool:
-        return list(pool.map(one, funcs))
+    pool, results = ThreadPoolExecutor(workers), []
+    try:
+        with Progress(what, len(calls)) as bar:
+            for future in [pool.submit(call) for call in calls]:
+                try:
+                    results.append(future.result())
+                except catch as error:
+                    results.append(error)
+                bar.step()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what is under way
+    return results
 
 
 def _extents(tensor, kind):

@@ -1,5 +1,6 @@
 """Inputs for a kernel, comparing its outputs with a reference, and measuring it."""
 import enum
+import statistics
 import sys
 import time
 
@@ -113,12 +114,18 @@ class Profiler:
 
 def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, fast_flush=True, backend="event",
              return_mode="mean", device=None, cache_size=256, early_stop_baseline=None):  # fmt: skip
-    """Milliseconds of a call: warmup and rep are budgets in milliseconds, _n_warmup and _n_repeat counts."""
+    """Milliseconds of a call: warmup and rep are budgets in milliseconds, _n_warmup and _n_repeat counts.
+
+    backend: "event" measures between two events of the stream; "cupti" adds up the kernels alone, and "cudagraph" replays
+    calls that were captured, so that the host's share is left out; "wall", and any of them without a GPU, is the clock.
+    """
+    if backend not in _BACKENDS:
+        raise ValueError(f"there is no backend '{backend}': it is one of {', '.join(_BACKENDS)}")
     torch = sys.modules.get("torch")
-    on_gpu = torch is not None and torch.cuda.is_available() and backend != "wall"
-    measure = _by_events if on_gpu else _by_clock
+    on_gpu = torch is not None and torch.cuda.is_available()
+    measure = _BACKENDS[backend] if on_gpu else _by_clock
     fn()
-    estimate = max(measure(fn, 3)[1], 1e-4)
+    estimate = max(statistics.median(measure(fn, 3)), 1e-4)
     for _ in range(_n_warmup or max(1, int(warmup / estimate))):
         fn()
     times = sorted(measure(fn, _n_repeat or max(1, int(rep / estimate)), cache_size))
@@ -157,6 +164,33 @@ def _by_events(fn, repeat, cache_size=0):
     return [begin.elapsed_time(end) for begin, end in pairs]
 
 
+def _by_cupti(fn, repeat, cache_size=0):
+    return [by_profiler(fn, _cache(cache_size), repeat)]
+
+
+def _by_graph(fn, repeat, cache_size=0):
+    """Of calls that follow each other in a graph: what the caches hold after one, the next finds."""
+    import torch
+
+    calls = max(1, min(repeat, 20))
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):  # what a first call allocates cannot be captured
+        fn()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for _ in range(calls):
+            fn()
+    return [t / calls for t in _by_events(graph.replay, max(1, repeat // calls), cache_size)]
+
+
+def _cache(megabytes):
+    import torch
+
+    return torch.empty(megabytes * 2**18, dtype=torch.int32, device="cuda") if megabytes else None
+
+
 def by_profiler(fn, cache=None, n_repeat=1):
     """Milliseconds of the kernels that a call launches, as CUPTI counts them: what the host does is left out, and so is
     the write to `cache` that puts the tensors of the call before out of the device's caches."""
@@ -184,4 +218,5 @@ def by_profiler(fn, cache=None, n_repeat=1):
     return total / n_repeat / 1e3
 
 
+_BACKENDS = {"event": _by_events, "cupti": _by_cupti, "cudagraph": _by_graph, "wall": _by_clock}
 bench = do_bench

@@ -1,12 +1,14 @@
 """autotune: the fastest of several configurations of a jitted function."""
 import functools
 import itertools
+import os
 import threading
 
 from .errors import TilewrightError
-from .jitted import Jit
+from .jitted import Jit, each_by_threads
 from .kernel import compile as compile_program
-from .profiler import Profiler, TensorSupplyType, do_bench
+from .surroundings import Surroundings, hashable
+from .tuning import Search
 
 
 class _Inputs(threading.local):
@@ -56,10 +58,18 @@ class Tuned:
             raise ValueError(f"'{self.function.func.__name__}' has no parameter {sorted(unknown)}, which a configuration names")
         if names & set(kwargs) or any(n in names for n in self.function.order[: len(args)]):
             return None
-        key = tuple(map(id, args)), tuple(sorted((k, str(v)) for k, v in kwargs.items()))
+        key = _key_of(args), _key_of(kwargs), Surroundings(self.function.func).key
         if key not in self.best:
-            self.best[key] = best_of(candidates, lambda c: self.function.compile(*args, **{**kwargs, **c}), **self.options)
+            makers = [functools.partial(self.function.compile, *args, **{**kwargs, **_parameters(c)}) for c in candidates]
+            self.best[key] = _fastest(self.function.func.__name__, candidates, makers, self._tensors(args), self.options)
         return self.best[key]
+
+    def _tensors(self, args):
+        """The tensors of an eager call, which candidates are measured on; None where some are left out."""
+        count = self.function.tensor_count
+        if self.function.mode == "lazy" or not count or len(args) < count:
+            return None
+        return list(args[:count]) if all(hasattr(a, "__dlpack__") for a in args[:count]) else None
 
     def compile(self, *args, **kwargs):
         """The best kernel for these arguments; given a tunable one, the kernel with it."""
@@ -76,30 +86,31 @@ class Tuned:
         return self.function(*args, **{**kwargs, **best.config})
 
 
-def best_of(candidates, make, warmup=25, rep=100, supply_type=TensorSupplyType.Auto, supply_prog=None, ref_prog=None,
-            skip_check=False, rtol=1e-2, atol=1e-2, max_mismatched_ratio=0.01, **ignored):  # fmt: skip
-    """The fastest kernel; candidates that cannot be compiled or are wrong are left out."""
-    best, failures = None, []
-    for config in candidates:
-        try:
-            kernel = make({k: v for k, v in config.items() if k != "pass_configs"})
-            profiler = Profiler(kernel, supply_type)
-            inputs = _inputs.given or (supply_prog(kernel.params) if supply_prog else profiler._inputs())
-            if ref_prog is not None and not skip_check:
-                profiler.assert_allclose(ref_prog, inputs, atol=atol, rtol=rtol, max_mismatched_ratio=max_mismatched_ratio)
-            latency = do_bench(lambda: kernel(*inputs), warmup, rep)
-        except (TilewrightError, AssertionError) as error:
-            failures.append(f"{config}: {error}")
-            continue
-        if best is None or latency < best.latency:
-            best, kernel.latency, kernel.config = kernel, latency, config
-    if best is None:
-        raise TilewrightError("no configuration works:\n" + "\n".join(failures))
-    return best
+def _parameters(config):
+    """What a configuration gives the function; options of passes change no result."""
+    return {k: v for k, v in config.items() if k != "pass_configs"}
+
+
+def _key_of(arguments):
+    """Tensors of one shape and dtype are tuned once."""
+    if isinstance(arguments, dict):
+        return tuple(sorted((k, _key_of((v,))) for k, v in arguments.items()))
+    return tuple((tuple(a.shape), str(a.dtype)) if hasattr(a, "shape") else hashable(a) for a in arguments)
+
+
+def _fastest(name, candidates, makers, given, options):
+    """The fastest kernel of those that can be compiled and are right."""
+    options = {"log": os.environ.get("TILEWRIGHT_TUNING_LOG"), **options}
+    kernels = each_by_threads(makers, f"compiling {name}", catch=TilewrightError)
+    return Search(name, **options).best_of(candidates, kernels, _inputs.given or given)
 
 
 def autotune(function=None, *, configs=None, **options):
-    """Chooses among configs, dictionaries of parameters, by measuring; wraps a function under @jit."""
+    """Chooses among configs, dictionaries of parameters, by measuring; wraps a function under @jit.
+
+    What each computes is compared with ref_prog or, without one, with what most of them compute; skip_check=True leaves
+    that out. log: a file of JSON lines, which a search that was stopped goes on from (or TILEWRIGHT_TUNING_LOG).
+    """
     if function is None:
         return functools.partial(autotune, configs=configs, **options)
     if not isinstance(function, Jit):
@@ -128,6 +139,8 @@ class AutoTuner:
     def run(self, warmup=25, rep=100, **ignored):
         make = self.kernel.compile if isinstance(self.kernel, Jit) else lambda **c: compile_program(self.kernel(**c), **self.compiling)
         options = {**self.measuring, "warmup": warmup, "rep": rep}
-        best = best_of(_configurations(self.configs, (), {}), lambda c: make(**c), **options)
+        candidates = _configurations(self.configs, (), {})
+        name = getattr(self.kernel, "__name__", "kernel")
+        best = _fastest(name, candidates, [functools.partial(make, **_parameters(c)) for c in candidates], None, options)
         best.libcode, best.func, best.kernel = best.get_kernel_source(), best.prim_func, best
         return best

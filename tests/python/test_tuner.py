@@ -1,0 +1,226 @@
+"""autotune: candidates are compiled together, checked, measured on tensors of their own, and noted."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tilewright as tw  # noqa: E402
+import tilewright.language as T  # noqa: E402
+from tilewright.tuner import AutoTuner, autotune, set_autotune_inputs  # noqa: E402
+
+FAST = {"warmup": 1, "rep": 1}
+
+
+def make(configs, wrong=(), **options):
+    """A tuned factory of y = 2 x; configurations of `wrong` add 1."""
+
+    @autotune(configs=configs, **{**FAST, **options})
+    @tw.jit(out_idx=-1, engine="interpreter")
+    def doubled(N, block=32):
+        extra = 1 if block in wrong else 0
+
+        @T.prim_func
+        def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+            with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i] * 2 + extra
+
+        return main
+
+    return doubled
+
+
+def blocks(*values):
+    return [{"block": b} for b in values]
+
+
+def test_the_best_is_right_and_known():
+    tuned = make(blocks(8, 16, 32), ref_prog=lambda a: a * 2)
+    best = tuned(64)
+    x = torch.randn(64)
+    assert torch.equal(best(x), x * 2) and best.config in blocks(8, 16, 32) and best.latency > 0 and best.ref_latency > 0
+    assert tuned(64) is best and tuned(128) is not best
+    assert tuned(64, block=16).config in (None, {"block": 16})  # a tunable argument given: no tuning
+
+
+def test_wrong_candidates_are_left_out_by_a_reference():
+    best = make(blocks(8, 16, 32), wrong=(8, 32), ref_prog=lambda a: a * 2)(64)
+    assert best.config == {"block": 16}
+    with pytest.raises(tw.TilewrightError, match="no configuration works"):
+        make(blocks(8), wrong=(8,), ref_prog=lambda a: a * 2)(64)
+
+
+def test_without_a_reference_most_decide():
+    with pytest.warns(UserWarning, match=r"compute different results; most agree with .*, and these do not: \[{'block': 8}\]"):
+        best = make(blocks(8, 16, 32), wrong=(8,))(64)
+    assert best.config in blocks(16, 32)
+    assert make(blocks(8, 16), wrong=(8, 16), skip_check=True)(64).config in blocks(8, 16)
+
+
+def test_outputs_are_isolated():
+    """Candidates that read what they write do not see what the one before wrote."""
+    seen = []
+
+    def reference(a):
+        seen.append(a.clone())
+        a += 1
+
+    @autotune(configs=blocks(8, 16), ref_prog=reference, **FAST)
+    @tw.jit(engine="interpreter")
+    def bumped(N, block=8):
+        @T.prim_func
+        def main(A: T.Tensor((N,), "float32")):
+            with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+                for i in T.Parallel(block):
+                    A[bx * block + i] = A[bx * block + i] + 1
+
+        return main
+
+    x = torch.zeros(32)
+    with set_autotune_inputs(x):
+        assert bumped(32).config in blocks(8, 16)
+    assert torch.equal(x, torch.zeros(32)) and torch.equal(seen[0], torch.zeros(32))
+
+
+def test_eager_functions_are_measured_on_the_tensors_of_the_call():
+    @autotune(configs=blocks(16, 32), **FAST)
+    @tw.jit(engine="interpreter")
+    def doubled(A, block: int = 16):
+        N = T.const("N")
+        A: T.Tensor((N,), "float32")
+        B = T.empty((N,), "float32")
+        with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] * 2
+        return B
+
+    for n in (64, 96):
+        for _ in range(2):
+            x = torch.randn(n)
+            assert torch.equal(doubled(x), x * 2)
+    assert len(doubled.best) == 2
+
+
+def test_log_is_gone_on_from(tmp_path):
+    log = tmp_path / "tuning.json"
+    first = make(blocks(8, 16, 7), wrong=(7,), ref_prog=lambda a: a * 2, log=log)(64)
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [r["config"] for r in records] == blocks(8, 16, 7) and "differ in" in records[2]["error"]
+    assert records[0]["kernel"] == "doubled" and records[0]["latency"] > 0
+    # As after a stop: one is unknown, and the last line is not whole. What was measured is not measured again.
+    records[1]["latency"] = 1e-9
+    log.write_text("".join(json.dumps(r) + "\n" for r in records[1:]) + '{"key": "ab')
+    again = make(blocks(8, 16, 7), wrong=(7,), ref_prog=lambda a: a * 2, log=log)(64)
+    assert again.latency == 1e-9 and again.config == {"block": 16} and first.latency != again.latency
+    assert len(log.read_text().splitlines()) == 3
+
+
+def test_dynamic_shapes_need_tensors():
+    n = T.dynamic("n")
+
+    @autotune(configs=blocks(8), **FAST)
+    @tw.jit(out_idx=-1, engine="interpreter")
+    def doubled(block=8):
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+            with T.Kernel(T.ceildiv(n, block), threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i] * 2
+
+        return main
+
+    with pytest.raises(ValueError, match="set_autotune_inputs"):
+        doubled()
+    with set_autotune_inputs([torch.ones(8)]):
+        assert doubled().config == {"block": 8}
+
+
+def test_auto_tuner():
+    def factory(block):
+        @T.prim_func
+        def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+            with T.Kernel(64 // block, threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i]
+
+        return main
+
+    tuner = AutoTuner.from_kernel(factory, blocks(16, 32)).set_compile_args(out_idx=-1).set_profile_args(ref_prog=lambda a: a)
+    best = tuner.run(warmup=1, rep=1)
+    assert best.config in blocks(16, 32) and best.kernel is best and best.func.params[0].name == "A" and best.libcode
+
+
+def test_progress_is_shown(capfd, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_PROGRESS", "1")
+    make(blocks(8, 16))(64)
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0].startswith("compiling doubled [....") and " 2/2 " in lines[2]
+    assert lines[3].startswith("tuning doubled [") and "best" in lines[5] and lines[5].startswith("tuning doubled [####")
+    monkeypatch.setenv("TILEWRIGHT_PROGRESS", "0")
+    make(blocks(8, 16))(64)
+    tw.par_compile([make(blocks(8)).get_tir(64)] * 2, engine="interpreter")
+    assert not capfd.readouterr().err
+
+
+def test_backends_of_do_bench():
+    kernel = make(blocks(32))(64, block=32)
+    for backend in ("event", "cupti", "cudagraph", "wall"):
+        assert kernel.get_profiler().do_bench(warmup=1, rep=1, backend=backend) > 0
+    with pytest.raises(ValueError, match="there is no backend 'clock': it is one of event, cupti, cudagraph, wall"):
+        kernel.get_profiler().do_bench(backend="clock")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_backends_of_do_bench_on_a_device():
+    from tilewright.profiler import do_bench
+
+    a = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
+    times = {b: do_bench(lambda: a @ a, backend=b) for b in ("event", "cupti", "cudagraph")}
+    print(times)
+    assert max(times.values()) < 1.5 * min(times.values())
+
+
+SLOW = """
+import sys, time
+import tilewright as tw, tilewright.language as T
+from tilewright.tuner import autotune
+@autotune(configs=[{"block": b} for b in range(1, 200)], warmup=1, rep=1, log=sys.argv[1])
+@tw.jit(out_idx=-1, engine="interpreter")
+def copied(block=1):
+    @T.prim_func
+    def main(A: T.Tensor((20000,), "float32"), B: T.Tensor((20000,), "float32")):
+        with T.Kernel(T.ceildiv(20000, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < 20000:
+                    B[bx * block + i] = A[bx * block + i]
+    return main
+try:
+    copied()
+except KeyboardInterrupt:
+    print("stopped")
+    sys.exit(3)
+"""
+
+
+def test_control_c_stops_and_keeps_what_is_known(tmp_path):
+    script, log = tmp_path / "slow.py", tmp_path / "log.json"
+    script.write_text(SLOW)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    process = subprocess.Popen([sys.executable, script, log], env=environment, stdout=subprocess.PIPE, text=True,
+                               stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
+    deadline = time.monotonic() + 90
+    while (not log.exists() or log.read_text().count("\n") < 3) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to its children too
+    begin = time.monotonic()
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 3 and out == "stopped\n", errors
+    assert time.monotonic() - begin < 20
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    assert 3 <= len(records) < 199 and all("latency" in r for r in records)
