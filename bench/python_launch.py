@@ -8,8 +8,10 @@ On a GPU only the host's side is measured: a batch is shorter than the queue of 
 import argparse
 import json
 import platform
+import shutil
 import statistics
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -57,8 +59,24 @@ def rows_of_torch(torch, kernel, returning, device):
         "torch.add, out=": lambda: torch.add(a, b, out=c),
         "torch.add": lambda: torch.add(a, b),
     }
+    rows.update(rows_of_tvm_ffi(kernel, a, b, c))
     rows.update(rows_of_triton(torch, a, b, c))
     return rows
+
+
+def rows_of_tvm_ffi(kernel, a, b, c):
+    """The same kernel, exported, called through that binding."""
+    try:
+        import tvm_ffi
+    except ImportError:
+        return {}
+    folder = tempfile.mkdtemp()
+    try:
+        kernel.export_library(f"{folder}/add.so")
+        function = tvm_ffi.load_module(f"{folder}/add.so").add
+    finally:
+        shutil.rmtree(folder)
+    return {"tvm_ffi, the kernel exported": lambda: function(a, b, c)}
 
 
 def rows_of_triton(torch, a, b, c):

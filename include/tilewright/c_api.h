@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Grows when a function or a field is added; a frontend checks that the library's is at least its own. */
-#define TW_ABI_VERSION 2
+#define TW_ABI_VERSION 3
 TW_PUBLIC int tw_abi_version(void);
 TW_PUBLIC const char* tw_version(void); /* "0.1.0" */
 
@@ -179,6 +179,17 @@ TW_PUBLIC tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* argumen
 /* The shape that a tensor left out (TW_NONE) must have, given the others; `shape` has room for 8. */
 TW_PUBLIC tw_error* tw_kernel_shape(tw_kernel* kernel, const tw_argument* arguments, size_t count, int parameter,
                                     int64_t* shape);
+/* Writes a shared library that holds the kernel, its program and one function named as the program, for TVM-FFI: all
+ * parameters by position, outputs too; the result is nothing. It finds this library as $TILEWRIGHT_LIBRARY, in the
+ * process, beside itself, or where it is now. */
+TW_PUBLIC tw_error* tw_kernel_export(const tw_kernel* kernel, const char* path);
+/* What such a library calls: its kernel where it is the one that we would compile here, else compiled anew. */
+typedef struct tw_carried {
+  const char *program, *engine, *arch, *hash; /* the .tile text; of the text that the code was compiled from */
+  const void* code;                           /* NULL: there is none */
+  size_t bytes;
+} tw_carried;
+TW_PUBLIC tw_error* tw_kernel_load(const tw_carried* carried, tw_kernel** out);
 TW_PUBLIC int tw_cuda_device_count(void);
 /* The stream of calls of this thread: a cudaStream_t. */
 TW_PUBLIC void tw_cuda_set_stream(void* stream);

@@ -296,6 +296,20 @@ PyObject* output_shapes(PyObject* object, PyObject* args) {
   return list;
 }
 
+PyObject* export_library(PyObject* object, PyObject* path) {
+  PyObject* bytes = nullptr;
+  if (!PyUnicode_FSConverter(path, &bytes)) return nullptr;
+  tw_error* error = nullptr;
+  tw_kernel* kernel = object_of<KernelObject>(object)->kernel;
+  const char* name = PyBytes_AsString(bytes);
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_kernel_export(kernel, name);
+  Py_END_ALLOW_THREADS;
+  Py_DECREF(bytes);
+  if (error) return raise(error);
+  Py_RETURN_NONE;
+}
+
 PyObject* get_name(PyObject* self, void*) {
   return PyUnicode_FromString(tw_kernel_name(object_of<KernelObject>(self)->kernel));
 }
@@ -324,6 +338,8 @@ PyTypeObject* make_kernel_type() {
   static PyMethodDef methods[] = {
       {"output_shapes", output_shapes, METH_VARARGS,
        "output_shapes(*inputs): shapes of the outputs of a call; a tensor is given as (shape, strides)."},
+      {"export_library", export_library, METH_O,
+       "export_library(path): a shared library with the kernel, which tvm_ffi.load_module() loads."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create)},
                                 {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},

@@ -1,6 +1,9 @@
 // What the handles of the C ABI are, and how exceptions become errors.
 #pragma once
+#include <mutex>
+
 #include "capi/operations.h"
+#include "runtime/executable.h"
 #include "support/diagnostic.h"
 #include "tilewright/executable.h"
 #include "tilewright/program.h"
@@ -17,6 +20,24 @@ struct tw_program {
 
 struct tw_text {
   std::string text;
+};
+
+namespace tilewright::capi {
+
+// What the last call did, which another may replace at any time.
+struct Counts {
+  std::mutex mutex;
+  std::string json;
+};
+
+}  // namespace tilewright::capi
+
+struct tw_kernel {
+  tilewright::Executable executable;
+  tilewright::Program program;
+  std::string arch;                                       // that was asked for
+  std::shared_ptr<tilewright::capi::Counts> counts = {};  // of a kernel that counts
+  const tilewright::runtime::LaunchPlan& plan() const { return executable.program().plan; }
 };
 
 namespace tilewright::capi {

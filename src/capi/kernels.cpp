@@ -9,18 +9,6 @@
 using namespace tilewright;
 using capi::guarded;
 
-// What the last call did, which another may replace at any time.
-struct Counts {
-  std::mutex mutex;
-  std::string json;
-};
-
-struct tw_kernel {
-  Executable executable;
-  std::shared_ptr<Counts> counts = {};  // of a kernel that counts
-  const runtime::LaunchPlan& plan() const { return executable.program().plan; }
-};
-
 static_assert(sizeof(tw_tensor) == 48, "DLPack's DLTensor");
 
 namespace {
@@ -169,12 +157,14 @@ void output_shape(const runtime::LaunchPlan& plan, std::span<const Argument> arg
 extern "C" {
 
 tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out) {
-  return guarded([&] { *out = new tw_kernel{compile(program->program, {engine_named(engine), arch})}; });
+  return guarded([&] {
+    *out = new tw_kernel{compile(program->program, {engine_named(engine), arch}), program->program, arch};
+  });
 }
 tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out) {
   return guarded([&] {
     const ir::TileProgram& p = program->program.box().program;
-    auto counts = std::make_shared<Counts>();
+    auto counts = std::make_shared<capi::Counts>();
     simulator::SimulateOptions options;
     options.target = gpu_target(arch);
     Executable executable =
@@ -182,7 +172,7 @@ tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_ke
           std::lock_guard lock(counts->mutex);
           counts->json = to_json(name, reports);
         });
-    *out = new tw_kernel{std::move(executable), std::move(counts)};
+    *out = new tw_kernel{std::move(executable), program->program, arch, std::move(counts)};
   });
 }
 tw_error* tw_kernel_counts(const tw_kernel* kernel, tw_text** out) {

@@ -23,5 +23,7 @@ CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dum
 // From a canonical program and its plan, which becomes one for tensors in device memory. CompileError for what the
 // engine refuses, and where there is no device compiler.
 Executable build_cuda(const ir::TileProgram& program, runtime::LaunchPlan plan, const std::string& arch, Dump& dump);
+// The same from the text and what it was compiled to.
+Executable load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary);
 
 }  // namespace tilewright

@@ -138,4 +138,8 @@ std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrig
   return std::make_unique<CpuKernel>(std::move(object), entry);
 }
 
+std::unique_ptr<Callee> bind_cpu_kernel(const void* entry) {
+  return std::make_unique<CpuKernel>(nullptr, reinterpret_cast<Entry>(const_cast<void*>(entry)));
+}
+
 }  // namespace tilewright::runtime

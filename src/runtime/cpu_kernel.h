@@ -24,6 +24,9 @@ std::string kernel_text_head();
 // CompileError if there is no compiler or it refuses the text. `origin`, if given, says where the kernel came from.
 std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrigin* origin = nullptr);
 
+// A kernel that is in this process already: `entry` is the address of its entry, which stays.
+std::unique_ptr<Callee> bind_cpu_kernel(const void* entry);
+
 // Threads a kernel may use: TILEWRIGHT_THREADS, else OpenMP's maximum.
 int kernel_threads();
 

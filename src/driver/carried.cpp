@@ -1,0 +1,64 @@
+#include "driver/carried.h"
+
+#include "driver/build_plan.h"
+#include "driver/cpu_engine.h"
+#include "driver/cuda_engine.h"
+#include "passes/pipeline.h"
+#include "runtime/sha256.h"
+#include "tilewright/compile.h"
+#include "tilewright/cuda.h"
+
+namespace tilewright {
+namespace {
+
+ir::TileProgram canonical(const Program& program) {
+  return passes::run_passes(order_symbols(program.box().program), passes::all_passes(),
+                            [](const char*, const ir::TileProgram&, double) {});
+}
+
+Engine engine_of(const std::string& name) {
+  return name == "cpu"           ? Engine::Cpu
+         : name == "cuda"        ? Engine::Cuda
+         : name == "interpreter" ? Engine::Interpreter
+                                 : Engine::Simulator;
+}
+
+}  // namespace
+
+std::string hash_of_text(const std::string& text) { return runtime::hex(runtime::sha256(text)); }
+
+CarriedKernel carry(const Program& program, const std::string& engine, const std::string& arch) {
+  CarriedKernel out{engine, arch, {}};
+  Dump dump(program.name());
+  if (engine == "cpu") out.text = write_cpu(canonical(program), runtime::processor_features(), dump).text;
+  if (engine == "cuda") {
+    if (out.arch.empty()) out.arch = cuda::architecture();
+    CudaText text = write_cuda(canonical(program), out.arch, dump);
+    out.code = runtime::cuda::compile_cuda(text.kernel).cubin;
+    out.text = std::move(text.kernel.text);
+  }
+  return out;
+}
+
+Executable load_carried(const Program& program, const std::string& engine, const std::string& arch,
+                        const std::string& hash, const void* code, size_t bytes) {
+  Dump dump(program.name());
+  if (engine == "cpu" && code) {
+    const ir::TileProgram tiles = canonical(program);
+    CpuKernel kernel = write_cpu(tiles, runtime::processor_features(), dump);
+    if (hash_of_text(kernel.text) == hash) {
+      runtime::LaunchPlan plan = build_plan(tiles);
+      plan.sites = std::move(kernel.sites);
+      return runtime::make_executable(std::move(plan), runtime::bind_cpu_kernel(code), engine, std::move(kernel.text));
+    }
+  }
+  if (engine == "cuda" && code) {
+    const ir::TileProgram tiles = canonical(program);
+    CudaText text = write_cuda(tiles, arch, dump);
+    if (hash_of_text(text.kernel.text) == hash)
+      return load_cuda_text(std::move(text), build_plan(tiles), {{static_cast<const char*>(code), bytes}, {}, 0});
+  }
+  return compile(program, {engine_of(engine), arch});
+}
+
+}  // namespace tilewright
