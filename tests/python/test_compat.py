@@ -39,8 +39,14 @@ FILES = {
     "t/test_mixed.py": SCALE + "import pytest, tilelang.testing\n"
     "def test_right(): assert scaled(8, 2)(np.ones(8, 'float32')).sum() == 16\n"
     "def test_wrong(): assert np.allclose(scaled(8, 2)(np.ones(8, 'float32')), 1)\n"
-    "def test_text(): assert 'tl::no_such' in scaled(8, 2).get_kernel_source()\n"
+    "def test_text(): assert '__no_such' in scaled(8, 2).get_kernel_source()\n"
     "@pytest.mark.skip\ndef test_skipped(): pass\n",
+    "t/test_own_text.py": SCALE + "import pytest\n"
+    "def test_right(): assert scaled(8, 2)(np.ones(8, 'float32')).sum() == 16\n"
+    "def test_text(): assert 'tl::no_such' in scaled(8, 2).get_kernel_source()\n"
+    "def test_place(): scaled(8, 2).get_kernel_source().index('tma_load(')\n"
+    "@pytest.mark.parametrize('word', ['__tl_cvt'])\n"
+    "def test_word(word): assert word in scaled(8, 2).get_kernel_source(), 'it is not there'\n",
     "t/test_skips.py": "import pytest, tilelang\n@pytest.mark.skip\ndef test_skipped(): pass\n",
     "t/test_import.py": "import tilelang.no_such_part\n",
 }  # fmt: skip
@@ -79,6 +85,7 @@ def compat(folder, *arguments):
         ("a/misses.py", "fail", 0, 1),
         ("t/test_many.py", "pass", 10, 10),
         ("t/test_mixed.py", "fail", 1, 3),
+        ("t/test_own_text.py", "text", 1, 4),
         ("t/test_skips.py", "skip", 0, 0),
         ("t/test_import.py", "fail", 0, 1),
     ],
@@ -96,6 +103,7 @@ def test_results(found, name, status, passed, ran):
         ("t/test_import.py", "import: ModuleNotFoundError: No module named 'tilelang.no_such_part'"),
         ("t/test_mixed.py", "wrong numbers"),
         ("t/test_mixed.py", "generated text"),
+        ("t/test_own_text.py", "TileLang's text"),
     ],
 )
 def test_causes(found, name, cause):
@@ -106,8 +114,9 @@ def test_what_people_read(found):
     rows, folder, printed = found
     page = (folder / "compat/report.html").read_text()
     assert "T.no_such_operation" in page and "test_mixed.py" in page and "by tier" not in page.lower()
-    assert "1 cases fail at a look at the generated text" in printed
-    assert "causes, by programs" in printed and len(rows) == 11
+    assert "1 cases fail at a look at other generated text" in printed
+    assert "3 cases fail at a look at text that only TileLang generates" in printed and "1 text" in printed
+    assert "causes, by programs" in printed and len(rows) == 12
     assert (folder / "compat/logs/a__crashes.py.log").exists()
 
 

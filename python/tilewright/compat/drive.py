@@ -3,6 +3,7 @@ each case as it ends, so that what a time limit cuts off still counts for what i
 import json
 import linecache
 import os
+import re
 import sys
 import time
 import traceback
@@ -32,7 +33,7 @@ class Results:
             outcome, error = "pass", None
         record = {"case": name, "outcome": outcome, "seconds": round(seconds, 3), "not_compiled": failed}
         if error is not None:
-            record.update(described(error))
+            record.update(described(error, name))
         elif failed and outcome == "pass":
             record.update(outcome="fail", **failed[0])
         self.write(**record)
@@ -40,9 +41,27 @@ class Results:
 
 _WRONG = ("close", "mismatch", "differ", "equal", "Max diff", "similar")
 _TEXT = ("source", "src", "code", "script(", ".count(", "cuda_text")
+# Words of TileLang's own device library, exact statements and names of its text, its host stub and its IR: no other
+# compiler has them. CUDA's own names are not here.
+_OWN_TEXT = re.compile(
+    r"tl::|\btma_(load|store)|cp_async_gs|Atomic(Add|Or|Max|Min)\w*x?[24]|AllReduce|\b(Sum|Max|Min)Op|run_batch|NamedBarrier"
+    r"|\b(load|store)_(global|shared)_\d|ptx_stmatrix|ptx_ldmatrix|st_bulk|wgmma_ss|warpgroup_|wait_wgmma|initialize_wgmma|arrive_and_expect"
+    r"|expect_transaction|\bfp[48]_e\w+_t\b|tl_shuffle|__tl_|\btl_\w|device_assert_with|__tvm|TVMFFI|dyn_shmem|dynamic shared buffer|_producer_ws"
+    r"|pipeline_mbar|\(int\)threadIdx|clusterDim =|\.script\(\)|broadcast_var"
+)
 
 
-def _kind(error, line):
+def _looks_for_own_text(error, line, case):
+    """Whether what fails looks for text that only TileLang generates."""
+    asked = str(error)[:160].partition(" in '")[0]
+    if isinstance(error, ValueError):
+        return "substring not found" in str(error) and bool(_OWN_TEXT.search(line))
+    return isinstance(error, AssertionError) and bool(_OWN_TEXT.search(asked) or _OWN_TEXT.search(line) or _OWN_TEXT.search(case))
+
+
+def _kind(error, line, case):
+    if _looks_for_own_text(error, line, case):
+        return "TileLang's text"
     if isinstance(error, tilewright.TilewrightError):
         return {"compile": "refused"}.get(getattr(error, "kind", ""), "refused")
     if isinstance(error, AttributeError) and "Tilewright has no" in str(error):
@@ -56,7 +75,7 @@ def _kind(error, line):
     return "exception"
 
 
-def described(error):
+def described(error, case=""):
     """Kind, text and place of an error: the place in the program, not in this package."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if not f.filename.startswith(_PACKAGE) and "site-packages" not in f.filename
@@ -69,7 +88,7 @@ def described(error):
     cause = f"{code} {error.message}" if code else f"{type(error).__name__}: {first or line}"
     if isinstance(error, AssertionError) and line and line not in cause:
         cause += f" [{line}]"
-    return {"kind": _kind(error, line), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
+    return {"kind": _kind(error, line, case), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
 
 
 def compile_also(arch, results, only):

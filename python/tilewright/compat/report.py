@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 
 _COLUMNS = ("tier", "kind", "family", "original", "original_cases")
-_STATUSES = ("pass", "fail", "timeout", "crash", "skip", "not run")
+_STATUSES = ("pass", "text", "fail", "timeout", "crash", "skip", "not run")
 
 
 def group_of(cause):
@@ -44,9 +44,10 @@ def summary(results, seconds):
     for column in ("tier", "kind"):
         if any(column in r.program.columns for r in results):
             lines += [f"  {column} {value or '?'}: {_counts(rows)}; cases {_cases(rows)}" for value, rows in _by_column(results, column)]
-    texts = sum(c["kind"] == "generated text" for r in results for c in r.causes)
-    if texts:
-        lines.append(f"  {texts} cases fail at a look at the generated text")
+    for kind, what in (("TileLang's text", "text that only TileLang generates"), ("generated text", "other generated text")):
+        texts = sum(c["kind"] == kind for r in results for c in r.causes)
+        if texts:
+            lines.append(f"  {texts} cases fail at a look at {what}")
     lines.append("causes, by programs (cases):")
     lines += [f"  {len(by):3} ({cases:3})  {text}" for text, by, cases in groups(results)[:40]]
     return "\n".join(lines)
@@ -79,7 +80,7 @@ def write(results, folder, seconds):
 
 _STYLE = """body{font:14px/1.4 system-ui,sans-serif;margin:2em auto;max-width:80em;padding:0 1em;color:#222}
 table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ddd;padding:.3em .6em;text-align:left;vertical-align:top}
-.pass{color:#176f2c}.fail,.crash,.timeout{color:#a40e26}.skip,.not{color:#777}code{font-size:12px}summary{cursor:pointer}"""
+.pass{color:#176f2c}.fail,.crash,.timeout{color:#a40e26}.skip,.not,.text{color:#777}code{font-size:12px}summary{cursor:pointer}"""
 
 
 def _page(results, seconds):
