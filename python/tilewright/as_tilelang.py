@@ -8,7 +8,7 @@ import types
 
 import tilewright
 
-from . import analysis, carver, device, dtypes, environment, execution_backends, jitted, kernel, language, layouts, profiler, scopes
+from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, profiler, scopes
 from . import sparse, targets, testing, tuner, types as kinds, values, warp_mma
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -49,7 +49,10 @@ _kernels = {}
 def lower(func, target="auto", **ignored):
     """What a program is compiled to."""
     made = kernel.compile(func, target=target)
-    return types.SimpleNamespace(kernel_source=made.get_kernel_source(), params=func.params, host_mod=None, device_mod=None, rt_mod=made)
+    source = made.get_kernel_source()
+    functions = [types.SimpleNamespace(name_hint=name) for name in foreign.kernels_in(source)]
+    device = types.SimpleNamespace(functions=functions)
+    return types.SimpleNamespace(kernel_source=source, params=func.params, host_mod=None, device_mod=device, rt_mod=made)
 
 
 def _nothing(*arguments, **named):
@@ -151,7 +154,7 @@ def _modules():
         "tvm.target": {"Target": targets.Target},
         "tvm.transform": {"PassContext": PassContext},
         "tvm.testing": testing,
-        "tvm.error": {"InternalError": tilewright.InternalError},
+        "tvm.error": {"InternalError": tilewright.TilewrightError},
         "tvm.ir": {"PrimExpr": values.Expr},
         "tvm.tirx": tirx,
         "tvm.tirx.expr": {**tirx, "IntImm": lambda dtype, v: dtypes.dtype(dtype)(v), "Not": language.Not, "Or": language.Or},

@@ -40,6 +40,8 @@ class dtype(str):
     def __call__(self, value=None, *more):
         from . import values
 
+        if self in ELSEWHERE:
+            raise TypeError(f"{self} is a type of other GPUs: nothing here has its values")
         if self.lanes > 1:
             given = [value, *more] if more else [value] * self.lanes
             if len(given) != self.lanes:
@@ -52,7 +54,7 @@ class dtype(str):
 
 def _lookup(name):
     text = _text_of(name)
-    found, lanes, element = _native.dtype(text), 1, None
+    found, lanes, element = (text, 8) if text in ELSEWHERE else _native.dtype(text), 1, None
     vector = _VECTOR.fullmatch(text) if found is None else None
     if vector and _native.dtype(vector[1]):
         element, lanes = dtype(vector[1]), int(vector[2])
@@ -105,6 +107,10 @@ ALIASES = {
     "long": "int64", "boolean": "bool", "float8_e4m3": "float8_e4m3fn", "float8_e8m0": "float8_e8m0fnu",
     "tfloat32": "tfloat32", "float4_e2m1": "float4_e2m1fn",
 }  # fmt: skip
+
+
+# Of other makers' GPUs: programs may name them and declare memory of them, but what uses that is refused.
+ELSEWHERE = frozenset({"float8_e4m3fnuz", "float8_e5m2fnuz"})
 
 
 class TorchNames(dict):

@@ -3,7 +3,7 @@ import json
 import os
 import warnings
 
-from . import _native
+from . import _native, specialized
 from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
 from .targets import Target
@@ -107,6 +107,19 @@ def options_of(pass_configs):
     return options
 
 
+def with_options(program, options):
+    """A recorded program with these options besides its own."""
+    text = program.text
+    head, brace, rest = text.partition("{\n")
+    lines = [f"  option {name}={str(value).lower()}\n" for name, value in options.items()]
+    missing = [line for line in lines if line not in text and ("=true" in line or line.replace("false", "true") in text)]
+    if not missing:
+        return program
+    for line in missing:
+        rest = rest.replace(line.replace("false", "true"), "")
+    return _native.parse(head + brace + "".join(missing) + rest, "")
+
+
 def output_indices(program, out_idx):
     """Positions of the outputs among the parameters."""
     if out_idx is None:
@@ -130,11 +143,13 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     if not isinstance(func, PrimFunc):
         raise TypeError(f"compile() takes a function under @T.prim_func, not {type(func).__name__}")
     resolve_execution_backend(execution_backend, "cuda")
+    if isinstance(func, specialized.Specialized):
+        return specialized.SpecializedKernel(func, out_idx, {"target": target, "pass_configs": pass_configs, "engine": engine})
     outputs = output_indices(func, out_idx)
     name, arch = engine_of(target, engine)
     if func.one_thread and not func.buffer_map and name == "cuda":
         name, arch = "cpu", ""  # numbers are in reach of every engine
-    kernel = Kernel(func.program, name, arch, outputs)
+    kernel = Kernel(with_options(func.program, options_of(pass_configs)), name, arch, outputs)
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",
              "write its body in with T.Kernel(...), or compile it with target='cpu'", func.place)  # fmt: skip

@@ -28,7 +28,7 @@ class PrimFunc:
 
     @property
     def buffer_map(self):
-        return {p: p for p in self.params if p.shape is not None}
+        return {p: p.as_tensor() for p in self.params if p.shape is not None}
 
     def script(self, **ignored):
         return self.program.text
@@ -141,7 +141,7 @@ def _trace(function, frame, bound=None, probing=False):
             else:
                 arguments.append(Missing(name))
         if bound is not None:
-            launch = Launch(*bound[1], threads=bound[0])
+            launch = Launch(*bound[1], threads=bound[0][: max(d + 1 for d in range(3) if bound[0][d] > 1 or d == 0)])
             launch.__enter__()
             tracer.open_frames.append(launch)
         if probing:
@@ -176,7 +176,8 @@ def _set_options(tracer, at):
 
 
 # Under TileLang's name: mistakes that it finds when a program is compiled, so that one that never is may have them.
-_FOUND_LATE = {"TW1014"}
+_FOUND_LATE = {"TW1014", "TW1058"}
+_DYNAMIC_TILE = "TW1020"
 
 
 class Refused(PrimFunc):
@@ -202,6 +203,10 @@ def prim_func(function=None, **ignored):
     try:
         return trace_prim_func(function, sys._getframe(1))
     except CompileError as error:
+        if error.code == _DYNAMIC_TILE:
+            from .specialized import Specialized
+
+            return Specialized(function, sys._getframe(1), error)
         if error.code not in _FOUND_LATE or "tilelang" not in sys.modules:
             raise
         return Refused(error)

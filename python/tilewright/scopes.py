@@ -170,13 +170,13 @@ class Loop:
         return self.traced("i", False)
 
 
-def _counted(what, kind, start, stop, step=None, **options):
+def _counted(what, kind, start, stop, step=None, factor=0, **options):
     if stop is None:
         start, stop = 0, start
     stages, order, stage = options.get("stages", 0), options.get("order"), options.get("stage")
 
     def open(names):
-        return [_open_for(names[0], start, stop, step, kind, stages, order, stage)], 1
+        return [_open_for(names[0], start, stop, step, kind, stages, order, stage, factor)], 1
 
     return Loop(what, open)
 
@@ -187,8 +187,8 @@ def serial(start, stop=None, step=None, annotations=None):
 
 
 def unroll(start, stop=None, step=None, *, explicit=False, unroll_factor=None, annotations=None):
-    """A loop that is unrolled when it is compiled."""
-    return _counted("unroll", "unroll", start, stop, step)
+    """A loop that is unrolled when it is compiled, as a whole or by so many iterations."""
+    return _counted("unroll", "unroll", start, stop, step, unroll_factor or 0)
 
 
 def vectorized(start, stop=None, *, annotations=None):

@@ -1,8 +1,10 @@
 """Types of parameters: tensors, scalars, pointers; and the parameters that they become."""
-from .dtypes import dtype
+import sys
+
+from .dtypes import ELSEWHERE, dtype
 from .dtypes import dtype as _dtype
 from .trace import fail, operation, state
-from .values import Buffer, Expr, in_launch, plain, rename
+from .values import Buffer, Elsewhere, Expr, in_launch, plain, rename
 from .values import dynamic as make_symbol
 
 _tensor, _scalar, _view = operation("tensor"), operation("scalar_parameter"), operation("view")
@@ -22,11 +24,17 @@ class Parameter:
         self.value = None
 
     def declare(self, tracer):
+        if isinstance(self.value, Elsewhere):
+            return  # a call then has one argument too many
         if self.shape is None:
             _scalar(self.value)
         else:
             made = _tensor(self.name, self.shape, self.dtype, self.strides)
             self.value._id, self.value.named = made._id, True
+
+    def as_tensor(self):
+        """It, as a tensor that a call gives: addresses are 64-bit integers there."""
+        return Parameter(self.name, dtype("int64"), self.shape, self.strides, self.output) if self.dtype == "pointer" else self
 
     def __repr__(self):
         return f"KernelParam({self.name}: {self.dtype}{'' if self.shape is None else list(self.shape)})"
@@ -46,7 +54,7 @@ class TensorType(Declaration):
 
     def parameter(self, tracer, name, output=False):
         parameter = Parameter(name, self.dtype, self.shape, self.strides, output)
-        parameter.value = Buffer()
+        parameter.value = Elsewhere(self.shape, self.dtype) if self.dtype in ELSEWHERE else Buffer()
         parameter.value._shape, parameter.value._dtype = tuple(self.shape), self.dtype
         parameter.value.parameter, parameter.value.named = parameter, not output  # what is returned gets its name later
         tracer.pending.append(parameter)
@@ -58,8 +66,9 @@ class ScalarType(Declaration):
         self.dtype = dtype(of)
 
     def parameter(self, tracer, name):
+        late = "tilelang" in sys.modules and self.dtype.startswith(("float8", "float4"))  # refused where it is used
         parameter = Parameter(name, self.dtype)
-        parameter.value = make_symbol(name, self.dtype)
+        parameter.value = Elsewhere((), self.dtype) if late or self.dtype in ELSEWHERE else make_symbol(name, self.dtype)
         tracer.pending.append(parameter)
         return parameter.value
 

@@ -81,7 +81,7 @@ def _equality(operation, a, b, when_same):
 class Expr(Operators, _native.Expr):
     """A scalar expression. It has no name until it is assigned to one, which evaluates it there."""
 
-    __slots__ = ("_same",)
+    __slots__ = ("_same", "symbol")
 
     @property
     def dtype(self):
@@ -201,6 +201,21 @@ class Buffer:
         return f"<buffer {self.name}>"
 
 
+class Elsewhere(Buffer):
+    """Memory or a number of a dtype that programs cannot have here: it can be declared and not be used."""
+
+    __slots__ = ()
+
+    def __init__(self, shape, of):
+        super().__init__()
+        self._shape, self._dtype = tuple(shape), of
+
+    @property
+    def id(self):
+        fail("UnknownDtype", f"{self._dtype}: no program here has it as a {'tensor' if self._shape else 'number'}, but it is used",
+             "tensors are float8_e4m3fn, float8_e5m2 or float8_e8m0fnu; numbers have 16 bits or more")  # fmt: skip
+
+
 class Var(Operators, Buffer):
     """A mutable scalar of each thread: assigning to its name stores."""
 
@@ -304,7 +319,9 @@ def convert(value, to):
 
 
 def dynamic(name, of="int32"):
-    return _symbol(name, dtype(of))
+    made = _symbol(name, dtype(of))
+    made.symbol = name
+    return made
 
 
 in_launch, _alloc_scalar = operation("in_launch"), operation("alloc_scalar")

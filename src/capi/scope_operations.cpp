@@ -21,6 +21,7 @@ Result open_for(const Operation&, const Operands& o) {
   options.kind = static_cast<ir::LoopKind>(o.word(4, {"serial", "unroll", "vectorized", "pipelined"}));
   options.stages = o.integer(5, 0);
   options.order = o.integers(6), options.stage = o.integers(7);
+  options.factor = o.integer(8, 0);
   return o.builder().open_for(o.text(0), o.expr(1), o.expr(2), std::move(options));
 }
 
@@ -72,7 +73,7 @@ void add_scope_operations(std::vector<Operation>& table) {
        }},
       {"open_for", "scope",
        "name: text, begin: expr, end: expr, step: expr = None, kind: text = 'serial', stages: int = 0, "
-       "order: list = None, stage: list = None",
+       "order: list = None, stage: list = None, factor: int = 0",
        "A loop; gives its index.", open_for},
       {"open_map", "scope", "names: list, extents: exprs", "Every point of a box once, in no order; gives the point.",
        [](const Operation&, const Operands& o) -> Result { return o.builder().open_map(o.texts(0), o.exprs(1)); }},

@@ -336,6 +336,12 @@ void add_thread_operations(std::vector<Operation>& table) {
        [](const Operation&, const Operands& o) -> Result {
          return o.builder().thread_extent(static_cast<int>(o.integer(0, 0)));
        }},
+      {"annotate_min_blocks_per_sm", "thread", "count: int",
+       "As many blocks that a multiprocessor can hold at once: a bound on registers.",
+       [](const Operation&, const Operands& o) -> Result {
+         o.builder().min_blocks(o.integer(0));
+         return {};
+       }},
       {"use_swizzle", "thread", "panel_size: int, order: text = 'row', enable: bool = True",
        "The order in which blocks run: in panels of rows or columns.",
        [](const Operation&, const Operands& o) -> Result {

@@ -68,6 +68,10 @@ Text CFamily::call(const std::string& function, const std::vector<std::string>& 
   return {fmt::format("{}({})", function, fmt::join(args, ", "))};
 }
 
+Text CFamily::function(Function f, DType type, const std::vector<std::string>& args) {
+  return call(c_name(f, type), args);
+}
+
 Text CFamily::rounded(DType type, const Text& t) {
   if (type == tf32) return call(narrowing(type), {t.text});  // memory holds it as it is: it is never left unrounded
   if (is_narrow_float(type) || type.bits == 4) {
@@ -213,7 +217,7 @@ Text CFamily::value(const Expr& e) {
                           [&](const Intrinsic& n) -> Text {
                             std::vector<std::string> args;
                             for (const Expr& a : n.args) args.push_back(text(a));
-                            const Text t = call(c_name(n.function, n.args[0]->type), args);
+                            const Text t = function(n.function, n.args[0]->type, args);
                             const FunctionInfo& row = info(n.function);
                             const bool exact = row.is_predicate || (row.is_closed && type.is_float());
                             const bool narrow = is_narrow_float(type) || type == tf32 || type.bits == 4;

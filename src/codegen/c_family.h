@@ -47,7 +47,8 @@ class CFamily {
   virtual void store(const ir::Store& n) = 0;
   virtual void target_statement(const ir::Stmt& s) = 0;
   virtual void declare_local(ir::BufferId id) = 0;
-  virtual std::string loop_pragma(const ir::For& n) const;    // the line before a loop, or empty
+  virtual std::string loop_pragma(const ir::For& n) const;  // the line before a loop, or empty
+  virtual Text function(Function f, DType type, const std::vector<std::string>& args);
   virtual bool target_loop(const ir::For&) { return false; }  // true: it has been written in the target's own way
 
   // The value of an expression in its C type.

@@ -1,5 +1,6 @@
 #include "analysis/divisibility.h"
 #include "codegen/cuda_async.h"
+#include "codegen/cuda_functions.h"
 #include "embedded_text.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -75,6 +76,16 @@ std::string device_spelling(std::string s) {
   return s;
 }
 
+// The piece that converts two neighbours, which has the name of CUDA's own conversion of two.
+const char* pair_conversion(DType from, DType to, int arch) {
+  if (to == f32) return from == f16 ? "__half22float2" : from == bf16 ? "__bfloat1622float2" : nullptr;
+  if (from != f32) return nullptr;
+  if (to == f16) return "__float22half2_rn";
+  if (to == bf16) return "__float22bfloat162_rn";
+  if (arch < 89) return nullptr;
+  return to == e4m3 ? "__nv_cvt_float2_to_fp8x2_e4m3" : to == e5m2 ? "__nv_cvt_float2_to_fp8x2_e5m2" : nullptr;
+}
+
 class CudaText final : public CudaAsync {
  public:
   CudaText(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head)
@@ -87,7 +98,7 @@ class CudaText final : public CudaAsync {
     if (target_.arch >= 89) own.push_back(text::codegen_cuda_scalar_sm89);
     std::string head = pieces_text(pieces_, own);
     if (uses_memory_) head += text::codegen_cuda_memory;
-    head += "\n" + made_helpers();
+    head += "\n" + cuda_function_names(functions_) + made_helpers();
     if (!sites_.empty()) head += report_head_;
     return {device_spelling(head) + "\n" + foreign_text_ + device_spelling(out_), std::move(kernels_), std::move(maps_),
             std::move(sites_)};
@@ -351,28 +362,51 @@ class CudaText final : public CudaAsync {
     if (const auto* n = s.as<SetRegisters>()) return set_registers(*n);
     check_internal(false, "the CUDA text has no {}", name_of(s));
   }
-  std::string loop_pragma(const For& n) const override { return n.kind == LoopKind::Unroll ? "#pragma unroll" : ""; }
+  std::string loop_pragma(const For& n) const override {
+    if (n.kind != LoopKind::Unroll) return "";
+    return n.factor > 0 ? fmt::format("#pragma unroll {}", n.factor) : "#pragma unroll";
+  }
 
-  // Neighbours that are converted to 16 bits and stored: one instruction converts two.
+  Text function(Function f, DType type, const std::vector<std::string>& args) override {
+    const CudaFunction as = cuda_function(f, type, program_.options.fast_math);
+    if (!as.piece.empty()) pieces_.insert(as.piece);
+    if (as.piece != as.name && !as.piece.empty()) functions_.emplace(f, type == f64);
+    return {fmt::format("{}({})", as.name, fmt::join(args, ", "))};
+  }
+
+  // Neighbours that are converted from or to float: one instruction converts two.
   bool target_loop(const For& n) override {
     const auto extent = constant_int(n.extent);
     const auto* store = n.body.size() == 1 ? n.body[0].as<Store>() : nullptr;
     if (n.kind != LoopKind::Unroll || !extent || *extent < 2 || *extent > 16 || *extent % 2 != 0) return false;
-    if (!store || constant_int(n.begin) != 0 || store->to.indices.size() != 1) return false;
-    const Buffer& to = program_.buffer(store->to.buffer);
+    if (!store || constant_int(n.begin) != 0) return false;
     const auto* cast = store->value.as<Cast>();
-    if (to.space != Space::Local || to.is_view() || (to.type != f16 && to.type != bf16)) return false;
-    if (!cast || cast->value->type != f32 || cast->rounding != Rounding::Nearest) return false;
-    const Expr& index = store->to.indices[0];
-    auto at = [&](int64_t i) { return Substitution{{n.var, ir::constant(program_.var(n.var).type, i)}}; };
-    if (ir::constant_int(ir::sub(substitute(index, at(1)), substitute(index, at(0)))) != 1) return false;
-    if (analysis::power_of_two_divisor(ir::cast(substitute(index, at(0)), i64)) % 2 != 0) return false;
-    const char* function = to.type == f16 ? "store_f16_pair" : "store_bf16_pair";
+    if (!cast || cast->rounding != Rounding::Nearest) return false;
+    const auto* from = cast->value.as<Load>();
+    const DType source = cast->value->type, type = program_.buffer(store->to.buffer).type;
+    const char* function = pair_conversion(source, type, target_.arch);
+    if (!function || !are_pairs(store->to, n.var)) return false;
+    if (type == f32 && (!from || !are_pairs({from->buffer, from->indices}, n.var))) return false;
+    auto at = [&](const Expr& e, int64_t i) {
+      return substitute(e, {{n.var, ir::constant(program_.var(n.var).type, i)}});
+    };
     pieces_.insert(function);
-    for (int64_t i = 0; i < *extent; i += 2)
-      line(fmt::format("{}(&{}, {}, {});", function, element(store->to.buffer, {substitute(index, at(i))}),
-                       text(substitute(cast->value, at(i))), text(substitute(cast->value, at(i + 1)))));
+    for (int64_t i = 0; i < *extent; i += 2) {
+      const std::string to = element(store->to.buffer, {at(store->to.indices[0], i)});
+      const std::string given = type == f32
+                                    ? "&" + element(from->buffer, {at(from->indices[0], i)})
+                                    : fmt::format("{}, {}", text(at(cast->value, i)), text(at(cast->value, i + 1)));
+      line(fmt::format("{}(&{}, {});", function, to, given));
+    }
     return true;
+  }
+  // Whether neighbours in a thread's own array, from an even one on, as the loop goes on.
+  bool are_pairs(const Element& e, VarId step) const {
+    const Buffer& b = program_.buffer(e.buffer);
+    if (b.space != Space::Local || b.is_view() || e.indices.size() != 1) return false;
+    auto at = [&](int64_t i) { return substitute(e.indices[0], {{step, ir::constant(program_.var(step).type, i)}}); };
+    return ir::constant_int(ir::sub(at(1), at(0))) == 1 &&
+           analysis::power_of_two_divisor(ir::cast(at(0), i64)) % 2 == 0;
   }
 
   // ---- declarations
@@ -476,8 +510,9 @@ class CudaText final : public CudaAsync {
     k.reports = reports_, k.cooperative = cooperative_;
     if (reports_) parameters.push_back("tw_reports* reports");
     // setmaxnreg counts from the registers of one block a multiprocessor.
+    const int64_t blocks = sets_registers_ ? 1 : launch.min_blocks;
     out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n", launch.thread_count(),
-                        sets_registers_ ? ", 1" : "", k.function, fmt::join(parameters, ", "));
+                        blocks > 0 ? fmt::format(", {}", blocks) : "", k.function, fmt::join(parameters, ", "));
     if (k.shared_bytes > 0)
       out_ += fmt::format("  extern __shared__ __align__({}) unsigned char tw_shared[];\n", kSharedAlignment);
     out_ += code + "}\n\n";
@@ -489,6 +524,7 @@ class CudaText final : public CudaAsync {
   const Launch* launch_ = nullptr;
   std::string warp_;  // the name of a warp's number
   bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false;
+  std::set<std::pair<Function, bool>> functions_;  // that have CUDA's names here; of double
   std::set<std::string> foreign_{""};
   std::string foreign_text_;
   std::set<VarId> kernel_vars_;  // that the kernel reads

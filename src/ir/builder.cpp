@@ -10,7 +10,7 @@ namespace tilewright::ir {
 namespace {
 
 constexpr uint32_t kFirstFree = 1u << 31;
-constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxThreads = 1024, kMaxBlocksOfOne = 32;
 
 struct FreeVars {
   std::mutex mutex;
@@ -249,6 +249,14 @@ void Builder::use_swizzle(int64_t panel, RasterOrder order) {
     fail_here(Code::SwizzlePanel, fmt::format("use_swizzle: panel_size is {}", panel),
               "give the number of rows of blocks in a panel, or 0 for none");
   program_.launches.back().swizzle = {panel, order};
+}
+
+void Builder::min_blocks(int64_t count) {
+  need_launch("annotate_min_blocks_per_sm");
+  if (count < 1 || count > kMaxBlocksOfOne)
+    fail_here(Code::ThreadCount, fmt::format("annotate_min_blocks_per_sm: {} blocks", count),
+              fmt::format("a multiprocessor holds 1 to {} blocks", kMaxBlocksOfOne));
+  program_.launches.back().min_blocks = count;
 }
 
 // ---- buffers

@@ -31,7 +31,7 @@ struct LaunchOptions {
 struct LoopOptions {
   LoopKind kind = LoopKind::Serial;
   Expr step;  // none: 1
-  int64_t stages = 0;
+  int64_t stages = 0, factor = 0;
   std::vector<int64_t> order, stage;
 };
 struct BufferOptions {
@@ -81,6 +81,7 @@ class Builder {
   int64_t thread_extent(int dim) const;
   Expr linear_thread() const;  // x + X * (y + Y * z)
   void use_swizzle(int64_t panel, RasterOrder order);
+  void min_blocks(int64_t count);
 
   // ---- buffers
   BufferId alloc(Space space, const std::string& name, std::vector<Expr> shape, DType type);

@@ -79,6 +79,9 @@ Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& e
   if (options.kind == LoopKind::Pipelined) need_no_map("Pipelined");
   if (options.stages < 0)
     fail_here(Code::StageCount, fmt::format("num_stages is {}", options.stages), "it is 0 (no pipeline) or more");
+  if (options.factor < 0 || (options.factor > 0 && options.kind != LoopKind::Unroll))
+    fail_here(Code::StageCount, fmt::format("unroll_factor is {}", options.factor),
+              "it is 1 or more, of an unrolled loop");
   if (!options.order.empty() && options.order.size() != options.stage.size())
     fail_here(Code::StageCount,
               fmt::format("order has {} entries, but stage has {}", options.order.size(), options.stage.size()),
@@ -96,8 +99,8 @@ Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& e
   loop.var = program_.new_var(fresh_name(name), *type);
   loop.begin = step_value == 1 ? first : constant(*type, int64_t{0});
   loop.extent = extent;
-  loop.kind = options.kind, loop.stages = options.stages, loop.order = std::move(options.order),
-  loop.stage = std::move(options.stage);
+  loop.kind = options.kind, loop.stages = options.stages, loop.factor = options.factor,
+  loop.order = std::move(options.order), loop.stage = std::move(options.stage);
   if (auto b = range(loop.begin), n = range(extent); b && n && n->high > 0)
     ranges_[loop.var] = {b->low, b->high + n->high - 1};
   const Expr index = var(loop.var, *type);

@@ -192,10 +192,11 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
                           ir::name_of(source.space), ir::name_of(target.space)),
               "use copy(), which works between any two spaces");
   if (options.completion.queue == Queue::CpAsync && !(source.space == Space::Global && target.space == Space::Shared))
-    fail_here(Code::AsyncCopySpaces,
-              fmt::format("async_copy goes from global to shared memory, not from {} to {}", ir::name_of(source.space),
-                          ir::name_of(target.space)),
-              "use copy(), which works between any two spaces");
+    fail_here(
+        Code::AsyncCopySpaces,
+        fmt::format("async_copy goes from global to shared memory, not from {} to {}", ir::name_of(source.space),
+                    ir::name_of(target.space)),
+        "T.async_copy only supports global->shared/shared.dyn copies: use copy(), which works between any two spaces");
   if (options.completion.queue == Queue::BulkStore && !(source.space == Space::Shared && target.space == Space::Global))
     fail_here(Code::AsyncCopySpaces,
               fmt::format("tma_store goes from shared to global memory, not from {} to {}", ir::name_of(source.space),

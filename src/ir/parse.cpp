@@ -296,6 +296,11 @@ void Parser::launch() {
   } while (take_if(","));
   expect(")", "after the threads");
   if (take_if("cluster")) launch.cluster = extents_in_parentheses();
+  if (take_if("min_blocks")) {
+    expect("(", "before the number of blocks");
+    launch.min_blocks = integer("the least blocks of a multiprocessor");
+    expect(")", "after the number of blocks");
+  }
   if (take_if("swizzle")) {
     expect("(", "before the panel");
     launch.swizzle.panel = integer("the panel of the swizzle");

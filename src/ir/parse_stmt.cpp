@@ -121,13 +121,15 @@ Stmt Parser::for_loop(const Token& at) {
         expect("=", "after the name of the field");
         if (key == "stages")
           field(loop.stages, {});
+        else if (key == "factor")
+          field(loop.factor, {});
         else if (key == "order")
           field(loop.order, {});
         else if (key == "stage")
           field(loop.stage, {});
         else
           fail(Code::TextUnknownField, place(field_at), fmt::format("a loop has no field '{}'", key),
-               "it has stages, order, stage");
+               "it has stages, factor, order, stage");
       } while (take_if(","));
       expect(")", "after the details of the loop");
     }

@@ -193,6 +193,7 @@ void Printer::launch(const Launch& launch, int32_t index) {
   }
   std::string opening = fmt::format("launch {}({}) threads({})", name_text(launch.name), grid, threads);
   if (!launch.cluster.empty()) opening += fmt::format(" cluster({})", fmt::join(launch.cluster, ", "));
+  if (launch.min_blocks != 0) opening += fmt::format(" min_blocks({})", launch.min_blocks);
   if (launch.swizzle.panel != 0 || launch.swizzle.order != RasterOrder::Row)
     opening += fmt::format(" swizzle({}, {})", launch.swizzle.panel, name_of(launch.swizzle.order));
   line(opening + at(launch.location) + " {");
@@ -373,6 +374,7 @@ std::string Printer::for_text(const For& node) {
   text += from_zero ? fmt::format("0..{}", extent) : fmt::format("{} : {}", begin, extent);
   std::string details;
   if (node.stages != 0) details += fmt::format("stages={}", node.stages);
+  if (node.factor != 0) details += fmt::format("factor={}", node.factor);
   const auto list = [&](const char* name, const std::vector<int64_t>& values) {
     if (!values.empty())
       details += fmt::format("{}{}=[{}]", details.empty() ? "" : ", ", name, fmt::join(values, ", "));

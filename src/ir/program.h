@@ -87,6 +87,7 @@ struct Launch {
   std::vector<int64_t> threads;  // 1 to 3 extents, x first
   std::vector<VarId> thread;     // one var per thread extent, int32
   std::vector<int64_t> cluster;  // empty: none
+  int64_t min_blocks = 0;        // that a multiprocessor holds at once, which bounds registers; 0: any number
   Swizzle swizzle;
   Body body;
   LocationId location;

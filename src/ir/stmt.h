@@ -120,11 +120,12 @@ struct For {  // var = begin, begin + 1, ..., begin + extent - 1
   Expr begin, extent;
   LoopKind kind = LoopKind::Serial;
   int64_t stages = 0;                 // Pipelined
+  int64_t factor = 0;                 // Unroll: iterations at a time; 0: all
   std::vector<int64_t> order, stage;  // Pipelined, of the effectful statements; empty: ours to choose
   Body body;
   static void fields(auto& n, auto&& f) {
     f("var", n.var), f("begin", n.begin), f("extent", n.extent), f("kind", n.kind), f("stages", n.stages),
-        f("order", n.order), f("stage", n.stage), f("body", n.body);
+        f("factor", n.factor), f("order", n.order), f("stage", n.stage), f("body", n.body);
   }
 };
 struct While {

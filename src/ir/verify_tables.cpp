@@ -7,6 +7,7 @@ namespace tilewright::ir {
 namespace {
 
 constexpr size_t kMaxRank = 8;
+constexpr int64_t kMaxBlocksOfOne = 32;    // of a multiprocessor at once, same table
 constexpr int64_t kMaxThreads = 1024;      // of a block, CUDA C++ Programming Guide, table of compute capabilities
 constexpr int64_t kMaxClusterBlocks = 16;  // the non-portable limit of sm_90
 constexpr int64_t kMaxArrivals = (1 << 20) - 1;  // PTX ISA, mbarrier.init
@@ -90,6 +91,9 @@ void Verifier::check_launch(const Launch& launch) {
       break;
     }
   }
+  if (launch.min_blocks < 0 || launch.min_blocks > kMaxBlocksOfOne)
+    add(Code::VerifyThreads,
+        fmt::format("a multiprocessor of {} blocks or more; it holds 1 to {}", launch.min_blocks, kMaxBlocksOfOne));
   if (launch.block.size() != launch.grid.size() || launch.thread.size() != launch.threads.size())
     add(Code::VerifyLaunchVars,
         fmt::format("the launch '{}' needs one variable per extent of its grid and block", launch.name));

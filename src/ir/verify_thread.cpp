@@ -170,6 +170,9 @@ void Verifier::check_schedule(const For& node) {
   const bool pipelined = node.kind == LoopKind::Pipelined;
   if (!pipelined && (node.stages != 0 || !node.order.empty() || !node.stage.empty()))
     return add(Code::VerifyStages, fmt::format("the {} loop has stages; only a pipelined one has", name_of(node.kind)));
+  if (node.factor < 0 || (node.factor > 0 && node.kind != LoopKind::Unroll))
+    add(Code::VerifyStages,
+        fmt::format("the {} loop has a factor of {}; an unrolled one has 0 or more", name_of(node.kind), node.factor));
   if (node.stages < 0) add(Code::VerifyStages, fmt::format("a pipelined loop of {} stages", node.stages));
   if (!node.order.empty() && !node.stage.empty() && node.order.size() != node.stage.size())
     add(Code::VerifyPipelineOrder,

@@ -169,7 +169,7 @@ TEST(TileErrors, AsyncCopyToAFragment) {
       },
       R"(TW1058 build: async_copy goes from global to shared memory, not from global to fragment
   --> the mistake
-help: use copy(), which works between any two spaces)");
+help: T.async_copy only supports global->shared/shared.dyn copies: use copy(), which works between any two spaces)");
 }
 
 TEST(TileErrors, BulkStoreFromAFragment) {

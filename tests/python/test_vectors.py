@@ -345,3 +345,42 @@ def test_loads_of_many_bits_from_elsewhere():
         def main(A: T.Tensor((8,), "float32")):
             with T.Kernel(1, threads=1):
                 A[0] = T.reinterpret(T.lds32(A[1]), "float32")
+
+
+def test_types_of_other_gpus_can_be_named_and_not_be_used():
+    @T.prim_func
+    def main(A: T.Tensor((8,), T.float8_e5m2fnuz), s: T.float8_e4m3fnuz):
+        with T.Kernel(1, threads=32):
+            T.alloc_buffer((8,), T.float8_e4m3fnuz, scope="shared")
+
+    assert T.float8_e4m3fnuz == "float8_e4m3fnuz" and T.float8_e4m3fnuz.bits == 8
+    with pytest.raises(TypeError, match="other GPUs"):
+        T.float8_e5m2fnuz(1.0)
+
+    def use(kind):
+        @T.prim_func
+        def other(A: T.Tensor((8,), T.float8_e5m2fnuz), B: T.Tensor((8,), "float32"), s: T.float8_e4m3fnuz):
+            with T.Kernel(1, threads=32):
+                C = T.alloc_buffer((8,), T.float8_e4m3fnuz, scope="shared")
+                if kind == 0:
+                    B[0] = A[0]
+                elif kind == 1:
+                    T.copy(B, C)
+                elif kind == 2:
+                    B[0] = s[0] + 1
+                else:
+                    T.alloc_shared((8,), T.float8_e4m3fnuz)
+
+    for kind in range(4):
+        with pytest.raises(tw.CompileError, match="fnuz"):
+            use(kind)
+
+
+def test_a_table_of_addresses_is_a_tensor_of_integers():
+    @T.prim_func
+    def main(pointers: T.Tensor((4,), T.ptr), B: T.Tensor((4,), "float32")):
+        with T.Kernel(4, threads=1) as b:
+            B[b] = T.make_tensor(pointers[b], (4,), "float32")[1]
+
+    described = main.buffer_map[main.params[0]]
+    assert described.dtype == "int64" and described.shape == [4] and main.buffer_map[main.params[1]].dtype == "float32"

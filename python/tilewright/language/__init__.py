@@ -9,7 +9,7 @@ import warnings as _warnings
 
 from .. import _native, dtypes as _dtypes, values as _values
 from ..dtypes import dtype
-from ..foreign import call_extern, import_source
+from ..foreign import CUDASourceCodeKernel, call_extern, import_source
 from ..exchange import (
     attr,
     comm_reducer,
@@ -41,7 +41,7 @@ from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType
 from ..types import make_tensor, match_buffer
 from ..values import Buffer as _Buffer, Expr as _Expr, Operators as PrimExpr, Tile as BufferRegion, Var as _Var
 
-for _name in _dtypes.NAMES:
+for _name in (*_dtypes.NAMES, *_dtypes.ELSEWHERE):
     globals()[_name] = dtype(_name)
 for _alias, _name in _dtypes.ALIASES.items():
     globals()[_alias] = dtype(_name)
@@ -125,6 +125,8 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
 
 def alloc_buffer(shape, dtype="float32", *ignored, scope="global", **also_ignored):
     """An allocation in the space that `scope` names."""
+    if _dtypes.dtype(dtype) in _dtypes.ELSEWHERE:
+        return _values.Elsewhere(shape, _dtypes.dtype(dtype))
     for word, name in (("fragment", "alloc_fragment"), ("shared", "alloc_shared"), ("local", "alloc_local")):
         if word in scope:
             return _function(name)(shape, dtype)
@@ -375,7 +377,7 @@ class _Layout:
             image = _builtins.list(image) if isinstance(image, (tuple, _builtins.list)) else [image]
         _apply(_OPERATIONS["set_layout"], buffer, self.kind, index, image, self.replicate)
 
-    def repeat(self, dim, factor):
+    def repeat(self, *times, repeat_on_thread=False, lower_dim_first=True):
         """A layout that is left to the compiler, of a larger tile."""
         return self
 
@@ -476,7 +478,7 @@ def _ignored(*arguments, **named):
 
 
 for _name in (
-    "annotate_l2_hit_ratio annotate_min_blocks_per_sm annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
+    "annotate_l2_hit_ratio annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
     "annotate_restrict_buffers annotate_compile_flags annotate_pass_configs no_set_max_nreg func_attr "
     "disable_warp_group_reg_alloc warpgroup_fence_operand pdl_sync pdl_trigger reads writes"
 ).split():

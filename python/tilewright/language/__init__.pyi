@@ -11,6 +11,8 @@ Shape = Any  # an extent or a list of them
 def Broadcast(value: Any, lanes: Any) -> Any:
     """The same value in each lane of a vector."""
 BufferRegion: Any
+def CUDASourceCodeKernel(*blocks: Any, threads: Any = ..., source_code_or_path: Any, entry_name: Any, cluster_dims: Any = ...) -> Any:
+    """A launch of a kernel that is CUDA C++, text or the path of a file: it gets the program's tensors and numbers in their order, and then the dimensions that are known at the call."""
 def Cast(dtype: Any, value: Any) -> Any:
     """T.cast with its arguments the other way round."""
 def ClusterKernel(*blocks: Any, cluster_dims: Any = ..., threads: Any = ..., prelude: Any = ...) -> Any:
@@ -41,7 +43,7 @@ StridedTensor: Any
 Tensor: Any
 Then: Any
 def Unroll(start: Any, stop: Any = ..., step: Any = ..., *, explicit: Any = ..., unroll_factor: Any = ..., annotations: Any = ...) -> Any:
-    """A loop that is unrolled when it is compiled."""
+    """A loop that is unrolled when it is compiled, as a whole or by so many iterations."""
 Var: Any
 def Vectorized(start: Any, stop: Any = ..., *, annotations: Any = ...) -> Any:
     """A loop whose accesses may become vector accesses."""
@@ -69,8 +71,6 @@ def annotate_l2_hit_ratio(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def annotate_layout(layouts: Any) -> Any:
     """Where elements of tiles lie. Never changes a result; tensors in global memory stay as their shape and strides say."""
-def annotate_min_blocks_per_sm(*arguments: Any, **named: Any) -> Any:
-    """A hint; results and checks are the same without it."""
 def annotate_pass_configs(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def annotate_producer_reg_dealloc(*arguments: Any, **named: Any) -> Any:
@@ -113,7 +113,9 @@ float4_e2m1fn: dtype
 float64: dtype
 float8_e4m3: dtype
 float8_e4m3fn: dtype
+float8_e4m3fnuz: dtype
 float8_e5m2: dtype
+float8_e5m2fnuz: dtype
 float8_e8m0: dtype
 float8_e8m0fnu: dtype
 def fma2(*vectors: Any) -> Any:
@@ -195,7 +197,7 @@ def sub2(*vectors: Any) -> Any:
 symbolic: Any
 tfloat32: dtype
 def thread_binding(start: Any, stop: Any = ..., thread: Any = ..., annotations: Any = ...) -> Any:
-    """The index of this thread, of `stop` threads along a dimension."""
+    """The index of this thread, of `stop` threads along a dimension, or of this block."""
 def tvm_thread_allreduce(size: Any, value: Any, predicate: Any, result: Any, *threads: Any, dtype: Any = ...) -> Any:
     """Combines `value` over all threads that differ in these thread indices alone; each of them gets `result`."""
 def tvm_warp_shuffle(mask: Any, value: Any, lane: Any, width: Any = ..., warp_size: Any = ...) -> Any:
@@ -211,7 +213,7 @@ uint4: dtype
 uint64: dtype
 uint8: dtype
 def unroll(start: Any, stop: Any = ..., step: Any = ..., *, explicit: Any = ..., unroll_factor: Any = ..., annotations: Any = ...) -> Any:
-    """A loop that is unrolled when it is compiled."""
+    """A loop that is unrolled when it is compiled, as a whole or by so many iterations."""
 def vectorized(start: Any, stop: Any = ..., *, annotations: Any = ...) -> Any:
     """A loop whose accesses may become vector accesses."""
 def warpgroup_fence_operand(*arguments: Any, **named: Any) -> Any:
@@ -261,6 +263,8 @@ def alloc_reducer(shape: Shape, dtype: DType, op: str = 'sum', replication: obje
     """A tile that points of Parallel add to; finalize_reducer makes it readable."""
 def alloc_shared(shape: Shape, dtype: DType, scope: object = 'shared.dyn') -> Any:
     """A tile in the shared memory of the block."""
+def annotate_min_blocks_per_sm(count: int) -> Any:
+    """As many blocks that a multiprocessor can hold at once: a bound on registers."""
 def any_sync(predicate: Value, mask: object = None) -> Any:
     """Whether a lane of the warp has it true."""
 def asin(x: Value) -> Any:

@@ -26,18 +26,31 @@ __device__ __forceinline__ uint16_t store_bf16(float x) {
   return (uint16_t)pair;
 }
 
-//@ store_f16_pair: types
-__device__ __forceinline__ void store_f16_pair(uint16_t* to, float first, float second) {
+// Two neighbours at a time, by the names of CUDA's conversions of two.
+//@ __float22half2_rn: types
+__device__ __forceinline__ void __float22half2_rn(uint16_t* to, float first, float second) {
   uint32_t pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
   *(uint32_t*)to = pair;
 }
 
-//@ store_bf16_pair: types
-__device__ __forceinline__ void store_bf16_pair(uint16_t* to, float first, float second) {
+//@ __float22bfloat162_rn: types
+__device__ __forceinline__ void __float22bfloat162_rn(uint16_t* to, float first, float second) {
   uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
   *(uint32_t*)to = pair;
+}
+
+//@ __half22float2: load_f16
+__device__ __forceinline__ void __half22float2(float* to, const uint16_t* from) {
+  to[0] = load_f16(from[0]);
+  to[1] = load_f16(from[1]);
+}
+
+//@ __bfloat1622float2: load_bf16
+__device__ __forceinline__ void __bfloat1622float2(float* to, const uint16_t* from) {
+  to[0] = load_bf16(from[0]);
+  to[1] = load_bf16(from[1]);
 }
 
 //@ round_bf16: load_bf16 store_bf16

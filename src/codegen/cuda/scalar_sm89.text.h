@@ -15,6 +15,11 @@ __device__ __forceinline__ uint8_t store_e4m3(float x) {
   return (uint8_t)pair;
 }
 
+//@ __nv_cvt_float2_to_fp8x2_e4m3: types
+__device__ __forceinline__ void __nv_cvt_float2_to_fp8x2_e4m3(uint8_t* to, float first, float second) {
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(*(uint16_t*)to) : "f"(second), "f"(first));
+}
+
 //@ round_e4m3: load_e4m3 store_e4m3
 __device__ __forceinline__ float round_e4m3(float x) { return load_e4m3(store_e4m3(x)); }
 
@@ -23,6 +28,11 @@ __device__ __forceinline__ uint8_t store_e5m2(float x) {
   uint16_t pair;
   asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
   return (uint8_t)pair;
+}
+
+//@ __nv_cvt_float2_to_fp8x2_e5m2: types
+__device__ __forceinline__ void __nv_cvt_float2_to_fp8x2_e5m2(uint8_t* to, float first, float second) {
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(*(uint16_t*)to) : "f"(second), "f"(first));
 }
 
 //@ round_e5m2: load_e5m2 store_e5m2

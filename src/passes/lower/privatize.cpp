@@ -250,7 +250,7 @@ class Privatize {
       const auto* f = s.as<For>();
       if (!f || f->kind != LoopKind::Vectorized) return std::nullopt;
       For g = *f;
-      g.kind = LoopKind::Serial;
+      g.kind = LoopKind::Serial, g.factor = 0;
       return Body{make_stmt(std::move(g), s->location)};
     });
   }

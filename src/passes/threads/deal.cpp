@@ -10,9 +10,20 @@ namespace {
 
 // Points of one thread, so many that their registers can only have been spilled: unrolled code would serve nothing.
 constexpr int64_t kMaxUnrolled = 512;
+// Neighbours that are still one vector, and the vector of more: whole accesses of 16 bytes for all types from 4 bits
+// on.
+constexpr int64_t kMostInVector = 64, kVectorOfMany = 32;
 
 Expr scaled(const Expr& e, int64_t factor) { return sum({{factor, e}}, 0, i32); }
 Expr both(const Expr& a, const Expr& b) { return a ? logical_and(a, b) : b; }
+
+// Of so many neighbours of a thread: all, but a power of two of those that no registers hold.
+int64_t vector_of(int64_t neighbours) {
+  if (neighbours <= kMostInVector) return neighbours;
+  int64_t vector = kVectorOfMany;
+  while (neighbours % vector != 0) vector /= 2;
+  return vector;
+}
 
 }  // namespace
 
@@ -45,10 +56,17 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool want
       l.intervals.set(v, {0, d.extent - 1});
       value = var(v, i32);
       const bool neighbours = wants_vector && d.dim == layout.rank() - 1 && d.weight == 1;
-      if (neighbours)
-        at.lane = value, at.vector = d.extent;
-      else
-        loops.push_back({value, d.extent});
+      const int64_t vector = neighbours ? vector_of(d.extent) : 1;
+      if (vector < d.extent) loops.push_back({value, d.extent / vector});
+      if (neighbours && vector > 1) {
+        at.vector = vector;
+        at.lane = vector == d.extent ? value : var(l.program.new_var("r", i32), i32);
+        l.intervals.set(id_of(at.lane), {0, vector - 1});
+        if (vector < d.extent) {
+          l.intervals.set(v, {0, d.extent / vector - 1});
+          value = add(scaled(value, vector), at.lane);
+        }
+      }
     } else {
       check_internal(d.home != Home::Cta, "a layout over the blocks of a cluster where one block runs");
       value = digit_value(layout, d, team);

@@ -5,6 +5,7 @@
 #include "ir/rewrite.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/elementwise.h"
+#include "passes/threads/map_sums.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 
@@ -39,16 +40,13 @@ std::optional<int64_t> coefficient(const Expr& e, VarId v) {
 class MapLowering {
  public:
   MapLowering(const Map& map, const Team& team, CollectiveLowering& c, Queue queue = Queue::None)
-      : map_(map), team_(team), c_(c), l_(c.l), queue_(queue) {}
+      : map_(map), team_(team), c_(c), l_(c.l), sums_(map, team, l_), queue_(queue) {}
 
   Body by_layout(const FragmentLayout& points) {
-    Body wide = loops(points);
-    if (needs_.empty()) return wide;
-    // Extents known at the call decide whether neighbours can be moved at once: the same for all threads.
-    Expr all;
-    for (const Expr& e : needs_) all = all ? logical_and(all, e) : e;
-    may_need_ = false;
-    return {l_.make(If{all, std::move(wide), loops(points)})};
+    Body out = sums_.begin();
+    append(out, points_of(points));
+    append(out, sums_.end());
+    return out;
   }
 
   // Point p, in row-major order, belongs to thread p mod T.
@@ -93,6 +91,15 @@ class MapLowering {
     Element first;       // in memory
   };
 
+  Body points_of(const FragmentLayout& points) {
+    Body wide = loops(points);
+    if (needs_.empty()) return wide;
+    // Extents known at the call decide whether neighbours can be moved at once: the same for all threads.
+    Expr all;
+    for (const Expr& e : needs_) all = all ? logical_and(all, e) : e;
+    may_need_ = false;
+    return {l_.make(If{all, std::move(wide), loops(points)})};
+  }
   Body loops(const FragmentLayout& points) {
     bool registers = false;
     for (BufferId b : used_buffers(map_.body)) registers = registers || c_.registers.contains(b);
@@ -152,7 +159,7 @@ class MapLowering {
       if (!f || f->kind != LoopKind::Unroll || constant_int(f->extent).value_or(0) <= kUnrolledPoints)
         return std::nullopt;
       For plain = *f;
-      plain.kind = LoopKind::Serial;
+      plain.kind = LoopKind::Serial, plain.factor = 0;
       return Body{make_stmt(std::move(plain), s->location)};
     });
   }
@@ -168,7 +175,7 @@ class MapLowering {
     // Loads and stores of fragments first: they name the Map's variables.
     Body body = rewrite_exprs(map_.body,
                               [&](const Expr& e) -> std::optional<Expr> { return c_.in_registers(e, at, map_.vars); });
-    body = rewrite(body, [&](const Stmt& s) { return own_store(s, at); });
+    body = rewrite(body, [&](const Stmt& s) { return s.as<Atomic>() ? sums_.take(s, at) : own_store(s, at); });
     body = substitute(body, names);
     if (!at.lane) return body;
     const Body plain = with_plain_indices(body);
@@ -353,7 +360,7 @@ class MapLowering {
     const VarId lane = id_of(at.lane);
     return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
       if (e->type != f32 || !in_hand(e)) return std::nullopt;
-      if (const auto* n = e.as<Intrinsic>(); n && n->function == Function::Exp)
+      if (const auto* n = e.as<Intrinsic>(); n && n->function == Function::Exp && !l_.program.options.fast_math)
         return load(exponentials(n->args[0], at, before), {at.lane}, f32);
       const auto* n = e.as<Binary>();
       if (!n || n->op != BinaryOp::Div || n->b.as<Const>() || used_vars(n->b).contains(lane)) return std::nullopt;
@@ -508,6 +515,7 @@ class MapLowering {
   const Team& team_;
   CollectiveLowering& c_;
   Lowering& l_;
+  MapSums sums_;
   const Queue queue_;
   bool may_need_ = true;                              // accesses may be wide under conditions
   std::vector<Expr> needs_;                           // those conditions
