@@ -313,7 +313,7 @@ class CudaText final : public CudaAsync {
   void set_registers(const SetRegisters& n) {
     if (target_.arch < 90) return;
     sets_registers_ = true;
-    const int64_t each = kRegisters / launch_->thread_count() / 8 * 8;
+    const int64_t each = kRegisters / std::max<int64_t>(launch_->min_blocks, 1) / launch_->thread_count() / 8 * 8;
     if (n.count != each)
       line(fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");", n.count > each ? "inc" : "dec",
                        n.count));
@@ -509,8 +509,8 @@ class CudaText final : public CudaAsync {
     kernel_maps_.clear();
     k.reports = reports_, k.cooperative = cooperative_;
     if (reports_) parameters.push_back("tw_reports* reports");
-    // setmaxnreg counts from the registers of one block a multiprocessor.
-    const int64_t blocks = sets_registers_ ? 1 : launch.min_blocks;
+    // setmaxnreg counts from the registers that so many blocks a multiprocessor leave to each.
+    const int64_t blocks = sets_registers_ ? std::max<int64_t>(launch.min_blocks, 1) : launch.min_blocks;
     out_ += fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n", launch.thread_count(),
                         blocks > 0 ? fmt::format(", {}", blocks) : "", k.function, fmt::join(parameters, ", "));
     if (k.shared_bytes > 0)

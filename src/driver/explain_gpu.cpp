@@ -20,13 +20,13 @@ using passes::ThreadLowering;
 std::string plan_text(const passes::TriedPlan& plan) {
   const passes::RingLimits& limits = plan.limits;
   const char* reuse = plan.reuse ? ", buffers over each other" : "";
-  if (limits.slots < 2) return fmt::format("no loader role{}", reuse);
+  if (limits.slots < (limits.side_by_side ? 1 : 2)) return fmt::format("no loader role{}", reuse);
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
                                "results straight from registers"};
   const char* staging = texts[static_cast<size_t>(limits.staging)];
-  return fmt::format("rings of at most {} slots, {}{}{}{}", limits.slots, staging,
+  return fmt::format("rings of at most {} slot{}, {}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
                      limits.overlap ? "" : ", gemms waited for at once",
-                     limits.alternating ? "" : ", no teams that take turns", reuse);
+                     limits.side_by_side ? "" : ", one block a multiprocessor", reuse);
 }
 
 std::vector<std::string> ladder_of(const ThreadLowering& l) {

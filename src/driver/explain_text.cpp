@@ -145,6 +145,8 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
     page.line("    ring of {}: {} of {} bytes", fmt::join(r.tiles, " and "),
               r.slots == 1 ? "1 slot" : fmt::format("{} slots", r.slots), r.bytes);
   if (plan.alternating) page.line("    two teams of the other threads take the tiles in turn");
+  if (plan.side_by_side)
+    page.line("    two blocks a multiprocessor: one multiplies while the other does something else");
   if (plan.in_turns)
     page.line("    two warpgroups issue their products in turn: one multiplies while the other computes");
   if (!launch.staged.empty())

@@ -7,10 +7,12 @@
 #include "passes/threads/async_rings.h"
 #include "passes/threads/bank_layout.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/early_loads.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/split_masks.h"
+#include "passes/threads/sum_copies.h"
 #include "passes/threads/unshift_maps.h"
 #include "support/diagnostic.h"
 
@@ -416,7 +418,9 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     }
     out.launches.push_back(std::move(lowered));
     const bool own_roles = result.plans[i].specialized();
-    if (auto misfit = place_shared(out, number, target, reuse, own_roles))
+    target::GpuTarget share = target;
+    if (result.plans[i].side_by_side) share.shared_bytes = target.shared_bytes_of_blocks(2);
+    if (auto misfit = place_shared(out, number, share, reuse, own_roles))
       return Misfit{Misfit::Of::Memory, std::move(*misfit)};
   }
   result.tiles = std::move(tiles);
@@ -433,7 +437,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
     return !misfit;
   };
   RingLimits limits{.slots = kMaxSlots};
-  while (limits.slots >= 2) {
+  while (limits.slots >= (limits.side_by_side ? 1 : 2)) {
     if (fits(limits)) return std::nullopt;
     const Staging next = limits.staging == Staging::Whole    ? Staging::Chunks
                          : limits.staging == Staging::Chunks ? Staging::None
@@ -449,6 +453,13 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
       for (const RingPlan& plan : result.plans)
         for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
       limits.slots = std::min(limits.slots, longest) - 1;
+      const bool shared =
+          std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& plan) { return plan.side_by_side; });
+      if (shared && limits.staging == Staging::Chunks && limits.slots < kEnoughSlots) {
+        if (limits.slots >= 1) continue;  // the other block works while this one's loader brings the next
+        limits = {.slots = kMaxSlots, .overlap = limits.overlap, .side_by_side = false};
+        continue;
+      }
       const int64_t fewest = limits.staging == Staging::None ? 2 : kEnoughSlots;
       if (limits.staging != Staging::Straight && limits.slots < fewest) limits.staging = next, limits.slots = kMaxSlots;
     }
@@ -461,7 +472,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
-  const TileProgram split = split_masks(unshift_maps(program));
+  const TileProgram split = load_early(split_masks(sums_as_copies(unshift_maps(program))));
   auto misfit = lower_best(split, target, false, result);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
   if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result);

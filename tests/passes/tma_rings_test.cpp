@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "interpreter/run.h"
+#include "ir/extent.h"
 #include "ir/parse.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
+#include "passes/threads/early_loads.h"
 #include "passes/threads/split_masks.h"
+#include "passes/threads/sum_copies.h"
 
 namespace tilewright {
 namespace {
@@ -176,7 +179,7 @@ std::string attention_text(int keys, bool causal) {
 TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
   for (const bool causal : {false, true}) {
     for (const int keys : {32, 64, 96, 224}) {
-      const Planned p = planned(attention_text(keys, causal));
+      const Planned p = planned(attention_text(keys, causal), {.side_by_side = false});
       ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
       ASSERT_EQ(p.plan.rings.size(), 3u);
       EXPECT_EQ(p.plan.persistent, keys > 128);
@@ -190,6 +193,63 @@ TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
                           {keys, 32}, f32);
     }
   }
+}
+
+// One warpgroup that does more than multiply shares its multiprocessor with another block's.
+TEST(TmaRings, BlocksThatDoMoreThanMultiplyStandSideBySide) {
+  for (const int64_t slots : {8, 1}) {
+    const Planned p = planned(attention_text(224, true), {.slots = slots});
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    EXPECT_TRUE(p.plan.side_by_side);
+    EXPECT_FALSE(p.plan.persistent);
+    EXPECT_EQ(p.program.launches[0].min_blocks, 2);
+    EXPECT_EQ(p.plan.rings[1].slots, std::min<int64_t>(slots, 2));
+    expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
+                        {224, 32}, f32);
+  }
+  EXPECT_FALSE(planned(attention_text(96, false)).plan.side_by_side);   // a wave has room for all
+  EXPECT_FALSE(planned(gemm_text("200", "160", 4)).plan.side_by_side);  // teams take turns
+}
+
+// Scales of rows are loaded before the product that they scale, vectors come by TMA, and who clears an accumulator at
+// the end of each turn lets the gemm do it.
+TEST(TmaRings, WhatStandsBesideAProductDoesNotHoldItUp) {
+  const std::string text =
+      "program scaled {\n  param A: float16[200, 160]\n  param B: float16[160, 128]\n  param R: float32[200, 5]\n"
+      "  param S: float32[5, 128]\n  param C: float32[200, 128]\n  launch scaled(bx: 2, by: 4) threads(tx: 128) {\n"
+      "    shared As: float16[64, 32]\n    shared Bs: float16[32, 64]\n    shared Ss: float32[64]\n"
+      "    fragment acc: float32[64, 64]\n    fragment total: float32[64, 64]\n    fill to=acc value=0.0\n"
+      "    fill to=total value=0.0\n    for k in 0..5 pipelined(stages=2) {\n"
+      "      copy from=A[by * 64 : 64, k * 32 : 32] to=As\n      copy from=B[k * 32 : 32, bx * 64 : 64] to=Bs\n"
+      "      copy from=S[k, bx * 64 : 64] to=Ss\n      gemm a=As b=Bs c=acc\n      map i in 64, j in 64 {\n"
+      "        total[i, j] = total[i, j] + acc[i, j] * (R[by * 64 + i, k] * Ss[j])\n      }\n"
+      "      fill to=acc value=0.0\n    }\n    map i in 64, j in 64 {\n"
+      "      atomic add to=C[by * 64 + i, bx * 64 + j] value=total[i, j]\n    }\n  }\n}\n";
+  Planned p;
+  p.plain = passes::canonicalize(ir::parse(text, "p.tile"));
+  passes::TmaRings rings =
+      passes::materialize_tma_rings(passes::load_early(passes::sums_as_copies(p.plain)), small_gpu(), {});
+  p.program = std::move(rings.program), p.plan = rings.plans[0];
+  ir::check_valid(p.program, "materialize_tma_rings");
+  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  std::set<std::string> brought;
+  for (const RingPlan::Ring& r : p.plan.rings) brought.insert(r.tiles.begin(), r.tiles.end());
+  EXPECT_EQ(brought, (std::set<std::string>{"As", "Bs", "Ss"}));
+  ASSERT_EQ(p.plan.staged.size(), 1u);
+  EXPECT_EQ(p.program.buffer(p.plan.staged[0]).name, "total");
+  std::string order;
+  ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+    const auto* g = s.as<ir::Gemm>();
+    if (g) order += ir::constant_int(g->clear) == 1 ? "G" : "g";
+    const auto* map = s.as<ir::Map>();
+    if (map) order += map->vars.size() == 1 ? "1" : "2";
+    if (const auto* fill = s.as<ir::Fill>()) order += p.program.buffer(fill->to.buffer).name == "acc" ? "!" : "";
+  });
+  EXPECT_EQ(order, "1G2");
+  expect_same_meaning(
+      p,
+      {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2), numbers({200, 5}, f32, 3), numbers({5, 128}, f32, 4)},
+      {200, 128}, f32);
 }
 
 // Two warpgroups: while one multiplies, the other computes on its scores.

@@ -1,5 +1,6 @@
 #include "passes/threads/clear_in_gemms.h"
 
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -12,7 +13,12 @@ namespace {
 
 class Clearer {
  public:
-  explicit Clearer(const ProgramTables& p) : p_(p) {}
+  Clearer(const ProgramTables& p, const Body& whole) : p_(p) {
+    walk(whole, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid()) ++uses_[p_.root(e.region.buffer)];
+    });
+  }
 
   Body run(const Body& in) const {
     Body out;
@@ -28,7 +34,9 @@ class Clearer {
       }
       For f = *loop;
       f.body = run(f.body);
-      while (!out.empty() && clears_instead(out.back(), f)) out.pop_back();
+      for (size_t fill = out.size(); fill-- > 0 && out[fill].as<Fill>();)
+        if (clears_instead(out[fill], f) || clears_every_turn(out[fill], f))
+          out.erase(out.begin() + static_cast<std::ptrdiff_t>(fill));
       out.push_back(make_stmt(std::move(f), in[i]->location));
     }
     return out;
@@ -53,6 +61,32 @@ class Clearer {
     *only = make_stmt(std::move(g), (*only)->location);
     return true;
   }
+  // Cleared before the loop and at the end of each turn for the gemm of the next, and not asked for after the loop.
+  bool clears_every_turn(const Stmt& s, For& loop) const {
+    const auto* fill = s.as<Fill>();
+    if (!fill || !is_zero(fill->value)) return false;
+    const BufferId c = fill->to.buffer;
+    const Buffer& b = p_.buffer(c);
+    if (b.space != Space::Fragment || b.is_view() || !is_whole(fill->to, b)) return false;
+    std::vector<Stmt*> uses;
+    int inside = 0;
+    for (Stmt& x : loop.body) {
+      if (used_buffers({x}).contains(c)) uses.push_back(&x);
+      walk({x}, [&](const Stmt& y) {
+        for (const Effect& e : effects_of(y).list) inside += e.region.valid() && p_.root(e.region.buffer) == c;
+      });
+    }
+    if (uses.size() < 2 || uses_.at(c) != inside + 1) return false;
+    const auto* first = uses.front()->as<Gemm>();
+    const auto* last = uses.back()->as<Fill>();
+    if (!first || !last || !is_zero(last->value) || !is_whole(last->to, b) || !is_whole(first->c, b)) return false;
+    if (first->clear || first->a.buffer == c || first->b.buffer == c) return false;
+    Gemm g = *first;
+    g.clear = constant(boolean, int64_t{1});
+    *uses.front() = make_stmt(std::move(g), (*uses.front())->location);
+    loop.body.erase(loop.body.begin() + (uses.back() - loop.body.data()));
+    return true;
+  }
   static bool is_zero(const Expr& e) {
     const auto* c = e.as<Const>();
     return c && c->bits == 0;
@@ -60,10 +94,11 @@ class Clearer {
 
  private:
   const ProgramTables& p_;
+  std::map<BufferId, int> uses_;
 };
 
 }  // namespace
 
-Body clear_in_gemms(const ProgramTables& program, const Body& body) { return Clearer(program).run(body); }
+Body clear_in_gemms(const ProgramTables& program, const Body& body) { return Clearer(program, body).run(body); }
 
 }  // namespace tilewright::passes

@@ -17,6 +17,7 @@ Region IntoSlots::region(Region r) const {
   auto found = slots_.find(r.buffer);
   if (found == slots_.end()) return r;
   r.buffer = found->second.ring;
+  if (found->second.is_row) r.min.insert(r.min.begin(), constant(0)), r.extent.insert(r.extent.begin(), constant(1));
   r.min.insert(r.min.begin(), found->second.number), r.extent.insert(r.extent.begin(), constant(1));
   return r;
 }
@@ -26,6 +27,7 @@ std::optional<Expr> IntoSlots::load_of(const Expr& e) const {
   const auto found = n ? slots_.find(n->buffer) : slots_.end();
   if (found == slots_.end()) return std::nullopt;
   std::vector<Expr> index = n->indices;
+  if (found->second.is_row) index.insert(index.begin(), constant(0));
   index.insert(index.begin(), found->second.number);
   return load(found->second.ring, std::move(index), e->type);
 }
@@ -45,7 +47,7 @@ std::optional<Body> IntoSlots::statement(const Stmt& s) const {
   if (const auto* n = s.as<Reduce>()) {
     // The reduced dimension is counted from the region's first.
     Reduce r = *n;
-    if (slots_.contains(r.from.buffer)) r.dim += 1;
+    if (auto found = slots_.find(r.from.buffer); found != slots_.end()) r.dim += found->second.is_row ? 2 : 1;
     r.from = region(r.from);
     return with(std::move(r));
   }

@@ -15,6 +15,7 @@ class IntoSlots {
   struct Slot {
     ir::BufferId ring;
     ir::Expr number;
+    bool is_row = false;  // the buffer has one dimension, its slots are matrices of one row
   };
   explicit IntoSlots(std::map<ir::BufferId, Slot> slots) : slots_(std::move(slots)) {}
 

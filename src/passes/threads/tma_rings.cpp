@@ -30,6 +30,11 @@ constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
 // For accumulators of more than kManyAccumulators a thread.
 constexpr Registers kOfManyAccumulators = {24, 240};
 constexpr int64_t kManyAccumulators = 192;
+// Of two blocks a multiprocessor, one warpgroup of each of which computes.
+constexpr Registers kSideBySide = {24, 232};
+constexpr int64_t kWide =
+    128;  // accumulators a thread that, with what is made of them, want a multiprocessor's registers
+constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
 
 // Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
@@ -38,6 +43,8 @@ constexpr int64_t kEnough = 3;
 // Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
 // nothing before the last has been used.
 constexpr int64_t kFewest = 2;
+
+constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";
 
 struct Ring {
   std::vector<const StmtNode*> copies;  // neighbours in one body
@@ -48,6 +55,7 @@ struct Ring {
   const StmtNode* last_use = nullptr;
   BufferId full, empty;
   int64_t slots = 1, bytes = 0;
+  bool ahead = false;    // of a pipelined loop: the loader runs ahead
   bool counted = false;  // the innermost loop has other extents in other turns of those around it
 };
 
@@ -62,14 +70,20 @@ class Specializer {
     if (!find_rings())
       return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
     if (left_) {
-      const std::string why = tma_misfit(*left_, p_);
+      const std::string why = misfit(*left_);
       return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left_->to.buffer).name,
                                  why.empty() ? "it is used otherwise" : why));
     }
     RingPlan plan;
     // One block for each multiprocessor.
     const Launch before = launch_;
+    const int64_t team = launch_.threads[0];
+    // A warpgroup alone leaves the matrix unit idle while it does something else: another block's goes on.
+    plan.side_by_side =
+        team == kGroup && limits_.side_by_side && fills_device() && widest_accumulator() < kWide && !only_multiplies();
+    if (limits_.slots < kFewest && !plan.side_by_side) return refused(kNoRoom);
     for (const bool uneven : {false, true}) {
+      if (plan.side_by_side) break;
       launch_ = before;
       if (!walk_tiles(p_, launch_, target_, uneven)) break;
       forget_rings();
@@ -81,8 +95,12 @@ class Specializer {
       forget_rings();
       find_rings();
     }
-    const int64_t team = launch_.threads[0];
     plan.alternating = plan.persistent && team == kGroup && limits_.alternating && may_alternate();
+    overlaps_ = limits_.overlap && (!plan.side_by_side || product_registers() <= kManyOfOne);
+    if (plan.side_by_side) {
+      launch_ = with_order(std::move(launch_));
+      launch_.min_blocks = 2;
+    }
     const int64_t math = plan.alternating ? 2 * team : team;
     make_rings();
     make_counters();
@@ -90,10 +108,10 @@ class Specializer {
     Body load = start_counters(true);
     append(load, loader(launch_.body, {}));
     loading_ = false;
-    const Registers registers = registers_for(math, load);
+    const Registers registers = plan.side_by_side ? kSideBySide : registers_for(math, load);
     Body compute = start_counters(false);
     append(compute, body_of_math(launch_.body));
-    if (limits_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
+    if (overlaps_) compute = wait_late(p_, compute, slots_by_barrier());
     plan.in_turns = in_turns_;
     if (in_turns_) compute.insert(compute.begin(), open_turns());
     const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
@@ -141,13 +159,7 @@ class Specializer {
 
   Registers registers_for(int64_t math, const Body& load) const {
     if (math == 2 * kGroup && (!p_.symbols.empty() || reads_memory(load))) return kOfSymbols;
-    int64_t most = 0;
-    walk(launch_.body, [&](const Stmt& s) {
-      const auto* g = s.as<Gemm>();
-      const Buffer* c = g ? &p_.buffer(g->c.buffer) : nullptr;
-      if (c && c->space == Space::Fragment) most = std::max(most, elements_on_chip(*c) / launch_.threads[0]);
-    });
-    if (math == 2 * kGroup && most > kManyAccumulators) return kOfManyAccumulators;
+    if (math == 2 * kGroup && widest_accumulator() > kManyAccumulators) return kOfManyAccumulators;
     return kRegisters[std::min<int64_t>(math / kGroup, 3)];
   }
 
@@ -155,9 +167,50 @@ class Specializer {
   // Rings say by a product which fill a turn uses, so that either team can know it. A tile of several products has
   // something to do beside each of them already, and its loader would bring one team's tile after the other's.
   bool may_alternate() const {
+    return only_multiplies() && std::none_of(rings_.begin(), rings_.end(), [](const Ring& r) { return r.counted; });
+  }
+  // One product, in a loop with nothing beside it.
+  bool only_multiplies() const {
     int gemms = 0;
     walk(launch_.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
-    return gemms == 1 && std::none_of(rings_.begin(), rings_.end(), [](const Ring& r) { return r.counted; });
+    bool alone = true;
+    for (const Ring& r : rings_) {
+      if (!r.ahead) continue;
+      for (const Stmt& s : r.nest.back()->body) alone = alone && (is_moved(s) || s.as<Let>() || s.as<Gemm>());
+    }
+    return gemms == 1 && alone;
+  }
+  // Whether there are more blocks than multiprocessors.
+  bool fills_device() const {
+    int64_t blocks = 1;
+    for (const Expr& e : launch_.grid) {
+      const auto extent = constant_int(e);
+      if (!extent) return true;
+      blocks *= *extent;
+    }
+    return blocks > target_.multiprocessors;
+  }
+  int64_t widest_accumulator() const {
+    int64_t most = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      const Buffer* c = g ? &p_.buffer(g->c.buffer) : nullptr;
+      if (c && c->space == Space::Fragment) most = std::max(most, elements_on_chip(*c) / launch_.threads[0]);
+    });
+    return most;
+  }
+  // Registers of all that products read and write, a thread of one warpgroup.
+  int64_t product_registers() const {
+    std::set<BufferId> seen;
+    int64_t bits = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      for (BufferId id : g ? std::vector<BufferId>{g->a.buffer, g->c.buffer} : std::vector<BufferId>{}) {
+        const Buffer& b = p_.buffer(id);
+        if (b.space == Space::Fragment && seen.insert(id).second) bits += elements_on_chip(b) * b.type.bits;
+      }
+    });
+    return bits / 32 / kGroup;
   }
   // The turns of the loop over tiles that have this remainder of two, each when the other team has waited for all that
   // was brought for the turn before: a parity tells two fills of a slot apart, not three.
@@ -225,7 +278,7 @@ class Specializer {
   }
   bool find_rings() {
     find(launch_.body);
-    return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.slots > 1 && is_operand(r); });
+    return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.ahead && is_operand(r); });
   }
   void forget_rings() { rings_.clear(), results_.clear(), left_ = nullptr; }
   SlotsOf slots_by_barrier() const {
@@ -291,17 +344,32 @@ class Specializer {
     return found;
   }
   // A copy that the loader may take.
-  bool is_loadable(const Copy& c) const {
+  bool is_loadable(const Copy& c) {
     const BufferId id = c.to.buffer;
-    const Buffer& to = p_.buffer(id);
+    const Buffer to = p_.buffer(id);  // its own: the table grows
     if (p_.buffer(c.from.buffer).space != Space::Global || to.space != Space::Shared) return false;
-    if (c.combine != ir::Combine::None || !tma_misfit(c, p_).empty() || writers(id) != 1) return false;
-    if (c.to.extent.size() < 2 ||
-        constant_int(c.to.extent[c.to.extent.size() - 2]) != constant_int(to.shape[to.rank() - 2]))
-      return false;
+    if (c.combine != ir::Combine::None || !misfit(c).empty() || writers(id) != 1) return false;
+    const size_t rows = std::max<size_t>(to.rank(), 2) - 2;
+    if (constant_int(c.to.extent[rows]) != constant_int(to.shape[rows])) return false;
     if (is_written(c.from.buffer)) return false;
     // Where it reads must not depend on what the others compute.
     return std::none_of(c.from.min.begin(), c.from.min.end(), [&](const Expr& e) { return is_of_math(e); });
+  }
+
+  // Why TMA cannot bring it; what has one dimension comes as a row.
+  std::string misfit(const Copy& c) {
+    if (p_.buffer(c.to.buffer).rank() != 1) return tma_misfit(c, p_);
+    const size_t mark = p_.buffers.size();
+    Copy row = c;
+    row.to = {row_of(c.to.buffer), {constant(0), c.to.min[0]}, {constant(1), c.to.extent[0]}};
+    std::string why = tma_misfit(row, p_);
+    p_.buffers.resize(mark);
+    return why;
+  }
+  BufferId row_of(BufferId vector) {
+    Buffer b = p_.buffer(vector);
+    b.shape.insert(b.shape.begin(), constant(i32, int64_t{1}));
+    return p_.new_buffer(std::move(b));
   }
 
   void find(const Body& body) {
@@ -374,7 +442,8 @@ class Specializer {
       if (reads) return;
     }
     const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0;
-    r.slots = pipelined ? std::clamp<int64_t>(nest_.back()->stages, kFewest, limits_.slots) : 1;
+    r.ahead = pipelined;
+    r.slots = pipelined ? std::min(std::max<int64_t>(nest_.back()->stages, kFewest), limits_.slots) : 1;
     int64_t bytes = p_.buffer(id).type.bits / 8;
     for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
     // Neighbours that are used by the same statements share a ring.
@@ -393,7 +462,7 @@ class Specializer {
       std::string name;
       for (BufferId t : r.tiles) {
         name += (name.empty() ? "" : "_") + p_.buffer(t).name;
-        r.slots_of.push_back(ring_of(p_, t, r.slots));
+        r.slots_of.push_back(ring_of(p_, p_.buffer(t).rank() == 1 ? row_of(t) : t, r.slots));
       }
       r.full = barriers(name + "_full", r.slots, 1), r.empty = barriers(name + "_empty", r.slots, warps);
     }
@@ -526,7 +595,8 @@ class Specializer {
   IntoSlots into_slots(const Substitution& names) const {
     std::map<BufferId, IntoSlots::Slot> all;
     for (const Ring& r : rings_)
-      for (size_t i = 0; i < r.tiles.size(); ++i) all[r.tiles[i]] = {r.slots_of[i], turn(r, names).slot};
+      for (size_t i = 0; i < r.tiles.size(); ++i)
+        all[r.tiles[i]] = {r.slots_of[i], turn(r, names).slot, p_.buffer(r.tiles[i]).rank() == 1};
     return IntoSlots(std::move(all));
   }
 
@@ -541,13 +611,13 @@ class Specializer {
       for (const Ring& r : rings_)
         if (r.first_use == &*s) wait_full(r, {}, s->location, out);
       if (const auto* loop = s.as<For>()) name_turns(*loop, s->location, out);
-      const auto* skewable = limits_.overlap ? s.as<For>() : nullptr;
+      const auto* skewable = overlaps_ ? s.as<For>() : nullptr;
       if (const auto parts = skewable ? skewed(*skewable) : std::nullopt) {
         append(out, skew(*parts, *skewable, s->location));
         count_turns(*skewable, {}, s->location, out);
       } else if (const auto* loop = s.as<For>()) {
         For f = serial(*loop);
-        const Ring* overlapped = limits_.overlap ? feeds_one_gemm(*loop) : nullptr;
+        const Ring* overlapped = overlaps_ ? feeds_one_gemm(*loop) : nullptr;
         f.body = overlapped ? overlap(*overlapped, *loop) : math(loop->body);
         out.push_back(make_stmt(std::move(f), s->location));
         if (overlapped) finish(*overlapped, *loop, s->location, out);
@@ -803,6 +873,7 @@ class Specializer {
   std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
   bool loading_ = false;
   bool in_turns_ = false;       // two warpgroups issue their products in turn
+  bool overlaps_ = false;       // a product may run on while something else is done
   const Copy* left_ = nullptr;  // one of a pipelined loop's copies that is no ring's
 };
 
@@ -814,8 +885,8 @@ TmaRings materialize_tma_rings(TileProgram program, const target::GpuTarget& tar
     RingPlan plan;
     if (target.arch < 90)
       plan.why_not = fmt::format("sm_{} has no TMA", target.arch);
-    else if (limits.slots < 2)
-      plan.why_not = "rings of two slots do not fit in shared memory";
+    else if (limits.slots < 1)
+      plan.why_not = kNoRoom;
     else
       plan = Specializer(out.program, launch, target, limits).run();
     out.plans.push_back(std::move(plan));

@@ -13,20 +13,23 @@ struct RingPlan {
     int64_t slots = 1, bytes = 0;  // of a slot
   };
   std::vector<Ring> rings;
-  bool persistent = false;                           // a block takes one tile of the grid after the other
-  bool alternating = false;                          // two teams of the program's threads take the tiles in turn
-  bool in_turns = false;                             // two warpgroups issue the products of a loop in turn
-  std::vector<ir::BufferId> staged;                  // fragments that go to global memory through shared memory, by TMA
+  bool persistent = false;           // a block takes one tile of the grid after the other
+  bool alternating = false;          // two teams of the program's threads take the tiles in turn
+  bool side_by_side = false;         // two blocks a multiprocessor, each with one warpgroup that computes
+  bool in_turns = false;             // two warpgroups issue the products of a loop in turn
+  std::vector<ir::BufferId> staged;  // fragments that go to global memory through shared memory, by TMA
   int64_t loader_registers = 0, math_registers = 0;  // 0: as they come
   std::string why_not;                               // no loader role
   bool specialized() const { return why_not.empty(); }
 };
 
 struct RingLimits {
-  int64_t slots = 8;                 // of a ring, however many stages the program asks for; below 2: no loader
+  int64_t slots = 8;                 // of a ring, however many stages the program asks for; below 2 (of blocks side
+                                     // by side, below 1): no loader
   Staging staging = Staging::Whole;  // teams that take turns have no room for it: chunks
   bool overlap = true;               // a gemm may still run while the next step's operands are waited for
   bool alternating = true;           // two teams may take the tiles in turn
+  bool side_by_side = true;          // two blocks may share a multiprocessor
   bool turns = true;                 // two warpgroups may issue their products in turn
 };
 

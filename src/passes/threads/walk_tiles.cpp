@@ -14,6 +14,14 @@ constexpr int64_t kPanel = 16;  // rows of tiles that blocks walk together (meas
 
 }  // namespace
 
+// Tiles of one product share rows and columns of the operands; of others we do not know.
+Launch with_order(Launch launch) {
+  int gemms = 0;
+  walk(launch.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
+  if (launch.swizzle.panel == 0 && launch.grid.size() == 2 && gemms == 1) launch.swizzle.panel = kPanel;
+  return launch;
+}
+
 bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target, bool uneven) {
   Expr tiles = wide(1);
   for (const Expr& e : launch.grid) tiles = mul(tiles, widen(e));
@@ -39,11 +47,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target,
   const Expr in_last = binary(BinaryOp::Lt, place(last), sub(tiles, mul(last, grid)));
   loop.extent = cast(select(in_last, add(last, one), last), i32);
   loop.body.push_back(make_stmt(Let{tile, add(place(at), mul(at, grid))}, launch.location));
-  Launch ordered = launch;
-  int gemms = 0;
-  walk(launch.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
-  // Tiles of one product share rows and columns of the operands; of others we do not know.
-  if (ordered.swizzle.panel == 0 && ordered.grid.size() == 2 && gemms == 1) ordered.swizzle.panel = kPanel;
+  const Launch ordered = with_order(launch);
   static const target::CpuTarget no_cpu;
   Lowering l{p, ordered, no_cpu};
   l.at = launch.location;

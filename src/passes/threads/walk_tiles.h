@@ -10,4 +10,8 @@ namespace tilewright::passes {
 // False, and nothing is done: one wave takes all.
 bool walk_tiles(ir::TileProgram& program, ir::Launch& launch, const target::GpuTarget& target, bool uneven);
 
+// The launch, in an order in which tiles that are taken at a time share operands, where it is known to be of one
+// product and has no order of its own.
+ir::Launch with_order(ir::Launch launch);
+
 }  // namespace tilewright::passes

@@ -1,0 +1,116 @@
+#include "passes/threads/early_loads.h"
+
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kReuse = 8;  // points of a Map to a value: fewer would want as many registers as the Map's tile
+
+class EarlyLoads {
+ public:
+  EarlyLoads(TileProgram& p, const Launch& launch) : p_(p), launch_(&launch - p.launches.data()) {
+    walk(launch.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid() && e.access != Access::Read) written_.insert(p_.root(e.region.buffer));
+    });
+  }
+  Body run(const Body& in) {
+    return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* loop = s.as<For>();
+      if (!loop) return std::nullopt;
+      const auto gemm = std::find_if(loop->body.begin(), loop->body.end(), [](const Stmt& x) { return x.as<Gemm>(); });
+      if (gemm == loop->body.end()) return std::nullopt;
+      For f = *loop;
+      f.body.assign(loop->body.begin(), gemm);
+      Body rest;
+      std::set<VarId> late;  // names that the loads may not use
+      for (auto x = gemm; x != loop->body.end(); ++x) {
+        const auto* map = x->as<Map>();
+        rest.push_back(map ? after_loads(*map, late, (*x)->location, f.body) : *x);
+        for (VarId v : bound_vars({*x})) late.insert(v);
+      }
+      f.body.insert(f.body.end(), rest.begin(), rest.end());
+      return Body{make_stmt(std::move(f), s->location)};
+    });
+  }
+
+ private:
+  // The Map with fragments for what `early` has loaded.
+  Stmt after_loads(const Map& map, std::set<VarId> late, LocationId at, Body& early) {
+    int64_t points = 1;
+    for (const Expr& e : map.extents) points *= constant_int(e).value_or(0);
+    for (VarId v : bound_vars(map.body)) late.insert(v);
+    std::vector<std::pair<Expr, Expr>> loaded;  // and what takes their place
+    auto consider = [&](const Expr& e) {
+      if (std::any_of(loaded.begin(), loaded.end(), [&](const auto& known) { return equal(known.first, e); })) return;
+      if (Expr kept = load_before(*e.as<Load>(), e, map, points, late, at, early)) loaded.emplace_back(e, kept);
+    };
+    for (const Stmt& s : map.body) {
+      if (const auto* n = s.as<Let>()) sure_loads(n->value, consider);
+      if (const auto* n = s.as<Store>()) sure_loads(n->value, consider);
+    }
+    Map out = map;
+    out.body = rewrite_exprs(map.body, [&](const Expr& e) -> std::optional<Expr> {
+      for (const auto& [from, to] : loaded)
+        if (equal(from, e)) return to;
+      return std::nullopt;
+    });
+    return make_stmt(std::move(out), at);
+  }
+  // Loads that happen whatever the values are: others may stand where there is nothing to load.
+  static void sure_loads(const Expr& e, function_ref<void(const Expr&)> found) {
+    if (e.as<Load>()) found(e);
+    if (const auto* select = e.as<Select>()) return sure_loads(select->condition, found);
+    if (const auto* b = e.as<Binary>(); b && (b->op == BinaryOp::And || b->op == BinaryOp::Or))
+      return sure_loads(b->a, found);
+    for_each_operand(e, [&](const Expr& part) { sure_loads(part, found); });
+  }
+  Expr load_before(const Load& load, const Expr& value, const Map& map, int64_t points, const std::set<VarId>& late,
+                   LocationId at, Body& early) {
+    const Buffer& from = p_.buffer(p_.root(load.buffer));
+    if (from.space != Space::Global || written_.contains(p_.root(load.buffer))) return {};
+    const std::set<VarId> used = used_vars(value);
+    Map before;
+    Buffer tile;
+    Substitution names;
+    std::vector<Expr> index, own;
+    int64_t count = 1;
+    for (size_t d = 0; d < map.vars.size(); ++d) {
+      if (!used.contains(map.vars[d])) continue;
+      const DType type = p_.var(map.vars[d]).type;
+      count *= constant_int(map.extents[d]).value_or(points);
+      before.vars.push_back(p_.new_var(p_.var(map.vars[d]).name, type)), before.extents.push_back(map.extents[d]);
+      tile.shape.push_back(map.extents[d]);
+      index.push_back(var(map.vars[d], type)), own.push_back(var(before.vars.back(), type));
+      names[map.vars[d]] = own.back();
+    }
+    if (index.empty() || count * kReuse > points) return {};
+    for (VarId v : used)
+      if (late.contains(v)) return {};
+    tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;
+    tile.launch = static_cast<int32_t>(launch_);
+    const BufferId id = p_.new_buffer(std::move(tile));
+    before.body = {make_stmt(Store{{id, own}, substitute(value, names)}, at)};
+    early.push_back(make_stmt(std::move(before), at));
+    return ir::load(id, index, value->type);
+  }
+  TileProgram& p_;
+  const std::ptrdiff_t launch_;
+  std::set<BufferId> written_;
+};
+
+}  // namespace
+
+TileProgram load_early(TileProgram program) {
+  for (Launch& launch : program.launches) launch.body = EarlyLoads(program, launch).run(launch.body);
+  return program;
+}
+
+}  // namespace tilewright::passes
