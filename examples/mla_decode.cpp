@@ -135,6 +135,9 @@ std::vector<Case> mla_decode_cases(Size size) {
     out.push_back(decode_case({1, 1, keys, 16, 8}, {16, 16}, f16, true));
   }
   out.push_back(decode_case({2, 17, 33, 40, 12}, {16, 32}, f32, false));
+  // Rows for one warpgroup.
+  for (const int64_t keys : {1, 130, 200})
+    out.push_back(decode_case({2, 70, keys, 64, 16}, {64, 64}, f16, keys != 130));
   return out;
 }
 

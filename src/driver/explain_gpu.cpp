@@ -24,9 +24,10 @@ std::string plan_text(const passes::TriedPlan& plan) {
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
                                "results straight from registers"};
   const char* staging = texts[static_cast<size_t>(limits.staging)];
-  return fmt::format("rings of at most {} slot{}, {}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
+  return fmt::format("rings of at most {} slot{}, {}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
                      limits.overlap ? "" : ", gemms waited for at once",
-                     limits.side_by_side ? "" : ", one block a multiprocessor", reuse);
+                     limits.side_by_side ? "" : ", one block a multiprocessor",
+                     limits.by_iteration ? "" : ", no teams that take iterations in turn", reuse);
 }
 
 std::vector<std::string> ladder_of(const ThreadLowering& l) {

@@ -55,6 +55,8 @@ Json plan_json(const GpuLaunchFacts& launch) {
     return out;
   }
   out["persistent"] = plan.persistent, out["alternating"] = plan.alternating, out["in_turns"] = plan.in_turns;
+  out["by_iteration"] = plan.by_iteration;
+  if (!plan.no_teams.empty()) out["no_teams"] = plan.no_teams;
   out["staged"] = launch.staged;
   out["loader_registers"] = plan.loader_registers, out["math_registers"] = plan.math_registers;
   for (const passes::RingPlan::Ring& r : plan.rings)
@@ -149,6 +151,10 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
     page.line("    two blocks a multiprocessor: one multiplies while the other does something else");
   if (plan.in_turns)
     page.line("    two warpgroups issue their products in turn: one multiplies while the other computes");
+  if (plan.by_iteration)
+    page.line(
+        "    two teams of the other threads take the iterations in turn; each keeps half of the result's columns");
+  if (!plan.no_teams.empty()) page.line("    no two teams that take the iterations in turn, because {}", plan.no_teams);
   if (!launch.staged.empty())
     page.line("    through shared memory to global by TMA: {}", fmt::join(launch.staged, ", "));
   if (plan.math_registers > 0)

@@ -442,16 +442,21 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
     const Staging next = limits.staging == Staging::Whole    ? Staging::Chunks
                          : limits.staging == Staging::Chunks ? Staging::None
                                                              : Staging::Straight;
-    if (misfit->of == Misfit::Of::AsyncGemm) {
+    int64_t longest = 0;
+    for (const RingPlan& plan : result.plans)
+      for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
+    if (std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& p) { return p.by_iteration; })) {
+      if (misfit->of == Misfit::Of::Memory && longest > 2)
+        limits.slots = longest - 1;
+      else
+        limits.by_iteration = false, limits.slots = kMaxSlots;
+    } else if (misfit->of == Misfit::Of::AsyncGemm) {
       if (!limits.overlap) break;  // the program's own
       limits.overlap = false;
     } else if (misfit->of == Misfit::Of::Staging) {
       if (limits.staging == Staging::Straight) break;
       limits.staging = next;
     } else {
-      int64_t longest = 0;
-      for (const RingPlan& plan : result.plans)
-        for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
       limits.slots = std::min(limits.slots, longest) - 1;
       const bool shared =
           std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& plan) { return plan.side_by_side; });

@@ -33,7 +33,7 @@ const std::vector<Subject>& subjects() {
   static const std::vector<Subject> table = {
       {"gemm", "Matrix product", "gemm", 0, {"A_shared", "B_shared", "C_local"}},
       {"attention", "Attention, forward", "flash_attention", 0, {"K_shared", "acc_s", "acc_o"}},
-      {"mla_decode", "Multi-head latent attention, decoding", "mla_decode", 0, {"KV_shared", "acc_s", "acc_o"}},
+      {"mla_decode", "Multi-head latent attention, decoding", "mla_decode", 0, {"KV_shared_left", "acc_s", "acc_o"}},
   };
   return table;
 }

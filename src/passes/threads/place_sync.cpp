@@ -4,6 +4,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/threads/batons.h"
 
 namespace tilewright::passes {
 
@@ -23,6 +24,10 @@ struct Touch {
   bool fenced = false;    // a write that asynchronous readers may see
   // A read by a bulk store that nobody has waited for: the commits since. No barrier ends it.
   std::optional<int64_t> commits = {};
+  // A write by cp.async that its threads have not waited for. Only waiting orders it: against another in flight no
+  // barrier helps, and a fence before says nothing of it.
+  bool in_flight = false;
+  std::set<BufferId> told = {};  // batons that were passed on since
 };
 using Touches = std::vector<Touch>;
 
@@ -49,7 +54,12 @@ bool are_apart(const Touch& a, const Touch& b) {
 class SyncPlacer {
  public:
   SyncPlacer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const Placement& placement)
-      : p_(p), launch_(launch), u_(u), placement_(placement), bound_(bound_vars(launch.body)) {
+      : p_(p),
+        launch_(launch),
+        u_(u),
+        placement_(placement),
+        bound_(bound_vars(launch.body)),
+        batons_(batons_of(p, launch)) {
     walk(launch.body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid() && e.access != Access::Order && proxy_of(e, s) == Proxy::Async)
@@ -95,6 +105,7 @@ class SyncPlacer {
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
       if (e.completion.queue == Queue::BulkStore && e.access == Access::Read) out.back().commits = 0;
+      out.back().in_flight = e.completion.queue == Queue::CpAsync && e.access != Access::Read;
     }
     for_each_body(s, [&](const Body& b) {
       for (const Stmt& inner : b) collect(inner, out);
@@ -136,6 +147,7 @@ class SyncPlacer {
     if (a.access == Access::Read && b.access == Access::Read) return false;
     if (a.access == Access::Accumulate && b.access == Access::Accumulate) return false;
     if (a.barrier.valid() && b.barrier.valid()) return false;  // mbarriers order these
+    if (a.in_flight && b.in_flight) return false;
     return !stays_with_thread(a, b) && !are_apart(a, b);
   }
   bool clashes(const Touches& mine) const {
@@ -148,8 +160,8 @@ class SyncPlacer {
       const bool known = std::any_of(open_.begin(), open_.end(), [&](const Touch& o) {
         return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
                o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
-               o.commits == t.commits && o.min.size() == t.min.size() && equal(o.min, t.min) &&
-               equal(o.extent, t.extent);
+               o.commits == t.commits && o.in_flight == t.in_flight && o.told == t.told &&
+               o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
     }
@@ -178,13 +190,14 @@ class SyncPlacer {
     ordered();
   }
   void ordered() {
-    std::erase_if(open_, [](const Touch& t) { return !t.commits; });
+    std::erase_if(open_, [](const Touch& t) { return !t.commits && !t.in_flight; });
   }
   // Before others are told: what was written, to those who read it asynchronously.
   void fence(LocationId at, Body& out) {
     bool wanted = false, all = false;
     for (Touch& t : open_) {
-      if (t.access == Access::Read || t.proxy == Proxy::Async || t.fenced || !async_.contains(t.root)) continue;
+      if (t.access == Access::Read || t.proxy == Proxy::Async || t.fenced || t.in_flight || !async_.contains(t.root))
+        continue;
       wanted = t.fenced = true;
       all = all || p_.buffer(t.root).space == Space::Global;
     }
@@ -205,8 +218,17 @@ class SyncPlacer {
     if (const auto* n = s.as<Drain>(); n && n->queue == Queue::BulkStore)
       for (Touch& t : open_)
         if (t.commits && *t.commits > n->pending) t.commits.reset();
+    if (const auto* n = s.as<Drain>(); n && n->queue == Queue::CpAsync)
+      for (Touch& t : open_) t.in_flight = false;
     if (const auto* n = s.as<Wait>())
-      std::erase_if(open_, [&](const Touch& t) { return t.barrier.valid() && t.barrier == n->barrier.buffer; });
+      std::erase_if(open_, [&](const Touch& t) {
+        return (t.barrier.valid() && t.barrier == n->barrier.buffer) || t.told.contains(n->barrier.buffer);
+      });
+    if (const Element* baton = arrival_of_warps(s); baton && batons_.contains(baton->buffer))
+      for (Touch& t : open_)
+        if (!t.in_flight && !t.commits &&
+            (t.access == Access::Read || t.proxy == Proxy::Async || t.fenced || !async_.contains(t.root)))
+          t.told.insert(baton->buffer);
     if (const auto* n = s.as<For>(); n && u_.is_uniform_control(s) && agree(n->begin, s) && agree(n->extent, s))
       return loop(*n, s, out);
     if (const auto* n = s.as<While>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return loop(*n, s, out);
@@ -312,6 +334,7 @@ class SyncPlacer {
   const analysis::Uniformity& u_;
   const Placement& placement_;
   const std::set<VarId> bound_;
+  const std::set<BufferId> batons_;
   std::set<BufferId> async_;  // what asynchronous operations touch
   Touches open_;              // since the last barrier
   const Role* role_ = nullptr;

@@ -44,6 +44,12 @@ std::optional<Body> IntoSlots::statement(const Stmt& s) const {
     g.a = region(g.a), g.b = region(g.b), g.c = region(g.c);
     return with(std::move(g));
   }
+  if (const auto* n = s.as<Store>(); n && slots_.contains(n->to.buffer)) {
+    const Slot& slot = slots_.at(n->to.buffer);
+    Store st = *n;
+    st.to.buffer = slot.ring, st.to.indices.insert(st.to.indices.begin(), slot.number);
+    return with(std::move(st));
+  }
   if (const auto* n = s.as<Reduce>()) {
     // The reduced dimension is counted from the region's first.
     Reduce r = *n;

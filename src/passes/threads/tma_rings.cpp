@@ -5,12 +5,13 @@
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
-#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/clear_in_gemms.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/iteration_teams.h"
 #include "passes/threads/late_waits.h"
+#include "passes/threads/role_code.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/slots.h"
 #include "passes/threads/stage_results.h"
@@ -47,7 +48,7 @@ constexpr int64_t kFewest = 2;
 constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";
 
 struct Ring {
-  std::vector<const StmtNode*> copies;  // neighbours in one body
+  std::vector<Stmt> copies;             // neighbours in one body
   std::vector<BufferId> tiles;          // as the program has them
   std::vector<BufferId> slots_of;       // as rings
   std::vector<const For*> nest;         // the loops around, outermost first
@@ -57,6 +58,9 @@ struct Ring {
   int64_t slots = 1, bytes = 0;
   bool ahead = false;    // of a pipelined loop: the loader runs ahead
   bool counted = false;  // the innermost loop has other extents in other turns of those around it
+  bool has(const Stmt& s) const {
+    return std::any_of(copies.begin(), copies.end(), [&](const Stmt& c) { return &*c == &*s; });
+  }
 };
 
 class Specializer {
@@ -67,14 +71,15 @@ class Specializer {
   RingPlan run() {
     if (std::string why = misfit(); !why.empty()) return refused(std::move(why));
     launch_.body = clear_in_gemms(p_, launch_.body);
-    if (!find_rings())
-      return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
+    const bool found = find_rings();
+    RingPlan plan;
+    if (limits_.by_iteration && take_iterations_in_turn(p_, launch_, brought(), limits_.slots, plan)) return plan;
+    if (!found) return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
     if (left_) {
       const std::string why = misfit(*left_);
       return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left_->to.buffer).name,
                                  why.empty() ? "it is used otherwise" : why));
     }
-    RingPlan plan;
     // One block for each multiprocessor.
     const Launch before = launch_;
     const int64_t team = launch_.threads[0];
@@ -126,8 +131,8 @@ class Specializer {
       load = {at_launch(Role{math, math + kWarpThreads, std::move(load)})};
     }
     if (plan.alternating) {
-      turns_ = barriers("turns", 2, team / kWarpThreads);
-      Body other = every_second(own_storage(renamed(compute)), 1);
+      turns_ = new_barriers(p_, launch_, "turns", 2, team / kWarpThreads);
+      Body other = every_second(own_storage(renamed(p_, compute)), 1);
       load.push_back(at_launch(Role{0, team, every_second(std::move(compute), 0)}));
       load.push_back(at_launch(Role{team, math, std::move(other)}));
     } else {
@@ -229,7 +234,7 @@ class Specializer {
       for (size_t i = 0; i < f.body.size(); ++i)
         walk({f.body[i]}, [&](const Stmt& x) { last = x.as<Wait>() ? i : last; });
       Body pass;
-      arrive_by_warps({turns_, {constant(i32, 1 - remainder)}}, s->location, pass);
+      arrive_by_warps(launch_, {turns_, {constant(i32, 1 - remainder)}}, s->location, pass);
       f.body.insert(f.body.begin() + static_cast<std::ptrdiff_t>(last) + 1, pass.begin(), pass.end());
       // The first turn of all is nobody's to give.
       const Expr round = binary(BinaryOp::FloorMod, cast(pair, i32), constant(i32, int64_t{2}));
@@ -279,6 +284,12 @@ class Specializer {
   bool find_rings() {
     find(launch_.body);
     return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.ahead && is_operand(r); });
+  }
+  std::vector<BroughtTile> brought() const {
+    std::vector<BroughtTile> out;
+    for (const Ring& r : rings_)
+      for (const Stmt& s : r.copies) out.push_back({s, r.nest.empty() ? nullptr : r.nest.back()});
+    return out;
   }
   void forget_rings() { rings_.clear(), results_.clear(), left_ = nullptr; }
   SlotsOf slots_by_barrier() const {
@@ -448,12 +459,12 @@ class Specializer {
     for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
     // Neighbours that are used by the same statements share a ring.
     if (Ring* last = rings_.empty() ? nullptr : &rings_.back();
-        last && at > 0 && last->copies.back() == &*body[at - 1] && last->first_use == r.first_use &&
+        last && at > 0 && &*last->copies.back() == &*body[at - 1] && last->first_use == r.first_use &&
         last->last_use == r.last_use) {
-      last->copies.push_back(&*body[at]), last->tiles.push_back(id), last->bytes += bytes;
+      last->copies.push_back(body[at]), last->tiles.push_back(id), last->bytes += bytes;
       return;
     }
-    r.copies = {&*body[at]}, r.tiles = {id}, r.nest = nest_, r.bytes = bytes;
+    r.copies = {body[at]}, r.tiles = {id}, r.nest = nest_, r.bytes = bytes;
     rings_.push_back(std::move(r));
   }
   void make_rings() {
@@ -464,21 +475,12 @@ class Specializer {
         name += (name.empty() ? "" : "_") + p_.buffer(t).name;
         r.slots_of.push_back(ring_of(p_, p_.buffer(t).rank() == 1 ? row_of(t) : t, r.slots));
       }
-      r.full = barriers(name + "_full", r.slots, 1), r.empty = barriers(name + "_empty", r.slots, warps);
+      r.full = new_barriers(p_, launch_, name + "_full", r.slots, 1);
+      r.empty = new_barriers(p_, launch_, name + "_empty", r.slots, warps);
     }
-  }
-  BufferId barriers(std::string name, int64_t count, int64_t arrivals) {
-    Buffer b;
-    b.name = std::move(name), b.type = u64, b.space = Space::Barrier, b.shape = {constant(i32, count)};
-    b.arrive_counts.assign(static_cast<size_t>(count), arrivals);
-    b.launch = static_cast<int32_t>(&launch_ - p_.launches.data()), b.location = launch_.location;
-    return p_.new_buffer(std::move(b));
   }
 
   // ---- the two sides
-  struct Turn {
-    Expr slot, parity;
-  };
   // How often the ring has been filled before this iteration says which slot it is, and which round of the slots.
   Turn turn(const Ring& r, const Substitution& names) const {
     Expr count = constant(i32, int64_t{0});
@@ -487,7 +489,7 @@ class Specializer {
       count = add(var(before_.at(r.nest.back()), i32), step(r.nest.back()));
     else
       for (const For* loop : r.nest) count = add(mul(count, cast(loop->extent, i32)), step(loop));
-    return turn_of(r, substitute(count, names));
+    return turn_of(r.slots, substitute(count, names));
   }
   // How many turns a loop has taken in all, for each side on its own.
   using Counters = std::map<const For*, BufferId>;
@@ -523,20 +525,13 @@ class Specializer {
     const Expr now = load(found->second, {}, i32);
     out.push_back(make_stmt(Store{{found->second, {}}, add(now, substitute(cast(loop.extent, i32), names))}, at));
   }
-  static Turn turn_of(const Ring& r, const Expr& count) {
-    const Expr c = cast(count, u32), slots = constant(u32, r.slots), two = constant(u32, int64_t{2});
-    return {r.slots == 1 ? constant(i32, int64_t{0}) : cast(binary(BinaryOp::FloorMod, c, slots), i32),
-            cast(binary(BinaryOp::FloorMod, r.slots == 1 ? c : binary(BinaryOp::FloorDiv, c, slots), two), i32)};
-  }
   const Ring* begins(const Stmt& s) const {
     for (const Ring& r : rings_)
-      if (r.copies[0] == &*s) return &r;
+      if (&*r.copies[0] == &*s) return &r;
     return nullptr;
   }
   bool is_moved(const Stmt& s) const {
-    return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) {
-      return std::find(r.copies.begin(), r.copies.end(), &*s) != r.copies.end();
-    });
+    return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& r) { return r.has(s); });
   }
   bool holds_copies(const Stmt& s) const {
     bool found = false;
@@ -583,8 +578,7 @@ class Specializer {
     Body out{make_stmt(Wait{{r.empty, {t.slot}}, binary(BinaryOp::BitXor, t.parity, constant(i32, int64_t{1}))}, at),
              make_stmt(Expect{{r.full, {t.slot}}, constant(i32, r.bytes), true}, at)};
     for (const Stmt& s : in) {
-      const auto found = std::find(r.copies.begin(), r.copies.end(), &*s);
-      if (found == r.copies.end()) continue;
+      if (!r.has(s)) continue;
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
       c.to = into_slots(names).region(c.to);
       c.completion.barrier = {r.full, {t.slot}};
@@ -756,31 +750,6 @@ class Specializer {
     }
     return s;
   }
-  // Names bound in a body that is written a second time.
-  Body renamed(Body body) {
-    std::unordered_map<VarId, VarId> fresh;
-    Substitution uses;
-    for (VarId v : bound_vars(body)) {
-      fresh[v] = p_.new_var(p_.var(v).name, p_.var(v).type);
-      uses[v] = var(fresh[v], p_.var(v).type);
-    }
-    auto rename = [&](VarId& v) {
-      if (auto found = fresh.find(v); found != fresh.end()) v = found->second;
-    };
-    body = substitute(body, uses);
-    return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
-      return match(s->op, [&](auto op) -> std::optional<Body> {
-        using T = decltype(op);
-        T::fields(op, [&](const char*, auto& field) {
-          using F = std::decay_t<decltype(field)>;
-          if constexpr (std::is_same_v<F, VarId>) rename(field);
-          if constexpr (std::is_same_v<F, std::vector<VarId>>)
-            for (VarId& v : field) rename(v);
-        });
-        return Body{make_stmt(std::move(op), s->location)};
-      });
-    });
-  }
   static void append(Body& out, Body more) { out.insert(out.end(), more.begin(), more.end()); }
   void wait_full(const Ring& r, const Substitution& names, LocationId at, Body& out) const {
     const Turn t = turn(r, names);
@@ -806,9 +775,9 @@ class Specializer {
     Body start = s.scores;
     wait_full(*s.keys, {}, at, start);
     start.push_back(s.first);
-    append(out, renamed(at_turn(start, first)));
+    append(out, renamed(p_, at_turn(start, first)));
     give_back(*s.keys, turn(*s.keys, first).slot, at, out);
-    append(out, renamed(at_turn(tail, first)));
+    append(out, renamed(p_, at_turn(tail, first)));
 
     For steady = serial(loop);
     steady.begin = add(loop.begin, one), steady.extent = sub(loop.extent, one);
@@ -850,14 +819,7 @@ class Specializer {
   Stmt pass_turn() const { return at_launch(If{is_first_team(), {at_barrier(1, true)}, {at_barrier(0, true)}}); }
 
   void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
-    arrive_by_warps({r.empty, {slot}}, at, out);
-  }
-  // One arrival a warp, for all its lanes.
-  void arrive_by_warps(const Element& barrier, LocationId at, Body& out) const {
-    const Expr lane = binary(BinaryOp::FloorMod, var(launch_.thread[0], i32), constant(i32, kWarpThreads));
-    const Expr first = binary(BinaryOp::Eq, lane, constant(i32, int64_t{0}));
-    out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
-    out.push_back(make_stmt(If{first, {make_stmt(Arrive{barrier, {}}, at)}, {}}, at));
+    arrive_by_warps(launch_, {r.empty, {slot}}, at, out);
   }
 
   TileProgram& p_;

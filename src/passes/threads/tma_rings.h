@@ -15,6 +15,8 @@ struct RingPlan {
   std::vector<Ring> rings;
   bool persistent = false;           // a block takes one tile of the grid after the other
   bool alternating = false;          // two teams of the program's threads take the tiles in turn
+  bool by_iteration = false;         // ... the iterations of the loop (iteration_teams.h)
+  std::string no_teams;              // why not, where the threads and rows would do
   bool side_by_side = false;         // two blocks a multiprocessor, each with one warpgroup that computes
   bool in_turns = false;             // two warpgroups issue the products of a loop in turn
   std::vector<ir::BufferId> staged;  // fragments that go to global memory through shared memory, by TMA
@@ -29,6 +31,7 @@ struct RingLimits {
   Staging staging = Staging::Whole;  // teams that take turns have no room for it: chunks
   bool overlap = true;               // a gemm may still run while the next step's operands are waited for
   bool alternating = true;           // two teams may take the tiles in turn
+  bool by_iteration = true;          // ... the iterations of a loop
   bool side_by_side = true;          // two blocks may share a multiprocessor
   bool turns = true;                 // two warpgroups may issue their products in turn
 };

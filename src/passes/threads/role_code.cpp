@@ -1,0 +1,58 @@
+#include "passes/threads/role_code.h"
+
+#include "ir/match.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "layout/fragment.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+Body renamed(ProgramTables& p, Body body) {
+  std::unordered_map<VarId, VarId> fresh;
+  Substitution uses;
+  for (VarId v : bound_vars(body)) {
+    fresh[v] = p.new_var(p.var(v).name, p.var(v).type);
+    uses[v] = var(fresh[v], p.var(v).type);
+  }
+  auto rename = [&](VarId& v) {
+    if (auto found = fresh.find(v); found != fresh.end()) v = found->second;
+  };
+  body = substitute(body, uses);
+  return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+    return match(s->op, [&](auto op) -> std::optional<Body> {
+      using T = decltype(op);
+      T::fields(op, [&](const char*, auto& field) {
+        using F = std::decay_t<decltype(field)>;
+        if constexpr (std::is_same_v<F, VarId>) rename(field);
+        if constexpr (std::is_same_v<F, std::vector<VarId>>)
+          for (VarId& v : field) rename(v);
+      });
+      return Body{make_stmt(std::move(op), s->location)};
+    });
+  });
+}
+
+BufferId new_barriers(ProgramTables& p, const Launch& launch, std::string name, int64_t count, int64_t arrivals) {
+  Buffer b;
+  b.name = std::move(name), b.type = u64, b.space = Space::Barrier, b.shape = {constant(i32, count)};
+  b.arrive_counts.assign(static_cast<size_t>(count), arrivals);
+  b.launch = static_cast<int32_t>(&launch - p.launches.data()), b.location = launch.location;
+  return p.new_buffer(std::move(b));
+}
+
+void arrive_by_warps(const Launch& launch, const Element& barrier, LocationId at, Body& out) {
+  const Expr lane = binary(BinaryOp::FloorMod, var(launch.thread[0], i32), constant(i32, int64_t{kWarpThreads}));
+  const Expr first = binary(BinaryOp::Eq, lane, constant(i32, int64_t{0}));
+  out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
+  out.push_back(make_stmt(If{first, {make_stmt(Arrive{barrier, {}}, at)}, {}}, at));
+}
+
+Turn turn_of(int64_t slots, const Expr& count) {
+  const Expr c = cast(count, u32), all = constant(u32, slots), two = constant(u32, int64_t{2});
+  return {slots == 1 ? constant(i32, int64_t{0}) : cast(binary(BinaryOp::FloorMod, c, all), i32),
+          cast(binary(BinaryOp::FloorMod, slots == 1 ? c : binary(BinaryOp::FloorDiv, c, all), two), i32)};
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,25 @@
+// What plans write for roles: names for code that is written again, mbarriers, arrivals by warps, turns of rings.
+#pragma once
+#include <map>
+
+#include "ir/program.h"
+
+namespace tilewright::passes {
+
+// The body with fresh names for what it binds, for code that is written a second time.
+ir::Body renamed(ir::ProgramTables& program, ir::Body body);
+
+// `count` mbarriers of a launch, each of which expects `arrivals`.
+ir::BufferId new_barriers(ir::ProgramTables& program, const ir::Launch& launch, std::string name, int64_t count,
+                          int64_t arrivals);
+
+// One arrival a warp, for all its lanes. The launch's threads lie along x.
+void arrive_by_warps(const ir::Launch& launch, const ir::Element& barrier, ir::LocationId at, ir::Body& out);
+
+// Fill `count` (from 0, int32) of a ring: which slot it is in, and the parity of that round of the slots.
+struct Turn {
+  ir::Expr slot, parity;
+};
+Turn turn_of(int64_t slots, const ir::Expr& count);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,61 @@
+// Programs under a plan of rings and roles, beside the plain ones.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "interpreter/run.h"
+#include "ir/parse.h"
+#include "ir/verify.h"
+#include "passes/canonicalize.h"
+#include "passes/threads/split_masks.h"
+#include "passes/threads/tma_rings.h"
+
+namespace tilewright {
+
+// On a GPU of two multiprocessors, so that small grids take several waves.
+inline target::GpuTarget small_gpu() {
+  target::GpuTarget t = target::GpuTarget::of(90);
+  t.multiprocessors = 2;
+  return t;
+}
+
+struct Planned {
+  ir::TileProgram plain, program;
+  passes::RingPlan plan;
+};
+
+inline Planned planned(const std::string& text, passes::RingLimits limits = {}) {
+  Planned out;
+  out.plain = passes::canonicalize(ir::parse(text, "p.tile"));
+  passes::TmaRings rings = passes::materialize_tma_rings(passes::split_masks(out.plain), small_gpu(), limits);
+  out.program = std::move(rings.program), out.plan = rings.plans[0];
+  ir::check_valid(out.program, "materialize_tma_rings");
+  return out;
+}
+
+inline NDArray numbers(std::vector<int64_t> shape, DType type, int seed) {
+  NDArray a = NDArray::zeros(shape, type);
+  uint64_t state = static_cast<uint64_t>(seed) * 7919 + 1;
+  std::vector<double> values;
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    values.push_back(static_cast<double>(static_cast<int64_t>(state >> 59)) - 16);  // whole: sums are exact
+  }
+  a.assign_floats(values);
+  return a;
+}
+
+inline void expect_same_meaning(const Planned& p, std::vector<NDArray> arguments, std::vector<int64_t> shape,
+                                DType type, const std::map<std::string, int64_t>& symbols = {}) {
+  arguments.push_back({});
+  auto run = [&](const ir::TileProgram& program) {
+    arguments.back() = numbers(shape, type, 99);
+    const Program boxed(std::make_shared<ir::TileProgramBox>(ir::TileProgramBox{program}));
+    interpreter::run(boxed, arguments, {.ints = symbols});
+    return arguments.back().to_floats();
+  };
+  EXPECT_EQ(run(p.program), run(p.plain));
+}
+
+}  // namespace tilewright
