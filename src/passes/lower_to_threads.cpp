@@ -9,6 +9,7 @@
 #include "passes/threads/collectives.h"
 #include "passes/threads/early_loads.h"
 #include "passes/threads/elementwise.h"
+#include "passes/threads/guard_returns.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/split_masks.h"
@@ -477,7 +478,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
-  const TileProgram split = load_early(split_masks(sums_as_copies(unshift_maps(program))));
+  const TileProgram split = load_early(split_masks(sums_as_copies(unshift_maps(guard_returns(program)))));
   auto misfit = lower_best(split, target, false, result);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
   if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result);

@@ -6,6 +6,7 @@
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
+#include "passes/threads/guard_returns.h"
 #include "passes/threads/split_masks.h"
 #include "passes/threads/tma_rings.h"
 
@@ -26,7 +27,8 @@ struct Planned {
 inline Planned planned(const std::string& text, passes::RingLimits limits = {}) {
   Planned out;
   out.plain = passes::canonicalize(ir::parse(text, "p.tile"));
-  passes::TmaRings rings = passes::materialize_tma_rings(passes::split_masks(out.plain), small_gpu(), limits);
+  passes::TmaRings rings =
+      passes::materialize_tma_rings(passes::split_masks(passes::guard_returns(out.plain)), small_gpu(), limits);
   out.program = std::move(rings.program), out.plan = rings.plans[0];
   ir::check_valid(out.program, "materialize_tma_rings");
   return out;

@@ -305,6 +305,34 @@ TEST(TmaRings, WhatIsRefusedSaysWhy) {
             "no pipelined loop brings operands of a matrix instruction in copies that TMA does");
 }
 
+// Blocks that have nothing to do return: a condition around the rest, whose loops are counted.
+TEST(TmaRings, BlocksThatReturnEarlyHaveALoader) {
+  for (const bool causal : {false, true}) {
+    std::string text = attention_text(224, causal);
+    const std::string first = "    copy from=Q";
+    text.insert(text.find(first),
+                "    last: int32 = bx * 64\n    if 64 <= last and last < 190 {\n      return\n    }\n");
+    const Planned p = planned(text);
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    EXPECT_TRUE(p.plan.persistent);
+    EXPECT_EQ(p.plan.rings.size(), 2u);
+    int asked = 0, returns = 0;
+    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+      const auto* g = s.as<ir::Gemm>();
+      asked += g && g->clear;
+      returns += s.as<ir::Return>() != nullptr;
+    });
+    EXPECT_EQ(returns, 0);
+    EXPECT_EQ(asked, 2);  // masks are split in there, too
+    expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
+                        {224, 32}, f32);
+  }
+  // Threads that return on their own stay as they are.
+  std::string text = attention_text(224, false);
+  text.insert(text.find("    copy from=Q"), "    if tx < 0 {\n      return\n    }\n");
+  EXPECT_EQ(planned(text).plan.why_not, "threads return early");
+}
+
 TEST(TmaRings, MasksAreAskedForOnceATile) {
   for (const bool reversed : {false, true}) {
     std::string text = attention_text(224, true);

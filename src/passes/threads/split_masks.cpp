@@ -39,6 +39,10 @@ class Masks {
         out.push_back(make_stmt(std::move(f), s->location));
         continue;
       }
+      if (const auto* n = s.as<If>()) {
+        out.push_back(make_stmt(If{n->condition, body(n->then_body), body(n->else_body)}, s->location));
+        continue;
+      }
       const Expr all = i + 1 < in.size() ? needless(s, in[i + 1]) : Expr{};
       if (!all) {
         out.push_back(s);
