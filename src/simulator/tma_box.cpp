@@ -11,10 +11,10 @@ constexpr int64_t kMostExtent = 256;  // of a box
 constexpr int64_t kMostDimensions = 5;
 constexpr int64_t kSharedAlignment = 128;
 
-std::vector<int64_t> wide(const std::vector<int64_t>& extent) {
-  std::vector<int64_t> list;
-  std::copy_if(extent.begin(), extent.end(), std::back_inserter(list), [](int64_t e) { return e != 1; });
-  return list;
+int64_t count(const std::vector<int64_t>& extent) {
+  int64_t n = 1;
+  for (const int64_t e : extent) n *= e;
+  return n;
 }
 
 }  // namespace
@@ -55,7 +55,9 @@ std::string TmaBox::fault() const {
     return fmt::format("'{}' has {} dimensions, not 1 to {}", name, extent.size(), kMostDimensions);
   for (const int64_t e : extent)
     if (e < 1 || e > kMostExtent) return fmt::format("an extent of the box is {}, not 1 to {}", e, kMostExtent);
-  if (wide(extent) != wide(shared_extent)) return "the extents of its sides differ";
+  // On chip the rows lie one after the other, whatever dimensions they run over outside.
+  if (shared_extent.back() != row_elements() || count(shared_extent) != count(extent))
+    return "the extents of its sides differ";
   if (row_bytes() % kChunk != 0) return fmt::format("a row of the box has {} bytes, no multiple of 16", row_bytes());
   if (strides.back() != 1) return fmt::format("the elements of '{}' along its last dimension are no neighbours", name);
   for (size_t d = 0; d + 1 < strides.size(); ++d)

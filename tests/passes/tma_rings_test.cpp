@@ -305,6 +305,29 @@ TEST(TmaRings, WhatIsRefusedSaysWhy) {
             "no pipelined loop brings operands of a matrix instruction in copies that TMA does");
 }
 
+// Patches of an image that are a box of it, with what is out of bounds for padding.
+TEST(TmaRings, PatchesOfAnImageComeByTma) {
+  const auto text = [](int rows, int stride) {
+    const int out = stride == 1 ? 8 : 4;
+    return fmt::format(
+        "program patches {{\n  param image: float16[3, 8, 8, 32]\n  param W: float16[288, 64]\n"
+        "  param C: float16[{0}, 64]\n  launch patches(by: {1}) threads(tx: 128) {{\n    shared Ps: float16[{2}, 32]\n"
+        "    shared Ws: float16[32, 64]\n    fragment acc: float32[{2}, 64]\n    fill to=acc value=0.0\n"
+        "    for k in 0..9 pipelined(stages=3) {{\n"
+        "      copy from=image to=Ps im2col=(row_block=by, column_block=k, kernel=3, stride={3}, pad=1)\n"
+        "      copy from=W[k * 32 : 32, 0 : 64] to=Ws\n      gemm a=Ps b=Ws c=acc\n    }}\n"
+        "    copy from=acc to=C[by * {2} : {2}, 0 : 64]\n  }}\n}}\n",
+        3 * out * out, (3 * out * out + rows - 1) / rows, rows, stride);
+  };
+  const Planned p = planned(text(64, 1));
+  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  EXPECT_EQ(p.plan.rings[0].tiles, (std::vector<std::string>{"Ps", "Ws"}));
+  expect_same_meaning(p, {numbers({3, 8, 8, 32}, f16, 1), numbers({288, 64}, f16, 2)}, {192, 64}, f16);
+  for (const std::string& other : {text(128, 1), text(64, 2)})
+    EXPECT_EQ(planned(other).plan.why_not,
+              "'Ps' does not come by TMA: it takes patches of an image that are no box of it");
+}
+
 // Blocks that have nothing to do return: a condition around the rest, whose loops are counted.
 TEST(TmaRings, BlocksThatReturnEarlyHaveALoader) {
   for (const bool causal : {false, true}) {

@@ -129,14 +129,16 @@ inline std::vector<NDArray> arrays_of(const ir::TileProgram& program, std::mt199
     std::vector<int64_t> shape;
     for (const ir::Expr& e : b.shape) shape.push_back(*ir::constant_int(e));
     NDArray x = NDArray::zeros(shape, b.type);
-    for (int64_t i = 0; i < shape[0]; ++i)
-      for (int64_t j = 0; j < shape[1]; ++j) {
-        const auto value = static_cast<int64_t>(random() % 7) - 3;
-        if (b.type.is_int())
-          x.set_int({i, j}, value);
-        else
-          x.set_float({i, j}, static_cast<double>(value));
-      }
+    std::vector<int64_t> whole;
+    std::vector<double> values;
+    for (int64_t i = 0; i < x.size(); ++i) {
+      whole.push_back(static_cast<int64_t>(random() % 7) - 3);
+      values.push_back(static_cast<double>(whole.back()));
+    }
+    if (b.type.is_int())
+      x.assign_ints(whole);
+    else
+      x.assign_floats(values);
     list.push_back(std::move(x));
   }
   return list;

@@ -85,6 +85,24 @@ TEST(Lowered, AUsersScheduleOnHopperIsRightAndWithoutRaces) {
   expect_same(kUserSchedule, random);
 }
 
+// By TMA where the patches are a box of the image: several lines of pixels, or part of one.
+TEST(Lowered, PatchesOfAnImageOnHopperAreRightAndWithoutRaces) {
+  for (const int width : {8, 32, 128}) {
+    std::mt19937 random(1);
+    const int pixels = 2 * 16 * width;
+    expect_same(fmt::format("program patches {{\n  param image: float16[2, 16, {0}, 64]\n  param W: float16[576, 64]\n"
+                            "  param C: float16[{1}, 64]\n  launch patches(by: {2}) threads(tx: 128) {{\n"
+                            "    shared Ps: float16[64, 64]\n    shared Ws: float16[64, 64]\n"
+                            "    fragment acc: float32[64, 64]\n    fill to=acc value=0.0\n"
+                            "    for k in 0..9 pipelined(stages=3) {{\n"
+                            "      copy from=image to=Ps im2col=(row_block=by, column_block=k, kernel=3, pad=1)\n"
+                            "      copy from=W[k * 64 : 64, 0 : 64] to=Ws\n      gemm a=Ps b=Ws c=acc\n    }}\n"
+                            "    copy from=acc to=C[by * 64 : 64, 0 : 64]\n  }}\n}}\n",
+                            width, pixels, pixels / 64),
+                random);
+  }
+}
+
 // What users get wrong in schedules of their own.
 TEST(Lowered, MistakesOfUsersAreFound) {
   const auto error = [](const std::string& from, const std::string& to) {

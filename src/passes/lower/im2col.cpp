@@ -28,4 +28,22 @@ std::vector<Expr> im2col_element(const Im2col& p, const std::vector<Expr>& image
   return {n, place(oh, kh), place(ow, kw), c};
 }
 
+std::optional<Region> im2col_box(const Copy& copy, const ProgramTables& program) {
+  const Im2col& p = copy.im2col;
+  const std::vector<Expr>& shape = program.buffer(copy.from.buffer).shape;  // N, H, W, C
+  const size_t rank = copy.to.extent.size();
+  const auto height = constant_int(shape[1]), width = constant_int(shape[2]), channels = constant_int(shape[3]),
+             rows = constant_int(copy.to.extent[rank - 2]), columns = constant_int(copy.to.extent[rank - 1]);
+  if (!height || !width || !channels || !rows || !columns || p.stride != 1 || *channels % *columns != 0) return {};
+  const int64_t taken = 2 * p.pad - p.dilation * (p.kernel - 1), out_height = *height + taken,
+                out_width = *width + taken;
+  if (out_height <= 0 || out_width <= 0) return {};
+  const bool is_lines = *rows % out_width == 0 && out_height % (*rows / out_width) == 0;
+  if (!is_lines && out_width % *rows != 0) return {};
+  Region box{copy.from.buffer, {}, {}};
+  box.min = im2col_element(p, shape, wide(*rows), wide(*columns), wide(0), wide(0));
+  box.extent = {wide(1), wide(is_lines ? *rows / out_width : 1), wide(is_lines ? out_width : *rows), wide(*columns)};
+  return box;
+}
+
 }  // namespace tilewright::passes

@@ -10,4 +10,8 @@ std::vector<ir::Expr> im2col_element(const ir::Im2col& patches, const std::vecto
                                      const ir::Expr& rows, const ir::Expr& columns, const ir::Expr& i,
                                      const ir::Expr& j);
 
+// The same tile as a box of the image, row by row of the tile; out of bounds where there is padding. None: it is none,
+// because pixels lie apart, or the tile ends within a row of pixels or goes on in the next image.
+std::optional<ir::Region> im2col_box(const ir::Copy& patches, const ir::ProgramTables& program);
+
 }  // namespace tilewright::passes

@@ -1,6 +1,7 @@
 // Copies of boxes between global and shared memory by TMA: one thread asks for each panel of the tile.
 #include "analysis/divisibility.h"
 #include "ir/operators.h"
+#include "passes/lower/im2col.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/shared_layout.h"
 
@@ -23,9 +24,11 @@ bool is_multiple(const Expr& e, int64_t elements) {
 
 std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   const bool loads = p.buffer(copy.from.buffer).space == Space::Global;
-  const Region &global = loads ? copy.from : copy.to, &shared = loads ? copy.to : copy.from;
+  const Region& shared = loads ? copy.to : copy.from;
+  const std::optional<Region> patches = copy.im2col.present() ? im2col_box(copy, p) : std::nullopt;
+  if (copy.im2col.present() && !patches) return "it takes patches of an image that are no box of it";
+  const Region& global = patches ? *patches : loads ? copy.from : copy.to;
   const Buffer &g = p.buffer(global.buffer), &s = p.buffer(shared.buffer);
-  if (copy.im2col.present()) return "it takes patches of an image";
   if (g.type != s.type) return "it converts";
   if (g.is_view() || g.address) return fmt::format("'{}' is a view", g.name);
   if (g.fill && constant_int(g.fill) != 0) return fmt::format("'{}' has a fill value", g.name);
@@ -51,7 +54,7 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   for (size_t d = 0; d + 1 < global.extent.size(); ++d) {
     const auto extent = constant_int(global.extent[d]);
     if (!extent || *extent <= 0 || *extent > kMaxBox) return "its box has more than 256 rows";
-    if (*extent != 1 && boxed != 1) return "its rows run over two dimensions";
+    if (*extent != 1 && boxed != 1 && !patches) return "its rows run over two dimensions";
     boxed *= *extent;
   }
   if (boxed != rows) return "the rows of both sides differ";
@@ -62,10 +65,11 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
 Body lower_tma(const Copy& copy, const Team& team, CollectiveLowering& c) {
   Lowering& l = c.l;
   const bool loads = l.is_global(copy.from.buffer);
-  const Region &global = loads ? copy.from : copy.to, &shared = loads ? copy.to : copy.from;
   if (std::string why = tma_misfit(copy, l.program); !why.empty())
     fail(Code::GpuTma, l.location(), fmt::format("this asynchronous copy is none that TMA does: {}", why),
          "copy without a barrier: the compiler then chooses how");
+  const Region global = copy.im2col.present() ? *im2col_box(copy, l.program) : loads ? copy.from : copy.to;
+  const Region& shared = loads ? copy.to : copy.from;
   const Buffer& s = l.buffer(shared.buffer);
   const int64_t panel = panel_span(l.program, shared.buffer) * 8 / s.type.bits;
   const int64_t columns = *constant_int(s.shape.back());
@@ -79,6 +83,7 @@ Body lower_tma(const Copy& copy, const Team& team, CollectiveLowering& c) {
       r->min.back() = add(r->min.back(), wide(first)), r->extent.back() = constant(panel);
     }
     Copy one = copy;
+    one.im2col = {};
     one.from = loads ? box : on_chip, one.to = loads ? on_chip : box;
     out.push_back(l.make(std::move(one)));
   }

@@ -364,6 +364,7 @@ class Specializer {
     if (constant_int(c.to.extent[rows]) != constant_int(to.shape[rows])) return false;
     if (is_written(c.from.buffer)) return false;
     // Where it reads must not depend on what the others compute.
+    if (c.im2col.present() && (is_of_math(c.im2col.row_block) || is_of_math(c.im2col.column_block))) return false;
     return std::none_of(c.from.min.begin(), c.from.min.end(), [&](const Expr& e) { return is_of_math(e); });
   }
 
