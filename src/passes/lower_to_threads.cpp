@@ -10,6 +10,7 @@
 #include "passes/threads/early_loads.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/guard_returns.h"
+#include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/split_masks.h"
@@ -478,7 +479,8 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
-  const TileProgram split = load_early(split_masks(sums_as_copies(unshift_maps(guard_returns(program)))));
+  TileProgram tiles = unshift_maps(guard_returns(pad_rows(program)));
+  const TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   auto misfit = lower_best(split, target, false, result);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
   if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result);

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/parse.h"
+#include "passes/canonicalize.h"
+#include "passes/lower_to_threads.h"
 #include "tilewright/compile.h"
 #include "tilewright/diagnostic.h"
 
@@ -66,7 +68,8 @@ TEST(Lowered, BlocksThatWalkOverTilesAreRightAndWithoutRaces) {
 
 TEST(Lowered, AttentionOnHopperIsRightAndWithoutRaces) {
   for (const Attention& a : {Attention{100, 150, 64, 64, 64, 128, 2}, Attention{200, 130, 64, 128, 64, 256, 2},
-                             Attention{64, 300, 128, 64, 128, 128, 1}, Attention{120, 96, 32, 64, 32, 128, 3}}) {
+                             Attention{64, 300, 128, 64, 128, 128, 1}, Attention{120, 96, 32, 64, 32, 128, 3},
+                             Attention{10, 150, 64, 4, 64, 128, 2}}) {
     SCOPED_TRACE(a.text());
     std::mt19937 random(1);
     const ir::TileProgram tiles = ir::parse(a.text(), "attention.tile");
@@ -78,6 +81,26 @@ TEST(Lowered, AttentionOnHopperIsRightAndWithoutRaces) {
     for (int64_t i = 0; i < a.queries; ++i)
       for (int64_t j = 0; j < a.width; ++j) ASSERT_NEAR(got.get_float({i, j}), want[3].get_float({i, j}), 0.02);
   }
+}
+
+// Fewer rows than an instruction has: tiles get more, which reach no other row and no memory.
+TEST(Lowered, ProductsOfFewRowsHaveAnInstruction) {
+  const auto lowered = [](const std::string& text, int arch) {
+    return passes::lower_to_threads(passes::canonicalize(ir::parse(text, "rows.tile")), target::GpuTarget::of(arch));
+  };
+  for (const int arch : {80, 90}) {
+    for (const int64_t rows : {2, 4, 8, 12}) {
+      const passes::ThreadLowering low = lowered(Attention{10, 150, 64, rows, 64, 128, 2}.text(), arch);
+      ASSERT_EQ(low.placements[0].gemms.size(), 2u);
+      for (const auto& [stmt, choice] : low.placements[0].gemms) EXPECT_TRUE(choice.mma) << choice.why_not_mma;
+    }
+  }
+  // A row that meets others stays with as many as there are.
+  std::string text = Attention{10, 150, 64, 4, 64, 128, 2}.text();
+  const std::string plain = "exp2((before[i] - top[i]) * 0.25)";
+  text.replace(text.find(plain), plain.size(), "exp2((before[3 - i] - top[i]) * 0.25)");
+  const passes::ThreadLowering other = lowered(text, 90);
+  for (const auto& [stmt, choice] : other.placements[0].gemms) EXPECT_FALSE(choice.mma);
 }
 
 TEST(Lowered, AUsersScheduleOnHopperIsRightAndWithoutRaces) {
