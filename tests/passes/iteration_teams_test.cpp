@@ -7,19 +7,27 @@ namespace tilewright {
 namespace {
 
 // Decoding with a shared history: KV serves as keys and as values.
-std::string mla_text(const std::string& keys, int stages = 2) {
-  return "program mla {\n" + std::string(keys == "n" ? "  symbol n: int32\n" : "") +
-         "  param Q: float16[70, 64]\n  param R: float16[70, 16]\n  param KV: float16[" + keys +
-         ", 64]\n  param K: float16[" + keys +
-         ", 16]\n  param O: float16[70, 64]\n  param L: float32[70]\n  launch mla(bx: 2) threads(tx: 256) {\n"
-         "    shared Qs: float16[64, 64]\n    shared Rs: float16[64, 16]\n    shared KVs: float16[32, 64]\n"
+std::string mla_text(const std::string& keys, int stages = 2, int64_t dim = 64) {
+  const std::string d = std::to_string(dim);
+  return "program mla {\n" + std::string(keys == "n" ? "  symbol n: int32\n" : "") + "  param Q: float16[70, " + d +
+         "]\n  param R: float16[70, 16]\n  param KV: float16[" + keys + ", " + d + "]\n  param K: float16[" + keys +
+         ", 16]\n  param O: float16[70, " + d +
+         "]\n  param L: float32[70]\n  launch mla(bx: 2) threads(tx: 256) {\n"
+         "    shared Qs: float16[64, " +
+         d + "]\n    shared Rs: float16[64, 16]\n    shared KVs: float16[32, " + d +
+         "]\n"
          "    shared Ks: float16[32, 16]\n    shared Ps: float16[64, 32]\n    fragment S: float32[64, 32]\n"
-         "    fragment acc: float32[64, 64]\n    fragment most: float32[64]\n    fragment before: float32[64]\n"
+         "    fragment acc: float32[64, " +
+         d +
+         "]\n    fragment most: float32[64]\n    fragment before: float32[64]\n"
          "    fragment scale: float32[64]\n    fragment part: float32[64]\n    fragment sum: float32[64]\n"
-         "    copy from=Q[bx * 64 : 64, 0 : 64] to=Qs\n    copy from=R[bx * 64 : 64, 0 : 16] to=Rs\n"
+         "    copy from=Q[bx * 64 : 64, 0 : " +
+         d +
+         "] to=Qs\n    copy from=R[bx * 64 : 64, 0 : 16] to=Rs\n"
          "    fill to=acc value=0.0\n    fill to=sum value=0.0\n    fill to=most value=-inf\n    for k in 0..(" +
          keys + " + 31) // 32 pipelined(stages=" + std::to_string(stages) +
-         ") {\n      copy from=KV[k * 32 : 32, 0 : 64] to=KVs\n      copy from=K[k * 32 : 32, 0 : 16] to=Ks\n"
+         ") {\n      copy from=KV[k * 32 : 32, 0 : " + d +
+         "] to=KVs\n      copy from=K[k * 32 : 32, 0 : 16] to=Ks\n"
          "      fill to=S value=0.0\n      gemm a=Qs b=KVs c=S transpose_b=true policy=full_col\n"
          "      gemm a=Rs b=Ks c=S transpose_b=true policy=full_col\n      map i in 64, j in 32 {\n"
          "        S[i, j] = select(k * 32 + j < " +
@@ -29,14 +37,20 @@ std::string mla_text(const std::string& keys, int stages = 2) {
          "        scale[i] = exp2(before[i] - most[i])\n      }\n      map i in 64, j in 32 {\n"
          "        S[i, j] = exp2(S[i, j] - most[i])\n      }\n      reduce sum from=S to=part dim=1\n"
          "      copy from=S to=Ps\n      map i in 64 {\n        sum[i] = sum[i] * scale[i] + part[i]\n      }\n"
-         "      map i in 64, j in 64 {\n        acc[i, j] = acc[i, j] * scale[i]\n      }\n"
-         "      gemm a=Ps b=KVs c=acc policy=full_col\n    }\n    map i in 64, j in 64 {\n"
-         "      acc[i, j] = acc[i, j] / sum[i] + float32(j)\n    }\n    copy from=acc to=O[bx * 64 : 64, 0 : 64]\n"
+         "      map i in 64, j in " +
+         d +
+         " {\n        acc[i, j] = acc[i, j] * scale[i]\n      }\n"
+         "      gemm a=Ps b=KVs c=acc policy=full_col\n    }\n    map i in 64, j in " +
+         d +
+         " {\n"
+         "      acc[i, j] = acc[i, j] / sum[i] + float32(j)\n    }\n    copy from=acc to=O[bx * 64 : 64, 0 : " +
+         d +
+         "]\n"
          "    copy from=sum to=L[bx * 64 : 64]\n  }\n}\n";
 }
 
-std::vector<NDArray> inputs(int64_t keys) {
-  return {numbers({70, 64}, f16, 1), numbers({70, 16}, f16, 2), numbers({keys, 64}, f16, 3),
+std::vector<NDArray> inputs(int64_t keys, int64_t dim = 64) {
+  return {numbers({70, dim}, f16, 1), numbers({70, 16}, f16, 2), numbers({keys, dim}, f16, 3),
           numbers({keys, 16}, f16, 4)};
 }
 
@@ -47,7 +61,7 @@ void expect_same(const Planned& p, int64_t keys, const std::map<std::string, int
   const size_t results = arguments.size();
   arguments.resize(results + 2);
   auto run = [&](const ir::TileProgram& program) {
-    arguments[results] = numbers({70, 64}, f16, 99), arguments[results + 1] = numbers({70}, f32, 98);
+    arguments[results] = numbers({70, arguments[0].shape(1)}, f16, 99), arguments[results + 1] = numbers({70}, f32, 98);
     const Program boxed(std::make_shared<ir::TileProgramBox>(ir::TileProgramBox{program}));
     interpreter::run(boxed, arguments, {.ints = symbols});
     std::vector<double> out = arguments[results].to_floats();
@@ -104,6 +118,18 @@ TEST(IterationTeams, EachTeamKeepsHalfOfTheColumns) {
     stores += copy && p.program.buffer(copy->to.buffer).name == "L";
   });
   EXPECT_EQ(stores, 1);
+}
+
+// The scores begin with the first panel of a tile that is there: each has an mbarrier of its own.
+TEST(IterationTeams, PanelsAreWaitedForOneByOne) {
+  const Planned p = planned(mla_text("n", 2, 256));
+  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  std::map<std::string, size_t> barriers;
+  for (const ir::Buffer& b : p.program.buffers) barriers[b.name] = b.arrive_counts.size();
+  EXPECT_EQ(barriers["KVs_left_full"], 4u);  // two slots of two panels
+  EXPECT_EQ(barriers["KVs_left_empty"], 2u);
+  EXPECT_EQ(barriers["Ks_full"], 2u);
+  for (const int64_t keys : {1, 33, 70, 128, 150}) expect_same(p, keys, {{"n", keys}}, inputs(keys, 256));
 }
 
 // Values that no scores read are waited for by whoever multiplies them.

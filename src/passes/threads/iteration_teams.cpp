@@ -8,6 +8,7 @@
 #include "passes/threads/collectives.h"
 #include "passes/threads/iteration_parts.h"
 #include "passes/threads/role_code.h"
+#include "passes/threads/shared_layout.h"
 #include "passes/threads/slots.h"
 
 namespace tilewright::passes {
@@ -23,7 +24,7 @@ struct Registers {
   int64_t loader, team;
 };
 constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
-constexpr int64_t kRowsAtOnce = 8;  // whose places are known before the first of them is asked for
+constexpr int64_t kRowsAtOnce = 4;  // whose places are known before the first of them is asked for
 
 // What one warp of the loader brings in each iteration, and who reads it last.
 struct Ring {
@@ -31,6 +32,7 @@ struct Ring {
   BufferId tile, slots_of;  // a half of the tile, or the tile
   BufferId full, empty;
   int64_t slots = 2, bytes = 0;
+  int64_t panels = 1;     // pieces of its columns that come one by one, each with an mbarrier of its own
   int64_t column = 0;     // of the tensor that is the tile's first, from where it would be
   int half = -1;          // of the values: team 0's or 1's; else read by the owner of the iteration only
   bool in_scores = true;  // so a team that has the scores need not wait for it
@@ -136,10 +138,22 @@ class Writer {
       const std::string name = p_.buffer(r.tile).name;
       r.slots = slots_;
       r.slots_of = ring_of(p_, r.tile, r.slots);
-      r.full = new_barriers(p_, launch_, name + "_full", r.slots, 1);
+      if (r.half >= 0 && r.in_scores && t.by == LoopTile::By::Tma)
+        r.panels = std::max<int64_t>(columns_of(r.tile) * p_.buffer(r.tile).type.bits / 8 / panel_span(p_, r.tile), 1);
+      r.full = new_barriers(p_, launch_, name + "_full", r.slots * r.panels, 1);
       r.empty = new_barriers(p_, launch_, name + "_empty", r.slots, kWarps);
       rings_.push_back(std::move(r));
     }
+  }
+  int64_t columns_of(BufferId tile) const { return *constant_int(p_.buffer(tile).shape.back()); }
+  Element full(const Ring& r, const Expr& slot, int64_t panel) const {
+    return {r.full, {r.panels == 1 ? slot : add(mul(slot, number(r.panels)), number(panel))}};
+  }
+  // The columns of a panel.
+  void narrow(Region& r, const Ring& ring, int64_t panel) const {
+    const int64_t columns = columns_of(ring.tile) / ring.panels;
+    Expr& begin = r.min.back();
+    begin = add(begin, constant(begin->type, panel * columns)), r.extent.back() = number(columns);
   }
   void make_shared() {
     if (!once_.empty()) once_full_ = new_barriers(p_, launch_, "once_full", 1, 1);
@@ -223,45 +237,79 @@ class Writer {
     const Count count{{}, var(v, i32), 0};
     const Turn t = count.in(r.slots);
     Body body{stmt(Wait{{r.empty, {t.slot}}, binary(BinaryOp::BitXor, t.parity, number(1))})};
-    const Element full{r.full, {t.slot}};
+    const Element whole{r.full, {t.slot}};
     switch (r.of.by) {
       case LoopTile::By::Tma:
-        body.push_back(stmt(Expect{full, number(r.bytes), true}));
-        body.push_back(by_tma(r, full));
+        for (int64_t panel = 0; panel < r.panels; ++panel) {
+          body.push_back(stmt(Expect{full(r, t.slot, panel), number(r.bytes / r.panels), true}));
+          Copy c = *by_tma(r, full(r, t.slot, panel)).as<Copy>();
+          narrow(c.from, r, panel), narrow(c.to, r, panel);
+          body.push_back(stmt(std::move(c), r.of.stmt));
+        }
         break;
-      case LoopTile::By::Gather:
-        append(body, gather(r));
-        arrive_by_warps(launch_, full, parts_.at, body);
+      case LoopTile::By::Gather: {
+        const Places places = places_of(r);
+        body.insert(body.begin(), places.look_up.begin(), places.look_up.end());
+        append(body, gather(r, places));
+        arrive_by_warps(launch_, whole, parts_.at, body);
         break;
+      }
       case LoopTile::By::Map:
         body.push_back(r.of.stmt);
-        arrive_by_warps(launch_, full, parts_.at, body);
+        arrive_by_warps(launch_, whole, parts_.at, body);
         break;
     }
     return {serial(v, extent(), in_turn(body, count))};
   }
+  // Places of rows, each known to one lane, in front of the wait for a slot: who waits has asked for them already.
+  struct Places {
+    Body look_up;
+    std::vector<std::vector<Expr>> of_lane;  // rows of the lane's number plus 0, 32, ...; the indices of each
+  };
+  Places places_of(const Ring& r) {
+    Places out;
+    const int64_t rows = *constant_int(p_.buffer(r.tile).shape[0]);
+    const Expr lane = binary(BinaryOp::FloorMod, var(launch_.thread[0], i32), number(kWarpThreads));
+    for (int64_t first = 0; first < rows; first += kWarpThreads) {
+      std::vector<Expr>& indices = out.of_lane.emplace_back();
+      for (const Expr& index : row_of(p_, parts_, r.of, add(lane, number(first)))) {
+        const VarId place = p_.new_var("place", index->type);
+        out.look_up.push_back(stmt(Let{place, index}));
+        indices.push_back(var(place, index->type));
+      }
+    }
+    return out;
+  }
   // A few rows at a time: first their places, then the copies, none of which the warp waits for before the last.
-  Body gather(const Ring& r) {
+  Body gather(const Ring& r, const Places& places) {
     const Buffer& tile = p_.buffer(r.tile);
     const auto& from = *r.of.stmt.as<Map>()->body[0].as<Store>()->value.as<Load>();
     const int64_t rows = *constant_int(tile.shape[0]), at_once = std::gcd(rows, kRowsAtOnce);
     const VarId v = p_.new_var("row", i32);
-    Body places, copies;
+    Body known, copies;
     for (int64_t i = 0; i < at_once; ++i) {
       const Expr row = add(mul(var(v, i32), number(at_once)), number(i));
       Copy c;
       c.from.buffer = from.buffer, c.completion.queue = Queue::CpAsync;
-      for (const Expr& index : row_of(p_, parts_, r.of, row)) {
-        const VarId place = p_.new_var("place", index->type);
-        places.push_back(stmt(Let{place, index}));
-        c.from.min.push_back(var(place, index->type)), c.from.extent.push_back(constant(index->type, int64_t{1}));
+      for (size_t d = 0; d < places.of_lane[0].size(); ++d) {
+        Shuffle told;
+        told.lane = binary(BinaryOp::FloorMod, row, number(kWarpThreads));
+        for (size_t n = places.of_lane.size(); n-- > 0;) {
+          const Expr& mine = places.of_lane[n][d];
+          const Expr here = binary(BinaryOp::Lt, row, number(static_cast<int64_t>(n + 1) * kWarpThreads));
+          told.value = told.value ? select(here, mine, told.value) : mine;
+        }
+        const DType type = told.value->type;
+        told.result = p_.new_var("place", type);
+        c.from.min.push_back(var(told.result, type)), c.from.extent.push_back(constant(type, int64_t{1}));
+        known.push_back(stmt(std::move(told)));
       }
       c.from.min.push_back(number(r.column)), c.from.extent.push_back(tile.shape[1]);
       c.to = {r.tile, {row, number(0)}, {number(1), tile.shape[1]}};
       copies.push_back(stmt(std::move(c), r.of.stmt));
     }
-    append(places, std::move(copies));
-    return {serial(v, number(rows / at_once), std::move(places)), stmt(Commit{Queue::CpAsync}),
+    append(known, std::move(copies));
+    return {serial(v, number(rows / at_once), std::move(known)), stmt(Commit{Queue::CpAsync}),
             stmt(Drain{Queue::CpAsync, 0, {}})};
   }
 
@@ -275,9 +323,9 @@ class Writer {
     const Body at = substitute(named(parts_.names, body), {{loop_.var, add(loop_.begin, cast(count.number(), type))}});
     return renamed(p_, IntoSlots(std::move(slots)).body(at));
   }
-  void wait_full(const Ring& r, const Count& count, Body& out) const {
+  void wait_full(const Ring& r, const Count& count, Body& out, int64_t panel = 0) const {
     const Turn t = count.in(r.slots);
-    out.push_back(stmt(Wait{{r.full, {t.slot}}, t.parity}));
+    out.push_back(stmt(Wait{full(r, t.slot, panel), t.parity}));
   }
   void give_back(const Ring& r, const Count& count, Body& out) const {
     arrive_by_warps(launch_, {r.empty, {count.in(r.slots).slot}}, parts_.at, out);
@@ -330,7 +378,19 @@ class Writer {
     if (!clears()) append(code, parts_.before);
     std::set<BufferId> here;
     for (Stmt& s : products(team)) {
-      for (const Region* r : {&s.as<Gemm>()->a, &s.as<Gemm>()->b})
+      const Gemm& g = *s.as<Gemm>();
+      const Ring* panels = ring(g.b.buffer);
+      if (panels && panels->panels > 1) {
+        for (int64_t panel = 0; panel < panels->panels; ++panel) {
+          wait_full(*panels, count, code, panel);
+          Gemm part = g;
+          narrow(part.a, *panels, panel), narrow(part.b, *panels, panel);
+          if (panel > 0) part.clear = {};
+          code.push_back(stmt(std::move(part), s));
+        }
+        continue;
+      }
+      for (const Region* r : {&g.a, &g.b})
         if (const Ring* brought = ring(r->buffer); brought && here.insert(r->buffer).second)
           wait_full(*brought, count, code);
       code.push_back(std::move(s));
