@@ -87,6 +87,58 @@ struct Attention {
   }
 };
 
+// Keys that are the values, and rows for one warpgroup: two teams take its iterations in turn.
+inline constexpr const char* kLatentAttention = R"(program latent {
+  param Q: bfloat16[70, 64]
+  param KV: bfloat16[150, 64]
+  param O: float32[70, 64]
+  launch latent(bx: 2) threads(tx: 256) {
+    shared Qs: bfloat16[64, 64]
+    shared KVs: bfloat16[32, 64]
+    shared Ps: bfloat16[64, 32]
+    fragment S: float32[64, 32]
+    fragment acc: float32[64, 64]
+    fragment top: float32[64]
+    fragment before: float32[64]
+    fragment scale: float32[64]
+    fragment part: float32[64]
+    fragment sum: float32[64]
+    copy from=Q[bx * 64 : 64, 0 : 64] to=Qs
+    fill to=acc value=0.0
+    fill to=sum value=0.0
+    fill to=top value=-inf
+    for k in 0..5 pipelined(stages=2) {
+      copy from=KV[k * 32 : 32, 0 : 64] to=KVs
+      gemm a=Qs b=KVs c=S transpose_b=true clear=true
+      map i in 64, j in 32 {
+        S[i, j] = select(k * 32 + j < 150, S[i, j], -inf)
+      }
+      copy from=top to=before
+      reduce max from=S to=top dim=1 clear=false
+      map i in 64 {
+        scale[i] = exp2((before[i] - top[i]) * 0.0625)
+      }
+      map i in 64, j in 32 {
+        S[i, j] = exp2((S[i, j] - top[i]) * 0.0625)
+      }
+      reduce sum from=S to=part dim=1
+      copy from=S to=Ps
+      map i in 64 {
+        sum[i] = fma(sum[i], scale[i], part[i])
+      }
+      map i in 64, j in 64 {
+        acc[i, j] = acc[i, j] * scale[i]
+      }
+      gemm a=Ps b=KVs c=acc
+    }
+    map i in 64, j in 64 {
+      acc[i, j] = acc[i, j] / sum[i]
+    }
+    copy from=acc to=O[bx * 64 : 64, 0 : 64]
+  }
+}
+)";
+
 // The roles and the ring that a user writes: one thread loads two slots for a warpgroup that multiplies.
 inline constexpr const char* kUserSchedule = R"(program roles {
   param A: float16[120, 264]

@@ -175,6 +175,7 @@ std::vector<MutantSubject> hopper_subjects() {
                   {.m = 250, .n = 64, .k = 264, .stages = 3, .tiles = 4, .ping_pong = true}),
           lowered("a product with a loader and a ring", product.text()),
           lowered("attention with a loader and two rings", Attention{100, 200, 64, 64, 64, 128, 2}.text()),
+          lowered("attention in which two teams take iterations in turn", kLatentAttention),
           lowered("a user's roles and mbarriers", kUserSchedule)};
 }
 
