@@ -37,7 +37,7 @@ struct tw_kernel {
   tilewright::Program program;
   std::string arch;                                       // that was asked for
   std::shared_ptr<tilewright::capi::Counts> counts = {};  // of a kernel that counts
-  const tilewright::runtime::LaunchPlan& plan() const { return executable.program().plan; }
+  const tilewright::runtime::LaunchPlan& plan() const { return executable.program().plan(); }
 };
 
 namespace tilewright::capi {

@@ -38,13 +38,11 @@ Expr offset_in(const MemoryLayout& memory, const std::vector<Expr>& index) {
 }
 
 // The swizzle on offsets of elements.
-Expr swizzled(const Expr& at, const tilewright::Swizzle& s, int64_t element_bits) {
+Expr swizzled(const Expr& at, const tilewright::Swizzle& s, int64_t element_bits, const analysis::Bits& bits) {
   if (s.bits == 0) return at;
   int base = s.base;
   for (int64_t bytes = element_bits / 8; bytes > 1; bytes /= 2) --base;
-  const Expr mask = constant(i64, ((int64_t{1} << s.bits) - 1) << base);
-  const Expr from = binary(BinaryOp::Shr, at, constant(i64, int64_t{s.shift}));
-  return binary(BinaryOp::BitXor, at, binary(BinaryOp::BitAnd, from, mask));
+  return bits.exchanged(at, s.shift, ((int64_t{1} << s.bits) - 1) << base);
 }
 
 }  // namespace
@@ -67,7 +65,7 @@ std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
   if (b.rank() == 0 && !b.is_view()) return names_.of(id);
   // An index need not be widened by itself.
   Expr at = offset(id, index);
-  if (b.memory) at = swizzled(at, b.memory->swizzle(), b.memory->element_bits());
+  if (b.memory) at = swizzled(at, b.memory->swizzle(), b.memory->element_bits(), bits_);
   if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
   return fmt::format("{}[{}]", pointer(id), text(at));
 }

@@ -1,13 +1,15 @@
 // Loads, stores and addresses of buffers as text of the C family: a buffer is a pointer to what memory holds, an
 // element the pointer plus an offset from strides.
 #pragma once
+#include "analysis/bits.h"
 #include "codegen/c_family.h"
 
 namespace tilewright::codegen {
 
 class CMemory : public CFamily {
  protected:
-  using CFamily::CFamily;
+  CMemory(const ir::ProgramTables& program, const std::set<std::string>& reserved)
+      : CFamily(program, reserved), bits_(program) {}
 
   // ---- the target's own: types whose elements share a byte
   virtual std::string load_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset) = 0;
@@ -33,6 +35,9 @@ class CMemory : public CFamily {
 
   // The value that an atomic leaves, as bits, from the text of the old value.
   std::string updated(const ir::Atomic& n, DType type, const std::string& old);
+
+ private:
+  const analysis::Bits bits_;
 };
 
 }  // namespace tilewright::codegen

@@ -3,6 +3,8 @@
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
+#include "driver/versions.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/pipeline.h"
 #include "runtime/sha256.h"
 #include "tilewright/compile.h"
@@ -33,7 +35,7 @@ CarriedKernel carry(const Program& program, const std::string& engine, const std
   if (engine == "cpu") out.text = write_cpu(canonical(program), runtime::processor_features(), dump).text;
   if (engine == "cuda") {
     if (out.arch.empty()) out.arch = cuda::architecture();
-    CudaText text = write_cuda(canonical(program), out.arch, dump);
+    CudaText text = write_cuda(passes::assume_fast_calls(canonical(program)), out.arch, dump);
     out.code = runtime::cuda::compile_cuda(text.kernel).cubin;
     out.text = std::move(text.kernel.text);
   }
@@ -53,10 +55,19 @@ Executable load_carried(const Program& program, const std::string& engine, const
     }
   }
   if (engine == "cuda" && code) {
-    const ir::TileProgram tiles = canonical(program);
-    CudaText text = write_cuda(tiles, arch, dump);
-    if (hash_of_text(text.kernel.text) == hash)
-      return load_cuda_text(std::move(text), build_plan(tiles), {{static_cast<const char*>(code), bytes}, {}, 0});
+    const ir::TileProgram tiles = canonical(program), fast = passes::assume_fast_calls(tiles);
+    CudaText text = write_cuda(fast, arch, dump);
+    if (hash_of_text(text.kernel.text) == hash) {
+      auto carried = std::make_shared<std::optional<runtime::Version>>(
+          load_cuda_text(std::move(text), build_plan(fast), {{static_cast<const char*>(code), bytes}, {}, 0}));
+      // The fast version is asked for first; others are compiled where a call needs them.
+      auto make = [carried, arch, dump](const ir::TileProgram& p) mutable {
+        return *carried ? *std::exchange(*carried, std::nullopt) : build_cuda(p, arch, dump);
+      };
+      runtime::LaunchPlan plan = build_plan(tiles);
+      plan.memory = runtime::LaunchPlan::Memory::Cuda;
+      return with_fast_version(tiles, std::move(plan), engine, std::move(make));
+    }
   }
   return compile(program, {engine_of(engine), arch});
 }

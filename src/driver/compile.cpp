@@ -7,6 +7,7 @@
 #include "driver/dump.h"
 #include "driver/interpreter_engine.h"
 #include "driver/simulator_engine.h"
+#include "driver/versions.h"
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
 #include "support/warning.h"
@@ -33,12 +34,22 @@ Executable on_interpreter(ir::TileProgram tiles, runtime::LaunchPlan plan) {
   return runtime::make_executable(std::move(plan), interpreter_callee(std::move(tiles)), "interpreter", "");
 }
 
-Executable on_simulator(const ir::TileProgram& tiles, runtime::LaunchPlan plan, const std::string& arch, Dump& dump) {
+Executable on_simulator(ir::TileProgram tiles, runtime::LaunchPlan plan, const std::string& arch, Dump dump) {
   const target::GpuTarget target = gpu_target(arch.empty() ? "sm_80" : arch);
-  ir::ThreadProgram threads = lower_cuda(tiles, target).program;
-  dump.write("lower_to_threads", threads);
-  return runtime::make_executable(std::move(plan), simulator_callee(std::move(threads), {.target = target}),
-                                  "simulator", "");
+  auto make = [target, dump = std::move(dump)](const ir::TileProgram& p) mutable -> runtime::Version {
+    ir::ThreadProgram threads = lower_cuda(p, target).program;
+    dump.write("lower_to_threads", threads);
+    runtime::LaunchPlan own = build_plan(p);
+    demand_alignments(threads, own);
+    return {std::move(own), simulator_callee(std::move(threads), {.target = target}), ""};
+  };
+  return with_fast_version(std::move(tiles), std::move(plan), "simulator", std::move(make));
+}
+
+Executable on_cuda(ir::TileProgram tiles, runtime::LaunchPlan plan, const std::string& arch, Dump dump) {
+  plan.memory = runtime::LaunchPlan::Memory::Cuda;
+  auto make = [arch, dump = std::move(dump)](const ir::TileProgram& p) mutable { return build_cuda(p, arch, dump); };
+  return with_fast_version(std::move(tiles), std::move(plan), "cuda", std::move(make));
 }
 
 Executable on_cpu(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& dump) {
@@ -57,10 +68,10 @@ Executable compile(const Program& program, const CompileOptions& options) {
   runtime::LaunchPlan plan = build_plan(tiles);
   const Engine engine = chosen(options.engine);
   if (engine == Engine::Interpreter) return on_interpreter(std::move(tiles), std::move(plan));
-  if (engine == Engine::Simulator) return on_simulator(tiles, std::move(plan), options.arch, dump);
+  if (engine == Engine::Simulator) return on_simulator(std::move(tiles), std::move(plan), options.arch, dump);
   if (engine == Engine::Cpu) return on_cpu(tiles, std::move(plan), dump);
   if (engine == Engine::Cuda)
-    return build_cuda(tiles, std::move(plan), options.arch.empty() ? cuda::architecture() : options.arch, dump);
+    return on_cuda(std::move(tiles), std::move(plan), options.arch.empty() ? cuda::architecture() : options.arch, dump);
   try {
     return on_cpu(tiles, plan, dump);
   } catch (const CompileError& e) {

@@ -119,13 +119,13 @@ CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dum
   return out;
 }
 
-Executable build_cuda(const ir::TileProgram& program, runtime::LaunchPlan plan, const std::string& arch, Dump& dump) {
+runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
   CudaText text = write_cuda(program, arch, dump);
   runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
-  return load_cuda_text(std::move(text), std::move(plan), std::move(binary));
+  return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
 }
 
-Executable load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary) {
+runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary) {
   plan.memory = runtime::LaunchPlan::Memory::Cuda;
   plan.sites = std::move(text.sites);
   size_t tensor = 0;
@@ -133,7 +133,7 @@ Executable load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::Devi
     if (p.kind == runtime::Parameter::Kind::Tensor)
       p.alignment = std::max(p.alignment, static_cast<int>(text.alignments[tensor++]));
   auto callee = rt::load_cuda(text.kernel, std::move(binary), plan);
-  return runtime::make_executable(std::move(plan), std::move(callee), "cuda", std::move(text.kernel.text));
+  return {std::move(plan), std::move(callee), std::move(text.kernel.text)};
 }
 
 }  // namespace tilewright

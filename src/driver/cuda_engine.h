@@ -20,10 +20,10 @@ struct CudaText {
 };
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
 
-// From a canonical program and its plan, which becomes one for tensors in device memory. CompileError for what the
-// engine refuses, and where there is no device compiler.
-Executable build_cuda(const ir::TileProgram& program, runtime::LaunchPlan plan, const std::string& arch, Dump& dump);
-// The same from the text and what it was compiled to.
-Executable load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary);
+// A canonical program for tensors in device memory. CompileError for what the engine refuses, and where there is no
+// device compiler.
+runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
+// The same from the text, the program's plan and what the text was compiled to.
+runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary);
 
 }  // namespace tilewright

@@ -305,7 +305,7 @@ Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& value
                         bool compile) {
   const target::GpuTarget target = gpu_target(arch);  // a mistake of the caller's, not of the program
   Explanation e = explained(program, values, [&](const ir::TileProgram& tiles, Explanation& out) {
-    add_gpu_facts(tiles, arch, compile, out);
+    add_gpu_facts(tiles, values, arch, compile, out);
   });
   if (!e.gpu) e.gpu.emplace();
   e.gpu->arch = arch, e.gpu->device = target::rates_of(target.arch).device;

@@ -6,7 +6,9 @@
 #include "driver/explain_roles.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
+#include "ir/print.h"
 #include "ir/rewrite.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/threads/shared_layout.h"
 #include "support/diagnostic.h"
 
@@ -149,10 +151,20 @@ void add_floors(const Explanation& e, int arch, GpuFacts& out) {
 
 }  // namespace
 
-void add_gpu_facts(const ir::TileProgram& tiles, const std::string& arch, bool compile, Explanation& out) {
+void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, const std::string& arch, bool compile,
+                   Explanation& out) {
   const target::GpuTarget target = gpu_target(arch);
+  const ir::TileProgram fast = passes::assume_fast_calls(program);
+  std::vector<std::string> assumptions;
+  bool general = false;
+  for (size_t i = program.assumptions.size(); i < fast.assumptions.size(); ++i) {
+    assumptions.push_back(ir::print(fast.assumptions[i].condition, fast));
+    general = general || value_of(fast.assumptions[i].condition, fast, values) == 0;
+  }
+  const ir::TileProgram& tiles = general ? program : fast;
   const ThreadLowering l = lower_cuda(tiles, target);
   GpuFacts& gpu = out.gpu.emplace();
+  gpu.assumptions = std::move(assumptions), gpu.general = general;
   gpu.ladder = ladder_of(l);
   for (size_t i = 0; i < l.program.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/arguments.h"
 #include "ir/program.h"
 #include "layout/fragment.h"
 #include "layout/memory.h"
@@ -51,6 +52,9 @@ struct GpuLaunchFacts {
 struct GpuFacts {
   std::string arch, device;         // the device whose rates the floors take
   std::vector<std::string> ladder;  // the plans in order, best first: which lost and why, which was taken
+  // What is assumed of a call; `general`: the values contradict it, and the facts are those of the general version.
+  std::vector<std::string> assumptions;
+  bool general = false;
   std::vector<GpuLaunchFacts> launches;
   std::string compiler;  // "NVRTC 13.0", or why there are no resources
   std::vector<std::string> remarks;
@@ -58,8 +62,9 @@ struct GpuFacts {
   std::optional<double> compute_floor, memory_floor;
 };
 
-// `tiles`: canonical, as the facts in `out` speak of it. CompileError if the engine refuses the program.
-void add_gpu_facts(const ir::TileProgram& tiles, const std::string& arch, bool compile, Explanation& out);
+// `program`: canonical, as the facts in `out` speak of it. CompileError if the engine refuses the program.
+void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, const std::string& arch, bool compile,
+                   Explanation& out);
 
 // Turns of a ring as a picture, one column a unit of time, where using a slot takes twice as long as filling it: the
 // numbers of the slots that the loader fills and the others use.

@@ -91,7 +91,8 @@ Json gpu_launch_json(const GpuLaunchFacts& launch) {
 }
 
 void add_gpu_json(const GpuFacts& gpu, Json& out) {
-  out["arch"] = gpu.arch, out["device"] = gpu.device, out["plans"] = gpu.ladder, out["compiler"] = gpu.compiler;
+  out["arch"] = gpu.arch, out["device"] = gpu.device, out["assumptions"] = gpu.assumptions,
+  out["general"] = gpu.general, out["plans"] = gpu.ladder, out["compiler"] = gpu.compiler;
   out["remarks"] = gpu.remarks;
   out["compute_floor_us"] = gpu.compute_floor ? Json(*gpu.compute_floor * 1e6) : Json(nullptr);
   out["memory_floor_us"] = gpu.memory_floor ? Json(*gpu.memory_floor * 1e6) : Json(nullptr);
@@ -242,6 +243,11 @@ std::string to_text(const Explanation& e) {
   const char* engine = e.gpu ? "cuda" : "cpu";
   page.line("{} on the {} engine ({})", e.program, engine,
             e.gpu ? fmt::format("{}, rates of an {}", e.gpu->arch, e.gpu->device) : e.processor);
+  if (e.gpu && !e.gpu->assumptions.empty())
+    page.line("{}: {}",
+              e.gpu->general ? "the general version, for of this call it does not hold that"
+                             : "assumed of a call, which else takes a general version",
+              fmt::join(e.gpu->assumptions, ", "));
   if (e.gpu && !e.gpu->ladder.empty()) {
     page.line("plans, best first");
     for (const std::string& plan : e.gpu->ladder) page.line("  {}", plan);

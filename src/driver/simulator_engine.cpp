@@ -5,6 +5,7 @@
 #include "driver/build_plan.h"
 #include "driver/cuda_engine.h"
 #include "driver/interpreter_engine.h"
+#include "driver/versions.h"
 #include "passes/pipeline.h"
 
 namespace tilewright {
@@ -66,8 +67,13 @@ Executable counting_executable(const ir::TileProgram& program, simulator::Simula
   const ir::TileProgram tiles = passes::run_passes(order_symbols(program), passes::all_passes(),
                                                    [](const char*, const ir::TileProgram&, double) {});
   options.count_traffic = true;
-  auto callee = simulator_callee(lower_cuda(tiles, options.target).program, options, std::move(sink));
-  return runtime::make_executable(build_plan(tiles), std::move(callee), "simulator", "");
+  const auto make = [options, sink = std::move(sink)](const ir::TileProgram& p) -> runtime::Version {
+    ir::ThreadProgram threads = lower_cuda(p, options.target).program;
+    runtime::LaunchPlan own = build_plan(p);
+    demand_alignments(threads, own);
+    return {std::move(own), simulator_callee(std::move(threads), options, sink), ""};
+  };
+  return with_fast_version(tiles, build_plan(tiles), "simulator", make);
 }
 
 std::string to_json(const std::string& program, const std::vector<LaunchReport>& reports) {

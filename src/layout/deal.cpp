@@ -104,6 +104,15 @@ FragmentLayout row_major_fragment(const std::vector<int64_t>& shape, int64_t thr
   return fragment_of(shape, Deal(std::move(extents), vector * element_bits).best(lanes, warps), vector);
 }
 
+std::optional<FragmentLayout> rows_in_warps(const std::vector<int64_t>& shape, int64_t threads, int64_t vector) {
+  if (shape.size() != 2 || threads % kWarpThreads != 0) return std::nullopt;
+  const int64_t warps = threads / kWarpThreads, rows = shape[0] / warps, pieces = shape[1] / (kWarpThreads * vector);
+  if (rows * warps != shape[0] || pieces * kWarpThreads * vector != shape[1]) return std::nullopt;
+  return FragmentLayout(
+      shape, {{{rows, Home::Register, pieces * vector}, {warps, Home::Warp, 1}},
+              {{pieces, Home::Register, vector}, {kWarpThreads, Home::Lane, 1}, {vector, Home::Register, 1}}});
+}
+
 int64_t best_vector(const std::vector<int64_t>& shape, int64_t threads, int element_bits, int64_t max_bytes) {
   if (shape.empty()) return 1;
   int64_t total = 1, best = 1;

@@ -44,6 +44,9 @@ FragmentLayout transposed_matrix_atom();
 // warps for which there is nothing.
 FragmentLayout row_major_fragment(const std::vector<int64_t>& shape, int64_t threads, int64_t vector,
                                   int element_bits = 32);
+// The same of a matrix with whole rows in warps, so that what is reduced along a row need not leave its warp. None:
+// warps, lanes and vectors do not divide the matrix.
+std::optional<FragmentLayout> rows_in_warps(const std::vector<int64_t>& shape, int64_t threads, int64_t vector);
 // The widest vector of at most max_bytes that divides the last extent and leaves as many threads at work as a vector of
 // one.
 int64_t best_vector(const std::vector<int64_t>& shape, int64_t threads, int element_bits, int64_t max_bytes = 16);

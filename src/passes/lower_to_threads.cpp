@@ -3,6 +3,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/lower/block_index.h"
 #include "passes/threads/async_rings.h"
 #include "passes/threads/bank_layout.h"
@@ -69,7 +70,8 @@ class ThreadCode {
     fragments();
     append(out, init_barriers());
     if (linear_block.valid())
-      append(out, bind_block(l_.launch, cast(var(linear_block, i32), i64), l_));
+      append(out, bind_block(l_.launch, cast(var(linear_block, i32), blocks_are_few(l_.launch, l_.program) ? i32 : i64),
+                             l_));
     else
       bound_blocks();
     const Body code = body(l_.launch.body, block_);
@@ -408,9 +410,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     VarId linear_block;
     if (!fits_hardware_grid(launch)) {
       linear_block = out.new_var("block", i32);
-      Expr blocks = wide(1);
-      for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));
-      lowered.grid = {blocks}, lowered.block = {linear_block}, lowered.swizzle = {};
+      lowered.grid = {blocks_of(launch)}, lowered.block = {linear_block}, lowered.swizzle = {};
     }
     lowered.body = ThreadCode(tiles, uniformity, placement, l).lower(linear_block);
     const auto number = static_cast<int32_t>(i);

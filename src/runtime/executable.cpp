@@ -34,7 +34,7 @@ namespace {
 // callee's: their calls end before their kernels do.
 class Loan {
  public:
-  Loan(LoadedProgram& program, BoundCall& call) : pool_(program.workspaces) {
+  Loan(LoadedProgram& program, BoundCall& call) : pool_(program.workspaces()) {
     const std::vector<Workspace>& wanted = call.plan->workspaces;
     if (wanted.empty() || call.plan->memory != LaunchPlan::Memory::Host) return;
     set_ = pool_.take();
@@ -59,30 +59,86 @@ class Loan {
 
 }  // namespace
 
+LoadedProgram::LoadedProgram(LaunchPlan plan, Version first, MakeVersion general, std::string engine)
+    : plan_(std::move(plan)), first_(std::move(first)), make_general_(std::move(general)), engine_(std::move(engine)) {
+  verify(plan_), verify(first_.plan);
+  check_internal(first_.plan.assumes.size() >= plan_.assumes.size(), "a version that assumes less than its program");
+  for (size_t i = plan_.assumes.size(); i < first_.plan.assumes.size(); ++i)
+    assumptions_.push_back(first_.plan.assumes[i].text);
+  for (size_t i = 0; i < plan_.parameters.size(); ++i)
+    if (const int bytes = first_.plan.parameters[i].alignment; bytes > plan_.parameters[i].alignment)
+      assumptions_.push_back(fmt::format("address of {} % {} == 0", plan_.parameters[i].name, bytes));
+}
+
+namespace {
+
+constexpr int kGeneralAlignment = 16;  // the widest access of a GPU's thread, and what TMA asks for
+
+// Of all tensors, to what the plan or, where it is more, the caller asks for.
+bool is_aligned(const BoundCall& call, const LaunchPlan& plan, int at_least) {
+  size_t buffer = 0;
+  for (const Parameter& p : plan.parameters) {
+    if (p.kind != Parameter::Kind::Tensor) continue;
+    const auto address = reinterpret_cast<uintptr_t>(call.buffers[buffer++]);
+    if (const int bytes = std::max(p.alignment, at_least); bytes > 0 && address % static_cast<uintptr_t>(bytes) != 0)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Version& LoadedProgram::bind(std::span<const Argument> arguments, BoundCall& call) {
+  bind_call(plan_, arguments, call);
+  if (!make_general_ || call.nothing_to_do || (is_aligned(call, first_.plan, 0) && assumptions_hold(call))) {
+    call.plan = &first_.plan;
+    return first_;
+  }
+  const bool aligned = is_aligned(call, plan_, kGeneralAlignment);
+  General& general = aligned ? aligned_ : anywhere_;
+  std::call_once(general.made, [&] {
+    std::lock_guard lock(making_);
+    general.version = make_general_(aligned);
+    verify(general.version.plan);
+  });
+  general_calls_.fetch_add(1, std::memory_order_relaxed);
+  bind_call(general.version.plan, arguments, call);
+  return general.version;
+}
+
+bool LoadedProgram::assumptions_hold(const BoundCall& call) const {
+  const std::vector<AssumeCheck>& assumes = first_.plan.assumes;
+  for (size_t i = plan_.assumes.size(); i < assumes.size(); ++i) {
+    int64_t holds = 0;
+    if (!evaluate(assumes[i].condition, call.symbols(), call.scalars(), holds) || holds == 0) return false;
+  }
+  return true;
+}
+
 Executable make_executable(LaunchPlan plan, std::unique_ptr<Callee> callee, std::string engine, std::string source) {
-  verify(plan);
-  auto program = std::make_shared<LoadedProgram>();
-  program->plan = std::move(plan);
-  program->callee = std::move(callee);
-  program->engine = std::move(engine);
-  program->source = std::move(source);
-  return Executable(std::move(program));
+  LaunchPlan own = plan;
+  return make_executable(std::move(plan), {std::move(own), std::move(callee), std::move(source)}, {},
+                         std::move(engine));
+}
+Executable make_executable(LaunchPlan plan, Version first, MakeVersion general, std::string engine) {
+  return Executable(
+      std::make_shared<LoadedProgram>(std::move(plan), std::move(first), std::move(general), std::move(engine)));
 }
 
 }  // namespace runtime
 
 void Executable::call(std::span<const Argument> arguments) const {
   runtime::BoundCall call;
-  runtime::bind_call(program_->plan, arguments, call);
+  runtime::Version& version = program_->bind(arguments, call);
   if (call.nothing_to_do) return;
   const runtime::Loan loan(*program_, call);
-  runtime::CallReport report(program_->plan);
-  program_->callee->run(call, report);
+  runtime::CallReport report(version.plan);
+  version.callee->run(call, report);
   report.throw_if_failed();
 }
 
-const std::string& Executable::name() const { return program_->plan.name; }
-const std::string& Executable::engine() const { return program_->engine; }
-const std::string& Executable::source() const { return program_->source; }
+const std::string& Executable::name() const { return program_->plan().name; }
+const std::string& Executable::engine() const { return program_->engine(); }
+const std::string& Executable::source() const { return program_->first().source; }
 
 }  // namespace tilewright

@@ -1,5 +1,7 @@
 // What stands behind a tilewright::Executable: the launch plan, the engine's callee and the memory it lends to calls.
 #pragma once
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,15 +36,50 @@ class WorkspacePool {
 // Bytes of a workspace in this call. LaunchError if its size has no value.
 int64_t workspace_bytes(const BoundCall& call, const Workspace& workspace);
 
-struct LoadedProgram {
+// A program as it was compiled. Its plan's assumptions and alignments are what it needs of a call.
+struct Version {
   LaunchPlan plan;
   std::unique_ptr<Callee> callee;
-  std::string engine;
   std::string source;
-  WorkspacePool workspaces;
+};
+// `aligned`: for calls whose tensors begin at multiples of 16 bytes.
+using MakeVersion = std::function<Version(bool aligned)>;
+
+// What is fast under assumptions of its own, and what takes every call of the program.
+struct LoadedProgram {
+  LoadedProgram(LaunchPlan plan, Version first, MakeVersion general, std::string engine);
+
+  const LaunchPlan& plan() const { return plan_; }  // what every call must fulfil
+  const Version& first() const { return first_; }
+  const std::string& engine() const { return engine_; }
+  const std::vector<std::string>& assumptions() const { return assumptions_; }
+  int64_t general_calls() const { return general_calls_.load(std::memory_order_relaxed); }
+  WorkspacePool& workspaces() { return workspaces_; }
+
+  // Binds the call by the plan of the version that takes it. General ones are made when a first call needs them.
+  Version& bind(std::span<const Argument> arguments, BoundCall& call);
+
+ private:
+  struct General {
+    Version version;
+    std::once_flag made;
+  };
+  bool assumptions_hold(const BoundCall& call) const;
+
+  LaunchPlan plan_;
+  Version first_;
+  MakeVersion make_general_;  // none: the first takes every call
+  General aligned_, anywhere_;
+  std::mutex making_;
+  std::string engine_;
+  std::vector<std::string> assumptions_;  // the first version's own
+  std::atomic<int64_t> general_calls_ = 0;
+  WorkspacePool workspaces_;
 };
 
-// Verifies the plan.
+// Verify the plans. The second: `first` for calls that fulfil its plan, which is `plan` and more; for others what
+// `general` makes.
 Executable make_executable(LaunchPlan plan, std::unique_ptr<Callee> callee, std::string engine, std::string source);
+Executable make_executable(LaunchPlan plan, Version first, MakeVersion general, std::string engine);
 
 }  // namespace tilewright::runtime

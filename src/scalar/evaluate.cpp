@@ -84,6 +84,7 @@ template <auto f, class T, class Out>
     case Function::Erf: return map<erf_f32>(in, out, n);
     case Function::Pow: return map<pow_f32>(in, out, n);
     case Function::Rsqrt: return map<rsqrt_f32>(in, out, n);
+    case Function::RcpApprox: return map<rcp_approx_f32>(in, out, n);
     case Function::Sigmoid: return map<sigmoid_f32>(in, out, n);
     default: fail_internal("an integer function on floats", __FILE__, __LINE__);
   }
@@ -195,6 +196,7 @@ void apply_f64(Function function, const Inputs<double>& in, double* out, int64_t
     case Function::Erf: return map<erf_f64>(in, out, n);
     case Function::Pow: return map<pow_f64>(in, out, n);
     case Function::Rsqrt: return map<rsqrt_f64>(in, out, n);
+    case Function::RcpApprox: return map<rcp_approx_f64>(in, out, n);
     case Function::Sigmoid: return map<sigmoid_f64>(in, out, n);
     default: fail_internal("an integer function on floats", __FILE__, __LINE__);
   }

@@ -43,6 +43,13 @@
 //@ rcp_f64:
 [[gnu::always_inline]] static inline double rcp_f64(double x) { return 1.0 / x; }
 
+// Within a unit in the last place; where there is no instruction for less, as good as can be.
+//@ rcp_approx_f32:
+[[gnu::always_inline]] static inline float rcp_approx_f32(float x) { return 1.0f / x; }
+
+//@ rcp_approx_f64:
+[[gnu::always_inline]] static inline double rcp_approx_f64(double x) { return 1.0 / x; }
+
 //@ abs_f32:
 [[gnu::always_inline]] static inline float abs_f32(float x) { return __builtin_fabsf(x); }
 

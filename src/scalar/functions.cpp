@@ -74,6 +74,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Erf, "erf", 1, Float, "erf", false, false, 1.1},
     {Pow, "pow", 2, Float, "pow", false, false, 0.51},
     {Rsqrt, "rsqrt", 1, Float, "rsqrt", false, false, 1.5},
+    {RcpApprox, "rcp_approx", 1, Float, "rcp_approx", false, false, 1.0},
     {Sigmoid, "sigmoid", 1, Float, "sigmoid", false, false, 2.5},
 };
 

@@ -77,6 +77,7 @@ enum class Function : uint8_t {
   Erf,
   Pow,
   Rsqrt,
+  RcpApprox,
   Sigmoid,
 };
 

@@ -45,9 +45,10 @@
   return __builtin_fmaf(p, r, 1.0f);
 }
 
-//@ exp_f32: exp_core scale_f32 shifted_f32 bound_f32
+//@ exp_f32: exp_core scale_f32 bound_f32
 [[gnu::always_inline]] static inline float exp_f32(float x) {
-  const float y = bound_f32(x, -120.0f, 100.0f), shifted = shifted_f32(y * 1.442695041f), n = shifted - 0x1.8p23f;
+  const float y = bound_f32(x, -120.0f, 100.0f);
+  const float shifted = __builtin_fmaf(y, 1.442695041f, 0x1.8p23f), n = shifted - 0x1.8p23f;
   const float r = __builtin_fmaf(n, -1.428606765e-06f, __builtin_fmaf(n, -6.931457520e-01f, y));
   const float e = scale_f32(exp_core(r), shifted);
   return x != x ? x : e;

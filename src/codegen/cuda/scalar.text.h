@@ -62,6 +62,21 @@ __device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b);
 //@ min_f32:
 __device__ __forceinline__ float min_f32(float a, float b) { return fminf(a, b); }
 
+// min.NaN and max.NaN take -0 for less than +0, as the portable ones do (PTX ISA 9.7.3).
+//@ max_nan_f32:
+__device__ __forceinline__ float max_nan_f32(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+
+//@ min_nan_f32:
+__device__ __forceinline__ float min_nan_f32(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+
 //@ mulhi: types
 template <class T>
 __device__ __forceinline__ T mulhi(T a, T b) {
@@ -134,6 +149,13 @@ __device__ __forceinline__ void tw_sync_grid() {
   __syncthreads();
 }
 
+//@ rcp_approx_f32:
+__device__ __forceinline__ float rcp_approx_f32(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 //@ exp2_f32:
 __device__ __forceinline__ float exp2_f32(float x) {
   float y;
@@ -143,14 +165,15 @@ __device__ __forceinline__ float exp2_f32(float x) {
 
 // The portable text, and a shorter way to the same bits where the result is normal (every such argument has been
 // tried): nothing to clamp, one step of scaling.
-//@ exp_f32: exp_core scale_f32 shifted_f32 bound_f32 bits_of_f32 f32_of_bits
+//@ exp_f32: exp_core scale_f32 bound_f32 bits_of_f32 f32_of_bits
 __device__ __forceinline__ float exp_f32(float x) {
   if (fabsf(x) < 87.0f) {
-    const float shifted = shifted_f32(x * 1.442695041f), n = shifted - 0x1.8p23f;
+    const float shifted = __fmaf_rn(x, 1.442695041f, 0x1.8p23f), n = shifted - 0x1.8p23f;
     const float p = exp_core(__fmaf_rn(n, -1.428606765e-06f, __fmaf_rn(n, -6.931457520e-01f, x)));
     return f32_of_bits(bits_of_f32(p) + (bits_of_f32(shifted) << 23));
   }
-  const float y = bound_f32(x, -120.0f, 100.0f), shifted = shifted_f32(y * 1.442695041f), n = shifted - 0x1.8p23f;
+  const float y = bound_f32(x, -120.0f, 100.0f);
+  const float shifted = __fmaf_rn(y, 1.442695041f, 0x1.8p23f), n = shifted - 0x1.8p23f;
   const float p = exp_core(__fmaf_rn(n, -1.428606765e-06f, __fmaf_rn(n, -6.931457520e-01f, y)));
   return x != x ? x : scale_f32(p, shifted);
 }

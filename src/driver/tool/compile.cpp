@@ -9,6 +9,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/lower_to_loops.h"
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
@@ -102,9 +103,10 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
   if (stage == "canonical") return ir::print(tiles);
   if (stage == "plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
   if (stage == "loops") return ir::print(lower_cpu(tiles, runtime::processor_features()));
-  if (stage == "threads") return ir::print(lower_cuda(tiles, gpu_target(arguments.arch)).program);
+  if (stage == "threads")
+    return ir::print(lower_cuda(passes::assume_fast_calls(tiles), gpu_target(arguments.arch)).program);
   Dump dump(tiles.name);
-  if (stage == "cuda") return write_cuda(tiles, arguments.arch, dump).kernel.text;
+  if (stage == "cuda") return write_cuda(passes::assume_fast_calls(tiles), arguments.arch, dump).kernel.text;
   build_plan(tiles);
   times.step("plan");
   const runtime::ProcessorFeatures processor = runtime::processor_features();

@@ -25,7 +25,8 @@ class BlockIndex {
       const Interval extent = l.intervals.of(widen(grid_[d]));
       l.intervals.set(v, {0, extent.high < kUnbounded ? std::max<int64_t>(extent.high - 1, 0) : INT32_MAX});
       // What a loop bound says and an interval cannot: v < extent.
-      l.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l.program.var(v).type)), widen(grid_[d])));
+      for (const Expr& e : {grid_[d], launch.grid[d]})
+        l.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l.program.var(v).type)), widen(e)));
     }
   }
   Body out;

@@ -1,4 +1,5 @@
 #include "passes/threads/async_rings.h"
+#include "passes/assume_fast_calls.h"
 
 #include <set>
 
@@ -64,10 +65,12 @@ class Rings {
   // Rows of whole 16-byte pieces, aligned on both sides.
   bool is_wide(const Copy& c, const Buffer& from, const Buffer& to) const {
     const int64_t elements = kCopyBits / to.type.bits;
-    if (to.rank() == 0 || constant_int(to.shape.back()).value_or(1) % elements != 0) return false;
+    if (begins_anywhere(p_.buffer(p_.root(c.from.buffer))) || to.rank() == 0 ||
+        constant_int(to.shape.back()).value_or(1) % elements != 0)
+      return false;
     if (constant_int(c.from.extent.back()) == 1) return false;
     if (!from.strides.empty() && constant_int(from.strides.back()) != 1) return false;
-    auto divides = [&](const Expr& e) { return analysis::power_of_two_divisor(e) % elements == 0; };
+    auto divides = [&](const Expr& e) { return analysis::power_of_two_divisor(e, p_) % elements == 0; };
     if (!divides(c.from.min.back()) || !divides(from.shape.back())) return false;
     for (size_t d = 0; d + 1 < from.strides.size(); ++d)
       if (!divides(from.strides[d])) return false;

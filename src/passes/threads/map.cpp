@@ -3,6 +3,7 @@
 #include "analysis/divisibility.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/map_sums.h"
@@ -238,6 +239,7 @@ class MapLowering {
   bool is_wide(BufferId id, const std::vector<Expr>& index, const Held& at, const std::set<VarId>& bound,
                std::vector<Expr>& needs) const {
     const Buffer& b = l_.buffer(id);
+    if (begins_anywhere(l_.buffer(l_.program.root(id)))) return false;
     if (!c_.is_memory(id) || b.type.is_packed() || b.type.is_bool() || index.empty() || b.address) return false;
     if (l_.buffer(l_.program.root(id)).address) return false;
     if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
@@ -249,7 +251,7 @@ class MapLowering {
       walk(index[d], [&](const Expr& x) { reads = reads || x.as<Load>(); });
       if (reads) return false;
     }
-    auto divided = [&](const Expr& e) { return analysis::power_of_two_divisor(widen(e)) % at.vector == 0; };
+    auto divided = [&](const Expr& e) { return analysis::power_of_two_divisor(widen(e), l_.program) % at.vector == 0; };
     auto divided_at_call = [&](const Expr& e) {
       if (divided(e)) return true;
       if (!may_need_ || constant_int(e) || !l_.is_global(id)) return false;
@@ -349,7 +351,7 @@ class MapLowering {
   // What the device computes with a branch for every element, for all lanes before the loop over them, with one branch:
   // quotients by what all lanes share, and exp.
   Body together(Body body, const Held& at, Body& before) {
-    if (body.size() != 1 || !body[0].as<Store>() || at.vector < kSharingLanes) return body;
+    if (at.vector < kSharingLanes) return body;
     auto in_hand = [&](const Expr& e) {  // nothing but registers
       bool all = true;
       walk(e, [&](const Expr& x) {
@@ -357,14 +359,25 @@ class MapLowering {
       });
       return all;
     };
+    // Names of values in registers give way to the values, which the device compiler computes once all the same.
+    if (body.empty() || !body.back().as<Store>()) return body;
+    Substitution names;
+    for (size_t i = 0; i + 1 < body.size(); ++i) {
+      const auto* n = body[i].as<Let>();
+      if (!n || !in_hand(n->value)) return body;
+      names[n->var] = substitute(n->value, names);
+    }
+    body = substitute(Body{body.back()}, names);
     const VarId lane = id_of(at.lane);
     return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
       if (e->type != f32 || !in_hand(e)) return std::nullopt;
       if (const auto* n = e.as<Intrinsic>(); n && n->function == Function::Exp && !l_.program.options.fast_math)
         return load(exponentials(n->args[0], at, before), {at.lane}, f32);
       const auto* n = e.as<Binary>();
-      if (!n || n->op != BinaryOp::Div || n->b.as<Const>() || used_vars(n->b).contains(lane)) return std::nullopt;
-      return load(quotients(n->a, n->b, at, before), {at.lane}, f32);
+      if (!n || n->op != BinaryOp::Div || n->b.as<Const>()) return std::nullopt;
+      const bool shared = !used_vars(n->b).contains(lane);
+      return load(shared ? quotients(n->a, n->b, at, before) : quotients_of_pairs(n->a, n->b, at, before), {at.lane},
+                  f32);
     });
   }
   // The text of exp has a short way for arguments below 87 in magnitude. Where all lanes are known to take it, the
@@ -429,6 +442,45 @@ class MapLowering {
     }));
     Body exact{lanes(at, [&](const Expr& i) {
       return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend_of(i), divisor)})};
+    })};
+    out.push_back(l_.make(If{binary(BinaryOp::Eq, load(plain, {}, i32), constant(0)), std::move(exact), {}}));
+    return quotient;
+  }
+  // The same where every lane has a divisor of its own: from an approximate reciprocal, one step to a better one and
+  // two to the quotient, as the device's own division does where nothing leaves the normal range.
+  BufferId quotients_of_pairs(const Expr& a, const Expr& b, const Held& at, Body& out) {
+    const BufferId quotient = l_.temporary("quotient", f32, {at.vector}, Space::Local);
+    const BufferId divisors = l_.temporary("divisor", f32, {at.vector}, Space::Local);
+    const BufferId dividends = l_.temporary("dividend", f32, {at.vector}, Space::Local);
+    const BufferId plain = l_.temporary("plain", i32, {}, Space::Local);
+    auto size = [&](const Expr& e) { return intrinsic(Function::Abs, {e}); };
+    out.push_back(l_.make(Store{{plain, {}}, constant(1)}));
+    out.push_back(lanes(at, [&](const Expr& i) {
+      Body each;
+      auto named = [&](const char* name, const Expr& value) {
+        const VarId v = l_.program.new_var(name, f32);
+        each.push_back(l_.make(Let{v, value}));
+        return var(v, f32);
+      };
+      const Substitution here{{id_of(at.lane), i}};
+      const Expr x = named("x", substitute(a, here)), y = named("y", substitute(b, here));
+      each.push_back(l_.make(Store{{dividends, {i}}, x}));
+      each.push_back(l_.make(Store{{divisors, {i}}, y}));
+      const Expr minus = unary(UnaryOp::Neg, y), rough = named("rough", intrinsic(Function::RcpApprox, {y}));
+      const Expr inverse = named("inverse", fma(rough, fma(minus, rough, constant(f32, 1.0)), rough));
+      const Expr first = named("first", binary(BinaryOp::Mul, x, inverse));
+      const Expr second = named("second", fma(fma(minus, first, x), inverse, first));
+      const Expr rounded = named("rounded", fma(fma(minus, second, x), inverse, second));
+      const Expr fits = logical_and(logical_and(binary(BinaryOp::Le, constant(f32, 0x1p-40), size(y)),
+                                                binary(BinaryOp::Le, size(y), constant(f32, 0x1p40))),
+                                    binary(BinaryOp::Le, constant(f32, 0x1p-60), size(rounded)));
+      each.push_back(l_.make(Store{{quotient, {i}}, rounded}));
+      each.push_back(l_.make(Store{{plain, {}}, binary(BinaryOp::BitAnd, load(plain, {}, i32), cast(fits, i32))}));
+      return each;
+    }));
+    Body exact{lanes(at, [&](const Expr& i) {
+      const Expr x = load(dividends, {i}, f32), y = load(divisors, {i}, f32);
+      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, x, y)})};
     })};
     out.push_back(l_.make(If{binary(BinaryOp::Eq, load(plain, {}, i32), constant(0)), std::move(exact), {}}));
     return quotient;

@@ -82,6 +82,7 @@ class Placer {
     // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
     // took several such pieces would leave gaps in what the warp touches at once.
     int element_bits = 0;
+    bool reduced = false;  // along the last dimension
     std::optional<FragmentLayout> anchor, layout;
     std::string decided_by;
   };
@@ -152,6 +153,7 @@ class Placer {
     Class& keep = classes_[a];
     const Class& gone = classes_[b];
     keep.element_bits = std::max(keep.element_bits, gone.element_bits);
+    keep.reduced = keep.reduced || gone.reduced;
     if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;
   }
 
@@ -291,6 +293,7 @@ class Placer {
       if (n.dim + 1 == static_cast<int64_t>(shape->size()))
         classes_[*from].element_bits = std::max(8, p_.buffer(n.from.buffer).type.storage_bits());
     }
+    if (n.dim + 1 == static_cast<int64_t>(nodes_[*from].shape.size())) classes_[find(*from)].reduced = true;
     if (p_.buffer(n.to.buffer).space == Space::Fragment) {
       if (is_whole(n.to))
         to = fragment(n.to.buffer, s);
@@ -342,7 +345,7 @@ class Placer {
     const size_t rank = r.min.size();
     const int64_t panel = span * 8 / b.type.bits, step = i.k();
     if (constant_int(b.shape[rank - 2]).value_or(0) % 8 != 0) return fmt::format("rows of '{}' are no eights", b.name);
-    if (analysis::power_of_two_divisor(r.min[rank - 2]) % 8 != 0)
+    if (analysis::power_of_two_divisor(r.min[rank - 2], p_) % 8 != 0)
       return fmt::format("the tile does not begin at a multiple of eight rows of '{}'", b.name);
     const auto column = constant_int(r.min.back());
     if (!column || *column % (k_is_last ? step : panel) != 0 || (!k_is_last && width % panel != 0))
@@ -518,6 +521,12 @@ class Placer {
       if (dims[d] < 0) out = insert_dim(out, static_cast<int>(d));
     return out;
   }
+  // Whether several warps hold a row.
+  static bool crosses_warps(const FragmentLayout& layout) {
+    for (const Factor& m : layout.dims().back())
+      if (m.home == Home::Warp && m.extent > 1) return true;
+    return false;
+  }
   void anchor(Class& c) {
     if (c.anchor) {
       c.layout = c.anchor;
@@ -526,7 +535,13 @@ class Placer {
     const int bits = c.element_bits ? c.element_bits : 32;
     c.decided_by =
         c.element_bits ? fmt::format("accesses of memory, elements of {} bits", bits) : "nothing: row after row";
-    c.layout = row_major_fragment(c.shape, c.threads, best_vector(c.shape, c.threads, bits), bits);
+    const int64_t vector = best_vector(c.shape, c.threads, bits);
+    c.layout = row_major_fragment(c.shape, c.threads, vector, bits);
+    if (!c.reduced || !crosses_warps(*c.layout)) return;
+    if (auto rows = rows_in_warps(c.shape, c.threads, vector)) {
+      c.layout = std::move(rows);
+      c.decided_by = "a reduction along rows: each lies in one warp";
+    }
   }
   void anchor_all() {
     std::vector<size_t> order;

@@ -209,72 +209,189 @@ Body lower_reduce(const Reduce& reduce, const FragmentLayout* points, const Team
   return ReduceLowering(reduce, points, team, c).lower();
 }
 
-// Lines are dealt to warps. A warp takes 32 elements of its line at a time: a prefix over the lanes by shuffles, on top
-// of what came before.
-Body lower_scan(const Scan& s, const Team& team, CollectiveLowering& c) {
-  Lowering& l = c.l;
-  const DType to_type = l.type(s.to.buffer), type = accumulator(to_type);
-  const auto dim = static_cast<size_t>(s.dim);
-  const Expr count = widen(s.from.extent[dim]);
-  Expr lines = wide(1);
-  for (size_t d = 0; d < s.from.extent.size(); ++d)
-    if (d != dim) lines = mul(lines, widen(s.from.extent[d]));
-  const int64_t warps = std::max<int64_t>(team.count / kWarpThreads, 1);
-  const int64_t lanes = std::min<int64_t>(team.count, kWarpThreads);
-  const Expr lane = binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads));
-  const Expr warp = binary(BinaryOp::FloorDiv, team.thread, constant(kWarpThreads));
-  const Expr rounds = binary(BinaryOp::FloorDiv, add(lines, wide(warps - 1)), wide(warps));
-  const Expr round = l.index("round", rounds);
-  const VarId line_id = l.program.new_var("line", i64);
-  l.intervals.set(line_id, {0, l.intervals.of(lines).high});
-  const Expr line = var(line_id, i64);
-  const Expr chunks = binary(BinaryOp::FloorDiv, add(count, wide(lanes - 1)), wide(lanes));
-  const Expr chunk = l.index("chunk", chunks);
-  const Expr along = add(mul(chunk, wide(lanes)), cast(lane, i64));
-  const Expr position = s.reverse ? sub(sub(count, wide(1)), along) : along;
-  auto element = [&](const Region& r) {
+namespace {
+
+constexpr int64_t kScanned = 4;         // neighbours that a lane takes at a time
+constexpr int64_t kUnrolledChunks = 4;  // whose shuffles do not wait for each other
+
+// Lines are dealt to warps. A warp takes a chunk of its line at a time, each lane some neighbours in it: their own
+// prefix, a prefix of the lanes' sums by shuffles, on top of what came before.
+class ScanLowering {
+ public:
+  ScanLowering(const Scan& s, const Team& team, CollectiveLowering& c)
+      : s_(s),
+        team_(team),
+        c_(c),
+        l_(c.l),
+        to_type_(l_.type(s.to.buffer)),
+        type_(accumulator(to_type_)),
+        dim_(static_cast<size_t>(s.dim)),
+        count_(widen(s.from.extent[dim_])),
+        lanes_(std::min<int64_t>(team.count, kWarpThreads)),
+        each_(neighbours()),
+        lane_(binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads))) {}
+
+  Body lower() {
+    Expr lines = wide(1);
+    for (size_t d = 0; d < s_.from.extent.size(); ++d)
+      if (d != dim_) lines = mul(lines, widen(s_.from.extent[d]));
+    const int64_t warps = std::max<int64_t>(team_.count / kWarpThreads, 1);
+    const Expr warp = binary(BinaryOp::FloorDiv, team_.thread, constant(kWarpThreads));
+    const Expr rounds = binary(BinaryOp::FloorDiv, add(lines, wide(warps - 1)), wide(warps));
+    const Expr round = l_.index("round", rounds);
+    const VarId line_id = l_.program.new_var("line", i64);
+    l_.intervals.set(line_id, {0, l_.intervals.of(lines).high});
+    line_ = var(line_id, i64);
+    const Expr size = wide(lanes_ * each_);
+    const Expr chunks = binary(BinaryOp::FloorDiv, add(count_, sub(size, wide(1))), size);
+    const Expr chunk = l_.index("chunk", chunks);
+    carry_ = l_.temporary("carry", type_, {}, Space::Local);
+    own_ = l_.temporary("prefix", type_, {each_}, Space::Local);
+    Body body = chunk_of(add(mul(chunk, size), mul(cast(lane_, i64), wide(each_))));
+    const bool few = constant_int(chunks).value_or(kUnrolledChunks + 1) <= kUnrolledChunks;
+    // A last warp that is not whole has no line.
+    const Expr more = binary(BinaryOp::Lt, line_, lines);
+    Body by_line{
+        l_.make(Let{line_id, add(mul(round, wide(warps)), cast(warp, i64))}),
+        l_.make(If{team_.count > warps * lanes_ ? logical_and(binary(BinaryOp::Lt, warp, constant(warps)), more) : more,
+                   {l_.make(Store{{carry_, {}}, identity(s_.op, type_)}),
+                    loop(l_, chunk, wide(0), chunks, std::move(body), few ? LoopKind::Unroll : LoopKind::Serial)},
+                   {}})};
+    return {loop(l_, round, wide(0), rounds, std::move(by_line))};
+  }
+
+ private:
+  // Several where they are one access of shared memory on both sides, and chunks are whole.
+  int64_t neighbours() const {
+    auto wide_rows = [&](const Region& r) {
+      const Buffer& b = l_.buffer(r.buffer);
+      if (b.space != Space::Shared && !(b.space == Space::Fragment && !c_.registers.contains(r.buffer))) return false;
+      if (b.is_view() || b.memory || !b.strides.empty() || b.type.storage_bits() < 8) return false;
+      if (b.type.storage_bits() * kScanned > 128) return false;
+      return dim_ + 1 == b.rank() && constant_int(r.min[dim_]) == 0 &&
+             constant_int(r.extent[dim_]) == constant_int(b.shape[dim_]);
+    };
+    const int64_t count = constant_int(count_).value_or(0);
+    const bool whole = lanes_ == kWarpThreads && count > 0 && count % (lanes_ * kScanned) == 0;
+    return whole && wide_rows(s_.from) && wide_rows(s_.to) ? kScanned : 1;
+  }
+  // Of the element at `position` of the line.
+  std::vector<Expr> element(const Region& r, const Expr& position) const {
     std::vector<Expr> index(r.min.size());
-    Expr rest = line;
+    Expr rest = line_;
     for (size_t d = r.min.size(); d-- > 0;) {
       Expr at = position;
-      if (d != dim) {
+      if (d != dim_) {
         at = binary(BinaryOp::FloorMod, rest, widen(r.extent[d]));
         rest = binary(BinaryOp::FloorDiv, rest, widen(r.extent[d]));
       }
       index[d] = add(widen(r.min[d]), at);
     }
     return index;
-  };
-  const BufferId carry = l.temporary("carry", type, {}, Space::Local),
-                 sofar = l.temporary("prefix", type, {}, Space::Local);
-  const Expr exists = binary(BinaryOp::Lt, along, count), prefix = load(sofar, {}, type);
-  const Expr own = cast(cast(load(s.from.buffer, element(s.from), l.type(s.from.buffer)), to_type), type);
-  Body body{l.make(Store{{sofar, {}}, identity(s.op, type)}),
-            l.make(If{exists, guard_accesses({l.make(Store{{sofar, {}}, own})}, l), {}})};
-  for (int64_t step = 1; step < lanes; step *= 2) {
-    Shuffle up;
-    up.kind = ShuffleKind::Up, up.value = prefix, up.lane = constant(step), up.converged = true;
-    up.result = l.program.new_var("before", type);
-    const Expr joined = combine(s.op, prefix, var(up.result, type), false);
-    body.push_back(l.make(up));
-    body.push_back(l.make(If{binary(BinaryOp::Le, constant(step), lane), {l.make(Store{{sofar, {}}, joined})}, {}}));
   }
-  body.push_back(l.make(Store{{sofar, {}}, combine(s.op, load(carry, {}, type), prefix, false)}));
-  const Body store = guard_accesses({l.make(Store{{s.to.buffer, element(s.to)}, cast(prefix, to_type)})}, l);
-  body.push_back(l.make(If{exists, store, {}}));
-  Shuffle last;
-  last.kind = ShuffleKind::Index, last.value = prefix, last.lane = constant(lanes - 1), last.converged = true;
-  last.result = l.program.new_var("last", type);
-  body.push_back(l.make(last));
-  body.push_back(l.make(Store{{carry, {}}, var(last.result, type)}));
-  // A last warp that is not whole has no line.
-  const Expr more = binary(BinaryOp::Lt, line, lines);
-  Body by_line{
-      l.make(Let{line_id, add(mul(round, wide(warps)), cast(warp, i64))}),
-      l.make(If{team.count > warps * lanes ? logical_and(binary(BinaryOp::Lt, warp, constant(warps)), more) : more,
-                {l.make(Store{{carry, {}}, identity(s.op, type)}), loop(l, chunk, wide(0), chunks, std::move(body))},
-                {}})};
-  return {loop(l, round, wide(0), rounds, std::move(by_line))};
+  Expr prefix(int64_t i) const { return load(own_, {constant(i)}, type_); }
+  Stmt set_prefix(int64_t i, const Expr& value) const { return l_.make(Store{{own_, {constant(i)}}, value}); }
+  Expr join(const Expr& a, const Expr& b) const { return combine(s_.op, a, b, false); }
+  // The place in memory of the i-th of a lane's neighbours, from the lowest.
+  int64_t place(int64_t i) const { return s_.reverse ? each_ - 1 - i : i; }
+
+  // `along`: how far along the line the lane's neighbours begin.
+  Body chunk_of(const Expr& along) {
+    const Expr lowest = s_.reverse ? sub(sub(count_, wide(each_)), along) : along;
+    Body body = each_ > 1 ? load_neighbours(lowest) : load_one(along, lowest);
+    for (int64_t i = 1; i < each_; ++i) body.push_back(set_prefix(i, join(prefix(i - 1), prefix(i))));
+    // Of the lanes' sums.
+    const BufferId sums = each_ > 1 ? l_.temporary("sum", type_, {}, Space::Local) : BufferId{};
+    const Element sum_at = each_ > 1 ? Element{sums, {}} : Element{own_, {constant(0)}};
+    const Expr sum = load(sum_at.buffer, sum_at.indices, type_);
+    if (each_ > 1) body.push_back(l_.make(Store{sum_at, prefix(each_ - 1)}));
+    for (int64_t step = 1; step < lanes_; step *= 2) {
+      const Expr before = shuffled(ShuffleKind::Up, sum, step, "before", body);
+      const Expr has = binary(BinaryOp::Le, constant(step), lane_);
+      body.push_back(l_.make(If{has, {l_.make(Store{sum_at, join(sum, before)})}, {}}));
+    }
+    if (each_ == 1) {
+      body.push_back(set_prefix(0, join(load(carry_, {}, type_), prefix(0))));
+    } else {
+      const Expr before = shuffled(ShuffleKind::Up, sum, 1, "lanes_before", body);
+      const BufferId base = l_.temporary("base", type_, {}, Space::Local);
+      const Expr carry = load(carry_, {}, type_);
+      body.push_back(l_.make(Store{{base, {}}, carry}));
+      body.push_back(
+          l_.make(If{binary(BinaryOp::Le, constant(1), lane_), {l_.make(Store{{base, {}}, join(carry, before)})}, {}}));
+      for (int64_t i = 0; i < each_; ++i) body.push_back(set_prefix(i, join(load(base, {}, type_), prefix(i))));
+    }
+    for (Stmt& s : each_ > 1 ? store_neighbours(lowest) : store_one(along, lowest)) body.push_back(std::move(s));
+    const Expr last = shuffled(ShuffleKind::Index, prefix(each_ - 1), lanes_ - 1, "last", body);
+    body.push_back(l_.make(Store{{carry_, {}}, last}));
+    return body;
+  }
+  Expr shuffled(ShuffleKind kind, const Expr& value, int64_t lane, const char* name, Body& out) const {
+    Shuffle s;
+    s.kind = kind, s.value = value, s.lane = constant(lane), s.converged = true;
+    s.result = l_.program.new_var(name, type_);
+    const Expr result = var(s.result, type_);
+    out.push_back(l_.make(std::move(s)));
+    return result;
+  }
+  Body load_one(const Expr& along, const Expr& position) const {
+    const Expr own = load(s_.from.buffer, element(s_.from, position), l_.type(s_.from.buffer));
+    Body store{set_prefix(0, cast(cast(own, to_type_), type_))};
+    return {set_prefix(0, identity(s_.op, type_)),
+            l_.make(If{binary(BinaryOp::Lt, along, count_), guard_accesses(std::move(store), l_), {}})};
+  }
+  Body store_one(const Expr& along, const Expr& position) const {
+    Body store{l_.make(Store{{s_.to.buffer, element(s_.to, position)}, cast(prefix(0), to_type_)})};
+    return {l_.make(If{binary(BinaryOp::Lt, along, count_), guard_accesses(std::move(store), l_), {}})};
+  }
+  Region row(const Region& r, const Expr& lowest) const {
+    Region out{r.buffer, element(r, lowest), {}};
+    for (size_t d = 0; d < out.min.size(); ++d) out.extent.push_back(constant(d == dim_ ? each_ : 1));
+    return out;
+  }
+  Region registers(const Region& of, BufferId& id) const {
+    id = l_.temporary(l_.buffer(of.buffer).name + "_vector", l_.type(of.buffer), {each_}, Space::Local);
+    return {id, {constant(0)}, {constant(each_)}};
+  }
+  Body load_neighbours(const Expr& lowest) const {
+    BufferId id;
+    Copy copy;
+    copy.from = row(s_.from, lowest), copy.to = registers(s_.from, id);
+    Body out{l_.make(std::move(copy))};
+    for (int64_t i = 0; i < each_; ++i) {
+      const Expr own = load(id, {constant(place(i))}, l_.type(id));
+      out.push_back(set_prefix(i, cast(cast(own, to_type_), type_)));
+    }
+    return out;
+  }
+  Body store_neighbours(const Expr& lowest) const {
+    BufferId id;
+    Copy copy;
+    copy.to = row(s_.to, lowest), copy.from = registers(s_.to, id);
+    Body out;
+    for (int64_t i = 0; i < each_; ++i)
+      out.push_back(l_.make(Store{{id, {constant(place(i))}}, cast(prefix(i), to_type_)}));
+    out.push_back(l_.make(std::move(copy)));
+    return out;
+  }
+
+  const Scan& s_;
+  const Team& team_;
+  CollectiveLowering& c_;
+  Lowering& l_;
+  const DType to_type_, type_;
+  const size_t dim_;
+  const Expr count_;
+  const int64_t lanes_, each_;
+  const Expr lane_;
+  Expr line_;
+  BufferId carry_, own_;
+};
+
+}  // namespace
+
+Body lower_scan(const Scan& scan, const Team& team, CollectiveLowering& c) {
+  return ScanLowering(scan, team, c).lower();
 }
 
 }  // namespace tilewright::passes

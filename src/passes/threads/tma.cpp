@@ -1,6 +1,7 @@
 // Copies of boxes between global and shared memory by TMA: one thread asks for each panel of the tile.
 #include "analysis/divisibility.h"
 #include "ir/operators.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/lower/im2col.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/shared_layout.h"
@@ -16,8 +17,8 @@ constexpr size_t kMaxRank = 5;
 constexpr int64_t kMaxBox = 256;
 constexpr int64_t kStrideBytes = 16;
 
-bool is_multiple(const Expr& e, int64_t elements) {
-  return elements <= 1 || analysis::power_of_two_divisor(widen(e)) % elements == 0;
+bool is_multiple(const Expr& e, int64_t elements, const ProgramTables& p) {
+  return elements <= 1 || analysis::power_of_two_divisor(widen(e), p) % elements == 0;
 }
 
 }  // namespace
@@ -30,6 +31,7 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   const Region& global = patches ? *patches : loads ? copy.from : copy.to;
   const Buffer &g = p.buffer(global.buffer), &s = p.buffer(shared.buffer);
   if (g.type != s.type) return "it converts";
+  if (begins_anywhere(g)) return fmt::format("'{}' may begin at any of its elements", g.name);
   if (g.is_view() || g.address) return fmt::format("'{}' is a view", g.name);
   if (g.fill && constant_int(g.fill) != 0) return fmt::format("'{}' has a fill value", g.name);
   if (g.rank() > kMaxRank) return fmt::format("'{}' has more than {} dimensions", g.name, kMaxRank);
@@ -38,7 +40,7 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   const int64_t elements = std::max<int64_t>(kStrideBytes * 8 / g.type.bits, 1);
   if (!g.strides.empty() && constant_int(g.strides.back()) != 1) return fmt::format("'{}' is not contiguous", g.name);
   for (size_t d = 0; d + 1 < g.rank(); ++d)
-    if (!is_multiple(g.strides.empty() ? g.shape.back() : g.strides[d], elements))
+    if (!is_multiple(g.strides.empty() ? g.shape.back() : g.strides[d], elements, p))
       return fmt::format("rows of '{}' are not known to be multiples of {} bytes", g.name, kStrideBytes);
   // The tile: the last two dimensions on chip, whole rows of it, against the last of the tensor.
   const size_t rank = shared.min.size();
@@ -48,7 +50,7 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   const auto first = constant_int(shared.min[rank - 1]), columns = constant_int(shared.extent[rank - 1]);
   if (!first || !columns || *first % panel != 0 || *columns % panel != 0)
     return fmt::format("it moves part of a panel of '{}'", s.name);
-  if (!is_multiple(shared.min[rank - 2], 8)) return fmt::format("it begins between eights of rows of '{}'", s.name);
+  if (!is_multiple(shared.min[rank - 2], 8, p)) return fmt::format("it begins between eights of rows of '{}'", s.name);
   if (constant_int(global.extent.back()) != constant_int(shared.extent.back()))
     return fmt::format("rows of '{}' are not along its last dimension", g.name);
   const int64_t rows = constant_int(shared.extent[rank - 2]).value_or(0);

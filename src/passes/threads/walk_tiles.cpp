@@ -2,6 +2,7 @@
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/lower/block_index.h"
 
 namespace tilewright::passes {
@@ -23,15 +24,23 @@ Launch with_order(Launch launch) {
 }
 
 bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target, bool uneven) {
-  Expr tiles = wide(1);
-  for (const Expr& e : launch.grid) tiles = mul(tiles, widen(e));
+  Expr tiles = blocks_of(launch);
   const auto all = constant_int(tiles);
   if (all && *all <= target.multiprocessors) return false;
-  const DType type = all && *all <= INT32_MAX / 2 ? i32 : i64;
+  const DType type = blocks_are_few(launch, p) ? i32 : i64;
   tiles = cast(tiles, type);
   const Expr blocks = constant(type, target.multiprocessors);
   // As few blocks as make no more waves.
-  const Expr waves = ceildiv(tiles, blocks), grid = ceildiv(tiles, waves);
+  const Expr blocks_walking = ceildiv(tiles, ceildiv(tiles, blocks));
+  Body names;
+  auto named = [&](const char* name, const Expr& value) {
+    if (is_constant(value)) return value;
+    const VarId id = p.new_var(name, type);
+    names.push_back(make_stmt(Let{id, value}, launch.location));
+    return var(id, type);
+  };
+  tiles = named("tiles", tiles);
+  const Expr grid = named("blocks", ceildiv(tiles, ceildiv(tiles, blocks)));
   const VarId block = p.new_var("block", i32), turn = p.new_var("turn", i32), tile = p.new_var("tile", type);
   const Expr first = cast(var(block, i32), type);
   For loop;
@@ -43,7 +52,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target,
     const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, wave, two), one);
     return uneven ? select(odd, sub(sub(grid, one), first), first) : first;
   };
-  const Expr last = sub(ceildiv(tiles, grid), one);  // this wave may not be whole
+  const Expr last = named("last_wave", sub(ceildiv(tiles, grid), one));  // it may not be whole
   const Expr in_last = binary(BinaryOp::Lt, place(last), sub(tiles, mul(last, grid)));
   loop.extent = cast(select(in_last, add(last, one), last), i32);
   loop.body.push_back(make_stmt(Let{tile, add(place(at), mul(at, grid))}, launch.location));
@@ -53,8 +62,9 @@ bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target,
   l.at = launch.location;
   for (Stmt& s : bind_block(ordered, var(tile, type), l)) loop.body.push_back(std::move(s));
   loop.body.insert(loop.body.end(), launch.body.begin(), launch.body.end());
-  launch.body = {make_stmt(std::move(loop), launch.location)};
-  launch.grid = {grid}, launch.block = {block}, launch.swizzle = {};
+  launch.body = std::move(names);
+  launch.body.push_back(make_stmt(std::move(loop), launch.location));
+  launch.grid = {blocks_walking}, launch.block = {block}, launch.swizzle = {};
   return true;
 }
 

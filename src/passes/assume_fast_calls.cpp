@@ -1,0 +1,155 @@
+#include "passes/assume_fast_calls.h"
+
+#include <bit>
+#include <map>
+
+#include "analysis/divisibility.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/lower/lowering.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kPieceBits = 128;            // of the widest access of a thread, and of TMA's strides
+constexpr int64_t kFewBlocks = INT32_MAX / 2;  // so that the sum of two still fits 32 bits
+
+class Facts {
+ public:
+  explicit Facts(const TileProgram& p) : p_(p) {
+    known_.insert(p.symbols.begin(), p.symbols.end());
+    for (const Param& param : p.params)
+      if (!param.is_tensor()) known_.insert(param.var);
+    for (const Launch& launch : p.launches) walk(launch.body, [&](const Stmt& s) { visit(s); });
+  }
+
+  std::vector<Assumption> assumptions() const {
+    std::vector<Assumption> out;
+    for (VarId id : order_) {
+      const auto& [divisor, location] = divisors_.at(id);
+      const DType type = p_.var(id).type;
+      const Expr rest = binary(BinaryOp::FloorMod, var(id, type), constant(type, divisor));
+      out.push_back({binary(BinaryOp::Eq, rest, constant(type, int64_t{0})), location});
+    }
+    for (const Launch& launch : p_.launches) {
+      if (counts_blocks(launch) && !blocks_are_few(launch, p_))
+        out.push_back({binary(BinaryOp::Le, blocks_of(launch), wide(kFewBlocks)), launch.location});
+    }
+    return out;
+  }
+
+ private:
+  void visit(const Stmt& s) {
+    if (const auto* n = s.as<Copy>()) {
+      region(n->from), region(n->to);
+    } else if (const auto* n = s.as<Fill>()) {
+      region(n->to);
+    } else if (const auto* n = s.as<Reduce>()) {
+      region(n->from), region(n->to);
+    } else if (const auto* n = s.as<Map>()) {
+      points(*n);
+    }
+  }
+  void region(const Region& r) {
+    if (!r.extent.empty()) tile(r.buffer, analysis::power_of_two_divisor(r.extent.back()));
+  }
+  void points(const Map& n) {
+    const VarId inner = n.vars.back();
+    const int64_t extent = analysis::power_of_two_divisor(n.extents.back());
+    auto access = [&](BufferId buffer, const std::vector<Expr>& indices) {
+      if (!indices.empty() && used_vars(indices.back()).contains(inner)) tile(buffer, extent);
+    };
+    walk(n.body, [&](const Stmt& s) {
+      if (const auto* store = s.as<Store>()) access(store->to.buffer, store->to.indices);
+    });
+    walk_exprs(n.body, [&](const Expr& e) {
+      if (const auto* load = e.as<Load>()) access(load->buffer, load->indices);
+    });
+  }
+  // Rows of a tile of a tensor, of a multiple of `columns` elements.
+  void tile(BufferId id, int64_t columns) {
+    const Buffer& b = p_.buffer(id);
+    if (p_.buffer(p_.root(id)).space != Space::Global || b.rank() == 0 || b.type.is_bool()) return;
+    const int64_t piece = std::min(columns, kPieceBits / b.type.storage_bits());
+    if (piece <= 1) return;
+    make_multiple(b.shape.back(), piece, b.location);
+    for (size_t d = 0; d + 1 < b.strides.size(); ++d) make_multiple(b.strides[d], piece, b.location);
+  }
+
+  // Whether code divides the number of a block, or walks over what were blocks.
+  static bool counts_blocks(const Launch& launch) {
+    bool found = launch.grid.size() > 1;
+    walk(launch.body, [&](const Stmt& s) { found = found || s.as<Gemm>(); });
+    return found;
+  }
+
+  // Asks of the symbols in an extent what makes it a multiple, if anything does.
+  void make_multiple(const Expr& e, int64_t of, LocationId at) {
+    const int64_t divisor = analysis::power_of_two_divisor(e, p_);
+    if (divisor % of == 0) return;
+    if (const auto* n = e.as<Var>()) return ask(n->id, of, at);
+    if (const auto* n = e.as<Cast>(); n && n->value->type.is_int()) return make_multiple(n->value, of, at);
+    if (const auto* n = e.as<Sum>(); n && n->constant % of == 0) {
+      for (const Term& t : n->terms)
+        make_multiple(t.value, of / std::min(of, analysis::power_of_two_divisor(wide(t.coefficient))), at);
+      return;
+    }
+    const auto* n = e.as<Binary>();
+    if (n && n->op == BinaryOp::Mul) {
+      const int64_t other = analysis::power_of_two_divisor(n->a, p_);
+      make_multiple(n->b, of / std::min(of, other), at);
+    } else if (n && n->op == BinaryOp::FloorDiv) {
+      const int64_t by = constant_int(n->b).value_or(0);
+      if (by > 0 && std::has_single_bit(static_cast<uint64_t>(by))) make_multiple(n->a, of * by, at);
+    }
+  }
+  void ask(VarId id, int64_t divisor, LocationId at) {
+    if (!known_.contains(id)) return;
+    const auto [found, added] = divisors_.emplace(id, std::pair(divisor, at));
+    if (added) order_.push_back(id);
+    found->second.first = std::max(found->second.first, divisor);
+  }
+
+  const TileProgram& p_;
+  std::set<VarId> known_;  // to the host
+  std::map<VarId, std::pair<int64_t, LocationId>> divisors_;
+  std::vector<VarId> order_;
+};
+
+}  // namespace
+
+TileProgram assume_fast_calls(TileProgram program) {
+  for (Assumption& a : Facts(program).assumptions()) program.assumptions.push_back(std::move(a));
+  return program;
+}
+
+TileProgram assume_no_alignment(TileProgram program) {
+  for (const Param& p : program.params) {
+    if (!p.is_tensor()) continue;
+    Buffer& b = program.buffers[p.buffer.index];
+    b.alignment = std::max<int64_t>(b.type.storage_bits() / 8, 1);
+  }
+  return program;
+}
+
+bool begins_anywhere(const Buffer& tensor) {
+  return tensor.space == Space::Global && tensor.alignment > 0 &&
+         tensor.alignment * 8 <= std::max(8, tensor.type.storage_bits());
+}
+
+Expr blocks_of(const Launch& launch) {
+  Expr blocks = wide(1);
+  for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));
+  return blocks;
+}
+
+bool blocks_are_few(const Launch& launch, const ProgramTables& program) {
+  Intervals known;
+  for (const Assumption& a : program.assumptions) known.assume(a.condition);
+  return known.proves(binary(BinaryOp::Le, blocks_of(launch), wide(kFewBlocks)));
+}
+
+}  // namespace tilewright::passes
