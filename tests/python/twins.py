@@ -140,7 +140,7 @@ def softmax(M, N, block_M, dtype):
             T.copy(X[by * block_M, 0], x)
             T.reduce_max(x, largest, dim=1)
             for i, j in T.Parallel(block_M, N):
-                x[i, j] = T.exp(x[i, j] - largest[i])
+                x[i, j] = T.exp2((x[i, j] - largest[i]) * LOG2E)
             T.reduce_sum(x, total, dim=1)
             for i, j in T.Parallel(block_M, N):
                 x[i, j] /= total[i]
@@ -166,14 +166,14 @@ def online_softmax(M, N, block_M, block_N, dtype):
                 T.copy(largest, previous)
                 T.reduce_max(x, largest, dim=1, clear=False)
                 for i, j in T.Parallel(block_M, block_N):
-                    x[i, j] = T.exp(x[i, j] - largest[i])
+                    x[i, j] = T.exp2((x[i, j] - largest[i]) * LOG2E)
                 T.reduce_sum(x, tile_total, dim=1)
                 for i in T.Parallel(block_M):
-                    total[i] = total[i] * T.exp(previous[i] - largest[i]) + tile_total[i]
+                    total[i] = total[i] * T.exp2((previous[i] - largest[i]) * LOG2E) + tile_total[i]
             for k in T.Pipelined(T.ceildiv(N, block_N), num_stages=2):
                 T.copy(X[by * block_M, k * block_N], x)
                 for i, j in T.Parallel(block_M, block_N):
-                    x[i, j] = T.exp(x[i, j] - largest[i]) / total[i]
+                    x[i, j] = T.exp2((x[i, j] - largest[i]) * LOG2E) / total[i]
                 T.copy(x, Y[by * block_M, k * block_N])
 
     return online_softmax
@@ -221,7 +221,7 @@ def rms_norm_silu(M, C, block_M, block_C, dtype):
                 T.copy(W[k * block_C], w)
                 for i, j in T.Parallel(block_M, block_C):
                     normal = x[i, j] * scale[i] * w[j]
-                    x[i, j] = normal / (1 + T.exp(-normal))
+                    x[i, j] = normal / (1 + T.exp2(normal * -LOG2E))
                 T.copy(x, Y[by * block_M, k * block_C])
 
     return rms_norm_silu
