@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tilewright/tensor.h"
 
@@ -62,6 +63,10 @@ class Executable {
   const std::string& name() const;
   const std::string& engine() const;  // "cpu", "interpreter"
   const std::string& source() const;  // the text that was compiled; empty where the engine has none
+  // What source() assumes of a call beside the program's own rules: "N % 8 == 0". A call of which it does not hold runs
+  // a general version, which the first such call compiles; how many calls did.
+  const std::vector<std::string>& assumptions() const;
+  int64_t general_calls() const;
   const runtime::LoadedProgram& program() const { return *program_; }
 
  private:

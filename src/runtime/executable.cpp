@@ -140,5 +140,7 @@ void Executable::call(std::span<const Argument> arguments) const {
 const std::string& Executable::name() const { return program_->plan().name; }
 const std::string& Executable::engine() const { return program_->engine(); }
 const std::string& Executable::source() const { return program_->first().source; }
+const std::vector<std::string>& Executable::assumptions() const { return program_->assumptions(); }
+int64_t Executable::general_calls() const { return program_->general_calls(); }
 
 }  // namespace tilewright

@@ -74,6 +74,31 @@ TEST(MemoryBound, RowsThatAreReducedLieInOneWarp) {
   expect_same_bits(text, {numbers({8, 256}, f32), numbers({8}, f32)});
 }
 
+// Tiles of a row one after the other: what a turn wrote, the next does not touch, and so nobody waits. Where tiles
+// overlap, threads meet each other's elements.
+TEST(MemoryBound, TurnsThatWriteOtherTilesDoNotWaitForEachOther) {
+  const auto text = [](const char* step) {
+    std::string out =
+        "program p {\n  symbol N: int32\n  param X: float32[4, N]\n  param Y: float32[4, N]\n"
+        "  launch p(bx: 4) threads(tx: 64) {\n    fragment x: float32[256]\n"
+        "    for k in 0..(N + 255) // 256 {\n      copy from=X[bx : 1, k * 256 : 256] to=x\n"
+        "      copy from=x to=Y[bx : 1, k * ";
+    out += step;
+    out += " : 256]\n    }\n  }\n}\n";
+    return out;
+  };
+  const auto syncs = [&](const char* step) {
+    const ir::TileProgram tiles = passes::canonicalize(ir::parse(text(step), "p.tile"));
+    const std::string threads = ir::print(lower_cuda(tiles, gpu_target("sm_90a")).program);
+    return threads.find("sync") != std::string::npos;
+  };
+  EXPECT_FALSE(syncs("256"));
+  EXPECT_FALSE(syncs("300"));
+  EXPECT_TRUE(syncs("255"));
+  EXPECT_TRUE(syncs("64"));
+  for (const int64_t n : {1024, 1001}) expect_same_bits(text("256"), {numbers({4, n}, f32), numbers({4, n}, f32)});
+}
+
 // Quotients whose divisors differ from lane to lane, of ordinary numbers and of all that division makes an exception
 // of: in one vector each, so that a vector takes the exact way for one lane's sake.
 TEST(MemoryBound, QuotientsOfManyLanesAreDivisions) {

@@ -28,6 +28,8 @@ struct Touch {
   // barrier helps, and a fence before says nothing of it.
   bool in_flight = false;
   std::set<BufferId> told = {};  // batons that were passed on since
+  std::vector<int64_t> widths = {};  // of a Map's access: elements that its points span from `min` on; 0: not known
+  int apart = -1;  // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
 };
 using Touches = std::vector<Touch>;
 
@@ -120,6 +122,7 @@ class SyncPlacer {
       names[n.vars[d]] = var(VarId{UINT32_MAX - 1 - static_cast<uint32_t>(d)}, p_.var(n.vars[d]).type);
     for (Touch& t : inside) {
       t.of_thread = false;
+      for (const Expr& e : t.min) t.widths.push_back(width(e, n));
       t.points = points && points->copy_count() == 1 ? points : nullptr;
       for (Expr& e : t.min) e = substitute(e, names);
       if (!t.points) widen(t);
@@ -127,6 +130,44 @@ class SyncPlacer {
     }
   }
 
+  // How many elements the index runs over with the variables of the Map, each counted once; 0: not known.
+  static int64_t width(const Expr& e, const Map& n) {
+    int64_t out = 1;
+    const auto* s = e.as<ir::Sum>();
+    for (const Term& t : s ? s->terms : std::vector<Term>{{1, e}}) {
+      const auto* c = t.value.as<Cast>();
+      const auto* v = (c ? c->value : t.value).as<Var>();
+      for (size_t d = 0; d < n.vars.size(); ++d) {
+        if (!used_vars(t.value).contains(n.vars[d])) continue;
+        const auto extent = constant_int(n.extents[d]);
+        if (!v || !extent || *extent <= 0 || t.coefficient <= 0) return 0;
+        out += t.coefficient * (*extent - 1);
+      }
+    }
+    return out;
+  }
+  // Whether turns of the loop touch other elements along the dimension: the index goes on by at least what the points
+  // of a turn span, and nothing else of it changes or differs between threads.
+  bool goes_on(const Touch& t, size_t d, const For& n) const {
+    if (t.apart >= 0 || d >= t.widths.size() || t.widths[d] <= 0) return false;
+    const auto* s = t.min[d].as<ir::Sum>();
+    int64_t step = 0;
+    for (const Term& term : s ? s->terms : std::vector<Term>{{1, t.min[d]}}) {
+      const auto* c = term.value.as<Cast>();
+      const auto* v = (c ? c->value : term.value).as<Var>();
+      if (v && v->id == n.var) {
+        step += term.coefficient;
+        continue;
+      }
+      bool loads = false;
+      walk(term.value, [&](const Expr& x) { loads = loads || x.as<Load>(); });
+      for (VarId id : used_vars(term.value))
+        loads = loads || bound_.contains(id) ||
+                std::find(launch_.thread.begin(), launch_.thread.end(), id) != launch_.thread.end();
+      if (loads) return false;
+    }
+    return std::abs(step) >= t.widths[d];
+  }
   // Where the index varies, all of the dimension.
   void widen(Touch& t) const {
     const std::vector<Expr>& shape = p_.buffer(t.buffer).shape;
@@ -144,10 +185,14 @@ class SyncPlacer {
   }
   bool clash(const Touch& a, const Touch& b) const {
     if (a.root != b.root) return false;
+    if (b.apart >= 0 && a.apart < 0 && a.buffer == b.buffer && a.min.size() == b.min.size() && a.widths == b.widths &&
+        equal(a.min[static_cast<size_t>(b.apart)], b.min[static_cast<size_t>(b.apart)]))
+      return false;
     if (a.access == Access::Read && b.access == Access::Read) return false;
     if (a.access == Access::Accumulate && b.access == Access::Accumulate) return false;
     if (a.barrier.valid() && b.barrier.valid()) return false;  // mbarriers order these
     if (a.in_flight && b.in_flight) return false;
+    if (a.apart >= 0 || b.apart >= 0) return true;
     return !stays_with_thread(a, b) && !are_apart(a, b);
   }
   bool clashes(const Touches& mine) const {
@@ -160,8 +205,8 @@ class SyncPlacer {
       const bool known = std::any_of(open_.begin(), open_.end(), [&](const Touch& o) {
         return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
                o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
-               o.commits == t.commits && o.in_flight == t.in_flight && o.told == t.told &&
-               o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+               o.commits == t.commits && o.in_flight == t.in_flight && o.told == t.told && o.apart == t.apart &&
+               o.widths == t.widths && o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
     }
@@ -298,7 +343,13 @@ class SyncPlacer {
         for (VarId v : used_vars(e)) changes = changes || changing.contains(v);
         walk(e, [&](const Expr& x) { changes = changes || x.as<Load>(); });
       }
-      if (changes) t.min.clear(), t.extent.clear();
+      if (!changes) continue;
+      int apart = -1;
+      if constexpr (std::is_same_v<Loop, For>)
+        for (size_t d = 0; d < t.min.size(); ++d)
+          if (goes_on(t, d, n)) apart = static_cast<int>(d);
+      t.apart = apart;
+      if (apart < 0) t.min.clear(), t.extent.clear(), t.widths.clear();
     }
   }
   void branch(const If& n, const Stmt& s, Body& out) {
