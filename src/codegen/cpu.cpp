@@ -5,6 +5,7 @@
 #include "embedded_text.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/prefetch_rows.h"
 #include "passes/stream_stores.h"
 #include "passes/transpose_tiles.h"
 #include "scalar/convert.h"
@@ -21,12 +22,15 @@ namespace {
 // Names that a kernel's text uses itself.
 const std::set<std::string>& reserved_names() {
   static const std::set<std::string> set = [] {
-    std::set<std::string> names{"blocks", "place", "values", "old", "index", "tw_stream", "tw_line"};
+    std::set<std::string> names{"blocks", "run", "place", "values", "old", "index", "tw_stream", "tw_line"};
     for (const std::string& piece : piece_names()) names.insert(piece);
     return names;
   }();
   return set;
 }
+
+// A part of the smallest stack that a thread may have been given; what else a block function keeps there is small.
+constexpr int64_t kMostStackBytes = 64 << 10;
 
 VectorFeatures vector_features(const target::CpuFeatures& f) {
   return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
@@ -142,37 +146,40 @@ class CpuText final : public CReports {
     line(fmt::format("{}({}, {}, {});", g.name, start(n.a), start(n.b), start(n.c)));
   }
 
-  // A row on its way to global memory (passes/stream_stores.h).
+  // Elements on their way to global memory by way of a row (passes/stream_stores.h).
   void stream(const Call& n) {
     uses_stream_ = true;
-    const Region &from = n.reads[0], &to = n.writes[0];
-    const int64_t size = program_.buffer(to.buffer).type.storage_bits() / 8;
-    line(fmt::format("tw_stream((char*)&{}, (const char*)&{}, {}, {});", element(to.buffer, to.min),
-                     element(from.buffer, from.min), text(mul(to.extent.back(), ir::constant(i64, size))),
-                     text(n.args[0])));
+    const Region& to = n.writes[0];
+    const Expr size = ir::constant(i64, int64_t{program_.buffer(to.buffer).type.storage_bits() / 8});
+    const std::string place = element(to.buffer, to.min), row = pointer(n.reads[0].buffer), large = text(n.args[0]);
+    const std::string done = text(mul(n.args[1], size));
+    if (n.function == passes::kStreamRestFunction)
+      return line(fmt::format("tw_stream_rest((char*)&{}, {}, (const char*){}, {}, {});", place, done, row,
+                              text(mul(n.args[2], size)), large));
+    line(fmt::format("tw_stream((char*)&{}, {}, (char*){}, {}, {});", place, done, row,
+                     text(mul(to.extent.back(), size)), large));
   }
 
-  // Elements from one index to the next of a dimension.
-  std::string step(BufferId id, size_t dim) {
-    std::vector<Expr> index(program_.buffer(id).rank(), ir::constant(i64, int64_t{0}));
-    const Expr origin = offset(id, index);
-    index[dim] = ir::constant(i64, int64_t{1});
-    return text(sub(offset(id, index), origin));
+  // passes/prefetch_rows.h
+  void prefetch(const Call& n) {
+    uses_memory_ = true;
+    const auto& at = *n.args[0].as<Address>();
+    line(fmt::format("tw_prefetch((const char*)&{}, {});", element(at.buffer, at.indices), text(n.args[1])));
   }
-  // A box on its way to columns (passes/transpose_tiles.h). Its rows are the dimension of extent > 1 that is not last.
+
+  // A box on its way to columns (passes/transpose_tiles.h).
   void transpose(const Call& n) {
     uses_stream_ = uses_transpose_ = true;
-    const Region &from = n.reads[0], &to = n.writes[0];
-    auto rows_of = [](const Region& r) {
-      size_t d = 0;
-      while (constant_int(r.extent[d]) == 1) ++d;
-      return d;
+    auto at = [&](size_t argument) -> const Address& { return *n.args[argument].as<Address>(); };
+    auto place = [&](const Address& a) { return element(a.buffer, a.indices); };
+    auto step = [&](const Address& a, const Address& b) {
+      return text(sub(offset(b.buffer, b.indices), offset(a.buffer, a.indices)));
     };
-    const std::string type = fmt::format("uint{}_t", program_.buffer(to.buffer).type.storage_bits());
-    line(fmt::format("tw_transpose(({0}*)&{1}, {2}, (const {0}*)&{3}, {4}, {5}, {6}, {7});", type,
-                     element(to.buffer, to.min), step(to.buffer, rows_of(to)), element(from.buffer, from.min),
-                     step(from.buffer, rows_of(from)), text(to.extent[rows_of(to)]), text(to.extent.back()),
-                     text(n.args[0])));
+    const std::string type = fmt::format("uint{}_t", program_.buffer(at(0).buffer).type.storage_bits());
+    const std::string next = n.args.size() > 7 ? "&" + place(at(7)) : "0";
+    line(fmt::format("tw_transpose(({0}*)&{1}, {2}, (const {0}*)&{3}, {4}, {5}, {6}, {7}, (const {0}*){8});", type,
+                     place(at(0)), step(at(0), at(1)), place(at(2)), step(at(2), at(3)), text(n.args[4]),
+                     text(n.args[5]), text(n.args[6]), next));
   }
 
   void target_statement(const Stmt& s) override {
@@ -181,7 +188,10 @@ class CpuText final : public CReports {
     if (const auto* n = s.as<Print>()) return print(*n, at);
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
     if (const auto* n = s.as<Gemm>()) return gemm(*n, at);
-    if (const auto* n = s.as<Call>(); n && n->function == passes::kStreamFunction) return stream(*n);
+    if (const auto* n = s.as<Call>(); n && n->function == passes::kPrefetchFunction) return prefetch(*n);
+    if (const auto* n = s.as<Call>();
+        n && (n->function == passes::kStreamFunction || n->function == passes::kStreamRestFunction))
+      return stream(*n);
     if (const auto* n = s.as<Call>(); n && n->function == passes::kTransposeFunction) return transpose(*n);
     check_internal(false, "the CPU text has no {}", name_of(s));
   }
@@ -193,12 +203,25 @@ class CpuText final : public CReports {
     if (b.rank() == 0) return line(fmt::format("{} {};", storage_type(b.type), name));
     line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name, storage_elements(b)));
   }
-  void declare_tile(BufferId id) {
-    const Buffer& b = program_.buffer(id);
-    const std::string name = names_.declare(id, b.name);
-    if (b.space == Space::Fragment) return line(fmt::format("{} {} = 0;", storage_type(b.type), name));
-    line(fmt::format("static __thread {} {}[{}] __attribute__((aligned(64)));", storage_type(b.type), name,
-                     std::max<int64_t>(storage_elements(b), 1)));
+  // Tiles without padding lie on the stack while there are few: the host's compiler knows all of their uses, and their
+  // addresses cost nothing, where those of thread-local memory are asked for anew in every loop.
+  void declare_tiles(const std::set<BufferId>& used) {
+    int64_t left = kMostStackBytes;
+    for (BufferId id : used) {
+      const Buffer& b = program_.buffer(id);
+      if (b.space != Space::Shared && b.space != Space::Fragment) continue;
+      const std::string name = names_.declare(id, b.name);
+      if (b.space == Space::Fragment) {
+        line(fmt::format("{} {} = 0;", storage_type(b.type), name));
+        continue;
+      }
+      const int64_t elements = std::max<int64_t>(storage_elements(b), 1);
+      const int64_t bytes = elements * std::max(b.type.storage_bits(), 8) / 8;
+      const bool on_stack = !b.tile && b.strides.empty() && bytes <= left;
+      if (on_stack) left -= bytes;
+      line(fmt::format("{}{} {}[{}] __attribute__((aligned(64)));", on_stack ? "" : "static __thread ",
+                       storage_type(b.type), name, elements));
+    }
   }
   void declare_integers(const std::set<VarId>& vars) {
     int index = 0;
@@ -248,7 +271,10 @@ class CpuText final : public CReports {
   }
   static bool streams(const Launch& launch) {
     bool found = false;
-    walk(launch.body, [&](const Stmt& s) { found = found || s.as<Call>(); });
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* n = s.as<Call>();
+      found = found || (n && n->function != passes::kPrefetchFunction);
+    });
     return found;
   }
   void block_function(const Launch& launch) {
@@ -261,8 +287,7 @@ class CpuText final : public CReports {
     for (BufferId id : used_buffers(grid.body)) used.insert(program_.root(id));
     declare_integers(needed_vars(grid.body));
     declare_globals(used);
-    for (BufferId id : used)
-      if (program_.buffer(id).space == Space::Shared || program_.buffer(id).space == Space::Fragment) declare_tile(id);
+    declare_tiles(used);
     body(grid.body);
     close();
     names_.close();
@@ -283,7 +308,10 @@ class CpuText final : public CReports {
         line(run);
       } else {
         line(fmt::format("const int64_t blocks = {};", text(grid.extent)));
-        line("#pragma omp parallel for schedule(dynamic) num_threads(call->max_threads) if (blocks > 1)");
+        // Blocks that follow one another go to one thread, for they read neighbouring memory; but few at a time, for
+        // some take longer.
+        line("const int64_t run = blocks / (64 * call->max_threads) + 1;");
+        line("#pragma omp parallel for schedule(dynamic, run) num_threads(call->max_threads) if (blocks > 1)");
         line(fmt::format("for (int64_t block = 0; block < blocks; ++block) {}",
                          streams(launch) ? "{ " + run + " }" : run));
       }

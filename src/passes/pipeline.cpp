@@ -6,6 +6,7 @@
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
 #include "passes/fuse_loops.h"
+#include "passes/prefetch_rows.h"
 #include "passes/spread_atomics.h"
 #include "passes/stream_stores.h"
 #include "passes/transpose_tiles.h"
@@ -22,6 +23,7 @@ constexpr LoopPass kLoopPasses[] = {
     {"spread_atomics", "counters in copies that take turns", spread_atomics},
     {"transpose_tiles", "columns become rows by blocks in registers", transpose_tiles},
     {"stream_stores", "rows of large tensors go around the caches", stream_stores},
+    {"prefetch_rows", "the next rows come near while these are computed", prefetch_rows},
 };
 
 }  // namespace

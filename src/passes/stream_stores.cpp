@@ -13,7 +13,9 @@ namespace {
 // What is smaller may still be in the last-level cache when it is read next; there, streaming is slower (51 against 58
 // GB/s at 16 MiB).
 constexpr int64_t kLargeBytes = int64_t{32} << 20;
-constexpr int64_t kRowBytes = 4096, kLine = 64;
+constexpr int64_t kLine = 64;
+// Elements computed between two stores of lines. More than 16, of which GCC makes no loop that it could vectorize.
+constexpr int64_t kChunk = 64;
 
 class Stream {
  public:
@@ -69,57 +71,70 @@ class Stream {
 
   std::optional<Body> streamed(const For& f, const Store& store, LocationId at) {
     const Buffer& target = program_.buffer(store.to.buffer);
+    const DType type = target.type;
     const Expr large = is_large(target);
     if (constant_int(large) == 0) return std::nullopt;
-    const int64_t size = target.type.storage_bits() / 8, most = kRowBytes / size;
-    const Expr zero = constant(i64, int64_t{0}), begin = cast(f.begin, i64), extent = cast(f.extent, i64);
-    const auto known = constant_int(extent);
-    if (known && *known * size < kLine) return std::nullopt;
-    if (known && *known <= most) return row(f, store, large, begin, extent, *known, at);
-    const VarId part = program_.new_var("part", i64);
-    const Expr first = add(begin, mul(var(part, i64), constant(i64, most)));
-    const Expr whole = binary(BinaryOp::FloorDiv, extent, constant(i64, most));
-    For parts;
-    parts.var = part, parts.begin = zero, parts.extent = whole;
-    parts.body = row(f, store, large, first, constant(i64, most), most, at);
-    Body out{make_stmt(std::move(parts), at)};
-    const Expr done = mul(whole, constant(i64, most)), rest = sub(extent, done);
-    if (constant_int(rest) == 0) return out;
-    const Body last = row(f, store, large, add(begin, done), rest, most, at);
-    out.insert(out.end(), last.begin(), last.end());
+    const int64_t line = kLine * 8 / type.storage_bits();
+    const Expr begin = cast(f.begin, i64), extent = cast(f.extent, i64);
+    const int64_t lanes = std::min(kChunk, constant_int(extent).value_or(kChunk) / line * line);
+    if (lanes == 0) return std::nullopt;
+    const Expr chunks = binary(BinaryOp::FloorDiv, extent, constant(i64, lanes)), done = mul(chunks, wide(lanes));
+    Buffer b;
+    b.name = "row", b.type = type, b.space = Space::Local, b.launch = launch_;
+    b.shape = {constant(i32, line + lanes)};
+    const BufferId row = program_.new_buffer(std::move(b));
+    const Staged staged{f, store, row, line, large, at};
+    const VarId chunk = program_.new_var("chunk", i64);
+    const Expr first = mul(var(chunk, i64), wide(lanes)), rest = sub(extent, done);
+    For loop;
+    loop.var = chunk, loop.begin = wide(0), loop.extent = chunks;
+    loop.body = {computed(staged, add(begin, first), wide(lanes)),
+                 moved(staged, kStreamFunction, add(begin, first), wide(lanes), {first})};
+    Body out{make_stmt(std::move(loop), at)};
+    if (constant_int(rest) != 0) out.push_back(computed(staged, add(begin, done), rest));
+    out.push_back(moved(staged, kStreamRestFunction, begin, extent, {done, rest}));
     return out;
   }
 
-  // The part [begin, begin + count) of the loop by way of a local row.
-  Body row(const For& f, const Store& store, const Expr& large, const Expr& begin, const Expr& count, int64_t most,
-           LocationId at) {
-    Buffer b;
-    b.name = "row", b.type = program_.buffer(store.to.buffer).type, b.space = Space::Local;
-    b.shape = {constant(i32, most)}, b.launch = launch_;
-    const BufferId staged = program_.new_buffer(std::move(b));
+  // A loop whose results go by way of a row: its elements from `line` on.
+  struct Staged {
+    const For& loop;
+    const Store& store;
+    BufferId row;
+    int64_t line;
+    Expr large;
+    LocationId at;
+  };
+  static Expr wide(int64_t value) { return constant(i64, value); }
+
+  // The part [begin, begin + count) of the loop, into the row.
+  Stmt computed(const Staged& s, const Expr& begin, const Expr& count) {
     const VarId lane = program_.new_var("lane", i64);
-    const Expr zero = constant(i64, int64_t{0}), one = constant(i64, int64_t{1});
-    For loop = f;
-    loop.var = lane, loop.begin = zero, loop.extent = count;
-    loop.body = rewrite(f.body, [&](const Stmt& s) -> std::optional<Body> {
-      const auto* n = s.as<Store>();
-      if (!n || n->to.buffer != store.to.buffer) return std::nullopt;
-      return Body{make_stmt(Store{{staged, {var(lane, i64)}}, n->value}, s->location)};
+    For loop = s.loop;
+    loop.body = rewrite(s.loop.body, [&](const Stmt& x) -> std::optional<Body> {
+      const auto* n = x.as<Store>();
+      if (!n || n->to.buffer != s.store.to.buffer) return std::nullopt;
+      return Body{make_stmt(Store{{s.row, {sum({{1, var(lane, i64)}}, s.line, i64)}}, n->value}, x->location)};
     });
-    For named = loop;
-    named.var = f.var;
-    loop.body = with_index(named, add(begin, var(lane, i64)), program_);
-    Call move;
-    move.function = kStreamFunction, move.args = {large};
-    move.reads = {{staged, {zero}, {count}}};
-    For place = f;  // the indices of the first element
-    place.body = {make_stmt(Store{store.to, constant(program_.buffer(store.to.buffer).type, int64_t{0})}, at)};
+    loop.body = with_index(loop, add(begin, var(lane, i64)), program_);
+    loop.var = lane, loop.begin = wide(0), loop.extent = count;
+    return make_stmt(std::move(loop), s.at);
+  }
+  // The row's elements on their way to [begin, begin + count).
+  Stmt moved(const Staged& s, const char* function, const Expr& begin, const Expr& count,
+             const std::vector<Expr>& arguments) {
+    For place = s.loop;  // the indices of the first element
+    place.body = {make_stmt(Store{s.store.to, constant(program_.buffer(s.store.to.buffer).type, int64_t{0})}, s.at)};
     const Body first = with_index(place, begin, program_);
-    Region to{store.to.buffer, first[0].as<Store>()->to.indices, {}};
-    to.extent.assign(to.min.size(), one);
+    Region to{s.store.to.buffer, first[0].as<Store>()->to.indices, {}};
+    to.extent.assign(to.min.size(), wide(1));
     to.extent.back() = count;
+    Call move;
+    move.function = function, move.args = {s.large};
+    move.args.insert(move.args.end(), arguments.begin(), arguments.end());
+    move.reads = {{s.row, {wide(0)}, {program_.buffer(s.row).shape[0]}}};
     move.writes = {to};
-    return {make_stmt(std::move(loop), at), make_stmt(std::move(move), at)};
+    return make_stmt(std::move(move), s.at);
   }
 
   LoopProgram& program_;

@@ -3,14 +3,19 @@
 //
 // Needs: a LoopProgram.
 // Leaves: the same results. A vectorized loop that stores consecutive elements of one global tensor stores them to a
-//   local row of at most 4 KiB (it stays in the nearest cache; measured on Zen 4: 51 GB/s read and written against 37),
-//   and a Call of kStreamFunction moves the row: reads = {the row}, writes = {its place}, args = {is the tensor large}.
+//   local row by chunks of a few cache lines, and a Call of kStreamFunction moves each chunk while the next is computed
+//   (measured on Zen 4: 51 GB/s read and written against 37; rows of 4 KiB at a time: up to 20% slower). The row's
+//   first line is the function's own: what is not yet a whole line of the tensor waits there. It has reads = {the row},
+//   writes = {the chunk's place}, args = {is the tensor large, elements that went before}. A Call of
+//   kStreamRestFunction moves what is left: writes = {all that the loop stores}, args = {is the tensor large, elements
+//   that went before, elements left}.
 #pragma once
 #include "ir/program.h"
 
 namespace tilewright::passes {
 
 inline constexpr const char* kStreamFunction = "stream";
+inline constexpr const char* kStreamRestFunction = "stream_rest";
 
 // Is the tensor so large that its rows had better go around the caches? Known, or a question of bool for the call.
 ir::Expr is_large(const ir::Buffer& tensor);

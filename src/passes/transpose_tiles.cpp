@@ -111,23 +111,31 @@ class Transpose {
   std::optional<CopyNest> copy_nest(const Stmt& s) const {
     const auto* f = s.as<For>();
     const auto* g = f && f->body.size() == 1 ? f->body[0].as<For>() : nullptr;
-    if (!g || g->kind != LoopKind::Vectorized || constant_int(f->begin) != 0 || constant_int(g->begin) != 0)
-      return std::nullopt;
+    const bool any_order = g && (g->kind == LoopKind::Vectorized || g->kind == LoopKind::Serial);
+    if (!any_order || constant_int(f->begin) != 0 || constant_int(g->begin) != 0) return std::nullopt;
     const auto outer = constant_int(f->extent), inner = constant_int(g->extent);
     const Store* store = nullptr;
     const Load* value = value_of(g->body, store);
     if (!outer || !inner || !value) return std::nullopt;
     const Buffer &a = program_.buffer(value->buffer), &b = program_.buffer(store->to.buffer);
-    if (a.type != b.type || a.type.is_packed() || a.tile || b.tile) return std::nullopt;
+    if (a.type != b.type || a.type.is_packed()) return std::nullopt;
     if (program_.root(value->buffer) == program_.root(store->to.buffer)) return std::nullopt;
     const auto from = side_of(value->buffer, value->indices, f->var, g->var);
     const auto to = side_of(store->to.buffer, store->to.indices, f->var, g->var);
     if (!from || !to) return std::nullopt;
-    return CopyNest{*outer, *inner, *from, *to};
+    CopyNest nest{*outer, *inner, *from, *to};
+    if (is_contiguous(from->buffer, from->inner) && is_contiguous(to->buffer, to->outer)) {
+      std::swap(nest.outer_extent, nest.inner_extent);
+      for (Side* side : {&nest.from, &nest.to}) std::swap(side->outer, side->inner);
+    }
+    return nest;
   }
+  // Along memory element by element: the last dimension, but for those of one element.
   bool is_contiguous(BufferId id, size_t dim) const {
     const Buffer& b = program_.buffer(id);
-    return dim + 1 == b.rank() && (b.strides.empty() || constant_int(b.strides.back()) == 1);
+    for (size_t d = dim + 1; d < b.rank(); ++d)
+      if (constant_int(b.shape[d]) != 1) return false;
+    return b.strides.empty() || constant_int(b.strides[dim]) == 1;
   }
   bool transposes(const CopyNest& n) const {
     return n.outer_extent % kBlock == 0 && n.inner_extent % kBlock == 0 && is_contiguous(n.from.buffer, n.from.outer) &&
@@ -165,16 +173,32 @@ class Transpose {
     return true;
   }
 
-  static Region region(const Side& side, int64_t outer, int64_t inner) {
-    Region r{side.buffer, side.min, std::vector<Expr>(side.min.size(), constant(i64, int64_t{1}))};
-    r.extent[side.outer] = constant(i64, outer), r.extent[side.inner] = constant(i64, inner);
+  // What the call touches; of a tile in panels, all of it.
+  Region region(const Side& side, int64_t outer, int64_t inner) const {
+    const Buffer& b = program_.buffer(side.buffer);
+    if (b.tile) return {side.buffer, {wide(0), wide(0)}, {wide(b.tile->rows), wide(b.tile->columns)}};
+    Region r{side.buffer, side.min, std::vector<Expr>(side.min.size(), wide(1))};
+    r.extent[side.outer] = wide(outer), r.extent[side.inner] = wide(inner);
     return r;
+  }
+  static Expr wide(int64_t value) { return constant(i64, value); }
+  static Expr place(const Side& side, size_t next_in = SIZE_MAX) {
+    std::vector<Expr> index = side.min;
+    if (next_in != SIZE_MAX) index[next_in] = add(index[next_in], wide(1));
+    return address(side.buffer, std::move(index));
   }
   Stmt call(const CopyNest& n, LocationId at) const {
     const Buffer& to = program_.buffer(n.to.buffer);
     const bool global = program_.buffer(program_.root(n.to.buffer)).space == Space::Global;
     Call c;
-    c.function = kTransposeFunction, c.args = {global ? is_large(to) : constant(boolean, int64_t{0})};
+    c.function = kTransposeFunction;
+    c.args = {place(n.to),
+              place(n.to, n.to.outer),
+              place(n.from),
+              place(n.from, n.from.inner),
+              wide(n.outer_extent),
+              wide(n.inner_extent),
+              global ? is_large(to) : constant(boolean, int64_t{0})};
     c.reads = {region(n.from, n.outer_extent, n.inner_extent)};
     c.writes = {region(n.to, n.outer_extent, n.inner_extent)};
     return make_stmt(std::move(c), at);

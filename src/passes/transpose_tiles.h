@@ -2,11 +2,11 @@
 // registers: a loop would gather every element by itself.
 //
 // Needs: a LoopProgram after fuse_loops().
-// Leaves: the same results. A nest of two loops of constant extents that copies B[.., i, .., j] = A[.., j, .., i]
-// without
-//   converting is a Call of kTransposeFunction: reads = {the box of A}, writes = {the box of B}, args = {is B a large
-//   tensor}. A tile A that only holds
-//   a copy of global memory for it is passed over.
+// Leaves: the same results. Two loops of constant extents, one in the other, that copy B[.., i, .., j] = A[.., j, ..,
+// i]
+//   without converting are a Call of kTransposeFunction: reads = {the box of A}, writes = {the box of B},
+//   args = {where B's box begins, where its next row does, the same two of A, B's rows, B's columns, is B a large
+//   tensor}. A tile A that only holds a copy of global memory for it is passed over. B may be a tile in panels.
 #pragma once
 #include "ir/program.h"
 

@@ -134,30 +134,30 @@
 // meet in the sign bit.
 //@ min_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float min_f32(float a, float b) {
-  const float one = a < b ? a : b, r = b != b ? a : one;
-  const uint32_t zero = a == b ? bits_of_f32(a) : 0u;
-  return f32_of_bits(bits_of_f32(r) | zero);
+  const float p = a < b ? a : b, q = b < a ? b : a;
+  const float one = f32_of_bits(bits_of_f32(p) | bits_of_f32(q)), r = a != a ? b : one;
+  return b != b ? a : r;
 }
 
 //@ min_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double min_f64(double a, double b) {
-  const double one = a < b ? a : b, r = b != b ? a : one;
-  const uint64_t zero = a == b ? bits_of_f64(a) : (uint64_t)0;
-  return f64_of_bits(bits_of_f64(r) | zero);
+  const double p = a < b ? a : b, q = b < a ? b : a;
+  const double one = f64_of_bits(bits_of_f64(p) | bits_of_f64(q)), r = a != a ? b : one;
+  return b != b ? a : r;
 }
 
 //@ max_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float max_f32(float a, float b) {
-  const float one = a > b ? a : b, r = b != b ? a : one;
-  const uint32_t zero = a == b ? bits_of_f32(a) : ~0u;
-  return f32_of_bits(bits_of_f32(r) & zero);
+  const float p = a > b ? a : b, q = b > a ? b : a;
+  const float one = f32_of_bits(bits_of_f32(p) & bits_of_f32(q)), r = a != a ? b : one;
+  return b != b ? a : r;
 }
 
 //@ max_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double max_f64(double a, double b) {
-  const double one = a > b ? a : b, r = b != b ? a : one;
-  const uint64_t zero = a == b ? bits_of_f64(a) : ~(uint64_t)0;
-  return f64_of_bits(bits_of_f64(r) & zero);
+  const double p = a > b ? a : b, q = b > a ? b : a;
+  const double one = f64_of_bits(bits_of_f64(p) & bits_of_f64(q)), r = a != a ? b : one;
+  return b != b ? a : r;
 }
 
 // NaN if either operand is.

@@ -64,6 +64,30 @@ TEST(CpuStream, CountersInCopiesThatTakeTurns) {
   EXPECT_NE(cpu_text_of(program).find("h_copies["), std::string::npos) << cpu_text_of(program);
 }
 
+// The operand of a product lies in panels of 32 of its rows.
+TEST(CpuStream, PanelsAreFilledByBlocks) {
+  const Program program = parse_program(R"(program scores {
+  param Q: float32[16, 64]
+  param K: float32[256, 64]
+  param S: float32[16, 256]
+  launch scores(bx: 4) threads(tx: 128) {
+    shared q: float32[16, 64]
+    shared k: float32[64, 64]
+    fragment s: float32[16, 64]
+    copy from=Q[0 : 16, 0 : 64] to=q
+    copy from=K[bx * 64 : 64, 0 : 64] to=k
+    gemm a=q b=k c=s transpose_b=true clear=true
+    copy from=s to=S[0 : 16, bx * 64 : 64]
+  }
+}
+)",
+                                        "scores.tile");
+  const runtime::ProcessorFeatures wide = {.avx2 = true, .fma = true, .f16c = true, .avx512 = true};
+  EXPECT_NE(cpu_text_of(program, wide).find("tw_transpose((uint32_t*)&k["), std::string::npos)
+      << cpu_text_of(program, wide);
+  expect_same(program, {ramp({16, 64}, f32), ramp({256, 64}, f32), NDArray::zeros({16, 256}, f32)}, {}, 1e-5);
+}
+
 class Transposed : public testing::TestWithParam<DType> {};
 
 TEST_P(Transposed, BlocksOfALargeTensor) {

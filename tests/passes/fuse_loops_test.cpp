@@ -1,4 +1,5 @@
-// Loop programs before and after fuse_loops() and stream_stores(): text in, text out.
+// Loop programs before and after fuse_loops(), stream_stores(), prefetch_rows() and transpose_tiles(): text in, text
+// out.
 #include "passes/fuse_loops.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "passes/prefetch_rows.h"
 #include "passes/stream_stores.h"
 #include "passes/transpose_tiles.h"
 
@@ -190,16 +192,103 @@ std::string streamed(const std::string& columns, const std::string& extent) {
   return ir::print(out);
 }
 
-TEST(StreamStores, RowsOfALargeTensorInPartsOfAPage) {
+TEST(StreamStores, RowsOfALargeTensorByChunksOfLines) {
   const std::string out = streamed("4096", "2500");
-  EXPECT_NE(out.find("for part: int64 in 0..2 {"), out.npos) << out;
-  EXPECT_NE(out.find("in 0..452 vectorized"), out.npos) << out;
-  EXPECT_NE(out.find("call function=\"stream\" args=[true]"), out.npos) << out;
+  EXPECT_NE(out.find("for chunk: int64 in 0..39 {\n        for lane: int64 in 0..64 vectorized"), out.npos) << out;
+  EXPECT_NE(out.find("call function=\"stream\" args=[true, chunk * 64]"), out.npos) << out;
+  EXPECT_NE(out.find("in 0..4 vectorized"), out.npos) << out;
+  EXPECT_NE(out.find("call function=\"stream_rest\" args=[true, int64(2496), int64(4)]"), out.npos) << out;
 }
 TEST(StreamStores, ASmallTensorIsStoredTo) { EXPECT_EQ(streamed("1024", "1024").find("call"), std::string::npos); }
 TEST(StreamStores, OfAnUnknownSizeTheCallDecides) {
   const std::string out = streamed("n", "512");
   EXPECT_NE(out.find("33554432"), out.npos) << out;
+}
+
+std::string prefetched(const std::string& body) {
+  const std::string text =
+      "loop program p {\n  param X: float32[4096, 4096]\n  param Y: float32[4096, 4096]\n  launch p(bx: 4) "
+      "threads(tx: 32) {\n    shared t: float32[16, 512]\n    for block: int64 in 0..4 grid {\n      by: int32 = "
+      "int32(block // 2)\n" +
+      body + "    }\n  }\n}\n";
+  const ir::LoopProgram out = prefetch_rows(stream_stores(ir::parse_loop_program(text, "p.tile")));
+  ir::check_valid(out, "prefetch_rows");
+  return ir::print(out);
+}
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// By the loop that neither reads nor writes global memory; and a line of the page that will be stored to.
+TEST(PrefetchRows, TheNextRowComesWhileThisOneIsComputed) {
+  const std::string out = prefetched(R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..512 vectorized {
+          t[i, j] = X[int64(by) * 16 + i, j]
+        }
+        for c: int64 in 0..8 {
+          for l: int64 in 0..64 vectorized {
+            t[i, c * 64 + l] = t[i, c * 64 + l] * 2.0
+          }
+        }
+        for m: int64 in 0..512 vectorized {
+          Y[int64(by) * 16 + i, m] = t[i, m]
+        }
+      }
+)");
+  EXPECT_NE(out.find(R"(        for c: int64 in 0..8 {
+          call function="prefetch" args=[address(X[int64(by) * 16 + i + 1, c * 64]), int64(256)])"),
+            out.npos)
+      << out;
+  EXPECT_NE(out.find("args=[address(Y[int64(by) * 16 + i + 1, c * 64]), int64(64)]"), out.npos) << out;
+  EXPECT_EQ(count_of(out, "prefetch"), 2u) << out;
+}
+// Of rows too short to be told ahead, the next block's; behind the last loop over them.
+TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
+  const std::string out = prefetched(R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..64 vectorized {
+          row: int32 = by * 16 + int32(i)
+          t[i, j] = X[int64(row), j]
+        }
+      }
+      for m: int64 in 0..16 {
+        for n: int64 in 0..64 vectorized {
+          t[m, n] = t[m, n] * 2.0
+        }
+      }
+)");
+  EXPECT_EQ(count_of(out, "prefetch"), 1u) << out;
+  const size_t at = out.find("prefetch");
+  EXPECT_GT(at, out.find("t[m, n] = t[m, n] * 2.0")) << out;
+  EXPECT_NE(out.substr(at, 120).find("block + 1"), out.npos) << out;
+}
+TEST(PrefetchRows, OfABoxThatIsTransposedTheNextBlocks) {
+  const std::string body = R"(      by: int32 = int32(block // 2)
+      for i: int64 in 0..16 {
+        for j: int64 in 0..16 vectorized {
+          Y[i, j] = X[j, int64(by) * 16 + i]
+        }
+      }
+)";
+  const ir::LoopProgram out = prefetch_rows(transpose_tiles(ir::parse_loop_program(around("", body), "p.tile")));
+  ir::check_valid(out, "prefetch_rows");
+  const std::string text = ir::print(out);
+  EXPECT_NE(text.find("address(X[int64(0), int64(int32((block + 1) // 2)) * 16])"), text.npos) << text;
+}
+TEST(PrefetchRows, WhatIsReadThroughAnIndexOrStaysInPlaceIsNot) {
+  const std::string out = prefetched(R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..512 vectorized {
+          t[i, j] = X[int64(by), j] + X[int64(X[i, int64(0)]), j]
+        }
+        for c: int64 in 0..8 {
+          for l: int64 in 0..64 vectorized {
+            t[i, c * 64 + l] = t[i, c * 64 + l] * 2.0
+          }
+        }
+      }
+)");
+  EXPECT_EQ(count_of(out, "prefetch"), 0u) << out;
 }
 
 std::string transposed(const std::string& store, const std::string& after = "") {

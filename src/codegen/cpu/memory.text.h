@@ -35,3 +35,7 @@ static inline uint8_t tw_update_nibble_atomic(uint8_t* p, T i, F f) {
   });
   return (uint8_t)(old >> at & 15);
 }
+// The lines of these bytes on their way to the nearest cache; where there is no memory, nothing happens.
+[[gnu::always_inline]] static inline void tw_prefetch(const char* p, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
+}

@@ -1,0 +1,315 @@
+#include "passes/prefetch_rows.h"
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/stream_stores.h"
+#include "passes/transpose_tiles.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// Rows shorter than kLongRow are over before memory answers; more than kMost, and what is fetched pushes out what is in
+// use (32 KiB are nearest on the processors we know). Of a block, the second cache holds what the first cannot.
+constexpr int64_t kLongRow = 1024, kMost = 24576, kMostOfBlock = 65536, kLine = 64, kPage = 4096;
+
+// Consecutive elements of a global tensor that one iteration of a loop reads.
+struct Row {
+  BufferId buffer;
+  std::vector<Expr> first;
+  int64_t elements = 0;
+};
+
+Expr wide(int64_t value) { return constant(i64, value); }
+
+// The coefficient of a variable in a sum; none if it occurs in any other way.
+std::optional<int64_t> coefficient(const Expr& index, VarId v) {
+  std::vector<Term> terms{{1, index}};
+  if (const auto* s = index.as<Sum>()) terms = s->terms;
+  int64_t found = 0;
+  for (const Term& t : terms) {
+    const auto* c = t.value.as<Cast>();
+    const auto* n = (c ? c->value : t.value).as<Var>();
+    if (n && n->id == v)
+      found += t.coefficient;
+    else if (used_vars(t.value).contains(v))
+      return std::nullopt;
+  }
+  return found;
+}
+
+bool has_loads(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) { found = found || x.as<Load>(); });
+  return found;
+}
+
+// A variable of 64 bits, or of fewer by way of a cast.
+Expr replaced(const Expr& e, VarId v, const Expr& value) {
+  return rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+    const auto* n = x.as<Var>();
+    return n && n->id == v ? std::optional(cast(value, x->type)) : std::nullopt;
+  });
+}
+
+// With the values of variables in their places.
+Expr inlined(Expr e, const std::unordered_map<VarId, Expr>& lets) {
+  for (size_t depth = 0; depth < lets.size(); ++depth) {
+    const Expr before = e;
+    e = rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+      const auto* n = x.as<Var>();
+      const auto at = n ? lets.find(n->id) : lets.end();
+      return at == lets.end() ? std::nullopt : std::optional(at->second);
+    });
+    if (e.same(before)) break;
+  }
+  return e;
+}
+
+class Prefetch {
+ public:
+  Prefetch(LoopProgram& program, const For& grid) : program_(program), grid_(grid) {
+    for (const Stmt& s : grid.body)
+      if (const auto* n = s.as<Let>()) lets_[n->var] = n->value;
+  }
+
+  Body run() { return boxes(short_rows(body(grid_.body))); }
+
+ private:
+  Body body(const Body& in) {
+    Body out;
+    for (const Stmt& s : in) out.push_back(inside(s));
+    return out;
+  }
+  Stmt inside(const Stmt& s) {
+    if (const auto* n = s.as<If>())
+      return make_stmt(If{n->condition, body(n->then_body), body(n->else_body)}, s->location);
+    const auto* n = s.as<For>();
+    if (!n || n->kind != LoopKind::Serial) return s;
+    For f = *n;
+    if (!long_rows(f)) f.body = body(n->body);
+    return make_stmt(std::move(f), s->location);
+  }
+
+  bool is_global(BufferId id) const { return program_.buffer(program_.root(id)).space == Space::Global; }
+
+  // ---- what a loop reads
+  // The rows of an iteration: those of vectorized loops of the body, alone or by chunks.
+  std::vector<Row> rows_of(const For& f) const {
+    std::vector<Row> rows;
+    for (const Stmt& s : f.body) {
+      const auto* n = s.as<For>();
+      if (!n) continue;
+      if (n->kind == LoopKind::Vectorized) add_rows(*n, nullptr, f, rows);
+      if (n->kind != LoopKind::Serial) continue;
+      for (const Stmt& inner : n->body)
+        if (const auto* lanes = inner.as<For>(); lanes && lanes->kind == LoopKind::Vectorized)
+          add_rows(*lanes, n, f, rows);
+    }
+    return rows;
+  }
+  void add_rows(const For& lanes, const For* chunks, const For& around, std::vector<Row>& rows) const {
+    const auto width = constant_int(lanes.extent), count = chunks ? constant_int(chunks->extent) : 1;
+    if (!width || !count || constant_int(lanes.begin) != 0 || (chunks && constant_int(chunks->begin) != 0)) return;
+    std::unordered_map<VarId, Expr> lets;
+    for (const Stmt& s : lanes.body)
+      if (const auto* n = s.as<Let>()) lets[n->var] = n->value;
+    walk_exprs(lanes.body, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      if (!n || !is_global(n->buffer)) return;
+      const Buffer& b = program_.buffer(n->buffer);
+      if (b.rank() == 0 || b.type.is_packed() || (!b.strides.empty() && constant_int(b.strides.back()) != 1)) return;
+      Row row{n->buffer, {}, *width * *count};
+      for (size_t d = 0; d < b.rank(); ++d) {
+        const bool last = d + 1 == b.rank();
+        const Expr index = inlined(n->indices[d], lets);
+        if (has_loads(index) || coefficient(index, lanes.var) != (last ? 1 : 0)) return;
+        if (chunks && coefficient(index, chunks->var) != (last ? *width : 0)) return;
+        Expr first = replaced(index, lanes.var, wide(0));
+        row.first.push_back(chunks ? replaced(first, chunks->var, wide(0)) : first);
+      }
+      if (is_known_outside(row, around) && !has(rows, row)) rows.push_back(std::move(row));
+    });
+  }
+  // The rows that go around the caches.
+  std::vector<Row> rows_streamed(const For& f) const {
+    std::vector<Row> rows;
+    for (const Stmt& s : f.body) {
+      const auto* n = s.as<Call>();
+      if (!n || n->function != kStreamRestFunction) continue;
+      const Region& to = n->writes[0];
+      Row row{to.buffer, to.min, constant_int(to.extent.back()).value_or(0)};
+      if (row.elements > 0 && is_known_outside(row, f) && !has(rows, row)) rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+  // Can the row's place be told before the iteration begins?
+  static bool is_known_outside(const Row& row, const For& around) {
+    const std::set<VarId> bound = bound_vars(around.body);
+    for (const Expr& e : row.first)
+      for (VarId v : used_vars(e))
+        if (bound.contains(v)) return false;
+    return true;
+  }
+  static bool has(const std::vector<Row>& rows, const Row& row) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const Row& r) { return r.buffer == row.buffer && equal(r.first, row.first); });
+  }
+  int64_t bytes_of(const Row& row) const { return row.elements * program_.buffer(row.buffer).type.storage_bits() / 8; }
+  int64_t bytes_of(const std::vector<Row>& rows) const {
+    int64_t bytes = 0;
+    for (const Row& r : rows) bytes += bytes_of(r);
+    return bytes;
+  }
+  // Those whose place depends on the variable, at another value of it.
+  static std::vector<Row> rows_at(const std::vector<Row>& rows, VarId v, const Expr& value) {
+    std::vector<Row> moved;
+    for (const Row& r : rows) {
+      Row next = r;
+      bool moves = false;
+      for (Expr& e : next.first) {
+        moves = moves || used_vars(e).contains(v);
+        e = replaced(e, v, value);
+      }
+      if (moves) moved.push_back(std::move(next));
+    }
+    return moved;
+  }
+
+  // So many lines of the row in each turn.
+  Stmt call(const Row& row, const Expr& turn, int64_t lines, LocationId location) const {
+    const int64_t per_line = kLine * 8 / program_.buffer(row.buffer).type.storage_bits();
+    std::vector<Expr> index = row.first;
+    index.back() = add(cast(index.back(), i64), mul(turn, wide(lines * per_line)));
+    Call c;
+    c.function = kPrefetchFunction, c.args = {address(row.buffer, std::move(index)), wide(lines * kLine)};
+    return make_stmt(std::move(c), location);
+  }
+  // One line of each page: the first store to a page that no table near the core knows waits, and all behind it.
+  Stmt touch(const Row& row, const Expr& turn, int64_t lines, LocationId location) const {
+    const Expr every = wide(std::max(int64_t{1}, kPage / (lines * kLine)));
+    If due;
+    due.condition = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, turn, every), wide(0));
+    Stmt all = call(row, turn, lines, location);
+    Call one = *all.as<Call>();
+    one.args[1] = wide(kLine);
+    due.then_body = {make_stmt(std::move(one), location)};
+    return make_stmt(std::move(due), location);
+  }
+  int64_t lines_per_turn(const Row& row, int64_t turns) const {
+    return (bytes_of(row) + kLine * turns - 1) / (kLine * turns);
+  }
+
+  // ---- long rows: the next iteration's
+  bool long_rows(For& f) {
+    const Expr next = add(cast(var(f.var, program_.var(f.var).type), i64), wide(1));
+    const std::vector<Row> rows = rows_at(rows_of(f), f.var, next);
+    const int64_t bytes = bytes_of(rows);
+    if (rows.empty() || bytes < kLongRow || bytes > kMost) return false;
+    Stmt* place = place_in(f.body);
+    if (!place) return false;
+    For chunks = *place->as<For>();
+    const int64_t turns = *constant_int(chunks.extent);
+    const Expr turn = cast(var(chunks.var, program_.var(chunks.var).type), i64);
+    Body calls;
+    for (const Row& row : rows) calls.push_back(call(row, turn, lines_per_turn(row, turns), (*place)->location));
+    for (const Row& row : rows_at(rows_streamed(f), f.var, next))
+      calls.push_back(touch(row, turn, lines_per_turn(row, turns), (*place)->location));
+    chunks.body.insert(chunks.body.begin(), calls.begin(), calls.end());
+    *place = make_stmt(std::move(chunks), (*place)->location);
+    return true;
+  }
+  // The loop over chunks that has the memory for itself: none of its own to read, best none to write.
+  Stmt* place_in(Body& body) const {
+    Stmt* best = nullptr;
+    int least = 3;
+    for (Stmt& s : body) {
+      const auto* n = s.as<For>();
+      if (!n || n->kind != LoopKind::Serial || constant_int(n->extent).value_or(0) < 4 || constant_int(n->begin) != 0)
+        continue;
+      bool computes = false, writes = false, reads = false;
+      for (const Stmt& inner : n->body) computes = computes || inner.as<For>();
+      walk(n->body, [&](const Stmt& x) {
+        const auto* store = x.as<Store>();
+        writes = writes || x.as<Call>() || (store && is_global(store->to.buffer));
+      });
+      walk_exprs(n->body, [&](const Expr& e) { reads = reads || (e.as<Load>() && is_global(e.as<Load>()->buffer)); });
+      const int busy = reads ? 2 : writes ? 1 : 0;
+      if (computes && busy < least) best = &s, least = busy;
+    }
+    return best;
+  }
+
+  // ---- short rows: the next block's
+  Body short_rows(Body block) {
+    for (size_t k = 0; k < block.size(); ++k) {
+      const auto* f = block[k].as<For>();
+      const auto turns = f && f->kind == LoopKind::Serial ? constant_int(f->extent) : std::nullopt;
+      if (!turns || constant_int(f->begin) != 0) continue;
+      const std::vector<Row> rows = rows_at(in_terms_of_block(rows_of(*f)), grid_.var,
+                                            add(var(grid_.var, program_.var(grid_.var).type), wide(1)));
+      const int64_t bytes = bytes_of(rows);
+      if (rows.empty() || bytes >= kLongRow || bytes * *turns < kLongRow || bytes * *turns > kMostOfBlock) continue;
+      size_t at = k;
+      for (size_t later = k + 1; later < block.size(); ++later) {
+        const auto* g = block[later].as<For>();
+        if (g && g->kind == LoopKind::Serial && constant_int(g->begin) == 0 && constant_int(g->extent) == *turns &&
+            !bound_vars(g->body).contains(g->var))
+          at = later;
+      }
+      For last = *block[at].as<For>();
+      const Expr turn = cast(var(last.var, program_.var(last.var).type), i64);
+      for (const Row& row : rows) {
+        Row here = row;
+        for (Expr& e : here.first) e = replaced(e, f->var, turn);
+        last.body.push_back(call(here, wide(0), lines_per_turn(row, 1), block[at]->location));
+      }
+      block[at] = make_stmt(std::move(last), block[at]->location);
+    }
+    return block;
+  }
+  // ---- boxes that are transposed: the next block's
+  Body boxes(Body block) const {
+    for (Stmt& s : block) {
+      const auto* n = s.as<Call>();
+      if (!n || n->function != kTransposeFunction || !is_global(n->reads[0].buffer)) continue;
+      const Address& from = *n->args[2].as<Address>();
+      const std::vector<Row> corner = rows_at(in_terms_of_block({{from.buffer, from.indices}}), grid_.var,
+                                              add(var(grid_.var, program_.var(grid_.var).type), wide(1)));
+      if (corner.empty()) continue;
+      Call with_next = *n;
+      with_next.args.push_back(address(corner[0].buffer, corner[0].first));
+      s = make_stmt(std::move(with_next), s->location);
+    }
+    return block;
+  }
+  // With the values of the block's own variables in their places.
+  std::vector<Row> in_terms_of_block(std::vector<Row> rows) const {
+    for (Row& r : rows)
+      for (Expr& e : r.first) {
+        e = inlined(e, lets_);
+        if (has_loads(e)) return {};
+      }
+    return rows;
+  }
+
+  LoopProgram& program_;
+  const For& grid_;
+  std::unordered_map<VarId, Expr> lets_;
+};
+
+}  // namespace
+
+LoopProgram prefetch_rows(LoopProgram program) {
+  for (Launch& launch : program.launches) {
+    For grid = *launch.body.front().as<For>();
+    const LocationId at = launch.body.front()->location;
+    grid.body = Prefetch(program, grid).run();
+    launch.body = {make_stmt(std::move(grid), at)};
+  }
+  return program;
+}
+
+}  // namespace tilewright::passes
