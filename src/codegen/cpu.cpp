@@ -163,8 +163,7 @@ class CpuText final : public CReports {
   // passes/prefetch_rows.h
   void prefetch(const Call& n) {
     uses_memory_ = true;
-    const auto& at = *n.args[0].as<Address>();
-    line(fmt::format("tw_prefetch((const char*)&{}, {});", element(at.buffer, at.indices), text(n.args[1])));
+    line(fmt::format("tw_prefetch((const char*)({}) + {}, {});", text(n.args[0]), text(n.args[1]), text(n.args[2])));
   }
 
   // A box on its way to columns (passes/transpose_tiles.h).

@@ -178,55 +178,69 @@ class Prefetch {
     return moved;
   }
 
-  // So many lines of the row in each turn.
-  Stmt call(const Row& row, const Expr& turn, int64_t lines, LocationId location) const {
-    const int64_t per_line = kLine * 8 / program_.buffer(row.buffer).type.storage_bits();
-    std::vector<Expr> index = row.first;
-    index.back() = add(cast(index.back(), i64), mul(turn, wide(lines * per_line)));
+  static Stmt call(const Expr& start, const Expr& offset, int64_t bytes, LocationId location) {
     Call c;
-    c.function = kPrefetchFunction, c.args = {address(row.buffer, std::move(index)), wide(lines * kLine)};
+    c.function = kPrefetchFunction, c.args = {start, offset, wide(bytes)};
     return make_stmt(std::move(c), location);
   }
   // One line of each page: the first store to a page that no table near the core knows waits, and all behind it.
-  Stmt touch(const Row& row, const Expr& turn, int64_t lines, LocationId location) const {
-    const Expr every = wide(std::max(int64_t{1}, kPage / (lines * kLine)));
+  static Stmt touch(const Expr& start, const Expr& turn, int64_t bytes, LocationId location) {
     If due;
-    due.condition = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, turn, every), wide(0));
-    Stmt all = call(row, turn, lines, location);
-    Call one = *all.as<Call>();
-    one.args[1] = wide(kLine);
-    due.then_body = {make_stmt(std::move(one), location)};
+    due.condition =
+        binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, turn, wide(std::max(int64_t{1}, kPage / bytes))), wide(0));
+    due.then_body = {call(start, mul(turn, wide(bytes)), kLine, location)};
     return make_stmt(std::move(due), location);
   }
+  static Expr place_of(const Row& row) { return address(row.buffer, row.first); }
   int64_t lines_per_turn(const Row& row, int64_t turns) const {
     return (bytes_of(row) + kLine * turns - 1) / (kLine * turns);
   }
 
   // ---- long rows: the next iteration's
   bool long_rows(For& f) {
-    const Expr next = add(cast(var(f.var, program_.var(f.var).type), i64), wide(1));
-    const std::vector<Row> rows = rows_at(rows_of(f), f.var, next);
-    const int64_t bytes = bytes_of(rows);
-    if (rows.empty() || bytes < kLongRow || bytes > kMost) return false;
-    Stmt* place = place_in(f.body);
-    if (!place) return false;
-    For chunks = *place->as<For>();
+    const std::vector<Row> read = rows_of(f), written = rows_streamed(f);
+    const int64_t bytes = bytes_of(rows_at(read, f.var, wide(0)));
+    if (bytes < kLongRow || bytes > kMost) return false;
+    const size_t at = place_in(f.body);
+    if (at == f.body.size()) return false;
+    const LocationId location = f.body[at]->location;
+    For chunks = *f.body[at].as<For>();
     const int64_t turns = *constant_int(chunks.extent);
     const Expr turn = cast(var(chunks.var, program_.var(chunks.var).type), i64);
-    Body calls;
-    for (const Row& row : rows) calls.push_back(call(row, turn, lines_per_turn(row, turns), (*place)->location));
-    for (const Row& row : rows_at(rows_streamed(f), f.var, next))
-      calls.push_back(touch(row, turn, lines_per_turn(row, turns), (*place)->location));
+    Body starts, calls;
+    for (const std::vector<Row>* rows : {&read, &written})
+      for (const Row& row : *rows) {
+        const Expr start = next_of(row, f);
+        if (!start) continue;
+        const VarId next = program_.new_var("next", pointer);
+        starts.push_back(make_stmt(Let{next, start}, location));
+        const int64_t share = lines_per_turn(row, turns) * kLine;
+        calls.push_back(rows == &read ? call(var(next, pointer), mul(turn, wide(share)), share, location)
+                                      : touch(var(next, pointer), turn, share, location));
+      }
     chunks.body.insert(chunks.body.begin(), calls.begin(), calls.end());
-    *place = make_stmt(std::move(chunks), (*place)->location);
+    f.body[at] = make_stmt(std::move(chunks), location);
+    f.body.insert(f.body.begin() + static_cast<std::ptrdiff_t>(at), starts.begin(), starts.end());
     return true;
   }
+  // Where the row of the next iteration begins; behind the last, that of the next block's first. Empty if it stays.
+  Expr next_of(const Row& row, const For& f) const {
+    const Expr now = cast(var(f.var, program_.var(f.var).type), i64), next = add(now, wide(1));
+    const std::vector<Row> here = rows_at({row}, f.var, next);
+    if (here.empty()) return {};
+    const auto known = constant_int(f.extent);
+    const std::vector<Row> there = rows_at(in_terms_of_block(rows_at({row}, f.var, cast(f.begin, i64))), grid_.var,
+                                           add(var(grid_.var, program_.var(grid_.var).type), wide(1)));
+    if (!known || constant_int(f.begin) != 0 || there.empty() || !is_known_outside(there[0], grid_))
+      return place_of(here[0]);
+    return select(binary(BinaryOp::Lt, next, wide(*known)), place_of(here[0]), place_of(there[0]));
+  }
   // The loop over chunks that has the memory for itself: none of its own to read, best none to write.
-  Stmt* place_in(Body& body) const {
-    Stmt* best = nullptr;
+  size_t place_in(const Body& body) const {
+    size_t best = body.size();
     int least = 3;
-    for (Stmt& s : body) {
-      const auto* n = s.as<For>();
+    for (size_t k = 0; k < body.size(); ++k) {
+      const auto* n = body[k].as<For>();
       if (!n || n->kind != LoopKind::Serial || constant_int(n->extent).value_or(0) < 4 || constant_int(n->begin) != 0)
         continue;
       bool computes = false, writes = false, reads = false;
@@ -237,7 +251,7 @@ class Prefetch {
       });
       walk_exprs(n->body, [&](const Expr& e) { reads = reads || (e.as<Load>() && is_global(e.as<Load>()->buffer)); });
       const int busy = reads ? 2 : writes ? 1 : 0;
-      if (computes && busy < least) best = &s, least = busy;
+      if (computes && busy < least) best = k, least = busy;
     }
     return best;
   }
@@ -264,7 +278,7 @@ class Prefetch {
       for (const Row& row : rows) {
         Row here = row;
         for (Expr& e : here.first) e = replaced(e, f->var, turn);
-        last.body.push_back(call(here, wide(0), lines_per_turn(row, 1), block[at]->location));
+        last.body.push_back(call(place_of(here), wide(0), lines_per_turn(row, 1) * kLine, block[at]->location));
       }
       block[at] = make_stmt(std::move(last), block[at]->location);
     }

@@ -237,11 +237,15 @@ TEST(PrefetchRows, TheNextRowComesWhileThisOneIsComputed) {
         }
       }
 )");
-  EXPECT_NE(out.find(R"(        for c: int64 in 0..8 {
-          call function="prefetch" args=[address(X[int64(by) * 16 + i + 1, c * 64]), int64(256)])"),
+  EXPECT_NE(out.find("select(i + 1 < 16, address(X[int64(by) * 16 + i + 1, int64(0)]), "
+                     "address(X[int64(int32((block + 1) // 2)) * 16, int64(0)]))"),
             out.npos)
       << out;
-  EXPECT_NE(out.find("args=[address(Y[int64(by) * 16 + i + 1, c * 64]), int64(64)]"), out.npos) << out;
+  EXPECT_NE(out.find(R"(        for c: int64 in 0..8 {
+          call function="prefetch" args=[next, c * 256, int64(256)])"),
+            out.npos)
+      << out;
+  EXPECT_NE(out.find("args=[next_1, c * 256, int64(64)]"), out.npos) << out;
   EXPECT_EQ(count_of(out, "prefetch"), 2u) << out;
 }
 // Of rows too short to be told ahead, the next block's; behind the last loop over them.
