@@ -163,7 +163,8 @@ class CpuText final : public CReports {
   // passes/prefetch_rows.h
   void prefetch(const Call& n) {
     uses_memory_ = true;
-    line(fmt::format("tw_prefetch((const char*)({}) + {}, {});", text(n.args[0]), text(n.args[1]), text(n.args[2])));
+    line(fmt::format("tw_prefetch((const char*)({}) + {}, {}, {});", text(n.args[0]), text(n.args[1]), text(n.args[2]),
+                     text(n.args[3])));
   }
 
   // A box on its way to columns (passes/transpose_tiles.h).

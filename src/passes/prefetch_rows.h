@@ -3,16 +3,18 @@
 // idle in all but the first.
 //
 // Needs: a LoopProgram after stream_stores().
-// Leaves: the same results. A Call of kPrefetchFunction, args = {address, offset, bytes}, reads nothing that the
-// program
-//   would see: the address may lie outside of its tensor. Two cases, in each of which the nearest caches can hold what
+// Leaves: the same results. A Call of kPrefetchFunction, args = {address, offset, bytes, into the nearest cache or the
+//   second}, reads nothing that the program would see: the address may lie outside of its tensor. Two cases, in each of
+//   which the caches can hold what
 //   comes:
 //   - a loop of which each iteration reads rows by chunks: the next iteration's rows, or behind the last the next
 //     block's, by one of the loops over chunks, if there is one that reads no rows itself; and of each page of the rows
 //     that it will store around the caches, a line (measured on Zen 4: a softmax of 4096 columns takes 8.8 ms, without
 //     these lines 11.0, with nothing fetched 14.2),
-//   - loops of a block over short rows: the next block's row, at the end of the last loop over as many rows.
-//   The address of the next block's box becomes another argument of a Call of kTransposeFunction, which fetches it.
+//   - other loops over the rows of a tile, in a block or in a loop over tiles: the next block's or tile's row, at the
+//     end of the last loop over as many rows.
+//   The address of the next block's or tile's box becomes another argument of a Call of kTransposeFunction, which
+//   fetches it.
 #pragma once
 #include "ir/program.h"
 

@@ -242,10 +242,10 @@ TEST(PrefetchRows, TheNextRowComesWhileThisOneIsComputed) {
             out.npos)
       << out;
   EXPECT_NE(out.find(R"(        for c: int64 in 0..8 {
-          call function="prefetch" args=[next, c * 256, int64(256)])"),
+          call function="prefetch" args=[next, c * 256, int64(256), true])"),
             out.npos)
       << out;
-  EXPECT_NE(out.find("args=[next_1, c * 256, int64(64)]"), out.npos) << out;
+  EXPECT_NE(out.find("args=[next_1, c * 256, int64(64), true]"), out.npos) << out;
   EXPECT_EQ(count_of(out, "prefetch"), 2u) << out;
 }
 // Of rows too short to be told ahead, the next block's; behind the last loop over them.
@@ -266,6 +266,24 @@ TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
   const size_t at = out.find("prefetch");
   EXPECT_GT(at, out.find("t[m, n] = t[m, n] * 2.0")) << out;
   EXPECT_NE(out.substr(at, 120).find("block + 1"), out.npos) << out;
+  EXPECT_NE(out.find("int64(256), true]"), out.npos) << out;
+}
+// In a loop over tiles the next tile's; but not the parts of one run of memory.
+TEST(PrefetchRows, OfATileTheNextTiles) {
+  const std::string before = "      for k in 0..8 {\n        first: int32 = k * 16\n        for i: int64 in 0..16 {\n";
+  const std::string after = R"(          }
+        }
+        t[int64(0), int64(0)] = 0.0
+      }
+)";
+  const std::string rows = prefetched(before + R"(          for j: int64 in 0..64 vectorized {
+            t[i, j] = X[int64(first) + i, j]
+)" + after);
+  EXPECT_NE(rows.find("address(X[int64(int32(int64(k) + 1) * 16) + i, int64(0)])"), rows.npos) << rows;
+  const std::string run = prefetched(before + R"(          for j: int64 in 0..64 vectorized {
+            t[int64(0), i * 64 + j] = X[int64(first), i * 64 + j]
+)" + after);
+  EXPECT_EQ(count_of(run, "prefetch"), 0u) << run;
 }
 TEST(PrefetchRows, OfABoxThatIsTransposedTheNextBlocks) {
   const std::string body = R"(      by: int32 = int32(block // 2)

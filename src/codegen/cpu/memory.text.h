@@ -35,7 +35,13 @@ static inline uint8_t tw_update_nibble_atomic(uint8_t* p, T i, F f) {
   });
   return (uint8_t)(old >> at & 15);
 }
-// The lines of these bytes on their way to the nearest cache; where there is no memory, nothing happens.
-[[gnu::always_inline]] static inline void tw_prefetch(const char* p, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
+// The lines of these bytes on their way to the nearest cache, or to the second; where there is no memory, nothing
+// happens.
+[[gnu::always_inline]] static inline void tw_prefetch(const char* p, int64_t bytes, bool nearest) {
+  for (int64_t i = 0; i < bytes; i += 64) {
+    if (nearest)
+      __builtin_prefetch(p + i);
+    else
+      __builtin_prefetch(p + i, 0, 2);
+  }
 }
