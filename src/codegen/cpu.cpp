@@ -172,11 +172,13 @@ class CpuText final : public CReports {
     uses_stream_ = uses_transpose_ = true;
     auto at = [&](size_t argument) -> const Address& { return *n.args[argument].as<Address>(); };
     auto place = [&](const Address& a) { return element(a.buffer, a.indices); };
+    const int64_t unit = *constant_int(n.args[7]);
     auto step = [&](const Address& a, const Address& b) {
-      return text(sub(offset(b.buffer, b.indices), offset(a.buffer, a.indices)));
+      const Expr elements = sub(offset(b.buffer, b.indices), offset(a.buffer, a.indices));
+      return text(ir::binary(BinaryOp::FloorDiv, elements, ir::constant(i64, unit)));
     };
-    const std::string type = fmt::format("uint{}_t", program_.buffer(at(0).buffer).type.storage_bits());
-    const std::string next = n.args.size() > 7 ? "&" + place(at(7)) : "0";
+    const std::string type = fmt::format("uint{}_t", program_.buffer(at(0).buffer).type.storage_bits() * unit);
+    const std::string next = n.args.size() > 8 ? "&" + place(at(8)) : "0";
     line(fmt::format("tw_transpose(({0}*)&{1}, {2}, (const {0}*)&{3}, {4}, {5}, {6}, {7}, (const {0}*){8});", type,
                      place(at(0)), step(at(0), at(1)), place(at(2)), step(at(2), at(3)), text(n.args[4]),
                      text(n.args[5]), text(n.args[6]), next));

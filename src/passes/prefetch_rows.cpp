@@ -11,7 +11,7 @@ using namespace ir;
 
 namespace {
 
-constexpr size_t kTransposeArguments = 7;  // without the next box
+constexpr size_t kTransposeArguments = 8;  // without the next box
 
 // Rows shorter than kLongRow are over before memory answers; more than kMost, and what is fetched pushes out what is in
 // use (32 KiB are nearest on the processors we know). A tile is in use for longer than a row: of one larger than

@@ -12,39 +12,41 @@ namespace {
 
 constexpr int64_t kBlock = 16;  // extents are multiples of it: the largest block of the text
 
-// One side of a copy by two loops: the dimensions that follow their variables, and where the box begins.
+// One side of a copy by two loops: the dimensions that follow their variables, by how much, and where the box begins.
 struct Side {
   BufferId buffer;
   std::vector<Expr> min;
-  size_t outer = 0, inner = 0;  // dimensions of the outer and the inner loop's variable
+  size_t outer = SIZE_MAX, inner = SIZE_MAX;  // dimensions of the outer and the inner loop's variable
+  int64_t outer_step = 0, inner_step = 0;
 };
 
 struct CopyNest {
   int64_t outer_extent = 0, inner_extent = 0;
   Side from, to;
+  int64_t unit = 1;  // neighbouring elements that stay together, by a loop of their own
 };
 
-// index = variable + rest: the rest. Empty if the variable occurs in any other way.
-Expr without(const Expr& index, VarId v) {
+// index = step * variable + rest: both. The step is 0 if the variable occurs in any other way.
+std::pair<int64_t, Expr> without(const Expr& index, VarId v) {
   std::vector<Term> terms{{1, index}}, rest;
-  int64_t constant = 0;
+  int64_t constant = 0, step = 0;
   if (const auto* s = index.as<Sum>()) terms = s->terms, constant = s->constant;
-  bool found = false;
   for (const Term& t : terms) {
     const auto* c = t.value.as<Cast>();
     const auto* n = (c ? c->value : t.value).as<Var>();
-    if (n && n->id == v && t.coefficient == 1)
-      found = true;
+    if (n && n->id == v && step == 0)
+      step = t.coefficient;
     else if (used_vars(t.value).contains(v))
-      return {};
+      return {0, {}};
     else
       rest.push_back(t);
   }
-  return found ? sum(std::move(rest), constant, i64) : Expr{};
+  return {step, sum(std::move(rest), constant, i64)};
 }
 
 std::optional<Side> side_of(BufferId id, const std::vector<Expr>& index, VarId outer, VarId inner) {
-  Side side{id, {}, SIZE_MAX, SIZE_MAX};
+  Side side;
+  side.buffer = id;
   for (size_t d = 0; d < index.size(); ++d) {
     const std::set<VarId> used = used_vars(index[d]);
     const bool has_outer = used.contains(outer), has_inner = used.contains(inner);
@@ -53,9 +55,9 @@ std::optional<Side> side_of(BufferId id, const std::vector<Expr>& index, VarId o
       continue;
     }
     size_t& dim = has_outer ? side.outer : side.inner;
-    const Expr rest = has_outer && has_inner ? Expr{} : without(index[d], has_outer ? outer : inner);
-    if (!rest || dim != SIZE_MAX) return std::nullopt;
-    dim = d;
+    const auto [step, rest] = without(index[d], has_outer ? outer : inner);
+    if (step <= 0 || (has_outer && has_inner) || dim != SIZE_MAX) return std::nullopt;
+    dim = d, (has_outer ? side.outer_step : side.inner_step) = step;
     side.min.push_back(rest);
   }
   if (side.outer == SIZE_MAX || side.inner == SIZE_MAX) return std::nullopt;
@@ -65,6 +67,20 @@ std::optional<Side> side_of(BufferId id, const std::vector<Expr>& index, VarId o
     if (reads) return std::nullopt;
   }
   return side;
+}
+
+// The indices at the first of the elements that stay together, if the variable runs along the last dimension.
+std::optional<std::vector<Expr>> at_first(std::vector<Expr> index, VarId part) {
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (!used_vars(index[d]).contains(part)) {
+      if (d + 1 == index.size()) return std::nullopt;
+      continue;
+    }
+    const auto [step, rest] = without(index[d], part);
+    if (step != 1 || d + 1 != index.size()) return std::nullopt;
+    index[d] = rest;
+  }
+  return index;
 }
 
 class Transpose {
@@ -113,33 +129,51 @@ class Transpose {
     const auto* g = f && f->body.size() == 1 ? f->body[0].as<For>() : nullptr;
     const bool any_order = g && (g->kind == LoopKind::Vectorized || g->kind == LoopKind::Serial);
     if (!any_order || constant_int(f->begin) != 0 || constant_int(g->begin) != 0) return std::nullopt;
+    const auto* parts = g->body.size() == 1 ? g->body[0].as<For>() : nullptr;
+    if (parts && (constant_int(parts->begin) != 0 || constant_int(parts->extent) != 2)) return std::nullopt;
     const auto outer = constant_int(f->extent), inner = constant_int(g->extent);
     const Store* store = nullptr;
-    const Load* value = value_of(g->body, store);
+    const Load* value = value_of(parts ? parts->body : g->body, store);
     if (!outer || !inner || !value) return std::nullopt;
     const Buffer &a = program_.buffer(value->buffer), &b = program_.buffer(store->to.buffer);
-    if (a.type != b.type || a.type.is_packed()) return std::nullopt;
+    if (a.type != b.type || a.type.is_packed() || (parts && a.type.storage_bits() > 32)) return std::nullopt;
     if (program_.root(value->buffer) == program_.root(store->to.buffer)) return std::nullopt;
-    const auto from = side_of(value->buffer, value->indices, f->var, g->var);
-    const auto to = side_of(store->to.buffer, store->to.indices, f->var, g->var);
+    std::optional<std::vector<Expr>> read = value->indices, written = store->to.indices;
+    if (parts) read = at_first(*read, parts->var), written = at_first(*written, parts->var);
+    if (!read || !written) return std::nullopt;
+    const auto from = side_of(value->buffer, *read, f->var, g->var);
+    const auto to = side_of(store->to.buffer, *written, f->var, g->var);
     if (!from || !to) return std::nullopt;
-    CopyNest nest{*outer, *inner, *from, *to};
-    if (is_contiguous(from->buffer, from->inner) && is_contiguous(to->buffer, to->outer)) {
+    CopyNest nest{*outer, *inner, *from, *to, parts ? 2 : 1};
+    if (distance(*from, from->inner, from->inner_step) == nest.unit &&
+        distance(*to, to->outer, to->outer_step) == nest.unit) {
       std::swap(nest.outer_extent, nest.inner_extent);
-      for (Side* side : {&nest.from, &nest.to}) std::swap(side->outer, side->inner);
+      for (Side* side : {&nest.from, &nest.to})
+        std::swap(side->outer, side->inner), std::swap(side->outer_step, side->inner_step);
     }
     return nest;
   }
-  // Along memory element by element: the last dimension, but for those of one element.
-  bool is_contiguous(BufferId id, size_t dim) const {
-    const Buffer& b = program_.buffer(id);
-    for (size_t d = dim + 1; d < b.rank(); ++d)
-      if (constant_int(b.shape[d]) != 1) return false;
-    return b.strides.empty() || constant_int(b.strides[dim]) == 1;
+  // Elements of memory from one index of the dimension to the one that many further, where that is known.
+  std::optional<int64_t> distance(const Side& side, size_t dim, int64_t step) const {
+    const Buffer& b = program_.buffer(side.buffer);
+    if (!b.strides.empty()) {
+      const auto stride = constant_int(b.strides[dim]);
+      return stride ? std::optional(*stride * step) : std::nullopt;
+    }
+    for (size_t d = dim + 1; d < b.rank(); ++d) {
+      const auto extent = constant_int(b.shape[d]);
+      if (!extent) return std::nullopt;
+      step *= *extent;
+    }
+    return step;
   }
   bool transposes(const CopyNest& n) const {
-    return n.outer_extent % kBlock == 0 && n.inner_extent % kBlock == 0 && is_contiguous(n.from.buffer, n.from.outer) &&
-           is_contiguous(n.to.buffer, n.to.inner);
+    const bool whole_rows =
+        n.unit == 1 || (distance(n.to, n.to.outer, n.to.outer_step).value_or(1) % n.unit == 0 &&
+                        distance(n.from, n.from.inner, n.from.inner_step).value_or(1) % n.unit == 0);
+    return n.outer_extent % kBlock == 0 && n.inner_extent % kBlock == 0 && whole_rows &&
+           distance(n.from, n.from.outer, n.from.outer_step) == n.unit &&
+           distance(n.to, n.to.inner, n.to.inner_step) == n.unit;
   }
 
   // Is the source a tile that the statement before filled from global memory, and that nothing else touches?
@@ -147,6 +181,9 @@ class Transpose {
     const auto fill = copy_nest(before);
     const BufferId tile = copy.from.buffer;
     if (!fill || fill->to.buffer != tile || program_.buffer(tile).space == Space::Global) return false;
+    const bool one_by_one = copy.unit == 1 && fill->unit == 1 && fill->to.outer_step == 1 && fill->to.inner_step == 1 &&
+                            copy.from.outer_step == 1 && copy.from.inner_step == 1;
+    if (!one_by_one) return false;
     const Buffer& source = program_.buffer(program_.root(fill->from.buffer));
     const BufferId target = program_.root(copy.to.buffer);
     if (source.space != Space::Global || source.address || program_.buffer(target).address ||
@@ -167,24 +204,28 @@ class Transpose {
     // The tile's rows are the source's: both loops of the filling run along the same dimensions of both.
     const bool same_box = fill->to.outer == copy.from.inner && fill->to.inner == copy.from.outer &&
                           fill->outer_extent == copy.inner_extent && fill->inner_extent == copy.outer_extent &&
-                          equal(fill->to.min, copy.from.min) && is_contiguous(fill->from.buffer, fill->from.inner);
+                          equal(fill->to.min, copy.from.min) &&
+                          distance(fill->from, fill->from.inner, fill->from.inner_step) == 1;
     if (uses != 2 || !same_box) return false;
-    copy.from = {fill->from.buffer, fill->from.min, fill->from.inner, fill->from.outer};
+    copy.from = fill->from;
+    std::swap(copy.from.outer, copy.from.inner), std::swap(copy.from.outer_step, copy.from.inner_step);
     return true;
   }
 
   // What the call touches; of a tile in panels, all of it.
-  Region region(const Side& side, int64_t outer, int64_t inner) const {
+  Region region(const Side& side, int64_t outer, int64_t inner, int64_t unit) const {
     const Buffer& b = program_.buffer(side.buffer);
     if (b.tile) return {side.buffer, {wide(0), wide(0)}, {wide(b.tile->rows), wide(b.tile->columns)}};
     Region r{side.buffer, side.min, std::vector<Expr>(side.min.size(), wide(1))};
-    r.extent[side.outer] = wide(outer), r.extent[side.inner] = wide(inner);
+    r.extent.back() = wide(unit);
+    r.extent[side.outer] = wide((outer - 1) * side.outer_step + (side.outer + 1 == side.min.size() ? unit : 1));
+    r.extent[side.inner] = wide((inner - 1) * side.inner_step + (side.inner + 1 == side.min.size() ? unit : 1));
     return r;
   }
   static Expr wide(int64_t value) { return constant(i64, value); }
-  static Expr place(const Side& side, size_t next_in = SIZE_MAX) {
+  static Expr place(const Side& side, size_t next_in = SIZE_MAX, int64_t step = 0) {
     std::vector<Expr> index = side.min;
-    if (next_in != SIZE_MAX) index[next_in] = add(index[next_in], wide(1));
+    if (next_in != SIZE_MAX) index[next_in] = add(index[next_in], wide(step));
     return address(side.buffer, std::move(index));
   }
   Stmt call(const CopyNest& n, LocationId at) const {
@@ -193,14 +234,15 @@ class Transpose {
     Call c;
     c.function = kTransposeFunction;
     c.args = {place(n.to),
-              place(n.to, n.to.outer),
+              place(n.to, n.to.outer, n.to.outer_step),
               place(n.from),
-              place(n.from, n.from.inner),
+              place(n.from, n.from.inner, n.from.inner_step),
               wide(n.outer_extent),
               wide(n.inner_extent),
-              global ? is_large(to) : constant(boolean, int64_t{0})};
-    c.reads = {region(n.from, n.outer_extent, n.inner_extent)};
-    c.writes = {region(n.to, n.outer_extent, n.inner_extent)};
+              global ? is_large(to) : constant(boolean, int64_t{0}),
+              wide(n.unit)};
+    c.reads = {region(n.from, n.outer_extent, n.inner_extent, n.unit)};
+    c.writes = {region(n.to, n.outer_extent, n.inner_extent, n.unit)};
     return make_stmt(std::move(c), at);
   }
 

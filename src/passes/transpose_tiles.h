@@ -6,7 +6,8 @@
 // i]
 //   without converting are a Call of kTransposeFunction: reads = {the box of A}, writes = {the box of B},
 //   args = {where B's box begins, where its next row does, the same two of A, B's rows, B's columns, is B a large
-//   tensor}. A tile A that only holds a copy of global memory for it is passed over. B may be a tile in panels.
+//   tensor, the elements that stay together}: a third loop over two neighbours moves them as one. A tile A that only
+//   holds a copy of global memory for it is passed over. B may be a tile in panels.
 #pragma once
 #include "ir/program.h"
 

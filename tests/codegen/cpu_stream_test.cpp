@@ -64,15 +64,14 @@ TEST(CpuStream, CountersInCopiesThatTakeTurns) {
   EXPECT_NE(cpu_text_of(program).find("h_copies["), std::string::npos) << cpu_text_of(program);
 }
 
-// The operand of a product lies in panels of 32 of its rows.
-TEST(CpuStream, PanelsAreFilledByBlocks) {
-  const Program program = parse_program(R"(program scores {
-  param Q: float32[16, 64]
-  param K: float32[256, 64]
+// The operand of a product lies in panels of 32 of its rows; of bfloat16, pairs stay together.
+void expect_panels_by_blocks(const std::string& type, double bound) {
+  const Program program = parse_program("program scores {\n  param Q: " + type + "[16, 64]\n  param K: " + type +
+                                            R"([256, 64]
   param S: float32[16, 256]
   launch scores(bx: 4) threads(tx: 128) {
-    shared q: float32[16, 64]
-    shared k: float32[64, 64]
+    shared q: )" + type + R"([16, 64]
+    shared k: )" + type + R"([64, 64]
     fragment s: float32[16, 64]
     copy from=Q[0 : 16, 0 : 64] to=q
     copy from=K[bx * 64 : 64, 0 : 64] to=k
@@ -82,11 +81,15 @@ TEST(CpuStream, PanelsAreFilledByBlocks) {
 }
 )",
                                         "scores.tile");
-  const runtime::ProcessorFeatures wide = {.avx2 = true, .fma = true, .f16c = true, .avx512 = true};
+  const runtime::ProcessorFeatures wide = {
+      .avx2 = true, .fma = true, .f16c = true, .avx512 = true, .avx512_bf16 = true};
   EXPECT_NE(cpu_text_of(program, wide).find("tw_transpose((uint32_t*)&k["), std::string::npos)
       << cpu_text_of(program, wide);
-  expect_same(program, {ramp({16, 64}, f32), ramp({256, 64}, f32), NDArray::zeros({16, 256}, f32)}, {}, 1e-5);
+  const DType element = type == "bfloat16" ? bf16 : f32;
+  expect_same(program, {ramp({16, 64}, element), ramp({256, 64}, element), NDArray::zeros({16, 256}, f32)}, {}, bound);
 }
+TEST(CpuStream, PanelsAreFilledByBlocks) { expect_panels_by_blocks("float32", 1e-5); }
+TEST(CpuStream, PanelsOfPairsAreFilledByBlocks) { expect_panels_by_blocks("bfloat16", 1e-5); }
 
 class Transposed : public testing::TestWithParam<DType> {};
 
