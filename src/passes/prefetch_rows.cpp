@@ -27,20 +27,31 @@ struct Row {
 
 Expr wide(int64_t value) { return constant(i64, value); }
 
-// The coefficient of a variable in a sum; none if it occurs in any other way.
+// The coefficient of a variable in a sum; none if it occurs in any other way. A cast of a sum counts as the sum: that
+// an index might wrap makes no difference to what is fetched in vain.
 std::optional<int64_t> coefficient(const Expr& index, VarId v) {
-  std::vector<Term> terms{{1, index}};
-  if (const auto* s = index.as<Sum>()) terms = s->terms;
+  if (const auto* n = index.as<Var>(); n && n->id == v) return 1;
+  if (const auto* n = index.as<Cast>()) return coefficient(n->value, v);
+  const auto* s = index.as<Sum>();
+  if (!s) return used_vars(index).contains(v) ? std::nullopt : std::optional<int64_t>(0);
   int64_t found = 0;
-  for (const Term& t : terms) {
-    const auto* c = t.value.as<Cast>();
-    const auto* n = (c ? c->value : t.value).as<Var>();
-    if (n && n->id == v)
-      found += t.coefficient;
-    else if (used_vars(t.value).contains(v))
-      return std::nullopt;
+  for (const Term& t : s->terms) {
+    const auto inner = coefficient(t.value, v);
+    if (!inner) return std::nullopt;
+    found += t.coefficient * *inner;
   }
   return found;
+}
+
+// The most that an extent can be, where its text tells.
+std::optional<int64_t> most(const Expr& e) {
+  if (const auto c = constant_int(e)) return c;
+  if (const auto* n = e.as<Cast>()) return most(n->value);
+  const auto* n = e.as<Binary>();
+  if (!n || (n->op != BinaryOp::Min && n->op != BinaryOp::Max)) return std::nullopt;
+  const auto a = most(n->a), b = most(n->b);
+  if (a && b) return n->op == BinaryOp::Min ? std::min(*a, *b) : std::max(*a, *b);
+  return n->op == BinaryOp::Min ? (a ? a : b) : std::nullopt;
 }
 
 bool has_loads(const Expr& e) {
@@ -136,7 +147,7 @@ class Prefetch {
     return rows;
   }
   void add_rows(const For& lanes, const For* chunks, const For& around, std::vector<Row>& rows) const {
-    const auto width = constant_int(lanes.extent), count = chunks ? constant_int(chunks->extent) : 1;
+    const auto width = most(lanes.extent), count = chunks ? constant_int(chunks->extent) : 1;
     if (!width || !count || constant_int(lanes.begin) != 0 || (chunks && constant_int(chunks->begin) != 0)) return;
     std::unordered_map<VarId, Expr> lets;
     for (const Stmt& s : lanes.body)

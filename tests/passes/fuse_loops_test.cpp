@@ -253,7 +253,8 @@ TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
   const std::string out = prefetched(R"(      for i: int64 in 0..16 {
         for j: int64 in 0..64 vectorized {
           row: int32 = by * 16 + int32(i)
-          t[i, j] = X[int64(row), j]
+          column: int32 = by * 64 + int32(j)
+          t[i, j] = X[int64(row), int64(column)]
         }
       }
       for m: int64 in 0..16 {
@@ -267,6 +268,21 @@ TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
   EXPECT_GT(at, out.find("t[m, n] = t[m, n] * 2.0")) << out;
   EXPECT_NE(out.substr(at, 120).find("block + 1"), out.npos) << out;
   EXPECT_NE(out.find("int64(256), true]"), out.npos) << out;
+}
+// As many lines as the row can have.
+TEST(PrefetchRows, OfRowsThatMayEndEarly) {
+  const std::string out = prefetched(R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..min(int64(by) * 64, int64(512)) vectorized {
+          t[i, j] = X[int64(by) * 16 + i, j]
+        }
+        for c: int64 in 0..8 {
+          for l: int64 in 0..64 vectorized {
+            t[i, c * 64 + l] = t[i, c * 64 + l] * 2.0
+          }
+        }
+      }
+)");
+  EXPECT_NE(out.find("args=[next, c * 256, int64(256), true]"), out.npos) << out;
 }
 // In a loop over tiles the next tile's; but not the parts of one run of memory.
 TEST(PrefetchRows, OfATileTheNextTiles) {
