@@ -14,6 +14,12 @@ from . import sparse, targets, testing, tuner, types as kinds, values, warp_mma
 _VERSION = "0.1.15"  # of the interface that is offered here
 
 
+class _Key(str):
+    @property
+    def value(self):
+        return str(self)
+
+
 class _PassConfigKeys(type):
     """PassConfigKey.TL_ENABLE_FAST_MATH is "tl.enable_fast_math": keys are text, and new ones need no list."""
 
@@ -21,7 +27,7 @@ class _PassConfigKeys(type):
         if name.startswith("_"):
             raise AttributeError(name)
         area, _, rest = name.partition("_")
-        return f"{area.lower()}.{rest.lower()}"
+        return _Key(f"{area.lower()}.{rest.lower()}")
 
 
 class PassConfigKey(metaclass=_PassConfigKeys):

@@ -292,7 +292,7 @@ class CudaText final : public CudaAsync {
       case SyncScope::Grid:
         cooperative_ = true;
         pieces_.insert("tw_sync_grid");
-        return line("tw_sync_grid();");
+        return line("cooperative_groups::this_grid().sync();");
       default: check_internal(false, "the CUDA text has no sync of {} scope", name_of(n.scope));
     }
   }

@@ -1,5 +1,6 @@
 // Tile ops and order: which extents each operand has, and what does not fit.
 #include "ir/builder.h"
+#include "ir/rewrite.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 
@@ -486,6 +487,28 @@ void Builder::drain(Queue queue, int64_t pending) {
   emit(Drain{queue, pending});
 }
 void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_only) {
+  // Among the points of a Parallel loop: those up to here, the barrier, and the rest as a loop of its own.
+  if (scope != SyncScope::Named && !scopes_.empty() && std::holds_alternative<Map>(scopes_.back().op)) {
+    Scope rest = std::move(scopes_.back());
+    scopes_.pop_back();
+    Map done = std::get<Map>(rest.op);
+    Substitution names;
+    for (VarId& v : done.vars) {
+      const VarInfo info = program_.var(v);
+      const VarId own = program_.new_var(info.name, info.type);
+      if (const auto range = ranges_.find(v); range != ranges_.end()) ranges_[own] = Range(range->second);
+      names[v] = var(own, info.type);
+      v = own;
+    }
+    done.body = substitute(rest.body, names);
+    Body& parent = scopes_.empty() ? top_ : scopes_.back().body;
+    parent.back() = Stmt(StmtNode{std::move(done), rest.location});
+    sync(scope, id, count, arrive_only);
+    emit(std::get<Map>(rest.op));
+    rest.body.clear();
+    scopes_.push_back(std::move(rest));
+    return;
+  }
   need_no_map("a barrier");
   if (scope == SyncScope::Named && (count < 32 || count % 32 != 0))
     fail_here(Code::NamedBarrierCount, fmt::format("a named barrier of {} threads", count),

@@ -59,7 +59,7 @@ TEST(CudaOrder, BlocksThatWaitForEachOtherRunAtOnce) {
   const auto text = text_of(exchange(true));
   ASSERT_EQ(text.plan.launches.size(), 1u);
   EXPECT_TRUE(text.plan.launches[0].cooperative);
-  EXPECT_NE(text.text.find("tw_sync_grid();"), std::string::npos);
+  EXPECT_NE(text.text.find("cooperative_groups::this_grid().sync();"), std::string::npos);
   EXPECT_FALSE(text_of(exchange(false)).plan.launches[0].cooperative);
   expect_compiles(text);
 }

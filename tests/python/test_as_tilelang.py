@@ -16,7 +16,7 @@ from tilelang.profiler import do_bench
 import tilelang.testing
 import numpy as np
 
-@tilelang.jit(out_idx=[1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: False}, target="cuda")
+@tilelang.jit(out_idx=[1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: False, tilelang.PassConfigKey.TL_A.value: 1}, target="cuda")
 def double(N):
     @T.prim_func
     def main(A: T.Tensor((N,), T.float32), B: T.Tensor((N,), T.float32)):

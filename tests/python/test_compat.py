@@ -103,7 +103,7 @@ def test_results(found, name, status, passed, ran):
         ("t/test_import.py", "import: ModuleNotFoundError: No module named 'tilelang.no_such_part'"),
         ("t/test_mixed.py", "wrong numbers"),
         ("t/test_mixed.py", "generated text"),
-        ("t/test_own_text.py", "TileLang's text"),
+        ("t/test_own_text.py", "text of TileLang"),
     ],
 )
 def test_causes(found, name, cause):

@@ -113,6 +113,46 @@ def test_bound_blocks_of_a_kernel():
                 A[b] = 1
 
 
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+def test_a_barrier_among_points_parts_them(engine):
+    """All points up to it, then the barrier, then the rest of all points."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=32):
+            S = T.alloc_shared((64,), "int32")
+            for i in T.Parallel(64):
+                S[i] = A[i] + 1
+                T.sync_threads()
+                A[i] = S[63 - i] * 2
+
+    assert main.script().count("map ") == 2 and main.script().count("sync ") == 1
+    a = np.arange(64, dtype="int32")
+    tw.compile(main, engine=engine)(a)
+    assert (a == (np.arange(64)[::-1] + 1) * 2).all()
+
+
+def test_what_a_barrier_among_points_cannot_part():
+    def program(kind):
+        @T.prim_func
+        def main(A: T.Tensor((64,), "int32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(64):
+                    if kind == 0:
+                        x = A[i] + 1
+                        T.sync_threads()
+                        A[i] = x
+                    else:
+                        for j in T.serial(2):
+                            T.sync_threads()
+
+        tw.compile(main, engine="interpreter")
+
+    for kind, why in ((0, "'x' is used where it is not defined"), (1, "a barrier inside of Parallel")):
+        with pytest.raises(tw.CompileError, match=why):
+            program(kind)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_warp_shuffles(engine):
     @T.prim_func

@@ -121,4 +121,4 @@ def test_the_device_compiles_them():
         if error.code == "TW8001":
             pytest.skip("needs NVRTC")
         raise
-    assert "tw_sync_grid();" in kernel.source
+    assert "cooperative_groups::this_grid().sync();" in kernel.source

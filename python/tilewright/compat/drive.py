@@ -61,7 +61,7 @@ def _looks_for_own_text(error, line, case):
 
 def _kind(error, line, case):
     if _looks_for_own_text(error, line, case):
-        return "TileLang's text"
+        return "text of TileLang"
     if isinstance(error, tilewright.TilewrightError):
         return {"compile": "refused"}.get(getattr(error, "kind", ""), "refused")
     if isinstance(error, AttributeError) and "Tilewright has no" in str(error):

@@ -44,7 +44,7 @@ def summary(results, seconds):
     for column in ("tier", "kind"):
         if any(column in r.program.columns for r in results):
             lines += [f"  {column} {value or '?'}: {_counts(rows)}; cases {_cases(rows)}" for value, rows in _by_column(results, column)]
-    for kind, what in (("TileLang's text", "text that only TileLang generates"), ("generated text", "other generated text")):
+    for kind, what in (("text of TileLang", "text that only TileLang generates"), ("generated text", "other generated text")):
         texts = sum(c["kind"] == kind for r in results for c in r.causes)
         if texts:
             lines.append(f"  {texts} cases fail at a look at {what}")

@@ -13,7 +13,7 @@ import tilewright
 from .programs import Program
 
 _ALL_SKIPPED, _NOTHING_COLLECTED = 5, 5  # pytest's exit status for both
-OWN_TEXT = "TileLang's text"
+OWN_TEXT = "text of TileLang"
 _RIGHT, _WRONG = "✅", "❌"  # programs that print marks for their checks
 
 

@@ -148,6 +148,12 @@ __device__ __forceinline__ void tw_sync_grid() {
   }
   __syncthreads();
 }
+namespace cooperative_groups {
+struct tw_grid {
+  __device__ __forceinline__ void sync() const { tw_sync_grid(); }
+};
+__device__ __forceinline__ tw_grid this_grid() { return {}; }
+}  // namespace cooperative_groups
 
 //@ rcp_approx_f32:
 __device__ __forceinline__ float rcp_approx_f32(float x) {
