@@ -203,7 +203,7 @@ def prim_func(function=None, **ignored):
     try:
         return trace_prim_func(function, sys._getframe(1))
     except CompileError as error:
-        if error.code == _DYNAMIC_TILE:
+        if error.code == _DYNAMIC_TILE and error.message.startswith("dimension"):  # of an allocation; other places are mistakes
             from .specialized import Specialized
 
             return Specialized(function, sys._getframe(1), error)

@@ -48,6 +48,18 @@ def test_what_is_not_known_before_a_call():
             use()
 
 
+def test_other_uses_of_such_extents_stay_mistakes():
+    n = T.dynamic("n")
+    with pytest.raises(tw.CompileError, match="TW1020.*a fragment, is indexed by 'i'"):
+
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32")):
+            with T.Kernel(1, threads=128):
+                F = T.alloc_fragment((128,), "float32")
+                for i in T.Parallel(n):
+                    F[i] = A[i]
+
+
 def test_an_extent_that_no_shape_gives_stays_a_mistake():
     @T.prim_func
     def main(A: T.Tensor((8,), "float32"), n: T.int32):
