@@ -30,6 +30,17 @@ class _PassConfigKeys(type):
         return _Key(f"{area.lower()}.{rest.lower()}")
 
 
+class _Frames(type):
+    """TVM's frames of loops, of which TileLang makes one for a loop by ones alone."""
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, scopes.Loop) and value.by_ones
+
+
+class IRBuilderFrame(metaclass=_Frames):
+    pass
+
+
 class PassConfigKey(metaclass=_PassConfigKeys):
     pass
 
@@ -166,7 +177,7 @@ def _modules():
         "tvm.tirx.expr": {**tirx, "IntImm": lambda dtype, v: dtypes.dtype(dtype)(v), "Not": language.Not, "Or": language.Or},
         "tvm.script": {},
         "tvm.script.ir_builder": {},
-        "tvm.script.ir_builder.base": {"IRBuilderFrame": scopes.Loop},
+        "tvm.script.ir_builder.base": {"IRBuilderFrame": IRBuilderFrame},
         "tvm.tir": tirx,
     }  # fmt: skip
 

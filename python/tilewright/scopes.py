@@ -147,6 +147,8 @@ class While(Frame):
 class Loop:
     """A loop of the program: `for` over it traces the body once."""
 
+    by_ones = True
+
     def __init__(self, what, open):
         self.what, self.open = what, open  # open(names) -> (values, scopes to close)
 
@@ -178,7 +180,10 @@ def _counted(what, kind, start, stop, step=None, factor=0, **options):
     def open(names):
         return [_open_for(names[0], start, stop, step, kind, stages, order, stage, factor)], 1
 
-    return Loop(what, open)
+    made = Loop(what, open)
+    known = plain(step)
+    made.by_ones = step is None or (isinstance(known, int) and known == 1)
+    return made
 
 
 def serial(start, stop=None, step=None, annotations=None):

@@ -90,3 +90,10 @@ def test_some_mistakes_are_reported_when_a_program_is_compiled(tmp_path):
         "try:\n    tilelang.compile(main)\nexcept ValueError as error:\n    print(str(error).splitlines()[1].strip())\n"
     )
     assert python("-m", "tilewright", str(tmp_path / "late.py")).stdout.endswith("late.py:6:13\n")
+
+
+def test_frames_of_loops():
+    run = python("-c", "import tilewright.as_tilelang as a; a.install(force=True)\n"
+                 "import tilelang.language as T\nfrom tvm.script.ir_builder.base import IRBuilderFrame as F\nfrom tvm.tirx.expr import Var\n"
+                 "print([isinstance(x, F) for x in (T.serial(4), T.serial(1, 10, 1), T.serial(10, -1, -1), T.serial(1, 10, Var('n', 'int32')), 3)])")  # fmt: skip
+    assert run.stdout.strip() == "[True, True, False, False, False]", run.stderr

@@ -35,6 +35,12 @@ def test_functions_have_their_names(name):
         assert f" tw_{name}(" in text_of(elementwise(getattr(T, name), "float64"))
 
 
+def test_exp_is_that_of_torch():
+    """Results that are rounded to 8 bits behind it agree to the last one only by the same function."""
+    text = text_of(elementwise(T.exp))
+    assert re.search(r"[^_\w]expf\(", text) and "exp_f32" not in text
+
+
 @pytest.mark.parametrize("name", "exp exp10 log log2 log10 sin cos tan".split())
 def test_fast_math_approximates(name):
     program = elementwise(getattr(T, "__" + name))

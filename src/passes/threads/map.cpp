@@ -349,7 +349,7 @@ class MapLowering {
     return out;
   }
   // What the device computes with a branch for every element, for all lanes before the loop over them, with one branch:
-  // quotients by what all lanes share, and exp.
+  // quotients by what all lanes share.
   Body together(Body body, const Held& at, Body& before) {
     if (at.vector < kSharingLanes) return body;
     auto in_hand = [&](const Expr& e) {  // nothing but registers
@@ -371,37 +371,12 @@ class MapLowering {
     const VarId lane = id_of(at.lane);
     return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
       if (e->type != f32 || !in_hand(e)) return std::nullopt;
-      if (const auto* n = e.as<Intrinsic>(); n && n->function == Function::Exp && !l_.program.options.fast_math)
-        return load(exponentials(n->args[0], at, before), {at.lane}, f32);
       const auto* n = e.as<Binary>();
       if (!n || n->op != BinaryOp::Div || n->b.as<Const>()) return std::nullopt;
       const bool shared = !used_vars(n->b).contains(lane);
       return load(shared ? quotients(n->a, n->b, at, before) : quotients_of_pairs(n->a, n->b, at, before), {at.lane},
                   f32);
     });
-  }
-  // The text of exp has a short way for arguments below 87 in magnitude. Where all lanes are known to take it, the
-  // device compiler leaves out its branches.
-  BufferId exponentials(const Expr& x, const Held& at, Body& out) {
-    const BufferId argument = l_.temporary("argument", f32, {at.vector}, Space::Local);
-    const BufferId power = l_.temporary("power", f32, {at.vector}, Space::Local);
-    const Function exp = Function::Exp, abs = Function::Abs;
-    out.push_back(lanes(at, [&](const Expr& i) {
-      return Body{l_.make(Store{{argument, {i}}, substitute(x, {{id_of(at.lane), i}})})};
-    }));
-    Expr near;
-    for (int64_t k = 0; k < at.vector; ++k) {
-      const Expr size = intrinsic(abs, {load(argument, {constant(k)}, f32)});
-      const Expr inside = binary(BinaryOp::Lt, size, constant(f32, 87.0));
-      near = near ? logical_and(near, inside) : inside;
-    }
-    auto powers = [&] {
-      return Body{lanes(at, [&](const Expr& i) {
-        return Body{l_.make(Store{{power, {i}}, intrinsic(exp, {load(argument, {i}, f32)})})};
-      })};
-    };
-    out.push_back(l_.make(If{near, powers(), powers()}));
-    return power;
   }
   // A loop over the lanes of a vector.
   Stmt lanes(const Held& at, function_ref<Body(const Expr&)> element) {
