@@ -41,7 +41,6 @@ const std::vector<Exception>& exceptions() {
       {"gemm_relu", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},
       {"flash_attention", "1x6/2x1x16 float16 dynamic", "sm_90a", Finding::Spill, kCalls},
-      {"flash_attention", "1x6/2x1x16 float16 causal dynamic", "sm_90a", Finding::Spill, kCalls},
       {"fp8_gemm", "", "sm_80", Finding::Spill, kNoBytes},
       {"attention_backward", "1x2/1x17x33 float32 causal", "", Finding::Spill, kNoVectors},
       {"attention_backward", "4x32/32x4096x128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
