@@ -30,6 +30,20 @@ class _PassConfigKeys(type):
         return _Key(f"{area.lower()}.{rest.lower()}")
 
 
+class FloatImm:
+    """A number that a program was written with."""
+
+    def __init__(self, dtype, value):
+        self.dtype, self.value = dtypes.dtype(dtype), value
+
+
+def post_order_visit(body, visit):
+    """Shows `visit` the floats that a program was written with. Its other nodes are of a form of their own."""
+    for dtype, value in body.numbers:
+        if dtype.startswith(("float", "bfloat")):
+            visit(FloatImm(dtype, value))
+
+
 class _Frames(type):
     """TVM's frames of loops, of which TileLang makes one for a loop by ones alone."""
 
@@ -173,7 +187,8 @@ def _modules():
         "tvm.testing": testing,
         "tvm.error": {"InternalError": tilewright.TilewrightError},
         "tvm.ir": {"PrimExpr": values.Expr},
-        "tvm.tirx": tirx,
+        "tvm.tirx": {**tirx, "FloatImm": FloatImm},
+        "tvm.tirx.stmt_functor": {"post_order_visit": post_order_visit},
         "tvm.tirx.expr": {**tirx, "IntImm": lambda dtype, v: dtypes.dtype(dtype)(v), "Not": language.Not, "Or": language.Or},
         "tvm.script": {},
         "tvm.script.ir_builder": {},

@@ -25,6 +25,7 @@ class PrimFunc:
         self.params = tracer.parameters
         self.outputs = [i for i, p in enumerate(self.params) if p.output]
         self.attrs = {"global_symbol": tracer.name}
+        self.numbers = tracer.numbers
 
     @property
     def buffer_map(self):
@@ -34,6 +35,11 @@ class PrimFunc:
         return self.program.text
 
     __str__ = script
+
+    @property
+    def body(self):
+        """Stands for its statements where TVM's functions take them."""
+        return self
 
     def with_attr(self, key, value):
         self.attrs[key] = value

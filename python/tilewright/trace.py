@@ -61,6 +61,7 @@ class Tracer:
         self.block = None  # of T.sblock: buffers whose safe values end with it, and the numbers that they had before
         self.reducer = None  # of T.tvm_thread_allreduce, which T.attr names
         self.sources = []  # of T.import_source
+        self.numbers = []  # (dtype, value) of Python's numbers that were given a dtype
 
     def scope(self, kind):
         self.scopes.append(Scope(kind))

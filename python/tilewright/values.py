@@ -311,9 +311,15 @@ def plain(value):
     return value
 
 
+def note_number(of, value):
+    if state.tracer is not None:
+        state.tracer.numbers.append((of, value))
+
+
 def convert(value, to):
     """dtype(value): a constant of a number, a cast of an expression."""
     if isinstance(value, (int, float)):
+        note_number(to, value)
         return _constant(value, to)
     return apply(_CAST, value, to)
 

@@ -97,3 +97,15 @@ def test_frames_of_loops():
                  "import tilelang.language as T\nfrom tvm.script.ir_builder.base import IRBuilderFrame as F\nfrom tvm.tirx.expr import Var\n"
                  "print([isinstance(x, F) for x in (T.serial(4), T.serial(1, 10, 1), T.serial(10, -1, -1), T.serial(1, 10, Var('n', 'int32')), 3)])")  # fmt: skip
     assert run.stdout.strip() == "[True, True, False, False, False]", run.stderr
+
+
+def test_numbers_of_a_program_are_shown(tmp_path):
+    (tmp_path / "numbers.py").write_text(
+        "import tilelang.language as T\nfrom tilelang import tvm\n"
+        "@T.prim_func\ndef main(A: T.Tensor((1,), T.float64)):\n    with T.Kernel(1):\n"
+        "        x = T.alloc_var(T.float64, init=1e300)\n        A[0] = x + T.float64(2.5) + T.int32(3)\n"
+        "seen = []\ntvm.tirx.stmt_functor.post_order_visit(main.body, lambda n: seen.append((n.value, n.dtype, isinstance(n, tvm.tirx.FloatImm))))\n"
+        "print(seen)\n"
+    )
+    run = python("-m", "tilewright", str(tmp_path / "numbers.py"))
+    assert run.stdout.strip() == "[(1e+300, 'float64', True), (2.5, 'float64', True)]", run.stderr

@@ -120,7 +120,10 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
     for argument in arguments:
         if not (isinstance(argument, str) and not isinstance(argument, _dtypes.dtype)):
             init = argument
-    return _Var(_alloc_scalar(_dtypes.dtype(dtype), init).id)
+    made = _Var(_alloc_scalar(_dtypes.dtype(dtype), init).id)
+    if isinstance(init, (_builtins.int, _builtins.float)):
+        _values.note_number(_dtypes.dtype(dtype), init)
+    return made
 
 
 def alloc_buffer(shape, dtype="float32", *ignored, scope="global", **also_ignored):
