@@ -172,12 +172,15 @@ def test_points_that_do_not_meet_change_their_own_elements():
             t = T.get_thread_binding()
             counts, narrow = T.alloc_shared((128,), "int32"), T.alloc_shared((1,), "int16")
             T.clear(counts)
+            ordered = T.alloc_shared((1,), "int32")
             T.clear(narrow)
+            T.clear(ordered)
             for i in T.Parallel(128):
                 T.atomic_add(counts[A[i]], 1)
                 T.atomic_add(counts[t], 2)
                 T.atomic_add(C[0], 1)
                 T.atomic_add(narrow[0], T.int16(1))
+                T.atomic_add(ordered[0], 1, memory_order="acq_rel")
             T.copy(counts, B)
 
     assert "_part" not in text_of(main)

@@ -58,6 +58,7 @@ bool MapSums::may_meet(const Atomic& n, const std::set<VarId>& uniform, const st
   const Buffer& b = l_.buffer(n.to.buffer);
   if (b.space != Space::Shared && b.space != Space::Fragment) return false;
   if (b.is_view() || touched.contains(n.to.buffer) || n.result.valid() || !reduction(n.op, b.type)) return false;
+  if (n.order != MemoryOrder::Relaxed) return false;
   if (b.type.bits < 32) return false;  // every addition to these is rounded: the parts would be other numbers
   for (const Expr& e : n.to.indices) {
     for (VarId v : used_vars(e))
