@@ -349,3 +349,22 @@ def test_layouts_of_global_tensors_change_nothing():
     b = np.empty_like(a)
     tw.compile(main, engine="interpreter")(a, b)
     assert (a == b).all()
+
+
+def test_atomics_that_tma_has_not():
+    def program(dtype, use_tma):
+        @T.prim_func
+        def main(A: T.Tensor((16, 16), dtype)):
+            with T.Kernel(1, threads=32):
+                S = T.alloc_shared((16, 16), dtype)
+                T.fill(S, 2)
+                T.atomic_add(A, S, use_tma=use_tma)
+
+        return main
+
+    for dtype, use_tma in (("float32", True), ("uint64", False)):
+        a = np.ones((16, 16), dtype)
+        tw.compile(program(dtype, use_tma), engine="interpreter")(a)
+        assert (a == 3).all()
+    with pytest.raises(tw.CompileError, match="TMA atomic add does not support dtype uint64.*supported scalar dtypes"):
+        program("uint64", True)

@@ -251,6 +251,17 @@ def extract_lane(vector, lane):
     return vector[lane]
 
 
+_BY_TMA = ("float16", "bfloat16", "float32", "int32", "uint32")
+
+
+def atomic_add(dst, value, memory_order=None, return_prev=False, use_tma=False, annotations=None):
+    """Adds to an element, or a tile to a tile, atomically."""
+    if use_tma and dst.dtype not in _BY_TMA:
+        _fail("BadOption", f"TMA atomic add does not support dtype {dst.dtype}; supported scalar dtypes are {', '.join(_BY_TMA)}",
+              "leave out use_tma")  # fmt: skip
+    return _apply(_OPERATIONS["atomic_add"], dst, value, memory_order, return_prev)
+
+
 def _packed(name, dst, value, return_prev, memory_order):
     value = value.lanes if isinstance(value, _values.Vector) else value
     old = _apply(_OPERATIONS[name], dst, value, return_prev, memory_order)
