@@ -5,7 +5,7 @@ TESTS := tests/tilewright_tests
 WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
 TEST_PYTHON := .venv/bin/python -m pytest -q tests/python
-.PHONY: demo test test-gpu test-python bench update format asan clean
+.PHONY: demo test test-gpu test-python test-wheel bench update format asan clean
 
 demo: build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target demo
@@ -27,6 +27,11 @@ test-gpu: build/setup/test build/release/build.ninja
 test-python: build/setup/test build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_python print_examples
 	@$(TEST_PYTHON)
+
+# Builds the wheel, and runs the package's tests with it under every Python here.
+test-wheel: build/setup/test build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target print_examples
+	@tools/test_wheel
 
 bench: build/setup/bench build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_bench

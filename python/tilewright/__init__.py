@@ -46,7 +46,25 @@ def install_as_tilelang(force=False):
     install(force)
 
 
+# What not every program needs: found when it is named.
+_LATER = {
+    "AutoTuner": "tuner", "TensorSupplyType": "profiler", "autotune": "tuner", "custom_op": "torch_ops",
+    "do_bench": "profiler", "set_autotune_inputs": "tuner",
+}  # fmt: skip
+
+
+def __getattr__(name):
+    import importlib
+
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    if name in ("profiler", "testing", "torch_ops", "tuner"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
-    "CompileError", "InternalError", "Jit", "Kernel", "LaunchError", "PrimFunc", "TilewrightError", "cdiv", "compile",
-    "install_as_tilelang", "jit", "language", "next_power_of_2", "par_compile", "parse",
+    "AutoTuner", "CompileError", "InternalError", "Jit", "Kernel", "LaunchError", "PrimFunc", "TensorSupplyType", "TilewrightError",
+    "autotune", "cdiv", "compile", "custom_op", "do_bench", "install_as_tilelang", "jit", "language", "next_power_of_2",
+    "par_compile", "parse", "set_autotune_inputs",
 ]  # fmt: skip

@@ -149,6 +149,8 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     name, arch = engine_of(target, engine)
     if func.one_thread and not func.buffer_map and name == "cuda":
         name, arch = "cpu", ""  # numbers are in reach of every engine
+    if func.one_thread and name == "auto" and not os.environ.get("TILEWRIGHT_ENGINE"):
+        name = "cpu"
     kernel = Kernel(with_options(func.program, options_of(pass_configs)), name, arch, outputs)
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",

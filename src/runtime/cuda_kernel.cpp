@@ -91,6 +91,7 @@ class CudaKernel final : public Callee {
     const Stream stream = current_stream();
     if (call.plan->workspaces.empty() && call.plan->sites.empty())
       return launch_all({call, module, stream, {}, nullptr});
+    if (!call.plan->sites.empty()) refuse_capture_of_reports(module.device(), stream);
     StreamMemory& memory = module.memory_of(stream);
     std::lock_guard lock(memory.mutex);
     std::array<void*, kMaxBuffers> lent;

@@ -400,6 +400,20 @@ TEST(CudaWorkspace, IsKeptPerStream) {
   EXPECT_EQ(driver->frees, frees);  // a captured graph may still use the first
 }
 
+TEST(CudaWorkspace, ReportsAreRefusedWhileCapturing) {
+  FakeDriver driver;
+  LaunchPlan plan = plan_with_workspace();
+  plan.sites.resize(1);
+  KernelLaunch launch = matmul_launch();
+  launch.parameters = {BufferParameter{3}, ReportParameter{}};
+  const Executable program = load(kernel_text({launch}), plan);
+  const Matrices x(64, 128, 64);
+  driver->capturing = true;
+  expect_refusal(Code::CaptureForbidden,
+                 "a program with prints or assertions cannot be captured: its call waits for them",
+                 [&] { program(x.a, x.b, x.c); });
+}
+
 TEST(CudaWorkspace, IsNotAllocatedWhileCapturing) {
   FakeDriver driver;
   KernelLaunch launch = matmul_launch();

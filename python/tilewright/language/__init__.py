@@ -469,7 +469,7 @@ class Fragment(_Mapped):
         self.shape, self.forward, self.replicate = shape, forward_fn, replicate
 
 
-def make_swizzled_layout(buffer, k_major=True, allow_pad=True):
+def make_swizzled_layout(buffer=None, k_major=True, allow_pad=True):
     """Spreads the rows of a shared tile over the memory banks."""
     return _Layout()
 

@@ -155,9 +155,9 @@ def macro(function: Any = ..., **ignored: Any) -> Any:
     """A function that is recorded wherever it is called."""
 def make_linear_layout(buffer: Any) -> Any:
     """Row-major."""
-def make_swizzle_layout(buffer: Any, k_major: Any = ..., allow_pad: Any = ...) -> Any:
+def make_swizzle_layout(buffer: Any = ..., k_major: Any = ..., allow_pad: Any = ...) -> Any:
     """Spreads the rows of a shared tile over the memory banks."""
-def make_swizzled_layout(buffer: Any, k_major: Any = ..., allow_pad: Any = ...) -> Any:
+def make_swizzled_layout(buffer: Any = ..., k_major: Any = ..., allow_pad: Any = ...) -> Any:
     """Spreads the rows of a shared tile over the memory banks."""
 def match_buffer(handle: Any, shape: Any, dtype: Any = ..., strides: Any = ..., **ignored: Any) -> Any:
     """The tensor behind a parameter of type T.handle, or a view of an address."""
