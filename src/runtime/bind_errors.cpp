@@ -22,7 +22,11 @@ std::string describe(const Argument& argument) {
   switch (argument.kind()) {
     case Argument::Kind::Null: return "null";
     case Argument::Kind::Tensor: return fmt::format("a tensor of shape {}", tuple(argument.tensor().shape()));
-    case Argument::Kind::Float: return fmt::format("the number {}", argument.number());
+    case Argument::Kind::Float: {
+      std::string number = fmt::format("{}", argument.number());
+      if (number.find_first_not_of("-0123456789") == std::string::npos) number += ".0";  // no integer
+      return "the number " + number;
+    }
     case Argument::Kind::Int: break;
   }
   return argument.is_huge() ? fmt::format("the number {}", static_cast<uint64_t>(argument.integer()))

@@ -13,7 +13,7 @@ if importlib.util.find_spec("tilewright") is None:
 
 @pytest.fixture
 def tensor_of_device():
-    """A function that makes an object with DLPack's capsule of a float32 tensor (4,) on a device that need not be there."""
+    """Makes an object with DLPack's capsule of a tensor of one dimension on a device that need not be there."""
     class Tensor(ctypes.Structure):
         _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_index", ctypes.c_int32),
                     ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
@@ -24,9 +24,9 @@ def tensor_of_device():
     ctypes.pythonapi.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
     class Elsewhere:
-        def __init__(self, device_type, device_index):
-            self.shape = (ctypes.c_int64 * 1)(4)
-            self.tensor = Tensor(4096, device_type, device_index, 1, 2, 32, 1, self.shape, None, 0, None, None)
+        def __init__(self, device_type, device_index, length=4, bits=32):
+            self.shape = (ctypes.c_int64 * 1)(length)
+            self.tensor = Tensor(4096, device_type, device_index, 1, 2, bits, 1, self.shape, None, 0, None, None)
 
         def __dlpack__(self):
             return ctypes.pythonapi.PyCapsule_New(ctypes.addressof(self.tensor), b"dltensor", None)
