@@ -7,9 +7,10 @@ WITHOUT_GPU := --gtest_filter='-Gpu.*'
 TEST_PYTHON := .venv/bin/python -m pytest -q tests/python
 .PHONY: demo test test-gpu test-python test-wheel bench update format asan clean
 
-demo: build/release/build.ninja
-	@$(BUILD) release -j $(JOBS) --target demo
+demo: build/setup/demo build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target demo tilewright_python print_examples
 	@build/release/examples/demo
+	@PYTHONPATH=build/release/python .venv/bin/python examples/gemm.py --original build/release/tests/print_examples
 
 test: build/setup/test build/release/build.ninja
 	@tools/check_format

@@ -10,6 +10,7 @@ import tilewright
 
 from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, profiler, scopes
 from . import sparse, targets, testing, tuner, types as kinds, values, warp_mma
+from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
 
@@ -68,7 +69,7 @@ class PassContext(contextlib.nullcontext):
 
 def cached(factory, out_idx=None, *args, target="auto", **ignored):
     """The kernel of factory(*args), made once."""
-    key = factory, jitted._hashable(args), jitted._hashable(out_idx), str(target)
+    key = factory, hashable(args), hashable(out_idx), str(target)
     if key not in _kernels:
         _kernels[key] = kernel.compile(factory(*args), out_idx, target=target)
     return _kernels[key]

@@ -1,11 +1,15 @@
 """The Python of docs/python.md and README.md runs."""
 import importlib.util
 import linecache
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from tilewright import _native
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?:<!-- needs: (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
@@ -38,9 +42,18 @@ def test_readme():
     space = {"a": a, "b": b}
     text = (ROOT / "README.md").read_text()
     assert len(BLOCK.findall(text)) == 1
-    import os
-
     os.environ["TILEWRIGHT_ENGINE"] = "cpu"
     c = run("README.md", space)["c"]
     wanted = np.maximum(a.astype("float32") @ b.astype("float32"), 0)
     assert np.abs(c - wanted).max() < 0.1
+
+
+def test_the_demos_python():
+    printer = pathlib.Path(_native.__file__).parents[2] / "tests/print_examples"
+    original = ["--original", printer] if printer.exists() else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    ran = subprocess.run([sys.executable, ROOT / "examples/gemm.py", "--size", "256", *original], env=environment,
+                         capture_output=True, text=True, timeout=120)  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "256 x 256 x 256 float16" in ran.stdout
+    assert not original or "the program that examples/gemm.cpp records" in ran.stdout

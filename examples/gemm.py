@@ -1,0 +1,78 @@
+"""The GEMM of gemm.cpp in Python: the same program, called with arrays of NumPy. The second part of `make demo`.
+
+    python examples/gemm.py [--size 1024] [--original PROGRAM]
+
+PROGRAM prints the programs that the C++ examples record (tests/python/print_examples.cpp).
+"""
+import argparse
+import subprocess
+import sys
+import time
+
+import numpy as np
+import tilewright as tw
+import tilewright.language as T
+
+
+def matmul_relu(M, N, K, block_M, block_N, block_K, dtype):
+    @T.prim_func
+    def matmul_relu(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+            A_shared = T.alloc_shared((block_M, block_K), dtype)
+            B_shared = T.alloc_shared((block_K, block_N), dtype)
+            C_local = T.alloc_fragment((block_M, block_N), T.float32)
+            T.clear(C_local)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+                T.copy(A[by * block_M, k * block_K], A_shared)
+                T.copy(B[k * block_K, bx * block_N], B_shared)
+                T.gemm(A_shared, B_shared, C_local)
+            for i, j in T.Parallel(block_M, block_N):
+                C_local[i, j] = T.max(C_local[i, j], 0)
+            T.copy(C_local, C[by * block_M, bx * block_N])
+
+    return matmul_relu
+
+
+def is_the_original(printer):
+    """Whether C++ records the same, line for line: for shapes that are known at the call, in float16."""
+    mine = matmul_relu(*T.dynamic("M, N, K"), 32, 64, 16, "float16").script().strip()
+    texts = subprocess.run([printer], capture_output=True, text=True, check=True).stdout.split("### ")
+    return mine, any(text.startswith("gemm_relu ") and text.partition("\n")[2].strip() == mine for text in texts)
+
+
+def run(size):
+    """(seconds of a call, the largest error as a share of what is allowed there, what is allowed there). The bound is that of gemm.cpp."""
+    kernel = tw.compile(matmul_relu(size, size, size, 128, 128, 32, "float16"), out_idx=-1, engine="cpu")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((size, size), dtype="float32").astype("float16") for _ in range(2))
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        c = kernel(a, b)
+        times.append(time.perf_counter() - begin)
+    wide = [x.astype("float32") for x in (a, b)]
+    wanted = np.maximum(wide[0] @ wide[1], 0)
+    summed = 2 * size * 2.0**-24 * (np.abs(wide[0]) @ np.abs(wide[1]))  # NumPy's own sums err as much
+    error, bound = np.abs(c - wanted), summed + 2.0**-11 * (wanted + summed)
+    worst = (error / bound).argmax()
+    return min(times), error.flat[worst], bound.flat[worst]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--original")
+    chosen = parser.parse_args()
+    print("\nThe same GEMM from Python (examples/gemm.py)")
+    right = True
+    if chosen.original:
+        text, right = is_the_original(chosen.original)
+        print(f"{text}\n" + ("the program that examples/gemm.cpp records" if right else "not the program that examples/gemm.cpp records"))
+    seconds, error, bound = run(chosen.size)
+    print(f"called with NumPy's arrays on the cpu engine: {chosen.size} x {chosen.size} x {chosen.size} float16, {seconds * 1e3:.2f} ms, "
+          f"{2 * chosen.size**3 / seconds / 1e9:.0f} GFLOP/s, error {error:.2g} where {bound:.2g} is allowed")  # fmt: skip
+    return 0 if right and error <= bound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
