@@ -1,4 +1,4 @@
-"""The Python of docs/python.md and README.md runs."""
+"""The Python of README.md and of the pages about the package runs."""
 import importlib.util
 import linecache
 import os
@@ -35,6 +35,21 @@ def interpreted(monkeypatch):
 
 def test_python_page():
     assert "softmax" in run("docs/python.md", {})
+
+
+def test_quick_start(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
+    assert "checked" in run("docs/quickstart.md", {})
+
+
+def test_migration_page():
+    before = set(sys.modules)
+    try:
+        assert "kernel" in run("docs/migration.md", {})
+    finally:
+        for name in set(sys.modules) - before:
+            if name.partition(".")[0] in ("tilelang", "tvm"):
+                del sys.modules[name]
 
 
 def test_readme():
