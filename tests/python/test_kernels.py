@@ -6,21 +6,33 @@ import twins
 import tilewright.language as T
 
 ENGINES = ["interpreter", "cpu", "simulator"]
+LIBRARIES = ["numpy", "torch"]
 rng = np.random.default_rng(7)
+
+
+def call(library, kernel, *arrays):
+    """With tensors of that library; the result as an array."""
+    if library == "numpy":
+        return kernel(*arrays)
+    torch = pytest.importorskip("torch")
+    result = kernel(*map(torch.from_numpy, arrays))
+    assert isinstance(result, torch.Tensor)
+    return result.numpy()
 
 
 def normal(*shape, dtype="float32"):
     return rng.standard_normal(shape, dtype="float32").astype(dtype)
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_gemm(engine):
+def test_gemm(library, engine):
     M, N, K = T.dynamic("M, N, K")
     kernel = tw.compile(twins.matmul_relu(M, N, K, 32, 32, 32, "float16"), out_idx=-1, engine=engine)
     for m, n, k in [(32, 32, 64), (17, 40, 33)]:
         a, b = normal(m, k, dtype="float16"), normal(k, n, dtype="float16")
         wanted = np.maximum(a.astype("float32") @ b.astype("float32"), 0)
-        np.testing.assert_allclose(kernel(a, b), wanted, rtol=2e-3, atol=1e-2)
+        np.testing.assert_allclose(call(library, kernel, a, b), wanted, rtol=2e-3, atol=1e-2)
 
 
 def test_explain_and_simulate():
@@ -37,23 +49,25 @@ def test_explain_and_simulate():
     assert counts["launches"][0]["total"]["bytes_used"] >= a.nbytes + b.nbytes + found.nbytes
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_softmax(engine):
+def test_softmax(library, engine):
     M, N = T.dynamic("M, N")
     kernel = tw.compile(twins.online_softmax(M, N, 8, 32, "float32"), out_idx=1, engine=engine)
     x = normal(13, 70) * 4
     wanted = np.exp(x - x.max(1, keepdims=True))
-    np.testing.assert_allclose(kernel(x), wanted / wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(call(library, kernel, x), wanted / wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention(engine, causal):
+def test_attention(library, engine, causal):
     heads, kv_heads, length, dim = 4, 2, 40, 16
     program = twins.flash_attention(1, heads, kv_heads, length, length, dim, 32, 32, causal, "float16")
     q = normal(1, heads, length, dim, dtype="float16")
     k, v = (normal(1, kv_heads, length, dim, dtype="float16") for _ in range(2))
-    found = tw.compile(program, out_idx=-1, engine=engine)(q, k, v)
+    found = call(library, tw.compile(program, out_idx=-1, engine=engine), q, k, v)
     keys, values = (x.astype("float32").repeat(heads // kv_heads, axis=1) for x in (k, v))
     scores = q.astype("float32") @ keys.transpose(0, 1, 3, 2) / np.sqrt(dim)
     if causal:
