@@ -97,8 +97,8 @@ class Search:
             own = _copies(self.inputs)
             kernel(*own)
             return [t for t in own if hasattr(t, "shape")]
-        shapes = kernel(*self.inputs)
-        made = [t * 0 for t in (shapes if isinstance(shapes, list) else [shapes])]
+        returned = kernel(*self.inputs)
+        made = [_zeros_like(t) for t in (returned if isinstance(returned, list) else [returned])]
         given, outputs = iter(self.inputs), iter(made)
         kernel(*(next(outputs) if i in kernel.outputs else next(given) for i in range(len(kernel.params))))
         return made
@@ -180,6 +180,10 @@ def _device_name(engine):
 
 def _copies(tensors):
     return [t.clone() if hasattr(t, "clone") else t.copy() if hasattr(t, "dtype") and hasattr(t, "copy") else t for t in tensors]
+
+
+def _zeros_like(tensor):
+    return sys.modules["torch" if hasattr(tensor, "clone") else "numpy"].zeros_like(tensor)
 
 
 def _assert_close(found, wanted, name, **close):
