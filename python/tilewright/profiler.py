@@ -1,5 +1,7 @@
 """Inputs for a kernel, comparing its outputs with a reference, and measuring it."""
+import copy
 import enum
+import re
 import statistics
 import sys
 import time
@@ -24,7 +26,8 @@ def make_tensor(parameter, supply=TensorSupplyType.Auto, device=None):
     import torch
 
     if any(not isinstance(e, int) for e in parameter.shape):
-        raise ValueError(f"the shape of '{parameter.name}' is known only at the call: pass input_tensors")
+        raise ValueError(f"the shape ({', '.join(map(str, parameter.shape))}) of '{parameter.name}' is known only at the call: "
+                         "pass input_tensors, or dynamic_symbolic_constraints={name: value}")  # fmt: skip
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     name, shape, kind = parameter.dtype, list(parameter.shape), dtype(parameter.dtype).as_torch()
     if supply is TensorSupplyType.Zero:
@@ -51,6 +54,19 @@ def make_tensor(parameter, supply=TensorSupplyType.Auto, device=None):
     return made.to(kind)
 
 
+def _dimensions(text):
+    """Of each tensor of a program's text, the texts of its dimensions."""
+    found = re.findall(r"^ *param ([^:]+): [^\[\n]+\[([^\]\n]*)\]", text, re.MULTILINE)
+    return {name: shape.split(", ") for name, shape in found}
+
+
+def _sized(parameter, texts, sizes):
+    """The parameter with numbers for the dimensions that are names among `sizes`."""
+    sized = copy.copy(parameter)
+    sized.shape = [e if isinstance(e, int) else sizes.get(t, t) for e, t in zip(parameter.shape, texts)]
+    return sized
+
+
 def get_tensor_supply(supply_type=TensorSupplyType.Auto):
     return lambda parameter: make_tensor(parameter, supply_type)
 
@@ -61,11 +77,17 @@ class Profiler:
     def __init__(self, kernel, supply):
         self.kernel, self.supply = kernel, supply
 
-    def _inputs(self, given=None):
+    def _inputs(self, given=None, sizes=None):
+        """Those of a call; `sizes` are the values of dimensions that are known only there."""
         if given is not None:
             return list(given)
         outputs = set(self.kernel.outputs)
-        return [make_tensor(p, self.supply) for i, p in enumerate(self.kernel.params) if i not in outputs]
+        parameters = [p for i, p in enumerate(self.kernel.params) if i not in outputs]
+        scalars = [p.name for p in parameters if p.shape is None]
+        if scalars:
+            raise ValueError(f"nothing says what the numbers {scalars} of '{self.kernel.name}' are: pass input_tensors")
+        texts = _dimensions(self.kernel.prim_func.script())
+        return [make_tensor(_sized(p, texts[p.name], sizes or {}), self.supply) for p in parameters]
 
     def __call__(self, *arguments):
         return self.kernel(*arguments)
@@ -104,9 +126,10 @@ class Profiler:
             for a, b in zip(*([x] if not isinstance(x, list) else x for x in (first, again))):
                 assert torch.equal(a, b), "two calls on the same inputs differ"
 
-    def do_bench(self, func=None, warmup=25, rep=100, n_warmup=0, n_repeat=0, input_tensors=None, **named):
-        """Milliseconds of one call."""
-        inputs = self._inputs(input_tensors)
+    def do_bench(self, func=None, warmup=25, rep=100, n_warmup=0, n_repeat=0, input_tensors=None,
+                 dynamic_symbolic_constraints=None, **named):  # fmt: skip
+        """Milliseconds of one call. dynamic_symbolic_constraints: {"m": 128}, dimensions that are known at the call."""
+        inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
         func = func or self.kernel
         named = {k: v for k, v in named.items() if k in ("backend", "quantiles", "return_mode")}
         return do_bench(lambda: func(*inputs), warmup, rep, n_warmup, n_repeat, **named)

@@ -42,8 +42,13 @@ def _configurations(configs, args, kwargs):
 class Tuned:
     """A jitted function under @autotune. Given a tunable argument, it is the function itself."""
 
-    def __init__(self, function, configs, options):
+    def __init__(self, function, configs, options, do_not_specialize=()):
         self.function, self.configs, self.options = function, configs, options
+        names = [do_not_specialize] if isinstance(do_not_specialize, str) else do_not_specialize or ()
+        unknown = set(names) - set(function.order)
+        if unknown:
+            raise ValueError(f"'{function.func.__name__}' has no parameter {sorted(unknown)}, which do_not_specialize names")
+        self.same_for = frozenset(names)
         self.best = {}
         functools.update_wrapper(self, function)
 
@@ -58,11 +63,22 @@ class Tuned:
             raise ValueError(f"'{self.function.func.__name__}' has no parameter {sorted(unknown)}, which a configuration names")
         if names & set(kwargs) or any(n in names for n in self.function.order[: len(args)]):
             return None
-        key = _key_of(args), _key_of(kwargs), Surroundings(self.function.func).key
+        key = self._key(args, kwargs)
         if key not in self.best:
             makers = [functools.partial(self.function.compile, *args, **{**kwargs, **_parameters(c)}) for c in candidates]
             self.best[key] = _fastest(self.function.func.__name__, candidates, makers, self._tensors(args), self.options)
-        return self.best[key]
+        best = self.best[key]
+        if not self.same_for:
+            return best
+        kernel = self.function.compile(*args, **{**kwargs, **_parameters(best.config)})
+        kernel.latency, kernel.config, kernel.ref_latency = best.latency, best.config, best.ref_latency
+        return kernel
+
+    def _key(self, args, kwargs):
+        """What the choice depends on: all arguments but those of do_not_specialize, and what stands around the function."""
+        named = {**dict(zip(self.function.order, args)), **kwargs}
+        kept = {n: _key_of(v) for n, v in named.items() if n not in self.same_for}
+        return tuple(sorted(kept.items(), key=lambda item: item[0])), Surroundings(self.function.func).key
 
     def _tensors(self, args):
         """The tensors of an eager call, which candidates are measured on; None where some are left out."""
@@ -83,7 +99,7 @@ class Tuned:
             return (self.function.compile if kernel_only else self.function)(*args, **kwargs)
         if self.function.mode_ == "lazy" or kernel_only:
             return best
-        return self.function(*args, **{**kwargs, **best.config})
+        return self.function(*args, **{**kwargs, **_parameters(best.config)})
 
 
 def _parameters(config):
@@ -91,11 +107,9 @@ def _parameters(config):
     return {k: v for k, v in config.items() if k != "pass_configs"}
 
 
-def _key_of(arguments):
+def _key_of(argument):
     """Tensors of one shape and dtype are tuned once."""
-    if isinstance(arguments, dict):
-        return tuple(sorted((k, _key_of((v,))) for k, v in arguments.items()))
-    return tuple((tuple(a.shape), str(a.dtype)) if hasattr(a, "shape") else hashable(a) for a in arguments)
+    return (tuple(argument.shape), str(argument.dtype)) if hasattr(argument, "shape") else hashable(argument)
 
 
 def _fastest(name, candidates, makers, given, options):
@@ -105,17 +119,17 @@ def _fastest(name, candidates, makers, given, options):
     return Search(name, **options).best_of(candidates, kernels, _inputs.given or given)
 
 
-def autotune(function=None, *, configs=None, **options):
+def autotune(function=None, *, configs=None, do_not_specialize=(), **options):
     """Chooses among configs, dictionaries of parameters, by measuring; wraps a function under @jit.
 
     What each computes is compared with ref_prog or, without one, with what most of them compute; skip_check=True leaves
-    that out. log: a file of JSON lines, which a search that was stopped goes on from (or TILEWRIGHT_TUNING_LOG).
+    that out. do_not_specialize: parameters whose values share one choice. log: a file of JSON lines, which a search that was stopped goes on from (or TILEWRIGHT_TUNING_LOG).
     """
     if function is None:
-        return functools.partial(autotune, configs=configs, **options)
+        return functools.partial(autotune, configs=configs, do_not_specialize=do_not_specialize, **options)
     if not isinstance(function, Jit):
         raise TypeError("autotune wraps a function under @jit: write @autotune(...) above @jit")
-    return Tuned(function, configs, options)
+    return Tuned(function, configs, options, do_not_specialize)
 
 
 class AutoTuner:

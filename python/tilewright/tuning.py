@@ -70,9 +70,9 @@ class Search:
         group.append(kernel)
 
     def _made(self, kernel):
-        if any(not isinstance(e, int) for p in kernel.params for e in p.shape or ()):
-            raise ValueError(f"shapes of '{self.name}' are known only at the call: give tensors to measure on, by supply_prog "
-                             "or `with set_autotune_inputs(...)`")  # fmt: skip
+        if any(p.shape is None or any(not isinstance(e, int) for e in p.shape) for p in kernel.params):
+            raise ValueError(f"numbers or shapes of '{self.name}' are known only at the call: give what to measure on, by "
+                             "supply_prog or `with set_autotune_inputs(...)`")  # fmt: skip
         return Profiler(kernel, self.supply_type)._inputs()
 
     # ---- right

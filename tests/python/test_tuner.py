@@ -162,6 +162,62 @@ def test_dynamic_shapes_need_tensors():
         assert doubled().config == {"block": 8}
 
 
+def test_values_that_share_a_choice():
+    @autotune(configs=blocks(8, 16), do_not_specialize=["N"], **FAST)
+    @tw.jit(out_idx=-1, engine="interpreter")
+    def doubled(N, factor, block=8):
+        @T.prim_func
+        def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+            with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i] * factor
+
+        return main
+
+    first, second = doubled(32, 2.0), doubled(N=64, factor=2.0)
+    assert len(doubled.best) == 1 and first.config == second.config and second.params[0].shape == [64]
+    assert torch.equal(second(torch.ones(64)), torch.full((64,), 2.0))
+    doubled(32, 3.0)
+    assert len(doubled.best) == 2
+    with pytest.raises(ValueError, match=r"has no parameter \['M'\], which do_not_specialize names"):
+        autotune(configs=blocks(8), do_not_specialize="M")(doubled.function)
+
+
+def test_numbers_need_to_be_given():
+    @autotune(configs=blocks(8), **FAST)
+    @tw.jit(engine="interpreter")
+    def added(block=8):
+        @T.prim_func
+        def main(A: T.Tensor((32,), "float32"), s: T.float32):
+            with T.Kernel(32 // block, threads=32) as bx:
+                for i in T.Parallel(block):
+                    A[bx * block + i] = A[bx * block + i] + s
+
+        return main
+
+    with pytest.raises(ValueError, match="set_autotune_inputs"):
+        added()
+    with set_autotune_inputs(torch.zeros(32), 0.5):
+        kernel = added()
+    a = torch.zeros(32)
+    kernel(a, 0.5)
+    assert torch.equal(a, torch.full((32,), 0.5))
+
+
+def test_dimensions_of_the_call_can_be_measured():
+    m, n = T.dynamic("m, n")
+
+    @T.prim_func
+    def main(A: T.Tensor((m, n), "float32"), B: T.Tensor((m,), "float32")):
+        with T.Kernel(m, threads=32) as bx:
+            B[bx] = A[bx, 0]
+
+    profiler = tw.compile(main, out_idx=-1, engine="interpreter").get_profiler()
+    assert profiler.do_bench(warmup=1, rep=1, dynamic_symbolic_constraints={"m": 8, "n": 4}) > 0
+    with pytest.raises(ValueError, match=r"the shape \(8, n\) of 'A' is known only at the call"):
+        profiler.do_bench(dynamic_symbolic_constraints={"m": 8, "k": 4})
+
+
 def test_auto_tuner():
     def factory(block):
         @T.prim_func
