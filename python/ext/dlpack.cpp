@@ -35,13 +35,24 @@ struct Way {
   bool makes = false;  // has new_empty()
 };
 
+// Whether a type, or one that it is derived from, is of this library.
+bool is_of(PyTypeObject* type, const char* library) {
+  PyObject* order = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__mro__");
+  const size_t length = std::strlen(library);
+  bool found = false;
+  for (Py_ssize_t i = 0; order && !found && i < PyTuple_Size(order); ++i) {
+    PyObject* module = PyObject_GetAttrString(PyTuple_GetItem(order, i), "__module__");
+    const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, nullptr) : nullptr;
+    found = name && !std::strncmp(name, library, length) && (name[length] == 0 || name[length] == '.');
+    Py_XDECREF(module);
+  }
+  Py_XDECREF(order);
+  return found;
+}
+
+// NumPy's arrays; its scalars have the interface too, but no __dlpack__.
 bool is_numpy_array(PyTypeObject* type) {
-  PyObject* module = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__");
-  const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, nullptr) : nullptr;
-  const bool numpy = name && !std::strcmp(name, "numpy");
-  Py_XDECREF(module);
-  // Its scalars have the interface too, but no __dlpack__.
-  return numpy && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__array_struct__") &&
+  return is_of(type, "numpy") && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__array_struct__") &&
          PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__dlpack__");
 }
 
@@ -62,7 +73,7 @@ Way way_of(PyTypeObject* type) {
   Py_XDECREF(capsule);
   PyErr_Clear();
   const Way way{api, !api && is_numpy_array(type),
-                api && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "new_empty")};
+                api && is_of(type, "torch") && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "new_empty")};
   PyErr_Clear();
   for (Known& k : known)
     if (!k.type) {

@@ -142,13 +142,38 @@ PyObject* extents_of(KernelObject* self, Arguments& arguments, int parameter) {
   return extents;
 }
 
+// Whether a tensor is row-major without gaps and has this shape.
+bool is_alike(const tw_tensor& tensor, PyObject* extents) {
+  if (tensor.rank != PyTuple_Size(extents)) return false;
+  int64_t step = 1;
+  for (int d = tensor.rank - 1; d >= 0; --d) {
+    if (PyLong_AsLongLong(PyTuple_GetItem(extents, d)) != tensor.shape[d]) return false;
+    if (tensor.strides && tensor.strides[d] != step) return false;
+    step *= tensor.shape[d];
+  }
+  return true;
+}
+
+// The quickest way to a tensor of PyTorch's; `like` is one.
+PyObject* empty_like(PyObject* like) {
+  static PyObject* function = nullptr;
+  if (!function) {
+    PyObject* torch = PyImport_ImportModule("torch");
+    function = torch ? PyObject_GetAttrString(torch, "empty_like") : nullptr;
+    Py_XDECREF(torch);
+  }
+  return function ? PyObject_CallFunctionObjArgs(function, like, nullptr) : nullptr;
+}
+
 // By PyTorch's own function: what it makes is like any other of its tensors, which one taken over by DLPack is not
 // (record_stream() does nothing on those).
 PyObject* new_empty(Output& output, const Example& example, PyObject* extents, const char* dtype) {
   static PyObject* const name = PyUnicode_InternFromString("new_empty");
   const tw_tensor &found = *example.tensor, &wanted = output.type;
-  if (found.type_code == wanted.type_code && found.type_bits == wanted.type_bits && found.type_lanes == 1)
+  if (found.type_code == wanted.type_code && found.type_bits == wanted.type_bits && found.type_lanes == 1) {
+    if (is_alike(found, extents)) return empty_like(example.object);
     return PyObject_CallMethodObjArgs(example.object, name, extents, nullptr);
+  }
   if (!output.options) output.options = PyObject_CallFunction(registered.options, "s", dtype);
   PyObject* method = output.options ? PyObject_GetAttr(example.object, name) : nullptr;
   PyObject* positional = method ? PyTuple_Pack(1, extents) : nullptr;

@@ -127,3 +127,32 @@ def test_cached_kernels_are_made_once():
         print(len(made))
     """)  # fmt: skip
     assert ran == "2"
+
+
+CACHED = """
+import tilelang
+import tilelang.language as T
+made = []
+
+def factory(n, options):
+    made.append(n)
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(n):
+                A[i] = 0
+
+    return main
+
+first = tilelang.cached(factory, None, 8, [1, 2.0])
+assert tilelang.cached(factory, None, 8, [1, 2.0]) is first and tilelang.cached(factory, None, 8, [1, 2]) is not first
+print(len(made))
+"""
+
+
+def test_cached_kernels_are_made_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(CACHED)
+    ran = python("-m", "tilewright", str(script))
+    assert ran.stdout == "2\n", ran.stderr

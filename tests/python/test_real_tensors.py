@@ -204,3 +204,34 @@ def test_arrays_that_no_kernel_may_take():
         kernel(np.zeros(4, "float32")[::-1])
     with pytest.raises(tw.LaunchError, match="TW4017"):
         kernel(np.zeros(4, "complex64"))
+
+
+@every_engine
+def test_outputs_are_row_major_whatever_the_inputs_are(engine):
+    @T.prim_func
+    def copied(A: T.StridedTensor((N, M), (T.dynamic("S0"), T.dynamic("S1")), "float32"), B: T.Tensor((N, M), "float32"),
+               C: T.Tensor((M, N), "float32"), D: T.Tensor((N, M), "int32")):  # fmt: skip
+        with T.Kernel(N, threads=32) as bx:
+            for j in T.serial(M):
+                B[bx, j] = A[bx, j]
+                C[j, bx] = A[bx, j]
+                D[bx, j] = T.cast(A[bx, j], "int32")
+
+    kernel = tw.compile(copied, out_idx=[1, 2, 3], engine=engine)
+    x = (torch.randn(6, 6, device=device(engine)) * 9).t()
+    for example in (x, x.contiguous(), torch.nn.Parameter(x.contiguous()), x[:, :1].expand(6, 6)):
+        b, c, d = kernel(example)
+        assert torch.equal(b, example) and torch.equal(c, example.t()) and torch.equal(d, example.to(torch.int32))
+        assert all(t.is_contiguous() and type(t) is torch.Tensor and not t.requires_grad for t in (b, c, d))
+
+
+class Marked(torch.Tensor):
+    """A subclass of PyTorch's tensors."""
+
+
+def test_subclasses_of_tensors():
+    kernel = tw.compile(doubled, out_idx=-1, engine="interpreter")
+    x = torch.randn(8).as_subclass(Marked)
+    assert torch.equal(torch.Tensor(kernel(x)), torch.Tensor(x) * 2)
+    y = np.random.default_rng(0).standard_normal(8).astype("float32").view(np.recarray)
+    assert np.array_equal(kernel(y), np.asarray(y) * 2)
