@@ -87,7 +87,8 @@ class Profiler:
         if scalars:
             raise ValueError(f"nothing says what the numbers {scalars} of '{self.kernel.name}' are: pass input_tensors")
         texts = _dimensions(self.kernel.prim_func.script())
-        return [make_tensor(_sized(p, texts[p.name], sizes or {}), self.supply) for p in parameters]
+        device = "cuda" if self.kernel.engine == "cuda" else "cpu"
+        return [make_tensor(_sized(p, texts[p.name], sizes or {}), self.supply, device) for p in parameters]
 
     def __call__(self, *arguments):
         return self.kernel(*arguments)

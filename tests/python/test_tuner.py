@@ -245,6 +245,11 @@ def test_progress_is_shown(capfd, monkeypatch):
     assert not capfd.readouterr().err
 
 
+def test_inputs_are_where_the_engine_reads_them(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert all(t.device.type == "cpu" for t in make(blocks(32))(64, block=32).get_profiler()._inputs())
+
+
 def test_backends_of_do_bench():
     kernel = make(blocks(32))(64, block=32)
     for backend in ("event", "cupti", "cudagraph", "wall"):
