@@ -10,7 +10,7 @@ from .kernel import options_of
 from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
-from .surroundings import SIMPLE, Surroundings, hashable
+from .surroundings import SIMPLE, Surroundings, hashable, is_dtype
 from .trace import fail, state
 from .types import Declaration, TensorType
 from .values import Expr
@@ -32,7 +32,7 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
 
 def _is_settled(value):
     """Whether the same object is the same value for good."""
-    return isinstance(value, SIMPLE) or type(value).__name__ == "dtype"
+    return isinstance(value, SIMPLE) or is_dtype(value)
 
 
 class _Last:

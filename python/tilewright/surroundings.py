@@ -8,7 +8,7 @@ import types
 SIMPLE = (int, float, bool, str, bytes, type(None))
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 # Their functions stay what they are.
-_SETTLED = frozenset("builtins functools itertools math numpy operator tilelang tilewright torch typing".split())
+_SETTLED = frozenset("functools itertools math numpy operator tilelang tilewright torch typing".split())
 
 
 def hashable(value):
@@ -22,6 +22,12 @@ def hashable(value):
     if isinstance(value, float):
         return float, value.hex()  # 0.0 and -0.0 are equal, and their programs are not
     return type(value), value
+
+
+def is_dtype(value):
+    """Whether it is a dtype of PyTorch or NumPy, which never change."""
+    name = type(value).__name__
+    return name == "dtype" or name.startswith("dtype[") or name.endswith("DType")
 
 
 @functools.cache
@@ -69,17 +75,28 @@ class Surroundings:
                 return
             self.settled = self.settled and isinstance(value, frozenset)
             self._add(get, argument, value, key)
-        elif isinstance(value, types.ModuleType):
-            if value.__name__.partition(".")[0] not in _SETTLED:
-                space = vars(value)
-                for name in names:
-                    if name in space and isinstance(space[name], (*SIMPLE, types.FunctionType)):
-                        self._read(names, space.get, name, space[name])
+        elif is_dtype(value):
+            self._add(get, argument, value, str(value))
         else:
             called = inner_function(value)
             if called is not None:
-                self._add(get, argument, value, None)
+                self._add(get, argument, value, _bound_by(value))
                 self._call(called)
+            else:
+                self._read_attributes(names, value)
+
+    def _read_attributes(self, names, value):
+        """Those that the function names, of a module, a class or an object of the user's."""
+        module = value.__name__ if isinstance(value, types.ModuleType) else (value if isinstance(value, type) else type(value)).__module__
+        if str(module).partition(".")[0] in _SETTLED:
+            return
+        try:
+            space = object.__getattribute__(value, "__dict__") if not isinstance(value, type) else vars(value)
+        except AttributeError:
+            return
+        for name in names:
+            if name in space and isinstance(space[name], (*SIMPLE, types.FunctionType)):
+                self._read(names, space.get, name, space[name])
 
     def _call(self, function):
         if function in self.seen or str(function.__globals__.get("__name__")).partition(".")[0] in _SETTLED:
@@ -96,9 +113,22 @@ class Surroundings:
         self.values.append(key)
 
 
+def _bound_by(value):
+    """What a partial adds to its function, as a key."""
+    if not isinstance(value, functools.partial):
+        return None
+    try:
+        key = hashable((value.args, value.keywords))
+        hash(key)
+    except TypeError:
+        return id(value)
+    return key
+
+
 def inner_function(value):
-    """The function that a call of the value runs: itself, or what a decorator of ours holds."""
-    for inner in (value, getattr(value, "func", None), getattr(value, "function", None)):
-        if isinstance(inner, types.FunctionType):
-            return inner
-    return None
+    """The function that a call of the value runs: itself, or what a decorator of ours, or a partial, holds."""
+    ours = type(value).__module__.partition(".")[0] == "tilewright"
+    while ours or isinstance(value, functools.partial):  # others may do anything when they are asked for an attribute
+        value = getattr(value, "func", None) or getattr(value, "function", None)
+        ours = type(value).__module__.partition(".")[0] == "tilewright"
+    return value if isinstance(value, types.FunctionType) else None

@@ -1,5 +1,6 @@
 """What stands around a traced function: helpers that are edited, modules, cells of notebooks, names that repeat; and
 where nothing can be written."""
+import functools
 import importlib
 import linecache
 import os
@@ -48,6 +49,57 @@ def test_cells_of_a_notebook():
     assert (space["scaled"](ONES) == 30).all()
     cell(5, "@T.macro\ndef helper(x):\n    return x * 5\n", space)
     assert (space["scaled"](ONES) == 50).all() and len(space["scaled"].kernels) == 4
+
+
+class Touchy:
+    """An object that does not like questions."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+def test_other_objects_are_left_alone():
+    space = {"touchy": Touchy(), "partial": functools.partial}
+    cell(11, HEAD + "FACTORS = (1,)\ndef shift(x, by):\n    return x + by\nhelper = partial(shift, by=1)\n", space)
+    cell(12, FUNCTION.replace("helper(A[i])", "helper(A[i]) + (0 if touchy else 1)"), space)
+    assert (space["scaled"](ONES) == 2).all()
+    cell(13, "def shift(x, by):\n    return x - by\nhelper = partial(shift, by=1)\n", space)
+    assert (space["scaled"](ONES) == 0).all()
+    cell(14, "helper = partial(shift, by=-4)\n", space)
+    assert (space["scaled"](ONES) == 5).all()
+
+
+def test_attributes_of_what_is_around():
+    """Constants of a class, of an object and of a module of the user's, and dtypes that are no text."""
+    space = {}
+    cell(21, HEAD + """
+import numpy as np
+class Sizes:
+    FACTOR = 2
+class Options:
+    pass
+options = Options()
+options.shift = 1
+kind = np.dtype("float32")
+""", space)  # fmt: skip
+    cell(22, """
+@tw.jit(engine="interpreter")
+def scaled(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), kind)
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(N):
+            B[i] = A[i] * Sizes.FACTOR + options.shift
+    return B
+""", space)
+    assert (space["scaled"](ONES) == 3).all() and (space["scaled"](ONES) == 3).all()
+    space["Sizes"].FACTOR = 5
+    assert (space["scaled"](ONES) == 6).all()
+    space["options"].shift = 10
+    assert (space["scaled"](ONES) == 15).all() and (space["scaled"](ONES) == 15).all()
+    space["kind"] = np.dtype("float16")
+    assert space["scaled"](ONES).dtype == "float16"
 
 
 def test_functions_without_a_source():
