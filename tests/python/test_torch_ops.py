@@ -100,6 +100,17 @@ def test_compiled_whole(backend):
         torch.testing.assert_close(gradient, torch.autograd.grad(wanted.square().sum(), w))
 
 
+def test_plain_calls_break_the_graph():
+    torch._dynamo.reset()
+    kernel = tw.compile(scale_program, out_idx=[2, 3])
+
+    def model(x):
+        return silu(kernel(x + 1, 2.0)[0]).sin()
+
+    x = torch.randn(4, 8, device=DEVICE)
+    torch.testing.assert_close(torch.compile(model, backend="aot_eager")(x), model(x))
+
+
 def test_gradients():
     x = torch.randn(6, 8, device=DEVICE, dtype=torch.float32, requires_grad=True)
     silu_op(x).sum().backward()
