@@ -66,10 +66,10 @@ def test_an_installed_tilelang_is_not_hidden(tmp_path):
 
 
 def test_importing_is_quick():
-    code = "import time; t = time.perf_counter(); import tilewright; print(time.perf_counter() - t, 'torch' in __import__('sys').modules)"
+    code = "import time; t = time.process_time(); import tilewright; print(time.process_time() - t, 'torch' in __import__('sys').modules)"
     found = [python("-c", code).stdout.split() for _ in range(3)]
     assert all(loaded == "False" for _, loaded in found)
-    assert min(float(seconds) for seconds, _ in found) < 0.3  # 0.06 s on a machine that does nothing else
+    assert min(float(seconds) for seconds, _ in found) < 0.15  # of the processor: others may use it too
 
 
 def test_unknown_options_are_named_once():
@@ -89,7 +89,8 @@ def test_some_mistakes_are_reported_when_a_program_is_compiled(tmp_path):
         "                A[i] = j\n"
         "try:\n    tilelang.compile(main)\nexcept ValueError as error:\n    print(str(error).splitlines()[1].strip())\n"
     )
-    assert python("-m", "tilewright", str(tmp_path / "late.py")).stdout.endswith("late.py:6:13\n")
+    column = ":13" if sys.version_info >= (3, 11) else ""  # which tells where expressions are
+    assert python("-m", "tilewright", str(tmp_path / "late.py")).stdout.endswith(f"late.py:6{column}\n")
 
 
 def test_frames_of_loops():
