@@ -1,6 +1,7 @@
 #include "dlpack.h"
 
 #include <cstring>
+#include <string>
 
 namespace tilewright::python {
 namespace {
@@ -124,6 +125,21 @@ bool set_type(tw_tensor& type, const char* dtype) {
   return false;
 }
 
+// PyTorch's reason why a tensor has no memory to hand over (it is sparse, or on its device "meta") without the places
+// in its own sources. False.
+static bool explain_refusal(PyObject* object) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject* text = value ? PyObject_Str(value) : nullptr;
+  const char* reason = text ? PyUnicode_AsUTF8AndSize(text, nullptr) : nullptr;
+  const std::string line(reason ? reason : "", reason ? std::strcspn(reason, "\n") : 0);
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError, "an argument of type %R cannot be handed to a kernel: %s",
+               reinterpret_cast<PyObject*>(Py_TYPE(object)), line.c_str());
+  for (PyObject* o : {type, value, trace, text}) Py_XDECREF(o);
+  return false;
+}
+
 bool makes_tensors(PyObject* object) { return way_of(Py_TYPE(object)).makes; }
 
 // False, without an exception, for what a type code does not say; __dlpack__ finds the words.
@@ -177,7 +193,7 @@ bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {
   const Way way = way_of(Py_TYPE(object));
   if (way.array && borrow_array(object)) return true;
   if (const ExchangeApi* api = way.api) {
-    if (api->dltensor_from_py_object_no_sync(object, &tensor_) != 0) return false;
+    if (api->dltensor_from_py_object_no_sync(object, &tensor_) != 0) return explain_refusal(object);
     constexpr int32_t kCuda = 2;
     void* stream = nullptr;
     if (tensor_.device_type == kCuda && api->current_work_stream &&

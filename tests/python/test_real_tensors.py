@@ -168,8 +168,10 @@ def test_tensors_of_another_device(engine, tensor_of_device):
         kernel(tensor_of_device(2, 1), torch.empty(4))
     with pytest.raises(TypeError, match="no output can be made like a Elsewhere: pass the outputs too"):
         kernel(tensor_of_device(2, 1))
-    with pytest.raises((tw.LaunchError, RuntimeError), match="meta"):
-        kernel(torch.empty(8, device="meta"))
+    for tensor, reason in (torch.empty(8, device="meta"), "meta"), (torch.eye(8).to_sparse(), "parse|layout|storage"):
+        with pytest.raises(ValueError, match=f"an argument of type <class 'torch.Tensor'> cannot be handed to a kernel: .*({reason})") as caught:
+            kernel(tensor)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
