@@ -46,6 +46,36 @@ def test_rounds_of_compiling_and_calling(engine):
     assert resident() - before < 2**20 + 100 * ROUNDS  # a hundred bytes a round are less than any object of ours
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_rounds_of_calls(library):
+    """Outputs of the first tensor's dtype and of another, shapes that are asked for, arguments that are refused."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def both(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32"), C: T.Tensor((n + 1,), "int8")):
+        with T.Kernel(1, threads=32):
+            B[0] = A[0]
+            C[0] = 1
+
+    kernel = tw.compile(both, out_idx=[1, 2], engine="interpreter")
+    a = pytest.importorskip("torch").ones(8) if library == "torch" else ONES
+
+    def rounds(count):
+        for _ in range(count):
+            b, c = kernel(a)
+            kernel(a, b, c)
+            assert kernel.output_shapes(((8,), (1,))) == [(8,), (9,)]
+            with pytest.raises(tw.LaunchError):
+                kernel(a, b, b)
+            with pytest.raises(TypeError):
+                kernel("a")
+
+    rounds(300)
+    before = resident()
+    rounds(10 * ROUNDS)
+    assert resident() - before < 2**20
+
+
 def test_rounds_of_refused_programs():
     def refused(r):
         with pytest.raises(tw.CompileError, match="TW"):
