@@ -112,24 +112,6 @@ def test_numbers_of_a_program_are_shown(tmp_path):
     assert run.stdout.strip() == "[(1e+300, 'float64', True), (2.5, 'float64', True)]", run.stderr
 
 
-def test_cached_kernels_are_made_once():
-    ran = run("""
-        import tilelang, tilelang.language as T
-        made = []
-        def factory(n, options):
-            made.append(n)
-            @T.prim_func
-            def main(A: T.Tensor((n,), "float32")):
-                with T.Kernel(1, threads=32):
-                    T.clear(A)
-            return main
-        first = tilelang.cached(factory, None, 8, [1, 2.0])
-        assert tilelang.cached(factory, None, 8, [1, 2.0]) is first and tilelang.cached(factory, None, 8, [1, 2]) is not first
-        print(len(made))
-    """)  # fmt: skip
-    assert ran == "2"
-
-
 CACHED = """
 import tilelang
 import tilelang.language as T
