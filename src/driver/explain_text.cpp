@@ -54,7 +54,7 @@ Json plan_json(const GpuLaunchFacts& launch) {
     out["why_not"] = plan.why_not;
     return out;
   }
-  out["persistent"] = plan.persistent, out["alternating"] = plan.alternating, out["in_turns"] = plan.in_turns;
+  out["persistent"] = plan.persistent, out["alternating"] = plan.alternating;
   out["by_iteration"] = plan.by_iteration;
   if (!plan.no_teams.empty()) out["no_teams"] = plan.no_teams;
   out["staged"] = launch.staged;
@@ -150,8 +150,6 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
   if (plan.alternating) page.line("    two teams of the other threads take the tiles in turn");
   if (plan.side_by_side)
     page.line("    two blocks a multiprocessor: one multiplies while the other does something else");
-  if (plan.in_turns)
-    page.line("    two warpgroups issue their products in turn: one multiplies while the other computes");
   if (plan.by_iteration)
     page.line(
         "    two teams of the other threads take the iterations in turn; each keeps half of the result's columns");

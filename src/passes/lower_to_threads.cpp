@@ -11,6 +11,7 @@
 #include "passes/threads/early_loads.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/guard_returns.h"
+#include "passes/threads/inline_lets.h"
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
@@ -479,7 +480,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
   ThreadLowering result;
-  TileProgram tiles = unshift_maps(guard_returns(pad_rows(program)));
+  TileProgram tiles = unshift_maps(guard_returns(pad_rows(inline_lets(program))));
   const TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   auto misfit = lower_best(split, target, false, result);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.

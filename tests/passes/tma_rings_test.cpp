@@ -175,7 +175,7 @@ TEST(TmaRings, WhatStandsBesideAProductDoesNotHoldItUp) {
   ir::check_valid(p.program, "materialize_tma_rings");
   ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
   std::set<std::string> brought;
-  for (const RingPlan::Ring& r : p.plan.rings) brought.insert(r.tiles.begin(), r.tiles.end());
+  for (const passes::RingPlan::Ring& r : p.plan.rings) brought.insert(r.tiles.begin(), r.tiles.end());
   EXPECT_EQ(brought, (std::set<std::string>{"As", "Bs", "Ss"}));
   ASSERT_EQ(p.plan.staged.size(), 1u);
   EXPECT_EQ(p.program.buffer(p.plan.staged[0]).name, "total");
@@ -192,31 +192,6 @@ TEST(TmaRings, WhatStandsBesideAProductDoesNotHoldItUp) {
       p,
       {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2), numbers({200, 5}, f32, 3), numbers({5, 128}, f32, 4)},
       {200, 128}, f32);
-}
-
-// Two warpgroups: while one multiplies, the other computes on its scores.
-TEST(TmaRings, TwoWarpgroupsIssueTheirProductsInTurn) {
-  for (const int keys : {96, 224}) {
-    std::string text = attention_text(keys, keys == 224);
-    const auto put = [&](const std::string& from, const std::string& to) {
-      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-        text.replace(at, from.size(), to);
-    };
-    put("tx: 128", "tx: 256"), put("[64, 32]", "[128, 32]"), put("[64]", "[128]"), put("i in 64", "i in 128");
-    put("bx * 64 : 64", "bx * 128 : 128"), put("bx * 64 +", "bx * 128 +"), put("+ 63) // 64", "+ 127) // 128");
-    put("bx * 128 + 95", "bx * 128 + 159");
-    const Planned p = planned(text), without = planned(text, {.turns = false});
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-    EXPECT_TRUE(p.plan.in_turns);
-    EXPECT_FALSE(without.plan.in_turns);
-    int waits = 0, passes = 0;
-    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
-      const auto* n = s.as<ir::Sync>();
-      if (n && n->scope == ir::SyncScope::Named) ++(n->arrive_only ? passes : waits);
-    });
-    EXPECT_EQ(waits, 2);   // one a warpgroup
-    EXPECT_EQ(passes, 3);  // and the first turn of all
-  }                        // what it means, only warps on their own can say: examples in the simulator
 }
 
 // Three products: what the second makes is not needed before the third, whose slot the first reads too.
@@ -335,7 +310,7 @@ TEST(TmaRings, BlocksThatReturnEarlyHaveALoader) {
     const std::string first = "    copy from=Q";
     text.insert(text.find(first),
                 "    last: int32 = bx * 64\n    if 64 <= last and last < 190 {\n      return\n    }\n");
-    const Planned p = planned(text);
+    const Planned p = planned(text, {.side_by_side = false});
     ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
     EXPECT_TRUE(p.plan.persistent);
     EXPECT_EQ(p.plan.rings.size(), 2u);

@@ -513,6 +513,8 @@ def ptx_commit_group() -> Any:
     """Closes a group of async_copy."""
 def ptx_wait_group(pending: int = 0) -> Any:
     """Waits for groups of async_copy."""
+def rcp_approx(x: Value) -> Any:
+    """The scalar function rcp_approx, element by element."""
 def reduce_absmax(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: object = 1, nan_propagate: bool = False, annotations: object = None) -> Any:
     """The largest absolute value along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
 def reduce_abssum(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: object = 1, nan_propagate: bool = False, annotations: object = None) -> Any:

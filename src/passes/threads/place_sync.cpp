@@ -27,7 +27,7 @@ struct Touch {
   // A write by cp.async that its threads have not waited for. Only waiting orders it: against another in flight no
   // barrier helps, and a fence before says nothing of it.
   bool in_flight = false;
-  std::set<BufferId> told = {};  // batons that were passed on since
+  std::set<BufferId> told = {};      // batons that were passed on since
   std::vector<int64_t> widths = {};  // of a Map's access: elements that its points span from `min` on; 0: not known
   int apart = -1;  // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
 };

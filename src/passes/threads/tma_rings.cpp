@@ -117,8 +117,6 @@ class Specializer {
     Body compute = start_counters(false);
     append(compute, body_of_math(launch_.body));
     if (overlaps_) compute = wait_late(p_, compute, slots_by_barrier());
-    plan.in_turns = in_turns_;
-    if (in_turns_) compute.insert(compute.begin(), open_turns());
     const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
     compute = stage_results(p_, std::move(compute), team,
                             plan.alternating && staged ? Staging::Chunks : limits_.staging, plan.staged);
@@ -785,15 +783,11 @@ class Specializer {
     Body& body = steady.body;
     body = head;
     wait_full(*s.keys, {}, at, body);
-    const bool turns = launch_.threads[0] == 2 * kGroup && limits_.turns;
-    in_turns_ = in_turns_ || turns;
-    if (turns) body.push_back(take_turn());
     body.push_back(in_flight(s.first));
     body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
     wait_full(*s.values, before, at, body);
     append(body, into_slots(before).body({in_flight(s.second)}));  // what it reads elsewhere is the same every turn
     body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
-    if (turns) body.push_back(pass_turn());
     body.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
     give_back(*s.keys, turn(*s.keys, {}).slot, at, body);
     append(body, s.map);
@@ -808,16 +802,6 @@ class Specializer {
     const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
   }
-
-  // ---- two warpgroups that issue their products in turn, so that one multiplies while the other computes scores
-  static constexpr int64_t kTurns = 1;  // hardware barriers, one a warpgroup; the program has none
-  Stmt at_barrier(int64_t team, bool arrives) const {
-    return at_launch(Sync{SyncScope::Named, constant(i32, kTurns + team), 2 * kGroup, arrives});
-  }
-  Expr is_first_team() const { return binary(BinaryOp::Lt, var(launch_.thread[0], i32), constant(i32, kGroup)); }
-  Stmt open_turns() const { return at_launch(If{is_first_team(), {at_barrier(0, true)}, {}}); }
-  Stmt take_turn() const { return at_launch(If{is_first_team(), {at_barrier(0, false)}, {at_barrier(1, false)}}); }
-  Stmt pass_turn() const { return at_launch(If{is_first_team(), {at_barrier(1, true)}, {at_barrier(0, true)}}); }
 
   void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
     arrive_by_warps(launch_, {r.empty, {slot}}, at, out);
@@ -835,7 +819,6 @@ class Specializer {
   Counters loader_counters_, math_counters_;
   std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
   bool loading_ = false;
-  bool in_turns_ = false;       // two warpgroups issue their products in turn
   bool overlaps_ = false;       // a product may run on while something else is done
   const Copy* left_ = nullptr;  // one of a pipelined loop's copies that is no ring's
 };

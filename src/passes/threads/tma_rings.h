@@ -18,7 +18,6 @@ struct RingPlan {
   bool by_iteration = false;         // ... the iterations of the loop (iteration_teams.h)
   std::string no_teams;              // why not, where the threads and rows would do
   bool side_by_side = false;         // two blocks a multiprocessor, each with one warpgroup that computes
-  bool in_turns = false;             // two warpgroups issue the products of a loop in turn
   std::vector<ir::BufferId> staged;  // fragments that go to global memory through shared memory, by TMA
   int64_t loader_registers = 0, math_registers = 0;  // 0: as they come
   std::string why_not;                               // no loader role
@@ -33,7 +32,6 @@ struct RingLimits {
   bool alternating = true;           // two teams may take the tiles in turn
   bool by_iteration = true;          // ... the iterations of a loop
   bool side_by_side = true;          // two blocks may share a multiprocessor
-  bool turns = true;                 // two warpgroups may issue their products in turn
 };
 
 // Launches with a gemm whose operands TMA can bring get one more warpgroup, one warp of which loads: rings of slots
