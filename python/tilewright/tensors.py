@@ -47,6 +47,8 @@ _NUMPY = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float
 def empty(example, shape, name, engine):
     """A new tensor beside `example`, the first tensor of the call; without one on the engine's device."""
     torch = sys.modules.get("torch")
+    if torch is None and example is None and engine == "cuda":
+        import torch  # a call without tensors, and no other library of ours has memory there
     if torch is not None and (example is None or isinstance(example, torch.Tensor)):
         if example is not None:
             device = example.device
