@@ -422,7 +422,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     out.launches.push_back(std::move(lowered));
     const bool own_roles = result.plans[i].specialized();
     target::GpuTarget share = target;
-    if (result.plans[i].side_by_side) share.shared_bytes = target.shared_bytes_of_blocks(2);
+    if (result.plans[i].side_by_side) share.shared_bytes = target.shared_bytes_of_blocks(launch.min_blocks);
     if (auto misfit = place_shared(out, number, share, reuse, own_roles))
       return Misfit{Misfit::Of::Memory, std::move(*misfit)};
   }
