@@ -66,6 +66,7 @@ class CFamily {
   std::string bits_of(DType type, const std::string& value);
   std::string value_of_bits(DType type, const std::string& bits);
 
+  bool is_declared(ir::BufferId local) const { return declared_.contains(program_.root(local)); }
   void line(const std::string& s) { out_ += std::string(2 * depth_, ' ') + s + "\n"; }
   void open(const std::string& head);
   void close(const std::string& tail = "}");

@@ -386,6 +386,7 @@ class CudaText final : public CudaAsync {
     const DType source = cast->value->type, type = program_.buffer(store->to.buffer).type;
     const char* function = pair_conversion(source, type, target_.arch);
     if (!function || !are_pairs(store->to, n.var)) return false;
+    if (!is_declared(store->to.buffer)) return false;  // nobody reads it: it lives in the loop
     if (type == f32 && (!from || !are_pairs({from->buffer, from->indices}, n.var))) return false;
     auto at = [&](const Expr& e, int64_t i) {
       return substitute(e, {{n.var, ir::constant(program_.var(n.var).type, i)}});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/rewrite.h"
+
 namespace tilewright::codegen {
 namespace {
 
@@ -51,6 +53,21 @@ CudaFunction cuda_function(Function f, DType type, bool fast_math) {
   const std::string piece = c_name(f, type);
   if (!has_cuda_name(f)) return {piece, piece};
   return {fmt::format("tw_{}{}", info(f).name, is_double ? "" : "f"), piece};
+}
+
+bool is_own_of_device(Function f, DType type) {
+  if (type == f64) return f >= Exp && f <= Sigmoid;
+  return f == Exp || f == Exp2 || f == Log1p || f == Expm1 || f == Tan;
+}
+
+bool uses_own_of_device(const ir::TileProgram& program) {
+  bool found = false;
+  for (const ir::Launch& launch : program.launches)
+    ir::walk_exprs(launch.body, [&](const ir::Expr& e) {
+      const auto* n = e.as<ir::Intrinsic>();
+      found = found || (n && is_own_of_device(n->function, e->type));
+    });
+  return found;
 }
 
 std::string cuda_function_names(const std::set<std::pair<Function, bool>>& used) {

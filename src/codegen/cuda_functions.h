@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "ir/program.h"
 #include "scalar/functions.h"
 
 namespace tilewright::codegen {
@@ -15,6 +16,11 @@ struct CudaFunction {
 };
 // fast_math: the program's option, under which exp, log and their kin may be approximations.
 CudaFunction cuda_function(Function function, DType type, bool fast_math);
+
+// Whether the last bits are the device's own: CUDA's exp (1 ulp), exp2 of floats by one instruction, and what goes
+// through the C library goes through CUDA's. All other functions give the bits of every engine.
+bool is_own_of_device(Function function, DType type);
+bool uses_own_of_device(const ir::TileProgram& program);
 
 // The definitions of names that have a piece of another name; of double where the flag is set.
 std::string cuda_function_names(const std::set<std::pair<Function, bool>>& used);

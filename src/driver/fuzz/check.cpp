@@ -1,11 +1,11 @@
 #include "driver/fuzz/check.h"
 
+#include "codegen/cuda_functions.h"
 #include "driver/fuzz/kernels.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
-#include "scalar/functions.h"
 #include "support/diagnostic.h"
 #include "tilewright/compile.h"
 #include "tilewright/cuda.h"
@@ -34,23 +34,6 @@ std::vector<NDArray> run(const Executable& executable, const std::vector<Argumen
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].is_scalar) arrays[i] = arrays[i].to(kHost);
   return arrays;
-}
-
-// Whether a function's last bits are the device's own: exp2 of floats is one instruction, and what goes through the C
-// library goes through CUDA's.
-bool is_own_of_device(Function function, DType type) {
-  if (type == f64) return function >= Function::Exp && function <= Function::Sigmoid;
-  return function == Function::Exp2;
-}
-
-bool uses_own_functions(const ir::TileProgram& program) {
-  bool found = false;
-  for (const ir::Launch& launch : program.launches)
-    ir::walk_exprs(launch.body, [&](const ir::Expr& e) {
-      const auto* n = e.as<ir::Intrinsic>();
-      found = found || (n && is_own_of_device(n->function, e->type));
-    });
-  return found;
 }
 
 // The largest relative error of one rounding.
@@ -116,7 +99,7 @@ std::optional<Finding> check_other(const ir::TileProgram& program, const std::ve
                                    Finding::Kind kind) {
   try {
     const std::vector<NDArray> got = run(build(), arguments, kind == Finding::Kind::Cuda ? kCuda0 : kHost);
-    const double roundings = kind == Finding::Kind::Cuda && uses_own_functions(program) ? kRoundings : 0;
+    const double roundings = kind == Finding::Kind::Cuda && codegen::uses_own_of_device(program) ? kRoundings : 0;
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!arguments[i].is_output) continue;
       const std::string& name = program.buffer(program.params[i].buffer).name;

@@ -149,6 +149,9 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "{}\n", e.what());
     }
     return kWrong;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "tilewright: this is a mistake of Tilewright's own, please report it: {}\n", e.what());
+    return kWrong;
   }
 }
 

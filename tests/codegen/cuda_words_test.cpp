@@ -1,4 +1,4 @@
-// Words of the CUDA text that order blocks.
+// Small programs whose CUDA text has, or has not, certain words; all of it compiles.
 #include <gtest/gtest.h>
 
 #include "driver/build_plan.h"
@@ -13,7 +13,7 @@ namespace tilewright {
 namespace {
 
 runtime::cuda::CudaKernelText text_of(const Program& program) {
-  Dump dump("order");
+  Dump dump("words");
   return write_cuda(passes::run_passes(order_symbols(program.box().program), passes::all_passes(), [](auto&&...) {}),
                     "sm_90a", dump)
       .kernel;
@@ -40,7 +40,7 @@ Program exchange(bool waits) {
   });
 }
 
-TEST(CudaOrder, PromisesAreNoCode) {
+TEST(CudaWords, PromisesAreNoCode) {
   Tensor A("A", {64}, f32), I("I", {64}, i32), B("B", {64}, f32);
   const auto text = text_of(prim_func("promises", {A, I, B}, [&] {
     for (auto bx : Kernel(1, {.threads = 64})) {
@@ -55,12 +55,41 @@ TEST(CudaOrder, PromisesAreNoCode) {
   expect_compiles(text);
 }
 
-TEST(CudaOrder, BlocksThatWaitForEachOtherRunAtOnce) {
+TEST(CudaWords, BlocksThatWaitForEachOtherRunAtOnce) {
   const auto text = text_of(exchange(true));
   ASSERT_EQ(text.plan.launches.size(), 1u);
   EXPECT_TRUE(text.plan.launches[0].cooperative);
   EXPECT_NE(text.text.find("cooperative_groups::this_grid().sync();"), std::string::npos);
   EXPECT_FALSE(text_of(exchange(false)).plan.launches[0].cooperative);
+  expect_compiles(text);
+}
+
+// What is written and never read lives in the loop that writes it; pairs at a time stand in no loop.
+TEST(CudaWords, CastsThatNobodyReads) {
+  Tensor A("A", {32, 8}, f32), B("B", {32, 8}, f32);
+  const auto text = text_of(prim_func("unread", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      (void)bx;
+      auto a = alloc_fragment({32, 8}, f32);
+      auto unread = alloc_fragment({32, 8}, e5m2);
+      copy(A, a);
+      for (auto [i, j] : Parallel(32, 8)) unread(i, j) = cast(a(i, j) * 2, e5m2);
+      copy(a, B);
+    }
+  }));
+  expect_compiles(text);
+}
+
+// CUDA's functions of one name take floats and doubles: of a float they would be float's, 1 ulp off.
+TEST(CudaWords, LibraryFunctionsAreOfDoubles) {
+  Tensor A("A", {128}, f32), B("B", {128}, f32);
+  const auto text = text_of(prim_func("library", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 128})) {
+      (void)bx;
+      for (auto t : Parallel(128)) B(t) = log1p(A(t));
+    }
+  }));
+  EXPECT_NE(text.text.find("log1p((double)x)"), std::string::npos) << text.text;
   expect_compiles(text);
 }
 
