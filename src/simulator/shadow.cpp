@@ -101,10 +101,16 @@ std::optional<Shadow::AgentConflict> Shadow::conflict_with_agent(const Cell& cel
       return AgentConflict{{*writer, true}, true};
   }
   if (!writes) return std::nullopt;
-  if (!is_done(cell.reader)) return AgentConflict{{cell.reader, false}, false};
+  // A read that a barrier orders may still wait in its queue: only the fence says that it has its value.
+  const auto conflict = [&](const Access& reader) -> std::optional<AgentConflict> {
+    if (!is_done(reader)) return AgentConflict{{reader, false}, false};
+    if (is_old(reader) || clocks.is_fenced(who, reader.thread, reader.clock, false)) return std::nullopt;
+    return AgentConflict{{reader, false}, true};
+  };
+  if (const auto found = conflict(cell.reader)) return found;
   if (has_more(cell, clocks.era()))
     for (const Access& reader : sets_[cell.more])
-      if (!is_done(reader)) return AgentConflict{{reader, false}, false};
+      if (const auto found = conflict(reader)) return found;
   return std::nullopt;
 }
 

@@ -52,8 +52,8 @@ class Shadow {
                                 function_ref<bool(const Access& other)> same_bits);
   // All touches but those under way are known to everybody.
   void forget_done();
-  // Of an asynchronous operation: what it touches must be done where it is issued, and what threads wrote be fenced
-  // for it. It leaves no trace here.
+  // Of an asynchronous operation: what it touches must be done where it is issued, and what threads wrote, and read
+  // before it writes, be fenced for it. It leaves no trace here.
   struct AgentConflict {
     Conflict with;
     bool unfenced = false;  // all that is missing is the fence

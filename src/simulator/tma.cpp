@@ -214,9 +214,12 @@ void Warp::fail_async(const BufferCode& buffer, const std::string& doing, int64_
   std::vector<Note> notes = {{fmt::format("{} {} here", who, did), device_.location(other.site)}};
   if (conflict.kind == Kind::Unfenced)
     fail(Code::ProxyFenceMissing, location(),
-         fmt::format("'{}' is {}, but {} wrote it without a fence for asynchronous readers, {}", name, doing, who,
-                     where(lane)),
-         "who writes executes 'fence async' behind it, before the barrier", std::move(notes));
+         fmt::format("'{}' is {}, but {} {} it without a fence for asynchronous {}, {}", name, doing, who,
+                     conflict.thread.other_writes ? "wrote" : "read",
+                     conflict.thread.other_writes ? "readers" : "writers", where(lane)),
+         fmt::format("who {} executes 'fence async' behind it, before the barrier",
+                     conflict.thread.other_writes ? "writes" : "reads"),
+         std::move(notes));
   fail(Code::DataRace, location(),
        fmt::format("'{}' is {} while {} {}: nothing orders the two, {}", name, doing, who, did, where(lane)),
        elsewhere ? "blocks are not ordered" : "a barrier must stand between them", std::move(notes));

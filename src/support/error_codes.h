@@ -326,7 +326,7 @@ enum class Code : uint16_t {
   BarrierMiscount = 9005,       // a named barrier: its number, or how many threads it counts
   WarpDivergence = 9006,        // what a warp or warpgroup does together, without all of its lanes or warps
   SharedMemoryExceeded = 9007,  // a buffer beyond the shared memory of a block
-  ProxyFenceMissing = 9008,     // an asynchronous access of what its writer has not fenced for it
+  ProxyFenceMissing = 9008,     // an asynchronous access of what its writer or reader has not fenced for it
   PhaseMisuse = 9009,           // an mbarrier: not initialized, a phase missed, more bytes than it counts
   RegistersInFlight = 9010,     // registers of a wgmma touched before it is done, or used by it without a fence
   OperandUnfit = 9011,          // a box or tile that no TMA copy or wgmma can address

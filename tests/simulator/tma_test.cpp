@@ -108,12 +108,14 @@ TEST(TmaLoad, OverwritesWhatNobodyReadsAnyMore) {
   };
   const std::string
       read = "        for j in 0..32 {\n          B[j, i * 32 + tx - 32] = s[i % 2, j, tx - 32]\n        }\n",
-      arrive = "        arrive barrier=empty[i % 2]\n";
+      arrive = "        arrive barrier=empty[i % 2]\n", fence = "        fence async\n";
   Matrices m;
-  run_program(64, ring(read + arrive), m);
+  run_program(64, ring(read + fence + arrive), m);
   for (int64_t i = 0; i < 32; ++i)
     for (int64_t j = 0; j < 96; ++j) ASSERT_EQ(m.b.get_float({i, j}), Matrices::value(i, j)) << i << " " << j;
-  EXPECT_EQ(error_in(64, ring(read + arrive)), kNoError) << "a generic read needs no fence before the next load";
+  EXPECT_EQ(error_in(64, ring(read + fence + arrive)), kNoError);
+  expect_error(error_in(64, ring(read + arrive)), "TW9008", "read it without a fence for asynchronous writers");
+  expect_error(error_in(64, ring(fence + read + arrive)), "TW9008", "read it without a fence");
   expect_error(error_in(64, ring(arrive + read)), "TW9001", "'s' is");
 }
 

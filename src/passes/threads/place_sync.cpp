@@ -21,7 +21,7 @@ struct Touch {
   bool of_thread = false;  // thread code: one element a thread
   Proxy proxy = Proxy::Generic;
   BufferId barrier = {};  // the mbarriers on which an asynchronous copy completes
-  bool fenced = false;    // a write that asynchronous readers may see
+  bool fenced = false;    // a write that asynchronous readers may see, a read that is done before they write
   // A read by a bulk store that nobody has waited for: the commits since. No barrier ends it.
   std::optional<int64_t> commits = {};
   // A write by cp.async that its threads have not waited for. Only waiting orders it: against another in flight no
@@ -65,8 +65,9 @@ class SyncPlacer {
     walk(launch.body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid() && e.access != Access::Order && proxy_of(e, s) == Proxy::Async)
-          async_.insert(p_.root(e.region.buffer));
+          (e.access == Access::Read ? async_ : landing_).insert(p_.root(e.region.buffer));
     });
+    async_.insert(landing_.begin(), landing_.end());
   }
 
   Body body(const Body& in) {
@@ -237,12 +238,18 @@ class SyncPlacer {
   void ordered() {
     std::erase_if(open_, [](const Touch& t) { return !t.commits && !t.in_flight; });
   }
-  // Before others are told: what was written, to those who read it asynchronously.
+  // Whether asynchronous copies could come before it: behind a write they read or write, behind a read they write. A
+  // barrier and an arrival order a read, but it may still wait in a queue that asynchronous writes do not go through.
+  bool wants_fence(const Touch& t) const {
+    return t.proxy == Proxy::Generic && !t.fenced &&
+           (t.access == Access::Read ? landing_ : async_).contains(t.root) &&
+           (t.access != Access::Read || p_.buffer(t.root).space == Space::Shared);
+  }
+  // Before others are told.
   void fence(LocationId at, Body& out) {
     bool wanted = false, all = false;
     for (Touch& t : open_) {
-      if (t.access == Access::Read || t.proxy == Proxy::Async || t.fenced || t.in_flight || !async_.contains(t.root))
-        continue;
+      if (t.in_flight || !wants_fence(t)) continue;
       wanted = t.fenced = true;
       all = all || p_.buffer(t.root).space == Space::Global;
     }
@@ -271,9 +278,7 @@ class SyncPlacer {
       });
     if (const Element* baton = arrival_of_warps(s); baton && batons_.contains(baton->buffer))
       for (Touch& t : open_)
-        if (!t.in_flight && !t.commits &&
-            (t.access == Access::Read || t.proxy == Proxy::Async || t.fenced || !async_.contains(t.root)))
-          t.told.insert(baton->buffer);
+        if (!t.in_flight && !t.commits && !wants_fence(t)) t.told.insert(baton->buffer);
     if (const auto* n = s.as<For>(); n && u_.is_uniform_control(s) && agree(n->begin, s) && agree(n->extent, s))
       return loop(*n, s, out);
     if (const auto* n = s.as<While>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return loop(*n, s, out);
@@ -386,7 +391,7 @@ class SyncPlacer {
   const Placement& placement_;
   const std::set<VarId> bound_;
   const std::set<BufferId> batons_;
-  std::set<BufferId> async_;  // what asynchronous operations touch
+  std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
   Touches open_;              // since the last barrier
   const Role* role_ = nullptr;
   int64_t role_number_ = 0, roles_seen_ = 0;
