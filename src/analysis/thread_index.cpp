@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/operators.h"
 #include "ir/rewrite.h"
 
 namespace tilewright::analysis {
@@ -33,6 +34,129 @@ bool is_own_element(const std::vector<Expr>& index, const Launch& launch, const 
       return own;
     });
     if (!found) return false;
+  }
+  return true;
+}
+
+bool OwnElement::operator==(const OwnElement& o) const {
+  const auto same = [](const Dimension& a, const Dimension& b) {
+    return a.digits == b.digits && a.constant == b.constant &&
+           std::equal(a.base.begin(), a.base.end(), b.base.begin(), b.base.end(), [](const Term& x, const Term& y) {
+             return x.coefficient == y.coefficient && equal(x.value, y.value);
+           });
+  };
+  return std::equal(dimensions.begin(), dimensions.end(), o.dimensions.begin(), o.dimensions.end(), same);
+}
+
+OwnElements::OwnElements(const Launch& launch) : launch_(launch), bound_(bound_vars(launch.body)) {
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Let>()) named_[n->var] = n->value;
+    if (const auto* n = s.as<For>()) {
+      const auto begin = constant_int(n->begin), extent = constant_int(n->extent);
+      counters_[n->var] = begin && extent && *extent > 0 ? Counter{*begin, *extent} : Counter{};
+    }
+  });
+}
+
+std::optional<OwnElement> OwnElements::of(const std::vector<Expr>& index) const {
+  OwnElement out;
+  for (const Expr& e : index) {
+    OwnElement::Dimension d;
+    if (!add(1, e, d) || !is_positional(d)) return std::nullopt;
+    out.dimensions.push_back(std::move(d));
+  }
+  return covers_threads(out) ? std::optional(std::move(out)) : std::nullopt;
+}
+
+// thread, thread / a, thread % b, thread / a % b, and thread % b / a where a divides b
+std::optional<OwnElement::Digit> OwnElements::digit(const Expr& e) const {
+  if (const auto* v = e.as<Var>()) {
+    const auto found = std::find(launch_.thread.begin(), launch_.thread.end(), v->id);
+    if (found != launch_.thread.end()) {
+      const auto d = found - launch_.thread.begin();
+      return OwnElement::Digit{1, launch_.threads[static_cast<size_t>(d)], static_cast<int>(d), 1};
+    }
+    const auto named = named_.find(v->id);
+    return named == named_.end() ? std::nullopt : digit(named->second);
+  }
+  const auto* b = e.as<Binary>();
+  if (!b || (b->op != BinaryOp::FloorDiv && b->op != BinaryOp::FloorMod)) return std::nullopt;
+  auto out = digit(b->a);
+  const auto by = constant_int(b->b);
+  if (!out || !by || *by <= 0) return std::nullopt;
+  if (b->op == BinaryOp::FloorMod) {
+    out->extent = std::min(out->extent, *by);  // below both: the rest of a rest, where one divides the other
+    const int64_t all = (launch_.threads[static_cast<size_t>(out->thread)] + out->divisor - 1) / out->divisor;
+    const auto before = digit(b->a)->extent;
+    return before == all || before % *by == 0 || before <= *by ? out : std::nullopt;
+  }
+  const int64_t all = (launch_.threads[static_cast<size_t>(out->thread)] + out->divisor - 1) / out->divisor;
+  if (out->extent != all && out->extent % *by != 0) return std::nullopt;
+  out->extent = (out->extent + *by - 1) / *by, out->divisor *= *by;
+  return out;
+}
+
+bool OwnElements::add(int64_t weight, const Expr& e, OwnElement::Dimension& to) const {
+  if (const auto* s = e.as<Sum>()) {
+    to.constant += weight * s->constant;
+    return std::all_of(s->terms.begin(), s->terms.end(),
+                       [&](const Term& t) { return add(weight * t.coefficient, t.value, to); });
+  }
+  if (const auto c = constant_int(e)) {
+    to.constant += weight * *c;
+    return true;
+  }
+  if (const auto* c = e.as<Cast>(); c && e->type.is_int() && c->value->type.is_int() &&
+                                    e->type.bits >= c->value->type.bits &&
+                                    e->type.is_signed() == c->value->type.is_signed())
+    return add(weight, c->value, to);
+  if (auto d = digit(e)) {
+    d->weight = weight;
+    to.digits.push_back(*d);
+    return true;
+  }
+  if (const auto* v = e.as<Var>()) {
+    if (const auto named = named_.find(v->id); named != named_.end()) return add(weight, named->second, to);
+    if (const auto counter = counters_.find(v->id); counter != counters_.end()) {
+      to.constant += weight * counter->second.begin;
+      to.digits.push_back({weight, counter->second.extent, -1, 1});
+      return true;
+    }
+  }
+  bool agreed = true;
+  walk(e, [&](const Expr& x) {
+    const auto* v = x.as<Var>();
+    agreed = agreed && !x.as<Load>() && !(v && bound_.contains(v->id)) &&
+             !(v && std::find(launch_.thread.begin(), launch_.thread.end(), v->id) != launch_.thread.end());
+  });
+  to.base.push_back({weight, e});
+  return agreed;
+}
+
+bool OwnElements::is_positional(OwnElement::Dimension& d) {
+  std::erase_if(d.digits, [](const OwnElement::Digit& x) { return x.extent == 1; });
+  std::stable_sort(d.digits.begin(), d.digits.end(),
+                   [](const OwnElement::Digit& x, const OwnElement::Digit& y) { return x.weight < y.weight; });
+  int64_t reached = 0;  // by the digits below
+  for (const OwnElement::Digit& x : d.digits) {
+    if (x.weight <= reached) return false;
+    if (x.extent == 0) return &x == &d.digits.back();
+    reached += x.weight * (x.extent - 1);
+  }
+  return true;
+}
+
+// Whether the digits tell every thread from the others.
+bool OwnElements::covers_threads(const OwnElement& e) const {
+  for (size_t d = 0; d < launch_.thread.size(); ++d) {
+    std::map<int64_t, int64_t> extents;  // by divisor
+    for (const OwnElement::Dimension& dimension : e.dimensions)
+      for (const OwnElement::Digit& x : dimension.digits)
+        if (x.thread == static_cast<int>(d)) extents[x.divisor] = std::max(extents[x.divisor], x.extent);
+    int64_t known = 1;
+    for (const auto& [divisor, extent] : extents)
+      if (known % divisor == 0) known = std::max(known, divisor * extent);
+    if (known < launch_.threads[d]) return false;
   }
   return true;
 }

@@ -1,5 +1,7 @@
 // Which elements of a buffer belong to one thread alone.
 #pragma once
+#include <map>
+#include <optional>
 #include <set>
 
 #include "ir/program.h"
@@ -9,5 +11,45 @@ namespace tilewright::analysis {
 // True if different threads of the block are sure to index different elements: every thread variable stands in an index
 // whose other terms all threads agree on. `bound` are the variables that the launch's body binds.
 bool is_own_element(const std::vector<ir::Expr>& index, const ir::Launch& launch, const std::set<ir::VarId>& bound);
+
+// How an index numbers elements by the threads and the loops around it: a sum of digits, of which none reaches the
+// weight of the next, on top of what the whole launch agrees on. Threads that differ have other elements, whatever
+// their loops have come to; so have threads whose index is another of the same form.
+struct OwnElement {
+  struct Digit {
+    int64_t weight = 0, extent = 0;  // extent 0: not known, and the last
+    int thread = -1;                 // dimension of the thread's index: index / divisor % extent; -1: of a loop
+    int64_t divisor = 1;
+    bool operator==(const Digit&) const = default;
+  };
+  struct Dimension {
+    std::vector<Digit> digits;  // by weight
+    std::vector<ir::Term> base;
+    int64_t constant = 0;
+  };
+  std::vector<Dimension> dimensions;
+  bool operator==(const OwnElement& o) const;
+};
+
+class OwnElements {
+ public:
+  explicit OwnElements(const ir::Launch& launch);
+  // None: threads may have the same elements.
+  std::optional<OwnElement> of(const std::vector<ir::Expr>& index) const;
+
+ private:
+  struct Counter {  // of a loop
+    int64_t begin = 0, extent = 0;
+  };
+  std::optional<OwnElement::Digit> digit(const ir::Expr& e) const;
+  bool add(int64_t weight, const ir::Expr& e, OwnElement::Dimension& to) const;
+  bool covers_threads(const OwnElement& e) const;
+  static bool is_positional(OwnElement::Dimension& d);
+
+  const ir::Launch& launch_;
+  std::map<ir::VarId, ir::Expr> named_;  // by Let
+  std::map<ir::VarId, Counter> counters_;
+  std::set<ir::VarId> bound_;
+};
 
 }  // namespace tilewright::analysis

@@ -3,6 +3,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/thread_range.h"
 
 namespace tilewright::passes {
 namespace {
@@ -37,60 +38,6 @@ std::optional<Expr> form_fma(const Expr& e) {
 }
 
 // ---- roles
-
-struct ThreadRange {
-  int64_t begin, end;
-  bool empty() const { return begin >= end; }
-  ThreadRange both(ThreadRange o) const { return {std::max(begin, o.begin), std::min(end, o.end)}; }
-  std::optional<ThreadRange> either(ThreadRange o) const {
-    if (empty() || o.empty()) return empty() ? o : *this;
-    if (begin > o.end || o.begin > end) return std::nullopt;
-    return ThreadRange{std::min(begin, o.begin), std::max(end, o.end)};
-  }
-  // What it leaves of a range that holds it, if that is one range.
-  std::optional<ThreadRange> rest_of(ThreadRange all) const {
-    if (empty()) return all;
-    if (begin == all.begin) return ThreadRange{end, all.end};
-    return end == all.end ? std::optional(ThreadRange{all.begin, begin}) : std::nullopt;
-  }
-};
-
-// The threads of `here` for which a condition holds, if that is one range. `tx` is the thread variable.
-std::optional<ThreadRange> threads_where(const Expr& condition, ir::VarId tx, ThreadRange here) {
-  if (const auto* n = condition.as<ir::Unary>(); n && n->op == ir::UnaryOp::Not) {
-    const auto x = threads_where(n->a, tx, here);
-    return x ? x->rest_of(here) : std::nullopt;
-  }
-  const auto* b = condition.as<Binary>();
-  if (!b) return std::nullopt;
-  if (b->op == BinaryOp::And || b->op == BinaryOp::Or) {
-    const auto x = threads_where(b->a, tx, here), y = threads_where(b->b, tx, here);
-    if (!x || !y) return std::nullopt;
-    return b->op == BinaryOp::And ? x->both(*y) : x->either(*y);
-  }
-  // tx, or tx // size
-  auto group_of = [&](const Expr& e) -> std::optional<int64_t> {
-    if (const auto* v = e.as<ir::Var>()) return v->id == tx ? std::optional<int64_t>(1) : std::nullopt;
-    const auto* d = e.as<Binary>();
-    if (!d || d->op != BinaryOp::FloorDiv) return std::nullopt;
-    const auto* v = d->a.as<ir::Var>();
-    const auto size = ir::constant_int(d->b);
-    return v && v->id == tx && size && *size > 0 ? size : std::nullopt;
-  };
-  auto clipped = [&](int64_t begin, int64_t end) { return ThreadRange{begin, end}.both(here); };
-  const auto left = group_of(b->a), right = group_of(b->b);
-  if (const auto c = ir::constant_int(b->b); left && c && std::abs(*c) <= here.end) {
-    if (b->op == BinaryOp::Lt) return clipped(here.begin, *c * *left);
-    if (b->op == BinaryOp::Le) return clipped(here.begin, (*c + 1) * *left);
-    if (b->op == BinaryOp::Eq) return clipped(*c * *left, (*c + 1) * *left);
-  }
-  if (const auto c = ir::constant_int(b->a); right && c && std::abs(*c) <= here.end) {
-    if (b->op == BinaryOp::Lt) return clipped((*c + 1) * *right, here.end);
-    if (b->op == BinaryOp::Le) return clipped(*c * *right, here.end);
-    if (b->op == BinaryOp::Eq) return clipped(*c * *right, (*c + 1) * *right);
-  }
-  return std::nullopt;
-}
 
 bool holds_collectives(const Body& body) {
   bool found = false;

@@ -10,6 +10,7 @@
 #include "passes/threads/collectives.h"
 #include "passes/threads/early_loads.h"
 #include "passes/threads/elementwise.h"
+#include "passes/threads/exchange_roles.h"
 #include "passes/threads/guard_returns.h"
 #include "passes/threads/inline_lets.h"
 #include "passes/threads/pad_rows.h"
@@ -275,9 +276,16 @@ class ThreadCode {
           c_.in_flight.insert(found->second);
     });
     ++c_.loops;
-    f.body = body(n.body, team);
+    auto lanes = n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(n, team, c_) : std::nullopt;
+    if (!lanes) f.body = body(n.body, team);
     --c_.loops;
-    return {l_.make(std::move(f))};
+    return lanes ? std::move(*lanes) : Body{l_.make(std::move(f))};
+  }
+  // Nothing but names, and stores of every thread's own.
+  bool is_plain(const Body& body) const {
+    return std::all_of(body.begin(), body.end(), [&](const Stmt& s) {
+      return s.as<Let>() || s.as<Assume>() || (s.as<Store>() && !u_.happens_once(s));
+    });
   }
 
   // The block's barrier inside a role is one of the role's threads.
@@ -388,6 +396,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
   for (size_t i = 0; i < tiles.launches.size(); ++i) {
     Launch& launch = tiles.launches[i];
     refuse(tiles, launch, target);
+    launch.body = exchange_roles(tiles, launch);
     const Uniformity uniformity(tiles, launch);
     result.placements.push_back(place_fragments(tiles, launch, uniformity, target));
     if (auto misfit = no_async_gemm(tiles, launch, result.placements.back()))

@@ -17,6 +17,7 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
+constexpr int64_t kMaxLanes = 32;       // of a loop that moves them at once
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
 constexpr int64_t kSharingLanes = 4;    // the fewest for which a divisor's reciprocal pays
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
@@ -80,6 +81,22 @@ class MapLowering {
     Body inside{l_.make(Let{p, point})};
     inside.push_back(l_.make(If{binary(BinaryOp::Lt, var(p, i64), total), std::move(bind), {}}));
     return {loop(l_, round, wide(0), rounds, std::move(inside))};
+  }
+
+  // A loop of a thread's own whose iterations access neighbours; none: it accesses none.
+  std::optional<Body> by_lanes(const Expr& lane, int64_t count) {
+    Held at;
+    at.lane = lane, at.vector = count;
+    const Body plain = with_plain_indices(map_.body);
+    const Body& body = accesses_of(plain, at).count() > accesses_of(map_.body, at).count() ? plain : map_.body;
+    needs_.clear();
+    if (accesses_of(body, at).count() == 0) return std::nullopt;
+    Body wide = vector(body, at);
+    if (needs_.empty()) return wide;
+    Expr all;
+    for (const Expr& e : needs_) all = all ? logical_and(all, e) : e;
+    Body narrow{loop(l_, lane, constant(0), constant(count), guard_accesses(map_.body, l_), LoopKind::Unroll)};
+    return Body{l_.make(If{all, std::move(wide), std::move(narrow)})};
   }
 
  private:
@@ -583,6 +600,16 @@ std::optional<Expr> CollectiveLowering::in_registers(const Expr& e, const Held& 
 Body lower_map(const Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
   MapLowering lowering(map, team, c);
   return points ? lowering.by_layout(*points) : lowering.in_order();
+}
+
+std::optional<Body> lower_lanes(const For& lanes, const Team& team, CollectiveLowering& c) {
+  const auto begin = constant_int(lanes.begin), count = constant_int(lanes.extent);
+  if (begin != 0 || !count || *count < 2 || *count > kMaxLanes || (*count & (*count - 1)) != 0) return std::nullopt;
+  const Expr lane = unrolled_index(c.l, "r", *count);
+  Map map;
+  map.vars = {lanes.var}, map.extents = {lanes.extent};
+  map.body = substitute(lanes.body, {{lanes.var, cast(lane, c.l.program.var(lanes.var).type)}});
+  return MapLowering(map, team, c).by_lanes(lane, *count);
 }
 
 Body lower_async_copy(const Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c) {

@@ -29,6 +29,7 @@ struct Touch {
   bool in_flight = false;
   std::set<BufferId> told = {};      // batons that were passed on since
   std::vector<int64_t> widths = {};  // of a Map's access: elements that its points span from `min` on; 0: not known
+  std::optional<analysis::OwnElement> own = {};  // of thread code, whatever the turn of a loop
   int apart = -1;  // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
 };
 using Touches = std::vector<Touch>;
@@ -61,8 +62,11 @@ class SyncPlacer {
         u_(u),
         placement_(placement),
         bound_(bound_vars(launch.body)),
+        own_(launch),
         batons_(batons_of(p, launch)) {
     walk(launch.body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
+        own_barriers_.insert(constant_int(n->barrier).value_or(0));
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid() && e.access != Access::Order && proxy_of(e, s) == Proxy::Async)
           (e.access == Access::Read ? async_ : landing_).insert(p_.root(e.region.buffer));
@@ -107,6 +111,9 @@ class SyncPlacer {
       out.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
+      const bool one = std::all_of(e.region.extent.begin(), e.region.extent.end(),
+                                   [](const Expr& x) { return constant_int(x) == 1; });
+      if (out.back().of_thread && one) out.back().own = own_.of(e.region.min);
       if (e.completion.queue == Queue::BulkStore && e.access == Access::Read) out.back().commits = 0;
       out.back().in_flight = e.completion.queue == Queue::CpAsync && e.access != Access::Read;
     }
@@ -122,7 +129,7 @@ class SyncPlacer {
     for (size_t d = 0; d < n.vars.size(); ++d)
       names[n.vars[d]] = var(VarId{UINT32_MAX - 1 - static_cast<uint32_t>(d)}, p_.var(n.vars[d]).type);
     for (Touch& t : inside) {
-      t.of_thread = false;
+      t.of_thread = false, t.own.reset();
       for (const Expr& e : t.min) t.widths.push_back(width(e, n));
       t.points = points && points->copy_count() == 1 ? points : nullptr;
       for (Expr& e : t.min) e = substitute(e, names);
@@ -180,7 +187,9 @@ class SyncPlacer {
     }
   }
   bool stays_with_thread(const Touch& a, const Touch& b) const {
-    if (a.buffer != b.buffer || a.min.empty() || !equal(a.min, b.min)) return false;
+    if (a.buffer != b.buffer) return false;
+    if (a.own && a.own == b.own) return true;
+    if (a.min.empty() || !equal(a.min, b.min)) return false;
     if (a.points && b.points) return *a.points == *b.points;
     return a.of_thread && b.of_thread && analysis::is_own_element(a.min, launch_, bound_);
   }
@@ -207,7 +216,8 @@ class SyncPlacer {
         return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
                o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
                o.commits == t.commits && o.in_flight == t.in_flight && o.told == t.told && o.apart == t.apart &&
-               o.widths == t.widths && o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+               o.widths == t.widths && o.own == t.own && o.min.size() == t.min.size() && equal(o.min, t.min) &&
+               equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
     }
@@ -245,7 +255,8 @@ class SyncPlacer {
            (t.access == Access::Read ? landing_ : async_).contains(t.root) &&
            (t.access != Access::Read || p_.buffer(t.root).space == Space::Shared);
   }
-  // Before others are told.
+  // Before others are told. A load from shared memory is no more than begun when its warp comes to an arrival, which
+  // overtakes it: on an H200 tiles were overwritten under the last loads from them.
   void fence(LocationId at, Body& out) {
     bool wanted = false, all = false;
     for (Touch& t : open_) {
@@ -374,7 +385,7 @@ class SyncPlacer {
     const Touches before = open_;
     for (const Stmt& s : group) {
       const Role* outer = std::exchange(role_, s.as<Role>());
-      const int number = std::exchange(role_number_, ++roles_seen_);
+      const int64_t number = std::exchange(role_number_, number_of(*role_));
       open_ = before;
       Role copy = *role_;
       copy.body = body(role_->body);
@@ -385,16 +396,29 @@ class SyncPlacer {
     touch(all);
   }
 
+  // The hardware barrier of the role's threads: none that the program names itself.
+  int64_t number_of(const Role& role) {
+    const auto [found, is_new] = numbers_.try_emplace({role.begin, role.end}, 0);
+    if (is_new) {
+      while (own_barriers_.contains(next_number_)) ++next_number_;
+      found->second = next_number_++;
+    }
+    return found->second;
+  }
+
   const TileProgram& p_;
   const Launch& launch_;
   const analysis::Uniformity& u_;
   const Placement& placement_;
   const std::set<VarId> bound_;
+  const analysis::OwnElements own_;
   const std::set<BufferId> batons_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
   Touches open_;              // since the last barrier
   const Role* role_ = nullptr;
-  int64_t role_number_ = 0, roles_seen_ = 0;
+  int64_t role_number_ = 0, next_number_ = 1;
+  std::map<std::pair<int64_t, int64_t>, int64_t> numbers_;
+  std::set<int64_t> own_barriers_;  // that the program names
 };
 
 }  // namespace
