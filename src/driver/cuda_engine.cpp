@@ -4,8 +4,10 @@
 #include "driver/cpu_engine.h"
 #include "ir/operators.h"
 #include "ir/verify.h"
+#include "runtime/cuda_device.h"
 #include "runtime/cuda_report.h"
 #include "support/diagnostic.h"
+#include "tilewright/cuda.h"
 
 namespace tilewright {
 namespace {
@@ -119,8 +121,15 @@ CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dum
   return out;
 }
 
+std::string code_architecture(const std::string& planned, const std::string& here) {
+  const int plan = gpu_target(planned).arch;
+  const int device = here.starts_with("sm_") ? std::atoi(here.c_str() + 3) : 0;
+  return plan < 90 && device > plan ? here : planned;
+}
+
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
   CudaText text = write_cuda(program, arch, dump);
+  text.kernel.arch = code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : "");
   runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
   return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
 }

@@ -20,6 +20,9 @@ struct CudaText {
 };
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
 
+// What the code of a kernel is made for: a plan for an older GPU (before sm_90) becomes the code of the one that is
+// here.
+std::string code_architecture(const std::string& planned, const std::string& here);
 // A canonical program for tensors in device memory. CompileError for what the engine refuses, and where there is no
 // device compiler.
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);

@@ -40,6 +40,15 @@ Program exchange(bool waits) {
   });
 }
 
+TEST(CudaWords, PlansForOlderGpusBecomeCodeOfTheOneThatIsHere) {
+  EXPECT_EQ(code_architecture("sm_80", "sm_90a"), "sm_90a");
+  EXPECT_EQ(code_architecture("sm_89", "sm_120a"), "sm_120a");
+  EXPECT_EQ(code_architecture("sm_80", "sm_80"), "sm_80");
+  EXPECT_EQ(code_architecture("sm_89", "sm_80"), "sm_89");      // whose load says so
+  EXPECT_EQ(code_architecture("sm_90a", "sm_100a"), "sm_90a");  // wgmma is Hopper's alone
+  EXPECT_EQ(code_architecture("sm_80", ""), "sm_80");
+}
+
 TEST(CudaWords, PromisesAreNoCode) {
   Tensor A("A", {64}, f32), I("I", {64}, i32), B("B", {64}, f32);
   const auto text = text_of(prim_func("promises", {A, I, B}, [&] {
