@@ -270,6 +270,7 @@ Program prim_func(std::string name, std::initializer_list<Parameter> parameters,
 // Options of the program being built.
 void set_contract(bool contract, Location at = Location::current());  // a * b + c as one fma; on by default
 void set_fast_math(bool fast, Location at = Location::current());
+void set_tf32(bool tf32, Location at = Location::current());  // gemms of float32 read 10 bits of mantissas
 
 // ---- loops: the range opens a scope, its end closes it
 // -----------------------------------------------------------------

@@ -11,7 +11,7 @@ from .trace import fail
 
 _ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
 # Keys that mean something here; the others are known and change no result.
-_FAST_MATH = "tl.enable_fast_math"
+_OPTIONS = {"tl.enable_fast_math": "fast_math", "tilewright.tf32": "tf32"}
 _warned = set()
 
 
@@ -99,8 +99,8 @@ def options_of(pass_configs):
     options = {}
     for key, value in (pass_configs or {}).items():
         key = getattr(key, "value", key)
-        if key == _FAST_MATH:
-            options["fast_math"] = bool(value)
+        if key in _OPTIONS:
+            options[_OPTIONS[key]] = bool(value)
         elif not str(key).startswith(("tl.", "tir.", "tirx.", "cuda.")) and key not in _warned:
             _warned.add(key)
             warnings.warn(f"the option {key!r} is not known and is left out", stacklevel=3)

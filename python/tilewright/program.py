@@ -177,7 +177,9 @@ class Missing:
 
 
 def _set_options(tracer, at):
-    for name, value in state.options.items():
+    # TileLang multiplies float32 by the tensor cores' tfloat32, and its programs are written for that.
+    defaults = {"tf32": True} if getattr(sys.modules.get("tilelang"), "__tilewright__", False) else {}
+    for name, value in {**defaults, **state.options}.items():
         tracer.builder.apply(_OPTION, at, name, value)
 
 

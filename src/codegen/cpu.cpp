@@ -131,6 +131,8 @@ class CpuText final : public CReports {
     spec.a = operand_type(n.a), spec.b = operand_type(n.b);
     spec.c = program_.buffer(n.c.buffer).type;
     spec.a_layout = layout_of(n.a), spec.b_layout = layout_of(n.b), spec.c_layout = layout_of(n.c);
+    if (spec.a == f32 && spec.b == f32 && ir::operand_type(program_, n, n.a) == tf32)
+      spec.a = spec.b = spec.a_layout.stored = spec.b_layout.stored = tf32;
     spec.transpose_a = n.transpose_a, spec.transpose_b = n.transpose_b;
     spec.clear = static_cast<bool>(n.clear);
     spec.features = vector_features(features_);

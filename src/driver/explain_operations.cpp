@@ -133,7 +133,7 @@ class OperationWalk {
     } else {
       add_once(op.becomes, "fused multiply-adds, each thread its own elements of c");
     }
-    const double rate = target::rates_of(target_.arch).of_matrix(l_.tiles.buffer(n.a.buffer).type);
+    const double rate = target::rates_of(target_.arch).of_matrix(ir::operand_type(l_.tiles, n, n.a));
     if (c.has_instruction() && rate > 0) op.rate = rate;
     if (!c.why_not_wgmma.empty()) add_once(op.rejected, "wgmma: " + c.why_not_wgmma);
     if (!c.why_not_mma.empty()) add_once(op.rejected, "mma.sync: " + c.why_not_mma);

@@ -112,6 +112,7 @@ Program prim_func(std::string name, std::initializer_list<Parameter> parameters,
 
 void set_contract(bool contract, Location at) { recording("set_contract", at).options().contract = contract; }
 void set_fast_math(bool fast, Location at) { recording("set_fast_math", at).options().fast_math = fast; }
+void set_tf32(bool tf32, Location at) { recording("set_tf32", at).options().tf32 = tf32; }
 
 // ---- scopes
 

@@ -356,6 +356,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Gemm& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)}, s.nodes = {node(op.clear)};
                         s.elements = {element(op.completion.barrier)};
+                        s.tf32 = operand_type(source_, op, op.a) != source_.buffer(op.a.buffer).type;
                         any_local({&op.a, &op.b, &op.c});
                       },
                       [&](const Map& op) { map(s, stmt, op); },

@@ -101,6 +101,7 @@ struct Step {
   bool per_thread = false;      // a tile op on local buffers: every thread on its own
   bool distinct = true;         // Store in a Map: different points write different elements
   bool dealt = false;           // Map: its points run on threads
+  bool tf32 = false;            // Gemm: of float32, but it reads only what tfloat32 holds of them
   std::vector<uint32_t> outer;  // Map, not dealt: variables from outside that the body reads
 
   const ir::StmtNode& node() const { return *stmt; }

@@ -49,9 +49,8 @@ void Strand::execute(const ir::Gemm& op, const Step& s, Mask mask) {
     auto run = [&]<class T>(T) {
       auto rounded = [&](const Box& source) {  // a gemm reads 10 bits of a tfloat32's mantissa
         auto* values = static_cast<T*>(read_box(source, operand, lane));
-        if (source.buffer->type == tf32 && operand == f32) {
-          convert(f32, tf32, Rounding::Nearest, values, nullptr, values, source.count());
-        }
+        if (s.tf32 || (source.buffer->type == tf32 && operand == f32))
+          convert(f32, tf32, Rounding::TowardZero, values, nullptr, values, source.count());
         return values;
       };
       const T *x = rounded(a), *y = rounded(b);

@@ -256,9 +256,11 @@ void Parser::option() {
     program_.options.fast_math = value;
   else if (key == "strict")
     program_.options.strict = value;
+  else if (key == "tf32")
+    program_.options.tf32 = value;
   else
     fail(Code::TextUnknownField, place(at), fmt::format("a program has no option '{}'", key),
-         "it has contract, fast_math, strict");
+         "it has contract, fast_math, strict, tf32");
 }
 
 std::vector<int64_t> Parser::extents_in_parentheses() {

@@ -173,6 +173,7 @@ void Printer::header() {
   if (program_.options.fast_math != standard.fast_math)
     line(fmt::format("option fast_math={}", program_.options.fast_math));
   if (program_.options.strict != standard.strict) line(fmt::format("option strict={}", program_.options.strict));
+  if (program_.options.tf32 != standard.tf32) line(fmt::format("option tf32={}", program_.options.tf32));
 }
 
 void Printer::launch(const Launch& launch, int32_t index) {

@@ -17,3 +17,13 @@ Program parse_program(std::string_view text, const std::string& file_name) {
 }
 
 }  // namespace tilewright
+
+namespace tilewright::ir {
+
+DType operand_type(const ProgramTables& p, const Gemm& gemm, const Region& operand) {
+  const bool single =
+      p.buffer(gemm.a.buffer).type == f32 && p.buffer(gemm.b.buffer).type == f32 && p.buffer(gemm.c.buffer).type == f32;
+  return p.options.tf32 && single ? tf32 : p.buffer(operand.buffer).type;
+}
+
+}  // namespace tilewright::ir

@@ -108,6 +108,7 @@ struct Options {
   bool contract = true;    // canonicalize forms fma(a, b, c) from a * b + c
   bool fast_math = false;  // approximate exp, log, division
   bool strict = false;     // warnings of the compiler become errors
+  bool tf32 = false;       // a gemm of float32 reads 10 bits of its operands' mantissas, as if they were tfloat32
 };
 
 // All of a program but its level: what walks, lowerings and emitters need.
@@ -149,6 +150,9 @@ To with_level(ProgramTables tables) {
   static_cast<ProgramTables&>(to) = std::move(tables);
   return to;
 }
+
+// What a gemm multiplies: the type of its operand, or what the program's options make of that.
+DType operand_type(const ProgramTables& p, const Gemm& gemm, const Region& operand);
 
 using TileProgram = ProgramAt<Level::Tile>;
 struct TileProgramBox {  // what the public Program holds

@@ -79,7 +79,7 @@ TEST(Interpreter, GemmReadsTenBitsOfTfloat32) {
     }
   });
   NDArray a = NDArray::zeros({16, 8}, tf32), b = NDArray::zeros({8, 16}, tf32), c = NDArray::zeros({16, 16}, f32);
-  static_cast<float*>(a.data())[0] = 1.0f + 0x1p-12f;  // below what tfloat32 holds
+  static_cast<float*>(a.data())[0] = 1.0f + 0x1.8p-11f;  // what tfloat32 does not hold is not rounded either
   static_cast<float*>(b.data())[0] = 1.0f;
   run(p, {a, b, c});
   EXPECT_EQ(c.get_float({0, 0}), 1.0);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/parse.h"
+#include "ir/print.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_threads.h"
 #include "tilewright/compile.h"
@@ -81,6 +82,41 @@ TEST(Lowered, AttentionOnHopperIsRightAndWithoutRaces) {
     for (int64_t i = 0; i < a.queries; ++i)
       for (int64_t j = 0; j < a.width; ++j) ASSERT_NEAR(got.get_float({i, j}), want[3].get_float({i, j}), 0.02);
   }
+}
+
+// Of float32 as the instructions read it under the option: ten bits of mantissas, the others left out and not rounded,
+// whatever the operands' layouts, on every engine.
+TEST(Lowered, ProductsOfFloat32MayReadTenBits) {
+  for (const bool wgmma : {false, true})
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true})
+        for (const bool option : {false, true}) {
+          const int64_t m = wgmma ? 64 : 32;
+          Product p{m, 32, 64, m, 32, 32, 128, 2, ta, tb, false, false, "float32", "float32"};
+          std::string text = p.text();
+          if (option) text.insert(text.find("  launch"), "  option tf32=true\n");
+          SCOPED_TRACE(text);
+          const ir::TileProgram tiles = ir::parse(text, "product.tile");
+          EXPECT_EQ(ir::print(tiles).find("option tf32=true") != std::string::npos, option);
+          const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+          std::mt19937 random(1);
+          const std::vector<NDArray> exact = arrays_of(tiles, random), more = clones(exact);
+          for (int i : {0, 1})
+            for (int64_t at = 0; at < more[static_cast<size_t>(i)].size(); ++at)
+              static_cast<float*>(more[static_cast<size_t>(i)].data())[at] *= 1.0f + 0x1.8p-12f;
+          compile(program, {.engine = Engine::Interpreter})(exact[0], exact[1], exact[2]);
+          for (const Engine engine : {Engine::Interpreter, Engine::Cpu, Engine::Simulator}) {
+            compile(program, {.engine = engine, .arch = engine == Engine::Simulator ? "sm_90a" : ""})(more[0], more[1],
+                                                                                                      more[2]);
+            const bool same = std::memcmp(exact[2].data(), more[2].data(), static_cast<size_t>(m * 32 * 4)) == 0;
+            EXPECT_EQ(same, option) << static_cast<int>(engine);
+          }
+          const auto low = passes::lower_to_threads(passes::canonicalize(tiles), target::GpuTarget::of(90));
+          for (const auto& [stmt, choice] : low.placements[0].gemms) {
+            EXPECT_EQ(choice.wgmma != nullptr, option && wgmma && !ta && tb) << choice.why_not_wgmma;
+            EXPECT_EQ(choice.has_instruction(), option) << choice.why_not_mma;
+          }
+        }
 }
 
 // Fewer rows than an instruction has: tiles get more, which reach no other row and no memory.

@@ -25,8 +25,8 @@ std::string load_value(DType stored, const std::string& base, const std::string&
     return fmt::format("{}({})", piece, bits);
   }
   if (stored == tf32) {
-    pieces.insert("round_tf32");
-    return fmt::format("round_tf32({})", bits);
+    pieces.insert("round_tf32_rz");
+    return fmt::format("round_tf32_rz({})", bits);
   }
   if (stored == i4) return fmt::format("(({} ^ 8) - 8)", bits);
   return bits;

@@ -76,7 +76,7 @@ std::string layout_offset_text(const OperandLayout& layout, int64_t rows, int64_
 // (k + 2) * 2^-23 * sum |a b| + |old C| * 2^-23, plus the last rounding if C is narrower.
 // Exception: vdpbf16ps (bf16 x bf16 with avx512_bf16) reads subnormal operands and partial sums as zero and writes
 // subnormal sums as zero. Each such operand a adds |a b|, each flushed sum 2^-126, to the bound. Features without
-// avx512_bf16 keep them. tf32 operands are rounded to tf32 as they are read.
+// avx512_bf16 keep them. Of tf32 operands the bits that tf32 has are read.
 struct GemmSpec {
   int64_t m = 0, n = 0, k = 0;
   DType a = f32, b = f32, c = f32;

@@ -108,10 +108,27 @@ class MmaLowering {
   }
   int64_t chunk() const { return 128 / i_.a.bits; }  // elements in 16 bytes
 
+  // Elements of 32 bits are words by themselves: lane / 4 is the row or column of the first, lane % 4 its place along
+  // k. `at` is where the operand has one, from its row or column in the tile and its place along k.
+  Body load_words(BufferId to, const Expr& tile, int64_t rows_of_words, int64_t count,
+                  function_ref<Element(Expr, Expr)> at) {
+    Body out;
+    for (int64_t w = 0; w < count; ++w) {
+      const Element e = at(add(part(4, 8), constant(w % rows_of_words * 8)),
+                           add(part(1, 4), constant(w / rows_of_words * (i_.k / 2))));
+      const Expr word = bitcast(load(e.buffer, e.indices, l_.type(e.buffer)), u32);
+      out.push_back(l_.make(Store{{to, {sum({{count, tile}}, w, i32)}}, word}));
+    }
+    return out;
+  }
   // Four matrices: (rows 0-7, 8-15) x (the first and the second half of k).
   Body load_a(const Expr& k) {
     const Expr row = counter("row", rows_), warp_m = binary(BinaryOp::FloorMod, warp_, constant(choice_.warps_m));
     const Expr first = add(scaled(warp_m, rows_ * i_.m), scaled(row, i_.m)), k0 = scaled(k, i_.k);
+    if (g_.transpose_a && i_.a.bits == 32)
+      return {unrolled(row, rows_, load_words(a_, row, 2, i_.a_words(), [&](const Expr& m, const Expr& along) {
+                         return at(g_.a, add(k0, along), add(first, m));
+                       }))};
     LoadMatrix n;
     n.to = words(a_, row, i_.a_words());
     if (g_.transpose_a) {
@@ -124,10 +141,16 @@ class MmaLowering {
   }
   // Two columns of tiles at a time where there are two: (the halves of k) x (columns 0-7, 8-15).
   Body load_b(const Expr& k) {
-    const int64_t at_once = columns_ % 2 == 0 ? 2 : 1;
+    const bool by_words = !g_.transpose_b && i_.a.bits == 32;
+    const int64_t at_once = columns_ % 2 == 0 && !by_words ? 2 : 1;
     const Expr pair = counter("column", columns_ / at_once);
     const Expr warp_n = binary(BinaryOp::FloorDiv, warp_, constant(choice_.warps_m));
     const Expr first = add(scaled(warp_n, columns_ * i_.n), scaled(pair, at_once * i_.n)), k0 = scaled(k, i_.k);
+    if (by_words)
+      return {unrolled(pair, columns_ / at_once,
+                       load_words(b_, pair, 1, i_.b_words(), [&](const Expr& n, const Expr& along) {
+                         return at(g_.b, add(k0, along), add(first, n));
+                       }))};
     const Expr next = at_once == 2 ? scaled(part(16, 2), 8) : constant(0);
     LoadMatrix n;
     n.to = words(b_, pair, at_once * i_.b_words());
@@ -186,7 +209,8 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
   const Expr k = l.index("k", k_extent);
   const auto found = c.registers.find(g.c.buffer);
   auto operand = [&](const Region& r, const Expr& row, const Expr& column) {
-    const Expr e = load(r.buffer, index_in(r, row, column), l.type(r.buffer));
+    Expr e = load(r.buffer, index_in(r, row, column), l.type(r.buffer));
+    if (operand_type(l.program, g, r) == tf32) e = cast(bitcast(e, f32), tf32, Rounding::TowardZero);
     return cast(guard_accesses(e, l), type);
   };
   auto target = [&](const Held& at) {

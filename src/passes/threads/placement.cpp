@@ -321,13 +321,14 @@ class Placer {
     return p_.buffer(id).space == Space::Fragment && !out_.in_memory.contains(p_.root(id));
   }
   // Why an operand in shared memory does not suit ldmatrix: rows of 16 bytes, of which whole ones make up the tile.
+  // Elements of 32 bits across k are words by themselves.
   std::string misfit_mma(const Region& r, bool k_is_last, const target::MmaInstruction& i) const {
     const Buffer& b = p_.buffer(r.buffer);
     if (b.space == Space::Global) return fmt::format("'{}' is in global memory", b.name);
     if (b.is_view() || !b.strides.empty()) return fmt::format("'{}' is a view", b.name);
     if (r.extent.size() < 2) return "an operand has one dimension";
     const int64_t chunk = 128 / i.a.bits;
-    if (!k_is_last && i.a.bits != 16) return fmt::format("'{}' is not contiguous along k", b.name);
+    if (!k_is_last && i.a.bits != 16 && i.a.bits != 32) return fmt::format("'{}' is not contiguous along k", b.name);
     if (constant_int(b.shape.back()).value_or(1) % chunk != 0)
       return fmt::format("rows of '{}' are no multiple of 16 bytes", b.name);
     const auto column = constant_int(r.min.back());
@@ -429,8 +430,8 @@ class Placer {
                       *k,
                       set.count(),
                       set.begin[0],
-                      p_.buffer(n.a.buffer).type,
-                      p_.buffer(n.b.buffer).type,
+                      operand_type(p_, n, n.a),
+                      operand_type(p_, n, n.b),
                       p_.buffer(n.c.buffer).type};
     c.a_in_registers = is_in_registers(n.a.buffer);
     c.why_not_wgmma = choose_wgmma(c, g, s);

@@ -307,8 +307,8 @@ class Specializer {
     walk(launch_.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
       if (!g) return;
-      auto type = [&](const Region& region) { return p_.buffer(region.buffer).type; };
-      if (!target::wgmma_for(type(g->a), type(g->b), type(g->c))) return;
+      auto type = [&](const Region& region) { return operand_type(p_, *g, region); };
+      if (!target::wgmma_for(type(g->a), type(g->b), p_.buffer(g->c.buffer).type)) return;
       for (BufferId t : r.tiles) found = found || g->a.buffer == t || g->b.buffer == t;
     });
     return found;
