@@ -135,13 +135,14 @@ bool OwnElements::add(int64_t weight, const Expr& e, OwnElement::Dimension& to) 
 
 bool OwnElements::is_positional(OwnElement::Dimension& d) {
   std::erase_if(d.digits, [](const OwnElement::Digit& x) { return x.extent == 1; });
-  std::stable_sort(d.digits.begin(), d.digits.end(),
-                   [](const OwnElement::Digit& x, const OwnElement::Digit& y) { return x.weight < y.weight; });
+  std::stable_sort(d.digits.begin(), d.digits.end(), [](const OwnElement::Digit& x, const OwnElement::Digit& y) {
+    return std::abs(x.weight) < std::abs(y.weight);
+  });
   int64_t reached = 0;  // by the digits below
   for (const OwnElement::Digit& x : d.digits) {
-    if (x.weight <= reached) return false;
+    if (std::abs(x.weight) <= reached) return false;
     if (x.extent == 0) return &x == &d.digits.back();
-    reached += x.weight * (x.extent - 1);
+    reached += std::abs(x.weight) * (x.extent - 1);
   }
   return true;
 }

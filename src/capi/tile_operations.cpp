@@ -194,7 +194,7 @@ void add_tile_operations(std::vector<Operation>& table) {
       {"finalize_reducer", "tile", "reducer: buffer, dst: absent = None, batch: int = 1",
        "Makes a reducer readable; batch, how many elements are joined at once, changes no result.",
        [](const Operation&, const Operands& o) -> Result {
-         need_batch(o, o.buffer(0), o.integer(2, 1));
+         need_batch(o, o.buffer(0), o.integer(1, 1));
          o.builder().finalize_reducer(o.buffer(0));
          return {};
        }},

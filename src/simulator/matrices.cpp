@@ -23,6 +23,7 @@ void unpack_words(DType type, const std::byte* words, int64_t count, int64_t row
     std::copy(integers.begin(), integers.end(), values.begin());
   } else {
     load_lanes(type, words, {}, count * per_word, values.data());
+    if (type == tf32) convert(f32, tf32, Rounding::TowardZero, values.data(), nullptr, values.data(), count * per_word);
   }
   for (int64_t w = 0; w < count; ++w) {
     const int64_t row = lane / 4 + w % rows_of_words * 8;

@@ -93,6 +93,28 @@ def test_some_mistakes_are_reported_when_a_program_is_compiled(tmp_path):
     assert python("-m", "tilewright", str(tmp_path / "late.py")).stdout.endswith(f"late.py:6{column}\n")
 
 
+def test_float32_is_multiplied_as_tfloat32(tmp_path):
+    """Under TileLang's name, as the tensor cores do: what tfloat32 does not hold is left out."""
+    (tmp_path / "product.py").write_text(
+        "import numpy as np\nimport tilelang, tilelang.language as T\n"
+        "@T.prim_func\n"
+        "def main(A: T.Tensor((16, 16), 'float32'), B: T.Tensor((16, 16), 'float32'), C: T.Tensor((16, 16), 'float32')):\n"
+        "    with T.Kernel(1, threads=32):\n"
+        "        a, b, c = T.alloc_shared((16, 16), 'float32'), T.alloc_shared((16, 16), 'float32'), T.alloc_fragment((16, 16), 'float32')\n"
+        "        T.copy(A, a), T.copy(B, b), T.clear(c)\n"
+        "        T.gemm(a, b, c)\n"
+        "        T.copy(c, C)\n"
+        "x = np.eye(16, dtype='float32') * (1 + 1.5 * 2**-11)\n"
+        "for options in (None, {'tilewright.tf32': False}):\n"
+        "    print((tilelang.compile(main, out_idx=[2], pass_configs=options)(x, np.eye(16, dtype='float32')) == np.eye(16)).all())\n"
+    )
+    run = python("-m", "tilewright", str(tmp_path / "product.py"))
+    assert run.stdout.split() == ["True", "False"], run.stdout + run.stderr
+    native = (tmp_path / "product.py").read_text().replace("import tilelang, tilelang.language as T", "import tilewright as tilelang, tilewright.language as T")
+    (tmp_path / "native.py").write_text(native)
+    assert python(str(tmp_path / "native.py")).stdout.split() == ["False", "False"]
+
+
 def test_frames_of_loops():
     run = python("-c", "import tilewright.as_tilelang as a; a.install(force=True)\n"
                  "import tilelang.language as T\nfrom tvm.script.ir_builder.base import IRBuilderFrame as F\nfrom tvm.tirx.expr import Var\n"

@@ -124,6 +124,20 @@ def test_tensors_at_addresses(engine):
         assert (out == y[::-1].reshape(4, 4) * x).all()
 
 
+@pytest.mark.parametrize("batch, said", [(0, "must be >= 1"), (-1, "must be >= 1"), (128, "exceeds total output elements"), (3, "must evenly divide")])
+def test_batches_of_reducers_are_checked(batch, said):
+    def kernel(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=32):
+            total = T.alloc_reducer((64,), "float32", "sum")
+            T.clear(total)
+            for i in T.Parallel(64):
+                total[i] += A[i]
+            T.finalize_reducer(total, batch=batch)
+
+    with pytest.raises(ValueError, match=said):
+        T.prim_func(kernel)
+
+
 def test_reducers_by_assignment():
     @T.prim_func
     def main(A: T.Tensor((64,), "int32"), B: T.Tensor((2,), "int32")):

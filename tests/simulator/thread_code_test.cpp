@@ -88,7 +88,7 @@ TEST(ThreadCode, OtherBranchesStay) {
                                "      }\n    }\n" + store))),
             0);
   EXPECT_EQ(roles(lowered(code("    y = 0.0\n    if tx < 128 {\n" + exchange +
-                               "      atomic add B[0, 0] += 1.0\n    }\n" + store))),
+                               "      atomic add to=B[0, 0] value=1.0\n    }\n" + store))),
             0);
 }
 

@@ -48,6 +48,10 @@ def main():
             result = done.result()
             results.append(result)
             print(f"[{number}/{len(found)}] {result.line()}", flush=True)
+        for i, result in enumerate(results):
+            if result.lacked_memory:  # beside the others
+                results[i] = running.run(result.program, options, scratch, deadline)
+                print(f"[alone] {results[i].line()}", flush=True)
     order = {p.name: i for i, p in enumerate(found)}
     results.sort(key=lambda r: order[r.program.name])
     report.write(results, options.out, time.time() - begin)

@@ -34,6 +34,10 @@ class Result:
     def ran(self):
         return max(self.expected, sum(c["outcome"] != "skip" for c in self.cases))
 
+    @property
+    def lacked_memory(self):
+        return any("OutOfMemoryError" in c["cause"] for c in self.causes)
+
     def line(self):
         text = f"{self.status:8} {self.passed}/{self.ran} {self.seconds:6.1f} s  {self.program.name}"
         return text + (f"\n    {self.causes[0]['kind']}: {self.causes[0]['cause'][:200]}" if self.causes else "")
@@ -73,6 +77,7 @@ def run(program, options, scratch, deadline=None):
         "file": str(program.file), "kind": program.kind, "cases": options.cases, "results": str(records),
         "without_gpu": options.without_gpu, "compile_for": options.compile_for, "only_compile": options.only_compile,
     }))  # fmt: skip
+    records.unlink(missing_ok=True)
     environment = _environment(program, options, os.path.join(scratch, "cache", name))
     begin = time.time()
     with open(log, "wb") as output:

@@ -251,8 +251,7 @@ class SyncPlacer {
   // Whether asynchronous copies could come before it: behind a write they read or write, behind a read they write. A
   // barrier and an arrival order a read, but it may still wait in a queue that asynchronous writes do not go through.
   bool wants_fence(const Touch& t) const {
-    return t.proxy == Proxy::Generic && !t.fenced &&
-           (t.access == Access::Read ? landing_ : async_).contains(t.root) &&
+    return t.proxy == Proxy::Generic && !t.fenced && (t.access == Access::Read ? landing_ : async_).contains(t.root) &&
            (t.access != Access::Read || p_.buffer(t.root).space == Space::Shared);
   }
   // Before others are told. A load from shared memory is no more than begun when its warp comes to an arrival, which
@@ -414,7 +413,7 @@ class SyncPlacer {
   const analysis::OwnElements own_;
   const std::set<BufferId> batons_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
-  Touches open_;              // since the last barrier
+  Touches open_;                        // since the last barrier
   const Role* role_ = nullptr;
   int64_t role_number_ = 0, next_number_ = 1;
   std::map<std::pair<int64_t, int64_t>, int64_t> numbers_;
