@@ -347,6 +347,34 @@ def mla(kind, batch, heads, keys):
     return race.run()
 
 
+def sparse(kind, length, keys, topk):
+    """Sparse MLA forward, bfloat16, 128 heads of 512 + 64, of the public examples (`pipelined`, `seesaw`), whose loaders
+    gather rows by cp.async."""
+    import torch
+
+    length, keys, topk, first = int(length), int(keys), int(topk), int(keys) - int(length)
+    heads, dim, tail = 128, 512, 64
+    q = torch.randn(1, length, heads, dim + tail, device="cuda", dtype=torch.bfloat16)
+    kv = torch.randn(1, keys, 1, dim + tail, device="cuda", dtype=torch.bfloat16)
+    seen = torch.arange(first + 1, first + length + 1, device="cuda")[:, None]
+    indices = (torch.rand(length, topk, device="cuda") * seen).to(torch.int32).view(1, length, 1, topk)
+    start = torch.tensor([first], dtype=torch.int32, device="cuda")
+    race = Race(f"sparse mla {kind} {length} of {keys}, {topk}", flops=2 * length * heads * topk * (2 * dim + tail))
+    expected = None
+    for front in frontends():
+
+        def prepare(front=front):
+            module = front.load(f"{EXAMPLES}/deepseek_v32/sparse_mla_fwd_{kind}.py")
+            call = lambda: module.sparse_mla_fwd(q, kv, indices, start, heads, dim, tail, topk, 1, 1, None, True, first == 0)  # noqa: E731
+            return call, call()[0]
+
+        result = race.add(front.name, prepare, front)
+        expected = result if expected is None else expected
+        if expected is not None:
+            race.error(front.name, result, expected)
+    return race.run(turns=10)
+
+
 def fp8(mnk, block_N):
     """Block-scaled e4m3 product with two-level accumulation: the public example and its tile (64 rows, 128 deep)."""
     import torch
@@ -451,6 +479,8 @@ CASES = [
     "backward 4 32 4096 128 1 64x64 128x128 64x128",
     *(f"mla {kind} 128 {heads} 8192" for kind in ("auto", "ws") for heads in (128, 16)),
     "mla auto 128 128 32768",
+    "sparse pipelined 4096 8192 2048",
+    "sparse seesaw 4096 8192 2048",
     *(f"fp8 {mnk} 128" for mnk in ("4096x7168x16384", "4096x4096x7168", "128x4096x7168", "64x7168x2048")),
     "norm 65536 8192 1",
     "norm 65536 8192 2",

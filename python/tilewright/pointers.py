@@ -5,8 +5,8 @@ from .scopes import vectorized
 from .trace import OPERATIONS, apply, fail, operation
 from .values import Buffer, Tile, Var
 
-_STORE = OPERATIONS["store"]
-_select, _reshape, _arrive = operation("if_then_else"), operation("reshape"), operation("mbarrier_arrive")
+_STORE_LATER = OPERATIONS["store_later"]
+_select, _reshape = operation("if_then_else"), operation("reshape")
 
 
 def head_of(place, offset=0):
@@ -45,15 +45,9 @@ def access_ptr(base, access_type="r", *extents, offset=0, extent=None, ignore_la
 
 def ptx_cp_async(dst, src, num_elems, predicate=None):
     """This thread copies neighbours from global to shared memory, zeros where `predicate` is false. They are there when
-    T.ptx_wait_group, or the barrier of T.cp_async_barrier_noinc, says so; here they are at once."""
+    T.ptx_wait_group, or the barrier of T.cp_async_barrier_noinc, says so."""
     for i in vectorized(num_elems):
         value = head_of(src, i)
         if predicate is not None:
             value = _select(predicate, value, value.dtype(0))
-        apply(_STORE, head_of(dst, i), value)
-
-
-def cp_async_barrier_noinc(mbarrier):
-    """Arrives at an mbarrier when what this thread has copied by T.ptx_cp_async is there."""
-    _arrive(mbarrier)
-
+        apply(_STORE_LATER, head_of(dst, i), value)

@@ -5,10 +5,9 @@
 namespace tilewright::capi {
 namespace {
 
-// op 0 stores; the others update.
-Result store(const Operation&, const Operands& o) {
+Result store(const Operation& op, const Operands& o) {
   const ir::TileRef to = o.tile(0);
-  o.builder().store(to, o.expr(1));
+  o.builder().store(to, o.expr(1), static_cast<ir::Queue>(op.variant));
   return {};
 }
 Result update(const Operation&, const Operands& o) {
@@ -258,8 +257,8 @@ void add_atomics(std::vector<Operation>& table) {
 
 void add_order(std::vector<Operation>& table) {
   using Apply = Result (*)(const Operation&, const Operands&);
-  const Apply arrive = [](const Operation&, const Operands& o) -> Result {
-    o.builder().arrive(o.tile(0));
+  const Apply arrive = [](const Operation& op, const Operands& o) -> Result {
+    o.builder().arrive(o.tile(0), static_cast<ir::Queue>(op.variant));
     return {};
   };
   const Apply wait = [](const Operation&, const Operands& o) -> Result {
@@ -291,6 +290,9 @@ void add_order(std::vector<Operation>& table) {
       {"mbarrier_arrive_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes and arrives.", expect, 1});
   constexpr auto kCpAsync = static_cast<int>(ir::Queue::CpAsync), kBulk = static_cast<int>(ir::Queue::BulkStore),
                  kWgmma = static_cast<int>(ir::Queue::Wgmma);
+  table.push_back({"cp_async_barrier_noinc", "order", "mbarrier: tile",
+                   "Arrives at an mbarrier when what this thread has copied by T.ptx_cp_async is there.", arrive,
+                   kCpAsync});
   table.push_back({"ptx_wait_group", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
   table.push_back({"cp_async_wait", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
   table.push_back(
@@ -323,6 +325,8 @@ void add_order(std::vector<Operation>& table) {
 void add_thread_operations(std::vector<Operation>& table) {
   const std::vector<Operation> rows = {
       {"store", "scope", "element: tile, value: expr", "element = value", store},
+      {"store_later", "scope", "element: tile, value: expr", "element = value, by the queue cp_async", store,
+       static_cast<int>(ir::Queue::CpAsync)},
       {"update", "scope", "operator: text, element: tile, value: expr", "element op= value", update},
       {"get_thread_binding", "thread", "dim: int = 0", "The index of this thread in its block.",
        [](const Operation&, const Operands& o) -> Result {

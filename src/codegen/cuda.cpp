@@ -116,8 +116,7 @@ class CudaText final : public CudaAsync {
   }
   // Neighbours in one access.
   void copy(const Copy& n) {
-    const DType type = program_.buffer(n.from.buffer).type;
-    const int64_t bytes = constant_int(n.from.extent.back()).value_or(0) * std::max(8, type.storage_bits()) / 8;
+    const int64_t bytes = bytes_of(n.to);
     const char* word = bytes == 16  ? "uint4"
                        : bytes == 8 ? "uint2"
                        : bytes == 4 ? "uint32_t"
@@ -125,13 +124,24 @@ class CudaText final : public CudaAsync {
                        : bytes == 1 ? "uint8_t"
                                     : nullptr;
     check_internal(word != nullptr, "one access of {} bytes", bytes);
-    if (n.completion.queue == Queue::CpAsync)
-      return line(fmt::format(
-          "asm volatile(\"cp.async.{}.shared.global [%0], [%1], {};\" ::\"r\"((uint32_t)"
-          "__cvta_generic_to_shared(&{})), \"l\"(&{}) : \"memory\");",
-          bytes == 16 ? "cg" : "ca", bytes, element(n.to.buffer, n.to.min), element(n.from.buffer, n.from.min)));
+    if (n.completion.queue == Queue::CpAsync) return cp_async(n);
     line(fmt::format("*({0}*)&{1} = *(const {0}*)&{2};", word, element(n.to.buffer, n.to.min),
                      element(n.from.buffer, n.from.min)));
+  }
+
+  int64_t bytes_of(const Region& r) const {
+    return constant_int(r.extent.back()).value_or(0) * std::max(8, program_.buffer(r.buffer).type.storage_bits()) / 8;
+  }
+  // What is not read is filled with zeros.
+  void cp_async(const Copy& n) {
+    const int64_t bytes = bytes_of(n.to), each = bytes / constant_int(n.to.extent.back()).value_or(1);
+    const Expr& read = n.from.extent.back();
+    const std::string some = constant_int(read) ? "" : fmt::format(", \"r\"((uint32_t)({}) * {}u)", text(read), each);
+    line(
+        fmt::format("asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}{};\" ::\"r\"((uint32_t)"
+                    "__cvta_generic_to_shared(&{})), \"l\"(&{}){} : \"memory\");",
+                    bytes == 16 ? "cg" : "ca", bytes, some.empty() ? "" : ", %2", element(n.to.buffer, n.to.min),
+                    element(n.from.buffer, n.from.min), some));
   }
 
   // ---- matrices

@@ -94,13 +94,18 @@ std::string CudaAsync::map_of(const Region& global, const Buffer& shared) {
 }
 
 void CudaAsync::tma(const Copy& n) {
-  const bool loads = n.completion.barrier.valid();
+  const bool hint = n.completion.queue == Queue::Prefetch, loads = hint || n.completion.barrier.valid();
   const Region &global = loads ? n.from : n.to, &shared = loads ? n.to : n.from;
   const std::string map = map_of(global, program_.buffer(shared.buffer));
   const std::vector<size_t> dims = walked_dims(global);
   const size_t rank = dims.size();
   std::vector<std::string> coordinates;
   for (size_t i = rank; i-- > 0;) coordinates.push_back(fmt::format("(int32_t)({})", text(global.min[dims[i]])));
+  if (hint) {
+    line(fmt::format("asm volatile(\"cp.async.bulk.prefetch.tensor.{}d.L2.global [%0, {{{}}}];\"", rank,
+                     numbers(1, static_cast<int64_t>(rank))));
+    return line(fmt::format("    ::\"l\"(&{}), {} : \"memory\");", map, operands(coordinates, "r")));
+  }
   // The box begins with eight rows, where the swizzle moves nothing.
   const std::string address = fmt::format("{}({} + {})", helper("tw_shared_address"), pointer(shared.buffer),
                                           text(offset(shared.buffer, shared.min)));
@@ -187,7 +192,8 @@ void CudaAsync::hold(const std::vector<Region>& registers) {
 bool CudaAsync::async_statement(const Stmt& s) {
   auto barrier = [&](const Element& e) { return "&" + element(e.buffer, e.indices); };
   if (const auto* n = s.as<Copy>()) {
-    const bool bulk = n->completion.barrier.valid() || n->completion.queue == Queue::BulkStore;
+    const Queue queue = n->completion.queue;
+    const bool bulk = n->completion.barrier.valid() || queue == Queue::BulkStore || queue == Queue::Prefetch;
     if (bulk) tma(*n);
     return bulk;
   }
@@ -206,8 +212,10 @@ bool CudaAsync::async_statement(const Stmt& s) {
     line(helper("tw_fence_barrier_init") + "();");
     return true;
   }
-  if (const auto* n = s.as<Arrive>())
-    return line(fmt::format("{}({});", helper("tw_arrive"), barrier(n->barrier))), true;
+  if (const auto* n = s.as<Arrive>()) {
+    const char* name = n->queue == Queue::CpAsync ? "tw_arrive_copied" : "tw_arrive";
+    return line(fmt::format("{}({});", helper(name), barrier(n->barrier))), true;
+  }
   if (const auto* n = s.as<Expect>())
     return line(fmt::format("{}({}, {});", helper(n->arrive ? "tw_arrive_expect" : "tw_expect"), barrier(n->barrier),
                             text(n->bytes))),

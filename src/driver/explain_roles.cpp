@@ -78,9 +78,10 @@ class Steps {
   std::string work(const ir::Stmt& s) const {
     if (const auto* n = s.as<ir::Copy>())
       return fmt::format("{}: {} -> {}",
-                         n->completion.queue == ir::Queue::BulkStore ? "TMA store"
-                         : n->completion.queue == ir::Queue::CpAsync ? "cp.async"
-                                                                     : "TMA load",
+                         n->completion.queue == ir::Queue::BulkStore  ? "TMA store"
+                         : n->completion.queue == ir::Queue::Prefetch ? "prefetch to L2"
+                         : n->completion.queue == ir::Queue::CpAsync  ? "cp.async"
+                                                                      : "TMA load",
                          text(n->from), text(n->to));
     if (const auto* n = s.as<ir::Gemm>())
       return fmt::format("{}: {} {} {} * {}", n->completion.immediate() ? "gemm" : "gemm, not waited for",

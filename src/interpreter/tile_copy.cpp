@@ -186,6 +186,7 @@ void Strand::copy_box(const ir::Copy& op, const Box& from, const Box& to, int64_
 }
 
 void Strand::execute(const ir::Copy& op, const Step& s, Mask mask) {
+  if (op.completion.queue == ir::Queue::Prefetch) return;
   collective(s, mask, [&](int64_t lane) {
     Box to = box(s.regions[1], mask, lane, op.combine != ir::Combine::None);
     if (op.im2col.present()) {

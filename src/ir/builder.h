@@ -125,7 +125,8 @@ class Builder {
   void abandon(const SourceLocation& at);
 
   // ---- thread code
-  void store(const TileRef& element, const Expr& value);
+  // By the queue cp_async: into shared memory; anywhere else at once.
+  void store(const TileRef& element, const Expr& value, Queue queue = Queue::None);
   // element = element op value; += of a reducer is a contribution.
   void update(Operator op, const TileRef& element, const Expr& value);
   Expr atomic(AtomicOp op, const TileRef& element, const Expr& value, bool want_old,
@@ -152,7 +153,7 @@ class Builder {
 
   // ---- order
   Element barrier_element(const TileRef& ref) const { return barrier(ref, "a barrier operand"); }
-  void arrive(const TileRef& barrier);
+  void arrive(const TileRef& barrier, Queue queue = Queue::None);
   void expect(const TileRef& barrier, const Expr& bytes, bool arrive);
   void wait(const TileRef& barrier, const Expr& parity);
   void commit(Queue queue);

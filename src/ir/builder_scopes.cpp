@@ -259,7 +259,7 @@ void Builder::close() {
 
 // ---- thread code
 
-void Builder::store(const TileRef& ref, const Expr& value) {
+void Builder::store(const TileRef& ref, const Expr& value, Queue queue) {
   Element to = element(ref, "a store");
   const Buffer& b = program_.buffer(ref.buffer);
   if (b.space == Space::Barrier)
@@ -277,7 +277,7 @@ void Builder::store(const TileRef& ref, const Expr& value) {
     fail_here(Code::BadCast,
               fmt::format("a {} is stored to '{}', which holds {}", value->type.name(), b.name, b.type.name()),
               "use reinterpret between addresses and 64-bit integers");
-  emit(Store{std::move(to), cast(value, b.type)});
+  emit(Store{std::move(to), cast(value, b.type), b.space == Space::Shared ? queue : Queue::None});
 }
 
 void Builder::update(Operator op, const TileRef& to, const Expr& value) {

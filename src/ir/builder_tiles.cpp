@@ -462,9 +462,9 @@ Element Builder::barrier(const TileRef& ref, const char* what) const {
   return element(ref, what);
 }
 
-void Builder::arrive(const TileRef& ref) {
+void Builder::arrive(const TileRef& ref, Queue queue) {
   need_no_map("barrier_arrive");
-  emit(Arrive{barrier(ref, "barrier_arrive"), {}});
+  emit(Arrive{barrier(ref, "barrier_arrive"), {}, queue});
 }
 void Builder::expect(const TileRef& ref, const Expr& bytes, bool and_arrive) {
   need_no_map("mbarrier_expect_tx");

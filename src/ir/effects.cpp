@@ -29,7 +29,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void order(const Element& barrier) const { touch(Access::Order, element_region(barrier)); }
 
   void operator()(const Let&) const {}
-  void operator()(const Store& n) const { touch(Access::Write, element_region(n.to)); }
+  void operator()(const Store& n) const { touch(Access::Write, element_region(n.to), Proxy::Generic, {n.queue, {}}); }
   void operator()(const Atomic& n) const {
     touch(n.op == AtomicOp::Load ? Access::Read : Access::Accumulate, element_region(n.to));
   }
@@ -50,6 +50,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void operator()(const Assume&) const {}
   void operator()(const Copy& n) const {
     out.scope = Scope::Collective;
+    if (n.completion.queue == Queue::Prefetch) return;
     const Proxy proxy =
         n.completion.immediate() || n.completion.queue == Queue::CpAsync ? Proxy::Generic : Proxy::Async;
     touch(Access::Read, n.from, proxy, n.completion);

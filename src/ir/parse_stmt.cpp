@@ -52,7 +52,8 @@ Stmt Parser::statement() {
   const Token& after = peek(1);
   if (!at.is_name()) fail_expected("a statement", at);
   if (after.is(":")) return binding();
-  if (after.is("[") || after.is("=") || at.kind == TokenKind::QuotedName) return store();
+  if (after.is("[") || after.is("=") || at.kind == TokenKind::QuotedName) return store(at, Queue::None);
+  if (at.is(name_of(Queue::CpAsync))) return store(take(), Queue::CpAsync);
   if (at.is("for")) return for_loop(take());
   if (at.is("map")) return map(take());
   if (at.is("role")) return role(take());
@@ -87,9 +88,9 @@ Stmt Parser::binding() {
   return make_stmt(std::move(let), location_after(at));
 }
 
-Stmt Parser::store() {
-  const Token& at = peek();
+Stmt Parser::store(const Token& at, Queue queue) {
   Store store;
+  store.queue = queue;
   store.to = element();
   expect("=", "after the element that is stored to");
   store.value = expression(program_.buffer(store.to.buffer).type);

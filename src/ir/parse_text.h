@@ -110,7 +110,7 @@ class Parser {
   Body block();
   Stmt statement();
   Stmt binding();
-  Stmt store();
+  Stmt store(const Token& at, Queue queue);
   Stmt for_loop(const Token& at);
   Stmt map(const Token& at);
   Stmt role(const Token& at);

@@ -335,7 +335,8 @@ void Printer::operator_text(const Stmt& stmt) {
               line(fmt::format("{}: {} = {}{}", define(node.var), type.name(), value, at(location)));
             },
             [&](const Store& node) {
-              line(fmt::format("{} = {}{}", exprs_.element(node.to.buffer, node.to.indices),
+              const std::string queue = node.queue == Queue::None ? "" : fmt::format("{} ", name_of(node.queue));
+              line(fmt::format("{}{} = {}{}", queue, exprs_.element(node.to.buffer, node.to.indices),
                                value_text(node.to, node.value), at(location)));
             },
             [&](const For& node) {

@@ -28,6 +28,10 @@ struct Element {
   static void fields(auto& n, auto&& f) { f("buffer", n.buffer), f("indices", n.indices); }
 };
 
+// What is not done when its statement is; groups of a queue are waited for in order. A copy of the queue prefetch is
+// none: it only says that this will be read soon.
+enum class Queue : uint8_t { None, CpAsync, Wgmma, BulkStore, Prefetch };
+
 // ---- Any level
 // -------------------------------------------------------------------------------------------------------
 
@@ -38,12 +42,15 @@ struct Let {  // binds an immutable variable to the value at this point
   Expr value;
   static void fields(auto& n, auto&& f) { f("var", n.var), f("value", n.value); }
 };
-struct Store {  // the value has the buffer's type; out of bounds in global memory is dropped
+// The value has the buffer's type; out of bounds in global memory is dropped. With the queue cp_async, the value being
+// an element of global memory or zero, it may be there as late as when this thread has waited for the queue.
+struct Store {
   static constexpr Level level = Level::Any;
   static constexpr const char* name = "store";
   Element to;
   Expr value;
-  static void fields(auto& n, auto&& f) { f("to", n.to), f("value", n.value); }
+  Queue queue = Queue::None;
+  static void fields(auto& n, auto&& f) { f("to", n.to), f("value", n.value), f("queue", n.queue); }
 };
 enum class AtomicOp : uint8_t { Add, Max, Min, And, Or, Xor, Exchange, CompareExchange, Load, Store };
 // Whether elements of this type have the atomic, on every engine.
@@ -189,7 +196,6 @@ struct Assume {  // a fact the user vouches for; the interpreter checks it
 // -----------------------------------------------------------------------------------------
 
 // How an asynchronous op says that it is done.
-enum class Queue : uint8_t { None, CpAsync, Wgmma, BulkStore };
 struct Completion {  // default: immediate, the effect is visible to all threads when the statement is done
   Queue queue = Queue::None;
   Element barrier;  // an mbarrier that receives the bytes
@@ -302,8 +308,9 @@ struct Arrive {  // one arrival per executing thread
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "arrive";
   Element barrier;
-  Expr cta;  // of the cluster; none: this block
-  static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("cta", n.cta); }
+  Expr cta;                   // of the cluster; none: this block
+  Queue queue = Queue::None;  // cp_async: once all that the thread has put there is done; it goes on at once
+  static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("cta", n.cta), f("queue", n.queue); }
 };
 struct Expect {  // adds bytes to what the current phase waits for, then arrives if asked; by one thread of the
                  // executing set

@@ -39,6 +39,10 @@ void Verifier::check(const Store& node) {
     add_about(Code::VerifyReducerAccess, node.to.buffer,
               fmt::format("'{}' is a reducer: it is updated by atomics, not stored to", b.name),
               "write atomic add, max or min");
+  if (node.queue != Queue::None && (node.queue != Queue::CpAsync || b.space != Space::Shared))
+    add_about(Code::VerifyQueue, node.to.buffer,
+              fmt::format("a store to '{}' of the queue {}", b.name, name_of(node.queue)),
+              "the queue cp_async copies to shared memory");
   if (b.type != node.value->type)
     add_about(
         Code::VerifyStoreType, node.to.buffer,
@@ -222,6 +226,9 @@ void Verifier::check_barrier(const Element& element, const char* what) {
 void Verifier::check(const Arrive& node) {
   check_barrier(node.barrier, "arrive");
   if (node.cta) check_integer(node.cta, "the block of an arrive");
+  if (node.queue != Queue::None && (node.queue != Queue::CpAsync || node.cta))
+    add(Code::VerifyQueue, fmt::format("an arrival of the queue {}", name_of(node.queue)),
+        "copies of the queue cp_async tell mbarriers of their own block");
 }
 
 void Verifier::check(const Expect& node) {
@@ -238,12 +245,16 @@ void Verifier::check(const Wait& node) {
     add(Code::VerifyParity, fmt::format("a wait for parity {}; it is 0 or 1", *c));
 }
 
+static bool has_groups(Queue queue) { return queue != Queue::None && queue != Queue::Prefetch; }
+
 void Verifier::check(const Commit& node) {
-  if (node.queue == Queue::None) add(Code::VerifyQueue, "commit names no queue", "name cp_async, wgmma or bulk_store");
+  if (!has_groups(node.queue))
+    add(Code::VerifyQueue, "commit names no queue of groups", "name cp_async, wgmma or bulk_store");
 }
 
 void Verifier::check(const Drain& node) {
-  if (node.queue == Queue::None) add(Code::VerifyQueue, "drain names no queue", "name cp_async, wgmma or bulk_store");
+  if (!has_groups(node.queue))
+    add(Code::VerifyQueue, "drain names no queue of groups", "name cp_async, wgmma or bulk_store");
   if (node.pending < 0) add(Code::VerifyQueue, fmt::format("drain until {} groups are open", node.pending));
   check_registers(node.registers, "drain");
 }

@@ -147,8 +147,9 @@ void Verifier::check_completion(const Copy& node) {
   const Buffer &source = row(node.from.buffer), &target = row(node.to.buffer);
   const bool load = source.space == Space::Global && target.space == Space::Shared;
   const bool store = source.space == Space::Shared && target.space == Space::Global;
-  const bool fits = completion.queue == Queue::BulkStore ? store && !completion.barrier.valid()
-                                                         : load && completion.queue != Queue::Wgmma;
+  const bool plain = completion.queue == Queue::BulkStore || completion.queue == Queue::Prefetch;
+  const bool fits = (completion.queue == Queue::BulkStore ? store : load && completion.queue != Queue::Wgmma) &&
+                    !(plain && completion.barrier.valid());
   if (!fits)
     add(Code::VerifyAsyncCopy,
         fmt::format("an asynchronous copy from {} to {} memory that completes by {}", name_of(source.space),

@@ -77,7 +77,7 @@ class ThreadCode {
     else
       bound_blocks();
     const Body code = body(l_.launch.body, block_);
-    out.insert(out.end(), code.begin(), code.end());
+    append(out, copies_at_once_ ? arrive_after_stores(code) : code);
     return out;
   }
 
@@ -219,6 +219,17 @@ class ThreadCode {
     if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) l_.intervals.set(n->var, l_.intervals.of(n->value));
     return guard_accesses({s}, l_);
   }
+  // Where a store of the queue cp_async is a plain one, nobody arrives for it later: the thread itself does, once all
+  // of its copies are there.
+  Body arrive_after_stores(const Body& code) const {
+    return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* n = s.as<Arrive>();
+      if (!n || n->queue != Queue::CpAsync) return std::nullopt;
+      return Body{make_stmt(Commit{Queue::CpAsync}, s->location), make_stmt(Drain{Queue::CpAsync, 0, {}}, s->location),
+                  make_stmt(Fence{FenceProxy::Async, {}}, s->location),
+                  make_stmt(Arrive{n->barrier, n->cta}, s->location)};
+    });
+  }
   template <class Op>
   Op converged(const Op& n, const Stmt& s) {
     Op copy = n;
@@ -251,18 +262,25 @@ class ThreadCode {
   }
   Body role_of(const Role& n, Team team) {
     if (l_.launch.thread.size() == 1) {  // what is below the first thread never comes here
-      const VarId id = l_.program.new_var("thread", i32);
-      l_.intervals.set(id, {0, team.count - 1});
+      const VarId id = l_.program.new_var("thread", i32), own = l_.launch.thread[0];
+      const Interval outside = l_.intervals.of(var(own, i32));
+      l_.intervals.set(id, {0, team.count - 1}), l_.intervals.set(own, {n.begin, n.end - 1});
       Body inside{l_.make(Let{id, team.thread})};
       team.thread = var(id, i32);
       bind_group(n.body, team, inside);
       append(inside, body(n.body, team));
+      l_.intervals.set(own, outside);
       return {l_.make(Role{n.begin, n.end, std::move(inside)})};
     }
     return {l_.make(Role{n.begin, n.end, body(n.body, team)})};
   }
 
   Body loop_of(const For& n, const Stmt&, const Team& team) {
+    if (n.kind == LoopKind::Vectorized)
+      if (auto copied = lower_async_store(n, team, c_)) {
+        copy_loops_ = std::max(copy_loops_, 1);
+        return *copied;
+      }
     For f = n;
     f.kind = n.kind == LoopKind::Unroll || n.kind == LoopKind::Vectorized ? LoopKind::Unroll : LoopKind::Serial;
     f.stages = 0, f.order.clear(), f.stage.clear();
@@ -276,9 +294,14 @@ class ThreadCode {
           c_.in_flight.insert(found->second);
     });
     ++c_.loops;
-    auto lanes = n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(n, team, c_) : std::nullopt;
+    const int outside = std::exchange(copy_loops_, 0);
+    auto lanes =
+        n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(at_once(n), team, c_) : std::nullopt;
     if (!lanes) f.body = body(n.body, team);
     --c_.loops;
+    // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.
+    if (copy_loops_ > 1 && f.kind == LoopKind::Serial) f.kind = LoopKind::Unroll, f.factor = 1;
+    copy_loops_ = std::max(outside, copy_loops_ > 0 ? copy_loops_ + 1 : 0);
     return lanes ? std::move(*lanes) : Body{l_.make(std::move(f))};
   }
   // Nothing but names, and stores of every thread's own.
@@ -286,6 +309,18 @@ class ThreadCode {
     return std::all_of(body.begin(), body.end(), [&](const Stmt& s) {
       return s.as<Let>() || s.as<Assume>() || (s.as<Store>() && !u_.happens_once(s));
     });
+  }
+
+  // With plain stores in place of those of the queue cp_async.
+  For at_once(const For& n) {
+    For f = n;
+    f.body = rewrite(n.body, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* store = s.as<Store>();
+      if (!store || store->queue == Queue::None) return std::nullopt;
+      copies_at_once_ = true;
+      return Body{make_stmt(Store{store->to, store->value}, s->location)};
+    });
+    return f;
   }
 
   // The block's barrier inside a role is one of the role's threads.
@@ -296,9 +331,16 @@ class ThreadCode {
 
   // What all threads of the team agree on happens once.
   Body scalar(const Stmt& s, const Team& team) {
+    if (const auto* later = s.as<Store>(); later && later->queue != Queue::None) {
+      copies_at_once_ = true;
+      return scalar(l_.make(Store{later->to, later->value}), s, team);
+    }
+    return scalar(s, s, team);
+  }
+  Body scalar(const Stmt& s, const Stmt& of, const Team& team) {
     const auto* atomic = s.as<Atomic>();
     const BufferId to = atomic ? atomic->to.buffer : s.as<Store>()->to.buffer;
-    if (!c_.is_memory(to) || !u_.happens_once(s) || team.count == 1) return guard_accesses({s}, l_);
+    if (!c_.is_memory(to) || !u_.happens_once(of) || team.count == 1) return guard_accesses({s}, l_);
     const Expr first = binary(BinaryOp::Eq, team.thread, constant(0));
     if (!atomic || !atomic->result.valid()) return {l_.make(If{first, guard_accesses({s}, l_), {}})};
     // Its result goes to everybody through shared memory.
@@ -318,6 +360,8 @@ class ThreadCode {
   const std::map<std::pair<int64_t, int64_t>, int> barriers_;
   const std::set<BufferId> used_;
   Team block_;
+  int copy_loops_ = 0;           // how deep loops around copies by cp.async of threads are here
+  bool copies_at_once_ = false;  // a store of the queue cp_async has become a plain one
 };
 
 void refuse(const TileProgram& p, const Launch& launch, const target::GpuTarget& target) {

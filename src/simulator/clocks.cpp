@@ -11,6 +11,7 @@ Clocks::Clocks(int64_t threads, int64_t agents, uint32_t& eras)
       base_(static_cast<size_t>(threads + agents), 0),
       known_(static_cast<size_t>(threads)),
       fences_(static_cast<size_t>(threads)),
+      fencers_(static_cast<size_t>(threads)),
       all_fences_(static_cast<size_t>(threads)) {
   new_era();
 }
@@ -20,6 +21,7 @@ void Clocks::new_block() {
   first_era_ = era_;
   std::fill(base_.begin() + threads_, base_.end(), 0);
   for (std::vector<Clock>& fences : fences_) fences.clear();
+  for (std::vector<Fencer>& fencers : fencers_) fencers.clear();
   for (std::vector<Clock>& fences : all_fences_) fences.clear();
 }
 
@@ -39,8 +41,13 @@ std::vector<Witness> Clocks::witnesses(std::span<const int64_t> threads) const {
   std::vector<Witness> all;
   for (const int64_t t : threads) {
     const std::vector<Clock>* known = known_[static_cast<size_t>(t)].get();
-    if (std::none_of(all.begin(), all.end(), [&](const Witness& w) { return w.known == known; }))
-      all.push_back({known, threads.size() == 1 ? t : -1});
+    const auto is_like = [&](int64_t other) {
+      const auto &mine = fencers_[static_cast<size_t>(t)], &others = fencers_[static_cast<size_t>(other)];
+      if (mine.empty() || others.empty()) return mine.empty() == others.empty();
+      return mine.back().era == others.back().era && mine.back().known == others.back().known;
+    };
+    if (std::none_of(all.begin(), all.end(), [&](const Witness& w) { return w.known == known && is_like(w.like); }))
+      all.push_back({known, threads.size() == 1 ? t : -1, t});
   }
   return all;
 }
@@ -95,7 +102,7 @@ void Clocks::learn(std::span<const int64_t> threads, int64_t agent, Clock at) {
 // The fence is a deed of the clock after those that it fences.
 void Clocks::fence(int64_t thread, bool all) {
   const auto i = static_cast<size_t>(thread);
-  fences_[i].push_back(now_[i]);
+  fences_[i].push_back(now_[i]), fencers_[i].push_back({era_, known_[i]});
   if (all) all_fences_[i].push_back(now_[i]);
   ++now_[i];
 }
@@ -104,6 +111,21 @@ bool Clocks::is_fenced(const Witness& witness, int64_t thread, Clock at, bool gl
   const std::vector<Clock>& fences = (global ? all_fences_ : fences_)[static_cast<size_t>(thread)];
   const auto first = std::lower_bound(fences.begin(), fences.end(), at);
   return first != fences.end() && knows(witness, thread, *first + 1);
+}
+
+bool Clocks::is_fenced_by_any(const Witness& witness, int64_t thread, Clock at, uint32_t era) const {
+  for (int64_t t = 0; t < threads_; ++t) {
+    const auto i = static_cast<size_t>(t);
+    // What somebody knows only grows: the last fence that the witness knows of counts.
+    size_t f = fences_[i].size();
+    while (f > 0 && t != witness.like && !knows(witness, t, fences_[i][f - 1] + 1)) --f;
+    if (f == 0) continue;
+    const Fencer& fencer = fencers_[i][f - 1];
+    if (era < fencer.era || (t == thread && fences_[i][f - 1] >= at) ||
+        (fencer.known && (*fencer.known)[static_cast<size_t>(thread)] >= at))
+      return true;
+  }
+  return false;
 }
 
 Knowledge join(const Knowledge& a, const Knowledge& b) {

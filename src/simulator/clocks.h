@@ -18,6 +18,7 @@ using Knowledge = std::shared_ptr<const std::vector<Clock>>;
 struct Witness {
   const std::vector<Clock>* known = nullptr;
   int64_t thread = -1;  // who knows his own deeds; -1: several threads, who know of each other what `known` says
+  int64_t like = -1;    // one of these threads: all of them have fenced what it has
 };
 
 // All threads of a block start at one point, and come to one point again at every barrier that all of them reach: an
@@ -56,6 +57,8 @@ class Clocks {
   void fence(int64_t thread, bool all);
   // Whether the thread has fenced what it did at that clock, and the witness knows that it has.
   bool is_fenced(const Witness& witness, int64_t thread, Clock at, bool global) const;
+  // Whether the witness knows of a fence by somebody who knew then what the thread did at that clock of the era.
+  bool is_fenced_by_any(const Witness& witness, int64_t thread, Clock at, uint32_t era) const;
 
  private:
   uint32_t& eras_;                    // of all blocks: no two share a number
@@ -64,7 +67,12 @@ class Clocks {
   std::vector<Clock> now_;   // by thread; grows over all blocks that run here
   std::vector<Clock> base_;  // by thread and agent: what everybody knows
   std::vector<Knowledge> known_;
-  std::vector<std::vector<Clock>> fences_;      // by thread, ascending
+  std::vector<std::vector<Clock>> fences_;  // by thread, ascending
+  struct Fencer {
+    uint32_t era;
+    Knowledge known;
+  };
+  std::vector<std::vector<Fencer>> fencers_;    // what the thread knew at each of them
   std::vector<std::vector<Clock>> all_fences_;  // those of all memory
 };
 

@@ -23,6 +23,11 @@ class Queues {
     q.groups.push_back(std::move(q.open));
     q.open.clear();
   }
+  // All that the thread has copied, in groups or not.
+  std::vector<CellRange> take_all(int64_t thread) {
+    commit(thread);
+    return drain(thread, 0);
+  }
   // What has landed once at most `pending` groups are left.
   std::vector<CellRange> drain(int64_t thread, int64_t pending) {
     Queue& q = at(thread);

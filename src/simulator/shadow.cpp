@@ -97,8 +97,9 @@ std::optional<Shadow::AgentConflict> Shadow::conflict_with_agent(const Cell& cel
   };
   for (const Access* writer : {&cell.writer, &cell.other_writer}) {
     if (!is_done(*writer)) return AgentConflict{{*writer, true}, false};
-    if (!is_old(*writer) && !clocks.is_fenced(who, writer->thread, writer->clock, false))
-      return AgentConflict{{*writer, true}, true};
+    const bool fenced = writer->told ? clocks.is_fenced_by_any(who, writer->thread, writer->clock, writer->era)
+                                     : clocks.is_fenced(who, writer->thread, writer->clock, false);
+    if (!is_old(*writer) && !fenced) return AgentConflict{{*writer, true}, true};
   }
   if (!writes) return std::nullopt;
   // A read that a barrier orders may still wait in its queue: only the fence says that it has its value.

@@ -20,6 +20,7 @@ struct Access {
   uint16_t site = 0;     // which statement
   bool atomic = false;   // atomics do not race with each other
   bool pending = false;  // an asynchronous copy whose end nobody has waited for: unknown to everybody
+  bool told = false;     // one whose end an mbarrier has told: who knows of it may fence it
   bool none() const { return era == 0; }
 };
 

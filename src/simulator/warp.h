@@ -113,6 +113,8 @@ class Warp final : public interpreter::Strand {
   void check_initialized(const BarrierLanes& at);
   void check_bytes(const BarrierLanes& at);
   void arrive(const BarrierLanes& at);
+  // What the thread has copied is there; `told`: an mbarrier says so.
+  void land(int64_t thread, const std::vector<CellRange>& copied, bool told);
   void settle(Mbarrier& barrier);
   void check_phase_known(const BarrierLanes& at);
   int64_t phases_known(const Mbarrier& barrier) const;

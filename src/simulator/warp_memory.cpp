@@ -177,6 +177,7 @@ void Warp::check_alignment_demanded(const BufferCode& buffer, int64_t bytes, Mas
 }
 
 void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
+  if (op.completion.queue == ir::Queue::Prefetch) return;
   const RegionCode &from = s.regions[0], &to = s.regions[1];
   if (op.completion.barrier.valid() || op.completion.queue == ir::Queue::BulkStore) return execute_tma(op, s, mask);
   const bool async = op.completion.queue == ir::Queue::CpAsync;
@@ -184,21 +185,38 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
                           : from.buffer->is_local() != to.buffer->is_local() && op.completion.immediate();
   if (!fits) fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator does not run this copy");
   ArenaScope scope(arena_);
-  const int64_t count = eval_int(*from.extent.back(), mask);
+  const int64_t count = eval_int(*to.extent.back(), mask);
   const DType type = from.buffer->type;
   const int64_t bits = count * type.storage_bits(), bytes = bits / 8;
-  check_run_in_bounds(from, count, mask), check_run_in_bounds(to, count, mask);
+  // Lanes that read nothing write zeros.
+  Mask reading = mask;
+  if (async && !ir::constant_int(op.from.extent.back())) {
+    const Value read = eval(*from.extent.back(), mask);
+    auto* reads = arena_.array<uint8_t>(lanes_);
+    reading = {reads, 0};
+    for (int64_t l = 0; l < lanes_; ++l) {
+      const int64_t n = mask.at(l) ? read.int_at(l, frame_.shape.columns) : 0;
+      if (n != 0 && n != count) fail_at(Code::SimulatorRefuses, l, "a copy reads a part of what it writes");
+      reads[l] = n == count, reading.count += n == count;
+    }
+  }
+  if (reading.count > 0) check_run_in_bounds(from, count, reading);
+  check_run_in_bounds(to, count, mask);
   const Place source = locate(*from.buffer, from.min, mask), target = locate(*to.buffer, to.min, mask);
   auto offset = [&](const Place& place, int64_t lane) { return place.offset.int_at(lane, frame_.shape.columns); };
   auto pointer_at = [&](const Place& place, int64_t lane) {
     return place.data + offset(place, lane) * type.storage_bits() / 8;
   };
-  auto bytes_of = [&](size_t lane) -> const std::byte* { return pointer_at(source, static_cast<int64_t>(lane)); };
+  static constexpr std::array<std::byte, 16> zeros{};
+  auto bytes_of = [&](size_t lane) -> const std::byte* {
+    const auto l = static_cast<int64_t>(lane);
+    return reading.at(l) ? pointer_at(source, l) : zeros.data();
+  };
   for (const Place* place : {&source, &target})
     if (place->buffer->is_local()) touch_registers(*place, count, mask);
   if (!from.buffer->is_local()) {
     check_alignment_demanded(*from.buffer, bytes, mask);
-    touch(Touch::Read, source, bits, lanes_of_access(source, bits, mask), bytes_of);
+    touch(Touch::Read, source, bits, lanes_of_access(source, bits, reading), bytes_of);
   }
   if (!to.buffer->is_local()) {
     check_alignment_demanded(*to.buffer, bytes, mask);
@@ -210,7 +228,7 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
       if (const int64_t hole = interpreter::first_unwritten(source.written, type, offset(source, lane), count);
           hole >= 0)
         fail_unwritten(*source.buffer, hole, lane);
-    std::memcpy(pointer_at(target, lane), pointer_at(source, lane), static_cast<size_t>(bytes));
+    std::memcpy(pointer_at(target, lane), bytes_of(static_cast<size_t>(lane)), static_cast<size_t>(bytes));
     if (target.written) interpreter::mark_written(target.written, type, offset(target, lane), count);
   }
 }
@@ -234,13 +252,18 @@ void Warp::execute(const ir::Drain& op, const Step& s, Mask mask) {
       home_.queues.drain_stores(thread, op.pending, home_.clocks.now(thread));
       continue;
     }
-    for (const CellRange& range : home_.queues.drain(thread, op.pending))
-      for (uint64_t c = range.first; c <= range.last; ++c) {
-        Access& writer = home_.shared.cell(c).writer;
-        if (!writer.pending || writer.thread != thread) continue;
-        writer.pending = false, writer.era = home_.clocks.era(), writer.clock = home_.clocks.now(thread);
-      }
+    land(thread, home_.queues.drain(thread, op.pending), false);
   }
+}
+
+void Warp::land(int64_t thread, const std::vector<CellRange>& copied, bool told) {
+  for (const CellRange& range : copied)
+    for (uint64_t c = range.first; c <= range.last; ++c) {
+      Access& writer = home_.shared.cell(c).writer;
+      if (!writer.pending || writer.thread != thread) continue;
+      writer.pending = false, writer.told = told;
+      writer.era = home_.clocks.era(), writer.clock = home_.clocks.now(thread);
+    }
 }
 
 }  // namespace tilewright::simulator

@@ -107,6 +107,9 @@ void Warp::arrive(const BarrierLanes& at) {
 void Warp::execute(const ir::Arrive& op, const Step& s, Mask mask) {
   if (op.cta) fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no clusters of blocks");
   ++device_.traffic(device_.site(s)).barriers;
+  // Of copies that an mbarrier tells, the thread itself would learn by waiting there.
+  if (op.queue == ir::Queue::CpAsync)
+    for (const int64_t thread : executing(mask)) land(thread, home_.queues.take_all(thread), true);
   for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) arrive(at);
 }
 

@@ -120,6 +120,51 @@ TEST(IterationTeams, EachTeamKeepsHalfOfTheColumns) {
   EXPECT_EQ(stores, 1);
 }
 
+// What the program brings through a tile of its own: teams bring halves of the result away, and hand on the scores.
+TEST(IterationTeams, DetoursThroughSharedMemoryAreLeftOut) {
+  std::string text = mla_text("n");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  };
+  replace("    shared Ps", "    shared Os: float16[64, 64]\n    fragment Pf: float16[64, 32]\n    shared Ps");
+  replace("    copy from=acc to=O", "    copy from=acc to=Os\n    copy from=Os to=O");
+  replace("      copy from=S to=Ps\n", "      copy from=S to=Ps\n      copy from=Ps to=Pf\n");
+  replace("gemm a=Ps b=KVs", "gemm a=Pf b=KVs");
+  const Planned p = planned(text);
+  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  std::set<std::string> used;
+  for (ir::BufferId id : ir::used_buffers(p.program.launches[0].body)) used.insert(p.program.buffer(id).name);
+  EXPECT_FALSE(used.contains("Os") || used.contains("Ps"));
+  for (const int64_t keys : {1, 32, 33, 64, 90, 150}) expect_same(p, keys, {{"n", keys}});
+  // Somebody reads the scores there: they stay.
+  replace("    copy from=acc to=Os\n", "    copy from=acc to=Os\n    copy from=Os to=acc\n");
+  const Planned other = planned(text);
+  EXPECT_FALSE(other.plan.by_iteration);
+  EXPECT_NE(other.plan.no_teams.find("'Os'"), std::string::npos) << other.plan.no_teams;
+}
+
+// The tile that a slot gets next is asked for while the slot is in use: of two blocks that bring the same panels, each
+// asks for one.
+TEST(IterationTeams, WhatASlotGetsNextComesNear) {
+  const Planned p = planned(mla_text("n", 2, 256));
+  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  std::vector<std::string> asked;
+  ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+    const auto* choice = s.as<ir::If>();
+    for (const ir::Body* of : {choice ? &choice->then_body : nullptr, choice ? &choice->else_body : nullptr}) {
+      std::string list;
+      for (const ir::Stmt& x : of ? *of : ir::Body{})
+        if (const auto* copy = x.as<ir::Copy>(); copy && copy->completion.queue == ir::Queue::Prefetch)
+          list +=
+              p.program.buffer(copy->to.buffer).name + std::to_string(*ir::constant_int(copy->from.min.back())) + " ";
+      if (!list.empty()) asked.push_back(list);
+    }
+  });
+  EXPECT_EQ(asked, (std::vector<std::string>{"KVs_left0 ", "KVs_left64 ", "KVs_right128 ", "KVs_right192 ", "Ks0 "}));
+}
+
 // The scores begin with the first panel of a tile that is there: each has an mbarrier of its own.
 TEST(IterationTeams, PanelsAreWaitedForOneByOne) {
   const Planned p = planned(mla_text("n", 2, 256));

@@ -61,6 +61,9 @@ inline constexpr const char* kEverythingText = R"(program everything {
         copy from=A[bx * 16 : 16, 0 : 64] to=A_s[k % 2, 0 : 16, 0 : 64] completion=(queue=cp_async, barrier=full[k % 2]) prefer="tma"
         expect barrier=full[k % 2] bytes=2048 arrive=true
         arrive barrier=full[k % 2] cta=1
+        cp_async A_s[k % 2, 0, 0] = A[bx * 16, k]
+        arrive barrier=full[k % 2] queue=cp_async
+        copy from=A[bx * 16 : 16, 0 : 64] to=A_s[k % 2, 0 : 16, 0 : 64] completion=(queue=prefetch)
       }
     }
     role 32..128 {

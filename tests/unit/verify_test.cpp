@@ -172,7 +172,7 @@ TEST(Verify, CheckValidBlamesTheUserOrThePass) {
   } catch (const CompileError& e) {
     EXPECT_EQ(e.diagnostic().message, "break stands outside of any loop");
     ASSERT_EQ(e.diagnostic().notes.size(), 1u);
-    EXPECT_EQ(e.diagnostic().notes[0].message, code(Code::VerifyQueue) + ": commit names no queue");
+    EXPECT_EQ(e.diagnostic().notes[0].message, code(Code::VerifyQueue) + ": commit names no queue of groups");
   }
   try {
     check_valid(p, "canonicalize");

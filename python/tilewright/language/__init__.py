@@ -18,7 +18,7 @@ from ..exchange import (
     tvm_warp_shuffle_down,
     tvm_warp_shuffle_up,
 )
-from ..pointers import access_ptr, cp_async_barrier_noinc, ptx_cp_async
+from ..pointers import access_ptr, ptx_cp_async
 from ..program import PrimFunc, Ref, const, empty, macro, prim_func
 from ..scopes import (
     Else,

@@ -30,6 +30,12 @@ __device__ __forceinline__ void tw_arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(tw_shared_address(barrier)) : "memory");
 }
 
+// Once what this thread has copied by cp.async is there; counted among the arrivals.
+//@ tw_arrive_copied: tw_shared_address
+__device__ __forceinline__ void tw_arrive_copied(uint64_t* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(tw_shared_address(barrier)) : "memory");
+}
+
 //@ tw_expect: tw_shared_address
 __device__ __forceinline__ void tw_expect(uint64_t* barrier, uint32_t bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(tw_shared_address(barrier)), "r"(bytes)

@@ -178,16 +178,15 @@ class Writer {
       }
     }
   }
+  std::set<VarId> vars_of_rings() const {
+    std::vector<Stmt> all;
+    for (const Ring& r : rings_) all.push_back(r.of.stmt);
+    return vars_of_places(launch_, all);
+  }
   // Blocks that bring the same tiles run side by side, so that the second finds them in the L2 cache.
   void share_what_is_brought() {
     if (launch_.swizzle.panel > 0) return;
-    std::set<VarId> used;
-    for (const Ring& r : rings_)
-      for (VarId v : used_vars(Body{r.of.stmt})) used.insert(v);
-    for (const Body* names : {&parts_.names, &parts_.prologue})
-      for (auto s = names->rbegin(); s != names->rend(); ++s)
-        if (const auto* let = s->as<Let>(); let && used.contains(let->var))
-          for (VarId v : used_vars(let->value)) used.insert(v);
+    const std::set<VarId> used = vars_of_rings();
     std::vector<Expr> grid;
     std::vector<VarId> block;
     for (const bool brings : {false, true})
@@ -259,7 +258,37 @@ class Writer {
         arrive_by_warps(launch_, whole, parts_.at, body);
         break;
     }
-    return {serial(v, extent(), in_turn(body, count))};
+    body = in_turn(body, count);
+    if (r.of.by == LoopTile::By::Tma) append(body, bring_near(r, v));
+    return {serial(v, extent(), std::move(body))};
+  }
+  // What the slot gets next comes near while it is in use: from there it takes half the time, which nothing else hides
+  // behind so few slots. Of blocks that bring the same, each second piece is asked for by every second one.
+  Body bring_near(const Ring& r, VarId v) {
+    const Count next{{}, add(var(v, i32), number(r.slots)), 0};
+    Body pieces[2];
+    for (int64_t panel = 0; panel < r.panels; ++panel) {
+      Copy c = *by_tma(r, {}).as<Copy>();
+      narrow(c.from, r, panel), narrow(c.to, r, panel);
+      c.completion = {Queue::Prefetch, {}};
+      pieces[panel % 2].push_back(stmt(std::move(c), r.of.stmt));
+    }
+    Body all = in_turn(pieces[0], next);
+    if (const VarId same = brings_nothing(); !same.valid()) {
+      append(all, in_turn(pieces[1], next));
+    } else {
+      const Expr turn = r.panels > 1 ? number(0) : var(v, i32);
+      const Expr mine = binary(BinaryOp::FloorMod, add(var(same, i32), turn), number(2));
+      all = {stmt(If{binary(BinaryOp::Eq, mine, number(0)), std::move(all), in_turn(pieces[1], next)})};
+    }
+    return {stmt(If{binary(BinaryOp::Lt, next.number(), extent()), std::move(all), {}})};
+  }
+  // A block's number that no tile of the loop depends on; invalid: there is none of several.
+  VarId brings_nothing() const {
+    const std::set<VarId> used = vars_of_rings();
+    for (size_t d = 0; d < launch_.grid.size(); ++d)
+      if (!used.contains(launch_.block[d]) && constant_int(launch_.grid[d]) != 1) return launch_.block[d];
+    return {};
   }
   // Places of rows, each known to one lane, in front of the wait for a slot: who waits has asked for them already.
   struct Places {

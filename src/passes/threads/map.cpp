@@ -51,6 +51,20 @@ class MapLowering {
     return out;
   }
 
+  // What one thread copies by the queue: zeros where `guard`, if there is one, is false. None: it cannot at once.
+  std::optional<Body> by_thread(const Body& store, const Expr& guard) {
+    Held at;
+    at.lane = l_.index("lane", constant(0)), at.vector = *constant_int(map_.extents[0]);
+    at.index = {at.lane};
+    may_need_ = false;
+    const auto [loads, stores] =
+        accesses_of(substitute(store, {{map_.vars[0], cast(at.lane, l_.program.var(map_.vars[0]).type)}}), at);
+    if (loads.size() != 1 || stores.size() != 1 || !is_async_width(loads[0], at)) return std::nullopt;
+    const Buffer& from = l_.buffer(loads[0].first.buffer);
+    if (from.fill && !is_zero(from.fill)) return std::nullopt;
+    return direct(loads[0], stores[0], at, guard);
+  }
+
   // Point p, in row-major order, belongs to thread p mod T.
   Body in_order() {
     Expr total = wide(1);
@@ -522,26 +536,29 @@ class MapLowering {
         LoopKind::Unroll));
     return {l_.make(If{check, std::move(move), std::move(fill)})};
   }
-  // From memory to memory, past the registers.
-  Body direct(const Wide& from, const Wide& to, const Held& at) {
+  // cp.async moves 4, 8 or 16 bytes (PTX ISA 9.7.9.25.3).
+  bool is_async_width(const Wide& w, const Held& at) const {
+    const int64_t bytes = l_.type(w.first.buffer).storage_bits() / 8;
+    const int64_t step = std::min(at.vector, kAccessBytes / bytes) * bytes;
+    return (step == 4 || step == 8 || step == kAccessBytes) && at.vector * bytes % step == 0;
+  }
+  static bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
+  // From memory to memory, past the registers; nothing is read, and zeros are written, where a guard says so.
+  Body direct(const Wide& from, const Wide& to, const Held& at, const Expr& guard = {}) {
     std::vector<Region> sources, targets;
     pieces(from, at, [&](const Region& memory, const Region&) { sources.push_back(memory); });
     pieces(to, at, [&](const Region& memory, const Region&) { targets.push_back(memory); });
-    Body move, fill;
-    const Expr zero = constant(l_.type(to.first.buffer), int64_t{0});
+    Expr check = exists(from);
+    if (guard) check = check ? logical_and(guard, check) : guard;
+    Body move;
     for (size_t i = 0; i < sources.size(); ++i) {
       Copy copy;
       copy.from = sources[i], copy.to = targets[i], copy.completion.queue = queue_;
+      Expr& read = copy.from.extent.back();
+      if (check) read = select(check, read, constant(read->type, int64_t{0}));
       move.push_back(l_.make(std::move(copy)));
     }
-    const Expr check = exists(from);
-    if (!check) return move;
-    std::vector<Expr> index = widened(to.first.indices);
-    const Expr lane = l_.index("lane", wide(at.vector));
-    index.back() = add(index.back(), lane);
-    fill.push_back(
-        loop(l_, lane, wide(0), wide(at.vector), {l_.make(Store{{to.first.buffer, index}, zero})}, LoopKind::Unroll));
-    return {l_.make(If{check, std::move(move), std::move(fill)})};
+    return move;
   }
   Body wide_store(const Wide& w, const Held& at) {
     Body move;
@@ -610,6 +627,38 @@ std::optional<Body> lower_lanes(const For& lanes, const Team& team, CollectiveLo
   map.vars = {lanes.var}, map.extents = {lanes.extent};
   map.body = substitute(lanes.body, {{lanes.var, cast(lane, c.l.program.var(lanes.var).type)}});
   return MapLowering(map, team, c).by_lanes(lane, *count);
+}
+
+std::optional<Body> lower_async_store(const For& loop, const Team& team, CollectiveLowering& c) {
+  const auto* store = loop.body.size() == 1 ? loop.body[0].as<Store>() : nullptr;
+  if (!store || store->queue != Queue::CpAsync || constant_int(loop.begin) != 0 || !constant_int(loop.extent))
+    return std::nullopt;
+  const auto* either = store->value.as<Select>();
+  const auto* other = either ? either->b.as<Const>() : nullptr;
+  const Expr value = other && other->bits == 0 ? either->a : store->value;
+  if (!value.as<Load>() || !c.l.is_global(value.as<Load>()->buffer)) return std::nullopt;
+  const Expr guard = either ? guard_accesses(either->condition, c.l) : Expr{};
+  if (guard && used_vars(guard).contains(loop.var)) return std::nullopt;
+  // Places that are looked up are looked up once.
+  Body names;
+  const auto named = [&](std::vector<Expr> indices) {
+    for (Expr& e : indices) {
+      bool loads = false;
+      walk(e, [&](const Expr& x) { loads = loads || x.as<Load>(); });
+      if (!loads || used_vars(e).contains(loop.var)) continue;
+      const VarId place = c.l.program.new_var("place", e->type);
+      names.push_back(c.l.make(Let{place, guard_accesses(e, c.l)}));
+      e = var(place, e->type);
+    }
+    return indices;
+  };
+  const auto* from = value.as<Load>();
+  const Expr read = load(from->buffer, named(from->indices), value->type);
+  const Map map{{loop.var}, {loop.extent}, {}};
+  auto copied = MapLowering(map, team, c, Queue::CpAsync)
+                    .by_thread({c.l.make(Store{{store->to.buffer, named(store->to.indices)}, read})}, guard);
+  if (copied) copied->insert(copied->begin(), names.begin(), names.end());
+  return copied;
 }
 
 Body lower_async_copy(const Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c) {

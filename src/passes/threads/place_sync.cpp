@@ -70,6 +70,8 @@ class SyncPlacer {
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid() && e.access != Access::Order && proxy_of(e, s) == Proxy::Async)
           (e.access == Access::Read ? async_ : landing_).insert(p_.root(e.region.buffer));
+      if (const auto* n = s.as<Arrive>(); n && n->queue == Queue::CpAsync) told_by_copies_.insert(n->barrier.buffer);
+      if (const auto* n = s.as<Store>(); n && n->queue == Queue::CpAsync) copied_.insert(p_.root(n->to.buffer));
     });
     async_.insert(landing_.begin(), landing_.end());
   }
@@ -273,7 +275,10 @@ class SyncPlacer {
       if (orders_all(*n)) ordered();
       return out.push_back(s);
     }
-    if (s.as<Arrive>()) fence(s->location, out);
+    if (const auto* n = s.as<Arrive>()) {
+      fence(s->location, out);
+      if (n->queue == Queue::CpAsync) before_copies_tell(s->location, out);
+    }
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore)
       for (Touch& t : open_)
         if (t.commits) ++*t.commits;
@@ -298,6 +303,20 @@ class SyncPlacer {
     order(mine, s->location, out);
     out.push_back(s);
     touch(mine);
+    // Copies by cp.async are no asynchronous proxy's (PTX ISA, "async proxy"): who learns of them fences what they
+    // wrote.
+    if (const auto* n = s.as<Wait>(); n && told_by_copies_.contains(n->barrier.buffer) && copies_are_read_async())
+      out.push_back(make_stmt(Fence{FenceProxy::Async, {}}, s->location));
+  }
+  bool copies_are_read_async() const {
+    return std::any_of(copied_.begin(), copied_.end(), [&](BufferId id) { return async_.contains(id); });
+  }
+  // Such an arrival speaks of copies alone.
+  void before_copies_tell(LocationId at, Body& out) const {
+    const bool others = std::any_of(open_.begin(), open_.end(), [](const Touch& t) {
+      return !t.in_flight && t.access != Access::Read && t.proxy == Proxy::Generic;
+    });
+    if (others) out.push_back(make_stmt(Fence{FenceProxy::Block, {}}, at));
   }
   bool agree(const Expr& e, const Stmt& s) const { return u_.is_uniform(e, s); }
   void condition(const Stmt& s, Body& out) {  // of If, While: what its own expressions load
@@ -413,6 +432,8 @@ class SyncPlacer {
   const analysis::OwnElements own_;
   const std::set<BufferId> batons_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
+  std::set<BufferId> copied_;           // what threads store by the queue cp_async
+  std::set<BufferId> told_by_copies_;   // mbarriers at which such stores arrive
   Touches open_;                        // since the last barrier
   const Role* role_ = nullptr;
   int64_t role_number_ = 0, next_number_ = 1;

@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
+#include "passes/lower/intervals.h"
 
 namespace tilewright::passes {
 
@@ -47,6 +48,33 @@ void arrive_by_warps(const Launch& launch, const Element& barrier, LocationId at
   const Expr first = binary(BinaryOp::Eq, lane, constant(i32, int64_t{0}));
   out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
   out.push_back(make_stmt(If{first, {make_stmt(Arrive{barrier, {}}, at)}, {}}, at));
+}
+
+std::set<VarId> vars_of_places(const Launch& launch, const std::vector<Stmt>& copies) {
+  Intervals blocks;
+  for (size_t d = 0; d < launch.grid.size(); ++d)
+    if (const auto extent = constant_int(launch.grid[d])) blocks.set(launch.block[d], {0, *extent - 1});
+  std::map<VarId, Expr> names;
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* let = s.as<Let>()) names[let->var] = let->value;
+  });
+  std::set<VarId> out;
+  std::vector<Expr> next;
+  for (const Stmt& s : copies) {
+    if (const auto* copy = s.as<Copy>())
+      next.insert(next.end(), copy->from.min.begin(), copy->from.min.end());
+    else
+      walk_exprs({s}, [&](const Expr& e) { next.push_back(e); });
+  }
+  while (!next.empty()) {
+    const Expr e = next.back();
+    next.pop_back();
+    const Interval range = e->type.is_int() ? blocks.of(widen(e)) : Interval{0, 1};
+    if (range.low == range.high) continue;
+    for (VarId v : used_vars(e))
+      if (out.insert(v).second && names.contains(v)) next.push_back(names.at(v));
+  }
+  return out;
 }
 
 Turn turn_of(int64_t slots, const Expr& count) {

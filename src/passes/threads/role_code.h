@@ -1,6 +1,7 @@
 // What plans write for roles: names for code that is written again, mbarriers, arrivals by warps, turns of rings.
 #pragma once
 #include <map>
+#include <set>
 
 #include "ir/program.h"
 
@@ -15,6 +16,10 @@ ir::BufferId new_barriers(ir::ProgramTables& program, const ir::Launch& launch, 
 
 // One arrival a warp, for all its lanes. The launch's threads lie along x.
 void arrive_by_warps(const ir::Launch& launch, const ir::Element& barrier, ir::LocationId at, ir::Body& out);
+
+// What tells which part of a tensor the copies read: variables, through names to those that names are made of. What has
+// one value for all blocks tells nothing.
+std::set<ir::VarId> vars_of_places(const ir::Launch& launch, const std::vector<ir::Stmt>& copies);
 
 // Fill `count` (from 0, int32) of a ring: which slot it is in, and the parity of that round of the slots.
 struct Turn {

@@ -76,7 +76,7 @@ class Stager {
   }
 
  private:
-  // The copy to global memory of what `down` brought to shared memory, which nothing else uses.
+  // The copy to global memory, or to a fragment, of what `down` brought to shared memory, which nothing else uses.
   std::optional<size_t> end_of_detour(const Copy& down, const Body& whole, const Body& body, size_t at) const {
     const BufferId tile = down.to.buffer;
     const Buffer &from = p_.buffer(down.from.buffer), &to = p_.buffer(tile);
@@ -89,8 +89,11 @@ class Stager {
     });
     if (uses != 2) return std::nullopt;
     for (size_t i = at + 1; i < body.size(); ++i) {
-      if (const auto* away = body[i].as<Copy>(); away && away->from.buffer == tile)
-        return is_whole(away->from, to) && p_.buffer(away->to.buffer).type == to.type ? std::optional(i) : std::nullopt;
+      if (const auto* away = body[i].as<Copy>(); away && away->from.buffer == tile) {
+        const Buffer& end = p_.buffer(away->to.buffer);
+        const bool whole = is_whole(away->from, to) && (end.space == Space::Global || is_whole(away->to, end));
+        return whole && end.type == to.type ? std::optional(i) : std::nullopt;
+      }
       bool changes = false;  // what is copied
       walk({body[i]}, [&](const Stmt& s) {
         for (const Effect& e : effects_of(s).list)
