@@ -35,9 +35,9 @@ CarriedKernel carry(const Program& program, const std::string& engine, const std
   if (engine == "cpu") out.text = write_cpu(canonical(program), runtime::processor_features(), dump).text;
   if (engine == "cuda") {
     if (out.arch.empty()) out.arch = cuda::architecture();
-    CudaText text = write_cuda(passes::assume_fast_calls(canonical(program)), out.arch, dump);
-    out.code = runtime::cuda::compile_cuda(text.kernel).cubin;
-    out.text = std::move(text.kernel.text);
+    DeviceChoice choice = choose_by_compiler(passes::assume_fast_calls(canonical(program)), out.arch, dump);
+    out.code = std::move(choice.binary->cubin);
+    out.text = std::move(choice.text.kernel.text);
   }
   return out;
 }
@@ -56,8 +56,9 @@ Executable load_carried(const Program& program, const std::string& engine, const
   }
   if (engine == "cuda" && code) {
     const ir::TileProgram tiles = canonical(program), fast = passes::assume_fast_calls(tiles);
-    CudaText text = write_cuda(fast, arch, dump);
-    if (hash_of_text(text.kernel.text) == hash) {
+    for (const passes::RingLimits& limits : passes::limits_in_turn()) {  // the plan that was carried
+      CudaText text = write_cuda(fast, arch, dump, limits);
+      if (hash_of_text(text.kernel.text) != hash) continue;
       auto carried = std::make_shared<std::optional<runtime::Version>>(
           load_cuda_text(std::move(text), build_plan(fast), {{static_cast<const char*>(code), bytes}, {}, 0}));
       // The fast version is asked for first; others are compiled where a call needs them.

@@ -96,20 +96,19 @@ target::GpuTarget gpu_target(const std::string& arch) {
        "it is sm_80, sm_89 or sm_90a");
 }
 
-passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target) {
-  passes::ThreadLowering threads = passes::lower_to_threads(program, target);
+passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target,
+                                  passes::RingLimits limits) {
+  passes::ThreadLowering threads = passes::lower_to_threads(program, target, limits);
   ir::check_valid(threads.program, "lower_to_threads");
   return threads;
 }
 
-CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  const target::GpuTarget target = gpu_target(arch);
-  const ir::ThreadProgram threads = lower_cuda(program, target).program;
-  dump.write("lower_to_threads", threads);
-  codegen::CudaSource source = codegen::emit_cuda(threads, target, rt::report_text_head());
-  dump.write_text("cuda", "cu", source.text);
+namespace {
+
+CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch) {
+  codegen::CudaSource source = codegen::emit_cuda(threads, gpu_target(arch), rt::report_text_head());
   CudaText out;
-  out.kernel.name = program.name, out.kernel.text = std::move(source.text), out.kernel.arch = arch;
+  out.kernel.name = threads.name, out.kernel.text = std::move(source.text), out.kernel.arch = arch;
   out.sites = sites_of(source.sites);
   const Places places(threads);
   for (const codegen::CudaTensorMap& map : source.tensor_maps)
@@ -121,6 +120,87 @@ CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dum
   return out;
 }
 
+void write(const passes::ThreadLowering& lowering, const CudaText& text, Dump& dump) {
+  dump.write("lower_to_threads", lowering.program);
+  dump.write_text("cuda", "cu", text.kernel.text);
+}
+
+DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, passes::RingLimits limits) {
+  DeviceChoice out;
+  out.lowering = lower_cuda(program, gpu_target(arch), limits);
+  out.text = text_of(out.lowering.program, arch);
+  return out;
+}
+
+// What the device compiler lacked registers for: whether products wait for each other, bytes that it spills.
+struct Shortage {
+  bool serialized = false;
+  int64_t spilled = 0;
+  bool any() const { return serialized || spilled > 0; }
+  auto operator<=>(const Shortage&) const = default;
+  std::string text() const {
+    return fmt::format("the device compiler spills {} bytes{}", spilled,
+                       serialized ? " and lets products wait for each other" : "");
+  }
+};
+Shortage shortage_of(const runtime::DeviceLog& log) {
+  Shortage out;
+  for (const runtime::PtxasRemark& r : log.remarks) out.serialized = out.serialized || r.serializes_wgmma();
+  for (const runtime::KernelResources& k : log.kernels) out.spilled += k.spill_store_bytes + k.spill_load_bytes;
+  return out;
+}
+
+bool has_loader(const passes::ThreadLowering& l) {
+  return std::any_of(l.plans.begin(), l.plans.end(), [](const passes::RingPlan& p) { return p.specialized(); });
+}
+
+// The first of the plans of which the device compiler's verdict is the best. CompileError where there is none.
+DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch) {
+  std::optional<DeviceChoice> best;
+  Shortage least;
+  std::set<std::string> seen;
+  std::vector<passes::TriedPlan> lost;
+  for (const passes::RingLimits& limits : passes::limits_in_turn()) {
+    DeviceChoice now = planned(program, arch, limits);
+    if (!seen.insert(now.text.kernel.text).second) continue;
+    now.text.kernel.arch = code_arch;
+    now.binary = rt::compile_cuda(now.text.kernel);
+    const Shortage shortage = shortage_of(now.binary->log);
+    const bool better = !best || shortage < least;
+    DeviceChoice& loser = better && best ? *best : now;
+    if (best) {
+      passes::TriedPlan tried = loser.lowering.tried.back();
+      tried.why_not = (better ? least : shortage).text();
+      lost.push_back(std::move(tried));
+    }
+    if (better) best = std::move(now), least = shortage;
+    if (!least.any() || !has_loader(best->lowering)) break;
+  }
+  best->lost = std::move(lost);
+  return std::move(*best);
+}
+
+}  // namespace
+
+CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, passes::RingLimits limits) {
+  DeviceChoice choice = planned(program, arch, limits);
+  write(choice.lowering, choice.text, dump);
+  return std::move(choice.text);
+}
+
+DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
+  DeviceChoice out = planned(program, arch, {});
+  write(out.lowering, out.text, dump);
+  out.no_binary = "not asked";
+  return out;
+}
+
+DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
+  DeviceChoice out = chosen(program, arch, arch);
+  write(out.lowering, out.text, dump);
+  return out;
+}
+
 std::string code_architecture(const std::string& planned, const std::string& here) {
   const int plan = gpu_target(planned).arch;
   const int device = here.starts_with("sm_") ? std::atoi(here.c_str() + 3) : 0;
@@ -128,10 +208,9 @@ std::string code_architecture(const std::string& planned, const std::string& her
 }
 
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  CudaText text = write_cuda(program, arch, dump);
-  text.kernel.arch = code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : "");
-  runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
-  return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
+  DeviceChoice choice = chosen(program, arch, code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : ""));
+  write(choice.lowering, choice.text, dump);
+  return load_cuda_text(std::move(choice.text), build_plan(program), std::move(*choice.binary));
 }
 
 runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary) {

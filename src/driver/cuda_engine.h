@@ -1,5 +1,7 @@
 // The CUDA engine behind an Executable: thread code, CUDA text, the device compiler or the cache.
 #pragma once
+#include <optional>
+
 #include "codegen/cuda.h"
 #include "driver/dump.h"
 #include "passes/lower_to_threads.h"
@@ -11,14 +13,30 @@ namespace tilewright {
 target::GpuTarget gpu_target(const std::string& arch);
 
 // The thread code of a canonical program, verified. CompileError for what the engine refuses.
-passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target);
+passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target,
+                                  passes::RingLimits limits = {});
 // The text, and how it is launched.
 struct CudaText {
   runtime::cuda::CudaKernelText kernel;
   std::vector<runtime::Site> sites;
   std::vector<int64_t> alignments;  // bytes, of the tensor parameters in order; 0: that of an element
 };
-CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
+CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump,
+                    passes::RingLimits limits = {});
+
+// A plan, its text, and what the device compiler made of it.
+struct DeviceChoice {
+  passes::ThreadLowering lowering;
+  CudaText text;
+  std::optional<runtime::DeviceBinary> binary;
+  std::string no_binary;                // why there is none
+  std::vector<passes::TriedPlan> lost;  // plans that fit, but for which the device compiler had too few registers
+};
+// The best plan, as far as can be known without the device compiler.
+DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& arch, Dump& dump);
+// Plans one after the other (passes::limits_in_turn), until for one of them the device compiler neither spills nor
+// serializes what should run on by itself; else the one with least of it. Without a loader there is one plan.
+DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump);
 
 // What the code of a kernel is made for: a plan for an older GPU (before sm_90) becomes the code of the one that is
 // here.

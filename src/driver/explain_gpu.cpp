@@ -19,6 +19,14 @@ using passes::ThreadLowering;
 
 // ---- plans
 
+constexpr int64_t kThreadRegisters = 255;  // CUDA C++ Programming Guide, technical specifications
+
+std::string live_text(int64_t live) {
+  if (live == passes::RingLimits{}.live) return "";
+  return live > kThreadRegisters ? ", the program's own threads and steps"
+                                 : fmt::format(", tiles of at most {} registers a thread", live);
+}
+
 std::string plan_text(const passes::TriedPlan& plan) {
   const passes::RingLimits& limits = plan.limits;
   const char* reuse = plan.reuse ? ", buffers over each other" : "";
@@ -26,17 +34,20 @@ std::string plan_text(const passes::TriedPlan& plan) {
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
                                "results straight from registers"};
   const char* staging = texts[static_cast<size_t>(limits.staging)];
-  return fmt::format("rings of at most {} slot{}, {}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
+  return fmt::format("rings of at most {} slot{}, {}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
+                     limits.next_tile ? "" : ", nothing of the next tile ahead", live_text(limits.live),
                      limits.overlap ? "" : ", gemms waited for at once",
                      limits.side_by_side ? "" : ", one block a multiprocessor",
                      limits.by_iteration ? "" : ", no teams that take iterations in turn", reuse);
 }
 
-std::vector<std::string> ladder_of(const ThreadLowering& l) {
+std::vector<std::string> ladder_of(const DeviceChoice& choice) {
+  const ThreadLowering& l = choice.lowering;
   std::vector<std::string> out;
+  for (const passes::TriedPlan& t : choice.lost) out.push_back(fmt::format("{}: lost: {}", plan_text(t), t.why_not));
   // Where no launch has rings of a loader, the limits limited nothing.
   if (std::none_of(l.plans.begin(), l.plans.end(), [](const passes::RingPlan& p) { return p.specialized(); }) &&
-      l.tried.size() == 1)
+      l.tried.size() == 1 && out.empty())
     return out;
   for (const passes::TriedPlan& t : l.tried)
     out.push_back(fmt::format("{}: {}", plan_text(t), t.why_not.empty() ? "taken" : "lost: " + t.why_not));
@@ -107,30 +118,24 @@ void add_layouts(const ThreadLowering& l, size_t number, GpuLaunchFacts& out) {
 
 // ---- what the device compiler says
 
-void add_resources(const ir::TileProgram& tiles, const std::string& arch, bool compile, GpuFacts& out) {
-  Dump dump(tiles.name);
-  const CudaText text = write_cuda(tiles, arch, dump);
-  for (size_t i = 0; i < out.launches.size(); ++i)
-    out.launches[i].shared_bytes = text.kernel.plan.launches[i].dynamic_shared_bytes;
-  if (!compile) {
-    out.compiler = "not asked";
+void add_resources(const DeviceChoice& choice, const std::string& arch, GpuFacts& out) {
+  const auto& launches = choice.text.kernel.plan.launches;
+  for (size_t i = 0; i < out.launches.size(); ++i) out.launches[i].shared_bytes = launches[i].dynamic_shared_bytes;
+  if (!choice.binary) {
+    out.compiler = choice.no_binary;
     return;
   }
-  try {
-    const runtime::DeviceLog log = runtime::cuda::compile_cuda(text.kernel).log;
-    out.compiler = "NVRTC " + runtime::Nvrtc::get().version();
-    for (const runtime::PtxasRemark& r : log.remarks)
-      out.remarks.push_back(r.code.empty() ? r.message : r.code + ": " + r.message);
-    for (size_t i = 0; i < out.launches.size(); ++i) {
-      const runtime::KernelResources* found = log.kernel(text.kernel.plan.launches[i].function);
-      if (!found) continue;
-      GpuLaunchFacts& launch = out.launches[i];
-      launch.resources = *found;
-      launch.occupancy = target::occupancy_of(gpu_target(arch).arch, launch.threads, found->registers,
-                                              launch.shared_bytes + found->shared_bytes);
-    }
-  } catch (const CompileError& e) {
-    out.compiler = e.diagnostic().message;
+  const runtime::DeviceLog& log = choice.binary->log;
+  out.compiler = "NVRTC " + runtime::Nvrtc::get().version();
+  for (const runtime::PtxasRemark& r : log.remarks)
+    out.remarks.push_back(r.code.empty() ? r.message : r.code + ": " + r.message);
+  for (size_t i = 0; i < out.launches.size(); ++i) {
+    const runtime::KernelResources* found = log.kernel(launches[i].function);
+    if (!found) continue;
+    GpuLaunchFacts& launch = out.launches[i];
+    launch.resources = *found;
+    launch.occupancy = target::occupancy_of(gpu_target(arch).arch, launch.threads, found->registers,
+                                            launch.shared_bytes + found->shared_bytes);
   }
 }
 
@@ -162,10 +167,19 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
     general = general || value_of(fast.assumptions[i].condition, fast, values) == 0;
   }
   const ir::TileProgram& tiles = general ? program : fast;
-  const ThreadLowering l = lower_cuda(tiles, target);
+  Dump dump(tiles.name);
+  DeviceChoice choice = choose_unseen(tiles, arch, dump);
+  if (compile) {
+    try {
+      choice = choose_by_compiler(tiles, arch, dump);
+    } catch (const CompileError& e) {
+      choice.no_binary = e.diagnostic().message;
+    }
+  }
+  const ThreadLowering& l = choice.lowering;
   GpuFacts& gpu = out.gpu.emplace();
   gpu.assumptions = std::move(assumptions), gpu.general = general;
-  gpu.ladder = ladder_of(l);
+  gpu.ladder = ladder_of(choice);
   for (size_t i = 0; i < l.program.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
     for (ir::BufferId id : l.plans[i].staged) launch.staged.push_back(l.tiles.buffer(id).name);
@@ -174,7 +188,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
     launch.roles = roles_of(l.tiles, l.tiles.launches[i]);
     add_operation_facts(tiles, l, i, target, out.launches[i]);
   }
-  add_resources(tiles, arch, compile, gpu);
+  add_resources(choice, arch, gpu);
   add_floors(out, target.arch, gpu);
 }
 

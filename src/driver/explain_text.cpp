@@ -57,6 +57,7 @@ Json plan_json(const GpuLaunchFacts& launch) {
   out["persistent"] = plan.persistent, out["alternating"] = plan.alternating;
   out["by_iteration"] = plan.by_iteration;
   if (!plan.no_teams.empty()) out["no_teams"] = plan.no_teams;
+  if (!plan.fitted.empty()) out["fitted"] = plan.fitted;
   out["staged"] = launch.staged;
   out["loader_registers"] = plan.loader_registers, out["math_registers"] = plan.math_registers;
   for (const passes::RingPlan::Ring& r : plan.rings)
@@ -153,6 +154,7 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
   if (plan.by_iteration)
     page.line(
         "    two teams of the other threads take the iterations in turn; each keeps half of the result's columns");
+  if (!plan.fitted.empty()) page.line("    {}", plan.fitted);
   if (!plan.no_teams.empty()) page.line("    no two teams that take the iterations in turn, because {}", plan.no_teams);
   if (!launch.staged.empty())
     page.line("    through shared memory to global by TMA: {}", fmt::join(launch.staged, ", "));

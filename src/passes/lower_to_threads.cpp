@@ -13,6 +13,7 @@
 #include "passes/threads/exchange_roles.h"
 #include "passes/threads/guard_returns.h"
 #include "passes/threads/inline_lets.h"
+#include "passes/threads/late_sums.h"
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
@@ -28,8 +29,10 @@ using analysis::Uniformity;
 
 namespace {
 
-constexpr int64_t kMaxSlots = 8;       // of a ring: no program gains from more
-constexpr int64_t kEnoughSlots = 3;    // measured: a gemm with three slots loses nothing to one with four
+constexpr int64_t kMaxSlots = RingLimits{}.slots;  // of a ring: no program gains from more
+constexpr int64_t kEnoughSlots = 3;                // measured: a gemm with three slots loses nothing to one with four
+constexpr int64_t kFewerRegisters = 160;           // of tiles, where the device compiler found too few for more
+constexpr int64_t kAnyRegisters = std::numeric_limits<int64_t>::max();
 constexpr int kHardwareBarriers = 16;  // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
 
 // The hardware barriers of the roles: one for each range of threads, none that the program names itself.
@@ -188,7 +191,8 @@ class ThreadCode {
     }
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
     if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
-    if (s.as<FinalizeReducer>()) return {};
+    if (const auto* n = s.as<FinalizeReducer>())
+      return c_.placement.partial.contains(n->buffer) ? lower_total(n->buffer, c_) : Body{};
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
       return {};
@@ -447,7 +451,8 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
       return Misfit{Misfit::Of::AsyncGemm, std::move(*misfit)};
     if (auto misfit = no_staging(tiles, result.plans[i], result.placements.back()))
       return Misfit{Misfit::Of::Staging, std::move(*misfit)};
-    launch.body = place_sync(tiles, launch, uniformity, result.placements.back());
+    launch.body = late_sums(tiles, launch, result.placements.back());
+    launch.body = place_sync(tiles, launch, Uniformity(tiles, launch), result.placements.back());
   }
   result.program = with_level<ThreadProgram>(tiles);
   ThreadProgram& out = result.program;
@@ -485,20 +490,26 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
 
 // The best plan that fits: results staged beside rings that still hide latencies; shorter rings without; no loader.
 std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& target, bool reuse,
-                                 ThreadLowering& result) {
+                                 ThreadLowering& result, RingLimits limits) {
   std::optional<Misfit> misfit;
   auto fits = [&](RingLimits limits) {
     misfit = lower_planned(materialize_tma_rings(p, target, limits), target, reuse, result);
     result.tried.push_back({limits, reuse, misfit ? misfit->why.message : ""});
     return !misfit;
   };
-  RingLimits limits{.slots = kMaxSlots};
+  RingLimits own = limits;  // with the program's threads and steps, whatever registers they want
+  own.live = kAnyRegisters;
   while (limits.slots >= (limits.side_by_side ? 1 : 2)) {
     if (fits(limits)) return std::nullopt;
     const Staging next = limits.staging == Staging::Whole    ? Staging::Chunks
                          : limits.staging == Staging::Chunks ? Staging::None
                                                              : Staging::Straight;
     int64_t longest = 0;
+    if (misfit->of == Misfit::Of::Memory && limits.next_tile &&
+        std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& p) { return p.next_tile; })) {
+      limits.next_tile = false;
+      continue;
+    }
     for (const RingPlan& plan : result.plans)
       for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
     if (std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& p) { return p.by_iteration; })) {
@@ -518,28 +529,37 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
           std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& plan) { return plan.side_by_side; });
       if (shared && limits.staging == Staging::Chunks && limits.slots < kEnoughSlots) {
         if (limits.slots >= 1) continue;  // the other block works while this one's loader brings the next
-        limits = {.slots = kMaxSlots, .overlap = limits.overlap, .side_by_side = false};
+        limits = {.slots = kMaxSlots, .overlap = limits.overlap, .side_by_side = false, .live = limits.live};
         continue;
       }
       const int64_t fewest = limits.staging == Staging::None ? 2 : kEnoughSlots;
       if (limits.staging != Staging::Straight && limits.slots < fewest) limits.staging = next, limits.slots = kMaxSlots;
     }
   }
+  if (std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& p) { return !p.fitted.empty(); }) &&
+      limits.live != kAnyRegisters)
+    return lower_best(p, target, reuse, result, own);
   fits({.slots = 0});
   return misfit;
 }
 
 }  // namespace
 
-ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target) {
+ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, RingLimits limits) {
   ThreadLowering result;
   TileProgram tiles = unshift_maps(guard_returns(pad_rows(inline_lets(program))));
   const TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
-  auto misfit = lower_best(split, target, false, result);
+  auto misfit = lower_best(split, target, false, result, limits);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
-  if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result);
+  if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result, limits);
   if (misfit) throw CompileError(std::move(misfit->why));
   return result;
+}
+
+std::span<const RingLimits> limits_in_turn() {
+  static const RingLimits all[] = {
+      {}, {.live = kFewerRegisters}, {.overlap = false}, {.overlap = false, .live = kFewerRegisters}};
+  return all;
 }
 
 }  // namespace tilewright::passes

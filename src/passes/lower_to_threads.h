@@ -4,6 +4,8 @@
 // written out, shared buffers at their places, and every access of global memory proven or guarded. Fails: what a block
 // needs does not fit in its shared memory; what the target cannot do.
 #pragma once
+#include <span>
+
 #include "ir/program.h"
 #include "passes/threads/placement.h"
 #include "passes/threads/tma_rings.h"
@@ -28,6 +30,12 @@ struct ThreadLowering {
   std::vector<std::pair<ir::LocationId, std::string>> notes;
   std::vector<TriedPlan> tried;
 };
-ThreadLowering lower_to_threads(const ir::TileProgram& program, const target::GpuTarget& target);
+// The best plan under the limits that fits.
+ThreadLowering lower_to_threads(const ir::TileProgram& program, const target::GpuTarget& target,
+                                RingLimits limits = {});
+
+// Limits to plan under, one after the other, for as long as the device compiler finds too few registers. The first are
+// those of lower_to_threads.
+std::span<const RingLimits> limits_in_turn();
 
 }  // namespace tilewright::passes

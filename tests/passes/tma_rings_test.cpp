@@ -27,7 +27,7 @@ TEST(TmaRings, AProductGetsALoaderALoopOverTilesAndStagedResults) {
   ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
   ASSERT_EQ(p.plan.rings.size(), 1u);
   EXPECT_EQ(p.plan.rings[0].tiles, (std::vector<std::string>{"As", "Bs"}));
-  EXPECT_EQ(p.plan.rings[0].slots, 4);
+  EXPECT_EQ(p.plan.rings[0].slots, 8);  // of tiles this small more is loaded than the program asks for
   EXPECT_EQ(p.plan.rings[0].bytes, 2 * 64 * 32 * 2);
   EXPECT_TRUE(p.plan.persistent);
   ASSERT_EQ(p.plan.staged.size(), 1u);
@@ -54,10 +54,42 @@ TEST(TmaRings, EveryLengthOfTheLoopMeansTheSame) {
 
 // A loop of one stage still has a loader that runs ahead.
 TEST(TmaRings, OneStageIsTwoSlots) {
-  const Planned p = planned(gemm_text("200", "160", 1));
+  const Planned p = planned(gemm_text("200", "160", 1), {.slots = 2});
   ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
   EXPECT_EQ(p.plan.rings[0].slots, 2);
   expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {200, 128}, f16);
+}
+
+// A tile that waits for what is loaded has all slots that there are, each given back at once; a larger one as many as
+// the program asks for, of which one goes back when the next product is under way.
+TEST(TmaRings, SmallTilesHaveMoreUnderWay) {
+  auto text = [](int rows, int columns) {
+    return fmt::format(
+        "program gemm {{\n  param A: float16[256, 256]\n  param B: float16[256, 256]\n  param C: float16[256, 256]\n"
+        "  launch gemm(bx: 256 // {1}, by: 256 // {0}) threads(tx: 256) {{\n    shared As: float16[{0}, 64]\n"
+        "    shared Bs: float16[64, {1}]\n    fragment acc: float32[{0}, {1}]\n    fill to=acc value=0.0\n"
+        "    for k in 0..4 pipelined(stages=4) {{\n      copy from=A[by * {0} : {0}, k * 64 : 64] to=As\n"
+        "      copy from=B[k * 64 : 64, bx * {1} : {1}] to=Bs\n      gemm a=As b=Bs c=acc\n    }}\n"
+        "    copy from=acc to=C[by * {0} : {0}, bx * {1} : {1}]\n  }}\n}}\n",
+        rows, columns);
+  };
+  const struct {
+    int rows, columns;
+    int64_t slots;
+    bool overlaps;
+  } table[] = {{128, 64, 8, false}, {128, 128, 4, true}, {128, 256, 4, true}};
+  for (const auto& row : table) {
+    const Planned p = planned(text(row.rows, row.columns));
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    EXPECT_EQ(p.plan.rings[0].slots, row.slots);
+    bool in_flight = false;
+    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+      const auto* g = s.as<ir::Gemm>();
+      in_flight = in_flight || (g && !g->completion.immediate());
+    });
+    EXPECT_EQ(in_flight, row.overlaps);
+    expect_same_meaning(p, {numbers({256, 256}, f16, 1), numbers({256, 256}, f16, 2)}, {256, 256}, f16);
+  }
 }
 
 // Results that the program brings to a shared buffer of its own, from where it copies them.
@@ -134,6 +166,20 @@ TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
       expect_same_meaning(p, {numbers({keys, 32}, f16, 5), numbers({keys, 32}, f16, 6), numbers({keys, 32}, f16, 7)},
                           {keys, 32}, f32);
     }
+  }
+}
+
+// What a tile of the grid needs once has a slot for the next one, where blocks walk over tiles.
+TEST(TmaRings, TheNextTilesOperandsComeEarly) {
+  for (const bool early : {true, false}) {
+    const Planned p = planned(attention_text(224, false), {.side_by_side = false, .next_tile = early});
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    EXPECT_TRUE(p.plan.persistent);
+    EXPECT_EQ(p.plan.next_tile, early);
+    EXPECT_EQ(p.plan.rings[0].tiles, std::vector<std::string>{"Qs"});
+    EXPECT_EQ(p.plan.rings[0].slots, early ? 2 : 1);
+    expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
+                        {224, 32}, f32);
   }
 }
 

@@ -31,6 +31,7 @@ struct Placement {
   std::map<ir::BufferId, std::string> in_memory;         // the others, and why
   std::map<const ir::StmtNode*, FragmentLayout> points;  // Map; Reduce of what is no register fragment; Gemm
   std::map<const ir::StmtNode*, GemmChoice> gemms;
+  std::set<ir::BufferId> partial;  // of which each lane that has a copy holds a part of the sum (late_sums.h)
   std::map<const ir::StmtNode*, std::string> no_wgmma;  // gemms whose layouts turned out not to be wgmma's, and why
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);

@@ -79,8 +79,9 @@ class ReduceLowering {
     return {l_.make(Store{{totals_, {slot}}, join(total(slot), value)})};
   }
 
-  // The lanes of a warp that share a row exchange their totals.
+  // The lanes of a warp that share a row exchange their totals, unless a later one is what is wanted.
   void lanes() {
+    if (c_.placement.partial.contains(r_.to.buffer)) return;
     for (const Digit& d : from_.digits()) {
       if (d.dim != r_.dim || d.home == Home::Register) continue;
       // An xor of lanes reaches the partner only if the digit is a range of bits of the lane's number.
@@ -207,6 +208,26 @@ class ReduceLowering {
 
 Body lower_reduce(const Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
   return ReduceLowering(reduce, points, team, c).lower();
+}
+
+Body lower_total(BufferId fragment, CollectiveLowering& c) {
+  Lowering& l = c.l;
+  const FragmentLayout& layout = *c.placement.layout_of(fragment);
+  const BufferId own = c.registers.at(fragment);
+  const DType type = l.type(fragment);
+  Body out;
+  for (const Digit& d : layout.digits()) {
+    if (d.dim >= 0) continue;
+    for (int64_t step = d.extent / 2; step > 0; step /= 2) {
+      const Expr i = unrolled_index(l, "r", layout.registers());
+      Shuffle s;
+      s.kind = ShuffleKind::Xor, s.result = l.program.new_var("other", type), s.value = load(own, {i}, type);
+      s.lane = constant(step * d.stride), s.converged = true;
+      Body one{l.make(s), l.make(Store{{own, {i}}, add(load(own, {i}, type), var(s.result, type))})};
+      out.push_back(loop(l, i, constant(0), constant(layout.registers()), std::move(one), LoopKind::Unroll));
+    }
+  }
+  return out;
 }
 
 namespace {

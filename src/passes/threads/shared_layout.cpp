@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kSharedAlignment = 128;  // of a buffer, for any access and TMA
 constexpr int64_t kBarrierBytes = 8;
+constexpr int64_t kMaxBox = 256;  // elements of a box along a dimension (CUDA driver API, cuTensorMapEncodeTiled)
 
 // Rows of what ldmatrix reads lie an odd number of 16-byte chunks apart, so that eight of them touch all banks once.
 void pad(Buffer& b) {
@@ -87,6 +88,16 @@ int64_t panel_span(const ProgramTables& p, BufferId id) {
   return 0;
 }
 
+int64_t box_columns(const ProgramTables& p, BufferId id) {
+  const Buffer& b = p.buffer(id);
+  const int64_t panel = panel_span(p, id) * 8 / b.type.bits;
+  if (panel == 0 || constant_int(b.shape[b.rank() - 2]) != 1) return panel;
+  const int64_t columns = constant_int(b.shape.back()).value_or(0);
+  const bool is_row =
+      columns * b.type.bits / 8 % kSharedAlignment == 0 && (columns <= kMaxBox || columns % kMaxBox == 0);
+  return is_row ? std::min(columns, kMaxBox) : panel;
+}
+
 void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& placement) {
   std::set<BufferId> panels, rows;
   walk(launch.body, [&](const Stmt& s) {
@@ -117,7 +128,10 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
   for (BufferId id : panels) {
     rows.erase(id);
     Buffer& b = p.buffers[id.index];
-    if (const int64_t span = panel_span(p, id)) b.memory = MemoryLayout::panels(shape_of(b), b.type.bits, span);
+    const int64_t span = panel_span(p, id);
+    if (span == 0) continue;
+    b.memory = box_columns(p, id) * b.type.bits / 8 == span ? MemoryLayout::panels(shape_of(b), b.type.bits, span)
+                                                            : MemoryLayout::row_major(shape_of(b), b.type.bits);
   }
   for (const Buffer& b : p.buffers)
     if (b.is_view()) rows.erase(b.root);  // a view sees rows without gaps

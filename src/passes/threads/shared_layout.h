@@ -10,6 +10,10 @@ namespace tilewright::passes {
 // through views, which know no panels.
 int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
 
+// Elements of a row that one TMA copy brings: those of a panel, or the whole row of a tile that has only one, which
+// nothing swizzles: panels are eight rows high. 0: none.
+int64_t box_columns(const ir::ProgramTables& program, ir::BufferId id);
+
 // Gives every shared buffer of the launch its layout. Before the lowering: accesses are made for what stands here.
 void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const Placement& placement);
 

@@ -46,7 +46,7 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   const size_t rank = shared.min.size();
   for (size_t d = 0; d + 2 < rank; ++d)
     if (constant_int(shared.extent[d]) != 1) return fmt::format("it fills more than a matrix of '{}'", s.name);
-  const int64_t panel = panel_span(p, shared.buffer) * 8 / s.type.bits;
+  const int64_t panel = box_columns(p, shared.buffer);
   const auto first = constant_int(shared.min[rank - 1]), columns = constant_int(shared.extent[rank - 1]);
   if (!first || !columns || *first % panel != 0 || *columns % panel != 0)
     return fmt::format("it moves part of a panel of '{}'", s.name);
@@ -74,8 +74,7 @@ Body lower_tma(const Copy& copy, const Team& team, CollectiveLowering& c) {
          "copy without a barrier: the compiler then chooses how");
   const Region global = copy.im2col.present() ? *im2col_box(copy, l.program) : loads ? copy.from : copy.to;
   const Region& shared = loads ? copy.to : copy.from;
-  const Buffer& s = l.buffer(shared.buffer);
-  const int64_t panel = panel_span(l.program, shared.buffer) * 8 / s.type.bits;
+  const int64_t panel = box_columns(l.program, shared.buffer);
   const int64_t columns = *constant_int(shared.extent.back());
   Buffer& tensor = l.program.buffers[global.buffer.index];
   tensor.alignment = std::max(tensor.alignment, kStrideBytes);

@@ -17,7 +17,9 @@ struct RingPlan {
   bool alternating = false;          // two teams of the program's threads take the tiles in turn
   bool by_iteration = false;         // ... the iterations of the loop (iteration_teams.h)
   std::string no_teams;              // why not, where the threads and rows would do
+  std::string fitted;                // what was changed so that registers suffice (fit_registers.h)
   bool side_by_side = false;         // two blocks a multiprocessor, each with one warpgroup that computes
+  bool next_tile = false;            // what a tile of the grid needs once comes while the one before is computed
   std::vector<ir::BufferId> staged;  // fragments that go to global memory through shared memory, by TMA
   int64_t loader_registers = 0, math_registers = 0;  // 0: as they come
   std::string why_not;                               // no loader role
@@ -32,6 +34,11 @@ struct RingLimits {
   bool alternating = true;           // two teams may take the tiles in turn
   bool by_iteration = true;          // ... the iterations of a loop
   bool side_by_side = true;          // two blocks may share a multiprocessor
+  bool next_tile = true;             // a slot for what the next tile of the grid needs once
+  // Registers that the tiles of a thread may take before other threads and steps than the program's are taken
+  // (fit_registers.h): of the 232 and more that a computing thread has, some hold addresses and rows.
+  int64_t live = 224;
+  bool operator==(const RingLimits&) const = default;
 };
 
 // Launches with a gemm whose operands TMA can bring get one more warpgroup, one warp of which loads: rings of slots

@@ -1,0 +1,228 @@
+#include "passes/threads/late_sums.h"
+
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// What a statement does with the parts of a sum.
+enum class Use : uint8_t {
+  None,
+  Starts,  // with zero
+  Adds,    // what is added up is a part as well, and what it is multiplied by is of the whole row
+  Reads,
+};
+
+class LateSums {
+ public:
+  LateSums(const TileProgram& p, Placement& placement) : p_(p), placement_(placement) {}
+
+  Body run(const Body& in) {
+    walk(in, [&](const Stmt& s) {
+      const auto* r = s.as<Reduce>();
+      if (r && r->op == ReduceOp::Sum && lies_in_lanes(*r)) parts_[r->to.buffer].push_back(r);
+    });
+    walk(in, [&](const Stmt& s) { recurrence(s); });
+    Body out = in;
+    for (const auto& [sum, parts] : sums_) out = late(out, sum, parts);
+    return out;
+  }
+
+ private:
+  using Buffers = std::set<BufferId>;
+
+  // Whether every thread has some columns of each row that it has, and the lanes of a warp all of them.
+  bool lies_in_lanes(const Reduce& r) const {
+    const FragmentLayout *from = placement_.layout_of(r.from.buffer), *to = placement_.layout_of(r.to.buffer);
+    const Buffer& b = p_.buffer(r.to.buffer);
+    if (!from || !to || !b.type.is_float() || !is_whole(r.to, b)) return false;
+    if (!from->is_warp_aligned() || !from->uses_all_threads() || !to->is_warp_aligned() || !to->uses_all_threads())
+      return false;
+    std::set<std::pair<int64_t, int64_t>> lanes, copies;  // extents and strides
+    for (const Digit& d : from->digits()) {
+      if (d.dim < 0) return false;
+      if (d.dim != r.dim || d.home == Home::Register) continue;
+      if (d.home != Home::Lane || !std::has_single_bit(static_cast<uint64_t>(d.extent)) ||
+          !std::has_single_bit(static_cast<uint64_t>(d.stride)))
+        return false;
+      lanes.emplace(d.extent, d.stride);
+    }
+    for (const Digit& d : to->digits())
+      if (d.dim < 0) copies.emplace(d.home == Home::Lane ? d.extent : 0, d.stride);
+    return !lanes.empty() && lanes == copies;
+  }
+  // sum[i] = sum[i] * x + part[i], of parts that only such a Map reads.
+  void recurrence(const Stmt& s) {
+    const auto* map = s.as<Map>();
+    const auto* store = map && map->body.size() == 1 ? map->body[0].as<Store>() : nullptr;
+    if (!store || !placement_.layout_of(store->to.buffer)) return;
+    Buffers parts;
+    walk(store->value, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      if (n && n->buffer != store->to.buffer && parts_.contains(n->buffer)) parts.insert(n->buffer);
+    });
+    const bool alike = std::all_of(parts.begin(), parts.end(), [&](BufferId id) {
+      return *placement_.layout_of(id) == *placement_.layout_of(store->to.buffer);
+    });
+    if (!parts.empty() && alike) sums_[store->to.buffer].merge(parts);
+  }
+
+  // ---- uses
+  static bool is_element(const Expr& e, const Map& map, BufferId id) {
+    const auto* n = e.as<Load>();
+    if (!n || n->buffer != id || n->indices.size() != map.vars.size()) return false;
+    for (size_t d = 0; d < map.vars.size(); ++d)
+      if (const auto* v = n->indices[d].as<Var>(); !v || v->id != map.vars[d]) return false;
+    return true;
+  }
+  static bool mentions(const Expr& e, const Buffers& ids) {
+    bool found = false;
+    walk(e, [&](const Expr& x) { found = found || (x.as<Load>() && ids.contains(x.as<Load>()->buffer)); });
+    return found;
+  }
+  // Whether the sum over lanes of the value is the value of the sums over lanes.
+  static bool is_linear(const Expr& e, const Map& map, const Buffers& ids) {
+    auto linear = [&](const Expr& x) { return is_linear(x, map, ids); };
+    auto free = [&](const Expr& x) { return !mentions(x, ids); };
+    if (const auto* n = e.as<Load>()) return ids.contains(n->buffer) && is_element(e, map, n->buffer);
+    if (const auto* n = e.as<Fma>())
+      return linear(n->c) && ((linear(n->a) && free(n->b)) || (linear(n->b) && free(n->a)));
+    if (const auto* n = e.as<Unary>()) return n->op == UnaryOp::Neg && linear(n->a);
+    const auto* n = e.as<Binary>();
+    if (!n) return false;
+    if (n->op == BinaryOp::Add || n->op == BinaryOp::Sub) return linear(n->a) && linear(n->b);
+    return n->op == BinaryOp::Mul && ((linear(n->a) && free(n->b)) || (linear(n->b) && free(n->a)));
+  }
+  Use use_of(const Stmt& s, const Buffers& ids, const Buffers& parts) const {
+    const Buffers used = used_buffers({s});
+    if (std::none_of(ids.begin(), ids.end(), [&](BufferId id) { return used.contains(id); })) return Use::None;
+    if (const auto* r = s.as<Reduce>())
+      return ids.contains(r->to.buffer) && !ids.contains(r->from.buffer) && r->op == ReduceOp::Sum && lies_in_lanes(*r)
+                 ? (r->clear && !parts.contains(r->to.buffer) ? Use::Reads : Use::Adds)
+                 : Use::Reads;
+    const auto* map = s.as<Map>();
+    const auto* store = map && map->body.size() == 1 ? map->body[0].as<Store>() : nullptr;
+    if (!store || !ids.contains(store->to.buffer)) return Use::Reads;
+    if (!is_element(load(store->to.buffer, store->to.indices, store->value->type), *map, store->to.buffer))
+      return Use::Reads;
+    for (size_t d = 0; d < map->extents.size(); ++d)
+      if (constant_int(map->extents[d]) != constant_int(p_.buffer(store->to.buffer).shape[d])) return Use::Reads;
+    if (!parts.contains(store->to.buffer) && constant_float(store->value) == 0.0) return Use::Starts;
+    return is_linear(store->value, *map, ids) ? Use::Adds : Use::Reads;
+  }
+
+  // ---- where the lanes meet
+  Body late(const Body& in, BufferId sum, const Buffers& parts) {
+    Buffers ids = parts;
+    ids.insert(sum);
+    for (BufferId id : ids)
+      for (const Buffer& b : p_.buffers)
+        if (b.is_view() && b.root == id) return in;
+    for (BufferId part : parts)
+      for (const Reduce* r : parts_.at(part))
+        if (!r->clear) return in;
+    bool found = false;
+    Body out = in;
+    if (!place(out, ids, parts, sum, found) || !found) return in;
+    placement_.partial.insert(ids.begin(), ids.end());
+    return out;
+  }
+  // How many statements of the bodies, in loops or not, use any of them.
+  static int uses(const Body& in, const Buffers& ids) {
+    int out = 0;
+    for (const Stmt& s : in) {
+      const Buffers used = used_buffers({s});
+      out += std::any_of(ids.begin(), ids.end(), [&](BufferId id) { return used.contains(id); });
+    }
+    return out;
+  }
+  // The body in which all of it happens: it starts, is added to in loops, and then is read.
+  bool place(Body& in, const Buffers& ids, const Buffers& parts, BufferId sum, bool& found) {
+    if (uses(in, ids) == 1) {
+      for (Stmt& s : in) {
+        if (uses({s}, ids) == 0) continue;
+        if (const auto* n = s.as<For>()) {
+          For f = *n;
+          if (!place(f.body, ids, parts, sum, found)) return false;
+          s = make_stmt(std::move(f), s->location);
+          return true;
+        }
+        if (const auto* n = s.as<Role>()) {
+          Role r = *n;
+          if (!place(r.body, ids, parts, sum, found)) return false;
+          s = make_stmt(std::move(r), s->location);
+          return true;
+        }
+        return false;
+      }
+    }
+    bool starts = false, loops = false;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const Use use = whole_use(in[i], ids, parts, true);
+      if (use == Use::None) continue;
+      if (use == Use::Starts && !starts) {
+        starts = true;
+        continue;
+      }
+      if (!starts) return false;
+      if (use == Use::Adds) {
+        loops = loops || in[i].as<For>() || in[i].as<If>();
+        continue;
+      }
+      // From here on it is whole.
+      for (size_t j = i; j < in.size(); ++j) {
+        const Buffers written = written_by(in[j]);
+        if (std::any_of(ids.begin(), ids.end(), [&](BufferId id) { return written.contains(id); })) return false;
+        for (BufferId part : parts)
+          if (used_buffers({in[j]}).contains(part)) return false;
+      }
+      in.insert(in.begin() + static_cast<std::ptrdiff_t>(i), make_stmt(FinalizeReducer{sum}, in[i]->location));
+      return found = loops;
+    }
+    return false;
+  }
+  static Buffers written_by(const Stmt& s) {
+    Buffers out;
+    walk({s}, [&](const Stmt& x) {
+      for (const Effect& e : effects_of(x).list)
+        if (e.region.valid() && e.access != Access::Read) out.insert(e.region.buffer);
+    });
+    return out;
+  }
+  // Of a statement with all that is in it.
+  Use whole_use(const Stmt& s, const Buffers& ids, const Buffers& parts, bool outermost) const {
+    std::vector<const Body*> inner;
+    for_each_body(s, [&](const Body& b) { inner.push_back(&b); });
+    if (s.as<Map>() || inner.empty()) return use_of(s, ids, parts);
+    bool direct = false;
+    for_each_expr(s, [&](const Expr& e) { direct = direct || mentions(e, ids); });
+    if (direct || s.as<Role>() || s.as<While>()) return uses({s}, ids) ? Use::Reads : Use::None;
+    Use out = Use::None;
+    for (const Body* b : inner)
+      for (const Stmt& x : *b) {
+        const Use use = whole_use(x, ids, parts, false);
+        if (use == Use::Reads || (use == Use::Starts && outermost)) return Use::Reads;
+        if (use != Use::None) out = use;
+      }
+    return out == Use::Starts ? Use::Reads : out;
+  }
+
+  const TileProgram& p_;
+  Placement& placement_;
+  std::map<BufferId, std::vector<const Reduce*>> parts_;
+  std::map<BufferId, Buffers> sums_;
+};
+
+}  // namespace
+
+Body late_sums(const TileProgram& program, const Launch& launch, Placement& placement) {
+  return LateSums(program, placement).run(launch.body);
+}
+
+}  // namespace tilewright::passes

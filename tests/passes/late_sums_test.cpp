@@ -1,0 +1,88 @@
+// Sums that a loop only adds up: the lanes meet once, behind it, and the sums are what the interpreter says.
+#include <gtest/gtest.h>
+
+#include "driver/cuda_engine.h"
+#include "ir/parse.h"
+#include "ir/rewrite.h"
+#include "passes/canonicalize.h"
+#include "tilewright/compile.h"
+
+namespace tilewright {
+namespace {
+
+struct Text {
+  std::string start = "0.0", update = "total[i] * 0.5 + part[i]", more = "",
+              reduce = "reduce sum from=tile to=part dim=1", read = "total[i]";
+
+  std::string text() const {
+    return "program sums {\n  param A: float32[64, 256]\n  param B: float32[64]\n  param C: float32[64]\n"
+           "  launch sums(bx: 1) threads(tx: 128) {\n    fragment tile: float32[64, 64]\n"
+           "    fragment part: float32[64]\n    fragment total: float32[64]\n    fragment out: float32[64]\n"
+           "    fill to=total value=" +
+           start + "\n    for k in 0..4 {\n      copy from=A[0 : 64, k * 64 : 64] to=tile\n      " + reduce +
+           "\n      map i in 64 {\n        total[i] = " + update + "\n      }\n" + more +
+           "    }\n    map i in 64 {\n      out[i] = " + read + "\n    }\n    copy from=out to=C\n  }\n}\n";
+  }
+};
+
+// Shuffles in the code of a thread: in loops of the program, and outside of them.
+struct Shuffles {
+  int inside = 0, outside = 0;
+};
+Shuffles shuffles_of(const std::string& text) {
+  const passes::ThreadLowering l = lower_cuda(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target("sm_80"));
+  Shuffles out;
+  auto count = [](const ir::Body& body, int& to) {
+    ir::walk(body, [&](const ir::Stmt& s) { to += s.as<ir::Shuffle>() != nullptr; });
+  };
+  for (const ir::Stmt& s : l.program.launches[0].body) {
+    const auto* loop = s.as<ir::For>();
+    count({s}, loop && loop->kind == ir::LoopKind::Serial ? out.inside : out.outside);
+  }
+  return out;
+}
+
+std::vector<double> result(const std::string& text, Engine engine) {
+  std::vector<NDArray> arrays = {NDArray::zeros({64, 256}, f32), NDArray::zeros({64}, f32), NDArray::zeros({64}, f32)};
+  std::vector<double> values(64 * 256);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 7919 % 33) - 16;  // sums are exact
+  arrays[0].assign_floats(values);
+  const std::vector<Argument> arguments(arrays.begin(), arrays.end());
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")}));
+  compile(program, {.engine = engine, .arch = "sm_80"}).call(arguments);
+  std::vector<double> out = arrays[1].to_floats();
+  for (double v : arrays[2].to_floats()) out.push_back(v);
+  return out;
+}
+
+void expect_same(const std::string& text) {
+  EXPECT_EQ(result(text, Engine::Simulator), result(text, Engine::Interpreter)) << text;
+}
+
+TEST(LateSums, TheLanesMeetBehindTheLoop) {
+  for (const char* update : {"total[i] * 0.5 + part[i]", "total[i] + part[i]", "fma(total[i], 0.5, part[i])",
+                             "part[i] * 2.0 - total[i]", "total[i] + total[i] + part[i]"}) {
+    const std::string text = Text{.update = update}.text();
+    const Shuffles found = shuffles_of(text);
+    EXPECT_EQ(found.inside, 0) << text;
+    EXPECT_GT(found.outside, 0) << text;
+    expect_same(text);
+  }
+}
+
+TEST(LateSums, WhatIsNoSumOfPartsIsSummedAtOnce) {
+  const std::string shown = "      copy from=part to=B\n",
+                    read = "      map i in 64 {\n        out[i] = total[i]\n      }\n";
+  const std::string limited = "      map i in 64 {\n        total[i] = min(total[i], 5.0)\n      }\n";
+  for (const Text& t :
+       {Text{.start = "1.0"}, Text{.update = "max(total[i], part[i])"}, Text{.update = "total[i] * part[i]"},
+        Text{.update = "total[i] + part[i] + 1.0"}, Text{.update = "total[i] + part[63 - i]"}, Text{.more = shown},
+        Text{.more = read}, Text{.more = limited}, Text{.reduce = "reduce max from=tile to=part dim=1"},
+        Text{.read = "total[i] + part[i]"}}) {
+    EXPECT_GT(shuffles_of(t.text()).inside, 0) << t.text();
+    expect_same(t.text());
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
