@@ -13,6 +13,7 @@ std::vector<Case> grouped_gemm_cases(Size size);
 std::vector<Case> masked_gemm_cases(Size size);
 std::vector<Case> fp8_gemm_cases(Size size);
 std::vector<Case> int4_gemm_cases(Size size);
+std::vector<Case> sparse_gemm_cases(Size size);
 std::vector<Case> convolution_cases(Size size);
 std::vector<Case> specialized_gemm_cases(Size size);
 std::vector<Case> add_cases(Size size);
@@ -55,6 +56,7 @@ const std::vector<Example>& all_examples() {
       {"masked_gemm", "matrix products of groups of rows, with gaps", masked_gemm_cases},
       {"fp8_gemm", "matrix product of 8-bit floats with scales", fp8_gemm_cases},
       {"int4_gemm", "matrix product with 4-bit weights", int4_gemm_cases},
+      {"sparse_gemm", "matrix product, two of four elements of A kept", sparse_gemm_cases},
       {"convolution", "convolution as a matrix product over patches", convolution_cases},
       {"specialized_gemm", "matrix product with roles and barriers by hand", specialized_gemm_cases},
       {"add", "sum of two tensors", add_cases},

@@ -403,6 +403,40 @@ def fp8(mnk, block_N):
     return race.run()
 
 
+def sparse(mnk, *tiles):
+    """C = A * B in f16, where two of each four elements of A are kept: the public example; tiles as for gemm."""
+    import torch
+
+    M, N, K = (int(x) for x in mnk.split("x"))
+    a = torch.randn(M, K // 4, 4, device="cuda")
+    a = a.scatter(-1, a.abs().topk(2, dim=-1, largest=False).indices, 0).view(M, K).half()
+    b = torch.randn(K, N, device="cuda", dtype=torch.float16)
+    race = Race(f"sparse gemm f16 {mnk}", flops=2 * M * N * K)
+    expected = race.add("cublas, dense", lambda: (lambda: torch.mm(a, b), torch.mm(a, b)))
+
+    def by_cusparselt():
+        kept = torch.sparse.to_sparse_semi_structured(a)
+        return (lambda: torch.mm(kept, b)), torch.mm(kept, b)
+
+    race.error("cusparselt", race.add("cusparselt", by_cusparselt), expected)
+    for tile in tiles:
+        shape, stages, threads = tile.split(":")
+        for front in frontends():
+            name = f"{front.name} {tile}"
+
+            def prepare(front=front, shape=shape, stages=stages, threads=threads):
+                module = front.load(f"{EXAMPLES}/gemm_sp/example_gemm_sp.py")
+                utils = front.load(f"{EXAMPLES}/gemm_sp/sparse_utils.py")
+                kept, metadata = utils.torch_compress(a)
+                T, block = front.T, (int(x) for x in shape.split("x"))
+                policy = T.GemmWarpPolicy.Square
+                kernel = module.matmul_sp_fp16(M, N, K, T.float32, T.int16, *block, int(stages), int(threads), policy, True)
+                return (lambda: kernel(kept, metadata, b)), kernel(kept, metadata, b)
+
+            race.error(name, race.add(name, prepare, front), expected)
+    return race.run()
+
+
 def norm(rows, columns, block):
     """RMS normalization in float32 by the public example."""
     import torch
@@ -482,6 +516,7 @@ CASES = [
     "sparse pipelined 4096 8192 2048",
     "sparse seesaw 4096 8192 2048",
     *(f"fp8 {mnk} 128" for mnk in ("4096x7168x16384", "4096x4096x7168", "128x4096x7168", "64x7168x2048")),
+    "sparse 8192x8192x8192 128x256x128:2:256 128x128x128:3:256 128x256x64:3:256",
     "norm 65536 8192 1",
     "norm 65536 8192 2",
     "copy 32768 16384 1x2048:256 8x1024:128 64x128:128",

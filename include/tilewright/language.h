@@ -454,6 +454,16 @@ struct GemmOptions {
   Operand clear_accum = {};
 };
 void gemm(const Tile& A, const Tile& B, const Tile& C, GemmOptions options = {}, Location at = Location::current());
+// C += A B, where A_sparse holds two of each four elements of a row of A (one of two of float32), and each row of E has
+// four bits a group that say which: their positions, two bits each, ascending (of float32: 0x4 the first, 0xe the
+// second).
+struct SparseGemmOptions {
+  bool transpose_A = false, transpose_E = false, transpose_B = false;
+  GemmWarpPolicy policy = GemmWarpPolicy::Square;
+  Operand clear_accum = {};
+};
+void gemm_sp(const Tile& A_sparse, const Tile& E, const Tile& B, const Tile& C, SparseGemmOptions options = {},
+             Location at = Location::current());
 struct ReduceOptions {
   int64_t dim = -1;
   bool clear = true;

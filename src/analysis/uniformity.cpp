@@ -155,7 +155,8 @@ struct Uniformity::Walk {
     };
     if (const auto* copy = stmt.as<Copy>()) reads(copy->from), local_write(copy->to.buffer, stmt, a);
     if (const auto* fill = stmt.as<Fill>()) local_write(fill->to.buffer, stmt, a);
-    if (const auto* gemm = stmt.as<Gemm>()) reads(gemm->a), reads(gemm->b), local_write(gemm->c.buffer, stmt, a);
+    if (const auto* gemm = stmt.as<Gemm>())
+      reads(gemm->a), reads(gemm->b), reads(gemm->metadata), local_write(gemm->c.buffer, stmt, a);
     if (const auto* reduce = stmt.as<Reduce>()) reads(reduce->from), local_write(reduce->to.buffer, stmt, a);
     if (const auto* scan = stmt.as<Scan>()) reads(scan->from), local_write(scan->to.buffer, stmt, a);
   }

@@ -19,18 +19,37 @@ Result fill(const Operation&, const Operands& o) {
   return {};
 }
 
-Result gemm(const Operation& op, const Operands& o) {
-  ir::GemmOptions options;
-  options.transpose_a = o.flag(3, false), options.transpose_b = o.flag(4, false);
-  const int64_t policy = o.integer(5, 0);
+ir::GemmPolicy policy(const Operation& op, const Operands& o, size_t index) {
+  const int64_t policy = o.integer(index, 0);
   if (policy < 0 || policy > 2)
     fail(Code::BadOption, o.place(), fmt::format("{}: policy is {}", op.name, policy),
          "it is one of GemmWarpPolicy: Square, FullRow, FullCol");
-  options.policy = static_cast<ir::GemmPolicy>(policy);
+  return static_cast<ir::GemmPolicy>(policy);
+}
+
+Result gemm(const Operation& op, const Operands& o) {
+  ir::GemmOptions options;
+  options.transpose_a = o.flag(3, false), options.transpose_b = o.flag(4, false);
+  options.policy = policy(op, o, 5);
   options.clear = o.expr_or_none(6);
   if (options.clear && ir::constant_int(options.clear) == 0) options.clear = {};
   options.completion.queue = static_cast<ir::Queue>(op.variant);
   const ir::TileRef a = o.tile(0), b = o.tile(1), c = o.tile(2);
+  o.builder().gemm(a, b, c, std::move(options));
+  if (static_cast<ir::Queue>(op.variant) == ir::Queue::Wgmma) o.builder().commit(ir::Queue::Wgmma);
+  return {};
+}
+
+Result sparse_gemm(const Operation& op, const Operands& o) {
+  ir::GemmOptions options;
+  options.transpose_a = o.flag(4, false), options.transpose_metadata = o.flag(5, false);
+  options.transpose_b = o.flag(6, false);
+  options.policy = policy(op, o, 7);
+  options.clear = o.expr_or_none(8);
+  if (options.clear && ir::constant_int(options.clear) == 0) options.clear = {};
+  options.completion.queue = static_cast<ir::Queue>(op.variant);
+  const ir::TileRef a = o.tile(0), e = o.tile(1), b = o.tile(2), c = o.tile(3);
+  options.metadata = e;
   o.builder().gemm(a, b, c, std::move(options));
   if (static_cast<ir::Queue>(op.variant) == ir::Queue::Wgmma) o.builder().commit(ir::Queue::Wgmma);
   return {};
@@ -118,6 +137,10 @@ constexpr const char* kGemmSignature =
     "A: tile, B: tile, C: tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, "
     "clear_accum: expr = False, k_pack: ignored = 1, wg_wait: ignored = 0, mbar: absent = None, "
     "annotations: ignored = None";
+constexpr const char* kSparseGemmSignature =
+    "A_sparse: tile, E: tile, B: tile, C: tile, transpose_A: bool = False, transpose_E: bool = False, "
+    "transpose_B: bool = False, policy: int = 0, clear_accum: expr = False, wg_wait: ignored = 0, "
+    "annotations: ignored = None";
 constexpr const char* kReduceSignature =
     "buffer: tile, out: tile, dim: int = -1, clear: bool = True, batch: ignored = 1, nan_propagate: bool = False, "
     "annotations: ignored = None";
@@ -176,6 +199,13 @@ void add_tile_operations(std::vector<Operation>& table) {
       {"clear", "tile", "buffer: tile", "Sets every element of a tile to zero.", fill},
       {"gemm", "tile", kGemmSignature, "C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N).",
        gemm, static_cast<int>(ir::Queue::None)},
+      {"gemm_sp", "tile", kSparseGemmSignature,
+       "C += A B, where A_sparse holds the kept elements of A, two of each four along a row (one of two of float32), "
+       "and "
+       "E has four bits for each group that say which.",
+       sparse_gemm, static_cast<int>(ir::Queue::None)},
+      {"wgmma_gemm_sp", "tile", kSparseGemmSignature, "A gemm_sp that does not wait: T.wait_wgmma(n) does.",
+       sparse_gemm, static_cast<int>(ir::Queue::Wgmma)},
       {"wgmma_gemm", "tile", kGemmSignature, "A gemm that does not wait: T.wait_wgmma(n) does.", gemm,
        static_cast<int>(ir::Queue::Wgmma)},
       {"tma_copy", "tile",

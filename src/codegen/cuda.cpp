@@ -163,11 +163,20 @@ class CudaText final : public CudaAsync {
   }
   void mma(const Mma& n) {
     const std::vector<std::string> a = words(n.a), b = words(n.b), c = words(n.c);
-    const char* accumulator = program_.buffer(n.c.buffer).type.is_float() ? "+f" : "+r";
+    const DType type = program_.buffer(n.c.buffer).type;
+    const char* accumulator = type == f64 ? "+d" : type.is_float() ? "+f" : "+r";
+    const char* word = type == f64 ? "d" : "r";
     int next = 0;
     const std::string cs = numbered(c.size(), next), as = numbered(a.size(), next), bs = numbered(b.size(), next);
+    const std::string inputs = fmt::format("{}, {}", operands(a, word), operands(b, word));
+    if (n.metadata.valid()) {
+      line(fmt::format("asm(\"mma.sp::ordered_metadata.sync.aligned.{} {}, {}, {}, {}, %{}, 0x0;\"", n.instruction, cs,
+                       as, bs, cs, next));
+      line(fmt::format("    : {} : {}, {});", operands(c, accumulator), inputs, operands(words(n.metadata), "r")));
+      return;
+    }
     line(fmt::format("asm(\"mma.sync.aligned.{} {}, {}, {}, {};\"", n.instruction, cs, as, bs, cs));
-    line(fmt::format("    : {} : {}, {});", operands(c, accumulator), operands(a, "r"), operands(b, "r")));
+    line(fmt::format("    : {} : {});", operands(c, accumulator), inputs));
   }
   void load_matrix(const LoadMatrix& n) {
     const std::vector<std::string> to = words(n.to);

@@ -144,6 +144,7 @@ void CudaAsync::make_wgmma(const std::string& name, const Wgmma& n) {
   const auto shape = target::wgmma_named(n.instruction);
   check_internal(shape.has_value(), "there is no wgmma '{}'", n.instruction);
   const bool words = program_.buffer(n.a.buffer).space == Space::Local, whole = shape->row->c.is_int();
+  const bool sparse = shape->row->sparse;
   const int64_t count = shape->n / 2, a = count, b = words ? count + 4 : count + 1;
   std::vector<std::string> registers;
   for (int64_t i = 0; i < count; ++i) registers.push_back(fmt::format("c[{}]", i));
@@ -153,14 +154,17 @@ void CudaAsync::make_wgmma(const std::string& name, const Wgmma& n) {
     tail += words ? fmt::format(", {:d}", n.transpose_b) : fmt::format(", {:d}, {:d}", n.transpose_a, n.transpose_b);
   const std::string a_text = words ? fmt::format("{{{}}}", numbers(a, 4)) : fmt::format("%{}", a);
   std::string& out = made_[name];
-  out = fmt::format("__device__ __forceinline__ void {}({}* c, {}, uint64_t b, bool accumulate) {{\n", name,
-                    whole ? "int32_t" : "float", words ? "const uint32_t* a" : "uint64_t a");
+  out = fmt::format("__device__ __forceinline__ void {}({}* c, {}, uint64_t b, {}bool accumulate) {{\n", name,
+                    whole ? "int32_t" : "float", words ? "const uint32_t* a" : "uint64_t a",
+                    sparse ? "uint32_t metadata, " : "");
   out += fmt::format("  asm volatile(\n      \"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{}, 0;\\n\"\n", b + 1);
-  out += fmt::format("      \"wgmma.mma_async.sync.aligned.{}\"\n      \" {{{}}},\"\n      \" {}, %{}, p{};\\n}}\"\n",
-                     n.instruction, numbers(0, count), a_text, b, tail);
+  const std::string of_b = sparse ? fmt::format("%{}, %{}, 0", b, b + 2) : fmt::format("%{}", b);
+  out += fmt::format("      \"wgmma.mma_async.{}sync.aligned.{}\"\n      \" {{{}}},\"\n      \" {}, {}, p{};\\n}}\"\n",
+                     sparse ? "sp." : "", n.instruction, numbers(0, count), a_text, of_b, tail);
   out += fmt::format("      : {}\n", operands(registers, whole ? "+r" : "+f"));
-  out += fmt::format("      : {}, \"l\"(b), \"r\"((int32_t)accumulate));\n}}\n\n",
-                     words ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])" : "\"l\"(a)");
+  out += fmt::format("      : {}, \"l\"(b), \"r\"((int32_t)accumulate){});\n}}\n\n",
+                     words ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])" : "\"l\"(a)",
+                     sparse ? ", \"r\"(metadata)" : "");
 }
 
 void CudaAsync::wgmma(const Wgmma& n) {
@@ -173,8 +177,9 @@ void CudaAsync::wgmma(const Wgmma& n) {
   if (!made_.contains(name)) make_wgmma(name, n);
   pieces_.insert("types");
   const std::string a = words ? "&" + element(n.a.buffer, n.a.min) : descriptor(n.a, n.transpose_a);
-  line(fmt::format("{}(&{}, {}, {}, {});", name, element(n.c.buffer, n.c.min), a, descriptor(n.b, n.transpose_b),
-                   text(logical_not(n.clear))));
+  const std::string metadata = n.metadata.valid() ? element(n.metadata.buffer, n.metadata.min) + ", " : "";
+  line(fmt::format("{}(&{}, {}, {}, {}{});", name, element(n.c.buffer, n.c.min), a, descriptor(n.b, n.transpose_b),
+                   metadata, text(logical_not(n.clear))));
 }
 
 void CudaAsync::hold(const std::vector<Region>& registers) {

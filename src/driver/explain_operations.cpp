@@ -126,12 +126,19 @@ class OperationWalk {
     const std::string a = fmt::format("a from {}", c.a_in_registers ? "registers" : "shared memory");
     if (c.wgmma) {
       const std::string name = c.wgmma->name(passes::wgmma_columns(*c.wgmma, columns / c.warps_n));
-      add_once(op.becomes, fmt::format("wgmma.mma_async {}, {} x {} warpgroups, {}", name, c.warps_m, c.warps_n, a));
+      add_once(op.becomes, fmt::format("wgmma.mma_async{} {}, {} x {} warpgroups, {}", c.wgmma->sparse ? ".sp" : "",
+                                       name, c.warps_m, c.warps_n, a));
       if (!n.completion.immediate()) add_once(op.becomes, "its group stays open: other code runs beside it");
     } else if (c.mma) {
-      add_once(op.becomes, fmt::format("mma.sync {}, {} x {} warps, {}", c.mma->name, c.warps_m, c.warps_n, a));
+      add_once(op.becomes, fmt::format("mma{} {}, {} x {} warps, {}", c.mma->sparse ? ".sp" : ".sync", c.mma->name,
+                                       c.warps_m, c.warps_n, a));
     } else {
-      add_once(op.becomes, "fused multiply-adds, each thread its own elements of c");
+      const int64_t rows = ir::constant_int(n.c.extent[n.c.extent.size() - 2]).value_or(0);
+      const std::string tile = c.tile
+                                   ? fmt::format("tiles of {} x {} in registers", rows / c.warps_m / kTileLanesOfColumn,
+                                                 columns / c.warps_n / kTileLanesOfRow)
+                                   : "each thread its own elements of c";
+      add_once(op.becomes, "fused multiply-adds, " + tile);
     }
     const double rate = target::rates_of(target_.arch).of_matrix(ir::operand_type(l_.tiles, n, n.a));
     if (c.has_instruction() && rate > 0) op.rate = rate;

@@ -120,10 +120,10 @@ void clear(const Tile& to, Location at) {
 }
 
 namespace {
+constexpr ir::GemmPolicy kPolicies[] = {ir::GemmPolicy::Square, ir::GemmPolicy::FullRow, ir::GemmPolicy::FullCol};
+
 void emit_gemm(const char* what, const Tile& A, const Tile& B, const Tile& C, const GemmOptions& options,
                ir::Queue queue, const Location& at) {
-  static constexpr ir::GemmPolicy kPolicies[] = {ir::GemmPolicy::Square, ir::GemmPolicy::FullRow,
-                                                 ir::GemmPolicy::FullCol};
   ir::GemmOptions o;
   o.transpose_a = options.transpose_A, o.transpose_b = options.transpose_B;
   o.policy = kPolicies[static_cast<size_t>(options.policy)];
@@ -139,6 +139,16 @@ void reduce(const char* what, ir::ReduceOp op, const Tile& from, const Tile& to,
 
 void gemm(const Tile& A, const Tile& B, const Tile& C, GemmOptions options, Location at) {
   emit_gemm("gemm", A, B, C, options, ir::Queue::None, at);
+}
+void gemm_sp(const Tile& A_sparse, const Tile& E, const Tile& B, const Tile& C, SparseGemmOptions options,
+             Location at) {
+  ir::GemmOptions o;
+  o.metadata = TileAccess::of(E);
+  o.transpose_a = options.transpose_A, o.transpose_b = options.transpose_B;
+  o.transpose_metadata = options.transpose_E;
+  o.policy = kPolicies[static_cast<size_t>(options.policy)];
+  if (options.clear_accum.node()) o.clear = expr_of(options.clear_accum, "gemm_sp");
+  recording("gemm_sp", at).gemm(TileAccess::of(A_sparse), TileAccess::of(B), TileAccess::of(C), std::move(o));
 }
 void wgmma_gemm(const Tile& A, const Tile& B, const Tile& C, GemmOptions options, Location at) {
   emit_gemm("wgmma_gemm", A, B, C, options, ir::Queue::Wgmma, at);

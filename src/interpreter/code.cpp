@@ -355,9 +355,10 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       },
                       [&](const Gemm& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)}, s.nodes = {node(op.clear)};
+                        if (op.is_sparse()) s.regions.push_back(region(op.metadata));
                         s.elements = {element(op.completion.barrier)};
                         s.tf32 = operand_type(source_, op, op.a) != source_.buffer(op.a.buffer).type;
-                        any_local({&op.a, &op.b, &op.c});
+                        any_local({&op.a, &op.b, &op.c, op.is_sparse() ? &op.metadata : &op.a});
                       },
                       [&](const Map& op) { map(s, stmt, op); },
                       [&](const Reduce& op) {
@@ -381,9 +382,11 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Sync& op) { s.nodes = {node(op.barrier)}; },
                       [&](const Mma& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)};
+                        if (op.metadata.valid()) s.regions.push_back(region(op.metadata));
                       },
                       [&](const Wgmma& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)}, s.nodes = {node(op.clear)};
+                        if (op.metadata.valid()) s.regions.push_back(region(op.metadata));
                       },
                       [&](const Fence& op) {
                         for (const Region& r : op.registers) s.regions.push_back(region(r));

@@ -44,7 +44,8 @@ struct CopyOptions {
   std::string prefer;
 };
 struct GemmOptions {
-  bool transpose_a = false, transpose_b = false;
+  std::optional<TileRef> metadata;  // a is sparse
+  bool transpose_a = false, transpose_b = false, transpose_metadata = false;
   GemmPolicy policy = GemmPolicy::Square;
   Expr clear;
   Completion completion;
@@ -203,6 +204,8 @@ class Builder {
   Element barrier(const TileRef& ref, const char* what) const;
   VarId new_result(const char* name, DType type);
   bool in_scope_of(bool (*is)(const StmtOp&)) const;
+  std::pair<int64_t, int64_t> gemm_matrix(const Region& region, bool transposed) const;
+  int64_t need_metadata(const Gemm& gemm, int64_t rows, int64_t kept) const;
   int64_t normalized_dim(int64_t dim, const Region& region, const char* what) const;
   const std::string& name_of(const TileRef& ref) const { return program_.buffer(ref.buffer).name; }
 

@@ -2,6 +2,7 @@
 #include "ir/builder.h"
 #include "ir/rewrite.h"
 #include "scalar/functions.h"
+#include "scalar/sparse_group.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::ir {
@@ -259,42 +260,67 @@ void Builder::fill(const TileRef& to, const Expr& value) {
   emit(Fill{region(to), cast(value, b.type)});
 }
 
+// A tile that a gemm multiplies: a matrix on chip, of a size that is known.
+std::pair<int64_t, int64_t> Builder::gemm_matrix(const Region& r, bool transposed) const {
+  const Buffer& b = program_.buffer(r.buffer);
+  if (b.space != Space::Shared && b.space != Space::Fragment)
+    fail_here(
+        Code::GemmSpace,
+        fmt::format("gemm: '{}' is a {} buffer; operands are shared or fragment tiles", b.name, ir::name_of(b.space)),
+        "copy the tile to shared memory first");
+  if (b.rank() < 2)
+    fail_here(Code::GemmRank, fmt::format("gemm: '{}' has {} dimensions", b.name, b.rank()),
+              "an operand is a matrix: reshape it, to (1, n) or (n, 1)");
+  for (size_t d = 0; d + 2 < r.extent.size(); ++d)
+    if (!is_one(r.extent[d]))
+      fail_here(Code::GemmRank, fmt::format("gemm: '{}' is a tile of {}", b.name, text_of(r.extent)),
+                "all extents but the last two are 1: multiply one matrix at a time, in a loop");
+  for (const Expr& e : r.extent)
+    if (!constant_int(e))
+      fail_here(Code::DynamicTile, fmt::format("gemm: the extents of '{}' are not constants", b.name),
+                "give slices of constant extent");
+  const size_t n = r.extent.size();
+  std::pair<int64_t, int64_t> size{*constant_int(r.extent[n - 2]), *constant_int(r.extent[n - 1])};
+  if (transposed) std::swap(size.first, size.second);
+  return size;
+}
+
+// The k of a sparse a, of whose elements `kept` are there.
+int64_t Builder::need_metadata(const Gemm& g, int64_t rows, int64_t kept) const {
+  const Buffer &a = program_.buffer(g.a.buffer), &words = program_.buffer(g.metadata.buffer);
+  const auto group = sparse_group(a.type);
+  if (!group)
+    fail_here(
+        Code::GemmType, fmt::format("gemm of a sparse '{}' of {}", a.name, a.type.name()),
+        "two of four elements are kept of float16, bfloat16, int8, uint8, float8_e4m3 and float8_e5m2, one of two "
+        "of float32 and tfloat32");
+  if (!words.type.is_int() || words.type.bits > 32 || words.type.bits < 8)
+    fail_here(Code::GemmMetadata, fmt::format("gemm: the metadata '{}' holds {}", words.name, words.type.name()),
+              "it is of integers of 8, 16 or 32 bits");
+  const int64_t bits = kept / group->kept * kGroupBits;
+  const auto [r, c] = gemm_matrix(g.metadata, g.transpose_metadata);
+  if (kept % group->kept != 0 || r != rows || c * words.type.bits != bits)
+    fail_here(
+        Code::GemmMetadata,
+        fmt::format("gemm: the metadata '{}' has {} rows of {} bits, but the sparse '{}' has {} rows of {} groups",
+                    words.name, r, c * words.type.bits, a.name, rows, kept / group->kept),
+        "there are four bits for each group of a row, and rows are as those of the matrix");
+  return kept / group->kept * group->size;
+}
+
 void Builder::gemm(const TileRef& ra, const TileRef& rb, const TileRef& rc, GemmOptions options) {
   need_no_map("gemm");
   Gemm g;
   g.a = region(ra), g.b = region(rb), g.c = region(rc);
   g.transpose_a = options.transpose_a, g.transpose_b = options.transpose_b, g.policy = options.policy;
   g.completion = std::move(options.completion);
-  for (const Region* r : {&g.a, &g.b, &g.c}) {
-    const Buffer& b = program_.buffer(r->buffer);
-    if (b.space != Space::Shared && b.space != Space::Fragment)
-      fail_here(
-          Code::GemmSpace,
-          fmt::format("gemm: '{}' is a {} buffer; operands are shared or fragment tiles", b.name, ir::name_of(b.space)),
-          "copy the tile to shared memory first");
-    if (b.rank() < 2)
-      fail_here(Code::GemmRank, fmt::format("gemm: '{}' has {} dimensions", b.name, b.rank()),
-                "an operand is a matrix: reshape it, to (1, n) or (n, 1)");
-    for (size_t d = 0; d + 2 < r->extent.size(); ++d)
-      if (!is_one(r->extent[d]))
-        fail_here(Code::GemmRank, fmt::format("gemm: '{}' is a tile of {}", b.name, text_of(r->extent)),
-                  "all extents but the last two are 1: multiply one matrix at a time, in a loop");
+  auto [m, k] = gemm_matrix(g.a, g.transpose_a);
+  const auto [kb, n] = gemm_matrix(g.b, g.transpose_b);
+  const auto [mc, nc] = gemm_matrix(g.c, false);
+  if (options.metadata) {
+    g.metadata = region(*options.metadata), g.transpose_metadata = options.transpose_metadata;
+    k = need_metadata(g, m, k);
   }
-  auto matrix = [](const Region& r, bool transposed) {
-    const size_t n = r.extent.size();
-    std::pair<int64_t, int64_t> size{*constant_int(r.extent[n - 2]), *constant_int(r.extent[n - 1])};
-    if (transposed) std::swap(size.first, size.second);
-    return size;
-  };
-  for (const Region* r : {&g.a, &g.b, &g.c})
-    for (const Expr& e : r->extent)
-      if (!constant_int(e))
-        fail_here(Code::DynamicTile,
-                  fmt::format("gemm: the extents of '{}' are not constants", program_.buffer(r->buffer).name),
-                  "give slices of constant extent");
-  const auto [m, k] = matrix(g.a, g.transpose_a);
-  const auto [kb, n] = matrix(g.b, g.transpose_b);
-  const auto [mc, nc] = matrix(g.c, false);
   if (k != kb)
     fail_here(Code::GemmInner,
               fmt::format("gemm: the inner extents differ: '{}' has K = {}, '{}' has K = {}", name_of(ra), k,

@@ -66,6 +66,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
     const Proxy proxy = n.completion.immediate() ? Proxy::Generic : Proxy::Async;
     touch(Access::Read, n.a, proxy, n.completion);
     touch(Access::Read, n.b, proxy, n.completion);
+    if (n.is_sparse()) touch(Access::Read, n.metadata);
     touch(constant_int(n.clear) == 1 ? Access::Write : Access::Accumulate, n.c, proxy, n.completion);
   }
   void operator()(const Map&) const { out.scope = Scope::Collective; }
@@ -92,6 +93,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void operator()(const Mma& n) const {
     out.scope = Scope::Warp;
     touch(Access::Read, n.a), touch(Access::Read, n.b), touch(Access::Accumulate, n.c);
+    if (n.metadata.valid()) touch(Access::Read, n.metadata);
   }
   void operator()(const LoadMatrix& n) const {
     out.scope = Scope::Warp;
@@ -101,6 +103,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
     out.scope = Scope::Collective;
     const Completion done{Queue::Wgmma, {}};
     touch(Access::Read, n.a, Proxy::Async, done), touch(Access::Read, n.b, Proxy::Async, done);
+    if (n.metadata.valid()) touch(Access::Read, n.metadata);
     touch(constant_int(n.clear) == 1 ? Access::Write : Access::Accumulate, n.c, Proxy::Async, done);
   }
   void operator()(const Elect&) const { out.scope = Scope::Warp; }

@@ -243,13 +243,17 @@ struct Gemm {  // c (+)= op(a) * op(b), accumulated in c's type; leading extents
   static constexpr Level level = Level::Tile | Level::Loop;
   static constexpr const char* name = "gemm";
   Region a, b, c;
-  bool transpose_a = false, transpose_b = false;
+  // Tile level: a holds half of its elements along k; rows of words that say which (scalar/sparse_group.h).
+  Region metadata;
+  bool transpose_a = false, transpose_b = false, transpose_metadata = false;
+  bool is_sparse() const { return metadata.valid(); }
   GemmPolicy policy = GemmPolicy::Square;
   Expr clear;  // bool: start from zero; none means false
   Completion completion;
   static void fields(auto& n, auto&& f) {
-    f("a", n.a), f("b", n.b), f("c", n.c), f("transpose_a", n.transpose_a), f("transpose_b", n.transpose_b),
-        f("policy", n.policy), f("clear", n.clear), f("completion", n.completion);
+    f("a", n.a), f("b", n.b), f("c", n.c), f("metadata", n.metadata), f("transpose_a", n.transpose_a),
+        f("transpose_b", n.transpose_b), f("transpose_metadata", n.transpose_metadata), f("policy", n.policy),
+        f("clear", n.clear), f("completion", n.completion);
   }
 };
 struct Map {  // every point of the box once, in no order; the body is thread code
@@ -381,13 +385,15 @@ struct SetRegisters {  // registers a thread of the executing warpgroups may use
 // ------------------------------------------------------------------------------------------------
 
 // c += a * b, as a row of target/mma.h says: each lane gives and gets its part of the matrices, in registers. a and b
-// are words of 32 bits, several elements each where they are narrower.
+// are words of 32 bits, several elements each where they are narrower. `metadata`: of a sparse a, one word a lane.
 struct Mma {
   static constexpr Level level = Level::Thread;
   static constexpr const char* name = "mma";
   std::string instruction;
-  Region a, b, c;
-  static void fields(auto& n, auto&& f) { f("instruction", n.instruction), f("a", n.a), f("b", n.b), f("c", n.c); }
+  Region a, b, c, metadata;
+  static void fields(auto& n, auto&& f) {
+    f("instruction", n.instruction), f("a", n.a), f("b", n.b), f("c", n.c), f("metadata", n.metadata);
+  }
 };
 // ldmatrix (PTX ISA 9.7.14.5.15): 1, 2 or 4 matrices of 8 rows of 16 bytes. Lane 8 * i + j points at row j of matrix i
 // and gets word lane % 4 of row lane / 4 of every matrix; transposed, the matrix of 16-bit elements is first.
@@ -402,17 +408,17 @@ struct LoadMatrix {
 
 // c (+)= op(a) * op(b) by a warpgroup, as a row of target/wgmma.h says: 64 rows. `b` is a box of a tile in shared
 // memory, `a` too or words in registers; a transposed one is stored [k][rows]. It is done when its group of the queue
-// wgmma is.
+// wgmma is; the word of metadata of a sparse a is read at once.
 struct Wgmma {
   static constexpr Level level = Level::Thread;
   static constexpr const char* name = "wgmma";
   std::string instruction;
-  Region a, b, c;
+  Region a, b, c, metadata;
   bool transpose_a = false, transpose_b = false;  // a: m x k, b: n x k unless transposed, as the instruction counts
   Expr clear;                                     // bool: start from zero; none means false
   static void fields(auto& n, auto&& f) {
-    f("instruction", n.instruction), f("a", n.a), f("b", n.b), f("c", n.c), f("transpose_a", n.transpose_a),
-        f("transpose_b", n.transpose_b), f("clear", n.clear);
+    f("instruction", n.instruction), f("a", n.a), f("b", n.b), f("c", n.c), f("metadata", n.metadata),
+        f("transpose_a", n.transpose_a), f("transpose_b", n.transpose_b), f("clear", n.clear);
   }
 };
 struct Elect {  // the body is run by one thread of the warp, always the same one

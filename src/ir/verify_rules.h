@@ -111,6 +111,7 @@ class Verifier {
   void check(const Fill& node);
   void check(const Gemm& node);
   void check_gemm_shape(const Gemm& node);
+  void check_metadata(const Gemm& node);
   void check(const Map& node);
   void check(const Reduce& node);
   void check(const Scan& node);

@@ -279,8 +279,9 @@ void Verifier::check(const SetRegisters& node) {
 }
 
 void Verifier::check(const Mma& node) {
-  for (const Region* r : {&node.a, &node.b, &node.c})
-    if (check_region(*r, "an operand of mma") && row(r->buffer).space != Space::Local)
+  for (const Region* r : {&node.a, &node.b, &node.c, &node.metadata})
+    if ((r != &node.metadata || r->valid()) && check_region(*r, "an operand of mma") &&
+        row(r->buffer).space != Space::Local)
       add(Code::VerifyLevel, fmt::format("mma: '{}' is not in registers", row(r->buffer).name));
 }
 
@@ -306,6 +307,7 @@ void Verifier::check(const Wgmma& node) {
   if (check_region(node.b, "an operand of wgmma") && row(node.b.buffer).space != Space::Shared)
     add(Code::VerifyLevel, fmt::format("wgmma: '{}' is not in shared memory", row(node.b.buffer).name));
   check_registers({node.c}, "wgmma");
+  if (node.metadata.valid()) check_registers({node.metadata}, "wgmma");
   if (node.clear) check_condition(node.clear, "the clear of a wgmma");
 }
 

@@ -1,6 +1,7 @@
 // Rules of tile ops: which boxes, types and memories fit together.
 #include "ir/operators.h"
 #include "ir/verify_rules.h"
+#include "scalar/sparse_group.h"
 
 namespace tilewright::ir {
 
@@ -194,9 +195,11 @@ void Verifier::check(const Gemm& node) {
   if (node.clear) check_condition(node.clear, "clear of a gemm");
   if (node.completion.barrier.valid()) check_barrier(node.completion.barrier, "the completion of a gemm");
   const bool good = check_tile(node.a, "a of a gemm", false) & check_tile(node.b, "b of a gemm", false) &
-                    check_tile(node.c, "c of a gemm", true);
+                    check_tile(node.c, "c of a gemm", true) &
+                    (!node.is_sparse() || check_tile(node.metadata, "the metadata of a gemm", false));
   if (!good) return;
-  for (const Region* r : {&node.a, &node.b, &node.c}) {
+  for (const Region* r : {&node.a, &node.b, &node.c, &node.metadata}) {
+    if (!r->valid()) continue;
     const Buffer& b = row(r->buffer);
     if (level_ == Level::Tile && b.space != Space::Shared && b.space != Space::Fragment)
       add_about(
@@ -213,7 +216,8 @@ void Verifier::check(const Gemm& node) {
 }
 
 void Verifier::check_gemm_shape(const Gemm& node) {
-  for (const Region* r : {&node.a, &node.b, &node.c}) {
+  for (const Region* r : {&node.a, &node.b, &node.c, &node.metadata}) {
+    if (!r->valid()) continue;
     const size_t rank = r->extent.size();
     bool matrix = rank >= 2;
     for (size_t d = 0; d + 2 < rank; ++d) matrix = matrix && constant_int(r->extent[d]) == 1;
@@ -230,7 +234,10 @@ void Verifier::check_gemm_shape(const Gemm& node) {
   const auto side = [](const Region& r, bool transposed, int which) {
     return r.extent[r.extent.size() - 2 + static_cast<size_t>(transposed ? 1 - which : which)];
   };
-  const Expr m = side(node.a, node.transpose_a, 0), k = side(node.a, node.transpose_a, 1);
+  if (node.is_sparse()) check_metadata(node);
+  const auto group = sparse_group(row(node.a.buffer).type);
+  const Expr m = side(node.a, node.transpose_a, 0), stored = side(node.a, node.transpose_a, 1);
+  const Expr k = node.is_sparse() && group ? mul(stored, constant(stored->type, group->size / group->kept)) : stored;
   const Expr k_of_b = side(node.b, node.transpose_b, 0), n = side(node.b, node.transpose_b, 1);
   if (!may_be_equal(k, k_of_b))
     return add(Code::VerifyGemmInner,
@@ -243,6 +250,25 @@ void Verifier::check_gemm_shape(const Gemm& node) {
     add(Code::VerifyGemmOuter,
         fmt::format("gemm: the product is {} x {}, but '{}' is {} x {}", text(m), text(n), name(node.c.buffer),
                     text(side(node.c, false, 0)), text(side(node.c, false, 1))));
+}
+
+void Verifier::check_metadata(const Gemm& node) {
+  const Buffer &a = row(node.a.buffer), &words = row(node.metadata.buffer);
+  const auto group = sparse_group(a.type);
+  if (!group || level_ != Level::Tile)
+    return add(Code::VerifyGemmMetadata, fmt::format("gemm of a sparse '{}' of {}", a.name, a.type.name()),
+               "there are sparse tiles of float16, bfloat16, 8-bit types, float32 and tfloat32");
+  const auto size = [&](const Region& r, bool transposed, size_t from_end) {
+    return *constant_int(r.extent[r.extent.size() - (transposed ? 3 - from_end : from_end)]);
+  };
+  const int64_t rows = size(node.a, node.transpose_a, 2), kept = size(node.a, node.transpose_a, 1);
+  const int64_t bits = size(node.metadata, node.transpose_metadata, 1) * words.type.bits;
+  const bool words_fit = words.type.is_int() && words.type.bits >= 8 && words.type.bits <= 32;
+  if (!words_fit || kept % group->kept != 0 || size(node.metadata, node.transpose_metadata, 2) != rows ||
+      bits != kept / group->kept * kGroupBits)
+    add_about(Code::VerifyGemmMetadata, node.metadata.buffer,
+              fmt::format("gemm: {} of {} is no metadata of {}", text(node.metadata), words.type.name(), text(node.a)),
+              "it has four bits for each group of a row, in integers of up to 32 bits");
 }
 
 // ---- reductions ---------------------------------------------------------------------------------------------------

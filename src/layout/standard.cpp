@@ -77,6 +77,15 @@ FragmentLayout mma_c(int64_t m, int64_t n, WarpGrid warps) {
   return with_shape(tile, {m, n});
 }
 
+FragmentLayout register_tiles(int64_t m, int64_t n, int64_t rows, int64_t columns, WarpGrid warps) {
+  const int64_t down = kTileLanesOfColumn * rows, across = kTileLanesOfRow * columns;
+  FragmentLayout tile({down, across}, {{lane(kTileLanesOfColumn, kTileLanesOfRow), reg(rows, columns)},
+                                       {lane(kTileLanesOfRow, 1), reg(columns, 1)}});
+  tile = repeat_in_registers(tile, ceil_div(m, down * warps.m), ceil_div(n, across * warps.n));
+  tile = repeat(repeat(tile, 0, warps.m, Home::Warp), 1, warps.n, Home::Warp);
+  return with_shape(tile, {m, n});
+}
+
 FragmentLayout wgmma_c(int64_t m, int64_t n, WarpGrid groups) {
   FragmentLayout tile({64, 8}, {{warp(kWarps), reg(2, 2), lane(8, 4)}, {lane(4, 1), reg(2, 1)}});
   tile = repeat_in_registers(tile, ceil_div(m, 64 * groups.m), ceil_div(n, 8 * groups.n));

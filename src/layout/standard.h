@@ -33,6 +33,11 @@ FragmentLayout mma_c(int64_t m, int64_t n, WarpGrid warps);
 FragmentLayout wgmma_c(int64_t m, int64_t n, WarpGrid groups = {});
 FragmentLayout wgmma_a(int64_t m, int64_t k, int element_bits, WarpGrid groups = {});
 
+// c of a gemm by fused multiply-adds: a warp is 4 x 8 lanes, each of which holds `rows` x `columns` neighbours of every
+// tile of 4 * rows x 8 * columns.
+constexpr int64_t kTileLanesOfColumn = 4, kTileLanesOfRow = 8;
+FragmentLayout register_tiles(int64_t m, int64_t n, int64_t rows, int64_t columns, WarpGrid warps);
+
 // One 8 x 8 matrix of ldmatrix and stmatrix (9.7.14.5.15), rows of 16 bytes, and its transpose (16-bit elements only).
 FragmentLayout matrix_atom(int element_bits);
 FragmentLayout transposed_matrix_atom();

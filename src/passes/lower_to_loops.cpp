@@ -3,6 +3,7 @@
 #include "passes/lower/block_index.h"
 #include "passes/lower/layouts.h"
 #include "passes/lower/threads.h"
+#include "passes/sparse_gemm.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -64,7 +65,8 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
 
 }  // namespace
 
-LoopProgram lower_to_loops(const TileProgram& program, const target::CpuTarget& target) {
+LoopProgram lower_to_loops(const TileProgram& given, const target::CpuTarget& target) {
+  const TileProgram program = unpack_sparse_gemms(given);
   LoopProgram out = tables_of(program);
   for (size_t i = 0; i < program.launches.size(); ++i)
     out.launches.push_back(lower_launch(program, program.launches[i], static_cast<int32_t>(i), out, target));

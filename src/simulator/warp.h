@@ -4,6 +4,7 @@
 #include "simulator/device.h"
 #include "simulator/matrix_operand.h"
 #include "simulator/registers.h"
+#include "target/mma.h"
 
 namespace tilewright::target {
 struct WgmmaInstruction;
@@ -154,8 +155,13 @@ class Warp final : public interpreter::Strand {
   void read_operand(const MatrixOperand& operand, bool k_outside, float* out, std::vector<uint32_t>* cells);
   void touch_cells(const MatrixOperand& operand, const std::vector<uint32_t>& cells);
   Warpgroup::Multiply& join_multiply(const Step& step, std::array<int64_t, 2> address, bool& first);
-  void multiply_rows(const target::WgmmaInstruction& row, int64_t n, const float* a, const float* b, const Place& c,
-                     bool clear);
+  void multiply_rows(const target::WgmmaInstruction& row, int64_t n, const float* a, const float* b, const int64_t* met,
+                     const Place& c, bool clear);
+  void multiply_doubles(const target::MmaInstruction& row, const Place& a, const Place& b, const Place& c);
+  std::array<uint32_t, kWarpThreads> metadata_words(const Step& step, Mask mask);
+  // Where along k the elements of 16 sparse rows stand, each `depth` long.
+  void find_met(DType type, const float* a, const std::array<uint32_t, kWarpThreads>& words, int64_t depth,
+                int64_t* met);
 
   SimulatedBlock& home_;
   Device& device_;

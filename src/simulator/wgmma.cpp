@@ -232,25 +232,26 @@ void Warp::execute(const ir::Wgmma& op, const Step& s, Mask mask) {
   if (pc.buffer->type != row.c)
     fail_at(Code::OperandUnfit, 0, fmt::format("'{}' holds no {}", pc.buffer->source->name, row.c.name()));
   const MatrixOperand mb = operand(s.regions[1], row.b, n, k, op.transpose_b, mask);
-  auto* a = arena_.array<float>(target::kWgmmaRows * k);
+  const int64_t depth = row.a_k();
+  auto* a = arena_.array<float>(target::kWgmmaRows * depth);
   const int64_t warp = threads_[0] / kWarpThreads % Warpgroup::kWarps;
   std::array<int64_t, 2> address{-1, static_cast<int64_t>(mb.place(0, 0))};
   std::optional<MatrixOperand> ma;
   if (a_in_shared) {
-    ma = operand(s.regions[0], row.a, target::kWgmmaRows, k, op.transpose_a, mask);
+    ma = operand(s.regions[0], row.a, target::kWgmmaRows, depth, op.transpose_a, mask);
     address[0] = static_cast<int64_t>(ma->place(0, 0));
   }
   bool first = false;
   Warpgroup::Multiply& multiply = join_multiply(s, address, first);
   if (a_in_shared) {
     read_operand(*ma, false, a, nullptr);
-    a += warp * kRows * k;
+    a += warp * kRows * depth;
   } else {
-    const int64_t words = kRows * k * row.a.storage_bits() / 32 / kWarpThreads;
+    const int64_t words = kRows * depth * row.a.storage_bits() / 32 / kWarpThreads;
     watch_.add(use_registers(s, s.regions[0], words, mask, pa));
     const DType type = row.a == tf32 ? f32 : row.a;
-    for (int64_t l = 0; l < lanes_; ++l) unpack_words(type, this->registers(pa, l, words), words, 2, l, k, a);
-    if (row.a == tf32) truncate_to_tf32(a, kRows * k);
+    for (int64_t l = 0; l < lanes_; ++l) unpack_words(type, this->registers(pa, l, words), words, 2, l, depth, a);
+    if (row.a == tf32) truncate_to_tf32(a, kRows * depth);
   }
   if (first) {
     multiply.b.resize(static_cast<size_t>(n * k));
@@ -258,7 +259,13 @@ void Warp::execute(const ir::Wgmma& op, const Step& s, Mask mask) {
   } else {
     touch_cells(mb, multiply.b_cells);
   }
-  multiply_rows(row, n, a, multiply.b.data(), pc, clear);
+  const int64_t* met = nullptr;
+  if (row.sparse) {
+    auto* list = arena_.array<int64_t>(kRows * depth);
+    find_met(row.a, a, metadata_words(s, mask), depth, list);
+    met = list;
+  }
+  multiply_rows(row, n, a, multiply.b.data(), met, pc, clear);
   watch_.add(c_use);
   multiplies_.last = multiplies_.committed + 1, multiplies_.step = &s;
   Warpgroup& group = warpgroup();
@@ -274,9 +281,10 @@ void Warp::touch_cells(const MatrixOperand& m, const std::vector<uint32_t>& cell
   for (const uint32_t cell : cells) issue_async(*m.buffer, cell, me, who, 0);
 }
 
+// `met`: of a sparse a, the row of b that each of its elements meets.
 void Warp::multiply_rows(const target::WgmmaInstruction& row, int64_t n, const float* a, const float* b,
-                         const Place& pc, bool clear) {
-  const int64_t count = n / 2, k = row.k();
+                         const int64_t* met, const Place& pc, bool clear) {
+  const int64_t count = n / 2, k = row.a_k();
   auto* sums = arena_.array<float>(kRows * n);
   std::fill_n(sums, kRows * n, 0.0f);
   const bool floats = row.c.is_float();
@@ -294,7 +302,15 @@ void Warp::multiply_rows(const target::WgmmaInstruction& row, int64_t n, const f
       sums[at_i.row * n + at_i.column] = old[i];
     }
   }
-  interpreter::gemm_kernel({kRows, n, k}, a, b, sums);
+  if (!met) {
+    interpreter::gemm_kernel({kRows, n, k}, a, b, sums);
+  } else {
+    auto* rows = arena_.array<float>(k * n);
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t j = 0; j < k; ++j) std::copy_n(b + met[i * k + j] * n, n, rows + j * n);
+      interpreter::gemm_kernel({1, n, k}, a + i * k, rows, sums + i * n);
+    }
+  }
   for (int64_t l = 0; l < lanes_; ++l) {
     for (int64_t i = 0; i < count; ++i) {
       const Coordinates at = accumulator(l, i);

@@ -93,6 +93,7 @@ enum class Code : uint16_t {
   UnboundSymbol = 1083,       // a symbol that no parameter's shape mentions
   ClusterShape = 1084,        // impossible cluster extents
   LayoutNotFitted = 1085,     // a layout function that is no list of digits with strides
+  GemmMetadata = 1086,        // metadata of a sparse operand that does not fit it
   OperandKind = 1101,         // an operand of another kind than the operation takes
   UnknownOperation = 1102,    // no operation of this name
   UnknownDtype = 1103,        // no dtype of this name
@@ -232,6 +233,7 @@ enum class Code : uint16_t {
   VerifyScanShape = 3091,       // a scan into another shape
   VerifyNoReducer = 3092,       // finalize_reducer of what is no reducer
   VerifyCollective = 3093,      // a tile op under control that its threads do not agree on
+  VerifyGemmMetadata = 3094,    // metadata of a sparse operand that does not fit it
 
   // 4000: launch. Arguments of a call.
   ArgumentCount = 4001,       // not as many arguments as parameters
@@ -287,6 +289,7 @@ enum class Code : uint16_t {
   OperandsDisagree = 6012,     // an operand of a tile op that differs between threads
   NullBuffer = 6013,           // an access to a buffer that has no memory
   ShapeMismatch = 6014,        // extents, known only now, that do not fit each other
+  MetadataUnordered = 6015,    // metadata of a sparse operand whose positions do not ascend
   InterpreterRefuses = 6090,   // what the interpreter cannot do
 
   // 7000: tool. The command line.

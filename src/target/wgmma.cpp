@@ -8,12 +8,17 @@ namespace tilewright::target {
 namespace {
 
 constexpr WgmmaInstruction kInstructions[] = {
-    {"f32.f16.f16", f16, f16, f32, true},      {"f32.bf16.bf16", bf16, bf16, f32, true},
-    {"f32.tf32.tf32", tf32, tf32, f32, false}, {"f32.e4m3.e4m3", e4m3, e4m3, f32, false},
-    {"f32.e4m3.e5m2", e4m3, e5m2, f32, false}, {"f32.e5m2.e4m3", e5m2, e4m3, f32, false},
-    {"f32.e5m2.e5m2", e5m2, e5m2, f32, false}, {"s32.s8.s8", i8, i8, i32, false},
-    {"s32.u8.u8", u8, u8, i32, false},         {"s32.s8.u8", i8, u8, i32, false},
-    {"s32.u8.s8", u8, i8, i32, false},
+    {"f32.f16.f16", f16, f16, f32, true, false},      {"f32.bf16.bf16", bf16, bf16, f32, true, false},
+    {"f32.tf32.tf32", tf32, tf32, f32, false, false}, {"f32.e4m3.e4m3", e4m3, e4m3, f32, false, false},
+    {"f32.e4m3.e5m2", e4m3, e5m2, f32, false, false}, {"f32.e5m2.e4m3", e5m2, e4m3, f32, false, false},
+    {"f32.e5m2.e5m2", e5m2, e5m2, f32, false, false}, {"s32.s8.s8", i8, i8, i32, false, false},
+    {"s32.u8.u8", u8, u8, i32, false, false},         {"s32.s8.u8", i8, u8, i32, false, false},
+    {"s32.u8.s8", u8, i8, i32, false, false},         {"f32.f16.f16", f16, f16, f32, true, true},
+    {"f32.bf16.bf16", bf16, bf16, f32, true, true},   {"f32.tf32.tf32", tf32, tf32, f32, false, true},
+    {"f32.e4m3.e4m3", e4m3, e4m3, f32, false, true},  {"f32.e4m3.e5m2", e4m3, e5m2, f32, false, true},
+    {"f32.e5m2.e4m3", e5m2, e4m3, f32, false, true},  {"f32.e5m2.e5m2", e5m2, e5m2, f32, false, true},
+    {"s32.s8.s8", i8, i8, i32, false, true},          {"s32.u8.u8", u8, u8, i32, false, true},
+    {"s32.s8.u8", i8, u8, i32, false, true},          {"s32.u8.s8", u8, i8, i32, false, true},
 };
 
 }  // namespace
@@ -25,9 +30,9 @@ bool WgmmaInstruction::has_columns(int64_t n) const {
 
 std::string WgmmaInstruction::name(int64_t n) const { return fmt::format("m64n{}k{}.{}", n, k(), types); }
 
-const WgmmaInstruction* wgmma_for(DType a, DType b, DType c) {
+const WgmmaInstruction* wgmma_for(DType a, DType b, DType c, bool sparse) {
   for (const WgmmaInstruction& i : kInstructions)
-    if (i.a == a && i.b == b && i.c == c) return &i;
+    if (i.a == a && i.b == b && i.c == c && i.sparse == sparse) return &i;
   return nullptr;
 }
 

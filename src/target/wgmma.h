@@ -1,5 +1,6 @@
 // The matrix instructions of warpgroups: wgmma.mma_async.sync.aligned of PTX ISA 9.7.15, c (64 x n) (+)= a (64 x k) * b
-// (k x n), and how they see tiles in shared memory.
+// (k x n), and how they see tiles in shared memory. Of a sparse one (9.7.15.6) a is 64 x k / 2, and each warp has the
+// metadata of its 16 rows as mma.sp has it (target/mma.h).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,21 +14,23 @@ namespace tilewright::target {
 
 constexpr int64_t kWarpgroupThreads = 128;
 constexpr int64_t kWgmmaRows = 64;
-constexpr int64_t kWgmmaStepBytes = 32;  // of k in one instruction, whatever the type
+constexpr int64_t kWgmmaStepBytes = 32;  // of a row of a in one instruction, whatever the type
 
 // A row of the table; n is chosen for each use.
 struct WgmmaInstruction {
   std::string_view types;  // "f32.bf16.bf16": of c, a and b
   DType a, b, c;
   bool transposes = false;  // tiles may be stored with k slower than the other dimension (16-bit types only)
+  bool sparse = false;
 
-  int64_t k() const { return kWgmmaStepBytes * 8 / a.bits; }
+  int64_t a_k() const { return kWgmmaStepBytes * 8 / a.bits; }
+  int64_t k() const { return sparse ? 2 * a_k() : a_k(); }
   bool has_columns(int64_t n) const;  // 8 to 256 in steps of 8; of integers fewer (PTX, "Shape")
   std::string name(int64_t n) const;  // "m64n256k16.f32.bf16.bf16"
 };
 
 // The instruction for operands of these types, accumulating in `c`; null: there is none.
-const WgmmaInstruction* wgmma_for(DType a, DType b, DType c);
+const WgmmaInstruction* wgmma_for(DType a, DType b, DType c, bool sparse = false);
 struct WgmmaShape {
   const WgmmaInstruction* row;
   int64_t n;

@@ -43,7 +43,7 @@ TEST(GpuErrors, AnAsynchronousCopyThatTmaDoesNotDo) {
   }
 }
 )"),
-      R"(error TW8204 cuda: this asynchronous copy is none that TMA does: rows of 'tile' are no whole panels of 32, 64 or 128 bytes
+      R"(error TW8204 cuda: this asynchronous copy is none that TMA does: rows of 'tile' are not 16 bytes, nor whole panels of 32, 64 or 128
   --> p.tile:6:5
 help: copy without a barrier: the compiler then chooses how)");
 }

@@ -43,7 +43,7 @@ def test_products(engine, name, bits, transposed):
             T.copy(E, e)
             T.copy(B, b)
             T.clear(c)
-            T.gemm_sp(a, e, b, c, transpose_E=transposed, transpose_A=transposed, transpose_B=True)
+            T.gemm_sp(a, e, b, c, transposed, transposed, True)
             T.copy(c, C)
 
     rng = np.random.default_rng(3)
@@ -69,7 +69,7 @@ def test_mistakes():
                 b, c = T.alloc_shared((32, 16), dtype), T.alloc_fragment((16, 16), "float32")
                 T.gemm_sp(a, e, b, c)
 
-    with pytest.raises(tw.CompileError, match="TW1065.*gemm_sp of float64"):
+    with pytest.raises(tw.CompileError, match="TW1065.*a sparse 'a' of float64"):
         program("float64", 2)
-    with pytest.raises(tw.CompileError, match="TW1063.*16 rows of 2 words"):
+    with pytest.raises(tw.CompileError, match="TW1086.*16 rows of 64 bits.* 16 rows of 8 groups"):
         program("float16", 4)

@@ -26,7 +26,7 @@ struct Product {
       return swap ? b + ", " + a : a + ", " + b;
     };
     const bool whole = std::string_view(type) == "int8";
-    const char* sum = whole ? "int32" : "float32";
+    const char* sum = whole ? "int32" : std::string_view(type) == "float64" ? "float64" : "float32";
     std::string s = fmt::format(
         "program product {{\n  param A: {}[{}]\n  param B: {}[{}]\n  param C: {}[{}, {}]\n"
         "  launch product(bx: {}, by: {}) threads(tx: {}) {{\n    shared As: {}[{}]\n    shared Bs: {}[{}]\n"

@@ -60,6 +60,56 @@ TEST(Lowered, RandomProductsOnHopperAreRightAndWithoutRaces) {
   }
 }
 
+// The same sums in the same order as the interpreter's, so the same bits, of any numbers.
+template <class T>
+passes::GemmChoice expect_exact(const Product& p, int arch, const char* name) {
+  SCOPED_TRACE(fmt::format("{}\n{}", name, p.text()));
+  const ir::TileProgram tiles = ir::parse(p.text(), "product.tile");
+  std::mt19937 random(1);
+  const std::vector<NDArray> want = arrays_of(tiles, random), got = clones(want);
+  for (size_t i = 0; i < 2; ++i) {
+    auto* values = static_cast<T*>(want[i].data());
+    for (int64_t x = 0; x < want[i].size(); ++x) values[x] = static_cast<T>(std::ldexp(random(), -31)) - 1;
+    std::memcpy(got[i].data(), values, static_cast<size_t>(want[i].size()) * sizeof(T));
+  }
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  compile(program, {.engine = Engine::Interpreter})(want[0], want[1], want[2]);
+  compile(program, {.engine = Engine::Simulator, .arch = name})(got[0], got[1], got[2]);
+  EXPECT_EQ(std::memcmp(want[2].data(), got[2].data(), static_cast<size_t>(want[2].size()) * sizeof(T)), 0);
+  const passes::ThreadLowering low = passes::lower_to_threads(passes::canonicalize(tiles), target::GpuTarget::of(arch));
+  return low.placements[0].gemms.begin()->second;
+}
+
+TEST(Lowered, ProductsOfDoublesAreExact) {
+  for (const auto& [arch, name, k, instruction] :
+       {std::tuple{80, "sm_80", 16, "m8n8k4"}, std::tuple{90, "sm_90a", 16, "m16n8k16"},
+        std::tuple{90, "sm_90a", 24, "m16n8k8"}, std::tuple{90, "sm_90a", 12, "m16n8k4"}}) {
+    for (int form = 0; form < 4; ++form) {
+      const Product p{100,       72,    5 * k - 2, 64,       32, k, 128, form, (form & 1) != 0, (form & 2) != 0,
+                      form == 1, false, "float64", "float64"};
+      const passes::GemmChoice choice = expect_exact<double>(p, arch, name);
+      ASSERT_TRUE(choice.mma) << choice.why_not_mma;
+      EXPECT_TRUE(choice.mma->name.starts_with(instruction)) << choice.mma->name;
+    }
+  }
+}
+
+// Each thread has a tile of the result; where the extents have none, single elements.
+TEST(Lowered, ProductsByMultiplyAddsAreExact) {
+  for (int form = 0; form < 4; ++form) {
+    Product p{100,       72,    70,        64,       64, 32, 128, form, (form & 1) != 0, (form & 2) != 0,
+              form == 1, false, "float32", "float32"};
+    const passes::GemmChoice choice = expect_exact<float>(p, 80, "sm_80");
+    ASSERT_TRUE(choice.tile) << form;
+    EXPECT_EQ(choice.warps_m, choice.warps_n);
+    EXPECT_EQ(choice.tile->rows, p.transpose_a ? 4 : 1);
+    EXPECT_EQ(choice.tile->columns, p.transpose_b ? 1 : 4);
+    expect_exact<float>(p, 90, "sm_90a");
+    p.block_n = 24, p.threads = 64;
+    EXPECT_EQ(expect_exact<float>(p, 80, "sm_80").tile.has_value(), p.transpose_b);
+  }
+}
+
 // More tiles than a GPU has multiprocessors: a block goes over several.
 TEST(Lowered, BlocksThatWalkOverTilesAreRightAndWithoutRaces) {
   std::mt19937 random(1);

@@ -278,13 +278,6 @@ def atomic_addx4(dst, value, return_prev=False, memory_order="relaxed"):
     return _packed("atomic_addx4", dst, value, return_prev, memory_order)
 
 
-def gemm_sp(A_sparse, E, B, C, transpose_E=False, transpose_A=False, transpose_B=False, policy=None, clear_accum=False, wg_wait=0):
-    """C += A B, where A_sparse holds the kept elements of A, a matrix of 2:4 sparsity, and E says which they are."""
-    from ..sparse import gemm_sp
-
-    gemm_sp(A_sparse, E, B, C, transpose_E, transpose_A, transpose_B, policy, clear_accum, wg_wait)
-
-
 def rng_init(seed, seq=None, off=0, generator="curandStatePhilox4_32_10_t"):
     """Gives each thread a random generator; seq is by default the number of the thread in the grid."""
     from ..random_numbers import rng_init

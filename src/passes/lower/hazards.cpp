@@ -18,7 +18,8 @@ bool Hazards::on_chip(BufferId id) const {
 std::vector<Region> Hazards::regions(const Stmt& s) const {
   if (const auto* n = s.as<Copy>()) return {n->from, n->to};
   if (const auto* n = s.as<Fill>()) return {n->to};
-  if (const auto* n = s.as<Gemm>()) return {n->a, n->b, n->c};
+  if (const auto* n = s.as<Gemm>())
+    return n->is_sparse() ? std::vector<Region>{n->a, n->metadata, n->b, n->c} : std::vector<Region>{n->a, n->b, n->c};
   if (const auto* n = s.as<Reduce>()) return {n->from, n->to};
   if (const auto* n = s.as<Scan>()) return {n->from, n->to};
   return {};

@@ -42,8 +42,12 @@ ir::Expr unrolled_index(Lowering& l, const char* name, int64_t extent);
 int64_t register_at(const FragmentLayout& layout, int64_t row, int64_t column);
 std::vector<ir::Expr> index_in(const ir::Region& tile, const ir::Expr& row, const ir::Expr& column);
 ir::Expr packed_word(DType type, function_ref<ir::Expr(int64_t element)> element);
-int64_t depth_of(const ir::Gemm& gemm);  // k, a constant
+int64_t depth_of(const ir::Gemm& gemm);  // k, a constant; of a sparse one as b has it
+// The word of metadata of a lane for the 16 rows from `row` on, in one step of an instruction (target/mma.h).
+ir::Expr metadata_word(const ir::Gemm& gemm, const ir::Expr& row, const ir::Expr& step, const ir::Expr& lane,
+                       const Lowering& l);
 ir::Body lower_wgmma(const ir::Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c);
+ir::Body lower_register_tile(const ir::Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c);
 ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
                     CollectiveLowering& c);
 

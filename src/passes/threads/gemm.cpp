@@ -1,6 +1,7 @@
 // Gemm by matrix instructions of warps, and for every type and shape by fused multiply-adds: each thread adds up its
 // own elements of c, in ascending k.
 #include "ir/operators.h"
+#include "passes/sparse_gemm.h"
 #include "passes/threads/collectives.h"
 
 namespace tilewright::passes {
@@ -37,11 +38,48 @@ Expr packed_word(DType type, function_ref<Expr(int64_t)> element) {
 }
 
 int64_t depth_of(const Gemm& g) {
-  const size_t rank = g.a.extent.size();
-  return *constant_int(g.transpose_a ? g.a.extent[rank - 2] : g.a.extent[rank - 1]);
+  const size_t rank = g.b.extent.size();
+  return *constant_int(g.transpose_b ? g.b.extent[rank - 1] : g.b.extent[rank - 2]);
+}
+
+Expr metadata_word(const Gemm& g, const Expr& row, const Expr& step, const Expr& lane, const Lowering& l) {
+  constexpr int64_t kHalf = 16;
+  const DType type = l.type(g.metadata.buffer);
+  const bool bytes = l.type(g.a.buffer).bits == 8;
+  auto part = [&](int64_t divisor, int64_t modulus) {  // lane / divisor % modulus
+    return binary(BinaryOp::FloorMod, binary(BinaryOp::FloorDiv, lane, constant(divisor)), constant(modulus));
+  };
+  // Of the four groups that number `quarter` of a row are.
+  auto half = [&](const Expr& at, const Expr& quarter) {
+    auto word = [&](const Expr& column) {
+      const Expr e = g.transpose_metadata ? load(g.metadata.buffer, index_in(g.metadata, column, at), type)
+                                          : load(g.metadata.buffer, index_in(g.metadata, at, column), type);
+      const DType bits{Kind::UInt, static_cast<uint8_t>(type.bits)};
+      return cast(type == bits ? e : bitcast(e, bits), u32);
+    };
+    if (type.bits > kHalf) {
+      const Expr shift = cast(sum({{kHalf, binary(BinaryOp::FloorMod, quarter, constant(2))}}, 0, i32), u32);
+      const Expr e = word(binary(BinaryOp::FloorDiv, quarter, constant(2)));
+      return binary(BinaryOp::BitAnd, binary(BinaryOp::Shr, e, shift), constant(u32, int64_t{0xffff}));
+    }
+    Expr out;
+    for (int64_t i = 0; i < kHalf / type.bits; ++i) {
+      const Expr e = word(sum({{kHalf / type.bits, quarter}}, i, i32));
+      out = out ? binary(BinaryOp::BitOr, out, binary(BinaryOp::Shl, e, constant(u32, i * type.bits))) : e;
+    }
+    return out;
+  };
+  const Expr first = add(row, part(4, 8));
+  const Expr low = bytes ? half(add(first, sum({{8, part(1, 2)}}, 0, i32)), sum({{4, step}, {2, part(2, 2)}}, 0, i32))
+                         : half(first, sum({{2, step}, {1, part(1, 2)}}, 0, i32));
+  const Expr high = bytes ? half(add(first, sum({{8, part(1, 2)}}, 0, i32)), sum({{4, step}, {2, part(2, 2)}}, 1, i32))
+                          : half(add(first, constant(8)), sum({{2, step}, {1, part(1, 2)}}, 0, i32));
+  return binary(BinaryOp::BitOr, low, binary(BinaryOp::Shl, high, constant(u32, kHalf)));
 }
 
 namespace {
+
+using target::kMmaRows;
 
 // The instruction's way: every warp loads the rows and columns of its tiles by ldmatrix, one step of k at a time, and
 // multiplies all of them.
@@ -55,7 +93,7 @@ class MmaLowering {
         c_(c),
         l_(c.l),
         layout_(*c.placement.layout_of(g.c.buffer)) {
-    rows_ = layout_.shape()[0] / choice.warps_m / i_.m, columns_ = layout_.shape()[1] / choice.warps_n / i_.n;
+    rows_ = layout_.shape()[0] / choice.warps_m / kMmaRows, columns_ = layout_.shape()[1] / choice.warps_n / i_.n;
     steps_ = depth_of(g) / i_.k;
     warp_ = binary(BinaryOp::FloorDiv, team.thread, constant(kWarpThreads));
     lane_ = binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads));
@@ -64,21 +102,28 @@ class MmaLowering {
   Body lower() {
     const BufferId c = c_.registers.at(g_.c.buffer);
     Body out = clear(c);
-    a_ = l_.temporary(l_.buffer(g_.a.buffer).name + "_words", u32, {rows_ * i_.a_words()}, Space::Local);
-    b_ = l_.temporary(l_.buffer(g_.b.buffer).name + "_words", u32, {columns_ * i_.b_words()}, Space::Local);
+    const DType word = i_.a == f64 ? f64 : u32;
+    a_ = l_.temporary(l_.buffer(g_.a.buffer).name + "_words", word, {rows_ * parts() * i_.a_words()}, Space::Local);
+    b_ = l_.temporary(l_.buffer(g_.b.buffer).name + "_words", word, {columns_ * i_.b_words()}, Space::Local);
     const Expr k = counter("k", steps_);
-    Body step = choice_.a_in_registers ? pack_a(k) : load_a(k);
-    const Body b = load_b(k);
+    Body step = i_.a == f64 ? load_doubles(k) : choice_.a_in_registers ? pack_a(k) : load_a(k);
+    const Body b = i_.a == f64 ? Body{} : i_.sparse ? load_all_of_k(k) : load_b(k);
     step.insert(step.end(), b.begin(), b.end());
+    if (i_.sparse) step.push_back(load_metadata(k));
     // Registers of the tile at (row, column), from those of the first.
-    const int64_t down = rows_ > 1 ? register_at(layout_, i_.m, 0) : 0,
+    const int64_t down = rows_ > 1 ? register_at(layout_, kMmaRows, 0) : 0,
                   right = columns_ > 1 ? register_at(layout_, 0, i_.n) : 0;
     const Expr row = counter("row", rows_), column = counter("column", columns_);
-    Mma mma;
-    mma.instruction = std::string(i_.name);
-    mma.a = words(a_, row, i_.a_words()), mma.b = words(b_, column, i_.b_words());
-    mma.c = {c, {sum({{down, row}, {right, column}}, 0, i32)}, {constant(i_.c_registers())}};
-    step.push_back(unrolled(row, rows_, {unrolled(column, columns_, {l_.make(mma)})}));
+    Body tile;
+    for (int64_t part = 0; part < parts(); ++part) {
+      Mma mma;
+      mma.instruction = std::string(i_.name);
+      mma.a = words(a_, row, i_.a_words(), part, parts()), mma.b = words(b_, column, i_.b_words());
+      mma.c = {c, {sum({{down, row}, {right, column}}, part * i_.c_registers(), i32)}, {constant(i_.c_registers())}};
+      if (i_.sparse) mma.metadata = words(metadata_, row, 1);
+      tile.push_back(l_.make(std::move(mma)));
+    }
+    step.push_back(unrolled(row, rows_, {unrolled(column, columns_, std::move(tile))}));
     out.push_back(unrolled(k, steps_, std::move(step)));
     return out;
   }
@@ -88,8 +133,10 @@ class MmaLowering {
   Stmt unrolled(const Expr& v, int64_t extent, Body body) const {
     return loop(l_, v, constant(0), constant(extent), std::move(body), LoopKind::Unroll);
   }
-  static Region words(BufferId array, const Expr& tile, int64_t count) {
-    return {array, {sum({{count, tile}}, 0, i32)}, {constant(count)}};
+  // Instructions one below the other that a tile of 16 rows takes.
+  int64_t parts() const { return kMmaRows / i_.m; }
+  static Region words(BufferId array, const Expr& tile, int64_t count, int64_t part = 0, int64_t parts = 1) {
+    return {array, {sum({{count * parts, tile}}, part * count, i32)}, {constant(count)}};
   }
   Body clear(BufferId c) {
     if (!g_.clear || constant_int(g_.clear) == 0) return {};
@@ -114,8 +161,8 @@ class MmaLowering {
                   function_ref<Element(Expr, Expr)> at) {
     Body out;
     for (int64_t w = 0; w < count; ++w) {
-      const Element e = at(add(part(4, 8), constant(w % rows_of_words * 8)),
-                           add(part(1, 4), constant(w / rows_of_words * (i_.k / 2))));
+      const Element e =
+          at(add(part(4, 8), constant(w % rows_of_words * 8)), add(part(1, 4), constant(w / rows_of_words * 4)));
       const Expr word = bitcast(load(e.buffer, e.indices, l_.type(e.buffer)), u32);
       out.push_back(l_.make(Store{{to, {sum({{count, tile}}, w, i32)}}, word}));
     }
@@ -124,7 +171,7 @@ class MmaLowering {
   // Four matrices: (rows 0-7, 8-15) x (the first and the second half of k).
   Body load_a(const Expr& k) {
     const Expr row = counter("row", rows_), warp_m = binary(BinaryOp::FloorMod, warp_, constant(choice_.warps_m));
-    const Expr first = add(scaled(warp_m, rows_ * i_.m), scaled(row, i_.m)), k0 = scaled(k, i_.k);
+    const Expr first = add(scaled(warp_m, rows_ * i_.m), scaled(row, i_.m)), k0 = scaled(k, i_.a_k());
     if (g_.transpose_a && i_.a.bits == 32)
       return {unrolled(row, rows_, load_words(a_, row, 2, i_.a_words(), [&](const Expr& m, const Expr& along) {
                          return at(g_.a, add(k0, along), add(first, m));
@@ -162,6 +209,51 @@ class MmaLowering {
     }
     return {unrolled(pair, columns_ / at_once, {l_.make(n)})};
   }
+  // Lane 4 * i + j has row i of a, row i + 8, and column i of b, at every fourth k from j on (PTX ISA 9.7.14.5, the
+  // figures of f64).
+  Body load_doubles(const Expr& k) {
+    constexpr int64_t kLanesOfRow = 4;
+    const int64_t per_row = i_.k / kLanesOfRow;
+    const Expr row = counter("row", rows_), column = counter("column", columns_), at_k = counter("part", per_row);
+    const Expr warp_m = binary(BinaryOp::FloorMod, warp_, constant(choice_.warps_m));
+    const Expr warp_n = binary(BinaryOp::FloorDiv, warp_, constant(choice_.warps_m));
+    const Expr depth = add(sum({{i_.k, k}, {kLanesOfRow, at_k}}, 0, i32), part(1, kLanesOfRow));
+    auto put = [&](BufferId to, Expr index, const Region& from, bool swap, const Expr& i) {
+      const Element e = swap ? at(from, depth, i) : at(from, i, depth);
+      return l_.make(Store{{to, {std::move(index)}}, guard_accesses(load(e.buffer, e.indices, f64), l_)});
+    };
+    Body halves;
+    for (int64_t half = 0; half < 2; ++half) {
+      const Expr i = add(sum({{rows_ * kMmaRows, warp_m}, {kMmaRows, row}}, half * 8, i32), part(4, 8));
+      halves.push_back(put(a_, sum({{2 * per_row, row}, {2, at_k}}, half, i32), g_.a, g_.transpose_a, i));
+    }
+    const Expr j = add(sum({{columns_ * i_.n, warp_n}, {i_.n, column}}, 0, i32), part(4, 8));
+    const Stmt b = put(b_, sum({{per_row, column}, {1, at_k}}, 0, i32), g_.b, !g_.transpose_b, j);
+    return {unrolled(row, rows_, {unrolled(at_k, per_row, std::move(halves))}),
+            unrolled(column, columns_, {unrolled(at_k, per_row, {b})})};
+  }
+  // The k of a sparse step is four matrices long.
+  Body load_all_of_k(const Expr& k) {
+    const Expr column = counter("column", columns_);
+    const Expr warp_n = binary(BinaryOp::FloorDiv, warp_, constant(choice_.warps_m));
+    const Expr first = add(scaled(warp_n, columns_ * i_.n), scaled(column, i_.n)), k0 = scaled(k, i_.k);
+    if (!g_.transpose_b && i_.a.bits == 32)
+      return {unrolled(column, columns_, load_words(b_, column, 1, i_.b_words(), [&](const Expr& n, const Expr& along) {
+                         return at(g_.b, add(k0, along), add(first, n));
+                       }))};
+    LoadMatrix n;
+    n.to = words(b_, column, i_.b_words());
+    n.transpose = !g_.transpose_b;
+    n.from = g_.transpose_b ? at(g_.b, add(first, part(1, 8)), add(k0, scaled(part(8, 4), chunk())))
+                            : at(g_.b, add(k0, lane_), first);
+    return {unrolled(column, columns_, {l_.make(n)})};
+  }
+  Stmt load_metadata(const Expr& k) {
+    metadata_ = l_.temporary(l_.buffer(g_.metadata.buffer).name + "_words", u32, {rows_}, Space::Local);
+    const Expr row = counter("row", rows_), warp_m = binary(BinaryOp::FloorMod, warp_, constant(choice_.warps_m));
+    const Expr first = add(scaled(warp_m, rows_ * i_.m), scaled(row, i_.m));
+    return unrolled(row, rows_, {l_.make(Store{{metadata_, {row}}, metadata_word(g_, first, k, lane_, l_)})});
+  }
   // A from the registers of a fragment: neighbours along k make a word.
   Body pack_a(const Expr& k) {
     const FragmentLayout& a = *c_.placement.layout_of(g_.a.buffer);
@@ -174,7 +266,7 @@ class MmaLowering {
     for (int64_t step = 0; step < steps_; ++step) {
       Body words_of_step;
       for (int64_t w = 0; w < i_.a_words(); ++w) {
-        const int64_t r = w % 2 * 8, c0 = step * i_.k + w / 2 * (i_.k / 2);
+        const int64_t r = w % 2 * 8, c0 = step * i_.a_k() + w / 2 * (i_.a_k() / 2);
         const Expr word = packed_word(type, [&](int64_t e) {
           return load(registers, {sum({{down, row}}, register_at(a, r, c0 + e), i32)}, type);
         });
@@ -196,7 +288,7 @@ class MmaLowering {
   const FragmentLayout& layout_;
   int64_t rows_, columns_, steps_;  // tiles of a warp, steps of k
   Expr warp_, lane_;
-  BufferId a_, b_;
+  BufferId a_, b_, metadata_;
 };
 
 Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
@@ -223,9 +315,18 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
     if (g.clear) start = select(g.clear, constant(type, int64_t{0}), start);
     return Body{l.make(Store{{totals, {slot(at)}}, start})};
   });
+  const auto group = g.is_sparse() ? sparse_group(l.type(g.a.buffer)) : std::nullopt;
+  // The row of b that an element of a meets: of a sparse one it is known by its metadata.
+  auto met = [&](const Expr& row) -> Expr {
+    if (!group) return k;
+    const Expr number = binary(BinaryOp::FloorDiv, k, wide(group->kept));
+    const Expr bits = guard_accesses(group_bits(g, widen(row), number, l.program), l);
+    return kept_column(*group, number, bits, binary(BinaryOp::FloorMod, k, wide(group->kept)));
+  };
   Body step = deal(layout, team, l, false, [&](const Held& at) {
+    const Expr row = met(at.index[0]);
     const Expr a = g.transpose_a ? operand(g.a, k, at.index[0]) : operand(g.a, at.index[0], k);
-    const Expr b = g.transpose_b ? operand(g.b, at.index[1], k) : operand(g.b, k, at.index[1]);
+    const Expr b = g.transpose_b ? operand(g.b, at.index[1], row) : operand(g.b, row, at.index[1]);
     const Expr sum = load(totals, {slot(at)}, type);
     return Body{l.make(Store{{totals, {slot(at)}}, type.is_float() ? fma(a, b, sum) : add(mul(a, b), sum)})};
   });
@@ -243,6 +344,7 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
 Body lower_gemm(const Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
                 CollectiveLowering& c) {
   if (choice.wgmma) return lower_wgmma(gemm, choice, team, c);
+  if (choice.tile) return lower_register_tile(gemm, choice, team, c);
   return choice.mma ? MmaLowering(gemm, choice, team, c).lower() : multiply_add(gemm, points, team, c);
 }
 

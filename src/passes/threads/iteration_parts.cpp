@@ -39,6 +39,7 @@ class Finder {
       if (!loop || inside > 0) continue;
       for (const Stmt& s : loop->body) {
         const auto* g = s.as<Gemm>();
+        if (g && g->is_sparse()) return false;
         inside += g != nullptr;
         if (g) parts_.product = s;
       }

@@ -85,7 +85,8 @@ class LateWaits {
   // Groups add to the same registers and read the same operands one after the other; none may use what another makes.
   bool feeds(const Group& g, const Gemm& n) const {
     const BufferId c = p_.root(n.c.buffer);
-    return p_.root(n.a.buffer) == g.result || p_.root(n.b.buffer) == g.result || g.operands.contains(c) ||
+    return p_.root(n.a.buffer) == g.result || p_.root(n.b.buffer) == g.result ||
+           (n.is_sparse() && p_.root(n.metadata.buffer) == g.result) || g.operands.contains(c) ||
            (c == g.result && !is_whole(n.c, p_.buffer(n.c.buffer)));
   }
   static void retire(size_t count, LocationId at, std::deque<Group>& open, Body& out) {

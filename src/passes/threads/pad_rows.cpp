@@ -39,7 +39,7 @@ class Padder {
       const Buffer &a = p_.buffer(g->a.buffer), &c = p_.buffer(g->c.buffer);
       const int64_t here = c.rank() == 2 ? constant_int(c.shape[0]).value_or(0) : 0;
       same = same && here > 1 && here < kRows && (rows_ == 0 || here == rows_) && c.space == Space::Fragment &&
-             a.rank() == 2 && !g->transpose_a && g->completion.immediate() &&
+             a.rank() == 2 && !g->transpose_a && !g->is_sparse() && g->completion.immediate() &&
              target::mma_for(operand_type(p_, *g, g->a), operand_type(p_, *g, g->b), c.type, kOldestArch);
       rows_ = here;
       tiles_.insert(g->a.buffer), tiles_.insert(g->c.buffer);

@@ -101,6 +101,7 @@ class SyncPlacer {
   // wgmma reads shared memory as TMA does, whoever waits for it.
   Proxy proxy_of(const Effect& e, const Stmt& s) const {
     const auto gemm = s.as<Gemm>() ? placement_.gemms.find(&*s) : placement_.gemms.end();
+    if (s.as<Gemm>() && e.region.buffer == s.as<Gemm>()->metadata.buffer) return e.proxy;  // threads read it
     return gemm != placement_.gemms.end() && gemm->second.wgmma ? Proxy::Async : e.proxy;
   }
   void collect(const Stmt& s, Touches& out) const {

@@ -12,6 +12,7 @@
 #include "ir/rewrite.h"
 #include "layout/algebra.h"
 #include "layout/standard.h"
+#include "passes/lower/lowering.h"
 #include "passes/threads/shared_layout.h"
 #include "support/diagnostic.h"
 
@@ -337,14 +338,17 @@ class Placer {
     return "";
   }
   // Why one does not suit wgmma: whole swizzled panels.
-  std::string misfit_wgmma(const Region& r, bool k_is_last, const target::WgmmaInstruction& i, int64_t width) const {
+  std::string misfit_wgmma(const Region& r, bool k_is_last, const target::WgmmaInstruction& i, int64_t step,
+                           int64_t width) const {
     const Buffer& b = p_.buffer(r.buffer);
     if (b.space != Space::Shared) return fmt::format("'{}' is not in shared memory", b.name);
     const int64_t span = panel_span(p_, r.buffer);
-    if (span == 0) return fmt::format("rows of '{}' are no whole panels of 32, 64 or 128 bytes", b.name);
+    if (span <= kNarrowestPanel) return fmt::format("rows of '{}' are no whole panels of 32, 64 or 128 bytes", b.name);
     if (!k_is_last && !i.transposes) return fmt::format("'{}' is not contiguous along k", b.name);
     const size_t rank = r.min.size();
-    const int64_t panel = span * 8 / b.type.bits, step = i.k();
+    const int64_t panel = span * 8 / b.type.bits;
+    if (k_is_last && panel % step != 0)
+      return fmt::format("one instruction reads more of a row than the {} bytes of a panel of '{}'", span, b.name);
     if (constant_int(b.shape[rank - 2]).value_or(0) % 8 != 0) return fmt::format("rows of '{}' are no eights", b.name);
     if (analysis::power_of_two_divisor(r.min[rank - 2], p_) % 8 != 0)
       return fmt::format("the tile does not begin at a multiple of eight rows of '{}'", b.name);
@@ -374,12 +378,16 @@ class Placer {
     if (!is_in_registers(g.gemm.a.buffer)) return "";
     return g.gemm.transpose_a || !is_whole(g.gemm.a) || g.gemm.a.extent.size() != 2 ? "a is part of a fragment" : "";
   }
+  static std::string none_for(const GemmShape& g) {
+    return fmt::format("none multiplies {}{} by {} into {}", g.gemm.is_sparse() ? "a sparse " : "", g.a.name(),
+                       g.b.name(), g.c.name());
+  }
   // Why not; empty: it is chosen.
   std::string choose_wgmma(GemmChoice& c, const GemmShape& g, const Stmt& s) const {
     if (target_.arch < 90) return fmt::format("sm_{} has none", target_.arch);
     if (auto found = out_.no_wgmma.find(&*s); found != out_.no_wgmma.end()) return found->second;
-    const target::WgmmaInstruction* i = target::wgmma_for(g.a, g.b, g.c);
-    if (!i) return fmt::format("none multiplies {} by {} into {}", g.a.name(), g.b.name(), g.c.name());
+    const target::WgmmaInstruction* i = target::wgmma_for(g.a, g.b, g.c, g.gemm.is_sparse());
+    if (!i) return none_for(g);
     if (g.k % i->k() != 0) return fmt::format("k is no multiple of {}", i->k());
     if (g.threads % target::kWarpgroupThreads != 0 || g.first_thread % target::kWarpgroupThreads != 0)
       return "the threads are no whole warpgroups";
@@ -394,20 +402,24 @@ class Placer {
       return "the accumulators of a thread are more than its registers";
     if (std::string why = fragment_misfit(g); !why.empty()) return why;
     if (!is_in_registers(g.gemm.a.buffer))
-      if (std::string why = misfit_wgmma(g.gemm.a, !g.gemm.transpose_a, *i, g.rows / c.warps_m); !why.empty())
+      if (std::string why = misfit_wgmma(g.gemm.a, !g.gemm.transpose_a, *i, i->a_k(), g.rows / c.warps_m); !why.empty())
         return why;
-    if (std::string why = misfit_wgmma(g.gemm.b, g.gemm.transpose_b, *i, columns); !why.empty()) return why;
+    if (std::string why = misfit_wgmma(g.gemm.b, g.gemm.transpose_b, *i, i->k(), columns); !why.empty()) return why;
     c.wgmma = i;
     return "";
   }
   std::string choose_mma(GemmChoice& c, const GemmShape& g) const {
-    const target::MmaInstruction* i = target::mma_for(g.a, g.b, g.c, target_.arch);
-    if (!i) return fmt::format("none multiplies {} by {} into {}", g.a.name(), g.b.name(), g.c.name());
+    const target::MmaInstruction* i = target::mma_for(g.a, g.b, g.c, target_.arch, g.gemm.is_sparse(), g.k);
+    if (!i) return none_for(g);
     if (g.k % i->k != 0) return fmt::format("k is no multiple of {}", i->k);
     if (g.threads % kWarpThreads != 0) return "the threads are no whole warps";
-    if (!divide(c, g.gemm.policy, g.rows, g.columns, g.threads / kWarpThreads, i->m, i->n, false))
-      return fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", g.rows, g.columns, i->m, i->n,
-                         g.threads / kWarpThreads);
+    if (!divide(c, g.gemm.policy, g.rows, g.columns, g.threads / kWarpThreads, target::kMmaRows, i->n, false))
+      return fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", g.rows, g.columns,
+                         target::kMmaRows, i->n, g.threads / kWarpThreads);
+    if (i->a == f64) {  // any element, by plain loads
+      c.a_in_registers = false, c.mma = i;
+      return "";
+    }
     if (std::string why = fragment_misfit(g); !why.empty()) return why;
     if (!is_in_registers(g.gemm.a.buffer))
       if (std::string why = misfit_mma(g.gemm.a, !g.gemm.transpose_a, *i); !why.empty()) return why;
@@ -415,10 +427,37 @@ class Placer {
     c.mma = i;
     return "";
   }
+  // Neighbours in memory come in vectors of 16 bytes: of k, or of what is not k.
+  bool has_vectors(const Region& r, bool k_is_last, int64_t vector) const {
+    const Buffer& b = p_.buffer(r.buffer);
+    if (b.space == Space::Global || b.space == Space::Local || is_in_registers(r.buffer)) return false;
+    if (b.is_view() || !b.strides.empty() || b.type.bits < 8 || r.extent.size() < 2) return false;
+    const auto first = constant_int(r.min.back());
+    const int64_t row = constant_int(b.shape.back()).value_or(1);
+    return (k_is_last || vector > 1) && first && *first % vector == 0 && row % vector == 0;
+  }
+  void choose_tile(GemmChoice& c, const GemmShape& g) const {
+    if (g.gemm.is_sparse() || accumulator(g.c) != g.c || g.threads % kWarpThreads != 0) return;
+    const int64_t vector = std::min<int64_t>(4, 128 / std::max(g.a.bits, g.b.bits)), warps = g.threads / kWarpThreads;
+    FmaTile t{g.gemm.transpose_a ? vector : 1, g.gemm.transpose_b ? 1 : vector, vector};
+    if (g.k % vector != 0 || !has_vectors(g.gemm.a, !g.gemm.transpose_a, vector) ||
+        !has_vectors(g.gemm.b, g.gemm.transpose_b, vector))
+      return;
+    // The squarer a thread's part, the less it reads.
+    double best = 0;
+    for (int64_t wm = 1; wm <= warps; ++wm) {
+      const int64_t wn = warps / wm;
+      if (wm * wn != warps || g.rows % (t.unit_rows() * wm) != 0 || g.columns % (t.unit_columns() * wn) != 0) continue;
+      const double rows = static_cast<double>(g.rows / wm / kTileLanesOfColumn),
+                   columns = static_cast<double>(g.columns / wn / kTileLanesOfRow);
+      const double score = std::min(rows / columns, columns / rows);
+      if (score > best) best = score, c.warps_m = wm, c.warps_n = wn, c.tile = t;
+    }
+  }
   GemmChoice choose(const Gemm& n, const Stmt& s, int64_t rows, int64_t columns) const {
     GemmChoice c;
-    const size_t rank = n.a.extent.size();
-    const auto k = constant_int(n.transpose_a ? n.a.extent[rank - 2] : n.a.extent[rank - 1]);
+    const size_t rank = n.b.extent.size();
+    const auto k = constant_int(n.transpose_b ? n.b.extent[rank - 1] : n.b.extent[rank - 2]);
     if (!k || *k <= 0) {
       c.why_not_wgmma = c.why_not_mma = "k is not known";
       return c;
@@ -436,11 +475,13 @@ class Placer {
     c.a_in_registers = is_in_registers(n.a.buffer);
     c.why_not_wgmma = choose_wgmma(c, g, s);
     if (!c.wgmma) c.why_not_mma = choose_mma(c, g);
+    if (!c.has_instruction()) choose_tile(c, g);
     return c;
   }
   // The layouts of c and of an a in registers under the choice.
   static FragmentLayout layout_c(const GemmChoice& c, int64_t rows, int64_t columns) {
     const WarpGrid grid{c.warps_m, c.warps_n};
+    if (c.tile) return register_tiles(rows, columns, c.tile->rows, c.tile->columns, grid);
     return c.wgmma ? wgmma_c(rows, columns, grid) : mma_c(rows, columns, grid);
   }
   static FragmentLayout layout_a(const GemmChoice& c, int64_t rows, int64_t k) {
@@ -450,6 +491,7 @@ class Placer {
 
   void gemm(const Gemm& n, const Stmt& s) {
     region_to_memory(n.b, "a gemm reads it as its second operand");
+    if (n.is_sparse()) region_to_memory(n.metadata, "a gemm reads it as metadata");
     const size_t rank = n.c.extent.size();
     const auto rows = constant_int(n.c.extent[rank - 2]), columns = constant_int(n.c.extent[rank - 1]);
     check_internal(rows && columns, "a gemm of extents that are not constant");
@@ -466,10 +508,11 @@ class Placer {
       choice.why_not_wgmma = choice.why_not_mma = "c is not in registers";
       choice.wgmma = nullptr, choice.mma = nullptr;
     }
+    if (!nodes_[*node].fragment.valid()) choice.tile.reset();
     if (!choice.a_in_registers || !choice.has_instruction()) region_to_memory(n.a, "a gemm reads it from memory");
     Class& c = classes_[find(*node)];
     const FragmentLayout wanted =
-        choice.has_instruction() ? layout_c(choice, *rows, *columns) : row_major_fragment(c.shape, c.threads, 1);
+        choice.has_layout() ? layout_c(choice, *rows, *columns) : row_major_fragment(c.shape, c.threads, 1);
     if (!c.anchor) c.anchor = wanted, c.decided_by = decision_of(choice, s);
     gemms_.push_back({s, choice, *node, {}});
     if (choice.a_in_registers && choice.has_instruction()) gemms_.back().a = fragment(n.a.buffer, s);
@@ -494,6 +537,7 @@ class Placer {
         choice.mma = nullptr, choice.why_not_mma = why;
       };
       const FragmentLayout c = layout_of(g.c);
+      if (choice.tile && c != layout_c(choice, c.shape()[0], c.shape()[1])) choice.tile.reset();
       if (choice.has_instruction() && c != layout_c(choice, c.shape()[0], c.shape()[1]))
         refuse("another operation decides the layout of c");
       if (g.a) {

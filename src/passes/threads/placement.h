@@ -8,21 +8,33 @@
 #include "analysis/uniformity.h"
 #include "ir/program.h"
 #include "layout/algebra.h"
+#include "layout/standard.h"
 #include "target/gpu.h"
 #include "target/mma.h"
 #include "target/wgmma.h"
 
 namespace tilewright::passes {
 
-// How a Gemm is done: by an instruction of warpgroups, or one of warps, or fused multiply-adds.
+// Fused multiply-adds on elements of c that a thread keeps: neighbours that it holds (layout/standard.h), and how many
+// steps of k come at a time.
+struct FmaTile {
+  int64_t rows = 1, columns = 1, depth = 1;
+  int64_t unit_rows() const { return kTileLanesOfColumn * rows; }
+  int64_t unit_columns() const { return kTileLanesOfRow * columns; }
+};
+
+// How a Gemm is done: by an instruction of warpgroups, or one of warps, or fused multiply-adds, of tiles in registers
+// where the extents allow it.
 struct GemmChoice {
   const target::WgmmaInstruction* wgmma = nullptr;
   const target::MmaInstruction* mma = nullptr;
+  std::optional<FmaTile> tile;
   // Warp (or warpgroup) i + j * warps_m takes rows i and columns j of the tile.
   int64_t warps_m = 1, warps_n = 1;
   bool a_in_registers = false;
   std::string why_not_wgmma, why_not_mma;
   bool has_instruction() const { return wgmma || mma; }
+  bool has_layout() const { return has_instruction() || tile; }
 };
 
 struct Placement {

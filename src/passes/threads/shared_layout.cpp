@@ -20,6 +20,9 @@ constexpr int64_t kMaxBox = 256;  // elements of a box along a dimension (CUDA d
 void pad(Buffer& b) {
   const int64_t chunk = 128 / b.type.bits, row = constant_int(b.shape.back()).value_or(0);
   int64_t stride = row / chunk % 2 == 0 ? row + chunk : row;
+  // Half a warp reads four doubles of each of four rows: 32 bytes that are to lie in banks of their own.
+  if (b.type == f64)
+    for (stride = row + row % 2; stride % 8 != 4;) stride += 2;
   b.strides.assign(b.rank(), constant(i32, int64_t{1}));
   for (size_t d = b.rank() - 1; d-- > 0;) {
     b.strides[d] = constant(i32, stride);
@@ -85,7 +88,7 @@ int64_t panel_span(const ProgramTables& p, BufferId id) {
   const int64_t row = constant_int(b.shape.back()).value_or(0) * b.type.bits / 8;
   for (int64_t span : {128, 64, 32})
     if (row % span == 0 && row > 0) return span;
-  return 0;
+  return row == kNarrowestPanel ? row : 0;
 }
 
 int64_t box_columns(const ProgramTables& p, BufferId id) {
@@ -108,7 +111,7 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
     const auto* gemm = s.as<Gemm>();
     if (!gemm) return;
     const GemmChoice& choice = placement.gemms.at(&*s);
-    if (!choice.has_instruction()) return;
+    if (!choice.has_layout()) return;
     for (const Region* r : {&gemm->a, &gemm->b})
       if (!placement.layout_of(r->buffer)) (choice.wgmma ? panels : rows).insert(r->buffer);
   });

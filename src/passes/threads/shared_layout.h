@@ -6,8 +6,10 @@
 
 namespace tilewright::passes {
 
-// Bytes of the widest panel (128, 64, 32) that whole rows of the buffer are made of; 0: none, or the buffer is seen
-// through views, which know no panels.
+// Bytes of the widest panel (128, 64, 32) that whole rows of the buffer are made of, or 16 if a row is that and lies in
+// one that TMA fills but no matrix instruction reads; 0: none, or the buffer is seen through views, which know no
+// panels.
+constexpr int64_t kNarrowestPanel = 16;
 int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
 
 // Elements of a row that one TMA copy brings: those of a panel, or the whole row of a tile that has only one, which

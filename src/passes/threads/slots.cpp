@@ -42,6 +42,7 @@ std::optional<Body> IntoSlots::statement(const Stmt& s) const {
   if (const auto* n = s.as<Gemm>()) {
     Gemm g = *n;
     g.a = region(g.a), g.b = region(g.b), g.c = region(g.c);
+    if (g.is_sparse()) g.metadata = region(g.metadata);
     return with(std::move(g));
   }
   if (const auto* n = s.as<Store>(); n && slots_.contains(n->to.buffer)) {

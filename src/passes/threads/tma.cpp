@@ -36,7 +36,7 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   if (g.fill && constant_int(g.fill) != 0) return fmt::format("'{}' has a fill value", g.name);
   if (g.rank() > kMaxRank) return fmt::format("'{}' has more than {} dimensions", g.name, kMaxRank);
   if (panel_span(p, shared.buffer) == 0)
-    return fmt::format("rows of '{}' are no whole panels of 32, 64 or 128 bytes", s.name);
+    return fmt::format("rows of '{}' are not 16 bytes, nor whole panels of 32, 64 or 128", s.name);
   const int64_t elements = std::max<int64_t>(kStrideBytes * 8 / g.type.bits, 1);
   if (!g.strides.empty() && constant_int(g.strides.back()) != 1) return fmt::format("'{}' is not contiguous", g.name);
   for (size_t d = 0; d + 1 < g.rank(); ++d)

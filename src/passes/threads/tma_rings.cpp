@@ -332,7 +332,7 @@ class Specializer {
       const auto* g = s.as<Gemm>();
       if (!g) return;
       auto type = [&](const Region& region) { return operand_type(p_, *g, region); };
-      if (!target::wgmma_for(type(g->a), type(g->b), p_.buffer(g->c.buffer).type)) return;
+      if (!target::wgmma_for(type(g->a), type(g->b), p_.buffer(g->c.buffer).type, g->is_sparse())) return;
       for (BufferId t : r.tiles) found = found || g->a.buffer == t || g->b.buffer == t;
     });
     return found;

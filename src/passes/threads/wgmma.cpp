@@ -9,12 +9,15 @@ using namespace ir;
 
 namespace {
 
+constexpr int64_t kWarpRows = 16;
+
 class WgmmaLowering {
  public:
   WgmmaLowering(const Gemm& g, const GemmChoice& choice, const Team& team, CollectiveLowering& c)
       : g_(g),
         i_(*choice.wgmma),
         choice_(choice),
+        team_(team),
         c_(c),
         l_(c.l),
         layout_(*c.placement.layout_of(g.c.buffer)),
@@ -37,6 +40,7 @@ class WgmmaLowering {
       pack_a(out);
       used.push_back(whole(words_));
     }
+    if (i_.sparse) load_metadata(out);
     out.push_back(l_.make(Fence{FenceProxy::Wgmma, used}));
     const int64_t blocks = rows_ / target::kWgmmaRows;
     const Expr k = counter("k", steps_), row = counter("row", blocks), part = counter("part", parts_);
@@ -46,16 +50,17 @@ class WgmmaLowering {
     Wgmma w;
     w.instruction = i_.name(n_);
     w.transpose_a = g_.transpose_a, w.transpose_b = !g_.transpose_b;
-    const Expr k0 = scaled(k, i_.k()), m0 = add(row0_, scaled(row, target::kWgmmaRows)),
+    const Expr k0 = scaled(k, i_.k()), ka = scaled(k, i_.a_k()), m0 = add(row0_, scaled(row, target::kWgmmaRows)),
                n0 = add(column0_, scaled(part, n_));
     if (choice_.a_in_registers)
       w.a = {words_, {sum({{4 * steps_, row}, {4, k}}, 0, i32)}, {constant(4)}};
     else
-      w.a = g_.transpose_a ? box(g_.a, k0, i_.k(), m0, target::kWgmmaRows)
-                           : box(g_.a, m0, target::kWgmmaRows, k0, i_.k());
+      w.a = g_.transpose_a ? box(g_.a, ka, i_.a_k(), m0, target::kWgmmaRows)
+                           : box(g_.a, m0, target::kWgmmaRows, ka, i_.a_k());
     w.b = g_.transpose_b ? box(g_.b, n0, n_, k0, i_.k()) : box(g_.b, k0, i_.k(), n0, n_);
     w.c = {registers_, {sum({{down, row}, {right, part}}, 0, i32)}, {constant(n_ / 2)}};
     w.clear = clear(k);
+    if (i_.sparse) w.metadata = {metadata_, {sum({{steps_, row}, {1, k}}, 0, i32)}, {constant(1)}};
     out.push_back(unrolled(k, steps_, {unrolled(row, blocks, {unrolled(part, parts_, {l_.make(w)})})}));
     c_.in_flight.insert(registers_);
     if (choice_.a_in_registers) c_.in_flight.insert(words_);
@@ -89,15 +94,27 @@ class WgmmaLowering {
     const Expr first = steps_ == 1 ? constant(boolean, int64_t{1}) : binary(BinaryOp::Eq, k, constant(0));
     return constant_int(g_.clear) == 1 ? first : logical_and(first, guard_accesses(g_.clear, l_));
   }
+  // The words of all steps: each warp has those of its own 16 rows.
+  void load_metadata(Body& out) {
+    const int64_t blocks = rows_ / target::kWgmmaRows;
+    metadata_ = l_.temporary(l_.buffer(g_.metadata.buffer).name + "_words", u32, {blocks * steps_}, Space::Local);
+    const Expr k = counter("k", steps_), row = counter("row", blocks);
+    const Expr lane = binary(BinaryOp::FloorMod, team_.thread, constant(kWarpThreads));
+    const Expr warp = binary(BinaryOp::FloorMod, binary(BinaryOp::FloorDiv, team_.thread, constant(kWarpThreads)),
+                             constant(target::kWgmmaRows / kWarpRows));
+    const Expr first = add(add(row0_, scaled(row, target::kWgmmaRows)), scaled(warp, kWarpRows));
+    const Store one{{metadata_, {sum({{steps_, row}, {1, k}}, 0, i32)}}, metadata_word(g_, first, k, lane, l_)};
+    out.push_back(unrolled(row, blocks, {unrolled(k, steps_, {l_.make(one)})}));
+  }
   // All of a from the registers of a fragment, before the first step: neighbours along k make a word.
   void pack_a(Body& out) {
     const FragmentLayout& a = *c_.placement.layout_of(g_.a.buffer);
     const BufferId from = c_.registers.at(g_.a.buffer);
     const DType type = l_.type(g_.a.buffer);
-    const int64_t per_word = 32 / type.bits, blocks = rows_ / target::kWgmmaRows, half = i_.k() / 2;
+    const int64_t per_word = 32 / type.bits, blocks = rows_ / target::kWgmmaRows, half = i_.a_k() / 2;
     // The element at the beginning of a word: words in the order of the instruction, rows eight apart in turn.
     auto row_of = [&](int64_t w) { return w / (steps_ * 4) * target::kWgmmaRows + w % 2 * 8; };
-    auto column_of = [&](int64_t w) { return w / 4 % steps_ * i_.k() + w / 2 % 2 * half; };
+    auto column_of = [&](int64_t w) { return w / 4 % steps_ * i_.a_k() + w / 2 % 2 * half; };
     bool in_order = true;
     for (int64_t w = 0; w < blocks * steps_ * 4; ++w)
       for (int64_t e = 0; e < per_word; ++e)
@@ -117,11 +134,12 @@ class WgmmaLowering {
   const Gemm& g_;
   const target::WgmmaInstruction& i_;
   const GemmChoice& choice_;
+  const Team& team_;
   CollectiveLowering& c_;
   Lowering& l_;
   const FragmentLayout& layout_;
   const BufferId registers_;
-  BufferId words_;
+  BufferId words_, metadata_;
   Expr row0_ = constant(0), column0_ = constant(0);  // of the warpgroup
   int64_t steps_ = 0, rows_ = 0, n_ = 0, parts_ = 0;
 };
