@@ -403,7 +403,7 @@ def fp8(mnk, block_N):
     return race.run()
 
 
-def sparse(mnk, *tiles):
+def gemm_sp(mnk, *tiles):
     """C = A * B in f16, where two of each four elements of A are kept: the public example; tiles as for gemm."""
     import torch
 
@@ -516,7 +516,7 @@ CASES = [
     "sparse pipelined 4096 8192 2048",
     "sparse seesaw 4096 8192 2048",
     *(f"fp8 {mnk} 128" for mnk in ("4096x7168x16384", "4096x4096x7168", "128x4096x7168", "64x7168x2048")),
-    "sparse 8192x8192x8192 128x256x128:2:256 128x128x128:3:256 128x256x64:3:256",
+    "gemm_sp 8192x8192x8192 128x256x128:2:256 128x128x128:3:256 128x256x64:3:256",
     "norm 65536 8192 1",
     "norm 65536 8192 2",
     "copy 32768 16384 1x2048:256 8x1024:128 64x128:128",
