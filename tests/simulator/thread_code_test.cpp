@@ -114,6 +114,42 @@ TEST(ThreadCode, ElementsOfEachThreadNeedNoBarriers) {
   EXPECT_GT(barriers(lowered(text("tx // 32 * 7 + i, tx % 32 * 4 + j", "tx // 32 * 7 + i, tx % 32 * 4 + j"))), 0);
 }
 
+// A loop over a fragment runs where the program says that its elements are: points of one thread may then meet in one
+// element on a GPU, as TileLang's programs let them.
+TEST(ThreadCode, FragmentsLieAsTheirAnnotationsSay) {
+  const auto text = [](const char* layout) {
+    return fmt::format(
+        "program code {{\n  param A: float32[16, 64]\n  param B: float32[64]\n  launch code(bx: 1) threads(tx: 64) {{\n"
+        "    fragment x: float32[16, 64]{}\n    fragment most: float32[64]\n    copy from=A to=x\n"
+        "    fill to=most value=-100.0\n    map i in 16, j in 64 {{\n      place: int32 = (i % 8 * 64 + j) // 8\n"
+        "      most[place] = max(most[place], x[i, j])\n    }}\n    copy from=most to=B\n  }}\n}}\n",
+        layout);
+  };
+  const ir::TileProgram tiles =
+      ir::parse(text(" layout=(i, j) -> ((i * 64 + j) // 8 % 64, i // 8 * 8 + j % 8)"), "code.tile");
+  std::mt19937 random(1);
+  const std::vector<NDArray> arrays = arrays_of(tiles, random);
+  compile(Program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles})),
+          {.engine = Engine::Simulator, .arch = "sm_90a"})(arrays[0], arrays[1]);
+  for (int64_t place = 0; place < 64; ++place) {
+    double most = -100;
+    for (int64_t i = place / 8; i < 16; i += 8)
+      for (int64_t j = place % 8 * 8; j < place % 8 * 8 + 8; ++j) most = std::max(most, arrays[0].get_float({i, j}));
+    EXPECT_EQ(arrays[1].get_float({place}), most);
+  }
+  const auto of = [](const std::string& program) {
+    return passes::lower_to_threads(passes::canonicalize(ir::parse(program, "code.tile")), target::GpuTarget::of(90))
+        .placements[0]
+        .registers.begin()
+        ->second.text();
+  };
+  EXPECT_EQ(of(text(" layout=(i, j) -> ((i * 64 + j) // 8 % 64, i // 8 * 8 + j % 8)")),
+            "(16, 64): [2:R(8) 2:W(1) 4:L(8)] x [8:L(1) 8:R(1)]");
+  // What no digits of the indices give, or not all threads have a part in, is left to the compiler.
+  EXPECT_EQ(of(text(" layout=(i, j) -> (i * j % 64, i)")), of(text("")));
+  EXPECT_EQ(of(text(" layout=(i, j) -> (j % 32, i * 2 + j // 32)")), of(text("")));
+}
+
 TEST(ThreadCode, LoopsOverNeighboursMoveThemAtOnce) {
   const std::string text = code(
       "    for i in 0..8 {\n      for j in 0..4 vectorized {\n        x[j] = A[tx // 32 * 8 + i, tx % 32 * 4 + j]\n"

@@ -13,6 +13,7 @@
 #include "layout/algebra.h"
 #include "layout/standard.h"
 #include "passes/lower/lowering.h"
+#include "passes/threads/annotated_layout.h"
 #include "passes/threads/shared_layout.h"
 #include "support/diagnostic.h"
 
@@ -85,6 +86,7 @@ class Placer {
     int element_bits = 0;
     bool reduced = false;  // along the last dimension
     std::optional<FragmentLayout> anchor, layout;
+    std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds
     std::string decided_by;
   };
   // `child` holds what `parent` leaves when only the dimensions `dims` are kept.
@@ -126,6 +128,8 @@ class Placer {
       const auto shape = constants(b.shape);
       check_internal(shape.has_value(), "fragment {} has a shape that is not constant", b.name);
       found = of_fragment_.emplace(id, add({id, nullptr, *shape}, at)).first;
+      Class& c = classes_[found->second];
+      if (auto layout = annotated_layout(p_, b, *shape, c.threads)) c.annotated = shaped(*layout, c.shape);
     }
     const analysis::ThreadSet& set = u_.executing_set(at);
     const Class& c = classes_[found->second];
@@ -156,6 +160,7 @@ class Placer {
     keep.element_bits = std::max(keep.element_bits, gone.element_bits);
     keep.reduced = keep.reduced || gone.reduced;
     if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;
+    if (!keep.annotated) keep.annotated = gone.annotated;
   }
 
   // ---- statements
@@ -575,6 +580,10 @@ class Placer {
   void anchor(Class& c) {
     if (c.anchor) {
       c.layout = c.anchor;
+      return;
+    }
+    if (c.annotated) {
+      c.layout = c.annotated, c.decided_by = "its annotation";
       return;
     }
     const int bits = c.element_bits ? c.element_bits : 32;
