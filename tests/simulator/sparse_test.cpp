@@ -254,7 +254,9 @@ TEST(Sparse, OperandsInRegistersAreRight) {
         passes::lower_to_threads(passes::canonicalize(ir::parse(text, "chained.tile")), target::GpuTarget::of(arch));
     for (const auto& [stmt, choice] : low.placements[0].gemms) {
       const auto* g = std::get_if<ir::Gemm>(&stmt->op);
-      if (g->is_sparse()) EXPECT_TRUE(choice.a_in_registers) << name;
+      if (g->is_sparse()) {
+        EXPECT_TRUE(choice.a_in_registers) << name;
+      }
     }
     const NDArray got = NDArray::zeros({64, 64}, f32);
     compile(program_of(text), {.engine = Engine::Simulator, .arch = name})(x, y, data.arrays[1], data.arrays[2], got);
