@@ -163,6 +163,14 @@ TEST(IterationTeams, WhatASlotGetsNextComesNear) {
     }
   });
   EXPECT_EQ(asked, (std::vector<std::string>{"KVs_left0 ", "KVs_left64 ", "KVs_right128 ", "KVs_right192 ", "Ks0 "}));
+  // One block alone brings them: memory is the limit.
+  std::string text = mla_text("n", 2, 256);
+  text.replace(text.find("(bx: 2)"), 7, "(bx: 1)");
+  const Planned alone = planned(text);
+  ASSERT_TRUE(alone.plan.by_iteration) << alone.plan.no_teams;
+  ir::walk(alone.program.launches[0].body, [](const ir::Stmt& s) {
+    EXPECT_FALSE(s.as<ir::Copy>() && s.as<ir::Copy>()->completion.queue == ir::Queue::Prefetch);
+  });
 }
 
 // The scores begin with the first panel of a tile that is there: each has an mbarrier of its own.

@@ -263,8 +263,12 @@ class Writer {
     return {serial(v, extent(), std::move(body))};
   }
   // What the slot gets next comes near while it is in use: from there it takes half the time, which nothing else hides
-  // behind so few slots. Of blocks that bring the same, each second piece is asked for by every second one.
+  // behind so few slots. Of blocks that bring the same, each second piece is asked for by every second one. Where a
+  // block alone brings its tiles, memory is the limit, and asking earlier only takes from it (measured: 0.83 of the
+  // speed).
   Body bring_near(const Ring& r, VarId v) {
+    const VarId same = brings_nothing();
+    if (!same.valid()) return {};
     const Count next{{}, add(var(v, i32), number(r.slots)), 0};
     Body pieces[2];
     for (int64_t panel = 0; panel < r.panels; ++panel) {
@@ -273,15 +277,10 @@ class Writer {
       c.completion = {Queue::Prefetch, {}};
       pieces[panel % 2].push_back(stmt(std::move(c), r.of.stmt));
     }
-    Body all = in_turn(pieces[0], next);
-    if (const VarId same = brings_nothing(); !same.valid()) {
-      append(all, in_turn(pieces[1], next));
-    } else {
-      const Expr turn = r.panels > 1 ? number(0) : var(v, i32);
-      const Expr mine = binary(BinaryOp::FloorMod, add(var(same, i32), turn), number(2));
-      all = {stmt(If{binary(BinaryOp::Eq, mine, number(0)), std::move(all), in_turn(pieces[1], next)})};
-    }
-    return {stmt(If{binary(BinaryOp::Lt, next.number(), extent()), std::move(all), {}})};
+    const Expr turn = r.panels > 1 ? number(0) : var(v, i32);
+    const Expr mine = binary(BinaryOp::FloorMod, add(var(same, i32), turn), number(2));
+    If half{binary(BinaryOp::Eq, mine, number(0)), in_turn(pieces[0], next), in_turn(pieces[1], next)};
+    return {stmt(If{binary(BinaryOp::Lt, next.number(), extent()), {stmt(std::move(half))}, {}})};
   }
   // A block's number that no tile of the loop depends on; invalid: there is none of several.
   VarId brings_nothing() const {

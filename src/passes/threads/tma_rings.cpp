@@ -88,7 +88,6 @@ class Specializer {
       return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left_->to.buffer).name,
                                  why.empty() ? "it is used otherwise" : why));
     }
-    find_streams();
     // One block for each multiprocessor.
     const Launch before = launch_;
     const int64_t team = launch_.threads[0];
@@ -575,7 +574,6 @@ class Specializer {
         names[n->var] = var(own, p_.var(own).type);
       } else if (const Ring* r = begins(s)) {
         for (Stmt& x : fill(*r, in, names)) out.push_back(std::move(x));
-        if (is_stream(*r)) out.push_back(bring_near(*r, names));
       } else if (const auto* loop = s.as<For>(); loop && holds_copies(s)) {
         For f = serial(*loop);
         f.var = p_.new_var(p_.var(loop->var).name, p_.var(loop->var).type);
@@ -612,40 +610,6 @@ class Specializer {
       out.push_back(make_stmt(std::move(c), s->location));
     }
     return out;
-  }
-  // ---- tiles that one block alone brings: they come from as far as memory, which so few slots do not hide
-  void find_streams() {
-    for (const Ring& r : rings_) {
-      const std::set<VarId> used = vars_of_places(launch_, r.copies);
-      bool alone = true;
-      for (size_t d = 0; d < launch_.grid.size(); ++d)
-        alone = alone && (used.contains(launch_.block[d]) || constant_int(launch_.grid[d]) == 1);
-      if (alone) streams_.insert(r.tiles.begin(), r.tiles.end());
-    }
-  }
-  bool is_stream(const Ring& r) const {
-    if (!r.ahead || r.slots != kFewest || r.counted || !streams_.contains(r.tiles[0])) return false;
-    const std::set<VarId> inside = bound_vars(r.nest.back()->body);
-    const std::set<VarId> used = used_vars(Body(r.copies.begin(), r.copies.end()));
-    return std::none_of(used.begin(), used.end(), [&](VarId v) { return inside.contains(v); });
-  }
-  // What the slot gets next is asked for while the slot is in use.
-  Stmt bring_near(const Ring& r, const Substitution& names) const {
-    const For& loop = *r.nest.back();
-    const LocationId at = r.copies[0]->location;
-    const Expr k = substitute(var(loop.var, p_.var(loop.var).type), names);
-    const Expr next = add(k, constant(k->type, r.slots));
-    Substitution then = names;
-    then[loop.var] = next;
-    Body copies;
-    for (const Stmt& s : r.copies) {
-      Copy c = *substitute(Body{s}, then)[0].as<Copy>();
-      c.to = into_slots(then).region(c.to);
-      c.completion = {Queue::Prefetch, {}};
-      copies.push_back(make_stmt(std::move(c), s->location));
-    }
-    const Expr end = substitute(add(loop.begin, loop.extent), names);
-    return make_stmt(If{binary(BinaryOp::Lt, next, end), std::move(copies), {}}, at);
   }
   IntoSlots into_slots(const Substitution& names) const {
     std::map<BufferId, IntoSlots::Slot> all;
@@ -888,8 +852,7 @@ class Specializer {
   std::optional<size_t> guarded_;  // the loops around the innermost condition around this place
   std::vector<Ring> rings_;
   std::set<VarId> results_;
-  std::set<BufferId> streams_;  // tiles that only this block brings
-  BufferId turns_;              // of two teams: mbarriers on which each waits for its turn
+  BufferId turns_;  // of two teams: mbarriers on which each waits for its turn
   Counters loader_counters_, math_counters_;
   std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
   bool walks_ = false;                  // the outermost loop is that over tiles
