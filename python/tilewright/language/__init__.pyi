@@ -90,8 +90,6 @@ def call_extern(*arguments: Any, dtype: Any = ...) -> Any:
 comm_reducer: Any
 def const(names: Any, dtype: Any = ...) -> Any:
     """Dimensions of an eager function that are taken from its tensors when it is called: M, N = T.const("M, N")."""
-def cp_async_barrier_noinc(mbarrier: Any) -> Any:
-    """Arrives at an mbarrier when what this thread has copied by T.ptx_cp_async is there."""
 def create_list_of_mbarrier(*counts: Any) -> Any:
     """mbarriers that T.get_mbarrier(i) names."""
 def disable_warp_group_reg_alloc(*arguments: Any, **named: Any) -> Any:
@@ -179,7 +177,7 @@ def prim_func(function: Any = ..., **ignored: Any) -> Any:
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
 ptr: dtype
 def ptx_cp_async(dst: Any, src: Any, num_elems: Any, predicate: Any = ...) -> Any:
-    """This thread copies neighbours from global to shared memory, zeros where `predicate` is false. They are there when T.ptx_wait_group, or the barrier of T.cp_async_barrier_noinc, says so; here they are at once."""
+    """This thread copies neighbours from global to shared memory, zeros where `predicate` is false. They are there when T.ptx_wait_group, or the barrier of T.cp_async_barrier_noinc, says so."""
 def reads(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def rng_init(seed: Any, seq: Any = ..., off: Any = ..., generator: Any = ...) -> Any:
@@ -345,6 +343,8 @@ def cos(x: Value) -> Any:
     """The scalar function cos, element by element."""
 def cosh(x: Value) -> Any:
     """The scalar function cosh, element by element."""
+def cp_async_barrier_noinc(mbarrier: Tile) -> Any:
+    """Arrives at an mbarrier when what this thread has copied by T.ptx_cp_async is there."""
 def cp_async_wait(pending: int = 0) -> Any:
     """Waits for groups of async_copy."""
 def cummax(src: Tile, dst: Tile = None, dim: int = 0, reverse: bool = False, annotations: object = None) -> Any:
