@@ -14,6 +14,7 @@
 #include "passes/threads/guard_returns.h"
 #include "passes/threads/inline_lets.h"
 #include "passes/threads/late_sums.h"
+#include "passes/threads/load_ahead.h"
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
@@ -299,8 +300,7 @@ class ThreadCode {
     });
     ++c_.loops;
     const int outside = std::exchange(copy_loops_, 0);
-    auto lanes =
-        n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(at_once(n), team, c_) : std::nullopt;
+    auto lanes = n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(at_once(n), team, c_) : std::nullopt;
     if (!lanes) f.body = body(n.body, team);
     --c_.loops;
     // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.
@@ -548,7 +548,8 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, RingLimits limits) {
   ThreadLowering result;
   TileProgram tiles = unshift_maps(guard_returns(pad_rows(inline_lets(program))));
-  const TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
+  TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
+  if (target.arch >= 90) split = load_ahead(std::move(split));
   auto misfit = lower_best(split, target, false, result, limits);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
   if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result, limits);
