@@ -208,7 +208,8 @@ std::string code_architecture(const std::string& planned, const std::string& her
 }
 
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  DeviceChoice choice = chosen(program, arch, code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : ""));
+  DeviceChoice choice =
+      chosen(program, arch, code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : ""));
   write(choice.lowering, choice.text, dump);
   return load_cuda_text(std::move(choice.text), build_plan(program), std::move(*choice.binary));
 }

@@ -497,6 +497,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
     result.tried.push_back({limits, reuse, misfit ? misfit->why.message : ""});
     return !misfit;
   };
+  const RingLimits begin = limits;
   RingLimits own = limits;  // with the program's threads and steps, whatever registers they want
   own.live = kAnyRegisters;
   while (limits.slots >= (limits.side_by_side ? 1 : 2)) {
@@ -529,7 +530,9 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
           std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& plan) { return plan.side_by_side; });
       if (shared && limits.staging == Staging::Chunks && limits.slots < kEnoughSlots) {
         if (limits.slots >= 1) continue;  // the other block works while this one's loader brings the next
-        limits = {.slots = kMaxSlots, .overlap = limits.overlap, .side_by_side = false, .live = limits.live};
+        const bool overlap = limits.overlap;
+        limits = begin;
+        limits.overlap = overlap, limits.side_by_side = false;
         continue;
       }
       const int64_t fewest = limits.staging == Staging::None ? 2 : kEnoughSlots;
@@ -558,8 +561,11 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
 }
 
 std::span<const RingLimits> limits_in_turn() {
-  static const RingLimits all[] = {
-      {}, {.live = kFewerRegisters}, {.overlap = false}, {.overlap = false, .live = kFewerRegisters}};
+  static const RingLimits all[] = {{},
+                                   {.lean_loader = true},
+                                   {.lean_loader = true, .live = kFewerRegisters},
+                                   {.overlap = false, .lean_loader = true},
+                                   {.overlap = false, .lean_loader = true, .live = kFewerRegisters}};
   return all;
 }
 

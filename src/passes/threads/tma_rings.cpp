@@ -173,7 +173,8 @@ class Specializer {
 
   Registers registers_for(int64_t math, const Body& load) const {
     if (math == 2 * kGroup && (!p_.symbols.empty() || reads_memory(load))) return kOfSymbols;
-    if (math == 2 * kGroup && widest_accumulator() > kManyAccumulators) return kOfManyAccumulators;
+    if (math == 2 * kGroup && (limits_.lean_loader || widest_accumulator() > kManyAccumulators))
+      return kOfManyAccumulators;
     return kRegisters[std::min<int64_t>(math / kGroup, 3)];
   }
 

@@ -1,0 +1,88 @@
+// What the device compiler says of a plan decides whether it is taken: with NVRTC, without a device.
+#include <gtest/gtest.h>
+
+#include "driver/cuda_engine.h"
+#include "driver/explain.h"
+#include "ir/parse.h"
+#include "passes/pipeline.h"
+#include "support/diagnostic.h"
+
+namespace tilewright {
+namespace {
+
+// Attention of one head of 128 elements, with tiles of 128 queries and as many keys as asked for.
+std::string attention(int keys) {
+  const std::string text =
+      "program attention {{\n  param Q: float16[1536, 128]\n  param K: float16[1536, 128]\n"
+      "  param V: float16[1536, 128]\n  param O: float16[1536, 128]\n  option fast_math=true\n"
+      "  launch attention(bx: 12) threads(tx: 256) {{\n    shared Qs: float16[128, 128]\n"
+      "    shared Ks: float16[{0}, 128]\n    shared Vs: float16[{0}, 128]\n    fragment S: float32[128, {0}]\n"
+      "    fragment P: float16[128, {0}]\n    fragment acc: float32[128, 128]\n    fragment most: float32[128]\n"
+      "    fragment before: float32[128]\n    fragment scale: float32[128]\n    fragment part: float32[128]\n"
+      "    fragment sum: float32[128]\n    copy from=Q[bx * 128 : 128, 0 : 128] to=Qs\n    fill to=acc value=0.0\n"
+      "    fill to=sum value=0.0\n    fill to=most value=-inf\n    for k in 0..1536 // {0} pipelined(stages=2) {{\n"
+      "      copy from=K[k * {0} : {0}, 0 : 128] to=Ks\n      fill to=S value=0.0\n"
+      "      gemm a=Qs b=Ks c=S transpose_b=true policy=full_row\n      copy from=most to=before\n"
+      "      reduce max from=S to=most dim=1 clear=false\n      map i in 128 {{\n"
+      "        scale[i] = exp2((before[i] - most[i]) * 0.125)\n      }}\n      map i in 128, j in {0} {{\n"
+      "        S[i, j] = exp2((S[i, j] - most[i]) * 0.125)\n      }}\n      reduce sum from=S to=part dim=1\n"
+      "      map i in 128 {{\n        sum[i] = sum[i] * scale[i] + part[i]\n      }}\n      copy from=S to=P\n"
+      "      map i in 128, j in 128 {{\n        acc[i, j] = acc[i, j] * scale[i]\n      }}\n"
+      "      copy from=V[k * {0} : {0}, 0 : 128] to=Vs\n      gemm a=P b=Vs c=acc policy=full_row\n    }}\n"
+      "    map i in 128, j in 128 {{\n      acc[i, j] = acc[i, j] / sum[i]\n    }}\n"
+      "    copy from=acc to=O[bx * 128 : 128, 0 : 128]\n  }}\n}}\n";
+  return fmt::format(fmt::runtime(text), keys);
+}
+
+DeviceChoice choice_of(int keys) {
+  Dump dump("attention");
+  return choose_by_compiler(
+      passes::run_passes(ir::parse(attention(keys), "p.tile"), passes::all_passes(), [](auto&&...) {}), "sm_90a", dump);
+}
+
+int64_t spilled(const runtime::DeviceLog& log) {
+  int64_t bytes = 0;
+  for (const runtime::KernelResources& k : log.kernels) bytes += k.spill_store_bytes + k.spill_load_bytes;
+  return bytes;
+}
+
+class Retry : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      runtime::Nvrtc::get();
+    } catch (const CompileError& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
+};
+
+TEST_F(Retry, APlanThatFitsItsRegistersIsTheFirst) {
+  const DeviceChoice choice = choice_of(128);
+  EXPECT_TRUE(choice.lost.empty());
+  EXPECT_FALSE(choice.lowering.tried.back().limits.lean_loader);
+  EXPECT_EQ(spilled(choice.binary->log), 0);
+}
+
+TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
+  const DeviceChoice choice = choice_of(192);
+  ASSERT_FALSE(choice.lost.empty());
+  EXPECT_FALSE(choice.lost[0].limits.lean_loader);
+  EXPECT_TRUE(choice.lowering.tried.back().limits.lean_loader);
+  EXPECT_NE(choice.lost[0].why_not.find("the device compiler spills"), std::string::npos) << choice.lost[0].why_not;
+  EXPECT_NE(choice.lost[0].why_not.find("and lets products wait for each other"), std::string::npos);
+  EXPECT_EQ(spilled(choice.binary->log), 0);
+  for (const runtime::PtxasRemark& r : choice.binary->log.remarks) EXPECT_FALSE(r.serializes_wgmma()) << r.message;
+  // The page says so.
+  const Explanation page = explain_gpu(ir::parse(attention(192), "p.tile"), {}, "sm_90a", true);
+  ASSERT_TRUE(page.gpu);
+  ASSERT_GE(page.gpu->ladder.size(), 2u);
+  EXPECT_TRUE(page.gpu->ladder[0].ends_with(": lost: " + choice.lost[0].why_not)) << page.gpu->ladder[0];
+  const auto taken = std::find_if(page.gpu->ladder.begin(), page.gpu->ladder.end(),
+                                  [](const std::string& line) { return line.ends_with(": taken"); });
+  ASSERT_NE(taken, page.gpu->ladder.end());
+  EXPECT_NE(taken->find("few registers for the loader"), std::string::npos) << *taken;
+}
+
+}  // namespace
+}  // namespace tilewright
