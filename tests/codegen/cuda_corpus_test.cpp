@@ -26,21 +26,16 @@ struct Exception {
 };
 
 constexpr const char* kNoBarriers = "mbarriers and TMA need sm_90, and TMA rows of a multiple of 16 bytes";
-constexpr const char* kOneElement = "guards of every access of a 32x64 tile that holds one element";
 constexpr const char* kNoVectors = "4 or 8 bytes: guards of every access, where rows are no whole vectors";
-constexpr const char* kPlaces = "8 bytes: places of rows of 20 elements, of extents that a call gives";
 constexpr const char* kNoBytes = "8-bit floats multiplied as float32: a tile's operands in registers";
 constexpr const char* kWgmmaTiles = "tiles for wgmma, which takes operands from shared memory";
+constexpr const char* kWideTiles = "tiles for the shared memory of sm_90";
 constexpr const char* kTooLarge = "TileLang's tiles, for the shared memory of sm_90";
 
 const std::vector<Exception>& exceptions() {
   static const std::vector<Exception> table = {
-      {"packed_attention", "1 of 1 4/2x20 float32 dynamic", "sm_80", Finding::Spill, kPlaces},
-      {"packed_attention", "1 of 1 4/2x20 float32 dynamic", "sm_90a", Finding::Spill, kPlaces},
       {"specialized_gemm", "", "", Finding::Refused, kNoBarriers},
       {"mla_decode_specialized", "", "sm_80", Finding::Refused, kNoBarriers},
-      {"gemm", "1x1x1 float32", "", Finding::Spill, kOneElement},
-      {"gemm_relu", "1x1x1 float32", "", Finding::Spill, kOneElement},
       {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},
       {"fp8_gemm", "", "sm_80", Finding::Spill, kNoBytes},
       {"attention_backward", "1x2/1x17x33 float32 causal", "", Finding::Spill, kNoVectors},
@@ -48,6 +43,8 @@ const std::vector<Exception>& exceptions() {
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"specialized_attention", "", "sm_80", Finding::Refused, kNoBarriers},
       {"linear_attention", "8x32x4096x128+128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
+      {"sparse_gemm", "8192x8192x8192 bfloat16 by 128x256", "sm_80", Finding::Refused, kWideTiles},
+      {"sparse_gemm", "8192x8192x8192 float8_e4m3fn by 128x256", "sm_80", Finding::Refused, kWideTiles},
       {"flash_attention", "2x16/16x4096x256 bfloat16", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x128x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x16x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},

@@ -120,8 +120,6 @@ def fma2(*vectors: Any) -> Any:
     """fma of each lane of vectors."""
 def func_attr(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
-def gemm_sp(A_sparse: Any, E: Any, B: Any, C: Any, transpose_E: Any = ..., transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., wg_wait: Any = ...) -> Any:
-    """C += A B, where A_sparse holds the kept elements of A, a matrix of 2:4 sparsity, and E says which they are."""
 def get_block_bindings() -> Any:
     """The index of this block in the grid, in each dimension."""
 def get_block_extent(dim: Any = ...) -> Any:
@@ -391,6 +389,8 @@ def fmod(x: Value, y: Value) -> Any:
     """The scalar function fmod, element by element."""
 def gemm(A: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, k_pack: object = 1, wg_wait: object = 0, mbar: None = None, annotations: object = None) -> Any:
     """C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N)."""
+def gemm_sp(A_sparse: Tile, E: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_E: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, wg_wait: object = 0, annotations: object = None) -> Any:
+    """C += A B, where A_sparse holds the kept elements of A, two of each four along a row (one of two of float32), and E has four bits for each group that say which."""
 def get_block_binding(dim: int = 0) -> Any:
     """The index of this block in the grid."""
 def get_lane_idx(warp_size: int = None) -> Any:
@@ -613,3 +613,5 @@ def warp_reduce_sum(value: Value) -> Any:
     """Over the whole warp; every lane gets the result."""
 def wgmma_gemm(A: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, k_pack: object = 1, wg_wait: object = 0, mbar: None = None, annotations: object = None) -> Any:
     """A gemm that does not wait: T.wait_wgmma(n) does."""
+def wgmma_gemm_sp(A_sparse: Tile, E: Tile, B: Tile, C: Tile, transpose_A: bool = False, transpose_E: bool = False, transpose_B: bool = False, policy: int = 0, clear_accum: Value = False, wg_wait: object = 0, annotations: object = None) -> Any:
+    """A gemm_sp that does not wait: T.wait_wgmma(n) does."""

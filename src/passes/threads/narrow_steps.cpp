@@ -211,7 +211,7 @@ class Halves {
     return walked == 1 && mentions == 1;
   }
   bool is_halved(const Gemm& g) const {
-    if (!g.completion.immediate()) return false;
+    if (!g.completion.immediate() || g.is_sparse()) return false;
     for (const Region* r : {&g.a, &g.b, &g.c})
       if (is_global(r->buffer) || !is_whole_tile(*r)) return false;
     const Dims d = dims_of(g);
