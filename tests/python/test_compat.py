@@ -43,6 +43,7 @@ FILES = {
     "def test_wrong(): assert np.allclose(scaled(8, 2)(np.ones(8, 'float32')), 1)\n"
     "def test_text(): assert '__no_such' in scaled(8, 2).get_kernel_source()\n"
     "@pytest.mark.skip\ndef test_skipped(): pass\n",
+    "t/test_refuses.py": SCALE + "import pytest\ndef test_refused():\n    with pytest.raises(Exception):\n        scaled(8, 2)\n",
     "t/test_own_text.py": SCALE + "import pytest\n"
     "def test_right(): assert scaled(8, 2)(np.ones(8, 'float32')).sum() == 16\n"
     "def test_text(): assert 'tl::no_such' in scaled(8, 2).get_kernel_source()\n"
@@ -107,6 +108,7 @@ def test_results(found, name, status, passed, ran):
         ("t/test_mixed.py", "wrong numbers"),
         ("t/test_mixed.py", "generated text"),
         ("t/test_own_text.py", "text of TileLang"),
+        ("t/test_refuses.py", "not refused: Failed: DID NOT RAISE"),
     ],
 )
 def test_causes(found, name, cause):
@@ -119,7 +121,8 @@ def test_what_people_read(found):
     assert "T.no_such_operation" in page and "test_mixed.py" in page and "by tier" not in page.lower()
     assert "1 cases fail at a look at other generated text" in printed
     assert "3 cases fail at a look at text that only TileLang generates" in printed and "1 text" in printed
-    assert "causes, by programs" in printed and len(rows) == 13
+    assert "causes, by programs" in printed and len(rows) == 14
+    assert "% of those that look at no text of TileLang)" in printed
     assert (folder / "compat/logs/a__crashes.py.log").exists()
 
 

@@ -72,6 +72,8 @@ def _kind(error, line, case):
         if any(w in line for w in _TEXT):
             return "generated text"
         return "wrong numbers" if any(w in line or w in str(error) for w in _WRONG) else "assertion"
+    if str(error).startswith("DID NOT RAISE"):
+        return "not refused"  # what the program expects to be refused
     return "exception"
 
 
