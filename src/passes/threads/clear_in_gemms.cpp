@@ -57,6 +57,7 @@ class Clearer {
     Gemm g = *only->as<Gemm>();
     if (!is_whole(fill->to, b) || !is_whole(g.c, b)) return false;
     if (g.clear || g.a.buffer == c || g.b.buffer == c) return false;
+    if (b.type == f64) return false;  // choose_mma says why
     g.clear = binary(BinaryOp::Eq, var(loop.var, p_.var(loop.var).type), loop.begin);
     *only = make_stmt(std::move(g), (*only)->location);
     return true;

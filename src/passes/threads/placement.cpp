@@ -421,6 +421,10 @@ class Placer {
     if (!divide(c, g.gemm.policy, g.rows, g.columns, g.threads / kWarpThreads, target::kMmaRows, i->n, false))
       return fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", g.rows, g.columns,
                          target::kMmaRows, i->n, g.threads / kWarpThreads);
+    // ptxas 13.0 makes a predicate of the product of what is cleared where a condition holds, and on an H200 the lower
+    // eight rows then kept what was in the registers.
+    if (i->a == f64 && g.gemm.clear && !constant_int(g.gemm.clear))
+      return "accumulators of doubles are cleared under a condition";
     if (i->a == f64) {  // any element, by plain loads
       c.a_in_registers = false, c.mma = i;
       return "";
