@@ -107,24 +107,25 @@ TEST(CudaWords, LibraryFunctionsAreOfDoubles) {
 TEST(CudaWords, ProductsOfDoublesAreNotClearedUnderAConditionByMma) {
   const auto product = [](bool in_loop) {
     Tensor A("A", {64, 64}, f64), B("B", {64, 64}, f64), C("C", {64, 64}, f64);
-    return text_of(prim_func("doubles", {A, B, C}, [&] {
-             for (auto bx : Kernel(1, {.threads = 128})) {
-               (void)bx;
-               auto a = alloc_shared({64, 16}, f64), b = alloc_shared({16, 64}, f64);
-               auto c = alloc_fragment({64, 64}, f64);
-               if (!in_loop) clear(c);
-               for (auto k : Pipelined(4, {.num_stages = 2})) {
-                 copy(A(0, k * 16), a);
-                 copy(B(k * 16, 0), b);
-                 if (in_loop) {
-                   gemm(a, b, c, {.clear_accum = k == 0});
-                 } else {
-                   gemm(a, b, c);
-                 }
-               }
-               copy(c, C);
-             }
-           }))
+    return text_of(prim_func("doubles", {A, B, C},
+                             [&] {
+                               for (auto bx : Kernel(1, {.threads = 128})) {
+                                 (void)bx;
+                                 auto a = alloc_shared({64, 16}, f64), b = alloc_shared({16, 64}, f64);
+                                 auto c = alloc_fragment({64, 64}, f64);
+                                 if (!in_loop) clear(c);
+                                 for (auto k : Pipelined(4, {.num_stages = 2})) {
+                                   copy(A(0, k * 16), a);
+                                   copy(B(k * 16, 0), b);
+                                   if (in_loop) {
+                                     gemm(a, b, c, {.clear_accum = k == 0});
+                                   } else {
+                                     gemm(a, b, c);
+                                   }
+                                 }
+                                 copy(c, C);
+                               }
+                             }))
         .text;
   };
   const std::string before = product(false), inside = product(true);
