@@ -71,6 +71,13 @@ void expect_same(const Planned& p, int64_t keys, const std::map<std::string, int
   EXPECT_EQ(run(p.program), run(p.plain)) << keys;
 }
 
+// The first `from` of the text, which must have one, becomes `to`.
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+}
+
 TEST(IterationTeams, EveryNumberOfIterationsMeansTheSame) {
   for (const int stages : {2, 3, 4}) {
     const Planned p = planned(mla_text("n", stages));
@@ -123,15 +130,10 @@ TEST(IterationTeams, EachTeamKeepsHalfOfTheColumns) {
 // What the program brings through a tile of its own: teams bring halves of the result away, and hand on the scores.
 TEST(IterationTeams, DetoursThroughSharedMemoryAreLeftOut) {
   std::string text = mla_text("n");
-  const auto replace = [&](const std::string& from, const std::string& to) {
-    const size_t at = text.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    text.replace(at, from.size(), to);
-  };
-  replace("    shared Ps", "    shared Os: float16[64, 64]\n    fragment Pf: float16[64, 32]\n    shared Ps");
-  replace("    copy from=acc to=O", "    copy from=acc to=Os\n    copy from=Os to=O");
-  replace("      copy from=S to=Ps\n", "      copy from=S to=Ps\n      copy from=Ps to=Pf\n");
-  replace("gemm a=Ps b=KVs", "gemm a=Pf b=KVs");
+  replace(text, "    shared Ps", "    shared Os: float16[64, 64]\n    fragment Pf: float16[64, 32]\n    shared Ps");
+  replace(text, "    copy from=acc to=O", "    copy from=acc to=Os\n    copy from=Os to=O");
+  replace(text, "      copy from=S to=Ps\n", "      copy from=S to=Ps\n      copy from=Ps to=Pf\n");
+  replace(text, "gemm a=Ps b=KVs", "gemm a=Pf b=KVs");
   const Planned p = planned(text);
   ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
   std::set<std::string> used;
@@ -139,7 +141,7 @@ TEST(IterationTeams, DetoursThroughSharedMemoryAreLeftOut) {
   EXPECT_FALSE(used.contains("Os") || used.contains("Ps"));
   for (const int64_t keys : {1, 32, 33, 64, 90, 150}) expect_same(p, keys, {{"n", keys}});
   // Somebody reads the scores there: they stay.
-  replace("    copy from=acc to=Os\n", "    copy from=acc to=Os\n    copy from=Os to=acc\n");
+  replace(text, "    copy from=acc to=Os\n", "    copy from=acc to=Os\n    copy from=Os to=acc\n");
   const Planned other = planned(text);
   EXPECT_FALSE(other.plan.by_iteration);
   EXPECT_NE(other.plan.no_teams.find("'Os'"), std::string::npos) << other.plan.no_teams;
@@ -188,14 +190,9 @@ TEST(IterationTeams, PanelsAreWaitedForOneByOne) {
 // Values that no scores read are waited for by whoever multiplies them.
 TEST(IterationTeams, ValuesMayComeInATileOfTheirOwn) {
   std::string text = mla_text("n");
-  const auto replace = [&](const std::string& from, const std::string& to) {
-    const size_t at = text.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    text.replace(at, from.size(), to);
-  };
-  replace("    shared Ps", "    shared Vs: float16[32, 64]\n    shared Ps");
-  replace("      fill to=S", "      copy from=KV[k * 32 : 32, 0 : 64] to=Vs\n      fill to=S");
-  replace("gemm a=Ps b=KVs", "gemm a=Ps b=Vs");
+  replace(text, "    shared Ps", "    shared Vs: float16[32, 64]\n    shared Ps");
+  replace(text, "      fill to=S", "      copy from=KV[k * 32 : 32, 0 : 64] to=Vs\n      fill to=S");
+  replace(text, "gemm a=Ps b=KVs", "gemm a=Ps b=Vs");
   const Planned p = planned(text);
   ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
   EXPECT_EQ(p.plan.rings.size(), 4u);
@@ -206,18 +203,13 @@ TEST(IterationTeams, ValuesMayComeInATileOfTheirOwn) {
 // Rows that lie anywhere: a list says where, of which each iteration takes a part.
 TEST(IterationTeams, RowsAreGathered) {
   std::string text = mla_text("n");
-  const auto replace = [&](const std::string& from, const std::string& to) {
-    const size_t at = text.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    text.replace(at, from.size(), to);
-  };
-  replace("  param O", "  param list: int32[n]\n  param O");
-  replace("    shared Ps", "    shared rows: int32[32]\n    shared Ps");
-  replace("      copy from=KV[k * 32 : 32, 0 : 64] to=KVs\n      copy from=K[k * 32 : 32, 0 : 16] to=Ks\n",
+  replace(text, "  param O", "  param list: int32[n]\n  param O");
+  replace(text, "    shared Ps", "    shared rows: int32[32]\n    shared Ps");
+  replace(text, "      copy from=KV[k * 32 : 32, 0 : 64] to=KVs\n      copy from=K[k * 32 : 32, 0 : 16] to=Ks\n",
           "      map j in 32 {\n        rows[j] = select(k * 32 + j < n, list[k * 32 + j], -1)\n      }\n"
           "      map j in 32, d in 64 {\n        KVs[j, d] = KV[max(rows[j], 0), d]\n      }\n"
           "      map j in 32, d in 16 {\n        Ks[j, d] = K[max(rows[j], 0), d]\n      }\n");
-  replace("k * 32 + j < n, S[i, j]", "rows[j] >= 0, S[i, j]");
+  replace(text, "k * 32 + j < n, S[i, j]", "rows[j] >= 0, S[i, j]");
   const Planned p = planned(text);
   ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
   ASSERT_EQ(p.plan.rings.size(), 4u);

@@ -1,5 +1,6 @@
 #include "passes/threads/narrow_steps.h"
 
+#include "analysis/slope.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -8,6 +9,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::slope;
 
 namespace {
 
@@ -48,22 +50,6 @@ class Halves {
   }
 
  private:
-  // The factor of the loop's variable where an index is a sum; none: it is used otherwise.
-  std::optional<int64_t> slope(const Expr& e, VarId v) const {
-    if (!used_vars(e).contains(v)) return 0;
-    if (const auto* n = e.as<Var>(); n && n->id == v) return 1;
-    const auto* s = e.as<ir::Sum>();
-    if (!s) return std::nullopt;
-    int64_t out = 0;
-    for (const Term& t : s->terms) {
-      const auto* n = t.value.as<Var>();
-      if (n && n->id == v)
-        out += t.coefficient;
-      else if (used_vars(t.value).contains(v))
-        return std::nullopt;
-    }
-    return out;
-  }
   bool uses_step(const Expr& e) const { return used_vars(e).contains(loop_.var); }
   bool is_global(BufferId id) const { return p_.buffer(p_.root(id)).space == Space::Global; }
   bool is_whole_tile(const Region& r) const {

@@ -1,5 +1,6 @@
 #include "passes/threads/split_masks.h"
 
+#include "analysis/slope.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -7,23 +8,9 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::slope;
 
 namespace {
-
-// The coefficient of a variable in an expression that is linear in it; none: it is not.
-std::optional<int64_t> slope(const Expr& e, VarId v) {
-  if (!used_vars(e).contains(v)) return 0;
-  if (const auto* n = e.as<Var>(); n && n->id == v) return 1;
-  const auto* s = e.as<ir::Sum>();
-  if (!s) return std::nullopt;
-  int64_t total = 0;
-  for (const Term& t : s->terms) {
-    const auto c = slope(t.value, v);
-    if (!c) return std::nullopt;
-    total += *c * t.coefficient;
-  }
-  return total;
-}
 
 class Masks {
  public:
