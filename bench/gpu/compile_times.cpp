@@ -115,10 +115,11 @@ void print(const Json& row) {
 
 }  // namespace
 
-Json compile_times(const std::string& filter) {
+Json compile_times(const Selection& selection) {
   Json rows = Json::array();
-  for (const examples::Example& e : examples::all_examples()) {
-    if (std::string(e.name).find(filter) == std::string::npos) continue;
+  const std::vector<examples::Example>& all = examples::all_examples();
+  for (const examples::Example& e : all) {
+    if (!selection.contains(e.name, all)) continue;
     const std::vector<Case> cases = e.cases(examples::Size::Gpu);
     if (cases.empty()) continue;
     const Case& c = cases.front();

@@ -33,7 +33,8 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("--filter", o.programs.filter, "The example of this name, or else those whose names contain it");
+  app.add_option("--filter", o.programs.selection.words, "The example of this name, or else those whose names contain it")
+      ->delimiter(',');
   app.add_option("--turns", o.turns, "Timed calls of each contestant in each regime")->check(CLI::Range(1, 10000));
   app.add_option("--json", o.json, "Write everything to this file");
   app.add_option("--cublas", o.cublas, "Folder of libcublas and libcublasLt; else where the dynamic linker looks");
@@ -107,7 +108,7 @@ Json copies(int turns) {
 
 int run(const Options& o, const std::string& command) {
   // Before this process uses the device.
-  const Json compiling = o.run_compile ? compile_times(o.programs.filter) : Json();
+  const Json compiling = o.run_compile ? compile_times(o.programs.selection) : Json();
   if (tilewright::cuda::device_count() == 0) {
     fmt::print("no CUDA device\n");
     return 2;

@@ -226,11 +226,8 @@ Json programs(const ProgramOptions& options, const Blas* blas, int& failures) {
   std::vector<Case> full;
   double bytes = 1e6;
   const std::vector<Example>& all = examples::all_examples();
-  const bool exact = std::any_of(all.begin(), all.end(), [&](const Example& e) { return e.name == options.filter; });
-  const auto is_chosen = [&](const Example& e) {
-    return exact ? e.name == options.filter : std::string(e.name).find(options.filter) != std::string::npos;
-  };
-  for (const Example& e : examples::all_examples())
+  const auto is_chosen = [&](const Example& e) { return options.selection.contains(e.name, all); };
+  for (const Example& e : all)
     if (is_chosen(e) && options.timed)
       for (Case& c : e.cases(examples::Size::Gpu)) bytes = std::max(bytes, c.bytes), full.push_back(std::move(c));
   if (options.full) compile_for_cpu(full);
@@ -240,7 +237,7 @@ Json programs(const ProgramOptions& options, const Blas* blas, int& failures) {
     failures += !row.ok;
     rows.push_back(std::move(row.json));
   };
-  for (const Example& e : examples::all_examples()) {
+  for (const Example& e : all) {
     if (!is_chosen(e)) continue;
     if (options.odd)
       for (const Case& c : e.cases(examples::Size::Odd)) add(guarded(e, c, [&] { return odd_row(e, c); }), false);

@@ -3,11 +3,12 @@
 #include "blas.h"
 #include "copy.h"
 #include "rates.h"
+#include "selection.h"
 
 namespace bench::gpu {
 
 struct ProgramOptions {
-  std::string filter;  // the example of this name, or else those whose names contain it
+  Selection selection;
   int turns = 30;
   bool odd = true, timed = true;
   bool full = true;  // all elements of a full-size result against the CPU engine's, besides the sample by plain loops
