@@ -33,7 +33,8 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("--filter", o.programs.selection.words, "The example of this name, or else those whose names contain it")
+  app.add_option("--filter", o.programs.selection.words,
+                 "The example of this name, or else those whose names contain it")
       ->delimiter(',');
   app.add_option("--turns", o.turns, "Timed calls of each contestant in each regime")->check(CLI::Range(1, 10000));
   app.add_option("--json", o.json, "Write everything to this file");

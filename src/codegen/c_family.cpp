@@ -259,43 +259,53 @@ void CFamily::note_source(const Stmt& s) {
 }
 
 namespace {
-bool mentions(const Stmt& s, const ProgramTables& p, BufferId id) {
-  for (BufferId b : used_buffers({s}))
-    if (p.root(b) == id) return true;
-  return false;
+// The storage that it uses.
+std::set<BufferId> used_roots(const Body& b, const ProgramTables& p) {
+  std::set<BufferId> out;
+  for (BufferId id : used_buffers(b)) out.insert(p.root(id));
+  return out;
+}
+
+// Of each body in it.
+std::vector<std::set<BufferId>> used_within(const Stmt& s, const ProgramTables& p) {
+  std::vector<std::set<BufferId>> out;
+  for_each_body(s, [&](const Body& inner) { out.push_back(used_roots(inner, p)); });
+  return out;
+}
+
+// Are all its uses in bodies of the statement? Two bodies of an If are two versions of one box, each with a buffer of
+// its own.
+bool lives_within(const Stmt& s, const ProgramTables& p, BufferId id, const std::vector<std::set<BufferId>>& bodies) {
+  bool out = std::any_of(bodies.begin(), bodies.end(), [&](const auto& used) { return used.contains(id); });
+  for_each_expr(s, [&](const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      const auto* n = x.as<Load>();
+      out = out && !(n && p.root(n->buffer) == id);
+    });
+  });
+  return out;
 }
 }  // namespace
 
-// Is this the innermost body that holds all uses of the buffer in it?
-bool CFamily::begins_scope_of(const Body& b, BufferId id) const {
-  const Stmt* only = nullptr;
-  for (const Stmt& s : b) {
-    if (!mentions(s, program_, id)) continue;
-    if (only) return true;
-    only = &s;
+// The locals of which all uses in it are in this body, and not all of them in one that is further in.
+std::set<BufferId> CFamily::locals_of(const Body& b) const {
+  std::map<BufferId, std::vector<const Stmt*>> users;
+  for (const Stmt& s : b)
+    for (BufferId id : used_roots({s}, program_))
+      if (program_.buffer(id).space == Space::Local && !declared_.contains(id)) users[id].push_back(&s);
+  std::set<BufferId> out;
+  std::map<const Stmt*, std::vector<std::set<BufferId>>> within;
+  for (const auto& [id, statements] : users) {
+    const Stmt* only = statements.front();
+    const bool is_only = statements.size() == 1;
+    if (is_only && !within.contains(only)) within[only] = used_within(*only, program_);
+    if (!is_only || !lives_within(*only, program_, id, within[only])) out.insert(id);
   }
-  if (!only) return false;
-  int bodies = 0;
-  for_each_body(*only, [&](const Body& inner) {
-    bodies += std::any_of(inner.begin(), inner.end(), [&](const Stmt& s) { return mentions(s, program_, id); });
-  });
-  bool direct = bodies == 0;
-  for_each_expr(*only, [&](const Expr& e) {
-    walk(e, [&](const Expr& x) {
-      const auto* n = x.as<Load>();
-      direct = direct || (n && program_.root(n->buffer) == id);
-    });
-  });
-  return direct;  // two bodies of an If are two versions of one box, each with a buffer of its own
+  return out;
 }
 
 void CFamily::body(const Body& b) {
-  std::set<BufferId> mine;
-  for (BufferId used : used_buffers(b)) {
-    const BufferId id = program_.root(used);
-    if (program_.buffer(id).space != Space::Local || declared_.contains(id) || mine.contains(id)) continue;
-    if (begins_scope_of(b, id)) mine.insert(id);
-  }
+  const std::set<BufferId> mine = locals_of(b);
   for (BufferId id : mine) {
     declared_.insert(id);
     declare_local(id);

@@ -84,7 +84,7 @@ class CFamily {
   void statement(const ir::Stmt& s);
   void for_loop(const ir::For& n);
   void note_source(const ir::Stmt& s);
-  bool begins_scope_of(const ir::Body& b, ir::BufferId id) const;
+  std::set<ir::BufferId> locals_of(const ir::Body& b) const;
 
   std::set<ir::BufferId> declared_;
   std::string last_source_;

@@ -24,7 +24,6 @@ class Turns {
 
  private:
   bool is_of_pair(const Element& e) const { return e.buffer == pair_; }
-  bool mentions(const Stmt& s) const { return used_buffers({s}).contains(pair_); }
   static void note(std::optional<int64_t>& which, const Element& e, Next& state) {
     const auto index = constant_int(e.indices[0]);
     if (!index || (which && *which != *index)) state = Next::Broken;
@@ -38,21 +37,19 @@ class Turns {
     return state;
   }
   Next after(const Body& body, Next state) {
-    for (const Stmt& s : body) {
-      if (!mentions(s) || state == Next::Broken) continue;
-      state = after(s, state);
-    }
+    for (const Stmt& s : body)
+      if (state != Next::Broken) state = after(s, state);
     return state;
   }
   Next after(const Stmt& s, Next state) {
-    if (const Element* e = arrival_of_warps(s)) return event(true, *e, state);
-    if (const auto* n = s.as<Wait>()) return event(false, n->barrier, state);
+    if (const Element* e = arrival_of_warps(s)) return is_of_pair(*e) ? event(true, *e, state) : state;
+    if (const auto* n = s.as<Wait>()) return is_of_pair(n->barrier) ? event(false, n->barrier, state) : state;
     if (const auto* n = s.as<For>()) {
       if (state == Next::Either) state = after(n->body, state);  // nothing before it, so it may as well not run at all
       return after(n->body, state) == state ? state : Next::Broken;
     }
     const auto* n = s.as<If>();
-    if (!n) return Next::Broken;
+    if (!n) return used_buffers({s}).contains(pair_) ? Next::Broken : state;
     const Next then = after(n->then_body, state), otherwise = after(n->else_body, state);
     if (then == Next::Broken || otherwise == Next::Broken) return Next::Broken;
     return then == otherwise ? then : Next::Over;
@@ -78,15 +75,17 @@ const Element* arrival_of_warps(const Stmt& s) {
 }
 
 std::set<BufferId> batons_of(const ProgramTables& p, const Launch& launch) {
-  std::set<BufferId> out;
-  for (BufferId id : used_buffers(launch.body)) {
+  std::set<BufferId> out, used;
+  std::vector<std::set<BufferId>> used_by;
+  for (const Stmt& s : launch.body) used.merge(std::set(used_by.emplace_back(used_buffers({s}))));
+  for (BufferId id : used) {
     const Buffer& b = p.buffer(id);
     if (b.space != Space::Barrier || b.arrive_counts.size() != 2) continue;
     std::vector<std::pair<const Role*, Turns>> users;
     bool fits = true;
-    for (const Stmt& s : launch.body) {
-      if (!used_buffers({s}).contains(id)) continue;
-      const auto* role = s.as<Role>();
+    for (size_t i = 0; i < launch.body.size(); ++i) {
+      if (!used_by[i].contains(id)) continue;
+      const auto* role = launch.body[i].as<Role>();
       fits = fits && role;
       if (!role) continue;
       users.emplace_back(role, Turns(id));
