@@ -3,6 +3,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/known_conditions.h"
 #include "passes/thread_range.h"
 
 namespace tilewright::passes {
@@ -144,6 +145,7 @@ std::optional<Body> decided(const Stmt& s) {
 
 ir::TileProgram canonicalize(ir::TileProgram program) {
   for (ir::Launch& launch : program.launches) {
+    decide_known_conditions(launch);
     if (program.options.contract)
       launch.body = ir::rewrite_exprs(launch.body, [](const Expr& e) { return form_fma(e); });
     Roles as_roles(launch);

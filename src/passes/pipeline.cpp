@@ -15,7 +15,7 @@ namespace tilewright::passes {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"canonicalize", "one spelling: fma, roles, merged maps, no constant conditions", canonicalize},
+    {"canonicalize", "one spelling: fma, roles, merged maps, no condition that is known", canonicalize},
 };
 
 constexpr LoopPass kLoopPasses[] = {

@@ -77,7 +77,7 @@ TEST(GpuBench, CompilingIsTimedInAProcessOfItsOwn) {
   }
   FakeDriver driver;
   const int before = driver.count("cuModuleLoadData");
-  const Json rows = compile_times("cumsum");
+  const Json rows = compile_times({{"cumsum"}});
   ASSERT_EQ(rows.size(), 1u);
   const Json& row = rows[0];
   ASSERT_FALSE(row.contains("bad")) << row.dump();
@@ -167,7 +167,7 @@ TEST(GpuBench, PeerIsCalledForEveryOrderInMemory) {
 TEST(GpuBench, ADeviceThatComputesNothingIsFoundOut) {
   FakeDriver driver;
   int failures = 0;
-  const Json rows = programs({.filter = "sinkhorn", .turns = 1, .full = false}, nullptr, failures);
+  const Json rows = programs({.selection = {{"sinkhorn"}}, .turns = 1, .full = false}, nullptr, failures);
   EXPECT_GT(rows.size(), 4u);
   EXPECT_EQ(static_cast<size_t>(failures), rows.size());
   for (const auto& row : rows) EXPECT_TRUE(row.contains("bad") && !row.contains("burst")) << row.dump();

@@ -162,7 +162,7 @@ TEST(FitRegisters, OnlyThreadsAreAddedWhereRowsAreReduced) {
   EXPECT_EQ(lowered.plans[0].fitted, "256 threads instead of 128: tiles take 128 registers a thread, not 256");
   // A thread's own number or storage says how many there are.
   std::string numbered = plain;
-  numbered.replace(numbered.find("acc[i, j] * 0.5"), 15, "acc[i, j] * select(tx < 0, 1.0, 0.5)");
+  numbered.replace(numbered.find("acc[i, j] * 0.5"), 15, "acc[i, j] * select(tx == 40, 1.0, 0.5)");
   EXPECT_EQ(lower_cuda(parsed(numbered), gpu_target("sm_90a")).plans[0].fitted, "");
   const Planned p = planned(plain);
   expect_same_meaning(p, {numbers({256, 64}, f16, 1), numbers({256, 64}, f16, 2), numbers({256, 64}, f16, 3)},

@@ -373,7 +373,7 @@ TEST(TmaRings, BlocksThatReturnEarlyHaveALoader) {
   }
   // Threads that return on their own stay as they are.
   std::string text = attention_text(224, false);
-  text.insert(text.find("    copy from=Q"), "    if tx < 0 {\n      return\n    }\n");
+  text.insert(text.find("    copy from=Q"), "    if tx == 40 {\n      return\n    }\n");
   EXPECT_EQ(planned(text).plan.why_not, "threads return early");
 }
 

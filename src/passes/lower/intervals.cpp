@@ -1,6 +1,7 @@
 #include "passes/lower/intervals.h"
 
 #include "ir/operators.h"
+#include "ir/rewrite.h"
 
 namespace tilewright::passes {
 
@@ -160,6 +161,42 @@ bool Intervals::proves(const Expr& condition) const {
     all = all && std::any_of(known_.begin(), known_.end(), [&](const Expr& k) { return equal(k, c); });
   });
   return all;
+}
+
+namespace {
+// 64 bits wrap beyond what an Interval tells: nothing in it may be that large.
+bool is_exact(const Expr& e, const Intervals& ranges) {
+  bool exact = true;
+  walk(e, [&](const Expr& x) {
+    exact = exact && !(x->type.is_integral() && x->type.bits > 60 && !bounded(ranges.of(x)));
+  });
+  return exact;
+}
+}  // namespace
+
+std::optional<bool> Intervals::decides(const Expr& comparison) const {
+  const auto* c = comparison.as<Binary>();
+  if (!c || !is_comparison(c->op) || !c->a->type.is_int()) return std::nullopt;
+  const Interval a = of(c->a), b = of(c->b);
+  const bool below = a.high<b.low, above = a.low> b.high;
+  const bool same = a.low == a.high && b.low == b.high && a.low == b.low;
+  std::optional<bool> out;
+  switch (c->op) {
+    case BinaryOp::Lt:
+      if (below || a.low >= b.high) out = below;
+      break;
+    case BinaryOp::Le:
+      if (above || a.high <= b.low) out = !above;
+      break;
+    case BinaryOp::Eq:
+      if (below || above || same) out = same;
+      break;
+    case BinaryOp::Ne:
+      if (below || above || same) out = !same;
+      break;
+    default: break;
+  }
+  return out && is_exact(comparison, *this) ? out : std::nullopt;
 }
 
 Expr widen(const Expr& e) {

@@ -25,8 +25,10 @@ class Intervals {
   using Ranges = std::vector<std::pair<ir::VarId, Interval>>;
   Ranges narrow(const ir::Expr& condition);
   void restore(const Ranges& before);
-  // True only if the condition always holds.
+  // True only if the condition always holds, where indices are as large as they are meant (widen()).
   bool proves(const ir::Expr& condition) const;
+  // What a comparison of integers always gives, by the ranges of its sides in arithmetic that wraps.
+  std::optional<bool> decides(const ir::Expr& comparison) const;
 
  private:
   std::unordered_map<ir::VarId, Interval> vars_;

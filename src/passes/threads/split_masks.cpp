@@ -35,10 +35,13 @@ class Masks {
         out.push_back(s);
         continue;
       }
-      const VarId whole = p_.new_var("unmasked", boolean);
-      const Expr unmasked = var(whole, boolean);
-      out.push_back(make_stmt(Let{whole, all}, s->location));
-      out.push_back(make_stmt(If{logical_not(unmasked), {s}, {}}, s->location));
+      Expr unmasked = all;
+      if (!constant_int(all)) {
+        const VarId whole = p_.new_var("unmasked", boolean);
+        unmasked = var(whole, boolean);
+        out.push_back(make_stmt(Let{whole, all}, s->location));
+        out.push_back(make_stmt(If{logical_not(unmasked), {s}, {}}, s->location));
+      }
       Gemm g = *in[++i].as<Gemm>();
       g.clear = unmasked;
       out.push_back(make_stmt(std::move(g), in[i]->location));
@@ -68,6 +71,7 @@ class Masks {
       lets[let->var] = substitute(let->value, lets);
     }
     const Expr value = substitute(store->value, lets);
+    if (is_zero(value)) return constant(boolean, int64_t{1});
     const auto* select = value.as<Select>();
     if (!select) return {};
     if (is_zero(select->a)) return everywhere(select->condition, *map);
