@@ -8,51 +8,63 @@ namespace {
 using namespace tilewright;
 
 struct Config {
-  int64_t block_M, block_N, waves = 1, stages = 4, threads = 256;
+  int64_t block_M, block_N, waves = 1, halves = 1, stages = 4, threads = 256;
+  std::vector<int64_t> cluster = {};
 };
 
 constexpr int64_t kGroup = 128;  // elements that share a scale
 
-// The scales of A lie with M last, so that a tile's are neighbours; they are read a step before they are needed. A
-// block takes its rows in one or two waves, which share the registers of the inner sums.
-Program scaled_matmul(Value M, Value N, int64_t K, Config c) {
+// The scales of A lie with M last, so that a tile's are neighbours. A block takes its rows in one or two waves and its
+// columns in one or two halves; these parts share the registers of two inner sums in turn, so that one is scaled while
+// the next is multiplied. Neighbours along N may bring half of A's rows each for both.
+Program scaled_matmul(Value M, Value N, int64_t K, const Config& c) {
   const int64_t groups = ceildiv(K, kGroup);
   Tensor A("A", {M, K}, e4m3), B("B", {N, K}, e4m3), SA("SA", {groups, M}, f32);
   Tensor SB("SB", {ceildiv(N, kGroup), groups}, f32), C("C", {M, N}, bf16);
-  const int64_t rows = c.block_M / c.waves;
+  const int64_t rows = c.block_M / c.waves, columns = c.block_N / c.halves;
   return prim_func("scaled_matmul", {A, B, SA, SB, C}, [&] {
-    for (auto [bx, by] : Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = c.threads})) {
+    for (auto [bx, by] :
+         Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = c.threads, .cluster_dims = c.cluster})) {
       use_swizzle(8);
       auto B_shared = alloc_shared({c.block_N, kGroup}, e4m3);
-      auto C_local = alloc_fragment({rows, c.block_N}, f32);
-      std::vector<Buffer> A_shared, scales, next_scales, sums;
+      std::vector<Buffer> A_shared, SA_shared, scales, inner, sums;
       for (int64_t w = 0; w < c.waves; ++w) {
         const std::string number = std::to_string(w);
         A_shared.push_back(alloc_shared({rows, kGroup}, e4m3, "A_shared" + number));
+        SA_shared.push_back(alloc_shared({rows}, f32, "SA_shared" + number));
         scales.push_back(alloc_fragment({rows}, f32, "scales" + number));
-        next_scales.push_back(alloc_fragment({rows}, f32, "next_scales" + number));
-        sums.push_back(alloc_fragment({rows, c.block_N}, f32, "sums" + number));
       }
-      for (size_t w = 0; w < sums.size(); ++w) {
-        clear(sums[w]);
-        copy(SA(0, by * c.block_M + static_cast<int64_t>(w) * rows), next_scales[w]);
+      const auto parts = static_cast<size_t>(c.waves * c.halves);
+      for (size_t p = 0; p < std::min<size_t>(parts, 2); ++p)
+        inner.push_back(alloc_fragment({rows, columns}, f32, "inner" + std::to_string(p)));
+      for (size_t p = 0; p < parts; ++p) {
+        sums.push_back(alloc_fragment({rows, columns}, f32, "sums" + std::to_string(p)));
+        clear(sums[p]);
       }
+      const auto wave = [&](size_t part) { return part / static_cast<size_t>(c.halves); };
+      const auto half = [&](size_t part) { return static_cast<int64_t>(part) % c.halves * columns; };
       for (auto k : Pipelined(groups, {.num_stages = c.stages})) {
         copy(B(bx * c.block_N, k * kGroup), B_shared);
-        for (size_t w = 0; w < sums.size(); ++w) {
-          const auto first = static_cast<int64_t>(w) * rows;
-          copy(A(by * c.block_M + first, k * kGroup), A_shared[w]);
-          copy(next_scales[w], scales[w]);
-          copy(SA(min(k + 1, groups - 1), by * c.block_M + first), next_scales[w]);
+        for (int64_t w = 0; w < c.waves; ++w) {
+          const auto i = static_cast<size_t>(w);
+          copy(A(by * c.block_M + w * rows, k * kGroup), A_shared[i]);
+          copy(SA(k, by * c.block_M + w * rows), SA_shared[i]);
+          copy(SA_shared[i], scales[i]);
         }
         Value scale_B = SB(floordiv(bx * c.block_N, kGroup), k);
-        for (size_t w = 0; w < sums.size(); ++w) {
-          gemm(A_shared[w], B_shared, C_local, {.transpose_B = true, .clear_accum = true});
-          for (auto [i, j] : Parallel(rows, c.block_N)) sums[w](i, j) += C_local(i, j) * (scales[w](i) * scale_B);
+        const auto multiply = [&](size_t p) {
+          gemm(A_shared[wave(p)], B_shared(slice(half(p), half(p) + columns), all), inner[p % 2],
+               {.transpose_B = true, .clear_accum = true});
+        };
+        multiply(0);
+        for (size_t p = 0; p < parts; ++p) {
+          if (p + 1 < parts) multiply(p + 1);
+          for (auto [i, j] : Parallel(rows, columns))
+            sums[p](i, j) += inner[p % 2](i, j) * (scales[wave(p)](i) * scale_B);
         }
       }
-      for (size_t w = 0; w < sums.size(); ++w)
-        copy(sums[w], C(by * c.block_M + static_cast<int64_t>(w) * rows, bx * c.block_N));
+      for (size_t p = 0; p < parts; ++p)
+        copy(sums[p], C(by * c.block_M + static_cast<int64_t>(wave(p)) * rows, bx * c.block_N + half(p)));
     }
   });
 }
@@ -82,7 +94,7 @@ Check check_scaled(const std::vector<NDArray>& arrays, int64_t max_elements) {
   return check;
 }
 
-Case scaled_case(std::array<int64_t, 3> mnk, Config config, bool is_dynamic, Data data = Data::Uniform) {
+Case scaled_case(std::array<int64_t, 3> mnk, const Config& config, bool is_dynamic, Data data = Data::Uniform) {
   const auto [M, N, K] = mnk;
   const Value rows = is_dynamic ? dynamic("M") : Value(M), columns = is_dynamic ? dynamic("N") : Value(N);
   const int64_t groups = ceildiv(K, kGroup);
@@ -105,13 +117,14 @@ Case scaled_case(std::array<int64_t, 3> mnk, Config config, bool is_dynamic, Dat
 std::vector<Case> fp8_gemm_cases(Size size) {
   if (size == Size::Gpu) {
     return {scaled_case({4096, 7168, 16384}, {128, 128}, false, Data::Normal),
-            scaled_case({4096, 7168, 16384}, {256, 128, 2, 3}, false, Data::Normal),
-            scaled_case({4096, 7168, 2048}, {256, 128, 2, 3}, true, Data::Normal)};
+            scaled_case({4096, 7168, 16384}, {256, 128, 2, 2, 3}, false, Data::Normal),
+            scaled_case({4096, 7168, 2048}, {256, 128, 2, 2, 3}, true, Data::Normal)};
   }
   if (size == Size::Benchmark) return {scaled_case({512, 512, 1024}, {128, 128}, false)};
-  return {scaled_case({1, 1, 1}, {64, 64, 1, 4, 128}, true), scaled_case({17, 33, 5}, {64, 64, 1, 4, 128}, true),
-          scaled_case({33, 70, 144}, {64, 64, 1, 4, 128}, true), scaled_case({90, 33, 144}, {128, 64, 2, 3, 128}, true),
-          scaled_case({64, 72, 256}, {64, 64, 1, 2, 128}, false)};
+  return {scaled_case({1, 1, 1}, {64, 64, 1, 1, 4, 128}, true), scaled_case({17, 33, 5}, {64, 64, 1, 1, 4, 128}, true),
+          scaled_case({33, 70, 144}, {64, 64, 1, 1, 4, 128}, true),
+          scaled_case({90, 33, 144}, {128, 64, 2, 2, 3, 128}, true),
+          scaled_case({64, 72, 256}, {64, 64, 1, 2, 2, 128}, false)};
 }
 
 }  // namespace examples

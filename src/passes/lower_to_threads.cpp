@@ -393,7 +393,7 @@ void refuse(const TileProgram& p, const Launch& launch, const target::GpuTarget&
 
 // Blocks along y and z are numbered up to 65,535 (CUDA C++ Programming Guide, compute capabilities).
 bool fits_hardware_grid(const Launch& launch) {
-  if (launch.swizzle.panel > 0) return false;
+  if (reorders_blocks(launch)) return false;
   for (size_t d = 1; d < launch.grid.size(); ++d) {
     const auto extent = constant_int(launch.grid[d]);
     if (!extent || *extent > 65535) return false;

@@ -134,5 +134,24 @@ TEST(CudaWords, ProductsOfDoublesAreNotClearedUnderAConditionByMma) {
   EXPECT_EQ(inside.find("mma.sync"), std::string::npos) << inside;
 }
 
+// The order of one row of blocks is the hardware's own.
+TEST(CudaWords, OneRowOfBlocksHasOneOrder) {
+  const auto copied = [](int64_t columns, int64_t rows) {
+    Tensor A("A", {rows, columns, 32}, f32), B("B", {rows, columns, 32}, f32);
+    return text_of(prim_func("copied", {A, B},
+                             [&] {
+                               for (auto [bx, by] : Kernel({columns, rows}, {.threads = 32})) {
+                                 use_swizzle(10);
+                                 auto t = get_thread_binding();
+                                 B(by, bx, t) = A(by, bx, t);
+                               }
+                             }))
+        .text;
+  };
+  EXPECT_EQ(copied(56, 1).find("panel"), std::string::npos);
+  EXPECT_EQ(copied(1, 56).find("panel"), std::string::npos);
+  EXPECT_NE(copied(56, 2).find("panel"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tilewright

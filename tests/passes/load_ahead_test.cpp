@@ -3,6 +3,7 @@
 
 #include "ir/rewrite.h"
 #include "passes/planned.h"
+#include "passes/threads/clear_in_gemms.h"
 #include "passes/threads/early_loads.h"
 
 namespace tilewright {
@@ -63,6 +64,28 @@ TEST(LoadAhead, ScalesOfTheNextTurnAreLoadedInThisOne) {
       }
     }
   });
+}
+
+// What is loaded before the loop does not hide the fill that the gemm does in its place.
+TEST(LoadAhead, GemmsStillClear) {
+  std::string text = scaled_text("3");
+  const auto swap = [&](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  swap(" clear=true", "");
+  swap("    fill to=sum", "    fill to=part value=0.0\n    fill to=sum");
+  swap("    }\n    copy from=sum", "      fill to=part value=0.0\n    }\n    copy from=sum");
+  Planned p = moved(text);
+  ir::Body& body = p.program.launches[0].body;
+  body = passes::clear_in_gemms(p.program, body);
+  int fills = 0, clearing = 0;
+  ir::walk(body, [&](const ir::Stmt& s) {
+    fills += s.as<ir::Fill>() ? 1 : 0;
+    clearing += s.as<ir::Gemm>() && ir::constant_int(s.as<ir::Gemm>()->clear) == 1;
+  });
+  EXPECT_EQ(fills, 1);  // of the sum
+  EXPECT_EQ(clearing, 1);
+  expect_same_meaning(p, arguments(3), {128, 64}, f32);
 }
 
 TEST(LoadAhead, NoTurnsLoadNothing) {

@@ -240,6 +240,58 @@ TEST(TmaRings, WhatStandsBesideAProductDoesNotHoldItUp) {
       {200, 128}, f32);
 }
 
+// Two gemms of a turn on tiles that all come from memory: one wait and one release for all of them.
+TEST(TmaRings, TilesOfOneLoopComeTogether) {
+  const std::string text =
+      "program waves {\n  param A: float16[200, 160]\n  param B: float16[160, 64]\n  param S: float32[5]\n"
+      "  param C: float32[256, 64]\n  launch waves(by: 2) threads(tx: 128) {\n    shared As: float16[64, 32]\n"
+      "    shared Bs: float16[32, 64]\n    shared Ds: float16[64, 32]\n    fragment part: float32[64, 64]\n"
+      "    fragment top: float32[64, 64]\n    fragment low: float32[64, 64]\n    fill to=top value=0.0\n"
+      "    fill to=low value=0.0\n    for k in 0..5 pipelined(stages=2) {\n"
+      "      copy from=A[by * 128 : 64, k * 32 : 32] to=As\n      scale: float32 = S[k]\n"
+      "      copy from=B[k * 32 : 32, 0 : 64] to=Bs\n      gemm a=As b=Bs c=part clear=true\n"
+      "      map i in 64, j in 64 {\n        top[i, j] = top[i, j] + part[i, j] * scale\n      }\n"
+      "      copy from=A[by * 128 + 64 : 64, k * 32 : 32] to=Ds\n      gemm a=Ds b=Bs c=part clear=true\n"
+      "      map i in 64, j in 64 {\n        low[i, j] = low[i, j] + part[i, j] * scale\n      }\n    }\n"
+      "    copy from=top to=C[by * 128 : 64, 0 : 64]\n    copy from=low to=C[by * 128 + 64 : 64, 0 : 64]\n  }\n}\n";
+  const auto check = [](const std::string& t, const std::vector<std::vector<std::string>>& rings) {
+    const Planned p = planned(t);
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    std::vector<std::vector<std::string>> found;
+    for (const passes::RingPlan::Ring& r : p.plan.rings) found.push_back(r.tiles);
+    EXPECT_EQ(found, rings);
+    expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 64}, f16, 2), numbers({5}, f32, 3)}, {256, 64},
+                        f32);
+  };
+  check(text, {{"As", "Bs", "Ds"}});
+  // The loader copies all where it copies the first, which must not be before what says from where.
+  std::string named = text;
+  const std::string from = "      copy from=A[by * 128 + 64 : 64, k * 32 : 32] to=Ds\n";
+  named.replace(named.find(from), from.size(),
+                "      row: int32 = by * 128 + 64\n      copy from=A[row : 64, k * 32 : 32] to=Ds\n");
+  check(named, {{"As", "Bs"}, {"Ds"}});
+}
+
+// One wave of blocks hides no latency of one another's: small tiles have all slots, whatever stands beside the product.
+TEST(TmaRings, OneWaveHasMoreUnderWay) {
+  for (const int blocks : {2, 3}) {
+    const std::string text =
+        "program scaled {\n  param A: float16[192, 160]\n  param B: float16[160, 64]\n  param C: float32[192, 64]\n"
+        "  launch scaled(bx: " +
+        std::to_string(blocks) +
+        ") threads(tx: 128) {\n    shared As: float16[64, 32]\n    shared Bs: float16[32, 64]\n"
+        "    fragment part: float32[64, 64]\n    fragment sum: float32[64, 64]\n    fill to=sum value=0.0\n"
+        "    for k in 0..5 pipelined(stages=4) {\n      copy from=A[bx * 64 : 64, k * 32 : 32] to=As\n"
+        "      copy from=B[k * 32 : 32, 0 : 64] to=Bs\n      gemm a=As b=Bs c=part clear=true\n"
+        "      map i in 64, j in 64 {\n        sum[i, j] = sum[i, j] + part[i, j] * 2.0\n      }\n    }\n"
+        "    copy from=sum to=C[bx * 64 : 64, 0 : 64]\n  }\n}\n";
+    const Planned p = planned(text);
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    EXPECT_EQ(p.plan.rings[0].slots, blocks == 2 ? 8 : 4);
+    expect_same_meaning(p, {numbers({192, 160}, f16, 1), numbers({160, 64}, f16, 2)}, {192, 64}, f32);
+  }
+}
+
 // Three products: what the second makes is not needed before the third, whose slot the first reads too.
 TEST(TmaRings, ProductsAreWaitedForWhereTheyAreNeeded) {
   std::string text = attention_text(96, false);

@@ -17,7 +17,7 @@ class BlockIndex {
       z = binary(BinaryOp::FloorDiv, y, gy);
       y = binary(BinaryOp::FloorMod, y, gy);
     }
-    if (grid_.size() > 1 && launch.swizzle.panel > 0) swizzle(x, y);
+    if (reorders_blocks(launch)) swizzle(grid_.size() == 2 ? block : add(x, mul(y, gx)), x, y);
     const Expr index[] = {x, y, z};
     for (size_t d = 0; d < launch.block.size(); ++d) {
       const VarId v = launch.block[d];
@@ -41,10 +41,10 @@ class BlockIndex {
   }
   // Panels of `panel` rows of blocks; within one, columns are walked up and down, the direction changing from panel to
   // panel; a last panel that is not full uses its own height.
-  void swizzle(Expr& x, Expr& y) {
+  void swizzle(const Expr& linear, Expr& x, Expr& y) {
     const bool by_rows = launch_.swizzle.order == RasterOrder::Row;
     const Expr rows = by_rows ? grid_[1] : grid_[0], columns = by_rows ? grid_[0] : grid_[1];
-    const Expr linear = add(x, mul(y, grid_[0])), panel = number(launch_.swizzle.panel);
+    const Expr panel = number(launch_.swizzle.panel);
     const Expr whole = bind_value("panel_blocks", mul(panel, columns));
     const Expr panel_number = bind_value("panel", binary(BinaryOp::FloorDiv, linear, whole));
     const Expr inside = bind_value("in_panel", binary(BinaryOp::FloorMod, linear, whole));
@@ -64,6 +64,11 @@ class BlockIndex {
 };
 
 }  // namespace
+
+bool reorders_blocks(const Launch& launch) {
+  return launch.swizzle.panel > 0 && launch.grid.size() > 1 && constant_int(launch.grid[0]) != 1 &&
+         constant_int(launch.grid[1]) != 1;
+}
 
 Body bind_block(const Launch& launch, const Expr& block, Lowering& l) { return BlockIndex(launch, block, l).out; }
 

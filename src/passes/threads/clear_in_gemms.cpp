@@ -34,9 +34,15 @@ class Clearer {
       }
       For f = *loop;
       f.body = run(f.body);
-      for (size_t fill = out.size(); fill-- > 0 && out[fill].as<Fill>();)
-        if (clears_instead(out[fill], f) || clears_every_turn(out[fill], f))
+      std::set<BufferId> between;  // what statements before the loop use, behind the fill
+      for (size_t fill = out.size(); fill-- > 0;) {
+        const auto* n = out[fill].as<Fill>();
+        if (n && !between.contains(n->to.buffer) && (clears_instead(out[fill], f) || clears_every_turn(out[fill], f))) {
           out.erase(out.begin() + static_cast<std::ptrdiff_t>(fill));
+          continue;
+        }
+        for (BufferId id : used_buffers({out[fill]})) between.insert(p_.root(id));
+      }
       out.push_back(make_stmt(std::move(f), in[i]->location));
     }
     return out;
