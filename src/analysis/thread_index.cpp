@@ -9,6 +9,10 @@ namespace tilewright::analysis {
 
 using namespace ir;
 
+namespace {
+constexpr int64_t kWarp = 32;
+}
+
 bool is_own_element(const std::vector<Expr>& index, const Launch& launch, const std::set<VarId>& bound) {
   for (size_t d = 0; d < launch.thread.size(); ++d) {
     if (launch.threads[d] == 1) continue;
@@ -59,48 +63,77 @@ OwnElements::OwnElements(const Launch& launch) : launch_(launch), bound_(bound_v
 }
 
 std::optional<OwnElement> OwnElements::of(const std::vector<Expr>& index) const {
+  const Range all{0, launch_.thread_count()};
+  auto out = positional(index, all);
+  return out && covers_threads(*out, 1, all) ? std::move(out) : std::nullopt;
+}
+
+std::optional<OwnElement> OwnElements::of_warps(const std::vector<Expr>& index, std::optional<Range> role) const {
+  if (launch_.thread.size() != 1) return std::nullopt;
+  const Range threads = role.value_or(Range{0, launch_.thread_count()});
+  auto out = positional(index, threads);
+  return out && covers_threads(*out, kWarp, threads) ? std::move(out) : std::nullopt;
+}
+
+std::optional<OwnElement> OwnElements::positional(const std::vector<Expr>& index, const Range& threads) const {
   OwnElement out;
   for (const Expr& e : index) {
     OwnElement::Dimension d;
-    if (!add(1, e, d) || !is_positional(d)) return std::nullopt;
+    if (!add(1, e, d, threads) || !is_positional(d)) return std::nullopt;
     out.dimensions.push_back(std::move(d));
   }
-  return covers_threads(out) ? std::optional(std::move(out)) : std::nullopt;
+  return out;
 }
 
-// thread, thread / a, thread % b, thread / a % b, and thread % b / a where a divides b
-std::optional<OwnElement::Digit> OwnElements::digit(const Expr& e) const {
+int64_t OwnElements::threads_along(int dimension, const Range& threads) const {
+  return launch_.thread.size() == 1 ? threads.end - threads.begin : launch_.threads[static_cast<size_t>(dimension)];
+}
+
+// thread, thread / a, thread % b, thread / a % b, and thread % b / a where a divides b; `thread` from the first of the
+// role on
+std::optional<OwnElement::Digit> OwnElements::digit(const Expr& e, const Range& threads) const {
   if (const auto* v = e.as<Var>()) {
     const auto found = std::find(launch_.thread.begin(), launch_.thread.end(), v->id);
     if (found != launch_.thread.end()) {
-      const auto d = found - launch_.thread.begin();
-      return OwnElement::Digit{1, launch_.threads[static_cast<size_t>(d)], static_cast<int>(d), 1};
+      const auto d = static_cast<int>(found - launch_.thread.begin());
+      if (threads.begin != 0) return std::nullopt;
+      return OwnElement::Digit{1, threads_along(d, threads), d, 1};
     }
     const auto named = named_.find(v->id);
-    return named == named_.end() ? std::nullopt : digit(named->second);
+    return named == named_.end() ? std::nullopt : digit(named->second, threads);
+  }
+  if (const auto* s = e.as<ir::Sum>()) {
+    const auto* v = s->terms.size() == 1 && s->terms[0].coefficient == 1 ? s->terms[0].value.as<Var>() : nullptr;
+    if (!v || threads.begin == 0 || s->constant != -threads.begin || v->id != launch_.thread[0]) return std::nullopt;
+    return OwnElement::Digit{1, threads_along(0, threads), 0, 1};
   }
   const auto* b = e.as<Binary>();
   if (!b || (b->op != BinaryOp::FloorDiv && b->op != BinaryOp::FloorMod)) return std::nullopt;
-  auto out = digit(b->a);
+  auto out = digit(b->a, threads);
   const auto by = constant_int(b->b);
   if (!out || !by || *by <= 0) return std::nullopt;
   if (b->op == BinaryOp::FloorMod) {
     out->extent = std::min(out->extent, *by);  // below both: the rest of a rest, where one divides the other
-    const int64_t all = (launch_.threads[static_cast<size_t>(out->thread)] + out->divisor - 1) / out->divisor;
-    const auto before = digit(b->a)->extent;
+    const int64_t all = (threads_along(out->thread, threads) + out->divisor - 1) / out->divisor;
+    const auto before = digit(b->a, threads)->extent;
     return before == all || before % *by == 0 || before <= *by ? out : std::nullopt;
   }
-  const int64_t all = (launch_.threads[static_cast<size_t>(out->thread)] + out->divisor - 1) / out->divisor;
+  const int64_t all = (threads_along(out->thread, threads) + out->divisor - 1) / out->divisor;
   if (out->extent != all && out->extent % *by != 0) return std::nullopt;
   out->extent = (out->extent + *by - 1) / *by, out->divisor *= *by;
   return out;
 }
 
-bool OwnElements::add(int64_t weight, const Expr& e, OwnElement::Dimension& to) const {
+bool OwnElements::add(int64_t weight, const Expr& e, OwnElement::Dimension& to, const Range& threads) const {
+  if (auto d = digit(e, threads)) {
+    d->weight = weight;
+    to.digits.push_back(*d);
+    return true;
+  }
   if (const auto* s = e.as<Sum>()) {
     to.constant += weight * s->constant;
     return std::all_of(s->terms.begin(), s->terms.end(),
-                       [&](const Term& t) { return add(weight * t.coefficient, t.value, to); });
+                       [&](const Term& t) { return add(weight * t.coefficient, t.value, to, threads); });
   }
   if (const auto c = constant_int(e)) {
     to.constant += weight * *c;
@@ -109,14 +142,9 @@ bool OwnElements::add(int64_t weight, const Expr& e, OwnElement::Dimension& to) 
   if (const auto* c = e.as<Cast>(); c && e->type.is_int() && c->value->type.is_int() &&
                                     e->type.bits >= c->value->type.bits &&
                                     e->type.is_signed() == c->value->type.is_signed())
-    return add(weight, c->value, to);
-  if (auto d = digit(e)) {
-    d->weight = weight;
-    to.digits.push_back(*d);
-    return true;
-  }
+    return add(weight, c->value, to, threads);
   if (const auto* v = e.as<Var>()) {
-    if (const auto named = named_.find(v->id); named != named_.end()) return add(weight, named->second, to);
+    if (const auto named = named_.find(v->id); named != named_.end()) return add(weight, named->second, to, threads);
     if (const auto counter = counters_.find(v->id); counter != counters_.end()) {
       to.constant += weight * counter->second.begin;
       to.digits.push_back({weight, counter->second.extent, -1, 1});
@@ -147,17 +175,17 @@ bool OwnElements::is_positional(OwnElement::Dimension& d) {
   return true;
 }
 
-// Whether the digits tell every thread from the others.
-bool OwnElements::covers_threads(const OwnElement& e) const {
+// Whether the digits tell every thread, or every so many `together`, from the others.
+bool OwnElements::covers_threads(const OwnElement& e, int64_t together, const Range& threads) const {
   for (size_t d = 0; d < launch_.thread.size(); ++d) {
     std::map<int64_t, int64_t> extents;  // by divisor
     for (const OwnElement::Dimension& dimension : e.dimensions)
       for (const OwnElement::Digit& x : dimension.digits)
         if (x.thread == static_cast<int>(d)) extents[x.divisor] = std::max(extents[x.divisor], x.extent);
-    int64_t known = 1;
+    int64_t known = together;
     for (const auto& [divisor, extent] : extents)
       if (known % divisor == 0) known = std::max(known, divisor * extent);
-    if (known < launch_.threads[d]) return false;
+    if (known < threads_along(static_cast<int>(d), threads)) return false;
   }
   return true;
 }

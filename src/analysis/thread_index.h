@@ -34,16 +34,26 @@ struct OwnElement {
 class OwnElements {
  public:
   explicit OwnElements(const ir::Launch& launch);
+  // Threads of a role: of all, if the launch has one dimension of them.
+  struct Range {
+    int64_t begin = 0, end = 0;
+  };
   // None: threads may have the same elements.
   std::optional<OwnElement> of(const std::vector<ir::Expr>& index) const;
+  // The same for warps of the role: threads of other warps have other elements, those of one may share some. `role`
+  // begins and ends with a warp; without one it is the whole block.
+  std::optional<OwnElement> of_warps(const std::vector<ir::Expr>& index, std::optional<Range> role) const;
 
  private:
   struct Counter {  // of a loop
     int64_t begin = 0, extent = 0;
   };
-  std::optional<OwnElement::Digit> digit(const ir::Expr& e) const;
-  bool add(int64_t weight, const ir::Expr& e, OwnElement::Dimension& to) const;
-  bool covers_threads(const OwnElement& e) const;
+  std::optional<OwnElement> positional(const std::vector<ir::Expr>& index, const Range& threads) const;
+  std::optional<OwnElement::Digit> digit(const ir::Expr& e, const Range& threads) const;
+  bool add(int64_t weight, const ir::Expr& e, OwnElement::Dimension& to, const Range& threads) const;
+  bool covers_threads(const OwnElement& e, int64_t together, const Range& threads) const;
+  // Of the dimension's index, where `threads` are all there are.
+  int64_t threads_along(int dimension, const Range& threads) const;
   static bool is_positional(OwnElement::Dimension& d);
 
   const ir::Launch& launch_;

@@ -11,6 +11,7 @@
 #include "passes/threads/early_loads.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/exchange_roles.h"
+#include "passes/threads/fetch_ahead.h"
 #include "passes/threads/guard_returns.h"
 #include "passes/threads/inline_lets.h"
 #include "passes/threads/late_sums.h"
@@ -550,7 +551,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, RingLimits limits) {
   ThreadLowering result;
-  TileProgram tiles = unshift_maps(guard_returns(pad_rows(inline_lets(program))));
+  TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(inline_lets(program)))));
   TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   if (target.arch >= 90) split = load_ahead(std::move(split));
   auto misfit = lower_best(split, target, false, result, limits);

@@ -108,6 +108,49 @@ TEST(Copied, OtherStoresAreFencedBeforeCopiesTell) {
   EXPECT_EQ(count(lowered(brought(64, 0, 8)), is_fence), 0);
 }
 
+// Rows that a tensor names, eight threads a row: a warp's threads tell each other of theirs and no others, and the
+// numbers of a turn's rows are read before its slot is free.
+TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
+  std::string text = brought(64, 0, 8, "", "select(valid[r * 16 + (tx - 128) // 8], {}, float16(0.0))");
+  const auto put = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+  };
+  put("  param C", "  param rows: int32[320]\n  param C");
+  put("    shared turns: int32[128]\n", "    shared valid: bool[64]\n    local row: int32\n    row = 0\n");
+  put("row: int32 = k * 64 + r * 16 + (tx - 128) // 8",
+      "row = rows[k * 64 + r * 16 + (tx - 128) // 8] % 300\n          valid[r * 16 + (tx - 128) // 8] = row % 3 != 1");
+  std::mt19937 random(1);
+  const ir::TileProgram tiles = ir::parse(text, "brought.tile");
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  const std::vector<NDArray> want = arrays_of(tiles, random), got = clones(want);
+  compile(program, {.engine = Engine::Interpreter})(want[0], want[1], want[2], want[3]);
+  compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(got[0], got[1], got[2], got[3]);
+  EXPECT_EQ(std::memcmp(want[3].data(), got[3].data(), 64 * 64 * 4), 0);
+  const passes::ThreadLowering low = lowered(text);
+  int of_warps = 0, of_more = 0, loads = 0, waits_before = 0;
+  for (const ir::Stmt& s : low.program.launches[0].body) {
+    const auto* role = s.as<ir::Role>();
+    if (!role || role->begin != 128) continue;
+    bool waited = false;
+    ir::walk(role->body, [&](const ir::Stmt& x) {
+      if (const auto* sync = x.as<ir::Sync>()) ++(sync->scope == ir::SyncScope::Warp ? of_warps : of_more);
+      waited = waited || x.as<ir::Wait>();
+      ir::for_each_expr(x, [&](const ir::Expr& e) {
+        ir::walk(e, [&](const ir::Expr& part) {
+          const auto* load = part.as<ir::Load>();
+          if (!load || low.program.buffer(load->buffer).name != "rows") return;
+          ++loads, waits_before += waited;
+        });
+      });
+    });
+  }
+  EXPECT_EQ(of_warps, 2) << "before the store, and before what was stored is read";
+  EXPECT_EQ(of_more, 0);
+  EXPECT_EQ(loads, 4);
+  EXPECT_EQ(waits_before, 0);
+}
+
 // The fence of those who learn of the copies is needed: wgmma reads by another proxy.
 TEST(Copied, WhoLearnsOfCopiesFencesThemForWgmma) {
   passes::ThreadLowering low = lowered(brought(64, 0, 8));

@@ -29,10 +29,15 @@ struct Touch {
   bool in_flight = false;
   std::set<BufferId> told = {};      // batons that were passed on since
   std::vector<int64_t> widths = {};  // of a Map's access: elements that its points span from `min` on; 0: not known
-  std::optional<analysis::OwnElement> own = {};  // of thread code, whatever the turn of a loop
+  std::optional<analysis::OwnElement> own = {};      // of thread code, whatever the turn of a loop
+  std::optional<analysis::OwnElement> of_warp = {};  // the same for warps of the role
+  bool in_warp = false;                              // the threads of each warp have met since
   int apart = -1;  // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
 };
 using Touches = std::vector<Touch>;
+
+// Who must meet before a touch that another one clashes with.
+enum class Meeting : uint8_t { None, Warp, Team };
 
 // x mod s and y mod s, where y - x is a constant that s does not divide: slots of a ring in one iteration.
 bool are_other_slots(const Expr& a, const Expr& b) {
@@ -116,7 +121,10 @@ class SyncPlacer {
                      e.completion.barrier.buffer});
       const bool one = std::all_of(e.region.extent.begin(), e.region.extent.end(),
                                    [](const Expr& x) { return constant_int(x) == 1; });
-      if (out.back().of_thread && one) out.back().own = own_.of(e.region.min);
+      if (out.back().of_thread && one) {
+        out.back().own = own_.of(e.region.min);
+        if (role_is_of_warps()) out.back().of_warp = own_.of_warps(e.region.min, threads_of_role());
+      }
       if (e.completion.queue == Queue::BulkStore && e.access == Access::Read) out.back().commits = 0;
       out.back().in_flight = e.completion.queue == Queue::CpAsync && e.access != Access::Read;
     }
@@ -132,7 +140,7 @@ class SyncPlacer {
     for (size_t d = 0; d < n.vars.size(); ++d)
       names[n.vars[d]] = var(VarId{UINT32_MAX - 1 - static_cast<uint32_t>(d)}, p_.var(n.vars[d]).type);
     for (Touch& t : inside) {
-      t.of_thread = false, t.own.reset();
+      t.of_thread = false, t.own.reset(), t.of_warp.reset();
       for (const Expr& e : t.min) t.widths.push_back(width(e, n));
       t.points = points && points->copy_count() == 1 ? points : nullptr;
       for (Expr& e : t.min) e = substitute(e, names);
@@ -196,22 +204,32 @@ class SyncPlacer {
     if (a.points && b.points) return *a.points == *b.points;
     return a.of_thread && b.of_thread && analysis::is_own_element(a.min, launch_, bound_);
   }
-  bool clash(const Touch& a, const Touch& b) const {
-    if (a.root != b.root) return false;
+  // What threads do by themselves to elements that only threads of one warp share.
+  static bool stays_with_warp(const Touch& a, const Touch& b) {
+    const auto plain = [](const Touch& t) {
+      return t.proxy == Proxy::Generic && !t.in_flight && !t.commits && !t.barrier.valid();
+    };
+    return a.buffer == b.buffer && a.of_warp && a.of_warp == b.of_warp && plain(a) && plain(b);
+  }
+  // `b` is open.
+  Meeting clash(const Touch& a, const Touch& b) const {
+    if (a.root != b.root) return Meeting::None;
     if (b.apart >= 0 && a.apart < 0 && a.buffer == b.buffer && a.min.size() == b.min.size() && a.widths == b.widths &&
         equal(a.min[static_cast<size_t>(b.apart)], b.min[static_cast<size_t>(b.apart)]))
-      return false;
-    if (a.access == Access::Read && b.access == Access::Read) return false;
-    if (a.access == Access::Accumulate && b.access == Access::Accumulate) return false;
-    if (a.barrier.valid() && b.barrier.valid()) return false;  // mbarriers order these
-    if (a.in_flight && b.in_flight) return false;
-    if (a.apart >= 0 || b.apart >= 0) return true;
-    return !stays_with_thread(a, b) && !are_apart(a, b);
+      return Meeting::None;
+    if (a.access == Access::Read && b.access == Access::Read) return Meeting::None;
+    if (a.access == Access::Accumulate && b.access == Access::Accumulate) return Meeting::None;
+    if (a.barrier.valid() && b.barrier.valid()) return Meeting::None;  // mbarriers order these
+    if (a.in_flight && b.in_flight) return Meeting::None;
+    if (stays_with_warp(a, b)) return b.in_warp || stays_with_thread(a, b) ? Meeting::None : Meeting::Warp;
+    if (a.apart >= 0 || b.apart >= 0) return Meeting::Team;
+    return stays_with_thread(a, b) || are_apart(a, b) ? Meeting::None : Meeting::Team;
   }
-  bool clashes(const Touches& mine) const {
-    return std::any_of(mine.begin(), mine.end(), [&](const Touch& a) {
-      return std::any_of(open_.begin(), open_.end(), [&](const Touch& b) { return clash(a, b); });
-    });
+  Meeting meeting_before(const Touches& mine) const {
+    Meeting out = Meeting::None;
+    for (const Touch& a : mine)
+      for (const Touch& b : open_) out = std::max(out, clash(a, b));
+    return out;
   }
   void touch(const Touches& mine) {
     for (const Touch& t : mine) {
@@ -219,8 +237,8 @@ class SyncPlacer {
         return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
                o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
                o.commits == t.commits && o.in_flight == t.in_flight && o.told == t.told && o.apart == t.apart &&
-               o.widths == t.widths && o.own == t.own && o.min.size() == t.min.size() && equal(o.min, t.min) &&
-               equal(o.extent, t.extent);
+               o.widths == t.widths && o.own == t.own && o.of_warp == t.of_warp && o.in_warp == t.in_warp &&
+               o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
     }
@@ -242,8 +260,21 @@ class SyncPlacer {
     if (n.scope == SyncScope::Named) return !n.arrive_only && role_ && n.count == role_->end - role_->begin;
     return true;
   }
+  std::optional<analysis::OwnElements::Range> threads_of_role() const {
+    return role_ ? std::optional(analysis::OwnElements::Range{role_->begin, role_->end}) : std::nullopt;
+  }
+  bool role_is_of_warps() const {
+    const int64_t begin = role_ ? role_->begin : 0, end = role_ ? role_->end : launch_.thread_count();
+    return begin % kWarpThreads == 0 && end % kWarpThreads == 0;
+  }
   void order(const Touches& mine, LocationId at, Body& out) {
-    if (!clashes(mine)) return;
+    const Meeting meeting = meeting_before(mine);
+    if (meeting == Meeting::None) return;
+    if (meeting == Meeting::Warp) {
+      out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
+      for (Touch& t : open_) t.in_warp = true;
+      return;
+    }
     fence(at, out);
     out.push_back(barrier(at));
     ordered();
@@ -364,7 +395,7 @@ class SyncPlacer {
   }
   static int64_t barriers(const Body& b) {
     int64_t count = 0;
-    walk(b, [&](const Stmt& s) { count += s.as<Sync>() ? 1 : 0; });
+    walk(b, [&](const Stmt& s) { count += s.as<Sync>() && s.as<Sync>()->scope != SyncScope::Warp ? 1 : 0; });
     return count;
   }
   // Indices of the iteration before say nothing about those of this one.
