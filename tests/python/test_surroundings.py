@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from engines import array_for, every_engine
 
 ONES = np.ones(4, "float32")
 HEAD = """
@@ -38,17 +39,18 @@ def cell(number, text, space):
     exec(compile(text, name, "exec"), space)
 
 
-def test_cells_of_a_notebook():
-    space = {}
+@every_engine
+def test_cells_of_a_notebook(engine):
+    space, ones = {}, array_for(engine, ONES)
     cell(1, HEAD + "FACTORS = [1]\ndef helper(x):\n    return x + 1\n", space)
-    cell(2, FUNCTION, space)
-    assert (space["scaled"](ONES) == 2).all()
+    cell(2, FUNCTION.replace("interpreter", engine), space)
+    assert (space["scaled"](ones) == 2).all()
     cell(3, "def helper(x):\n    return x + 2\n", space)  # its cell, edited and run again
-    assert (space["scaled"](ONES) == 3).all()
+    assert (space["scaled"](ones) == 3).all()
     cell(4, "FACTORS[0] = 10\n", space)
-    assert (space["scaled"](ONES) == 30).all()
+    assert (space["scaled"](ones) == 30).all()
     cell(5, "@T.macro\ndef helper(x):\n    return x * 5\n", space)
-    assert (space["scaled"](ONES) == 50).all() and len(space["scaled"].kernels) == 4
+    assert (space["scaled"](ones) == 50).all() and len(space["scaled"].kernels) == 4
 
 
 class Touchy:
@@ -130,17 +132,20 @@ def module(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_an_edited_helper_of_a_module(module):
+@every_engine
+def test_an_edited_helper_of_a_module(engine, module):
+    ones = array_for(engine, ONES)
     module("tw_helpers", "OFFSET = 1\ndef deeper(x):\n    return x + OFFSET\ndef shift(x):\n    return deeper(x)\n")
-    user = module("tw_user", HEAD + "import tw_helpers\nFACTORS = (1,)\n" + FUNCTION.replace("helper(", "tw_helpers.shift("))
-    assert (user.scaled(ONES) == 2).all() and (user.scaled(ONES) == 2).all()
+    function = FUNCTION.replace("helper(", "tw_helpers.shift(").replace("interpreter", engine)
+    user = module("tw_user", HEAD + "import tw_helpers\nFACTORS = (1,)\n" + function)
+    assert (user.scaled(ones) == 2).all() and (user.scaled(ones) == 2).all()
     helpers = module("tw_helpers", "OFFSET = 1\ndef deeper(x):\n    return x + 7\ndef shift(x):\n    return deeper(x)\n")
-    assert (user.scaled(ONES) == 8).all()
+    assert (user.scaled(ones) == 8).all()
     module("tw_helpers", "OFFSET = 1\ndef deeper(x):\n    return x + OFFSET\ndef shift(x):\n    return deeper(x)\n")
     helpers.OFFSET = 20
-    assert (user.scaled(ONES) == 21).all()
+    assert (user.scaled(ones) == 21).all()
     helpers.shift.__code__ = (lambda x: x * 4).__code__  # as autoreload edits functions
-    assert (user.scaled(ONES) == 4).all()
+    assert (user.scaled(ones) == 4).all()
 
 
 def test_a_file_that_is_edited_after_its_import(module):
@@ -169,11 +174,11 @@ def of_one_name(add):
     return make
 
 
-@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+@every_engine
 def test_kernels_of_one_name(engine):
     kernels = [tw.jit(of_one_name(add), out_idx=-1, engine=engine)() for add in (1, 2, 3, 2)]
     assert [k.name for k in kernels] == ["main"] * 4
-    assert [k(ONES).tolist() for k in kernels] == [[add + 1] * 4 for add in (1, 2, 3, 2)]
+    assert [k(array_for(engine, ONES)).tolist() for k in kernels] == [[add + 1] * 4 for add in (1, 2, 3, 2)]
 
 
 def test_equal_values_of_other_types_are_other_programs():
@@ -192,23 +197,26 @@ def test_equal_values_of_other_types_are_other_programs():
 
 
 SCRIPT = HEAD + textwrap.dedent("""
+    import sys
     import numpy as np
+    from engines import array_for
     @T.prim_func
     def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
         with T.Kernel(1, threads=32):
             for i in T.Parallel(8):
                 B[i] = A[i] + 41
-    print(tw.compile(main, out_idx=-1, engine="cpu")(np.ones(8, "float32")).tolist())
+    print(tw.compile(main, out_idx=-1, engine=sys.argv[1])(array_for(sys.argv[1], np.ones(8, "float32"))).tolist())
 """)
 
 
+@every_engine
 @pytest.mark.parametrize("home", ["/proc/nobody", "/dev/null"])
-def test_a_home_where_nothing_can_be_written(home, tmp_path):
+def test_a_home_where_nothing_can_be_written(home, engine, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     kept = {k: v for k, v in os.environ.items() if k not in ("TILEWRIGHT_CACHE_DIR", "XDG_CACHE_HOME")}
     kept["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
     for more in ({}, {"TILEWRIGHT_CACHE_DIR": home + "/cache"}):
-        ran = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env={**kept, "HOME": home, **more},
+        ran = subprocess.run([sys.executable, "script.py", engine], cwd=tmp_path, env={**kept, "HOME": home, **more},
                              capture_output=True, text=True, timeout=120)  # fmt: skip
         assert ran.stdout.strip() == str([42.0] * 8), ran.stderr
         assert "Traceback" not in ran.stderr

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import tilewright as tw  # noqa: E402
 import tilewright.language as T  # noqa: E402
+from engines import every_engine  # noqa: E402
 from tilewright.tuner import AutoTuner, autotune, set_autotune_inputs  # noqa: E402
 
 FAST = {"warmup": 1, "rep": 1}
@@ -272,8 +273,8 @@ SLOW = """
 import sys, time
 import tilewright as tw, tilewright.language as T
 from tilewright.tuner import autotune
-@autotune(configs=[{"block": b} for b in range(1, 200)], warmup=1, rep=1, log=sys.argv[1])
-@tw.jit(out_idx=-1, engine="interpreter")
+@autotune(configs=[{"block": b} for b in range(1, int(sys.argv[3]))], warmup=1, rep=int(sys.argv[4]), log=sys.argv[1])
+@tw.jit(out_idx=-1, engine=sys.argv[2])
 def copied(block=1):
     @T.prim_func
     def main(A: T.Tensor((20000,), "float32"), B: T.Tensor((20000,), "float32")):
@@ -290,11 +291,13 @@ except KeyboardInterrupt:
 """
 
 
-def test_control_c_stops_and_keeps_what_is_known(tmp_path):
+@every_engine
+def test_control_c_stops_and_keeps_what_is_known(engine, tmp_path):
     script, log = tmp_path / "slow.py", tmp_path / "log.json"
     script.write_text(SLOW)
+    count, milliseconds = ("200", "1") if engine in ("interpreter", "simulator") else ("8", "300")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    process = subprocess.Popen([sys.executable, script, log], env=environment, stdout=subprocess.PIPE, text=True,
+    process = subprocess.Popen([sys.executable, script, log, engine, count, milliseconds], env=environment, stdout=subprocess.PIPE, text=True,
                                stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
     deadline = time.monotonic() + 90
     while (not log.exists() or log.read_text().count("\n") < 3) and time.monotonic() < deadline and process.poll() is None:
@@ -305,4 +308,4 @@ def test_control_c_stops_and_keeps_what_is_known(tmp_path):
     assert process.returncode == 3 and out == "stopped\n", errors
     assert time.monotonic() - begin < 20
     records = [json.loads(line) for line in log.read_text().splitlines()]
-    assert 3 <= len(records) < 199 and all("latency" in r for r in records)
+    assert 3 <= len(records) < int(count) - 1 and all("latency" in r for r in records)
