@@ -1,8 +1,10 @@
 // Copies by the threads of a role (cp.async), of which an mbarrier tells: right results, no finding, and what becomes
 // of those that no instruction does.
+#include "ir/print.h"
 #include "ir/rewrite.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_threads.h"
+#include "passes/threads/fetch_ahead.h"
 #include "simulator/lowered_programs.h"
 #include "simulator/simulate.h"
 #include "tilewright/compile.h"
@@ -108,9 +110,7 @@ TEST(Copied, OtherStoresAreFencedBeforeCopiesTell) {
   EXPECT_EQ(count(lowered(brought(64, 0, 8)), is_fence), 0);
 }
 
-// Rows that a tensor names, eight threads a row: a warp's threads tell each other of theirs and no others, and the
-// numbers of a turn's rows are read before its slot is free.
-TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
+std::string gathered() {
   std::string text = brought(64, 0, 8, "", "select(valid[r * 16 + (tx - 128) // 8], {}, float16(0.0))");
   const auto put = [&](const std::string& from, const std::string& to) {
     ASSERT_NE(text.find(from), std::string::npos) << from;
@@ -120,6 +120,13 @@ TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
   put("    shared turns: int32[128]\n", "    shared valid: bool[64]\n    local row: int32\n    row = 0\n");
   put("row: int32 = k * 64 + r * 16 + (tx - 128) // 8",
       "row = rows[k * 64 + r * 16 + (tx - 128) // 8] % 300\n          valid[r * 16 + (tx - 128) // 8] = row % 3 != 1");
+  return text;
+}
+
+// Rows that a tensor names, eight threads a row: a warp's threads tell each other of theirs and no others, and the
+// numbers of a turn's rows are read before its slot is free.
+TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
+  const std::string text = gathered();
   std::mt19937 random(1);
   const ir::TileProgram tiles = ir::parse(text, "brought.tile");
   const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
@@ -149,6 +156,17 @@ TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
   EXPECT_EQ(of_more, 0);
   EXPECT_EQ(loads, 4);
   EXPECT_EQ(waits_before, 0);
+}
+
+// Where a turn may be the last, the rows of later ones may not exist.
+TEST(Copied, RowsToGatherAreReadInTheirTurnWhereALoopMayEnd) {
+  std::string text = gathered();
+  const std::string first = "row = rows[";
+  text.insert(text.find(first), "if k * 64 + r * 16 + (tx - 128) // 8 >= 300 {\n            break\n          }\n          ");
+  for (const bool ends : {false, true}) {
+    const ir::TileProgram tiles = passes::canonicalize(ir::parse(ends ? text : gathered(), "brought.tile"));
+    EXPECT_EQ(ir::print(passes::fetch_ahead(tiles)) == ir::print(tiles), ends);
+  }
 }
 
 // The fence of those who learn of the copies is needed: wgmma reads by another proxy.

@@ -94,6 +94,7 @@ class FetchAhead {
     walk(body, [&](const Stmt& s) {
       found = found || (s.as<Store>() && s.as<Store>()->queue == Queue::CpAsync);
       alone = alone && effects_of(s).scope != Scope::Collective;
+      alone = alone && !s.as<Break>() && !s.as<Continue>() && !s.as<Return>();  // what such a turn reads may not exist
     });
     return found && alone;
   }
