@@ -18,6 +18,11 @@ int64_t elements_on_chip(const Buffer& b) {
 
 int64_t bytes_on_chip(const Buffer& b) { return bytes_of(b.type, elements_on_chip(b)); }
 
+Region whole(BufferId id, const ProgramTables& program) {
+  const Buffer& b = program.buffer(id);
+  return {id, std::vector<Expr>(b.rank(), constant(i32, int64_t{0})), b.shape};
+}
+
 bool is_whole(const Region& region, const Buffer& b) {
   for (size_t d = 0; d < b.rank(); ++d)
     if (constant_int(region.min[d]) != 0 || !equal(cast(region.extent[d], i64), cast(b.shape[d], i64))) return false;

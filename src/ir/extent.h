@@ -8,7 +8,8 @@ namespace tilewright::ir {
 int64_t elements_on_chip(const Buffer& b);
 int64_t bytes_on_chip(const Buffer& b);
 
-// Whether a region is all of its buffer.
+// All of a buffer, and whether a region is that.
+Region whole(BufferId id, const ProgramTables& program);
 bool is_whole(const Region& region, const Buffer& b);
 
 }  // namespace tilewright::ir

@@ -66,7 +66,6 @@ TEST(GpuBench, RaceTimesEachContestantAfterAFlush) {
   EXPECT_GE(fast, 1 + 10 + 10);
   for (const double t : {times[0].burst, times[0].sustained}) EXPECT_GE(t, 1e-3);
   for (const double t : {times[1].burst, times[1].sustained}) EXPECT_GE(t, 3e-3);
-  EXPECT_LT(times[0].burst, times[1].burst);
 }
 
 TEST(GpuBench, CompilingIsTimedInAProcessOfItsOwn) {

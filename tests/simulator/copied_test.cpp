@@ -162,7 +162,8 @@ TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
 TEST(Copied, RowsToGatherAreReadInTheirTurnWhereALoopMayEnd) {
   std::string text = gathered();
   const std::string first = "row = rows[";
-  text.insert(text.find(first), "if k * 64 + r * 16 + (tx - 128) // 8 >= 300 {\n            break\n          }\n          ");
+  text.insert(text.find(first),
+              "if k * 64 + r * 16 + (tx - 128) // 8 >= 300 {\n            break\n          }\n          ");
   for (const bool ends : {false, true}) {
     const ir::TileProgram tiles = passes::canonicalize(ir::parse(ends ? text : gathered(), "brought.tile"));
     EXPECT_EQ(ir::print(passes::fetch_ahead(tiles)) == ir::print(tiles), ends);

@@ -109,11 +109,6 @@ class Writer {
     loop.var = v, loop.begin = number(0), loop.extent = std::move(turns), loop.body = std::move(body);
     return stmt(std::move(loop));
   }
-  Region all_of(BufferId id) const {
-    Region r{id, {}, {}};
-    for (const Expr& e : p_.buffer(id).shape) r.min.push_back(number(0)), r.extent.push_back(e);
-    return r;
-  }
 
   // ---- tiles and what teams share
   void bring(const LoopTile& t) {
@@ -219,7 +214,7 @@ class Writer {
     Copy c = *r.of.stmt.as<Copy>();
     Expr &begin = c.from.min.back(), &columns = c.from.extent.back();
     begin = add(begin, constant(begin->type, r.column)), columns = p_.buffer(r.tile).shape.back();
-    c.to = all_of(r.tile), c.completion.barrier = full;
+    c.to = whole(r.tile, p_), c.completion.barrier = full;
     return stmt(std::move(c), r.of.stmt);
   }
   Body bring_once() const {
@@ -387,7 +382,7 @@ class Writer {
       for (const int half : {team, 1 - team}) {
         Gemm g = *s.as<Gemm>();
         if (g.b.buffer != parts_.values) continue;
-        for (Region* r : {&g.a, &g.b}) *r = all_of(halves_.at(r->buffer)[static_cast<size_t>(half)]);
+        for (Region* r : {&g.a, &g.b}) *r = whole(halves_.at(r->buffer)[static_cast<size_t>(half)], p_);
         put(std::move(g), s, halves);
       }
     append(out, std::move(halves));
@@ -431,7 +426,7 @@ class Writer {
     Body code;
     for (const Stmt& s : parts_.rescale) code.push_back(of_columns(s, team));
     Gemm g = *parts_.product.as<Gemm>();
-    g.a = all_of(left), g.b = all_of(halves_.at(parts_.values)[static_cast<size_t>(team)]);
+    g.a = whole(left, p_), g.b = whole(halves_.at(parts_.values)[static_cast<size_t>(team)], p_);
     g.c.extent.back() = number(parts_.half);
     g.policy = GemmPolicy::Square, g.completion.queue = Queue::Wgmma;
     code.push_back(stmt(std::move(g), parts_.product)), code.push_back(stmt(Commit{Queue::Wgmma}));
@@ -443,17 +438,17 @@ class Writer {
     return *out;
   }
   Region of_owner(BufferId id, int team) const {
-    Region r = all_of(handed_.at(id));
+    Region r = whole(handed_.at(id), p_);
     r.min[0] = number(team), r.extent[0] = number(1);
     return r;
   }
   void take(const std::set<BufferId>& handed, BufferId ready, int peer, const Count& count, Body& out) const {
     if (!ready.valid()) return;
     out.push_back(stmt(Wait{{ready, {number(peer)}}, count.in(2).parity}));
-    for (BufferId id : handed) out.push_back(copy(of_owner(id, peer), all_of(id)));
+    for (BufferId id : handed) out.push_back(copy(of_owner(id, peer), whole(id, p_)));
   }
   void hand(const std::set<BufferId>& handed, BufferId ready, int team, Body& out) const {
-    for (BufferId id : handed) out.push_back(copy(all_of(id), of_owner(id, team)));
+    for (BufferId id : handed) out.push_back(copy(whole(id, p_), of_owner(id, team)));
     arrive_by_warps(launch_, {ready, {number(team)}}, parts_.at, out);
   }
   // The other team waited for the values before it told that its scores are ready.
@@ -481,7 +476,7 @@ class Writer {
       out.push_back(drain(0));
       give_back_half(team, count.before(), out);
     }
-    out.push_back(copy(all_of(parts_.left), all_of(exchange_)));
+    out.push_back(copy(whole(parts_.left, p_), whole(exchange_, p_)));
     hand(parts_.handed, ready_, team, out);
     wait_for_values(team, count, out);
     add_product(team, parts_.left, count, out);
@@ -557,10 +552,10 @@ class Writer {
           constant_int(b.shape[1]) != parts_.half)
         continue;
       Copy away;
-      away.from = all_of(half), away.to = c.to, away.completion.queue = Queue::BulkStore;
+      away.from = whole(half, p_), away.to = c.to, away.completion.queue = Queue::BulkStore;
       if (!tma_misfit(away, p_).empty()) continue;
       if (team == 0) plan_.staged.push_back(c.from.buffer);
-      return {copy(c.from, all_of(half)), stmt(std::move(away)), stmt(Commit{Queue::BulkStore}),
+      return {copy(c.from, whole(half, p_)), stmt(std::move(away)), stmt(Commit{Queue::BulkStore}),
               stmt(Drain{Queue::BulkStore, 0, {}})};
     }
     return {stmt(c)};

@@ -62,7 +62,7 @@ class LoadsAhead {
         const Body bring = with_buffers({*x}, {{kept, ahead}});
         append(before, renamed(p_, substitute(bring, first)));
         Copy down;
-        down.from = whole(ahead), down.to = whole(kept);
+        down.from = whole(ahead, p_), down.to = whole(kept, p_);
         f.body.push_back(make_stmt(std::move(down), (*x)->location));
         append(f.body, substitute(bring, next));
       } else {
@@ -98,10 +98,6 @@ class LoadsAhead {
       some = some || n, all = all && (!n || is_constant_memory(n->buffer));
     });
     return some && all;
-  }
-  Region whole(BufferId id) const {
-    const Buffer& b = p_.buffer(id);
-    return {id, std::vector<Expr>(b.rank(), constant(i32, int64_t{0})), b.shape};
   }
   // The fragment that a copy, or a Map of one store, fills from memory that nobody writes; none: it does something
   // else.

@@ -1,4 +1,5 @@
 // Gemm by wgmma: every warpgroup multiplies its rows, 64 at a time, by its columns, straight from shared memory.
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "passes/threads/collectives.h"
 #include "support/diagnostic.h"
@@ -35,10 +36,10 @@ class WgmmaLowering {
 
   Body lower() {
     Body out;
-    std::vector<Region> used{whole(registers_)};
+    std::vector<Region> used{whole(registers_, l_.program)};
     if (choice_.a_in_registers) {
       pack_a(out);
-      used.push_back(whole(words_));
+      used.push_back(whole(words_, l_.program));
     }
     if (i_.sparse) load_metadata(out);
     out.push_back(l_.make(Fence{FenceProxy::Wgmma, used}));
@@ -79,9 +80,6 @@ class WgmmaLowering {
                : loop(l_, v, constant(0), constant(extent), std::move(body), LoopKind::Unroll);
   }
   Expr scaled(const Expr& e, int64_t factor) const { return sum({{factor, e}}, 0, i32); }
-  Region whole(BufferId array) const {
-    return {array, {constant(0)}, {constant(constant_int(l_.buffer(array).shape[0]).value_or(0))}};
-  }
   Region box(const Region& r, const Expr& first, int64_t rows, const Expr& second, int64_t columns) const {
     Region out{r.buffer, index_in(r, first, second), std::vector<Expr>(r.min.size(), constant(1))};
     const size_t n = r.min.size();
