@@ -1,6 +1,7 @@
 #include "codegen/cpu.h"
 
 #include "codegen/c_reports.h"
+#include "codegen/cpu/fold.h"
 #include "codegen/cpu/gemm_text.h"
 #include "embedded_text.h"
 #include "ir/operators.h"
@@ -48,6 +49,7 @@ class CpuText final : public CReports {
     pieces_.insert("types");
     head += pieces_text(pieces_);
     if (uses_memory_) head += text::codegen_cpu_memory;
+    if (uses_fold_) head += text::codegen_cpu_fold;
     if (uses_stream_) head += text::codegen_cpu_stream;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
@@ -186,6 +188,21 @@ class CpuText final : public CReports {
                      text(n.args[5]), text(n.args[6]), next));
   }
 
+  // ---- reductions
+  bool target_loop(const For& n) override {
+    if (folds_.rest.contains(&n)) return true;
+    const auto found = folds_.first.find(&n);
+    if (found == folds_.first.end()) return false;
+    const Fold& f = found->second;
+    uses_fold_ = true;
+    line(fmt::format("tw_fold<{}>({}, [](auto a, auto b) {{", f.half, pointer(f.lanes)));
+    line("  typedef decltype(a) V;");
+    if (f.join.find("(I)") != std::string::npos) line("  typedef decltype(a < b) I;");
+    line(fmt::format("  return (V){};", f.join));
+    line("});");
+    return true;
+  }
+
   void target_statement(const Stmt& s) override {
     const SourceLocation& at = program_.location(s->location);
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
@@ -287,6 +304,7 @@ class CpuText final : public CReports {
     const std::string block = names_.declare(grid.var, program_.var(grid.var).name);
     open(fmt::format("static void {}(const struct tw_call* call, int64_t {}{}) {{", function_of(launch), block,
                      asserts() ? ", int* failed" : ""));
+    folds_ = folds_of(grid.body, program_);
     std::set<BufferId> used;
     for (BufferId id : used_buffers(grid.body)) used.insert(program_.root(id));
     declare_integers(needed_vars(grid.body));
@@ -326,7 +344,8 @@ class CpuText final : public CReports {
   }
 
   const target::CpuFeatures& features_;
-  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false;
+  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false, uses_fold_ = false;
+  Folds folds_;  // of the launch that is being written
   std::vector<std::string> gemms_;
   std::set<std::string> gemm_names_;
   std::vector<GemmReport> gemm_reports_;

@@ -65,6 +65,58 @@ TEST_P(CpuOfType, ReducesAlongBothDimensions) {
               {}, 1e-6);
 }
 
+// Rows of zeros of both signs, of NaNs, and of both and numbers: the sign of the zero that is left is in its bits.
+NDArray rows_of_specials(int64_t M, int64_t N, DType t) {
+  NDArray a = NDArray::zeros({M, N}, t);
+  const double zeros[] = {-0.0, 0.0}, nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> values;
+  for (int64_t i = 0; i < M; ++i)
+    for (int64_t j = 0; j < N; ++j) {
+      const int64_t k = (i * 31 + j * 7) % 97;
+      double v = static_cast<double>(k - 40) * 0.25;
+      if (i % 6 == 1) v = zeros[k == i];
+      if (i % 6 == 2) v = zeros[k != i];
+      if (i % 6 == 3) v = k % 5 == 0 ? nan : -std::abs(v);
+      if (i % 6 == 4) v = nan;
+      if (i % 6 == 5) v = k % 3 == 0 ? -std::numeric_limits<double>::infinity() : zeros[k % 2];
+      values.push_back(v);
+    }
+  a.assign_floats(values);
+  return a;
+}
+
+// The lanes of a row are joined by halves, in registers: the last of them are fewer than a vector has.
+TEST_P(CpuOfType, JoinsTheLanesOfLongRows) {
+  const DType t = GetParam();
+  for (const int64_t N : {16, 70, 256}) {
+    const int64_t M = 24;
+    Tensor A("A", {M, N}, t), Least("Least", {M}, t), Most("Most", {M}, t), Largest("Largest", {M}, t),
+        All("All", {1}, t);
+    const Program program = prim_func("fold", {A, Least, Most, Largest, All}, [&] {
+      for (auto bx : Kernel(1, {.threads = 32})) {
+        (void)bx;
+        auto tile = alloc_fragment({M, N}, t);
+        auto least = alloc_fragment({M}, t);
+        auto most = alloc_fragment({M}, t);
+        auto largest = alloc_fragment({M}, t);
+        auto all = alloc_fragment({1}, t);
+        copy(A, tile);
+        reduce_min(tile, least, {.dim = 1});
+        reduce_max(tile, most, {.dim = 1});
+        reduce_absmax(tile, largest, {.dim = 1});
+        reduce_max(most, all, {.dim = 0});
+        copy(least, Least);
+        copy(most, Most);
+        copy(largest, Largest);
+        copy(all, All);
+      }
+    });
+    EXPECT_NE(cpu_text_of(program).find("tw_fold<"), std::string::npos);
+    expect_same(program, {rows_of_specials(M, N, t), NDArray::zeros({M}, t), NDArray::zeros({M}, t),
+                          NDArray::zeros({M}, t), NDArray::zeros({1}, t)});
+  }
+}
+
 TEST_P(CpuOfType, ScansBothWays) {
   const DType t = GetParam();
   const int64_t M = 9, N = 21;
@@ -129,6 +181,34 @@ TEST_P(CpuOfInt, Computes) {
                             }
                         }),
               {ramp({N}, t), ramp({N}, t), NDArray::zeros({N}, t), NDArray::zeros({N}, i32)});
+}
+
+TEST_P(CpuOfInt, JoinsTheLanesOfLongRows) {
+  const DType t = GetParam();
+  const int64_t M = 3, N = 150;
+  Tensor A("A", {M, N}, t), Sum("Sum", {M}, t), Least("Least", {M}, t), Most("Most", {M}, t), Both("Both", {M}, t);
+  const Program program = prim_func("fold", {A, Sum, Least, Most, Both}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      (void)bx;
+      auto tile = alloc_fragment({M, N}, t);
+      auto sum = alloc_fragment({M}, t);
+      auto least = alloc_fragment({M}, t);
+      auto most = alloc_fragment({M}, t);
+      auto both = alloc_fragment({M}, t);
+      copy(A, tile);
+      reduce_sum(tile, sum, {.dim = 1});
+      reduce_min(tile, least, {.dim = 1});
+      reduce_max(tile, most, {.dim = 1});
+      reduce_bitxor(tile, both, {.dim = 1});
+      copy(sum, Sum);
+      copy(least, Least);
+      copy(most, Most);
+      copy(both, Both);
+    }
+  });
+  EXPECT_EQ(cpu_text_of(program).find("tw_fold<32>") != std::string::npos, t.bits >= 32);
+  expect_same(program, {ramp({M, N}, t), NDArray::zeros({M}, t), NDArray::zeros({M}, t), NDArray::zeros({M}, t),
+                        NDArray::zeros({M}, t)});
 }
 
 TEST_P(CpuOfInt, ReducesAndScans) {
