@@ -150,6 +150,41 @@ TEST(CpuThreads, DivergeAroundShufflesAndVotes) {
               {ramp({64}, i32), zeros({4, 64}, i32)});
 }
 
+// Each thread goes through every 48th element: neighbours do so side by side, as long as all of them have one.
+TEST(CpuThreads, TakeTurnsInLoopsOverDistantElements) {
+  const int64_t N = 48 * 5 + 7, M = 9;
+  Tensor A("A", {N}, f32), B("B", {N}, f32), Columns("Columns", {M, 48}, i32), Sums("Sums", {48}, i32),
+      Bins("Bins", {4}, i32), Rows("Rows", {48, M}, i32);
+  const Program program = prim_func("turns", {A, B, Columns, Sums, Bins, Rows}, [&] {
+    for (auto bx : Kernel(1, {.threads = 48})) {
+      (void)bx;
+      Value tx = get_thread_binding();
+      auto bins = alloc_shared({4}, i32);
+      auto sum = alloc_var(i32, tx);
+      If(tx < 4, [&] { bins(tx) = 0; });
+      sync_threads();
+      for (auto i : serial(tx, N, 48)) B(i) = A(i) * 2 + cast(i, f32);
+      for (auto r : serial(M)) sum = sum * 3 + Columns(r, tx);
+      If(tx % 3 == 1, [&] {
+        for (auto r : serial(tx % 2, M, 1)) Columns(r, tx) = sum + r;
+        for (auto i : serial(tx, N, 48)) atomic_add(bins(i % 4), cast(A(i), i32));
+      });
+      for (auto r : serial(M)) Rows(tx, r) = sum - r;
+      Sums(tx) = sum;
+      sync_threads();
+      If(tx < 4, [&] { Bins(tx) = bins(tx); });
+    }
+  });
+  expect_same(program, {ramp({N}, f32), NDArray::zeros({N}, f32), ramp({M, 48}, i32), NDArray::zeros({48}, i32),
+                        NDArray::zeros({4}, i32), NDArray::zeros({48, M}, i32)});
+  const std::string text = cpu_text_of(program);
+  const std::string copy = text.substr(0, text.find("A["));
+  EXPECT_GT(copy.rfind("int32_t t ="), copy.rfind("int32_t i =")) << text;  // the threads' loop is the inner one
+  EXPECT_NE(text.find("for (int32_t i = 5; i < 6; ++i)"), std::string::npos) << text;
+  const std::string rows = text.substr(0, text.find("Rows["));
+  EXPECT_GT(rows.rfind("int32_t r ="), rows.rfind("int32_t t =")) << text;  // a row is one thread's own
+}
+
 TEST(CpuThreads, Return) {
   Tensor A("A", {64}, i32), B("B", {64}, i32), C("C", {64}, i32);
   expect_same(prim_func("returns", {A, B, C},

@@ -1,6 +1,7 @@
 #include "passes/lower/threads.h"
 
 #include "passes/lower/hazards.h"
+#include "passes/lower/strides.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -270,7 +271,10 @@ class Block {
     }
     const bool uniform = u_.is_uniform_control(s);
     if (!s.as<If>() && !is_loop(s)) return to_run(s, c);
-    if (!must_split(s, uniform)) return to_run(s, c);
+    if (!must_split(s, uniform)) {
+      const auto* n = s.as<For>();
+      return n && takes_turns(*n, s) ? take_turns(*n, s, c) : to_run(s, c);
+    }
     if (const auto* n = s.as<If>()) return split_if(*n, s, c);
     if (const auto* n = s.as<For>()) return split_for(*n, s, c);
     split_while(*s.as<While>(), s, c);
@@ -396,6 +400,51 @@ class Block {
       inner.loop = {};
       f.body = collect(n.body, inner);
     }
+    out_.push_back(l_.make(std::move(f)));
+  }
+
+  // ---- loops around the loop over the threads
+  // May the threads go through the loop together, and do they touch neighbouring elements then?
+  bool takes_turns(const For& n, const Stmt& s) const {
+    bool plain = n.kind != LoopKind::Vectorized;
+    walk(n.body, [&](const Stmt& x) {
+      const auto* a = x.as<Atomic>();
+      const bool any_order = a && !a->result.valid() && l_.type(a->to.buffer).is_int();
+      plain = plain && (any_order || x.as<Store>() || x.as<Let>() || x.as<If>() || x.as<Assume>());
+    });
+    return plain && u_.is_uniform(n.begin, s) && extreme(n.extent, s, true) &&
+           strides_past_neighbours(
+               n, [&](int64_t t) { return thread_vars(constant(t)); }, l_.program);
+  }
+  Expr extreme(const Expr& e, const Stmt& s, bool greatest) const {
+    return extreme_over_threads(e, greatest, l_.launch, [&](const Expr& x) { return u_.is_uniform(x, s); });
+  }
+  // The iterations that all threads have, and then those that only some do.
+  void take_turns(const For& n, const Stmt& s, const Context& c) {
+    flush(c);
+    const Expr most = extreme(n.extent, s, true);
+    Expr all = extreme(n.extent, s, false);
+    if (all && !equal(all, most)) all = maximum(all, constant(all->type, int64_t{0}));
+    const Body code = with_places(expanded(n.body), true);
+    if (all) together(n, n.begin, all, code, c);
+    if (all && equal(all, most)) return;
+    const Expr done = all ? all : constant(most->type, int64_t{0});
+    const DType type = l_.program.var(n.var).type;
+    const Expr in_loop = binary(BinaryOp::Lt, var(n.var, type), add(n.begin, cast(n.extent, type)));
+    together(n, add(n.begin, cast(done, type)), sub(most, done), {l_.make(If{in_loop, code, {}})}, c);
+  }
+  // for n.var from begin: for all threads: code
+  void together(const For& n, const Expr& begin, const Expr& extent, const Body& code, const Context& c) {
+    For f;
+    f.var = l_.program.new_var(l_.program.var(n.var).name, l_.program.var(n.var).type);
+    f.begin = guard_accesses(of_first(begin), l_), f.extent = guard_accesses(of_first(extent), l_);
+    const Interval low = l_.intervals.of(f.begin), count = l_.intervals.of(f.extent);
+    if (low.low > -kUnbounded && count.high < kUnbounded)
+      l_.intervals.set(f.var, {low.low, std::max(low.low, low.high + count.high - 1)});
+    Body outer = std::exchange(out_, {});
+    run_ = substitute(code, {{n.var, var(f.var, l_.program.var(f.var).type)}});
+    flush(c);
+    f.body = std::exchange(out_, std::move(outer));
     out_.push_back(l_.make(std::move(f)));
   }
 
@@ -546,20 +595,23 @@ class Block {
     const BufferId total = l_.temporary("votes", type, {}, Space::Local);
     const Expr old = load(total, {}, type);
     const Expr value = load(values, {other}, n.value ? n.value->type : boolean);
-    const Expr bit = binary(BinaryOp::Shl, constant(u32, int64_t{1}), cast(i, u32));
-    Expr counts = value, now;
+    const Expr is_active = load(active, {other}, boolean);
+    Expr counts = value;
     if (n.kind == VoteKind::MatchAny)
       counts = binary(BinaryOp::Eq, value, load(values, {linear_thread()}, value->type));
     if (n.kind == VoteKind::ActiveMask || n.kind == VoteKind::MatchAll) counts = constant(boolean, int64_t{1});
-    if (masks)
-      now = select(counts, binary(BinaryOp::BitOr, old, bit), old);
-    else if (n.kind == VoteKind::BlockCount)
-      now = add(old, cast(value, type));
-    else
-      now = binary(all ? BinaryOp::And : BinaryOp::Or, old, value);
     Body code{l_.make(Store{{total, {}}, constant(type, int64_t{all})})};
-    code.push_back(loop(l_, i, wide(0), wide(extent),
-                        {l_.make(If{load(active, {other}, boolean), {l_.make(Store{{total, {}}, now})}, {}})}));
+    Stmt step;
+    if (masks) {
+      // Without a branch: the lanes of a warp are then those of a vector.
+      const Expr bit = binary(BinaryOp::BitAnd, cast(is_active, u32), cast(counts, u32));
+      step = l_.make(Store{{total, {}}, binary(BinaryOp::BitOr, old, binary(BinaryOp::Shl, bit, cast(i, u32)))});
+    } else {
+      const bool number = n.kind == VoteKind::BlockCount;
+      const Expr now = number ? add(old, cast(value, type)) : binary(all ? BinaryOp::And : BinaryOp::Or, old, value);
+      step = l_.make(If{is_active, {l_.make(Store{{total, {}}, now})}, {}});
+    }
+    code.push_back(loop(l_, i, wide(0), wide(extent), {step}));
     if (n.kind == VoteKind::MatchAll) {
       const Expr differs = binary(BinaryOp::Ne, value, load(values, {linear_thread()}, value->type));
       code.push_back(loop(l_, i, wide(0), wide(extent),
