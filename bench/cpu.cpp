@@ -72,7 +72,7 @@ std::string torch_command(const std::string& program, const Case& c) {
 
 }  // namespace
 
-nlohmann::json cpu(bool with_torch, int turns) {
+nlohmann::json cpu(bool with_torch, int turns, const std::string& only) {
   openblas_set_num_threads(omp_get_max_threads());
   const std::string python = std::string(TILEWRIGHT_SOURCE_DIR) + "/.venv/bin/python";
   std::unique_ptr<TorchPeer> torch;
@@ -83,6 +83,7 @@ nlohmann::json cpu(bool with_torch, int turns) {
              "peer");
   nlohmann::json rows = nlohmann::json::array();
   for (const examples::Example& e : examples::all_examples()) {
+    if (std::string(e.name).find(only) == std::string::npos) continue;
     for (const Case& c : e.cases(examples::Size::Benchmark)) {
       if (c.cpu_refuses) continue;
       const auto executable = tilewright::compile(c.program, {.engine = tilewright::Engine::Cpu});

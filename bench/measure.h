@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -40,6 +41,6 @@ inline Contest contest(const std::function<double()>& own, const std::function<d
 
 // Each prints a table and gives its rows.
 nlohmann::json compile_time();
-nlohmann::json cpu(bool with_torch, int turns);
+nlohmann::json cpu(bool with_torch, int turns, const std::string& only);  // programs whose names hold `only`
 
 }  // namespace bench
