@@ -6,6 +6,7 @@
 #include "analysis/divisibility.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/lower/block_index.h"
 #include "passes/lower/lowering.h"
 
 namespace tilewright::passes {
@@ -15,7 +16,11 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kPieceBits = 128;            // of the widest access of a thread, and of TMA's strides
+constexpr int64_t kBlocksAlongYz = 65535;      // CUDA C++ Programming Guide, compute capabilities
 constexpr int64_t kFewBlocks = INT32_MAX / 2;  // so that the sum of two still fits 32 bits
+
+// Whether the hardware numbers so many blocks along y or z.
+Expr is_numbered(const Expr& blocks) { return binary(BinaryOp::Le, widen(blocks), wide(kBlocksAlongYz)); }
 
 class Facts {
  public:
@@ -37,6 +42,9 @@ class Facts {
     for (const Launch& launch : p_.launches) {
       if (counts_blocks(launch) && !blocks_are_few(launch, p_))
         out.push_back({binary(BinaryOp::Le, blocks_of(launch), wide(kFewBlocks)), launch.location});
+      if (multiplies(launch)) continue;  // it walks over tiles
+      for (size_t d = 1; d < launch.grid.size(); ++d)
+        if (!constant_int(launch.grid[d])) out.push_back({is_numbered(launch.grid[d]), launch.location});
     }
     return out;
   }
@@ -80,8 +88,9 @@ class Facts {
   }
 
   // Whether code divides the number of a block, or walks over what were blocks.
-  static bool counts_blocks(const Launch& launch) {
-    bool found = launch.grid.size() > 1;
+  static bool counts_blocks(const Launch& launch) { return launch.grid.size() > 1 || multiplies(launch); }
+  static bool multiplies(const Launch& launch) {
+    bool found = false;
     walk(launch.body, [&](const Stmt& s) { found = found || s.as<Gemm>(); });
     return found;
   }
@@ -144,6 +153,14 @@ Expr blocks_of(const Launch& launch) {
   Expr blocks = wide(1);
   for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));
   return blocks;
+}
+
+bool fits_hardware_grid(const Launch& launch, const ProgramTables& program) {
+  if (reorders_blocks(launch)) return false;
+  Intervals known;
+  for (const Assumption& a : program.assumptions) known.assume(a.condition);
+  return std::all_of(launch.grid.begin() + 1, launch.grid.end(),
+                     [&](const Expr& extent) { return known.proves(is_numbered(extent)); });
 }
 
 bool blocks_are_few(const Launch& launch, const ProgramTables& program) {

@@ -1,5 +1,5 @@
 // What the code of a GPU would like to know of a call: that rows are whole pieces of 16 bytes, that 32 bits number the
-// blocks.
+// blocks, and the hardware each of their dimensions.
 //
 // Needs: canonicalize. Leaves: the program with such facts among its assumptions, which the host checks at each call;
 // a call of which they do not hold takes the program as it was. Nothing is assumed that is known.
@@ -19,5 +19,7 @@ bool begins_anywhere(const ir::Buffer& tensor);
 // room for sums of two.
 ir::Expr blocks_of(const ir::Launch& launch);
 bool blocks_are_few(const ir::Launch& launch, const ir::ProgramTables& program);
+// Whether the hardware numbers the blocks in all dimensions, as far as the assumptions say.
+bool fits_hardware_grid(const ir::Launch& launch, const ir::ProgramTables& program);
 
 }  // namespace tilewright::passes

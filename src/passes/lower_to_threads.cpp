@@ -16,6 +16,7 @@
 #include "passes/threads/inline_lets.h"
 #include "passes/threads/late_sums.h"
 #include "passes/threads/load_ahead.h"
+#include "passes/threads/pack_nibbles.h"
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
@@ -392,16 +393,6 @@ void refuse(const TileProgram& p, const Launch& launch, const target::GpuTarget&
          help);
 }
 
-// Blocks along y and z are numbered up to 65,535 (CUDA C++ Programming Guide, compute capabilities).
-bool fits_hardware_grid(const Launch& launch) {
-  if (reorders_blocks(launch)) return false;
-  for (size_t d = 1; d < launch.grid.size(); ++d) {
-    const auto extent = constant_int(launch.grid[d]);
-    if (!extent || *extent > 65535) return false;
-  }
-  return true;
-}
-
 // An asynchronous gemm is wgmma's or nothing.
 std::optional<Diagnostic> no_async_gemm(const TileProgram& p, const Launch& launch, const Placement& placement) {
   std::optional<Diagnostic> out;
@@ -468,7 +459,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     l.at = launch.location;
     Launch lowered = launch;
     VarId linear_block;
-    if (!fits_hardware_grid(launch)) {
+    if (!fits_hardware_grid(launch, out)) {
       linear_block = out.new_var("block", i32);
       lowered.grid = {blocks_of(launch)}, lowered.block = {linear_block}, lowered.swizzle = {};
     }
@@ -551,7 +542,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, RingLimits limits) {
   ThreadLowering result;
-  TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(inline_lets(program)))));
+  TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(pack_nibbles(inline_lets(program))))));
   TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   if (target.arch >= 90) split = load_ahead(std::move(split));
   auto misfit = lower_best(split, target, false, result, limits);

@@ -63,6 +63,23 @@ TEST(AssumeFastCalls, AsksForNothingOfWhatNoTileRunsAlong) {
   EXPECT_EQ(got, Texts{});
 }
 
+// Blocks of which the hardware numbers each dimension divide nothing.
+TEST(AssumeFastCalls, AsksForDimensionsThatTheHardwareNumbers) {
+  const std::string text =
+      "program p {\n  symbol B: int32\n  symbol M: int32\n  param A: float32[B, M, 64]\n  param C: float32[B, M, 64]\n"
+      "  launch p(bx: 2, by: (M + 7) // 8, b: B) threads(tx: 32) {\n    map i in 8, j in 32 {\n"
+      "      C[b, by * 8 + i, bx * 32 + j] = A[b, by * 8 + i, bx * 32 + j]\n    }\n  }\n}\n";
+  const Texts got = assumed(text);
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[1], "int64((M + 7) // 8) <= 65535");
+  EXPECT_EQ(got[2], "int64(B) <= 65535");
+  const auto dimensions = [](const ir::TileProgram& p) {
+    return passes::lower_to_threads(p, target::GpuTarget::of(80)).program.launches[0].grid.size();
+  };
+  EXPECT_EQ(dimensions(passes::assume_fast_calls(parsed(text))), 3u);
+  EXPECT_EQ(dimensions(parsed(text)), 1u);
+}
+
 TEST(AssumeFastCalls, ReadsWhatAnExtentIsMadeOf) {
   const auto rows = [](const std::string& extent) {
     return assumed(

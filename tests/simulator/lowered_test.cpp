@@ -189,6 +189,25 @@ TEST(Lowered, ProductsOfFewRowsHaveAnInstruction) {
   for (const auto& [stmt, choice] : other.placements[0].gemms) EXPECT_FALSE(choice.mma);
 }
 
+// Few products of a warp, over many steps: each step adds to other sums than the three before.
+TEST(Lowered, StepsOfFewProductsDoNotWaitForEachOther) {
+  std::mt19937 random(5);
+  const auto chains = [&](int64_t n, int64_t k) {
+    Product p{16, n, k, 16, n, k, 64, 1, false, true, false, false, "float16", "float32"};
+    expect_same(p.text(), random);
+    const passes::ThreadLowering low =
+        passes::lower_to_threads(passes::canonicalize(ir::parse(p.text(), "product.tile")), target::GpuTarget::of(80));
+    int64_t registers = 0;
+    for (const ir::Buffer& b : low.program.buffers)
+      if (b.name == "acc_chains") registers = ir::constant_int(b.shape[0]).value_or(0);
+    return registers;
+  };
+  EXPECT_EQ(chains(16, 256), 4 * 4);  // a tile of 16 x 8 a warp: four registers
+  EXPECT_EQ(chains(32, 256), 2 * 8);
+  EXPECT_EQ(chains(64, 256), 0);
+  EXPECT_EQ(chains(16, 64), 0);
+}
+
 TEST(Lowered, AUsersScheduleOnHopperIsRightAndWithoutRaces) {
   std::mt19937 random(1);
   expect_same(kUserSchedule, random);

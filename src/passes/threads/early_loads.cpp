@@ -1,5 +1,7 @@
 #include "passes/threads/early_loads.h"
 
+#include <numeric>
+
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -28,7 +30,13 @@ class EarlyLoads {
       const auto gemm = std::find_if(loop->body.begin(), loop->body.end(), [](const Stmt& x) { return x.as<Gemm>(); });
       if (gemm == loop->body.end()) return std::nullopt;
       For f = *loop;
-      f.body.assign(loop->body.begin(), gemm);
+      f.body.clear();
+      // A turn before its own, if the loop is pipelined.
+      const bool early = loop->kind == LoopKind::Pipelined && loop->stages > 0;
+      for (auto x = loop->body.begin(); x != gemm; ++x) {
+        const auto* map = early ? x->as<Map>() : nullptr;
+        f.body.push_back(map ? after_loads(*map, {}, (*x)->location, f.body) : *x);
+      }
       Body rest;
       std::set<VarId> late;  // names that the loads may not use
       for (auto x = gemm; x != loop->body.end(); ++x) {
@@ -72,10 +80,36 @@ class EarlyLoads {
       return sure_loads(b->a, found);
     for_each_operand(e, [&](const Expr& part) { sure_loads(part, found); });
   }
-  Expr load_before(const Load& load, const Expr& value, const Map& map, int64_t points, const std::set<VarId>& late,
+  // floor((n * x + r) / d), where n divides d and 0 <= r < n whatever the Map's variables are, without r.
+  static Expr without_rest(const Expr& e, const Map& map) {
+    const auto* div = e.as<Binary>();
+    const auto* sum = div && div->op == BinaryOp::FloorDiv ? div->a.as<ir::Sum>() : nullptr;
+    const auto by = sum ? constant_int(div->b) : std::nullopt;
+    if (!by || *by <= 0) return e;
+    int64_t rest = 0, step = *by;
+    ir::Sum kept{{}, sum->constant};
+    for (const Term& t : sum->terms) {
+      const auto* v = t.value.as<Var>();
+      const auto d = v ? std::ranges::find(map.vars, v->id) : map.vars.end();
+      if (d == map.vars.end()) {
+        kept.terms.push_back(t), step = std::gcd(step, t.coefficient);
+        continue;
+      }
+      const auto extent = constant_int(map.extents[static_cast<size_t>(d - map.vars.begin())]);
+      if (!extent || t.coefficient < 0) return e;
+      rest += t.coefficient * (*extent - 1);
+    }
+    step = std::gcd(step, kept.constant);
+    for (const Term& t : kept.terms)
+      for (VarId v : map.vars)
+        if (used_vars(t.value).contains(v)) return e;
+    return rest < step ? binary(BinaryOp::FloorDiv, ir::sum(kept.terms, kept.constant, e->type), div->b) : e;
+  }
+  Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const std::set<VarId>& late,
                    LocationId at, Body& early) {
     const Buffer& from = p_.buffer(p_.root(load.buffer));
     if (from.space != Space::Global || written_.contains(p_.root(load.buffer))) return {};
+    const Expr value = rewrite(all, [&](const Expr& e) { return std::optional(without_rest(e, map)); });
     const std::set<VarId> used = used_vars(value);
     Map before;
     Buffer tile;

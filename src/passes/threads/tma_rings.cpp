@@ -691,7 +691,10 @@ class Specializer {
       } else if (const auto* loop = s.as<For>()) {
         For f = serial(*loop);
         const Ring* overlapped = overlaps_ ? feeds_one_gemm(*loop) : nullptr;
+        const Made made = overlaps_ && !overlapped ? makes_operand(*loop) : Made{};
+        if (made.brought) overlapped = made.brought;
         f.body = overlapped ? overlap(*overlapped, *loop) : math(loop->body);
+        if (made.brought) f.body = into_two_slots(made.tile, *loop, f.body);
         out.push_back(make_stmt(std::move(f), s->location));
         if (overlapped) finish(*overlapped, *loop, s->location, out);
         count_turns(*loop, {}, s->location, out);
@@ -730,12 +733,12 @@ class Specializer {
   }
   // One group of wgmma stays open while the next slot is waited for; a slot goes back once the group after it is
   // issued.
-  Body overlap(const Ring& r, const For& loop) const {
+  Body overlap(const Ring& r, const For& loop) {
     Body out;
     for (const Stmt& s : loop.body) {
       if (is_moved(s)) continue;
       if (!s.as<Gemm>()) {
-        out.push_back(s);
+        append(out, math({s}));
         continue;
       }
       const LocationId at = s->location;
@@ -762,6 +765,75 @@ class Specializer {
       append(out, std::move(release));
     else
       out.push_back(make_stmt(If{any, std::move(release), {}}, at));
+  }
+  // ---- a product of what its turn makes (weights that are unpacked): the next turn's is made beside it
+  struct Made {
+    const Ring* brought = nullptr;  // of the other operand
+    BufferId tile;
+  };
+  Made makes_operand(const For& loop) const {
+    Made none, out;
+    for (const Stmt& s : loop.body) {
+      if (is_moved(s)) continue;
+      if (out.brought) return none;  // the product is the last statement
+      const auto* g = s.as<Gemm>();
+      if (!g) {
+        bool whole = true;
+        walk({s}, [&](const Stmt& x) { whole = whole && !x.as<Gemm>() && !x.as<Sync>() && !x.as<For>(); });
+        if (!whole) return none;
+        continue;
+      }
+      if (g->is_sparse() || !g->completion.immediate() || p_.buffer(g->c.buffer).space != Space::Fragment) return none;
+      out.brought = fed_by(s, loop);
+      if (!out.brought || out.brought->slots < kEnough || !out.brought->ahead) return none;
+      const auto& tiles = out.brought->tiles;
+      const auto is_brought = [&](const Region& r) { return std::ranges::find(tiles, r.buffer) != tiles.end(); };
+      if (is_brought(g->a) == is_brought(g->b)) return none;
+      out.tile = is_brought(g->a) ? g->b.buffer : g->a.buffer;
+      const Body before(loop.body.begin(), std::ranges::find_if(loop.body, [&](const Stmt& x) { return &*x == &*s; }));
+      if (touched(before, false).contains(p_.root(g->c.buffer)) || !is_made_anew(out.tile, before)) return none;
+    }
+    return out.brought ? out : none;
+  }
+  // Whether the statements before the product write all of the tile, which nobody else has to do with.
+  bool is_made_anew(BufferId id, const Body& before) const {
+    const Buffer& b = p_.buffer(id);
+    if (b.space != Space::Shared || b.is_view()) return false;
+    for (const Buffer& other : p_.buffers)
+      if (other.is_view() && other.root == id) return false;
+    int uses = 0, writes = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list) uses += e.region.valid() && e.region.buffer == id;
+    });
+    bool all = false;
+    for (const Stmt& s : before) {
+      walk({s}, [&](const Stmt& x) {
+        for (const Effect& e : effects_of(x).list)
+          if (e.region.valid() && e.region.buffer == id) writes += e.access == Access::Write ? 1 : uses;
+      });
+      all = all || fills(s, id);
+    }
+    return all && writes + 1 == uses;
+  }
+  bool fills(const Stmt& s, BufferId id) const {
+    const Buffer& b = p_.buffer(id);
+    if (const auto* n = s.as<Copy>()) return n->to.buffer == id && is_whole(n->to, b);
+    const auto* map = s.as<Map>();
+    if (!map || map->vars.size() != b.rank()) return false;
+    return std::ranges::any_of(map->body, [&](const Stmt& x) {
+      const auto* store = x.as<Store>();
+      if (!store || store->to.buffer != id) return false;
+      for (size_t d = 0; d < b.rank(); ++d) {
+        const auto* index = store->to.indices[d].as<Var>();
+        if (!index || index->id != map->vars[d] || !equal(map->extents[d], b.shape[d])) return false;
+      }
+      return true;
+    });
+  }
+  Body into_two_slots(BufferId tile, const For& loop, const Body& in) {
+    const DType type = p_.var(loop.var).type;
+    const Expr turn = cast(sub(var(loop.var, type), loop.begin), i32);
+    return IntoSlots({{tile, {ring_of(p_, tile, 2), turn_of(2, turn).slot}}}).body(in);
   }
   // ---- two products, one of which waits for what is made of the other (attention)
   // The parts of a loop's body, in the order in which one turn runs them.
