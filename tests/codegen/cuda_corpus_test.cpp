@@ -36,7 +36,6 @@ const std::vector<Exception>& exceptions() {
   static const std::vector<Exception> table = {
       {"specialized_gemm", "", "", Finding::Refused, kNoBarriers},
       {"mla_decode_specialized", "", "sm_80", Finding::Refused, kNoBarriers},
-      {"int4_gemm", "65x127x66 bfloat16 int4 dynamic", "sm_80", Finding::Spill, kNoVectors},
       {"fp8_gemm", "", "sm_80", Finding::Spill, kNoBytes},
       {"attention_backward", "1x2/1x17x33 float32 causal", "", Finding::Spill, kNoVectors},
       {"attention_backward", "4x32/32x4096x128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
