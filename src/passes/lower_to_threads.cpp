@@ -424,7 +424,29 @@ std::optional<Diagnostic> no_staging(const TileProgram& p, const RingPlan& plan,
 }
 
 // A lowering under decided rings.
-std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& target, bool reuse,
+// Of the device, or of one of the blocks that share it.
+target::GpuTarget share_of(const target::GpuTarget& target, const RingPlan& plan, const Launch& launch) {
+  target::GpuTarget share = target;
+  if (plan.side_by_side) share.shared_bytes = target.shared_bytes_of_blocks(launch.min_blocks);
+  return share;
+}
+
+// A plan whose tiles alone are too large, known before it is lowered.
+std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, const target::GpuTarget& share) {
+  int64_t bytes = 0;
+  std::set<BufferId> tiles;
+  for (BufferId id : used_buffers(launch.body)) tiles.insert(p.root(id));
+  for (BufferId id : tiles)
+    if (p.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p.buffer(id));
+  if (bytes <= share.shared_bytes) return std::nullopt;
+  return make_diagnostic(Code::GpuSharedMemory, p.location(launch.location),
+                         fmt::format("the block needs at least {} bytes of shared memory; sm_{} has {}", bytes,
+                                     share.arch, share.shared_bytes),
+                         "make the tiles smaller, or the pipeline shorter");
+}
+
+// `last`: there is no other plan, so that all that takes memory is to be told.
+std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& target, bool reuse, bool last,
                                     ThreadLowering& result) {
   static const target::CpuTarget no_cpu;
   std::vector<TriedPlan> tried = std::move(result.tried);
@@ -443,6 +465,10 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
       return Misfit{Misfit::Of::AsyncGemm, std::move(*misfit)};
     if (auto misfit = no_staging(tiles, result.plans[i], result.placements.back()))
       return Misfit{Misfit::Of::Staging, std::move(*misfit)};
+    if (!reuse && !last) {
+      if (auto misfit = too_large(tiles, launch, share_of(target, result.plans[i], launch)))
+        return Misfit{Misfit::Of::Memory, std::move(*misfit)};
+    }
     launch.body = late_sums(tiles, launch, result.placements.back());
     launch.body = place_sync(tiles, launch, Uniformity(tiles, launch), result.placements.back());
   }
@@ -471,9 +497,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     }
     out.launches.push_back(std::move(lowered));
     const bool own_roles = result.plans[i].specialized();
-    target::GpuTarget share = target;
-    if (result.plans[i].side_by_side) share.shared_bytes = target.shared_bytes_of_blocks(launch.min_blocks);
-    if (auto misfit = place_shared(out, number, share, reuse, own_roles))
+    if (auto misfit = place_shared(out, number, share_of(target, result.plans[i], launch), reuse, own_roles))
       return Misfit{Misfit::Of::Memory, std::move(*misfit)};
   }
   result.tiles = std::move(tiles);
@@ -485,7 +509,7 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
                                  ThreadLowering& result, RingLimits limits) {
   std::optional<Misfit> misfit;
   auto fits = [&](RingLimits limits) {
-    misfit = lower_planned(materialize_tma_rings(p, target, limits), target, reuse, result);
+    misfit = lower_planned(materialize_tma_rings(p, target, limits), target, reuse, limits.slots == 0, result);
     result.tried.push_back({limits, reuse, misfit ? misfit->why.message : ""});
     return !misfit;
   };
