@@ -1,4 +1,5 @@
 """Programs that say `import tilelang` run untouched, in processes of their own."""
+import importlib.util
 import os
 import subprocess
 import sys
@@ -6,6 +7,9 @@ import textwrap
 
 import pytest
 import tilewright
+
+# Where TileLang itself is installed, it is what such programs get.
+alone = pytest.mark.skipif(importlib.util.find_spec("tilelang") is not None, reason="TileLang itself is installed")
 
 PROGRAM = """
 import sys
@@ -45,11 +49,13 @@ def script(tmp_path):
     return file
 
 
+@alone
 def test_scripts_run_by_the_package(script):
     run = python("-m", "tilewright", str(script), "--size", "4")
     assert run.stdout.startswith("right ['--size', '4'] 0.1."), run.stderr
 
 
+@alone
 def test_pytest_plugin(tmp_path):
     file = tmp_path / "test_program.py"
     file.write_text("def test():\n" + textwrap.indent(PROGRAM, "    "))
@@ -77,6 +83,7 @@ def test_unknown_options_are_named_once():
     assert python("-c", code).stderr.count("'no.such' is not known") == 1
 
 
+@alone
 def test_some_mistakes_are_reported_when_a_program_is_compiled(tmp_path):
     """Under TileLang's name, as it does."""
     (tmp_path / "late.py").write_text(
@@ -93,6 +100,7 @@ def test_some_mistakes_are_reported_when_a_program_is_compiled(tmp_path):
     assert python("-m", "tilewright", str(tmp_path / "late.py")).stdout.endswith(f"late.py:6{column}\n")
 
 
+@alone
 def test_float32_is_multiplied_as_tfloat32(tmp_path):
     """Under TileLang's name, as the tensor cores do: what tfloat32 does not hold is left out."""
     (tmp_path / "product.py").write_text(
@@ -122,6 +130,7 @@ def test_frames_of_loops():
     assert run.stdout.strip() == "[True, True, False, False, False]", run.stderr
 
 
+@alone
 def test_numbers_of_a_program_are_shown(tmp_path):
     (tmp_path / "numbers.py").write_text(
         "import tilelang.language as T\nfrom tilelang import tvm\n"
@@ -156,6 +165,7 @@ print(len(made))
 """
 
 
+@alone
 def test_cached_kernels_are_made_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(CACHED)

@@ -250,7 +250,7 @@ def test_loops_that_helpers_leave():
 
 
 def test_consts_that_nothing_gives():
-    @tw.jit
+    @tw.jit(engine="interpreter")
     def main(A):
         N = T.const("N")
         A: T.Tensor((N * 2,), "float32")

@@ -267,6 +267,11 @@ def test_backends_of_do_bench_on_a_device():
     times = {b: do_bench(lambda: a @ a, backend=b) for b in ("event", "cupti", "cudagraph")}
     print(times)
     assert max(times.values()) < 1.5 * min(times.values())
+    small = torch.ones(8, device="cuda")
+    for backend in times:  # budgets are of what a call takes, not of its kernel alone
+        calls, begin = [], time.monotonic()
+        assert 0 < do_bench(lambda: calls.append(small.add_(1)), backend=backend) < 0.05
+        assert len(calls) < 20000 and time.monotonic() - begin < 10
 
 
 SLOW = """
@@ -295,12 +300,12 @@ except KeyboardInterrupt:
 def test_control_c_stops_and_keeps_what_is_known(engine, tmp_path):
     script, log = tmp_path / "slow.py", tmp_path / "log.json"
     script.write_text(SLOW)
-    count, milliseconds = ("200", "1") if engine in ("interpreter", "simulator") else ("8", "300")
+    count, milliseconds = ("200", "1") if engine in ("interpreter", "simulator") else ("6", "300")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     process = subprocess.Popen([sys.executable, script, log, engine, count, milliseconds], env=environment, stdout=subprocess.PIPE, text=True,
                                stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
-    deadline = time.monotonic() + 90
-    while (not log.exists() or log.read_text().count("\n") < 3) and time.monotonic() < deadline and process.poll() is None:
+    deadline = time.monotonic() + 240
+    while (not log.exists() or log.read_text().count("\n") < 2) and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to its children too
     begin = time.monotonic()
@@ -308,4 +313,4 @@ def test_control_c_stops_and_keeps_what_is_known(engine, tmp_path):
     assert process.returncode == 3 and out == "stopped\n", errors
     assert time.monotonic() - begin < 20
     records = [json.loads(line) for line in log.read_text().splitlines()]
-    assert 3 <= len(records) < int(count) - 1 and all("latency" in r for r in records)
+    assert 2 <= len(records) < int(count) - 1 and all("latency" in r for r in records)

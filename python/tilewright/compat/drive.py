@@ -47,7 +47,7 @@ _OWN_TEXT = re.compile(
     r"tl::|\btma_(load|store)|cp_async_gs|Atomic(Add|Or|Max|Min)\w*x?[24]|AllReduce|\b(Sum|Max|Min)Op|run_batch|NamedBarrier"
     r"|\b(load|store)_(global|shared)_\d|ptx_stmatrix|ptx_ldmatrix|st_bulk|wgmma_ss|warpgroup_|wait_wgmma|initialize_wgmma|arrive_and_expect"
     r"|expect_transaction|\bfp[48]_e\w+_t\b|tl_shuffle|__tl_|\btl_\w|device_assert_with|__tvm|TVMFFI|dyn_shmem|dynamic shared buffer|_producer_ws"
-    r"|pipeline_mbar|\(int\)threadIdx|clusterDim =|\.script\(\)|broadcast_var"
+    r"|pipeline_mbar|\(int\)threadIdx|threadIdx\.x\)|clusterDim =|\.script\(\)|broadcast_var"
 )
 
 
@@ -59,8 +59,23 @@ def _looks_for_own_text(error, line, case):
     return isinstance(error, AssertionError) and bool(_OWN_TEXT.search(asked) or _OWN_TEXT.search(line) or _OWN_TEXT.search(case))
 
 
-def _kind(error, line, case):
+def _asserted_after(file, number):
+    """The assertions of the same block behind that line: what a case would look at next."""
+    lines = linecache.getlines(file)
+    indent = re.match(r"\s*", lines[number - 1])[0] if 0 < number <= len(lines) else ""
+    found = []
+    for text in lines[number:]:
+        if text.strip() and not text.startswith(indent):
+            break
+        if text.startswith(indent + "assert "):
+            found.append(text)
+    return "".join(found)
+
+
+def _kind(error, line, case, after=""):
     if _looks_for_own_text(error, line, case):
+        return "text of TileLang"
+    if isinstance(error, AssertionError) and any(w in line for w in _TEXT) and _OWN_TEXT.search(after):
         return "text of TileLang"
     if isinstance(error, tilewright.TilewrightError):
         return {"compile": "refused"}.get(getattr(error, "kind", ""), "refused")
@@ -90,7 +105,8 @@ def described(error, case=""):
     cause = f"{code} {error.message}" if code else f"{type(error).__name__}: {first or line}"
     if isinstance(error, AssertionError) and line and line not in cause:
         cause += f" [{line}]"
-    return {"kind": _kind(error, line, case), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
+    after = _asserted_after(at.filename, at.lineno) if at else ""
+    return {"kind": _kind(error, line, case, after), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
 
 
 def compile_also(arch, results, only):
