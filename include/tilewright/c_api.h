@@ -142,6 +142,11 @@ TW_PUBLIC void tw_kernel_release(tw_kernel* kernel);
 TW_PUBLIC const char* tw_kernel_name(const tw_kernel* kernel);
 TW_PUBLIC const char* tw_kernel_engine(const tw_kernel* kernel);
 TW_PUBLIC const char* tw_kernel_source(const tw_kernel* kernel); /* "" where the engine has none */
+/* What that text takes for granted of a call: "N % 8 == 0". */
+TW_PUBLIC int tw_kernel_assumption_count(const tw_kernel* kernel);
+TW_PUBLIC const char* tw_kernel_assumption(const tw_kernel* kernel, int index);
+/* How many calls did not hold to it, and went to the general version. */
+TW_PUBLIC int64_t tw_kernel_general_calls(const tw_kernel* kernel);
 
 typedef struct tw_parameter {
   const char* name;

@@ -344,6 +344,20 @@ PyObject* get_engine(PyObject* self, void*) {
 PyObject* get_source(PyObject* self, void*) {
   return PyUnicode_FromString(tw_kernel_source(object_of<KernelObject>(self)->kernel));
 }
+PyObject* get_assumptions(PyObject* self, void*) {
+  const tw_kernel* kernel = object_of<KernelObject>(self)->kernel;
+  PyObject* list = PyList_New(0);
+  for (int i = 0; list && i < tw_kernel_assumption_count(kernel); ++i) {
+    PyObject* text = PyUnicode_FromString(tw_kernel_assumption(kernel, i));
+    const bool ok = text && PyList_Append(list, text) == 0;
+    Py_XDECREF(text);
+    if (!ok) Py_CLEAR(list);
+  }
+  return list;
+}
+PyObject* get_general_calls(PyObject* self, void*) {
+  return PyLong_FromLongLong(tw_kernel_general_calls(object_of<KernelObject>(self)->kernel));
+}
 PyObject* get_counts(PyObject* self, void*) {
   tw_text* text = nullptr;
   if (tw_error* error = tw_kernel_counts(object_of<KernelObject>(self)->kernel, &text)) return raise(error);
@@ -357,6 +371,9 @@ PyTypeObject* make_kernel_type() {
       {"name", get_name, nullptr, "The name of its program.", nullptr},
       {"engine", get_engine, nullptr, "What runs it: cpu, interpreter, simulator, cuda.", nullptr},
       {"source", get_source, nullptr, "The text that was compiled; empty where the engine has none.", nullptr},
+      {"assumptions", get_assumptions, nullptr, "What the text takes for granted of a call: \"N % 8 == 0\".", nullptr},
+      {"general_calls", get_general_calls, nullptr,
+       "How many calls did not hold to that, and went to the general version.", nullptr},
       {"counts", get_counts, nullptr, "What the memories did in the last call, as JSON; empty where nobody counts.",
        nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};

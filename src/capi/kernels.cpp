@@ -187,6 +187,13 @@ void tw_kernel_release(tw_kernel* kernel) { delete kernel; }
 const char* tw_kernel_name(const tw_kernel* kernel) { return kernel->executable.name().c_str(); }
 const char* tw_kernel_engine(const tw_kernel* kernel) { return kernel->executable.engine().c_str(); }
 const char* tw_kernel_source(const tw_kernel* kernel) { return kernel->executable.source().c_str(); }
+int tw_kernel_assumption_count(const tw_kernel* kernel) {
+  return static_cast<int>(kernel->executable.assumptions().size());
+}
+const char* tw_kernel_assumption(const tw_kernel* kernel, int index) {
+  return kernel->executable.assumptions()[static_cast<size_t>(index)].c_str();
+}
+int64_t tw_kernel_general_calls(const tw_kernel* kernel) { return kernel->executable.general_calls(); }
 int tw_kernel_parameter_count(const tw_kernel* kernel) { return static_cast<int>(kernel->plan().parameters.size()); }
 tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index) {
   const runtime::Parameter& p = kernel->plan().parameters[static_cast<size_t>(index)];

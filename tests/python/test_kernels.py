@@ -4,8 +4,9 @@ import pytest
 import tilewright as tw
 import twins
 import tilewright.language as T
+from engines import ENGINES, array_for
 
-ENGINES = ["interpreter", "cpu", "simulator"]
+HOST_ENGINES = [e for e in ENGINES if e != "cuda"]
 LIBRARIES = ["numpy", "torch"]
 rng = np.random.default_rng(7)
 
@@ -25,7 +26,7 @@ def normal(*shape, dtype="float32"):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", HOST_ENGINES)
 def test_gemm(library, engine):
     M, N, K = T.dynamic("M, N, K")
     kernel = tw.compile(twins.matmul_relu(M, N, K, 32, 32, 32, "float16"), out_idx=-1, engine=engine)
@@ -50,7 +51,7 @@ def test_explain_and_simulate():
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", HOST_ENGINES)
 def test_softmax(library, engine):
     M, N = T.dynamic("M, N")
     kernel = tw.compile(twins.online_softmax(M, N, 8, 32, "float32"), out_idx=1, engine=engine)
@@ -60,7 +61,7 @@ def test_softmax(library, engine):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", HOST_ENGINES)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(library, engine, causal):
     heads, kv_heads, length, dim = 4, 2, 40, 16
@@ -102,5 +103,20 @@ def test_thread_code(engine):
 def test_engines_agree_bit_for_bit():
     x, g, r = (normal(19, 70, dtype="float16") for _ in range(3))
     program = twins.gated_residual(19, 70, 16, 64, "float16")
-    found = [tw.compile(program, out_idx=-1, engine=e)(x, g, r) for e in ENGINES]
+    found = [tw.compile(program, out_idx=-1, engine=e)(x, g, r) for e in HOST_ENGINES]
     assert all((f.view("uint16") == found[0].view("uint16")).all() for f in found)
+
+
+@pytest.mark.parametrize("engine", [e for e in ENGINES if e in ("simulator", "cuda")])
+def test_what_a_fast_version_assumes(engine):
+    M, N, K = T.dynamic("M, N, K")
+    kernel = tw.compile(twins.matmul_relu(M, N, K, 32, 32, 32, "float16"), out_idx=-1, engine=engine)
+    assert kernel.assumptions[:2] == ["K % 8 == 0", "N % 8 == 0"] and kernel.general_calls == 0
+    for (m, n, k), calls in [((33, 40, 64), 0), ((32, 40, 33), 1), ((32, 40, 32), 1)]:
+        a, b = normal(m, k, dtype="float16"), normal(k, n, dtype="float16")
+        found = kernel(array_for(engine, a), array_for(engine, b))
+        assert kernel.general_calls == calls
+        wanted = np.maximum(a.astype("float32") @ b.astype("float32"), 0)
+        np.testing.assert_allclose(found.cpu() if engine == "cuda" else found, wanted, rtol=2e-3, atol=1e-2)
+    plain = tw.compile(twins.matmul_relu(M, N, K, 32, 32, 32, "float16"), engine="interpreter")
+    assert plain.assumptions == [] and plain.general_calls == 0
