@@ -3,6 +3,7 @@
 #include "codegen/c_reports.h"
 #include "codegen/cpu/fold.h"
 #include "codegen/cpu/gemm_text.h"
+#include "codegen/cpu/scan.h"
 #include "embedded_text.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -49,6 +50,8 @@ class CpuText final : public CReports {
     pieces_.insert("types");
     head += pieces_text(pieces_);
     if (uses_memory_) head += text::codegen_cpu_memory;
+    if (uses_scan_ || uses_transpose_) head += text::codegen_cpu_exchange;
+    if (uses_scan_) head += text::codegen_cpu_scan;
     if (uses_fold_) head += text::codegen_cpu_fold;
     if (uses_stream_) head += text::codegen_cpu_stream;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
@@ -191,16 +194,29 @@ class CpuText final : public CReports {
   // ---- reductions
   bool target_loop(const For& n) override {
     if (folds_.rest.contains(&n)) return true;
-    const auto found = folds_.first.find(&n);
-    if (found == folds_.first.end()) return false;
-    const Fold& f = found->second;
+    if (const auto found = folds_.first.find(&n); found != folds_.first.end()) return fold(found->second);
+    const int64_t vector_bytes = features_.avx512 ? 64 : features_.avx2 ? 32 : 16;
+    if (const auto found = row_scan_of(n, program_, vector_bytes)) return scan(*found);
+    return false;
+  }
+  bool fold(const Fold& f) {
     uses_fold_ = true;
-    line(fmt::format("tw_fold<{}>({}, [](auto a, auto b) {{", f.half, pointer(f.lanes)));
-    line("  typedef decltype(a) V;");
-    if (f.join.find("(I)") != std::string::npos) line("  typedef decltype(a < b) I;");
-    line(fmt::format("  return (V){};", f.join));
-    line("});");
+    joined(fmt::format("tw_fold<{}>({}", f.half, pointer(f.lanes)), f.join);
     return true;
+  }
+  bool scan(const RowScan& s) {
+    uses_scan_ = true;
+    joined(fmt::format("tw_scan<{}>(&{}, {}, &{}, {}, {}, {}", s.rows, element(s.to.buffer, s.to.indices), s.to_step,
+                       element(s.from.buffer, s.from.indices), s.from_step, pointer(s.total), text(s.count)),
+           s.join);
+    return true;
+  }
+  void joined(const std::string& call, const std::string& join) {
+    line(call + ", [](auto a, auto b) {");
+    line("  typedef decltype(a) V;");
+    if (join.find("(I)") != std::string::npos) line("  typedef decltype(a < b) I;");
+    line(fmt::format("  return (V){};", join));
+    line("});");
   }
 
   void target_statement(const Stmt& s) override {
@@ -344,7 +360,8 @@ class CpuText final : public CReports {
   }
 
   const target::CpuFeatures& features_;
-  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false, uses_fold_ = false;
+  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false;
+  bool uses_fold_ = false, uses_scan_ = false;
   Folds folds_;  // of the launch that is being written
   std::vector<std::string> gemms_;
   std::set<std::string> gemm_names_;

@@ -163,6 +163,34 @@ TEST_P(CpuOfType, MultipliesMatrices) {
 
 INSTANTIATE_TEST_SUITE_P(Floats, CpuOfType, testing::ValuesIn(kFloats), type_name);
 
+// Rows side by side are scanned as vectors, of which the last columns are fewer than a square has.
+TEST(CpuOps, ScansRowsSideBySide) {
+  for (const DType t : {f32, f64, i32}) {
+    for (const bool in_place : {false, true}) {
+      const int64_t M = 16, N = 37;
+      Tensor A("A", {M, N}, t), B("B", {M, N}, t), C("C", {M, N}, t);
+      const Program program = prim_func("scan", {A, B, C}, [&] {
+        for (auto bx : Kernel(1, {.threads = 32})) {
+          (void)bx;
+          auto tile = alloc_shared({M, N}, t);
+          auto out = alloc_shared({M, N}, t);
+          copy(A, tile);
+          cumsum(tile, in_place ? tile : out, {.dim = 1});
+          copy(in_place ? tile : out, B);
+          cumsum(tile, out, {.dim = 1, .reverse = true});
+          copy(out, C);
+        }
+      });
+      expect_same(program, {ramp({M, N}, t, 0.37), NDArray::zeros({M, N}, t), NDArray::zeros({M, N}, t)});
+      runtime::ProcessorFeatures wide;
+      wide.avx2 = wide.avx512 = true;
+      const std::string text = cpu_text_of(program, wide), narrow = cpu_text_of(program);
+      EXPECT_NE(text.find("tw_scan<8>"), std::string::npos) << text;
+      EXPECT_EQ(narrow.find("tw_scan<8>("), std::string::npos) << narrow;  // eight do not fit 16 bytes
+    }
+  }
+}
+
 class CpuOfInt : public testing::TestWithParam<DType> {};
 
 TEST_P(CpuOfInt, Computes) {

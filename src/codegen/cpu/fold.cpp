@@ -1,5 +1,6 @@
 #include "codegen/cpu/fold.h"
 
+#include "codegen/cpu/vector_text.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -53,7 +54,8 @@ class Finder {
     const bool plain = b.space == Space::Local && !b.is_view() && b.strides.empty() && b.type.storage_bits() >= 32;
     if (!plain || !lane || lane->id != f->var) return {};
     const Expr low = store->to.indices[0], high = add(low, constant(low->type, *half));
-    auto join = text(store->value, store->to.buffer, low, high);
+    auto join =
+        vector_text(store->value, load(store->to.buffer, {low}, b.type), load(store->to.buffer, {high}, b.type));
     if (!join) return {};
     return Fold{store->to.buffer, *half, std::move(*join)};
   }
@@ -84,47 +86,6 @@ class Finder {
       count += n && n->buffer == id;
     });
     return count;
-  }
-
-  // The expression for vectors, if it has nothing but the two loads and what vectors have operators for.
-  static std::optional<std::string> text(const Expr& e, BufferId lanes, const Expr& low, const Expr& high) {
-    auto part = [&](const Expr& x) { return text(x, lanes, low, high); };
-    if (const auto* n = e.as<Load>()) {
-      if (n->buffer != lanes || n->indices.size() != 1) return {};
-      if (equal(n->indices[0], low)) return "a";
-      if (equal(n->indices[0], high)) return "b";
-      return {};
-    }
-    if (const auto* n = e.as<Select>()) {
-      const auto c = part(n->condition), x = part(n->a), y = part(n->b);
-      return c && x && y ? std::optional(fmt::format("({} ? {} : {})", *c, *x, *y)) : std::nullopt;
-    }
-    if (const auto* n = e.as<Bitcast>()) {
-      const auto x = part(n->value);
-      const bool whole = e->type.is_float() || (e->type.is_int() && e->type.is_signed());
-      return x && whole ? std::optional(fmt::format("({}){}", e->type.is_float() ? "V" : "I", *x)) : std::nullopt;
-    }
-    if (const auto* n = e.as<Sum>()) {
-      if (n->terms.size() != 2 || n->constant != 0 || n->terms[0].coefficient != 1 || n->terms[1].coefficient != 1)
-        return {};
-      const auto x = part(n->terms[0].value), y = part(n->terms[1].value);
-      return x && y ? std::optional(fmt::format("({} + {})", *x, *y)) : std::nullopt;
-    }
-    const auto* n = e.as<Binary>();
-    const auto x = n ? part(n->a) : std::nullopt, y = n ? part(n->b) : std::nullopt;
-    if (!x || !y) return {};
-    const bool ints = n->a->type.is_int();
-    switch (n->op) {
-      case BinaryOp::Add: return fmt::format("({} + {})", *x, *y);
-      case BinaryOp::BitAnd: return fmt::format("({} & {})", *x, *y);
-      case BinaryOp::BitOr: return fmt::format("({} | {})", *x, *y);
-      case BinaryOp::BitXor: return fmt::format("({} ^ {})", *x, *y);
-      case BinaryOp::Lt: return fmt::format("({} < {})", *x, *y);
-      case BinaryOp::Le: return fmt::format("({} <= {})", *x, *y);
-      case BinaryOp::Min: return ints ? std::optional(fmt::format("({1} < {0} ? {1} : {0})", *x, *y)) : std::nullopt;
-      case BinaryOp::Max: return ints ? std::optional(fmt::format("({0} < {1} ? {1} : {0})", *x, *y)) : std::nullopt;
-      default: return {};
-    }
   }
 
   const Body& block_;

@@ -9,7 +9,7 @@ namespace tilewright::codegen {
 struct Fold {
   ir::BufferId lanes;
   int64_t half = 0;  // of the first loop
-  std::string join;  // the value as text of a and b, vectors of type V; I is what comparing two of them gives
+  std::string join;  // the value, as vector_text() has it
 };
 
 struct Folds {

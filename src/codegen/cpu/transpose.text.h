@@ -1,11 +1,11 @@
 // Transposition by square blocks in registers. Put before a kernel that has any.
-#if defined __AVX512F__ || defined __AVX2__
+#if defined TW_EXCHANGE && (defined __AVX512F__ || defined __AVX2__)
 #ifdef __AVX512F__
 #define TW_VECTOR_BYTES 64
 #else
 #define TW_VECTOR_BYTES 32
 #endif
-// n rows of n elements; rounds exchange halves, quarters, ... between pairs of rows.
+// n rows of n elements.
 template <class T, int n>
 [[gnu::always_inline]] static inline void tw_transpose_block(T* to, int64_t to_step, const T* from, int64_t from_step) {
   typedef T V __attribute__((vector_size(n * sizeof(T))));
@@ -13,18 +13,7 @@ template <class T, int n>
   V row[n];
 #pragma GCC unroll 16
   for (int i = 0; i < n; ++i) row[i] = *(const Unaligned*)(from + i * from_step);
-#pragma GCC unroll 4
-  for (int half = n / 2; half > 0; half /= 2) {
-    V low, high;
-#pragma GCC unroll 16
-    for (int k = 0; k < n; ++k) low[k] = (T)(k & half ? n + k - half : k), high[k] = (T)(k & half ? n + k : k + half);
-#pragma GCC unroll 16
-    for (int i = 0; i < n; ++i) {
-      if (i & half) continue;
-      const V a = row[i], b = row[i + half];
-      row[i] = __builtin_shuffle(a, b, low), row[i + half] = __builtin_shuffle(a, b, high);
-    }
-  }
+  tw_exchange<n>(row);
 #pragma GCC unroll 16
   for (int i = 0; i < n; ++i) *(Unaligned*)(to + i * to_step) = row[i];
 }
