@@ -128,7 +128,7 @@ TEST(CudaLaunch, EncodesTensorMaps) {
   EXPECT_EQ(b.element_strides, (std::vector<unsigned>{1, 1}));
   EXPECT_EQ(b.swizzle, 3);
   EXPECT_EQ(b.interleave, 0);
-  EXPECT_EQ(b.l2_promotion, 2);  // 128 bytes
+  EXPECT_EQ(b.l2_promotion, 3);
   EXPECT_EQ(b.oob_fill, 0);
 }
 
