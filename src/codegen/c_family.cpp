@@ -198,6 +198,8 @@ Text CFamily::value(const Expr& e) {
                             if (n.op == BinaryOp::FloorDiv || n.op == BinaryOp::FloorMod ||
                                 n.op == BinaryOp::TruncDiv || n.op == BinaryOp::TruncMod)
                               return divide(n, type);
+                            if (n.op == BinaryOp::Div)
+                              if (auto own = quotient(type, value(n.a), value(n.b))) return rounded(type, *own);
                             return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
                           },
                           [&](const Fma& n) -> Text {
@@ -239,6 +241,11 @@ void CFamily::open(const std::string& head) {
   line(head);
   ++depth_;
   names_.open();
+}
+void CFamily::reopen(const std::string& head) {
+  names_.close();
+  --depth_;
+  open(head);
 }
 void CFamily::close(const std::string& tail) {
   names_.close();
@@ -310,7 +317,13 @@ void CFamily::body(const Body& b) {
     declared_.insert(id);
     declare_local(id);
   }
-  for (const Stmt& s : b) statement(s);
+  for (size_t i = 0; i < b.size();) {
+    if (const size_t written = target_statements(b, i); written > 0) {
+      i += written;
+      continue;
+    }
+    statement(b[i++]);
+  }
   for (BufferId id : mine) declared_.erase(id);
 }
 
@@ -359,9 +372,7 @@ void CFamily::statement(const Stmt& s) {
     open(fmt::format("if ({}) {{", text(n->condition)));
     body(n->then_body);
     if (!n->else_body.empty()) {
-      names_.close();
-      --depth_;
-      open("} else {");
+      reopen("} else {");
       body(n->else_body);
     }
     return close();

@@ -46,9 +46,12 @@ class CFamily {
   virtual std::string load_bits(const ir::Load& n, DType type) = 0;
   virtual void store(const ir::Store& n) = 0;
   virtual void target_statement(const ir::Stmt& s) = 0;
+  // Statements from b[at] on that the target writes as one: how many it has written.
+  virtual size_t target_statements(const ir::Body&, size_t) { return 0; }
   virtual void declare_local(ir::BufferId id) = 0;
   virtual std::string loop_pragma(const ir::For& n) const;  // the line before a loop, or empty
   virtual Text function(Function f, DType type, const std::vector<std::string>& args);
+  virtual std::optional<Text> quotient(DType, const Text&, const Text&) { return {}; }  // not by the operator
   virtual bool target_loop(const ir::For&) { return false; }  // true: it has been written in the target's own way
 
   // The value of an expression in its C type.
@@ -57,6 +60,7 @@ class CFamily {
   // The bits that memory holds for a value of the expression's type.
   std::string bits(const ir::Expr& e);
   void body(const ir::Body& b);
+  void note_source(const ir::Stmt& s);
 
   Text binary(ir::BinaryOp op, DType type, const Text& a, const Text& b, const ir::Expr& right = {});
   Text rounded(DType type, const Text& t);  // after an operation
@@ -69,6 +73,7 @@ class CFamily {
   bool is_declared(ir::BufferId local) const { return declared_.contains(program_.root(local)); }
   void line(const std::string& s) { out_ += std::string(2 * depth_, ' ') + s + "\n"; }
   void open(const std::string& head);
+  void reopen(const std::string& head);  // another arm
   void close(const std::string& tail = "}");
 
   const ir::ProgramTables& program_;
@@ -83,7 +88,6 @@ class CFamily {
   Text conversion_of(const ir::Cast& n, DType type);
   void statement(const ir::Stmt& s);
   void for_loop(const ir::For& n);
-  void note_source(const ir::Stmt& s);
   std::set<ir::BufferId> locals_of(const ir::Body& b) const;
 
   std::set<ir::BufferId> declared_;

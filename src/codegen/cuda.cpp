@@ -88,8 +88,9 @@ const char* pair_conversion(DType from, DType to, int arch) {
 
 class CudaText final : public CudaAsync {
  public:
-  CudaText(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head)
-      : CudaAsync(program, reserved_names()), target_(target), report_head_(report_head) {}
+  CudaText(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head,
+           bool one_branch)
+      : CudaAsync(program, reserved_names()), target_(target), report_head_(report_head), one_branch_(one_branch) {}
 
   CudaSource write() {
     for (const Launch& launch : program_.launches) kernel(launch);
@@ -338,18 +339,40 @@ class CudaText final : public CudaAsync {
                        n.count));
   }
   // Warps are numbered by one lane's word for all: the device compiler then sees that a warp takes one way.
-  void role(const Role& n) {
+  std::string is_in(const Role& n) const {
     constexpr int64_t kWarp = 32;
     const int64_t last = (launch_->threads[0] + kWarp - 1) / kWarp, begin = n.begin / kWarp,
                   end = (n.end + kWarp - 1) / kWarp;
     const std::string from = begin > 0 ? fmt::format("{} >= {}", warp_, begin) : "";
     const std::string below = end < last ? fmt::format("{} < {}", warp_, end) : "";
-    const std::string both = end == begin + 1 && last > 1    ? fmt::format("{} == {}", warp_, begin)
-                             : from.empty() || below.empty() ? from + below
-                                                             : from + " && " + below;
-    open(both.empty() ? "{" : fmt::format("if ({}) {{", both));
-    body(n.body);
-    close();
+    return end == begin + 1 && last > 1    ? fmt::format("{} == {}", warp_, begin)
+           : from.empty() || below.empty() ? from + below
+                                           : from + " && " + below;
+  }
+  // In one branch, neighbours without a common thread are its arms: what one of them needs is not kept alive in
+  // another.
+  size_t target_statements(const Body& b, size_t at) override {
+    std::vector<const Role*> arms;
+    for (size_t i = at; i < b.size() && (arms.empty() || one_branch_); ++i) {
+      const auto* role = b[i].as<Role>();
+      const bool apart = role && std::none_of(arms.begin(), arms.end(), [&](const Role* r) {
+                           return r->begin < role->end && role->begin < r->end;
+                         });
+      if (!apart) break;
+      arms.push_back(role);
+    }
+    for (size_t i = 0; i < arms.size(); ++i) {
+      const std::string which = is_in(*arms[i]);
+      if (i == 0) note_source(b[at]);
+      if (i == 0)
+        open(which.empty() ? "{" : fmt::format("if ({}) {{", which));
+      else
+        reopen(fmt::format("}} else if ({}) {{", which));
+      if (i > 0) note_source(b[at + i]);
+      body(arms[i]->body);
+    }
+    if (!arms.empty()) close();
+    return arms.size();
   }
 
   void report(int site, bool failed, const std::vector<Expr>&, const std::vector<std::string>& values) override {
@@ -375,7 +398,6 @@ class CudaText final : public CudaAsync {
     if (const auto* n = s.as<Drain>()) return drain(*n);
     if (const auto* n = s.as<Mma>()) return mma(*n);
     if (const auto* n = s.as<LoadMatrix>()) return load_matrix(*n);
-    if (const auto* n = s.as<Role>()) return role(*n);
     if (const auto* n = s.as<Print>()) return print(*n, at);
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
     if (const auto* n = s.as<SetRegisters>()) return set_registers(*n);
@@ -391,6 +413,11 @@ class CudaText final : public CudaAsync {
     if (!as.piece.empty()) pieces_.insert(as.piece);
     if (as.piece != as.name && !as.piece.empty()) functions_.emplace(f, type == f64);
     return {fmt::format("{}({})", as.name, fmt::join(args, ", "))};
+  }
+
+  std::optional<Text> quotient(DType type, const Text& a, const Text& b) override {
+    if (!program_.options.fast_math || !type.is_float() || type == f64) return {};
+    return Text{fmt::format("__fdividef({}, {})", a.text, b.text)};
   }
 
   // Neighbours that are converted from or to float: one instruction converts two.
@@ -541,6 +568,7 @@ class CudaText final : public CudaAsync {
 
   const target::GpuTarget& target_;
   const std::string& report_head_;
+  const bool one_branch_;
   const Launch* launch_ = nullptr;
   std::string warp_;  // the name of a warp's number
   bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false;
@@ -553,8 +581,9 @@ class CudaText final : public CudaAsync {
 
 }  // namespace
 
-CudaSource emit_cuda(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head) {
-  return CudaText(program, target, report_head).write();
+CudaSource emit_cuda(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head,
+                     bool one_branch) {
+  return CudaText(program, target, report_head, one_branch).write();
 }
 
 }  // namespace tilewright::codegen

@@ -32,7 +32,9 @@ struct CudaSource {
   std::vector<ReportSite> sites;
 };
 
-// `report_head` stands before the text of a program that reports.
-CudaSource emit_cuda(const ir::ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head);
+// `report_head` stands before the text of a program that reports. `one_branch`: roles are arms of one branch, not of
+// one each.
+CudaSource emit_cuda(const ir::ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head,
+                     bool one_branch = false);
 
 }  // namespace tilewright::codegen

@@ -114,9 +114,9 @@ passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::
 
 namespace {
 
-CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch,
+CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch, bool one_branch,
                  const std::set<ir::BufferId>& read_by_single_blocks) {
-  codegen::CudaSource source = codegen::emit_cuda(threads, gpu_target(arch), rt::report_text_head());
+  codegen::CudaSource source = codegen::emit_cuda(threads, gpu_target(arch), rt::report_text_head(), one_branch);
   CudaText out;
   out.kernel.name = threads.name, out.kernel.text = std::move(source.text), out.kernel.arch = arch;
   out.sites = sites_of(source.sites);
@@ -141,9 +141,12 @@ void write(const passes::ThreadLowering& lowering, const CudaText& text, Dump& d
 DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, passes::RingLimits limits) {
   DeviceChoice out;
   out.lowering = lower_cuda(program, gpu_target(arch), limits);
-  out.text = text_of(out.lowering.program, arch, analysis::read_by_single_blocks(program));
+  out.text = text_of(out.lowering.program, arch, limits.one_branch, analysis::read_by_single_blocks(program));
   return out;
 }
+
+// Spilled bytes that may be those of names that are alive across a role which needs none of them.
+constexpr int64_t kFewSpilled = 64;
 
 // What the device compiler lacked registers for: whether products wait for each other, bytes that it spills.
 struct Shortage {
@@ -174,6 +177,7 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
   std::set<std::string> seen;
   std::vector<passes::TriedPlan> lost;
   for (const passes::RingLimits& limits : passes::limits_in_turn()) {
+    if (limits.one_branch && (least.serialized || least.spilled > kFewSpilled)) continue;
     DeviceChoice now = planned(program, arch, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
     now.text.kernel.arch = code_arch;

@@ -34,12 +34,12 @@ std::string plan_text(const passes::TriedPlan& plan) {
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
                                "results straight from registers"};
   const char* staging = texts[static_cast<size_t>(limits.staging)];
-  return fmt::format("rings of at most {} slot{}, {}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s",
-                     staging, limits.next_tile ? "" : ", nothing of the next tile ahead", live_text(limits.live),
-                     limits.lean_loader ? ", few registers for the loader" : "",
-                     limits.overlap ? "" : ", gemms waited for at once",
-                     limits.side_by_side ? "" : ", one block a multiprocessor",
-                     limits.by_iteration ? "" : ", no teams that take iterations in turn", reuse);
+  return fmt::format(
+      "rings of at most {} slot{}, {}{}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
+      limits.next_tile ? "" : ", nothing of the next tile ahead", live_text(limits.live),
+      limits.one_branch ? ", roles in one branch" : "", limits.lean_loader ? ", few registers for the loader" : "",
+      limits.overlap ? "" : ", gemms waited for at once", limits.side_by_side ? "" : ", one block a multiprocessor",
+      limits.by_iteration ? "" : ", no teams that take iterations in turn", reuse);
 }
 
 std::vector<std::string> ladder_of(const DeviceChoice& choice) {

@@ -578,6 +578,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
 
 std::span<const RingLimits> limits_in_turn() {
   static const RingLimits all[] = {{},
+                                   {.one_branch = true},
                                    {.lean_loader = true},
                                    {.lean_loader = true, .live = kFewerRegisters},
                                    {.overlap = false, .lean_loader = true},

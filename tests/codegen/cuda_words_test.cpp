@@ -102,6 +102,46 @@ TEST(CudaWords, LibraryFunctionsAreOfDoubles) {
   expect_compiles(text);
 }
 
+TEST(CudaWords, DivisionsAreApproximateWhereTheProgramAllowsIt) {
+  const auto text = [](bool fast, DType type) {
+    Tensor A("A", {128}, type), B("B", {128}, type), C("C", {128}, type);
+    return text_of(prim_func("quotients", {A, B, C}, [&] {
+      set_fast_math(fast);
+      for (auto bx : Kernel(1, {.threads = 128})) {
+        (void)bx;
+        for (auto t : Parallel(128)) C(t) = A(t) / B(t);
+      }
+    }));
+  };
+  const std::string call = "__fdividef(";
+  for (const DType type : {f32, f16}) {
+    EXPECT_NE(text(true, type).text.find(call), std::string::npos);
+    EXPECT_EQ(text(false, type).text.find(call), std::string::npos);
+    expect_compiles(text(true, type));
+  }
+  EXPECT_EQ(text(true, f64).text.find(call), std::string::npos);
+}
+
+// The number of a block among all is at hand where its place in a panel is wanted.
+TEST(CudaWords, PanelsAreOfTheBlocksNumber) {
+  Tensor A("A", {4096, 512}, bf16), B("B", {512, 3808}, bf16), C("C", {4096, 3808}, bf16);
+  const auto text = text_of(prim_func("product", {A, B, C}, [&] {
+    for (auto [bx, by] : Kernel({3808 / 224, 32}, {.threads = 256})) {
+      auto a = alloc_shared({128, 64}, bf16), b = alloc_shared({64, 224}, bf16);
+      auto c = alloc_fragment({128, 224}, f32);
+      use_swizzle(10);
+      clear(c);
+      for (auto k : Pipelined(8, {.num_stages = 3})) {
+        copy(A(by * 128, k * 64), a);
+        copy(B(k * 64, bx * 224), b);
+        gemm(a, b, c);
+      }
+      copy(c, C(by * 128, bx * 224));
+    }
+  }));
+  EXPECT_NE(text.text.find("const int32_t panel = floordiv<int32_t>(tile, 170);"), std::string::npos) << text.text;
+}
+
 // The device compiler makes a predicate of products of doubles whose accumulators are cleared under a condition, and
 // the device then clears half of them.
 TEST(CudaWords, ProductsOfDoublesAreNotClearedUnderAConditionByMma) {

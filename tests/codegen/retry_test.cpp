@@ -64,6 +64,27 @@ TEST_F(Retry, APlanThatFitsItsRegistersIsTheFirst) {
   EXPECT_EQ(spilled(choice.binary->log), 0);
 }
 
+// The same plan, whose roles are arms of one branch: no name of the loader's is alive beside 208 sums.
+TEST_F(Retry, NamesOfARoleAreNotKeptInAnother) {
+  const char* text =
+      "program product {\n  param A: bfloat16[4096, 1536]\n  param B: bfloat16[24576, 1536]\n"
+      "  param C: bfloat16[4096, 24576]\n  launch product(bx: 119, by: 32) threads(tx: 128) {\n"
+      "    shared As: bfloat16[128, 64]\n    shared Bs: bfloat16[208, 64]\n    fragment acc: float32[128, 208]\n"
+      "    fill to=acc value=0.0\n    for k in 0..24 pipelined(stages=5) {\n"
+      "      copy from=A[by * 128 : 128, k * 64 : 64] to=As\n      copy from=B[bx * 208 : 208, k * 64 : 64] to=Bs\n"
+      "      gemm a=As b=Bs c=acc transpose_b=true\n    }\n"
+      "    copy from=acc to=C[by * 128 : 128, bx * 208 : 208]\n  }\n}\n";
+  Dump dump("product");
+  const DeviceChoice choice = choose_by_compiler(
+      passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {}), "sm_90a", dump);
+  ASSERT_EQ(choice.lost.size(), 1u);
+  EXPECT_FALSE(choice.lost[0].limits.one_branch);
+  EXPECT_TRUE(choice.lowering.tried.back().limits.one_branch);
+  EXPECT_TRUE(choice.lowering.plans[0].alternating);
+  EXPECT_NE(choice.text.kernel.text.find("} else if (warp < 4) {"), std::string::npos);
+  EXPECT_EQ(spilled(choice.binary->log), 0);
+}
+
 TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
   const DeviceChoice choice = choice_of(192);
   ASSERT_FALSE(choice.lost.empty());

@@ -35,6 +35,7 @@ struct RingLimits {
   bool by_iteration = true;          // ... the iterations of a loop
   bool side_by_side = true;          // two blocks may share a multiprocessor
   bool next_tile = true;             // a slot for what the next tile of the grid needs once
+  bool one_branch = false;           // the roles are written as arms of one branch
   bool lean_loader = false;          // the loader leaves the others as many registers as it can
   // Registers that the tiles of a thread may take before other threads and steps than the program's are taken
   // (fit_registers.h): of the 232 and more that a computing thread has, some hold addresses and rows.
