@@ -504,13 +504,24 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
   return std::nullopt;
 }
 
+// Whether blocks end with the result of one tile: it may lie where the rings were.
+bool ends_with_a_tile(const std::vector<RingPlan>& plans) {
+  return std::all_of(plans.begin(), plans.end(), [](const RingPlan& p) {
+    return p.specialized() && !p.persistent && !p.by_iteration && !p.side_by_side && !p.staged.empty();
+  });
+}
+
 // The best plan that fits: results staged beside rings that still hide latencies; shorter rings without; no loader.
 std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& target, bool reuse,
                                  ThreadLowering& result, RingLimits limits) {
   std::optional<Misfit> misfit;
+  auto lower = [&](RingLimits limits, bool over) {
+    misfit = lower_planned(materialize_tma_rings(p, target, limits), target, over, limits.slots == 0, result);
+    result.tried.push_back({limits, over, misfit ? misfit->why.message : ""});
+  };
   auto fits = [&](RingLimits limits) {
-    misfit = lower_planned(materialize_tma_rings(p, target, limits), target, reuse, limits.slots == 0, result);
-    result.tried.push_back({limits, reuse, misfit ? misfit->why.message : ""});
+    lower(limits, reuse);
+    if (misfit && misfit->of == Misfit::Of::Memory && !reuse && ends_with_a_tile(result.plans)) lower(limits, true);
     return !misfit;
   };
   const RingLimits begin = limits;

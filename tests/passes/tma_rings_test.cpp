@@ -92,6 +92,24 @@ TEST(TmaRings, SmallTilesHaveMoreUnderWay) {
   }
 }
 
+// Teams in turn take all slots that there are, however large their tiles.
+TEST(TmaRings, TeamsInTurnHaveAllSlots) {
+  const std::string text =
+      "program gemm {\n  param A: float16[512, 128]\n  param B: float16[128, 256]\n  param C: float16[512, 256]\n"
+      "  launch gemm(bx: 2, by: 4) threads(tx: 128) {\n    shared As: float16[128, 64]\n"
+      "    shared Bs: float16[64, 128]\n    fragment acc: float32[128, 128]\n    fill to=acc value=0.0\n"
+      "    for k in 0..2 pipelined(stages=2) {\n      copy from=A[by * 128 : 128, k * 64 : 64] to=As\n"
+      "      copy from=B[k * 64 : 64, bx * 128 : 128] to=Bs\n      gemm a=As b=Bs c=acc\n    }\n"
+      "    copy from=acc to=C[by * 128 : 128, bx * 128 : 128]\n  }\n}\n";
+  for (const bool alternating : {false, true}) {
+    const Planned p = planned(text, {.slots = 6, .alternating = alternating});
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    EXPECT_EQ(p.plan.alternating, alternating);
+    EXPECT_EQ(p.plan.rings[0].slots, alternating ? 6 : 2);
+    expect_same_meaning(p, {numbers({512, 128}, f16, 1), numbers({128, 256}, f16, 2)}, {512, 256}, f16);
+  }
+}
+
 // Results that the program brings to a shared buffer of its own, from where it copies them.
 TEST(TmaRings, AShapedDetourOfResultsIsTheStagersOwn) {
   std::string text = gemm_text("200", "160", 4);
@@ -167,6 +185,54 @@ TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
                           {keys, 32}, f32);
     }
   }
+}
+
+// Waits for a slot's mbarrier hold the wait for a product where it is needed, with three warpgroups.
+TEST(TmaRings, ThreeWarpgroupsWaitForAProductAfterTheNextScores) {
+  for (const int threads : {256, 384}) {
+    std::string text = attention_text(224, false);
+    const auto replace = [&](const std::string& what, const std::string& by) {
+      for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
+    };
+    const std::string rows = std::to_string(threads / 2);
+    replace("tx: 128", "tx: " + std::to_string(threads));
+    replace("i in 64", "i in " + rows), replace("float16[64,", "float16[" + rows + ",");
+    replace("float32[64", "float32[" + rows), replace("bx * 64 : 64", "bx * " + rows + " : " + rows);
+    replace("+ 63) // 64", "+ " + std::to_string(threads / 2 - 1) + ") // " + rows);
+    const Planned p = planned(text);
+    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    int waits = 0;
+    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+      const auto* n = s.as<ir::Wait>();
+      waits += n && p.program.buffer(n->barrier.buffer).name == "Vs_full";
+    });
+    EXPECT_EQ(waits, threads == 384 ? 3 : 2);
+    expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
+                        {224, 32}, f32);
+  }
+}
+
+// A block of one tile brings its result away by 64 columns, each from a place of its own.
+TEST(TmaRings, ResultsOfOneTileLeaveByColumns) {
+  const std::string text =
+      "program gemm {\n  param A: float16[128, 128]\n  param B: float16[128, 416]\n  param C: float16[128, 416]\n"
+      "  launch gemm(bx: 2, by: 1) threads(tx: 256) {\n    shared As: float16[128, 64]\n"
+      "    shared Bs: float16[64, 208]\n    fragment acc: float32[128, 208]\n    fill to=acc value=0.0\n"
+      "    for k in 0..2 pipelined(stages=2) {\n      copy from=A[by * 128 : 128, k * 64 : 64] to=As\n"
+      "      copy from=B[k * 64 : 64, bx * 208 : 208] to=Bs\n      gemm a=As b=Bs c=acc\n    }\n"
+      "    copy from=acc to=C[by * 128 : 128, bx * 208 : 208]\n  }\n}\n";
+  const Planned p = planned(text);
+  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  EXPECT_FALSE(p.plan.persistent);
+  std::vector<std::pair<int64_t, int64_t>> stores;  // slot, columns
+  ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+    const auto* copy = s.as<ir::Copy>();
+    if (copy && copy->completion.queue == ir::Queue::BulkStore)
+      stores.emplace_back(*ir::constant_int(copy->from.min[0]), *ir::constant_int(copy->from.extent[2]));
+  });
+  EXPECT_EQ(stores, (std::vector<std::pair<int64_t, int64_t>>{{0, 64}, {1, 64}, {2, 64}, {0, 16}}));
+  expect_same_meaning(p, {numbers({128, 128}, f16, 1), numbers({128, 416}, f16, 2)}, {128, 416}, f16);
 }
 
 // What a tile of the grid needs once has a slot for the next one, where blocks walk over tiles.

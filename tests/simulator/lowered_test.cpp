@@ -111,6 +111,23 @@ TEST(Lowered, ProductsByMultiplyAddsAreExact) {
 }
 
 // More tiles than a GPU has multiprocessors: a block goes over several.
+// Blocks of one tile lay its results over the rings, which they have used up, and so have a slot more.
+TEST(Lowered, ResultsOfBlocksOfOneTileLieOverTheRings) {
+  Product p{256, 512, 384, 128, 256, 64, 256, 4, false, true, false, false, "bfloat16", "bfloat16"};
+  for (const bool walks : {false, true}) {
+    if (walks) p.m = 128 * 40, p.n = 256 * 8;
+    const passes::ThreadLowering low =
+        passes::lower_to_threads(passes::canonicalize(ir::parse(p.text(), "product.tile")), target::GpuTarget::of(90));
+    ASSERT_EQ(low.plans[0].rings.size(), 1u);
+    EXPECT_EQ(low.plans[0].persistent, walks);
+    EXPECT_EQ(low.plans[0].rings[0].slots, walks ? 3 : 4);
+    EXPECT_EQ(low.tried.back().reuse, !walks);
+    if (walks) continue;
+    std::mt19937 random(1);
+    expect_same(p.text(), random);
+  }
+}
+
 TEST(Lowered, BlocksThatWalkOverTilesAreRightAndWithoutRaces) {
   std::mt19937 random(1);
   expect_same(Product{1000, 1024, 72, 64, 64, 64, 128, 2, false, true, false, false, "bfloat16", "bfloat16"}.text(),
@@ -120,7 +137,7 @@ TEST(Lowered, BlocksThatWalkOverTilesAreRightAndWithoutRaces) {
 TEST(Lowered, AttentionOnHopperIsRightAndWithoutRaces) {
   for (const Attention& a : {Attention{100, 150, 64, 64, 64, 128, 2}, Attention{200, 130, 64, 128, 64, 256, 2},
                              Attention{64, 300, 128, 64, 128, 128, 1}, Attention{120, 96, 32, 64, 32, 128, 3},
-                             Attention{10, 150, 64, 4, 64, 128, 2}}) {
+                             Attention{10, 150, 64, 4, 64, 128, 2}, Attention{300, 200, 64, 192, 64, 384, 2}}) {
     SCOPED_TRACE(a.text());
     std::mt19937 random(1);
     const ir::TileProgram tiles = ir::parse(a.text(), "attention.tile");

@@ -18,8 +18,8 @@ constexpr int64_t kGroupRows = 64;     // of a warpgroup's accumulators that lie
 
 class Stager {
  public:
-  Stager(TileProgram& p, int64_t threads, Staging how, std::vector<BufferId>& staged)
-      : p_(p), threads_(threads), how_(how), staged_(staged) {}
+  Stager(TileProgram& p, int64_t threads, Staging how, bool once, std::vector<BufferId>& staged)
+      : p_(p), threads_(threads), how_(how), once_(once), staged_(staged) {}
 
   // What the program brings to shared memory only to copy it from there goes straight to global memory, and so the way
   // of all results: its own tile would take the room of a ring's slot and the time of a generic copy.
@@ -50,7 +50,9 @@ class Stager {
     for (Stmt& s : in) {
       if (const auto* loop = s.as<For>()) {
         For f = *loop;
+        const bool once = std::exchange(once_, false);
         f.body = run(f.body);
+        once_ = once;
         out.push_back(make_stmt(std::move(f), s->location));
         continue;
       }
@@ -66,7 +68,7 @@ class Stager {
       }
       staged_.push_back(copy->from.buffer);
       for (const Chunk& c : chunks) {
-        out.push_back(make_stmt(Drain{Queue::BulkStore, c.pending, {}}, s->location));
+        if (c.pending) out.push_back(make_stmt(Drain{Queue::BulkStore, *c.pending, {}}, s->location));
         out.push_back(make_stmt(c.down, s->location));
         out.push_back(make_stmt(c.away, s->location));
         out.push_back(make_stmt(Commit{Queue::BulkStore}, s->location));
@@ -111,8 +113,8 @@ class Stager {
     return can;
   }
   struct Chunk {
-    Copy down, away;      // into shared memory; from there
-    int64_t pending = 0;  // stores after the last one that read the slot
+    Copy down, away;                 // into shared memory; from there
+    std::optional<int64_t> pending;  // stores after the last one that read the slot; none: no other has read it
   };
   struct Piece {  // of the result, in elements
     int64_t row, column, columns;
@@ -151,19 +153,22 @@ class Stager {
     if (constant_int(c.to.extent.back()) != columns) return {};
     const bool whole = how_ == Staging::Whole;
     if (whole && rows * columns * type.bits / 8 > kMaxWhole) return {};
-    const int64_t width = whole ? columns : std::min(columns, kRowBytes * 8 / type.bits), rest = columns % width;
+    const int64_t row = std::min(columns, kRowBytes * 8 / type.bits);
+    const int64_t width = whole && !once_ ? columns : row, rest = columns % width;
     const bool cuts_rows = !whole && threads_ == target::kWarpgroupThreads && rows % kGroupRows == 0;
     const int64_t height = cuts_rows ? kGroupRows : rows;
-    int64_t slots = whole ? 1 : std::clamp<int64_t>(kSlotBytes / (height * width * type.bits / 8), 1, 2);
+    int64_t slots = std::clamp<int64_t>(kSlotBytes / (height * width * type.bits / 8), 1, 2);
     if (rest > 0) slots = 1;  // the tail has a slot of its own
+    if (whole) slots = columns / width;
     const std::vector<Piece> pieces = cut(rows, height, columns, width, slots);
     const size_t mark = p_.buffers.size(), known = made_.size();
     const BufferId ring = slots_for(from, type, std::min<int64_t>(slots, pieces.size()), height, width, pieces.size());
     const BufferId tail = rest > 0 ? slots_for(from, type, 1, height, rest, pieces.size()) : BufferId{};
+    const bool own = whole && once_ && made_.size() == known + (rest > 0 ? 2 : 1);
     std::vector<Chunk> out;
     for (size_t i = 0; i < pieces.size(); ++i) {
       out.push_back(chunk_of(c, pieces[i], pieces[i].is_tail ? tail : ring, height));
-      out.back().pending = stores_since(pieces, i);
+      if (!own) out.back().pending = stores_since(pieces, i);
       if (tma_misfit(out.back().away, p_).empty()) continue;
       p_.buffers.resize(mark), made_.resize(known);
       return {};
@@ -214,14 +219,16 @@ class Stager {
   TileProgram& p_;
   const int64_t threads_;
   const Staging how_;
+  bool once_;  // the statements run once
   std::vector<BufferId>& staged_;
   std::vector<Slots> made_;
 };
 
 }  // namespace
 
-Body stage_results(TileProgram& program, Body body, int64_t threads, Staging how, std::vector<BufferId>& staged) {
-  Stager stager(program, threads, how, staged);
+Body stage_results(TileProgram& program, Body body, int64_t threads, Staging how, bool once,
+                   std::vector<BufferId>& staged) {
+  Stager stager(program, threads, how, once, staged);
   if (how == Staging::None) return body;
   Body direct = stager.without_detours(body, body);
   return how == Staging::Straight ? direct : stager.run(std::move(direct));

@@ -13,8 +13,9 @@ enum class Staging : uint8_t { Whole, Chunks, None, Straight };
 
 // Copies of whole fragments by `threads` threads to global memory go through shared memory, where TMA can take them
 // from, the program's own way through it included. `staged` gets the fragments. Chunks want layouts that deal each of
-// them to all threads.
-ir::Body stage_results(ir::TileProgram& program, ir::Body body, int64_t threads, Staging how,
+// them to all threads. `once`: the body is run once, so that a result in one piece may leave by columns, the first of
+// which are on their way while the others are written.
+ir::Body stage_results(ir::TileProgram& program, ir::Body body, int64_t threads, Staging how, bool once,
                        std::vector<ir::BufferId>& staged);
 
 }  // namespace tilewright::passes
