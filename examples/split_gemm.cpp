@@ -135,10 +135,10 @@ std::vector<Case> product_cases(Build build, Size size, int64_t gpu_splits, std:
 }  // namespace
 
 std::vector<Case> split_gemm_cases(Size size) {
-  return product_cases(split_matmul_atomics, size, 16, {256, 512, 65536});
+  return product_cases(split_matmul_atomics, size, 32, {256, 512, 65536});
 }
 std::vector<Case> split_reduce_gemm_cases(Size size) {
-  return product_cases(split_matmul_reduce, size, 16, {256, 512, 65536});
+  return product_cases(split_matmul_reduce, size, 32, {256, 512, 65536});
 }
 std::vector<Case> persistent_gemm_cases(Size size) {
   return product_cases(persistent_matmul, size, 132, {4096, 4096, 4096});
