@@ -118,8 +118,9 @@ class CudaText final : public CudaAsync {
   // Neighbours in one access.
   void copy(const Copy& n) {
     const int64_t bytes = bytes_of(n.to);
-    const char* word = bytes == 16  ? "uint4"
-                       : bytes == 8 ? "uint2"
+    const bool floats = program_.buffer(n.from.buffer).type == f32 && program_.buffer(n.to.buffer).type == f32;
+    const char* word = bytes == 16  ? floats ? "float4" : "uint4"
+                       : bytes == 8 ? floats ? "float2" : "uint2"
                        : bytes == 4 ? "uint32_t"
                        : bytes == 2 ? "uint16_t"
                        : bytes == 1 ? "uint8_t"

@@ -5,6 +5,7 @@
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/lower/block_index.h"
+#include "passes/threads/alike_stores.h"
 #include "passes/threads/async_rings.h"
 #include "passes/threads/bank_layout.h"
 #include "passes/threads/collectives.h"
@@ -66,6 +67,7 @@ class ThreadCode {
         l_(l),
         c_{.l = l, .placement = placement, .registers = {}},
         barriers_(role_barriers(tiles, l.launch)),
+        alike_(alike_stores(tiles, l.launch, u)),
         used_(used_buffers(l.launch.body)) {}
 
   // `linear_block`: the variable that numbers the blocks, if the hardware's three do not serve.
@@ -151,7 +153,9 @@ class ThreadCode {
     Body out;
     for (const Stmt& s : in) {
       const LocationId outer = std::exchange(l_.at, s->location);
+      if (is_loop(s)) forget_written({s}, l_);  // an iteration before this one may have
       append(out, statement(s, team));
+      forget_written({s}, l_);
       l_.at = outer;
     }
     return merge_elected(std::move(out));
@@ -211,11 +215,14 @@ class ThreadCode {
       l_.intervals.restore(before);
       l_.intervals.forget(mark);
       f.else_body = body(n->else_body, team);
+      l_.intervals.forget(mark);
       return {l_.make(std::move(f))};
     }
     if (const auto* n = s.as<While>()) {
       ++c_.loops;
+      const size_t mark = l_.intervals.mark();
       Body inside = body(n->body, team);
+      l_.intervals.forget(mark);
       --c_.loops;
       return {l_.make(While{guard_accesses(n->condition, l_), std::move(inside)})};
     }
@@ -223,8 +230,14 @@ class ThreadCode {
     if (const auto* n = s.as<Shuffle>()) return {l_.make(converged(*n, s))};
     if (const auto* n = s.as<Vote>()) return {l_.make(converged(*n, s))};
     if (s.as<Store>() || s.as<Atomic>()) return scalar(s, team);
-    if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) l_.intervals.set(n->var, l_.intervals.of(n->value));
+    if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) name(*n);
     return guard_accesses({s}, l_);
+  }
+  void name(const Let& n) {
+    l_.intervals.set(n.var, l_.intervals.of(n.value));
+    bool pure = n.value->type.is_signed();
+    walk(n.value, [&](const Expr& x) { pure = pure && !x.as<Load>() && !x.as<Intrinsic>(); });
+    if (pure) l_.intervals.define(n.var, n.value);
   }
   // Where a store of the queue cp_async is a plain one, nobody arrives for it later: the thread itself does, once all
   // of its copies are there.
@@ -263,7 +276,9 @@ class ThreadCode {
               {},
               block_.in_line};
     const std::set<BufferId> outside = std::exchange(c_.in_flight, {});
+    const size_t mark = l_.intervals.mark();
     Body out = role_of(n, std::move(team));
+    l_.intervals.forget(mark);
     c_.in_flight = outside;
     return out;
   }
@@ -301,9 +316,12 @@ class ThreadCode {
           c_.in_flight.insert(found->second);
     });
     ++c_.loops;
+    const size_t mark = l_.intervals.mark();
+    assume_turn(f, l_);
     const int outside = std::exchange(copy_loops_, 0);
     auto lanes = n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(at_once(n), team, c_) : std::nullopt;
     if (!lanes) f.body = body(n.body, team);
+    l_.intervals.forget(mark);
     --c_.loops;
     // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.
     if (copy_loops_ > 1 && f.kind == LoopKind::Serial) f.kind = LoopKind::Unroll, f.factor = 1;
@@ -346,7 +364,8 @@ class ThreadCode {
   Body scalar(const Stmt& s, const Stmt& of, const Team& team) {
     const auto* atomic = s.as<Atomic>();
     const BufferId to = atomic ? atomic->to.buffer : s.as<Store>()->to.buffer;
-    if (!c_.is_memory(to) || !u_.happens_once(of) || team.count == 1) return guard_accesses({s}, l_);
+    if (!c_.is_memory(to) || !u_.happens_once(of) || team.count == 1 || alike_.contains(&*of))
+      return guard_accesses({s}, l_);
     const Expr first = binary(BinaryOp::Eq, team.thread, constant(0));
     if (!atomic || !atomic->result.valid()) return {l_.make(If{first, guard_accesses({s}, l_), {}})};
     // Its result goes to everybody through shared memory.
@@ -364,6 +383,7 @@ class ThreadCode {
   Lowering& l_;
   CollectiveLowering c_;
   const std::map<std::pair<int64_t, int64_t>, int> barriers_;
+  const std::set<const StmtNode*> alike_;
   const std::set<BufferId> used_;
   Team block_;
   int copy_loops_ = 0;           // how deep loops around copies by cp.async of threads are here

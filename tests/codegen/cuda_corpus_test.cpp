@@ -38,6 +38,7 @@ const std::vector<Exception>& exceptions() {
       {"mla_decode_specialized", "", "sm_80", Finding::Refused, kNoBarriers},
       {"fp8_gemm", "", "sm_80", Finding::Spill, kNoBytes},
       {"attention_backward", "1x2/1x17x33 float32 causal", "", Finding::Spill, kNoVectors},
+      {"flash_decoding", "3x5/1x1:1x33 float16 dynamic", "sm_90a", Finding::Spill, kNoVectors},
       {"attention_backward", "4x32/32x4096x128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"specialized_attention", "", "sm_80", Finding::Refused, kNoBarriers},

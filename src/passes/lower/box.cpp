@@ -30,7 +30,11 @@ class Guard {
   }
   Body body(const Body& in) {
     Body out;
-    for (const Stmt& s : in) stmt(s, out);
+    for (const Stmt& s : in) {
+      if (is_loop(s)) forget_written({s}, l_);  // an iteration before this one may have
+      stmt(s, out);
+      forget_written({s}, l_);
+    }
     return out;
   }
 
@@ -159,7 +163,10 @@ class Guard {
       const Interval begin = l_.intervals.of(f.begin), extent = l_.intervals.of(f.extent);
       if (std::abs(begin.low) < kUnbounded && extent.high < kUnbounded)
         l_.intervals.set(f.var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
+      const size_t mark = l_.intervals.mark();
+      assume_turn(f, l_);
       f.body = body(f.body);
+      l_.intervals.forget(mark);
       return out.push_back(make_stmt(std::move(f), at));
     }
     if (const auto* n = s.as<If>()) {

@@ -115,32 +115,45 @@ Expr normalized(const Expr& condition) {
 }  // namespace
 
 void Intervals::assume(const Expr& condition) {
+  const size_t first = known_.size();
   for_each_conjunct(condition, [&](const Expr& c) { known_.push_back(normalized(c)); });
+  if (values_.empty()) return;
+  for (size_t i = first, last = known_.size(); i < last; ++i)
+    if (const Expr c = with_values(known_[i]); !equal(c, known_[i])) known_.push_back(c);
 }
+
+namespace {
+// A comparison of one variable with a constant: the variable, and the range in which it makes the comparison true.
+struct Bound {
+  Expr var;
+  Interval range;
+};
+std::optional<Bound> bound_by(const Expr& normalized) {
+  const auto* b = normalized.as<Binary>();
+  if (!b || b->a->type != i64 || (b->op != BinaryOp::Lt && b->op != BinaryOp::Le)) return std::nullopt;
+  // gap = coefficient * variable + constant, which must be at least 1 or 0.
+  const Expr gap = sub(b->b, b->a);
+  const auto* s = gap.as<Sum>();
+  std::vector<Term> terms{{1, gap}};
+  if (s) terms = s->terms;
+  if (terms.size() != 1 || std::abs(terms[0].coefficient) != 1) return std::nullopt;
+  const auto* cast = terms[0].value.as<Cast>();
+  const Expr value = cast ? cast->value : terms[0].value;
+  if (!value.as<Var>()) return std::nullopt;
+  const int64_t rest = (s ? s->constant : 0) - (b->op == BinaryOp::Lt ? 1 : 0);
+  return Bound{value, terms[0].coefficient > 0 ? Interval{-rest, kUnbounded} : Interval{-kUnbounded, rest}};
+}
+Interval both(Interval a, Interval b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
+}  // namespace
 
 Intervals::Ranges Intervals::narrow(const Expr& condition) {
   Ranges before;
   for_each_conjunct(condition, [&](const Expr& raw) {
-    const Expr c = normalized(raw);
-    const auto* b = c.as<Binary>();
-    if (!b || b->a->type != i64 || (b->op != BinaryOp::Lt && b->op != BinaryOp::Le)) return;
-    // gap = coefficient * variable + constant, which must be at least 1 or 0.
-    const Expr gap = sub(b->b, b->a);
-    const auto* s = gap.as<Sum>();
-    std::vector<Term> terms{{1, gap}};
-    if (s) terms = s->terms;
-    if (terms.size() != 1 || std::abs(terms[0].coefficient) != 1) return;
-    const auto* cast = terms[0].value.as<Cast>();
-    const auto* v = (cast ? cast->value : terms[0].value).as<Var>();
-    if (!v) return;
-    const int64_t rest = (s ? s->constant : 0) - (b->op == BinaryOp::Lt ? 1 : 0);
-    Interval range = of(cast ? cast->value : terms[0].value);
-    before.emplace_back(v->id, range);
-    if (terms[0].coefficient > 0)
-      range.low = std::max(range.low, -rest);
-    else
-      range.high = std::min(range.high, rest);
-    vars_[v->id] = range;
+    const auto bound = bound_by(normalized(raw));
+    if (!bound) return;
+    const VarId id = bound->var.as<Var>()->id;
+    before.emplace_back(id, of(bound->var));
+    vars_[id] = both(before.back().second, bound->range);
   });
   return before;
 }
@@ -148,17 +161,80 @@ void Intervals::restore(const Ranges& before) {
   for (size_t i = before.size(); i-- > 0;) vars_[before[i].first] = before[i].second;
 }
 
+Interval Intervals::known_range(const Expr& var) const {
+  Interval range = of(var);
+  for (const Expr& k : known_)
+    if (const auto bound = bound_by(k); bound && bound->var.as<Var>()->id == var.as<Var>()->id)
+      range = both(range, bound->range);
+  return range;
+}
+
+// Sums of narrow types wrap around: each turn of them is looked at.
+bool Intervals::may_lie_in(const Expr& e, Interval range) const {
+  const Interval exact = of(widen(e)), type = range_of_type(e->type);
+  if (e->type.bits > 32 || !bounded(exact)) return true;
+  const int64_t turn = type.high - type.low + 1;
+  if (exact.low < type.low - turn || exact.high > type.high + turn) return true;
+  for (int64_t by : {-turn, int64_t{0}, turn}) {
+    const Interval here = both(both({exact.low + by, exact.high + by}, type), range);
+    if (here.low <= here.high) return true;
+  }
+  return false;
+}
+
+// With the values of variables in their places. Of a minimum, the side that it can only be.
+Expr Intervals::with_values(const Expr& condition) const {
+  return rewrite(condition, [&](const Expr& x) -> std::optional<Expr> {
+    const auto* c = x.as<Cast>();
+    const Expr name = x->type != i64 ? Expr{} : c ? c->value : x;
+    const auto found = name && name.as<Var>() ? values_.find(name.as<Var>()->id) : values_.end();
+    if (found == values_.end()) return std::nullopt;
+    Expr value = found->second;
+    if (const auto* b = value.as<Binary>(); b && (b->op == BinaryOp::Min || b->op == BinaryOp::Max)) {
+      const Interval range = known_range(name);
+      if (!may_lie_in(b->a, range))
+        value = b->b;
+      else if (!may_lie_in(b->b, range))
+        value = b->a;
+    }
+    const Interval exact = of(widen(value)), type = range_of_type(value->type);
+    if (exact.low < type.low || exact.high > type.high) return std::nullopt;
+    return widen(value);
+  });
+}
+
+bool Intervals::knows_reads() const {
+  bool reads = false;
+  for (const Expr& k : known_) walk(k, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+  return reads;
+}
+
+void Intervals::drop_reads(function_ref<bool(BufferId)> changed) {
+  for (Expr& k : known_) {
+    bool reads = false;
+    walk(k, [&](const Expr& x) { reads = reads || (x.as<Load>() && changed(x.as<Load>()->buffer)); });
+    if (reads) k = constant(boolean, int64_t{1});
+  }
+}
+
 bool Intervals::proves(const Expr& condition) const {
   bool all = true;
   for_each_conjunct(condition, [&](const Expr& raw) {
     const Expr c = normalized(raw);
     if (auto value = constant_int(c)) return void(all = all && *value);
-    if (const auto* b = c.as<Binary>(); b && b->a->type == i64) {
-      const Interval gap = of(sub(b->b, b->a));
-      if (b->op == BinaryOp::Le && gap.low >= 0) return;
-      if (b->op == BinaryOp::Lt && gap.low > 0) return;
-    }
-    all = all && std::any_of(known_.begin(), known_.end(), [&](const Expr& k) { return equal(k, c); });
+    const auto* b = c.as<Binary>();
+    const bool ordered = b && b->a->type == i64 && (b->op == BinaryOp::Le || b->op == BinaryOp::Lt);
+    const int64_t least = b && b->op == BinaryOp::Lt ? 1 : 0;  // of the gap
+    const Expr gap = ordered ? sub(b->b, b->a) : Expr{};
+    if (ordered && of(gap).low >= least) return;
+    all = all && std::any_of(known_.begin(), known_.end(), [&](const Expr& k) {
+            if (equal(k, c)) return true;
+            const auto* known = ordered ? k.as<Binary>() : nullptr;
+            if (!known || known->a->type != i64 || (known->op != BinaryOp::Le && known->op != BinaryOp::Lt))
+              return false;
+            const Interval more = of(sub(gap, sub(known->b, known->a)));
+            return more.low > -kUnbounded && more.low + (known->op == BinaryOp::Lt ? 1 : 0) >= least;
+          });
   });
   return all;
 }

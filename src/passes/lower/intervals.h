@@ -19,6 +19,11 @@ class Intervals {
 
   // Remembers a condition and what follows from it; forget(mark()) drops what came after.
   void assume(const ir::Expr& condition);
+  // From here on, what is assumed of the variable is so of its value too.
+  void define(ir::VarId var, const ir::Expr& value) { values_[var] = value; }
+  // Conditions that read buffers of which this is true are not known any more.
+  void drop_reads(function_ref<bool(ir::BufferId)> changed);
+  bool knows_reads() const;
   size_t mark() const { return known_.size(); }
   void forget(size_t mark) { known_.resize(mark); }
   // What the condition says about the range of a single variable, until it is restored.
@@ -31,7 +36,12 @@ class Intervals {
   std::optional<bool> decides(const ir::Expr& comparison) const;
 
  private:
+  // What is known of a variable, comparisons included.
+  Interval known_range(const ir::Expr& var) const;
+  bool may_lie_in(const ir::Expr& e, Interval range) const;
+  ir::Expr with_values(const ir::Expr& condition) const;
   std::unordered_map<ir::VarId, Interval> vars_;
+  std::unordered_map<ir::VarId, ir::Expr> values_;
   std::vector<ir::Expr> known_;
 };
 

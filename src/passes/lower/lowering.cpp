@@ -1,5 +1,7 @@
 #include "passes/lower/lowering.h"
 
+#include "ir/effects.h"
+
 namespace tilewright::passes {
 
 using namespace ir;
@@ -16,6 +18,24 @@ BufferId Lowering::temporary(const std::string& name, DType type, std::vector<in
   for (int64_t extent : shape) b.shape.push_back(constant(i32, extent));
   b.launch = static_cast<int32_t>(program.launches.size());
   return program.new_buffer(std::move(b));
+}
+
+void forget_written(const Body& body, Lowering& l) {
+  if (!l.intervals.knows_reads()) return;
+  std::set<BufferId> written;
+  walk(body, [&](const Stmt& s) {
+    for (const Effect& e : effects_of(s).list)
+      if (e.access != Access::Read && e.region.valid()) written.insert(l.program.root(e.region.buffer));
+  });
+  l.intervals.drop_reads([&](BufferId id) { return written.contains(l.program.root(id)); });
+}
+
+void assume_turn(const For& loop, Lowering& l) {
+  bool changes = constant_int(loop.begin) != 0;
+  walk(loop.extent, [&](const Expr& x) { changes = changes || x.as<Load>() || x.as<Intrinsic>(); });
+  const Interval exact = l.intervals.of(widen(loop.extent)), type = range_of_type(loop.extent->type);
+  if (changes || exact.low < type.low || exact.high > type.high) return;  // an extent that may wrap around says nothing
+  l.intervals.assume(binary(BinaryOp::Lt, widen(var(loop.var, l.program.var(loop.var).type)), widen(loop.extent)));
 }
 
 Expr minimum(const Expr& a, const Expr& b) { return binary(BinaryOp::Min, a, b); }

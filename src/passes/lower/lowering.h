@@ -46,6 +46,7 @@ struct Lowering {
 };
 
 inline ir::Expr wide(int64_t value) { return ir::constant(i64, value); }
+inline bool is_loop(const ir::Stmt& s) { return s.as<ir::For>() || s.as<ir::While>(); }
 inline ir::VarId id_of(const ir::Expr& var) { return var.as<ir::Var>()->id; }
 ir::Expr minimum(const ir::Expr& a, const ir::Expr& b);
 ir::Expr maximum(const ir::Expr& a, const ir::Expr& b);
@@ -60,6 +61,11 @@ DType accumulator(DType type);
 // op(a, b) as a reduction combines; nothing is abs'ed here.
 ir::Expr combine(ir::ReduceOp op, const ir::Expr& a, const ir::Expr& b, bool nan_propagate);
 ir::Expr identity(ir::ReduceOp op, DType type);
+
+// What is known of elements that the statements write, in whatever order, is known no more.
+void forget_written(const ir::Body& body, Lowering& l);
+// What holds in every turn of the loop.
+void assume_turn(const ir::For& loop, Lowering& l);
 
 // ---- one op each
 ir::Body lower(const ir::Copy& copy, Lowering& l);

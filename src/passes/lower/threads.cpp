@@ -18,7 +18,6 @@ bool is_tile_op(const Stmt& s) {
          s.as<FinalizeReducer>();
 }
 bool is_jump(const Stmt& s) { return s.as<Break>() || s.as<Continue>() || s.as<Return>(); }
-bool is_loop(const Stmt& s) { return s.as<For>() || s.as<While>(); }
 
 template <class T>
 bool contains(const Body& body) {
@@ -355,6 +354,7 @@ class Block {
       If f{guard_accesses(of_first(n.condition), l_), {}, {}};
       const size_t mark = l_.intervals.mark();
       l_.intervals.assume(f.condition);
+      forget_written(n.then_body, l_);
       f.then_body = collect(n.then_body, c);
       l_.intervals.forget(mark);
       f.else_body = collect(n.else_body, c);

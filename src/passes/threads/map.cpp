@@ -625,7 +625,12 @@ std::optional<Body> lower_lanes(const For& lanes, const Team& team, CollectiveLo
   const Expr lane = unrolled_index(c.l, "r", *count);
   Map map;
   map.vars = {lanes.var}, map.extents = {lanes.extent};
-  map.body = substitute(lanes.body, {{lanes.var, cast(lane, c.l.program.var(lanes.var).type)}});
+  const DType type = c.l.program.var(lanes.var).type;
+  map.body = substitute(lanes.body, {{lanes.var, cast(lane, type)}});
+  // What is assumed holds in every lane, so of all that an access of several moves.
+  for (const Stmt& s : lanes.body)
+    for (int64_t i = 0; s.as<Assume>() && i < *count; ++i)
+      c.l.intervals.assume(substitute(s.as<Assume>()->condition, {{lanes.var, constant(type, i)}}));
   return MapLowering(map, team, c).by_lanes(lane, *count);
 }
 

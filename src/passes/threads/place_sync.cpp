@@ -4,6 +4,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/threads/alike_stores.h"
 #include "passes/threads/batons.h"
 
 namespace tilewright::passes {
@@ -32,6 +33,8 @@ struct Touch {
   std::optional<analysis::OwnElement> own = {};      // of thread code, whatever the turn of a loop
   std::optional<analysis::OwnElement> of_warp = {};  // the same for warps of the role
   bool in_warp = false;                              // the threads of each warp have met since
+  int64_t once_by = -1;                              // the one thread that does all of it, in its order
+  bool alike = false;                                // what all lanes of the block's warp store alike, in any order
   int apart = -1;  // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
 };
 using Touches = std::vector<Touch>;
@@ -68,6 +71,7 @@ class SyncPlacer {
         placement_(placement),
         bound_(bound_vars(launch.body)),
         own_(launch),
+        alike_(alike_stores(p, launch, u)),
         batons_(batons_of(p, launch)) {
     walk(launch.body, [&](const Stmt& s) {
       if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
@@ -109,8 +113,13 @@ class SyncPlacer {
     if (s.as<Gemm>() && e.region.buffer == s.as<Gemm>()->metadata.buffer) return e.proxy;  // threads read it
     return gemm != placement_.gemms.end() && gemm->second.wgmma ? Proxy::Async : e.proxy;
   }
-  void collect(const Stmt& s, Touches& out) const {
+  void collect(const Stmt& s, Touches& out) const { collect(s, role_ ? role_->begin : 0, out); }
+  // `first`: of the threads that execute it.
+  void collect(const Stmt& s, int64_t first, Touches& out) const {
     if (const auto* n = s.as<Map>()) return collect_map(*n, s, out);
+    if (const auto* n = s.as<Role>()) first = n->begin;
+    const Element* to = s.as<Store>() ? &s.as<Store>()->to : s.as<Atomic>() ? &s.as<Atomic>()->to : nullptr;
+    const bool once = to && is_shared(p_.root(to->buffer)) && u_.happens_once(s), alike = alike_.contains(&*s);
     const Effects effects = effects_of(s);
     for (const Effect& e : effects.list) {
       if (e.access == Access::Order || !e.region.valid()) continue;
@@ -119,6 +128,8 @@ class SyncPlacer {
       out.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
+      if (once && !alike) out.back().once_by = first;
+      out.back().alike = alike && e.access != Access::Read;
       const bool one = std::all_of(e.region.extent.begin(), e.region.extent.end(),
                                    [](const Expr& x) { return constant_int(x) == 1; });
       if (out.back().of_thread && one) {
@@ -129,12 +140,13 @@ class SyncPlacer {
       out.back().in_flight = e.completion.queue == Queue::CpAsync && e.access != Access::Read;
     }
     for_each_body(s, [&](const Body& b) {
-      for (const Stmt& inner : b) collect(inner, out);
+      for (const Stmt& inner : b) collect(inner, first, out);
     });
   }
   void collect_map(const Map& n, const Stmt& s, Touches& out) const {
     Touches inside;
     for (const Stmt& inner : n.body) collect(inner, inside);
+    for (Touch& t : inside) t.once_by = -1, t.alike = false;
     const FragmentLayout* points = placement_.points_of(s);
     Substitution names;
     for (size_t d = 0; d < n.vars.size(); ++d)
@@ -220,6 +232,8 @@ class SyncPlacer {
     if (a.access == Access::Read && b.access == Access::Read) return Meeting::None;
     if (a.access == Access::Accumulate && b.access == Access::Accumulate) return Meeting::None;
     if (a.barrier.valid() && b.barrier.valid()) return Meeting::None;  // mbarriers order these
+    const bool in_flight = a.in_flight || b.in_flight;
+    if (!in_flight && ((a.once_by >= 0 && a.once_by == b.once_by) || (a.alike && b.alike))) return Meeting::None;
     if (a.in_flight && b.in_flight) return Meeting::None;
     if (stays_with_warp(a, b)) return b.in_warp || stays_with_thread(a, b) ? Meeting::None : Meeting::Warp;
     if (a.apart >= 0 || b.apart >= 0) return Meeting::Team;
@@ -238,7 +252,8 @@ class SyncPlacer {
                o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
                o.commits == t.commits && o.in_flight == t.in_flight && o.told == t.told && o.apart == t.apart &&
                o.widths == t.widths && o.own == t.own && o.of_warp == t.of_warp && o.in_warp == t.in_warp &&
-               o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+               o.once_by == t.once_by && o.alike == t.alike && o.min.size() == t.min.size() && equal(o.min, t.min) &&
+               equal(o.extent, t.extent);
       });
       if (!known) open_.push_back(t);
     }
@@ -462,6 +477,7 @@ class SyncPlacer {
   const Placement& placement_;
   const std::set<VarId> bound_;
   const analysis::OwnElements own_;
+  const std::set<const StmtNode*> alike_;
   const std::set<BufferId> batons_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
   std::set<BufferId> copied_;           // what threads store by the queue cp_async

@@ -1,0 +1,72 @@
+#include "passes/threads/alike_stores.h"
+
+#include "ir/effects.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kWarpThreads = 32;
+
+class AlikeStores {
+ public:
+  AlikeStores(const ProgramTables& p, const Launch& launch, const analysis::Uniformity& u) : p_(p), u_(u) {
+    walk(launch.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list) {
+        if (!e.region.valid()) continue;
+        const BufferId root = p_.root(e.region.buffer);
+        ++touches_[root];
+        if (e.access != Access::Read) written_.insert(root);
+      }
+    });
+  }
+
+  void collect(const Body& body, bool in_loop) {
+    for (const Stmt& s : body) {
+      if (is_alike(s, in_loop)) found.insert(&*s);
+      for_each_body(s, [&](const Body& inner) { collect(inner, in_loop || s.as<For>() || s.as<While>()); });
+    }
+  }
+
+  std::set<const StmtNode*> found;
+
+ private:
+  bool is_alike(const Stmt& s, bool in_loop) const {
+    const auto* store = s.as<Store>();
+    if (!store || store->queue != Queue::None || !u_.happens_once(s) || (in_loop && !store->value.as<Const>()))
+      return false;
+    const BufferId root = p_.root(store->to.buffer);
+    const Space space = p_.buffer(root).space;
+    if ((space != Space::Global && space != Space::Shared) || touches_.at(root) != 1) return false;
+    bool stays = true;  // what it reads is the same for every lane, whenever it comes to it
+    const auto reads = [&](const Expr& x) {
+      const auto* load = x.as<Load>();
+      stays = stays && !x.as<Intrinsic>() &&
+              (!load || p_.buffer(p_.root(load->buffer)).space == Space::Local ||
+               !written_.contains(p_.root(load->buffer)));
+    };
+    walk(store->value, reads);
+    for (const Expr& index : store->to.indices) walk(index, reads);
+    return stays;
+  }
+
+  const ProgramTables& p_;
+  const analysis::Uniformity& u_;
+  std::map<BufferId, int> touches_;
+  std::set<BufferId> written_;
+};
+
+}  // namespace
+
+std::set<const StmtNode*> alike_stores(const ProgramTables& program, const Launch& launch,
+                                       const analysis::Uniformity& uniformity) {
+  if (launch.thread_count() > kWarpThreads) return {};
+  AlikeStores stores(program, launch, uniformity);
+  stores.collect(launch.body, false);
+  return std::move(stores.found);
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,149 @@
+// Which accesses are guarded, and which statements one thread does alone: what is known of indices, and for how long.
+#include <gtest/gtest.h>
+
+#include "driver/build_plan.h"
+#include "driver/cuda_engine.h"
+#include "passes/pipeline.h"
+#include "tilewright/compile.h"
+
+namespace tilewright {
+namespace {
+
+std::string cuda_text(const std::string& text) {
+  Dump dump("guards");
+  const std::string all = write_cuda(passes::run_passes(order_symbols(parse_program(text).box().program),
+                                                        passes::all_passes(), [](auto&&...) {}),
+                                     "sm_90a", dump)
+                              .kernel.text;
+  return all.substr(all.find("__global__"));
+}
+int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+std::string launch(const std::string& parameters, const std::string& body, int threads = 32) {
+  const std::string m = parameters.find("[M") != std::string::npos ? "  symbol M: int32\n" : "";
+  return "program guarded {\n" + m + "  symbol N: int32\n" + parameters +
+         "  launch guarded(bx: 1) threads(tx: " + std::to_string(threads) + ") {\n" + body + "  }\n}\n";
+}
+
+// The first elements of a memory of ones, behind which there are more: what is read out of bounds must be zero.
+void expect_on_all_engines(const std::string& text, const std::vector<int64_t>& numbers,
+                           const std::vector<double>& wanted) {
+  const NDArray memory = NDArray::zeros({4096}, f32);
+  memory.assign_floats(std::vector<double>(4096, 1));
+  const int64_t shape[] = {64};
+  const NDArray a = NDArray::borrow(memory.data(), shape, f32);
+  for (const Engine engine : {Engine::Interpreter, Engine::Cpu, Engine::Simulator}) {
+    const Executable kernel = compile(parse_program(text), {.engine = engine});
+    SCOPED_TRACE(kernel.engine());
+    const NDArray out = NDArray::zeros({static_cast<int64_t>(wanted.size())}, f32);
+    std::vector<Argument> arguments{a, out};
+    for (int64_t n : numbers) arguments.emplace_back(n);
+    kernel.call(arguments);
+    EXPECT_EQ(out.to_floats(), wanted);
+  }
+}
+
+TEST(Guards, WhatIsKnownOfAnElementEndsWhereItChanges) {
+  const std::string head =
+      "program changed {\n  symbol N: int32\n  param A: float32[N]\n  param out: float32[4]\n  param l: int32\n"
+      "  launch changed(bx: 1) threads(tx: 64) {\n    local x: int32\n    x = l\n";
+  const auto run = [&](const std::string& body, const std::vector<double>& wanted) {
+    SCOPED_TRACE(body);
+    expect_on_all_engines(head + body + "  }\n}\n", {60}, wanted);
+  };
+  run("    assume x >= 0 and x < N\n    out[0] = A[x]\n    x = x + 100\n    out[1] = A[x]\n", {1, 0, 0, 0});
+  run("    if x < N {\n      out[0] = A[x]\n      x = x + 7\n      out[1] = A[x]\n    }\n", {1, 0, 0, 0});
+  run("    assume x >= 0 and x < N\n    for i in 0..4 {\n      out[i] = A[x]\n      x = x + 2\n    }\n", {1, 1, 0, 0});
+  run("    if x >= 0 and x < N {\n      if tx == 0 {\n        for i in 0..4 {\n          out[i] = A[x]\n          x = "
+      "x + 2\n"
+      "        }\n      }\n    }\n",
+      {1, 1, 0, 0});
+}
+
+TEST(Guards, WhatABranchAssumesIsNotKnownBehindIt) {
+  for (const char* branches :
+       {"if l < 1000 {\n      out[0] = 1.0\n    } else {\n      assume l >= 0 and l < N\n    }\n",
+        "if l < 1000 {\n      out[0] = 1.0\n    }\n    for i in 0..(l - 100) {\n      assume l >= 0 and l < N\n    "
+        "}\n"})
+    expect_on_all_engines(
+        "program branches {\n  symbol N: int32\n  param A: float32[N]\n  param out: float32[4]\n  param l: int32\n"
+        "  launch branches(bx: 1) threads(tx: 64) {\n    " +
+            std::string(branches) + "    out[1] = A[l]\n  }\n}\n",
+        {100}, {1, 0, 0, 0});
+}
+
+TEST(Guards, TurnsOfALoopAreWithinItsExtent) {
+  const std::string text =
+      launch("  param A: float32[M, N]\n  param B: float32[M, N]\n",
+             "    if tx < M {\n      for j in 0..N {\n        B[tx, j] = A[tx, j] + 1.0\n      }\n    }\n");
+  EXPECT_EQ(count(cuda_text(text), "if ("), 1) << cuda_text(text);
+}
+
+TEST(Guards, AMinimumIsTheSideThatItCanOnlyBe) {
+  const auto with = [](const std::string& other) {
+    return launch("  param A: float32[M, N]\n  param B: float32[M, N]\n",
+                  "    for j in 0..N {\n      i: int32 = min(j + " + other +
+                      ", tx + 2)\n      assume i >= 0 and i < M\n"
+                      "      B[tx, j] = A[i, j]\n    }\n");
+  };
+  EXPECT_EQ(count(cuda_text(with("233")), "if ("), 0) << cuda_text(with("233"));
+  EXPECT_EQ(count(cuda_text(with("34")), "if ("), 0);
+  EXPECT_EQ(count(cuda_text(with("33")), "if ("), 1);  // of thread 31 both sides may be the least
+}
+
+TEST(Guards, WhatHoldsInEveryLaneHoldsForAllOfThem) {
+  const auto with = [](const std::string& assumption) {
+    return launch(
+        "  param A: float32[128, N]\n  param B: float32[128, N]\n  assume N % 4 == 0\n",
+        "    for i in 0..4 vectorized {\n" + assumption + "      B[tx, tx * 4 + i] = A[tx, tx * 4 + i]\n    }\n");
+  };
+  const std::string text = cuda_text(with("      assume tx * 4 + i < N\n"));
+  EXPECT_EQ(count(text, "if ("), 0) << text;
+  EXPECT_EQ(count(text, "float4"), 4) << text;
+  EXPECT_EQ(count(cuda_text(with("")), "if ("), 2);
+}
+
+TEST(Guards, LanesOfOneWarpStoreAlike) {
+  const auto fills = [](int threads, const std::string& value) {
+    return launch("  param A: float32[N]\n  param l: int32\n",
+                  "    for i in 0..4 {\n      A[l + i] = " + value + "\n    }\n", threads);
+  };
+  const std::string alike = cuda_text(fills(32, "0.0")), once = cuda_text(fills(64, "0.0"));
+  EXPECT_EQ(count(alike, "tx == 0"), 0) << alike;
+  EXPECT_EQ(count(once, "tx == 0"), 1) << once;
+  EXPECT_EQ(count(cuda_text(fills(32, "float32(i)")), "tx == 0"), 1);  // a lane that is late would undo a later turn
+  // No barrier between the turns: nobody else touches what they store.
+  EXPECT_EQ(count(alike, "__sync") + count(once, "__sync"), 0) << alike << once;
+  // What others touch is stored once, between barriers.
+  const std::string read =
+      "  shared s: float32[4]\n  s[0] = 1.0\n  out[0] = A[0] + 2.0\n  if tx < 4 {\n    out[tx] = s[0] + out[tx]\n  }\n";
+  for (int threads : {32, 64}) {
+    const std::string text =
+        "program reads {\n  param A: float32[64]\n  param out: float32[4]\n  launch reads(bx: 1) threads(tx: " +
+        std::to_string(threads) + ") {\n" + read + "  }\n}\n";
+    EXPECT_EQ(count(cuda_text(text), "tx == 0"), 2) << cuda_text(text);
+    EXPECT_GE(count(cuda_text(text), "__sync"), 1);
+    expect_on_all_engines(text, {}, {4, 1, 1, 1});
+  }
+}
+
+TEST(Guards, OneThreadsStoresNeedNoBarrierBetweenThem) {
+  const std::string body =
+      "    shared s: float32[4]\n    s[0] = A[3]\n    s[1] = s[0] + 1.0\n    out[0] = s[1]\n    out[0] = out[0] + "
+      "s[0]\n";
+  const std::string text =
+      "program alone {\n  param A: float32[64]\n  param out: float32[4]\n"
+      "  launch alone(bx: 1) threads(tx: 64) {\n" +
+      body;
+  EXPECT_EQ(count(cuda_text(text + "  }\n}\n"), "__sync"), 0) << cuda_text(text + "  }\n}\n");
+  expect_on_all_engines(text + "  }\n}\n", {}, {3, 0, 0, 0});
+  const std::string read_by_all = text + "    if tx < 4 {\n      out[tx] = out[tx] + s[1]\n    }\n  }\n}\n";
+  EXPECT_EQ(count(cuda_text(read_by_all), "__sync"), 1) << cuda_text(read_by_all);
+  expect_on_all_engines(read_by_all, {}, {5, 2, 2, 2});
+}
+
+}  // namespace
+}  // namespace tilewright
