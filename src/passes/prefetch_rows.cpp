@@ -14,9 +14,9 @@ namespace {
 constexpr size_t kTransposeArguments = 8;  // without the next box
 
 // Rows shorter than kLongRow are over before memory answers; more than kMost, and what is fetched pushes out what is in
-// use (32 KiB are nearest on the processors we know). A tile is in use for longer than a row: of one larger than
-// kMostOfTile, the second cache holds the next.
-constexpr int64_t kLongRow = 1024, kMost = 24576, kMostOfTile = 16384, kMostOfBlock = 65536, kLine = 64, kPage = 4096;
+// use (32 KiB are nearest on the processors we know). A tile is in use for longer than a row, and often copied or
+// beside another of its size: of one larger than kMostOfTile, the second cache holds the next.
+constexpr int64_t kLongRow = 1024, kMost = 24576, kMostOfTile = 8192, kMostOfBlock = 65536, kLine = 64, kPage = 4096;
 
 // Consecutive elements of a global tensor that one iteration of a loop reads.
 struct Row {

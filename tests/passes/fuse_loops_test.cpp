@@ -296,6 +296,11 @@ TEST(PrefetchRows, OfATileTheNextTiles) {
             t[i, j] = X[int64(first) + i, j]
 )" + after);
   EXPECT_NE(rows.find("address(X[int64(int32(int64(k) + 1) * 16) + i, int64(0)])"), rows.npos) << rows;
+  EXPECT_NE(rows.find("int64(256), true]"), rows.npos) << rows;
+  const std::string large = prefetched(before + R"(          for j: int64 in 0..256 vectorized {
+            t[i, j] = X[int64(first) + i, j]
+)" + after);
+  EXPECT_NE(large.find("int64(1024), false]"), large.npos) << large;  // half of the nearest cache
   const std::string run = prefetched(before + R"(          for j: int64 in 0..64 vectorized {
             t[int64(0), i * 64 + j] = X[int64(first), i * 64 + j]
 )" + after);
