@@ -9,22 +9,20 @@ using namespace tilewright;
 
 struct Config {
   int64_t block_M, block_N, waves = 1, halves = 1, stages = 4, threads = 256;
-  std::vector<int64_t> cluster = {};
 };
 
 constexpr int64_t kGroup = 128;  // elements that share a scale
 
 // The scales of A lie with M last, so that a tile's are neighbours. A block takes its rows in one or two waves and its
 // columns in one or two halves; these parts share the registers of two inner sums in turn, so that one is scaled while
-// the next is multiplied. Neighbours along N may bring half of A's rows each for both.
-Program scaled_matmul(Value M, Value N, int64_t K, const Config& c) {
+// the next is multiplied.
+Program scaled_matmul(Value M, Value N, int64_t K, Config c) {
   const int64_t groups = ceildiv(K, kGroup);
   Tensor A("A", {M, K}, e4m3), B("B", {N, K}, e4m3), SA("SA", {groups, M}, f32);
   Tensor SB("SB", {ceildiv(N, kGroup), groups}, f32), C("C", {M, N}, bf16);
   const int64_t rows = c.block_M / c.waves, columns = c.block_N / c.halves;
   return prim_func("scaled_matmul", {A, B, SA, SB, C}, [&] {
-    for (auto [bx, by] :
-         Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = c.threads, .cluster_dims = c.cluster})) {
+    for (auto [bx, by] : Kernel({ceildiv(N, c.block_N), ceildiv(M, c.block_M)}, {.threads = c.threads})) {
       use_swizzle(8);
       auto B_shared = alloc_shared({c.block_N, kGroup}, e4m3);
       std::vector<Buffer> A_shared, SA_shared, scales, inner, sums;
@@ -94,7 +92,7 @@ Check check_scaled(const std::vector<NDArray>& arrays, int64_t max_elements) {
   return check;
 }
 
-Case scaled_case(std::array<int64_t, 3> mnk, const Config& config, bool is_dynamic, Data data = Data::Uniform) {
+Case scaled_case(std::array<int64_t, 3> mnk, Config config, bool is_dynamic, Data data = Data::Uniform) {
   const auto [M, N, K] = mnk;
   const Value rows = is_dynamic ? dynamic("M") : Value(M), columns = is_dynamic ? dynamic("N") : Value(N);
   const int64_t groups = ceildiv(K, kGroup);

@@ -258,7 +258,8 @@ void add_atomics(std::vector<Operation>& table) {
 void add_order(std::vector<Operation>& table) {
   using Apply = Result (*)(const Operation&, const Operands&);
   const Apply arrive = [](const Operation& op, const Operands& o) -> Result {
-    o.builder().arrive(o.tile(0), static_cast<ir::Queue>(op.variant));
+    const auto queue = static_cast<ir::Queue>(op.variant);
+    o.builder().arrive(o.tile(0), queue, queue == ir::Queue::None ? o.expr_or_none(1) : ir::Expr());
     return {};
   };
   const Apply wait = [](const Operation&, const Operands& o) -> Result {
@@ -281,8 +282,16 @@ void add_order(std::vector<Operation>& table) {
     o.builder().sync(static_cast<ir::SyncScope>(op.variant));
     return {};
   };
+  const Apply half_of_cluster = [](const Operation& op, const Operands& o) -> Result {
+    o.builder().sync(ir::SyncScope::Cluster, {}, 0, op.variant == 0, op.variant != 0);
+    return {};
+  };
   for (const char* name : {"mbarrier_arrive", "barrier_arrive"})
-    table.push_back({name, "order", "mbarrier: tile, cta_id: absent = None", "Arrives at an mbarrier.", arrive});
+    table.push_back(
+        {name, "order", "mbarrier: tile, cta_id: expr = None",
+         "Arrives at an mbarrier, or at that of block `cta_id` of the cluster: who waits there may copy over "
+         "what this block has read. What blocks say through global memory needs T.cluster_sync().",
+         arrive});
   for (const char* name : {"mbarrier_wait_parity", "barrier_wait"})
     table.push_back({name, "order", "mbarrier: tile, parity: expr", "Waits for the phase of this parity.", wait});
   table.push_back({"mbarrier_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes.", expect, 0});
@@ -301,6 +310,13 @@ void add_order(std::vector<Operation>& table) {
   table.push_back({"ptx_commit_group", "order", "", "Closes a group of async_copy.", commit, kCpAsync});
   table.push_back({"sync_warp", "order", "mask: ignored = None", "A barrier of the warp.", sync,
                    static_cast<int>(ir::SyncScope::Warp)});
+  table.push_back(
+      {"cluster_sync", "order", "", "A barrier of the cluster.", sync, static_cast<int>(ir::SyncScope::Cluster)});
+  for (const char* name : {"cluster_arrive", "cluster_arrive_relaxed"})
+    table.push_back({name, "order", "", "Arrives at the barrier of the cluster; T.cluster_wait() is the other half.",
+                     half_of_cluster, 0});
+  table.push_back({"cluster_wait", "order", "", "Waits for the blocks of the cluster, where this one has arrived.",
+                   half_of_cluster, 1});
   for (const char* name : {"sync_grid", "sync_global"})
     table.push_back({name, "order", "", "A barrier of the grid.", sync, static_cast<int>(ir::SyncScope::Grid)});
   table.push_back({"sync_threads", "order", "barrier_id: expr = None, arrive_count: int = None",
@@ -335,6 +351,12 @@ void add_thread_operations(std::vector<Operation>& table) {
       {"get_block_binding", "thread", "dim: int = 0", "The index of this block in the grid.",
        [](const Operation&, const Operands& o) -> Result {
          return o.builder().block_index(static_cast<int>(o.integer(0, 0)));
+       }},
+      {"block_rank_in_cluster", "thread", "", "The number of this block in its cluster, x first.",
+       [](const Operation&, const Operands& o) -> Result { return o.builder().cluster_rank(); }},
+      {"get_cluster_dim", "thread", "dim: int = 0", "The number of blocks of a cluster along a dimension.",
+       [](const Operation&, const Operands& o) -> Result {
+         return o.builder().cluster_extent(static_cast<int>(o.integer(0, 0)));
        }},
       {"get_thread_extent", "thread", "dim: int = 0", "The number of threads of a block along a dimension.",
        [](const Operation&, const Operands& o) -> Result {

@@ -1,4 +1,6 @@
 // Tile ops: copies, gemms, reductions, scans, and their asynchronous forms.
+#include <bit>
+
 #include "capi/operations.h"
 #include "support/diagnostic.h"
 
@@ -93,6 +95,24 @@ std::optional<int64_t> elements_of(const ir::Builder& b, const ir::TileRef& ref)
   return count;
 }
 
+// The block of the lowest bit copies for all that have one, the other blocks of the cluster for themselves.
+void copy_to_blocks(ir::Builder& b, const ir::TileRef& from, const ir::TileRef& to, ir::CopyOptions options,
+                    int64_t mask) {
+  const ir::Expr rank = b.cluster_rank();
+  const auto is = [](const ir::Expr& e, int64_t value) { return ir::apply(ir::Operator::Eq, e, ir::constant(value)); };
+  b.open_if(is(rank, std::countr_zero(static_cast<uint64_t>(mask))));
+  ir::CopyOptions all = options;
+  all.multicast = mask;
+  b.copy(from, to, std::move(all));
+  b.close();
+  b.open_else();
+  const ir::Expr bit = ir::apply(ir::Operator::Shr, ir::constant(mask), rank);
+  b.open_if(is(ir::apply(ir::Operator::BitAnd, bit, ir::constant(int64_t{1})), 0));
+  b.copy(from, to, std::move(options));
+  b.close();
+  b.close();
+}
+
 // A load announces its bytes on the barrier, then starts; a store starts and closes its group.
 Result tma_copy(const Operation&, const Operands& o) {
   ir::Builder& b = o.builder();
@@ -114,7 +134,18 @@ Result tma_copy(const Operation&, const Operands& o) {
          "give the shared buffer whole, or slices of constant length");
   b.expect(barrier, ir::constant(bytes_of(b.buffer(to.buffer).type, *elements)), false);
   options.completion.barrier = b.barrier_element(barrier);
-  b.copy(from, to, std::move(options));
+  if (const int64_t mask = o.integer(3, 0); mask != 0)
+    copy_to_blocks(b, from, to, std::move(options), mask);
+  else
+    b.copy(from, to, std::move(options));
+  return {};
+}
+
+Result copy_cluster(const Operation&, const Operands& o) {
+  ir::CopyOptions options;
+  options.multicast = o.integer(2, 0);
+  const ir::TileRef from = o.tile(0), to = o.tile(1);
+  o.builder().copy(from, to, std::move(options));
   return {};
 }
 
@@ -209,10 +240,16 @@ void add_tile_operations(std::vector<Operation>& table) {
       {"wgmma_gemm", "tile", kGemmSignature, "A gemm that does not wait: T.wait_wgmma(n) does.", gemm,
        static_cast<int>(ir::Queue::Wgmma)},
       {"tma_copy", "tile",
-       "src: tile, dst: tile, *, barrier: tile = None, cluster_mask: absent = None, "
+       "src: tile, dst: tile, *, barrier: tile = None, cluster_mask: int = 0, "
        "leader_scope_threads: ignored = None, eviction_policy: ignored = None, annotations: ignored = None",
        "A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait.",
        tma_copy},
+      {"copy_cluster", "tile",
+       "src: tile, dst: tile, *, dst_block: absent = None, cluster_mask: int = 0, remote_barrier: absent = None, "
+       "eviction_policy: ignored = None, coalesced_width: ignored = None, loop_layout: ignored = None",
+       "A copy from global memory to the same tile of the blocks of a cluster that `cluster_mask` has bits for: the "
+       "lowest of them copies for all, other blocks for themselves. Waits.",
+       copy_cluster},
       {"async_copy", "tile",
        "src: tile, dst: tile, *, coalesced_width: ignored = None, annotations: ignored = None, "
        "loop_layout: ignored = None",

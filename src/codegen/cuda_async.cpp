@@ -111,13 +111,16 @@ void CudaAsync::tma(const Copy& n) {
                                           text(offset(shared.buffer, shared.min)));
   int64_t next = 2 + (loads ? 1 : 0);
   if (loads) {
-    line(
-        fmt::format("asm volatile(\"cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
-                    "[%1, {{{}}}], [%2];\"",
-                    rank, numbers(next, static_cast<int64_t>(rank))));
-    line(fmt::format("    ::\"r\"({}), \"l\"(&{}), \"r\"({}(&{})), {} : \"memory\");", address, map,
+    const auto all = static_cast<int64_t>(rank);
+    const bool several = n.multicast != 0;
+    line(fmt::format(
+        "asm volatile(\"cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{} [%0], "
+        "[%1, {{{}}}], [%2]{};\"",
+        rank, several ? ".multicast::cluster" : "", numbers(next, all),
+        several ? fmt::format(", %{}", next + all) : ""));
+    line(fmt::format("    ::\"r\"({}), \"l\"(&{}), \"r\"({}(&{})), {}{} : \"memory\");", address, map,
                      helper("tw_shared_address"), element(n.completion.barrier.buffer, n.completion.barrier.indices),
-                     operands(coordinates, "r")));
+                     operands(coordinates, "r"), several ? fmt::format(", \"h\"((uint16_t){})", n.multicast) : ""));
     return;
   }
   const std::string op = n.combine == Combine::None ? "cp" : "cp.reduce";
@@ -217,9 +220,19 @@ bool CudaAsync::async_statement(const Stmt& s) {
     line(helper("tw_fence_barrier_init") + "();");
     return true;
   }
+  if (const auto* n = s.as<Arrive>(); n && n->cta)
+    return line(fmt::format("{}({}, {});", helper("tw_arrive_at"), barrier(n->barrier), text(n->cta))), true;
   if (const auto* n = s.as<Arrive>()) {
     const char* name = n->queue == Queue::CpAsync ? "tw_arrive_copied" : "tw_arrive";
     return line(fmt::format("{}({});", helper(name), barrier(n->barrier))), true;
+  }
+  if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Cluster) {
+    const bool whole = !n->arrive_only && !n->wait_only;
+    return line(helper(whole            ? "tw_sync_cluster"
+                       : n->arrive_only ? "tw_arrive_cluster"
+                                        : "tw_wait_cluster") +
+                "();"),
+           true;
   }
   if (const auto* n = s.as<Expect>())
     return line(fmt::format("{}({}, {});", helper(n->arrive ? "tw_arrive_expect" : "tw_expect"), barrier(n->barrier),

@@ -46,6 +46,7 @@ rt::KernelLaunch launch_of(const ir::ThreadProgram& p, size_t number, const code
   for (size_t d = 0; d < 3; ++d) {
     out.grid[d] = d < launch.grid.size() ? host_expression(launch.grid[d], launch.location, p) : runtime::constant(1);
     out.block[d] = d < launch.threads.size() ? static_cast<int>(launch.threads[d]) : 1;
+    out.cluster[d] = d < launch.cluster.size() ? static_cast<int>(launch.cluster[d]) : 1;
   }
   out.dynamic_shared_bytes = static_cast<int>(kernel.shared_bytes), out.cooperative = kernel.cooperative;
   for (const codegen::CudaArgument& a : kernel.arguments) {

@@ -2,6 +2,7 @@
 #include "interpreter/code.h"
 
 #include "interpreter/arithmetic.h"
+#include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/match.h"
@@ -373,7 +374,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                         s.elements = {{&code_->buffers[op.buffer.index], {}}};
                       },
                       [&](const Role& op) { s.bodies = {steps(op.body)}; },
-                      [&](const Arrive& op) { s.elements = {element(op.barrier)}; },
+                      [&](const Arrive& op) { s.elements = {element(op.barrier)}, s.nodes = {node(op.cta)}; },
                       [&](const Expect& op) {
                         s.elements = {element(op.barrier)}, s.nodes = {node(op.bytes)};
                         s.once = uniformity_ && uniformity_->is_uniform_control(stmt);
@@ -527,12 +528,11 @@ bool Preparer::waits_for_blocks() const {
 void Preparer::survey() {
   auto location = [&](const Stmt& stmt) { return source_.location(stmt->location); };
   auto is_global = [&](BufferId id) { return source_.buffer(source_.root(id)).space == Space::Global; };
-  int64_t cluster = 1;
-  for (int64_t c : launch_.cluster) cluster *= c;
-  if (cluster > 1)
-    fail(Code::InterpreterRefuses, source_.location(launch_.location), "the interpreter has no clusters of blocks",
-         "run the program with a cluster of 1");
   walk(launch_.body, [&](const Stmt& stmt) {
+    if (uniformity_ && reaches_blocks(stmt))
+      fail(Code::InterpreterRefuses, location(stmt),
+           fmt::format("{} of blocks in a cluster: the interpreter runs them one after the other", name_of(stmt)),
+           "run the program with a cluster of 1");
     if (const auto* call = stmt.as<Call>())
       fail(Code::InterpreterRefuses, location(stmt),
            fmt::format("the interpreter cannot run the foreign function '{}'", call->function));

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "ir/cluster.h"
 #include "ir/rewrite.h"
 #include "support/diagnostic.h"
 
@@ -235,6 +236,16 @@ int64_t Builder::thread_extent(int dim) const {
   need_launch("get_thread_extent");
   const Launch& l = program_.launches.back();
   return static_cast<size_t>(dim) < l.threads.size() ? l.threads[static_cast<size_t>(dim)] : 1;
+}
+
+int64_t Builder::cluster_extent(int dim) const {
+  need_launch("get_cluster_dims");
+  return ir::cluster_extent(program_.launches.back(), static_cast<size_t>(dim));
+}
+
+Expr Builder::cluster_rank() const {
+  need_launch("block_rank_in_cluster");
+  return rank_in_cluster(program_.launches.back());
 }
 
 Expr Builder::linear_thread() const {

@@ -42,6 +42,7 @@ struct CopyOptions {
   Combine combine = Combine::None;
   Completion completion;
   std::string prefer;
+  int64_t multicast = 0;  // as in Copy
 };
 struct GemmOptions {
   std::optional<TileRef> metadata;  // a is sparse
@@ -80,6 +81,8 @@ class Builder {
   Expr thread_index(int dim) const;
   Expr block_index(int dim) const;
   int64_t thread_extent(int dim) const;
+  int64_t cluster_extent(int dim) const;
+  Expr cluster_rank() const;   // the number of the block in its cluster, x first
   Expr linear_thread() const;  // x + X * (y + Y * z)
   void use_swizzle(int64_t panel, RasterOrder order);
   void min_blocks(int64_t count);
@@ -154,12 +157,14 @@ class Builder {
 
   // ---- order
   Element barrier_element(const TileRef& ref) const { return barrier(ref, "a barrier operand"); }
-  void arrive(const TileRef& barrier, Queue queue = Queue::None);
+  // cta: the block of the cluster; none: this one
+  void arrive(const TileRef& barrier, Queue queue = Queue::None, const Expr& cta = {});
   void expect(const TileRef& barrier, const Expr& bytes, bool arrive);
   void wait(const TileRef& barrier, const Expr& parity);
   void commit(Queue queue);
   void drain(Queue queue, int64_t pending);
-  void sync(SyncScope scope, const Expr& barrier = {}, int64_t count = 0, bool arrive_only = false);
+  void sync(SyncScope scope, const Expr& barrier = {}, int64_t count = 0, bool arrive_only = false,
+            bool wait_only = false);
   void fence(FenceProxy proxy);
   void set_registers(int64_t count);
 

@@ -216,7 +216,7 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
   Copy copy;
   copy.from = std::move(a), copy.to = std::move(b);
   copy.combine = options.combine, copy.completion = std::move(options.completion),
-  copy.prefer = std::move(options.prefer);
+  copy.prefer = std::move(options.prefer), copy.multicast = options.multicast;
   emit(std::move(copy));
 }
 
@@ -488,9 +488,10 @@ Element Builder::barrier(const TileRef& ref, const char* what) const {
   return element(ref, what);
 }
 
-void Builder::arrive(const TileRef& ref, Queue queue) {
+void Builder::arrive(const TileRef& ref, Queue queue, const Expr& cta) {
   need_no_map("barrier_arrive");
-  emit(Arrive{barrier(ref, "barrier_arrive"), {}, queue});
+  if (cta) need_integer(cta, "the block of an arrival");
+  emit(Arrive{barrier(ref, "barrier_arrive"), cta ? cast(cta, i32) : Expr(), queue});
 }
 void Builder::expect(const TileRef& ref, const Expr& bytes, bool and_arrive) {
   need_no_map("mbarrier_expect_tx");
@@ -512,7 +513,7 @@ void Builder::drain(Queue queue, int64_t pending) {
     fail_here(Code::QueueDepth, fmt::format("a wait until {} groups are pending", pending), "0 waits for all of them");
   emit(Drain{queue, pending});
 }
-void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_only) {
+void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_only, bool wait_only) {
   // Among the points of a Parallel loop: those up to here, the barrier, and the rest as a loop of its own.
   if (scope != SyncScope::Named && !scopes_.empty() && std::holds_alternative<Map>(scopes_.back().op)) {
     Scope rest = std::move(scopes_.back());
@@ -529,7 +530,7 @@ void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_o
     done.body = substitute(rest.body, names);
     Body& parent = scopes_.empty() ? top_ : scopes_.back().body;
     parent.back() = Stmt(StmtNode{std::move(done), rest.location});
-    sync(scope, id, count, arrive_only);
+    sync(scope, id, count, arrive_only, wait_only);
     emit(std::get<Map>(rest.op));
     rest.body.clear();
     scopes_.push_back(std::move(rest));
@@ -542,7 +543,7 @@ void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_o
   if (scope == SyncScope::Named) need_integer(id, "the number of a named barrier");
   if (auto c = constant_int(id); c && (*c < 0 || *c > 15))
     fail_here(Code::NamedBarrierId, fmt::format("named barrier {}", *c), "a block has named barriers 0 to 15");
-  emit(Sync{scope, id, count, arrive_only});
+  emit(Sync{scope, id, count, arrive_only, wait_only});
 }
 void Builder::fence(FenceProxy proxy) {
   need_no_map("a fence");

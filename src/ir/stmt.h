@@ -226,9 +226,13 @@ struct Copy {
   Im2col im2col;
   Completion completion;
   std::string prefer;  // an instruction's name: taken when legal, else reported
+  // A bit for each block of the cluster in whose shared memory the box lands, at the same place; 0: this block alone.
+  // With a barrier, that of each of them receives the bytes. Without one, the block of the lowest bit copies for all of
+  // them, the others of the cluster for themselves.
+  int64_t multicast = 0;
   static void fields(auto& n, auto&& f) {
     f("from", n.from), f("to", n.to), f("combine", n.combine), f("im2col", n.im2col), f("completion", n.completion),
-        f("prefer", n.prefer);
+        f("prefer", n.prefer), f("multicast", n.multicast);
   }
 };
 struct Fill {
@@ -312,7 +316,7 @@ struct Arrive {  // one arrival per executing thread
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "arrive";
   Element barrier;
-  Expr cta;                   // of the cluster; none: this block
+  Expr cta;                   // its number in the cluster, x first; none: this block
   Queue queue = Queue::None;  // cp_async: once all that the thread has put there is done; it goes on at once
   static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("cta", n.cta), f("queue", n.queue); }
 };
@@ -354,9 +358,11 @@ struct Sync {
   SyncScope scope = SyncScope::Block;
   Expr barrier;              // Named: which one
   int64_t count = 0;         // Named: threads taking part
-  bool arrive_only = false;  // Named: does not wait
+  bool arrive_only = false;  // Named, Cluster: does not wait
+  bool wait_only = false;    // Cluster: for the phase at which this thread has arrived
   static void fields(auto& n, auto&& f) {
-    f("scope", n.scope), f("barrier", n.barrier), f("count", n.count), f("arrive_only", n.arrive_only);
+    f("scope", n.scope), f("barrier", n.barrier), f("count", n.count), f("arrive_only", n.arrive_only),
+        f("wait_only", n.wait_only);
   }
 };
 enum class FenceProxy : uint8_t {

@@ -260,8 +260,11 @@ void Verifier::check(const Drain& node) {
 }
 
 void Verifier::check(const Sync& node) {
+  if (node.wait_only && (node.scope != SyncScope::Cluster || node.arrive_only))
+    add(Code::VerifySync, fmt::format("sync {} takes no wait_only", name_of(node.scope)),
+        "it belongs to sync cluster, where it follows one with arrive_only");
   if (node.scope != SyncScope::Named) {
-    if (node.barrier || node.count != 0 || node.arrive_only)
+    if (node.barrier || node.count != 0 || (node.arrive_only && node.scope != SyncScope::Cluster))
       add(Code::VerifySync, fmt::format("sync {} takes no barrier, count or arrive_only", name_of(node.scope)),
           "these belong to sync named");
     return;

@@ -1,4 +1,5 @@
 // Rules of tile ops: which boxes, types and memories fit together.
+#include "ir/cluster.h"
 #include "ir/operators.h"
 #include "ir/verify_rules.h"
 #include "scalar/sparse_group.h"
@@ -143,6 +144,16 @@ void Verifier::check_im2col(const Copy& node) {
 
 void Verifier::check_completion(const Copy& node) {
   const Completion& completion = node.completion;
+  const int64_t blocks = in_launch_ ? cluster_blocks(*in_launch_) : 1;
+  if (node.multicast < 0 || node.multicast >> blocks != 0)
+    add(Code::VerifyCluster, fmt::format("a copy to blocks {:#x} of a cluster of {}", node.multicast, blocks),
+        "it has a bit for each block of the cluster that gets it");
+  if (node.multicast != 0 && (row(node.from.buffer).space != Space::Global ||
+                              row(node.to.buffer).space != Space::Shared || completion.queue != Queue::None))
+    add(Code::VerifyCluster,
+        fmt::format("a copy to blocks of a cluster from {} to {} memory", name_of(row(node.from.buffer).space),
+                    name_of(row(node.to.buffer).space)),
+        "it goes from global to shared memory and completes on a barrier or at once");
   if (completion.barrier.valid()) check_barrier(completion.barrier, "the completion of a copy");
   if (completion.immediate()) return;
   const Buffer &source = row(node.from.buffer), &target = row(node.to.buffer);

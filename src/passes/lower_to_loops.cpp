@@ -34,11 +34,6 @@ std::set<BufferId> uniform_locals(const TileProgram& p, const Launch& launch, co
 
 Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, LoopProgram& out,
                     const target::CpuTarget& target) {
-  int64_t cluster = 1;
-  for (int64_t c : launch.cluster) cluster *= c;
-  if (cluster > 1)
-    fail(Code::CpuCluster, p.location(launch.location), "clusters of blocks are not something the CPU engine runs",
-         "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})");
   const analysis::Uniformity uniformity(p, launch);
   Lowering l{out, launch, target};
   l.at = launch.location, l.user_buffers = p.buffers.size();

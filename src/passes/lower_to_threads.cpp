@@ -1,5 +1,6 @@
 #include "passes/lower_to_threads.h"
 
+#include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -8,6 +9,7 @@
 #include "passes/threads/alike_stores.h"
 #include "passes/threads/async_rings.h"
 #include "passes/threads/bank_layout.h"
+#include "passes/threads/cluster_copies.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/early_loads.h"
 #include "passes/threads/elementwise.h"
@@ -143,7 +145,9 @@ class ThreadCode {
         init.push_back(make_stmt(InitBarriers{{i}}, b.location));
     if (init.empty()) return {};
     Body out = by_one_thread(std::move(init), block_, l_);
-    out.push_back(make_stmt(Sync{}, l_.launch.location));
+    Sync all;  // blocks of a cluster arrive at each other's
+    all.scope = cluster_blocks(l_.launch) > 1 ? SyncScope::Cluster : SyncScope::Block;
+    out.push_back(make_stmt(std::move(all), l_.launch.location));
     return out;
   }
 
@@ -399,18 +403,13 @@ void refuse(const TileProgram& p, const Launch& launch, const target::GpuTarget&
                        (copy->completion.queue != Queue::CpAsync || copy->completion.barrier.valid());
     const bool queue = (s.as<Commit>() && s.as<Commit>()->queue != Queue::CpAsync) ||
                        (s.as<Drain>() && s.as<Drain>()->queue != Queue::CpAsync);
-    if ((arrive && arrive->cta) || (async && copy->completion.queue == Queue::CpAsync))
+    if (async && copy->completion.queue == Queue::CpAsync)
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
-    if (target.arch < 90 && (async || queue || arrive || s.as<Expect>() || s.as<Wait>()))
+    if (target.arch < 90 && (async || queue || arrive || reaches_blocks(s) || s.as<Expect>() || s.as<Wait>()))
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} as it stands needs sm_90a; the target is sm_{}", name_of(s), target.arch), help);
   });
-  int64_t cluster = 1;
-  for (int64_t c : launch.cluster) cluster *= c;
-  if (cluster > 1)
-    fail(Code::GpuUnsupported, p.location(launch.location), "a cluster is not something the CUDA engine runs yet",
-         help);
 }
 
 // An asynchronous gemm is wgmma's or nothing.
@@ -508,6 +507,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     if (!fits_hardware_grid(launch, out)) {
       linear_block = out.new_var("block", i32);
       lowered.grid = {blocks_of(launch)}, lowered.block = {linear_block}, lowered.swizzle = {};
+      if (!launch.cluster.empty()) lowered.cluster = {cluster_blocks(launch)};
     }
     lowered.body = ThreadCode(tiles, uniformity, placement, l).lower(linear_block);
     const auto number = static_cast<int32_t>(i);
@@ -597,7 +597,8 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, RingLimits limits) {
   ThreadLowering result;
-  TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(pack_nibbles(inline_lets(program))))));
+  TileProgram apart = materialize_cluster_copies(inline_lets(program));
+  TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(pack_nibbles(std::move(apart))))));
   TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   if (target.arch >= 90) split = load_ahead(std::move(split));
   auto misfit = lower_best(split, target, false, result, limits);

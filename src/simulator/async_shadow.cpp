@@ -15,7 +15,7 @@ bool AsyncShadow::is_done(const AsyncAccess& access, const Witness& who, const C
                           const Queues& queues) const {
   using Kind = AsyncAccess::Kind;
   if (access.kind == Kind::None) return true;
-  if (access.kind != Kind::Store) return clocks.knows(who, access.agent, access.clock);
+  if (access.kind != Kind::Store) return clocks.knows_agent(who, access.agent, access.clock);
   const std::optional<Clock> drained = queues.stores_drained_at(access.thread, access.clock);
   return drained && clocks.knows(who, access.thread, *drained);
 }

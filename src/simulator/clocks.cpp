@@ -4,71 +4,74 @@
 
 namespace tilewright::simulator {
 
-Clocks::Clocks(int64_t threads, int64_t agents, uint32_t& eras)
-    : eras_(eras),
-      threads_(threads),
-      now_(static_cast<size_t>(threads), 0),
-      base_(static_cast<size_t>(threads + agents), 0),
-      known_(static_cast<size_t>(threads)),
-      fences_(static_cast<size_t>(threads)),
-      fencers_(static_cast<size_t>(threads)),
-      all_fences_(static_cast<size_t>(threads)) {
+Clocks::Clocks(int64_t threads, int64_t agents, uint32_t& eras, int64_t blocks)
+    : all_(std::make_shared<Cluster>(Cluster{eras})), threads_(threads), agents_(agents) {
+  const auto all = static_cast<size_t>(threads * blocks);
+  all_->now.resize(all), all_->known.resize(all), all_->fences.resize(all), all_->all_fences.resize(all);
+  all_->fencers.resize(all), all_->base.resize(all + static_cast<size_t>(agents * blocks));
   new_era();
+}
+
+Clocks Clocks::of_block(int64_t rank) const {
+  Clocks view = *this;
+  view.first_thread_ = rank * threads_, view.first_agent_ = rank * agents_;
+  return view;
 }
 
 void Clocks::new_block() {
   new_era();
-  first_era_ = era_;
-  std::fill(base_.begin() + threads_, base_.end(), 0);
-  for (std::vector<Clock>& fences : fences_) fences.clear();
-  for (std::vector<Fencer>& fencers : fencers_) fencers.clear();
-  for (std::vector<Clock>& fences : all_fences_) fences.clear();
+  all_->first_era = all_->era;
+  std::fill(all_->base.begin() + static_cast<std::ptrdiff_t>(all_->now.size()), all_->base.end(), 0);
+  for (std::vector<Clock>& fences : all_->fences) fences.clear();
+  for (std::vector<Fencer>& fencers : all_->fencers) fencers.clear();
+  for (std::vector<Clock>& fences : all_->all_fences) fences.clear();
 }
 
 void Clocks::new_era() {
-  era_ = ++eras_;
+  Cluster& c = *all_;
+  c.era = ++c.eras;
   const std::vector<Clock>* last = nullptr;
-  for (Knowledge& k : known_) {
+  for (Knowledge& k : c.known) {
     if (k && k.get() != last)
-      for (auto i = static_cast<size_t>(threads_); i < base_.size(); ++i) base_[i] = std::max(base_[i], (*k)[i]);
+      for (size_t i = c.now.size(); i < c.base.size(); ++i) c.base[i] = std::max(c.base[i], (*k)[i]);
     last = k.get();
   }
-  std::fill(known_.begin(), known_.end(), nullptr);
-  for (size_t t = 0; t < now_.size(); ++t) base_[t] = now_[t]++;
+  std::fill(c.known.begin(), c.known.end(), nullptr);
+  for (size_t t = 0; t < c.now.size(); ++t) c.base[t] = c.now[t]++;
 }
 
 std::vector<Witness> Clocks::witnesses(std::span<const int64_t> threads) const {
   std::vector<Witness> all;
   for (const int64_t t : threads) {
-    const std::vector<Clock>* known = known_[static_cast<size_t>(t)].get();
+    const std::vector<Clock>* known = all_->known[place(t)].get();
     const auto is_like = [&](int64_t other) {
-      const auto &mine = fencers_[static_cast<size_t>(t)], &others = fencers_[static_cast<size_t>(other)];
+      const auto &mine = all_->fencers[place(t)], &others = all_->fencers[static_cast<size_t>(other)];
       if (mine.empty() || others.empty()) return mine.empty() == others.empty();
       return mine.back().era == others.back().era && mine.back().known == others.back().known;
     };
     if (std::none_of(all.begin(), all.end(), [&](const Witness& w) { return w.known == known && is_like(w.like); }))
-      all.push_back({known, threads.size() == 1 ? t : -1, t});
+      all.push_back({known, threads.size() == 1 ? first_thread_ + t : -1, first_thread_ + t});
   }
   return all;
 }
 
 Clock Clocks::known(int64_t thread, int64_t agent) const {
-  const Knowledge& k = known_[static_cast<size_t>(thread)];
-  const Clock base = base_[static_cast<size_t>(agent)];
+  const Knowledge& k = all_->known[place(thread)];
+  const Clock base = all_->base[static_cast<size_t>(agent)];
   return k ? std::max(base, (*k)[static_cast<size_t>(agent)]) : base;
 }
 
 Knowledge Clocks::release(std::span<const int64_t> threads) {
-  auto all = std::make_shared<std::vector<Clock>>(base_.size());
+  auto all = std::make_shared<std::vector<Clock>>(all_->base.size());
   const std::vector<Clock>* last = nullptr;  // threads that left one barrier know the same
   for (const int64_t t : threads) {
-    const auto i = static_cast<size_t>(t);
-    const std::vector<Clock>* known = known_[i].get();
+    const size_t i = place(t);
+    const std::vector<Clock>* known = all_->known[i].get();
     if (known && known != last)
       for (size_t j = 0; j < all->size(); ++j) (*all)[j] = std::max((*all)[j], (*known)[j]);
     last = known;
-    (*all)[i] = std::max((*all)[i], now_[i]);
-    ++now_[i];
+    (*all)[i] = std::max((*all)[i], all_->now[i]);
+    ++all_->now[i];
   }
   return all;
 }
@@ -76,15 +79,15 @@ Knowledge Clocks::release(std::span<const int64_t> threads) {
 void Clocks::acquire(std::span<const int64_t> threads, const Knowledge& knowledge) {
   Knowledge before, after;
   for (const int64_t t : threads) {
-    Knowledge& k = known_[static_cast<size_t>(t)];
+    Knowledge& k = all_->known[place(t)];
     if (!after || k != before) before = k, after = join(k, knowledge);
     k = after;
   }
 }
 
 Knowledge Clocks::with_agent(const Knowledge& knowledge, int64_t agent, Clock at) const {
-  auto all =
-      knowledge ? std::make_shared<std::vector<Clock>>(*knowledge) : std::make_shared<std::vector<Clock>>(base_.size());
+  auto all = knowledge ? std::make_shared<std::vector<Clock>>(*knowledge)
+                       : std::make_shared<std::vector<Clock>>(all_->base.size());
   Clock& clock = (*all)[static_cast<size_t>(agent)];
   clock = std::max(clock, at);
   return all;
@@ -93,36 +96,45 @@ Knowledge Clocks::with_agent(const Knowledge& knowledge, int64_t agent, Clock at
 void Clocks::learn(std::span<const int64_t> threads, int64_t agent, Clock at) {
   Knowledge before, after;
   for (const int64_t t : threads) {
-    Knowledge& k = known_[static_cast<size_t>(t)];
+    Knowledge& k = all_->known[place(t)];
     if (!after || k != before) before = k, after = with_agent(k, agent, at);
     k = after;
   }
 }
 
+Knowledge Clocks::of_agents(int64_t thread) const {
+  const Knowledge& known = all_->known[place(thread)];
+  if (!known) return nullptr;
+  auto agents = std::make_shared<std::vector<Clock>>(*known);
+  std::fill_n(agents->begin(), all_->now.size(), 0);
+  return agents;
+}
+
 // The fence is a deed of the clock after those that it fences.
 void Clocks::fence(int64_t thread, bool all) {
-  const auto i = static_cast<size_t>(thread);
-  fences_[i].push_back(now_[i]), fencers_[i].push_back({era_, known_[i]});
-  if (all) all_fences_[i].push_back(now_[i]);
-  ++now_[i];
+  const size_t i = place(thread);
+  all_->fences[i].push_back(all_->now[i]), all_->fencers[i].push_back({all_->era, all_->known[i]});
+  if (all) all_->all_fences[i].push_back(all_->now[i]);
+  ++all_->now[i];
 }
 
 bool Clocks::is_fenced(const Witness& witness, int64_t thread, Clock at, bool global) const {
-  const std::vector<Clock>& fences = (global ? all_fences_ : fences_)[static_cast<size_t>(thread)];
+  const std::vector<Clock>& fences = (global ? all_->all_fences : all_->fences)[place(thread)];
   const auto first = std::lower_bound(fences.begin(), fences.end(), at);
   return first != fences.end() && knows(witness, thread, *first + 1);
 }
 
 bool Clocks::is_fenced_by_any(const Witness& witness, int64_t thread, Clock at, uint32_t era) const {
-  for (int64_t t = 0; t < threads_; ++t) {
-    const auto i = static_cast<size_t>(t);
+  for (size_t i = 0; i < all_->now.size(); ++i) {
+    const std::vector<Clock>& fences = all_->fences[i];
+    const auto other = static_cast<int64_t>(i);
     // What somebody knows only grows: the last fence that the witness knows of counts.
-    size_t f = fences_[i].size();
-    while (f > 0 && t != witness.like && !knows(witness, t, fences_[i][f - 1] + 1)) --f;
+    size_t f = fences.size();
+    while (f > 0 && other != witness.like && !knows(witness, Deed{other, fences[f - 1] + 1})) --f;
     if (f == 0) continue;
-    const Fencer& fencer = fencers_[i][f - 1];
-    if (era < fencer.era || (t == thread && fences_[i][f - 1] >= at) ||
-        (fencer.known && (*fencer.known)[static_cast<size_t>(thread)] >= at))
+    const Fencer& fencer = all_->fencers[i][f - 1];
+    if (era < fencer.era || (i == place(thread) && fences[f - 1] >= at) ||
+        (fencer.known && (*fencer.known)[place(thread)] >= at))
       return true;
   }
   return false;

@@ -1,4 +1,5 @@
-// Happens-before of one block: what each of its threads knows that threads and asynchronous agents have done.
+// Happens-before of the blocks of a cluster: what each of their threads knows that threads and asynchronous agents have
+// done.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,36 +12,56 @@ namespace tilewright::simulator {
 // completions of what runs on its own (phases of an mbarrier, groups of a warpgroup). 0 is before everything.
 using Clock = uint32_t;
 
-// What somebody knows: by thread, then by agent, the clock up to which its deeds are done. None: nothing.
+// What somebody knows: by thread of the cluster, then by agent, the clock up to which its deeds are done. None:
+// nothing.
 using Knowledge = std::shared_ptr<const std::vector<Clock>>;
 
 // Who asks what is done before what he does next: a thread, or the threads of a warp that know the same.
 struct Witness {
   const std::vector<Clock>* known = nullptr;
-  int64_t thread = -1;  // who knows his own deeds; -1: several threads, who know of each other what `known` says
-  int64_t like = -1;    // one of these threads: all of them have fenced what it has
+  int64_t thread =
+      -1;             // of the cluster, who knows his own deeds; -1: several, who know of each other what `known` says
+  int64_t like = -1;  // one of these threads: all of them have fenced what it has
 };
 
-// All threads of a block start at one point, and come to one point again at every barrier that all of them reach: an
-// era. What was done in an earlier era of the block is known to everybody, and needs no clocks; so is what anybody knew
-// of the agents then.
+// What a thread of the cluster did.
+struct Deed {
+  int64_t thread = 0;  // of the cluster
+  Clock at = 0;
+};
+
+// All threads of a cluster start at one point, and come to one point again at every barrier that all of them reach: an
+// era. What was done in an earlier era of the cluster is known to everybody, and needs no clocks; so is what anybody
+// knew of the agents then.
+//
+// This is the view of one block: threads count from its first.
 class Clocks {
  public:
-  Clocks(int64_t threads, int64_t agents, uint32_t& eras);
+  // Of the first of so many blocks, each of so many threads and agents.
+  Clocks(int64_t threads, int64_t agents, uint32_t& eras, int64_t blocks = 1);
+  Clocks of_block(int64_t rank) const;
+  bool is_alone() const { return all_->now.size() == static_cast<size_t>(threads_); }
 
   void new_block();
   void new_era();
-  uint32_t era() const { return era_; }
-  bool is_of_block(uint32_t era) const { return era >= first_era_; }
-  Clock now(int64_t thread) const { return now_[static_cast<size_t>(thread)]; }
-  int64_t agent(int64_t number) const { return threads_ + number; }
+  uint32_t era() const { return all_->era; }
+  bool is_of_block(uint32_t era) const { return era >= all_->first_era; }
+  Clock now(int64_t thread) const { return all_->now[place(thread)]; }
+  Deed deed(int64_t thread) const { return {first_thread_ + thread, now(thread)}; }
+  int64_t agent(int64_t number) const { return static_cast<int64_t>(all_->now.size()) + first_agent_ + number; }
   // Whether what `other` did in this era at that clock is done before what the witness does next.
   bool knows(const Witness& witness, int64_t other, Clock at) const {
-    const auto i = static_cast<size_t>(other);
-    return other == witness.thread || at <= base_[i] || (witness.known && (*witness.known)[i] >= at);
+    return knows(witness, Deed{first_thread_ + other, at});
+  }
+  bool knows(const Witness& witness, Deed deed) const {
+    return deed.thread == witness.thread || knows_agent(witness, deed.thread, deed.at);
   }
   bool knows(int64_t thread, int64_t other, Clock at) const { return knows(witness(thread), other, at); }
-  Witness witness(int64_t thread) const { return {known_[static_cast<size_t>(thread)].get(), thread}; }
+  bool knows_agent(const Witness& witness, int64_t agent, Clock at) const {
+    const auto i = static_cast<size_t>(agent);
+    return at <= all_->base[i] || (witness.known && (*witness.known)[i] >= at);
+  }
+  Witness witness(int64_t thread) const { return {all_->known[place(thread)].get(), first_thread_ + thread}; }
   // One for each different state of knowledge among the threads, none of whom counts his own deeds as known to all.
   std::vector<Witness> witnesses(std::span<const int64_t> threads) const;
   // The last clock of an agent that the thread knows.
@@ -49,6 +70,8 @@ class Clocks {
   // What these threads know and have done. What they do next is later.
   Knowledge release(std::span<const int64_t> threads);
   void acquire(std::span<const int64_t> threads, const Knowledge& knowledge);
+  // What the thread knows of agents alone.
+  Knowledge of_agents(int64_t thread) const;
   // That the agent is as far as that.
   void learn(std::span<const int64_t> threads, int64_t agent, Clock at);
   Knowledge with_agent(const Knowledge& knowledge, int64_t agent, Clock at) const;
@@ -61,19 +84,24 @@ class Clocks {
   bool is_fenced_by_any(const Witness& witness, int64_t thread, Clock at, uint32_t era) const;
 
  private:
-  uint32_t& eras_;                    // of all blocks: no two share a number
-  uint32_t era_ = 0, first_era_ = 0;  // first: of this block
-  int64_t threads_;
-  std::vector<Clock> now_;   // by thread; grows over all blocks that run here
-  std::vector<Clock> base_;  // by thread and agent: what everybody knows
-  std::vector<Knowledge> known_;
-  std::vector<std::vector<Clock>> fences_;  // by thread, ascending
   struct Fencer {
     uint32_t era;
     Knowledge known;
   };
-  std::vector<std::vector<Fencer>> fencers_;    // what the thread knew at each of them
-  std::vector<std::vector<Clock>> all_fences_;  // those of all memory
+  struct Cluster {
+    uint32_t& eras;                   // of all clusters: no two share a number
+    uint32_t era = 0, first_era = 0;  // first: of the blocks that run
+    std::vector<Clock> now = {};      // by thread; grows over all blocks that run here
+    std::vector<Clock> base = {};     // by thread and agent: what everybody knows
+    std::vector<Knowledge> known = {};
+    std::vector<std::vector<Clock>> fences = {};      // by thread, ascending
+    std::vector<std::vector<Fencer>> fencers = {};    // what the thread knew at each of them
+    std::vector<std::vector<Clock>> all_fences = {};  // those of all memory
+  };
+  size_t place(int64_t thread) const { return static_cast<size_t>(first_thread_ + thread); }
+
+  std::shared_ptr<Cluster> all_;
+  int64_t threads_, agents_, first_thread_ = 0, first_agent_ = 0;
 };
 
 Knowledge join(const Knowledge& a, const Knowledge& b);

@@ -64,23 +64,32 @@ namespace {
 
 constexpr int64_t kWarpgroupThreads = 128, kWarpThreads = 32;
 
+int64_t warps_of(const interpreter::LaunchCode& code) { return (code.thread_count + kWarpThreads - 1) / kWarpThreads; }
+
 // The mbarriers, then the warps, for what wgmma does.
 int64_t agents_of(const interpreter::LaunchCode& code) {
-  return static_cast<int64_t>(Mbarriers(code).count()) + (code.thread_count + kWarpThreads - 1) / kWarpThreads;
+  return static_cast<int64_t>(Mbarriers(code).count()) + warps_of(code);
 }
 
 }  // namespace
 
-SimulatedBlock::SimulatedBlock(Device& owner, interpreter::Grid& grid)
+SimulatedCluster::SimulatedCluster(Device& device, int64_t count)
+    : clocks(device.code.thread_count, agents_of(device.code), device.eras, count) {}
+
+SimulatedBlock::SimulatedBlock(Device& owner, interpreter::Grid& grid, SimulatedCluster& all)
     : device(owner),
+      cluster(all),
       memory(grid),
-      clocks(owner.code.thread_count, agents_of(owner.code), owner.eras),
+      clocks(all.clocks.of_block(static_cast<int64_t>(all.blocks.size()))),
       shared(owner.shared_cell_bits()),
       barriers(owner.code.thread_count),
       queues(owner.code.thread_count),
       mbarriers(owner.code),
       async(memory.bytes()),
-      warpgroups(static_cast<size_t>((owner.code.thread_count + kWarpgroupThreads - 1) / kWarpgroupThreads)) {}
+      warpgroups(static_cast<size_t>((owner.code.thread_count + kWarpgroupThreads - 1) / kWarpgroupThreads)) {
+  all.blocks.push_back(this);
+  all.warps += warps_of(owner.code);
+}
 
 void SimulatedBlock::reset(uint32_t number_in_grid, std::array<int64_t, 3> index) {
   number = number_in_grid;
@@ -91,6 +100,7 @@ void SimulatedBlock::reset(uint32_t number_in_grid, std::array<int64_t, 3> index
   async.reset();
   for (Warpgroup& w : warpgroups) w = {};
   free_registers = 0;
+  visits_.clear();
   for (const CellRange& range : queues.reset())
     for (uint64_t c = range.first; c <= range.last; ++c) shared.cell(c).writer.pending = false;
 }
@@ -106,6 +116,20 @@ void SimulatedBlock::check_completed() {
                        "of these mbarriers",
                        number, b.delivered - 1),
            "wait for every phase that announces bytes");
+  }
+  check_visits();
+}
+
+// Its shared memory is gone when its last thread is.
+void SimulatedBlock::check_visits() {
+  for (const auto& [thread, at] : visits_) {
+    bool known = false;
+    for (int64_t t = 0; t < device.code.thread_count && !known; ++t)
+      known = clocks.knows(clocks.witness(t), Deed{thread, at});
+    if (!known)
+      fail(Code::NeverCompleted, device.program.location(device.code.launch->location),
+           fmt::format("block {} may end before another block of its cluster arrives at one of its mbarriers", number),
+           "let the blocks of the cluster meet before they end: sync cluster");
   }
 }
 

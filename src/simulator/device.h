@@ -56,13 +56,29 @@ class Device {
   std::deque<Traffic> traffic_;
 };
 
+// Blocks that run at the same time and reach each other's shared memory.
+struct SimulatedCluster {
+  SimulatedCluster(Device& device, int64_t blocks);
+  Clocks clocks;
+  std::vector<SimulatedBlock*> blocks;  // by their number in the cluster
+  int64_t warps = 0;                    // that meet
+  interpreter::Meeting meeting;
+  // What is known of those who have arrived, and of all at the last meeting, where arrivals and waits are apart.
+  Knowledge told, known;
+  bool in_halves = false;
+};
+
 struct SimulatedBlock {
-  SimulatedBlock(Device& owner, interpreter::Grid& grid);
+  // The next block of the cluster.
+  SimulatedBlock(Device& owner, interpreter::Grid& grid, SimulatedCluster& all);
   void reset(uint32_t number_in_grid, std::array<int64_t, 3> index);
   // What no thread has waited for when all have ended.
   void check_completed();
+  // A thread of another block reaches into this one's memory.
+  void note_visit(Deed deed) { visits_[deed.thread] = deed.at; }
 
   Device& device;
+  SimulatedCluster& cluster;
   interpreter::Block memory;
   Clocks clocks;
   Shadow shared;
@@ -73,6 +89,10 @@ struct SimulatedBlock {
   std::vector<Warpgroup> warpgroups;
   int64_t free_registers = 0;  // of the launch's, given up by set_registers
   uint32_t number = 0;
+
+ private:
+  void check_visits();
+  std::map<int64_t, Clock> visits_;  // the last, by thread of the cluster
 };
 
 }  // namespace tilewright::simulator

@@ -37,7 +37,7 @@ bool may_block(const ir::Launch& launch) {
 }
 
 struct BlockWithWarps {
-  BlockWithWarps(Device& device, Grid& grid) : block(device, grid) {
+  BlockWithWarps(Device& device, Grid& grid, SimulatedCluster& cluster) : block(device, grid, cluster) {
     const int64_t threads = grid.code.thread_count;
     for (int64_t first = 0; first < threads; first += kWarpThreads) {
       warps.push_back(std::make_unique<Warp>(block, first, std::min(kWarpThreads, threads - first)));
@@ -55,24 +55,61 @@ struct BlockWithWarps {
 
 int64_t warps_of(const LaunchCode& code) { return (code.thread_count + kWarpThreads - 1) / kWarpThreads; }
 
+// The blocks of a launch, cluster by cluster.
+class Clusters {
+ public:
+  explicit Clusters(const LaunchCode& code) {
+    std::copy(std::begin(code.grid), std::end(code.grid), grid_.begin());
+    const std::vector<int64_t>& extents = code.launch->cluster;
+    for (size_t d = 0; d < extents.size() && d < 3; ++d) extent_[d] = extents[d];
+    for (size_t d = 0; d < 3; ++d) fits_ = fits_ && grid_[d] % extent_[d] == 0;
+  }
+  bool fits() const { return fits_; }
+  int64_t size() const { return extent_[0] * extent_[1] * extent_[2]; }
+  // The linear number of a cluster's block.
+  int64_t block(int64_t cluster, int64_t rank) const {
+    std::array<int64_t, 3> at{};
+    for (size_t d = 0; d < 3; ++d) {
+      const int64_t clusters = grid_[d] / extent_[d];
+      at[d] = cluster % clusters * extent_[d] + rank % extent_[d];
+      cluster /= clusters, rank /= extent_[d];
+    }
+    return at[0] + grid_[0] * (at[1] + grid_[1] * at[2]);
+  }
+
+ private:
+  std::array<int64_t, 3> grid_{}, extent_{1, 1, 1};
+  bool fits_ = true;
+};
+
 void run_blocks(const ProgramCode& program, Device& device, int64_t blocks, std::minstd_rand& random) {
+  const Clusters clusters(device.code);
   interpreter::LoneScheduler lone;
   interpreter::TurnScheduler turns;
-  const bool in_turns = warps_of(device.code) > 1 && may_block(*device.code.launch);
+  const int64_t warps = warps_of(device.code) * clusters.size();
+  const bool in_turns = warps > 1 && may_block(*device.code.launch);
   Grid grid{program,
             device.code,
             in_turns ? static_cast<interpreter::Scheduler*>(&turns) : &lone,
             {},
-            in_turns ? static_cast<int>(warps_of(device.code)) : 1};
-  BlockWithWarps all(device, grid);
-  device.blocks = {&all.block};
-  for (int64_t b = 0; b < blocks; ++b) {
-    all.reset(b, random);
+            in_turns ? static_cast<int>(warps) : 1};
+  SimulatedCluster cluster(device, clusters.size());
+  std::vector<std::unique_ptr<BlockWithWarps>> list;
+  for (int64_t r = 0; r < clusters.size(); ++r) list.push_back(std::make_unique<BlockWithWarps>(device, grid, cluster));
+  device.blocks = cluster.blocks;
+  for (int64_t c = 0; c < blocks / clusters.size(); ++c) {
+    std::vector<Strand*> order;
+    for (int64_t r = 0; r < clusters.size(); ++r) {
+      BlockWithWarps& b = *list[static_cast<size_t>(r)];
+      b.reset(clusters.block(c, r), random);
+      order.insert(order.end(), b.order.begin(), b.order.end());
+    }
+    if (clusters.size() > 1) std::shuffle(order.begin(), order.end(), random);
     if (in_turns)
-      turns.run(all.order);
+      turns.run(order);
     else
-      for (Strand* warp : all.order) warp->run();
-    all.block.check_completed();
+      for (Strand* warp : order) warp->run();
+    for (SimulatedBlock* b : cluster.blocks) b->check_completed();
   }
 }
 
@@ -80,10 +117,11 @@ void run_blocks(const ProgramCode& program, Device& device, int64_t blocks, std:
 void run_cooperative(const ProgramCode& program, Device& device, int64_t blocks, std::minstd_rand& random) {
   interpreter::TurnScheduler turns;
   Grid grid{program, device.code, &turns, {}, static_cast<int>(blocks * warps_of(device.code))};
+  std::deque<SimulatedCluster> clusters;
   std::vector<std::unique_ptr<BlockWithWarps>> list;
   std::vector<Strand*> order;
   for (int64_t b = 0; b < blocks; ++b) {
-    list.push_back(std::make_unique<BlockWithWarps>(device, grid));
+    list.push_back(std::make_unique<BlockWithWarps>(device, grid, clusters.emplace_back(device, 1)));
     list.back()->reset(b, random);
     device.blocks.push_back(&list.back()->block);
     order.insert(order.end(), list.back()->order.begin(), list.back()->order.end());
@@ -113,6 +151,18 @@ void check_barrier_places(const ir::ThreadProgram& program, const LaunchCode& co
              fmt::format("the mbarriers '{}' share bytes of shared memory with '{}'", b.source->name, o.source->name));
     }
   }
+}
+
+void check_clusters(const ir::ThreadProgram& program, const LaunchCode& code) {
+  const Clusters clusters(code);
+  if (!clusters.fits())
+    fail(Code::SimulatorRefuses, program.location(code.launch->location),
+         fmt::format("a grid of {} blocks in clusters of {}", fmt::join(code.grid, " x "),
+                     fmt::join(code.launch->cluster, " x ")),
+         "a grid consists of whole clusters");
+  if (clusters.size() > 1 && code.grid_sync)
+    fail(Code::SimulatorRefuses, program.location(code.launch->location),
+         "the simulator has no barrier of the grid for blocks in clusters");
 }
 
 int64_t shared_bytes(const ir::ThreadProgram& program, const LaunchCode& code, const SimulateOptions& options) {
@@ -148,6 +198,7 @@ std::vector<LaunchReport> simulate(const ir::ThreadProgram& program, const inter
     report.blocks = std::max<int64_t>(code->grid[0] * code->grid[1] * code->grid[2], 0);
     report.shared_bytes = shared_bytes(program, *code, options);
     check_barrier_places(program, *code);
+    check_clusters(program, *code);
     Device device(*code, program, options);
     if (report.blocks > 0 && code->grid_sync)
       run_cooperative(bound, device, report.blocks, random);

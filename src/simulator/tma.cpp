@@ -43,7 +43,9 @@ void Warp::execute_tma(const ir::Copy& op, const Step& s, Mask mask) {
   const RegionCode &outside = load ? from : to, &inside = load ? to : from;
   if (op.im2col.present()) fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no im2col by TMA");
   std::vector<BarrierLanes> barriers;
-  if (load) barriers = barriers_of(s.elements[0], mask);
+  if (load)
+    for (SimulatedBlock* block : targets(op, first_lane(mask)))
+      for (BarrierLanes& b : barriers_of(s.elements[0], mask, *block)) barriers.push_back(std::move(b));
   ArenaScope scope(arena_);
   const interpreter::Extents extents = extents_of(*outside.buffer, mask);
   const auto values = [&](const std::vector<const interpreter::Node*>& nodes) {
@@ -89,17 +91,28 @@ void Warp::execute_tma(const ir::Copy& op, const Step& s, Mask mask) {
       last_store_ = &s;
       continue;
     }
+    bool first = true;
     for (const BarrierLanes& b : barriers)
-      if (std::find(b.lanes.begin(), b.lanes.end(), lane) != b.lanes.end()) tma_load(mine, b, lane);
+      if (std::find(b.lanes.begin(), b.lanes.end(), lane) != b.lanes.end())
+        tma_load(mine, b, lane, std::exchange(first, false));
   }
 }
 
+std::vector<SimulatedBlock*> Warp::targets(const ir::Copy& op, int64_t lane) {
+  if (op.multicast == 0) return {&home_};
+  std::vector<SimulatedBlock*> list;
+  for (int64_t rank = 0; op.multicast >> rank != 0; ++rank)
+    if (op.multicast >> rank & 1) list.push_back(&peer(rank, lane));
+  return list;
+}
+
 // A row at a time, as bytes arrive: an mbarrier that expects too few may complete in between.
-void Warp::tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane) {
+void Warp::tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane, bool reads) {
   if (box.global->fill && eval_int(*box.global->fill, Mask{nullptr, lanes_}) != 0)
     fail_at(Code::OperandUnfit, lane,
             fmt::format("there is no such TMA copy: outside of '{}' it reads 0", box.global->source->name));
   Mbarrier& barrier = *at.barrier;
+  interpreter::Block& memory = at.block->memory;
   const int64_t thread = threads_[static_cast<size_t>(lane)], size = box.element_bytes();
   const Witness who = home_.clocks.witness(thread);
   AsyncAccess me{AsyncAccess::Kind::Load, static_cast<uint16_t>(thread), device_.site(*current_), 0, barrier.agent};
@@ -108,16 +121,18 @@ void Warp::tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane) {
     me.clock = barrier.phase();
     std::array<std::byte, 256 * 8> bytes{};  // at most 256 elements
     if (row.begin < row.end) {
-      touch_global_row(box, row, false, false, lane);
+      if (reads) touch_global_row(box, row, false, false, lane);
       std::memcpy(bytes.data() + row.begin * size, box.tensor + (row.first + row.begin) * size,
                   static_cast<size_t>((row.end - row.begin) * size));
     }
     for (int64_t b = 0; b < box.row_bytes(); b += kChunk) {
       const uint64_t place = box.place(row.address + b);
-      issue_async(*box.shared, place / kChunk, me, {&who, 1}, lane);
-      std::memcpy(home_.memory.base() + place, bytes.data() + b, kChunk);
-      std::memset(home_.memory.written() + place, 3, kChunk);
+      issue_async(*at.block, *box.shared, place / kChunk, me, {&who, 1}, lane);
+      std::memcpy(memory.base() + place, bytes.data() + b, kChunk);
+      std::memset(memory.written() + place, 3, kChunk);
     }
+    // Bytes of another block arrive after all that it had waited for.
+    if (at.block != &home_) barrier.arriving = join(barrier.arriving, home_.clocks.of_agents(thread));
     barrier.delivered = me.clock;
     barrier.bytes -= box.row_bytes();
     check_bytes(at);
@@ -137,7 +152,7 @@ void Warp::tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane) {
     for (int64_t e = row.begin; e < row.end;) {
       const int64_t next = std::min(row.end, (e * size / kChunk + 1) * kChunk / size);
       const uint64_t place = box.place(row.address + e * size);
-      issue_async(*box.shared, place / kChunk, me, {&who, 1}, lane);
+      issue_async(home_, *box.shared, place / kChunk, me, {&who, 1}, lane);
       const auto element = static_cast<int64_t>(place) / size;
       if (interpreter::first_unwritten(home_.memory.written(), box.shared->type, element, next - e) >= 0)
         fail_at(Code::Uninitialized, lane,
@@ -180,9 +195,9 @@ void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, b
   }
 }
 
-void Warp::issue_async(const BufferCode& buffer, uint64_t cell, const AsyncAccess& me, std::span<const Witness> who,
-                       int64_t lane) {
-  const auto conflict = home_.async.issue(cell, me, who, home_.shared, home_.clocks, home_.queues);
+void Warp::issue_async(SimulatedBlock& block, const BufferCode& buffer, uint64_t cell, const AsyncAccess& me,
+                       std::span<const Witness> who, int64_t lane) {
+  const auto conflict = block.async.issue(cell, me, who, block.shared, block.clocks, block.queues);
   if (!conflict) return;
   const char* did = me.kind == AsyncAccess::Kind::Load ? "written" : "read";
   fail_async(buffer, fmt::format("{} by {}", did, what_runs(me.kind)), lane, *conflict);

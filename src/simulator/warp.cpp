@@ -20,6 +20,7 @@ void Warp::run() {
   watch_.reset();
   multiplies_ = {};
   last_store_ = nullptr;
+  arrived_at_cluster_ = false;
   registers_a_thread_ = registers_at_launch();
   Strand::run();
   check_queues_empty();
@@ -126,8 +127,7 @@ void Warp::execute(const ir::Sync& op, const Step& s, Mask mask) {
     case ir::SyncScope::Block: return sync_block(s, mask);
     case ir::SyncScope::Named: return sync_named(op, s, mask);
     case ir::SyncScope::Grid: return sync_grid(s, mask);
-    case ir::SyncScope::Cluster:
-      fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no clusters of blocks");
+    case ir::SyncScope::Cluster: return sync_cluster(op, s, mask);
   }
 }
 
@@ -135,7 +135,7 @@ void Warp::sync_warp(const Step& s, Mask mask) {
   int64_t returned = 0;
   for (int64_t l = 0; l < lanes_; ++l) returned += frame_.returned[l];
   if (mask.count + returned < lanes_) check_whole_warp(s, mask, "a barrier of the warp");
-  if (lanes_ == code_.thread_count && returned == 0) return home_.clocks.new_era();
+  if (lanes_ == code_.thread_count && returned == 0 && home_.clocks.is_alone()) return home_.clocks.new_era();
   const std::vector<int64_t> threads = executing(mask);
   home_.clocks.acquire(threads, home_.clocks.release(threads));
 }
@@ -170,12 +170,13 @@ std::shared_ptr<Phase> Warp::arrive_at(int64_t barrier, int64_t count, const Ste
   if (phase->arrived > count)
     fail_at(Code::BarrierMiscount, 0,
             fmt::format("{} threads arrive at named barrier {}, which counts {}", phase->arrived, barrier, count));
-  // Who waits with all threads of the block learns all there is to know: clocks are of no use.
-  if (!whole_block) phase->knowledge = join(phase->knowledge, home_.clocks.release(threads_));
+  // Who waits with all threads of a lone block learns all there is to know: clocks are of no use.
+  const bool alone = home_.clocks.is_alone();
+  if (!whole_block || !alone) phase->knowledge = join(phase->knowledge, home_.clocks.release(threads_));
   if (phase->arrived < count) return phase;
   phase->done = true;
   home_.barriers.close(barrier);
-  if (count == code_.thread_count && phase->everybody_waits) phase->is_era = true, home_.clocks.new_era();
+  if (count == code_.thread_count && phase->everybody_waits && alone) phase->is_era = true, home_.clocks.new_era();
   return phase;
 }
 
@@ -202,6 +203,34 @@ void Warp::sync_named(const ir::Sync& op, const Step& s, Mask mask) {
             "a named barrier counts whole warps");
   const auto phase = arrive_at(id, op.count, s, !op.arrive_only);
   if (!op.arrive_only) wait_for(phase, id);
+}
+
+void Warp::sync_cluster(const ir::Sync& op, const Step& s, Mask mask) {
+  check_whole_warp(s, mask, "a barrier of the cluster");
+  SimulatedCluster& cluster = home_.cluster;
+  interpreter::Meeting& all = cluster.meeting;
+  if (arrived_at_cluster_ != op.wait_only)
+    fail_at(Code::BarrierMiscount, 0,
+            op.wait_only ? "a wait at the barrier of the cluster, where this warp has not arrived"
+                         : "a second arrival at the barrier of the cluster before a wait");
+  if (!op.wait_only) {
+    ++home_.memory.grid.changes;
+    cluster_meeting_ = all.held, arrived_at_cluster_ = true;
+    cluster.in_halves = cluster.in_halves || op.arrive_only;
+    cluster.told = join(cluster.told, home_.clocks.release(executing(mask)));
+    if (++all.arrived == cluster.warps) {
+      // Where nobody does anything between his arrival and his wait, all is known to all.
+      cluster.known = cluster.in_halves ? cluster.told : nullptr;
+      all.arrived = 0, ++all.held, cluster.told = nullptr;
+      if (!std::exchange(cluster.in_halves, false)) home_.clocks.new_era();
+    }
+    if (op.arrive_only) return;
+  }
+  arrived_at_cluster_ = false;
+  if (all.held == cluster_meeting_)
+    wait([&all, held = cluster_meeting_] { return all.held != held; },
+         [] { return std::string("for the blocks of the cluster"); });
+  if (cluster.known) home_.clocks.acquire(executing(mask), cluster.known);
 }
 
 void Warp::sync_grid(const Step& s, Mask mask) {

@@ -44,6 +44,7 @@ class Warp final : public interpreter::Strand {
   // An mbarrier, and the lanes that act on it.
   struct BarrierLanes {
     const BufferCode* buffer = nullptr;
+    SimulatedBlock* block = nullptr;  // whose it is
     int64_t element = 0;
     Mbarrier* barrier = nullptr;
     std::vector<int64_t> lanes, threads;
@@ -91,6 +92,7 @@ class Warp final : public interpreter::Strand {
   void sync_warp(const Step& step, Mask mask);
   void sync_block(const Step& step, Mask mask);
   void sync_named(const ir::Sync& op, const Step& step, Mask mask);
+  void sync_cluster(const ir::Sync& op, const Step& step, Mask mask);
   void sync_grid(const Step& step, Mask mask);
   std::shared_ptr<Phase> arrive_at(int64_t barrier, int64_t count, const Step& step, bool waits);
   void wait_for(const std::shared_ptr<Phase>& phase, int64_t barrier);
@@ -108,14 +110,19 @@ class Warp final : public interpreter::Strand {
   void execute(const ir::Elect& op, const Step& step, Mask mask) override;
   void execute(const ir::Fence& op, const Step& step, Mask mask) override;
   void execute(const ir::SetRegisters& op, const Step& step, Mask mask) override;
-  // The mbarriers that the lanes name, initialized.
-  std::vector<BarrierLanes> barriers_of(const interpreter::ElementCode& at, Mask mask);
+  // The mbarriers of the block that the lanes name, initialized.
+  std::vector<BarrierLanes> barriers_of(const interpreter::ElementCode& at, Mask mask, SimulatedBlock& block);
+  std::vector<BarrierLanes> barriers_of(const interpreter::ElementCode& at, Mask mask) {
+    return barriers_of(at, mask, home_);
+  }
+  SimulatedBlock& peer(int64_t rank, int64_t lane);
   std::string name_of(const BarrierLanes& at) const;
   void check_initialized(const BarrierLanes& at);
   void check_bytes(const BarrierLanes& at);
   void arrive(const BarrierLanes& at);
   // What the thread has copied is there; `told`: an mbarrier says so.
   void land(int64_t thread, const std::vector<CellRange>& copied, bool told);
+  void arrive_at_peers(const Step& step, Mask mask);
   void settle(Mbarrier& barrier);
   void check_phase_known(const BarrierLanes& at);
   int64_t phases_known(const Mbarrier& barrier) const;
@@ -124,12 +131,14 @@ class Warp final : public interpreter::Strand {
 
   // ---- tma.cpp
   void execute_tma(const ir::Copy& op, const Step& step, Mask mask);
-  void tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane);
+  // Into the shared memory of the barrier's block; `reads`: from global memory too.
+  void tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane, bool reads);
+  std::vector<SimulatedBlock*> targets(const ir::Copy& op, int64_t lane);
   void tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane);
   void touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, bool atomic, int64_t lane);
-  // An operation that is issued now touches 16 bytes of shared memory.
-  void issue_async(const BufferCode& buffer, uint64_t cell, const AsyncAccess& me, std::span<const Witness> who,
-                   int64_t lane);
+  // An operation that is issued now touches 16 bytes of the block's shared memory.
+  void issue_async(SimulatedBlock& block, const BufferCode& buffer, uint64_t cell, const AsyncAccess& me,
+                   std::span<const Witness> who, int64_t lane);
   [[noreturn]] void fail_async(const BufferCode& buffer, const std::string& doing, int64_t lane,
                                const AsyncConflict& conflict);
 
@@ -167,6 +176,8 @@ class Warp final : public interpreter::Strand {
   Device& device_;
   RegisterWatch watch_;
   Multiplies multiplies_;
+  int64_t cluster_meeting_ = 0;  // the last at which it has arrived
+  bool arrived_at_cluster_ = false;
   const Step* last_store_ = nullptr;
   int64_t registers_a_thread_ = 0;
 };

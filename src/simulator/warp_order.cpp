@@ -18,7 +18,14 @@ std::string Warp::name_of(const BarrierLanes& at) const {
   return fmt::format("'{}'[{}]", at.buffer->source->name, fmt::join(index, ", "));
 }
 
-std::vector<Warp::BarrierLanes> Warp::barriers_of(const ElementCode& at, Mask mask) {
+SimulatedBlock& Warp::peer(int64_t rank, int64_t lane) {
+  const std::vector<SimulatedBlock*>& blocks = home_.cluster.blocks;
+  if (rank < 0 || rank >= static_cast<int64_t>(blocks.size()))
+    fail_at(Code::PhaseMisuse, lane, fmt::format("block {} of a cluster of {}", rank, blocks.size()));
+  return *blocks[static_cast<size_t>(rank)];
+}
+
+std::vector<Warp::BarrierLanes> Warp::barriers_of(const ElementCode& at, Mask mask, SimulatedBlock& block) {
   ArenaScope scope(arena_);
   std::array<Value, 8> index;
   for (size_t d = 0; d < at.indices.size(); ++d) index[d] = eval(*at.indices[d], mask);
@@ -32,7 +39,7 @@ std::vector<Warp::BarrierLanes> Warp::barriers_of(const ElementCode& at, Mask ma
     for (size_t d = 0; d < all.size(); ++d) element += all[d].int_at(l, frame_.shape.columns) * extents.strides[d];
     auto found = std::find_if(list.begin(), list.end(), [&](const BarrierLanes& b) { return b.element == element; });
     if (found == list.end()) {
-      list.push_back({at.buffer, element, &home_.mbarriers.at(at.buffer->root, element), {}, {}});
+      list.push_back({at.buffer, &block, element, &block.mbarriers.at(at.buffer->root, element), {}, {}});
       found = std::prev(list.end());
     }
     found->lanes.push_back(l), found->threads.push_back(threads_[static_cast<size_t>(l)]);
@@ -48,7 +55,7 @@ void Warp::check_initialized(const BarrierLanes& at) {
             fmt::format("mbarrier {} is used, but nobody has initialized it", name_of(at)),
             "one thread executes init_barriers, and a barrier of the block follows");
   for (size_t i = 0; i < at.lanes.size(); ++i)
-    if (!home_.clocks.knows(at.threads[i], b.by, b.at))
+    if (!at.block->clocks.knows(home_.clocks.witness(at.threads[i]), b.by, b.at))
       fail(Code::PhaseMisuse, location(),
            fmt::format("mbarrier {} is used while thread {} initializes it: nothing orders the two, {}", name_of(at),
                        thread_name(b.by), where(at.lanes[i])),
@@ -105,12 +112,31 @@ void Warp::arrive(const BarrierLanes& at) {
 }
 
 void Warp::execute(const ir::Arrive& op, const Step& s, Mask mask) {
-  if (op.cta) fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator has no clusters of blocks");
   ++device_.traffic(device_.site(s)).barriers;
+  if (op.cta) return arrive_at_peers(s, mask);
   // Of copies that an mbarrier tells, the thread itself would learn by waiting there.
   if (op.queue == ir::Queue::CpAsync)
     for (const int64_t thread : executing(mask)) land(thread, home_.queues.take_all(thread), true);
   for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) arrive(at);
+}
+
+void Warp::arrive_at_peers(const Step& s, Mask mask) {
+  std::map<int64_t, std::vector<int64_t>> lanes;  // by the block at which they arrive
+  ArenaScope scope(arena_);
+  const Value rank = eval(*s.nodes[0], mask);
+  for (int64_t l = 0; l < lanes_; ++l)
+    if (mask.at(l)) lanes[rank.int_at(l, frame_.shape.columns)].push_back(l);
+  for (const auto& [number, list] : lanes) {
+    auto* bits = arena_.array<uint8_t>(lanes_);
+    std::fill_n(bits, lanes_, uint8_t{0});
+    for (const int64_t l : list) bits[l] = 1;
+    const Mask some{bits, static_cast<int64_t>(list.size())};
+    for (const BarrierLanes& at : barriers_of(s.elements[0], some, peer(number, list[0]))) {
+      if (at.block != &home_)
+        for (const int64_t thread : at.threads) at.block->note_visit(home_.clocks.deed(thread));
+      arrive(at);
+    }
+  }
 }
 
 void Warp::check_bytes(const BarrierLanes& at) {

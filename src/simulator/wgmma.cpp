@@ -185,7 +185,7 @@ void Warp::read_operand(const MatrixOperand& m, bool k_outside, float* out, std:
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; i += per_chunk) {
       const uint64_t place = m.transposed ? m.place(i, o) : m.place(o, i);
-      issue_async(*m.buffer, place / kChunk, me, who, 0);
+      issue_async(home_, *m.buffer, place / kChunk, me, who, 0);
       if (cells) cells->push_back(static_cast<uint32_t>(place / kChunk));
       if (std::memchr(home_.memory.written() + place, 0, kChunk))
         fail_at(Code::Uninitialized, 0,
@@ -278,7 +278,7 @@ void Warp::touch_cells(const MatrixOperand& m, const std::vector<uint32_t>& cell
   const std::vector<Witness> who = home_.clocks.witnesses(threads_);
   const AsyncAccess me{AsyncAccess::Kind::Wgmma, static_cast<uint16_t>(threads_[0]), device_.site(*current_),
                        multiplies_.committed + 1, wgmma_agent()};
-  for (const uint32_t cell : cells) issue_async(*m.buffer, cell, me, who, 0);
+  for (const uint32_t cell : cells) issue_async(home_, *m.buffer, cell, me, who, 0);
 }
 
 // `met`: of a sparse a, the row of b that each of its elements meets.

@@ -4,6 +4,7 @@
 #include "dsl/recording.h"
 #include "errors/expect_error.h"
 #include "interpreter/run.h"
+#include "ir/parse.h"
 #include "runtime/plans.h"
 #include "runtime/scratch.h"
 #include "tilewright/compile.h"
@@ -165,14 +166,12 @@ help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter
 TEST(CpuErrors, Clusters) {
   expect_error(
       [] {
-        const Program p = prim_func("program", {}, [] {
-          mark();
-          for (auto bx : Kernel(4, {.threads = 32, .cluster_dims = {2}})) If(bx == 0, [] { thread_return(); });
-        });
-        compile_for(Engine::Cpu, p);
+        const char* text = "program p {\n  launch p(bx: 4) threads(tx: 32) cluster(2) {\n    sync cluster\n  }\n}\n";
+        compile_for(Engine::Cpu,
+                    Program(std::make_shared<ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")})));
       },
-      R"(TW5006 cpu: clusters of blocks are not something the CPU engine runs
-  --> the mistake
+      R"(TW5006 cpu: what reaches the other blocks of a cluster is not something the CPU engine runs
+  --> p.tile:3
 help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
@@ -227,17 +226,16 @@ TEST(InterpreterErrors, ForeignText) {
   --> the mistake)");
 }
 
+// Clusters of blocks that do not reach each other are a matter of speed.
 TEST(InterpreterErrors, Clusters) {
-  expect_error(
-      [] {
-        const Program p = prim_func("program", {}, [] {
-          mark();
-          for (auto bx : Kernel(4, {.threads = 32, .cluster_dims = {2}})) If(bx == 0, [] { thread_return(); });
-        });
-        interpreter::run(p, {});
-      },
-      R"(TW6090 run: the interpreter has no clusters of blocks
-  --> the mistake
+  const auto run = [](const std::string& statement) {
+    const std::string text = "program p {\n  launch p(bx: 4) threads(tx: 32) cluster(2) {\n" + statement + "  }\n}\n";
+    interpreter::run(Program(std::make_shared<ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")})), {});
+  };
+  run("    sync block\n");
+  expect_error([&] { run("    sync cluster\n"); },
+               R"(TW6090 run: sync of blocks in a cluster: the interpreter runs them one after the other
+  --> p.tile:3
 help: run the program with a cluster of 1)");
 }
 

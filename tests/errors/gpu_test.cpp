@@ -32,6 +32,13 @@ TEST(GpuErrors, AnOperationThatIsNotThereYet) {
 help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
+TEST(GpuErrors, ClustersOfAnOlderGpu) {
+  EXPECT_EQ(refusal("program p {\n  launch p(bx: 4) threads(tx: 32) cluster(2) {\n    sync cluster\n  }\n}\n", "sm_80"),
+            R"(error TW8201 cuda: sync as it stands needs sm_90a; the target is sm_80
+  --> p.tile:3:5
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+}
+
 TEST(GpuErrors, AnAsynchronousCopyThatTmaDoesNotDo) {
   EXPECT_EQ(
       refusal(R"(program p {

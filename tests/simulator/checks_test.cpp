@@ -205,7 +205,11 @@ TEST(Simulator, AnAsynchronousCopyIsThereWhenItsQueueIsDrained) {
   EXPECT_EQ(error_of(32, copy + drain + "    B[tx] = s[tx * 4 + 3]\n"), kNoError) << "a thread's own copy";
 }
 
-TEST(Simulator, RefusesWhatItDoesNotModel) { expect_error(error_of(32, "    sync cluster\n"), "TW9090", "clusters"); }
+TEST(Simulator, RefusesWhatItDoesNotModel) {
+  std::string text = launch(32, "    sync grid\n", 2);
+  text.replace(text.find(" {\n    sync"), 2, " cluster(2) {");
+  expect_error(error_of_text(text, [] { return Arrays().list(); }), "TW9090", "blocks in clusters");
+}
 
 }  // namespace
 }  // namespace tilewright::simulator

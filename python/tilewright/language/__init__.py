@@ -141,6 +141,11 @@ def alloc_barrier(arrive_count):
     return _apply(_OPERATIONS["alloc_barrier"], arrive_count if isinstance(arrive_count, list) else [arrive_count])
 
 
+def alloc_cluster_barrier(arrive_count):
+    """mbarriers at which blocks of the cluster may arrive: one, or one for each count of a list."""
+    return alloc_barrier(arrive_count)
+
+
 def let(variable, value):
     """Sets a variable that T.int32() and its like have made."""
     _apply(_OPERATIONS["store"], variable, value)
@@ -318,6 +323,31 @@ get_block_bindings = _of_each_dimension("get_block_binding", "The index of this 
 get_block_extents = _of_each_dimension("get_block_extent", "The blocks of the grid along each dimension.")
 get_thread_bindings = _of_each_dimension("get_thread_binding", "The index of this thread in its block, in each dimension.")
 get_thread_extents = _of_each_dimension("get_thread_extent", "The threads of a block along each dimension.")
+
+
+def get_cluster_dims():
+    """The blocks of a cluster along each dimension."""
+    return [_function("get_cluster_dim")(d) for d in range(3)]
+
+
+def get_cluster_size():
+    """The number of blocks of a cluster."""
+    x, y, z = get_cluster_dims()
+    return x * y * z
+
+
+def get_cluster_id(dim=0):
+    """The index of this block's cluster in the grid of clusters along a dimension."""
+    return _function("get_block_binding")(dim) // _function("get_cluster_dim")(dim)
+
+
+def get_cluster_extent(dim=0):
+    """The number of clusters of the grid along a dimension."""
+    return get_block_extent(dim) // _function("get_cluster_dim")(dim)
+
+
+get_cluster_ids = _of_each_dimension("get_cluster_id", "The index of this block's cluster, in each dimension.")
+get_cluster_extents = _of_each_dimension("get_cluster_extent", "The clusters of the grid along each dimension.")
 
 
 def align_up(x, y):

@@ -61,6 +61,8 @@ def all_of(*conditions: Any) -> Any:
     """Whether all conditions hold, or all elements of a buffer or of a region of one dimension."""
 def alloc_buffer(shape: Any, dtype: Any = ..., *ignored: Any, scope: Any = ..., **also_ignored: Any) -> Any:
     """An allocation in the space that `scope` names."""
+def alloc_cluster_barrier(arrive_count: Any) -> Any:
+    """mbarriers at which blocks of the cluster may arrive: one, or one for each count of a list."""
 def alloc_var(dtype: Any, *arguments: Any, init: Any = ..., scope: Any = ...) -> Any:
     """A mutable scalar of each thread, zero unless `init` says otherwise. Assigning to its name stores."""
 def annotate_compile_flags(*arguments: Any, **named: Any) -> Any:
@@ -126,6 +128,18 @@ def get_block_extent(dim: Any = ...) -> Any:
     """The number of blocks of the grid along a dimension."""
 def get_block_extents() -> Any:
     """The blocks of the grid along each dimension."""
+def get_cluster_dims() -> Any:
+    """The blocks of a cluster along each dimension."""
+def get_cluster_extent(dim: Any = ...) -> Any:
+    """The number of clusters of the grid along a dimension."""
+def get_cluster_extents() -> Any:
+    """The clusters of the grid along each dimension."""
+def get_cluster_id(dim: Any = ...) -> Any:
+    """The index of this block's cluster in the grid of clusters along a dimension."""
+def get_cluster_ids() -> Any:
+    """The index of this block's cluster, in each dimension."""
+def get_cluster_size() -> Any:
+    """The number of blocks of a cluster."""
 def get_mbarrier(index: Any) -> Any:
     """One of T.create_list_of_mbarrier."""
 def get_thread_bindings() -> Any:
@@ -305,8 +319,8 @@ def ballot(predicate: Value, mask: object = None) -> Any:
     """The lanes of the warp that have it true, as bits."""
 def ballot_sync(predicate: Value, mask: object = None) -> Any:
     """The lanes of the warp that have it true, as bits."""
-def barrier_arrive(mbarrier: Tile, cta_id: None = None) -> Any:
-    """Arrives at an mbarrier."""
+def barrier_arrive(mbarrier: Tile, cta_id: Value = None) -> Any:
+    """Arrives at an mbarrier, or at that of block `cta_id` of the cluster: who waits there may copy over what this block has read. What blocks say through global memory needs T.cluster_sync()."""
 def barrier_wait(mbarrier: Tile, parity: Value) -> Any:
     """Waits for the phase of this parity."""
 def bitwise_and(a: Value, b: Value) -> Any:
@@ -317,6 +331,8 @@ def bitwise_or(a: Value, b: Value) -> Any:
     """a | b"""
 def bitwise_xor(a: Value, b: Value) -> Any:
     """a ^ b"""
+def block_rank_in_cluster() -> Any:
+    """The number of this block in its cluster, x first."""
 def brev(x: Value) -> Any:
     """The scalar function brev, element by element."""
 def cast(value: Value, dtype: DType, round: str = '', sat: bool = True, rbits: object = None) -> Any:
@@ -329,12 +345,22 @@ def clamp(dst: Value, min_val: Value, max_val: Value) -> Any:
     """The scalar function clamp, element by element."""
 def clear(buffer: Tile) -> Any:
     """Sets every element of a tile to zero."""
+def cluster_arrive() -> Any:
+    """Arrives at the barrier of the cluster; T.cluster_wait() is the other half."""
+def cluster_arrive_relaxed() -> Any:
+    """Arrives at the barrier of the cluster; T.cluster_wait() is the other half."""
+def cluster_sync() -> Any:
+    """A barrier of the cluster."""
+def cluster_wait() -> Any:
+    """Waits for the blocks of the cluster, where this one has arrived."""
 def clz(x: Value) -> Any:
     """The scalar function clz, element by element."""
 def condition(a: Value) -> Any:
     """A bool as it is; whether an integer is not zero."""
 def copy(src: Tile, dst: Tile, *, coalesced_width: object = None, disable_tma: object = False, eviction_policy: object = None, prefer_instruction: str = None, annotations: object = None, loop_layout: object = None) -> Any:
     """Moves a tile between any two spaces and converts its elements. What lies outside of a global tensor reads as zero and is not written."""
+def copy_cluster(src: Tile, dst: Tile, *, dst_block: None = None, cluster_mask: int = 0, remote_barrier: None = None, eviction_policy: object = None, coalesced_width: object = None, loop_layout: object = None) -> Any:
+    """A copy from global memory to the same tile of the blocks of a cluster that `cluster_mask` has bits for: the lowest of them copies for all, other blocks for themselves. Waits."""
 def copysign(x: Value, y: Value) -> Any:
     """The scalar function copysign, element by element."""
 def cos(x: Value) -> Any:
@@ -393,6 +419,8 @@ def gemm_sp(A_sparse: Tile, E: Tile, B: Tile, C: Tile, transpose_A: bool = False
     """C += A B, where A_sparse holds the kept elements of A, two of each four along a row (one of two of float32), and E has four bits for each group that say which."""
 def get_block_binding(dim: int = 0) -> Any:
     """The index of this block in the grid."""
+def get_cluster_dim(dim: int = 0) -> Any:
+    """The number of blocks of a cluster along a dimension."""
 def get_lane_idx(warp_size: int = None) -> Any:
     """The lane of this thread in its warp."""
 def get_thread_binding(dim: int = 0) -> Any:
@@ -475,8 +503,8 @@ def max_nan(x: Value, y: Value) -> Any:
     """The scalar function max_nan, element by element."""
 def max_value(dtype: DType) -> Any:
     """The largest finite value of a dtype."""
-def mbarrier_arrive(mbarrier: Tile, cta_id: None = None) -> Any:
-    """Arrives at an mbarrier."""
+def mbarrier_arrive(mbarrier: Tile, cta_id: Value = None) -> Any:
+    """Arrives at an mbarrier, or at that of block `cta_id` of the cluster: who waits there may copy over what this block has read. What blocks say through global memory needs T.cluster_sync()."""
 def mbarrier_arrive_expect_tx(mbarrier: Tile, bytes: Value) -> Any:
     """Announces bytes and arrives."""
 def mbarrier_expect_tx(mbarrier: Tile, bytes: Value) -> Any:
@@ -585,7 +613,7 @@ def tanh(x: Value) -> Any:
     """The scalar function tanh, element by element."""
 def thread_return() -> Any:
     """This thread is done with the launch."""
-def tma_copy(src: Tile, dst: Tile, *, barrier: Tile = None, cluster_mask: None = None, leader_scope_threads: object = None, eviction_policy: object = None, annotations: object = None) -> Any:
+def tma_copy(src: Tile, dst: Tile, *, barrier: Tile = None, cluster_mask: int = 0, leader_scope_threads: object = None, eviction_policy: object = None, annotations: object = None) -> Any:
     """A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait."""
 def tma_store_wait(count: int = 0, read: object = True) -> Any:
     """Waits for bulk stores."""

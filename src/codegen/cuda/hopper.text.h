@@ -36,6 +36,29 @@ __device__ __forceinline__ void tw_arrive_copied(uint64_t* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(tw_shared_address(barrier)) : "memory");
 }
 
+// At the mbarrier of that block of the cluster. Who waits there brings by TMA what this block's threads have read: a
+// release of shared memory alone is enough, one of the whole cluster would wait for the device.
+//@ tw_arrive_at: tw_shared_address
+__device__ __forceinline__ void tw_arrive_at(uint64_t* barrier, uint32_t block) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+      "fence.release.sync_restrict::shared::cta.cluster;\n"
+      "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(tw_shared_address(barrier)),
+      "r"(block)
+      : "memory");
+}
+
+//@ tw_arrive_cluster: types
+__device__ __forceinline__ void tw_arrive_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+
+//@ tw_wait_cluster: types
+__device__ __forceinline__ void tw_wait_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+
+//@ tw_sync_cluster: types
+__device__ __forceinline__ void tw_sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
 //@ tw_expect: tw_shared_address
 __device__ __forceinline__ void tw_expect(uint64_t* barrier, uint32_t bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(tw_shared_address(barrier)), "r"(bytes)

@@ -1,5 +1,7 @@
 #include "passes/lower/block_index.h"
 
+#include "ir/cluster.h"
+
 namespace tilewright::passes {
 
 using namespace ir;
@@ -8,8 +10,15 @@ namespace {
 
 class BlockIndex {
  public:
-  BlockIndex(const Launch& launch, const Expr& block, Lowering& l) : launch_(launch), l_(l), type_(block->type) {
-    for (const Expr& e : launch.grid) grid_.push_back(cast(e, type_));
+  BlockIndex(const Launch& launch, Expr block, Lowering& l) : launch_(launch), l_(l), type_(block->type) {
+    const int64_t together = cluster_blocks(launch);  // blocks of a cluster have neighbouring numbers
+    for (size_t d = 0; d < launch.grid.size(); ++d) {
+      const Expr e = cast(launch.grid[d], type_);
+      const int64_t extent = cluster_extent(launch, d);
+      grid_.push_back(extent > 1 ? binary(BinaryOp::FloorDiv, e, number(extent)) : e);
+    }
+    Expr rank = binary(BinaryOp::FloorMod, block, number(together));
+    if (together > 1) block = binary(BinaryOp::FloorDiv, block, number(together));
     const Expr gx = grid_[0], gy = grid_.size() > 1 ? grid_[1] : number(1);
     Expr x = binary(BinaryOp::FloorMod, block, gx), y = binary(BinaryOp::FloorDiv, block, gx);
     Expr z;
@@ -18,14 +27,18 @@ class BlockIndex {
       y = binary(BinaryOp::FloorMod, y, gy);
     }
     if (reorders_blocks(launch)) swizzle(grid_.size() == 2 ? block : add(x, mul(y, gx)), x, y);
-    const Expr index[] = {x, y, z};
+    Expr index[] = {x, y, z};
     for (size_t d = 0; d < launch.block.size(); ++d) {
+      if (const int64_t extent = cluster_extent(launch, d); extent > 1) {
+        index[d] = add(mul(index[d], number(extent)), binary(BinaryOp::FloorMod, rank, number(extent)));
+        rank = binary(BinaryOp::FloorDiv, rank, number(extent));
+      }
       const VarId v = launch.block[d];
       out.push_back(l.make(Let{v, cast(index[d], l.program.var(v).type)}));
-      const Interval extent = l.intervals.of(widen(grid_[d]));
+      const Interval extent = l.intervals.of(widen(launch.grid[d]));
       l.intervals.set(v, {0, extent.high < kUnbounded ? std::max<int64_t>(extent.high - 1, 0) : INT32_MAX});
       // What a loop bound says and an interval cannot: v < extent.
-      for (const Expr& e : {grid_[d], launch.grid[d]})
+      for (const Expr& e : {cast(launch.grid[d], type_), launch.grid[d]})
         l.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l.program.var(v).type)), widen(e)));
     }
   }

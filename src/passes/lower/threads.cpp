@@ -1,5 +1,6 @@
 #include "passes/lower/threads.h"
 
+#include "ir/cluster.h"
 #include "passes/lower/hazards.h"
 #include "passes/lower/strides.h"
 #include "support/diagnostic.h"
@@ -629,6 +630,7 @@ class Block {
   }
   void refuse(const Stmt& s) const {
     if (s.as<Role>()) refuse_as(Code::CpuRole, "code for some of the block's threads (a role)");
+    if (reaches_blocks(s)) refuse_as(Code::CpuCluster, "what reaches the other blocks of a cluster");
     if (s.as<Arrive>() || s.as<Expect>() || s.as<Wait>()) refuse_as(Code::CpuBarrier, "an mbarrier");
     if (s.as<Commit>() || s.as<Drain>()) refuse_as(Code::CpuAsync, "a queue of asynchronous operations");
     if (s.as<Call>()) refuse_as(Code::CpuForeignCall, "a call of foreign text");
@@ -639,7 +641,6 @@ class Block {
     if (const auto* n = s.as<Sync>()) {
       if (n->scope == SyncScope::Named) refuse_as(Code::CpuSync, "a named barrier");
       if (n->scope == SyncScope::Grid) refuse_as(Code::CpuSync, "a barrier of the whole grid");
-      if (n->scope == SyncScope::Cluster) refuse_as(Code::CpuSync, "a barrier of a cluster");
     }
   }
 

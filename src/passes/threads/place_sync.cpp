@@ -273,7 +273,7 @@ class SyncPlacer {
   bool orders_all(const Sync& n) const {
     if (n.scope == SyncScope::Warp) return role_ && role_->end - role_->begin == 32;
     if (n.scope == SyncScope::Named) return !n.arrive_only && role_ && n.count == role_->end - role_->begin;
-    return true;
+    return !n.arrive_only && !n.wait_only;
   }
   std::optional<analysis::OwnElements::Range> threads_of_role() const {
     return role_ ? std::optional(analysis::OwnElements::Range{role_->begin, role_->end}) : std::nullopt;

@@ -1,0 +1,76 @@
+"""Blocks of a cluster: copies to several of them, arrivals at each other's mbarriers, their numbers."""
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+
+SIMULATOR = "simulator -arch=sm_90a"
+
+
+def test_the_lowest_block_of_the_mask_copies_for_all_of_it():
+    @T.prim_func
+    def main(A: T.Tensor((64, 256), "float16"), B: T.Tensor((64, 256), "float16")):
+        with T.ClusterKernel(4, 2, threads=128, cluster_dims=(4, 1, 1)) as (bx, by):
+            S = T.alloc_shared((32, 64), "float16")
+            T.copy_cluster(A[by * 32, bx * 64], S, cluster_mask=0b0011)
+            T.copy(S, B[by * 32, bx * 64])
+
+    a, b = np.random.default_rng(1).random((64, 256)).astype("float16"), np.empty((64, 256), "float16")
+    tw.compile(main, target=SIMULATOR)(a, b)
+    assert (b[:, 64:128] == a[:, :64]).all()
+    b[:, 64:128] = a[:, 64:128]
+    assert (b == a).all()
+    with pytest.raises(tw.LaunchError, match="TW6090"):
+        tw.compile(main, engine="interpreter")(a, b)
+
+
+def test_a_ring_of_two_blocks():
+    """Both want the same tiles: the first brings them, and gets the slot back from both."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float32"), B: T.Tensor((2, 128, 64), "float32")):
+        with T.Kernel(2, threads=256, cluster_dims=2) as bx:
+            S = T.alloc_shared((32, 64), "float32")
+            F = T.alloc_fragment((32, 64), "float32")
+            full, empty = T.alloc_cluster_barrier(128), T.alloc_cluster_barrier(2)
+            rank, tx = T.block_rank_in_cluster(), T.get_thread_binding(0)
+            if tx < 128:
+                for k in range(4):
+                    if rank == 0:
+                        T.mbarrier_wait_parity(empty, (k + 1) % 2)
+                    T.mbarrier_wait_parity(full, (k + 1) % 2)
+                    T.tma_copy(A[k * 32, 0], S, barrier=full, cluster_mask=0b11)
+                    T.mbarrier_arrive(full)
+            else:
+                for k in range(4):
+                    T.mbarrier_wait_parity(full, k % 2)
+                    T.copy(S, F)
+                    T.sync_threads(1, 128)
+                    if tx == 128:
+                        T.mbarrier_arrive(empty, 0)
+                    T.copy(F, B[rank, k * 32 : k * 32 + 32, :])
+            T.cluster_arrive()
+            T.cluster_wait()
+
+    a, b = np.random.default_rng(1).random((128, 64), dtype="float32"), np.empty((2, 128, 64), "float32")
+    tw.compile(main, target=SIMULATOR)(a, b)
+    assert (b[0] == a).all() and (b[1] == a).all()
+
+
+def test_numbers_of_a_cluster():
+    seen = {}
+
+    @T.prim_func
+    def main(B: T.Tensor((4, 4, 3), "int32")):
+        with T.Kernel(4, 4, threads=32, cluster_dims=(2, 2)) as (bx, by):
+            seen.update(dims=T.get_cluster_dims(), size=T.get_cluster_size(), extents=T.get_cluster_extents())
+            B[by, bx, 0] = T.block_rank_in_cluster()
+            B[by, bx, 1] = T.get_cluster_id(0)
+            B[by, bx, 2] = T.get_cluster_ids()[1]
+
+    b = np.empty((4, 4, 3), "int32")
+    for target in ("interpreter", SIMULATOR):
+        tw.compile(main, target=target)(b)
+        y, x = np.mgrid[0:4, 0:4]
+        assert (b[..., 0] == x % 2 + y % 2 * 2).all() and (b[..., 1] == x // 2).all() and (b[..., 2] == y // 2).all()
+    assert seen == {"dims": [2, 2, 1], "size": 4, "extents": [2, 2, 1]}
