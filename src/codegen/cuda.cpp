@@ -416,11 +416,6 @@ class CudaText final : public CudaAsync {
     return {fmt::format("{}({})", as.name, fmt::join(args, ", "))};
   }
 
-  std::optional<Text> quotient(DType type, const Text& a, const Text& b) override {
-    if (!program_.options.fast_math || !type.is_float() || type == f64) return {};
-    return Text{fmt::format("__fdividef({}, {})", a.text, b.text)};
-  }
-
   // Neighbours that are converted from or to float: one instruction converts two.
   bool target_loop(const For& n) override {
     const auto extent = constant_int(n.extent);
