@@ -41,23 +41,27 @@ double rounding_of(DType type) {
   return type == f64 ? 0x1p-53 : type == f32 ? 0x1p-24 : type == f16 ? 0x1p-11 : type == bf16 ? 0x1p-8 : 0x1p-3;
 }
 
-// `roundings`: how many of them elements may be apart besides the tolerance.
+// `roundings`: how many of them elements may be apart besides the tolerance, behind a function of float32 or of the
+// elements' own type, whichever is coarser.
 std::optional<std::string> difference(const std::string& name, const NDArray& a, const NDArray& b, double tolerance,
                                       double roundings) {
   if (a.dtype().is_float()) {
+    const double apart = roundings * std::max(rounding_of(a.dtype()), rounding_of(f32));  // of the element
     const std::vector<double> x = a.to_floats(), y = b.to_floats();
     for (size_t i = 0; i < x.size(); ++i) {
       const bool same =
           (x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i])) || (std::isnan(x[i]) && std::isnan(y[i]));
-      if (!same && !(std::abs(x[i] - y[i]) <= tolerance + roundings * rounding_of(a.dtype()) * std::abs(x[i])))
+      if (!same && !(std::abs(x[i] - y[i]) <= tolerance + apart * std::abs(x[i])))
         return fmt::format("{}[{}]: interpreter {:.9g}, the other {:.9g}", name, i, x[i], y[i]);
     }
     return std::nullopt;
   }
   const std::vector<int64_t> x = a.to_ints(), y = b.to_ints();
-  const int64_t apart = roundings > 0 ? 1 : 0;  // what is cut off behind such a function
+  const int64_t cut = roundings > 0 ? 1 : 0;  // off behind such a function
+  const double relative = roundings * rounding_of(f32);
   for (size_t i = 0; i < x.size(); ++i)
-    if (std::abs(x[i] - y[i]) > apart) return fmt::format("{}[{}]: interpreter {}, the other {}", name, i, x[i], y[i]);
+    if (std::abs(x[i] - y[i]) > cut + static_cast<int64_t>(relative * std::abs(static_cast<double>(x[i]))))
+      return fmt::format("{}[{}]: interpreter {}, the other {}", name, i, x[i], y[i]);
   return std::nullopt;
 }
 
