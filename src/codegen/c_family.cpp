@@ -198,6 +198,8 @@ Text CFamily::value(const Expr& e) {
                             if (n.op == BinaryOp::FloorDiv || n.op == BinaryOp::FloorMod ||
                                 n.op == BinaryOp::TruncDiv || n.op == BinaryOp::TruncMod)
                               return divide(n, type);
+                            if (n.op == BinaryOp::Div)
+                              if (auto own = quotient(type, value(n.a), value(n.b))) return rounded(type, *own);
                             return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
                           },
                           [&](const Fma& n) -> Text {

@@ -89,8 +89,8 @@ const char* pair_conversion(DType from, DType to, int arch) {
 class CudaText final : public CudaAsync {
  public:
   CudaText(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head,
-           bool one_branch)
-      : CudaAsync(program, reserved_names()), target_(target), report_head_(report_head), one_branch_(one_branch) {}
+           CudaStyle style)
+      : CudaAsync(program, reserved_names()), target_(target), report_head_(report_head), style_(style) {}
 
   CudaSource write() {
     for (const Launch& launch : program_.launches) kernel(launch);
@@ -354,7 +354,7 @@ class CudaText final : public CudaAsync {
   // another.
   size_t target_statements(const Body& b, size_t at) override {
     std::vector<const Role*> arms;
-    for (size_t i = at; i < b.size() && (arms.empty() || one_branch_); ++i) {
+    for (size_t i = at; i < b.size() && (arms.empty() || style_.one_branch); ++i) {
       const auto* role = b[i].as<Role>();
       const bool apart = role && std::none_of(arms.begin(), arms.end(), [&](const Role* r) {
                            return r->begin < role->end && role->begin < r->end;
@@ -414,6 +414,11 @@ class CudaText final : public CudaAsync {
     if (!as.piece.empty()) pieces_.insert(as.piece);
     if (as.piece != as.name && !as.piece.empty()) functions_.emplace(f, type == f64);
     return {fmt::format("{}({})", as.name, fmt::join(args, ", "))};
+  }
+
+  std::optional<Text> quotient(DType type, const Text& a, const Text& b) override {
+    if (!style_.approximate_div || !type.is_float() || type == f64) return {};
+    return Text{fmt::format("__fdividef({}, {})", a.text, b.text)};
   }
 
   // Neighbours that are converted from or to float: one instruction converts two.
@@ -564,7 +569,7 @@ class CudaText final : public CudaAsync {
 
   const target::GpuTarget& target_;
   const std::string& report_head_;
-  const bool one_branch_;
+  const CudaStyle style_;
   const Launch* launch_ = nullptr;
   std::string warp_;  // the name of a warp's number
   bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false;
@@ -578,8 +583,8 @@ class CudaText final : public CudaAsync {
 }  // namespace
 
 CudaSource emit_cuda(const ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head,
-                     bool one_branch) {
-  return CudaText(program, target, report_head, one_branch).write();
+                     CudaStyle style) {
+  return CudaText(program, target, report_head, style).write();
 }
 
 }  // namespace tilewright::codegen

@@ -32,9 +32,13 @@ struct CudaSource {
   std::vector<ReportSite> sites;
 };
 
-// `report_head` stands before the text of a program that reports. `one_branch`: roles are arms of one branch, not of
-// one each.
+struct CudaStyle {
+  bool one_branch = false;       // roles are arms of one branch, not of one each
+  bool approximate_div = false;  // of floats, by __fdividef
+};
+
+// `report_head` stands before the text of a program that reports.
 CudaSource emit_cuda(const ir::ThreadProgram& program, const target::GpuTarget& target, const std::string& report_head,
-                     bool one_branch = false);
+                     CudaStyle style = {});
 
 }  // namespace tilewright::codegen
