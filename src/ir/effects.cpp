@@ -119,4 +119,13 @@ Effects effects_of(const Stmt& stmt) {
   return out;
 }
 
+std::set<BufferId> changed_roots(const Body& body, const ProgramTables& program) {
+  std::set<BufferId> out;
+  walk(body, [&](const Stmt& s) {
+    for (const Effect& e : effects_of(s).list)
+      if (e.region.valid() && e.access != Access::Read) out.insert(program.root(e.region.buffer));
+  });
+  return out;
+}
+
 }  // namespace tilewright::ir

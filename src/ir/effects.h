@@ -22,4 +22,7 @@ struct Effects {
 
 Effects effects_of(const Stmt& stmt);
 
+// What a body does more with than read it, as the storage that it is.
+std::set<BufferId> changed_roots(const Body& body, const ProgramTables& program);
+
 }  // namespace tilewright::ir

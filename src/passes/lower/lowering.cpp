@@ -22,11 +22,7 @@ BufferId Lowering::temporary(const std::string& name, DType type, std::vector<in
 
 void forget_written(const Body& body, Lowering& l) {
   if (!l.intervals.knows_reads()) return;
-  std::set<BufferId> written;
-  walk(body, [&](const Stmt& s) {
-    for (const Effect& e : effects_of(s).list)
-      if (e.access != Access::Read && e.region.valid()) written.insert(l.program.root(e.region.buffer));
-  });
+  const std::set<BufferId> written = changed_roots(body, l.program);
   l.intervals.drop_reads([&](BufferId id) { return written.contains(l.program.root(id)); });
 }
 

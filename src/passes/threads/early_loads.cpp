@@ -17,12 +17,8 @@ constexpr int64_t kReuse = 8;  // points of a Map to a value: fewer would want a
 
 class EarlyLoads {
  public:
-  EarlyLoads(TileProgram& p, const Launch& launch) : p_(p), launch_(&launch - p.launches.data()) {
-    walk(launch.body, [&](const Stmt& s) {
-      for (const Effect& e : effects_of(s).list)
-        if (e.region.valid() && e.access != Access::Read) written_.insert(p_.root(e.region.buffer));
-    });
-  }
+  EarlyLoads(TileProgram& p, const Launch& launch)
+      : p_(p), launch_(&launch - p.launches.data()), written_(changed_roots(launch.body, p)) {}
   Body run(const Body& in) {
     return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
@@ -137,7 +133,7 @@ class EarlyLoads {
   }
   TileProgram& p_;
   const std::ptrdiff_t launch_;
-  std::set<BufferId> written_;
+  const std::set<BufferId> written_;
 };
 
 }  // namespace

@@ -16,12 +16,8 @@ constexpr int64_t kMostTurns = 8;  // of a loop: each keeps a value in a registe
 
 class FetchAhead {
  public:
-  FetchAhead(TileProgram& p, const Launch& launch) : p_(p), launch_(&launch - p.launches.data()) {
-    walk(launch.body, [&](const Stmt& s) {
-      for (const Effect& e : effects_of(s).list)
-        if (e.region.valid() && e.access != Access::Read) written_.insert(p_.root(e.region.buffer));
-    });
-  }
+  FetchAhead(TileProgram& p, const Launch& launch)
+      : p_(p), launch_(&launch - p.launches.data()), written_(changed_roots(launch.body, p)) {}
   Body run(const Body& in) {
     return hoisted(rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
       if (const auto* n = s.as<For>()) return with_body(*n, s->location);
@@ -122,7 +118,7 @@ class FetchAhead {
 
   TileProgram& p_;
   const std::ptrdiff_t launch_;
-  std::set<BufferId> written_;
+  const std::set<BufferId> written_;
 };
 
 }  // namespace

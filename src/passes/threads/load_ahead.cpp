@@ -18,12 +18,7 @@ constexpr int64_t kMostElements = 512;  // of a fragment: it stands in registers
 
 class LoadsAhead {
  public:
-  LoadsAhead(TileProgram& p, const Launch& launch) : p_(p), launch_(launch) {
-    walk(launch.body, [&](const Stmt& s) {
-      for (const Effect& e : effects_of(s).list)
-        if (e.region.valid() && e.access != Access::Read) written_.insert(p_.root(e.region.buffer));
-    });
-  }
+  LoadsAhead(TileProgram& p, const Launch& launch) : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {}
   Body run() {
     return rewrite(launch_.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
@@ -140,7 +135,7 @@ class LoadsAhead {
 
   TileProgram& p_;
   const Launch& launch_;
-  std::set<BufferId> written_;
+  const std::set<BufferId> written_;
 };
 
 }  // namespace
