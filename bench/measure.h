@@ -28,13 +28,14 @@ struct Contest {
 };
 
 // Turn by turn, with a rest after each: worker threads of every library spin for a while after a call (those of
-// OpenBLAS for tens of milliseconds).
+// OpenBLAS for tens of milliseconds). A call before the one that counts wakes the contestant's threads: after a rest
+// the scheduler may leave two of them on one core for 4 ms, which is as long as half a call takes.
 inline Contest contest(const std::function<double()>& own, const std::function<double()>& peer, int turns) {
   std::vector<double> a, b;
   auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); };
   for (int i = 0; i < turns; ++i) {
-    a.push_back(own()), rest();
-    b.push_back(peer()), rest();
+    own(), a.push_back(own()), rest();
+    peer(), b.push_back(peer()), rest();
   }
   return {median(a), median(b), *std::min_element(a.begin(), a.end()), *std::min_element(b.begin(), b.end())};
 }
