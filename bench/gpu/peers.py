@@ -200,20 +200,20 @@ def gemm(mnk, form, *tiles):
     return race.run()
 
 
-def _gemm_program(front, M, N, K, transposed, block_M, block_N, block_K, stages, threads):
+def _gemm_program(front, M, N, K, transposed, block_M, block_N, block_K, stages, threads, operand="bfloat16"):
     tilelang, T = front.tilelang, front.T
 
     @tilelang.jit(out_idx=[-1])
     def matmul():
         @T.prim_func
         def main(
-            A: T.Tensor((M, K), T.bfloat16),
-            B: T.Tensor((N, K) if transposed else (K, N), T.bfloat16),
+            A: T.Tensor((M, K), operand),
+            B: T.Tensor((N, K) if transposed else (K, N), operand),
             C: T.Tensor((M, N), T.bfloat16),
         ):
             with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
-                A_shared = T.alloc_shared((block_M, block_K), T.bfloat16)
-                B_shared = T.alloc_shared((block_N, block_K) if transposed else (block_K, block_N), T.bfloat16)
+                A_shared = T.alloc_shared((block_M, block_K), operand)
+                B_shared = T.alloc_shared((block_N, block_K) if transposed else (block_K, block_N), operand)
                 C_local = T.alloc_fragment((block_M, block_N), T.float32)
                 C_shared = T.alloc_shared((block_M, block_N), T.bfloat16)
                 T.use_swizzle(panel_size=10)
@@ -403,6 +403,117 @@ def fp8(mnk, block_N):
     return race.run()
 
 
+def scaled(mnk):
+    """Block-scaled e4m3 product, scales of 1x128 and 128x128, beside DeepGEMM; and one with no scales, beside cuBLASLt.
+    Ours are examples/fp8_gemm.cpp in Python and the plain product with tiles of 128x256."""
+    import torch
+
+    M, N, K = (int(x) for x in mnk.split("x"))
+    e4m3 = torch.float8_e4m3fn
+    a, b = (torch.randn(n, K, device="cuda", dtype=torch.bfloat16) for n in (M, N))
+    of_a, of_b = a.view(M, K // 128, 128), b.view(N // 128, 128, K // 128, 128)
+    scale_a = of_a.abs().float().amax(-1).clamp(1e-4) / 448
+    scale_b = of_b.abs().float().amax((1, 3)).clamp(1e-4) / 448
+    a, b = (of_a / scale_a[..., None]).to(e4m3), (of_b / scale_b[:, None, :, None]).to(e4m3)
+    expected = (a.float() * scale_a[..., None]).view(M, K) @ (b.float() * scale_b[:, None, :, None]).view(N, K).T
+    a, b, scale_a = a.view(M, K), b.view(N, K), scale_a.T.contiguous()
+    race = Race(f"fp8 scaled {mnk}", flops=2 * M * N * K)
+    front = frontends()[0]
+
+    def by_deepgemm():
+        import deep_gemm
+
+        out = torch.empty(M, N, device="cuda", dtype=torch.bfloat16)
+        call = lambda: deep_gemm.fp8_gemm_nt((a, scale_a.T), (b, scale_b), out)  # noqa: E731
+        call()
+        return call, out.clone()
+
+    def by_us():
+        kernel = _scaled_program(front, M, N, K)
+        return (lambda: kernel(a, b, scale_a, scale_b)), kernel(a, b, scale_a, scale_b)
+
+    def plain():
+        kernel = _gemm_program(front, M, N, K, True, 128, 256, 128, 4, 256, "float8_e4m3fn")
+        return (lambda: kernel(a, b)), kernel(a, b)
+
+    def by_cublaslt(fast):
+        one = torch.ones((), device="cuda")
+        return (lambda: torch._scaled_mm(a, b.T, one, one, out_dtype=torch.bfloat16, use_fast_accum=fast)), None
+
+    race.error("deepgemm", race.add("deepgemm", by_deepgemm), expected)
+    race.error(front.name, race.add(front.name, by_us, front), expected)
+    race.add("cublaslt, no scales", lambda: by_cublaslt(False))
+    race.add("cublaslt, no scales, fast sums", lambda: by_cublaslt(True))
+    name = f"{front.name}, no scales"
+    race.error(name, race.add(name, plain, front), a.float() @ b.float().T)
+    return race.run()
+
+
+def _scaled_program(front, M, N, K):
+    tilelang, T = front.tilelang, front.T
+    group, rows, columns = 128, 128, 64  # a scale's elements; the part of a tile whose products are summed on their own
+
+    @tilelang.jit(out_idx=[-1])
+    def matmul():
+        @T.macro
+        def scale_and_add(sums, inner, scales, scale):
+            for i, j in T.Parallel(rows, columns):
+                sums[i, j] += inner[i, j] * (scales[i] * scale)
+
+        @T.prim_func
+        def main(
+            A: T.Tensor((M, K), T.float8_e4m3fn),
+            B: T.Tensor((N, K), T.float8_e4m3fn),
+            SA: T.Tensor((K // group, M), T.float32),
+            SB: T.Tensor((N // group, K // group), T.float32),
+            C: T.Tensor((M, N), T.bfloat16),
+        ):
+            with T.Kernel(T.ceildiv(N, 2 * columns), T.ceildiv(M, 2 * rows), threads=256) as (bx, by):
+                T.use_swizzle(8)
+                B_shared = T.alloc_shared((2 * columns, group), T.float8_e4m3fn)
+                A_0 = T.alloc_shared((rows, group), T.float8_e4m3fn)
+                A_1 = T.alloc_shared((rows, group), T.float8_e4m3fn)
+                SA_0 = T.alloc_shared((rows,), T.float32)
+                SA_1 = T.alloc_shared((rows,), T.float32)
+                scales_0 = T.alloc_fragment((rows,), T.float32)
+                scales_1 = T.alloc_fragment((rows,), T.float32)
+                inner_0 = T.alloc_fragment((rows, columns), T.float32)
+                inner_1 = T.alloc_fragment((rows, columns), T.float32)
+                sums_00 = T.alloc_fragment((rows, columns), T.float32)
+                sums_01 = T.alloc_fragment((rows, columns), T.float32)
+                sums_10 = T.alloc_fragment((rows, columns), T.float32)
+                sums_11 = T.alloc_fragment((rows, columns), T.float32)
+                T.clear(sums_00)
+                T.clear(sums_01)
+                T.clear(sums_10)
+                T.clear(sums_11)
+                for k in T.Pipelined(K // group, num_stages=3):
+                    T.copy(B[bx * 2 * columns, k * group], B_shared)
+                    T.copy(A[by * 2 * rows, k * group], A_0)
+                    T.copy(SA[k, by * 2 * rows], SA_0)
+                    T.copy(SA_0, scales_0)
+                    T.copy(A[by * 2 * rows + rows, k * group], A_1)
+                    T.copy(SA[k, by * 2 * rows + rows], SA_1)
+                    T.copy(SA_1, scales_1)
+                    scale = SB[bx * 2 * columns // group, k]
+                    T.gemm(A_0, B_shared[:columns, :], inner_0, transpose_B=True, clear_accum=True)
+                    T.gemm(A_0, B_shared[columns:, :], inner_1, transpose_B=True, clear_accum=True)
+                    scale_and_add(sums_00, inner_0, scales_0, scale)
+                    T.gemm(A_1, B_shared[:columns, :], inner_0, transpose_B=True, clear_accum=True)
+                    scale_and_add(sums_01, inner_1, scales_0, scale)
+                    T.gemm(A_1, B_shared[columns:, :], inner_1, transpose_B=True, clear_accum=True)
+                    scale_and_add(sums_10, inner_0, scales_1, scale)
+                    scale_and_add(sums_11, inner_1, scales_1, scale)
+                T.copy(sums_00, C[by * 2 * rows, bx * 2 * columns])
+                T.copy(sums_01, C[by * 2 * rows, bx * 2 * columns + columns])
+                T.copy(sums_10, C[by * 2 * rows + rows, bx * 2 * columns])
+                T.copy(sums_11, C[by * 2 * rows + rows, bx * 2 * columns + columns])
+
+        return main
+
+    return matmul()
+
+
 def gemm_sp(mnk, *tiles):
     """C = A * B in f16, where two of each four elements of A are kept: the public example; tiles as for gemm."""
     import torch
@@ -516,6 +627,7 @@ CASES = [
     "sparse pipelined 4096 8192 2048",
     "sparse seesaw 4096 8192 2048",
     *(f"fp8 {mnk} 128" for mnk in ("4096x7168x16384", "4096x4096x7168", "128x4096x7168", "64x7168x2048")),
+    *(f"scaled {mnk}" for mnk in ("4096x7168x16384", "4096x4096x7168")),
     "gemm_sp 8192x8192x8192 128x256x128:2:256 128x128x128:3:256 128x256x64:3:256",
     "norm 65536 8192 1",
     "norm 65536 8192 2",

@@ -55,12 +55,17 @@ void check_sample(const Case& c, const std::vector<NDArray>& got, int64_t elemen
   if (!check.ok()) row.fail(check.compared() == 0 ? "nothing was compared" : check.first_bad());
 }
 
+// Whether the device's bits are those of every other engine.
+bool bit_for_bit(const Case& c) {
+  return c.elementwise && !tilewright::codegen::uses_own_of_device(c.program.box().program);
+}
+
 // Of every array, arguments that are only read among them.
 void compare_all(const Case& c, const std::vector<NDArray>& got, const std::vector<NDArray>& want, Row& row) {
   double worst = 0;
   bool same = true;
   for (size_t i = 0; i < got.size(); ++i) {
-    const double allowed = c.elementwise ? 0 : allowed_difference(got[i].dtype(), got[0].dtype());
+    const double allowed = bit_for_bit(c) ? 0 : allowed_difference(got[i].dtype(), got[0].dtype());
     const Agreement a = compare_stretches(got[i], want[i], allowed);
     worst = std::max(worst, a.stretch), same &= a.same_bits;
     if (!a.ok()) row.fail(fmt::format("argument {}: {}", i, a.first_bad));
@@ -78,7 +83,7 @@ Row odd_row(const Example& example, const Case& c) {
   call_case(c, kernel, device);
   const std::vector<NDArray> got = to_host(device);
   check_sample(c, got, INT64_MAX, row);
-  if (!c.elementwise || tilewright::codegen::uses_own_of_device(c.program.box().program)) return row;
+  if (!bit_for_bit(c)) return row;
   const std::vector<NDArray> want = run_case(c, compile(c.program, {.engine = Engine::Interpreter}));
   for (size_t i = 0; i < got.size(); ++i)
     if (!compare_stretches(got[i], want[i], 0).same_bits) row.fail("not bit for bit what the interpreter gives");

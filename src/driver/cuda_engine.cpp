@@ -4,7 +4,6 @@
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
 #include "ir/operators.h"
-#include "ir/rewrite.h"
 #include "ir/verify.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_report.h"
@@ -140,19 +139,10 @@ void write(const passes::ThreadLowering& lowering, const CudaText& text, Dump& d
   dump.write_text("cuda", "cu", text.kernel.text);
 }
 
-// Roles by hand: public ones read a sum that another role leaves without a barrier between them, and are right because
-// of the time that a division takes.
-bool schedules_itself(const ir::TileProgram& program) {
-  bool found = false;
-  for (const ir::Launch& launch : program.launches)
-    ir::walk(launch.body, [&](const ir::Stmt& s) { found = found || s.as<ir::Role>() || s.as<ir::Wait>(); });
-  return found;
-}
-
 DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, passes::RingLimits limits) {
   DeviceChoice out;
   out.lowering = lower_cuda(program, gpu_target(arch), limits);
-  const codegen::CudaStyle style{limits.one_branch, program.options.fast_math && !schedules_itself(program)};
+  const codegen::CudaStyle style{limits.one_branch, program.options.fast_math};
   out.text = text_of(out.lowering.program, arch, style, analysis::read_by_single_blocks(program));
   return out;
 }

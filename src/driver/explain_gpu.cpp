@@ -184,6 +184,9 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   for (size_t i = 0; i < l.program.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
     for (ir::BufferId id : l.plans[i].staged) launch.staged.push_back(l.tiles.buffer(id).name);
+    for (const passes::HandOver& h : l.handed_over[i])
+      launch.handed_over.push_back(
+          fmt::format("{} before line {}", l.tiles.buffer(h.buffer).name, l.tiles.location(h.read).line));
     launch.plan = l.plans[i], launch.threads = l.program.launches[i].thread_count();
     add_layouts(l, i, launch);
     launch.roles = roles_of(l.tiles, l.tiles.launches[i]);

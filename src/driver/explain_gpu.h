@@ -39,7 +39,8 @@ struct RoleFacts {
 
 struct GpuLaunchFacts {
   passes::RingPlan plan;
-  std::vector<std::string> staged;  // fragments that leave through shared memory
+  std::vector<std::string> staged;       // fragments that leave through shared memory
+  std::vector<std::string> handed_over;  // between roles, behind a barrier that the program lacks
   int64_t threads = 0, shared_bytes = 0;
   std::vector<LayoutFacts> layouts;
   std::vector<std::string> in_memory;  // fragments that no registers hold, and why

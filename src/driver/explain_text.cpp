@@ -59,6 +59,7 @@ Json plan_json(const GpuLaunchFacts& launch) {
   if (!plan.no_teams.empty()) out["no_teams"] = plan.no_teams;
   if (!plan.fitted.empty()) out["fitted"] = plan.fitted;
   out["staged"] = launch.staged;
+  out["handed_over"] = launch.handed_over;
   out["loader_registers"] = plan.loader_registers, out["math_registers"] = plan.math_registers;
   for (const passes::RingPlan::Ring& r : plan.rings)
     out["rings"].push_back({{"tiles", r.tiles}, {"slots", r.slots}, {"slot_bytes", r.bytes}});
@@ -164,6 +165,8 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
 
 void show_roles(const GpuLaunchFacts& launch, Page& page) {
   page.line("  roles");
+  if (!launch.handed_over.empty())
+    page.line("    a barrier between them that the program lacks, for {}", fmt::join(launch.handed_over, ", "));
   for (const RoleFacts& r : launch.roles) {
     page.line("    {}, threads {} .. {}", r.name, r.begin, r.end);
     for (const std::string& step : r.steps) page.line("      {}", step);

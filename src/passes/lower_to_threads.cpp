@@ -478,6 +478,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     Launch& launch = tiles.launches[i];
     refuse(tiles, launch, target);
     launch.body = exchange_roles(tiles, launch);
+    result.handed_over.push_back(order_hand_overs(launch.body, tiles));
     const Uniformity uniformity(tiles, launch);
     result.placements.push_back(place_fragments(tiles, launch, uniformity, target));
     if (auto misfit = no_async_gemm(tiles, launch, result.placements.back()))

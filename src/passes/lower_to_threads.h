@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ir/program.h"
+#include "passes/threads/hand_over.h"
 #include "passes/threads/placement.h"
 #include "passes/threads/tma_rings.h"
 #include "target/gpu.h"
@@ -29,6 +30,7 @@ struct ThreadLowering {
   ir::TileProgram tiles;
   std::vector<std::pair<ir::LocationId, std::string>> notes;
   std::vector<TriedPlan> tried;
+  std::vector<std::vector<HandOver>> handed_over;  // by launch: between roles, without a barrier of the program's
 };
 // The best plan under the limits that fits.
 ThreadLowering lower_to_threads(const ir::TileProgram& program, const target::GpuTarget& target,

@@ -103,29 +103,23 @@ TEST(CudaWords, LibraryFunctionsAreOfDoubles) {
 }
 
 TEST(CudaWords, DivisionsAreApproximateWhereTheProgramAllowsIt) {
-  const auto text = [](bool fast, DType type, bool by_roles) {
+  const auto text = [](bool fast, DType type) {
     Tensor A("A", {128}, type), B("B", {128}, type), C("C", {128}, type);
     return text_of(prim_func("quotients", {A, B, C}, [&] {
       set_fast_math(fast);
       for (auto bx : Kernel(1, {.threads = 128})) {
         (void)bx;
-        if (by_roles) {
-          auto barrier = alloc_barrier({128});
-          barrier_arrive(barrier(0));
-          barrier_wait(barrier(0), 0);
-        }
         for (auto t : Parallel(128)) C(t) = A(t) / B(t);
       }
     }));
   };
   const std::string call = "__fdividef(";
   for (const DType type : {f32, f16}) {
-    EXPECT_NE(text(true, type, false).text.find(call), std::string::npos);
-    EXPECT_EQ(text(false, type, false).text.find(call), std::string::npos);
-    expect_compiles(text(true, type, false));
+    EXPECT_NE(text(true, type).text.find(call), std::string::npos);
+    EXPECT_EQ(text(false, type).text.find(call), std::string::npos);
+    expect_compiles(text(true, type));
   }
-  EXPECT_EQ(text(true, f64, false).text.find(call), std::string::npos);
-  EXPECT_EQ(text(true, f32, true).text.find(call), std::string::npos);
+  EXPECT_EQ(text(true, f64).text.find(call), std::string::npos);
 }
 
 // The number of a block among all is at hand where its place in a panel is wanted.

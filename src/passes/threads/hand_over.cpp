@@ -1,0 +1,147 @@
+#include "passes/threads/hand_over.h"
+
+#include "ir/effects.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kNamedBarriers = 16;  // of a block, barrier 0 among them (PTX ISA, "bar")
+
+// Where a role touches a buffer: statements of its body by number.
+struct Use {
+  std::set<size_t> reads, writes;
+  bool async = false;
+};
+
+using Roles = std::vector<const Stmt*>;
+
+class HandOvers {
+ public:
+  HandOvers(const Body& body, const ProgramTables& p) : p_(p) {
+    walk(body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
+        taken_.insert(constant_int(n->barrier).value_or(0));
+      if (const auto* n = s.as<Role>()) ranges_.insert({n->begin, n->end});
+    });
+  }
+
+  std::vector<HandOver> run(Body& body) {
+    for (size_t i = 0; i < body.size(); ++i) {
+      Roles roles;
+      for (; i < body.size() && body[i].as<Role>(); ++i) add_innermost(body[i], roles);
+      if (roles.size() > 1) group(roles);
+    }
+    body = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+      const auto at = added_.find(&*s);
+      if (at == added_.end()) return std::nullopt;
+      Role role = *s.as<Role>();
+      for (auto i = at->second.rbegin(); i != at->second.rend(); ++i)
+        role.body.insert(role.body.begin() + static_cast<std::ptrdiff_t>(i->first), i->second.begin(), i->second.end());
+      return Body{make_stmt(std::move(role), s->location)};
+    });
+    return std::move(found_);
+  }
+
+ private:
+  std::map<BufferId, Use> uses_of(const Body& body) const {
+    std::map<BufferId, Use> out;
+    for (size_t i = 0; i < body.size(); ++i)
+      walk(Body{body[i]}, [&](const Stmt& s) {
+        for (const Effect& e : effects_of(s).list) {
+          if (e.access == Access::Order || !e.region.valid()) continue;
+          Use& use = out[p_.root(e.region.buffer)];
+          use.async = use.async || e.proxy != Proxy::Generic || !e.completion.immediate();
+          (e.access == Access::Read ? use.reads : use.writes).insert(i);
+        }
+      });
+    return out;
+  }
+  // Whether another thread may learn of something by the statement.
+  static bool tells(const Stmt& s) {
+    bool out = false;
+    walk(Body{s}, [&](const Stmt& x) {
+      const auto* sync = x.as<Sync>();
+      out = out || x.as<Arrive>() || (sync && sync->scope != SyncScope::Warp);
+    });
+    return out;
+  }
+  static bool tells_from(const Body& body, size_t first) {
+    return std::any_of(body.begin() + static_cast<std::ptrdiff_t>(first), body.end(), tells);
+  }
+
+  // Roles within a role, as chains of branches become.
+  static void add_innermost(const Stmt& s, Roles& out) {
+    const Body& body = s.as<Role>()->body;
+    const bool only_roles =
+        std::all_of(body.begin(), body.end(), [](const Stmt& x) { return x.as<Role>() || x.as<SetRegisters>(); });
+    const bool any = std::any_of(body.begin(), body.end(), [](const Stmt& x) { return x.as<Role>() != nullptr; });
+    if (!only_roles || !any) return out.push_back(&s);
+    for (const Stmt& x : body)
+      if (x.as<Role>()) add_innermost(x, out);
+  }
+  static const Role& role(const Stmt* s) { return *s->as<Role>(); }
+
+  void group(const Roles& roles) {
+    std::vector<std::map<BufferId, Use>> uses;
+    for (const Stmt* s : roles) uses.push_back(uses_of(role(s).body));
+    for (size_t writer = 0; writer < roles.size(); ++writer)
+      for (const auto& [buffer, use] : uses[writer])
+        if (p_.buffer(buffer).space == Space::Shared) hand_over(buffer, writer, roles, uses);
+  }
+  void hand_over(BufferId buffer, size_t writer, const Roles& roles, const std::vector<std::map<BufferId, Use>>& uses) {
+    const Use& written = uses[writer].at(buffer);
+    const Role& from = role(roles[writer]);
+    if (written.writes.size() != 1 || written.async) return;
+    const size_t write = *written.writes.begin();
+    if (tells(from.body[write]) || tells_from(from.body, write + 1)) return;
+    std::vector<size_t> readers;
+    int64_t threads = from.end - from.begin;
+    for (size_t r = 0; r < roles.size(); ++r) {
+      const auto use = uses[r].find(buffer);
+      if (r == writer || use == uses[r].end()) continue;
+      const Role& to = role(roles[r]);
+      const bool apart = to.end <= from.begin || from.end <= to.begin;
+      if (!apart || use->second.async || !use->second.writes.empty()) return;
+      if (tells_from(to.body, *use->second.reads.begin())) return;
+      readers.push_back(r), threads += to.end - to.begin;
+    }
+    if (readers.empty()) return;
+    const auto number = next_barrier();
+    if (!number) return;
+    Sync sync;
+    sync.scope = SyncScope::Named, sync.barrier = constant(*number), sync.count = threads;
+    for (size_t r : readers) {
+      const size_t read = *uses[r].at(buffer).reads.begin();
+      const LocationId at = role(roles[r]).body[read]->location;
+      added_[&**roles[r]][read].push_back(make_stmt(sync, at));
+      found_.push_back({buffer, at});
+    }
+    sync.arrive_only = true;
+    added_[&**roles[writer]][write + 1].push_back(make_stmt(sync, from.body[write]->location));
+  }
+  // Each role takes one for its own threads.
+  std::optional<int64_t> next_barrier() {
+    for (int64_t i = kNamedBarriers - 1; i > static_cast<int64_t>(ranges_.size()); --i)
+      if (taken_.insert(i).second) return i;
+    return std::nullopt;
+  }
+
+  const ProgramTables& p_;
+  std::set<int64_t> taken_;
+  std::set<std::pair<int64_t, int64_t>> ranges_;
+  std::map<const StmtNode*, std::map<size_t, Body>> added_;  // to a role, before the statement of this number
+  std::vector<HandOver> found_;
+};
+
+}  // namespace
+
+std::vector<HandOver> order_hand_overs(Body& body, const ProgramTables& program) {
+  return HandOvers(body, program).run(body);
+}
+
+}  // namespace tilewright::passes
