@@ -21,8 +21,12 @@ uint64_t bounded(uint64_t bits) { return bits < kLargest ? bits : Bits::kUnknown
 
 Bits::Bits(const ProgramTables& program) {
   for (const Launch& launch : program.launches) {
+    threads_ = {launch.thread.begin(), launch.thread.end()};
     for (size_t d = 0; d < launch.thread.size(); ++d)
       vars_[launch.thread[d]] = up_to(static_cast<uint64_t>(launch.threads[d] - 1));
+    for (size_t d = 0; d < launch.block.size(); ++d)
+      if (const auto blocks = constant_int(launch.grid[d]); blocks && *blocks > 0)
+        vars_[launch.block[d]] = bounded(up_to(static_cast<uint64_t>(*blocks - 1)));
     add(launch.body);
   }
 }
@@ -37,7 +41,10 @@ void Bits::add(const Body& body) {
       // Its threads' own numbers.
       const auto* number = n->body[0].as<Let>();
       const auto* from = number ? number->value.as<Sum>() : nullptr;
-      if (from && from->terms.size() == 1 && from->terms[0].coefficient == 1 && from->constant == -n->begin)
+      const auto* same = number && n->begin == 0 ? number->value.as<Var>() : nullptr;
+      const bool moved =
+          from && from->terms.size() == 1 && from->terms[0].coefficient == 1 && from->constant == -n->begin;
+      if (moved || (same && threads_.contains(same->id)))
         vars_[number->var] = up_to(static_cast<uint64_t>(n->end - n->begin - 1));
     } else if (const auto* name = s.as<Let>(); name && name->value->type.is_int() && !vars_.contains(name->var)) {
       vars_[name->var] = of(name->value);
@@ -79,14 +86,20 @@ uint64_t Bits::of(const Expr& e) const {
   if (const auto* n = e.as<Binary>()) {
     const uint64_t a = of(n->a);
     const auto c = constant_int(n->b);
+    if (n->op == BinaryOp::BitXor || n->op == BinaryOp::BitOr) {
+      const uint64_t b = of(n->b);
+      return a == kUnknown || b == kUnknown ? kUnknown : a | b;
+    }
     // Of anything, if it is known or not.
     if (n->op == BinaryOp::BitAnd && c && *c >= 0) return a & static_cast<uint64_t>(*c);
-    if (n->op == BinaryOp::FloorMod && c && *c > 0 && a == kUnknown) return up_to(static_cast<uint64_t>(*c - 1));
+    const bool rest = n->op == BinaryOp::FloorMod || (n->op == BinaryOp::TruncMod && !e->type.is_signed());
+    if (rest && c && *c > 0 && a == kUnknown) return up_to(static_cast<uint64_t>(*c - 1));
     if (a == kUnknown || !c || *c < 0) return kUnknown;
     const auto by = static_cast<uint64_t>(*c);
     if (n->op == BinaryOp::Shr && *c < 64) return a >> by;
-    if (n->op == BinaryOp::FloorDiv && by > 0) return std::has_single_bit(by) ? a / by : up_to(a / by);
-    if (n->op == BinaryOp::FloorMod && by > 0)
+    const bool quotient = n->op == BinaryOp::FloorDiv || n->op == BinaryOp::TruncDiv;
+    if (quotient && by > 0) return std::has_single_bit(by) ? a / by : up_to(a / by);
+    if ((n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncMod) && by > 0)
       return std::has_single_bit(by) ? a & (by - 1) : up_to(std::min(a, by - 1));
   }
   return kUnknown;

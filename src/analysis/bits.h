@@ -23,6 +23,7 @@ class Bits {
  private:
   void add(const ir::Body& body);
   std::unordered_map<ir::VarId, uint64_t> vars_;
+  std::set<ir::VarId> threads_;
 };
 
 }  // namespace tilewright::analysis

@@ -200,6 +200,8 @@ Text CFamily::value(const Expr& e) {
                               return divide(n, type);
                             if (n.op == BinaryOp::Div)
                               if (auto own = quotient(type, value(n.a), value(n.b))) return rounded(type, *own);
+                            if (n.op == BinaryOp::BitXor)
+                              if (auto own = exchange(n)) return *own;
                             return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
                           },
                           [&](const Fma& n) -> Text {

@@ -63,12 +63,72 @@ Expr CMemory::offset(BufferId id, const std::vector<Expr>& index) const {
 std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
   const Buffer& b = program_.buffer(id);
   if (b.rank() == 0 && !b.is_view()) return names_.of(id);
-  // An index need not be widened by itself.
+  return fmt::format("{}[{}]", pointer(id), text(element_offset(id, index)));
+}
+
+std::string CMemory::pointer_to(BufferId id, const std::vector<Expr>& index) {
+  const Buffer& b = program_.buffer(id);
+  const bool first = (b.rank() > 0 || b.is_view()) && constant_int(element_offset(id, index)) == 0;
+  return first ? pointer(id) : "&" + element(id, index);
+}
+
+Expr CMemory::element_offset(BufferId id, const std::vector<Expr>& index) const {
+  const Buffer& b = program_.buffer(id);
   Expr at = offset(id, index);
   if (b.memory) at = swizzled(at, b.memory->swizzle(), b.memory->element_bits(), bits_);
+  if (narrows_offsets() && !is_global(id)) at = narrowed(at);
+  // An index need not be widened by itself.
   if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
-  return fmt::format("{}[{}]", pointer(id), text(at));
+  return at;
 }
+
+// Terms that are not negative have no partial sum that is larger than the whole.
+std::optional<Expr> CMemory::in_32_bits(const Expr& e, bool cut) const {
+  if (e->type == i32) return e;
+  if (e->type != i64) return std::nullopt;
+  if (const auto c = constant_int(e)) {
+    if (*c < INT32_MIN || *c > INT32_MAX) return std::nullopt;
+    return ir::constant(i32, *c);
+  }
+  if (const auto* n = e.as<Cast>()) {
+    const DType from = n->value->type;
+    if (from == i32) return n->value;
+    if (!from.is_int() || from.bits > 32 || (from == u32 && bits_.of(e) > INT32_MAX)) return std::nullopt;
+    return ir::cast(n->value, i32);
+  }
+  if (const auto* n = e.as<Sum>()) {
+    const bool rises = n->constant >= 0 && std::all_of(n->terms.begin(), n->terms.end(), [](const Term& t) {
+                         return t.coefficient > 0 && t.coefficient <= INT32_MAX;
+                       });
+    if (!rises || n->constant > INT32_MAX || (!cut && bits_.of(e) > INT32_MAX)) return std::nullopt;
+    std::vector<Term> terms = n->terms;
+    for (Term& t : terms) {
+      const auto value = in_32_bits(t.value, false);
+      if (!value) return std::nullopt;
+      t.value = *value;
+    }
+    return ir::sum(std::move(terms), n->constant, i32);
+  }
+  if (const auto* n = e.as<Binary>()) {
+    switch (n->op) {
+      case BinaryOp::FloorDiv:
+      case BinaryOp::FloorMod:
+      case BinaryOp::Shr:
+        if (constant_int(n->b).value_or(0) <= 0) return std::nullopt;
+        break;
+      case BinaryOp::BitAnd:
+      case BinaryOp::BitOr:
+      case BinaryOp::BitXor: break;
+      default: return std::nullopt;
+    }
+    const auto a = in_32_bits(n->a, false), b = in_32_bits(n->b, false);
+    if (!a || !b) return std::nullopt;
+    return ir::binary(n->op, *a, *b);
+  }
+  return std::nullopt;
+}
+
+Expr CMemory::narrowed(const Expr& e, bool cut) const { return in_32_bits(e, cut).value_or(e); }
 
 int64_t CMemory::storage_elements(const Buffer& b) {
   const int64_t n = elements_on_chip(b);

@@ -13,6 +13,8 @@ class CMemory : public CFamily {
 
   // ---- the target's own: types whose elements share a byte
   virtual std::string load_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset) = 0;
+  // Whether offsets on the chip are computed in 32 bits.
+  virtual bool narrows_offsets() const { return false; }
   virtual void store_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset,
                             const std::string& bits) = 0;
 
@@ -22,6 +24,9 @@ class CMemory : public CFamily {
   // In elements of the buffer's type from the start of its root.
   ir::Expr offset(ir::BufferId id, const std::vector<ir::Expr>& index) const;
   std::string element(ir::BufferId id, const std::vector<ir::Expr>& index);
+  std::string pointer_to(ir::BufferId id, const std::vector<ir::Expr>& index);
+  // The same number in 32 bits, where no step to it needs more; else as it is. `cut`: what is beyond 32 bits is lost.
+  ir::Expr narrowed(const ir::Expr& e, bool cut = false) const;
   // How many things of storage_type() an on-chip buffer takes.
   static int64_t storage_elements(const ir::Buffer& b);
 
@@ -37,6 +42,10 @@ class CMemory : public CFamily {
   std::string updated(const ir::Atomic& n, DType type, const std::string& old);
 
  private:
+  // With the swizzle of its memory.
+  ir::Expr element_offset(ir::BufferId id, const std::vector<ir::Expr>& index) const;
+  std::optional<ir::Expr> in_32_bits(const ir::Expr& e, bool cut) const;
+
   const analysis::Bits bits_;
 };
 

@@ -127,8 +127,8 @@ class CudaText final : public CudaAsync {
                                     : nullptr;
     check_internal(word != nullptr, "one access of {} bytes", bytes);
     if (n.completion.queue == Queue::CpAsync) return cp_async(n);
-    line(fmt::format("*({0}*)&{1} = *(const {0}*)&{2};", word, element(n.to.buffer, n.to.min),
-                     element(n.from.buffer, n.from.min)));
+    line(fmt::format("*({0}*){1} = *(const {0}*){2};", word, pointer_to(n.to.buffer, n.to.min),
+                     pointer_to(n.from.buffer, n.from.min)));
   }
 
   int64_t bytes_of(const Region& r) const {
@@ -308,8 +308,8 @@ class CudaText final : public CudaAsync {
       case SyncScope::Warp: return line("__syncwarp();");
       case SyncScope::Block: return line("__syncthreads();");
       case SyncScope::Named:
-        return line(fmt::format("asm volatile(\"bar.{} %0, {};\" ::\"r\"({}) : \"memory\");",
-                                n.arrive_only ? "arrive" : "sync", n.count, text(n.barrier)));
+        return line(fmt::format("{}<{}>({});", helper(n.arrive_only ? "tw_arrive_threads" : "tw_sync_threads"), n.count,
+                                text(n.barrier)));
       case SyncScope::Grid:
         cooperative_ = true;
         pieces_.insert("tw_sync_grid");
@@ -326,8 +326,8 @@ class CudaText final : public CudaAsync {
     line(fmt::format("asm volatile(\"cp.async.wait_group {};\" ::: \"memory\");", n.pending));
   }
   void fence(const Fence& n) {
-    if (n.proxy == FenceProxy::Async) return line("asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");");
-    if (n.proxy == FenceProxy::AsyncAll) return line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
+    if (n.proxy == FenceProxy::Async) return line(helper("tw_fence_async_shared") + "();");
+    if (n.proxy == FenceProxy::AsyncAll) return line(helper("tw_fence_async") + "();");
     line(n.proxy == FenceProxy::Block ? "__threadfence_block();" : "__threadfence();");
   }
   // More or fewer than the block was launched with (PTX ISA, setmaxnreg).
@@ -336,8 +336,7 @@ class CudaText final : public CudaAsync {
     sets_registers_ = true;
     const int64_t each = kRegisters / std::max<int64_t>(launch_->min_blocks, 1) / launch_->thread_count() / 8 * 8;
     if (n.count != each)
-      line(fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");", n.count > each ? "inc" : "dec",
-                       n.count));
+      line(fmt::format("{}<{}>();", helper(n.count > each ? "tw_take_registers" : "tw_leave_registers"), n.count));
   }
   // Warps are numbered by one lane's word for all: the device compiler then sees that a warp takes one way.
   std::string is_in(const Role& n) const {
@@ -353,6 +352,7 @@ class CudaText final : public CudaAsync {
   // In one branch, neighbours without a common thread are its arms: what one of them needs is not kept alive in
   // another.
   size_t target_statements(const Body& b, size_t at) override {
+    if (const size_t barriers = init_barriers(b, at); barriers > 0) return barriers;
     std::vector<const Role*> arms;
     for (size_t i = at; i < b.size() && (arms.empty() || style_.one_branch); ++i) {
       const auto* role = b[i].as<Role>();
@@ -421,6 +421,16 @@ class CudaText final : public CudaAsync {
     return Text{fmt::format("__fdividef({}, {})", a.text, b.text)};
   }
 
+  // at ^ (at >> shift & mask)
+  std::optional<Text> exchange(const Binary& n) override {
+    const auto* moved = n.b.as<Binary>();
+    const auto* from = moved && moved->op == BinaryOp::BitAnd ? moved->a.as<Binary>() : nullptr;
+    if (!from || from->op != BinaryOp::Shr || !n.a.as<Sum>() || !equal(from->a, n.a)) return {};
+    const auto shift = constant_int(from->b), mask = constant_int(moved->b);
+    if (!shift || !mask || !n.a->type.is_int()) return {};
+    return Text{fmt::format("{}<{}, {}>({})", helper("tw_swizzle"), *shift, *mask, text(n.a))};
+  }
+
   // Neighbours that are converted from or to float: one instruction converts two.
   bool target_loop(const For& n) override {
     const auto extent = constant_int(n.extent);
@@ -440,11 +450,11 @@ class CudaText final : public CudaAsync {
     };
     pieces_.insert(function);
     for (int64_t i = 0; i < *extent; i += 2) {
-      const std::string to = element(store->to.buffer, {at(store->to.indices[0], i)});
+      const std::string to = pointer_to(store->to.buffer, {at(store->to.indices[0], i)});
       const std::string given = type == f32
-                                    ? "&" + element(from->buffer, {at(from->indices[0], i)})
+                                    ? pointer_to(from->buffer, {at(from->indices[0], i)})
                                     : fmt::format("{}, {}", text(at(cast->value, i)), text(at(cast->value, i + 1)));
-      line(fmt::format("{}(&{}, {});", function, to, given));
+      line(fmt::format("{}({}, {});", function, to, given));
     }
     return true;
   }

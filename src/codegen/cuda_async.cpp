@@ -93,41 +93,64 @@ std::string CudaAsync::map_of(const Region& global, const Buffer& shared) {
   return name->second;
 }
 
+// A function of the place in shared memory, the map, what else the instruction takes, and the coordinates.
+void CudaAsync::make_tma(const std::string& name, const std::string& head, const std::string& instruction,
+                         const std::string& order, const std::vector<std::string>& inputs, size_t rank) {
+  std::string parameters, coordinates, operands;
+  for (size_t i = 0; i < rank; ++i) {
+    parameters += fmt::format(", int32_t x{}", i);
+    coordinates += fmt::format("{}%{}", i > 0 ? ", " : "", inputs.size() + i);
+    operands += fmt::format(", \"r\"(x{})", i);
+  }
+  made_[name] = fmt::format(
+      "__device__ __forceinline__ void {}({}{}) {{\n  asm volatile(\"{} {};\"\n"
+      "               ::{}{} : \"memory\");\n}}\n",
+      name, head, parameters, instruction, fmt::format(fmt::runtime(order), coordinates), fmt::join(inputs, ", "),
+      operands);
+}
+
 void CudaAsync::tma(const Copy& n) {
   const bool hint = n.completion.queue == Queue::Prefetch, loads = hint || n.completion.barrier.valid();
   const Region &global = loads ? n.from : n.to, &shared = loads ? n.to : n.from;
-  const std::string map = map_of(global, program_.buffer(shared.buffer));
+  const std::string map = "&" + map_of(global, program_.buffer(shared.buffer));
   const std::vector<size_t> dims = walked_dims(global);
   const size_t rank = dims.size();
-  std::vector<std::string> coordinates;
-  for (size_t i = rank; i-- > 0;) coordinates.push_back(fmt::format("(int32_t)({})", text(global.min[dims[i]])));
-  if (hint) {
-    line(fmt::format("asm volatile(\"cp.async.bulk.prefetch.tensor.{}d.L2.global [%0, {{{}}}];\"", rank,
-                     numbers(1, static_cast<int64_t>(rank))));
-    return line(fmt::format("    ::\"l\"(&{}), {} : \"memory\");", map, operands(coordinates, "r")));
-  }
+  std::vector<std::string> given;
   // The box begins with eight rows, where the swizzle moves nothing.
-  const std::string address = fmt::format("{}({} + {})", helper("tw_shared_address"), pointer(shared.buffer),
-                                          text(offset(shared.buffer, shared.min)));
-  int64_t next = 2 + (loads ? 1 : 0);
-  if (loads) {
-    const auto all = static_cast<int64_t>(rank);
+  if (!hint) given.push_back(place(shared.buffer, offset(shared.buffer, shared.min)));
+  given.push_back(map);
+  const std::string to = fmt::format("\"r\"({}(shared))", helper("tw_shared_address")), by = "\"l\"(map)";
+  std::string name, head = "const tw_tensor_map* map";
+  if (hint) {
+    name = fmt::format("tw_tma_prefetch_{}d", rank);
+    if (!made_.contains(name))
+      make_tma(name, head, fmt::format("cp.async.bulk.prefetch.tensor.{}d.L2.global", rank), "[%0, {{{0}}}]", {by},
+               rank);
+  } else if (loads) {
     const bool several = n.multicast != 0;
-    line(fmt::format(
-        "asm volatile(\"cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{} [%0], "
-        "[%1, {{{}}}], [%2]{};\"",
-        rank, several ? ".multicast::cluster" : "", numbers(next, all),
-        several ? fmt::format(", %{}", next + all) : ""));
-    line(fmt::format("    ::\"r\"({}), \"l\"(&{}), \"r\"({}(&{})), {}{} : \"memory\");", address, map,
-                     helper("tw_shared_address"), element(n.completion.barrier.buffer, n.completion.barrier.indices),
-                     operands(coordinates, "r"), several ? fmt::format(", \"h\"((uint16_t){})", n.multicast) : ""));
-    return;
+    name = fmt::format("tw_tma_load{}_{}d", several ? "_multicast" : "", rank);
+    given.push_back(pointer_to(n.completion.barrier.buffer, n.completion.barrier.indices));
+    if (several) given.push_back(std::to_string(n.multicast));
+    if (!made_.contains(name)) {
+      std::vector<std::string> inputs{to, by, "\"r\"(tw_shared_address(full))"};
+      if (several) inputs.push_back("\"h\"(blocks)");
+      make_tma(name, fmt::format("void* shared, {}, uint64_t* full{}", head, several ? ", uint16_t blocks" : ""),
+               fmt::format("cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{}", rank,
+                           several ? ".multicast::cluster" : ""),
+               several ? "[%0], [%1, {{{0}}}], [%2], %3" : "[%0], [%1, {{{0}}}], [%2]", inputs, rank);
+    }
+  } else {
+    const bool stores = n.combine == Combine::None;
+    const std::string how = stores ? "" : std::string(name_of(n.combine));
+    name = fmt::format("tw_tma_{}_{}d", stores ? "store" : how, rank);
+    if (!made_.contains(name))
+      make_tma(name, "const void* shared, " + head,
+               fmt::format("cp{}.async.bulk.tensor.{}d.global.shared::cta{}.bulk_group", stores ? "" : ".reduce", rank,
+                           stores ? "" : "." + how),
+               "[%1, {{{0}}}], [%0]", {to, by}, rank);
   }
-  const std::string op = n.combine == Combine::None ? "cp" : "cp.reduce";
-  const std::string how = n.combine == Combine::None ? "" : fmt::format(".{}", name_of(n.combine));
-  line(fmt::format("asm volatile(\"{}.async.bulk.tensor.{}d.global.shared::cta{}.bulk_group [%1, {{{}}}], [%0];\"", op,
-                   rank, how, numbers(next, static_cast<int64_t>(rank))));
-  line(fmt::format("    ::\"r\"({}), \"l\"(&{}), {} : \"memory\");", address, map, operands(coordinates, "r")));
+  for (size_t i = rank; i-- > 0;) given.push_back(text(narrowed(global.min[dims[i]], true)));
+  line(fmt::format("{}({});", name, fmt::join(given, ", ")));
 }
 
 // ---- wgmma
@@ -139,7 +162,7 @@ std::string CudaAsync::descriptor(const Region& r, bool transposed) {
   check_internal(d.has_value(), "wgmma cannot read '{}'", b.name);
   const Expr bytes = mul(offset(r.buffer, r.min), ir::constant(i64, int64_t{b.type.bits / 8}));
   return fmt::format("{}<0x{:x}ull>({}, {})", helper("tw_matrix"), d->bits(), pointer(r.buffer),
-                     text(cast(divided(bytes, kDescriptorUnit), u32)));
+                     text(narrowed(divided(bytes, kDescriptorUnit))));
 }
 
 // The instruction as a function of its registers, descriptors and whether it accumulates.
@@ -179,9 +202,9 @@ void CudaAsync::wgmma(const Wgmma& n) {
   if (n.transpose_b) name += "_tb";
   if (!made_.contains(name)) make_wgmma(name, n);
   pieces_.insert("types");
-  const std::string a = words ? "&" + element(n.a.buffer, n.a.min) : descriptor(n.a, n.transpose_a);
+  const std::string a = words ? pointer_to(n.a.buffer, n.a.min) : descriptor(n.a, n.transpose_a);
   const std::string metadata = n.metadata.valid() ? element(n.metadata.buffer, n.metadata.min) + ", " : "";
-  line(fmt::format("{}(&{}, {}, {}, {}{});", name, element(n.c.buffer, n.c.min), a, descriptor(n.b, n.transpose_b),
+  line(fmt::format("{}({}, {}, {}, {}{});", name, pointer_to(n.c.buffer, n.c.min), a, descriptor(n.b, n.transpose_b),
                    metadata, text(logical_not(n.clear))));
 }
 
@@ -197,8 +220,23 @@ void CudaAsync::hold(const std::vector<Region>& registers) {
 
 // ---- order
 
+// One after the other, and one fence for all.
+size_t CudaAsync::init_barriers(const Body& body, size_t first) {
+  size_t at = first;
+  for (; at < body.size(); ++at) {
+    const auto* n = body[at].as<InitBarriers>();
+    if (!n) break;
+    const Buffer& b = program_.buffer(n->barriers);
+    for (size_t i = 0; i < b.arrive_counts.size(); ++i)
+      line(fmt::format("{}({}, {});", helper("tw_init_barrier"),
+                       pointer_to(n->barriers, {ir::constant(static_cast<int64_t>(i))}), b.arrive_counts[i]));
+  }
+  if (at > first) line(helper("tw_fence_barrier_init") + "();");
+  return at - first;
+}
+
 bool CudaAsync::async_statement(const Stmt& s) {
-  auto barrier = [&](const Element& e) { return "&" + element(e.buffer, e.indices); };
+  auto barrier = [&](const Element& e) { return pointer_to(e.buffer, e.indices); };
   if (const auto* n = s.as<Copy>()) {
     const Queue queue = n->completion.queue;
     const bool bulk = n->completion.barrier.valid() || queue == Queue::BulkStore || queue == Queue::Prefetch;
@@ -210,14 +248,6 @@ bool CudaAsync::async_statement(const Stmt& s) {
     open(fmt::format("if ({}()) {{", helper("tw_elect")));
     body(n->body);
     close();
-    return true;
-  }
-  if (const auto* n = s.as<InitBarriers>()) {
-    const Buffer& b = program_.buffer(n->barriers);
-    for (size_t i = 0; i < b.arrive_counts.size(); ++i)
-      line(fmt::format("{}(&{}, {});", helper("tw_init_barrier"),
-                       element(n->barriers, {ir::constant(static_cast<int64_t>(i))}), b.arrive_counts[i]));
-    line(helper("tw_fence_barrier_init") + "();");
     return true;
   }
   if (const auto* n = s.as<Arrive>(); n && n->cta)

@@ -11,6 +11,8 @@ class CudaAsync : public CReports {
 
   // True: it was one of these statements.
   bool async_statement(const ir::Stmt& s);
+  // How many statements from this one on initialize mbarriers; they are written.
+  size_t init_barriers(const ir::Body& body, size_t first);
   // Helpers that only this program needs, made for its shapes.
   std::string made_helpers() const;
   // The parameter that holds the tensor map of a copy, among those of the kernel.
@@ -18,13 +20,21 @@ class CudaAsync : public CReports {
   std::map<int, std::string> kernel_maps_;  // index among them -> its name in the kernel at hand
 
   std::string operands(const std::vector<std::string>& list, const char* constraint) const;
-
- private:
   std::string helper(const char* name) {
     pieces_.insert(name);
     return name;
   }
+
+ private:
+  bool narrows_offsets() const override { return true; }
+  // A place in a buffer on the chip.
+  std::string place(ir::BufferId id, const ir::Expr& offset) {
+    const ir::Expr at = narrowed(offset);
+    return ir::constant_int(at) == 0 ? pointer(id) : pointer(id) + " + " + text(at);
+  }
   void tma(const ir::Copy& n);
+  void make_tma(const std::string& name, const std::string& head, const std::string& instruction,
+                const std::string& order, const std::vector<std::string>& inputs, size_t rank);
   std::vector<size_t> walked_dims(const ir::Region& global) const;
   std::string map_of(const ir::Region& global, const ir::Buffer& shared);
   void wgmma(const ir::Wgmma& n);

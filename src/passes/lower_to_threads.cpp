@@ -19,6 +19,7 @@
 #include "passes/threads/inline_lets.h"
 #include "passes/threads/late_sums.h"
 #include "passes/threads/load_ahead.h"
+#include "passes/threads/name_slots.h"
 #include "passes/threads/pack_nibbles.h"
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
@@ -521,6 +522,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     if (auto misfit = place_shared(out, number, share_of(target, result.plans[i], launch), reuse, own_roles))
       return Misfit{Misfit::Of::Memory, std::move(*misfit)};
   }
+  name_slots(out);
   result.tiles = std::move(tiles);
   return std::nullopt;
 }

@@ -53,7 +53,29 @@ TEST(Bits, HoldEveryValue) {
   EXPECT_EQ(bits.of(s.thread), 63u);
   EXPECT_EQ(bits.of(times(16, s.step)), 240u);
   EXPECT_EQ(bits.of(times(-1, s.thread)), Bits::kUnknown);
-  EXPECT_EQ(bits.of(cast(var(s.program.launches[0].block[0], i32), i64)), Bits::kUnknown);
+  const Expr block = var(s.program.launches[0].block[0], i32);
+  EXPECT_EQ(bits.of(cast(block, i64)), 3u);  // of a grid that is known
+  EXPECT_EQ(bits.of(binary(BinaryOp::BitXor, block, constant(8))), 11u);
+  EXPECT_EQ(bits.of(binary(BinaryOp::BitOr, block, sub(block, constant(9)))), Bits::kUnknown);
+  const Expr count = cast(sub(block, constant(9)), u32);
+  EXPECT_EQ(bits.of(cast(binary(BinaryOp::TruncMod, count, constant(u32, int64_t{3})), i32)), 3u);
+}
+
+TEST(Bits, ThreadsOfTheFirstRoleAreItsOwn) {
+  const ThreadProgram p = parse_thread_program(
+      "thread program p {\n  param A: float32[512] alignment=16\n  launch p(bx: 1) threads(tx: 384) {\n"
+      "    role 0..256 {\n      first: int32 = tx\n      A[first] = 1.0\n    }\n"
+      "    role 256..384 {\n      last: int32 = tx - 256\n      A[last + 256] = 1.0\n    }\n  }\n}\n",
+      "p.tile");
+  const Bits bits(p);
+  const auto named = [&](const std::string& name) {
+    for (uint32_t i = 0; i < p.vars.size(); ++i)
+      if (p.vars[i].name == name) return bits.of(var(VarId{i}, i32));
+    return uint64_t{0};
+  };
+  EXPECT_EQ(named("first"), 255u);
+  EXPECT_EQ(named("last"), 127u);
+  EXPECT_EQ(named("tx"), 511u);
 }
 
 TEST(Bits, ExchangedAddressesAreTheSame) {

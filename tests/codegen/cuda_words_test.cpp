@@ -142,6 +142,52 @@ TEST(CudaWords, PanelsAreOfTheBlocksNumber) {
   EXPECT_NE(text.text.find("const int32_t panel = floordiv<int32_t>(tile, 170);"), std::string::npos) << text.text;
 }
 
+// As a person writes it: what a turn of a loop is about has a name, places on the chip are of 32 bits, instructions are
+// functions.
+TEST(CudaWords, RingsAreReadAsByHand) {
+  Tensor A("A", {4096, 512}, bf16), B("B", {512, 4096}, bf16), C("C", {4096, 4096}, bf16);
+  const auto text = text_of(prim_func("product", {A, B, C}, [&] {
+    for (auto [bx, by] : Kernel({32, 32}, {.threads = 256})) {
+      auto a = alloc_shared({128, 64}, bf16, "a"), b = alloc_shared({64, 128}, bf16, "b");
+      auto c = alloc_fragment({128, 128}, f32);
+      clear(c);
+      for (auto k : Pipelined(8, {.num_stages = 3})) {
+        copy(A(by * 128, k * 64), a);
+        copy(B(k * 64, bx * 128), b);
+        gemm(a, b, c);
+      }
+      copy(c, C(by * 128, bx * 128));
+    }
+  }));
+  const auto has = [&](const std::string& part) { EXPECT_NE(text.text.find(part), std::string::npos) << part; };
+  has("const int32_t slot = (int32_t)((uint32_t)");
+  has("const int32_t parity = (int32_t)((uint32_t)");
+  has("tw_wait(&a_b_empty[slot], parity ^ 1);");
+  has("tw_tma_load_2d(a + slot * 8192, &A_map, &a_b_full[slot], k * 64, by * 128);");
+  has("tw_tma_load_2d(b + slot * 8192 + 4096, &B_map, &a_b_full[slot], bx * 128 + 64, k * 64);");
+  has("tw_tma_store_2d(");
+  has("tw_sync_threads<");
+  const size_t body = text.text.find("extern \"C\"");
+  for (const char* part : {"asm", "0ll", "ll *", "ll + "})
+    EXPECT_EQ(text.text.find(part, body), std::string::npos) << part << "\n" << text.text.substr(body);
+  expect_compiles(text);
+}
+
+// An offset that could be beyond 32 bits on its way is computed in 64, on the chip too.
+TEST(CudaWords, OffsetsThatMayBeLargeAreWide) {
+  Tensor A("A", {1024}, i32), B("B", {1024}, f32);
+  const auto text = text_of(prim_func("wide", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 128})) {
+      (void)bx;
+      auto s = alloc_shared({1024}, f32, "s");
+      for (auto i : Parallel(1024)) s(i) = 0.0;
+      for (auto i : Parallel(1024)) B(i) = s(cast(A(i), i64) * 1048576 % 1024);
+    }
+  }));
+  EXPECT_NE(text.text.find("* 1048576ll"), std::string::npos) << text.text;
+  expect_compiles(text);
+}
+
 // The device compiler makes a predicate of products of doubles whose accumulators are cleared under a condition, and
 // the device then clears half of them.
 TEST(CudaWords, ProductsOfDoublesAreNotClearedUnderAConditionByMma) {

@@ -121,3 +121,43 @@ template <int pending>
 __device__ __forceinline__ void tw_bulk_wait() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
+
+// All threads of so many that have come to this barrier of the block go on; or one that does not wait is counted.
+//@ tw_sync_threads: types
+template <int threads>
+__device__ __forceinline__ void tw_sync_threads(int32_t barrier) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
+}
+
+//@ tw_arrive_threads: types
+template <int threads>
+__device__ __forceinline__ void tw_arrive_threads(int32_t barrier) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
+}
+
+// What threads have written in shared memory, or anywhere, is seen by TMA and wgmma.
+//@ tw_fence_async_shared: types
+__device__ __forceinline__ void tw_fence_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+//@ tw_fence_async: types
+__device__ __forceinline__ void tw_fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+// So many registers for each thread of the warpgroup: more than before, or fewer.
+//@ tw_take_registers: types
+template <int count>
+__device__ __forceinline__ void tw_take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+}
+
+//@ tw_leave_registers: types
+template <int count>
+__device__ __forceinline__ void tw_leave_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+}
+
+// Bits of an offset that its higher bits exchange, so that rows begin in different banks.
+//@ tw_swizzle: types
+template <int shift, int mask, class T>
+__device__ __forceinline__ T tw_swizzle(T at) {
+  return at ^ (at >> shift & mask);
+}
