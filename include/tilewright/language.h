@@ -547,6 +547,10 @@ void sync_threads(Location at = Location::current());
 void sync_threads(const Operand& barrier_id, int64_t arrive_count, Location at = Location::current());
 void named_barrier_arrive(const Operand& barrier_id, int64_t arrive_count, Location at = Location::current());
 void sync_grid(Location at = Location::current());
+// Programmatic dependent launch. A kernel that waits may begin before those before it have ended, where they let it or
+// are done; before the wait it touches nothing that they do. Elsewhere than on an sm_90 there is nothing to do.
+void pdl_sync(Location at = Location::current());
+void pdl_trigger(Location at = Location::current());
 void barrier_arrive(const Tile& barrier, Location at = Location::current());
 void barrier_wait(const Tile& barrier, const Operand& parity, Location at = Location::current());
 void mbarrier_expect_tx(const Tile& barrier, const Operand& bytes, Location at = Location::current());

@@ -282,6 +282,10 @@ void add_order(std::vector<Operation>& table) {
     o.builder().sync(static_cast<ir::SyncScope>(op.variant));
     return {};
   };
+  const Apply order_of_launches = [](const Operation& op, const Operands& o) -> Result {
+    o.builder().sync(ir::SyncScope::Launches, {}, 0, op.variant == 0, op.variant != 0);
+    return {};
+  };
   const Apply half_of_cluster = [](const Operation& op, const Operands& o) -> Result {
     o.builder().sync(ir::SyncScope::Cluster, {}, 0, op.variant == 0, op.variant != 0);
     return {};
@@ -319,6 +323,14 @@ void add_order(std::vector<Operation>& table) {
                    half_of_cluster, 1});
   for (const char* name : {"sync_grid", "sync_global"})
     table.push_back({name, "order", "", "A barrier of the grid.", sync, static_cast<int>(ir::SyncScope::Grid)});
+  table.push_back({"pdl_sync", "order", "",
+                   "Waits until the kernels before this one have ended and what they wrote is there. Such a kernel is "
+                   "launched early, where they let it: before the wait it touches nothing that they do.",
+                   order_of_launches, 1});
+  table.push_back({"pdl_trigger", "order", "",
+                   "Lets the kernels after this one begin, those that wait by T.pdl_sync(), once all blocks have come "
+                   "here or are done.",
+                   order_of_launches, 0});
   table.push_back({"sync_threads", "order", "barrier_id: expr = None, arrive_count: int = None",
                    "A barrier of the block, or a named one of `arrive_count` threads.", sync_threads, 0});
   table.push_back({"named_barrier_arrive", "order", "barrier_id: expr, arrive_count: int",

@@ -314,6 +314,12 @@ class CudaText final : public CudaAsync {
         cooperative_ = true;
         pieces_.insert("tw_sync_grid");
         return line("cooperative_groups::this_grid().sync();");
+      case SyncScope::Launches: {
+        const char* name = n.wait_only ? "cudaGridDependencySynchronize" : "cudaTriggerProgrammaticLaunchCompletion";
+        waits_ = waits_ || n.wait_only;
+        pieces_.insert(name);
+        return line(fmt::format("{}();", name));
+      }
       default: check_internal(false, "the CUDA text has no sync of {} scope", name_of(n.scope));
     }
   }
@@ -549,7 +555,7 @@ class CudaText final : public CudaAsync {
     for (BufferId id : used)
       if (const Space space = program_.buffer(id).space; space == Space::Shared || space == Space::Barrier)
         declare_shared(id, k);
-    reports_ = sets_registers_ = cooperative_ = false;
+    reports_ = sets_registers_ = cooperative_ = waits_ = false;
     bool roles = false;
     walk(launch.body, [&](const Stmt& s) { roles = roles || s.as<Role>(); });
     if (roles) {
@@ -565,7 +571,7 @@ class CudaText final : public CudaAsync {
       k.arguments.push_back({{}, {}, index});
     }
     kernel_maps_.clear();
-    k.reports = reports_, k.cooperative = cooperative_;
+    k.reports = reports_, k.cooperative = cooperative_, k.waits = waits_;
     if (reports_) parameters.push_back("tw_reports* reports");
     // setmaxnreg counts from the registers that so many blocks a multiprocessor leave to each.
     const int64_t blocks = sets_registers_ ? std::max<int64_t>(launch.min_blocks, 1) : launch.min_blocks;
@@ -582,7 +588,7 @@ class CudaText final : public CudaAsync {
   const CudaStyle style_;
   const Launch* launch_ = nullptr;
   std::string warp_;  // the name of a warp's number
-  bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false;
+  bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false, waits_ = false;
   std::set<std::pair<Function, bool>> functions_;  // that have CUDA's names here; of double
   std::set<std::string> foreign_{""};
   std::string foreign_text_;

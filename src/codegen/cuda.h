@@ -24,6 +24,7 @@ struct CudaKernel {
   bool reports = false;  // one more parameter at the end: tw_reports*
   int64_t shared_bytes = 0;
   bool cooperative = false;  // its blocks wait for each other
+  bool waits = false;        // for the kernels before: it may begin while they run
 };
 struct CudaSource {
   std::string text;

@@ -49,6 +49,8 @@ rt::KernelLaunch launch_of(const ir::ThreadProgram& p, size_t number, const code
     out.cluster[d] = d < launch.cluster.size() ? static_cast<int>(launch.cluster[d]) : 1;
   }
   out.dynamic_shared_bytes = static_cast<int>(kernel.shared_bytes), out.cooperative = kernel.cooperative;
+  // Blocks that wait for each other are all there at once, which takes the room of those before.
+  out.programmatic_serialization = kernel.waits && !kernel.cooperative;
   for (const codegen::CudaArgument& a : kernel.arguments) {
     if (a.map >= 0) {
       out.parameters.push_back(rt::TensorMapParameter{a.map});

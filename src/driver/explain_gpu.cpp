@@ -188,6 +188,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
       launch.handed_over.push_back(
           fmt::format("{} before line {}", l.tiles.buffer(h.buffer).name, l.tiles.location(h.read).line));
     launch.plan = l.plans[i], launch.threads = l.program.launches[i].thread_count();
+    launch.begins_early = choice.text.kernel.plan.launches[i].programmatic_serialization;
     add_layouts(l, i, launch);
     launch.roles = roles_of(l.tiles, l.tiles.launches[i]);
     add_operation_facts(tiles, l, i, target, out.launches[i]);

@@ -41,6 +41,7 @@ struct GpuLaunchFacts {
   passes::RingPlan plan;
   std::vector<std::string> staged;       // fragments that leave through shared memory
   std::vector<std::string> handed_over;  // between roles, behind a barrier that the program lacks
+  bool begins_early = false;             // while the launches before it run, for which it waits
   int64_t threads = 0, shared_bytes = 0;
   std::vector<LayoutFacts> layouts;
   std::vector<std::string> in_memory;  // fragments that no registers hold, and why

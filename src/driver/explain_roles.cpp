@@ -1,5 +1,6 @@
 #include "driver/explain_roles.h"
 
+#include "analysis/launch_order.h"
 #include "ir/operators.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
@@ -68,6 +69,8 @@ class Steps {
     if (const auto* n = s.as<ir::Drain>())
       return n->pending == 0 ? fmt::format("wait for all groups of {}", ir::name_of(n->queue))
                              : fmt::format("wait until {} groups of {} are open", n->pending, ir::name_of(n->queue));
+    if (analysis::waits_for_launches(s)) return "wait for the launches before this one";
+    if (analysis::lets_launches_begin(s)) return "let the launches after this one begin";
     if (const auto* n = s.as<ir::Sync>())
       return n->scope == ir::SyncScope::Warp    ? ""
              : n->scope == ir::SyncScope::Named ? fmt::format("barrier {} of {} threads", text(n->barrier), n->count)

@@ -50,6 +50,7 @@ Json launch_json(const LaunchFacts& launch, bool gpu) {
 Json plan_json(const GpuLaunchFacts& launch) {
   const passes::RingPlan& plan = launch.plan;
   Json out = {{"loader_role", plan.specialized()}};
+  if (plan.order.waits) out["begins_early"] = launch.begins_early;
   if (!plan.specialized()) {
     out["why_not"] = plan.why_not;
     return out;
@@ -163,6 +164,18 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
     page.line("    registers a thread: the loader's {}, the others' {}", plan.loader_registers, plan.math_registers);
 }
 
+void show_order(const GpuLaunchFacts& launch, Page& page) {
+  const passes::RingPlan& plan = launch.plan;
+  if (plan.order.waits && launch.begins_early)
+    page.line("    begins while the launches before it run; it waits for them {}",
+              plan.specialized() ? "before the roles begin, as the loader runs ahead" : "where the program does");
+  if (plan.order.waits && !launch.begins_early)
+    page.line("    begins when the launches before it have ended: its blocks wait for each other, and so run at once");
+  if (plan.order.lets_begin)
+    page.line("    lets those after it begin {}",
+              plan.specialized() ? "where the roles that write results are done" : "where the program does");
+}
+
 void show_roles(const GpuLaunchFacts& launch, Page& page) {
   page.line("  roles");
   if (!launch.handed_over.empty())
@@ -195,6 +208,7 @@ void show_memory(const GpuLaunchFacts& launch, Page& page) {
 
 void show(const GpuLaunchFacts& launch, const std::string& compiler, Page& page) {
   show_plan(launch, page);
+  show_order(launch, page);
   show_roles(launch, page);
   show_memory(launch, page);
   if (!launch.resources) {

@@ -331,6 +331,8 @@ void named_barrier_arrive(const Operand& id, int64_t count, Location at) {
   recording("named_barrier_arrive", at).sync(ir::SyncScope::Named, expr_of(id, "named_barrier_arrive"), count, true);
 }
 void sync_grid(Location at) { recording("sync_grid", at).sync(ir::SyncScope::Grid); }
+void pdl_sync(Location at) { recording("pdl_sync", at).sync(ir::SyncScope::Launches, {}, 0, false, true); }
+void pdl_trigger(Location at) { recording("pdl_trigger", at).sync(ir::SyncScope::Launches, {}, 0, true); }
 void barrier_arrive(const Tile& barrier, Location at) {
   recording("barrier_arrive", at).arrive(TileAccess::of(barrier));
 }

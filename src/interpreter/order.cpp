@@ -187,7 +187,9 @@ void Strand::execute(const ir::InitBarriers& op, const Step&, Mask) {
 
 void Strand::execute(const ir::Sync& op, const Step& s, Mask mask) {
   switch (op.scope) {
-    case ir::SyncScope::Warp: return;
+    case ir::SyncScope::Warp:
+    case ir::SyncScope::Launches:  // they run one after the other
+      return;
     case ir::SyncScope::Block:
     case ir::SyncScope::Cluster:
       check_converged(s, mask, "a barrier of the block");

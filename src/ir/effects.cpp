@@ -87,7 +87,11 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void operator()(const Wait& n) const { order(n.barrier); }
   void operator()(const Commit&) const {}
   void operator()(const Drain&) const {}
-  void operator()(const Sync& n) const { out.scope = n.scope == SyncScope::Warp ? Scope::Warp : Scope::Collective; }
+  void operator()(const Sync& n) const {
+    out.scope = n.scope == SyncScope::Launches ? Scope::Thread
+                : n.scope == SyncScope::Warp   ? Scope::Warp
+                                               : Scope::Collective;
+  }
   void operator()(const Fence&) const {}
   void operator()(const SetRegisters&) const { out.scope = Scope::Collective; }
   void operator()(const Mma& n) const {

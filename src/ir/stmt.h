@@ -351,15 +351,24 @@ struct Drain {  // until at most `pending` groups of the queue are open
   std::vector<Region> registers = {};
   static void fields(auto& n, auto&& f) { f("queue", n.queue), f("pending", n.pending), f("registers", n.registers); }
 };
-enum class SyncScope : uint8_t { Warp, Block, Named, Cluster, Grid };
+enum class SyncScope : uint8_t {
+  Warp,
+  Block,
+  Named,
+  Cluster,
+  Grid,
+  // The launches of the stream, which run one after the other. A launch that waits for them may begin before those
+  // before it have ended; with arrive_only, those after may as far as this block is concerned.
+  Launches
+};
 struct Sync {
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "sync";
   SyncScope scope = SyncScope::Block;
   Expr barrier;              // Named: which one
   int64_t count = 0;         // Named: threads taking part
-  bool arrive_only = false;  // Named, Cluster: does not wait
-  bool wait_only = false;    // Cluster: for the phase at which this thread has arrived
+  bool arrive_only = false;  // Named, Cluster, Launches: does not wait
+  bool wait_only = false;    // Cluster: for the phase at which this thread has arrived; Launches: for those before
   static void fields(auto& n, auto&& f) {
     f("scope", n.scope), f("barrier", n.barrier), f("count", n.count), f("arrive_only", n.arrive_only),
         f("wait_only", n.wait_only);

@@ -260,6 +260,12 @@ void Verifier::check(const Drain& node) {
 }
 
 void Verifier::check(const Sync& node) {
+  if (node.scope == SyncScope::Launches) {
+    if (node.barrier || node.count != 0 || node.arrive_only == node.wait_only)
+      add(Code::VerifySync, "sync launches takes wait_only or arrive_only, and nothing else",
+          "wait_only waits for the launches before; arrive_only lets those after begin");
+    return;
+  }
   if (node.wait_only && (node.scope != SyncScope::Cluster || node.arrive_only))
     add(Code::VerifySync, fmt::format("sync {} takes no wait_only", name_of(node.scope)),
         "it belongs to sync cluster, where it follows one with arrive_only");

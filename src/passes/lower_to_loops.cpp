@@ -1,5 +1,6 @@
 #include "passes/lower_to_loops.h"
 
+#include "passes/launch_order.h"
 #include "passes/lower/block_index.h"
 #include "passes/lower/layouts.h"
 #include "passes/lower/threads.h"
@@ -61,7 +62,7 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
 }  // namespace
 
 LoopProgram lower_to_loops(const TileProgram& given, const target::CpuTarget& target) {
-  const TileProgram program = unpack_sparse_gemms(given);
+  const TileProgram program = unpack_sparse_gemms(drop_launch_order(given));
   LoopProgram out = tables_of(program);
   for (size_t i = 0; i < program.launches.size(); ++i)
     out.launches.push_back(lower_launch(program, program.launches[i], static_cast<int32_t>(i), out, target));

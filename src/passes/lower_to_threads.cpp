@@ -5,6 +5,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
+#include "passes/launch_order.h"
 #include "passes/lower/block_index.h"
 #include "passes/threads/alike_stores.h"
 #include "passes/threads/async_rings.h"
@@ -600,7 +601,9 @@ std::optional<Misfit> lower_best(const TileProgram& p, const target::GpuTarget& 
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, RingLimits limits) {
   ThreadLowering result;
-  TileProgram apart = materialize_cluster_copies(inline_lets(program));
+  // griddepcontrol is of sm_90 and above (PTX ISA).
+  TileProgram apart = inline_lets(target.arch < 90 ? drop_launch_order(program) : program);
+  apart = materialize_cluster_copies(std::move(apart));
   TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(pack_nibbles(std::move(apart))))));
   TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   if (target.arch >= 90) split = load_ahead(std::move(split));

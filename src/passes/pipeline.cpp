@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "analysis/collectives.h"
+#include "analysis/launch_order.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
 #include "passes/fuse_loops.h"
@@ -46,6 +47,7 @@ ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes
     observer(pass.name, program, took.count());
   }
   ir::throw_findings(analysis::check_collectives(program), nullptr);
+  ir::throw_findings(analysis::check_launch_order(program), nullptr);
   return program;
 }
 

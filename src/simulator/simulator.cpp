@@ -31,7 +31,7 @@ bool may_block(const ir::Launch& launch) {
     const auto* drain = s.as<ir::Drain>();
     found = found || s.as<ir::While>() || s.as<ir::Wait>() || s.as<ir::SetRegisters>() ||
             (drain && drain->queue == ir::Queue::Wgmma) || (vote && vote->kind >= ir::VoteKind::BlockAny) ||
-            (sync && sync->scope != ir::SyncScope::Warp);
+            (sync && sync->scope != ir::SyncScope::Warp && sync->scope != ir::SyncScope::Launches);
   });
   return found;
 }

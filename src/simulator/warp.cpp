@@ -121,6 +121,7 @@ void Warp::check_whole_warp(const Step& s, Mask mask, const char* what) {
 }
 
 void Warp::execute(const ir::Sync& op, const Step& s, Mask mask) {
+  if (op.scope == ir::SyncScope::Launches) return;  // they run one after the other
   ++device_.traffic(device_.site(s)).barriers;
   switch (op.scope) {
     case ir::SyncScope::Warp: return sync_warp(s, mask);
@@ -128,6 +129,7 @@ void Warp::execute(const ir::Sync& op, const Step& s, Mask mask) {
     case ir::SyncScope::Named: return sync_named(op, s, mask);
     case ir::SyncScope::Grid: return sync_grid(s, mask);
     case ir::SyncScope::Cluster: return sync_cluster(op, s, mask);
+    case ir::SyncScope::Launches: return;
   }
 }
 

@@ -234,6 +234,8 @@ enum class Code : uint16_t {
   VerifyNoReducer = 3092,       // finalize_reducer of what is no reducer
   VerifyCollective = 3093,      // a tile op under control that its threads do not agree on
   VerifyGemmMetadata = 3094,    // metadata of a sparse operand that does not fit it
+  VerifyLaunchWait = 3095,      // a wait for the launches before that a thread may not come to
+  VerifyEarlyAccess = 3096,     // before such a wait, memory that a launch before may still use
 
   // 4000: launch. Arguments of a call.
   ArgumentCount = 4001,       // not as many arguments as parameters

@@ -164,6 +164,11 @@ const std::vector<Operation>& operations() {
          assume(s.I(0) >= 0);
          device_assert(s.I(0) < 100, "small");
        }},
+      {"pdl_sync, pdl_trigger: nothing to do",
+       [](const Scene&) {
+         pdl_sync();
+         pdl_trigger();
+       }},
       {"set_max_nreg, fence_proxy_async",
        [](const Scene&) {
          set_max_nreg(64);

@@ -61,7 +61,7 @@ void check_area(const char* area, int thousands, std::set<int> not_in_text) {
   }
   // Every code of the area has its file. The last ones are the largest numbers of the list of codes.
   const int last =
-      thousands == 2000 ? static_cast<int>(Code::TextComparisonChain) : static_cast<int>(Code::VerifyCollective);
+      thousands == 2000 ? static_cast<int>(Code::TextComparisonChain) : static_cast<int>(Code::VerifyEarlyAccess);
   for (int code = thousands + 1; code <= last; ++code) EXPECT_TRUE(seen.contains(code)) << "no test of TW" << code;
 }
 
@@ -74,11 +74,13 @@ std::set<int> codes(std::initializer_list<Code> list) {
 TEST(ErrorFiles, Parse) { check_area("parse", 2000, {}); }
 
 TEST(ErrorFiles, Verify) {
-  // What text cannot say is built by hand in tests/unit/verify_test.cpp; collectives are checked after canonicalize.
+  // What text cannot say is built by hand in tests/unit/verify_test.cpp; collectives and the order of launches are
+  // checked after canonicalize.
   check_area("verify", 3000,
              codes({Code::VerifyId, Code::VerifyUndefined, Code::VerifyBoundTwice, Code::VerifyOperandTypes,
                     Code::VerifyOperandType, Code::VerifyIndexCount, Code::VerifyOtherLaunch, Code::VerifyLaunchVars,
-                    Code::VerifyRegionRank, Code::VerifyMapRank, Code::VerifyCollective}));
+                    Code::VerifyRegionRank, Code::VerifyMapRank, Code::VerifyCollective, Code::VerifyLaunchWait,
+                    Code::VerifyEarlyAccess}));
 }
 
 }  // namespace

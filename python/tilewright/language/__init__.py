@@ -517,7 +517,7 @@ def _ignored(*arguments, **named):
 for _name in (
     "annotate_l2_hit_ratio annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
     "annotate_restrict_buffers annotate_compile_flags annotate_pass_configs no_set_max_nreg func_attr "
-    "disable_warp_group_reg_alloc warpgroup_fence_operand pdl_sync pdl_trigger reads writes"
+    "disable_warp_group_reg_alloc warpgroup_fence_operand reads writes"
 ).split():
     globals()[_name] = _ignored
 

@@ -181,10 +181,6 @@ def no_set_max_nreg(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def parallel(*extents: Any, coalesced_width: Any = ..., loop_layout: Any = ..., prefer_async: Any = ..., annotations: Any = ...) -> Any:
     """Every point of a box once, in no order, dealt to the threads."""
-def pdl_sync(*arguments: Any, **named: Any) -> Any:
-    """A hint; results and checks are the same without it."""
-def pdl_trigger(*arguments: Any, **named: Any) -> Any:
-    """A hint; results and checks are the same without it."""
 def prim_func(function: Any = ..., **ignored: Any) -> Any:
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
 ptr: dtype
@@ -531,6 +527,10 @@ def negative(a: Value) -> Any:
     """-a"""
 def not_equal(a: Value, b: Value) -> Any:
     """a != b"""
+def pdl_sync() -> Any:
+    """Waits until the kernels before this one have ended and what they wrote is there. Such a kernel is launched early, where they let it: before the wait it touches nothing that they do."""
+def pdl_trigger() -> Any:
+    """Lets the kernels after this one begin, those that wait by T.pdl_sync(), once all blocks have come here or are done."""
 def popcount(x: Value) -> Any:
     """The scalar function popcount, element by element."""
 def pow(x: Value, y: Value) -> Any:

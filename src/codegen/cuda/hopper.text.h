@@ -8,6 +8,16 @@ struct alignas(64) tw_tensor_map {
 //@ tw_shared_address: types
 __device__ __forceinline__ uint32_t tw_shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
+// griddepcontrol (PTX ISA 9.7.13.13) under the names that CUDA's headers give it. The memory of the grids before is
+// there behind the wait: no load may be moved up over it.
+//@ cudaGridDependencySynchronize: types
+__device__ __forceinline__ void cudaGridDependencySynchronize() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+//@ cudaTriggerProgrammaticLaunchCompletion: types
+__device__ __forceinline__ void cudaTriggerProgrammaticLaunchCompletion() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 //@ tw_elect: types
 __device__ __forceinline__ bool tw_elect() {
   uint32_t chosen;

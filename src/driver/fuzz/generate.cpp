@@ -50,9 +50,14 @@ struct Valued {
   double bound = -1;
 };
 
+// One program of so many waits for the launches before it and lets those after it begin. No number is drawn for it: the
+// others stay what they were.
+constexpr uint64_t kAmongLaunches = 8;
+
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), builder_("fuzz_" + std::to_string(seed)) {}
+  explicit Generator(uint64_t seed)
+      : random_(seed), builder_("fuzz_" + std::to_string(seed)), among_launches_(seed % kAmongLaunches == 0) {}
   ir::TileProgram run();
 
  private:
@@ -95,6 +100,7 @@ class Generator {
 
   Random random_;
   ir::Builder builder_;
+  const bool among_launches_;
   int64_t m_ = 1, n_ = 1, bm_ = 1, bn_ = 1, threads_ = 32;
   Expr m_expr_, n_expr_, grid_x_, grid_y_;
   std::vector<Expr> block_;
@@ -597,7 +603,9 @@ ir::TileProgram Generator::run() {
   row_ = ir::mul(block_[1], ir::constant(bm_)), column_ = ir::mul(block_[0], ir::constant(bn_));
   if (random_.chance(20))
     builder_.use_swizzle(random_.between(1, 4), random_.chance(50) ? ir::RasterOrder::Row : ir::RasterOrder::Column);
+  if (among_launches_) builder_.sync(ir::SyncScope::Launches, {}, 0, false, true);
   for (int64_t steps = random_.between(1, 7); steps > 0; --steps) step();
+  if (among_launches_) builder_.sync(ir::SyncScope::Launches, {}, 0, true);
   if (tiles_.empty()) step_copy();
   const size_t first = tiles_.size() > 4 ? tiles_.size() - 4 : 0;
   for (size_t i = first; i < tiles_.size(); ++i) save(tiles_[i]);

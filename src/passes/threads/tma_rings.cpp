@@ -7,6 +7,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/launch_order.h"
 #include "passes/threads/clear_in_gemms.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/fit_registers.h"
@@ -994,7 +995,7 @@ class Specializer {
 };
 
 // A launch that fits its registers, if that one can be cut in two.
-RingPlan specialize(TileProgram& p, Launch& launch, const target::GpuTarget& target, RingLimits limits) {
+RingPlan fit_and_specialize(TileProgram& p, Launch& launch, const target::GpuTarget& target, RingLimits limits) {
   const Launch own = launch;
   if (std::string how = fit_registers(p, launch, limits.live); !how.empty()) {
     RingPlan plan = Specializer(p, launch, target, limits).run();
@@ -1005,18 +1006,39 @@ RingPlan specialize(TileProgram& p, Launch& launch, const target::GpuTarget& tar
   return Specializer(p, launch, target, limits).run();
 }
 
+// Loaders run ahead of the program's statements, so that a wait for other launches comes before the roles.
+RingPlan specialize(TileProgram& p, Launch& launch, const target::GpuTarget& target, RingLimits limits) {
+  const LaunchOrder order = launch_order(launch);
+  if (!order.any()) return fit_and_specialize(p, launch, target, limits);
+  const Launch own = launch;
+  const Body alone = without_launch_order(own.body);
+  launch.body = alone;
+  RingPlan plan = fit_and_specialize(p, launch, target, limits);
+  if (plan.specialized()) {
+    launch.body = order_around_roles(launch, order, p);
+    return plan;
+  }
+  const bool untouched =
+      std::ranges::equal(launch.body, alone, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
+  launch = own;
+  if (!untouched) launch.body = clear_in_gemms(p, own.body);
+  return plan;
+}
+
 }  // namespace
 
 TmaRings materialize_tma_rings(TileProgram program, const target::GpuTarget& target, RingLimits limits) {
   TmaRings out{std::move(program), {}};
   for (Launch& launch : out.program.launches) {
     RingPlan plan;
+    const LaunchOrder order = launch_order(launch);
     if (target.arch < 90)
       plan.why_not = fmt::format("sm_{} has no TMA", target.arch);
     else if (limits.slots < 1)
       plan.why_not = kNoRoom;
     else
       plan = specialize(out.program, launch, target, limits);
+    plan.order = order;
     out.plans.push_back(std::move(plan));
   }
   return out;

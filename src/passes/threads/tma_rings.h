@@ -1,6 +1,7 @@
 // Rings that a loader role fills by TMA while the program's own threads compute.
 #pragma once
 #include "ir/program.h"
+#include "passes/launch_order.h"
 #include "passes/threads/stage_results.h"
 #include "target/gpu.h"
 
@@ -22,6 +23,7 @@ struct RingPlan {
   bool next_tile = false;            // what a tile of the grid needs once comes while the one before is computed
   std::vector<ir::BufferId> staged;  // fragments that go to global memory through shared memory, by TMA
   int64_t loader_registers = 0, math_registers = 0;  // 0: as they come
+  LaunchOrder order;                                 // among launches; kept around the roles, if there are any
   std::string why_not;                               // no loader role
   bool specialized() const { return why_not.empty(); }
 };
