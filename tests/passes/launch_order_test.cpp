@@ -309,7 +309,7 @@ TEST(LaunchOrder, RolesInCudaText) {
   ASSERT_TRUE(text.plan.launches[0].programmatic_serialization);
   const size_t kernel = text.text.rfind("__global__");
   const size_t wait = text.text.find("  cudaGridDependencySynchronize();\n", kernel);
-  const size_t load = text.text.find("cp.async.bulk.tensor.2d.shared", kernel);
+  const size_t load = text.text.find("  tw_tma_load_2d(", kernel);
   ASSERT_NE(wait, std::string::npos);
   ASSERT_NE(load, std::string::npos);
   EXPECT_LT(wait, load);

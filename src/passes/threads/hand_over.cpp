@@ -66,7 +66,8 @@ class HandOvers {
     bool out = false;
     walk(Body{s}, [&](const Stmt& x) {
       const auto* sync = x.as<Sync>();
-      out = out || x.as<Arrive>() || (sync && sync->scope != SyncScope::Warp);
+      const bool in_block = sync && sync->scope != SyncScope::Warp && sync->scope != SyncScope::Launches;
+      out = out || x.as<Arrive>() || in_block;
     });
     return out;
   }
