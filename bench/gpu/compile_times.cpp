@@ -28,6 +28,7 @@ struct Goal {
   double cold;
 };
 constexpr Goal kGoals[] = {{"add", 100}, {"gemm", 500}, {"flash_attention", 800}, {"attention_backward", 1500}};
+constexpr double kFromDisk = 10;  // by a warm one of any program
 
 template <class Work>
 double milliseconds_of(const Work& work) {
@@ -108,9 +109,10 @@ void print(const Json& row) {
     return;
   }
   const auto ms = [&](const char* key) { return row[key].get<double>(); };
-  fmt::print("{:<72} passes {:6.1f}  first {:7.1f}  cold {:7.1f}{}  disk {:6.1f} ms\n", name, ms("passes_ms"),
-             ms("first_ms"), ms("cold_ms"),
-             row.contains("goal_ms") ? fmt::format(" (goal {:.0f})", row["goal_ms"].get<double>()) : "", ms("disk_ms"));
+  fmt::print("{:<72} passes {:6.1f}  first {:7.1f}  cold {:7.1f}{}  disk {:6.1f} (goal {:.0f}) ms\n", name,
+             ms("passes_ms"), ms("first_ms"), ms("cold_ms"),
+             row.contains("goal_ms") ? fmt::format(" (goal {:.0f})", row["goal_ms"].get<double>()) : "", ms("disk_ms"),
+             ms("goal_disk_ms"));
 }
 
 }  // namespace
@@ -125,6 +127,7 @@ Json compile_times(const Selection& selection) {
     const Case& c = cases.front();
     Json row = {{"program", e.name}, {"shape", c.shape}};
     row.update(apart([&] { return times_of(c); }));
+    row["goal_disk_ms"] = kFromDisk;
     for (const Goal& goal : kGoals)
       if (row["program"] == goal.program) row["goal_ms"] = goal.cold;
     print(row);

@@ -1,8 +1,11 @@
 #include "driver/cpu_engine.h"
 
+#include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/lower_to_loops.h"
 #include "passes/pipeline.h"
+#include "runtime/build_id.h"
+#include "runtime/lowered_kernel.h"
 
 namespace tilewright {
 namespace {
@@ -42,9 +45,21 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
   return {std::move(source.text), sites_of(source.sites), std::move(source.gemms), nullptr};
 }
 
+std::string cpu_origin(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor) {
+  return fmt::format("cpu\n{}\n{}", processor.to_string(), ir::print(program, {.locations = true}));
+}
+
 CpuKernel build_cpu(const ir::TileProgram& program, Dump& dump) {
   const runtime::ProcessorFeatures processor = runtime::processor_features();
-  CpuKernel kernel = write_cpu(program, processor, dump);
+  const runtime::LoweredPlace place(cpu_origin(program, processor), runtime::own_build_id());
+  CpuKernel kernel;
+  // A dump shows stages, which only lowering has.
+  if (std::optional<runtime::LoweredKernel> found = dump.wanted() ? std::nullopt : place.find()) {
+    kernel.text = std::move(found->text), kernel.sites = std::move(found->sites);
+  } else {
+    kernel = write_cpu(program, processor, dump);
+    place.keep({kernel.text, kernel.sites, {}, {}});
+  }
   kernel.callee = runtime::build_cpu_kernel({program.name, kernel.text, processor});
   return kernel;
 }

@@ -13,12 +13,14 @@ std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& site
 struct CpuKernel {
   std::string text;
   std::vector<runtime::Site> sites;
-  std::vector<codegen::GemmReport> gemms;
+  std::vector<codegen::GemmReport> gemms;  // none where it was lowered before
   std::unique_ptr<runtime::Callee> callee;
 };
 
 // From a canonical program. CompileError for what the engine refuses, and where there is no host compiler.
 CpuKernel build_cpu(const ir::TileProgram& program, Dump& dump);
+// What a kernel is found by that was lowered before: all that its text follows from.
+std::string cpu_origin(const ir::TileProgram& program, const runtime::ProcessorFeatures& features);
 // The loops alone, verified.
 ir::LoopProgram lower_cpu(const ir::TileProgram& program, const runtime::ProcessorFeatures& features);
 // The text alone.

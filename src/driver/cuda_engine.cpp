@@ -4,9 +4,12 @@
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
 #include "ir/operators.h"
+#include "ir/print.h"
 #include "ir/verify.h"
+#include "runtime/build_id.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_report.h"
+#include "runtime/lowered_kernel.h"
 #include "support/diagnostic.h"
 #include "tilewright/cuda.h"
 
@@ -228,16 +231,36 @@ std::string code_architecture(const std::string& planned, const std::string& her
   return plan < 90 && device > plan ? here : planned;
 }
 
+std::string cuda_origin(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch) {
+  return fmt::format("cuda\n{}\n{}\nNVRTC {}\n{}", arch, code_arch, runtime::Nvrtc::get().version(),
+                     ir::print(program, {.locations = true}));
+}
+
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  DeviceChoice choice =
-      chosen(program, arch, code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : ""));
+  const std::string code_arch = code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : "");
+  const runtime::LoweredPlace place(cuda_origin(program, arch, code_arch), runtime::own_build_id());
+  // A dump shows stages, which only lowering has.
+  if (std::optional<runtime::LoweredKernel> found = dump.wanted() ? std::nullopt : place.find()) {
+    CudaText text{{program.name, std::move(found->text), code_arch, std::move(found->plan)},
+                  std::move(found->sites),
+                  std::move(found->alignments)};
+    runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
+    return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
+  }
+  DeviceChoice choice = chosen(program, arch, code_arch);
   write(choice.lowering, choice.text, dump);
+  place.keep({choice.text.kernel.text, choice.text.sites, choice.text.kernel.plan, choice.text.alignments});
   return load_cuda_text(std::move(choice.text), build_plan(program), std::move(*choice.binary));
 }
 
 runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary) {
   plan.memory = runtime::LaunchPlan::Memory::Cuda;
   plan.sites = std::move(text.sites);
+  const auto tensors = std::count_if(plan.parameters.begin(), plan.parameters.end(), [](const runtime::Parameter& p) {
+    return p.kind == runtime::Parameter::Kind::Tensor;
+  });
+  check_internal(text.alignments.size() == static_cast<size_t>(tensors), "{}: {} alignments of {} tensors", plan.name,
+                 text.alignments.size(), tensors);
   size_t tensor = 0;
   for (runtime::Parameter& p : plan.parameters)
     if (p.kind == runtime::Parameter::Kind::Tensor)

@@ -38,6 +38,9 @@ DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& ar
 // serializes what should run on by itself; else the one with least of it. Without a loader there is one plan.
 DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump);
 
+// What a kernel is found by that was lowered and chosen before: all that chosen plans and texts follow from.
+std::string cuda_origin(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch);
+
 // What the code of a kernel is made for: a plan for an older GPU (before sm_90) becomes the code of the one that is
 // here.
 std::string code_architecture(const std::string& planned, const std::string& here);

@@ -1,0 +1,37 @@
+// What a program was lowered to, kept on disk: the text of its kernel and how that is launched, found by everything
+// that it follows from. A program that was compiled before is not lowered again.
+#pragma once
+#include <optional>
+
+#include "runtime/cuda_plan.h"
+#include "runtime/kernel_cache.h"
+
+namespace tilewright::runtime {
+
+struct LoweredKernel {
+  std::string text;
+  std::vector<Site> sites;
+  cuda::CudaPlan plan;              // of a GPU's kernel, and
+  std::vector<int64_t> alignments;  // bytes, of its tensor parameters in order; 0: that of an element
+};
+
+// Both ways. decode_lowered() takes any bytes: empty unless they are exactly what encode_lowered() writes of a kernel.
+CacheEntry encode_lowered(const LoweredKernel& kernel);
+std::optional<LoweredKernel> decode_lowered(CacheEntry entry);
+
+// The place of one kernel in the cache.
+class LoweredPlace {
+ public:
+  // `origin`: the program, the target and what else its kernel follows from. `build` is the library's own, since every
+  // build may lower in another way: without one nothing is found or kept.
+  LoweredPlace(std::string_view origin, std::string_view build);
+
+  std::optional<LoweredKernel> find() const;
+  void keep(const LoweredKernel& kernel) const;
+  const std::string& key() const { return key_; }
+
+ private:
+  std::string key_;  // empty: no place
+};
+
+}  // namespace tilewright::runtime
