@@ -11,27 +11,47 @@ template <int m, int b>
   return f32_of_bits(code << (23 - m)) * f32_of_bits((uint32_t)(254 - b) << 23);
 }
 
-// The code of |x|, not limited to the format's largest. Below the least normal value a sum with a power of two whose
-// unit is the format's smallest value rounds; its low bits are the code.
-//@ small_store: bits_of_f32 f32_of_bits
-template <int m, int b>
-[[gnu::always_inline]] static inline uint32_t small_store(float x) {
-  constexpr uint32_t anchor = (uint32_t)(151 - b - m) << 23;
-  const uint32_t a = bits_of_f32(x) & 0x7fffffffu;
-  const uint32_t normal = ((a + (1u << (22 - m)) - 1 + ((a >> (23 - m)) & 1)) >> (23 - m)) - ((uint32_t)(127 - b) << m);
-  const uint32_t subnormal = bits_of_f32(f32_of_bits(a) + f32_of_bits(anchor)) - anchor;
-  return a < ((uint32_t)(128 - b) << 23) ? subnormal : normal;
+// a * b + c where a * b is exact: one rounding with or without an instruction for both.
+//@ exact_fma:
+[[gnu::always_inline]] static inline float exact_fma(float a, float b, float c) {
+#ifdef __FMA__
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
 }
 
-// |x| rounded to the format, not limited to its largest value.
-//@ small_round: bits_of_f32 f32_of_bits
-template <int m, int b>
+// The power of two at or below |x| but no less than the least normal value, for the bits of |x|.
+//@ small_binade: types
+template <int b>
+[[gnu::always_inline]] static inline uint32_t small_binade(uint32_t magnitude) {
+  constexpr uint32_t least = (uint32_t)(128 - b) << 23;
+  const uint32_t binade = magnitude & 0x7f800000u;
+  return binade > least ? binade : least;
+}
+
+// The code of x with its sign at bit `bits` - 1, in the low 8 or 16 bits, for numbers: |x| is held to the float whose
+// bits are `most`. A sum with 2^(23 - m) times the binade, whose last place is the format's, rounds; what its low bits
+// then count from the binade's exponent on is the code but for 2^m times that exponent. The bias is added to the sum
+// and not taken from the exponent, which modulo 2^8 (m = 10: 2^16) is the same.
+//@ small_store: bits_of_f32 f32_of_bits exact_fma small_binade
+template <int m, int b, int bits, uint32_t most>
+[[gnu::always_inline]] static inline uint32_t small_store(float x) {
+  const uint32_t a = bits_of_f32(x) & 0x7fffffffu, magnitude = a < most ? a : most;
+  const uint32_t sign = bits_of_f32(x) >> (32 - bits) & 1u << (bits - 1);
+  const uint32_t binade = small_binade<b>(magnitude), factor = ((uint32_t)(150 - m) << 23 | (uint32_t)b << m) | sign;
+  return bits_of_f32(exact_fma(f32_of_bits(binade), f32_of_bits(factor), f32_of_bits(magnitude))) +
+         (binade >> (23 - m));
+}
+
+// x rounded to the format, for numbers: |x| is held to the float whose bits are `most`.
+//@ small_round: bits_of_f32 f32_of_bits small_binade
+template <int m, int b, uint32_t most>
 [[gnu::always_inline]] static inline float small_round(float x) {
-  constexpr uint32_t anchor = (uint32_t)(151 - b - m) << 23;
-  const uint32_t a = bits_of_f32(x) & 0x7fffffffu;
-  const uint32_t normal = (a + (1u << (22 - m)) - 1 + ((a >> (23 - m)) & 1)) & (~0u << (23 - m));
-  const float subnormal = (f32_of_bits(a) + f32_of_bits(anchor)) - f32_of_bits(anchor);
-  return a < ((uint32_t)(128 - b) << 23) ? subnormal : f32_of_bits(normal);
+  const uint32_t a = bits_of_f32(x) & 0x7fffffffu, magnitude = a < most ? a : most;
+  const float anchor = f32_of_bits(small_binade<b>(magnitude) + ((uint32_t)(23 - m) << 23));
+  const float rounded = (f32_of_bits(magnitude) + anchor) - anchor;
+  return f32_of_bits(bits_of_f32(rounded) | (bits_of_f32(x) & 0x80000000u));
 }
 
 // Stochastic rounding of |x| with the low n bits r of `random`: away from zero exactly if f + r / 2^n >= 1, where f is
@@ -59,18 +79,17 @@ template <int m, int b, int n>
   return f32_of_bits(bits_of_f32(small_load<10, 15>(code)) | special | sign);
 }
 
-//@ store_f16: small_store sign_of_f32
+//@ store_f16: small_store
 [[gnu::always_inline]] static inline uint16_t store_f16(float x) {
-  const uint32_t code = small_store<10, 15>(x);
-  const uint32_t bits = (code < 0x7c00u ? code : 0x7c00u) | sign_of_f32(x) >> 16;
-  return (uint16_t)(x != x ? 0x7fffu : bits);
+  const uint32_t code = small_store<10, 15, 16, 0x47800000u>(x);  // 65536, whose code is infinity's
+  return (uint16_t)(x != x ? 0x7fffu : code);
 }
 
-//@ round_f16: small_round sign_of_f32
+//@ round_f16: small_round
 [[gnu::always_inline]] static inline float round_f16(float x) {
-  const float a = small_round<10, 15>(x);
-  const float y = f32_of_bits(bits_of_f32(a < 65536.0f ? a : __builtin_inff()) | sign_of_f32(x));
-  return x != x ? x : y;
+  const float y = small_round<10, 15, 0x47800000u>(x);
+  const float z = f32_of_bits(bits_of_f32(y) + (__builtin_fabsf(y) < 65536.0f ? 0u : 0x38000000u));  // 65536: infinity
+  return x != x ? x : z;
 }
 
 //@ load_bf16: f32_of_bits
@@ -101,34 +120,30 @@ template <int m, int b, int n>
   return f32_of_bits(bits_of_f32(small_load<3, 7>(code)) | (code == 0x7fu ? 0x7fc00000u : 0u) | sign);
 }
 
-//@ store_e4m3: small_store sign_of_f32
+//@ store_e4m3: small_store
 [[gnu::always_inline]] static inline uint8_t store_e4m3(float x) {
-  const uint32_t code = small_store<3, 7>(x);
-  const uint32_t bits = (code < 0x7eu ? code : 0x7eu) | sign_of_f32(x) >> 24;
-  return (uint8_t)(x != x ? 0x7fu : bits);
+  const uint32_t code = small_store<3, 7, 8, 0x43e00000u>(x);  // 448
+  return (uint8_t)(x != x ? 0x7fu : code);
 }
 
-//@ round_e4m3: small_round sign_of_f32
+//@ round_e4m3: small_round
 [[gnu::always_inline]] static inline float round_e4m3(float x) {
-  const float a = small_round<3, 7>(x);
-  const float y = f32_of_bits(bits_of_f32(a < 448.0f ? a : 448.0f) | sign_of_f32(x));
+  const float y = small_round<3, 7, 0x43e00000u>(x);
   return x != x ? x : y;
 }
 
 //@ load_e5m2: load_f16
 [[gnu::always_inline]] static inline float load_e5m2(uint8_t bits) { return load_f16((uint16_t)(bits << 8)); }
 
-//@ store_e5m2: small_store sign_of_f32
+//@ store_e5m2: small_store
 [[gnu::always_inline]] static inline uint8_t store_e5m2(float x) {
-  const uint32_t code = small_store<2, 15>(x);
-  const uint32_t bits = (code < 0x7bu ? code : 0x7bu) | sign_of_f32(x) >> 24;
-  return (uint8_t)(x != x ? 0x7fu : bits);
+  const uint32_t code = small_store<2, 15, 8, 0x47600000u>(x);  // 57344
+  return (uint8_t)(x != x ? 0x7fu : code);
 }
 
-//@ round_e5m2: small_round sign_of_f32
+//@ round_e5m2: small_round
 [[gnu::always_inline]] static inline float round_e5m2(float x) {
-  const float a = small_round<2, 15>(x);
-  const float y = f32_of_bits(bits_of_f32(a < 57344.0f ? a : 57344.0f) | sign_of_f32(x));
+  const float y = small_round<2, 15, 0x47600000u>(x);
   return x != x ? x : y;
 }
 
@@ -137,17 +152,15 @@ template <int m, int b, int n>
   return f32_of_bits(bits_of_f32(small_load<1, 1>(bits & 7u)) | (uint32_t)(bits & 8u) << 28);
 }
 
-//@ store_e2m1: small_store sign_of_f32
+//@ store_e2m1: small_store
 [[gnu::always_inline]] static inline uint8_t store_e2m1(float x) {
-  const uint32_t code = small_store<1, 1>(x);
-  const uint32_t bits = (code < 7u ? code : 7u) | sign_of_f32(x) >> 28;
-  return (uint8_t)(x != x ? 7u : bits);
+  const uint32_t code = small_store<1, 1, 4, 0x40c00000u>(x);  // 6
+  return (uint8_t)(x != x ? 7u : code);
 }
 
-//@ round_e2m1: small_round sign_of_f32
+//@ round_e2m1: small_round
 [[gnu::always_inline]] static inline float round_e2m1(float x) {
-  const float a = small_round<1, 1>(x);
-  const float y = f32_of_bits(bits_of_f32(a < 6.0f ? a : 6.0f) | sign_of_f32(x));
+  const float y = small_round<1, 1, 0x40c00000u>(x);
   return x != x ? 6.0f : y;
 }
 

@@ -131,62 +131,62 @@
 [[gnu::always_inline]] static inline double fmod_f64(double a, double b) { return __builtin_fmod(a, b); }
 
 // The operand that is not NaN; -0 is less than +0. Where the operands are equal, only the bits of zeros differ: they
-// meet in the sign bit.
+// meet in the sign bit. Where one is NaN, r is a.
 //@ min_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float min_f32(float a, float b) {
-  const float p = a < b ? a : b, q = b < a ? b : a;
-  const float one = f32_of_bits(bits_of_f32(p) | bits_of_f32(q)), r = a != a ? b : one;
-  return b != b ? a : r;
+  const float p = b < a ? b : a, one = f32_of_bits(bits_of_f32(p) | bits_of_f32(b));
+  const float r = a >= b ? one : a;
+  return a != a ? b : r;
 }
 
 //@ min_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double min_f64(double a, double b) {
-  const double p = a < b ? a : b, q = b < a ? b : a;
-  const double one = f64_of_bits(bits_of_f64(p) | bits_of_f64(q)), r = a != a ? b : one;
-  return b != b ? a : r;
+  const double p = b < a ? b : a, one = f64_of_bits(bits_of_f64(p) | bits_of_f64(b));
+  const double r = a >= b ? one : a;
+  return a != a ? b : r;
 }
 
 //@ max_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float max_f32(float a, float b) {
-  const float p = a > b ? a : b, q = b > a ? b : a;
-  const float one = f32_of_bits(bits_of_f32(p) & bits_of_f32(q)), r = a != a ? b : one;
-  return b != b ? a : r;
+  const float p = b > a ? b : a, one = f32_of_bits(bits_of_f32(p) & bits_of_f32(b));
+  const float r = a <= b ? one : a;
+  return a != a ? b : r;
 }
 
 //@ max_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double max_f64(double a, double b) {
-  const double p = a > b ? a : b, q = b > a ? b : a;
-  const double one = f64_of_bits(bits_of_f64(p) & bits_of_f64(q)), r = a != a ? b : one;
-  return b != b ? a : r;
+  const double p = b > a ? b : a, one = f64_of_bits(bits_of_f64(p) & bits_of_f64(b));
+  const double r = a <= b ? one : a;
+  return a != a ? b : r;
 }
 
 // NaN if either operand is.
 //@ min_nan_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float min_nan_f32(float a, float b) {
-  const float p = b < a ? b : a, q = a < b ? a : b;
-  const float r = f32_of_bits(bits_of_f32(p) | bits_of_f32(q));
-  return a != a ? a : b != b ? b : r;
+  const float p = b < a ? b : a, one = f32_of_bits(bits_of_f32(p) | bits_of_f32(b));
+  const float r = a >= b ? one : a;
+  return b != b ? b : r;
 }
 
 //@ min_nan_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double min_nan_f64(double a, double b) {
-  const double p = b < a ? b : a, q = a < b ? a : b;
-  const double r = f64_of_bits(bits_of_f64(p) | bits_of_f64(q));
-  return a != a ? a : b != b ? b : r;
+  const double p = b < a ? b : a, one = f64_of_bits(bits_of_f64(p) | bits_of_f64(b));
+  const double r = a >= b ? one : a;
+  return b != b ? b : r;
 }
 
 //@ max_nan_f32: bits_of_f32 f32_of_bits
 [[gnu::always_inline]] static inline float max_nan_f32(float a, float b) {
-  const float p = b > a ? b : a, q = a > b ? a : b;
-  const float r = f32_of_bits(bits_of_f32(p) & bits_of_f32(q));
-  return a != a ? a : b != b ? b : r;
+  const float p = b > a ? b : a, one = f32_of_bits(bits_of_f32(p) & bits_of_f32(b));
+  const float r = a <= b ? one : a;
+  return b != b ? b : r;
 }
 
 //@ max_nan_f64: bits_of_f64 f64_of_bits
 [[gnu::always_inline]] static inline double max_nan_f64(double a, double b) {
-  const double p = b > a ? b : a, q = a > b ? a : b;
-  const double r = f64_of_bits(bits_of_f64(p) & bits_of_f64(q));
-  return a != a ? a : b != b ? b : r;
+  const double p = b > a ? b : a, one = f64_of_bits(bits_of_f64(p) & bits_of_f64(b));
+  const double r = a <= b ? one : a;
+  return b != b ? b : r;
 }
 
 //@ clamp_f32: min_nan_f32 max_nan_f32

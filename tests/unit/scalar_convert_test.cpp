@@ -112,6 +112,8 @@ TEST(ScalarConvert, EveryBitPatternOfFloatSampled) {
       if (!std::isfinite(x)) continue;
       ASSERT_TRUE(same(round_one(f32, format.type, x), static_cast<float>(format.nearest(x))))
           << format.type.name() << x;
+      ASSERT_TRUE(same(load_one(format.type, store_one(format.type, x)), static_cast<float>(format.nearest(x))))
+          << format.type.name() << x;
     }
 }
 
