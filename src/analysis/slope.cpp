@@ -4,18 +4,27 @@
 
 namespace tilewright::analysis {
 
-std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v) {
+namespace {
+
+std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v, bool through_casts) {
   if (!ir::used_vars(e).contains(v)) return 0;
   if (const auto* n = e.as<ir::Var>(); n && n->id == v) return 1;
+  if (const auto* n = e.as<ir::Cast>(); n && through_casts) return slope(n->value, v, true);
   const auto* s = e.as<ir::Sum>();
   if (!s) return std::nullopt;
   int64_t total = 0;
   for (const ir::Term& t : s->terms) {
-    const auto c = slope(t.value, v);
+    const auto c = slope(t.value, v, through_casts);
     if (!c) return std::nullopt;
     total += *c * t.coefficient;
   }
   return total;
 }
+
+}  // namespace
+
+std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v) { return slope(e, v, false); }
+
+std::optional<int64_t> slope_through_casts(const ir::Expr& e, ir::VarId v) { return slope(e, v, true); }
 
 }  // namespace tilewright::analysis

@@ -1,5 +1,6 @@
 #include "passes/prefetch_rows.h"
 
+#include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/stream_stores.h"
@@ -17,6 +18,7 @@ constexpr size_t kTransposeArguments = 8;  // without the next box
 // use (32 KiB are nearest on the processors we know). A tile is in use for longer than a row, and often copied or
 // beside another of its size: of one larger than kMostOfTile, the second cache holds the next.
 constexpr int64_t kLongRow = 1024, kMost = 24576, kMostOfTile = 8192, kMostOfBlock = 65536, kLine = 64, kPage = 4096;
+constexpr int64_t kMostParts = 4;  // of a lane: as many as there are 8-bit elements in 32 bits
 
 // Consecutive elements of a global tensor that one iteration of a loop reads.
 struct Row {
@@ -26,22 +28,6 @@ struct Row {
 };
 
 Expr wide(int64_t value) { return constant(i64, value); }
-
-// The coefficient of a variable in a sum; none if it occurs in any other way. A cast of a sum counts as the sum: that
-// an index might wrap makes no difference to what is fetched in vain.
-std::optional<int64_t> coefficient(const Expr& index, VarId v) {
-  if (const auto* n = index.as<Var>(); n && n->id == v) return 1;
-  if (const auto* n = index.as<Cast>()) return coefficient(n->value, v);
-  const auto* s = index.as<Sum>();
-  if (!s) return used_vars(index).contains(v) ? std::nullopt : std::optional<int64_t>(0);
-  int64_t found = 0;
-  for (const Term& t : s->terms) {
-    const auto inner = coefficient(t.value, v);
-    if (!inner) return std::nullopt;
-    found += t.coefficient * *inner;
-  }
-  return found;
-}
 
 // The most that an extent can be, where its text tells.
 std::optional<int64_t> most(const Expr& e) {
@@ -132,27 +118,51 @@ class Prefetch {
   bool is_global(BufferId id) const { return program_.buffer(program_.root(id)).space == Space::Global; }
 
   // ---- what a loop reads
-  // The rows of an iteration: those of vectorized loops of the body, alone or by chunks.
-  std::vector<Row> rows_of(const For& f) const {
+  // The rows of an iteration: those of vectorized loops of the body, alone or by chunks; of lanes that read several
+  // rows only if `parts`.
+  std::vector<Row> rows_of(const For& f, bool parts) const {
     std::vector<Row> rows;
     for (const Stmt& s : f.body) {
       const auto* n = s.as<For>();
       if (!n) continue;
-      if (n->kind == LoopKind::Vectorized) add_rows(*n, nullptr, f, rows);
+      if (n->kind == LoopKind::Vectorized) add_rows(*n, nullptr, f, parts, rows);
       if (n->kind != LoopKind::Serial) continue;
       for (const Stmt& inner : n->body)
         if (const auto* lanes = inner.as<For>(); lanes && lanes->kind == LoopKind::Vectorized)
-          add_rows(*lanes, n, f, rows);
+          add_rows(*lanes, n, f, parts, rows);
     }
     return rows;
   }
-  void add_rows(const For& lanes, const For* chunks, const For& around, std::vector<Row>& rows) const {
+  // A body of few turns for each lane, by its turns: elements of several rows that lie side by side in a panel.
+  static std::vector<Body> turns_of(const Body& body) {
+    const For* parts = nullptr;
+    for (const Stmt& s : body)
+      if (const auto* n = s.as<For>()) {
+        if (parts) return {body};
+        parts = n;
+      }
+    const auto turns = parts ? constant_int(parts->extent) : std::nullopt;
+    if (!turns || *turns > kMostParts || constant_int(parts->begin) != 0) return {body};
+    std::vector<Body> found;
+    for (int64_t turn = 0; turn < *turns; ++turn)
+      found.push_back(rewrite_exprs(parts->body, [&](const Expr& e) -> std::optional<Expr> {
+        const auto* n = e.as<Var>();
+        return n && n->id == parts->var ? std::optional(cast(wide(turn), e->type)) : std::nullopt;
+      }));
+    return found;
+  }
+  void add_rows(const For& lanes, const For* chunks, const For& around, bool parts, std::vector<Row>& rows) const {
+    if (!parts) return add_rows(lanes, lanes.body, chunks, around, rows);
+    for (const Body& turn : turns_of(lanes.body)) add_rows(lanes, turn, chunks, around, rows);
+  }
+  void add_rows(const For& lanes, const Body& body, const For* chunks, const For& around,
+                std::vector<Row>& rows) const {
     const auto width = most(lanes.extent), count = chunks ? constant_int(chunks->extent) : 1;
     if (!width || !count || constant_int(lanes.begin) != 0 || (chunks && constant_int(chunks->begin) != 0)) return;
     std::unordered_map<VarId, Expr> lets;
-    for (const Stmt& s : lanes.body)
+    for (const Stmt& s : body)
       if (const auto* n = s.as<Let>()) lets[n->var] = n->value;
-    walk_exprs(lanes.body, [&](const Expr& e) {
+    walk_exprs(body, [&](const Expr& e) {
       const auto* n = e.as<Load>();
       if (!n || !is_global(n->buffer)) return;
       const Buffer& b = program_.buffer(n->buffer);
@@ -161,8 +171,8 @@ class Prefetch {
       for (size_t d = 0; d < b.rank(); ++d) {
         const bool last = d + 1 == b.rank();
         const Expr index = inlined(n->indices[d], lets);
-        if (has_loads(index) || coefficient(index, lanes.var) != (last ? 1 : 0)) return;
-        if (chunks && coefficient(index, chunks->var) != (last ? *width : 0)) return;
+        if (has_loads(index) || analysis::slope_through_casts(index, lanes.var) != (last ? 1 : 0)) return;
+        if (chunks && analysis::slope_through_casts(index, chunks->var) != (last ? *width : 0)) return;
         Expr first = replaced(index, lanes.var, wide(0));
         row.first.push_back(chunks ? replaced(first, chunks->var, wide(0)) : first);
       }
@@ -235,7 +245,7 @@ class Prefetch {
 
   // ---- long rows: the next iteration's
   bool long_rows(For& f) {
-    const std::vector<Row> read = rows_of(f), written = rows_streamed(f);
+    const std::vector<Row> read = rows_of(f, false), written = rows_streamed(f);
     const int64_t bytes = bytes_of(rows_at(read, f.var, wide(0)));
     if (bytes < kLongRow || bytes > kMost) return false;
     const size_t at = place_in(f.body);
@@ -306,11 +316,11 @@ class Prefetch {
     const For& f = *body[k].as<For>();
     const auto turns = f.kind == LoopKind::Serial ? constant_int(f.extent) : std::nullopt;
     if (!turns || constant_int(f.begin) != 0 || has_prefetch(f.body)) return;
-    std::vector<Row> rows = later(rows_of(f), round);
+    std::vector<Row> rows = later(rows_of(f, true), round);
     // Rows that stay, and parts of one run of memory, where the processor goes ahead by itself (fetched, a sum of two
     // tensors took 9.1 ms instead of 7.1).
     std::erase_if(rows, [&](const Row& r) {
-      return rows_at({r}, f.var, wide(0)).empty() || coefficient(r.first.back(), f.var) == r.elements;
+      return rows_at({r}, f.var, wide(0)).empty() || analysis::slope_through_casts(r.first.back(), f.var) == r.elements;
     });
     const int64_t bytes = bytes_of(rows) * *turns;
     if (bytes < kLongRow || bytes > kMostOfBlock) return;

@@ -79,6 +79,65 @@ TEST(FuseLoops, AVectorizedLoopIsCutToTheChunksOfAReduction) {
   EXPECT_EQ(out.find("for j:"), out.npos) << out;
 }
 
+// The last element that is stored, where only its own iteration reads it; the rest of the tile is still read from.
+std::string last_stored(const std::string& behind) {
+  return fused("    shared t: float32[64]\n    shared u: float32[64]\n    local lanes: float32[16]\n",
+               R"(      for j: int64 in 0..64 vectorized {
+        t[j] = X[block, j]
+      }
+      for lane: int64 in 0..16 vectorized {
+        lanes[lane] = t[lane + 3]
+      }
+      for j_1: int64 in 0..64 vectorized {
+        t[j_1] = t[j_1] * lanes[int64(0)]
+      }
+      for j_2: int64 in 0..64 vectorized {
+        Y[block, j_2] = t[j_2]
+      }
+)" + behind);
+}
+TEST(FuseLoops, WhatIsStoredLastAndReadAtOnceIsAName) {
+  const std::string out = last_stored("");
+  EXPECT_NE(out.find("        t_1: float32 = t[j_1] * lanes[int64(0)]\n        Y[block, j_1] = t_1\n"), out.npos)
+      << out;
+}
+// By chunks of lanes, in a loop that writes the tile anew each time.
+TEST(FuseLoops, ALastStoreByChunksIsAName) {
+  const std::string out =
+      fused("    shared t: float32[64]\n    local lanes: float32[16]\n", R"(      for k: int64 in 0..8 {
+        for j: int64 in 0..64 vectorized {
+          t[j] = X[k, j]
+        }
+        for lane: int64 in 0..16 vectorized {
+          lanes[lane] = t[lane + 3]
+        }
+        for chunk: int64 in 0..4 {
+          for lane_1: int64 in 0..16 vectorized {
+            t[chunk * 16 + lane_1] = t[chunk * 16 + lane_1] * 2.0
+            lanes[lane_1] = lanes[lane_1] + t[chunk * 16 + lane_1]
+          }
+        }
+        Y[k, int64(0)] = lanes[int64(5)]
+      }
+)");
+  EXPECT_NE(out.find("t_1: float32 = t[chunk * 16 + lane_1] * 2.0\n"), out.npos) << out;
+}
+TEST(FuseLoops, WhatIsReadLaterIsStored) {
+  const std::string again = last_stored("      Y[block, int64(0)] = t[int64(9)]\n");
+  EXPECT_NE(again.find("t[j_1] = t[j_1] * lanes[int64(0)]"), again.npos) << again;
+  // By the next iteration of a loop around it.
+  const std::string around = fused("    shared t: float32[64]\n", R"(      for j: int64 in 0..64 vectorized {
+        t[j] = 0.0
+      }
+      for k: int64 in 0..8 {
+        for j_1: int64 in 0..64 vectorized {
+          t[j_1] = t[j_1] + X[k, j_1]
+          Y[k, j_1] = t[j_1]
+        }
+      }
+)");
+  EXPECT_NE(around.find("t[j_1] = t[j_1] + X[k, j_1]"), around.npos) << around;
+}
 TEST(FuseLoops, ATileThatIsReadAfterwardsKeepsItsRows) {
   const std::string out = fused("    shared t: float32[16]\n",
                                 R"(      for i: int64 in 0..16 vectorized {
@@ -305,6 +364,27 @@ TEST(PrefetchRows, OfATileTheNextTiles) {
             t[int64(0), i * 64 + j] = X[int64(first), i * 64 + j]
 )" + after);
   EXPECT_EQ(count_of(run, "prefetch"), 0u) << run;
+}
+// Lanes that take elements of two rows, as panels of pairs have them.
+TEST(PrefetchRows, OfRowsThatMeetInPairsBoth) {
+  const std::string out = prefetched(R"(      for k in 0..8 {
+        first: int32 = k * 16
+        for i: int64 in 0..8 {
+          for c: int64 in 0..4 {
+            for l: int64 in 0..32 vectorized {
+              for part: int64 in 0..2 unroll {
+                t[c, i * 64 + l * 2 + part] = X[int64(first) + i * 2 + part, c * 32 + l]
+              }
+            }
+          }
+        }
+        t[int64(0), int64(0)] = 0.0
+      }
+)");
+  EXPECT_EQ(count_of(out, "prefetch"), 2u) << out;
+  EXPECT_NE(out.find("address(X[int64(int32(int64(k) + 1) * 16) + i * 2, int64(0)])"), out.npos) << out;
+  EXPECT_NE(out.find("address(X[int64(int32(int64(k) + 1) * 16) + i * 2 + 1, int64(0)])"), out.npos) << out;
+  EXPECT_EQ(count_of(out, "int64(512), true]"), 2u) << out;
 }
 TEST(PrefetchRows, OfABoxThatIsTransposedTheNextBlocks) {
   const std::string body = R"(      by: int32 = int32(block // 2)

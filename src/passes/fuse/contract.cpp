@@ -65,6 +65,8 @@ class Contract {
       if (program_.buffer({i}).rank() > 0 && is_one_element({i}, block))
         apply({i}, std::vector<char>(program_.buffer({i}).rank(), 1), true, block);
     }
+    for (uint32_t i = 0; i < program_.buffers.size(); ++i)
+      if (may_shrink({i}, block) && reads_last(block, {i})) block = without_last_store(block, {i});
     return block;
   }
 
@@ -202,6 +204,11 @@ class Contract {
     }
     const auto* f = s.as<For>();
     if (!f) return false;
+    if (const auto at = std::find_if(f->body.begin(), f->body.end(), [&](const Stmt& x) { return mentions(x, id); });
+        at != f->body.end()) {
+      Nest own;  // each iteration fills it anew
+      if (fills(*at, id, single, own)) return true;
+    }
     nest.push_back(f);
     for (const Stmt& inner : f->body) {
       if (!mentions(inner, id)) continue;
@@ -221,6 +228,92 @@ class Contract {
       same = same && equal(*first, index);
     }
     return same && !nest.empty();
+  }
+
+  // ---- the last store to a tile: if only its own iteration reads what it stores, a name does
+  // Is the last mention of the tile an element's that nothing reads once its iteration is over?
+  bool reads_last(const Body& block, BufferId id) const {
+    Nest nest;
+    const Body* innermost = &block;
+    while (const Stmt* last = last_mention(*innermost, id)) {
+      const auto* f = last->as<For>();
+      if (!f) break;
+      nest.push_back(f), innermost = &f->body;
+    }
+    const std::vector<char> whole(program_.buffer(id).rank(), 0);
+    for (const For* f : nest)
+      if (!own_part(*f, nest, id) && !writes_first(f->body, id, whole)) return false;
+    return stored_for_itself(*innermost, id);
+  }
+  static const Stmt* last_mention(const Body& body, BufferId id) {
+    const Stmt* last = nullptr;
+    for (const Stmt& s : body)
+      if (mentions(s, id)) last = &s;
+    return last;
+  }
+  // Do the statements behind the last store to the tile read that element alone?
+  static bool stored_for_itself(const Body& body, BufferId id) {
+    const Store* store = last_store(body, id);
+    bool behind = false, same = store != nullptr;
+    for (const Stmt& s : body) {
+      if (mentions(s, id) && !s.as<Store>() && !s.as<Let>()) return false;
+      if (behind)
+        for_each_index({s}, id,
+                       [&](const std::vector<Expr>& index) { same = same && equal(index, store->to.indices); });
+      behind = behind || s.as<Store>() == store;
+    }
+    return same;
+  }
+  static const Store* last_store(const Body& body, BufferId id) {
+    const Store* found = nullptr;
+    for (const Stmt& s : body)
+      if (const auto* n = s.as<Store>(); n && n->to.buffer == id) found = n;
+    return found;
+  }
+  // Does each iteration of a loop of the nest have elements of its own? In some dimension its variable is the index of
+  // all uses, or a digit of the one index that there is.
+  bool own_part(const For& f, const Nest& nest, BufferId id) const {
+    const Buffer& b = program_.buffer(id);
+    std::vector<char> own(b.rank(), 1), digit(b.rank(), 1);
+    std::optional<std::vector<Expr>> first;
+    for_each_index(f.body, id, [&](const std::vector<Expr>& index) {
+      if (!first) first = index;
+      for (size_t d = 0; d < own.size(); ++d) {
+        const auto* c = index[d].as<Cast>();
+        const auto* v = (c ? c->value : index[d]).as<Var>();
+        own[d] = own[d] && v && v->id == f.var;
+        digit[d] = digit[d] && equal(index[d], (*first)[d]) && used_vars(index[d]).contains(f.var) &&
+                   sweeps(index[d], *constant_int(b.shape[d]), nest);
+      }
+    });
+    bool any = false;
+    for (size_t d = 0; d < own.size(); ++d) any = any || own[d] || digit[d];
+    return any && !rebound(f);
+  }
+  Body without_last_store(const Body& body, BufferId id) {
+    Body out = body;
+    const Stmt* last = last_mention(body, id);
+    size_t at = static_cast<size_t>(last - body.data());
+    if (const auto* n = last->as<For>()) {
+      For f = *n;
+      f.body = without_last_store(n->body, id);
+      out[at] = make_stmt(std::move(f), (*last)->location);
+      return out;
+    }
+    const Store* store = last_store(body, id);
+    for (at = 0; body[at].as<Store>() != store; ++at) {
+    }
+    const DType type = program_.buffer(id).type;
+    const VarId name = program_.new_var(program_.buffer(id).name, type);
+    out[at] = make_stmt(Let{name, store->value}, body[at]->location);
+    Body behind(out.begin() + static_cast<std::ptrdiff_t>(at) + 1, out.end());
+    behind = rewrite_exprs(behind, [&](const Expr& e) -> std::optional<Expr> {
+      const auto* n = e.as<Load>();
+      return n && n->buffer == id ? std::optional(var(name, type)) : std::nullopt;
+    });
+    out.resize(at + 1);
+    out.insert(out.end(), behind.begin(), behind.end());
+    return out;
   }
 
   void apply(BufferId id, const std::vector<char>& single, bool scoped, Body& block) {

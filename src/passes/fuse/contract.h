@@ -5,7 +5,8 @@
 namespace tilewright::passes {
 
 // If all uses of a tile stand in one loop, every index of one of its dimensions is the loop's variable, and no
-// iteration reads there what it did not write, the dimension becomes 1. A tile of one element becomes a scalar.
+// iteration reads there what it did not write, the dimension becomes 1. A tile of one element becomes a scalar. An
+// element that is stored last, and only its own iteration reads, becomes a name.
 ir::Body contract_tiles(const ir::Body& block, ir::LoopProgram& program, int32_t launch);
 
 }  // namespace tilewright::passes
