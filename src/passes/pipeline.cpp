@@ -8,6 +8,7 @@
 #include "passes/canonicalize.h"
 #include "passes/fuse_loops.h"
 #include "passes/prefetch_rows.h"
+#include "passes/side_by_side.h"
 #include "passes/spread_atomics.h"
 #include "passes/stream_stores.h"
 #include "passes/transpose_tiles.h"
@@ -21,6 +22,7 @@ constexpr Pass kPasses[] = {
 
 constexpr LoopPass kLoopPasses[] = {
     {"fuse_loops", "one loop over the same range; tiles shrink to an iteration's part", fuse_loops},
+    {"side_by_side", "blocks of the same rows go through them together", side_by_side},
     {"spread_atomics", "counters in copies that take turns", spread_atomics},
     {"transpose_tiles", "columns become rows by blocks in registers", transpose_tiles},
     {"stream_stores", "rows of large tensors go around the caches", stream_stores},
