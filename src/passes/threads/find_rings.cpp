@@ -1,0 +1,264 @@
+#include "passes/threads/find_rings.h"
+
+#include "ir/effects.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/threads/collectives.h"
+#include "target/wgmma.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+class RingSearch {
+ public:
+  RingSearch(TileProgram& p, const Launch& launch, RingLimits limits, bool walks)
+      : p_(p), launch_(launch), limits_(limits), walks_(walks) {}
+
+  FoundRings run() {
+    find(launch_.body);
+    out_.feed_gemms =
+        std::any_of(out_.rings.begin(), out_.rings.end(), [&](const Ring& r) { return r.ahead && is_operand(r); });
+    return std::move(out_);
+  }
+
+ private:
+  bool is_operand(const Ring& r) const {
+    bool found = false;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      if (!g) return;
+      auto type = [&](const Region& region) { return operand_type(p_, *g, region); };
+      if (!target::wgmma_for(type(g->a), type(g->b), p_.buffer(g->c.buffer).type, g->is_sparse())) return;
+      for (BufferId t : r.tiles) found = found || g->a.buffer == t || g->b.buffer == t;
+    });
+    return found;
+  }
+
+  static bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
+  // Whether only statements that slots() knows how to move read the tile there, and none writes it.
+  bool reads_only(const Stmt& s, BufferId id) const {
+    bool fits = true;
+    walk({s}, [&](const Stmt& x) {
+      for (const Effect& e : effects_of(x).list) {
+        if (!e.region.valid() || p_.root(e.region.buffer) != id) continue;
+        const bool known = x.as<Copy>() || x.as<Gemm>() || x.as<Reduce>();
+        bool loaded = false;
+        for_each_expr(x, [&](const Expr& y) {
+          walk(y, [&](const Expr& z) { loaded = loaded || (z.as<Load>() && z.as<Load>()->buffer == id); });
+        });
+        if (e.access != Access::Read || (!known && !loaded)) fits = false;
+      }
+    });
+    return fits;
+  }
+  bool is_written(BufferId id) const { return writers(p_.root(id)) > 0; }
+  int writers(BufferId id) const {
+    int count = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        count += e.region.valid() && (e.access == Access::Write || e.access == Access::Accumulate) &&
+                 p_.root(e.region.buffer) == id;
+    });
+    return count;
+  }
+  // Whether only the computing threads can know the value.
+  bool is_of_math(const Expr& e) const {
+    bool found = false;
+    walk(e, [&](const Expr& x) {
+      const auto* n = x.as<Load>();
+      found = found || (n && (p_.buffer(p_.root(n->buffer)).space != Space::Global || is_written(n->buffer)));
+    });
+    for (VarId v : used_vars(e)) found = found || out_.results.contains(v);
+    return found;
+  }
+  // A copy that the loader may take.
+  bool is_loadable(const Copy& c) {
+    const BufferId id = c.to.buffer;
+    const Buffer to = p_.buffer(id);  // its own: the table grows
+    if (p_.buffer(c.from.buffer).space != Space::Global || to.space != Space::Shared) return false;
+    if (c.combine != ir::Combine::None || !ring_misfit(p_, c).empty() || writers(id) != 1) return false;
+    const size_t rows = std::max<size_t>(to.rank(), 2) - 2;
+    if (constant_int(c.to.extent[rows]) != constant_int(to.shape[rows])) return false;
+    if (is_written(c.from.buffer)) return false;
+    // Where it reads must not depend on what the others compute.
+    if (c.im2col.present() && (is_of_math(c.im2col.row_block) || is_of_math(c.im2col.column_block))) return false;
+    return std::none_of(c.from.min.begin(), c.from.min.end(), [&](const Expr& e) { return is_of_math(e); });
+  }
+
+  void find(const Body& body) {
+    for (size_t i = 0; i < body.size(); ++i) {
+      const Stmt& s = body[i];
+      match_result(s);
+      if (const auto* copy = s.as<Copy>()) {
+        if (is_loadable(*copy)) ring(body, i, *copy);
+        if (!is_moved(out_.rings, s) && waits_for_memory(*copy)) out_.left = copy;
+        continue;
+      }
+      if (const auto* n = s.as<If>(); n && !is_of_math(n->condition)) {
+        const std::optional<size_t> outside = std::exchange(guarded_, nest_.size());
+        find(n->then_body), find(n->else_body);
+        guarded_ = outside;
+      }
+      const auto* loop = s.as<For>();
+      if (!loop) continue;  // copies under other control stay where they are
+      nest_.push_back(loop);
+      find(loop->body);
+      nest_.pop_back();
+    }
+  }
+  // Whether the computing threads would stand and wait in a loop that should have run ahead.
+  bool waits_for_memory(const Copy& c) const {
+    return !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0 &&
+           p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Shared;
+  }
+  // Values that only the computing threads have.
+  void match_result(const Stmt& s) {
+    if (const auto* n = s.as<Let>(); n && is_of_math(n->value)) out_.results.insert(n->var);
+    if (const auto* n = s.as<Shuffle>()) out_.results.insert(n->result);
+    if (const auto* n = s.as<Vote>()) out_.results.insert(n->result);
+    if (const auto* n = s.as<Atomic>()) out_.results.insert(n->result);
+  }
+  void ring(const Body& body, size_t at, const Copy& copy) {
+    Ring r;
+    const BufferId id = copy.to.buffer;
+    for (size_t i = at + 1; i < body.size(); ++i) {
+      if (!mentions(body[i], id)) continue;
+      if (!reads_only(body[i], id)) return;
+      if (!r.first_use) r.first_use = &*body[i];
+      r.last_use = &*body[i];
+    }
+    // Under a condition a slot is not filled in every turn of the loop around: the turns of one inside are counted.
+    if (guarded_ && nest_.size() <= *guarded_) return;
+    r.counted = guarded_.has_value();
+    int uses = 0, here = 0;
+    auto count = [&](int& n) {
+      return [&](const Stmt& s) {
+        for (const Effect& e : effects_of(s).list) n += e.region.valid() && p_.root(e.region.buffer) == id;
+      };
+    };
+    walk(launch_.body, count(uses));
+    for (size_t i = at; i < body.size(); ++i) walk({body[i]}, count(here));
+    if (!r.first_use || uses != here) return;
+    // Where every loop takes as many turns in each turn of those around it, a product counts them.
+    if (!nest_.empty()) {
+      std::set<VarId> inside = bound_vars(nest_[0]->body);
+      inside.insert(nest_[0]->var);
+      for (size_t d = 1; d < nest_.size(); ++d)
+        for (VarId v : used_vars(nest_[d]->extent)) r.counted = r.counted || inside.contains(v);
+    }
+    for (const For* loop : nest_) {
+      bool reads = false;
+      walk(loop->extent, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+      walk(loop->begin, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+      for (const Expr& e : {loop->extent, loop->begin})
+        for (VarId v : used_vars(e)) reads = reads || out_.results.contains(v);
+      if (reads) return;
+    }
+    const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0;
+    r.ahead = pipelined;
+    const int64_t of_tile = walks_ && limits_.next_tile && nest_.size() == 1 ? kFewest : 1;
+    r.slots = pipelined ? std::min(std::max<int64_t>(nest_.back()->stages, kFewest), limits_.slots) : of_tile;
+    int64_t bytes = p_.buffer(id).type.bits / 8;
+    for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
+    // Neighbours that are used by the same statements share a ring.
+    if (Ring* last = out_.rings.empty() ? nullptr : &out_.rings.back();
+        last && at > 0 && &*last->copies.back() == &*body[at - 1] && last->first_use == r.first_use &&
+        last->last_use == r.last_use) {
+      last->copies.push_back(body[at]), last->tiles.push_back(id), last->bytes += bytes;
+      return;
+    }
+    r.copies = {body[at]}, r.tiles = {id}, r.nest = nest_, r.bytes = bytes;
+    if (Ring* with = companion(body, at, r)) {
+      with->copies.push_back(body[at]), with->tiles.push_back(id), with->bytes += bytes;
+      if (place_in(body, r.first_use) < place_in(body, with->first_use)) with->first_use = r.first_use;
+      if (place_in(body, r.last_use) > place_in(body, with->last_use)) with->last_use = r.last_use;
+      return;
+    }
+    out_.rings.push_back(std::move(r));
+  }
+  static size_t place_in(const Body& body, const StmtNode* s) {
+    return static_cast<size_t>(std::find_if(body.begin(), body.end(), [&](const Stmt& x) { return &*x == s; }) -
+                               body.begin());
+  }
+  // The ring of the same loop with which the tile may come, where no product of a turn has to wait for what is made of
+  // another's: one wait and one release a turn, not one for each tile (measured: 2 to 5%).
+  Ring* companion(const Body& body, size_t at, const Ring& r) {
+    if (!r.ahead || !multiplies_brought(*nest_.back())) return nullptr;
+    for (Ring& other : out_.rings) {
+      if (!other.ahead || other.nest != r.nest || other.counted != r.counted) continue;
+      const size_t first = place_in(body, &*other.copies[0]);
+      if (first >= at) continue;  // of another body
+      // The loader copies both where it copies the first: no name may come between.
+      const std::set<VarId> used = used_vars(Body{body[at]});
+      const bool named = std::any_of(body.begin() + static_cast<std::ptrdiff_t>(first),
+                                     body.begin() + static_cast<std::ptrdiff_t>(at), [&](const Stmt& s) {
+                                       const auto* let = s.as<Let>();
+                                       return let && used.contains(let->var);
+                                     });
+      if (!named) return &other;
+    }
+    return nullptr;
+  }
+  // Whether all operands of the loop's gemms come from global memory as they are.
+  bool multiplies_brought(const For& loop) const {
+    bool all = true;
+    walk(loop.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      for (const Region* r : {g ? &g->a : nullptr, g ? &g->b : nullptr}) all = all && (!r || is_brought(r->buffer));
+    });
+    return all;
+  }
+  bool is_brought(BufferId id) const {
+    bool found = false;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* copy = s.as<Copy>();
+      found = found || (copy && copy->to.buffer == id && p_.buffer(copy->from.buffer).space == Space::Global);
+    });
+    return found && writers(id) == 1;
+  }
+
+  TileProgram& p_;
+  const Launch& launch_;
+  const RingLimits limits_;
+  const bool walks_;
+  std::vector<const For*> nest_;
+  std::optional<size_t> guarded_;  // the loops around the innermost condition around this place
+  FoundRings out_;
+};
+
+}  // namespace
+
+bool is_moved(const std::vector<Ring>& rings, const Stmt& s) {
+  return std::any_of(rings.begin(), rings.end(), [&](const Ring& r) { return r.has(s); });
+}
+
+bool holds_copies(const std::vector<Ring>& rings, const Stmt& s) {
+  bool found = false;
+  walk({s}, [&](const Stmt& x) { found = found || is_moved(rings, x); });
+  return found;
+}
+
+FoundRings find_rings(TileProgram& program, const Launch& launch, RingLimits limits, bool walks) {
+  return RingSearch(program, launch, limits, walks).run();
+}
+
+std::string ring_misfit(TileProgram& p, const Copy& c) {
+  if (p.buffer(c.to.buffer).rank() != 1) return tma_misfit(c, p);
+  const size_t mark = p.buffers.size();
+  Copy row = c;
+  row.to = {row_of(p, c.to.buffer), {constant(0), c.to.min[0]}, {constant(1), c.to.extent[0]}};
+  std::string why = tma_misfit(row, p);
+  p.buffers.resize(mark);
+  return why;
+}
+
+BufferId row_of(TileProgram& p, BufferId vector) {
+  Buffer b = p.buffer(vector);
+  b.shape.insert(b.shape.begin(), constant(i32, int64_t{1}));
+  return p.new_buffer(std::move(b));
+}
+
+}  // namespace tilewright::passes

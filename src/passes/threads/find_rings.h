@@ -1,0 +1,46 @@
+// Rings: which tiles of a launch a loader can bring by TMA, and which of them come together.
+#pragma once
+#include <set>
+
+#include "passes/threads/tma_rings.h"
+
+namespace tilewright::passes {
+
+// Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
+// nothing before the last has been used.
+inline constexpr int64_t kFewest = 2;
+
+struct Ring {
+  std::vector<ir::Stmt> copies;             // neighbours in one body
+  std::vector<ir::BufferId> tiles;          // as the program has them
+  std::vector<ir::BufferId> slots_of;       // as rings
+  std::vector<const ir::For*> nest;         // the loops around, outermost first
+  const ir::StmtNode* first_use = nullptr;  // statements of the same body
+  const ir::StmtNode* last_use = nullptr;
+  ir::BufferId full, empty;
+  int64_t slots = 1, bytes = 0;
+  bool ahead = false;    // of a pipelined loop: the loader runs ahead
+  bool counted = false;  // the innermost loop has other extents in other turns of those around it
+  bool has(const ir::Stmt& s) const {
+    return std::any_of(copies.begin(), copies.end(), [&](const ir::Stmt& c) { return &*c == &*s; });
+  }
+};
+
+// Whether the statement is a copy of a ring's.
+bool is_moved(const std::vector<Ring>& rings, const ir::Stmt& s);
+bool holds_copies(const std::vector<Ring>& rings, const ir::Stmt& s);
+
+struct FoundRings {
+  std::vector<Ring> rings;
+  std::set<ir::VarId> results;     // values that only the computing threads have
+  const ir::Copy* left = nullptr;  // one of a pipelined loop's copies that is no ring's
+  bool feed_gemms = false;         // a pipelined loop's ring brings an operand of a matrix instruction
+};
+// Of a canonical program. `walks`: the outermost loop is that over tiles of the grid. Rings point into the launch.
+FoundRings find_rings(ir::TileProgram& program, const ir::Launch& launch, RingLimits limits, bool walks);
+
+// Why TMA cannot bring it; what has one dimension comes as a row.
+std::string ring_misfit(ir::TileProgram& program, const ir::Copy& copy);
+ir::BufferId row_of(ir::TileProgram& program, ir::BufferId vector);
+
+}  // namespace tilewright::passes

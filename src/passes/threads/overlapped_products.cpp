@@ -1,0 +1,184 @@
+#include "passes/threads/overlapped_products.h"
+
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
+constexpr int64_t kEnough = 3;
+
+// A tile of m x n elements takes m * n / 2048 cycles for each step along k in the matrix unit, and its operands
+// 2 * (m + n) bytes, of which 64 come from the L2 cache in a cycle; narrower types take fewer of both. So a tile of
+// which m * n is less than this times m + n waits for what is loaded: the more is under way, the better (measured at
+// 128x4096x7168, tiles of 64 x 64: 230 TFLOP/s of four slots of which one is given back late, 248 given back at once,
+// 289 of six).
+constexpr int64_t kLoadBound = 64;
+
+// Whether the statement writes all of the buffer.
+bool fills(const ProgramTables& p, const Stmt& s, BufferId id) {
+  const Buffer& b = p.buffer(id);
+  if (const auto* n = s.as<Copy>()) return n->to.buffer == id && is_whole(n->to, b);
+  const auto* map = s.as<Map>();
+  if (!map || map->vars.size() != b.rank()) return false;
+  return std::ranges::any_of(map->body, [&](const Stmt& x) {
+    const auto* store = x.as<Store>();
+    if (!store || store->to.buffer != id) return false;
+    for (size_t d = 0; d < b.rank(); ++d) {
+      const auto* index = store->to.indices[d].as<Var>();
+      if (!index || index->id != map->vars[d] || !equal(map->extents[d], b.shape[d])) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
+bool waits_for_loads(const Ring& r) {
+  for (const Stmt& s : r.nest.back()->body) {
+    const auto* g = s.as<Gemm>();
+    if (!g) continue;
+    const int64_t m = constant_int(g->c.extent[g->c.extent.size() - 2]).value_or(0);
+    const int64_t n = constant_int(g->c.extent.back()).value_or(0);
+    return m * n < kLoadBound * (m + n);
+  }
+  return false;
+}
+
+const Ring* OverlappedProducts::feeds_one_gemm(const For& loop) const {
+  const Ring* ring = nullptr;
+  for (const Stmt& s : loop.body) {
+    if (is_moved(rings_, s) || s.as<Let>()) continue;
+    const auto* g = s.as<Gemm>();
+    if (!g || ring || p_.buffer(g->c.buffer).space != Space::Fragment) return nullptr;
+    ring = fed_by(s, loop);
+    if (!ring || ring->slots <= kEnough || waits_for_loads(*ring)) return nullptr;
+  }
+  return ring;
+}
+
+Made OverlappedProducts::makes_operand(const For& loop) const {
+  Made none, out;
+  for (const Stmt& s : loop.body) {
+    if (is_moved(rings_, s)) continue;
+    if (out.brought) return none;  // the product is the last statement
+    const auto* g = s.as<Gemm>();
+    if (!g) {
+      bool whole = true;
+      walk({s}, [&](const Stmt& x) { whole = whole && !x.as<Gemm>() && !x.as<Sync>() && !x.as<For>(); });
+      if (!whole) return none;
+      continue;
+    }
+    if (g->is_sparse() || !g->completion.immediate() || p_.buffer(g->c.buffer).space != Space::Fragment) return none;
+    out.brought = fed_by(s, loop);
+    if (!out.brought || out.brought->slots < kEnough || !out.brought->ahead) return none;
+    const auto& tiles = out.brought->tiles;
+    const auto is_brought = [&](const Region& r) { return std::ranges::find(tiles, r.buffer) != tiles.end(); };
+    if (is_brought(g->a) == is_brought(g->b)) return none;
+    out.tile = is_brought(g->a) ? g->b.buffer : g->a.buffer;
+    const Body before(loop.body.begin(), std::ranges::find_if(loop.body, [&](const Stmt& x) { return &*x == &*s; }));
+    if (touched(before, false).contains(p_.root(g->c.buffer)) || !is_made_anew(out.tile, before)) return none;
+  }
+  return out.brought ? out : none;
+}
+
+// Whether the statements before the product write all of the tile, which nobody else has to do with.
+bool OverlappedProducts::is_made_anew(BufferId id, const Body& before) const {
+  const Buffer& b = p_.buffer(id);
+  if (b.space != Space::Shared || b.is_view()) return false;
+  for (const Buffer& other : p_.buffers)
+    if (other.is_view() && other.root == id) return false;
+  int uses = 0, writes = 0;
+  walk(launch_.body, [&](const Stmt& s) {
+    for (const Effect& e : effects_of(s).list) uses += e.region.valid() && e.region.buffer == id;
+  });
+  bool all = false;
+  for (const Stmt& s : before) {
+    walk({s}, [&](const Stmt& x) {
+      for (const Effect& e : effects_of(x).list)
+        if (e.region.valid() && e.region.buffer == id) writes += e.access == Access::Write ? 1 : uses;
+    });
+    all = all || fills(p_, s, id);
+  }
+  return all && writes + 1 == uses;
+}
+
+std::set<BufferId> OverlappedProducts::touched(const Body& body, bool written_only) const {
+  std::set<BufferId> out;
+  walk(body, [&](const Stmt& s) {
+    for (const Effect& e : effects_of(s).list)
+      if (e.region.valid() && e.access != Access::Order && (!written_only || e.access != Access::Read))
+        out.insert(p_.root(e.region.buffer));
+  });
+  return out;
+}
+
+bool OverlappedProducts::clash(const Body& a, const Body& b) const {
+  auto meet = [](const std::set<BufferId>& x, const std::set<BufferId>& y) {
+    return std::any_of(x.begin(), x.end(), [&](BufferId id) { return y.contains(id); });
+  };
+  return meet(touched(a, true), touched(b, false)) || meet(touched(b, true), touched(a, false));
+}
+
+const Ring* OverlappedProducts::fed_by(const Stmt& s, const For& loop) const {
+  const Ring* found = nullptr;
+  for (const Ring& r : rings_) {
+    if (r.first_use != &*s || r.last_use != &*s || r.nest.back() != &loop) continue;
+    if (found) return nullptr;
+    found = &r;
+  }
+  return found;
+}
+
+std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
+  Skew s;
+  Body between;
+  std::set<VarId> names;
+  for (const Stmt& x : loop.body) {
+    if (is_moved(rings_, x)) continue;
+    if (s.second) return std::nullopt;  // the second gemm is the last statement
+    const auto* g = x.as<Gemm>();
+    if (!g) {
+      bool gemms = false;
+      walk({x}, [&](const Stmt& y) { gemms = gemms || y.as<Gemm>() || y.as<Sync>(); });
+      if (gemms) return std::nullopt;
+      if (const auto* let = x.as<Let>(); let && !s.first) names.insert(let->var);
+      (s.first ? between : s.scores).push_back(x);
+      continue;
+    }
+    if (p_.buffer(g->c.buffer).space != Space::Fragment) return std::nullopt;
+    const Ring* ring = fed_by(x, loop);
+    if (!ring) return std::nullopt;
+    if (!s.first)
+      s.first = x, s.keys = ring;
+    else
+      s.second = x, s.values = ring;
+  }
+  if (!s.first || !s.second || s.keys == s.values) return std::nullopt;
+  const Gemm& second = *s.second.as<Gemm>();
+  if (p_.buffer(second.a.buffer).space != Space::Fragment || second.clear) return std::nullopt;
+  for (const Region* r : {&second.a, &second.c})
+    for (const Expr& e : r->min)
+      if (!constant_int(e)) return std::nullopt;
+  Body head = s.scores, rest = between;
+  head.push_back(s.first), rest.push_back(s.second);
+  if (clash(head, {s.second})) return std::nullopt;
+  for (VarId v : used_vars(rest))
+    if (names.contains(v)) return std::nullopt;  // each side has names of its own
+  const std::set<BufferId> mine{p_.root(second.a.buffer), p_.root(second.c.buffer)};
+  for (const Stmt& x : between) {
+    bool touches = false;
+    for (BufferId id : touched({x}, false)) touches = touches || mine.contains(id);
+    if (!touches && clash({x}, s.pack)) return std::nullopt;  // it would move before what it needs
+    (touches ? s.pack : s.map).push_back(x);
+  }
+  return s;
+}
+
+}  // namespace tilewright::passes
