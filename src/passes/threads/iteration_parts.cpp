@@ -4,6 +4,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/threads/accessed.h"
 #include "passes/threads/placement.h"
 
 namespace tilewright::passes {
@@ -12,17 +13,11 @@ using namespace ir;
 
 namespace {
 
-using Buffers = std::set<BufferId>;
-
 constexpr int64_t kTeam = target::kWarpgroupThreads;
 constexpr int64_t kMaxHanded = 256;  // elements of a fragment: a few words for each thread of a team
 // Of a thread: the result, the scores, and these once more in half the width (mla_decode's 176 compile without spills).
 constexpr int64_t kMaxRegisters = 200;
 constexpr size_t kMaxRings = 4;  // one for each warp of the loader's warpgroup
-
-bool meet(const Buffers& a, const Buffers& b) {
-  return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
-}
 
 class Finder {
  public:
@@ -74,19 +69,7 @@ class Finder {
       if (t.tile == id) return &t;
     return nullptr;
   }
-  Buffers touched(const Body& body, bool written) const {
-    Buffers out;
-    walk(body, [&](const Stmt& s) {
-      for (const Effect& e : effects_of(s).list)
-        if (e.region.valid() && e.access != Access::Order &&
-            (written ? e.access != Access::Read : e.access != Access::Write))
-          out.insert(p_.root(e.region.buffer));
-    });
-    return out;
-  }
-  bool is_wide(const Stmt& s) const {
-    return touched({s}, false).contains(parts_.result) || touched({s}, true).contains(parts_.result);
-  }
+  bool is_wide(const Stmt& s) const { return accessed_by({s}, p_).contains(parts_.result); }
   int64_t elements(BufferId id) const { return elements_on_chip(p_.buffer(id)); }
 
   // ---- what the launch is made of
@@ -116,12 +99,12 @@ class Finder {
     int count = 0;
     for (const Stmt& s : launch_.body)
       for (const Body& body : {s.as<For>() ? s.as<For>()->body : Body{s}})
-        for (const Stmt& x : body) count += touched({x}, true).contains(id);
+        for (const Stmt& x : body) count += written_by({x}, p_).contains(id);
     return count;
   }
   // Of global memory, and so little that one warp has it at once.
   bool is_small(const Map& map, const Store& store) const {
-    const Buffers read = touched(map.body, false);
+    const Buffers read = read_by(map.body, p_);
     return map.vars.size() == 1 && elements(store.to.buffer) <= kMaxHanded &&
            std::all_of(read.begin(), read.end(), [&](BufferId id) { return p_.buffer(id).space == Space::Global; });
   }
@@ -206,11 +189,11 @@ class Finder {
       } else if (s.as<For>()) {
         return "there is a loop in the loop";
       } else if (is_wide(s)) {
-        if (touched({s}, true) != Buffers{parts_.result} || !narrows(s))
+        if (written_by({s}, p_) != Buffers{parts_.result} || !narrows(s))
           return refuse("columns of '{}' are not apart", parts_.result);
         parts_.rescale.push_back(s);
       } else {
-        if (meet(touched({s}, true), touched(parts_.rescale, false))) return "what scales the result is made twice";
+        if (meet(written_by({s}, p_), read_by(parts_.rescale, p_))) return "what scales the result is made twice";
         (parts_.scores.empty() ? parts_.before : parts_.own).push_back(s);
       }
     }
@@ -221,7 +204,7 @@ class Finder {
   }
   // Names that the loader and both teams find out each for itself.
   std::string names_only(const Stmt& s) const {
-    for (BufferId id : touched({s}, false))
+    for (BufferId id : read_by({s}, p_))
       if (p_.buffer(id).space != Space::Global) return refuse("a name is of what '{}' holds", id);
     return "";
   }
@@ -232,10 +215,10 @@ class Finder {
   }
   // Statements that make fragments of others, or the last product's operand.
   std::string computes_only(const Stmt& s, bool behind_products) {
-    for (BufferId id : touched({s}, true))
+    for (BufferId id : written_by({s}, p_))
       if (p_.buffer(id).space != Space::Fragment && !(id == parts_.left && s.as<Copy>()))
         return refuse("'{}' is written by all threads", id);
-    for (BufferId id : touched({s}, false)) {
+    for (BufferId id : read_by({s}, p_)) {
       if (p_.buffer(id).space != Space::Shared) continue;
       LoopTile* read = tile(id);
       if (!read || !read->in_loop || id == parts_.values || !behind_products)
@@ -249,7 +232,7 @@ class Finder {
     int made = 0, whole = 0;
     for (const Body* part : {&parts_.before, &parts_.own})
       for (const Stmt& s : *part) {
-        if (!touched({s}, true).contains(parts_.left)) continue;
+        if (!written_by({s}, p_).contains(parts_.left)) continue;
         const auto* copy = s.as<Copy>();
         ++made, whole += copy && p_.buffer(copy->from.buffer).space == Space::Fragment && is_whole_matrix(copy->to) &&
                          is_whole_matrix(copy->from);
@@ -289,15 +272,15 @@ class Finder {
 
   // ---- before and after the loop: both teams do it, each for its columns
   std::string around() {
-    Buffers read_in_loop = touched(parts_.loop->body, false);
+    Buffers read_in_loop = read_by(parts_.loop->body, p_);
     for (size_t i = 0; i < launch_.body.size(); ++i) {
       const Stmt& s = launch_.body[i];
       if (i == at_ || is_moved(s)) continue;
       if (s.as<For>()) return "there is another loop";
       if (std::string why = s.as<Let>() ? names_only(s) : ""; !why.empty()) return why;
-      const Buffers written = touched({s}, true);
+      const Buffers written = written_by({s}, p_);
       if (is_wide(s) && !narrows(s)) return refuse("columns of '{}' are not apart", parts_.result);
-      for (BufferId id : touched({s}, false))
+      for (BufferId id : read_by({s}, p_))
         if (p_.buffer(id).space == Space::Shared) return refuse("'{}' is read by more than products", id);
       for (BufferId id : written) {
         const bool leaves = p_.buffer(id).space == Space::Global && i > at_;
@@ -312,30 +295,14 @@ class Finder {
   }
 
   // ---- what an iteration leaves to others
-  bool writes_whole(const Stmt& s, BufferId id) const {
-    if (const auto* n = s.as<Fill>()) return n->to.buffer == id && is_whole(n->to, p_.buffer(id));
-    if (const auto* n = s.as<Copy>()) return n->to.buffer == id && is_whole(n->to, p_.buffer(id));
-    if (const auto* n = s.as<Reduce>()) return n->clear && n->to.buffer == id && is_whole(n->to, p_.buffer(id));
-    const auto* n = s.as<Map>();
-    return n && std::any_of(n->body.begin(), n->body.end(), [&](const Stmt& x) {
-             const auto* store = x.as<Store>();
-             const auto at = store && store->to.buffer == id ? followed(store->to.indices, n->vars) : std::nullopt;
-             return at && at->is_whole(constants(n->extents), constants(p_.buffer(id).shape));
-           });
-  }
-  static std::vector<int64_t> constants(const std::vector<Expr>& extents) {
-    std::vector<int64_t> out;
-    for (const Expr& e : extents) out.push_back(constant_int(e).value_or(0));
-    return out;
-  }
   std::string handed() {
     // What is read, or written in part, before it is written whole is of the iteration before.
     Buffers known, wanted;
     auto visit = [&](const Stmt& s) {
-      for (BufferId id : touched({s}, false))
+      for (BufferId id : read_by({s}, p_))
         if (!known.contains(id)) wanted.insert(id);
-      for (BufferId id : touched({s}, true)) {
-        if (writes_whole(s, id))
+      for (BufferId id : written_by({s}, p_)) {
+        if (writes_whole(s, id, p_))
           known.insert(id);
         else if (!known.contains(id))
           wanted.insert(id);
@@ -348,9 +315,9 @@ class Finder {
     known.insert(first.c.buffer);
     for (const Stmt& s : parts_.own) visit(s);
     for (const Body* part : {&parts_.rescale, &parts_.epilogue})
-      for (BufferId id : touched(*part, false)) wanted.insert(id);
-    Buffers made = touched(parts_.before, true);
-    for (BufferId id : touched(parts_.own, true)) made.insert(id);
+      for (BufferId id : read_by(*part, p_)) wanted.insert(id);
+    Buffers made = written_by(parts_.before, p_);
+    for (BufferId id : written_by(parts_.own, p_)) made.insert(id);
     for (BufferId id : wanted) {
       if (!made.contains(id) || id == parts_.result) continue;
       if (elements(id) > kMaxHanded) return refuse("'{}' goes from one iteration to the next", id);
@@ -363,26 +330,26 @@ class Finder {
   void put_off() {
     const Body own = std::exchange(parts_.own, {});
     std::vector<bool> first(own.size(), false);
-    Buffers needed = touched(parts_.before, false), frozen = touched(parts_.rescale, true);
-    for (BufferId id : touched(parts_.rescale, false)) needed.insert(id);
+    Buffers needed = read_by(parts_.before, p_), frozen = written_by(parts_.rescale, p_);
+    for (BufferId id : read_by(parts_.rescale, p_)) needed.insert(id);
     needed.insert(parts_.left), frozen.insert(parts_.left), frozen.insert(parts_.result);
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i = own.size(); i-- > 0;) {
-        const Buffers read = touched({own[i]}, false), written = touched({own[i]}, true);
+        const Buffers read = read_by({own[i]}, p_), written = written_by({own[i]}, p_);
         bool is_first = meet(written, needed) || meet(read, frozen);
         for (BufferId id : read) is_first = is_first || p_.buffer(id).space != Space::Fragment;
         for (size_t later = i + 1; later < own.size(); ++later)
-          is_first = is_first || (first[later] && (meet(touched({own[later]}, true), read) ||
-                                                   meet(touched({own[later]}, false), written) ||
-                                                   meet(touched({own[later]}, true), written)));
+          is_first = is_first || (first[later] && (meet(written_by({own[later]}, p_), read) ||
+                                                   meet(read_by({own[later]}, p_), written) ||
+                                                   meet(written_by({own[later]}, p_), written)));
         if (!is_first || first[i]) continue;
         first[i] = changed = true;
         needed.insert(read.begin(), read.end());
       }
     }
     for (size_t i = 0; i < own.size(); ++i) (first[i] ? parts_.own : parts_.later).push_back(own[i]);
-    const Buffers made_first = touched(parts_.own, true);
+    const Buffers made_first = written_by(parts_.own, p_);
     for (BufferId id : parts_.handed)
       if (!made_first.contains(id)) parts_.handed_later.insert(id);
     for (BufferId id : parts_.handed_later) parts_.handed.erase(id);

@@ -6,18 +6,13 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/threads/accessed.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
 
 namespace {
-
-using Buffers = std::set<BufferId>;
-
-bool meet(const Buffers& a, const Buffers& b) {
-  return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
-}
 
 class LateWaits {
  public:
@@ -59,19 +54,10 @@ class LateWaits {
     }
     return several;
   }
-  Buffers touched(const Stmt& s, bool written_only) const {
-    Buffers out;
-    walk({s}, [&](const Stmt& x) {
-      for (const Effect& e : effects_of(x).list)
-        if (e.region.valid() && e.access != Access::Order && (!written_only || e.access != Access::Read))
-          out.insert(p_.root(e.region.buffer));
-    });
-    return out;
-  }
   // How many of the open groups must be done before the statement.
   size_t needed(const Stmt& s, const std::deque<Group>& open) const {
     if (has_groups_of_its_own(s)) return open.size();
-    const Buffers accessed = touched(s, false), written = touched(s, true);
+    const Buffers accessed = accessed_by({s}, p_), written = written_by({s}, p_);
     size_t count = 0;
     for (size_t i = 0; i < open.size(); ++i) {
       const Group& g = open[i];

@@ -1,9 +1,9 @@
 #include "passes/threads/overlapped_products.h"
 
 #include "ir/effects.h"
-#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/threads/accessed.h"
 
 namespace tilewright::passes {
 
@@ -21,21 +21,8 @@ constexpr int64_t kEnough = 3;
 // 289 of six).
 constexpr int64_t kLoadBound = 64;
 
-// Whether the statement writes all of the buffer.
-bool fills(const ProgramTables& p, const Stmt& s, BufferId id) {
-  const Buffer& b = p.buffer(id);
-  if (const auto* n = s.as<Copy>()) return n->to.buffer == id && is_whole(n->to, b);
-  const auto* map = s.as<Map>();
-  if (!map || map->vars.size() != b.rank()) return false;
-  return std::ranges::any_of(map->body, [&](const Stmt& x) {
-    const auto* store = x.as<Store>();
-    if (!store || store->to.buffer != id) return false;
-    for (size_t d = 0; d < b.rank(); ++d) {
-      const auto* index = store->to.indices[d].as<Var>();
-      if (!index || index->id != map->vars[d] || !equal(map->extents[d], b.shape[d])) return false;
-    }
-    return true;
-  });
+bool clash(const Body& a, const Body& b, const ProgramTables& p) {
+  return meet(written_by(a, p), accessed_by(b, p)) || meet(written_by(b, p), accessed_by(a, p));
 }
 
 }  // namespace
@@ -83,7 +70,7 @@ Made OverlappedProducts::makes_operand(const For& loop) const {
     if (is_brought(g->a) == is_brought(g->b)) return none;
     out.tile = is_brought(g->a) ? g->b.buffer : g->a.buffer;
     const Body before(loop.body.begin(), std::ranges::find_if(loop.body, [&](const Stmt& x) { return &*x == &*s; }));
-    if (touched(before, false).contains(p_.root(g->c.buffer)) || !is_made_anew(out.tile, before)) return none;
+    if (accessed_by(before, p_).contains(p_.root(g->c.buffer)) || !is_made_anew(out.tile, before)) return none;
   }
   return out.brought ? out : none;
 }
@@ -104,26 +91,9 @@ bool OverlappedProducts::is_made_anew(BufferId id, const Body& before) const {
       for (const Effect& e : effects_of(x).list)
         if (e.region.valid() && e.region.buffer == id) writes += e.access == Access::Write ? 1 : uses;
     });
-    all = all || fills(p_, s, id);
+    all = all || writes_whole(s, id, p_);
   }
   return all && writes + 1 == uses;
-}
-
-std::set<BufferId> OverlappedProducts::touched(const Body& body, bool written_only) const {
-  std::set<BufferId> out;
-  walk(body, [&](const Stmt& s) {
-    for (const Effect& e : effects_of(s).list)
-      if (e.region.valid() && e.access != Access::Order && (!written_only || e.access != Access::Read))
-        out.insert(p_.root(e.region.buffer));
-  });
-  return out;
-}
-
-bool OverlappedProducts::clash(const Body& a, const Body& b) const {
-  auto meet = [](const std::set<BufferId>& x, const std::set<BufferId>& y) {
-    return std::any_of(x.begin(), x.end(), [&](BufferId id) { return y.contains(id); });
-  };
-  return meet(touched(a, true), touched(b, false)) || meet(touched(b, true), touched(a, false));
 }
 
 const Ring* OverlappedProducts::fed_by(const Stmt& s, const For& loop) const {
@@ -168,14 +138,14 @@ std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
       if (!constant_int(e)) return std::nullopt;
   Body head = s.scores, rest = between;
   head.push_back(s.first), rest.push_back(s.second);
-  if (clash(head, {s.second})) return std::nullopt;
+  if (clash(head, {s.second}, p_)) return std::nullopt;
   for (VarId v : used_vars(rest))
     if (names.contains(v)) return std::nullopt;  // each side has names of its own
   const std::set<BufferId> mine{p_.root(second.a.buffer), p_.root(second.c.buffer)};
   for (const Stmt& x : between) {
     bool touches = false;
-    for (BufferId id : touched({x}, false)) touches = touches || mine.contains(id);
-    if (!touches && clash({x}, s.pack)) return std::nullopt;  // it would move before what it needs
+    for (BufferId id : accessed_by({x}, p_)) touches = touches || mine.contains(id);
+    if (!touches && clash({x}, s.pack, p_)) return std::nullopt;  // it would move before what it needs
     (touches ? s.pack : s.map).push_back(x);
   }
   return s;

@@ -35,8 +35,6 @@ class OverlappedProducts {
 
  private:
   bool is_made_anew(ir::BufferId id, const ir::Body& before) const;
-  std::set<ir::BufferId> touched(const ir::Body& body, bool written_only) const;
-  bool clash(const ir::Body& a, const ir::Body& b) const;
   const Ring* fed_by(const ir::Stmt& s, const ir::For& loop) const;
 
   const ir::TileProgram& p_;
