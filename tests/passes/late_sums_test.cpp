@@ -12,7 +12,7 @@ namespace {
 
 struct Text {
   std::string start = "0.0", update = "total[i] * 0.5 + part[i]", more = "",
-              reduce = "reduce sum from=tile to=part dim=1", read = "total[i]";
+              reduce = "reduce sum from=tile to=part dim=1", behind = "", read = "total[i]";
 
   std::string text() const {
     return "program sums {\n  param A: float32[64, 256]\n  param B: float32[64]\n  param C: float32[64]\n"
@@ -20,8 +20,8 @@ struct Text {
            "    fragment part: float32[64]\n    fragment total: float32[64]\n    fragment out: float32[64]\n"
            "    fill to=total value=" +
            start + "\n    for k in 0..4 {\n      copy from=A[0 : 64, k * 64 : 64] to=tile\n      " + reduce +
-           "\n      map i in 64 {\n        total[i] = " + update + "\n      }\n" + more +
-           "    }\n    map i in 64 {\n      out[i] = " + read + "\n    }\n    copy from=out to=C\n  }\n}\n";
+           "\n      map i in 64 {\n        total[i] = " + update + "\n      }\n" + more + "    }\n" + behind +
+           "    map i in 64 {\n      out[i] = " + read + "\n    }\n    copy from=out to=C\n  }\n}\n";
   }
 };
 
@@ -68,6 +68,18 @@ TEST(LateSums, TheLanesMeetBehindTheLoop) {
     EXPECT_GT(found.outside, 0) << text;
     expect_same(text);
   }
+}
+
+TEST(LateSums, TheWholeMayBeReplacedByWhatIsComputedOfIt) {
+  const std::string square =
+      "    map i in 64 {\n      C[i] = total[i]\n    }\n    map i in 64 {\n"
+      "      total[i] = total[i] * total[i] + 1.0\n    }\n";
+  const std::string text = Text{.behind = square}.text();
+  EXPECT_EQ(shuffles_of(text).inside, 0) << text;
+  expect_same(text);
+  const std::string again = "    reduce sum from=tile to=total dim=1 clear=false\n";  // parts on top of the whole
+  EXPECT_GT(shuffles_of(Text{.behind = square + again}.text()).inside, 0);
+  expect_same(Text{.behind = square + again}.text());
 }
 
 TEST(LateSums, WhatIsNoSumOfPartsIsSummedAtOnce) {

@@ -1,6 +1,5 @@
 #include "passes/threads/late_sums.h"
 
-#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -175,10 +174,9 @@ class LateSums {
         loops = loops || in[i].as<For>() || in[i].as<If>();
         continue;
       }
-      // From here on it is whole.
+      // From here on it is whole: what every copy of an element computes of it may take its place.
       for (size_t j = i; j < in.size(); ++j) {
-        const Buffers written = written_by(in[j]);
-        if (std::any_of(ids.begin(), ids.end(), [&](BufferId id) { return written.contains(id); })) return false;
+        if (reduces_into(in[j], ids)) return false;
         for (BufferId part : parts)
           if (used_buffers({in[j]}).contains(part)) return false;
       }
@@ -187,11 +185,11 @@ class LateSums {
     }
     return false;
   }
-  static Buffers written_by(const Stmt& s) {
-    Buffers out;
+  static bool reduces_into(const Stmt& s, const Buffers& ids) {
+    bool out = false;
     walk({s}, [&](const Stmt& x) {
-      for (const Effect& e : effects_of(x).list)
-        if (e.region.valid() && e.access != Access::Read) out.insert(e.region.buffer);
+      const auto* r = x.as<Reduce>();
+      out = out || (r && ids.contains(r->to.buffer));
     });
     return out;
   }
