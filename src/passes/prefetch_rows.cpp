@@ -70,7 +70,9 @@ Expr inlined(Expr e, const std::unordered_map<VarId, Expr>& lets) {
 
 class Prefetch {
  public:
-  Prefetch(LoopProgram& program, const For& grid) : program_(program), grid_(grid), block_(round_of(grid)) {}
+  Prefetch(LoopProgram& program, const For& grid) : program_(program), grid_(grid), block_(round_of(grid)) {
+    walk(grid.body, [&](const Stmt& s) { has_products_ = has_products_ || s.as<Gemm>(); });
+  }
 
   Body run() { return ahead(body(grid_.body), block_); }
 
@@ -118,18 +120,19 @@ class Prefetch {
   bool is_global(BufferId id) const { return program_.buffer(program_.root(id)).space == Space::Global; }
 
   // ---- what a loop reads
+  enum class Of { Loads, LoadsByParts, Stores };
   // The rows of an iteration: those of vectorized loops of the body, alone or by chunks; of lanes that read several
-  // rows only if `parts`.
-  std::vector<Row> rows_of(const For& f, bool parts) const {
+  // rows only by parts.
+  std::vector<Row> rows_of(const For& f, Of what) const {
     std::vector<Row> rows;
     for (const Stmt& s : f.body) {
       const auto* n = s.as<For>();
       if (!n) continue;
-      if (n->kind == LoopKind::Vectorized) add_rows(*n, nullptr, f, parts, rows);
+      if (n->kind == LoopKind::Vectorized) add_rows(*n, nullptr, f, what, rows);
       if (n->kind != LoopKind::Serial) continue;
       for (const Stmt& inner : n->body)
         if (const auto* lanes = inner.as<For>(); lanes && lanes->kind == LoopKind::Vectorized)
-          add_rows(*lanes, n, f, parts, rows);
+          add_rows(*lanes, n, f, what, rows);
     }
     return rows;
   }
@@ -151,33 +154,44 @@ class Prefetch {
       }));
     return found;
   }
-  void add_rows(const For& lanes, const For* chunks, const For& around, bool parts, std::vector<Row>& rows) const {
-    if (!parts) return add_rows(lanes, lanes.body, chunks, around, rows);
-    for (const Body& turn : turns_of(lanes.body)) add_rows(lanes, turn, chunks, around, rows);
+  void add_rows(const For& lanes, const For* chunks, const For& around, Of what, std::vector<Row>& rows) const {
+    const std::vector<Body> turns = what == Of::LoadsByParts ? turns_of(lanes.body) : std::vector<Body>{lanes.body};
+    for (const Body& turn : turns) {
+      std::unordered_map<VarId, Expr> lets;
+      for (const Stmt& s : turn)
+        if (const auto* n = s.as<Let>()) lets[n->var] = n->value;
+      auto add = [&](BufferId buffer, const std::vector<Expr>& indices) {
+        const std::optional<Row> row = row_of(lanes, chunks, lets, buffer, indices);
+        if (row && is_known_outside(*row, around) && !has(rows, *row)) rows.push_back(*row);
+      };
+      if (what == Of::Stores)
+        walk(turn, [&](const Stmt& s) {
+          if (const auto* n = s.as<Store>()) add(n->to.buffer, n->to.indices);
+        });
+      else
+        walk_exprs(turn, [&](const Expr& e) {
+          if (const auto* n = e.as<Load>()) add(n->buffer, n->indices);
+        });
+    }
   }
-  void add_rows(const For& lanes, const Body& body, const For* chunks, const For& around,
-                std::vector<Row>& rows) const {
+  // The elements that all lanes, and chunks of them, name together.
+  std::optional<Row> row_of(const For& lanes, const For* chunks, const std::unordered_map<VarId, Expr>& lets,
+                            BufferId buffer, const std::vector<Expr>& indices) const {
     const auto width = most(lanes.extent), count = chunks ? constant_int(chunks->extent) : 1;
-    if (!width || !count || constant_int(lanes.begin) != 0 || (chunks && constant_int(chunks->begin) != 0)) return;
-    std::unordered_map<VarId, Expr> lets;
-    for (const Stmt& s : body)
-      if (const auto* n = s.as<Let>()) lets[n->var] = n->value;
-    walk_exprs(body, [&](const Expr& e) {
-      const auto* n = e.as<Load>();
-      if (!n || !is_global(n->buffer)) return;
-      const Buffer& b = program_.buffer(n->buffer);
-      if (b.rank() == 0 || b.type.is_packed() || (!b.strides.empty() && constant_int(b.strides.back()) != 1)) return;
-      Row row{n->buffer, {}, *width * *count};
-      for (size_t d = 0; d < b.rank(); ++d) {
-        const bool last = d + 1 == b.rank();
-        const Expr index = inlined(n->indices[d], lets);
-        if (has_loads(index) || analysis::slope_through_casts(index, lanes.var) != (last ? 1 : 0)) return;
-        if (chunks && analysis::slope_through_casts(index, chunks->var) != (last ? *width : 0)) return;
-        Expr first = replaced(index, lanes.var, wide(0));
-        row.first.push_back(chunks ? replaced(first, chunks->var, wide(0)) : first);
-      }
-      if (is_known_outside(row, around) && !has(rows, row)) rows.push_back(std::move(row));
-    });
+    if (!width || !count || constant_int(lanes.begin) != 0 || (chunks && constant_int(chunks->begin) != 0)) return {};
+    const Buffer& b = program_.buffer(buffer);
+    if (!is_global(buffer) || b.rank() == 0 || b.type.is_packed()) return {};
+    if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return {};
+    Row row{buffer, {}, *width * *count};
+    for (size_t d = 0; d < b.rank(); ++d) {
+      const bool last = d + 1 == b.rank();
+      const Expr index = inlined(indices[d], lets);
+      if (has_loads(index) || analysis::slope_through_casts(index, lanes.var) != (last ? 1 : 0)) return {};
+      if (chunks && analysis::slope_through_casts(index, chunks->var) != (last ? *width : 0)) return {};
+      Expr first = replaced(index, lanes.var, wide(0));
+      row.first.push_back(chunks ? replaced(first, chunks->var, wide(0)) : first);
+    }
+    return row;
   }
   // The rows that go around the caches.
   std::vector<Row> rows_streamed(const For& f) const {
@@ -245,7 +259,7 @@ class Prefetch {
 
   // ---- long rows: the next iteration's
   bool long_rows(For& f) {
-    const std::vector<Row> read = rows_of(f, false), written = rows_streamed(f);
+    const std::vector<Row> read = rows_of(f, Of::Loads), written = rows_streamed(f);
     const int64_t bytes = bytes_of(rows_at(read, f.var, wide(0)));
     if (bytes < kLongRow || bytes > kMost) return false;
     const size_t at = place_in(f.body);
@@ -316,14 +330,6 @@ class Prefetch {
     const For& f = *body[k].as<For>();
     const auto turns = f.kind == LoopKind::Serial ? constant_int(f.extent) : std::nullopt;
     if (!turns || constant_int(f.begin) != 0 || has_prefetch(f.body)) return;
-    std::vector<Row> rows = later(rows_of(f, true), round);
-    // Rows that stay, and parts of one run of memory, where the processor goes ahead by itself (fetched, a sum of two
-    // tensors took 9.1 ms instead of 7.1).
-    std::erase_if(rows, [&](const Row& r) {
-      return rows_at({r}, f.var, wide(0)).empty() || analysis::slope_through_casts(r.first.back(), f.var) == r.elements;
-    });
-    const int64_t bytes = bytes_of(rows) * *turns;
-    if (bytes < kLongRow || bytes > kMostOfBlock) return;
     size_t at = k;
     for (size_t other = k + 1; other < body.size(); ++other) {
       const auto* g = body[other].as<For>();
@@ -331,15 +337,36 @@ class Prefetch {
           !bound_vars(g->body).contains(g->var))
         at = other;
     }
+    const std::vector<Row> read = short_rows_of(f, Of::LoadsByParts, round);
+    // To store to a line takes as long as to read it. A block with products takes so long that it would be gone again.
+    const std::vector<Row> written =
+        has_products_ ? std::vector<Row>() : short_rows_of(*body[at].as<For>(), Of::Stores, round);
+    const bool both = (bytes_of(read) + bytes_of(written)) * *turns <= kMostOfBlock;
+    const int64_t bytes = (bytes_of(read) + (both ? bytes_of(written) : 0)) * *turns;
+    if (bytes < kLongRow || bytes > kMostOfBlock) return;
     For last = *body[at].as<For>();
     const Expr turn = cast(var(last.var, program_.var(last.var).type), i64);
-    for (const Row& row : rows) {
-      Row here = row;
-      for (Expr& e : here.first) e = replaced(e, f.var, turn);
-      last.body.push_back(
-          call(place_of(here), wide(0), lines_per_turn(row, 1) * kLine, bytes <= kMostOfTile, body[at]->location));
-    }
+    auto fetch = [&](const std::vector<Row>& rows, VarId v) {
+      for (Row here : rows) {
+        for (Expr& e : here.first) e = replaced(e, v, turn);
+        last.body.push_back(
+            call(place_of(here), wide(0), lines_per_turn(here, 1) * kLine, bytes <= kMostOfTile, body[at]->location));
+      }
+    };
+    fetch(read, f.var);
+    if (both) fetch(written, last.var);
     body[at] = make_stmt(std::move(last), body[at]->location);
+  }
+  // An iteration later. Not rows that stay, nor parts of one run of memory, where the processor goes ahead by itself
+  // (fetched, a sum of two tensors took 9.1 ms instead of 7.1).
+  std::vector<Row> short_rows_of(const For& f, Of what, const Round& round) const {
+    std::vector<Row> rows = later(rows_of(f, what), round);
+    std::erase_if(rows, [&](const Row& r) {
+      return rows_at({r}, f.var, wide(0)).empty() ||
+             analysis::slope_through_casts(r.first.back(), f.var) == r.elements ||
+             (what == Of::Stores && bytes_of(r) < kLine);
+    });
+    return rows;
   }
   static bool has_prefetch(const Body& body) {
     bool found = false;
@@ -373,6 +400,7 @@ class Prefetch {
   LoopProgram& program_;
   const For& grid_;
   const Round block_;
+  bool has_products_ = false;
 };
 
 }  // namespace

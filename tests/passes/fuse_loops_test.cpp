@@ -328,6 +328,32 @@ TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
   EXPECT_NE(out.substr(at, 120).find("block + 1"), out.npos) << out;
   EXPECT_NE(out.find("int64(256), true]"), out.npos) << out;
 }
+// And those of the next block that are stored to as they are; what is stored in a run of memory is not.
+TEST(PrefetchRows, OfRowsThatAreStoredToTheNextBlocks) {
+  const std::string before = R"(      for i: int64 in 0..16 {
+        for j: int64 in 0..64 vectorized {
+          t[i, j] = X[int64(by) * 16 + i, int64(by) * 64 + j]
+        }
+      }
+      for m: int64 in 0..16 {
+        for n: int64 in 0..32 vectorized {
+          Z[)";
+  const auto with = [&](const std::string& place) {
+    const std::string text =
+        "loop program p {\n  param X: float32[4096, 4096]\n  param Z: float32[256, 512]\n  launch p(bx: 4) "
+        "threads(tx: 32) {\n    shared t: float32[16, 512]\n    for block: int64 in 0..4 grid {\n      by: int32 = "
+        "int32(block // 2)\n" +
+        before + place + "] = t[m, n]\n        }\n      }\n    }\n  }\n}\n";
+    const ir::LoopProgram out = prefetch_rows(ir::parse_loop_program(text, "p.tile"));
+    ir::check_valid(out, "prefetch_rows");
+    return ir::print(out);
+  };
+  const std::string rows = with("m, int64(by) * 32 + n");
+  EXPECT_EQ(count_of(rows, "prefetch"), 2u) << rows;
+  EXPECT_NE(rows.find("address(Z[m, int64(int32((block + 1) // 2)) * 32])"), rows.npos) << rows;
+  const std::string run = with("int64(by), m * 32 + n");
+  EXPECT_EQ(count_of(run, "prefetch"), 1u) << run;
+}
 // As many lines as the row can have.
 TEST(PrefetchRows, OfRowsThatMayEndEarly) {
   const std::string out = prefetched(R"(      for i: int64 in 0..16 {
