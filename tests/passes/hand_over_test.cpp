@@ -63,6 +63,13 @@ TEST(HandOver, TheProgramsOwnOrderIsEnough) {
   EXPECT_TRUE(found(t).empty());
 }
 
+// A role that lets the launches after begin has told no thread of the block.
+TEST(HandOver, OtherLaunchesAreNotTold) {
+  Text t;
+  t.first += "      sync launches arrive_only=true\n", t.second += "      sync launches arrive_only=true\n";
+  EXPECT_EQ(found(t).size(), 2U);
+}
+
 TEST(HandOver, NobodyWaitsForWhatComesBehindHisRead) {
   Text t;  // the first role waits for the second to have read: who should have written, is not said
   t.first = "      wait barrier=back[0] parity=0\n" + t.first;
