@@ -232,6 +232,9 @@ Expr neg(const Expr& a) { return a->type.is_int() ? linear(-1, a, 0, a) : unary(
 Expr binary(BinaryOp op, const Expr& a, const Expr& b) {
   check_internal(a->type == b->type, "operands of {} have types {} and {}", name_of(op), a->type.name(),
                  b->type.name());
+  // Of truths the smaller is true where both are.
+  if (a->type.is_bool() && op == BinaryOp::Min) return binary(BinaryOp::And, a, b);
+  if (a->type.is_bool() && op == BinaryOp::Max) return binary(BinaryOp::Or, a, b);
   if (a->type.is_int()) {
     if (op == BinaryOp::Add) return linear(1, a, 1, b);
     if (op == BinaryOp::Sub) return linear(1, a, -1, b);

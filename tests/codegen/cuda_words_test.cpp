@@ -142,6 +142,23 @@ TEST(CudaWords, PanelsAreOfTheBlocksNumber) {
   EXPECT_NE(text.text.find("const int32_t panel = floordiv<int32_t>(tile, 170);"), std::string::npos) << text.text;
 }
 
+// The device compiler compares magnitudes of bytes that it has not extended.
+TEST(CudaWords, MagnitudesOfBytesAreSumsOfDifferences) {
+  Tensor A("A", {64, 32}, i8), B("B", {64}, i8);
+  const auto text = text_of(prim_func("magnitudes", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 128})) {
+      (void)bx;
+      auto a = alloc_fragment({64, 32}, i8);
+      auto most = alloc_fragment({64}, i8);
+      copy(A, a);
+      reduce_absmax(a, most, {.dim = 1});
+      copy(most, B);
+    }
+  }));
+  EXPECT_NE(text.text.find("__sad((int32_t)a, 0, 0u)"), std::string::npos) << text.text;
+  expect_compiles(text);
+}
+
 // As a person writes it: what a turn of a loop is about has a name, places on the chip are of 32 bits, instructions are
 // functions.
 TEST(CudaWords, RingsAreReadAsByHand) {

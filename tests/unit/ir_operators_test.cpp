@@ -181,6 +181,13 @@ void expect_normal_form(const Expr& e) {
   });
 }
 
+TEST(Operators, TheSmallerOfTwoTruthsIsTrueWhereBothAre) {
+  const Expr a = binary(BinaryOp::Lt, var(VarId{0}, i32), constant(1)),
+             b = binary(BinaryOp::Lt, var(VarId{1}, i32), constant(1));
+  EXPECT_TRUE(equal(binary(BinaryOp::Min, a, b), binary(BinaryOp::And, a, b)));
+  EXPECT_TRUE(equal(binary(BinaryOp::Max, a, b), binary(BinaryOp::Or, a, b)));
+}
+
 TEST(Operators, FoldingAgreesWithANaiveEvaluation) {
   int folded = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {

@@ -183,3 +183,12 @@ __device__ __forceinline__ float exp_f32(float x) {
   const float p = exp_core(__fmaf_rn(n, -1.428606765e-06f, __fmaf_rn(n, -6.931457520e-01f, y)));
   return x != x ? x : scale_f32(p, shifted);
 }
+
+// NVVM 13.0 may compute the magnitudes of neighbouring bytes in halves of a word and forget to extend their sign before
+// it compares them. Of a sum of absolute differences it knows nothing.
+//@ abs: types
+template <class T>
+__device__ __forceinline__ T abs(T a) {
+  if constexpr (sizeof(T) == 1 && (T)-1 < (T)0) return (T)__sad((int32_t)a, 0, 0u);
+  return a < (T)0 ? (T)(0 - (uint64_t)a) : a;
+}

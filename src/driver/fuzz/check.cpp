@@ -42,16 +42,17 @@ double rounding_of(DType type) {
 }
 
 // `roundings`: how many of them elements may be apart besides the tolerance, behind a function of float32 or of the
-// elements' own type, whichever is coarser.
+// elements' own type, whichever is coarser. Behind such a function what is no normal float32 may be 0, too.
 std::optional<std::string> difference(const std::string& name, const NDArray& a, const NDArray& b, double tolerance,
                                       double roundings) {
   if (a.dtype().is_float()) {
     const double apart = roundings * std::max(rounding_of(a.dtype()), rounding_of(f32));  // of the element
+    const double least = roundings > 0 ? std::numeric_limits<float>::min() : 0;
     const std::vector<double> x = a.to_floats(), y = b.to_floats();
     for (size_t i = 0; i < x.size(); ++i) {
       const bool same =
           (x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i])) || (std::isnan(x[i]) && std::isnan(y[i]));
-      if (!same && !(std::abs(x[i] - y[i]) <= tolerance + apart * std::abs(x[i])))
+      if (!same && !(std::abs(x[i] - y[i]) <= tolerance + least + apart * std::abs(x[i])))
         return fmt::format("{}[{}]: interpreter {:.9g}, the other {:.9g}", name, i, x[i], y[i]);
     }
     return std::nullopt;
