@@ -164,6 +164,7 @@ File KernelCache::open_directory(bool create) {
   const std::string reason = reason_against(directory);
   if (reason.empty()) return directory;
   refused_ = true;
+  if (silent_) return File();
   warn(make_diagnostic(Code::CacheDirectoryRefused, {},
                        fmt::format("the kernel cache {} {}: kernels are compiled anew", directory_, reason),
                        "make it a directory of your own with mode 0700, or set TILEWRIGHT_CACHE_DIR"));
@@ -214,8 +215,9 @@ void KernelCache::store(std::string_view key, const CacheEntry& entry) {
   // No fsync: what a crash of the machine tears is found by the checksum.
   if (file && file.write_all(bytes) && renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) == 0)
     return;
-  warn(make_diagnostic(Code::CacheNotWritable, {},
-                       fmt::format("the kernel cache {} cannot be written: {}", directory_, std::strerror(errno))));
+  if (!silent_)
+    warn(make_diagnostic(Code::CacheNotWritable, {},
+                         fmt::format("the kernel cache {} cannot be written: {}", directory_, std::strerror(errno))));
   if (file) unlinkat(directory.get(), temporary.c_str(), 0);
 }
 

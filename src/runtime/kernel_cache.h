@@ -31,6 +31,12 @@ class KernelCache {
   // others, the cache warns and does nothing. An empty name: does nothing, silently. Capacity is in bytes.
   KernelCache(std::string directory, int64_t capacity) : directory_(std::move(directory)), capacity_(capacity) {}
 
+  // Of two caches of one directory the second says what is wrong with it.
+  KernelCache& leave_words_to_another() {
+    silent_ = true;
+    return *this;
+  }
+
   // $TILEWRIGHT_CACHE_DIR, else $XDG_CACHE_HOME/tilewright, else $HOME/.cache/tilewright; of TILEWRIGHT_CACHE_SIZE MiB,
   // else 512.
   static KernelCache from_environment();
@@ -51,6 +57,7 @@ class KernelCache {
   std::string directory_;
   int64_t capacity_;
   bool refused_ = false;
+  bool silent_ = false;  // about the directory: a damaged entry is said
 };
 
 }  // namespace tilewright::runtime

@@ -197,12 +197,12 @@ LoweredPlace::LoweredPlace(std::string_view origin, std::string_view build) {
 
 std::optional<LoweredKernel> LoweredPlace::find() const {
   if (key_.empty()) return std::nullopt;
-  std::optional<CacheEntry> entry = KernelCache::from_environment().find(key_);
+  std::optional<CacheEntry> entry = KernelCache::from_environment().leave_words_to_another().find(key_);
   return entry ? decode_lowered(std::move(*entry)) : std::nullopt;
 }
 
 void LoweredPlace::keep(const LoweredKernel& kernel) const {
-  if (!key_.empty()) KernelCache::from_environment().store(key_, encode_lowered(kernel));
+  if (!key_.empty()) KernelCache::from_environment().leave_words_to_another().store(key_, encode_lowered(kernel));
 }
 
 }  // namespace tilewright::runtime

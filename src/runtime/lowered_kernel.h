@@ -26,6 +26,7 @@ class LoweredPlace {
   // build may lower in another way: without one nothing is found or kept.
   LoweredPlace(std::string_view origin, std::string_view build);
 
+  // What is wrong with the cache's directory is said where the text's binary is looked for.
   std::optional<LoweredKernel> find() const;
   void keep(const LoweredKernel& kernel) const;
   const std::string& key() const { return key_; }

@@ -130,6 +130,16 @@ TEST_F(LoweredBefore, EntriesOfAnotherFormAreLoweredAnewAndWrittenAnew) {
   EXPECT_TRUE(warnings.found.empty());
 }
 
+TEST_F(LoweredBefore, ADirectoryThatIsNotOursIsSaidOnce) {
+  fs::create_directory(folder());
+  fs::permissions(folder(), fs::perms::all);
+  const CaughtWarnings warnings;
+  EXPECT_EQ(first_of(compile(shifted(4), {.engine = Engine::Cpu})), 4);
+  ASSERT_EQ(warnings.found.size(), 1u);
+  EXPECT_EQ(warnings.count(Code::CacheDirectoryRefused), 1);
+  EXPECT_EQ(entries(), 0);
+}
+
 TEST_F(LoweredBefore, ProcessesShareWhatTheyLower) {
   std::vector<pid_t> children;
   for (int i = 0; i < 3; ++i) {
