@@ -2,6 +2,7 @@
 
 #include "ir/effects.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::simulator {
@@ -61,8 +62,6 @@ std::vector<LineTraffic> Device::lines() const {
 }
 
 namespace {
-
-constexpr int64_t kWarpgroupThreads = 128, kWarpThreads = 32;
 
 int64_t warps_of(const interpreter::LaunchCode& code) { return (code.thread_count + kWarpThreads - 1) / kWarpThreads; }
 

@@ -1,6 +1,7 @@
 // 32 threads in lockstep: the lane evaluator, with everything watched that a GPU does not check.
 #pragma once
 #include "interpreter/strand.h"
+#include "layout/fragment.h"
 #include "simulator/device.h"
 #include "simulator/matrix_operand.h"
 #include "simulator/registers.h"
@@ -20,8 +21,6 @@ using interpreter::Mask;
 using interpreter::Place;
 using interpreter::Step;
 using interpreter::Value;
-
-constexpr int64_t kWarpThreads = 32;
 
 // The words of a lane as elements of a matrix of rows of k: of a (rows_of_words 2) or b (1) of an mma.
 void unpack_words(DType type, const std::byte* words, int64_t count, int64_t rows_of_words, int64_t lane, int64_t k,

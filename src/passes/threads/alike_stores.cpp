@@ -2,14 +2,13 @@
 
 #include "ir/effects.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
 
 namespace {
-
-constexpr int64_t kWarpThreads = 32;
 
 class AlikeStores {
  public:
