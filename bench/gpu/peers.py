@@ -2,8 +2,8 @@
 
     python bench/gpu/peers.py --examples TILELANG/examples [--json FILE] [--only TEXT]... [--side 8] [--seconds 400]
 
-Needs a GPU, torch and Tilewright; TileLang and its examples take part when they are there, so do cuBLAS and cuDNN as
-torch calls them. Programs are the public examples at their published tile sizes and the same source for both compilers.
+Needs a GPU, torch and Tilewright; TileLang and its examples take part when they are there, so do DeepGEMM, and cuBLAS and
+cuDNN as torch calls them. Programs are the public examples at their published tile sizes and the same source for both compilers.
 Each case is a process of its own; `--side` of them compile at once while one measures. Times are taken as in
 docs/measuring.md: 256 MB written before each call, `burst` after a rest, `sustained` in turns without one; medians.
 """
