@@ -77,6 +77,12 @@ TEST(HandOver, NobodyWaitsForWhatComesBehindHisRead) {
   EXPECT_TRUE(found(t).empty());
 }
 
+TEST(HandOver, NobodyWaitsForThreadsThatReturn) {
+  Text t;
+  t.first = "      if A[tx] < 0.0 {\n        return\n      }\n" + t.first;
+  EXPECT_TRUE(found(t).empty());
+}
+
 TEST(HandOver, OnlyOfOneWriteThatIsTheLast) {
   Text t;
   t.second = "      map i in 64 {\n        sums[i] = 1.0\n      }\n" + t.second;  // two roles write

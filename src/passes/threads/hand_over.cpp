@@ -27,10 +27,12 @@ class HandOvers {
       if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
         taken_.insert(constant_int(n->barrier).value_or(0));
       if (const auto* n = s.as<Role>()) ranges_.insert({n->begin, n->end});
+      all_come_ = all_come_ && !s.as<Return>();
     });
   }
 
   std::vector<HandOver> run(Body& body) {
+    if (!all_come_) return {};
     for (size_t i = 0; i < body.size(); ++i) {
       Roles roles;
       for (; i < body.size() && body[i].as<Role>(); ++i) add_innermost(body[i], roles);
@@ -133,6 +135,7 @@ class HandOvers {
   }
 
   const ProgramTables& p_;
+  bool all_come_ = true;  // threads that have returned would be waited for
   std::set<int64_t> taken_;
   std::set<std::pair<int64_t, int64_t>> ranges_;
   std::map<const StmtNode*, std::map<size_t, Body>> added_;  // to a role, before the statement of this number
