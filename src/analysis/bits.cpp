@@ -21,18 +21,18 @@ uint64_t bounded(uint64_t bits) { return bits < kLargest ? bits : Bits::kUnknown
 
 Bits::Bits(const ProgramTables& program) {
   for (const Launch& launch : program.launches) {
-    threads_ = {launch.thread.begin(), launch.thread.end()};
     for (size_t d = 0; d < launch.thread.size(); ++d)
       vars_[launch.thread[d]] = up_to(static_cast<uint64_t>(launch.threads[d] - 1));
     for (size_t d = 0; d < launch.block.size(); ++d)
       if (const auto blocks = constant_int(launch.grid[d]); blocks && *blocks > 0)
         vars_[launch.block[d]] = bounded(up_to(static_cast<uint64_t>(*blocks - 1)));
-    add(launch.body);
+    add(launch);
   }
 }
 
-void Bits::add(const Body& body) {
-  walk(body, [&](const Stmt& s) {
+void Bits::add(const Launch& launch) {
+  const auto is_thread = [&](VarId id) { return std::ranges::find(launch.thread, id) != launch.thread.end(); };
+  walk(launch.body, [&](const Stmt& s) {
     if (const auto* f = s.as<For>()) {
       const auto begin = constant_int(f->begin), extent = constant_int(f->extent);
       if (begin && extent && *begin >= 0 && *extent > 0)
@@ -44,7 +44,7 @@ void Bits::add(const Body& body) {
       const auto* same = number && n->begin == 0 ? number->value.as<Var>() : nullptr;
       const bool moved =
           from && from->terms.size() == 1 && from->terms[0].coefficient == 1 && from->constant == -n->begin;
-      if (moved || (same && threads_.contains(same->id)))
+      if (moved || (same && is_thread(same->id)))
         vars_[number->var] = up_to(static_cast<uint64_t>(n->end - n->begin - 1));
     } else if (const auto* name = s.as<Let>(); name && name->value->type.is_int() && !vars_.contains(name->var)) {
       vars_[name->var] = of(name->value);

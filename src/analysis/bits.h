@@ -21,9 +21,8 @@ class Bits {
   ir::Expr exchanged(const ir::Expr& at, int64_t shift, int64_t mask) const;
 
  private:
-  void add(const ir::Body& body);
+  void add(const ir::Launch& launch);
   std::unordered_map<ir::VarId, uint64_t> vars_;
-  std::set<ir::VarId> threads_;
 };
 
 }  // namespace tilewright::analysis

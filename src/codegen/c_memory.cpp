@@ -68,8 +68,9 @@ std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
 
 std::string CMemory::pointer_to(BufferId id, const std::vector<Expr>& index) {
   const Buffer& b = program_.buffer(id);
-  const bool first = (b.rank() > 0 || b.is_view()) && constant_int(element_offset(id, index)) == 0;
-  return first ? pointer(id) : "&" + element(id, index);
+  if (b.rank() == 0 && !b.is_view()) return "&" + names_.of(id);
+  const Expr at = element_offset(id, index);
+  return constant_int(at) == 0 ? pointer(id) : fmt::format("&{}[{}]", pointer(id), text(at));
 }
 
 Expr CMemory::element_offset(BufferId id, const std::vector<Expr>& index) const {

@@ -93,9 +93,11 @@ std::string CudaAsync::map_of(const Region& global, const Buffer& shared) {
   return name->second;
 }
 
-// A function of the place in shared memory, the map, what else the instruction takes, and the coordinates.
+// Once for each name: a function of the place in shared memory, the map, what else the instruction takes, and the
+// coordinates.
 void CudaAsync::make_tma(const std::string& name, const std::string& head, const std::string& instruction,
                          const std::string& order, const std::vector<std::string>& inputs, size_t rank) {
+  if (made_.contains(name)) return;
   std::string parameters, coordinates, operands;
   for (size_t i = 0; i < rank; ++i) {
     parameters += fmt::format(", int32_t x{}", i);
@@ -123,31 +125,26 @@ void CudaAsync::tma(const Copy& n) {
   std::string name, head = "const tw_tensor_map* map";
   if (hint) {
     name = fmt::format("tw_tma_prefetch_{}d", rank);
-    if (!made_.contains(name))
-      make_tma(name, head, fmt::format("cp.async.bulk.prefetch.tensor.{}d.L2.global", rank), "[%0, {{{0}}}]", {by},
-               rank);
+    make_tma(name, head, fmt::format("cp.async.bulk.prefetch.tensor.{}d.L2.global", rank), "[%0, {{{0}}}]", {by}, rank);
   } else if (loads) {
     const bool several = n.multicast != 0;
     name = fmt::format("tw_tma_load{}_{}d", several ? "_multicast" : "", rank);
     given.push_back(pointer_to(n.completion.barrier.buffer, n.completion.barrier.indices));
     if (several) given.push_back(std::to_string(n.multicast));
-    if (!made_.contains(name)) {
-      std::vector<std::string> inputs{to, by, "\"r\"(tw_shared_address(full))"};
-      if (several) inputs.push_back("\"h\"(blocks)");
-      make_tma(name, fmt::format("void* shared, {}, uint64_t* full{}", head, several ? ", uint16_t blocks" : ""),
-               fmt::format("cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{}", rank,
-                           several ? ".multicast::cluster" : ""),
-               several ? "[%0], [%1, {{{0}}}], [%2], %3" : "[%0], [%1, {{{0}}}], [%2]", inputs, rank);
-    }
+    std::vector<std::string> inputs{to, by, "\"r\"(tw_shared_address(full))"};
+    if (several) inputs.push_back("\"h\"(blocks)");
+    make_tma(name, fmt::format("void* shared, {}, uint64_t* full{}", head, several ? ", uint16_t blocks" : ""),
+             fmt::format("cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{}", rank,
+                         several ? ".multicast::cluster" : ""),
+             several ? "[%0], [%1, {{{0}}}], [%2], %3" : "[%0], [%1, {{{0}}}], [%2]", inputs, rank);
   } else {
     const bool stores = n.combine == Combine::None;
     const std::string how = stores ? "" : std::string(name_of(n.combine));
     name = fmt::format("tw_tma_{}_{}d", stores ? "store" : how, rank);
-    if (!made_.contains(name))
-      make_tma(name, "const void* shared, " + head,
-               fmt::format("cp{}.async.bulk.tensor.{}d.global.shared::cta{}.bulk_group", stores ? "" : ".reduce", rank,
-                           stores ? "" : "." + how),
-               "[%1, {{{0}}}], [%0]", {to, by}, rank);
+    make_tma(name, "const void* shared, " + head,
+             fmt::format("cp{}.async.bulk.tensor.{}d.global.shared::cta{}.bulk_group", stores ? "" : ".reduce", rank,
+                         stores ? "" : "." + how),
+             "[%1, {{{0}}}], [%0]", {to, by}, rank);
   }
   for (size_t i = rank; i-- > 0;) given.push_back(text(narrowed(global.min[dims[i]], true)));
   line(fmt::format("{}({});", name, fmt::join(given, ", ")));
