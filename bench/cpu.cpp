@@ -28,13 +28,19 @@ std::string rate(const Row& row, double seconds) {
                                     : fmt::format("{:8.1f} GB/s   ", row.bytes / seconds * 1e-9);
 }
 
+// In memory like that of our arrays.
+NDArray floats(int64_t n, float value) {
+  NDArray a = NDArray::empty({n}, tilewright::f32);
+  std::fill_n(static_cast<float*>(a.data()), n, value);
+  return a;
+}
+
 std::function<double()> openblas(int64_t m, int64_t n, int64_t k) {
-  auto a = std::make_shared<std::vector<float>>(m * k, 0.5f), b = std::make_shared<std::vector<float>>(k * n, 0.25f);
-  auto c = std::make_shared<std::vector<float>>(m * n);
-  return [=] {
+  return [=, a = floats(m * k, 0.5F), b = floats(k * n, 0.25F), c = floats(m * n, 0)] {
     return seconds_of([&] {
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m), static_cast<int>(n),
-                  static_cast<int>(k), 1, a->data(), static_cast<int>(k), b->data(), static_cast<int>(n), 0, c->data(),
+                  static_cast<int>(k), 1, static_cast<const float*>(a.data()), static_cast<int>(k),
+                  static_cast<const float*>(b.data()), static_cast<int>(n), 0, static_cast<float*>(c.data()),
                   static_cast<int>(n));
     });
   };
@@ -42,14 +48,14 @@ std::function<double()> openblas(int64_t m, int64_t n, int64_t k) {
 
 std::function<double()> copy_of(double bytes) {  // half read, half written
   const auto n = static_cast<size_t>(bytes / 8) + 1;
-  auto from = std::make_shared<std::vector<float>>(n, 1.0f), to = std::make_shared<std::vector<float>>(n);
-  return [=] {
+  return [=, from = floats(static_cast<int64_t>(n), 1), to = floats(static_cast<int64_t>(n), 0)] {
     return seconds_of([&] {
       const size_t parts = static_cast<size_t>(omp_get_max_threads()), share = (n + parts - 1) / parts;
 #pragma omp parallel for schedule(static)
       for (size_t p = 0; p < parts; ++p) {
         const size_t begin = std::min(p * share, n), end = std::min(begin + share, n);
-        std::memcpy(to->data() + begin, from->data() + begin, (end - begin) * sizeof(float));
+        std::memcpy(static_cast<float*>(to.data()) + begin, static_cast<const float*>(from.data()) + begin,
+                    (end - begin) * sizeof(float));
       }
     });
   };

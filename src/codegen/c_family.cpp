@@ -296,7 +296,6 @@ bool lives_within(const Stmt& s, const ProgramTables& p, BufferId id, const std:
 }
 }  // namespace
 
-// The locals of which all uses in it are in this body, and not all of them in one that is further in.
 std::set<BufferId> CFamily::locals_of(const Body& b) const {
   std::map<BufferId, std::vector<const Stmt*>> users;
   for (const Stmt& s : b)

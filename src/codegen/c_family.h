@@ -71,6 +71,8 @@ class CFamily {
   std::string bits_of(DType type, const std::string& value);
   std::string value_of_bits(DType type, const std::string& bits);
 
+  // The locals of which all uses in it are in this body, and not all of them in one that is further in.
+  std::set<ir::BufferId> locals_of(const ir::Body& b) const;
   bool is_declared(ir::BufferId local) const { return declared_.contains(program_.root(local)); }
   void line(const std::string& s) { out_ += std::string(2 * depth_, ' ') + s + "\n"; }
   void open(const std::string& head);
@@ -82,6 +84,8 @@ class CFamily {
   std::set<std::string> pieces_;
   std::string out_;
   size_t depth_ = 0;
+  std::set<ir::BufferId> declared_;  // locals
+  std::string last_source_;          // what note_source() wrote last
 
  private:
   Text sum(const ir::Sum& n, DType type);
@@ -89,10 +93,6 @@ class CFamily {
   Text conversion_of(const ir::Cast& n, DType type);
   void statement(const ir::Stmt& s);
   void for_loop(const ir::For& n);
-  std::set<ir::BufferId> locals_of(const ir::Body& b) const;
-
-  std::set<ir::BufferId> declared_;
-  std::string last_source_;
 };
 
 }  // namespace tilewright::codegen

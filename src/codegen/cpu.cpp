@@ -3,6 +3,7 @@
 #include "codegen/c_reports.h"
 #include "codegen/cpu/fold.h"
 #include "codegen/cpu/gemm_text.h"
+#include "codegen/cpu/lanes.h"
 #include "codegen/cpu/scan.h"
 #include "embedded_text.h"
 #include "ir/operators.h"
@@ -38,10 +39,10 @@ VectorFeatures vector_features(const target::CpuFeatures& f) {
   return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
 }
 
-class CpuText final : public CReports {
+class CpuText final : public LaneLoops {
  public:
   CpuText(const LoopProgram& program, const target::CpuFeatures& features)
-      : CReports(program, reserved_names()), features_(features) {}
+      : LaneLoops(program, reserved_names()), features_(features) {}
 
   CpuKernelSource write() {
     for (const Launch& launch : program_.launches) block_function(launch);
@@ -49,6 +50,7 @@ class CpuText final : public CReports {
     std::string head = text::runtime_kernel_abi;
     pieces_.insert("types");
     head += pieces_text(pieces_);
+    if (uses_lanes()) head += text::codegen_cpu_lanes;
     if (uses_memory_) head += text::codegen_cpu_memory;
     if (uses_scan_ || uses_transpose_) head += text::codegen_cpu_exchange;
     if (uses_scan_) head += text::codegen_cpu_scan;
@@ -56,7 +58,7 @@ class CpuText final : public CReports {
     if (uses_stream_) head += text::codegen_cpu_stream;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
-    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_)};
+    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_), take_lane_reports()};
   }
 
  private:
@@ -128,7 +130,7 @@ class CpuText final : public CReports {
     if (l.form == OperandLayout::Form::Panels) return fmt::format("in panels of {}{}", l.width, interleaved);
     return fmt::format("strided ({}, {})", l.row_stride, l.column_stride);
   }
-  void gemm(const Gemm& n, const SourceLocation& at) {
+  void gemm(const Gemm& n, const SourceLocation& at, const Call* fetch = nullptr) {
     auto extent = [](const Region& r, size_t from_end) { return *constant_int(r.extent[r.extent.size() - from_end]); };
     GemmSpec spec;
     spec.m = extent(n.c, 2), spec.n = extent(n.c, 1);
@@ -141,6 +143,14 @@ class CpuText final : public CReports {
     spec.transpose_a = n.transpose_a, spec.transpose_b = n.transpose_b;
     spec.clear = static_cast<bool>(n.clear);
     spec.features = vector_features(features_);
+    std::string next;
+    if (fetch) {
+      uses_memory_ = true;
+      const int64_t bytes = *constant_int(fetch->args[2]), rows = *constant_int(fetch->args[3]);
+      spec.fetch_lines = rows * ((bytes + 63) / 64);
+      const std::string first = text(fetch->args[0]), second = text(fetch->args[1]);
+      next = fmt::format(", {{(const char*){}, (int64_t)({} - {}), {}, 0}}", first, second, first, bytes);
+    }
     if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
       fail(Code::CpuGemmTypes, at, *reason,
            "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})");
@@ -150,7 +160,7 @@ class CpuText final : public CReports {
                              g.updates_elements});
     pieces_.insert(g.pieces.begin(), g.pieces.end());
     if (gemm_names_.insert(g.name).second) gemms_.push_back(g.definition);
-    line(fmt::format("{}({}, {}, {});", g.name, start(n.a), start(n.b), start(n.c)));
+    line(fmt::format("{}({}, {}, {}{});", g.name, start(n.a), start(n.b), start(n.c), next));
   }
 
   // Elements on their way to global memory by way of a row (passes/stream_stores.h).
@@ -197,7 +207,7 @@ class CpuText final : public CReports {
     if (const auto found = folds_.first.find(&n); found != folds_.first.end()) return fold(found->second);
     const int64_t vector_bytes = features_.avx512 ? 64 : features_.avx2 ? 32 : 16;
     if (const auto found = row_scan_of(n, program_, vector_bytes)) return scan(*found);
-    return false;
+    return features_.avx512 && lane_loop(n);
   }
   bool fold(const Fold& f) {
     uses_fold_ = true;
@@ -219,6 +229,13 @@ class CpuText final : public CReports {
     line("});");
   }
 
+  size_t target_statements(const Body& b, size_t at) override {
+    const auto* n = b[at].as<Call>();
+    if (!n || n->function != passes::kFetchFunction) return 0;
+    note_source(b[at + 1]);
+    gemm(*b[at + 1].as<Gemm>(), program_.location(b[at + 1]->location), n);
+    return 2;
+  }
   void target_statement(const Stmt& s) override {
     const SourceLocation& at = program_.location(s->location);
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
@@ -310,7 +327,7 @@ class CpuText final : public CReports {
     bool found = false;
     walk(launch.body, [&](const Stmt& s) {
       const auto* n = s.as<Call>();
-      found = found || (n && n->function != passes::kPrefetchFunction);
+      found = found || (n && n->function != passes::kPrefetchFunction && n->function != passes::kFetchFunction);
     });
     return found;
   }

@@ -14,6 +14,7 @@ struct CpuKernel {
   std::string text;
   std::vector<runtime::Site> sites;
   std::vector<codegen::GemmReport> gemms;  // none where it was lowered before
+  std::vector<codegen::LaneReport> lanes;  // likewise
   std::unique_ptr<runtime::Callee> callee;
 };
 

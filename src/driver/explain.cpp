@@ -241,6 +241,13 @@ void add_cpu_facts(const ir::TileProgram& program, const runtime::ProcessorFeatu
     for (OperationFacts& op : launch.operations) {
       if (const auto at = loops.find(place_of(op.location)); at != loops.end())
         op.loops = at->second.all, op.vectorized = at->second.vectorized;
+      for (const codegen::LaneReport& r : kernel.lanes) {
+        if (place_of(r.location) != place_of(op.location)) continue;
+        std::string fact = r.lanes > 0 ? fmt::format("in vectors, {} elements at a time, for {}", r.lanes, r.function)
+                                       : fmt::format("{} as the host's compiler has it, for {}", r.function, r.why);
+        if (std::find(op.becomes.begin(), op.becomes.end(), fact) == op.becomes.end())
+          op.becomes.push_back(std::move(fact));
+      }
       for (const codegen::GemmReport& g : kernel.gemms) {
         if (op.operation != "gemm" || place_of(g.location) != place_of(op.location)) continue;
         op.becomes.push_back(fmt::format("{} x {} x {} by {}", g.m, g.n, g.k, g.kernel));

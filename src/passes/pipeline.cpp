@@ -7,7 +7,9 @@
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
 #include "passes/fuse_loops.h"
+#include "passes/integer_magnitudes.h"
 #include "passes/prefetch_rows.h"
+#include "passes/read_again.h"
 #include "passes/side_by_side.h"
 #include "passes/spread_atomics.h"
 #include "passes/stream_stores.h"
@@ -23,6 +25,8 @@ constexpr Pass kPasses[] = {
 constexpr LoopPass kLoopPasses[] = {
     {"fuse_loops", "one loop over the same range; tiles shrink to an iteration's part", fuse_loops},
     {"side_by_side", "blocks of the same rows go through them together", side_by_side},
+    {"integer_magnitudes", "largest magnitudes of 16-bit floats as integers", integer_magnitudes},
+    {"read_again", "what is near in fewer bytes is not kept in more", read_again},
     {"spread_atomics", "counters in copies that take turns", spread_atomics},
     {"transpose_tiles", "columns become rows by blocks in registers", transpose_tiles},
     {"stream_stores", "rows of large tensors go around the caches", stream_stores},

@@ -3,6 +3,7 @@
 #include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/fuse/index.h"
 #include "passes/stream_stores.h"
 #include "passes/transpose_tiles.h"
 
@@ -17,7 +18,11 @@ constexpr size_t kTransposeArguments = 8;  // without the next box
 // Rows shorter than kLongRow are over before memory answers; more than kMost, and what is fetched pushes out what is in
 // use (32 KiB are nearest on the processors we know). A tile is in use for longer than a row, and often copied or
 // beside another of its size: of one larger than kMostOfTile, the second cache holds the next.
+// Of what a block reads more than once, half the second cache at most: the next block's rows lie beside it.
+constexpr int64_t kMostAhead = 524288;
 constexpr int64_t kLongRow = 1024, kMost = 24576, kMostOfTile = 8192, kMostOfBlock = 65536, kLine = 64, kPage = 4096;
+constexpr int64_t kFewRows = 16;   // of a product
+constexpr size_t kMostNested = 2;  // loops around one of lanes: over chunks, over parts of chunks
 constexpr int64_t kMostParts = 4;  // of a lane: as many as there are 8-bit elements in 32 bits
 
 // Consecutive elements of a global tensor that one iteration of a loop reads.
@@ -71,10 +76,20 @@ Expr inlined(Expr e, const std::unordered_map<VarId, Expr>& lets) {
 class Prefetch {
  public:
   Prefetch(LoopProgram& program, const For& grid) : program_(program), grid_(grid), block_(round_of(grid)) {
-    walk(grid.body, [&](const Stmt& s) { has_products_ = has_products_ || s.as<Gemm>(); });
+    walk(grid.body, [&](const Stmt& s) {
+      has_products_ = has_products_ || s.as<Gemm>();
+      if (const auto* f = s.as<For>()) loop_vars_.insert(f->var);
+    });
   }
 
-  Body run() { return ahead(body(grid_.body), block_); }
+  Body run() {
+    Body out;
+    for (const Stmt& s : grid_.body) {
+      out.push_back(inside(s));
+      note_rows({s});
+    }
+    return ahead(std::move(out), block_);
+  }
 
  private:
   Body body(const Body& in) {
@@ -82,18 +97,54 @@ class Prefetch {
     for (const Stmt& s : in) out.push_back(inside(s));
     return out;
   }
+  // Rows that the block has read when it comes to what follows.
+  void note_rows(const Body& body) {
+    walk(body, [&](const Stmt& s) {
+      const auto* f = s.as<For>();
+      if (!f || f->kind != LoopKind::Serial) return;
+      for (const Row& r : rows_of(*f, Of::Loads)) read_.push_back(of_loops(r));
+    });
+  }
+  // The first of the rows that the loops of a block name with it.
+  Row of_loops(Row r) const {
+    for (Expr& e : r.first)
+      for (VarId v : used_vars(e))
+        if (loop_vars_.contains(v)) e = replaced(e, v, wide(0));
+    return r;
+  }
   Stmt inside(const Stmt& s) {
     if (const auto* n = s.as<If>())
       return make_stmt(If{n->condition, body(n->then_body), body(n->else_body)}, s->location);
     const auto* n = s.as<For>();
     if (!n || n->kind != LoopKind::Serial) return s;
     For f = *n;
-    if (!long_rows(f)) {
-      f.body = body(n->body);
+    around_.push_back(n);
+    const bool done = long_rows(f);
+    f.body = done ? nearer(f.body) : body(n->body);
+    around_.pop_back();
+    if (!done) {
       // A loop around nothing but another walks one tile with it.
       if (f.body.size() > 1) f.body = ahead(std::move(f.body), round_of(f));
     }
     return make_stmt(std::move(f), s->location);
+  }
+
+  // Loops inside of one that is done: what they read again.
+  Body nearer(const Body& in) {
+    Body out;
+    for (const Stmt& s : in) {
+      const auto* n = s.as<For>();
+      if (!n || n->kind != LoopKind::Serial) {
+        out.push_back(s);
+        continue;
+      }
+      For f = *n;
+      around_.push_back(n);
+      if (!rows_again(f)) f.body = nearer(n->body);
+      around_.pop_back();
+      out.push_back(make_stmt(std::move(f), s->location));
+    }
+    return out;
   }
 
   // A loop and its own variables, which name places in terms of the loop's.
@@ -121,20 +172,23 @@ class Prefetch {
 
   // ---- what a loop reads
   enum class Of { Loads, LoadsByParts, Stores };
-  // The rows of an iteration: those of vectorized loops of the body, alone or by chunks; of lanes that read several
-  // rows only by parts.
+  // The rows of an iteration: those of vectorized loops of the body, alone, by chunks, or by parts of chunks; of lanes
+  // that read several rows only by parts.
   std::vector<Row> rows_of(const For& f, Of what) const {
     std::vector<Row> rows;
-    for (const Stmt& s : f.body) {
-      const auto* n = s.as<For>();
-      if (!n) continue;
-      if (n->kind == LoopKind::Vectorized) add_rows(*n, nullptr, f, what, rows);
-      if (n->kind != LoopKind::Serial) continue;
-      for (const Stmt& inner : n->body)
-        if (const auto* lanes = inner.as<For>(); lanes && lanes->kind == LoopKind::Vectorized)
-          add_rows(*lanes, n, f, what, rows);
-    }
+    add_rows(f.body, {}, f, what, rows);
     return rows;
+  }
+  void add_rows(const Body& body, const std::vector<const For*>& chunks, const For& around, Of what,
+                std::vector<Row>& rows) const {
+    for (const Stmt& s : body) {
+      const auto* n = s.as<For>();
+      if (n && n->kind == LoopKind::Vectorized) add_rows(*n, chunks, around, what, rows);
+      if (!n || n->kind != LoopKind::Serial || chunks.size() == kMostNested) continue;
+      std::vector<const For*> inner{n};
+      inner.insert(inner.end(), chunks.begin(), chunks.end());
+      add_rows(n->body, inner, around, what, rows);
+    }
   }
   // A body of few turns for each lane, by its turns: elements of several rows that lie side by side in a panel.
   static std::vector<Body> turns_of(const Body& body) {
@@ -154,7 +208,8 @@ class Prefetch {
       }));
     return found;
   }
-  void add_rows(const For& lanes, const For* chunks, const For& around, Of what, std::vector<Row>& rows) const {
+  void add_rows(const For& lanes, const std::vector<const For*>& chunks, const For& around, Of what,
+                std::vector<Row>& rows) const {
     const std::vector<Body> turns = what == Of::LoadsByParts ? turns_of(lanes.body) : std::vector<Body>{lanes.body};
     for (const Body& turn : turns) {
       std::unordered_map<VarId, Expr> lets;
@@ -174,22 +229,32 @@ class Prefetch {
         });
     }
   }
-  // The elements that all lanes, and chunks of them, name together.
-  std::optional<Row> row_of(const For& lanes, const For* chunks, const std::unordered_map<VarId, Expr>& lets,
-                            BufferId buffer, const std::vector<Expr>& indices) const {
-    const auto width = most(lanes.extent), count = chunks ? constant_int(chunks->extent) : 1;
-    if (!width || !count || constant_int(lanes.begin) != 0 || (chunks && constant_int(chunks->begin) != 0)) return {};
+  // The elements that all lanes, and chunks of them, name together; the innermost loop comes first.
+  std::optional<Row> row_of(const For& lanes, const std::vector<const For*>& chunks,
+                            const std::unordered_map<VarId, Expr>& lets, BufferId buffer,
+                            const std::vector<Expr>& indices) const {
+    const auto width = most(lanes.extent);
+    if (!width || constant_int(lanes.begin) != 0) return {};
+    std::vector<int64_t> widths{*width};  // of an iteration
+    for (const For* f : chunks) {
+      const auto count = constant_int(f->extent);
+      if (!count || constant_int(f->begin) != 0) return {};
+      widths.push_back(widths.back() * *count);
+    }
     const Buffer& b = program_.buffer(buffer);
     if (!is_global(buffer) || b.rank() == 0 || b.type.is_packed()) return {};
     if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return {};
-    Row row{buffer, {}, *width * *count};
+    Row row{buffer, {}, widths.back()};
     for (size_t d = 0; d < b.rank(); ++d) {
       const bool last = d + 1 == b.rank();
       const Expr index = inlined(indices[d], lets);
       if (has_loads(index) || analysis::slope_through_casts(index, lanes.var) != (last ? 1 : 0)) return {};
-      if (chunks && analysis::slope_through_casts(index, chunks->var) != (last ? *width : 0)) return {};
       Expr first = replaced(index, lanes.var, wide(0));
-      row.first.push_back(chunks ? replaced(first, chunks->var, wide(0)) : first);
+      for (size_t k = 0; k < chunks.size(); ++k) {
+        if (analysis::slope_through_casts(index, chunks[k]->var) != (last ? widths[k] : 0)) return {};
+        first = replaced(first, chunks[k]->var, wide(0));
+      }
+      row.first.push_back(first);
     }
     return row;
   }
@@ -213,9 +278,11 @@ class Prefetch {
         if (bound.contains(v)) return false;
     return true;
   }
-  static bool has(const std::vector<Row>& rows, const Row& row) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [&](const Row& r) { return r.buffer == row.buffer && equal(r.first, row.first); });
+  bool has(const std::vector<Row>& rows, const Row& row) const {
+    return std::any_of(rows.begin(), rows.end(), [&](const Row& r) {
+      return program_.root(r.buffer) == program_.root(row.buffer) && bytes_of(r) == bytes_of(row) &&
+             equal(r.first, row.first);
+    });
   }
   int64_t bytes_of(const Row& row) const { return row.elements * program_.buffer(row.buffer).type.storage_bits() / 8; }
   int64_t bytes_of(const std::vector<Row>& rows) const {
@@ -263,7 +330,7 @@ class Prefetch {
     const int64_t bytes = bytes_of(rows_at(read, f.var, wide(0)));
     if (bytes < kLongRow || bytes > kMost) return false;
     const size_t at = place_in(f.body);
-    if (at == f.body.size()) return false;
+    if (at == f.body.size()) return rows_again(f);
     const LocationId location = f.body[at]->location;
     For chunks = *f.body[at].as<For>();
     const int64_t turns = *constant_int(chunks.extent);
@@ -271,18 +338,37 @@ class Prefetch {
     Body starts, calls;
     for (const std::vector<Row>* rows : {&read, &written})
       for (const Row& row : *rows) {
-        const Expr start = next_of(row, f);
+        const Expr again = rows == &read ? of_next_block(row) : Expr();
+        const Expr start = again ? again : next_of(row, f);
         if (!start) continue;
         const VarId next = program_.new_var("next", pointer);
         starts.push_back(make_stmt(Let{next, start}, location));
         const int64_t share = lines_per_turn(row, turns) * kLine;
-        calls.push_back(rows == &read ? call(var(next, pointer), mul(turn, wide(share)), share, true, location)
+        calls.push_back(rows == &read ? call(var(next, pointer), mul(turn, wide(share)), share, !again, location)
                                       : touch(var(next, pointer), turn, share, location));
       }
     chunks.body.insert(chunks.body.begin(), calls.begin(), calls.end());
     f.body[at] = make_stmt(std::move(chunks), location);
     f.body.insert(f.body.begin() + static_cast<std::ptrdiff_t>(at), starts.begin(), starts.end());
     return true;
+  }
+  // Without a loop over chunks: at the end of an iteration.
+  bool rows_again(For& f) {
+    const LocationId location = f.body.empty() ? LocationId{} : f.body.back()->location;
+    Body calls;
+    for (const Row& row : rows_of(f, Of::Loads))
+      if (const Expr start = of_next_block(row); start && bytes_of(row) >= kLongRow)
+        calls.push_back(call(start, wide(0), lines_per_turn(row, 1) * kLine, false, location));
+    f.body.insert(f.body.end(), calls.begin(), calls.end());
+    return !calls.empty();
+  }
+  // Of a row that the block has read before, and that is still in the second cache: where the next block's begins.
+  Expr of_next_block(const Row& row) const {
+    int64_t bytes = bytes_of(row);
+    for (const For* f : around_) bytes *= constant_int(f->extent).value_or(kMostAhead);
+    if (bytes > kMostAhead || !has(read_, of_loops(row))) return {};
+    const std::vector<Row> next = later({row}, block_);
+    return next.empty() ? Expr() : place_of(next[0]);
   }
   // Where the row of the next iteration begins; behind the last, that of the next block's first. Empty if it stays.
   Expr next_of(const Row& row, const For& f) const {
@@ -295,21 +381,29 @@ class Prefetch {
       return place_of(here[0]);
     return select(binary(BinaryOp::Lt, next, wide(*known)), place_of(here[0]), place_of(there[0]));
   }
-  // The loop over chunks that has the memory for itself: none of its own to read, best none to write.
+  // The loop over chunks that has the memory for itself: none of its own to read that is not near by now, best none to
+  // write.
   size_t place_in(const Body& body) const {
     size_t best = body.size();
     int least = 3;
+    std::set<BufferId> near;  // read by the loops before
     for (size_t k = 0; k < body.size(); ++k) {
       const auto* n = body[k].as<For>();
+      bool computes = false, writes = false, reads = false;
+      walk_exprs({body[k]}, [&](const Expr& e) {
+        const auto* l = e.as<Load>();
+        if (l && is_global(l->buffer)) reads = !near.contains(program_.root(l->buffer)) || reads;
+      });
+      walk_exprs({body[k]}, [&](const Expr& e) {
+        if (const auto* l = e.as<Load>(); l && is_global(l->buffer)) near.insert(program_.root(l->buffer));
+      });
       if (!n || n->kind != LoopKind::Serial || constant_int(n->extent).value_or(0) < 4 || constant_int(n->begin) != 0)
         continue;
-      bool computes = false, writes = false, reads = false;
       for (const Stmt& inner : n->body) computes = computes || inner.as<For>();
       walk(n->body, [&](const Stmt& x) {
         const auto* store = x.as<Store>();
         writes = writes || x.as<Call>() || (store && is_global(store->to.buffer));
       });
-      walk_exprs(n->body, [&](const Expr& e) { reads = reads || (e.as<Load>() && is_global(e.as<Load>()->buffer)); });
       const int busy = reads ? 2 : writes ? 1 : 0;
       if (computes && busy < least) best = k, least = busy;
     }
@@ -318,6 +412,7 @@ class Prefetch {
 
   // ---- short rows, and boxes that are transposed: those of the loop's next iteration, or of the next block
   Body ahead(Body in, const Round& round) {
+    if (Body out = in_products(in, round); !out.empty()) return out;
     for (size_t k = 0; k < in.size(); ++k) {
       if (const auto* n = in[k].as<If>())
         in[k] = make_stmt(If{n->condition, ahead(n->then_body, round), ahead(n->else_body, round)}, in[k]->location);
@@ -325,6 +420,117 @@ class Prefetch {
       in[k] = box(in[k], round);
     }
     return in;
+  }
+  // A tile of which the next iteration reads another: rows of one size and distance.
+  struct Box {
+    Row first, second;
+    int64_t rows = 0;
+  };
+  // Each tile's next with a product of few rows, if there is one for each; empty if not.
+  Body in_products(const Body& in, const Round& round) const {
+    std::vector<size_t> products;
+    std::vector<Box> boxes;
+    for (size_t k = 0; k < in.size(); ++k) {
+      if (const auto* g = in[k].as<Gemm>(); g && has_few_rows(*g)) products.push_back(k);
+      const auto* n = in[k].as<If>();
+      if (!add_boxes(n ? n->then_body : Body{in[k]}, round, boxes)) return {};
+    }
+    if (boxes.empty() || products.size() < boxes.size() || has_prefetch(in)) return {};
+    Body out;
+    size_t next = 0;
+    for (size_t k = 0; k < in.size(); ++k) {
+      if (next < boxes.size() && k == products[next]) {
+        const Box& b = boxes[next++];
+        Call c;
+        c.function = kFetchFunction;
+        c.args = {place_of(b.first), place_of(b.second), wide(bytes_of(b.first)), wide(b.rows)};
+        out.push_back(make_stmt(std::move(c), in[k]->location));
+      }
+      out.push_back(in[k]);
+    }
+    return out;
+  }
+  static bool has_few_rows(const Gemm& g) {
+    auto extent = [](const Region& r, size_t from_end) {
+      return constant_int(r.extent[r.extent.size() - from_end]).value_or(kFewRows + 1);
+    };
+    return std::min(extent(g.c, 1), extent(g.c, 2)) <= kFewRows;
+  }
+  // False: there is a tile of which that cannot be told.
+  bool add_boxes(const Body& body, const Round& round, std::vector<Box>& boxes) const {
+    for (const Stmt& s : body) {
+      const auto* f = s.as<For>();
+      if (!f || f->kind != LoopKind::Serial) continue;
+      const std::vector<Row> rows = short_rows_of(*f, Of::LoadsByParts, round);
+      const bool copies = bytes_of(rows) * constant_int(f->extent).value_or(kLongRow) >= kLongRow;
+      std::optional<Box> box = copies ? copied_box(*f, rows) : transposed_box(s, round);
+      if (box) boxes.push_back(std::move(*box));
+      if (copies && !box) return false;
+    }
+    return true;
+  }
+  // An iteration's rows and those of all others follow one another at one distance.
+  std::optional<Box> copied_box(const For& f, const std::vector<Row>& rows) const {
+    const auto turns = constant_int(f.extent);
+    if (!turns || constant_int(f.begin) != 0) return {};
+    const auto count = static_cast<int64_t>(rows.size());
+    auto at = [&](size_t r, int64_t turn) {
+      Row row = rows[r];
+      for (Expr& e : row.first) e = replaced(e, f.var, wide(turn));
+      return row;
+    };
+    const Row first = at(0, 0), second = count > 1 ? at(1, 0) : at(0, 1);
+    auto steps = [&](const Row& from, const Row& to, int64_t times) {
+      bool fits = from.buffer == to.buffer && from.elements == to.elements;
+      for (size_t d = 0; fits && d < first.first.size(); ++d) {
+        const auto one = constant_int(sub(second.first[d], first.first[d]));
+        const auto all = constant_int(sub(to.first[d], from.first[d]));
+        fits = one && all && *all == *one * times;
+      }
+      return fits;
+    };
+    for (size_t r = 0; r < rows.size(); ++r)
+      if (!steps(first, at(r, 0), static_cast<int64_t>(r)) || !steps(at(r, 0), at(r, 1), count)) return {};
+    return Box{first, second, *turns * count};
+  }
+  // Boxes side by side in rows, and rows below one another, in loops of nothing else.
+  std::optional<Box> transposed_box(const Stmt& s, const Round& round) const {
+    Nest nest;
+    const Stmt* inner = &s;
+    for (const For* f = s.as<For>(); f && f->body.size() == 1; f = inner->as<For>()) {
+      if (!constant_int(f->extent) || constant_int(f->begin) != 0) return {};
+      nest.push_back(f), inner = &f->body[0];
+    }
+    const auto* n = inner->as<Call>();
+    if (!n || n->function != kTransposeFunction || !is_global(n->reads[0].buffer)) return {};
+    const Address &from = *n->args[2].as<Address>(), &below = *n->args[3].as<Address>();
+    const size_t last = from.indices.size() - 1;
+    size_t down = last;
+    for (size_t d = 0; d < last; ++d)
+      if (!equal(from.indices[d], below.indices[d])) down = down == last ? d : last + 1;
+    const auto step = down < last ? constant_int(sub(below.indices[down], from.indices[down])) : std::nullopt;
+    if (!step || !equal(from.indices[last], below.indices[last])) return {};
+    Row row{from.buffer, from.indices, *constant_int(n->args[4]) * *constant_int(n->args[7])};
+    int64_t rows = *constant_int(n->args[5]);
+    for (size_t k = nest.size(); k-- > 0;) {
+      const int64_t extent = *constant_int(nest[k]->extent);
+      for (size_t d = 0; d <= last; ++d) {
+        const auto slope = analysis::slope_through_casts(from.indices[d], nest[k]->var);
+        if (!slope || (d != last && d != down && *slope != 0)) return {};
+        if (d == last && *slope != 0 && *slope != row.elements) return {};
+        if (d == down && *slope != 0 && *slope != rows * *step) return {};
+      }
+      const bool along = analysis::slope_through_casts(from.indices[last], nest[k]->var) != 0;
+      const bool below_it = analysis::slope_through_casts(from.indices[down], nest[k]->var) != 0;
+      if (along == below_it) return {};
+      (along ? row.elements : rows) *= extent;
+      for (Expr& e : row.first) e = replaced(e, nest[k]->var, wide(0));
+    }
+    const std::vector<Row> first = later({row}, round);
+    if (first.empty()) return {};
+    Row second = first[0];
+    second.first[down] = add(second.first[down], constant(second.first[down]->type, *step));
+    return Box{first[0], second, rows};
   }
   void short_rows(Body& body, size_t k, const Round& round) {
     const For& f = *body[k].as<For>();
@@ -401,6 +607,9 @@ class Prefetch {
   const For& grid_;
   const Round block_;
   bool has_products_ = false;
+  std::set<VarId> loop_vars_;
+  std::vector<Row> read_;           // by the statements of the block so far
+  std::vector<const For*> around_;  // what is looked at
 };
 
 }  // namespace

@@ -10,17 +10,21 @@
 //   - a loop of which each iteration reads rows by chunks: the next iteration's rows, or behind the last the next
 //     block's, by one of the loops over chunks, if there is one that reads no rows itself; and of each page of the rows
 //     that it will store around the caches, a line (measured on Zen 4: a softmax of 4096 columns takes 8.8 ms, without
-//     these lines 11.0, with nothing fetched 14.2),
+//     these lines 11.0, with nothing fetched 14.2); rows that the block has read before are near, and the next block's
+//     come to the second cache in their place,
 //   - other loops over the rows of a tile, in a block or in a loop over tiles: the next block's or tile's row, at the
 //     end of the last loop over as many rows.
-//   The address of the next block's or tile's box becomes another argument of a Call of kTransposeFunction, which
-//   fetches it.
+//   A product of few rows waits for memory as copies do: one after each tile's copy fetches the next tile, line by
+//   line, told by a Call of kFetchFunction before it, args = {the first row's address, the second's, bytes of a row,
+//   rows}. Else the address of the next block's or tile's box becomes another argument of a Call of kTransposeFunction,
+//   which fetches it.
 #pragma once
 #include "ir/program.h"
 
 namespace tilewright::passes {
 
 inline constexpr const char* kPrefetchFunction = "prefetch";
+inline constexpr const char* kFetchFunction = "fetch_in_product";
 
 ir::LoopProgram prefetch_rows(ir::LoopProgram program);
 

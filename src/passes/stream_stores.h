@@ -1,5 +1,5 @@
-// Rows that a loop writes to global memory go around the caches where the tensor is larger than they are: the cache
-// lines need not be read before they are written.
+// Rows that a loop writes to global memory go around the caches where the tensor, or all that the launch moves, is
+// larger than they are: the cache lines need not be read before they are written.
 //
 // Needs: a LoopProgram.
 // Leaves: the same results. A vectorized loop that stores consecutive elements of one global tensor stores them to a
@@ -17,8 +17,9 @@ namespace tilewright::passes {
 inline constexpr const char* kStreamFunction = "stream";
 inline constexpr const char* kStreamRestFunction = "stream_rest";
 
-// Is the tensor so large that its rows had better go around the caches? Known, or a question of bool for the call.
-ir::Expr is_large(const ir::Buffer& tensor);
+// Is the tensor so large that its rows had better go around the caches: larger than they are, or a good part of what
+// the launch moves, if that is? Known, or a question of bool for the call.
+ir::Expr is_large(const ir::LoopProgram& program, const ir::Body& launch, ir::BufferId tensor);
 
 ir::LoopProgram stream_stores(ir::LoopProgram program);
 

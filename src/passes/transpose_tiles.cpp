@@ -229,7 +229,6 @@ class Transpose {
     return address(side.buffer, std::move(index));
   }
   Stmt call(const CopyNest& n, LocationId at) const {
-    const Buffer& to = program_.buffer(n.to.buffer);
     const bool global = program_.buffer(program_.root(n.to.buffer)).space == Space::Global;
     Call c;
     c.function = kTransposeFunction;
@@ -239,7 +238,7 @@ class Transpose {
               place(n.from, n.from.inner, n.from.inner_step),
               wide(n.outer_extent),
               wide(n.inner_extent),
-              global ? is_large(to) : constant(boolean, int64_t{0}),
+              global ? is_large(program_, block_, n.to.buffer) : constant(boolean, int64_t{0}),
               wide(n.unit)};
     c.reads = {region(n.from, n.outer_extent, n.inner_extent, n.unit)};
     c.writes = {region(n.to, n.outer_extent, n.inner_extent, n.unit)};

@@ -21,6 +21,7 @@ const std::vector<Feature>& features() {
       {&ProcessorFeatures::avx512, "avx512", {"-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"}},
       {&ProcessorFeatures::avx512_bf16, "avx512_bf16", {"-mavx512bf16"}},
       {&ProcessorFeatures::avx512_vnni, "avx512_vnni", {"-mavx512vnni"}},
+      {&ProcessorFeatures::avx512_vbmi, "avx512_vbmi", {"-mavx512vbmi", "-mgfni"}},
   };
   return table;
 }
@@ -54,6 +55,7 @@ ProcessorFeatures detect_processor() {
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   p.avx512_bf16 = p.avx512 && __builtin_cpu_supports("avx512bf16");
   p.avx512_vnni = p.avx512 && __builtin_cpu_supports("avx512vnni");
+  p.avx512_vbmi = p.avx512 && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
 #endif
   return p;
 }

@@ -14,6 +14,7 @@ struct ProcessorFeatures {
   bool avx512 = false;  // F, BW, VL and DQ together: no processor that matters has only some
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
+  bool avx512_vbmi = false;  // and GFNI
   bool operator==(const ProcessorFeatures&) const = default;
 
   std::vector<std::string> compiler_flags() const;  // "-mavx2", ...

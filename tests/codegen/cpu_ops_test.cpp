@@ -234,7 +234,7 @@ TEST_P(CpuOfInt, JoinsTheLanesOfLongRows) {
       copy(both, Both);
     }
   });
-  EXPECT_EQ(cpu_text_of(program).find("tw_fold<32>") != std::string::npos, t.bits >= 32);
+  EXPECT_EQ(cpu_text_of(program).find("tw_fold<32>") != std::string::npos, t.bits >= 16);
   expect_same(program, {ramp({M, N}, t), NDArray::zeros({M}, t), NDArray::zeros({M}, t), NDArray::zeros({M}, t),
                         NDArray::zeros({M}, t)});
 }

@@ -354,6 +354,45 @@ TEST(PrefetchRows, OfRowsThatAreStoredToTheNextBlocks) {
   const std::string run = with("int64(by), m * 32 + n");
   EXPECT_EQ(count_of(run, "prefetch"), 1u) << run;
 }
+// A row that goes by parts of chunks: while its last loop writes, for what that loop reads again is near.
+TEST(PrefetchRows, OfARowByParts) {
+  const std::string out = prefetched(R"(      for i: int64 in 0..16 {
+        for part: int64 in 0..8 {
+          for c: int64 in 0..2 {
+            for l: int64 in 0..64 vectorized {
+              t[i, part] = t[i, part] + X[int64(by) * 16 + i, part * 128 + c * 64 + l]
+            }
+          }
+        }
+        for other: int64 in 0..8 {
+          for c2: int64 in 0..2 {
+            for m: int64 in 0..64 vectorized {
+              t[i, c2 * 64 + m] = X[int64(by) * 16 + i, other * 128 + c2 * 64 + m] * t[i, other]
+            }
+          }
+        }
+      }
+)");
+  const size_t at = out.find("call function=\"prefetch\" args=[next, other * 512, int64(512), true]");
+  EXPECT_NE(at, out.npos) << out;
+  EXPECT_EQ(count_of(out, "prefetch"), 1u) << out;
+}
+// What a block reads a second time is near: the next block's rows come in its place, to the second cache.
+TEST(PrefetchRows, OfRowsThatAreReadAgainTheNextBlocks) {
+  auto pass = [](const std::string& names, const std::string& place) {
+    const auto& [k, i, c, l] = std::array{names + "k", names + "i", names + "c", names + "l"};
+    return "      for " + k + ": int64 in 0..4 {\n        for " + i + ": int64 in 0..16 {\n          for " + c +
+           ": int64 in 0..4 {\n            for " + l + ": int64 in 0..64 vectorized {\n              t[" + i + ", " +
+           c + " * 64 + " + l + "] = X[int64(by) * 16 + " + i + ", " + k + " * 256 + " + c + " * 64 + " + l + place +
+           "]\n            }\n          }\n          t[" + i + ", int64(0)] = 0.0\n        }\n      }\n";
+  };
+  const std::string again = prefetched(pass("a", "") + pass("b", ""));
+  EXPECT_NE(again.find("address(X[int64(by) * 16 + ai + 1, ak * 256])"), again.npos) << again;
+  EXPECT_NE(again.find("address(X[int64(int32((block + 1) // 2)) * 16 + bi, bk * 256])"), again.npos) << again;
+  EXPECT_NE(again.find("bc * 256, int64(256), false]"), again.npos) << again;
+  const std::string other = prefetched(pass("a", "") + pass("b", " + 1024"));
+  EXPECT_EQ(other.find("false]"), other.npos) << other;
+}
 // As many lines as the row can have.
 TEST(PrefetchRows, OfRowsThatMayEndEarly) {
   const std::string out = prefetched(R"(      for i: int64 in 0..16 {

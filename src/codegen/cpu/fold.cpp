@@ -51,7 +51,7 @@ class Finder {
     if (!store || !half || store->to.indices.size() != 1) return {};
     const Buffer& b = program_.buffer(store->to.buffer);
     const auto* lane = store->to.indices[0].as<Var>();
-    const bool plain = b.space == Space::Local && !b.is_view() && b.strides.empty() && b.type.storage_bits() >= 32;
+    const bool plain = b.space == Space::Local && !b.is_view() && b.strides.empty() && b.type.storage_bits() >= 16;
     if (!plain || !lane || lane->id != f->var) return {};
     const Expr low = store->to.indices[0], high = add(low, constant(low->type, *half));
     auto join =

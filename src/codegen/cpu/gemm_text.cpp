@@ -120,7 +120,8 @@ std::string GemmWriter::function_name() const {
   return fmt::format("gemm_{}x{}x{}_{}_{}_{}_{}_{}_{}{}{}{}_{}", spec_.m, spec_.n, spec_.k, type_code(spec_.a),
                      type_code(spec_.b), type_code(spec_.c), layout_code(spec_.a_layout), layout_code(spec_.b_layout),
                      layout_code(spec_.c_layout), spec_.transpose_a ? "_ta" : "", spec_.transpose_b ? "_tb" : "",
-                     spec_.clear ? "_clear" : "", kernel_.code());
+                     spec_.clear ? "_clear" : "", kernel_.code()) +
+         (spec_.fetch_lines > 0 ? fmt::format("_fetches_{}", spec_.fetch_lines) : "");
 }
 
 void GemmWriter::choose_walks() {
@@ -165,6 +166,11 @@ void GemmWriter::choose_update() {
 std::string GemmWriter::kernel_step(int64_t rows, bool half) const {
   std::string text;
   const auto out = std::back_inserter(text);
+  if (spec_.fetch_lines > 0 && !half) {
+    const int64_t groups = ceil_div(i_, kernel_.rows), panels = ceil_div(j_, kernel_.width());
+    const int64_t lines = ceil_div(spec_.fetch_lines, groups * panels * (spec_.k / kernel_.interleave));
+    for (int64_t i = 0; i < lines; ++i) text += "    tw_fetch_line(next);\n";
+  }
   const char* zero = kernel_.accumulator.is_float() && kernel_.interleave == 1 ? "- words{}" : "+ words{}";
   for (int v = 0; v < kernel_.vectors; ++v) {
     fmt::format_to(out, "    const words y{0} = *(const loose_words*)(y + k * {1} + {2}){3};\n", v, y_walk_.step_stride,
@@ -185,7 +191,7 @@ std::string GemmWriter::kernel_step(int64_t rows, bool half) const {
 void GemmWriter::write_kernel(int64_t rows) {
   line("__attribute__((always_inline)) static inline void {}_{}(const {}* x, const {}* y, {}* c, int64_t stride,",
        name_, rows, element_, element_, accumulator_);
-  line("    int64_t steps, bool add) {{");
+  line("    int64_t steps, bool add{}) {{", spec_.fetch_lines > 0 ? ", tw_rows& next" : "");
   text_ += kernel_types(kernel_);
   for (int64_t i = 0; i < rows; ++i) {
     text_ += "  vec";
@@ -238,6 +244,7 @@ std::string GemmWriter::signature() const {
   if (open(spec_.a_layout)) text += ", int64_t lda";
   if (open(spec_.b_layout)) text += ", int64_t ldb";
   if (open(spec_.c_layout)) text += ", int64_t ldc";
+  if (spec_.fetch_lines > 0) text += ", tw_rows next";
   return text + ")";
 }
 
@@ -267,6 +274,7 @@ void GemmWriter::write_packing() {
 void GemmWriter::write_call(int64_t rows, const std::string& panels, bool direct, bool runs,
                             const std::string& indent) {
   const int64_t steps = spec_.k / kernel_.interleave;
+  const char* next = spec_.fetch_lines > 0 ? ", next" : "";
   const std::string x =
       fmt::format("x + i * {}{}", x_walk_.outer_stride, runs ? fmt::format(" + k0 * {}", x_walk_.step_stride) : "");
   const std::string y =
@@ -274,11 +282,11 @@ void GemmWriter::write_call(int64_t rows, const std::string& panels, bool direct
   line("{}for (int64_t p = {}; ++p) {{", indent, panels);
   if (direct) {
     const std::string add = spec_.clear ? (runs ? "k0 > 0" : "false") : "true";
-    line("{}  {}_{}({}, {}, ({}*)c + i * {} + p * {}, {}, {}, {});", indent, name_, rows, x, y, accumulator_,
-         c_row_stride_, c_panel_stride_, c_row_stride_, runs ? "steps" : std::to_string(steps), add);
+    line("{}  {}_{}({}, {}, ({}*)c + i * {} + p * {}, {}, {}, {}{});", indent, name_, rows, x, y, accumulator_,
+         c_row_stride_, c_panel_stride_, c_row_stride_, runs ? "steps" : std::to_string(steps), add, next);
   } else {
     const int64_t width = kernel_.width();
-    line("{}  {}_{}({}, {}, block, {}, {}, false);", indent, name_, rows, x, y, width, steps);
+    line("{}  {}_{}({}, {}, block, {}, {}, false{});", indent, name_, rows, x, y, width, steps, next);
     const bool open = c_.layout.form == Form::Strided && c_.layout.row_stride == 0;
     line("{0}  {1}_update(block, c, i, p * {2}, {3}, {4} - p * {2} < {2} ? {4} - p * {2} : {2}{5});", indent, name_,
          width, rows, j_, open ? ", ldc" : "");

@@ -84,6 +84,7 @@ struct GemmSpec {
   bool transpose_a = false;
   bool transpose_b = false;
   bool clear = false;
+  int64_t fetch_lines = 0;  // cache lines to come to the second cache meanwhile, from `next`
   VectorFeatures features;
   bool operator==(const GemmSpec&) const = default;
 };
@@ -102,9 +103,9 @@ std::optional<std::string> gemm_unsupported(DType a, DType b, DType c);
 
 struct GemmText {
   std::string name;
-  // static void NAME(const A* a, const B* b, C* c [, int64_t lda] [, int64_t ldb] [, int64_t ldc]): the storage types
-  // of the layouts (storage_type()), and a row stride for each layout that leaves it open. Equal specs give equal text;
-  // texts of different names may stand in one file.
+  // static void NAME(const A* a, const B* b, C* c [, int64_t lda] [, int64_t ldb] [, int64_t ldc] [, tw_rows next]):
+  // the storage types of the layouts (storage_type()), a row stride for each layout that leaves it open, and what is to
+  // be fetched (memory.text.h). Equal specs give equal text; texts of different names may stand in one file.
   std::string definition;
   std::set<std::string> pieces;  // scalar pieces (scalar/pieces.h) that must stand before the definition
   // For reports: the instructions and the block of C in registers ("avx512_fma, 13 x 32"), and the slow paths taken.

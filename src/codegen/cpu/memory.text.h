@@ -45,3 +45,14 @@ static inline uint8_t tw_update_nibble_atomic(uint8_t* p, T i, F f) {
       __builtin_prefetch(p + i, 0, 2);
   }
 }
+// Rows of `bytes` that are `step` apart: a line of them comes to the second cache at each call, and whatever lies
+// behind.
+struct tw_rows {
+  const char* row;
+  int64_t step, bytes, at;
+};
+[[gnu::always_inline]] static inline void tw_fetch_line(tw_rows& r) {
+  __builtin_prefetch(r.row + r.at, 0, 2);
+  r.at += 64;
+  if (r.at >= r.bytes) r.at = 0, r.row += r.step;
+}

@@ -2,6 +2,7 @@
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/fuse/index.h"
 
 namespace tilewright::passes {
 
@@ -27,29 +28,6 @@ void for_each_index(const Body& body, BufferId id, function_ref<void(const std::
   walk_exprs(body, [&](const Expr& e) {
     if (const auto* n = e.as<Load>(); n && n->buffer == id) f(n->indices);
   });
-}
-
-// Loops around a point, outermost first.
-using Nest = std::vector<const For*>;
-
-// Does the index take every value of 0 .. extent as the loops run? Sums of loop variables are digits of it.
-bool sweeps(const Expr& index, int64_t extent, const Nest& nest) {
-  if (extent == 1) return constant_int(index) == 0;
-  std::vector<Term> terms{{1, index}};
-  if (const auto* s = index.as<Sum>()) {
-    if (s->constant != 0) return false;
-    terms = s->terms;
-  }
-  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
-  int64_t step = 1;
-  for (const Term& t : terms) {
-    const auto* c = t.value.as<Cast>();
-    const auto* v = (c ? c->value : t.value).as<Var>();
-    const auto at = std::find_if(nest.begin(), nest.end(), [&](const For* f) { return v && f->var == v->id; });
-    if (at == nest.end() || t.coefficient != step || constant_int((*at)->begin) != 0) return false;
-    step *= constant_int((*at)->extent).value_or(0);
-  }
-  return step == extent;
 }
 
 class Contract {

@@ -19,4 +19,23 @@ Body with_index(const For& f, const Expr& index, const ProgramTables& program) {
   });
 }
 
+bool sweeps(const Expr& index, int64_t extent, const Nest& nest) {
+  if (extent == 1) return constant_int(index) == 0;
+  std::vector<Term> terms{{1, index}};
+  if (const auto* s = index.as<Sum>()) {
+    if (s->constant != 0) return false;
+    terms = s->terms;
+  }
+  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
+  int64_t step = 1;
+  for (const Term& t : terms) {
+    const auto* c = t.value.as<Cast>();
+    const auto* v = (c ? c->value : t.value).as<Var>();
+    const auto at = std::find_if(nest.begin(), nest.end(), [&](const For* f) { return v && f->var == v->id; });
+    if (at == nest.end() || t.coefficient != step || constant_int((*at)->begin) != 0) return false;
+    step *= constant_int((*at)->extent).value_or(0);
+  }
+  return step == extent;
+}
+
 }  // namespace tilewright::passes

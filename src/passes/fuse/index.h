@@ -1,10 +1,16 @@
-// A loop's body with another index in place of its variable.
+// How indices go with the variables of loops.
 #pragma once
 #include "ir/program.h"
 
 namespace tilewright::passes {
 
-// `index` is of 64 bits and has the values of the loop's variable.
+// A loop's body with another index in place of its variable: of 64 bits, with the variable's values.
 ir::Body with_index(const ir::For& f, const ir::Expr& index, const ir::ProgramTables& program);
+
+// Loops around a point, outermost first.
+using Nest = std::vector<const ir::For*>;
+
+// Does the index take every value of 0 .. extent once as the loops run? Sums of loop variables are digits of it.
+bool sweeps(const ir::Expr& index, int64_t extent, const Nest& nest);
 
 }  // namespace tilewright::passes

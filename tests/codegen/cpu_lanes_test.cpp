@@ -1,0 +1,258 @@
+// Loops that the CPU text writes in vectors: every function of lanes.text.h beside the interpreter, over floats of all
+// kinds; loops of other lengths; and what stays with the host's compiler. Then 16-bit elements that are not kept wider.
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "codegen/cpu_kernel.h"
+#include "passes/canonicalize.h"
+
+namespace tilewright {
+namespace {
+
+runtime::ProcessorFeatures with_lanes() {
+  runtime::ProcessorFeatures f;
+  f.avx2 = f.fma = f.f16c = f.avx512 = true;
+  return f;
+}
+std::string lanes_text(const Program& program) {
+  const std::string text = cpu_text_of(program, with_lanes());
+  return text.substr(text.find("static void tw_"));
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// All upper halves of a float, each with lower halves next to where something rounds.
+NDArray floats_of_all_kinds() {
+  const std::vector<uint32_t> lows = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x0fff, 0x1000, 0x1001, 0x2000};
+  const NDArray a = NDArray::zeros({static_cast<int64_t>(lows.size()) * 65536}, f32);
+  auto* to = static_cast<float*>(a.data());
+  for (uint32_t high = 0; high < 65536; ++high)
+    for (uint32_t low : lows) *to++ = std::bit_cast<float>(high << 16 | low);
+  return a;
+}
+// All 16-bit patterns, in an order that has neighbours of all kinds.
+NDArray words(std::initializer_list<int64_t> shape, DType type) {
+  const NDArray a = NDArray::zeros(shape, type);
+  auto* to = static_cast<uint16_t*>(a.data());
+  for (int64_t i = 0; i < a.size(); ++i) to[i] = static_cast<uint16_t>(i * 40503 + i / 65536);
+  return a;
+}
+
+// Writes Y(i), given it and X(i).
+using Body = std::function<void(const Tensor& X, const Tensor& Y, const Value& i)>;
+
+Program mapped(int64_t n, DType to, const Body& body) {
+  Tensor X("X", {n}, f32), Y("Y", {n}, to);
+  return prim_func("mapped", {X, Y}, [&] {
+    for (auto bx : Kernel(n / 1024, {.threads = 128}))
+      for (auto i : Parallel(1024)) {
+        Value at = bx * 1024 + i;
+        body(X, Y, at);
+      }
+  });
+}
+void expect_lanes(DType to, const std::string& call, const Body& body) {
+  static const NDArray x = floats_of_all_kinds();
+  const Program program = mapped(x.size(), to, body);
+  EXPECT_TRUE(has(lanes_text(program), call)) << lanes_text(program);
+  expect_same(program, {x, NDArray::zeros({x.size()}, to)});
+}
+
+#define BODY(value) [&](const Tensor& X, const Tensor& Y, const Value& i) { Y(i) = value; }
+
+TEST(CpuLanes, FormatsOfMemory) {
+  expect_lanes(e4m3, "store_e4m3(tw_read<64>(", BODY(X(i)));
+  expect_lanes(e5m2, "store_e5m2(tw_read<64>(", BODY(X(i)));
+  expect_lanes(f16, "store_f16(tw_read<64>(", BODY(X(i)));
+  expect_lanes(bf16, "store_bf16(tw_read<64>(", BODY(X(i)));
+}
+TEST(CpuLanes, Functions) {
+  expect_lanes(f32, "exp2_f32(tw_read<64>(", BODY(exp2(X(i))));
+  expect_lanes(f32, "exp_f32(tw_read<64>(", BODY(exp(X(i))));
+  expect_lanes(bf16, "clamp_f32(tw_read<64>(", BODY(clamp(X(i), -1.5, 300.0)));
+  expect_lanes(e5m2, "abs_f32(-tw_read<64>(", BODY(abs(-X(i)) / 3.0 - X(i) * 0.5));
+  for (const double bound : {0.0, -0.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    expect_lanes(f16, "min_f32(tw_read<64>(", BODY(min(X(i), bound)));
+    expect_lanes(f16, "max_f32(tw_all<64>(", BODY(max(bound, X(i))));
+  }
+  expect_lanes(f16, "tw_select(", [](const Tensor& X, const Tensor& Y, const Value& i) {
+    Value x = X(i);
+    Y(i) = if_then_else(x < 2.0, x * x, 1 / x);
+  });
+}
+TEST(CpuLanes, WordsAreWidened) {
+  for (const DType type : {f16, bf16}) {
+    Tensor X("X", {64, 1024}, type), Y("Y", {64, 1024}, f32), Z("Z", {64, 1024}, e4m3);
+    const Program program = prim_func("widened", {X, Y, Z}, [&] {
+      for (auto bx : Kernel(64, {.threads = 128}))
+        for (auto i : Parallel(1024)) {
+          Y(bx, i) = exp2(cast(X(bx, i), f32) * 0.25);
+          Z(bx, i) = X(bx, i);
+        }
+    });
+    EXPECT_TRUE(has(lanes_text(program), "load_" + std::string(type == f16 ? "f16" : "bf16") + "(tw_read<64>("))
+        << lanes_text(program);
+    expect_same(program, {words({64, 1024}, type), NDArray::zeros({64, 1024}, f32), NDArray::zeros({64, 1024}, e4m3)});
+  }
+}
+
+// What vectors leave of a range goes one by one; ranges that are known in the call, too.
+TEST(CpuLanes, RangesThatVectorsDoNotDivide) {
+  for (const int64_t n : {16, 48, 100, 130, 15}) {
+    Tensor X("X", {8, n}, f32), Y("Y", {8, n}, f16);
+    const Program program = prim_func("ragged", {X, Y}, [&] {
+      for (auto bx : Kernel(8, {.threads = 128}))
+        for (auto i : Parallel(n)) Y(bx, i) = exp2(X(bx, i));
+    });
+    EXPECT_EQ(has(lanes_text(program), "exp2_f32(tw_read<"), n >= 16) << n << lanes_text(program);
+    expect_same(program, {ramp({8, n}, f32, 0.3), NDArray::zeros({8, n}, f16)});
+  }
+  const Value n = dynamic("n");
+  Tensor X("X", {n}, f32), Y("Y", {n}, e4m3);
+  const Program program = prim_func("dynamic", {X, Y}, [&] {
+    for (auto bx : Kernel(ceildiv(n, 256), {.threads = 128})) {
+      auto t = alloc_fragment({256}, f32);
+      copy(X(bx * 256), t);
+      for (auto i : Parallel(256)) t(i) = t(i) * 1.25;
+      copy(t, Y(bx * 256));
+    }
+  });
+  EXPECT_TRUE(has(lanes_text(program), "store_e4m3(")) << lanes_text(program);
+  for (const int64_t m : {1, 255, 256, 1000})
+    expect_same(program, {ramp({m}, f32, 0.7), NDArray::zeros({m}, e4m3)}, {m});
+}
+
+TEST(CpuLanes, WithoutTheInstructionsNothingChanges) {
+  const Program program = mapped(4096, f32, BODY(exp2(X(i))));
+  runtime::ProcessorFeatures f;
+  EXPECT_FALSE(has(cpu_text_of(program, f), "tw_lanes"));
+  f.avx2 = f.fma = f.f16c = true;
+  EXPECT_FALSE(has(cpu_text_of(program, f), "tw_lanes"));
+}
+// Elements that are gathered, values that count with the lane, and what has no function to gain from.
+TEST(CpuLanes, LoopsThatStayScalars) {
+  Tensor X("X", {4096}, f32), Y("Y", {4096}, f32), I("I", {4096}, i32);
+  auto text = [&](const std::function<void(const Value&)>& body) {
+    return lanes_text(prim_func("scalars", {X, I, Y}, [&] {
+      for (auto bx : Kernel(4, {.threads = 128}))
+        for (auto i : Parallel(1024)) {
+          Value at = bx * 1024 + i;
+          body(at);
+        }
+    }));
+  };
+  EXPECT_FALSE(has(text([&](const Value& i) { Y(i) = X(i) * 2; }), "tw_read"));
+  EXPECT_FALSE(has(text([&](const Value& i) { Y(i) = exp2(X(I(i))); }), "tw_read"));
+  EXPECT_FALSE(has(text([&](const Value& i) { Y(i) = exp2(X(i) * cast(i, f32)); }), "tw_read"));
+  EXPECT_FALSE(has(text([&](const Value& i) { Y(i) = if_then_else(I(i) < 3, exp2(X(i)), 0); }), "tw_read"));
+  EXPECT_FALSE(has(text([&](const Value& i) { Y(4095 - i) = exp2(X(i)); }), "tw_read"));
+}
+
+TEST(CpuLanes, AreReported) {
+  auto reports = [](const std::function<void(const Value&)>& body, const Tensor& X, const Tensor& Y) {
+    const Program program = prim_func("reported", {X, Y}, [&] {
+      for (auto bx : Kernel(4, {.threads = 128}))
+        for (auto i : Parallel(1024)) {
+          Value at = bx * 1024 + i;
+          body(at);
+        }
+    });
+    Dump dump("reported");
+    return write_cpu(passes::canonicalize(program.box().program), with_lanes(), dump).lanes;
+  };
+  Tensor X("X", {4096}, f32), Y("Y", {4096}, f32);
+  const auto taken = reports([&](const Value& i) { Y(i) = exp2(X(i)); }, X, Y);
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].lanes, 64);
+  EXPECT_EQ(taken[0].function, "exp2_f32");
+  const auto left = reports([&](const Value& i) { Y(i) = exp2(X(i)) * cast(i, f32); }, X, Y);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].lanes, 0);
+  EXPECT_EQ(left[0].why, "the number of an iteration as a value");
+}
+
+// ---- products of few rows
+
+// Keys and values of one of four heads: rows of 128 bytes, 512 apart.
+TEST(CpuFetches, TheNextTileComesWithAProductOfFewRows) {
+  for (const DType type : {f32, bf16}) {
+    const int64_t keys = 1024, dim = 64;
+    Tensor Q("Q", {4, 4, dim}, type), K("K", {keys, 4, dim}, type), V("V", {keys, 4, dim}, type);
+    Tensor O("O", {4, 4, dim}, f32);
+    const Program program = prim_func("heads", {Q, K, V, O}, [&] {
+      for (auto g : Kernel(4, {.threads = 128})) {
+        auto q = alloc_shared({4, dim}, type);
+        auto k_tile = alloc_shared({64, dim}, type);
+        auto v_tile = alloc_shared({64, dim}, type);
+        auto scores = alloc_fragment({4, 64}, f32);
+        auto weights = alloc_fragment({4, 64}, type);
+        auto sums = alloc_fragment({4, dim}, f32);
+        copy(Q(g, all, all), q);
+        clear(sums);
+        for (auto t : Pipelined(keys / 64, {.num_stages = 2})) {
+          copy(K(slice(t * 64, t * 64 + 64), g, all), k_tile);
+          copy(V(slice(t * 64, t * 64 + 64), g, all), v_tile);
+          gemm(q, k_tile, scores, {.transpose_B = true, .clear_accum = true});
+          copy(scores, weights);
+          gemm(weights, v_tile, sums);
+        }
+        copy(sums, O(g, all, all));
+      }
+    });
+    runtime::ProcessorFeatures pairs = with_lanes();
+    pairs.avx512_bf16 = true;
+    const std::string text = cpu_text_of(program, pairs);
+    const std::string lines = std::to_string(64 * dim * type.bits / 8 / 64);
+    EXPECT_TRUE(has(text, "_fetches_" + lines + "(q, k_tile, scores, {(const char*)(uint64_t)&K[")) << text;
+    EXPECT_TRUE(has(text, "_fetches_" + lines + "(weights, v_tile, sums, {(const char*)(uint64_t)&V[")) << text;
+    EXPECT_FALSE(has(text, "tw_prefetch((const char*)((uint64_t)&V[")) << text;
+    expect_same(program,
+                {ramp({4, 4, dim}, type, 0.01), ramp({keys, 4, dim}, type, 0.02), ramp({keys, 4, dim}, type, 0.03),
+                 NDArray::zeros({4, 4, dim}, f32)},
+                {}, 0.01);
+  }
+}
+
+// ---- a scale for the largest magnitude of 128 elements, and the elements in 8 bits
+
+Program scaled(DType type, DType to, int64_t rows) {
+  Tensor X("X", {rows, 512}, type), Q("Q", {rows, 512}, to), S("S", {rows, 4}, f32);
+  return prim_func("scaled", {X, Q, S}, [&] {
+    for (auto [bx, by] : Kernel({4, rows / 4}, {.threads = 128})) {
+      auto x = alloc_fragment({4, 128}, f32);
+      auto largest = alloc_fragment({4}, f32);
+      copy(X(by * 4, bx * 128), x);
+      reduce_absmax(x, largest, {.dim = 1});
+      for (auto i : Parallel(4)) S(by * 4 + i, bx) = largest(i);
+      for (auto [i, j] : Parallel(4, 128)) x(i, j) = x(i, j) / max(largest(i), 0.001);
+      copy(x, Q(by * 4, bx * 128));
+    }
+  });
+}
+
+TEST(IntegerMagnitudes, AreThoseOfFloatsAndNoNaN) {
+  for (const DType type : {f16, bf16}) {
+    const Program program = scaled(type, e4m3, 1024);
+    EXPECT_TRUE(has(lanes_text(program), "((int16_t*)X)[")) << lanes_text(program);
+    EXPECT_TRUE(has(lanes_text(program), "int16_t lanes[64]")) << lanes_text(program);
+    expect_same(program, {words({1024, 512}, type), NDArray::zeros({1024, 512}, e4m3), NDArray::zeros({1024, 4}, f32)});
+    const NDArray nan = words({1024, 512}, type);  // nothing but NaN in most rows
+    auto* bits = static_cast<uint16_t*>(nan.data());
+    for (int64_t i = 0; i < nan.size(); ++i)
+      if (i / 128 % 3 != 0) bits[i] = static_cast<uint16_t>(i % 2 == 0 ? 0xffff : 0x7f81 + i % 64);
+    expect_same(program, {nan, NDArray::zeros({1024, 512}, e4m3), NDArray::zeros({1024, 4}, f32)});
+  }
+  EXPECT_FALSE(has(lanes_text(scaled(f32, e4m3, 1024)), "int16_t"));
+}
+TEST(ReadAgain, ElementsAreConvertedWhereTheyAreUsed) {
+  const std::string text = lanes_text(scaled(bf16, e4m3, 1024));
+  EXPECT_TRUE(has(text, "load_bf16_pairs(tw_read<64>(&X[")) << text;
+  EXPECT_FALSE(has(text, "float x[")) << text;
+}
+TEST(ReadAgain, TilesThatStay) {
+  EXPECT_TRUE(has(lanes_text(scaled(f32, e4m3, 1024)), "float x["));   // as many bytes
+  EXPECT_TRUE(has(lanes_text(scaled(bf16, bf16, 1024)), "float x["));  // a call may give both one memory
+}
+
+}  // namespace
+}  // namespace tilewright
