@@ -90,7 +90,7 @@ TEST(CpuLanes, WordsAreWidened) {
           Z(bx, i) = X(bx, i);
         }
     });
-    EXPECT_TRUE(has(lanes_text(program), "load_" + std::string(type == f16 ? "f16" : "bf16") + "(tw_read<64>("))
+    EXPECT_TRUE(has(lanes_text(program), "load_" + std::string(type == f16 ? "f16" : "bf16") + "<64>(&X["))
         << lanes_text(program);
     expect_same(program, {words({64, 1024}, type), NDArray::zeros({64, 1024}, f32), NDArray::zeros({64, 1024}, e4m3)});
   }
@@ -246,7 +246,7 @@ TEST(IntegerMagnitudes, AreThoseOfFloatsAndNoNaN) {
 }
 TEST(ReadAgain, ElementsAreConvertedWhereTheyAreUsed) {
   const std::string text = lanes_text(scaled(bf16, e4m3, 1024));
-  EXPECT_TRUE(has(text, "load_bf16_pairs(tw_read<64>(&X[")) << text;
+  EXPECT_TRUE(has(text, "load_bf16_pairs<64>(&X[")) << text;
   EXPECT_FALSE(has(text, "float x[")) << text;
 }
 TEST(ReadAgain, TilesThatStay) {

@@ -219,8 +219,10 @@ class LaneLoops::Writer {
     std::set<std::string> pieces;
     const std::string loaded = load_text(type, *r, pieces);
     if (loaded == *r) return is_lane_type(type) || type == tf32 ? std::optional(Text{*r}) : refuse("other integers");
-    const auto called = call(loaded.substr(0, loaded.find('(')), {*r});
-    return called ? std::optional(Text{*called}) : std::nullopt;
+    const auto name = lane_function(loaded.substr(0, loaded.find('(')));
+    if (!name) return std::nullopt;
+    if (locals_.contains(n.buffer)) return Text{fmt::format("{}({})", *name, *r)};
+    return Text{fmt::format("{}<{}>({})", *name, lanes_, first(n.buffer, n.indices))};
   }
   std::optional<Text> select(const Select& n, DType type) {
     // Both sides are computed: elements of theirs must be those that the condition reads anyway.
@@ -317,13 +319,18 @@ class LaneLoops::Writer {
     const auto called = call(name, texts);
     return called ? std::optional(Text{*called}) : std::nullopt;
   }
-  std::optional<std::string> call(const std::string& name, const std::vector<std::string>& args) {
+  std::optional<std::string> call(const std::string& scalar, const std::vector<std::string>& args) {
+    const auto name = lane_function(scalar);
+    return name ? std::optional(fmt::format("{}({})", *name, fmt::join(args, ", "))) : std::nullopt;
+  }
+  // What lanes.text.h calls the scalar's counterpart.
+  std::optional<std::string> lane_function(const std::string& name) {
     const auto* known = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                      [&](const LaneFunction& f) { return f.name == name; });
     if (known == std::end(kFunctions)) return refuse(name);
     if (known->wins && function.empty()) function = name, place = now_;
     const bool in_pairs = pairs_ && (name.starts_with("load_") || name.starts_with("store_"));
-    return fmt::format("{}{}({})", name, in_pairs ? "_pairs" : "", fmt::join(args, ", "));
+    return in_pairs ? name + "_pairs" : name;
   }
 
   LaneLoops& text_;

@@ -242,6 +242,26 @@ template <int n>
 [[gnu::always_inline]] static inline tw_lanes<float, n> load_f16(tw_lanes<uint16_t, n> x) {
   return tw_widen([](tw_16_words a) { return TW_INSTRUCTION(tw_f32s, "vcvtph2ps %1, %0", "v"(a)); }, x);
 }
+// From memory, 16 words an instruction.
+typedef uint16_t tw_words_there __attribute__((vector_size(32), aligned(2), may_alias));
+template <int n>
+[[gnu::always_inline]] static inline tw_lanes<float, n> load_bf16(const uint16_t* p) {
+  if constexpr (n == 16)
+    return {(tw_f32s)(TW_INSTRUCTION(tw_u32s, "vpmovzxwd %1, %0", "m"(*(const tw_words_there*)p)) << 16)};
+  else
+    return {load_bf16<n / 2>(p), load_bf16<n / 2>(p + n / 2)};
+}
+template <int n>
+[[gnu::always_inline]] static inline tw_lanes<float, n> load_bf16_pairs(const uint16_t* p) {
+  return load_bf16_pairs(tw_read<n>(p));
+}
+template <int n>
+[[gnu::always_inline]] static inline tw_lanes<float, n> load_f16(const uint16_t* p) {
+  if constexpr (n == 16)
+    return {TW_INSTRUCTION(tw_f32s, "vcvtph2ps %1, %0", "m"(*(const tw_words_there*)p))};
+  else
+    return {load_f16<n / 2>(p), load_f16<n / 2>(p + n / 2)};
+}
 // The low words of codes.
 template <int n>
 [[gnu::always_inline]] static inline tw_lanes<uint16_t, n> tw_words(tw_lanes<uint32_t, n> x) {
