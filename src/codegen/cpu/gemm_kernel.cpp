@@ -79,7 +79,7 @@ std::string kernel_types(const GemmKernel& kernel) {
   }
   // GCC before 13 has no __bf16 on x86 and gives the builtin vectors of short.
   return text +
-         "#if defined(__clang__) || __GNUC__ >= 13\n"
+         "#if __GNUC__ >= 13\n"
          "  typedef __bf16 pairs __attribute__((vector_size(64)));\n"
          "#else\n"
          "  typedef short pairs __attribute__((vector_size(64)));\n"
@@ -91,21 +91,26 @@ std::string step_definition(const GemmKernel& kernel) {
     return fmt::format("#ifdef __clang__\n#define {0}(c, x, y) {2}\n#else\n#define {0}(c, x, y) {1}\n#endif\n",
                        step_name(kernel), gcc, clang);
   };
-  // Mask -1: all lanes; 4: the current rounding mode.
+  // Newer clangs have one builtin for all. Mask -1: all lanes; 4: the current rounding mode.
+  const auto fma = [&](std::string_view text) {
+    return fmt::format(
+        "#if __has_builtin(__builtin_elementwise_fma)\n#define {0}(c, x, y) __builtin_elementwise_fma(x, y, c)\n"
+        "#else\n#define {0}(c, x, y) {1}\n#endif\n",
+        step_name(kernel), text);
+  };
   switch (kernel.step) {
     case GemmStep::Multiply: return fmt::format("#define {}(c, x, y) ((c) + (x) * (y))\n", step_name(kernel));
     case GemmStep::Fma: {
       const char type = kernel.accumulator == f64 ? 'd' : 's';
       // Written with vector operators it would not become an fma under -ffp-contract=off.
       if (kernel.bytes == 32) {
-        return either(fmt::format("__builtin_ia32_vfmaddp{}256(x, y, c)", type), "__builtin_elementwise_fma(x, y, c)");
+        return fma(fmt::format("__builtin_ia32_vfmaddp{}256(x, y, c)", type));
       }
-      return either(fmt::format("__builtin_ia32_vfmaddp{}512_mask(x, y, c, -1, 4)", type),
-                    "__builtin_elementwise_fma(x, y, c)");
+      return fma(fmt::format("__builtin_ia32_vfmaddp{}512_mask(x, y, c, -1, 4)", type));
     }
     case GemmStep::Bf16Pairs:
       return either("__builtin_ia32_dpbf16ps_v16sf(c, (pairs)(x), (pairs)(y))",
-                    "__builtin_ia32_dpbf16ps_512(c, (pairs)(x), (pairs)(y))");
+                    "({ vec sum = c; asm(\"vdpbf16ps %2, %1, %0\" : \"+v\"(sum) : \"v\"(x), \"v\"(y)); sum; })");
     case GemmStep::Int16Pairs: break;
   }
   if (kernel.vnni) {

@@ -94,7 +94,7 @@ template <class T, int n>
 
 // ---- instructions
 [[gnu::always_inline]] static inline tw_f32s tw_fma(tw_f32s a, tw_f32s b, tw_f32s c) {
-#ifdef __clang__
+#if __has_builtin(__builtin_elementwise_fma)
   return __builtin_elementwise_fma(a, b, c);
 #else
   return __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4);

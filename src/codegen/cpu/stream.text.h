@@ -1,13 +1,22 @@
 // Rows that go to memory around the caches. Put before a kernel that has any.
 #if defined __AVX512F__
-typedef float tw_line __attribute__((vector_size(64), aligned(1)));
-#define TW_STREAM(to, from) __builtin_ia32_movntps512((float*)(to), *(const tw_line*)(from))
+#define TW_LINE_BYTES 64
+#define TW_STORE __builtin_ia32_movntps512
 #elif defined __AVX__
-typedef float tw_line __attribute__((vector_size(32), aligned(1)));
-#define TW_STREAM(to, from) __builtin_ia32_movntps256((float*)(to), *(const tw_line*)(from))
+#define TW_LINE_BYTES 32
+#define TW_STORE __builtin_ia32_movntps256
 #elif defined __SSE2__
-typedef float tw_line __attribute__((vector_size(16), aligned(1)));
-#define TW_STREAM(to, from) __builtin_ia32_movntps((float*)(to), *(const tw_line*)(from))
+#define TW_LINE_BYTES 16
+#define TW_STORE __builtin_ia32_movntps
+#endif
+#ifdef TW_LINE_BYTES
+typedef float tw_line __attribute__((vector_size(TW_LINE_BYTES), aligned(1)));
+typedef float tw_whole_line __attribute__((vector_size(TW_LINE_BYTES)));
+#ifdef __clang__
+#define TW_STREAM(to, from) __builtin_nontemporal_store((tw_whole_line) * (const tw_line*)(from), (tw_whole_line*)(to))
+#else
+#define TW_STREAM(to, from) TW_STORE((float*)(to), *(const tw_line*)(from))
+#endif
 #endif
 // row + 64 has the next bytes of a run of which `done` bytes went before; a multiple of 64, ordinary stores where the
 // tensor is not large. The run may begin anywhere in a line: lines are stored as they fill, and the bytes of the last
