@@ -78,7 +78,7 @@ class ReadAgain {
     Filling filling;
     if (users.size() < 2 || !find(body[users[0]], id, filling)) return body;
     const Load* source = converted_element(filling.store->value);
-    if (!source || !may_read(*source, id, block)) return body;
+    if (!source || !may_read(*source, id, block) || !reads_own(body[users[0]], *filling.store)) return body;
     const auto box = box_of(filling, *source, bound_vars({body[users[0]]}));
     return box ? replaced(id, body, filling, *box) : body;
   }
@@ -95,6 +95,15 @@ class ReadAgain {
       if (mentions(inner, id)) return find(inner, id, filling);
     }
     return false;
+  }
+  // While it is filled, an element that is not yet there is an old one.
+  static bool reads_own(const Stmt& filling, const Store& store) {
+    bool own = true;
+    walk_exprs({filling}, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      own = own && !(n && n->buffer == store.to.buffer && !equal(n->indices, store.to.indices));
+    });
+    return own;
   }
   bool may_read(const Load& source, BufferId tile, const Body& block) const {
     const Buffer& from = program_.buffer(source.buffer);

@@ -5,7 +5,11 @@
 #include <bit>
 
 #include "codegen/cpu_kernel.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
 #include "passes/canonicalize.h"
+#include "passes/read_again.h"
 
 namespace tilewright {
 namespace {
@@ -248,6 +252,26 @@ TEST(ReadAgain, ElementsAreConvertedWhereTheyAreUsed) {
   const std::string text = lanes_text(scaled(bf16, e4m3, 1024));
   EXPECT_TRUE(has(text, "load_bf16_pairs<64>(&X[")) << text;
   EXPECT_FALSE(has(text, "float x[")) << text;
+}
+// A loop program in which `used` reads the tile while or after it is filled.
+std::string read_again(const std::string& filled, const std::string& used) {
+  const ir::LoopProgram program = ir::parse_loop_program(
+      "loop program p {\n  param X: bfloat16[64, 32]\n  param Y: float32[64, 32]\n  launch p(bx: 4) threads(tx: 32) {\n"
+      "    shared t: float32[32]\n    shared u: float32[32]\n    for block: int64 in 0..4 grid {\n"
+      "      for i: int64 in 0..16 {\n        for j: int64 in 0..32 {\n          t[j] = float32(X[block * 16 + i, j])\n" +
+          filled + "        }\n        for n: int64 in 0..32 vectorized {\n          Y[block * 16 + i, n] = " + used +
+          "\n        }\n      }\n    }\n  }\n}\n",
+      "p.tile");
+  const ir::LoopProgram out = passes::read_again(program);
+  ir::check_valid(out, "read_again");
+  return ir::print(out);
+}
+TEST(ReadAgain, WhileATileIsFilledItsOwnElementAlone) {
+  const std::string own = read_again("          u[j] = t[j] * 2.0\n", "t[31 - n] + u[n]");
+  EXPECT_TRUE(has(own, "t_1: float32 = float32(X[block * 16 + i, j])\n          u[j] = t_1 * 2.0")) << own;
+  EXPECT_TRUE(has(own, "float32(X[block * 16 + i, -n + 31]) + u[n]")) << own;
+  const std::string next = read_again("          u[j] = t[(j + 1) % 32]\n", "t[n] + u[n]");  // of the iteration before
+  EXPECT_TRUE(has(next, "= t[n] + u[n]")) << next;
 }
 TEST(ReadAgain, TilesThatStay) {
   EXPECT_TRUE(has(lanes_text(scaled(f32, e4m3, 1024)), "float x["));   // as many bytes
