@@ -27,8 +27,10 @@ struct Squares {
 Squares squares(const examples::Elements& got, const examples::Elements& want, int64_t begin, int64_t end) {
   Squares s;
   for (int64_t i = begin; i < end; ++i) {
-    const double a = got[i], b = want[i], d = a == b ? 0 : a - b;  // infinities agree
-    s.difference += d * d, s.want += b * b;
+    const double a = got[i], b = want[i];
+    const bool both = std::isnan(a) && std::isnan(b);  // what neither writes is NaN from the beginning
+    const double d = a == b || both ? 0 : a - b;       // infinities agree
+    s.difference += d * d, s.want += both ? 0 : b * b;
   }
   return s;
 }

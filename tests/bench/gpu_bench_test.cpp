@@ -35,6 +35,11 @@ TEST(GpuBench, OneWrongElementIsFound) {
   EXPECT_TRUE(compare_stretches(got, want, 1e-2).ok());
   got.set_float({3000}, std::nan(""));
   EXPECT_FALSE(compare_stretches(got, want, 1e-2).ok());
+  want.set_float({3000}, std::nan(""));  // neither has written it
+  got.set_float({10}, want.get_float({10}) * (1 + 1e-6));
+  EXPECT_TRUE(compare_stretches(got, want, 1e-2).ok());
+  got.set_float({3000}, 1);
+  EXPECT_FALSE(compare_stretches(got, want, 1e-2).ok());
   const NDArray counts = ramp(100, i32), other = counts.clone();
   other.set_int({41}, 77);
   EXPECT_EQ(compare_stretches(other, counts, 1).first_bad, "element 41 is 77 instead of 7");

@@ -258,7 +258,8 @@ std::string read_again(const std::string& filled, const std::string& used) {
   const ir::LoopProgram program = ir::parse_loop_program(
       "loop program p {\n  param X: bfloat16[64, 32]\n  param Y: float32[64, 32]\n  launch p(bx: 4) threads(tx: 32) {\n"
       "    shared t: float32[32]\n    shared u: float32[32]\n    for block: int64 in 0..4 grid {\n"
-      "      for i: int64 in 0..16 {\n        for j: int64 in 0..32 {\n          t[j] = float32(X[block * 16 + i, j])\n" +
+      "      for i: int64 in 0..16 {\n        for j: int64 in 0..32 {\n          t[j] = float32(X[block * 16 + i, "
+      "j])\n" +
           filled + "        }\n        for n: int64 in 0..32 vectorized {\n          Y[block * 16 + i, n] = " + used +
           "\n        }\n      }\n    }\n  }\n}\n",
       "p.tile");
