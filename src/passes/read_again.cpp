@@ -42,23 +42,13 @@ class ReadAgain {
 
  private:
   bool is_tile(BufferId id, const Body& block) const {
-    const Buffer& b = program_.buffer(id);
-    if (b.launch != launch_ || b.is_view() || b.tile || b.rank() == 0 || b.type.is_packed()) return false;
-    if (b.space != Space::Shared && b.space != Space::Fragment) return false;
-    for (const Buffer& other : program_.buffers)
-      if (other.is_view() && other.root == id) return false;
+    if (program_.buffer(id).launch != launch_ || !is_tile_of_elements(id, block, program_)) return false;
     int64_t stores = 0;
-    bool plain = true;
     walk(block, [&](const Stmt& s) {
       const auto* n = s.as<Store>();
       stores += n && n->to.buffer == id;
-      plain = plain && (n || s.as<Let>() || s.as<For>() || s.as<If>() || s.as<While>() || !mentions(s, id));
     });
-    walk_exprs(block, [&](const Expr& e) {
-      const auto* n = e.as<Address>();
-      plain = plain && !(n && n->buffer == id);
-    });
-    return plain && stores == 1;
+    return stores == 1;
   }
 
   // Down to the body of which several statements use the tile.

@@ -50,23 +50,7 @@ class Contract {
 
  private:
   bool may_shrink(BufferId id, const Body& block) const {
-    const Buffer& b = program_.buffer(id);
-    if (b.launch != launch_ || b.is_view() || b.tile || b.rank() == 0 || b.type.is_packed()) return false;
-    if (b.space != Space::Shared && b.space != Space::Fragment) return false;
-    for (const Buffer& other : program_.buffers)
-      if (other.is_view() && other.root == id) return false;
-    for (const Expr& e : b.shape)
-      if (!constant_int(e)) return false;
-    bool plain = true;  // every use loads or stores an element
-    walk(block, [&](const Stmt& s) {
-      if (s.as<Gemm>() || s.as<Print>()) plain = plain && !mentions(s, id);
-      if (const auto* n = s.as<Atomic>()) plain = plain && n->to.buffer != id;
-    });
-    walk_exprs(block, [&](const Expr& e) {
-      const auto* n = e.as<Address>();
-      plain = plain && !(n && n->buffer == id);
-    });
-    return plain;
+    return program_.buffer(id).launch == launch_ && is_tile_of_elements(id, block, program_);
   }
   // Statements of the block that begin by writing all of a tile get a tile of their own.
   void separate(BufferId id, Body& block) {

@@ -38,4 +38,24 @@ bool sweeps(const Expr& index, int64_t extent, const Nest& nest) {
   return step == extent;
 }
 
+bool is_tile_of_elements(BufferId id, const Body& block, const ProgramTables& program) {
+  const Buffer& b = program.buffer(id);
+  if (b.is_view() || b.tile || b.rank() == 0 || b.type.is_packed()) return false;
+  if (b.space != Space::Shared && b.space != Space::Fragment) return false;
+  for (const Buffer& other : program.buffers)
+    if (other.is_view() && other.root == id) return false;
+  for (const Expr& e : b.shape)
+    if (!constant_int(e)) return false;
+  bool plain = true;
+  walk(block, [&](const Stmt& s) {
+    if (s.as<Gemm>() || s.as<Print>() || s.as<Call>()) plain = plain && !used_buffers({s}).contains(id);
+    if (const auto* n = s.as<Atomic>()) plain = plain && n->to.buffer != id;
+  });
+  walk_exprs(block, [&](const Expr& e) {
+    const auto* n = e.as<Address>();
+    plain = plain && !(n && n->buffer == id);
+  });
+  return plain;
+}
+
 }  // namespace tilewright::passes

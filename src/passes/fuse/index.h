@@ -13,4 +13,7 @@ using Nest = std::vector<const ir::For*>;
 // Does the index take every value of 0 .. extent once as the loops run? Sums of loop variables are digits of it.
 bool sweeps(const ir::Expr& index, int64_t extent, const Nest& nest);
 
+// Is it a tile on chip of known shape, no view into it, of which every use loads or stores an element?
+bool is_tile_of_elements(ir::BufferId id, const ir::Body& block, const ir::ProgramTables& program);
+
 }  // namespace tilewright::passes
