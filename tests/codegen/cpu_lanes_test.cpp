@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "codegen/cpu/gemm_text.h"
 #include "codegen/cpu_kernel.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -215,6 +216,19 @@ TEST(CpuFetches, TheNextTileComesWithAProductOfFewRows) {
                  NDArray::zeros({4, 4, dim}, f32)},
                 {}, 0.01);
   }
+}
+
+// One product a sum: of pairs there is no whole one, and nothing to fetch beside.
+TEST(CpuFetches, InAProductWithoutAWholeStep) {
+  GemmSpec spec;
+  spec.m = 4, spec.n = 32, spec.k = 1, spec.a = spec.b = bf16;
+  spec.a_layout = OperandLayout::strided(bf16, 1), spec.b_layout = OperandLayout::strided(bf16, 32);
+  spec.c_layout = OperandLayout::strided(f32, 32);
+  spec.features = {.avx2 = true, .fma = true, .f16c = true, .avx512 = true, .avx512_bf16 = true};
+  spec.fetch_lines = 8;
+  const GemmText text = gemm_text(spec);
+  EXPECT_TRUE(has(text.definition, "tw_rows next) {")) << text.definition;
+  EXPECT_TRUE(has(text.kernel, "avx512_bf16")) << text.kernel;
 }
 
 // ---- a scale for the largest magnitude of 128 elements, and the elements in 8 bits

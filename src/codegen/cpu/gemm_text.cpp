@@ -168,7 +168,8 @@ std::string GemmWriter::kernel_step(int64_t rows, bool half) const {
   const auto out = std::back_inserter(text);
   if (spec_.fetch_lines > 0 && !half) {
     const int64_t groups = ceil_div(i_, kernel_.rows), panels = ceil_div(j_, kernel_.width());
-    const int64_t lines = ceil_div(spec_.fetch_lines, groups * panels * (spec_.k / kernel_.interleave));
+    const int64_t steps = groups * panels * std::max<int64_t>(1, spec_.k / kernel_.interleave);
+    const int64_t lines = ceil_div(spec_.fetch_lines, steps);
     for (int64_t i = 0; i < lines; ++i) text += "    tw_fetch_line(next);\n";
   }
   const char* zero = kernel_.accumulator.is_float() && kernel_.interleave == 1 ? "- words{}" : "+ words{}";
