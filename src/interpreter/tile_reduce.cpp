@@ -74,7 +74,9 @@ struct Combiner {
     switch (op) {
       case ReduceOp::Sum: return loop([](T a, T b) { return add(a, b); });
       case ReduceOp::AbsSum: return loop([&](T a, T b) { return add(a, magnitude(b)); });
-      case ReduceOp::AbsMax: return loop([&](T a, T b) { return largest(a, magnitude(b), nan); });
+      case ReduceOp::AbsMax:
+        if (!is_u64) return loop([&](T a, T b) { return largest(a, magnitude(b), nan); });
+        [[fallthrough]];  // no signs
       case ReduceOp::Max:
         if (is_u64) return loop([&](T a, T b) { return as_unsigned(a) < as_unsigned(b) ? b : a; });
         return loop([&](T a, T b) { return largest(a, b, nan); });

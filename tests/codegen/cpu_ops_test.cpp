@@ -239,6 +239,25 @@ TEST_P(CpuOfInt, JoinsTheLanesOfLongRows) {
                         NDArray::zeros({M}, t)});
 }
 
+// 2^64 - 1 and 2^63 are no negative numbers.
+TEST(CpuOps, LargestMagnitudesOfUnsigned) {
+  Tensor A("A", {3, 2}, u64), Largest("Largest", {3}, u64);
+  const Program program = prim_func("largest", {A, Largest}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      (void)bx;
+      auto tile = alloc_fragment({3, 2}, u64);
+      auto largest = alloc_fragment({3}, u64);
+      copy(A, tile);
+      reduce_absmax(tile, largest, {.dim = 1});
+      copy(largest, Largest);
+    }
+  });
+  const NDArray a = NDArray::zeros({3, 2}, u64);
+  a.assign_ints(std::vector<int64_t>{-1, 5, 7, INT64_MIN, 3, 4});
+  const std::vector<NDArray> out = expect_same(program, {a, NDArray::zeros({3}, u64)});
+  EXPECT_EQ(out[1].to_ints(), (std::vector<int64_t>{-1, INT64_MIN, 4}));
+}
+
 TEST_P(CpuOfInt, ReducesAndScans) {
   const DType t = GetParam();
   const int64_t M = 5, N = 40;
