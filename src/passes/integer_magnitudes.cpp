@@ -58,7 +58,7 @@ class Magnitudes {
     if (!element || (widened->value->type != bf16 && widened->value->type != f16)) return false;
     const Buffer& from = program_.buffer(element->buffer);
     if (program_.buffer(program_.root(element->buffer)).space != Space::Global || from.address) return false;
-    if (!type_.is_float() || elements_.empty()) type_ = widened->value->type;
+    if (elements_.empty()) type_ = widened->value->type;
     elements_.emplace_back(n.value, widened->value);
     return type_ == widened->value->type;
   }

@@ -392,10 +392,7 @@ class Prefetch {
       bool computes = false, writes = false, reads = false;
       walk_exprs({body[k]}, [&](const Expr& e) {
         const auto* l = e.as<Load>();
-        if (l && is_global(l->buffer)) reads = !near.contains(program_.root(l->buffer)) || reads;
-      });
-      walk_exprs({body[k]}, [&](const Expr& e) {
-        if (const auto* l = e.as<Load>(); l && is_global(l->buffer)) near.insert(program_.root(l->buffer));
+        if (l && is_global(l->buffer)) reads = near.insert(program_.root(l->buffer)).second || reads;
       });
       if (!n || n->kind != LoopKind::Serial || constant_int(n->extent).value_or(0) < 4 || constant_int(n->begin) != 0)
         continue;

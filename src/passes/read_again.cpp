@@ -11,8 +11,6 @@ using namespace ir;
 
 namespace {
 
-bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
-
 // The element of a global tensor that the value is, converted.
 const Load* converted_element(const Expr& value) {
   Expr e = value;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
 // Large arrays lie on pages of 2 MiB where the system gives them: a tile whose rows are pages apart takes an entry of
-// the processor's tables for each page of 4 KiB (flash decoding takes a third less).
+// the processor's tables for each page of 4 KiB (256 MiB read in rows of 512 bytes, 4 KiB apart: 16.9 ms for 18.4).
 constexpr size_t kLargePage = size_t{2} << 20, kLarge = 2 * kLargePage;
 
 std::string text(std::span<const int64_t> values) { return fmt::format("({})", fmt::join(values, ", ")); }

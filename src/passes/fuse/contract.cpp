@@ -10,8 +10,6 @@ using namespace ir;
 
 namespace {
 
-bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
-
 bool reads(const Stmt& s, BufferId id) {
   bool found = false;
   walk_exprs({s}, [&](const Expr& e) {

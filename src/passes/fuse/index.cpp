@@ -19,6 +19,8 @@ Body with_index(const For& f, const Expr& index, const ProgramTables& program) {
   });
 }
 
+bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
+
 bool sweeps(const Expr& index, int64_t extent, const Nest& nest) {
   if (extent == 1) return constant_int(index) == 0;
   std::vector<Term> terms{{1, index}};
@@ -48,7 +50,7 @@ bool is_tile_of_elements(BufferId id, const Body& block, const ProgramTables& pr
     if (!constant_int(e)) return false;
   bool plain = true;
   walk(block, [&](const Stmt& s) {
-    if (s.as<Gemm>() || s.as<Print>() || s.as<Call>()) plain = plain && !used_buffers({s}).contains(id);
+    if (s.as<Gemm>() || s.as<Print>() || s.as<Call>()) plain = plain && !mentions(s, id);
     if (const auto* n = s.as<Atomic>()) plain = plain && n->to.buffer != id;
   });
   walk_exprs(block, [&](const Expr& e) {

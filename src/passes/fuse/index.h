@@ -7,6 +7,8 @@ namespace tilewright::passes {
 // A loop's body with another index in place of its variable: of 64 bits, with the variable's values.
 ir::Body with_index(const ir::For& f, const ir::Expr& index, const ir::ProgramTables& program);
 
+bool mentions(const ir::Stmt& s, ir::BufferId id);
+
 // Loops around a point, outermost first.
 using Nest = std::vector<const ir::For*>;
 
