@@ -104,6 +104,26 @@ void walk_exprs(const Body& body, function_ref<void(const Expr&)> before) {
   walk(body, [&](const Stmt& s) { for_each_expr(s, [&](const Expr& e) { walk(e, before); }); });
 }
 
+namespace {
+
+// Whether `now` is what folding left of the operands, all of which were rewritten: `x + 1 - 1` is x. A node above its
+// operands is none of them.
+bool is_from_operands(const Expr& now, const ExprOp& op) {
+  std::vector<Expr> operands, own;
+  auto expr = [&](const Expr& x) { operands.push_back(x); };
+  auto body = [](const Body&) {};
+  FieldWalk fields{expr, body};
+  match(op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, fields); });
+  for_each_operand(now, [&](const Expr& x) { own.push_back(x); });
+  if (now->op.index() == op.index() && std::ranges::equal(own, operands, [](auto& a, auto& b) { return a.same(b); }))
+    return false;
+  bool found = false;
+  for (const Expr& x : operands) walk(x, [&](const Expr& part) { found = found || equal(part, now); });
+  return found;
+}
+
+}  // namespace
+
 Expr rewrite(const Expr& e, function_ref<std::optional<Expr>(const Expr&)> replace) {
   ExprOp op = e->op;
   bool changed = false;
@@ -114,9 +134,9 @@ Expr rewrite(const Expr& e, function_ref<std::optional<Expr>(const Expr&)> repla
   auto body = [](Body&) {};
   FieldWalk fields{expr, body};
   std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, fields); }, op);
-  Expr now = changed ? rebuild(op, e->type) : e;
-  if (std::optional<Expr> r = replace(now)) return *r;
-  return now;
+  if (!changed) return replace(e).value_or(e);
+  const Expr now = rebuild(op, e->type);
+  return is_from_operands(now, op) ? now : replace(now).value_or(now);
 }
 
 Body rewrite_exprs(const Body& body, function_ref<std::optional<Expr>(const Expr&)> replace) {

@@ -272,6 +272,29 @@ TEST(Operators, SubstitutionReachesEveryUse) {
   }
 }
 
+// What folding leaves of operands that were rewritten is not rewritten again.
+TEST(Operators, SubstitutionHappensOnce) {
+  const Expr k = var(VarId{0}, i32), j = var(VarId{1}, i32), flag = var(VarId{2}, boolean);
+  const auto next = [&](const Expr& e) { return substitute(e, {{VarId{0}, add(k, constant(1))}}); };
+  EXPECT_TRUE(equal(next(sub(k, constant(1))), k));
+  EXPECT_TRUE(equal(next(sub(k, constant(2))), sub(k, constant(1))));
+  EXPECT_TRUE(equal(next(binary(BinaryOp::Max, k, add(j, constant(1)))),
+                    binary(BinaryOp::Max, add(k, constant(1)), add(j, constant(1)))));
+  EXPECT_TRUE(
+      equal(substitute(binary(BinaryOp::FloorDiv, k, j), {{VarId{0}, add(j, k)}, {VarId{1}, constant(1)}}), add(j, k)));
+  EXPECT_TRUE(
+      equal(substitute(add(k, mul(j, constant(2))), {{VarId{0}, add(j, k)}, {VarId{1}, constant(0)}}), add(j, k)));
+  EXPECT_TRUE(equal(
+      substitute(select(flag, k, j), {{VarId{0}, j}, {VarId{1}, k}, {VarId{2}, constant(boolean, int64_t{1})}}), j));
+  EXPECT_TRUE(equal(substitute(cast(cast(k, i64), f32), {{VarId{0}, j}, {VarId{1}, k}}), cast(cast(j, i64), f32)));
+  // A new node is seen: j + k of a sum that has become one.
+  const auto named = rewrite(add(k, constant(1)), [&](const Expr& e) -> std::optional<Expr> {
+    if (e.as<Var>()) return mul(j, constant(3));
+    return equal(e, add(mul(j, constant(3)), constant(1))) ? std::optional(k) : std::nullopt;
+  });
+  EXPECT_TRUE(equal(named, k));
+}
+
 // Integers in order of width; unsigned wins over signed of its width; any float wins over any integer; float4 < float8
 // < bfloat16 < float16 < float32 < float64; two formats of eight bits have no common type ("-").
 TEST(Operators, PromotionTable) {
