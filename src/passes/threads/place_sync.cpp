@@ -35,9 +35,19 @@ struct Touch {
   bool in_warp = false;                              // the threads of each warp have met since
   int64_t once_by = -1;                              // the one thread that does all of it, in its order
   bool alike = false;                                // what all lanes of the block's warp store alike, in any order
-  int apart = -1;  // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
+  int apart = -1;    // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
+  VarId turns = {};  // of `apart`: the loop's variable
 };
 using Touches = std::vector<Touch>;
+
+// What is open where threads leave a loop, and where they go on with its next turn, by jumps.
+struct Exits {
+  const Stmt* again = nullptr;  // a While, whose condition is read before the next turn
+  Touches of_loop = {}, of_turn = {};
+};
+
+// After so many rounds over a loop what is found open at the end of a turn adds up, so that there is an end.
+constexpr int kRounds = 3;
 
 // Who must meet before a touch that another one clashes with.
 enum class Meeting : uint8_t { None, Warp, Team };
@@ -88,7 +98,7 @@ class SyncPlacer {
   Body body(const Body& in) {
     Body out;
     for (size_t i = 0; i < in.size(); ++i) {
-      if (!in[i].as<Role>()) {
+      if (!in[i].as<Role>() || left_) {
         statement(in[i], out);
         continue;
       }
@@ -245,20 +255,23 @@ class SyncPlacer {
       for (const Touch& b : open_) out = std::max(out, clash(a, b));
     return out;
   }
-  void touch(const Touches& mine) {
-    for (const Touch& t : mine) {
-      const bool known = std::any_of(open_.begin(), open_.end(), [&](const Touch& o) {
-        return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
-               o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
-               o.commits == t.commits && o.in_flight == t.in_flight && o.told == t.told && o.apart == t.apart &&
-               o.widths == t.widths && o.own == t.own && o.of_warp == t.of_warp && o.in_warp == t.in_warp &&
-               o.once_by == t.once_by && o.alike == t.alike && o.min.size() == t.min.size() && equal(o.min, t.min) &&
-               equal(o.extent, t.extent);
-      });
-      if (!known) open_.push_back(t);
-    }
+  // Whether what clashes with `t` clashes with `o`, and what ends `o` ends `t`: fewer commits are waited for later.
+  static bool covers(const Touch& o, const Touch& t) {
+    return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
+           o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
+           o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
+           o.told == t.told && o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
+           o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
+           o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
   }
-  void merge(const Touches& other) { touch(other); }
+  static bool covers(const Touches& all, const Touch& t) {
+    return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });
+  }
+  static void add(const Touches& more, Touches& to) {
+    for (const Touch& t : more)
+      if (!covers(to, t)) to.push_back(t);
+  }
+  void touch(const Touches& mine) { add(mine, open_); }
 
   // ---- barriers
   Stmt barrier(LocationId at) const {
@@ -317,6 +330,13 @@ class SyncPlacer {
 
   // ---- statements
   void statement(const Stmt& s, Body& out) {
+    if (left_) return out.push_back(s);  // nobody comes here
+    if (s.as<Break>() || s.as<Continue>() || s.as<Return>()) {
+      if (s.as<Continue>() && !exits_.empty() && exits_.back().again) condition(*exits_.back().again, out);
+      jump(s);
+      left_ = true;
+      return out.push_back(s);
+    }
     if (const auto* n = s.as<Sync>()) {
       fence(s->location, out);
       if (orders_all(*n)) ordered();
@@ -347,9 +367,10 @@ class SyncPlacer {
     if (const auto* n = s.as<If>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return branch(*n, s, out);
     Touches mine;
     collect(s, mine);
-    order(mine, s->location, out);
+    if (u_.is_uniform_control(s)) order(mine, s->location, out);  // else it is no place for a barrier
     out.push_back(s);
     touch(mine);
+    jumps_within(s);
     // Copies by cp.async are no asynchronous proxy's (PTX ISA, "async proxy"): who learns of them fences what they
     // wrote.
     if (const auto* n = s.as<Wait>(); n && told_by_copies_.contains(n->barrier.buffer) && copies_are_read_async())
@@ -374,17 +395,31 @@ class SyncPlacer {
     order(mine, s->location, out);
     touch(mine);
   }
+  // What is open goes with those that leave a loop or a turn of it.
+  void jump(const Stmt& s) {
+    if (exits_.empty()) return;
+    if (s.as<Break>()) add(open_, exits_.back().of_loop);
+    if (s.as<Continue>()) add(open_, exits_.back().of_turn);
+  }
+  // Of a statement that only some of the threads may execute, in a loop of all.
+  void jumps_within(const Stmt& s) {
+    jump(s);
+    if (s.as<For>() || s.as<While>() || s.as<Map>()) return;  // its own
+    for_each_body(s, [&](const Body& b) {
+      for (const Stmt& inner : b) jumps_within(inner);
+    });
+  }
   template <class Loop>
   void loop(const Loop& n, const Stmt& s, Body& out) {
     condition(s, out);
     const Touches before = open_;
     Loop copy = n;
-    copy.body = iteration(n, s);
-    // What stands open before the loop is cheaper to order once than in every iteration.
+    copy.body = turns(n, s);
+    // What stands open before the loop is cheaper to order once than in every turn.
     if (const int64_t each = barriers(copy.body); each > 0 && !before.empty()) {
       const Touches after = open_;
       open_ = before, ordered();
-      Body first_ordered = iteration(n, s);
+      Body first_ordered = turns(n, s);
       if (barriers(first_ordered) < each) {
         const Touches after_ordered = std::exchange(open_, before);
         fence(s->location, out);
@@ -396,17 +431,34 @@ class SyncPlacer {
     }
     out.push_back(make_stmt(std::move(copy), s->location));
   }
-  // Every iteration of a loop, and what is open after it.
+  // The body for every turn of a loop, and what is open after it: what is open at the start of a turn is so before the
+  // loop, or at the end of the turn before. A barrier that this asks for may take the place of another, behind which
+  // more is open then: until no end of a turn leaves what its start does not know of.
   template <class Loop>
-  Body iteration(const Loop& n, const Stmt& s) {
+  Body turns(const Loop& n, const Stmt& s) {
     const Touches before = open_;
-    body(n.body);  // what is open at the end of an iteration is open at the start of the next
-    age(n);
-    merge(before);
-    Body out = body(n.body);
-    if constexpr (std::is_same_v<Loop, While>) condition(s, out);  // it is read again after the body
-    merge(before);
-    return out;
+    Touches start = before;
+    for (int round = 0;; ++round) {
+      open_ = start;
+      exits_.push_back({std::is_same_v<Loop, While> ? &s : nullptr});
+      Body out = body(n.body);
+      if (std::exchange(left_, false))
+        open_.clear();
+      else if (exits_.back().again)
+        condition(s, out);
+      add(exits_.back().of_turn, open_);
+      const Touches end = open_, left = std::move(exits_.back().of_loop);
+      exits_.pop_back();
+      age(n);
+      const bool known = std::all_of(open_.begin(), open_.end(), [&](const Touch& t) { return covers(start, t); });
+      if (known) {
+        open_ = before;
+        add(end, open_), add(left, open_);
+        return out;
+      }
+      if (round < kRounds) start = before;
+      add(open_, start);
+    }
   }
   static int64_t barriers(const Body& b) {
     int64_t count = 0;
@@ -426,11 +478,14 @@ class SyncPlacer {
       }
       if (!changes) continue;
       int apart = -1;
-      if constexpr (std::is_same_v<Loop, For>)
+      if constexpr (std::is_same_v<Loop, For>) {
+        if (t.apart >= 0 && t.turns == n.var) continue;  // of all turns before
         for (size_t d = 0; d < t.min.size(); ++d)
           if (goes_on(t, d, n)) apart = static_cast<int>(d);
+        t.turns = apart >= 0 ? n.var : VarId{};
+      }
       t.apart = apart;
-      if (apart < 0) t.min.clear(), t.extent.clear(), t.widths.clear();
+      if (apart < 0) t.min.clear(), t.extent.clear(), t.widths.clear(), t.turns = {};
     }
   }
   void branch(const If& n, const Stmt& s, Body& out) {
@@ -438,9 +493,12 @@ class SyncPlacer {
     const Touches before = open_;
     If copy = n;
     copy.then_body = body(n.then_body);
+    const bool then_left = std::exchange(left_, false);
     const Touches after_then = std::exchange(open_, before);
     copy.else_body = body(n.else_body);
-    merge(after_then);
+    if (left_) open_.clear();
+    if (!then_left) add(after_then, open_);
+    left_ = left_ && then_left;
     out.push_back(make_stmt(std::move(copy), s->location));
   }
   void roles(std::span<const Stmt> group, Body& out) {
@@ -454,6 +512,7 @@ class SyncPlacer {
       open_ = before;
       Role copy = *role_;
       copy.body = body(role_->body);
+      left_ = false;
       out.push_back(make_stmt(std::move(copy), s->location));
       role_ = outer, role_number_ = number;
     }
@@ -483,6 +542,8 @@ class SyncPlacer {
   std::set<BufferId> copied_;           // what threads store by the queue cp_async
   std::set<BufferId> told_by_copies_;   // mbarriers at which such stores arrive
   Touches open_;                        // since the last barrier
+  bool left_ = false;                   // a jump stands before this: the statements up to the end of the body are dead
+  std::vector<Exits> exits_;            // of the loops around
   const Role* role_ = nullptr;
   int64_t role_number_ = 0, next_number_ = 1;
   std::map<std::pair<int64_t, int64_t>, int64_t> numbers_;
