@@ -38,11 +38,6 @@ class Guard {
     return out;
   }
 
-  // The distinct checks that were not proven, and the integer values that variables stand for.
-  std::vector<Expr> checks;
-  Substitution values;
-
- private:
   // Empty if proven.
   Expr in_bounds(BufferId buffer, const std::vector<Expr>& index) {
     if (!l_.is_global(buffer)) return {};
@@ -58,6 +53,12 @@ class Guard {
     }
     return all;
   }
+
+  // The distinct checks that were not proven, and the integer values that variables stand for.
+  std::vector<Expr> checks;
+  Substitution values;
+
+ private:
   Expr with_values(const Expr& e) const {
     if (values.empty()) return e;
     return rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
@@ -329,6 +330,9 @@ Body make_nest(const std::vector<Expr>& vars, const std::vector<Expr>& extents, 
 
 Body guard_accesses(const Body& body, Lowering& l) { return Guard(l).body(body); }
 Expr guard_accesses(const Expr& e, Lowering& l) { return Guard(l).expr(e); }
+Expr bounds_check(BufferId buffer, const std::vector<Expr>& index, Lowering& l) {
+  return Guard(l).in_bounds(buffer, widened(index));
+}
 
 Body lower_box(const std::vector<Expr>& vars, const std::vector<Expr>& extents, const Body& body, Lowering& l) {
   for (size_t d = 0; d < vars.size(); ++d) {

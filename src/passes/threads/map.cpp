@@ -1,5 +1,6 @@
 // A Map as the points of one thread. Neighbours along the last dimension that memory holds side by side are moved by
 // one wide access, into or from registers, before or after the points are computed.
+#include "analysis/body_order.h"
 #include "analysis/divisibility.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -13,6 +14,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::BodyOrder;
 
 namespace {
 
@@ -101,6 +103,7 @@ class MapLowering {
   std::optional<Body> by_lanes(const Expr& lane, int64_t count) {
     Held at;
     at.lane = lane, at.vector = count;
+    in_turns_ = true;
     const Body plain = with_plain_indices(map_.body);
     const Body& body = accesses_of(plain, at).count() > accesses_of(map_.body, at).count() ? plain : map_.body;
     needs_.clear();
@@ -116,11 +119,12 @@ class MapLowering {
  private:
   // An access of neighbours in memory, as one.
   struct Wide {
-    Expr load;           // the element's access, or
-    BufferId stored;     // the buffer that is stored
-    BufferId registers;  // the local array
-    Expr slot;           // where in it they begin
-    Element first;       // in memory
+    Expr load;                   // the element's access, or
+    size_t store = 0;            // the statement of the body that stores it
+    BufferId registers;          // the local array
+    Expr slot;                   // where in it they begin
+    Element first;               // in memory
+    std::set<size_t> tops = {};  // statements of the body that read what the load brings
   };
 
   Body points_of(const FragmentLayout& points) {
@@ -310,7 +314,9 @@ class MapLowering {
     std::vector<Wide> loads, stores;
     size_t count() const { return loads.size() + stores.size(); }
   };
+  // Loads go before the loop over the lanes and stores behind it, where nothing of the body comes between.
   Accesses accesses_of(const Body& body, const Held& at) {
+    const BodyOrder order = order_of(body, at);
     std::set<VarId> bound = bound_vars(body);
     Accesses out;
     // Stores at the top of the body, one a buffer.
@@ -328,19 +334,46 @@ class MapLowering {
           needs_.push_back(e);
       return true;
     };
-    walk_exprs(body, [&](const Expr& e) {
-      const auto* n = e.as<Load>();
-      if (!n || (writes.contains(l_.program.root(n->buffer)) && body.size() > 1)) return;
-      if (std::any_of(out.loads.begin(), out.loads.end(), [&](const Wide& w) { return equal(w.load, e); })) return;
-      if (is_one(n->buffer, n->indices))
-        out.loads.push_back({e, {}, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}});
-    });
-    for (const Stmt& s : body) {
-      const auto* n = s.as<Store>();
-      if (!n || writes[l_.program.root(n->to.buffer)] != 1 || !is_one(n->to.buffer, n->to.indices)) continue;
-      out.stores.push_back({{}, n->to.buffer, {}, constant(0), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
+    for (size_t i = 0; i < body.size(); ++i) {
+      std::vector<Expr> seen;
+      walk_exprs({body[i]}, [&](const Expr& e) {
+        const auto* n = e.as<Load>();
+        if (!n || !c_.is_memory(n->buffer)) return;
+        if (std::any_of(seen.begin(), seen.end(), [&](const Expr& known) { return equal(known, e); })) return;
+        seen.push_back(e);
+        if (!order.reads_what_was(i, e)) return;
+        auto same = std::find_if(out.loads.begin(), out.loads.end(), [&](const Wide& w) { return equal(w.load, e); });
+        if (same != out.loads.end()) return void(same->tops.insert(i));
+        if (!order.surely_reads(i, e) && !surely_there(*n, at)) return;
+        if (is_one(n->buffer, n->indices))
+          out.loads.push_back({e, 0, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}, {i}});
+      });
+    }
+    for (size_t i = 0; i < body.size(); ++i) {
+      const auto* n = body[i].as<Store>();
+      if (!n || writes[l_.program.root(n->to.buffer)] != 1 || !order.may_be_last(i)) continue;
+      if (is_one(n->to.buffer, n->to.indices))
+        out.stores.push_back({{}, i, {}, constant(0), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
     }
     return out;
+  }
+  BodyOrder order_of(const Body& body, const Held& at) const {
+    if (!in_turns_) return BodyOrder(body, l_.program);
+    return BodyOrder(body, l_.program, BodyOrder::Turns{id_of(at.lane), at.vector});
+  }
+  // Whether the element is there for all lanes even where the program does not come to read it. Of global memory the
+  // load asks by itself.
+  bool surely_there(const Load& n, const Held& at) const {
+    if (l_.is_global(n.buffer)) return true;
+    const Buffer& b = l_.buffer(n.buffer);
+    for (size_t d = 0; d < n.indices.size(); ++d)
+      for (int64_t lane : {int64_t{0}, at.vector - 1}) {
+        const Expr i = widen(substitute(n.indices[d], {{id_of(at.lane), constant(lane)}}));
+        if (!l_.intervals.proves(binary(BinaryOp::Le, wide(0), i)) ||
+            !l_.intervals.proves(binary(BinaryOp::Lt, i, widen(b.shape[d]))))
+          return false;
+      }
+    return true;
   }
 
   Body vector(Body body, const Held& at) {
@@ -358,18 +391,7 @@ class MapLowering {
       }
     }
     for (Wide& w : stores) w.registers = new_registers(w.first.buffer, at);
-    body = rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
-      for (const Wide& w : loads)
-        if (equal(w.load, e)) return load(w.registers, {add(w.slot, at.lane)}, e->type);
-      return std::nullopt;
-    });
-    body = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
-      const auto* n = s.as<Store>();
-      for (const Wide& w : stores)
-        if (n && n->to.buffer == w.stored)
-          return Body{make_stmt(Store{{w.registers, {at.lane}}, n->value}, s->location)};
-      return std::nullopt;
-    });
+    body = in_vectors(body, loads, stores, at);
     Body out;
     for (size_t i = 0; i < loads.size(); ++i)
       if (!is_ahead[i]) append(out, wide_load(loads[i], at));
@@ -377,6 +399,31 @@ class MapLowering {
     out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), guard_accesses(by_first_copy(body, at), l_),
                        LoopKind::Unroll));
     for (const Wide& w : stores) append(out, wide_store(w, at));
+    return out;
+  }
+  // The body of one lane with registers in place of what is loaded before it and stored behind it.
+  Body in_vectors(const Body& body, const std::vector<Wide>& loads, const std::vector<Wide>& stores, const Held& at) {
+    const BodyOrder order = order_of(body, at);
+    Body out;
+    for (size_t i = 0; i < body.size(); ++i) {
+      const Body one = rewrite_exprs({body[i]}, [&](const Expr& e) -> std::optional<Expr> {
+        if (!e.as<Load>()) return std::nullopt;
+        for (const Wide& w : loads)
+          if (w.tops.contains(i) && equal(w.load, e)) return load(w.registers, {add(w.slot, at.lane)}, e->type);
+        for (const Wide& w : stores) {
+          if (!order.reads_what_is_stored(i, e, w.store)) continue;
+          const Expr value = load(w.registers, {at.lane}, e->type), check = exists(w);
+          return check ? select(check, value, outside(w.first.buffer)) : value;
+        }
+        return std::nullopt;
+      });
+      const auto* n = one[0].as<Store>();
+      const auto to = std::find_if(stores.begin(), stores.end(), [&](const Wide& w) { return w.store == i; });
+      if (to == stores.end())
+        append(out, one);
+      else
+        out.push_back(make_stmt(Store{{to->registers, {at.lane}}, n->value}, one[0]->location));
+    }
     return out;
   }
   // What the device computes with a branch for every element, for all lanes before the loop over them, with one branch:
@@ -514,10 +561,11 @@ class MapLowering {
     }
   }
   // Whether the first element exists; none: it does.
-  Expr exists(const Wide& w) {
-    const Expr guarded = guard_accesses(load(w.first.buffer, w.first.indices, l_.type(w.first.buffer)), l_);
-    const auto* s = guarded.as<Select>();
-    return s ? s->condition : Expr{};
+  Expr exists(const Wide& w) const { return bounds_check(w.first.buffer, w.first.indices, l_); }
+  // What reading gives where there is no element.
+  Expr outside(BufferId id) const {
+    const Buffer& b = l_.buffer(id);
+    return b.fill ? b.fill : constant(b.type, int64_t{0});
   }
   Body wide_load(const Wide& w, const Held& at) {
     Body move, fill;
@@ -528,12 +576,10 @@ class MapLowering {
     });
     const Expr check = exists(w);
     if (!check) return move;
-    const Buffer& b = l_.buffer(w.first.buffer);
     const Expr lane = l_.index("lane", wide(at.vector));
-    fill.push_back(loop(
-        l_, lane, wide(0), wide(at.vector),
-        {l_.make(Store{{w.registers, {add(widen(w.slot), lane)}}, b.fill ? b.fill : constant(b.type, int64_t{0})})},
-        LoopKind::Unroll));
+    fill.push_back(loop(l_, lane, wide(0), wide(at.vector),
+                        {l_.make(Store{{w.registers, {add(widen(w.slot), lane)}}, outside(w.first.buffer)})},
+                        LoopKind::Unroll));
     return {l_.make(If{check, std::move(move), std::move(fill)})};
   }
   // cp.async moves 4, 8 or 16 bytes (PTX ISA 9.7.9.25.3).
@@ -578,6 +624,7 @@ class MapLowering {
   Lowering& l_;
   MapSums sums_;
   const Queue queue_;
+  bool in_turns_ = false;                             // the lanes are turns of a loop, one after the other
   bool may_need_ = true;                              // accesses may be wide under conditions
   std::vector<Expr> needs_;                           // those conditions
   std::vector<std::pair<BufferId, BufferId>> ahead_;  // what has been loaded ahead, in the order of the loads

@@ -1,0 +1,234 @@
+// Accesses of one point of a Map, and of the turns of a vectorized loop, happen in the order in which they are written,
+// whichever of them the code of threads moves as vectors.
+#include <gtest/gtest.h>
+
+#include "driver/arguments.h"
+#include "driver/build_plan.h"
+#include "driver/cuda_engine.h"
+#include "ir/parse.h"
+#include "ir/verify.h"
+#include "passes/pipeline.h"
+#include "tilewright/compile.h"
+
+namespace tilewright::simulator {
+namespace {
+
+std::string program(const std::string& params, const std::string& body) {
+  return "program p {\n" + params + "  launch l(bx: 1) threads(tx: 64) {\n" + body + "  }\n}\n";
+}
+
+ir::TileProgram tiles_of(const std::string& text) {
+  ir::TileProgram tiles = ir::parse(text, "map.tile");
+  ir::check_valid(tiles);
+  return tiles;
+}
+
+std::vector<std::vector<double>> run(const ir::TileProgram& tiles, const CompileOptions& options) {
+  const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  const std::vector<NDArray> arrays = random_arguments(tiles, {}, 7);
+  std::vector<Argument> list;
+  for (const NDArray& a : arrays) list.emplace_back(a);
+  compile(handle, options).call(list);
+  std::vector<std::vector<double>> out;
+  for (const NDArray& a : arrays) out.push_back(a.to_floats());
+  return out;
+}
+
+void expect_same(const std::string& params, const std::string& body) {
+  const std::string text = program(params, body);
+  SCOPED_TRACE(text);
+  const ir::TileProgram tiles = tiles_of(text);
+  const auto want = run(tiles, {.engine = Engine::Interpreter});
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    try {
+      EXPECT_EQ(run(tiles, {.engine = Engine::Simulator, .arch = arch}), want) << arch;
+    } catch (const Error& error) {
+      ADD_FAILURE() << arch << ": " << error.what();
+    }
+  }
+}
+
+std::string cuda_of(const std::string& text) {
+  const ir::TileProgram tiles =
+      passes::run_passes(order_symbols(tiles_of(text)), passes::all_passes(), [](auto&&...) {});
+  Dump dump("p");
+  return write_cuda(tiles, "sm_90a", dump).kernel.text;
+}
+
+int count(const std::string& text, const std::string& word) {
+  int n = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+constexpr const char* kThree = "  param A: int32[16, 32]\n  param B: int32[16, 32]\n  param C: int32[16, 32]\n";
+
+TEST(MapOrder, AnElementIsReadAsItWasStored) {
+  expect_same(kThree, R"(
+    map i in 16, j in 32 {
+      B[i, j] = A[i, j] * 2
+      C[i, j] = B[i, j] + 1
+    }
+)");
+  expect_same(kThree, R"(
+    shared S: int32[16, 32]
+    fill to=S value=7
+    map i in 16, j in 32 {
+      B[i, j] = S[i, j] - A[i, j]
+      S[i, j] = i + j
+      C[i, j] = S[i, j] * B[i, j]
+    }
+    copy from=S to=A
+)");
+  expect_same(kThree, R"(
+    shared S: int32[16, 32]
+    fill to=S value=7
+    map i in 16, j in 32 {
+      S[i, j] = i + j
+      if j < 20 {
+        S[i, j] = A[i, j]
+      }
+      C[i, j] = S[i, j]
+      S[i, j] = S[i, j] + 1
+    }
+    copy from=S to=B
+)");
+}
+
+TEST(MapOrder, WhatIsStoredStaysAVector) {
+  const std::string text = cuda_of(program(kThree, R"(
+    map i in 16, j in 32 {
+      B[i, j] = A[i, j] * 2
+      C[i, j] = B[i, j] + 1
+    }
+)"));
+  EXPECT_EQ(count(text, "B_vector[r_1]"), 2) << text;  // stored, and read from there
+  EXPECT_EQ(count(text, "(uint4*)&B["), 1) << text;
+  EXPECT_EQ(count(text, "(const uint4*)&B["), 0) << text;
+}
+
+TEST(MapOrder, AnElementThatDoesNotExistIsReadAsItsFillValue) {
+  expect_same("  param A: int32[16, 32]\n  param B: int32[9, 32] fill=5\n  param C: int32[16, 32]\n", R"(
+    map i in 16, j in 32 {
+      B[i, j] = A[i, j] * 2
+      C[i, j] = B[i, j] + 1
+    }
+)");
+}
+
+TEST(MapOrder, LoopsAddUp) {
+  for (const char* to : {"S", "C"})
+    expect_same(kThree, fmt::format(R"(
+    shared S: int32[16, 32]
+    fill to=S value=1
+    map i in 16, j in 32 {{
+      for k in 0..16 {{
+        {0}[i, j] = {0}[i, j] + A[i, k] * B[k, j]
+      }}
+    }}
+    copy from=S to=B
+)",
+                                    to));
+  expect_same(kThree, R"(
+    shared S: int32[16, 32]
+    fill to=S value=1
+    map i in 16, j in 32 {
+      s: int32 = S[i, j]
+      for k in 0..3 {
+        C[i, j] = C[i, j] + S[i, j]
+        S[i, j] = S[i, j] + A[i, k] + s
+      }
+      B[i, j] = S[i, j]
+    }
+)");
+}
+
+TEST(MapOrder, ViewsAreTheMemoryThatTheyLookInto) {
+  expect_same(kThree, R"(
+    shared S: int32[16, 32]
+    shared F: int32[512] view=S
+    fill to=S value=1
+    map i in 16, j in 32 {
+      B[i, j] = F[i * 32 + j]
+      F[i * 32 + j] = A[i, j]
+      C[i, j] = S[i, j]
+    }
+)");
+  expect_same(kThree, R"(
+    shared S: int32[16, 32]
+    shared F: float32[16, 32] view=S
+    fill to=S value=1
+    map i in 16, j in 32 {
+      S[i, j] = A[i, j]
+      B[i, j] = bitcast(int32, F[i, j])
+      F[i, j] = 1.0
+      C[i, j] = S[i, j]
+    }
+)");
+}
+
+TEST(MapOrder, ElementsThatDifferForSureDoNotHoldEachOtherUp) {
+  const std::string body = R"(
+    map i in 8, j in 32 {
+      B[i * 2, j] = A[i, j]
+      C[i, j] = B[i * 2 + 1, j]
+    }
+)";
+  expect_same(kThree, body);
+  EXPECT_EQ(count(cuda_of(program(kThree, body)), "(const uint4*)&B["), 1);
+}
+
+TEST(MapOrder, TurnsOfAVectorizedLoopAreThoseOfASerialOne) {
+  expect_same(kThree, R"(
+    if tx < 16 {
+      for v in 0..4 vectorized {
+        B[tx, v + 1] = B[tx, v] + A[tx, v]
+      }
+      for v in 0..4 vectorized {
+        C[tx, v] = A[tx, v]
+        C[tx, v + 8] = C[tx, 0] + C[tx, 3]
+      }
+      for v in 0..4 vectorized {
+        B[tx, v + 8] = B[tx, v + 4] + 1
+      }
+    }
+)");
+}
+
+TEST(MapOrder, WhatAConditionKeepsFromBeingReadIsNotRead) {
+  expect_same("  param A: int32[16, 32]\n  param C: int32[16, 32]\n", R"(
+    shared S: int32[16, 16]
+    map i in 16, j in 16 {
+      S[i, j] = A[i, j]
+    }
+    map i in 16, j in 32 {
+      C[i, j] = select(j < 16, S[i, j], A[i, j])
+    }
+    map i in 32, j in 16 {
+      if i < 16 {
+        C[i, j] = S[i, j] + 1
+      }
+    }
+)");
+}
+
+TEST(MapOrder, AnElementKnownToBeOutsideIsNotAccessed) {
+  const char* params = "  param A: int32[2, 32, 16]\n  param C: int32[16, 16]\n";
+  expect_same(params, R"(
+    map i in 16, j in 16 {
+      C[i, j] = A[2, i, j] + A[1, i + 24, j] + 1
+      A[5, i, j] = 3
+      A[i - 16, 0, j] = 4
+    }
+)");
+  expect_same(params, R"(
+    shared S: int32[16, 16]
+    copy from=A[2, 8 : 16, 0 : 16] to=S
+    copy from=S to=C
+    copy from=S to=A[-1, 0 : 16, 0 : 16]
+    copy from=A[1, -16 : 16, 0 : 16] to=S
+)");
+}
+
+}  // namespace
+}  // namespace tilewright::simulator
