@@ -1,0 +1,122 @@
+"""Runs a program on an engine and compares with what the model says."""
+import os
+import signal
+
+import numpy as np
+from engines import Refused, pack, unpack
+from memory import Invalid
+from model import Model
+from scalars import CLOSE, EXACT, decode
+
+
+class Finding(Exception):
+    """What is wrong with a program on an engine: its kind ("wrong", "TW6002", "SIGSEGV", "hang") and what there is to say."""
+
+    def __init__(self, kind, message):
+        super().__init__(f"{kind}: {message}")
+        self.kind, self.message = kind, message
+
+
+# An engine may refuse what it cannot do: the areas parse, build and verify of all engines, compile of the CPU and of GPUs.
+_MAY_REFUSE = ("1", "2", "3", "5", "8")
+
+
+def arguments_of(program):
+    found, memories = [], {}
+    for b in program.params:
+        memories[b] = pack(b.dtype, program.inputs[b])
+        found.append((b.dtype.name, b.dtype.bits, b.shape, memories[b]))
+    for _, t, value in program.scalars:
+        found.append(float(value) if t.is_float else int(value))
+    return found, memories
+
+
+def differences(program, expected, memories):
+    """What an engine left otherwise than the model: [(buffer, how many, first index, expected, got)]."""
+    found = []
+    for b in program.params:
+        t = b.dtype
+        stored, states = expected[b]
+        got = unpack(t, memories[b], b.size)
+        if t.is_packed and not t.is_signed:
+            stored = stored & 15
+        same = stored == got
+        if t.is_float:
+            x, y = decode(t, stored), decode(t, got)
+            same = same | (x == y) | np.isnan(x) & np.isnan(y)
+            with np.errstate(all="ignore"):
+                near = np.abs(x.astype(np.float64) - y) <= np.abs(x.astype(np.float64)) * 2.0 ** (3 - t.mantissa) + 1e-6
+            same = same | (states == CLOSE) & near
+        wrong = ~same & ((states == EXACT) | (states == CLOSE))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            index = tuple(int(i) for i in np.unravel_index(at, b.shape))
+            found.append((b.name, int(wrong.sum()), index, decode(t, stored)[at].item(), decode(t, got)[at].item()))
+    return found
+
+
+def check(library, program, text, expected, engine):
+    """Runs the program. The code with which the engine refuses it, or None; a Finding where something is wrong."""
+    arguments, memories = arguments_of(program)
+    name, _, arch = engine.partition(":")
+    try:
+        library.run(text, name, arch, arguments)
+    except Refused as why:
+        if why.code[2:3] in _MAY_REFUSE and why.code[2:].isdigit():
+            return why.code + " " + why.message
+        raise Finding(why.code, why.text) from None
+    wrong = differences(program, expected, memories)
+    if wrong:
+        raise Finding("wrong", "; ".join(f"{n}{list(i)} is {y}, not {x} ({c} elements)" for n, c, i, x, y in wrong[:3]))
+    return None
+
+
+def in_child(action, seconds):
+    """Runs action in a process of its own: what it returns, or a Finding where it crashes or does not end."""
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(receive)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            signal.alarm(seconds)
+            try:
+                message = "ok " + (action() or "")
+            except Finding as found:
+                message = f"{found.kind} {found.message}"
+            os.write(send, message.encode()[:60000])
+        finally:
+            os._exit(0)
+    os.close(send)
+    with os.fdopen(receive, "rb") as pipe:
+        message = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        raise Finding("hang" if number == signal.SIGALRM else signal.Signals(number).name, "")
+    kind, _, rest = message.partition(" ")
+    if kind != "ok":
+        raise Finding(kind, rest)
+    return rest or None
+
+
+def shows(library, engine, kind, seconds=20):
+    """Whether a program shows a finding of this kind on the engine, as a function for the minimizer."""
+    apart = kind == "hang" or kind.startswith("SIG")
+
+    def holds(program):
+        try:
+            expected = Model(program, 20_000_000).run()
+        except Invalid:
+            return False
+        text = program.text()
+        try:
+            if apart:
+                in_child(lambda: check(library, program, text, expected, engine), 5 if kind == "hang" else seconds)
+            else:
+                check(library, program, text, expected, engine)
+        except Finding as found:
+            return found.kind == kind
+        return False
+
+    return holds

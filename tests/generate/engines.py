@@ -1,0 +1,150 @@
+"""Runs programs on Tilewright's engines through its C interface (include/tilewright/c_api.h)."""
+import ctypes
+import os
+import pathlib
+import stat
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class _Value(ctypes.Union):
+    _fields_ = [("integer", ctypes.c_int64), ("number", ctypes.c_double), ("tensor", ctypes.c_void_p)]
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int32), ("value", _Value)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_index", ctypes.c_int32),
+                ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)]  # fmt: skip
+
+
+class _Info(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_char_p) for n in ("kind", "code", "area", "message", "help", "text", "file")] + \
+               [("line", ctypes.c_int), ("column", ctypes.c_int)]  # fmt: skip
+
+
+_INT, _UINT, _FLOAT, _TENSOR = 2, 3, 4, 64
+_CODES = {"bool": 6, "float8_e4m3fn": 10, "float8_e5m2": 12, "float8_e8m0fnu": 14, "float4_e2m1fn": 17, "bfloat16": 4}
+
+
+class Refused(Exception):
+    """A coded error of Tilewright's."""
+
+    def __init__(self, code, message, text):
+        super().__init__(f"{code}: {message}")
+        self.code, self.message, self.text = code, message, text
+
+
+class Library:
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(str(path))
+        for name in ("tw_program_parse", "tw_compile", "tw_kernel_call"):
+            getattr(self.lib, name).restype = ctypes.c_void_p
+        self.lib.tw_program_text.restype = ctypes.c_char_p
+        self.lib.tw_error_get.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        for name in ("tw_error_release", "tw_program_release", "tw_kernel_release"):
+            getattr(self.lib, name).argtypes = [ctypes.c_void_p]
+        self.lib.tw_program_text.argtypes = [ctypes.c_void_p]
+
+    def _check(self, error):
+        if not error:
+            return
+        info = _Info()
+        self.lib.tw_error_get(error, ctypes.byref(info))
+        refused = Refused(info.code.decode(), info.message.decode(errors="replace"), info.text.decode(errors="replace"))
+        self.lib.tw_error_release(error)
+        raise refused
+
+    def parse(self, text):
+        program = ctypes.c_void_p()
+        self._check(self.lib.tw_program_parse(text.encode(), b"generated.tile", ctypes.byref(program)))
+        return program
+
+    def print_again(self, text):
+        """The text of the program that a text gives."""
+        program = self.parse(text)
+        again = self.lib.tw_program_text(program).decode()
+        self.lib.tw_program_release(program)
+        return again
+
+    def run(self, text, engine, arch, arguments):
+        """Calls the program. Arguments: (dtype name, bits, shape, bytes) of tensors, which are written, or numbers."""
+        program, kernel = self.parse(text), ctypes.c_void_p()
+        try:
+            self._check(self.lib.tw_compile(program, engine.encode(), arch.encode(), ctypes.byref(kernel)))
+            self._call(kernel, arguments)
+        finally:
+            if kernel:
+                self.lib.tw_kernel_release(kernel)
+            self.lib.tw_program_release(program)
+
+    def _call(self, kernel, arguments):
+        array, kept = (_Argument * len(arguments))(), []
+        for slot, argument in zip(array, arguments):
+            if isinstance(argument, float):
+                slot.kind, slot.value.number = _FLOAT, argument
+            elif isinstance(argument, int):
+                slot.kind = _UINT if argument >= 1 << 63 else _INT
+                slot.value.integer = argument - (1 << 64) if argument >= 1 << 63 else argument
+            else:
+                tensor = _tensor(*argument, kept)
+                slot.kind, slot.value.tensor = _TENSOR, ctypes.addressof(tensor)
+        self._check(self.lib.tw_kernel_call(kernel, array, ctypes.c_size_t(len(arguments))))
+
+
+def _tensor(name, bits, shape, memory, kept):
+    code = _CODES.get(name, 0 if name.startswith("int") else 1 if name.startswith("uint") else 2)
+    extents = (ctypes.c_int64 * max(1, len(shape)))(*shape)
+    tensor = _Tensor(memory.ctypes.data, 1, 0, len(shape), code, 8 if name == "bool" else bits, 1, extents, None, 0)
+    kept += [extents, tensor]
+    return tensor
+
+
+def pack(t, stored):
+    """Elements as a host's memory has them: those of 4 bits stand two in a byte."""
+    if not t.is_packed:
+        return np.ascontiguousarray(stored).view(np.uint8).reshape(-1).copy()
+    nibbles = np.ascontiguousarray(stored).view(np.uint8).reshape(-1) & 15
+    if len(nibbles) % 2:
+        nibbles = np.append(nibbles, np.uint8(0))
+    return nibbles[::2] | nibbles[1::2] << 4
+
+
+def unpack(t, memory, count):
+    if not t.is_packed:
+        return memory.view(t.storage)[:count]
+    nibbles = np.stack([memory & 15, memory >> 4], axis=1).reshape(-1)[:count]
+    return ((nibbles << 4).view(np.int8) >> 4) if t.is_signed else nibbles
+
+
+def find_library():
+    """The library of the build tree, or of the installed package."""
+    built = ROOT / "build/release/libtilewright.so"
+    if built.exists():
+        return built
+    import tilewright
+
+    return next(pathlib.Path(tilewright.__file__).parent.glob("libtilewright*.so*"))
+
+
+def quick_compiler(directory):
+    """Lets the host compiler optimize less (that of the kernel's own flags which comes last counts)."""
+    script = pathlib.Path(directory) / "quick_compiler"
+    script.write_text('#!/bin/sh\nexec g++ "$@" -O0\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return str(script)
+
+
+def prepare(scratch=None, quick=True):
+    """The environment in which programs run: one thread, a cache of their own."""
+    scratch = scratch or tempfile.mkdtemp(prefix="tilewright-generate-")
+    os.environ["TILEWRIGHT_CACHE_DIR"], os.environ["TILEWRIGHT_THREADS"] = scratch, "1"
+    if quick:
+        os.environ["TILEWRIGHT_CXX"] = quick_compiler(scratch)
+    return scratch

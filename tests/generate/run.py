@@ -1,0 +1,277 @@
+"""Draws programs and runs them on the engines, each beside a NumPy model of the language (docs/fuzzing.md).
+
+    python tests/generate/run.py --seeds 1..1000 --engines interpreter,cpu,simulator:sm_80,simulator:sm_90a --jobs 16"""
+import argparse
+import collections
+import multiprocessing
+import multiprocessing.connection
+import os
+import pathlib
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import engines  # noqa: E402
+from check import Finding, check, shows  # noqa: E402
+from draw import Generator  # noqa: E402
+from minimize import Minimizer  # noqa: E402
+from model import Model  # noqa: E402
+from prune import prune  # noqa: E402
+
+ENGINES = "interpreter,cpu,simulator:sm_80,simulator:sm_90a"
+
+
+class Work:
+    """What a worker does with a seed; `at` is where it is, for who watches."""
+
+    def __init__(self, options, at):
+        self.options, self.at = options, at
+        self.library = engines.Library(options.library)
+
+    def seed(self, seed, skip=()):
+        """(seconds by stage, findings, refusals) of one seed; engines in `skip` have crashed or hung on it."""
+        times, findings, refusals = collections.Counter(), [], collections.Counter()
+        self._note(seed, len(self.options.engines))
+        start = time.monotonic()
+        program = Generator(seed, self.options.size).program()
+        times["draw"] = time.monotonic() - start
+        result = prune(program)
+        times["model"] = time.monotonic() - start - times["draw"]
+        if result is None:
+            return times, findings, collections.Counter({"model: nothing is left": 1})
+        expected, text = result[0], program.text()
+        for number, engine in enumerate(self.options.engines):
+            if engine in skip:
+                continue
+            self._note(seed, number)
+            start = time.monotonic()
+            try:
+                refused = check(self.library, program, text, expected, engine)
+                if refused:
+                    refusals[f"{engine} {refused}"] += 1
+            except Finding as found:
+                findings.append((seed, engine, found.kind, found.message))
+            times[engine] += time.monotonic() - start
+        self._note(seed, len(self.options.engines))
+        return times, findings, refusals
+
+    def _note(self, seed, stage):
+        self.at[0], self.at[1], self.at[2] = seed, stage, time.monotonic()
+
+
+def work(options, at, connection):
+    work_ = Work(options, at)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not options.verbose:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    while (job := connection.recv()) is not None:
+        connection.send(work_.seed(*job))
+
+
+class Worker:
+    def __init__(self, options):
+        self.options, self.at = options, multiprocessing.Array("d", 3, lock=False)
+        self.connection, theirs = multiprocessing.Pipe()
+        self.process = multiprocessing.Process(target=work, args=(options, self.at, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.job = None
+
+    def start(self, job):
+        self.job, self.at[2] = job, time.monotonic()
+        self.connection.send(job)
+
+    def stage(self):
+        number = int(self.at[1])
+        return (self.options.engines + ["model"])[number]
+
+    def overdue(self):
+        return self.job is not None and time.monotonic() - self.at[2] > self.options.timeout
+
+    def end(self):
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+class Run:
+    """All seeds on all workers."""
+
+    def __init__(self, options):
+        self.options, self.seeds = options, iter(options.seeds)
+        self.times, self.refusals, self.findings = collections.Counter(), collections.Counter(), []
+        self.done, self.again, self.start = 0, [], time.monotonic()
+
+    def next_job(self):
+        if self.again:
+            return self.again.pop()
+        if self.options.seconds and time.monotonic() - self.start > self.options.seconds:
+            return None
+        seed = next(self.seeds, None)
+        return None if seed is None else (seed, ())
+
+    def run(self):
+        workers = [Worker(self.options) for _ in range(self.options.jobs)]
+        idle = list(workers)
+        while True:
+            while idle and (job := self.next_job()):
+                idle.pop().start(job)
+            busy = [w for w in workers if w not in idle]
+            if not busy:
+                break
+            ready = multiprocessing.connection.wait([w.connection for w in busy], 0.5)
+            for w in busy:
+                if w.connection in ready or w.overdue():
+                    new = self._collect(w)
+                    workers[workers.index(w)] = new
+                    idle.append(new)
+        for w in workers:
+            w.end()
+        return self
+
+    def _collect(self, w):
+        """Takes what a worker has found; the worker to go on with."""
+        job, w.job = w.job, None
+        try:
+            if not w.connection.poll(0):
+                raise Finding("hang", f"more than {self.options.timeout} s")
+            times, findings, refusals = w.connection.recv()
+        except (EOFError, ConnectionError, Finding) as why:
+            w.process.join(1) if not isinstance(why, Finding) else None
+            kind = why.kind if isinstance(why, Finding) else _signal(w.process.exitcode)
+            seed, stage = int(w.at[0]), w.stage()
+            self.found(seed, stage, kind, str(why))
+            w.end()
+            if stage != "model":
+                self.again.append((seed, job[1] + (stage,)))
+            return Worker(self.options)
+        for f in findings:
+            self.found(*f)
+        self.times.update(times)
+        self.refusals.update(refusals)
+        self.done += 1
+        return w
+
+    def found(self, seed, engine, kind, message):
+        if not any(f[:2] == (seed, engine) for f in self.findings):
+            self.findings.append((seed, engine, kind, message))
+            print(f"seed {seed}: {engine}: {kind}: {' '.join(message.split())[:300]}", flush=True)
+
+
+def _signal(code):
+    return signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
+
+
+def minimized(options, seed, engine, kind):
+    """The smallest program found that shows the same on the engine."""
+    program = Generator(seed, options.size).program()
+    prune(program)
+    if not options.minimize:
+        return program
+    return Minimizer(program, shows(engines.Library(options.library), engine, kind), options.tries).run()
+
+
+def shape_of(program):
+    """The statements of a program without names and numbers: findings of one cause often share it."""
+
+    def of(body):
+        words = []
+        for s in body:
+            word = s.kind + ("+" if s.kind == "reduce" and not s.clear else "") + (" " + s.op if "op" in s.fields else "")
+            word += " pipelined" if s.kind == "for" and s.loop == "pipelined" else ""
+            words.append(word + "".join(" {" + of(inner) + "}" for inner in s.bodies if inner))
+        return "; ".join(words)
+
+    return " | ".join(of(l.body) for l in program.launches)
+
+
+def described(seed, engine, kind, message, program):
+    """A .tile file that says what it shows."""
+    lines = [f"# seed {seed}: {engine}: {kind}", f"# {shape_of(program)}"] + [f"#   {line}" for line in message.splitlines()[:4]]
+    lines += [f"# {name}: {value}" for name, _, value in program.scalars + [(n, 0, v) for n, v in program.symbols]]
+    lines += [f"# {b.name}: {program.inputs[b].tolist()}"[:400] for b in program.params]
+    return "\n".join(lines) + "\n" + program.text()
+
+
+def _write_one(options, finding):
+    seed, engine, kind, message = finding
+    program = minimized(options, seed, engine, kind)
+    if options.minimize and kind in ("wrong",):
+        try:
+            check(engines.Library(options.library), program, program.text(), Model(program).run(), engine)
+        except Finding as found:
+            message = found.message
+    name = f"seed_{seed}_{engine.replace(':', '_')}_{kind}.tile"
+    (pathlib.Path(options.out) / name).write_text(described(seed, engine, kind, message, program))
+
+
+def write_all(options, findings):
+    """The programs of all findings, each by a process of its own: it may crash or hang."""
+    pathlib.Path(options.out).mkdir(parents=True, exist_ok=True)
+    left, running = list(findings), []
+    while left or running:
+        while left and len(running) < options.jobs:
+            process = multiprocessing.Process(target=_write_one, args=(options, left.pop()), daemon=True)
+            process.start()
+            running.append((process, time.monotonic()))
+        time.sleep(0.05)
+        for row in list(running):
+            process, start = row
+            if not process.is_alive() or time.monotonic() - start > options.patience:
+                process.kill()
+                process.join()
+                running.remove(row)
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="1..100", help="1..1000: which programs")
+    parser.add_argument("--seconds", type=float, default=0, help="start nothing new after so long")
+    parser.add_argument("--engines", default=ENGINES, help=ENGINES + ",cuda")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--size", type=float, default=1.0, help="about how many statements, beside the usual")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds that one engine may take for a program")
+    parser.add_argument("--optimize", action="store_true", help="with the host compiler's usual flags, not the quick ones")
+    parser.add_argument("--minimize", action="store_true", help="make the program of every finding small")
+    parser.add_argument("--tries", type=int, default=4000, help="candidates of a minimization")
+    parser.add_argument("--patience", type=float, default=300, help="seconds for the minimization of one finding")
+    parser.add_argument("--out", default="", help="a folder for the programs of findings")
+    parser.add_argument("--show", action="store_true", help="print the program of each seed, and run nothing")
+    parser.add_argument("--library", default=None, help="libtilewright.so")
+    parser.add_argument("--verbose", action="store_true", help="let engines write to standard error")
+    options = parser.parse_args(arguments)
+    first, _, last = options.seeds.partition("..")
+    options.seeds = range(int(first), int(last or first) + 1)
+    options.engines = options.engines.split(",")
+    options.library = str(options.library or engines.find_library())
+    return options
+
+
+def report(run):
+    seconds = time.monotonic() - run.start
+    print(f"{run.done} programs in {seconds:.1f} s ({run.done / max(seconds, 1e-9):.1f}/s): {len(run.findings)} findings")
+    print("milliseconds each: " + ", ".join(f"{k} {1000 * v / max(run.done, 1):.1f}" for k, v in run.times.items()))
+    for text, n in run.refusals.most_common(12):
+        print(f"  refused {n} times: {text[:160]}")
+
+
+def main(arguments=None):
+    options = options_of(arguments)
+    if options.show:
+        for seed in options.seeds:
+            program = Generator(seed, options.size).program()
+            prune(program)
+            print(program.text())
+        return 0
+    engines.prepare(quick=not options.optimize)
+    run = Run(options).run()
+    report(run)
+    if options.out:
+        write_all(options, run.findings)
+    return 1 if run.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
