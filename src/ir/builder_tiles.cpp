@@ -1,5 +1,6 @@
 // Tile ops and order: which extents each operand has, and what does not fit.
 #include "ir/builder.h"
+#include "ir/extent.h"
 #include "ir/rewrite.h"
 #include "scalar/functions.h"
 #include "scalar/sparse_group.h"
@@ -378,16 +379,16 @@ void reduce_by_threads(Builder& b, const Reduce& r) {
   const DType type = stored.is_float() && stored.bits < 32 ? f32 : stored;
   const auto dim = static_cast<size_t>(r.dim);
   std::vector<Expr> source = r.from.min, target = r.to.min;
-  const bool keeps_dim = r.to.extent.size() == r.from.extent.size();
+  const std::vector<int> kept = kept_dims(r);
   LoopOptions unrolled;
   unrolled.kind = LoopKind::Unroll;
   int opened = 0;
-  for (size_t d = 0, k = 0; d < source.size(); ++d) {
-    const size_t to = keeps_dim ? d : k;
-    if (d != dim) ++k;
+  for (size_t d = 0; d < source.size(); ++d) {
     if (d == dim || constant_int(r.from.extent[d]) == 1) continue;
     const Expr i = b.open_for("i", constant(0), r.from.extent[d], unrolled);
-    source[d] = apply(Operator::Add, source[d], i), target[to] = apply(Operator::Add, target[to], i);
+    source[d] = apply(Operator::Add, source[d], i);
+    for (size_t to = 0; to < target.size(); ++to)
+      if (kept[to] == static_cast<int>(d)) target[to] = apply(Operator::Add, target[to], i);
     ++opened;
   }
   const auto element = [](BufferId id, const std::vector<Expr>& indices) {

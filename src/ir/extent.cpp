@@ -29,4 +29,33 @@ bool is_whole(const Region& region, const Buffer& b) {
   return true;
 }
 
+std::vector<int> kept_dims(const Reduce& reduce) {
+  const std::vector<Expr>&from = reduce.from.extent, &to = reduce.to.extent;
+  const auto is = [](const std::optional<int64_t>& has, int64_t extent) { return has.value_or(extent) == extent; };
+  // Of dimensions of `from` those that `to` has, if they agree; `more`: it may have others in front.
+  const auto matched = [&](std::vector<int> dims, bool more) -> std::optional<std::vector<int>> {
+    while (dims.size() > to.size()) {
+      if (dims[0] >= 0 && constant_int(from[static_cast<size_t>(dims[0])]) != 1) return std::nullopt;
+      dims.erase(dims.begin());
+    }
+    if (dims.size() < to.size() && !more) return std::nullopt;
+    dims.insert(dims.begin(), to.size() - dims.size(), -1);
+    for (size_t t = 0; t < to.size(); ++t) {
+      const auto wants = constant_int(to[t]);
+      if (dims[t] < 0 ? !is(wants, 1) : wants && !is(constant_int(from[static_cast<size_t>(dims[t])]), *wants))
+        return std::nullopt;
+    }
+    return dims;
+  };
+  std::vector<int> dropped, kept;
+  for (int d = 0; d < static_cast<int>(from.size()); ++d) {
+    if (d != reduce.dim) dropped.push_back(d);
+    kept.push_back(d == reduce.dim ? -1 : d);
+  }
+  for (const bool more : {false, true})
+    for (const auto& dims : {dropped, kept})
+      if (auto found = matched(dims, more)) return *found;
+  return std::vector<int>(to.size(), -1);
+}
+
 }  // namespace tilewright::ir

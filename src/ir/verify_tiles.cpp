@@ -25,6 +25,13 @@ bool may_be_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
          std::equal(a.begin(), a.end(), b.begin(), [](const Expr& x, const Expr& y) { return ir::may_be_equal(x, y); });
 }
 
+// Either may have extents of 1 in front.
+bool agree_at_end(std::vector<Expr> a, std::vector<Expr> b) {
+  while (a.size() > b.size() && constant_int(a[0]) == 1) a.erase(a.begin());
+  while (b.size() > a.size() && constant_int(b[0]) == 1) b.erase(b.begin());
+  return may_be_equal(a, b);
+}
+
 }  // namespace
 
 // ---- regions ------------------------------------------------------------------------------------------------------
@@ -308,9 +315,10 @@ void Verifier::check(const Reduce& node) {
   without.erase(without.begin() + node.dim);
   with_one[static_cast<size_t>(node.dim)] = constant(1);
   const auto is_one = [](const Expr& e) { return constant_int(e) == 1; };
+  const auto agrees = [&](const std::vector<Expr>& e) { return agree_at_end(e, node.to.extent); };
   const bool single = std::all_of(without.begin(), without.end(), is_one) &&
                       std::all_of(node.to.extent.begin(), node.to.extent.end(), is_one);
-  if (!single && !may_be_equal(without, node.to.extent) && !may_be_equal(with_one, node.to.extent))
+  if (!single && !agrees(without) && !agrees(with_one))
     add(Code::VerifyReduceShape,
         fmt::format("reduce: '{}' without dimension {} is {}, but '{}' is {}", source.name, node.dim,
                     extents_text(without, program_), target.name, extents_text(node.to.extent, program_)));
@@ -331,7 +339,8 @@ void Verifier::check(const Scan& node) {
   if (node.dim < 0 || node.dim >= static_cast<int64_t>(node.from.extent.size()))
     return add(Code::VerifyReduceDim, fmt::format("scan along dimension {} of '{}', which has {}", node.dim,
                                                   source.name, node.from.extent.size()));
-  if (!may_be_equal(node.from.extent, node.to.extent))
+  const int64_t more = static_cast<int64_t>(node.from.extent.size()) - static_cast<int64_t>(node.to.extent.size());
+  if (!agree_at_end(node.from.extent, node.to.extent) || node.dim < more)
     add(Code::VerifyScanShape,
         fmt::format("scan: '{}' is {}, but '{}' is {}", source.name, extents_text(node.from.extent, program_),
                     target.name, extents_text(node.to.extent, program_)));

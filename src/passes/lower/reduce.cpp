@@ -1,5 +1,6 @@
 // Reduce and Scan as loops. The order of a sum is fixed by the text written here, not by the host compiler: along the
 // innermost dimension by lanes, which a fixed tree combines; along any other in ascending order.
+#include "ir/extent.h"
 #include "passes/lower/layouts.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
@@ -21,29 +22,23 @@ struct Walk {
   std::vector<Expr> from, to;       // indices of the elements
 };
 
-Walk make_walk(const Region& from, const Region& to, size_t dim, bool keeps_dim, Lowering& l) {
+// `kept`: the dimension of `from` that each of `to` is; -1: none.
+Walk make_walk(const Region& from, const Region& to, size_t dim, const std::vector<int>& kept, Lowering& l) {
   Walk w;
   w.count = widen(from.extent[dim]);
   w.along = l.index("k", w.count);
-  // `to` has the dimensions of `from`, with extent 1 at dim or without it.
-  const bool dropped = to.min.size() + 1 == from.min.size();
-  size_t t = 0;
+  std::vector<Expr> offsets;  // of `from`
   for (size_t d = 0; d < from.min.size(); ++d) {
-    const Expr low = widen(from.min[d]);
-    if (d == dim) {
-      w.from.push_back(add(low, w.along));
-      if (!dropped) w.to.push_back(keeps_dim ? add(widen(to.min[t]), w.along) : widen(to.min[t])), ++t;
-      continue;
-    }
-    Expr v = wide(0);
-    if (constant_int(from.extent[d]) != 1) {
+    offsets.push_back(d == dim ? w.along : wide(0));
+    if (d != dim && constant_int(from.extent[d]) != 1) {
       w.extents.push_back(widen(from.extent[d]));
       w.vars.push_back(l.index(w.vars.empty() ? "i" : "j", w.extents.back()));
-      v = w.vars.back();
+      offsets.back() = w.vars.back();
     }
-    w.from.push_back(add(low, v));
-    w.to.push_back(add(widen(to.min[t++]), v));
+    w.from.push_back(add(widen(from.min[d]), offsets.back()));
   }
+  for (size_t t = 0; t < to.min.size(); ++t)
+    w.to.push_back(kept[t] < 0 ? widen(to.min[t]) : add(widen(to.min[t]), offsets[static_cast<size_t>(kept[t])]));
   if (w.to.empty()) w.to.push_back(wide(0));  // a vector reduced into a buffer of one element
   return w;
 }
@@ -152,7 +147,7 @@ struct ReduceNest {
 Body lower(const Reduce& r, Lowering& l) {
   const DType to_type = l.type(r.to.buffer);
   const auto dim = static_cast<size_t>(r.dim);
-  ReduceNest nest{l, r, make_walk(r.from, r.to, dim, false, l), to_type, accumulator(to_type)};
+  ReduceNest nest{l, r, make_walk(r.from, r.to, dim, kept_dims(r), l), to_type, accumulator(to_type)};
   if (const auto& tile = l.buffer(r.from.buffer).tile;
       tile && tile->width > 0 && tile->axis != r.dim && nest.w.vars.size() == 1) {
     if (Body body = nest.by_panels(); !body.empty()) return body;
@@ -165,7 +160,10 @@ Body lower(const Reduce& r, Lowering& l) {
 Body lower(const Scan& s, Lowering& l) {
   const DType to_type = l.type(s.to.buffer), acc_type = accumulator(to_type);
   const auto dim = static_cast<size_t>(s.dim);
-  Walk w = make_walk(s.from, s.to, dim, true, l);
+  std::vector<int> kept;
+  const int more = static_cast<int>(s.from.min.size()) - static_cast<int>(s.to.min.size());
+  for (int t = 0; t < static_cast<int>(s.to.min.size()); ++t) kept.push_back(std::max(t + more, -1));
+  Walk w = make_walk(s.from, s.to, dim, kept, l);
   const Expr position = s.reverse ? sub(sub(w.count, wide(1)), w.along) : w.along;
   auto at_position = [&](std::vector<Expr> index) {
     for (Expr& e : index) e = substitute(e, {{id_of(w.along), position}});

@@ -103,14 +103,12 @@ class Halves {
     } else if (const auto* m = s.as<Map>()) {
       follow(*m);
     } else if (const auto* r = s.as<Reduce>()) {
-      for (size_t d = 0, to = 0; d < r->from.min.size(); ++d) {
-        if (static_cast<int64_t>(d) == r->dim) {
-          to += r->to.min.size() == r->from.min.size();
-          continue;
-        }
+      const std::vector<int> kept = kept_dims(*r);
+      for (size_t to = 0; to < kept.size(); ++to) {
+        if (kept[to] < 0) continue;
+        const auto d = static_cast<size_t>(kept[to]);
         if (cut_of(r->from.buffer) == d) cut(r->to.buffer, to);
         if (cut_of(r->to.buffer) == to) cut(r->from.buffer, d);
-        ++to;
       }
     }
   }

@@ -307,13 +307,7 @@ class Placer {
         to_memory(p_.root(n.to.buffer), "a reduction writes part of it");
     }
     if (!to) return;
-    std::vector<int> dims;
-    const bool dropped = nodes_[*to].shape.size() + 1 == nodes_[*from].shape.size();
-    for (int d = 0; d < static_cast<int>(nodes_[*from].shape.size()); ++d) {
-      if (d != n.dim) dims.push_back(d);
-      if (d == n.dim && !dropped) dims.push_back(-1);
-    }
-    follows_.push_back({*from, *to, dims, true});
+    follows_.push_back({*from, *to, kept_dims(n), true});
   }
 
   // ---- gemms

@@ -1,5 +1,6 @@
 // Reduce and Scan as code of one thread: what a thread holds, then the lanes of a warp, then the warps through shared
 // memory.
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "layout/algebra.h"
 #include "passes/threads/collectives.h"
@@ -161,16 +162,9 @@ class ReduceLowering {
   // From the totals to where the reduction goes.
   Body finish() {
     const bool clears = r_.clear || r_.op == ReduceOp::AbsSum;
-    const bool dropped = r_.to.min.size() + 1 == r_.from.min.size();
-    // Dimension d of the result follows dimension kept[d] of `whole_`; -1: it has extent 1.
-    std::vector<int> of_to;
-    for (int d = 0, at = 0; d < from_.rank(); ++d) {
-      if (d == r_.dim) {
-        if (!dropped) of_to.push_back(-1);
-        continue;
-      }
-      of_to.push_back(at++);
-    }
+    // The dimension of `whole_`, which lacks that of the reduction, that each of the result is; -1: it has extent 1.
+    std::vector<int> of_to = kept_dims(r_);
+    for (int& d : of_to) d -= d > r_.dim ? 1 : 0;
     if (of_to.empty()) of_to.push_back(-1);
     const auto found = c_.registers.find(r_.to.buffer);
     return deal(whole_, team_, l_, false, [&](const Held& at) {
@@ -289,20 +283,23 @@ class ScanLowering {
       if (b.space != Space::Shared && !(b.space == Space::Fragment && !c_.registers.contains(r.buffer))) return false;
       if (b.is_view() || b.memory || !b.strides.empty() || b.type.storage_bits() < 8) return false;
       if (b.type.storage_bits() * kScanned > 128) return false;
-      return dim_ + 1 == b.rank() && constant_int(r.min[dim_]) == 0 &&
-             constant_int(r.extent[dim_]) == constant_int(b.shape[dim_]);
+      const size_t dim = dim_of(r);
+      return dim + 1 == b.rank() && constant_int(r.min[dim]) == 0 &&
+             constant_int(r.extent[dim]) == constant_int(b.shape[dim]);
     };
     const int64_t count = constant_int(count_).value_or(0);
     const bool whole = lanes_ == kWarpThreads && count > 0 && count % (lanes_ * kScanned) == 0;
     return whole && wide_rows(s_.from) && wide_rows(s_.to) ? kScanned : 1;
   }
+  // The dimension along which the region is scanned: either side may have more in front.
+  size_t dim_of(const Region& r) const { return dim_ + r.min.size() - s_.from.min.size(); }
   // Of the element at `position` of the line.
   std::vector<Expr> element(const Region& r, const Expr& position) const {
     std::vector<Expr> index(r.min.size());
     Expr rest = line_;
     for (size_t d = r.min.size(); d-- > 0;) {
       Expr at = position;
-      if (d != dim_) {
+      if (d != dim_of(r)) {
         at = binary(BinaryOp::FloorMod, rest, widen(r.extent[d]));
         rest = binary(BinaryOp::FloorDiv, rest, widen(r.extent[d]));
       }
@@ -367,7 +364,7 @@ class ScanLowering {
   }
   Region row(const Region& r, const Expr& lowest) const {
     Region out{r.buffer, element(r, lowest), {}};
-    for (size_t d = 0; d < out.min.size(); ++d) out.extent.push_back(constant(d == dim_ ? each_ : 1));
+    for (size_t d = 0; d < out.min.size(); ++d) out.extent.push_back(constant(d == dim_of(r) ? each_ : 1));
     return out;
   }
   Region registers(const Region& of, BufferId& id) const {

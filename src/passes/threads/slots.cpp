@@ -1,5 +1,6 @@
 #include "passes/threads/slots.h"
 
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -13,12 +14,64 @@ BufferId ring_of(ProgramTables& p, BufferId buffer, int64_t slots) {
   return p.new_buffer(std::move(b));
 }
 
+namespace {
+
+// Dimensions in front of those of the buffer.
+size_t dims_in_front(const IntoSlots::Slot& slot) { return slot.is_row ? 2 : 1; }
+
+void into_slot(const IntoSlots::Slot& slot, std::vector<Expr>& index) {
+  if (slot.is_row) index.insert(index.begin(), constant(0));
+  index.insert(index.begin(), slot.number);
+}
+
+// Every region and element that a statement names, whatever it does with it.
+struct IntoSlotFields {
+  const std::map<BufferId, IntoSlots::Slot>& slots;
+  bool changed = false;
+  void operator()(const char*, auto& field) { visit(field); }
+  void visit(auto& field) {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, Region>) {
+      const auto found = slots.find(field.buffer);
+      if (found == slots.end()) return;
+      changed = true, field.buffer = found->second.ring;
+      into_slot(found->second, field.min);
+      field.extent.insert(field.extent.begin(), dims_in_front(found->second), constant(1));
+    } else if constexpr (std::is_same_v<T, Element>) {
+      const auto found = slots.find(field.buffer);
+      if (found == slots.end()) return;
+      changed = true, field.buffer = found->second.ring;
+      into_slot(found->second, field.indices);
+    } else if constexpr (std::is_same_v<T, std::vector<Region>>) {
+      for (Region& r : field) visit(r);
+    }
+  }
+};
+
+struct WholeBuffers {
+  BufferId id;
+  bool found = false;
+  void operator()(const char*, const auto& field) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, BufferId>) found = found || field == id;
+  }
+};
+
+}  // namespace
+
+bool names_as_a_whole(const Body& body, BufferId id) {
+  WholeBuffers whole{id};
+  walk(body, [&](const Stmt& s) {
+    match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, whole); });
+  });
+  walk_exprs(body, [&](const Expr& e) {
+    const auto* n = e.as<Address>();
+    whole.found = whole.found || (n && n->buffer == id);
+  });
+  return whole.found;
+}
+
 Region IntoSlots::region(Region r) const {
-  auto found = slots_.find(r.buffer);
-  if (found == slots_.end()) return r;
-  r.buffer = found->second.ring;
-  if (found->second.is_row) r.min.insert(r.min.begin(), constant(0)), r.extent.insert(r.extent.begin(), constant(1));
-  r.min.insert(r.min.begin(), found->second.number), r.extent.insert(r.extent.begin(), constant(1));
+  IntoSlotFields{slots_}.visit(r);
   return r;
 }
 
@@ -27,38 +80,23 @@ std::optional<Expr> IntoSlots::load_of(const Expr& e) const {
   const auto found = n ? slots_.find(n->buffer) : slots_.end();
   if (found == slots_.end()) return std::nullopt;
   std::vector<Expr> index = n->indices;
-  if (found->second.is_row) index.insert(index.begin(), constant(0));
-  index.insert(index.begin(), found->second.number);
+  into_slot(found->second, index);
   return load(found->second.ring, std::move(index), e->type);
 }
 
 std::optional<Body> IntoSlots::statement(const Stmt& s) const {
-  auto with = [&](auto op) { return Body{make_stmt(std::move(op), s->location)}; };
-  if (const auto* n = s.as<Copy>()) {
-    Copy c = *n;
-    c.from = region(c.from), c.to = region(c.to);
-    return with(std::move(c));
-  }
-  if (const auto* n = s.as<Gemm>()) {
-    Gemm g = *n;
-    g.a = region(g.a), g.b = region(g.b), g.c = region(g.c);
-    if (g.is_sparse()) g.metadata = region(g.metadata);
-    return with(std::move(g));
-  }
-  if (const auto* n = s.as<Store>(); n && slots_.contains(n->to.buffer)) {
-    const Slot& slot = slots_.at(n->to.buffer);
-    Store st = *n;
-    st.to.buffer = slot.ring, st.to.indices.insert(st.to.indices.begin(), slot.number);
-    return with(std::move(st));
-  }
-  if (const auto* n = s.as<Reduce>()) {
-    // The reduced dimension is counted from the region's first.
-    Reduce r = *n;
-    if (auto found = slots_.find(r.from.buffer); found != slots_.end()) r.dim += found->second.is_row ? 2 : 1;
-    r.from = region(r.from);
-    return with(std::move(r));
-  }
-  return std::nullopt;
+  StmtOp op = s->op;
+  IntoSlotFields fields{slots_};
+  std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, fields); }, op);
+  if (!fields.changed) return std::nullopt;
+  // The dimension of a reduction or scan is counted from the first of the region that is read.
+  const auto in_front = [&](const Region& from) {
+    const auto found = slots_.find(from.buffer);
+    return found == slots_.end() ? 0 : static_cast<int64_t>(dims_in_front(found->second));
+  };
+  if (const auto* n = s.as<Reduce>()) std::get<Reduce>(op).dim += in_front(n->from);
+  if (const auto* n = s.as<Scan>()) std::get<Scan>(op).dim += in_front(n->from);
+  return Body{Stmt(StmtNode{std::move(op), s->location})};
 }
 
 Body IntoSlots::body(const Body& in) const {
