@@ -6,6 +6,7 @@
 #include "analysis/divisibility.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
@@ -17,6 +18,7 @@ using namespace ir;
 
 namespace {
 
+constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
 constexpr int64_t kCopyBits = 128;  // of one cp.async: with fewer the hardware is no faster than loads and stores
 
 class Rings {
@@ -86,15 +88,14 @@ class Rings {
     if (n.stages < 2) return "it has one stage";
     const size_t count = leading(n);
     if (count == 0) return "it does not begin with copies of whole 16-byte rows from global to shared memory";
-    bool jumps = false;
-    walk(n.body, [&](const Stmt& s) { jumps = jumps || s.as<Break>() || s.as<Continue>() || s.as<Return>(); });
-    if (jumps) return "its body jumps";
+    if (may_jump(n.body)) return "its body jumps";
     std::set<BufferId> filled;
     for (size_t i = 0; i < count; ++i) {
       const Copy& c = *n.body[i].as<Copy>();
       const std::string& name = p_.buffer(c.to.buffer).name;
       if (!filled.insert(c.to.buffer).second || writes(n.body, c.to.buffer) != 1)
         return fmt::format("'{}' is written twice", name);
+      if (names_as_a_whole(launch_.body, c.to.buffer)) return fmt::format("'{}' is used as a whole", name);
       if (uses(launch_.body, c.to.buffer) != uses(n.body, c.to.buffer))
         return fmt::format("'{}' is used outside of the loop", name);
       if (writes(n.body, p_.root(c.from.buffer)) > 0)
@@ -108,7 +109,9 @@ class Rings {
 
   Body ring(const For& n, LocationId at) {
     const size_t count = leading(n);
-    const int64_t slots = n.stages;
+    // More than there are turns would stay empty.
+    const int64_t turns = std::max(constant_int(n.extent).value_or(kMostSlots), kFewestSlots);
+    const int64_t slots = std::min({n.stages, turns, kMostSlots});
     const DType type = p_.var(n.var).type;
     std::map<BufferId, BufferId> rings;
     for (size_t i = 0; i < count; ++i) {

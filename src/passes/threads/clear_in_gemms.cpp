@@ -2,6 +2,7 @@
 
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -49,7 +50,8 @@ class Clearer {
   }
   bool clears_instead(const Stmt& s, For& loop) const {
     const auto* fill = s.as<Fill>();
-    if (!fill || !is_zero(fill->value) || constant_int(loop.extent).value_or(0) < 1) return false;
+    if (!fill || !is_zero(fill->value) || constant_int(loop.extent).value_or(0) < 1 || may_jump(loop.body))
+      return false;
     const BufferId c = fill->to.buffer;
     const Buffer& b = p_.buffer(c);
     if (b.space != Space::Fragment || b.is_view()) return false;
@@ -71,7 +73,7 @@ class Clearer {
   // Cleared before the loop and at the end of each turn for the gemm of the next, and not asked for after the loop.
   bool clears_every_turn(const Stmt& s, For& loop) const {
     const auto* fill = s.as<Fill>();
-    if (!fill || !is_zero(fill->value)) return false;
+    if (!fill || !is_zero(fill->value) || may_jump(loop.body)) return false;
     const BufferId c = fill->to.buffer;
     const Buffer& b = p_.buffer(c);
     if (b.space != Space::Fragment || b.is_view() || !is_whole(fill->to, b)) return false;

@@ -4,6 +4,7 @@
 
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -22,7 +23,7 @@ class EarlyLoads {
   Body run(const Body& in) {
     return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
-      if (!loop) return std::nullopt;
+      if (!loop || may_jump(loop->body)) return std::nullopt;
       const auto gemm = std::find_if(loop->body.begin(), loop->body.end(), [](const Stmt& x) { return x.as<Gemm>(); });
       if (gemm == loop->body.end()) return std::nullopt;
       For f = *loop;

@@ -1,9 +1,11 @@
 #include "passes/threads/find_rings.h"
 
 #include "ir/effects.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/slots.h"
 #include "target/wgmma.h"
 
 namespace tilewright::passes {
@@ -38,18 +40,13 @@ class RingSearch {
   }
 
   static bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
-  // Whether only statements that slots() knows how to move read the tile there, and none writes it.
+  // Whether the tile is read there, by its own name, and nothing writes it.
   bool reads_only(const Stmt& s, BufferId id) const {
     bool fits = true;
     walk({s}, [&](const Stmt& x) {
       for (const Effect& e : effects_of(x).list) {
         if (!e.region.valid() || p_.root(e.region.buffer) != id) continue;
-        const bool known = x.as<Copy>() || x.as<Gemm>() || x.as<Reduce>();
-        bool loaded = false;
-        for_each_expr(x, [&](const Expr& y) {
-          walk(y, [&](const Expr& z) { loaded = loaded || (z.as<Load>() && z.as<Load>()->buffer == id); });
-        });
-        if (e.access != Access::Read || (!known && !loaded)) fits = false;
+        fits = fits && e.region.buffer == id && e.access == Access::Read;
       }
     });
     return fits;
@@ -93,8 +90,9 @@ class RingSearch {
       const Stmt& s = body[i];
       match_result(s);
       if (const auto* copy = s.as<Copy>()) {
-        if (is_loadable(*copy)) ring(body, i, *copy);
-        if (!is_moved(out_.rings, s) && waits_for_memory(*copy)) out_.left = copy;
+        // The loader, which runs ahead, would not know of the turns that the others do not take.
+        if (!jumps_ && is_loadable(*copy)) ring(body, i, *copy);
+        if (!is_moved(out_.rings, s) && waits_for_memory(*copy)) out_.left = copy, out_.left_jumps = jumps_;
         continue;
       }
       if (const auto* n = s.as<If>(); n && !is_of_math(n->condition)) {
@@ -105,7 +103,9 @@ class RingSearch {
       const auto* loop = s.as<For>();
       if (!loop) continue;  // copies under other control stay where they are
       nest_.push_back(loop);
+      const bool outside = std::exchange(jumps_, jumps_ || may_jump(loop->body));
       find(loop->body);
+      jumps_ = outside;
       nest_.pop_back();
     }
   }
@@ -124,6 +124,7 @@ class RingSearch {
   void ring(const Body& body, size_t at, const Copy& copy) {
     Ring r;
     const BufferId id = copy.to.buffer;
+    if (names_as_a_whole(launch_.body, id)) return;
     for (size_t i = at + 1; i < body.size(); ++i) {
       if (!mentions(body[i], id)) continue;
       if (!reads_only(body[i], id)) return;
@@ -225,6 +226,7 @@ class RingSearch {
   const RingLimits limits_;
   const bool walks_;
   std::vector<const For*> nest_;
+  bool jumps_ = false;             // one of them may be left, or a turn of it, by a jump
   std::optional<size_t> guarded_;  // the loops around the innermost condition around this place
   FoundRings out_;
 };

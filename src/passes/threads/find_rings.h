@@ -34,6 +34,7 @@ struct FoundRings {
   std::vector<Ring> rings;
   std::set<ir::VarId> results;     // values that only the computing threads have
   const ir::Copy* left = nullptr;  // one of a pipelined loop's copies that is no ring's
+  bool left_jumps = false;         // it stands in a loop with jumps
   bool feed_gemms = false;         // a pipelined loop's ring brings an operand of a matrix instruction
 };
 // Of a canonical program. `walks`: the outermost loop is that over tiles of the grid. Rings point into the launch.

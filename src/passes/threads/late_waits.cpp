@@ -4,6 +4,7 @@
 
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/accessed.h"
@@ -21,7 +22,7 @@ class LateWaits {
   Body run(const Body& in) const {
     return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
-      if (!loop || !gains(loop->body)) return std::nullopt;
+      if (!loop || !gains(loop->body) || may_jump(loop->body)) return std::nullopt;
       For f = *loop;
       f.body = iteration(loop->body);
       return Body{make_stmt(std::move(f), s->location)};

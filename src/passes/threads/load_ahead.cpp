@@ -4,6 +4,7 @@
 
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/role_code.h"
@@ -23,7 +24,7 @@ class LoadsAhead {
     return rewrite(launch_.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
       if (!loop || loop->kind != LoopKind::Pipelined || loop->stages == 0) return std::nullopt;
-      if (!loop->order.empty() || !loop->stage.empty()) return std::nullopt;
+      if (!loop->order.empty() || !loop->stage.empty() || may_jump(loop->body)) return std::nullopt;
       return rotated(*loop, s->location);
     });
   }

@@ -149,6 +149,8 @@ class SyncPlacer {
       if (e.completion.queue == Queue::BulkStore && e.access == Access::Read) out.back().commits = 0;
       out.back().in_flight = e.completion.queue == Queue::CpAsync && e.access != Access::Read;
     }
+    if (const auto* n = s.as<Print>(); n && n->buffer.valid() && is_shared(p_.root(n->buffer)))
+      out.push_back({p_.root(n->buffer), n->buffer, Access::Read, {}, {}});
     for_each_body(s, [&](const Body& b) {
       for (const Stmt& inner : b) collect(inner, first, out);
     });

@@ -55,7 +55,7 @@ class Specializer {
     if (!found_.feed_gemms)
       return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
     if (const Copy* left = found_.left) {
-      const std::string why = ring_misfit(p_, *left);
+      const std::string why = found_.left_jumps ? "a loop around it jumps" : ring_misfit(p_, *left);
       return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left->to.buffer).name,
                                  why.empty() ? "it is used otherwise" : why));
     }
