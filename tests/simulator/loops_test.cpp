@@ -107,6 +107,26 @@ TEST(Loops, AReturnLeavesNothingBehind) {
                  {{"n", n}});
 }
 
+// A barrier in front of the loop stands before its condition is read.
+TEST(Loops, WhatAConditionReadsIsReadBeforeATurnWritesIt) {
+  expect_right(with_tiles("while s[1, 2] != 77 {\n" + write("s", "i * 7 + c") + "break\n}\n" + turned("B", "s")),
+               {{"n", 0}});
+  expect_right(with_tiles("while s[1, 2] < 5 {\n" + write("s", "s[i, c] + 2") + "}\n" + turned("B", "s")), {{"n", 0}});
+}
+
+// Each reads and writes what other threads of the other write.
+TEST(Loops, ReductionsIntoOneTileComeOneAfterTheOther) {
+  for (const char* from : {"t", "f"})
+    for (const char* op : {"max", "sum"})
+      expect_right(with_tiles("fragment f: int32[16, 16]\nshared q: int32[16]\nfill to=q value=1\n" +
+                              write("t", "i * c") + write("f", "i - c * 3") +
+                              fmt::format("reduce {0} from=t to=q dim=0 clear=false\n"
+                                          "reduce {0} from={1} to=q dim=1 clear=false\n",
+                                          op, from) +
+                              write("B", "q[15 - i] + q[c]")),
+                   {{"n", 0}});
+}
+
 // The copy stands before the first barrier of a turn, the last read of its tile behind the last one.
 TEST(Loops, ABarrierThatTakesAnothersPlaceLeavesMoreOpen) {
   expect_right(

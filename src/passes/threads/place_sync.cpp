@@ -135,7 +135,9 @@ class SyncPlacer {
       if (e.access == Access::Order || !e.region.valid()) continue;
       const BufferId root = p_.root(e.region.buffer);
       if (!is_shared(root)) continue;
-      out.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr,
+      // Whose threads read and write in two steps: only atomics may meet.
+      const bool plain = e.access == Access::Accumulate && (s.as<Reduce>() || s.as<Gemm>());
+      out.push_back({root, e.region.buffer, plain ? Access::Write : e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
       if (once && !alike) out.back().once_by = first;
@@ -421,6 +423,8 @@ class SyncPlacer {
     if (const int64_t each = barriers(copy.body); each > 0 && !before.empty()) {
       const Touches after = open_;
       open_ = before, ordered();
+      Body none;
+      condition(s, none);  // it is read behind that barrier
       Body first_ordered = turns(n, s);
       if (barriers(first_ordered) < each) {
         const Touches after_ordered = std::exchange(open_, before);
