@@ -212,6 +212,46 @@ TEST(MapOrder, WhatAConditionKeepsFromBeingReadIsNotRead) {
 )");
 }
 
+// Where a tensor lies is computed in the body, and read with every element of it.
+TEST(MapOrder, TensorsAtAddressesThatAreLookedUp) {
+  const ir::TileProgram tiles = tiles_of(R"(program p {
+  param P: pointer[4]
+  param O: float32[4, 8]
+  launch l(bx: 4) threads(tx: 64) {
+    n: int32 = bx * 2 + 8
+    a: pointer = P[bx]
+    global X: float32[n] address=a
+    shared S: float32[8]
+    for k in 0..3 pipelined(stages=2) {
+      b: pointer = P[(bx + k) % 4]
+      global Y: float32[8] address=b
+      copy from=Y[0 : 8] to=S
+      map i in 8 {
+        O[bx, i] = O[bx, i] + S[i] * 2.0
+      }
+    }
+    map i in 8 {
+      O[bx, i] = O[bx, i] + X[i]
+    }
+  }
+}
+)");
+  const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  const NDArray rows = NDArray::zeros({4, 16}, f32), table = NDArray::zeros({4}, tiles.buffers[0].type);
+  for (int64_t i = 0; i < 64; ++i) rows.set_float({i / 16, i % 16}, static_cast<double>(i));
+  for (int i = 0; i < 4; ++i)
+    static_cast<const float**>(table.data())[i] = static_cast<const float*>(rows.data()) + 16 * i;
+  const auto result = [&](const CompileOptions& options) {
+    const NDArray out = NDArray::zeros({4, 8}, f32);
+    compile(handle, options)(table, out);
+    return out.to_floats();
+  };
+  const std::vector<double> want = result({.engine = Engine::Interpreter});
+  EXPECT_EQ(want[9], 17 + 2 * (17 + 33 + 49));
+  for (const char* arch : {"sm_80", "sm_90a"})
+    EXPECT_EQ(result({.engine = Engine::Simulator, .arch = arch}), want) << arch;
+}
+
 TEST(MapOrder, AnElementKnownToBeOutsideIsNotAccessed) {
   const char* params = "  param A: int32[2, 32, 16]\n  param C: int32[16, 16]\n";
   expect_same(params, R"(

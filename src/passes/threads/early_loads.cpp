@@ -105,7 +105,7 @@ class EarlyLoads {
   Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const std::set<VarId>& late,
                    LocationId at, Body& early) {
     const Buffer& from = p_.buffer(p_.root(load.buffer));
-    if (from.space != Space::Global || written_.contains(p_.root(load.buffer))) return {};
+    if (from.space != Space::Global || from.address || written_.contains(p_.root(load.buffer))) return {};
     const Expr value = rewrite(all, [&](const Expr& e) { return std::optional(without_rest(e, map)); });
     const std::set<VarId> used = used_vars(value);
     Map before;

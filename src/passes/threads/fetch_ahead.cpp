@@ -105,7 +105,8 @@ class FetchAhead {
       const auto* n = e.as<Load>();
       if (!n) return;
       const BufferId root = p_.root(n->buffer);
-      some = true, all = all && p_.buffer(root).space == Space::Global && !written_.contains(root);
+      const Buffer& from = p_.buffer(root);  // what an address leads to, anybody may write
+      some = true, all = all && from.space == Space::Global && !from.address && !written_.contains(root);
     });
     return some && all;
   }

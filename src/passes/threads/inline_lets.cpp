@@ -1,5 +1,6 @@
 #include "passes/threads/inline_lets.h"
 
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -19,11 +20,13 @@ bool is_linear(const Expr& e) {
 }  // namespace
 
 TileProgram inline_lets(TileProgram program) {
+  const std::set<VarId> of_buffers = vars_of_buffers(program);
   for (Launch& launch : program.launches) {
     Substitution values;
     walk(launch.body, [&](const Stmt& s) {
       const auto* let = s.as<Let>();
-      if (let && is_linear(let->value)) values[let->var] = substitute(let->value, values);
+      if (let && is_linear(let->value) && !of_buffers.contains(let->var))
+        values[let->var] = substitute(let->value, values);
     });
     if (values.empty()) continue;
     const Body without = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {

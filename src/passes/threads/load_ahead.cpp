@@ -84,7 +84,8 @@ class LoadsAhead {
     return std::none_of(used.begin(), used.end(), [&](VarId v) { return inside.contains(v) && !own.contains(v); });
   }
   bool is_constant_memory(BufferId id) const {
-    return p_.buffer(p_.root(id)).space == Space::Global && !written_.contains(p_.root(id));
+    const Buffer& root = p_.buffer(p_.root(id));  // what an address leads to, anybody may write
+    return root.space == Space::Global && !root.address && !written_.contains(p_.root(id));
   }
   // Whether the value is made of what memory holds all the time, and of some of it at all.
   bool loads(const Expr& value) const {

@@ -2,6 +2,7 @@
 // one wide access, into or from registers, before or after the points are computed.
 #include "analysis/body_order.h"
 #include "analysis/divisibility.h"
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
@@ -219,7 +220,7 @@ class MapLowering {
   }
   // In indices, names of integers that are computed from variables alone give way to what they stand for: it tells
   // where they lead.
-  static Body with_plain_indices(const Body& body) {
+  Body with_plain_indices(const Body& body) const {
     std::set<VarId> wanted;
     auto indices = [&](const std::vector<Expr>& list) {
       for (const Expr& e : list) wanted.merge(used_vars(e));
@@ -238,7 +239,9 @@ class MapLowering {
       walk(n->value, [&](const Expr& e) { loads = loads || e.as<Load>(); });
       if (!loads) names[n->var] = substitute(n->value, names);
     });
-    std::erase_if(names, [&](const auto& name) { return !wanted.contains(name.first); });
+    const std::set<VarId> of_buffers = vars_of_buffers(l_.program);
+    std::erase_if(names,
+                  [&](const auto& name) { return !wanted.contains(name.first) || of_buffers.contains(name.first); });
     if (names.empty()) return body;
     const Body without = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* n = s.as<Let>();

@@ -1,5 +1,6 @@
 #include "passes/threads/name_slots.h"
 
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -119,10 +120,11 @@ class SlotNames {
   ThreadProgram& p_;
 };
 
-// Names of names go one after the other.
-Body without_unread_names(Body body) {
+// Names of names go one after the other. Where tensors lie is read with them.
+Body without_unread_names(Body body, const ProgramTables& p) {
+  const std::set<VarId> of_buffers = vars_of_buffers(p);
   for (;;) {
-    std::set<VarId> read;
+    std::set<VarId> read = of_buffers;
     walk_exprs(body, [&](const Expr& e) {
       if (const auto* v = e.as<Var>()) read.insert(v->id);
     });
@@ -140,7 +142,8 @@ Body without_unread_names(Body body) {
 }  // namespace
 
 void name_slots(ThreadProgram& program) {
-  for (Launch& launch : program.launches) launch.body = without_unread_names(SlotNames(program).body(launch.body));
+  for (Launch& launch : program.launches)
+    launch.body = without_unread_names(SlotNames(program).body(launch.body), program);
 }
 
 }  // namespace tilewright::passes

@@ -1,0 +1,25 @@
+#include "ir/buffer_vars.h"
+
+#include "ir/rewrite.h"
+
+namespace tilewright::ir {
+
+namespace {
+
+void add(const Buffer& b, std::set<VarId>& out) {
+  for (const auto* list : {&b.shape, &b.strides})
+    for (const Expr& e : *list)
+      if (e) out.merge(used_vars(e));
+  for (const Expr& e : {b.offset, b.address, b.fill})
+    if (e) out.merge(used_vars(e));
+}
+
+}  // namespace
+
+std::set<VarId> vars_of_buffers(const ProgramTables& program) {
+  std::set<VarId> out;
+  for (const Buffer& b : program.buffers) add(b, out);
+  return out;
+}
+
+}  // namespace tilewright::ir
