@@ -110,6 +110,37 @@ TEST(Lowered, ProductsByMultiplyAddsAreExact) {
   }
 }
 
+// A role brings rows into tiles of one dimension by TMA, and stores them by it: one box, or several of 256.
+TEST(Lowered, TilesOfOneDimensionAreRowsForTma) {
+  for (const int n : {4, 64, 100, 512, 1024}) {
+    std::mt19937 random(1);
+    expect_same(fmt::format(R"(program slot {{
+  param A: float32[4, {0}]
+  param B: float32[4, {0}]
+  param O: float32[4, {0}]
+  launch slot(bx: 4) threads(tx: 128) {{
+    shared slot: float32[{0}]
+    barrier full: uint64[1] arrive=[1]
+    role 0..32 {{
+      expect barrier=full[0] bytes={1} arrive=true
+      copy from=A[bx, 0 : {0}] to=slot completion=(barrier=full[0])
+    }}
+    role 32..128 {{
+      wait barrier=full[0] parity=0
+      copy from=slot to=O[bx, 0 : {0}]
+    }}
+    sync block
+    copy from=slot to=B[bx, 0 : {0}] completion=(queue=bulk_store)
+    commit bulk_store
+    drain bulk_store
+  }}
+}}
+)",
+                            n, n * 4),
+                random);
+  }
+}
+
 // More tiles than a GPU has multiprocessors: a block goes over several.
 // Blocks of one tile lay its results over the rings, which they have used up, and so have a slot more.
 TEST(Lowered, ResultsOfBlocksOfOneTileLieOverTheRings) {

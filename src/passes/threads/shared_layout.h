@@ -13,7 +13,7 @@ constexpr int64_t kNarrowestPanel = 16;
 int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
 
 // Elements of a row that one TMA copy brings: those of a panel, or the whole row of a tile that has only one, which
-// nothing swizzles: panels are eight rows high. 0: none.
+// nothing swizzles: panels are eight rows high. A tile of one dimension is a row. 0: none.
 int64_t box_columns(const ir::ProgramTables& program, ir::BufferId id);
 
 // Gives every shared buffer of the launch its layout. Before the lowering: accesses are made for what stands here.

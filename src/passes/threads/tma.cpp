@@ -35,8 +35,9 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   if (g.is_view() || g.address) return fmt::format("'{}' is a view", g.name);
   if (g.fill && constant_int(g.fill) != 0) return fmt::format("'{}' has a fill value", g.name);
   if (g.rank() > kMaxRank) return fmt::format("'{}' has more than {} dimensions", g.name, kMaxRank);
-  if (panel_span(p, shared.buffer) == 0)
-    return fmt::format("rows of '{}' are not 16 bytes, nor whole panels of 32, 64 or 128", s.name);
+  if (box_columns(p, shared.buffer) == 0)
+    return s.rank() == 1 ? fmt::format("'{}' is no multiple of 16 bytes, or seen through views", s.name)
+                         : fmt::format("rows of '{}' are not 16 bytes, nor whole panels of 32, 64 or 128", s.name);
   const int64_t elements = std::max<int64_t>(kStrideBytes * 8 / g.type.bits, 1);
   if (!g.strides.empty() && constant_int(g.strides.back()) != 1) return fmt::format("'{}' is not contiguous", g.name);
   for (size_t d = 0; d + 1 < g.rank(); ++d)
@@ -50,10 +51,11 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   const auto first = constant_int(shared.min[rank - 1]), columns = constant_int(shared.extent[rank - 1]);
   if (!first || !columns || *first % panel != 0 || *columns % panel != 0)
     return fmt::format("it moves part of a panel of '{}'", s.name);
-  if (!is_multiple(shared.min[rank - 2], 8, p)) return fmt::format("it begins between eights of rows of '{}'", s.name);
+  if (rank > 1 && !is_multiple(shared.min[rank - 2], 8, p))
+    return fmt::format("it begins between eights of rows of '{}'", s.name);
   if (constant_int(global.extent.back()) != constant_int(shared.extent.back()))
     return fmt::format("rows of '{}' are not along its last dimension", g.name);
-  const int64_t rows = constant_int(shared.extent[rank - 2]).value_or(0);
+  const int64_t rows = rank > 1 ? constant_int(shared.extent[rank - 2]).value_or(0) : 1;
   int64_t boxed = 1;
   for (size_t d = 0; d + 1 < global.extent.size(); ++d) {
     const auto extent = constant_int(global.extent[d]);
