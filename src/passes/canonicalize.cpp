@@ -1,10 +1,12 @@
 #include "passes/canonicalize.h"
 
+#include "analysis/uniformity.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/known_conditions.h"
 #include "passes/thread_range.h"
+#include "passes/threads/elementwise.h"
 
 namespace tilewright::passes {
 namespace {
@@ -141,6 +143,17 @@ std::optional<Body> decided(const Stmt& s) {
   return *value ? branch->then_body : branch->else_body;
 }
 
+// What threads copy and fill of their own is thread code where not all of them come by.
+Body own_copies_apart(ir::TileProgram& program, const ir::Launch& launch) {
+  const analysis::Uniformity threads(program, launch);
+  return ir::rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+    if ((!s.as<ir::Copy>() && !s.as<ir::Fill>()) || threads.in_map(s) || threads.is_uniform_control(s))
+      return std::nullopt;
+    auto loops = own_loops(s, program);
+    return loops ? std::optional(Body{std::move(*loops)}) : std::nullopt;
+  });
+}
+
 }  // namespace
 
 ir::TileProgram canonicalize(ir::TileProgram program) {
@@ -154,6 +167,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
       if (auto r = merged_maps(s)) return r;
       return as_roles(s);
     });
+    launch.body = own_copies_apart(program, launch);
   }
   return program;
 }

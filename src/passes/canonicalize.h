@@ -9,6 +9,7 @@
 //   - an If on a range of whole warps whose body holds tile ops or barriers as Role statements, one a side;
 //   - a Map that is all of another Map's body merged into it;
 //   - conditions that the ranges of blocks, threads and loops decide as constants (known_conditions);
+//   - copies and fills of a thread's own memory that not all threads come to as loops of thread code;
 //   - no If with a constant condition.
 // Fails: never.
 #pragma once

@@ -69,6 +69,20 @@ TEST_P(ThreadCode, BlockVotesEndALoopThatThreadsSkipPartsOf) {
   });
 }
 
+TEST_P(ThreadCode, CopiesAndFillsOfOnesOwnWhereSomeThreadsAre) {
+  expect_same([](const Tensor& X, const Tensor& Y, const Value& i, const Value& tx) {
+    auto own = alloc_local({4}, i32);
+    fill(own, 3);
+    If(X(i) > 9, [&] {
+      copy(X(slice(tx % 8, tx % 8 + 4)), own);
+      If(X(i) > 30, [&] { fill(own(slice(1, 3)), 50); });
+    });
+    If(tx >= 40, [&] { thread_return(); });
+    fill(own(slice(0, 1)), 7);
+    Y(i) = own(0) + own(1) * 100 + own(3) * 10000;
+  });
+}
+
 TEST_P(ThreadCode, CollectivesOfHalfAWarp) {
   expect_same([](const Tensor& X, const Tensor& Y, const Value& i, const Value&) {
     Value lane = get_lane_idx();

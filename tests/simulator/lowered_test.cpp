@@ -110,6 +110,31 @@ TEST(Lowered, ProductsByMultiplyAddsAreExact) {
   }
 }
 
+// What threads copy and fill of their own needs no other threads.
+TEST(Lowered, CopiesOfOnesOwnMemoryWhereSomeThreadsAre) {
+  std::mt19937 random(1);
+  expect_same(R"(program own {
+  param A: float32[8, 4]
+  param B: float32[128]
+  param O: float32[128]
+  launch own(bx: 1) threads(tx: 128) {
+    local x: float32[4]
+    if 100 <= tx {
+      return
+    }
+    fill to=x value=3.0
+    if B[tx] < 2.0 {
+      copy from=A[tx % 8, 0 : 4] to=x
+    } else {
+      fill to=x[1 : 2] value=5.0
+    }
+    O[tx] = x[1] * 2.0 + x[3]
+  }
+}
+)",
+              random);
+}
+
 // A role brings rows into tiles of one dimension by TMA, and stores them by it: one box, or several of 256.
 TEST(Lowered, TilesOfOneDimensionAreRowsForTma) {
   for (const int n : {4, 64, 100, 512, 1024}) {

@@ -50,11 +50,8 @@ Map map_of(const Fill& fill, LocationId at, ProgramTables& p) {
   return std::move(box.map);
 }
 
-// Every thread for itself, where memory of its own takes part; else points that the threads share out.
-Stmt shared_out(Map map, std::initializer_list<BufferId> buffers, LocationId at, const ProgramTables& p) {
-  if (std::none_of(buffers.begin(), buffers.end(),
-                   [&](BufferId id) { return p.buffer(p.root(id)).space == Space::Local; }))
-    return make_stmt(std::move(map), at);
+// The points of a Map one after the other.
+Stmt serial(Map map, LocationId at) {
   Body body = std::move(map.body);
   for (size_t d = map.vars.size(); d-- > 0;) {
     For loop;
@@ -94,13 +91,21 @@ Map map_of(const Copy& copy, ProgramTables& p, LocationId at) {
   return std::move(box.map);
 }
 
+std::optional<Stmt> own_loops(const Stmt& s, ProgramTables& p) {
+  const auto is_own = [&](const Region& r) { return p.buffer(p.root(r.buffer)).space == Space::Local; };
+  if (const auto* n = s.as<Copy>(); n && n->completion.immediate() && (is_own(n->from) || is_own(n->to)))
+    return serial(map_of(*n, p, s->location), s->location);
+  if (const auto* n = s.as<Fill>(); n && is_own(n->to)) return serial(map_of(*n, s->location, p), s->location);
+  return std::nullopt;
+}
+
 TileProgram copies_to_maps(TileProgram program) {
   for (Launch& launch : program.launches)
     launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+      if (auto own = own_loops(s, program)) return Body{std::move(*own)};
       if (const auto* n = s.as<Copy>(); n && n->completion.immediate())
-        return Body{shared_out(map_of(*n, program, s->location), {n->from.buffer, n->to.buffer}, s->location, program)};
-      if (const auto* n = s.as<Fill>())
-        return Body{shared_out(map_of(*n, s->location, program), {n->to.buffer}, s->location, program)};
+        return Body{make_stmt(map_of(*n, program, s->location), s->location)};
+      if (const auto* n = s.as<Fill>()) return Body{make_stmt(map_of(*n, s->location, program), s->location)};
       return std::nullopt;
     });
   return program;
