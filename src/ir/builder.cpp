@@ -433,6 +433,15 @@ std::optional<Builder::Range> Builder::range(const Expr& e) const {
   return total;
 }
 
+// What a condition keeps from running is no mistake, wherever it would lead.
+bool Builder::may_be_skipped() const {
+  return std::any_of(scopes_.begin(), scopes_.end(), [](const Scope& scope) {
+    const auto* branch = std::get_if<If>(&scope.op);
+    if (!branch) return std::holds_alternative<While>(scope.op);
+    return constant_int(branch->condition) != static_cast<int64_t>(!scope.in_else);
+  });
+}
+
 // A provably negative index counts from the end.
 Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
   if (!index->type.is_int())
@@ -447,7 +456,7 @@ Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
     r = range(index);
   }
   auto extent = constant_int(b.shape[dim]);
-  if (b.space != Space::Global && r && extent && (r->low >= *extent || r->high < 0))
+  if (b.space != Space::Global && r && extent && (r->low >= *extent || r->high < 0) && !may_be_skipped())
     fail_here(Code::IndexOutOfBounds,
               written->low == written->high
                   ? fmt::format("index {} of '{}' is {}", dim, b.name, written->low)

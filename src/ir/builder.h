@@ -209,6 +209,7 @@ class Builder {
   Element barrier(const TileRef& ref, const char* what) const;
   VarId new_result(const char* name, DType type);
   bool in_scope_of(bool (*is)(const StmtOp&)) const;
+  bool may_be_skipped() const;  // what is emitted here: it stands under a condition
   std::pair<int64_t, int64_t> gemm_matrix(const Region& region, bool transposed) const;
   int64_t need_metadata(const Gemm& gemm, int64_t rows, int64_t kept) const;
   int64_t normalized_dim(int64_t dim, const Region& region, const char* what) const;

@@ -75,7 +75,8 @@ Region Builder::region(const TileRef& ref) const {
 // On chip there is nothing around a buffer; global tensors guard their edges.
 void Builder::need_inside(const Region& r) const {
   const Buffer& b = program_.buffer(r.buffer);
-  for (size_t d = 0; d < r.extent.size() && b.space != Space::Global; ++d) {
+  if (b.space == Space::Global || may_be_skipped()) return;
+  for (size_t d = 0; d < r.extent.size(); ++d) {
     const auto first = range(r.min[d]);
     const auto length = constant_int(r.extent[d]), full = constant_int(b.shape[d]);
     if (first && length && full && (first->low + *length > *full || first->high < 0))

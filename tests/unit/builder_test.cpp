@@ -164,6 +164,30 @@ TEST(CopySemantics, ElementToElementIsAStore) {
 
 // ---- indices
 
+// An index that leads outside is refused where it is surely taken, not where a condition may keep it from running.
+TEST(NegativeIndices, OutsideIsNoMistakeWhereNobodyComes) {
+  const Value n = Scalar("n", i32);
+  Tensor O("O", {4}, i32);
+  const Program p = prim_func("program", {O, n}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      (void)bx;
+      auto S = alloc_shared({2, 2}, i32);
+      fill(S, 5);
+      for (int j = 0; j < 4; ++j) {
+        If(n > j, [&] {
+          S(1, j) = j;
+          fill(S(0, slice(j, j + 1)), 7);
+        });
+      }
+      for (auto [i, j] : Parallel(2, 2)) O(i * 2 + j) = S(i, j);
+    }
+  });
+  NDArray o = NDArray::zeros({4}, i32);
+  run(p, {o}, {.ints = {{"n", 2}}});
+  EXPECT_EQ(o.to_ints(), (std::vector<int64_t>{7, 7, 0, 1}));
+  EXPECT_THROW(run(p, {o}, {.ints = {{"n", 3}}}), Error);
+}
+
 TEST(NegativeIndices, CountFromTheEndOnlyWhereSurelyNegative) {
   const Value n = Scalar("n", i32);
   Tensor A("A", {6}, i32), O("O", {8}, i32);
