@@ -26,6 +26,12 @@ bool loads(const Expr& e) {
   return found;
 }
 
+std::vector<bool> stores_of(const Body& body) {
+  std::vector<bool> out;
+  for (const Stmt& s : body) out.push_back(s.as<Store>() != nullptr);
+  return out;
+}
+
 bool always_turns(const For& loop) { return constant_int(loop.extent).value_or(0) > 0; }
 
 }  // namespace
@@ -38,7 +44,7 @@ bool may_overlap(BufferId a, BufferId b, const ProgramTables& program) {
 }
 
 BodyOrder::BodyOrder(const Body& body, const ProgramTables& program, std::optional<Turns> turns)
-    : program_(program), turns_(turns), bound_(bound_vars(body)) {
+    : program_(program), stores_(stores_of(body)), turns_(turns), bound_(bound_vars(body)) {
   add(body, std::nullopt);
 }
 
@@ -156,6 +162,12 @@ bool BodyOrder::reads_what_is_stored(size_t top, const Expr& load, size_t store)
         return false;
   }
   return true;
+}
+
+std::optional<size_t> BodyOrder::store_read_by(size_t top, const Expr& load) const {
+  for (size_t store = top; store-- > 0;)
+    if (stores_[store] && reads_what_is_stored(top, load, store)) return store;
+  return std::nullopt;
 }
 
 bool BodyOrder::may_be_last(size_t store) const {

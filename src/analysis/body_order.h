@@ -26,6 +26,8 @@ class BodyOrder {
   bool reads_what_was(size_t top, const ir::Expr& load) const;
   // Whether it reads what the Store at statement `store` before it leaves: the same element, changed by nothing else.
   bool reads_what_is_stored(size_t top, const ir::Expr& load, size_t store) const;
+  // The statement of such a Store; none: there is none.
+  std::optional<size_t> store_read_by(size_t top, const ir::Expr& load) const;
   // Whether the Store at statement `store` may happen behind the body. What reads_what_is_stored() is true of is given
   // the value, and does not count.
   bool may_be_last(size_t store) const;
@@ -52,6 +54,7 @@ class BodyOrder {
   bool may_overlap(const Event& a, const Event& b) const;
 
   const ir::ProgramTables& program_;
+  const std::vector<bool> stores_;  // which statements of the body are Stores
   const std::optional<Turns> turns_;
   std::set<ir::VarId> bound_;
   std::vector<Event> events_;  // in the order in which one turn comes by

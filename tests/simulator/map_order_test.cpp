@@ -195,6 +195,39 @@ TEST(MapOrder, TurnsOfAVectorizedLoopAreThoseOfASerialOne) {
 )");
 }
 
+TEST(MapOrder, ThreadsThatHoldCopiesDoNotReadWhatOneOfThemStores) {
+  const char* params = "  param A: int32[8, 128]\n  param B: int32[8]\n  param C: int32[8]\n";
+  const std::string head = R"(
+    fragment t: int32[8, 128]
+    fragment u: int32[8]
+    fragment w: int32[8]
+    copy from=A to=t
+    reduce sum from=t to=u dim=1
+)";
+  const std::string stored = head + R"(
+    map i in 8 {
+      B[i] = u[i] + 1
+      w[i] = B[i] + u[i]
+    }
+    copy from=w to=C
+)";
+  expect_same(params, stored);
+  EXPECT_EQ(count(cuda_of(program(params, stored)), "shared int"), 0);  // the fragments stay in registers
+  expect_same(params, head + R"(
+    map i in 8 {
+      x: int32 = B[i] * 2
+      w[i] = x + u[i]
+      B[i] = x + 1
+      if 3 < i {
+        B[i] = w[i]
+      }
+      u[i] = B[i]
+    }
+    copy from=w to=C
+    copy from=u to=A[1, 0 : 8]
+)");
+}
+
 TEST(MapOrder, WhatAConditionKeepsFromBeingReadIsNotRead) {
   expect_same("  param A: int32[16, 32]\n  param C: int32[16, 32]\n", R"(
     shared S: int32[16, 16]

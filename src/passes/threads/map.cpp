@@ -7,6 +7,7 @@
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/copied_points.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/map_sums.h"
 #include "scalar/functions.h"
@@ -665,8 +666,10 @@ std::optional<Expr> CollectiveLowering::in_registers(const Expr& e, const Held& 
 }
 
 Body lower_map(const Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
-  MapLowering lowering(map, team, c);
-  return points ? lowering.by_layout(*points) : lowering.in_order();
+  if (!points) return MapLowering(map, team, c).in_order();
+  if (points->copy_count() == 1) return MapLowering(map, team, c).by_layout(*points);
+  const Map copied = with_stored_values(map, c.l, [&](BufferId id) { return c.is_memory(id); });
+  return MapLowering(copied, team, c).by_layout(*points);
 }
 
 std::optional<Body> lower_lanes(const For& lanes, const Team& team, CollectiveLowering& c) {

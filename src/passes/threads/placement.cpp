@@ -14,6 +14,7 @@
 #include "layout/standard.h"
 #include "passes/lower/lowering.h"
 #include "passes/threads/annotated_layout.h"
+#include "passes/threads/copied_points.h"
 #include "passes/threads/shared_layout.h"
 #include "support/diagnostic.h"
 
@@ -57,6 +58,7 @@ class Placer {
     if (changed_) return false;
     anchor_all();
     check_all();
+    check_copies();
     check_gemms();
     if (changed_) return false;
     for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -666,6 +668,21 @@ class Placer {
       if (nodes_[i].fragment.valid() && classes_[find(i)].layout->registers() > kMaxRegisters &&
           fits_in_memory(nodes_[i].fragment))
         to_memory(nodes_[i].fragment, "it does not fit in the registers of its threads");
+  }
+  // Several threads that run a point, each with copies of its elements, must not need what one of them stores.
+  void check_copies() {
+    const auto in_memory = [&](BufferId id) {
+      if (!id.valid()) return false;
+      const Space space = p_.buffer(p_.root(id)).space;
+      return space == Space::Global || space == Space::Shared ||
+             (space == Space::Fragment && out_.in_memory.contains(p_.root(id)));
+    };
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const auto* map = nodes_[i].stmt ? std::get_if<Map>(&nodes_[i].stmt->op) : nullptr;
+      if (!map || classes_[find(i)].layout->copy_count() == 1 || !copies_would_meet(*map, p_, in_memory)) continue;
+      for (BufferId id : used_buffers(map->body))
+        if (is_in_registers(id)) to_memory(p_.root(id), "a parallel loop that uses it reads memory that it changes");
+    }
   }
   // A larger one spills to the memory of its threads.
   bool fits_in_memory(BufferId fragment) const {
