@@ -5,11 +5,12 @@ import inspect
 import sys
 
 from .errors import CompileError
+from .regions import until_settled
 from .rewrite import rewritten, source_tree
 from .scopes import Launch
 from .trace import OPERATIONS, Recording, StopTrace, Tracer, fail, place, state
 from .types import Declaration, TensorType, declaration_of, extents
-from .values import Buffer, Expr, Tile, Var, let, load
+from .values import Buffer, Expr, Reading, Tile, Var, let, load
 from .values import dynamic as make_symbol
 
 _OPTION, _NOTHING = OPERATIONS["set_option"], OPERATIONS["depth"]
@@ -133,8 +134,12 @@ def mentions(function, *words):
 
 def _trace(function, frame, bound=None, probing=False):
     """bound: extents of threads and blocks of a program without T.Kernel; probing gives them, and nothing else."""
+    return until_settled(lambda decisions: _traced_once(function, frame, bound, probing, decisions))
+
+
+def _traced_once(function, frame, bound, probing, decisions):
     at = _place_of(function)
-    tracer = Tracer(function.__name__)
+    tracer = Tracer(function.__name__, decisions=decisions)
     tracer.order = list(inspect.signature(function).parameters)
     annotations = annotations_of(function, frame)
     body = rewritten(function)
@@ -247,9 +252,11 @@ class Macro:
         for name, value in bound.arguments.items():
             bound.arguments[name] = self.argument(name, value)
         tracer.scope("macro")
+        outer, tracer.path = tracer.path, tracer.region((place(), self.function.__code__))
         try:
             result = self.body(*bound.args, **bound.kwargs)
         finally:
+            tracer.path = outer
             tracer.scopes.pop()  # its values may be its result: they stay good
         return result
 
@@ -259,7 +266,7 @@ class Macro:
             if not isinstance(value, (Var, Tile, Buffer)):
                 fail("OperandKind", f"'{name}' of macro '{self.function.__name__}' is a T.Ref, but {value!r} is given",
                      "pass a T.alloc_var or an element of a buffer")  # fmt: skip
-            return value
+            return value.of if isinstance(value, Reading) else value
         if isinstance(value, Var) or (isinstance(value, Tile) and value.is_element):
             return value if isinstance(value, Tile) and value.buffer.scope() == "shared.barrier" else let(name, load(value))
         return let(name, value) if isinstance(value, Expr) and value.constant is None else value
@@ -346,8 +353,12 @@ def _arguments(tracer, order, arguments, annotations):
 
 def trace_eager(function, order, arguments, annotations, consts):
     """The program of an eager function for these values of its compile-time arguments and consts."""
+    return until_settled(lambda decisions: _traced_eager_once(function, order, arguments, annotations, consts, decisions))
+
+
+def _traced_eager_once(function, order, arguments, annotations, consts, decisions):
     at = _place_of(function)
-    tracer = Tracer(function.__name__)
+    tracer = Tracer(function.__name__, decisions=decisions)
     tracer.order, tracer.given = order, consts
     with Recording(tracer):
         _set_options(tracer, at)

@@ -148,17 +148,18 @@ class Loop:
     """A loop of the program: `for` over it traces the body once."""
 
     by_ones = True
+    runs = False  # surely once or more
 
     def __init__(self, what, open):
         self.what, self.open = what, open  # open(names) -> (values, scopes to close)
 
-    def traced(self, names, unpack):
+    def traced(self, names, unpack, region=None):
         tracer = recording(self.what)
         if tracer.discover:
             raise StopTrace
         listed = [names] if isinstance(names, str) else list(names)
         values, scopes = self.open([n or "i" for n in listed])
-        tracer.scope("for")
+        tracer.scope("for", region)
         scope = tracer.scopes[-1]
         tracer.scopes[-1].values.extend((n, v) for n, v in zip(listed, values) if isinstance(v, Expr))
         yield values if len(values) > 1 or unpack else values[0]
@@ -183,6 +184,8 @@ def _counted(what, kind, start, stop, step=None, factor=0, **options):
     made = Loop(what, open)
     known = plain(step)
     made.by_ones = step is None or (isinstance(known, int) and known == 1)
+    bounds = [plain(start), plain(stop), 1 if step is None else known]
+    made.runs = all(isinstance(b, int) for b in bounds) and len(range(*bounds)) > 0 if bounds[2] != 0 else False
     return made
 
 
@@ -213,7 +216,9 @@ def Parallel(*extents, coalesced_width=None, loop_layout=None, prefer_async=None
     def open(names):
         return _open_map(names, list(extents)), 1
 
-    return Loop("Parallel", open)
+    made = Loop("Parallel", open)
+    made.runs = all(isinstance(plain(e), int) and plain(e) > 0 for e in extents)
+    return made
 
 
 def Persistent(domain, wave_size, index, group_size=8, num_stages=0):
@@ -232,7 +237,9 @@ def grid(*extents):
         names = names + ["i"] * (len(extents) - len(names))
         return [_open_for(n, 0, e) for n, e in zip(names, extents)], len(extents)
 
-    return Loop("grid", open)
+    made = Loop("grid", open)
+    made.runs = all(isinstance(plain(e), int) and plain(e) > 0 for e in extents)
+    return made
 
 
 class ThreadBinding(Loop):

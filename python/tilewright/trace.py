@@ -5,7 +5,8 @@ import threading
 
 from . import _native
 
-OPERATIONS = {row[0]: index for index, row in enumerate(_native.operations())}
+_TABLE = _native.operations()
+OPERATIONS = {row[0]: index for index, row in enumerate(_TABLE)}
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ours = {}
 _positions = {}
@@ -26,10 +27,10 @@ class StopTrace(BaseException):
 class Scope:
     """What is open: kind is "kernel", "for", "while", "if", "role", "macro", or "python" for a loop of Python."""
 
-    __slots__ = ("kind", "values")
+    __slots__ = ("kind", "values", "region")
 
-    def __init__(self, kind):
-        self.kind, self.values = kind, []
+    def __init__(self, kind, region=None):
+        self.kind, self.values, self.region = kind, [], region
 
     def end(self):
         for name, value in self.values:
@@ -39,7 +40,10 @@ class Scope:
 class Tracer:
     """One recording of a program."""
 
-    def __init__(self, name, discover=False):
+    def __init__(self, name, discover=False, decisions=None):
+        from .reads import Reads
+        from .regions import Decisions
+
         self.builder = _native.Builder(name)
         self.name = name
         self.discover = discover  # stop at the first launch
@@ -62,12 +66,22 @@ class Tracer:
         self.reducer = None  # of T.tvm_thread_allreduce, which T.attr names
         self.sources = []  # of T.import_source
         self.numbers = []  # (dtype, value) of Python's numbers that were given a dtype
+        self.decisions = decisions or Decisions()  # of the traces before this one
+        self.rebound = {}  # number of a variable that a region made of a name -> how many scopes were open
+        self.path, self.times = (), {}  # the macros and turns of Python's loops that are open; how often each began
+        self.reads = Reads(self.decisions)
 
-    def scope(self, kind):
-        self.scopes.append(Scope(kind))
+    def scope(self, kind, region=None):
+        self.scopes.append(Scope(kind, region))
 
     def end_scope(self):
         self.scopes.pop().end()
+
+    def region(self, place):
+        """A key of a region, macro or turn that begins now: the same one in every trace."""
+        key = self.path, place
+        number = self.times[key] = self.times.get(key, 0) + 1
+        return (*key, number)
 
     def remember(self, name, value):
         if self.scopes:
@@ -114,7 +128,9 @@ def apply(operation, *operands):
     tracer = state.tracer
     at = place()
     try:
-        return (tracer.builder.apply if tracer is not None else _native.apply)(operation, at, *operands)
+        if tracer is None:
+            return _native.apply(operation, at, *operands)
+        return tracer.reads.apply(tracer.builder.apply, operation, at, operands)
     except LookupError as error:
         if type(error) is not LookupError:
             raise

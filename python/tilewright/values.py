@@ -53,7 +53,7 @@ class Operators:
     def __abs__(self): return apply(_ABS, self)  # noqa: E704
 
     # Comparisons of equality are values of run time, but Python asks for their truth where it searches lists and
-    # dictionaries: there they say whether both sides are the same expression.
+    # dictionaries: outside of traced functions they say whether both sides are the same expression.
     def __eq__(self, other):
         return _equality(_EQ, self, other, True)
 
@@ -63,17 +63,57 @@ class Operators:
     def __hash__(self):
         return id(self)
 
+    # What Python asks of numbers besides.
+    def __rpow__(self, other): return apply(_POW, other, self)  # noqa: E704
+    def __divmod__(self, other): return self // other, self % other  # noqa: E704
+    def __rdivmod__(self, other): return other // self, other % self  # noqa: E704
+
+    def __matmul__(self, other):
+        fail("UnsupportedSyntax", "@ of values of a program", "write T.gemm(a, b, c)")
+
+    __rmatmul__ = __matmul__
+
+    def __round__(self, digits=None):
+        _is_asked(self, "round()", "write T.nearbyint(x), which rounds half to even, or T.round")
+
+    def __trunc__(self):
+        _is_asked(self, "math.trunc()", "write T.trunc(x)")
+
+    def __floor__(self):
+        _is_asked(self, "math.floor()", "write T.floor(x)")
+
+    def __ceil__(self):
+        _is_asked(self, "math.ceil()", "write T.ceil(x)")
+
+    def __index__(self):
+        _is_asked(self, "an integer", "loops over it are T.serial or range() in a traced function")
+
+    def __int__(self):
+        _is_asked(self, "an integer", "convert it with T.int32(x) or T.cast")
+
+    def __float__(self):
+        _is_asked(self, "a float", "convert it with T.float32(x) or T.cast")
+
+    def __complex__(self):
+        _is_asked(self, "a complex number", "keep both parts as floats")
+
     def astype(self, to):
         return apply(_CAST, self, dtype(to))
+
+
+def _is_asked(value, what, help):
+    fail("ValueNotKnown", f"Python asks for {what}, but this {value.dtype} is known only at run time", help)
 
 
 def _equality(operation, a, b, when_same):
     if b is None or isinstance(b, (str, tuple, list)):
         return not when_same
+    if isinstance(b, Buffer) and not isinstance(b, Var):
+        return not when_same
     result = apply(operation, a, b)
-    if a is b or (isinstance(a, Expr) and a.same(b)):
+    if a is b or (isinstance(a, Expr) and isinstance(b, (Expr, int, float)) and a.same(b)):
         result._same = when_same
-    else:
+    elif state.tracer is None:
         result._same = not when_same
     return result
 
@@ -81,11 +121,20 @@ def _equality(operation, a, b, when_same):
 class Expr(Operators, _native.Expr):
     """A scalar expression. It has no name until it is assigned to one, which evaluates it there."""
 
-    __slots__ = ("_same", "symbol")
+    __slots__ = ("_same", "symbol", "_taint")
 
     @property
     def dtype(self):
         return dtype(self.dtype_name)
+
+    @property
+    def taint(self):
+        """When it was made, where it reads memory that may have been written since; see reads.py."""
+        return getattr(self, "_taint", None)
+
+    @taint.setter
+    def taint(self, made):
+        self._taint = made
 
     @property
     def value(self):
@@ -183,7 +232,11 @@ class Buffer:
         )
 
     def __getitem__(self, index):
-        return Tile(self, index if isinstance(index, tuple) else (index,))
+        tile = Tile(self, index if isinstance(index, tuple) else (index,))
+        tracer = state.tracer
+        if tracer is not None and tile.is_element:
+            tracer.reads.note(tile, tracer)
+        return tile
 
     def __setitem__(self, index, value):
         apply(_STORE, self[index], value)
@@ -231,21 +284,42 @@ class Var(Operators, Buffer):
         fail("ValueNotKnown", f"the value of '{self.name}' is known only at run time", "in a traced function write if")
 
 
+class Reading(Var):
+    """A variable among other values, in a list or among arguments: its value there, or the variable where one is wanted."""
+
+    __slots__ = ("of", "made", "early")
+
+    def __init__(self, of):
+        super().__init__(of.id)
+        self.named, self.of, self.made, self.early = True, of, None, None
+
+
 class Tile(Operators):
     """A buffer with indices: an element, the head of a tile, or a box where an index is a slice."""
 
-    __slots__ = ("buffer", "indices")
+    __slots__ = ("buffer", "indices", "made", "early")
 
     def __init__(self, buffer, indices):
-        self.buffer, self.indices = buffer, indices
+        self.buffer, self.indices, self.made, self.early = buffer, indices, None, None
+
+    def __hash__(self):
+        if state.tracer is not None:
+            fail("ValueNotKnown", f"Python looks up an element of '{self.buffer.name}' in a set or a dictionary, but its value is known only at run time",
+                 "compare it: x == a or x == b; tables are tensors")  # fmt: skip
+        return id(self)
 
     @property
     def dtype(self):
         return self.buffer.dtype
 
+    __eq__, __ne__ = Operators.__eq__, Operators.__ne__
+
     @property
     def is_element(self):
-        return not any(isinstance(i, slice) for i in self.indices)
+        for index in self.indices:
+            if type(index) is slice:
+                return False
+        return True
 
     def __iter__(self):
         fail("ValueNotKnown", f"Python cannot iterate over a tile of '{self.buffer.name}'", "loop over its indices")
