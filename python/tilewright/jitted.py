@@ -10,7 +10,8 @@ from .kernel import options_of
 from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
-from .surroundings import SIMPLE, Surroundings, hashable, is_dtype
+from .specialized import Specialized
+from .surroundings import SIMPLE, Surroundings, is_dtype
 from .trace import fail, state
 from .types import Declaration, TensorType
 from .values import Expr
@@ -32,7 +33,7 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
 
 def _is_settled(value):
     """Whether the same object is the same value for good."""
-    return isinstance(value, SIMPLE) or is_dtype(value)
+    return type(value) in SIMPLE or is_dtype(value)
 
 
 class _Last:
@@ -66,7 +67,7 @@ class Jit:
         self.func, self.out_idx, self.target, self.pass_configs, self.engine = func, out_idx, target, pass_configs, engine
         self.signature = inspect.signature(func)
         self.order = list(self.signature.parameters)
-        self.kernels = {}
+        self.kernels, self.of_texts = {}, {}
         self.discoveries = {}
         self.mode_ = None
         self.last = None
@@ -134,15 +135,26 @@ class Jit:
     def _lazy(self, args, kwargs):
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        key = hashable(bound.arguments), Surroundings(self.func).key
-        kernel = self.kernels.get(key)
+        around = Surroundings(self.func, dict(bound.arguments))
+        key = around.arguments, around.key
+        kernel = self.kernels.get(key) if around.exact else None
         if kernel is None:
             program = self._traced(lambda: self.func(*args, **kwargs))
             if not isinstance(program, PrimFunc):
                 fail("ReturnValue", f"'{self.func.__name__}' returns {type(program).__name__}, which is no program",
                      "return a function under @T.prim_func, or write with T.Kernel(...) in the body",
                      (self.func.__code__.co_filename, self.func.__code__.co_firstlineno, 1))  # fmt: skip
-            kernel = self.kernels[key] = self._compiled(program)
+            kernel = self._kept(key, around, program)
+        return kernel
+
+    def _kept(self, key, around, program):
+        """The kernel of a program that was traced just now; that of an equal program, where there is one."""
+        text = None if isinstance(program, Specialized) else (program.program.text, tuple(program.outputs))
+        kernel = self.of_texts.get(text)
+        if kernel is None or text is None:
+            kernel = self.of_texts[text] = self._compiled(program)
+        if around.exact:
+            self.kernels[key] = kernel
         return kernel
 
     # ---- eager
@@ -186,20 +198,20 @@ class Jit:
         return consts
 
     def _eager(self, tensors, fixed, given, around):
-        key = hashable(fixed), around.key
-        discovery = self.discoveries.get(key)
+        key = around.arguments, around.key
+        discovery = self.discoveries.get(key) if around.exact else None
         if discovery is None:
-            discovery = self.discoveries[key] = self._traced(
-                lambda: discover(self.func, self.order, fixed, self.annotations)
-            )
+            discovery = self._traced(lambda: discover(self.func, self.order, fixed, self.annotations))
+            if around.exact:
+                self.discoveries[key] = discovery
         consts = self._consts_of(discovery, tensors, given)
         key = key, tuple(consts.items())
-        kernel = self.kernels.get(key)
+        kernel = self.kernels.get(key) if around.exact else None
         if kernel is None:
             program = self._traced(
                 lambda: trace_eager(self.func, self.order, fixed, self.annotations, {**given, **consts})
             )
-            kernel = self.kernels[key] = self._compiled(program)
+            kernel = self._kept(key, around, program)
         return kernel
 
     # ---- calls
@@ -208,7 +220,8 @@ class Jit:
         """The kernel for these arguments: tensors may be left out where consts are given by name."""
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs)
-        return self._eager(*self._split(args, kwargs, True), Surroundings(self.func))
+        tensors, fixed, consts = self._split(args, kwargs, True)
+        return self._eager(tensors, fixed, consts, Surroundings(self.func, fixed))
 
     def _is_lazy(self, args, kwargs):
         if self.mode == "undecided":
@@ -232,11 +245,11 @@ class Jit:
             return self._lazy(args, kwargs)
         count = self.tensor_count
         tensors, fixed, consts = self._split(args, kwargs, False)
-        around = Surroundings(self.func)
+        around = Surroundings(self.func, fixed)
         kernel = self._eager(tensors, fixed, consts, around)
         result = kernel(*(tensors[n] for n in self.tensor_names))
         last = len(args) >= count and self.tensor_names == self.order[:count]
-        if last and not kwargs and around.settled and all(_is_settled(value) for value in args[count:]):
+        if last and not kwargs and around.settled and around.exact and all(_is_settled(value) for value in args[count:]):
             self.last = _Last(kernel, count, args[count:], around.places)
         return result
 

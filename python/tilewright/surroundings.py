@@ -1,27 +1,44 @@
-"""What a traced function reads from around it: constants, and functions that it calls. They choose its kernel, so that a
-helper that is edited and defined again is seen."""
+"""What a traced function reads from around it: constants, objects, and functions that it calls. Their values choose its
+kernel. What has no value that can be told from another, as a generator of random numbers, chooses none: then the
+function is traced at every call."""
+import builtins
+import collections
+import enum
 import functools
+import hashlib
 import inspect
+import sys
 import types
+from collections.abc import Iterator, Mapping
 
-# What a trace may turn into a constant.
-SIMPLE = (int, float, bool, str, bytes, type(None))
-_CONTAINERS = (list, tuple, dict, set, frozenset)
+# What a trace may turn into a constant, and the same object is the same value for good.
+SIMPLE = (int, float, complex, bool, str, bytes, type(None), type(...))
+_SEQUENCES = (list, tuple, collections.deque, types.MappingProxyType, bytearray)
 # Their functions stay what they are.
 _SETTLED = frozenset("functools itertools math numpy operator tilelang tilewright torch typing".split())
+_LIBRARIES = (frozenset(sys.stdlib_module_names) | _SETTLED) - {"__main__", "builtins"}
+_MADE_BY_PYTHON = 1 << 9  # flag of classes that a class statement makes
+_FIXED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
+          types.MemberDescriptorType, types.ClassMethodDescriptorType, types.CodeType, types.GenericAlias)  # fmt: skip
+# Of our own classes those whose objects hold what they say in attributes.
+_DESCRIBING = frozenset({"tilewright.types", "tilewright.language", "tilewright.targets", "tilewright.layouts"})
+_MOST = 20000  # values around one function; past that it is traced at every call
+_MOST_BYTES = 1 << 20
 
 
-def hashable(value):
-    """A value as a key; equal keys are equal values of the same types."""
-    if isinstance(value, dict):
-        return tuple(sorted((k, hashable(v)) for k, v in value.items()))
-    if isinstance(value, (list, tuple)):
-        return type(value).__name__, tuple(hashable(v) for v in value)
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, float):
-        return float, value.hex()  # 0.0 and -0.0 are equal, and their programs are not
-    return type(value), value
+class _Same:
+    """An object as a key: itself alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self.value is other.value
 
 
 def is_dtype(value):
@@ -30,99 +47,270 @@ def is_dtype(value):
     return name == "dtype" or name.startswith("dtype[") or name.endswith("DType")
 
 
+def _library(value):
+    """The top module of a class, a function's globals or a module."""
+    name = value.get("__name__") if isinstance(value, dict) else getattr(value, "__module__", None)
+    return str(name).partition(".")[0]
+
+
 @functools.cache
 def _names_of(code):
+    """What a function may name: globals, attributes, and texts that getattr could be given."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if inspect.iscode(constant):
             found |= set(_names_of(constant))
+        elif isinstance(constant, str) and constant.isidentifier():
+            found.add(constant)
     return tuple(sorted(found))
 
 
-class Surroundings:
-    """The values around a function, now."""
+class _Reader:
+    """Makes keys of values: equal keys are equal values of the same types."""
 
-    def __init__(self, function):
-        self.values = []  # as keys
+    def __init__(self):
         self.places = []  # (get, argument, value): the same objects there are the same surroundings
         self.settled = True  # unless one of them may change and stay the same object
-        self.seen = {function}
-        self._visit(function)
+        self.exact = True  # unless a value cannot be told from another
+        self.seen, self.kept, self.left = {}, [], _MOST
 
-    @property
-    def key(self):
-        return tuple(self.values)
+    def key(self, value):
+        kind = type(value)
+        if kind is float:
+            return float, value.hex()  # 0.0 and -0.0 are equal, and their programs are not
+        if kind is complex:
+            return complex, value.real.hex(), value.imag.hex()
+        if kind in SIMPLE:
+            return kind, value
+        if isinstance(value, enum.Enum):
+            return kind.__qualname__, value.name, self.key(value.value)
+        if is_dtype(value):
+            return kind.__name__, str(value)
+        if isinstance(value, (int, float, str, bytes)):
+            base = next(b for b in (int, float, str, bytes) if isinstance(value, b))
+            return kind.__module__, kind.__qualname__, self.key(base(value)) if kind is not base else value
+        known = self.seen.get(id(value))
+        if known is not None:
+            return "seen", known
+        self.left -= 1
+        if self.left < 0:
+            return self._unknown(value)
+        self.seen[id(value)] = len(self.seen)
+        self.kept.append(value)  # so that no other object takes its number meanwhile
+        return self._object(value, kind)
 
-    def _visit(self, function):
-        names, space = _names_of(function.__code__), function.__globals__
+    def _unknown(self, value):
+        self.exact = self.settled = False
+        return _Same(value)
+
+    def _object(self, value, kind):
+        called = inner_function(value)
+        if called is not None:
+            return self._called(value, called)
+        if isinstance(value, types.ModuleType):
+            return _Same(value)  # what is read of it is a matter of the names that are read
+        if isinstance(value, type):
+            self.settled = False
+            return self._class(value)
+        if isinstance(value, _FIXED):
+            holder = getattr(value, "__self__", None)
+            return _Same(value) if holder is None or isinstance(holder, (types.ModuleType, type)) else (value.__name__, self.key(holder))
+        if isinstance(value, (staticmethod, classmethod, types.MethodType)):
+            return kind, self.key(getattr(value, "__self__", None)), self.key(value.__func__)
+        if isinstance(value, property):
+            return property, self.key(value.fget)
+        self.settled = False
+        if _library(kind) == "tilewright" and kind.__module__ not in _DESCRIBING:
+            return _Same(value)  # programs, kernels, expressions, buffers: what they are they stay
+        if kind is functools._lru_cache_wrapper:
+            return kind, self.key(value.__wrapped__)
+        if isinstance(value, (dict, Mapping)):
+            return kind, tuple((self.key(k), self.key(value[k])) for k in list(value)), self._attributes(value, kind)
+        if isinstance(value, _SEQUENCES):
+            return kind, tuple(self.key(v) for v in value), self._attributes(value, kind)
+        if isinstance(value, (set, frozenset)):
+            return kind, frozenset(self.key(v) for v in value)
+        if isinstance(value, (range, slice)):
+            return kind, self.key(value.start), self.key(value.stop), self.key(value.step)
+        return self._array(value, kind) or self._instance(value, kind)
+
+    # ---- arrays
+
+    def _array(self, value, kind):
+        """NumPy's scalars and arrays, and PyTorch's tensors in the processor's memory, by what they hold."""
+        library = _library(kind)
+        if library == "torch" and kind.__name__ in ("Tensor", "Parameter"):
+            if value.device.type != "cpu" or value.layout != sys.modules["torch"].strided or value.numel() * value.element_size() > _MOST_BYTES:
+                return self._unknown(value)
+            value = value.detach().contiguous().reshape(-1).view(sys.modules["torch"].uint8).numpy() if value.numel() else value
+            return "tensor", str(value.dtype), tuple(value.shape), hashlib.sha256(bytes(value)).digest()
+        if hasattr(kind, "__array_interface__"):
+            try:
+                array = sys.modules["numpy"].asarray(value)
+            except Exception:
+                return None
+            if array.dtype.hasobject or array.nbytes > _MOST_BYTES:
+                return self._unknown(value)
+            return kind, str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).digest() if array.nbytes > 64 else array.tobytes()
+        return None
+
+    # ---- objects and classes
+
+    def _attributes(self, value, kind):
+        """What an object of a class of the user's holds."""
+        found = []
+        try:
+            found.append(tuple((n, self.key(v)) for n, v in object.__getattribute__(value, "__dict__").items()))
+        except AttributeError:
+            pass
+        for base in kind.__mro__:
+            slots = base.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                name = f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+                if name in ("__dict__", "__weakref__"):
+                    continue
+                try:
+                    found.append((name, self.key(object.__getattribute__(value, name))))
+                except AttributeError:
+                    pass
+        return tuple(found)
+
+    def _instance(self, value, kind):
+        if isinstance(value, Iterator):
+            return self._unknown(value)
+        held = self._attributes(value, kind)
+        if held or not _is_fixed(kind):
+            if _is_opaque(kind):
+                return self._unknown(value)
+            return kind.__qualname__, held, self._class(kind)
+        if kind is object:
+            return _Same(value)
+        if kind.__hash__ is not None and kind.__hash__ is not object.__hash__ and kind.__eq__ is not object.__eq__:
+            return kind, _Hashed(value)  # numbers and other values of the standard library
+        return self._unknown(value)
+
+    def _class(self, kind):
+        """A class of the user's by all that it and its bases hold; others are what they are."""
+        found = [_Same(kind)] if _is_fixed(kind) else [kind.__qualname__]
+        for base in kind.__mro__:
+            if _is_fixed(base):
+                continue
+            number = self.seen.get(id(base))
+            if number is not None and base is not kind:
+                continue
+            for name, value in vars(base).items():
+                if name not in ("__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__slots__", "__static_attributes__",
+                                "__firstlineno__", "__annotations__", "__abstractmethods__", "_abc_impl", "__dataclass_fields__",
+                                "__dataclass_params__", "__match_args__") and not isinstance(value, _FIXED):  # fmt: skip
+                    found.append((name, self.key(value)))
+        return tuple(found)
+
+    # ---- functions
+
+    def _called(self, value, called):
+        bound = (self.key(value.args), self.key(value.keywords)) if isinstance(value, functools.partial) else None
+        return bound, self.function(called)
+
+    def function(self, function):
+        if _library(function.__globals__) in _SETTLED:
+            return _Same(function)
+        number = self.seen.setdefault((id(function), "function"), len(self.seen))
+        if number != len(self.seen) - 1:
+            return "seen", number
+        self.kept.append(function)
+        code = function.__code__
+        # Tools that reload modules while they run put new code into the same function.
+        for name in ("__code__", "__defaults__"):
+            self.places.append((function.__getattribute__, name, getattr(function, name)))
+        self.settled = self.settled and function.__kwdefaults__ is None
+        return code, code.co_filename, self.key(function.__defaults__), self.key(function.__kwdefaults__), self.around(function)
+
+    def around(self, function):
+        """What a function reads."""
+        names, space, found = _names_of(function.__code__), function.__globals__, []
         for name in names:
             if name in space:
-                self._read(names, space.get, name, space[name])
+                found.append((name, self._read(names, space.get, name, space[name])))
+            elif hasattr(builtins, name):
+                self.places.append((space.get, name, None))
         for cell in function.__closure__ or ():
             try:
-                self._read(names, cell.__getattribute__, "cell_contents", cell.cell_contents)
+                found.append(self._read(names, cell.__getattribute__, "cell_contents", cell.cell_contents))
             except ValueError:
-                self.values.append(None)  # empty as yet
+                found.append(None)  # empty as yet
+        return tuple(found)
 
     def _read(self, names, get, argument, value):
-        if isinstance(value, SIMPLE):
-            self._add(get, argument, value, hashable(value))
-        elif isinstance(value, _CONTAINERS):
-            try:
-                key = hashable(value)
-                hash(key)
-            except TypeError:
-                return
-            self.settled = self.settled and isinstance(value, frozenset)
-            self._add(get, argument, value, key)
-        elif is_dtype(value):
-            self._add(get, argument, value, str(value))
-        else:
-            called = inner_function(value)
-            if called is not None:
-                self._add(get, argument, value, _bound_by(value))
-                self._call(called)
-            else:
-                self._read_attributes(names, value)
-
-    def _read_attributes(self, names, value):
-        """Those that the function names, of a module, a class or an object of the user's."""
-        module = value.__name__ if isinstance(value, types.ModuleType) else (value if isinstance(value, type) else type(value)).__module__
-        if str(module).partition(".")[0] in _SETTLED:
-            return
-        try:
-            space = object.__getattribute__(value, "__dict__") if not isinstance(value, type) else vars(value)
-        except AttributeError:
-            return
-        for name in names:
-            if name in space and isinstance(space[name], (*SIMPLE, types.FunctionType)):
-                self._read(names, space.get, name, space[name])
-
-    def _call(self, function):
-        if function in self.seen or str(function.__globals__.get("__name__")).partition(".")[0] in _SETTLED:
-            return
-        self.seen.add(function)
-        code, defaults = function.__code__, function.__defaults__ or ()
-        # Tools that reload modules while they run put new code into the same function.
-        self._add(function.__getattribute__, "__code__", code, (code, code.co_filename))
-        self.values.append(hashable(tuple(d for d in defaults if isinstance(d, SIMPLE))))
-        self._visit(function)
-
-    def _add(self, get, argument, value, key):
         self.places.append((get, argument, value))
-        self.values.append(key)
+        if isinstance(value, types.ModuleType):
+            return self._module(names, value)
+        if type(value) in SIMPLE or is_dtype(value) or inner_function(value) is not None:
+            return self.key(value)
+        if isinstance(value, type) and _is_fixed(value):
+            return _Same(value)
+        self.settled = False
+        return self.key(value)
+
+    def _module(self, names, module):
+        """Of a module what the function may name."""
+        number = self.seen.get((id(module), names))
+        if number is not None:
+            return "seen", number
+        self.seen[id(module), names] = len(self.seen)
+        self.kept.append(module)
+        if _library(vars(module)) in _SETTLED:
+            return None
+        space = vars(module)
+        return tuple((n, self._read(names, space.get, n, space[n])) for n in names if n in space and not n.startswith("__"))
 
 
-def _bound_by(value):
-    """What a partial adds to its function, as a key."""
-    if not isinstance(value, functools.partial):
-        return None
-    try:
-        key = hashable((value.args, value.keywords))
-        hash(key)
-    except TypeError:
-        return id(value)
-    return key
+class _Hashed:
+    """A value of a class that compares values, with its type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, _Hashed) and type(self.value) is type(other.value) and self.value == other.value and repr(self.value) == repr(other.value)
+
+
+def _is_fixed(kind):
+    """Whether a class is no user's: it stays what it is."""
+    return not kind.__flags__ & _MADE_BY_PYTHON or _library(kind) in _LIBRARIES
+
+
+def _is_opaque(kind):
+    """Whether objects of it hold more than Python shows: a class written in C, or derived from one."""
+    known = (object, *SIMPLE, *_SEQUENCES, dict, set, frozenset, BaseException, Exception, types.SimpleNamespace)
+    return any(not b.__flags__ & _MADE_BY_PYTHON and b not in known for b in kind.__mro__)
+
+
+def key_of(*values):
+    """(a key of values, whether equal keys are surely equal values)."""
+    reader = _Reader()
+    key = tuple(reader.key(v) for v in values)
+    return key, reader.exact
+
+
+def hashable(value):
+    """A value as a key; equal keys are equal values of the same types, or one object that cannot be told from itself."""
+    return key_of(value)[0]
+
+
+class Surroundings:
+    """The values around a function, now, and those of its arguments."""
+
+    def __init__(self, function, arguments=None):
+        reader = _Reader()
+        self.key = reader.function(function)
+        self.places, self.settled = reader.places, reader.settled
+        self.arguments = None if arguments is None else reader.key(arguments)
+        self.exact = reader.exact
 
 
 def inner_function(value):

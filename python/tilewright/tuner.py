@@ -7,7 +7,7 @@ import threading
 from .errors import TilewrightError
 from .jitted import Jit, each_by_threads
 from .kernel import compile as compile_program
-from .surroundings import Surroundings, hashable
+from .surroundings import Surroundings
 from .tuning import Search
 
 
@@ -63,22 +63,23 @@ class Tuned:
             raise ValueError(f"'{self.function.func.__name__}' has no parameter {sorted(unknown)}, which a configuration names")
         if names & set(kwargs) or any(n in names for n in self.function.order[: len(args)]):
             return None
-        key = self._key(args, kwargs)
+        key, exact = self._key(args, kwargs)
         if key not in self.best:
             makers = [functools.partial(self.function.compile, *args, **{**kwargs, **_parameters(c)}) for c in candidates]
             self.best[key] = _fastest(self.function.func.__name__, candidates, makers, self._tensors(args), self.options)
         best = self.best[key]
-        if not self.same_for:
+        if exact and not self.same_for:
             return best
         kernel = self.function.compile(*args, **{**kwargs, **_parameters(best.config)})
         kernel.latency, kernel.config, kernel.ref_latency = best.latency, best.config, best.ref_latency
         return kernel
 
     def _key(self, args, kwargs):
-        """What the choice depends on: all arguments but those of do_not_specialize, and what stands around the function."""
+        """(what the choice depends on, whether that is all of it): all arguments but those of do_not_specialize, and what stands around the function."""
         named = {**dict(zip(self.function.order, args)), **kwargs}
-        kept = {n: _key_of(v) for n, v in named.items() if n not in self.same_for}
-        return tuple(sorted(kept.items(), key=lambda item: item[0])), Surroundings(self.function.func).key
+        kept = {n: _shape_of(v) for n, v in named.items() if n not in self.same_for}
+        around = Surroundings(self.function.func, dict(sorted(kept.items())))
+        return (around.arguments, around.key), around.exact
 
     def _tensors(self, args):
         """The tensors of an eager call, which candidates are measured on; None where some are left out."""
@@ -107,9 +108,9 @@ def _parameters(config):
     return {k: v for k, v in config.items() if k != "pass_configs"}
 
 
-def _key_of(argument):
+def _shape_of(argument):
     """Tensors of one shape and dtype are tuned once."""
-    return (tuple(argument.shape), str(argument.dtype)) if hasattr(argument, "shape") else hashable(argument)
+    return (tuple(argument.shape), str(argument.dtype)) if hasattr(argument, "shape") else argument
 
 
 def _fastest(name, candidates, makers, given, options):

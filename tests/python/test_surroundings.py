@@ -1,18 +1,27 @@
 """What stands around a traced function: helpers that are edited, modules, cells of notebooks, names that repeat; and
 where nothing can be written."""
+import ast
+import collections
+import dataclasses
+import decimal
+import enum
+import fractions
 import functools
 import importlib
+import itertools
 import linecache
 import os
 import subprocess
 import sys
 import textwrap
+import types
 
 import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
 from engines import array_for, every_engine
+from tilewright import jitted
 
 ONES = np.ones(4, "float32")
 HEAD = """
@@ -220,3 +229,216 @@ def test_a_home_where_nothing_can_be_written(home, engine, tmp_path):
                              capture_output=True, text=True, timeout=120)  # fmt: skip
         assert ran.stdout.strip() == str([42.0] * 8), ran.stderr
         assert "Traceback" not in ran.stderr
+
+
+# ---- values of every kind: a change is seen, and nothing is compiled anew for what stayed equal
+
+
+class Base:
+    inherited = 2.0
+
+
+class Holder(Base):
+    def __init__(self, x=2.0):
+        self.x = x
+
+    def method(self):
+        return self.x
+
+    @property
+    def attribute(self):
+        return self.x
+
+    __call__ = method
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+@dataclasses.dataclass
+class Record:
+    x: float = 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: float = 2.0
+
+
+class Color(enum.Enum):
+    TWO, THREE = 2.0, 3.0
+
+
+class Count(enum.IntEnum):
+    TWO, THREE = 2, 3
+
+
+Pair = collections.namedtuple("Pair", "x")
+
+
+def of_keyword(*, a=2.0):
+    return a
+
+
+def of_list(a=[2.0]):
+    return a[0]
+
+
+def attribute_is_set(name, value):
+    return lambda s: setattr(s, name, value)
+
+
+def item_is_set(key, value):
+    return lambda s: s.__setitem__(key, value)
+
+
+# (expression over S, S, another S or a function that changes S)
+VALUES = {
+    "int": ("S", 2, 3),
+    "NumPy's int32": ("S", np.int32(2), np.int32(3)),
+    "NumPy's float64": ("S", np.float64(2), np.float64(3)),
+    "array": ("float(S[0])", np.array([2.0]), np.array([3.0])),
+    "array in place": ("float(S[0])", np.array([2.0]), item_is_set(0, 3.0)),
+    "large array in place": ("float(S[7])", np.full(1000, 2.0), item_is_set(7, 3.0)),
+    "list in place": ("S[0]", [2.0], item_is_set(0, 3.0)),
+    "dict with keys of two types": ("S['a']", {"a": 2.0, 1: 5}, item_is_set("a", 3.0)),
+    "dict that holds an array": ("S['a']", {"a": 2.0, "t": np.zeros(3)}, item_is_set("a", 3.0)),
+    "namespace": ("S.x", types.SimpleNamespace(x=2.0), attribute_is_set("x", 3.0)),
+    "namespace in a namespace": ("S.y.x", types.SimpleNamespace(y=types.SimpleNamespace(x=2.0)), lambda s: setattr(s.y, "x", 3.0)),
+    "array in a namespace": ("float(S.x[0])", types.SimpleNamespace(x=np.array([2.0])), attribute_is_set("x", np.array([3.0]))),
+    "attribute by its name": ("getattr(S, 'x')", types.SimpleNamespace(x=2.0), attribute_is_set("x", 3.0)),
+    "method": ("S.method()", Holder(), attribute_is_set("x", 3.0)),
+    "bound method": ("S()", Holder().method, lambda s: setattr(s.__self__, "x", 3.0)),
+    "property": ("S.attribute", Holder(), attribute_is_set("x", 3.0)),
+    "callable object": ("S()", Holder(), attribute_is_set("x", 3.0)),
+    "inherited attribute": ("S.inherited", Holder(), lambda s: setattr(Base, "inherited", 3.0)),
+    "slots": ("S.x", Slotted(2.0), attribute_is_set("x", 3.0)),
+    "dataclass": ("S.x", Record(), attribute_is_set("x", 3.0)),
+    "frozen dataclass": ("S.x", Frozen(), Frozen(3.0)),
+    "fraction": ("float(S)", fractions.Fraction(2), fractions.Fraction(3)),
+    "decimal": ("float(S)", decimal.Decimal(2), decimal.Decimal(3)),
+    "enum": ("S.value", Color.TWO, Color.THREE),
+    "enum of integers": ("int(S)", Count.TWO, Count.THREE),
+    "named tuple": ("S.x", Pair(2.0), Pair(3.0)),
+    "keyword default": ("S()", of_keyword, lambda s: s.__kwdefaults__.__setitem__("a", 3.0)),
+    "list as a default": ("S()", of_list, lambda s: s.__defaults__[0].__setitem__(0, 3.0)),
+    "partial": ("S()", functools.partial(lambda k: k, 2.0), functools.partial(lambda k: k, 3.0)),
+    "partial of a list": ("S()", functools.partial(lambda k: k[0], [2.0]), lambda s: s.args[0].__setitem__(0, 3.0)),
+    "mapping proxy": ("S['x']", types.MappingProxyType({"x": 2.0}), types.MappingProxyType({"x": 3.0})),
+    "deque": ("S[-1]", collections.deque([2.0]), lambda s: s.append(3.0)),
+    "object in a list": ("S[0].x", [Holder()], lambda s: setattr(s[0], "x", 3.0)),
+    "function of C that is bound": ("S('x')", {"x": 2.0}.get, lambda s: s.__self__.__setitem__("x", 3.0)),
+    "set": ("max(S)", {1.0, 2.0}, lambda s: s.add(3.0)),
+    "range": ("S[-1]", range(3), range(4)),
+    "class": ("S.x", type("K", (), {"x": 2.0}), attribute_is_set("x", 3.0)),
+}
+TEXT = """
+@tw.jit(engine="interpreter")
+def scaled(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(N):
+            B[i] = A[i] * {expression}
+    return B
+"""
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_change_of_a_value_is_seen(name, monkeypatch):
+    expression, before, after = VALUES[name]
+    monkeypatch.setattr(Base, "inherited", 2.0)
+    traces, trace = [], jitted.trace_eager
+    monkeypatch.setattr(jitted, "trace_eager", lambda *a: traces.append(1) or trace(*a))
+    space = {"S": before}
+    cell(100 + list(VALUES).index(name), HEAD + TEXT.format(expression=expression), space)
+    assert (space["scaled"](ONES) == 2).all() and (space["scaled"](ONES) == 2).all()
+    assert len(traces) == 1
+    if isinstance(after, types.FunctionType):
+        after(before)
+    else:
+        space["S"] = after
+    assert (space["scaled"](ONES) == 3).all() and len(traces) == 2
+
+
+def test_what_has_no_value_is_traced_at_every_call():
+    """A generator of numbers holds what cannot be seen. Equal programs are one kernel."""
+    space = {"S": itertools.count(2)}
+    cell(200, HEAD + TEXT.format(expression="min(next(S), 4)"), space)
+    assert [space["scaled"](ONES)[0] for _ in range(4)] == [2, 3, 4, 4]
+    assert not space["scaled"].kernels and len(space["scaled"].of_texts) == 3
+
+
+def test_the_environment_is_read_anew(monkeypatch):
+    space = {"os": os}
+    cell(201, HEAD + TEXT.format(expression="float(os.environ['TW_FACTOR'])"), space)
+    for factor in ("2", "3", "2"):
+        monkeypatch.setenv("TW_FACTOR", factor)
+        assert space["scaled"](ONES)[0] == float(factor)
+
+
+def test_a_builtin_that_gets_another_meaning():
+    space = {}
+    cell(202, HEAD + TEXT.format(expression="max(1, 2)"), space)
+    assert space["scaled"](ONES)[0] == 2 and space["scaled"](ONES)[0] == 2
+    space["max"] = lambda a, b: 7
+    assert space["scaled"](ONES)[0] == 7
+
+
+@pytest.mark.parametrize("made, changed", [(Holder(2.0), attribute_is_set("x", 3.0)), ([2.0], item_is_set(0, 3.0)), (np.array([2.0]), item_is_set(0, 3.0))],
+                         ids=["object", "list", "array"])  # fmt: skip
+def test_arguments_of_factories_that_change(made, changed):
+    @tw.jit(out_idx=-1, engine="interpreter")
+    def scaled(by):
+        factor = by.x if isinstance(by, Holder) else float(by[0])
+
+        @T.prim_func
+        def main(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(4):
+                    B[i] = A[i] * factor
+
+        return main
+
+    kernel = scaled(made)
+    assert kernel(ONES)[0] == 2 and scaled(made) is kernel
+    changed(made)
+    assert scaled(made)(ONES)[0] == 3
+
+
+def test_cells_whose_statements_are_compiled_alone():
+    """As notebooks do: what a statement becomes depends on what its own text imports."""
+    text = HEAD + "def helper(x):\n    return T.max(x, 1) + 1\nFACTORS = [1]\n" + FUNCTION
+    name, space = "<ipython-input-300>", {}
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    for statement in ast.parse(text, name).body:
+        exec(compile(ast.Module([statement], []), name, "exec"), space)
+    assert (space["scaled"](ONES) == 2).all()
+
+
+@T.macro
+def says_its_name(A, depth=0):
+    A[depth] = len(says_its_name.__name__)
+    if depth < 2:
+        says_its_name(A, depth + 1)
+
+
+@tw.jit(engine="interpreter")
+def says_its_own_name(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "int32")
+    B = T.empty((N,), "int32")
+    with T.Kernel(1, threads=1):
+        says_its_name(A)
+        for i in range(N):
+            B[i] = A[i] + len(says_its_own_name.__name__)
+    return B
+
+
+def test_functions_that_say_their_own_name():
+    assert says_its_own_name(np.zeros(4, "int32")).tolist() == [30, 30, 30, 17]
