@@ -172,21 +172,50 @@ bool BorrowedTensor::borrow_array(PyObject* object) {
   return true;
 }
 
+// Whether a capsule describes a tensor that can be: what is read of it later relies on that. False with an exception.
+bool BorrowedTensor::is_well_formed() const {
+  constexpr int kMostDimensions = 64;  // more than any library has
+  constexpr int64_t kMostElements = int64_t{1} << 56;
+  const char* wrong = nullptr;
+  if (tensor_.rank < 0 || tensor_.rank > kMostDimensions)
+    wrong = "a number of dimensions that no tensor has";
+  else if (tensor_.rank > 0 && !tensor_.shape)
+    wrong = "no shape";
+  else if (tensor_.byte_offset > (uint64_t{1} << 56))
+    wrong = "an offset beyond all memory";
+  int64_t elements = 1;
+  for (int d = 0; !wrong && d < tensor_.rank; ++d) {
+    const int64_t extent = tensor_.shape[d];
+    if (extent < 0)
+      wrong = "a negative extent";
+    else if (extent > 0 && elements > kMostElements / extent)
+      wrong = "more elements than any memory has";
+    else
+      elements *= extent > 0 ? extent : 1;
+  }
+  if (wrong) PyErr_Format(PyExc_BufferError, "its DLPack capsule is not well formed: it has %s", wrong);
+  return !wrong;
+}
+
 bool BorrowedTensor::borrow_capsule(PyObject* capsule, PyObject* object) {
   capsule_ = capsule;
   if (PyCapsule_IsValid(capsule, "dltensor")) {
     tensor_ = *static_cast<const tw_tensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    return true;
+    return is_well_formed();
   }
   const auto* versioned = static_cast<const Versioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
   if (!versioned) return false;
+  if (versioned->major != 1) {
+    PyErr_Format(PyExc_BufferError, "its DLPack capsule is of version %u, but 1 is known", versioned->major);
+    return false;
+  }
   if (versioned->flags & kReadOnly) {
     PyErr_Format(PyExc_ValueError, "a read-only array of type %R: kernels may write; pass a copy",
                  reinterpret_cast<PyObject*>(Py_TYPE(object)));
     return false;
   }
   tensor_ = versioned->tensor;
-  return true;
+  return is_well_formed();
 }
 
 bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {

@@ -19,6 +19,7 @@ class BorrowedTensor {
   static constexpr int kMaxRank = 8;
   bool borrow_array(PyObject* object);
   bool borrow_capsule(PyObject* capsule, PyObject* object);
+  bool is_well_formed() const;
   tw_tensor tensor_{};
   int64_t strides_[kMaxRank];  // of an array, whose own count bytes
   PyObject* capsule_ = nullptr;

@@ -232,6 +232,22 @@ class Results {
   PyObject *one_ = nullptr, *many_;
 };
 
+// What went wrong with an argument, with its name. Null.
+PyObject* refuse(const KernelObject* self, size_t parameter) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  PyObject* refusal = PyObject_CallFunction(registered.refusal, "snsO", tw_kernel_name(self->kernel),
+                                            static_cast<Py_ssize_t>(parameter), (*self->parameters)[parameter].name,
+                                            value ? value : Py_None);
+  if (refusal) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(refusal)), refusal);
+    Py_DECREF(refusal);
+  }
+  for (PyObject* o : {type, value, trace}) Py_XDECREF(o);
+  return nullptr;
+}
+
 PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   auto* self = object_of<KernelObject>(object);
   if (kwargs && PyDict_Size(kwargs) > 0) {
@@ -251,7 +267,7 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
       continue;
     }
     PyObject* argument = PyTuple_GetItem(args, next++);
-    if (!arguments.set(i, argument)) return nullptr;
+    if (!arguments.set(i, argument)) return refuse(self, i);
     if (!example.object && arguments.data()[i].kind == TW_TENSOR) example = {argument, arguments.data()[i].as.tensor};
   }
   Results results(self->outputs->size());

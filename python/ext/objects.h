@@ -20,6 +20,7 @@ struct Registered {
   PyObject* empty = nullptr;      // (example or None, shape, dtype, engine) -> tensor
   PyObject* options = nullptr;    // (dtype) -> {"dtype": PyTorch's}
   PyObject* to_dlpack = nullptr;  // (tensor) -> (capsule, dtype or None), for what has no fast way
+  PyObject* refusal = nullptr;    // (kernel, position, parameter, exception) -> exception: what an argument cannot be
 };
 extern Registered registered;
 

@@ -14,6 +14,7 @@ _native.register(
     empty=tensors.empty,
     options=tensors.options,
     to_dlpack=tensors.to_dlpack,
+    refusal=errors.refused_argument,
 )
 
 from . import language  # noqa: E402

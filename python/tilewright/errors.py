@@ -32,6 +32,24 @@ _KINDS = {kind.__name__: kind for kind in (CompileError, LaunchError, InternalEr
 _classes = {}
 
 
+def refused_argument(kernel, position, name, cause):
+    """Called by the extension module for an argument that cannot be handed to a kernel: the error, with its name."""
+    if isinstance(cause, LaunchError) or not isinstance(cause, Exception):
+        return cause
+    if isinstance(cause, OverflowError):
+        code, reason = "TW4010", "is a number beyond 64 bits"
+    else:
+        code, reason = "TW4002", f"cannot be handed to a kernel: {getattr(cause, 'message', '') or cause}"
+    message = f"{kernel}: argument {position} '{name}' {reason}"
+    help = "pass a tensor of numbers that the kernel may write (NumPy's, PyTorch's, or with DLPack), or a number"
+    error = make_error("LaunchError", code, "launch", message, help, f"error {code} launch: {message}\nhelp: {help}", "", 0, 0)
+    also = next((kind for kind in (TypeError, BufferError, OverflowError) if isinstance(cause, kind)), None)
+    if also is not None and not isinstance(error, also):
+        error.__class__ = _classes.setdefault((code, also), type("LaunchError", (LaunchError, also), {}))
+    error.__cause__ = cause
+    return error
+
+
 def make_error(kind, code, area, message, help, text, file, line, column):
     """Called by the extension module for every error of the library."""
     cls = _classes.get((kind, code))

@@ -255,6 +255,9 @@ class Macro:
         outer, tracer.path = tracer.path, tracer.region((place(), self.function.__code__))
         try:
             result = self.body(*bound.args, **bound.kwargs)
+        except RecursionError:
+            fail("UnsupportedSyntax", f"macro '{self.function.__name__}' calls itself without end",
+                 "a macro is recorded at every call: end by a condition that is known while it is recorded")  # fmt: skip
         finally:
             tracer.path = outer
             tracer.scopes.pop()  # its values may be its result: they stay good

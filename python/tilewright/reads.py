@@ -1,7 +1,7 @@
 """When elements and variables are read. An expression reads where it is used; Python reads where it is written. The two
 differ where a store comes between, as with an element in a list or among a helper's arguments: a trace that finds such
 a value tells the next one, which reads it early, where Python does."""
-from .trace import _TABLE, OPERATIONS, place
+from .trace import _TABLE, OPERATIONS, fail, place
 from .values import Buffer, Expr, Reading, Tile, Var
 
 _LET, _LOAD = OPERATIONS["let"], OPERATIONS["load"]
@@ -19,6 +19,7 @@ _NO_EFFECT = frozenset(
 )
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 _NOTHING = frozenset()
+_MOST_OPERATIONS = 1000  # of one expression: compilers walk them by recursion
 
 
 class _Way:
@@ -143,6 +144,14 @@ class Reads:
                 written.append(operand.buffer if kind is Tile else operand)
         result = native(operation, at, *given)
         if way.pure:
+            if type(result) is Expr:
+                size = 1
+                for operand in given:
+                    if type(operand) is Expr:
+                        size += operand.size
+                if size > _MOST_OPERATIONS:
+                    return self._evaluated(native, at, result, size)
+                result.size = size
             if memory is not None and type(result) is Expr:
                 self.count += 1
                 if self.count in self.decisions.early:
@@ -154,6 +163,16 @@ class Reads:
             source = operands[0].buffer if type(operands[0]) is Tile else operands[0]
             self.same[result.id] = self.memory_of(source) if isinstance(source, Buffer) and not isinstance(source, Var) else -1
         return result
+
+    @staticmethod
+    def _evaluated(native, at, value, size):
+        """A value that is too large to be an operand, evaluated here; that is where Python evaluates it."""
+        made = native(_LET, at, "", value)
+        if made.same(value):  # outside of a launch
+            if size > 4 * _MOST_OPERATIONS:
+                fail("UnsupportedSyntax", f"an expression of more than {4 * _MOST_OPERATIONS} operations outside of a launch", "compute it in the launch", at)
+            made.size = size
+        return made
 
     def _done(self, operation, written):
         self.effects += 1

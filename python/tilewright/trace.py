@@ -135,7 +135,28 @@ def apply(operation, *operands):
         if type(error) is not LookupError:
             raise
         message = error.args[0]
+    except (OverflowError, TypeError) as error:
+        if hasattr(error, "code"):
+            raise
+        return _apply_numbers(operation, operands, error)
     _native.apply(OPERATIONS["fail"], at, "NameEnded", message, "bind it outside, or keep it in a T.alloc_var")
+
+
+def _apply_numbers(operation, operands, error):
+    """Numbers of other libraries as Python's; an error with its place for what is none."""
+    plain = [_number_of(o) for o in operands]
+    if any(a is not b for a, b in zip(plain, operands)):
+        return apply(operation, *plain)
+    if isinstance(error, OverflowError):
+        fail("OperandKind", "an operand is an integer beyond 64 bits", "numbers of programs have 64 bits at most; write it as a float")
+    fail("OperandKind", str(error), "operands are numbers, elements, expressions and buffers of the program")
+
+
+def _number_of(value):
+    """The number in an array of no dimensions."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item") and hasattr(value, "__array_interface__"):
+        return value.item()
+    return [_number_of(v) for v in value] if type(value) in (list, tuple) and any(_number_of(v) is not v for v in value) else value
 
 
 def operation(name):

@@ -121,7 +121,7 @@ def _equality(operation, a, b, when_same):
 class Expr(Operators, _native.Expr):
     """A scalar expression. It has no name until it is assigned to one, which evaluates it there."""
 
-    __slots__ = ("_same", "symbol", "_taint")
+    __slots__ = ("_same", "symbol", "_taint", "_size")
 
     @property
     def dtype(self):
@@ -135,6 +135,15 @@ class Expr(Operators, _native.Expr):
     @taint.setter
     def taint(self, made):
         self._taint = made
+
+    @property
+    def size(self):
+        """How many operations it has, about."""
+        return getattr(self, "_size", 1)
+
+    @size.setter
+    def size(self, count):
+        self._size = count
 
     @property
     def value(self):

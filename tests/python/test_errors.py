@@ -1,4 +1,6 @@
 """Mistakes: each is a coded error at the user's line, in the user's file."""
+import ctypes
+import struct
 import sys
 
 import numpy as np
@@ -328,8 +330,46 @@ def test_arguments_of_calls():
         kernel(A=a, n=1, B=b)
     frozen = a.copy()
     frozen.flags.writeable = False
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError, match="TW4002.*argument 0 'A' cannot be handed to a kernel: a read-only NumPy array"):
         kernel(frozen, 1, b)
+    with pytest.raises(tw.LaunchError, match="TW4002.*argument 2 'B' cannot be handed to a kernel: there is no dtype 'void32'"):
+        kernel(a, 1, np.zeros(8, dtype=[("x", "f4")]))
+    with pytest.raises(tw.LaunchError, match="TW4010.*argument 1 'n' is a number beyond 64 bits"):
+        kernel(a, 10**30, b)
+
+
+class Malformed:
+    """A DLPack capsule with fields that no tensor has."""
+
+    def __init__(self, **fields):
+        self.shape = (ctypes.c_int64 * 1)(fields.pop("extent", 8))
+        values = {"rank": 1, "shape": ctypes.addressof(self.shape), "offset": 0, **fields}
+        self.memory = (ctypes.c_float * 8)()
+        self.bytes = ctypes.create_string_buffer(
+            struct.pack("PiiiBBHPPQPP", ctypes.addressof(self.memory), 1, 0, values["rank"], 2, 32, 1, values["shape"], 0, values["offset"], 0, 0)
+        )
+
+    def __dlpack__(self):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.bytes), b"dltensor", None)
+
+
+@pytest.mark.parametrize("fields, text", [
+    ({"rank": -1}, "a number of dimensions that no tensor has"), ({"rank": 10**6}, "a number of dimensions that no tensor has"),
+    ({"shape": 0}, "no shape"), ({"offset": 2**62}, "an offset beyond all memory"), ({"extent": -3}, "a negative extent"),
+    ({"extent": 2**62}, "more elements than any memory has"),
+], ids=str)  # fmt: skip
+def test_capsules_that_are_not_well_formed(fields, text):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=1):
+            T.copy(A, B)
+
+    kernel = tw.compile(main, engine="interpreter")
+    kernel(Malformed(), np.zeros(8, "float32"))
+    with pytest.raises(tw.LaunchError, match=f"TW4002.*argument 0 'A' cannot be handed to a kernel: its DLPack capsule is not well formed: it has {text}"):
+        kernel(Malformed(**fields), np.zeros(8, "float32"))
 
 
 def test_assertions_say_where():

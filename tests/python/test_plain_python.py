@@ -789,3 +789,63 @@ def test_rebinding_that_nobody_reads_leaves_no_trace():
 
     texts = [re.sub(r"\b[xy](_\d)?\b", "x", program_of(f).script()) for f in (before, after)]
     assert texts[0] == texts[1] and "local" not in texts[0]
+
+
+# ---- numbers that are none, and expressions without end
+
+
+def number_refused(value, text):
+    def stores(A, B):
+        B[0] = A[0] + value  # here
+
+    with pytest.raises(tw.CompileError, match=text) as caught:
+        program_of(stores)
+    assert caught.value.code == "TW1101" and caught.value.line == inspect.getsourcelines(stores)[1] + 1
+
+
+def test_numbers_that_no_program_has():
+    number_refused(10**30, "an operand is an integer beyond 64 bits")
+    number_refused(1 + 2j, r"an operand is \(1\+2j\), which is no value, buffer or tile")
+    number_refused(np.array([1, 2]), "scalar")
+
+
+def test_arrays_without_dimensions_are_numbers():
+    def stores(A, B):
+        B[0] = np.array(3)
+        B[1] = A[2] * np.array(5)
+
+    is_python(stores)
+
+
+@T.macro
+def endless(A):
+    A[0] = 1
+    endless(A)
+
+
+def test_a_macro_without_end():
+    with pytest.raises(tw.CompileError, match="TW1105.*macro 'endless' calls itself without end"):
+        program_of(lambda_free(endless))
+
+
+def lambda_free(macro):
+    def calls(A, B):
+        macro(A)
+
+    return calls
+
+
+def repeated(x, times, step):
+    for _ in range(times):
+        x = step(x)
+    return x
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu"])
+def test_expressions_of_thousands_of_operations(engine):
+    def sums(A, B):
+        B[0] = repeated(A[1], 5000, lambda x: x + 1)
+        B[1] = repeated(A[1], 20, lambda x: x + x)
+        B[2] = repeated(3, 5000, lambda x: x + A[0])
+
+    is_python(sums, engine)
