@@ -269,7 +269,7 @@ class Generator(Maps, Exprs):
 
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
-             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("copy_combine", 1), ("roles", 1),
+             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("copy_combine", 1), ("roles", 1), ("async_copy", 1), ("reducer", 1),
              ("global_map", 3)]  # fmt: skip
 
     def statement(self, scope, body, depth):
@@ -590,6 +590,48 @@ class Generator(Maps, Exprs):
         kind = self.r.choice(("assert", "assume"))
         a = self.index_operand(scope, uniform=True)
         body.append(Stmt(kind, {"condition": ("cmp", self.r.choice(("<", ">=", "!=", "<=")), a, constant(INT32, self.r.choice((-9, 40, 64, 100))))}))
+
+    def async_copy(self, scope, body):
+        """A copy that does not wait, and the wait."""
+        source = [b for b in self.sources() if len(b.shape) >= 2 and not b.dtype.is_packed and not b.dtype.is_bool]
+        if not source:
+            return
+        source = self.r.choice(source)
+        b = self.tile((self.r.choice((4, 8, 16)), self.r.choice((8, 16, 32))), source.dtype, "shared")
+        copy = self.copy(self.box(scope, source, list(b.shape)), Region(b, None, None))
+        copy.fields["completion"] = "(queue=cp_async)"
+        body.append(copy)
+        body.extend(Stmt("text", {"text": text}) for text in ("commit cp_async", "drain cp_async"))
+        body.append(Stmt("sync"))
+        self.wrote(b)
+
+    def reducer(self, scope, body):
+        """A tile that points update, each once."""
+        r = self.r
+        op, t = r.choice(("sum", "max", "min")), TYPES[r.choice(("float32", "int32", "int32"))]
+        shape = self.shape()
+        dim = r.randrange(len(shape))
+        b = self.tile(shape[:dim] + shape[dim + 1 :] or (1,), t, "fragment")
+        b.reducer = op
+        body.append(Stmt("fill", {"to": Region(b, None, None), "value": constant(t, {"sum": 0}.get(op, r.choice((-9, 0, 9))))}))
+        inner, names = self.points(scope, shape)
+        self.ready_in_map, self.loads = set(), self.loads_of_map({b: None}, names)
+        value = self.expr(inner, t, 2) if t.is_int else ("cast", t, self.small(self.expr(inner, INT32, 2)))
+        self.loads = None
+        index = [var(n) for i, n in enumerate(names) if i != dim] or [int32(0)]
+        one = Stmt("atomic", {"op": {"sum": "add"}.get(op, op), "buffer": b, "indices": index, "value": value, "compare": None, "result": None,
+                              "once": False})  # fmt: skip
+        lines = [Stmt("if", {"condition": self.condition_of_point(inner)}, [[one]])] if self.chance(0.3) else [one]
+        around = Stmt("map", {"vars": names, "extents": [int32(e) for e in shape]}, [lines])
+        if self.chance(0.3):
+            begin, extent = self.bounds()
+            around = self._for(self.name("k"), begin, extent, [around])
+        body.append(around)
+        body.append(Stmt("finalize", {"buffer": b}))
+        self.tiles.remove(b)
+        c = self.tile(b.shape, t)
+        body.append(self.copy(Region(b, None, None), Region(c, None, None)))
+        self.wrote(c)
 
     def roles(self, scope, body):
         draw_roles(self, scope, body)

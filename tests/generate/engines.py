@@ -144,6 +144,7 @@ def quick_compiler(directory):
 def prepare(scratch=None, quick=True):
     """The environment in which programs run: one thread, a cache of their own."""
     scratch = scratch or tempfile.mkdtemp(prefix="tilewright-generate-")
+    pathlib.Path(scratch).mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ["TILEWRIGHT_CACHE_DIR"], os.environ["TILEWRIGHT_THREADS"] = scratch, "1"
     if quick:
         os.environ["TILEWRIGHT_CXX"] = quick_compiler(scratch)

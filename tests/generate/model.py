@@ -85,7 +85,7 @@ class Model:
         self.single = Lanes(blocks, 1, "block")
         self.lanes = self.threads
         for b in launch.buffers:
-            if b.view is None:
+            if b.view is None and b.space != "barrier":
                 rows = blocks * launch.threads if b.space == "local" else blocks
                 self.memories[b] = Memory(b, rows, self.views.get(b, ()))
         self.env, number = {}, np.arange(blocks)

@@ -21,6 +21,8 @@ class Buffer:
     view: "Buffer" = None
     fill: object = None  # what reads out of bounds give
     layout: str = ""
+    arrive: list = None  # of barriers
+    reducer: str = ""
 
     @property
     def is_global(self):
@@ -152,6 +154,10 @@ def buffer_text(b):
         text += " workspace"
     if b.fill is not None:
         text += f" fill={number_text(b.dtype, b.fill)}"
+    if b.reducer:
+        text += f" reducer={b.reducer}"
+    if b.arrive:
+        text += f" arrive=[{', '.join(map(str, b.arrive))}]"
     return text + (f" layout={b.layout}" if b.layout else "")
 
 
@@ -177,7 +183,8 @@ def _header(s):
     if k in ("while", "if"):
         return f"{k} {expr_text(s.condition)}"
     if k == "copy":
-        return f"copy from={region_text(s.source)} to={region_text(s.to)}" + (f" combine={s.combine}" if f.get("combine") else "")
+        return f"copy from={region_text(s.source)} to={region_text(s.to)}" + (f" combine={s.combine}" if f.get("combine") else "") + (
+            f" completion={s.completion}" if f.get("completion") else "")
     if k == "fill":
         return f"fill to={region_text(s.to)} value={expr_text(s.value)}"
     if k == "gemm":
@@ -206,7 +213,7 @@ def _header(s):
     if k == "finalize":
         return f"finalize_reducer buffer={s.buffer.name}"
     if k == "role":
-        return f"role {s.begin} .. {s.end}"
+        return f"role {s.begin}..{s.end}"
     return s.text if k == "text" else k
 
 

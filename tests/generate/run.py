@@ -61,8 +61,8 @@ class Work:
         self.at[0], self.at[1], self.at[2] = seed, stage, time.monotonic()
 
 
-def work(options, at, connection):
-    work_ = Work(options, at)
+def work(options, at, connection, kind=Work):
+    work_ = kind(options, at)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not options.verbose:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -71,10 +71,10 @@ def work(options, at, connection):
 
 
 class Worker:
-    def __init__(self, options):
+    def __init__(self, options, target):
         self.options, self.at = options, multiprocessing.Array("d", 3, lock=False)
         self.connection, theirs = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(target=work, args=(options, self.at, theirs), daemon=True)
+        self.process = multiprocessing.Process(target=target, args=(options, self.at, theirs), daemon=True)
         self.process.start()
         theirs.close()
         self.job = None
@@ -99,8 +99,8 @@ class Worker:
 class Run:
     """All seeds on all workers."""
 
-    def __init__(self, options):
-        self.options, self.seeds = options, iter(options.seeds)
+    def __init__(self, options, target=work):
+        self.options, self.seeds, self.target = options, iter(options.seeds), target
         self.times, self.refusals, self.findings = collections.Counter(), collections.Counter(), []
         self.done, self.again, self.start = 0, [], time.monotonic()
 
@@ -113,7 +113,7 @@ class Run:
         return None if seed is None else (seed, ())
 
     def run(self):
-        workers = [Worker(self.options) for _ in range(self.options.jobs)]
+        workers = [Worker(self.options, self.target) for _ in range(self.options.jobs)]
         idle = list(workers)
         while True:
             while idle and (job := self.next_job()):
@@ -146,7 +146,7 @@ class Run:
             w.end()
             if stage != "model":
                 self.again.append((seed, job[1] + (stage,)))
-            return Worker(self.options)
+            return Worker(self.options, self.target)
         for f in findings:
             self.found(*f)
         self.times.update(times)
@@ -225,23 +225,25 @@ def write_all(options, findings):
                 running.remove(row)
 
 
-def options_of(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parser_of(description, default_engines):
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seeds", default="1..100", help="1..1000: which programs")
     parser.add_argument("--seconds", type=float, default=0, help="start nothing new after so long")
-    parser.add_argument("--engines", default=ENGINES, help=ENGINES + ",cuda")
+    parser.add_argument("--engines", default=default_engines, help=default_engines + ",cuda")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--size", type=float, default=1.0, help="about how many statements, beside the usual")
     parser.add_argument("--timeout", type=float, default=60, help="seconds that one engine may take for a program")
     parser.add_argument("--optimize", action="store_true", help="with the host compiler's usual flags, not the quick ones")
-    parser.add_argument("--minimize", action="store_true", help="make the program of every finding small")
+    parser.add_argument("--minimize", action="store_true", help="make the program of every finding small (with --out)")
     parser.add_argument("--tries", type=int, default=4000, help="candidates of a minimization")
     parser.add_argument("--patience", type=float, default=300, help="seconds for the minimization of one finding")
     parser.add_argument("--out", default="", help="a folder for the programs of findings")
-    parser.add_argument("--show", action="store_true", help="print the program of each seed, and run nothing")
     parser.add_argument("--library", default=None, help="libtilewright.so")
     parser.add_argument("--verbose", action="store_true", help="let engines write to standard error")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def finish(options):
     first, _, last = options.seeds.partition("..")
     options.seeds = range(int(first), int(last or first) + 1)
     options.engines = options.engines.split(",")
@@ -255,6 +257,12 @@ def report(run):
     print("milliseconds each: " + ", ".join(f"{k} {1000 * v / max(run.done, 1):.1f}" for k, v in run.times.items()))
     for text, n in run.refusals.most_common(12):
         print(f"  refused {n} times: {text[:160]}")
+
+
+def options_of(arguments):
+    parser = parser_of(__doc__.splitlines()[0], ENGINES)
+    parser.add_argument("--show", action="store_true", help="print the program of each seed, and run nothing")
+    return finish(parser.parse_args(arguments))
 
 
 def main(arguments=None):

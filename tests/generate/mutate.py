@@ -1,0 +1,415 @@
+"""Changes real programs, given as .tile texts, and runs them on all engines beside the interpreter (docs/fuzzing.md).
+
+    python tests/generate/mutate.py --from FOLDER_OR_FILE... --seeds 1..1000 --engines cpu,simulator:sm_80 --jobs 16
+
+A variant counts if the verifier takes it and the interpreter runs it; then the other engines must give what that gives."""
+import collections
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import engines  # noqa: E402
+import numpy as np  # noqa: E402
+import run as runner  # noqa: E402
+from check import Finding, may_refuse  # noqa: E402
+from engines import Refused, pack, unpack  # noqa: E402
+from scalars import TYPES, decode, encode, round_to  # noqa: E402
+
+_NUMBER = r"(?<![\w.]){}(?![\w.])"
+_DECLARES = ("shared ", "fragment ", "local ", "barrier ", "global ")
+_SIZES = (1, 2, 3, 4, 8, 16, 17, 24, 32, 33, 48, 64, 96, 128, 256)
+_FLOATS = ("float16", "bfloat16", "float32", "float8_e4m3fn", "float8_e5m2")
+_INTS = ("int8", "uint8", "int32", "int16", "uint32", "int64")
+
+
+class Unusable(Exception):
+    """A text that cannot be run here: too large, or with parameters that are no plain tensors."""
+
+
+def texts_of(paths):
+    """[(name, text)] of files and folders; without any, of the examples."""
+    found = []
+    for path in map(pathlib.Path, paths):
+        for file in sorted(path.rglob("*.tile")) if path.is_dir() else [path]:
+            found.append((file.name, file.read_text()))
+    if not paths:
+        printed = subprocess.run([engines.ROOT / "build/release/tests/print_examples"], capture_output=True, text=True, check=True).stdout
+        for part in printed.split("### ")[1:]:
+            head, _, text = part.partition("\n")
+            found.append((head, text))
+    return found
+
+
+# ---- changes: each takes lines and gives others, or None
+
+
+def statements(lines):
+    """[(first line, line behind the last)] of the statements of launches, whole chains of branches at a time."""
+    found, depth, starts, inside = [], 0, {}, False
+    for i, line in enumerate(lines):
+        text = line.strip()
+        if text.startswith("launch "):
+            inside, depth, starts = True, 0, {}
+            continue
+        if not inside or not text:
+            continue
+        if text.startswith("}"):
+            if text == "}":
+                depth -= 1
+                if depth < 0:
+                    inside = False
+                elif depth in starts:
+                    found.append((starts.pop(depth), i + 1))
+            continue
+        if text.endswith("{"):
+            starts[depth] = i
+            depth += 1
+        elif not text.startswith(_DECLARES):
+            found.append((i, i + 1))
+    return found
+
+
+def _replace(lines, old, new):
+    changed = [re.sub(_NUMBER.format(re.escape(str(old))), str(new), line) if not line.strip().startswith("option") else line for line in lines]
+    return changed if changed != lines else None
+
+
+def change_size(r, lines):
+    """One number, everywhere; and the one before it, for the sake of (n + 127) // 128."""
+    found = collections.Counter(int(n) for line in lines for n in re.findall(_NUMBER.format(r"\d+"), line))
+    sizes = [n for n in found if n >= 4 and n <= 4096 and "threads" not in str(n)]
+    if not sizes:
+        return None
+    old = r.choice(sizes)
+    new = r.choice([n for n in _SIZES if n != old] + [old // 2, old * 2, old // 2, old * 2, old + 1, old - 1])
+    if new < 1:
+        return None
+    threads = [i for i, line in enumerate(lines) if " threads(" in line]
+    changed = _replace(lines, old, new)
+    if changed and old - 1 in found:
+        changed = _replace(changed, old - 1, new - 1) or changed
+    if changed:
+        for i in threads:  # the number of threads is another matter
+            head, sep, _ = changed[i].partition(" threads(")
+            changed[i] = head + sep + lines[i].partition(" threads(")[2]
+    return changed
+
+
+def change_extent(r, lines):
+    """The shape of one parameter, a little smaller or larger: its last tiles become ragged."""
+    rows = [i for i, line in enumerate(lines) if re.match(r"\s*param \w+: \w+\[", line) and "strides" not in line]
+    if not rows:
+        return None
+    i = r.choice(rows)
+    head, _, rest = lines[i].partition("[")
+    shape, _, tail = rest.partition("]")
+    dims = shape.split(", ")
+    d = r.randrange(len(dims))
+    if not dims[d].isdigit():
+        return None
+    dims[d] = str(max(1, int(dims[d]) + r.choice((-1, 1, -3, 5, -8))))
+    return lines[:i] + [f"{head}[{', '.join(dims)}]{tail}"] + lines[i + 1 :]
+
+
+def change_threads(r, lines):
+    if any(line.strip().startswith("role ") for line in lines):
+        return None
+    n = r.choice((32, 64, 96, 128, 160, 256, 384))
+    changed = [re.sub(r"threads\(tx: \d+\)", f"threads(tx: {n})", line) for line in lines]
+    return changed if changed != lines else None
+
+
+def change_loop(r, lines):
+    """The kind of a loop, or its stages."""
+    rows = [i for i, line in enumerate(lines) if line.strip().startswith("for ") and line.strip().endswith("{")]
+    if not rows:
+        return None
+    i = r.choice(rows)
+    head = re.sub(r"( (unroll|vectorized|pipelined|grid)(\([^{]*\))?)? \{$", "", lines[i])
+    word = r.choice(("", " unroll", " pipelined(stages=1)", " pipelined(stages=2)", " pipelined(stages=3)", " pipelined(stages=4)"))
+    return lines[:i] + [head + word + " {"] + lines[i + 1 :]
+
+
+def change_type(r, lines):
+    """One type everywhere becomes another."""
+    text = "\n".join(lines)
+    group = r.choice((_FLOATS, _FLOATS, _INTS))
+    present = [t for t in group if re.search(rf"\b{t}\b", text)]
+    if not present:
+        return None
+    old, new = r.choice(present), r.choice(group)
+    changed = re.sub(rf"\b{old}\b", new, text).split("\n")
+    return changed if changed != lines else None
+
+
+def change_space(r, lines):
+    rows = [i for i, line in enumerate(lines) if re.match(r"\s*(shared|fragment) ", line) and "reducer" not in line]
+    if not rows:
+        return None
+    i = r.choice(rows)
+    line = re.sub(r" layout=\S+( -> \S+)?| replicate=\d+", "", lines[i])
+    swapped = line.replace("shared ", "fragment ", 1) if "shared " in line else line.replace("fragment ", "shared ", 1)
+    return lines[:i] + [swapped] + lines[i + 1 :]
+
+
+def change_layout(r, lines):
+    rows = [i for i, line in enumerate(lines) if re.match(r"\s*shared .*\]", line) and "view=" not in line]
+    if not rows:
+        return None
+    i = r.choice(rows)
+    line = re.sub(r" layout=.*$", "", lines[i])
+    return lines[:i] + [line + r.choice(("", " layout=linear", " layout=swizzled"))] + lines[i + 1 :]
+
+
+def change_order(r, lines):
+    """Two neighbouring statements change places."""
+    found = statements(lines)
+    pairs = [(a, b) for a in found for b in found if a[1] == b[0] and _depth(lines[a[0]]) == _depth(lines[b[0]])]
+    if not pairs:
+        return None
+    (a, b), (_, c) = r.choice(pairs)
+    return lines[:a] + lines[b:c] + lines[a:b] + lines[c:]
+
+
+def _depth(line):
+    return len(line) - len(line.lstrip())
+
+
+def drop(r, lines):
+    found = statements(lines)
+    if not found:
+        return None
+    a, b = r.choice(found)
+    return lines[:a] + lines[b:]
+
+
+def repeat(r, lines):
+    """A statement twice, or in a loop, or in a branch that is always taken, or in none."""
+    found = [s for s in statements(lines) if not re.match(r"\s*\w+: \w+ = ", lines[s[0]])]
+    if not found:
+        return None
+    a, b = r.choice(found)
+    pad = " " * _depth(lines[a])
+    head = r.choice((None, "for again in 0..2 {", "for again in 0..3 pipelined(stages=2) {", "for again in 1 : 1 unroll {", "if 0 < 1 {"))
+    if head is None:
+        return lines[:b] + lines[a:b] + lines[b:]
+    if any(re.search(r"\b(break|continue)\b", line) for line in lines[a:b]):
+        return None
+    return lines[:a] + [pad + head] + lines[a:b] + [pad + "}"] + lines[b:]
+
+
+def change_offset(r, lines):
+    """Where a copy reads in a global tensor, or an index of an element that is read, moves by a little."""
+    params = [m.group(1) for line in lines if (m := re.match(r"\s*param (\w+): \w+\[", line))]
+    rows = [i for i, line in enumerate(lines) if re.search(rf"(from=|= .*)\b({'|'.join(params)})\[", line)] if params else []
+    if not rows:
+        return None
+    i = r.choice(rows)
+    head, word, rest = re.split(rf"((?:from=|= .*?)\b(?:{'|'.join(params)})\[)", lines[i], maxsplit=1)
+    depth, cuts = 0, []
+    for at, c in enumerate(rest):
+        depth += (c in "[(") - (c in "])")
+        if depth < 0:
+            cuts.append(at)
+            break
+        if depth == 0 and (c == "," or rest[at : at + 3] == " : "):
+            cuts.append(at)
+    at = r.choice(cuts)
+    if rest[:at].rstrip().endswith(tuple("0123456789")) and r.random() < 0.5:
+        return None
+    return lines[:i] + [head + word + rest[:at] + r.choice((" + 1", " - 1", " - 3", " + 7")) + rest[at:]] + lines[i + 1 :]
+
+
+def change_policy(r, lines):
+    rows = [i for i, line in enumerate(lines) if line.strip().startswith("gemm ")]
+    if not rows:
+        return None
+    i = r.choice(rows)
+    line = re.sub(r" policy=\w+", "", lines[i])
+    return lines[:i] + [line + r.choice(("", " policy=full_row", " policy=full_col"))] + lines[i + 1 :]
+
+
+CHANGES = [(change_size, 6), (change_extent, 3), (change_threads, 3), (change_loop, 3), (change_type, 3), (change_space, 3), (change_layout, 1),
+           (change_order, 3), (drop, 2), (repeat, 3), (change_offset, 3), (change_policy, 1)]  # fmt: skip
+
+
+def variant(r, text):
+    """A text of one to three changes, and their names."""
+    lines, names = text.rstrip("\n").split("\n"), []
+    for _ in range(r.choice((1, 1, 2, 3))):
+        for _ in range(8):
+            change = r.choices([c for c, _ in CHANGES], [w for _, w in CHANGES])[0]
+            changed = change(r, lines)
+            if changed:
+                lines = changed
+                names.append(change.__name__)
+                break
+    return "\n".join(lines) + "\n", names
+
+
+# ---- arguments
+
+
+def _split(shape):
+    parts, depth, at = [], 0, 0
+    for i, c in enumerate(shape):
+        depth += (c in "([") - (c in ")]")
+        if c == "," and depth == 0:
+            parts.append(shape[at:i])
+            at = i + 1
+    return parts + [shape[at:]]
+
+
+def arguments_of(r, text, most=1 << 18):
+    """[(name, type, shape, bytes)] or numbers for the parameters of a text."""
+    head = text.split("launch ", 1)[0]
+    symbols = {n: r.choice((1, 2, 3, 7, 16, 17, 31, 32, 33, 64, 65, 100)) for n in re.findall(r"^\s*symbol (\w+):", head, re.M)}
+    numbers = np.random.default_rng(r.getrandbits(32))
+    found, total = [], 0
+    for name, kind, rest in re.findall(r"^\s*param (\w+): (\w+)(.*)$", head, re.M):
+        t = TYPES.get(kind)
+        if t is None:
+            raise Unusable(kind)
+        if not rest.startswith("["):
+            symbols.setdefault(name, r.choice((0, 1, 2, 3, 5, 16)))
+            found.append((name, t, None, symbols[name]))
+            continue
+        if "strides=" in rest:
+            raise Unusable("strides")
+        try:
+            shape = tuple(int(eval(p, {"min": min, "max": max}, symbols)) for p in _split(rest[1 : rest.index("]")]))
+        except (SyntaxError, NameError, TypeError, ZeroDivisionError):
+            raise Unusable(rest) from None
+        n = int(np.prod(shape, dtype=np.int64))
+        total += n
+        if total > most or n < 0:
+            raise Unusable("large")
+        found.append((name, t, shape, _numbers(numbers, t, n)))
+    return found
+
+
+def _numbers(g, t, n):
+    if t.is_bool:
+        return g.integers(0, 2, n).astype(np.uint8)
+    if t.is_int:
+        return g.integers(max(t.min, 0), min(t.max, 4), n).astype(t.storage)
+    return encode(t, round_to(t, g.integers(-4, 5, n) / 4))
+
+
+def call(library, text, engine, arguments):
+    """Runs a text; the tensors afterwards."""
+    given, memories = [], []
+    for _, t, shape, value in arguments:
+        if shape is None:
+            given.append(float(value) if t.is_float else int(value))
+        else:
+            memories.append((t, pack(t, value), int(np.prod(shape, dtype=np.int64))))
+            given.append((t.name, t.bits, shape, memories[-1][1]))
+    name, _, arch = engine.partition(":")
+    library.run(text, name, arch, given)
+    return [decode(t, unpack(t, memory, n)) for t, memory, n in memories]
+
+
+def unlike(arguments, a, b):
+    """Where two results differ by more than sums in another order do, or None."""
+    tensors = [x for x in arguments if x[2] is not None]
+    for (name, t, _, _), x, y in zip(tensors, a, b):
+        if t.is_float:
+            x, y = x.astype(np.float64), y.astype(np.float64)
+            with np.errstate(all="ignore"):
+                largest = np.max(np.abs(np.where(np.isfinite(x), x, 0)), initial=1e-3)
+                near = np.abs(x - y) <= largest * max(2.0 ** (3 - t.mantissa), 1e-3)
+            wrong = ~((x == y) | np.isnan(x) & np.isnan(y) | near)
+        else:
+            wrong = x != y
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            return f"{name}[{at}] is {y[at]}, not {x[at]} ({int(wrong.sum())} of {len(x)} elements)"
+    return None
+
+
+class Mutation(runner.Work):
+    """Each seed: one program, one variant."""
+
+    def __init__(self, options, at):
+        super().__init__(options, at)
+        self.texts = options.texts
+
+    def seed(self, seed, skip=()):
+        times, findings, counts = collections.Counter(), [], collections.Counter()
+        text, names, arguments, why = self.make(seed)
+        if why:
+            counts["not run: " + why] += 1
+            return times, findings, counts
+        try:
+            self._note(seed, len(self.options.engines))
+            start = time.monotonic()
+            expected = call(self.library, text, "interpreter", arguments)
+            times["interpreter"] = time.monotonic() - start
+        except Refused as refused:
+            counts[f"not run: interpreter {refused.code}"] += 1
+            if refused.code == "TW0001":
+                findings.append((seed, "interpreter", refused.code, refused.text))
+            return times, findings, counts
+        counts["variants"] += 1
+        for number, engine in enumerate(self.options.engines):
+            if engine in skip:
+                continue
+            self._note(seed, number)
+            start = time.monotonic()
+            try:
+                wrong = unlike(arguments, expected, call(self.library, text, engine, arguments))
+                if wrong:
+                    findings.append((seed, engine, "wrong", wrong + " after " + ", ".join(names)))
+            except Refused as refused:
+                if may_refuse(refused.code):
+                    counts[f"{engine} {refused.code}"] += 1
+                elif "block (" in refused.message.split(" while ")[-1].split(", in ")[0]:
+                    counts["not run: blocks race"] += 1
+                else:
+                    findings.append((seed, engine, refused.code, refused.text + "\n" + ", ".join(names)))
+            times[engine] += time.monotonic() - start
+        return times, findings, counts
+
+    def make(self, seed):
+        """(text, names of changes, arguments, why not)."""
+        r = random.Random(seed)
+        _, text = r.choice(self.texts)
+        text, names = variant(r, text)
+        try:
+            return text, names, arguments_of(r, text), None
+        except Unusable as why:
+            return text, names, None, str(why)
+
+
+def work(options, at, connection):
+    runner.work(options, at, connection, Mutation)
+
+
+def main(arguments=None):
+    parser = runner.parser_of(__doc__.splitlines()[0], "cpu,simulator:sm_80,simulator:sm_90a")
+    parser.add_argument("--from", nargs="*", default=[], dest="paths", help=".tile files, and folders of them; else the examples")
+    options = runner.finish(parser.parse_args(arguments))
+    options.texts = texts_of(options.paths)
+    engines.prepare(quick=not options.optimize)
+    found = runner.Run(options, work).run()
+    runner.report(found)
+    if options.out:
+        out = pathlib.Path(options.out)
+        out.mkdir(parents=True, exist_ok=True)
+        maker = Mutation.__new__(Mutation)
+        maker.texts = options.texts
+        for seed, engine, kind, message in found.findings:
+            text = maker.make(seed)[0]
+            head = "".join(f"# {line}\n" for line in [f"seed {seed}: {engine}: {kind}"] + message.splitlines()[:6])
+            (out / f"variant_{seed}_{engine.replace(':', '_')}_{kind}.tile").write_text(head + text)
+    return 1 if found.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
