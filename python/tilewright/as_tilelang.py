@@ -9,7 +9,7 @@ import types
 import tilewright
 
 from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, profiler, scopes
-from . import sparse, targets, testing, tuner, types as kinds, values, warp_mma
+from . import sparse, targets, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -29,20 +29,6 @@ class _PassConfigKeys(type):
             raise AttributeError(name)
         area, _, rest = name.partition("_")
         return _Key(f"{area.lower()}.{rest.lower()}")
-
-
-class FloatImm:
-    """A number that a program was written with."""
-
-    def __init__(self, dtype, value):
-        self.dtype, self.value = dtypes.dtype(dtype), value
-
-
-def post_order_visit(body, visit):
-    """Shows `visit` the floats that a program was written with. Its other nodes are of a form of their own."""
-    for dtype, value in body.numbers:
-        if dtype.startswith(("float", "bfloat")):
-            visit(FloatImm(dtype, value))
 
 
 class _Frames(type):
@@ -121,9 +107,10 @@ def _modules():
     }  # fmt: skip
     jits = {"jit": jitted.jit, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "compile": kernel.compile, "par_compile": jitted.par_compile}
     tirx = {
-        "Var": language.Var, "PrimExpr": values.Expr, "Call": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
+        "Var": language.Var, "PrimExpr": values.Expr, "const": lambda v, dtype="int32": dtypes.dtype(dtype)(v),
         "Select": language.Select, "Cast": language.Cast, "if_then_else": lambda c, a, b: language.if_then_else(c, a, b),
         "call_extern": language.call_extern, "reinterpret": lambda dtype, value: language.reinterpret(value, dtype), "all": language.all_of, "any": language.any_of,
+        **tvm_nodes.names(),
     }  # fmt: skip
     return {
         "tilelang": top,
@@ -188,9 +175,9 @@ def _modules():
         "tvm.testing": testing,
         "tvm.error": {"InternalError": tilewright.TilewrightError},
         "tvm.ir": {"PrimExpr": values.Expr},
-        "tvm.tirx": {**tirx, "FloatImm": FloatImm},
-        "tvm.tirx.stmt_functor": {"post_order_visit": post_order_visit},
-        "tvm.tirx.expr": {**tirx, "IntImm": lambda dtype, v: dtypes.dtype(dtype)(v), "Not": language.Not, "Or": language.Or},
+        "tvm.tirx": tirx,
+        "tvm.tirx.stmt_functor": {"post_order_visit": tvm_nodes.post_order_visit, "ir_transform": tvm_nodes.ir_transform},
+        "tvm.tirx.expr": {**tirx, "Not": language.Not, "Or": language.Or},
         "tvm.script": {},
         "tvm.script.ir_builder": {},
         "tvm.script.ir_builder.base": {"IRBuilderFrame": IRBuilderFrame},
@@ -220,8 +207,10 @@ def install(force=False):
             module.__dict__.setdefault("__path__", [])
             module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
             module.__tilewright__ = True
+            if name.startswith("tvm."):
+                module.__getattr__ = tvm_nodes.absent
         parent, _, child = name.rpartition(".")
-        if parent and not callable(getattr(sys.modules[parent], child, None)):
+        if parent and not callable(vars(sys.modules[parent]).get(child)):
             setattr(sys.modules[parent], child, sys.modules[name])
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
 

@@ -20,6 +20,7 @@ class PrimFunc:
     """A recorded program. script() is its text."""
 
     one_thread = False  # it has no Kernel
+    ret_type = None
 
     def __init__(self, tracer, program, at):
         self.program, self.name, self.place = program, tracer.name, at

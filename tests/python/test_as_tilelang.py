@@ -171,3 +171,57 @@ def test_cached_kernels_are_made_once(tmp_path):
     script.write_text(CACHED)
     ran = python("-m", "tilewright", str(script))
     assert ran.stdout == "2\n", ran.stderr
+
+
+MARKED = """
+import tilelang
+import tilelang.language as T
+import tvm.tirx as tx
+from tvm.ir import PrimExpr
+from tvm.tirx.stmt_functor import ir_transform, post_order_visit
+
+@T.prim_func
+def main(A: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32):
+        for k in T.serial(2):
+            T.evaluate(T.call_extern("handle", "mark", 5, k))
+            for i in T.Parallel(8):
+                A[i] = A[i] + 1
+            T.evaluate(T.call_extern("handle", "keep", 1))
+
+def is_mark(node):
+    return isinstance(node, tx.Call) and isinstance(node.args[0], tx.StringImm) and node.args[0].value == "mark"
+
+def strip(node):
+    if isinstance(node, tx.Evaluate) and is_mark(node.value):
+        assert int(node.value.args[1]) == 5 and isinstance(node.value.args[1], tx.IntImm) and not isinstance(node.value.args[2], tx.IntImm)
+        return tx.Evaluate(tx.IntImm("int32", 0))
+    return node
+
+seen = []
+post_order_visit(main.body, lambda n: seen.append(n.args[0].value) if isinstance(n, tx.Call) and hasattr(n, "args") else None)
+print(seen)
+body = ir_transform(main.body, None, strip)
+made = tx.PrimFunc(params=list(main.params), body=body, ret_type=main.ret_type, buffer_map=dict(main.buffer_map), attrs=main.attrs)
+print(main.script().count("mark"), made.script().count("mark"), made.script().count("keep"), made.with_attr("a", 1).attrs["a"], "a" in main.attrs)
+for use in (lambda: isinstance(body, tx.BufferStore), lambda: tx.For(1), lambda: ir_transform(main.body, None, lambda n: tx.Evaluate(tx.StringImm("x"))),
+            lambda: tx.PrimFunc([], main.body)):
+    try:
+        use()
+    except tilelang.tvm.TVMError as error:
+        print(error.code, error.message)
+"""
+
+
+@alone
+def test_calls_are_left_out_by_tvm_words(tmp_path):
+    (tmp_path / "marked.py").write_text(MARKED)
+    run = python("-m", "tilewright", str(tmp_path / "marked.py"))
+    assert run.stdout.splitlines() == [
+        "['mark', 'keep']",
+        "1 0 1 1 False",
+        "TW1102 TVM's 'BufferStore' is used, but programs have no such nodes here",
+        "TW1102 TVM's 'For' is used, but programs have no such nodes here",
+        "TW1101 a call of 'mark' becomes Evaluate, but it can only be left out here",
+        "TW1101 'main' is given other parameters, but a program has those that it was recorded with",
+    ], run.stdout + run.stderr
