@@ -28,6 +28,15 @@ void for_each_index(const Body& body, BufferId id, function_ref<void(const std::
   });
 }
 
+// May a turn of the loop around end in the statement, by a jump out of it? Of a block that ends nobody reads the tiles.
+bool ends_turn(const Stmt& s) {
+  if (s.as<Break>() || s.as<Continue>()) return true;
+  if (s.as<For>() || s.as<While>()) return false;  // a jump in it stays in it
+  bool found = false;
+  for_each_body(s, [&](const Body& b) { found = found || std::any_of(b.begin(), b.end(), ends_turn); });
+  return found;
+}
+
 class Contract {
  public:
   Contract(LoopProgram& program, int32_t launch) : program_(program), launch_(launch) {}
@@ -54,20 +63,15 @@ class Contract {
   void separate(BufferId id, Body& block) {
     BufferId now = id;
     bool used = false;
-    for (Stmt& s : block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      Stmt& s = block[i];
       if (!mentions(s, id)) continue;
-      const auto* f = s.as<For>();
-      const bool runs = f && (constant_int(f->extent).value_or(0) > 0 || is_last_use(s, id, block));
-      if (used && runs && writes_first(f->body, id, std::vector<char>(program_.buffer(id).rank(), 0)))
+      const std::vector<char> whole(program_.buffer(id).rank(), 0);
+      if (used && s.as<For>() && writes_first({block.begin() + static_cast<std::ptrdiff_t>(i), block.end()}, id, whole))
         now = program_.new_buffer(Buffer(program_.buffer(id)));
       used = true;
       if (now != id) s = renamed(s, id, now);
     }
-  }
-  static bool is_last_use(const Stmt& s, BufferId id, const Body& block) {
-    for (size_t i = block.size(); i-- > 0;)
-      if (mentions(block[i], id)) return block[i].same(s);
-    return false;
   }
   static Stmt renamed(const Stmt& s, BufferId from, BufferId to) {
     Body out = rewrite_exprs({s}, [&](const Expr& e) -> std::optional<Expr> {
@@ -145,15 +149,17 @@ class Contract {
   }
   static bool rebound(const For& f) { return bound_vars(f.body).contains(f.var); }
 
-  // Is all of the tile that the iteration may touch written before anything is read?
+  // Does nothing in the body read what the tile held before it? `single`: dimensions of which it has its own part.
   bool writes_first(const Body& body, BufferId id, const std::vector<char>& single) const {
-    for (const Stmt& s : body) {
-      if (!mentions(s, id)) continue;
-      Nest nest;
-      return fills(s, id, single, nest);
-    }
-    return false;
+    const auto first = std::find_if(body.begin(), body.end(), [&](const Stmt& s) { return mentions(s, id); });
+    if (first == body.end()) return false;
+    Nest nest;
+    if (fills(*first, id, single, nest)) return true;
+    // A loop that may make no turn, or end one early, if nothing behind it reads what was left out.
+    const auto* f = first->as<For>();
+    return f && first->same(*last_mention(body, id)) && writes_first(f->body, id, single);
   }
+  // Is all of the tile written for certain, before the statement reads any of it?
   bool fills(const Stmt& s, BufferId id, const std::vector<char>& single, Nest& nest) const {
     if (const auto* n = s.as<Store>()) {
       if (n->to.buffer != id || reads(s, id)) return false;
@@ -163,12 +169,13 @@ class Contract {
       return true;
     }
     const auto* f = s.as<For>();
-    if (!f) return false;
+    if (!f || constant_int(f->extent).value_or(0) <= 0) return false;
     if (const auto at = std::find_if(f->body.begin(), f->body.end(), [&](const Stmt& x) { return mentions(x, id); });
-        at != f->body.end()) {
+        at != f->body.end() && std::none_of(f->body.begin(), at, ends_turn)) {
       Nest own;  // each iteration fills it anew
       if (fills(*at, id, single, own)) return true;
     }
+    if (std::any_of(f->body.begin(), f->body.end(), ends_turn)) return false;
     nest.push_back(f);
     for (const Stmt& inner : f->body) {
       if (!mentions(inner, id)) continue;
