@@ -94,6 +94,11 @@ struct Combiner {
   }
 };
 
+// What joins results: magnitudes that were taken are not taken again of a sum that has wrapped around.
+ReduceOp joining(ReduceOp op) {
+  return op == ReduceOp::AbsSum ? ReduceOp::Sum : op == ReduceOp::AbsMax ? ReduceOp::Max : op;
+}
+
 // Calls f with a value of what the type is accumulated in.
 template <class F>
 void with_accumulator(DType type, F f) {
@@ -115,8 +120,7 @@ void Strand::execute(const ir::Reduce& op, const Step& s, Mask mask) {
   collective(s, mask, [&](int64_t lane) {
     ArenaScope scope(arena_);
     Box from = box(s.regions[0], mask, lane, true);
-    bool clear = op.clear || op.op == ReduceOp::AbsSum;
-    Box to = box(s.regions[1], mask, lane, !clear);
+    Box to = box(s.regions[1], mask, lane, !op.clear);
     Split size = split_at(from, op.dim);
     if (size.outer * size.inner != to.count())
       fail_at(Code::ShapeMismatch, lane,
@@ -131,9 +135,9 @@ void Strand::execute(const ir::Reduce& op, const Step& s, Mask mask) {
       for (int64_t o = 0; o < size.outer; ++o)
         for (int64_t a = 0; a < size.along; ++a)
           combiner.rows(result + o * size.inner, values + (o * size.along + a) * size.inner, size.inner);
-      if (!clear) {
+      if (!op.clear) {
         T* old = static_cast<T*>(read_box(to, type, lane));
-        combiner.rows(old, result, to.count());
+        Combiner<T>{joining(op.op), type, op.nan_propagate}.rows(old, result, to.count());
         result = old;
       }
       write_box(to, wide(type), result);

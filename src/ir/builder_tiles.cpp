@@ -418,7 +418,7 @@ void Builder::reduce(ReduceOp op, const TileRef& from, const TileRef& to, Reduce
   need_no_map("reduce");
   Reduce r;
   r.op = op, r.from = region(from), r.to = region(to), r.nan_propagate = options.nan_propagate;
-  r.clear = options.clear || op == ReduceOp::AbsSum;
+  r.clear = options.clear;
   r.dim = normalized_dim(options.dim, r.from, "reduce");
   const Buffer &source = program_.buffer(from.buffer), &target = program_.buffer(to.buffer);
   if (source.space == Space::Global || target.space == Space::Global)

@@ -76,11 +76,10 @@ struct ReduceNest {
     return select(ordered(BinaryOp::Le), bitcast(both, a->type), a);
   }
   Expr start() const { return identity(r.op, acc_type); }
-  bool clears() const { return r.clear || r.op == ReduceOp::AbsSum; }
   Stmt finish(const Expr& total) const {
     const Expr old = cast(load(r.to.buffer, w.to, to_type), acc_type);
     return l.make(
-        Store{{r.to.buffer, w.to}, cast(clears() ? total : combine(r.op, old, total, r.nan_propagate), to_type)});
+        Store{{r.to.buffer, w.to}, cast(r.clear ? total : combine(r.op, old, total, r.nan_propagate), to_type)});
   }
   Body outer_loops(Body body, size_t count) const {
     for (size_t d = count; d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};

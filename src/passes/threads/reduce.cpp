@@ -161,7 +161,6 @@ class ReduceLowering {
 
   // From the totals to where the reduction goes.
   Body finish() {
-    const bool clears = r_.clear || r_.op == ReduceOp::AbsSum;
     // The dimension of `whole_`, which lacks that of the reduction, that each of the result is; -1: it has extent 1.
     std::vector<int> of_to = kept_dims(r_);
     for (int& d : of_to) d -= d > r_.dim ? 1 : 0;
@@ -177,7 +176,7 @@ class ReduceLowering {
                                             : add(widen(r_.to.min[d]), widen(at.index[static_cast<size_t>(of_to[d])])));
       }
       Expr value = total(register_of(whole_, at, same_dims()));
-      if (!clears) value = join(cast(load(to.buffer, to.indices, to_type_), type_), value);
+      if (!r_.clear) value = join(cast(load(to.buffer, to.indices, to_type_), type_), value);
       Body store{l_.make(Store{to, cast(value, to_type_)})};
       if (found != c_.registers.end()) return store;
       store = guard_accesses(store, l_);
