@@ -101,7 +101,9 @@ std::optional<DType> promote(DType a, DType b) {
   return DType{Kind::Float, a.bits};  // float32 and tfloat32
 }
 
-Expr apply(Operator op, const Expr& a, const Expr& b, const SourceLocation& at) {
+namespace {
+// What is not yet measured.
+Expr applied(Operator op, const Expr& a, const Expr& b, const SourceLocation& at) {
   if (op == Operator::And || op == Operator::Or) return binary(lowered(op), as_condition(a, at), as_condition(b, at));
   auto [x, y] = promoted(symbol_of(op), a, b, at);
   const DType type = x->type;
@@ -126,10 +128,24 @@ Expr apply(Operator op, const Expr& a, const Expr& b, const SourceLocation& at) 
   const bool sums_bools = type.is_bool() && (op == Operator::Add || op == Operator::Sub || op == Operator::Mul);
   if (const char* wants = wants_instead(lowered(op), type); wants && !sums_bools)
     fail_types(Code::NeedsNumbers, at, symbol_of(op), fmt::format("takes {}", wants).c_str(), type,
-               "reinterpret an address as uint64 to compute with it");
+               type.is_pointer() ? "reinterpret an address as uint64 to compute with it" : "cast it to float32 first");
   if (op == Operator::Gt || op == Operator::Ge) return binary(lowered(op), y, x);
   if (sums_bools) return binary(lowered(op), cast(x, i32), cast(y, i32));
   return binary(lowered(op), x, y);
+}
+}  // namespace
+
+Expr of_fit_size(Expr e, const SourceLocation& at) {
+  if (e->depth <= kMaxDepth && e->size <= kMaxSize) return e;
+  const bool deep = e->depth > kMaxDepth;
+  fail(Code::ExpressionTooLarge, at,
+       deep ? fmt::format("the expression is more than {} operations deep", kMaxDepth)
+            : fmt::format("the expression has more than {} operations, where each use of a part counts", kMaxSize),
+       "store a part of it in a variable (alloc_var), and go on with that");
+}
+
+Expr apply(Operator op, const Expr& a, const Expr& b, const SourceLocation& at) {
+  return of_fit_size(applied(op, a, b, at), at);
 }
 
 Expr as_condition(const Expr& value, const SourceLocation& at) {
@@ -144,14 +160,14 @@ Expr apply_ceildiv(const Expr& a, const Expr& b, const SourceLocation& at) {
   return apply(Operator::FloorDiv, raised, b, at);
 }
 
-Expr apply_not(const Expr& a, const SourceLocation& at) { return logical_not(as_condition(a, at)); }
+Expr apply_not(const Expr& a, const SourceLocation& at) { return of_fit_size(logical_not(as_condition(a, at)), at); }
 
 Expr apply_bit_not(const Expr& a, const SourceLocation& at) {
   if (a->type.is_bool()) return logical_not(a);
   if (!a->type.is_int())
     fail_types(Code::NeedsIntegers, at, "~", "takes integers", a->type,
                "reinterpret the bits of a float as an integer first");
-  return unary(UnaryOp::BitNot, a);
+  return of_fit_size(unary(UnaryOp::BitNot, a), at);
 }
 
 Expr apply_neg(const Expr& a, const SourceLocation& at) {
@@ -159,12 +175,12 @@ Expr apply_neg(const Expr& a, const SourceLocation& at) {
   if (a->type.is_pointer() || a->type == e8m0)
     fail_types(Code::NeedsNumbers, at, "unary -", "takes numbers that have a sign", a->type,
                "cast it to a type that has negative values");
-  return neg(a);
+  return of_fit_size(neg(a), at);
 }
 
 Expr apply_select(const Expr& condition, const Expr& a, const Expr& b, const SourceLocation& at) {
   auto [x, y] = promoted("if_then_else", a, b, at);
-  return select(as_condition(condition, at), x, y);
+  return of_fit_size(select(as_condition(condition, at), x, y), at);
 }
 
 Expr apply_function(Function function, std::vector<Expr> args, const SourceLocation& at) {
@@ -186,14 +202,14 @@ Expr apply_function(Function function, std::vector<Expr> args, const SourceLocat
          fmt::format("{} takes {}, but an operand is {}", row.name, text_of(row.operands), type.name()),
          "cast the operand first");
   for (Expr& e : args) e = cast(e, type);
-  return intrinsic(function, std::move(args));
+  return of_fit_size(intrinsic(function, std::move(args)), at);
 }
 
 Expr apply_cast(const Expr& value, DType type, const SourceLocation& at) {
   if (value->type.is_pointer() != type.is_pointer())
     fail(Code::BadCast, at, fmt::format("{} cannot be cast to {}", value->type.name(), type.name()),
          "use reinterpret between addresses and 64-bit integers");
-  return cast(value, type);
+  return of_fit_size(cast(value, type), at);
 }
 
 Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at) {
@@ -203,7 +219,7 @@ Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at) {
                      value->type.bits, type.bits),
          value->type.is_bool() || type.is_bool() ? "a bool is no bit pattern: compare or cast instead"
                                                  : "reinterpret between types of one width, or cast");
-  return bitcast(value, type);
+  return of_fit_size(bitcast(value, type), at);
 }
 
 namespace {

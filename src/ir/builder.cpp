@@ -504,7 +504,7 @@ Expr Builder::load(const TileRef& ref) {
   if (b.space == Space::Barrier)
     fail_here(Code::BarrierAccess, fmt::format("a read of '{}', which is a barrier", b.name),
               "barriers are used by barrier_arrive and barrier_wait");
-  return ir::load(e.buffer, std::move(e.indices), b.type);
+  return of_fit_size(ir::load(e.buffer, std::move(e.indices), b.type), location_);
 }
 
 Expr Builder::address(const TileRef& ref) {

@@ -33,6 +33,24 @@ struct HashField {
   }
 };
 
+// Of the operands of a node.
+struct Measure {
+  uint32_t depth = 0, size = 0;
+  void add(const Expr& e) {
+    if (!e) return;
+    depth = std::max(depth, e->depth);
+    size += std::min(e->size, UINT32_MAX - size);
+  }
+  void operator()(const char*, const Expr& e) { add(e); }
+  void operator()(const char*, const std::vector<Expr>& list) {
+    for (const Expr& e : list) add(e);
+  }
+  void operator()(const char*, const std::vector<Term>& terms) {
+    for (const Term& t : terms) add(t.value);
+  }
+  void operator()(const char*, const auto&) {}
+};
+
 bool equal_terms(const std::vector<Term>& a, const std::vector<Term>& b) {
   if (a.size() != b.size()) return false;
   for (const Term& t : a) {
@@ -64,8 +82,12 @@ bool equal_op(const Intrinsic& a, const Intrinsic& b) { return a.function == b.f
 
 Expr make_expr(ExprOp op, DType type) {
   HashField h{mix(op.index(), std::hash<DType>{}(type))};
-  match(op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, h); });
-  return Expr(ExprNode{std::move(op), type, h.value});
+  Measure m;
+  match(op, [&](const auto& node) {
+    std::decay_t<decltype(node)>::fields(node, h);
+    std::decay_t<decltype(node)>::fields(node, m);
+  });
+  return Expr(ExprNode{std::move(op), type, h.value, m.depth + 1, m.size + (m.size < UINT32_MAX)});
 }
 
 bool equal(const Expr& a, const Expr& b) {

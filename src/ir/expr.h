@@ -119,7 +119,11 @@ struct ExprNode {
   ExprOp op;
   DType type;
   uint64_t hash = 0;
+  uint32_t depth = 1;  // nodes on the longest way down
+  uint32_t size = 1;   // nodes of the tree, one that is shared once for each use; stays at the largest number
 };
+// Walks recurse, and visit what is shared once for each use: what is deeper or larger is refused where it is made.
+inline constexpr uint32_t kMaxDepth = 1000, kMaxSize = 1 << 16;
 
 // Structural equality: pointer, hash, fields.
 bool equal(const Expr& a, const Expr& b);

@@ -168,28 +168,51 @@ std::optional<Expr> fold_identity(BinaryOp op, const Expr& a, const Expr& b) {
   return std::nullopt;
 }
 
-// Adds coefficient * e to a sum under construction.
-void accumulate(std::vector<Term>& terms, int64_t& total, int64_t coefficient, const Expr& e) {
-  if (auto c = constant_int(e)) {
-    total = wrapping_add(total, wrapping_mul(coefficient, *c));
-  } else if (const auto* s = e.as<Sum>()) {
-    total = wrapping_add(total, wrapping_mul(coefficient, s->constant));
-    for (const Term& t : s->terms) accumulate(terms, total, wrapping_mul(coefficient, t.coefficient), t.value);
-  } else {
-    auto same = std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return equal(t.value, e); });
-    if (same == terms.end())
-      terms.push_back({coefficient, e});
-    else
+// A sum under construction. Terms of a few are looked for one by one, of many by their hashes.
+class Adder {
+ public:
+  explicit Adder(int64_t constant) : total_(constant) {}
+
+  void add(int64_t coefficient, const Expr& e) {
+    if (auto c = constant_int(e)) {
+      total_ = wrapping_add(total_, wrapping_mul(coefficient, *c));
+    } else if (const auto* s = e.as<Sum>()) {
+      total_ = wrapping_add(total_, wrapping_mul(coefficient, s->constant));
+      for (const Term& t : s->terms) add(wrapping_mul(coefficient, t.coefficient), t.value);
+    } else if (Term* same = find(e)) {
       same->coefficient = wrapping_add(same->coefficient, coefficient);
+    } else {
+      terms_.push_back({coefficient, e});
+      if (terms_.size() > kFew) places_.emplace(e, terms_.size() - 1);
+    }
   }
-}
+  Expr result(DType type) {
+    for (Term& t : terms_) t.coefficient = wrap(type, t.coefficient);
+    std::erase_if(terms_, [](const Term& t) { return t.coefficient == 0; });
+    total_ = wrap(type, total_);
+    if (terms_.empty()) return constant(type, total_);
+    if (terms_.size() == 1 && terms_[0].coefficient == 1 && total_ == 0) return terms_[0].value;
+    return make_expr(Sum{std::move(terms_), total_}, type);
+  }
+
+ private:
+  static constexpr size_t kFew = 16;
+  Term* find(const Expr& e) {
+    for (size_t i = 0; i < std::min(kFew, terms_.size()); ++i)
+      if (equal(terms_[i].value, e)) return &terms_[i];
+    const auto found = places_.find(e);
+    return found == places_.end() ? nullptr : &terms_[found->second];
+  }
+  std::vector<Term> terms_;
+  std::unordered_map<Expr, size_t, ExprHash, ExprEqual> places_;  // of those behind the first few
+  int64_t total_;
+};
 
 Expr linear(int64_t ca, const Expr& a, int64_t cb, const Expr& b) {
-  std::vector<Term> terms;
-  int64_t total = 0;
-  accumulate(terms, total, ca, a);
-  accumulate(terms, total, cb, b);
-  return sum(std::move(terms), total, a->type);
+  Adder adder(0);
+  adder.add(ca, a);
+  adder.add(cb, b);
+  return adder.result(a->type);
 }
 
 }  // namespace
@@ -213,14 +236,9 @@ Expr address(BufferId buffer, std::vector<Expr> indices) {
 }
 
 Expr sum(std::vector<Term> terms, int64_t total, DType type) {
-  std::vector<Term> kept;
-  for (const Term& t : terms) accumulate(kept, total, t.coefficient, t.value);
-  for (Term& t : kept) t.coefficient = wrap(type, t.coefficient);
-  std::erase_if(kept, [](const Term& t) { return t.coefficient == 0; });
-  total = wrap(type, total);
-  if (kept.empty()) return constant(type, total);
-  if (kept.size() == 1 && kept[0].coefficient == 1 && total == 0) return kept[0].value;
-  return make_expr(Sum{std::move(kept), total}, type);
+  Adder adder(total);
+  for (const Term& t : terms) adder.add(t.coefficient, t.value);
+  return adder.result(type);
 }
 
 Expr add(const Expr& a, const Expr& b) { return binary(BinaryOp::Add, a, b); }

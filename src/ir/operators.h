@@ -85,6 +85,8 @@ Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at = {})
 Expr infinity(DType type, const SourceLocation& at = {});
 Expr max_value(DType type);
 Expr min_value(DType type);
+// The expression, unless it is too deep or too large for walks over it.
+Expr of_fit_size(Expr e, const SourceLocation& at);
 // A condition: bool as it is; integers compare with zero.
 Expr as_condition(const Expr& value, const SourceLocation& at = {});
 

@@ -7,9 +7,6 @@
 namespace tilewright::ir {
 namespace {
 
-// A longer row of operators would make a tree that later walks could not recurse through.
-constexpr int kMaxDepth = 1000;
-
 struct Infix {
   std::string_view symbol;
   BinaryOp op;
@@ -72,7 +69,7 @@ Expr Parser::finished(const Operand& operand) const {
 }
 
 Parser::Operand Parser::made(Expr e, int depth, const Token& at) const {
-  if (depth > kMaxDepth)
+  if (depth > static_cast<int>(kMaxDepth))
     fail(Code::TextExpressionDepth, place(at),
          fmt::format("the expression has more than {} operators in a row", kMaxDepth), "bind parts of it to names");
   Operand operand;

@@ -250,7 +250,7 @@ Body with_buffers(const Body& body, const std::map<BufferId, BufferId>& others) 
     if (!others.contains(load ? load->buffer : address ? address->buffer : BufferId{})) return std::nullopt;
     ExprOp op = e->op;
     std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, rename); }, op);
-    return Expr(ExprNode{std::move(op), e->type});
+    return make_expr(std::move(op), e->type);
   });
   return rewrite(loads, [&](const Stmt& s) -> std::optional<Body> {
     auto op = s->op;

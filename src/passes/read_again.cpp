@@ -11,6 +11,9 @@ using namespace ir;
 
 namespace {
 
+// Nodes of an index that names are put into: names of names may double it at each step.
+constexpr uint32_t kLargestIndex = 1024;
+
 // The element of a global tensor that the value is, converted.
 const Load* converted_element(const Expr& value) {
   Expr e = value;
@@ -79,7 +82,11 @@ class ReadAgain {
     if (!f) return false;
     filling.nest.push_back(f);
     for (const Stmt& inner : f->body) {
-      if (const auto* n = inner.as<Let>()) filling.lets[n->var] = substitute(n->value, filling.lets);
+      if (const auto* n = inner.as<Let>()) {
+        const Expr whole = substitute(n->value, filling.lets);
+        if (whole->size > kLargestIndex) return false;
+        filling.lets[n->var] = whole;
+      }
       if (mentions(inner, id)) return find(inner, id, filling);
     }
     return false;

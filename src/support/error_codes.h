@@ -94,6 +94,7 @@ enum class Code : uint16_t {
   ClusterShape = 1084,        // impossible cluster extents
   LayoutNotFitted = 1085,     // a layout function that is no list of digits with strides
   GemmMetadata = 1086,        // metadata of a sparse operand that does not fit it
+  ExpressionTooLarge = 1087,  // an expression that is too deep, or too large as a tree
   OperandKind = 1101,         // an operand of another kind than the operation takes
   UnknownOperation = 1102,    // no operation of this name
   UnknownDtype = 1103,        // no dtype of this name

@@ -383,5 +383,46 @@ TEST(Operators, FloatsFoldAsTheyAreComputed) {
   EXPECT_GT(folded, 50'000);
 }
 
+std::string refusal(const std::function<void()>& build) {
+  try {
+    build();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Operators, NothingIsBuiltThatWalksCouldNotRecurseThrough) {
+  const SourceLocation at{"p.py", 7, 1};
+  const Expr x = var(VarId{0}, f32);
+  EXPECT_EQ(
+      refusal([&] {
+        Expr sum = x;
+        for (int i = 0; i < 5000; ++i) sum = apply(Operator::Add, sum, x, at);
+      }),
+      "error TW1087 build: the expression is more than 1000 operations deep\n  --> p.py:7:1\nhelp: store a part of "
+      "it in a variable (alloc_var), and go on with that");
+  EXPECT_EQ(refusal([&] {
+              Expr twice = x;
+              for (int i = 0; i < 64; ++i) twice = apply(Operator::Mul, twice, twice, at);
+            }),
+            "error TW1087 build: the expression has more than 65536 operations, where each use of a part counts\n"
+            "  --> p.py:7:1\nhelp: store a part of it in a variable (alloc_var), and go on with that");
+  EXPECT_NE(refusal([&] {
+              Expr down = x;
+              for (int i = 0; i < 5000; ++i) down = apply_function(Function::Exp, {down}, at);
+            }),
+            "");
+}
+
+TEST(Operators, LongSumsOfIntegersAreOneNode) {
+  Expr sum = var(VarId{0}, i32);
+  for (uint32_t i = 1; i < 3000; ++i) sum = apply(Operator::Add, sum, var(VarId{i}, i32), {});
+  for (uint32_t i = 0; i < 3000; i += 2) sum = apply(Operator::Sub, sum, var(VarId{i}, i32), {});
+  ASSERT_TRUE(sum.as<Sum>());
+  EXPECT_EQ(sum.as<Sum>()->terms.size(), 1500u);
+  EXPECT_EQ(sum->depth, 2u);
+}
+
 }  // namespace
 }  // namespace tilewright::ir

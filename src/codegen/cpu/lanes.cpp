@@ -27,6 +27,8 @@ bool is_narrow_float(DType type) { return type.is_float() && type != f32 && type
 bool is_lane_type(DType type) { return type == f32 || type == i32 || type == u32; }
 
 constexpr int64_t kMostLanes = 64, kLeastLanes = 16;
+// Nodes of an index that names are put into: names of names may double it at each step.
+constexpr uint32_t kLargestIndex = 1024;
 
 // A multiple of which the extent is, or as many as leave something.
 int64_t lanes_of(const Expr& extent) {
@@ -134,7 +136,9 @@ class LaneLoops::Writer {
   bool let(const Let& n, const Stmt& s) {
     if (!varies(n.value)) return text_.body({s}), true;
     if (n.value->type.is_int() && !reads_elements(n.value)) {  // an index: the first lane's has its name
-      indices_[n.var] = substitute(n.value, indices_);
+      const Expr whole = substitute(n.value, indices_);
+      if (whole->size > kLargestIndex) return stays("an index of names of names of names");
+      indices_[n.var] = whole;
       return text_.body({s}), true;
     }
     const auto v = value(n.value);

@@ -6,6 +6,8 @@ using namespace ir;
 
 namespace {
 
+// Nodes of an index that names are put into: names of names may double it at each step.
+constexpr uint32_t kLargestIndex = 1024;
 constexpr int64_t kFar = 16;  // elements: a line of the cache, if they have four bytes
 
 // The offset of an element where every variable has a value, if it is known then.
@@ -56,7 +58,10 @@ bool strides_past_neighbours(const For& f, function_ref<Substitution(int64_t)> t
   };
   walk(f.body, [&](const Stmt& s) {
     for_each_expr(s, look_in);
-    if (const auto* n = s.as<Let>()) lets[n->var] = substitute(n->value, lets);
+    if (const auto* n = s.as<Let>()) {
+      const Expr whole = substitute(n->value, lets);
+      if (whole->size <= kLargestIndex) lets[n->var] = whole;
+    }
     if (const auto* n = s.as<Store>()) look(n->to.buffer, n->to.indices);
     if (const auto* n = s.as<Atomic>()) look(n->to.buffer, n->to.indices);
   });
