@@ -150,7 +150,7 @@ Text CFamily::binary(BinaryOp op, DType type, const Text& a, const Text& b, cons
 std::string CFamily::bits_of(DType type, const std::string& v) {
   if (type == f32 || type == tf32) return call("bits_of_f32", {v}).text;
   if (type == f64) return call("bits_of_f64", {v}).text;
-  if (type.is_float() || type.bits == 4) return store_text(type, v, pieces_);
+  if (type.is_float() || type.bits == 4) return keep_text(type, v, pieces_);
   return fmt::format("(uint{}_t)({})", type.storage_bits(), v);
 }
 
@@ -236,7 +236,8 @@ std::string CFamily::bits(const Expr& e) {
     return in(value(n->condition), Binds::Or) + " ? (" + bits(n->a) + ") : (" + bits(n->b) + ")";
   const Text v = value(e);
   // What is rounded on its way to memory need not be rounded before.
-  return store_text(e->type, v.unrounded.empty() || !e->type.is_float() ? v.text : v.unrounded, pieces_);
+  if (v.unrounded.empty() || !e->type.is_float()) return keep_text(e->type, v.text, pieces_);
+  return store_text(e->type, v.unrounded, pieces_);
 }
 
 void CFamily::open(const std::string& head) {

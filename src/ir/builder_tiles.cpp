@@ -360,12 +360,13 @@ int64_t Builder::normalized_dim(int64_t dim, const Region& r, const char* what) 
 namespace {
 
 Expr combined(const Reduce& r, const Expr& a, const Expr& b) {
+  const bool nans = r.nan_propagate && a->type.is_float();
   switch (r.op) {
     case ReduceOp::Sum:
     case ReduceOp::AbsSum: return binary(BinaryOp::Add, a, b);
     case ReduceOp::Max:
-    case ReduceOp::AbsMax: return binary(r.nan_propagate ? BinaryOp::MaxNan : BinaryOp::Max, a, b);
-    case ReduceOp::Min: return binary(r.nan_propagate ? BinaryOp::MinNan : BinaryOp::Min, a, b);
+    case ReduceOp::AbsMax: return binary(nans ? BinaryOp::MaxNan : BinaryOp::Max, a, b);
+    case ReduceOp::Min: return binary(nans ? BinaryOp::MinNan : BinaryOp::Min, a, b);
     case ReduceOp::BitAnd: return binary(BinaryOp::BitAnd, a, b);
     case ReduceOp::BitOr: return binary(BinaryOp::BitOr, a, b);
     case ReduceOp::BitXor: return binary(BinaryOp::BitXor, a, b);

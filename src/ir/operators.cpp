@@ -40,6 +40,11 @@ double round_to(DType type, double value) {
   return type == f32 ? static_cast<float>(value) : value;
 }
 
+// What an operation or a conversion gives; constant() leaves an infinity that is the type's own as it is.
+Expr rounded(DType type, double value) {
+  return make_expr(Const{std::bit_cast<uint64_t>(round_to(type, value))}, type);
+}
+
 bool less(DType type, int64_t a, int64_t b) {
   return is_unsigned64(type) ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
 }
@@ -121,7 +126,7 @@ std::optional<Expr> fold(BinaryOp op, const Expr& a, const Expr& b) {
     if (is_comparison(op)) {
       if (auto v = fold_compare(op, *x, *y)) return constant(boolean, static_cast<int64_t>(*v));
     } else if (auto v = fold_float(op, *x, *y)) {
-      return constant(a->type, *v);
+      return rounded(a->type, *v);
     }
   }
   return std::nullopt;
@@ -224,7 +229,8 @@ Expr constant(DType type, int64_t value) {
 
 Expr constant(DType type, double value) {
   if (!type.is_float()) return constant(type, static_cast<int64_t>(value));
-  return make_expr(Const{std::bit_cast<uint64_t>(round_to(type, value))}, type);
+  if (type == e5m2 && std::isinf(value)) return make_expr(Const{std::bit_cast<uint64_t>(value)}, type);
+  return rounded(type, value);
 }
 
 Expr var(VarId id, DType type) { return make_expr(Var{id}, type); }
@@ -295,7 +301,7 @@ Expr cast(const Expr& value, DType type, Rounding rounding, const Expr& random) 
       if (exact && std::abs(d) <= 0x1p53) return constant(type, d);
     }
     if (auto c = constant_float(value)) {
-      if (type.is_float()) return constant(type, *c);
+      if (type.is_float()) return rounded(type, *c);
       if (type.is_bool()) return constant(type, static_cast<int64_t>(*c != 0));
       if (type.is_int() && std::abs(*c) < 0x1p31 && wrap(type, static_cast<int64_t>(*c)) == static_cast<int64_t>(*c))
         return constant(type, static_cast<int64_t>(*c));
@@ -344,11 +350,12 @@ std::optional<Function> function_of(BinaryOp op) {
 bool can_bitcast(DType from, DType to) { return from.bits == to.bits && !from.is_bool() && !to.is_bool(); }
 
 const char* wants_instead(BinaryOp op, DType type) {
+  const bool computes = type.is_float() && type != e8m0;  // powers of two are compared and converted, no more
   switch (op) {
     case BinaryOp::Add:
     case BinaryOp::Sub:
-    case BinaryOp::Mul: return type.is_int() || type.is_float() ? nullptr : "numbers";
-    case BinaryOp::Div: return type.is_float() ? nullptr : "floats";
+    case BinaryOp::Mul: return type.is_int() || computes ? nullptr : "numbers";
+    case BinaryOp::Div: return computes ? nullptr : "floats";
     case BinaryOp::FloorDiv:
     case BinaryOp::FloorMod:
     case BinaryOp::TruncDiv:
@@ -361,9 +368,9 @@ const char* wants_instead(BinaryOp op, DType type) {
     case BinaryOp::And:
     case BinaryOp::Or: return type.is_bool() ? nullptr : "bools";
     case BinaryOp::Min:
-    case BinaryOp::Max:
+    case BinaryOp::Max: return type.is_integral() || computes ? nullptr : "numbers";
     case BinaryOp::MinNan:
-    case BinaryOp::MaxNan: return type.is_pointer() ? "numbers" : nullptr;
+    case BinaryOp::MaxNan: return computes ? nullptr : "floats";
     case BinaryOp::Eq:
     case BinaryOp::Ne:
     case BinaryOp::Lt:

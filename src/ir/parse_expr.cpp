@@ -343,7 +343,7 @@ Parser::Operand Parser::builtin_call(const std::string& function, const Token& a
   const int depth = std::max({args[0].depth, args[1].depth, args[2].depth}) + 1;
   if (function == "fma") {
     unify(args, function, at);
-    if (!args[0].e->type.is_float())
+    if (wants_instead(BinaryOp::Div, args[0].e->type))
       fail(Code::TextOperandType, place(at),
            fmt::format("fma takes floats, but its operands are {}", args[0].e->type.name()));
     return made(fma(args[0].e, args[1].e, args[2].e), depth, at);

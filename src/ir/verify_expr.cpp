@@ -102,7 +102,8 @@ void Verifier::check_node(const Expr& e) {
                    [&](const Binary& n) { check_binary(e, n); },
                    [&](const Fma& n) {
                      check_same(e, {&n.a, &n.b, &n.c});
-                     if (!e->type.is_float() || n.a->type != e->type) wrong("fma takes and gives one float type");
+                     if (wants_instead(BinaryOp::Div, e->type) || n.a->type != e->type)
+                       wrong("fma takes and gives one float type");
                    },
                    [&](const Select& n) {
                      check_same(e, {&n.a, &n.b});

@@ -90,4 +90,10 @@ std::string store_text(DType type, const std::string& value, std::set<std::strin
   return fmt::format("{}({})", name, value);
 }
 
+std::string keep_text(DType type, const std::string& value, std::set<std::string>& pieces) {
+  if (type != e5m2) return store_text(type, value, pieces);
+  pieces.insert("keep_e5m2");
+  return fmt::format("keep_e5m2({})", value);
+}
+
 }  // namespace tilewright

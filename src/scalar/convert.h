@@ -29,5 +29,7 @@ std::string storage_type(DType type);
 // the low four bits of a uint8_t). For types whose bits are the C value itself, the expression unchanged.
 std::string load_text(DType type, const std::string& bits, std::set<std::string>& pieces);
 std::string store_text(DType type, const std::string& value, std::set<std::string>& pieces);
+// The same for a value that is one of the type's, where store_text takes any float and rounds it.
+std::string keep_text(DType type, const std::string& value, std::set<std::string>& pieces);
 
 }  // namespace tilewright

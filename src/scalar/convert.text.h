@@ -1,8 +1,9 @@
 // Conversions between data types. A value of f16, bf16, tf32, fp8 or fp4 is held as a C++ float, which represents it
 // exactly; load_<t> reads its bits, store_<t> rounds and writes bits, round_<t> rounds and stays a float.
 // Rounding is to nearest, ties to even, once. f16 and bf16 overflow to infinity, fp8 and fp4 saturate to the largest
-// finite value (infinities too). The NaN that is stored is PTX's canonical one: 0x7fff for 16 bits, 0x7f for fp8; fp4
-// has none and takes +6 (PTX ISA 9.7.9.21, cvt: "NaN results are converted to positive MAX_NORM").
+// finite value (infinities too). An e5m2 that is infinite already is not rounded: keep_e5m2 writes its bits. The NaN
+// that is stored is PTX's canonical one: 0x7fff for 16 bits, 0x7f for fp8; fp4 has none and takes +6 (PTX ISA
+// 9.7.9.21, cvt: "NaN results are converted to positive MAX_NORM").
 
 // A format of m mantissa bits and exponent bias b: the value of a code without its sign.
 //@ small_load: bits_of_f32 f32_of_bits
@@ -141,6 +142,13 @@ template <int m, int b, int n>
   return (uint8_t)(x != x ? 0x7fu : code);
 }
 
+// Of a value of the type, which may be infinite: the code behind the largest finite one.
+//@ keep_e5m2: bits_of_f32 store_e5m2
+[[gnu::always_inline]] static inline uint8_t keep_e5m2(float x) {
+  const uint32_t is_infinite = (bits_of_f32(x) & 0x7fffffffu) == 0x7f800000u;
+  return (uint8_t)(store_e5m2(x) + is_infinite);
+}
+
 //@ round_e5m2: small_round
 [[gnu::always_inline]] static inline float round_e5m2(float x) {
   const float y = small_round<2, 15, 0x47600000u>(x);
@@ -258,7 +266,8 @@ template <int m, int b, int n>
   return (back == x) | (x != x) | ((bits & 1) != 0) ? nearest : f32_of_bits(other);
 }
 
-// 64-bit integers to double: exact below 2^53 in magnitude, else rounded to odd at bit 10, which leaves 43 bits.
+// 64-bit integers to double: exact below 2^53 in magnitude, else rounded to odd at the lowest bit that a double holds
+// of the largest: bit 10 of those with a sign, bit 11 of those without.
 //@ odd_int64: types
 [[gnu::always_inline]] static inline double odd_int64(int64_t x) {
   const bool exact = (x < ((int64_t)1 << 53)) & (x > -((int64_t)1 << 53));
@@ -267,7 +276,7 @@ template <int m, int b, int n>
 
 //@ odd_uint64: types
 [[gnu::always_inline]] static inline double odd_uint64(uint64_t x) {
-  return x < ((uint64_t)1 << 53) ? (double)x : (double)((x & ~(uint64_t)2047) | ((x & 2047) != 0 ? 1024u : 0u));
+  return x < ((uint64_t)1 << 53) ? (double)x : (double)((x & ~(uint64_t)4095) | ((x & 4095) != 0 ? 2048u : 0u));
 }
 
 // Float to integer truncates; what is out of range clamps (PTX cvt.rzi). NaN gives 0, but the value with only the top

@@ -128,7 +128,7 @@ void store_lanes(DType type, void* base, Elements elements, int64_t n, const voi
     case Kind::TFloat: return store_each<same<float>, float>(base, elements, n, floats);
     case Kind::BFloat: return store_each<scalar::store_bf16, uint16_t>(base, elements, n, floats);
     case Kind::Float8E4M3FN: return store_each<scalar::store_e4m3, uint8_t>(base, elements, n, floats);
-    case Kind::Float8E5M2: return store_each<scalar::store_e5m2, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E5M2: return store_each<scalar::keep_e5m2, uint8_t>(base, elements, n, floats);
     case Kind::Float8E8M0: return store_each<scalar::store_e8m0, uint8_t>(base, elements, n, floats);
     default: return store_packed(base, elements, n, floats, [](float x) { return scalar::store_e2m1(x); });
   }

@@ -105,6 +105,35 @@ TEST(ScalarConvert, RoundsToNearestEvenOnce) {
     }
 }
 
+// Around every power of two and every midpoint of its binade, where a rounding before the last would show.
+TEST(ScalarConvert, IntegersRoundToNearestEvenOnce) {
+  auto expect_rounded = [](DType from, const Format& format, uint64_t bits) {
+    const auto in = static_cast<int64_t>(bits);
+    const long double exact = from.is_signed() ? static_cast<long double>(in) : static_cast<long double>(bits);
+    float out = -1;
+    convert(from, format.type, Rounding::Nearest, &in, nullptr, &out, 1);
+    ASSERT_TRUE(same(out, static_cast<float>(format.nearest(exact))))
+        << from.name() << " " << bits << " to " << format.type.name();
+  };
+  for (const Format& format : kFormats)
+    for (const DType from : {i32, u32, i64, u64})
+      for (int bit = 0; bit < from.bits; ++bit)
+        for (int half = 0; half <= bit; ++half)
+          for (int64_t by : {-2, -1, 0, 1, 2}) {
+            const uint64_t mask = from.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << from.bits) - 1;
+            const uint64_t value = ((uint64_t{1} << bit) + (uint64_t{1} << half) + static_cast<uint64_t>(by)) & mask;
+            const bool extends = from == i32 && (value >> 31) != 0;
+            expect_rounded(from, format, extends ? value | ~mask : value);
+          }
+}
+
+TEST(ScalarConvert, AnInfinityOfTheTypeIsKept) {
+  for (const int code : {0x7c, 0xfc}) {
+    EXPECT_EQ(store_one(e5m2, load_one(e5m2, code)), code);
+    EXPECT_EQ(std::abs(round_one(f32, e5m2, load_one(e5m2, code))), 57344);
+  }
+}
+
 TEST(ScalarConvert, EveryBitPatternOfFloatSampled) {
   for (const Format& format : kFormats)
     for (uint64_t bits = 0; bits < 1ull << 32; bits += 100'003) {
@@ -125,7 +154,8 @@ TEST(ScalarConvert, InfinitySaturatesOrStaysAndNanIsCanonical) {
   EXPECT_EQ(store_one(bf16, 3.4e38f), 0x7f80);
   EXPECT_EQ(store_one(e4m3, inf), 0x7e);
   EXPECT_EQ(store_one(e4m3, -1e30f), 0xfe);
-  EXPECT_EQ(store_one(e5m2, -inf), 0xfb);
+  EXPECT_EQ(store_one(e5m2, round_one(f32, e5m2, -inf)), 0xfb);
+  EXPECT_EQ(store_one(e5m2, -1e30f), 0xfb);
   EXPECT_EQ(store_one(e2m1, inf), 7);
   EXPECT_EQ(store_one(e2m1, -7.5f), 15);
   EXPECT_EQ(store_one(f16, nan), 0x7fff);

@@ -54,12 +54,13 @@ DType accumulator(DType type) { return type.is_float() && type.bits < 64 ? f32 :
 Expr combine(ReduceOp op, const Expr& a, const Expr& b, bool nan_propagate) {
   if (a->type.is_bool() && (op == ReduceOp::Max || op == ReduceOp::AbsMax)) return binary(BinaryOp::Or, a, b);
   if (a->type.is_bool() && op == ReduceOp::Min) return binary(BinaryOp::And, a, b);
+  const bool nans = nan_propagate && a->type.is_float();
   switch (op) {
     case ReduceOp::Sum:
     case ReduceOp::AbsSum: return a->type.is_bool() ? binary(BinaryOp::Or, a, b) : add(a, b);
     case ReduceOp::Max:
-    case ReduceOp::AbsMax: return binary(nan_propagate ? BinaryOp::MaxNan : BinaryOp::Max, a, b);
-    case ReduceOp::Min: return binary(nan_propagate ? BinaryOp::MinNan : BinaryOp::Min, a, b);
+    case ReduceOp::AbsMax: return binary(nans ? BinaryOp::MaxNan : BinaryOp::Max, a, b);
+    case ReduceOp::Min: return binary(nans ? BinaryOp::MinNan : BinaryOp::Min, a, b);
     case ReduceOp::BitAnd: return binary(BinaryOp::BitAnd, a, b);
     case ReduceOp::BitOr: return binary(BinaryOp::BitOr, a, b);
     case ReduceOp::BitXor: return binary(BinaryOp::BitXor, a, b);
