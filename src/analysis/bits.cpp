@@ -16,6 +16,11 @@ constexpr uint64_t kLargest = uint64_t{1} << 40;  // beyond, sums of a few could
 // All bits up to the highest of the value.
 uint64_t up_to(uint64_t value) { return value == 0 ? 0 : ~uint64_t{0} >> std::countl_zero(value); }
 uint64_t bounded(uint64_t bits) { return bits < kLargest ? bits : Bits::kUnknown; }
+// What is computed in a type that may not hold it wraps around.
+uint64_t held(uint64_t bits, DType type) {
+  const int digits = type.bits - (type.is_signed() ? 1 : 0);
+  return digits >= 63 || bits <= ~uint64_t{0} >> (64 - digits) ? bounded(bits) : Bits::kUnknown;
+}
 
 }  // namespace
 
@@ -79,9 +84,9 @@ uint64_t Bits::of(const Expr& e) const {
       join(std::has_single_bit(factor) ? value * factor
                                        : up_to(value * factor) & ~uint64_t{0} << std::countr_zero(factor | kLargest));
     }
-    if (apart) return bounded(together);
+    if (apart) return held(together, e->type);
     // Carries go up, never below the lowest bit of all.
-    return bounded(up_to(most) & ~uint64_t{0} << std::countr_zero(together | kLargest));
+    return held(up_to(most) & ~uint64_t{0} << std::countr_zero(together | kLargest), e->type);
   }
   if (const auto* n = e.as<Binary>()) {
     const uint64_t a = of(n->a);

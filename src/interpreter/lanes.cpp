@@ -73,9 +73,12 @@ bool same_lanes(const Value& value, int64_t a, int64_t b) {
 }
 
 Interval extremes(const Value& value, LaneShape shape) {
-  int64_t down = value.outer * (shape.rows() - 1), across = value.inner * (shape.columns - 1);
-  return {value.base + std::min<int64_t>(down, 0) + std::min<int64_t>(across, 0),
-          value.base + std::max<int64_t>(down, 0) + std::max<int64_t>(across, 0)};
+  using Wide = __int128;
+  const Wide down = Wide{value.outer} * (shape.rows() - 1), across = Wide{value.inner} * (shape.columns - 1);
+  const Wide low = value.base + std::min<Wide>(down, 0) + std::min<Wide>(across, 0);
+  const Wide high = value.base + std::max<Wide>(down, 0) + std::max<Wide>(across, 0);
+  if (low < INT64_MIN || high > INT64_MAX) return {INT64_MIN, INT64_MAX};  // it wraps around in between
+  return {static_cast<int64_t>(low), static_cast<int64_t>(high)};
 }
 
 int64_t wrap(DType type, int64_t value) {

@@ -63,6 +63,47 @@ TEST(Guards, WhatIsKnownOfAnElementEndsWhereItChanges) {
       {1, 1, 0, 0});
 }
 
+TEST(Guards, AnIndexThatIsCertainlyOutsideReadsNothing) {
+  expect_on_all_engines(
+      "program outside {\n  symbol N: int32\n  param A: float32[N]\n  param out: float32[32]\n  param l: int32\n"
+      "  launch outside(bx: 1) threads(tx: 32) {\n    map i in 4, j in 8 {\n      out[32] = A[i]\n"
+      "      out[i * 8 + j] = A[i + l] + A[N] + A[-1]\n    }\n  }\n}\n",
+      {30}, std::vector<double>(32, 1));
+}
+
+// Each name has the one before it twice: put into each other they would be of 2^40 parts.
+TEST(Guards, NamesOfNamesAreNotPutIntoEachOther) {
+  std::string names = "      x0: int32 = (i + l) % 7\n";
+  for (int k = 1; k <= 40; ++k) {
+    const std::string before = "x" + std::to_string(k - 1);
+    names += "      x" + std::to_string(k) + ": int32 = (" + before + " * " + before + " + " + before + ") % 5\n";
+  }
+  expect_on_all_engines(
+      "program names {\n  param A: float32[64]\n  param out: float32[4]\n  param l: int32\n"
+      "  launch names(bx: 1) threads(tx: 32) {\n    map i in 4 {\n" +
+          names + "      out[i] = A[x40]\n    }\n  }\n}\n",
+      {3}, {1, 1, 1, 1});
+}
+
+// An offset of 64 bits whose sum with the variables of a map wraps around.
+TEST(Guards, AnOffsetAtTheEndOf64BitsIsOutside) {
+  const NDArray a = NDArray::zeros({64}, f32);
+  a.assign_floats(std::vector<double>(64, 1));
+  for (const int64_t offset : {INT64_MAX, INT64_MAX - 3, INT64_MIN, INT64_MIN + 3, int64_t{60}})
+    for (const Engine engine : {Engine::Interpreter, Engine::Cpu, Engine::Simulator}) {
+      const NDArray out = NDArray::zeros({8}, f32);
+      const Executable kernel = compile(
+          parse_program("program offset {\n  param A: float32[64]\n  param out: float32[8]\n  param l: int64\n"
+                        "  launch offset(bx: 1) threads(tx: 32) {\n    map i in 8 {\n      out[i] = A[l + int64(i)]\n"
+                        "    }\n  }\n}\n"),
+          {.engine = engine});
+      kernel.call(std::vector<Argument>{a, out, offset});
+      std::vector<double> wanted(8, 0);
+      for (int64_t i = 0; i < 4 && offset == 60; ++i) wanted[static_cast<size_t>(i)] = 1;
+      EXPECT_EQ(out.to_floats(), wanted) << offset;
+    }
+}
+
 TEST(Guards, WhatABranchAssumesIsNotKnownBehindIt) {
   for (const char* branches :
        {"if l < 1000 {\n      out[0] = 1.0\n    } else {\n      assume l >= 0 and l < N\n    }\n",

@@ -13,6 +13,9 @@ using namespace ir;
 
 namespace {
 
+// Nodes of a value that takes the place of its name in checks. Names of names would double it at each step.
+constexpr uint32_t kLargestValue = 64;
+
 class Guard {
  public:
   explicit Guard(Lowering& l) : l_(l) {}
@@ -23,7 +26,7 @@ class Guard {
       if (const auto* n = x.as<Address>()) return address(n->buffer, widened(n->indices));
       if (const auto* n = x.as<Select>()) {
         const Expr chosen = under(n->condition, n->a);
-        return always(n->condition) ? chosen : select(n->condition, chosen, n->b);
+        return l_.intervals.proves(n->condition) ? chosen : select(n->condition, chosen, n->b);
       }
       return std::nullopt;
     });
@@ -76,21 +79,6 @@ class Guard {
     const Buffer& b = l_.buffer(n.buffer);
     return check ? select(check, element, b.fill ? b.fill : constant(type, int64_t{0})) : element;
   }
-  // Whether a condition of the program holds whenever it is asked. Its sums are those of its own width.
-  bool always(const Expr& condition) const {
-    if (!l_.intervals.proves(condition)) return false;
-    bool fits = true;
-    for_each_conjunct(condition, [&](const Expr& c) {
-      const auto* b = c.as<Binary>();
-      if (!b || !b->a->type.is_int() || b->a->type.bits >= 64) return;
-      const Interval type = range_of_type(b->a->type);
-      for (const Expr& side : {b->a, b->b}) {
-        const Interval range = l_.intervals.of(widen(side));
-        fits = fits && range.low >= type.low && range.high <= type.high;
-      }
-    });
-    return fits;
-  }
   // Guards inside `e` that the condition makes superfluous.
   Expr under(const Expr& condition, const Expr& e) {
     const size_t mark = l_.intervals.mark();
@@ -108,7 +96,11 @@ class Guard {
     l_.intervals.set(var, l_.intervals.of(value));
     bool pure = true;
     walk(value, [&](const Expr& x) { pure = pure && !x.as<Load>() && !x.as<Intrinsic>(); });
-    if (pure && value->type.is_signed()) values[var] = with_values(widen(value));
+    const Interval wide = l_.intervals.of(widen(value)), type = range_of_type(value->type);
+    const bool fits = wide.low >= type.low && wide.high <= type.high;  // else it may not be what it looks like
+    if (!pure || !fits || !value->type.is_signed()) return;
+    const Expr whole = with_values(widen(value));
+    values[var] = whole->size <= kLargestValue ? whole : widen(value);
   }
 
   void atomic(Atomic a, LocationId at, Body& out) {
@@ -208,10 +200,20 @@ std::vector<Expr> remaining(const std::vector<Expr>& checks, const Body& body) {
   return out;
 }
 
+// What keeps coefficient * value, one of so many terms, from a sum that wraps around: nothing where ranges say so.
+Expr holds_back(const Expr& value, int64_t coefficient, size_t terms, const Lowering& l) {
+  const int64_t most = kUnbounded / static_cast<int64_t>(terms + 2);
+  const int64_t limit = coefficient == INT64_MIN ? 0 : most / std::max<int64_t>(std::abs(coefficient), 1);
+  const Interval range = l.intervals.of(value);
+  if (range.low >= -limit && range.high <= limit) return {};
+  return logical_and(binary(BinaryOp::Le, wide(-limit), value), binary(BinaryOp::Le, value, wide(limit)));
+}
+
 // The check at the point of the box where it is hardest to meet, or none if that cannot be said outside the loops.
 Expr hardest(const Expr& check, const std::vector<Expr>& vars, const std::vector<Expr>& extents,
-             const std::set<VarId>& bound, const Substitution& values) {
+             const std::set<VarId>& bound, const Substitution& values, const Lowering& l) {
   const auto* b = check.as<Binary>();
+  if (!b) return {};  // it never holds
   Expr gap = sub(b->b, b->a);
   for (int pass = 0; pass < 4 && !values.empty(); ++pass)
     gap = rewrite(gap, [&](const Expr& x) -> std::optional<Expr> {
@@ -223,15 +225,19 @@ Expr hardest(const Expr& check, const std::vector<Expr>& vars, const std::vector
   std::vector<Term> terms{{1, gap}};
   int64_t total = 0;
   if (const auto* s = gap.as<Sum>()) terms = s->terms, total = s->constant;
-  Expr least = wide(total);
+  if (std::abs(total / 2) > kUnbounded / 4) return {};
+  Expr least = wide(total), small;
+  auto keep_small = [&](const Expr& value, int64_t coefficient) {
+    if (const Expr h = holds_back(value, coefficient, terms.size(), l)) small = small ? logical_and(small, h) : h;
+  };
   for (const Term& t : terms) {
     const auto* c = t.value.as<Cast>();
     const auto* v = (c ? c->value : t.value).as<Var>();
     const auto at = std::find_if(vars.begin(), vars.end(), [&](const Expr& x) { return v && id_of(x) == v->id; });
     if (at != vars.end()) {
-      if (t.coefficient < 0)
-        least = add(least, sum({{t.coefficient, sub(widen(extents[static_cast<size_t>(at - vars.begin())]), wide(1))}},
-                               0, i64));
+      const Expr extent = widen(extents[static_cast<size_t>(at - vars.begin())]);
+      keep_small(extent, t.coefficient);
+      if (t.coefficient < 0) least = add(least, sum({{t.coefficient, sub(extent, wide(1))}}, 0, i64));
       continue;
     }
     for (VarId used : used_vars(t.value)) {
@@ -242,9 +248,11 @@ Expr hardest(const Expr& check, const std::vector<Expr>& vars, const std::vector
     bool reads = false;
     walk(t.value, [&](const Expr& x) { reads = reads || x.as<Load>(); });
     if (reads) return {};
+    keep_small(t.value, t.coefficient);
     least = add(least, sum({t}, 0, i64));
   }
-  return binary(b->op, wide(0), least);
+  const Expr met = binary(b->op, wide(0), least);
+  return small ? logical_and(small, met) : met;
 }
 
 // Straight-line code whose points share nothing but what they may race for anyway.
@@ -346,7 +354,7 @@ Body lower_box(const std::vector<Expr>& vars, const std::vector<Expr>& extents, 
   Expr inside;
   const size_t mark = l.intervals.mark();
   for (const Expr& check : remaining(guard.checks, guarded)) {
-    const Expr h = hardest(check, vars, extents, bound, guard.values);
+    const Expr h = hardest(check, vars, extents, bound, guard.values, l);
     if (!h || constant_int(h) == 0) continue;
     l.intervals.assume(check);
     inside = inside ? logical_and(inside, h) : h;

@@ -18,6 +18,7 @@ bool bounded(Interval i) { return i.low > -kUnbounded && i.high < kUnbounded; }
 // Arithmetic of a type wraps: what may leave its range may be anything in it.
 Interval within(Interval i, DType type) {
   const Interval all = range_of_type(type);
+  if (type.bits > 60 && !bounded(i)) return all;
   return i.low < all.low || i.high > all.high ? all : i;
 }
 
@@ -28,6 +29,11 @@ Interval times(Interval a, Interval b) {
 }
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+int64_t largest_shifted(DType type, int64_t by) {
+  const auto largest = static_cast<uint64_t>(type.is_signed() ? INT64_MAX : -1) >> by;
+  return static_cast<int64_t>(std::min(largest, static_cast<uint64_t>(kUnbounded)));
+}
 
 Interval of_binary(const Binary& b, Interval x, Interval y, DType type) {
   const bool divisor_positive = y.low == y.high && y.low > 0 && y.high < kUnbounded;
@@ -42,9 +48,10 @@ Interval of_binary(const Binary& b, Interval x, Interval y, DType type) {
                                                           : range_of_type(type);
     case BinaryOp::FloorMod:
       if (y.low > 0 && x.low >= 0 && x.high < y.low) return x;
-      return y.low > 0 ? Interval{0, y.high - 1} : range_of_type(type);
+      return y.low > 0 ? Interval{0, y.high < kUnbounded ? y.high - 1 : kUnbounded} : range_of_type(type);
     case BinaryOp::TruncMod:
-      return y.low > 0 && x.low >= 0 ? Interval{0, std::min(x.high, y.high - 1)} : range_of_type(type);
+      return y.low > 0 && x.low >= 0 ? Interval{0, y.high < kUnbounded ? std::min(x.high, y.high - 1) : x.high}
+                                     : range_of_type(type);
     case BinaryOp::Min: return {std::min(x.low, y.low), std::min(x.high, y.high)};
     case BinaryOp::Max: return {std::max(x.low, y.low), std::max(x.high, y.high)};
     case BinaryOp::BitAnd:
@@ -52,7 +59,7 @@ Interval of_binary(const Binary& b, Interval x, Interval y, DType type) {
       return x.low >= 0 ? Interval{0, x.high} : range_of_type(type);
     case BinaryOp::Shr:
       return y.low == y.high && y.low >= 0 && y.low < type.bits && x.low >= 0
-                 ? Interval{x.low >> y.low, x.high >> y.low}
+                 ? Interval{x.low >> y.low, bounded(x) ? x.high >> y.low : largest_shifted(type, y.low)}
                  : range_of_type(type);
     default: return range_of_type(type);
   }
@@ -68,7 +75,11 @@ Interval range_of_type(DType type) {
 }
 
 Interval Intervals::of(const Expr& e) const {
-  if (auto c = constant_int(e)) return {*c, *c};
+  if (auto c = constant_int(e)) {
+    const bool is_large = !e->type.is_signed() && *c < 0;  // 2^63 and more
+    const int64_t value = is_large ? kUnbounded : clamp(*c);
+    return {value, value};
+  }
   if (const auto* v = e.as<Var>()) {
     auto found = vars_.find(v->id);
     return found == vars_.end() ? range_of_type(e->type) : found->second;
@@ -104,15 +115,32 @@ void for_each_conjunct(const Expr& condition, function_ref<void(const Expr&)> f)
   }
 }
 
-namespace {
-// Comparisons of integers in 64 bits, so that the user's and ours look the same.
-Expr normalized(const Expr& condition) {
+// Sums of bounded values are what they look like; of other nodes the sides of a comparison know nothing inside.
+bool Intervals::is_exact(const Expr& wide) const {
+  return wide.as<Sum>() || is_constant(wide) ? bounded(of(wide)) : true;
+}
+
+Expr Intervals::normalized(const Expr& condition) const {
   const auto* b = condition.as<Binary>();
   if (!b || !is_comparison(b->op) || !b->a->type.is_int() || (!b->a->type.is_signed() && b->a->type.bits == 64))
     return condition;
+  const Interval type = range_of_type(b->a->type);
+  for (const Expr& side : {b->a, b->b}) {
+    const Expr wide = widen(side);
+    if (!is_exact(wide)) return condition;
+    if (b->a->type.bits >= 64) continue;
+    const Interval range = of(wide);
+    if (range.low < type.low || range.high > type.high) return condition;
+  }
   return binary(b->op, widen(b->a), widen(b->b));
 }
-}  // namespace
+
+std::optional<Intervals::Order> Intervals::order_of(const Expr& normalized) const {
+  const auto* b = normalized.as<Binary>();
+  if (!b || b->a->type != i64 || (b->op != BinaryOp::Le && b->op != BinaryOp::Lt)) return std::nullopt;
+  if (!is_exact(b->a) || !is_exact(b->b)) return std::nullopt;
+  return Order{sub(b->b, b->a), b->op == BinaryOp::Lt ? 1 : 0};
+}
 
 void Intervals::assume(const Expr& condition) {
   const size_t first = known_.size();
@@ -122,27 +150,22 @@ void Intervals::assume(const Expr& condition) {
     if (const Expr c = with_values(known_[i]); !equal(c, known_[i])) known_.push_back(c);
 }
 
-namespace {
-// A comparison of one variable with a constant: the variable, and the range in which it makes the comparison true.
-struct Bound {
-  Expr var;
-  Interval range;
-};
-std::optional<Bound> bound_by(const Expr& normalized) {
-  const auto* b = normalized.as<Binary>();
-  if (!b || b->a->type != i64 || (b->op != BinaryOp::Lt && b->op != BinaryOp::Le)) return std::nullopt;
-  // gap = coefficient * variable + constant, which must be at least 1 or 0.
-  const Expr gap = sub(b->b, b->a);
-  const auto* s = gap.as<Sum>();
-  std::vector<Term> terms{{1, gap}};
+std::optional<Intervals::Bound> Intervals::bound_by(const Expr& normalized) const {
+  const auto order = order_of(normalized);
+  if (!order) return std::nullopt;
+  // gap = coefficient * variable + constant
+  const auto* s = order->gap.as<Sum>();
+  std::vector<Term> terms{{1, order->gap}};
   if (s) terms = s->terms;
   if (terms.size() != 1 || std::abs(terms[0].coefficient) != 1) return std::nullopt;
   const auto* cast = terms[0].value.as<Cast>();
   const Expr value = cast ? cast->value : terms[0].value;
-  if (!value.as<Var>()) return std::nullopt;
-  const int64_t rest = (s ? s->constant : 0) - (b->op == BinaryOp::Lt ? 1 : 0);
+  if (!value.as<Var>() || (cast && (!value->type.is_int() || value->type.bits > 32))) return std::nullopt;
+  const int64_t rest = (s ? s->constant : 0) - order->least;
   return Bound{value, terms[0].coefficient > 0 ? Interval{-rest, kUnbounded} : Interval{-kUnbounded, rest}};
 }
+
+namespace {
 Interval both(Interval a, Interval b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
 }  // namespace
 
@@ -222,47 +245,32 @@ bool Intervals::proves(const Expr& condition) const {
   for_each_conjunct(condition, [&](const Expr& raw) {
     const Expr c = normalized(raw);
     if (auto value = constant_int(c)) return void(all = all && *value);
-    const auto* b = c.as<Binary>();
-    const bool ordered = b && b->a->type == i64 && (b->op == BinaryOp::Le || b->op == BinaryOp::Lt);
-    const int64_t least = b && b->op == BinaryOp::Lt ? 1 : 0;  // of the gap
-    const Expr gap = ordered ? sub(b->b, b->a) : Expr{};
-    if (ordered && of(gap).low >= least) return;
+    const auto order = order_of(c);
+    if (order && of(order->gap).low >= order->least) return;
     all = all && std::any_of(known_.begin(), known_.end(), [&](const Expr& k) {
             if (equal(k, c)) return true;
-            const auto* known = ordered ? k.as<Binary>() : nullptr;
-            if (!known || known->a->type != i64 || (known->op != BinaryOp::Le && known->op != BinaryOp::Lt))
-              return false;
-            const Interval more = of(sub(gap, sub(known->b, known->a)));
-            return more.low > -kUnbounded && more.low + (known->op == BinaryOp::Lt ? 1 : 0) >= least;
+            const auto known = order ? order_of(k) : std::nullopt;
+            if (!known) return false;
+            const Interval more = of(sub(order->gap, known->gap));
+            return more.low > -kUnbounded && more.low + known->least >= order->least;
           });
   });
   return all;
 }
-
-namespace {
-// 64 bits wrap beyond what an Interval tells: nothing in it may be that large.
-bool is_exact(const Expr& e, const Intervals& ranges) {
-  bool exact = true;
-  walk(e, [&](const Expr& x) {
-    exact = exact && !(x->type.is_integral() && x->type.bits > 60 && !bounded(ranges.of(x)));
-  });
-  return exact;
-}
-}  // namespace
 
 std::optional<bool> Intervals::decides(const Expr& comparison) const {
   const auto* c = comparison.as<Binary>();
   if (!c || !is_comparison(c->op) || !c->a->type.is_int()) return std::nullopt;
   const Interval a = of(c->a), b = of(c->b);
   const bool below = a.high<b.low, above = a.low> b.high;
-  const bool same = a.low == a.high && b.low == b.high && a.low == b.low;
+  const bool same = bounded(a) && a.low == a.high && b.low == b.high && a.low == b.low;
   std::optional<bool> out;
   switch (c->op) {
     case BinaryOp::Lt:
-      if (below || a.low >= b.high) out = below;
+      if (below || (a.low >= b.high && a.low > -kUnbounded && b.high < kUnbounded)) out = below;
       break;
     case BinaryOp::Le:
-      if (above || a.high <= b.low) out = !above;
+      if (above || (a.high <= b.low && a.high < kUnbounded && b.low > -kUnbounded)) out = !above;
       break;
     case BinaryOp::Eq:
       if (below || above || same) out = same;
@@ -272,7 +280,7 @@ std::optional<bool> Intervals::decides(const Expr& comparison) const {
       break;
     default: break;
   }
-  return out && is_exact(comparison, *this) ? out : std::nullopt;
+  return out;
 }
 
 Expr widen(const Expr& e) {

@@ -5,8 +5,10 @@
 
 namespace tilewright::passes {
 
+// Values that an expression can have. All arithmetic wraps around its type: what may leave the type may be anything in
+// it, and of 64 bits what may leave (-kUnbounded, kUnbounded).
 struct Interval {
-  int64_t low, high;  // both included; beyond kUnbounded in magnitude means "no bound"
+  int64_t low, high;  // both included; low = -kUnbounded and high = kUnbounded mean "no bound"
 };
 inline constexpr int64_t kUnbounded = int64_t{1} << 60;
 
@@ -17,7 +19,8 @@ class Intervals {
   void set(ir::VarId var, Interval interval) { vars_[var] = interval; }
   Interval of(const ir::Expr& e) const;
 
-  // Remembers a condition and what follows from it; forget(mark()) drops what came after.
+  // Remembers a condition and what follows from it; forget(mark()) drops what came after. Where a side of a comparison
+  // may have wrapped around, nothing follows.
   void assume(const ir::Expr& condition);
   // From here on, what is assumed of the variable is so of its value too.
   void define(ir::VarId var, const ir::Expr& value) { values_[var] = value; }
@@ -30,12 +33,27 @@ class Intervals {
   using Ranges = std::vector<std::pair<ir::VarId, Interval>>;
   Ranges narrow(const ir::Expr& condition);
   void restore(const Ranges& before);
-  // True only if the condition always holds, where indices are as large as they are meant (widen()).
+  // True only if the condition always holds.
   bool proves(const ir::Expr& condition) const;
   // What a comparison of integers always gives, by the ranges of its sides in arithmetic that wraps.
   std::optional<bool> decides(const ir::Expr& comparison) const;
 
  private:
+  // Comparisons of signed integers in 64 bits, so that the user's and ours look the same, if no side can wrap around.
+  ir::Expr normalized(const ir::Expr& condition) const;
+  // What a normalized comparison says of the difference of its sides: `gap` is at least `least`.
+  struct Order {
+    ir::Expr gap;
+    int64_t least;
+  };
+  std::optional<Order> order_of(const ir::Expr& normalized) const;
+  bool is_exact(const ir::Expr& wide) const;
+  // A comparison of one variable with a constant: the variable, and the range in which it makes the comparison true.
+  struct Bound {
+    ir::Expr var;
+    Interval range;
+  };
+  std::optional<Bound> bound_by(const ir::Expr& normalized) const;
   // What is known of a variable, comparisons included.
   Interval known_range(const ir::Expr& var) const;
   bool may_lie_in(const ir::Expr& e, Interval range) const;
