@@ -1,5 +1,6 @@
 #include "driver/build_plan.h"
 
+#include "ir/effects.h"
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/print.h"
@@ -135,6 +136,17 @@ std::set<ir::BufferId> used_tensors(const ir::TileProgram& program) {
   return used;
 }
 
+std::set<ir::BufferId> written_tensors(const ir::TileProgram& program) {
+  std::set<ir::BufferId> written;
+  for (const ir::Launch& launch : program.launches)
+    ir::walk(launch.body, [&](const ir::Stmt& s) {
+      for (const ir::Effect& e : ir::effects_of(s).list)
+        if (e.region.valid() && e.access != ir::Access::Read && e.access != ir::Access::Order)
+          written.insert(program.root(e.region.buffer));
+    });
+  return written;
+}
+
 // The symbols that a call computes with: not those that only the shapes and strides of unused tensors, and of views
 // into them, mention.
 std::set<ir::VarId> needed_symbols(const ir::TileProgram& program, const std::set<ir::BufferId>& used) {
@@ -241,7 +253,7 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
   Translation translate(program, places);
   runtime::LaunchPlan plan;
   plan.name = program.name;
-  const std::set<ir::BufferId> used = used_tensors(program);
+  const std::set<ir::BufferId> used = used_tensors(program), written = written_tensors(program);
   const std::set<ir::VarId> needed = needed_symbols(program, used);
   for (const ir::Param& p : program.params) {
     runtime::Parameter out;
@@ -250,7 +262,8 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
       out.name = program.var(p.var).name, out.dtype = program.var(p.var).type;
     } else {
       const ir::Buffer& b = program.buffer(p.buffer);
-      out.name = b.name, out.dtype = b.type, out.nullable = !used.count(p.buffer);
+      out.name = b.name, out.dtype = b.type, out.nullable = !used.count(p.buffer),
+      out.written = written.count(p.buffer);
       for (const ir::Expr& e : b.shape) out.shape.push_back(translate(e, b.location));
       for (const ir::Expr& e : b.strides) out.strides.push_back(translate(e, b.location));
     }

@@ -5,6 +5,7 @@
 #include "runtime/bind_errors.h"
 #include "runtime/launch_plan.h"
 #include "runtime/scalar_value.h"
+#include "runtime/shared_memory.h"
 
 namespace tilewright::runtime {
 namespace {
@@ -132,6 +133,31 @@ void check_address(const BoundCall& call, size_t index, const NDArray& tensor) {
   if (reinterpret_cast<uintptr_t>(tensor.data()) % alignment != 0) refuse_alignment(call, index, tensor, alignment);
 }
 
+// Tensors count as apart, in whatever order a program reads the one and writes the other. That one tensor stands for
+// two parameters is the caller's to know: what is computed in place.
+void check_overlaps(const BoundCall& call) {
+  std::array<Extent, kMaxBuffers> extents;
+  std::array<size_t, kMaxBuffers> tensors;
+  size_t count = 0;
+  bool written = false;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Argument& argument = call.arguments[i];
+    const Parameter& p = call.plan->parameters[i];
+    if (p.kind != Parameter::Kind::Tensor || p.nullable || argument.kind() != Argument::Kind::Tensor) continue;
+    if (!has_elements(argument.tensor())) continue;
+    written = written || p.written;
+    extents[count] = extent_of(argument.tensor()), tensors[count++] = i;
+  }
+  if (!written) return;
+  for (size_t i = 0; i < count; ++i)
+    for (size_t k = 0; k < i; ++k) {
+      const bool i_writes = call.plan->parameters[tensors[i]].written;
+      if (!extents[i].meets(extents[k]) || !(i_writes || call.plan->parameters[tensors[k]].written)) continue;
+      if (overlap_in_part(call.arguments[tensors[i]].tensor(), call.arguments[tensors[k]].tensor()))
+        refuse_overlap(call, i_writes ? tensors[i] : tensors[k], i_writes ? tensors[k] : tensors[i]);
+    }
+}
+
 }  // namespace
 
 void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call) {
@@ -155,6 +181,7 @@ void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, Boun
   each_tensor([&](size_t i, const NDArray& tensor) {
     if (has_elements(tensor)) check_address(call, i, tensor);
   });
+  check_overlaps(call);
   for (const AssumeCheck& assume : plan.assumes) {
     int64_t holds = 0;
     if (!evaluate(assume.condition, call.symbols(), call.scalars(), holds)) refuse_overflow(call, assume.condition);

@@ -237,6 +237,14 @@ void refuse_alignment(const BoundCall& call, size_t index, const NDArray& tensor
                    p.alignment > 0 ? "" : fmt::format(", the size of a {}", p.dtype.name())));
 }
 
+void refuse_overlap(const BoundCall& call, size_t written, size_t other) {
+  fail(Code::ArgumentsOverlap, {},
+       fmt::format("{}, which the program writes, shares part of its memory with argument {} '{}'",
+                   subject(*call.plan, written), other, call.plan->parameters[other].name),
+       "pass a copy of one of them (.clone()); one tensor may stand for two parameters, if each element is read before "
+       "it is written");
+}
+
 void refuse_assumption(const BoundCall& call, const AssumeCheck& assume) {
   const std::string values = inputs(call, assume.condition);
   fail(Code::AssumptionFailed, assume.location,

@@ -24,6 +24,7 @@ namespace tilewright::runtime {
 [[noreturn]] void refuse_gaps(const BoundCall& call, size_t index, const NDArray& tensor);
 [[noreturn]] void refuse_no_memory(const BoundCall& call, size_t index);
 [[noreturn]] void refuse_alignment(const BoundCall& call, size_t index, const NDArray& tensor, size_t alignment);
+[[noreturn]] void refuse_overlap(const BoundCall& call, size_t written, size_t other);
 [[noreturn]] void refuse_assumption(const BoundCall& call, const AssumeCheck& assume);
 
 }  // namespace tilewright::runtime

@@ -24,6 +24,7 @@ struct Parameter {
   std::vector<IntProgram> strides;
   bool nullable = false;  // no launch uses it
   int alignment = 0;      // bytes the address must be a multiple of; 0: the size of an element
+  bool written = false;   // a launch stores to it
 };
 
 // A symbol is solved from one dimension or stride: coefficient * symbol + rest = the tensor's value. `rest` may use the
@@ -111,7 +112,8 @@ struct BoundCall {
 };
 
 // Checks in this order and throws a LaunchError at the first mistake: count; per parameter kind, null, dtype, rank,
-// device; symbols; shapes; strides; alignment; assumptions. Does not allocate when all is well.
+// device; symbols; shapes; strides; alignment; memory that is shared in part; assumptions. Does not allocate when all
+// is well.
 void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call);
 
 }  // namespace tilewright::runtime

@@ -257,6 +257,7 @@ enum class Code : uint16_t {
   ArrayInvalid = 4016,        // an array that cannot be: negative extent, rank above 8, index out of range
   DlpackInvalid = 4017,       // a DLPack tensor that has no NDArray
   OutOfMemory = 4018,         // no memory for an array or a workspace
+  ArgumentsOverlap = 4019,    // a tensor that is written and another share part of their memory
 
   // 5000: cpu. The CPU engine, the host compiler, the kernel cache.
   CpuRole = 5001,                // warp-specialized code

@@ -341,5 +341,49 @@ TEST(IntProgram, EvaluatesAndPrints) {
   EXPECT_FALSE(evaluate(combine(Op::FloorMod, constant(1), constant(0)), {}, {}, value));
 }
 
+// 'a' is read and 'b' written, both of strides of their own.
+void expect_overlap(const NDArray& a, const NDArray& b, bool refused) {
+  LaunchPlan plan;
+  plan.name = "k";
+  for (const char* name : {"a", "b"}) {
+    const NDArray& t = name[0] == 'a' ? a : b;
+    Parameter p = tensor_parameter(name, t.dtype(), {});
+    for (int64_t extent : t.shape()) p.shape.push_back(constant(extent));
+    for (int64_t stride : t.strides()) p.strides.push_back(constant(stride));
+    p.written = name[0] == 'b';
+    plan.parameters.push_back(std::move(p));
+  }
+  if (refused)
+    expect_bind(plan, {a, b}, Code::ArgumentsOverlap,
+                "k: argument 1 'b', which the program writes, shares part of its memory with argument 0 'a'");
+  BoundCall call;
+  if (!refused) {
+    EXPECT_NO_THROW(bind_call(plan, Arguments{a, b}, call));
+  }
+  plan.parameters[1].written = false;
+  EXPECT_NO_THROW(bind_call(plan, Arguments{a, b}, call));
+}
+
+TEST(Bind, RefusesMemoryThatIsSharedInPart) {
+  const NDArray all = NDArray::zeros({64, 64}, f32);
+  float* first = static_cast<float*>(all.data());
+  const auto part = [&](int64_t offset, std::vector<int64_t> shape, std::vector<int64_t> strides = {}) {
+    return NDArray::borrow(first + offset, shape, f32, strides);
+  };
+  expect_overlap(part(0, {64}), part(32, {64}), true);
+  expect_overlap(part(0, {64, 64}), part(0, {64}), true);
+  expect_overlap(part(0, {8, 8}, {64, 1}), part(4, {8, 8}, {64, 1}), true);
+  expect_overlap(part(0, {16}, {3}), part(9, {16}, {5}), true);
+  // The same elements, in whatever shape; others between them.
+  expect_overlap(part(0, {64}), part(0, {64}), false);
+  expect_overlap(part(0, {64}), part(0, {8, 8}), false);
+  expect_overlap(part(0, {8, 8}, {64, 1}), part(0, {8, 8}, {64, 1}), false);
+  expect_overlap(part(0, {32}), part(32, {32}), false);
+  expect_overlap(part(0, {64, 32}, {64, 1}), part(32, {64, 32}, {64, 1}), false);
+  expect_overlap(part(0, {64, 32}, {64, 2}), part(1, {64, 32}, {64, 2}), false);
+  expect_overlap(part(0, {16}, {6}), part(2, {16}, {4}), true);
+  expect_overlap(part(0, {16}, {6}), part(1, {16}, {4}), false);
+}
+
 }  // namespace
 }  // namespace tilewright::runtime
