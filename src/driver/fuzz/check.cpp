@@ -58,10 +58,13 @@ std::optional<std::string> difference(const std::string& name, const NDArray& a,
     return std::nullopt;
   }
   const std::vector<int64_t> x = a.to_ints(), y = b.to_ints();
-  const int64_t cut = roundings > 0 ? 1 : 0;  // off behind such a function
-  const double relative = roundings * rounding_of(f32);
+  // Behind such a function a number may be cut off one lower. A difference of integers could wrap around.
+  const auto near = [&](int64_t a, int64_t b) {
+    const auto one = static_cast<double>(a), other = static_cast<double>(b);
+    return roundings > 0 && std::abs(one - other) <= 1 + roundings * rounding_of(f32) * std::abs(one);
+  };
   for (size_t i = 0; i < x.size(); ++i)
-    if (std::abs(x[i] - y[i]) > cut + static_cast<int64_t>(relative * std::abs(static_cast<double>(x[i]))))
+    if (x[i] != y[i] && !near(x[i], y[i]))
       return fmt::format("{}[{}]: interpreter {}, the other {}", name, i, x[i], y[i]);
   return std::nullopt;
 }

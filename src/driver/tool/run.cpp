@@ -87,13 +87,15 @@ struct Difference {
 
 Difference compare(const NDArray& want, const NDArray& got, double tolerance) {
   const std::vector<double> a = want.to_floats(), b = got.to_floats();
+  std::vector<int64_t> whole, other;  // a double does not hold all of 64 bits
+  if (want.dtype().is_integral()) whole = want.to_ints(), other = got.to_ints();
   Difference d;
   double scale = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     if (std::isfinite(a[i])) scale = std::max(scale, std::abs(a[i]));
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    if (!whole.empty() ? whole[i] == other[i] : a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     ++d.elements;
-    const double by = std::abs(a[i] - b[i]);
+    const double by = std::max(std::abs(a[i] - b[i]), whole.empty() ? 0.0 : 1.0);
     d.largest = std::max(d.largest, std::isnan(by) ? INFINITY : by);
   }
   d.allowed = (tolerance < 0 ? default_tolerance(want.dtype()) : tolerance) * scale;
