@@ -28,6 +28,7 @@
 #include "passes/threads/split_masks.h"
 #include "passes/threads/sum_copies.h"
 #include "passes/threads/unshift_maps.h"
+#include "passes/threads/wrap_sums.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -611,6 +612,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
   if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result, limits);
   if (misfit) throw CompileError(std::move(misfit->why));
+  wrap_sums(result.program);
   return result;
 }
 

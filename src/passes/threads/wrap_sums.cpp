@@ -1,0 +1,156 @@
+#include "passes/threads/wrap_sums.h"
+
+#include <bit>
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/lower/intervals.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+class Wrapping {
+ public:
+  explicit Wrapping(const Launch& launch) {
+    for (size_t d = 0; d < launch.threads.size(); ++d) counter(launch.thread[d], 0, launch.threads[d]);
+    for (size_t d = 0; d < launch.grid.size(); ++d)
+      if (const auto extent = constant_int(launch.grid[d])) counter(launch.block[d], 0, *extent);
+    walk(launch.body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Let>()) {
+        if (n->value->type.is_int()) ranges_.set(n->var, ranges_.of(n->value));
+        if (is_data(n->value)) data_.insert(n->var);
+      } else if (const auto* n = s.as<For>()) {
+        const auto begin = constant_int(n->begin), extent = constant_int(n->extent);
+        if (begin && extent) counter(n->var, *begin, *extent);
+      } else {
+        for (VarId v : bound_vars(Body{s}))
+          if (s.as<Shuffle>() || s.as<Atomic>() || s.as<Vote>() || s.as<Call>()) data_.insert(v);
+      }
+    });
+  }
+  // What looks at a value with its sign, with operands that wrap.
+  std::optional<Expr> looked_at(const Expr& e) const {
+    if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) {
+      const Expr x = wrapped(n->a), y = wrapped(n->b);
+      return same(x, n->a) && same(y, n->b) ? std::nullopt : std::optional(binary(n->op, x, y));
+    }
+    const auto* n = e.as<Cast>();
+    if (!n || !is_wider(*n, e->type)) return std::nullopt;
+    const Expr x = wrapped(n->value);
+    return same(x, n->value) ? std::nullopt : std::optional(cast(x, e->type, n->rounding, n->random));
+  }
+  // The same of names, and of values in registers, that something looks at.
+  std::optional<Body> kept(const Stmt& s) const {
+    if (const auto* n = s.as<Let>(); n && seen_.contains(n->var)) {
+      const Expr x = wrapped(n->value);
+      if (!same(x, n->value)) return Body{make_stmt(Let{n->var, x}, s->location)};
+    }
+    if (const auto* n = s.as<Store>(); n && registers_.contains(n->to.buffer)) {
+      const Expr x = wrapped(n->value);
+      if (!same(x, n->value)) return Body{make_stmt(Store{n->to, x, n->queue}, s->location)};
+    }
+    return std::nullopt;
+  }
+  void note_looks(const Body& body) {
+    walk_exprs(body, [&](const Expr& e) {
+      if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) note(n->a), note(n->b);
+      if (const auto* n = e.as<Cast>(); n && is_wider(*n, e->type)) note(n->value);
+    });
+  }
+
+ private:
+  static bool same(const Expr& a, const Expr& b) { return &*a == &*b; }
+  static bool is_consumer(BinaryOp op) {
+    return is_comparison(op) || op == BinaryOp::FloorDiv || op == BinaryOp::FloorMod || op == BinaryOp::TruncDiv ||
+           op == BinaryOp::TruncMod || op == BinaryOp::Shr || op == BinaryOp::Min || op == BinaryOp::Max;
+  }
+  static bool is_wider(const Cast& n, DType to) {
+    return n.value->type.is_int() && n.value->type.is_signed() && (to.is_float() || to.bits > n.value->type.bits);
+  }
+  void note(const Expr& e) {
+    if (const auto* n = e.as<Var>()) seen_.insert(n->id);
+    if (const auto* n = e.as<Load>()) registers_.insert(n->buffer);
+    if (const auto* n = e.as<ir::Sum>())
+      for (const Term& t : n->terms) note(t.value);
+    if (const auto* n = e.as<Binary>(); n && n->op == BinaryOp::Mul) note(n->a), note(n->b);
+  }
+  Expr wrapped(const Expr& e) const {
+    if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32 || !is_data(e)) return e;
+    const DType plain = e->type.bits == 32 ? u32 : u64;
+    if (const auto* n = e.as<ir::Sum>()) {
+      if (fits(*n, e->type)) return e;
+      std::vector<Term> terms;
+      for (const Term& t : n->terms) terms.push_back({t.coefficient, without_sign(wrapped(t.value), plain)});
+      return cast(sum(std::move(terms), n->constant, plain), e->type);
+    }
+    const auto* n = e.as<Binary>();
+    if (!n || n->op != BinaryOp::Mul || fits(*n, e->type)) return e;
+    return cast(mul(without_sign(wrapped(n->a), plain), without_sign(wrapped(n->b), plain)), e->type);
+  }
+  void counter(VarId v, int64_t begin, int64_t extent) { ranges_.set(v, {begin, std::max(begin, begin + extent - 1)}); }
+  // Whether memory, other lanes or the text of others say what it is.
+  bool is_data(const Expr& e) const {
+    bool found = false;
+    walk(e, [&](const Expr& x) { found = found || x.as<Load>() || (x.as<Var>() && data_.contains(x.as<Var>()->id)); });
+    return found;
+  }
+  // Bits that two values have together are no more than the longer one's.
+  Interval range_of(const Expr& e) const {
+    const auto* n = e.as<Binary>();
+    if (!n || (n->op != BinaryOp::BitOr && n->op != BinaryOp::BitXor)) return ranges_.of(e);
+    const Interval a = range_of(n->a), b = range_of(n->b);
+    if (a.low < 0 || b.low < 0 || std::max(a.high, b.high) >= kUnbounded) return ranges_.of(e);
+    return {0, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(a.high, b.high)) + 1)) - 1};
+  }
+  static bool in_range(__int128 low, __int128 high, DType type) {
+    const __int128 half = static_cast<__int128>(1) << (type.bits - 1);
+    return low >= -half && high < half;
+  }
+  // Whether no step of the sum leaves the type, in whatever order.
+  bool fits(const ir::Sum& n, DType type) const {
+    __int128 low = std::min<int64_t>(n.constant, 0), high = std::max<int64_t>(n.constant, 0);
+    for (const Term& t : n.terms) {
+      const Interval range = range_of(t.value);
+      if (range.low <= -kUnbounded || range.high >= kUnbounded) return false;
+      const __int128 x = static_cast<__int128>(t.coefficient) * range.low,
+                     y = static_cast<__int128>(t.coefficient) * range.high;
+      low += std::min<__int128>({x, y, 0}), high += std::max<__int128>({x, y, 0});
+    }
+    return in_range(low, high, type);
+  }
+  bool fits(const Binary& n, DType type) const {
+    const Interval a = range_of(n.a), b = range_of(n.b);
+    for (const Interval& i : {a, b})
+      if (i.low <= -kUnbounded || i.high >= kUnbounded) return false;
+    __int128 low = 0, high = 0;
+    for (int64_t x : {a.low, a.high})
+      for (int64_t y : {b.low, b.high}) {
+        low = std::min(low, static_cast<__int128>(x) * y), high = std::max(high, static_cast<__int128>(x) * y);
+      }
+    return in_range(low, high, type);
+  }
+  static Expr without_sign(const Expr& e, DType plain) {
+    const auto* n = e.as<Cast>();
+    return n && n->value->type == plain ? n->value : cast(e, plain);
+  }
+
+  Intervals ranges_;
+  std::set<VarId> data_, seen_;
+  std::set<BufferId> registers_;  // whose elements something looks at
+};
+
+}  // namespace
+
+void wrap_sums(ThreadProgram& program) {
+  for (Launch& launch : program.launches) {
+    Wrapping wrapping(launch);
+    wrapping.note_looks(launch.body);
+    launch.body = rewrite_exprs(launch.body, [&](const Expr& e) { return wrapping.looked_at(e); });
+    launch.body = rewrite(launch.body, [&](const Stmt& s) { return wrapping.kept(s); });
+  }
+}
+
+}  // namespace tilewright::passes

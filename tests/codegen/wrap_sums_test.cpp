@@ -1,0 +1,47 @@
+// Integers wrap around in CUDA text as in the language: what NVRTC may take to stay in its type has no sign there.
+#include <gtest/gtest.h>
+
+#include "driver/build_plan.h"
+#include "driver/cuda_engine.h"
+#include "ir/parse.h"
+#include "passes/pipeline.h"
+
+namespace tilewright {
+namespace {
+
+// The kernel's line that stores B, of a program that stores this value of x = A[tx].
+std::string stored(const std::string& value, const std::string& type = "int32") {
+  const ir::TileProgram tiles = ir::parse(fmt::format(R"(program p {{
+  param A: {0}[64]
+  param S: int8[64]
+  param B: {0}[64]
+  launch l(bx: 1) threads(tx: 64) {{
+    B[tx] = {1}
+  }}
+}}
+)",
+                                                      type, value),
+                                          "wrap.tile");
+  const ir::TileProgram passed = passes::run_passes(order_symbols(tiles), passes::all_passes(), [](auto&&...) {});
+  Dump dump("p");
+  const std::string text = write_cuda(passed, "sm_90a", dump).kernel.text;
+  const size_t at = text.find("B[tx] = ");
+  return at == std::string::npos ? text : text.substr(at + 8, text.find(";", at) - at - 8);
+}
+
+TEST(WrapSums, WhatIsLookedAtMayWrap) {
+  EXPECT_EQ(stored("A[tx] * 6 // 3"), "floordiv<int32_t>((int32_t)((uint32_t)A[tx] * 6u), 3)");
+  EXPECT_EQ(stored("A[tx] * A[tx] % 7"), "floormod<int32_t>((int32_t)((uint32_t)A[tx] * (uint32_t)A[tx]), 7)");
+  EXPECT_EQ(stored("select(A[tx] < A[tx] + 1, 1, 0)"), "A[tx] < (int32_t)((uint32_t)A[tx] + 1u) ? (1) : (0)");
+  EXPECT_EQ(stored("int64(int32(A[tx]) + 1)", "int64"), "(int64_t)(int32_t)((uint32_t)(int32_t)A[tx] + 1u)");
+  EXPECT_EQ(stored("(A[tx] + 5) // 2", "int64"), "(int64_t)((uint64_t)A[tx] + 5ull) >> 1");
+}
+
+TEST(WrapSums, WhatFitsOrIsOnlyKeptStaysAsItIs) {
+  EXPECT_EQ(stored("A[tx] * 6 + 1"), "A[tx] * 6 + 1");
+  EXPECT_EQ(stored("(int32(S[tx]) * 6 + tx) // 3"), "floordiv<int32_t>((int32_t)S[tx] * 6 + tx, 3)");
+  EXPECT_EQ(stored("((int32(S[tx]) & 15 ^ 8) - 8) // 3"), "floordiv<int32_t>((((int32_t)S[tx] & 15) ^ 8) - 8, 3)");
+}
+
+}  // namespace
+}  // namespace tilewright
