@@ -3,32 +3,29 @@
 import contextlib
 import importlib.machinery
 import importlib.util
+import os
 import sys
 import types
 
 import tilewright
 
 from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, profiler, scopes
-from . import sparse, targets, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
+from . import settings, sparse, targets, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
 
 
-class _Key(str):
-    @property
-    def value(self):
-        return str(self)
-
-
 class _PassConfigKeys(type):
-    """PassConfigKey.TL_ENABLE_FAST_MATH is "tl.enable_fast_math": keys are text, and new ones need no list."""
+    """PassConfigKey.TL_ENABLE_FAST_MATH is "tl.enable_fast_math": keys are text."""
 
     def __getattr__(cls, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        area, _, rest = name.partition("_")
-        return _Key(f"{area.lower()}.{rest.lower()}")
+        return settings.key_named(name)
+
+    def __iter__(cls):
+        return map(settings.Key, settings.KEYS.values())
 
 
 class _Frames(type):
@@ -77,6 +74,28 @@ def _nothing(*arguments, **named):
     return None
 
 
+def register_cuda_postproc_callback(function=None, override=True):
+    """Takes a function that edits CUDA text, and never calls it: the text goes from the generator to the compiler."""
+    if not callable(function):
+        return register_cuda_postproc_callback
+    settings.warn_once(f"the callback '{getattr(function, '__name__', function)}' is not called: CUDA text is not edited here")
+    return function
+
+
+def clear_cache():
+    """Forgets the kernels of cached(). Those in the folder of compiled kernels are found by their whole text."""
+    _kernels.clear()
+
+
+def _cache_folder_of_tilelang():
+    """Kernels are kept where TILELANG_CACHE_DIR says, unless Tilewright's own variable says otherwise."""
+    folder = os.environ.get("TILELANG_CACHE_DIR")
+    if folder and not os.environ.get("TILEWRIGHT_CACHE_DIR"):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.environ["TILEWRIGHT_CACHE_DIR"] = os.path.join(folder, "tilewright")
+        os.makedirs(os.environ["TILEWRIGHT_CACHE_DIR"], mode=0o700, exist_ok=True)
+
+
 def _compute_version(target=None):
     major, minor = testing._capability()
     return f"{major}.{minor}"
@@ -97,7 +116,7 @@ def _modules():
         "autotune": tuner.autotune, "cdiv": tilewright.cdiv, "next_power_of_2": tilewright.next_power_of_2,
         "DataType": dtypes.dtype, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "Profiler": profiler.Profiler,
         "TensorSupplyType": profiler.TensorSupplyType, "PassConfigKey": PassConfigKey, "disable_cache": _nothing,
-        "enable_cache": _nothing, "clear_cache": _nothing, "is_cache_enabled": lambda: True, "set_log_level": _nothing,
+        "enable_cache": _nothing, "clear_cache": clear_cache, "is_cache_enabled": lambda: True, "set_log_level": _nothing,
         "Layout": language.Layout, "Fragment": language.Fragment, "__version__": _VERSION, "__path__": [], "__file__": __file__,
         "dtypes": language,
     }  # fmt: skip
@@ -120,8 +139,8 @@ def _modules():
         "tilelang._ffi_api": {"Layout_repeat": lambda layout, dim, factor: layout.repeat(dim, factor)},
         "tilelang.engine": {},
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
-        "tilelang.engine.callback": {"register_cuda_postproc_callback": _nothing},
-        "tilelang.autotuner": {"autotune": tuner.autotune, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
+        "tilelang.engine.callback": {"register_cuda_postproc_callback": register_cuda_postproc_callback},
+        "tilelang.autotuner": {"autotune": tuner.autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
         "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
         "tilelang.transform": {"PassConfigKey": PassConfigKey, "simplify_prim_func": lambda f: f},
         "tilelang.transform.pass_config": {"PassConfigKey": PassConfigKey},
@@ -185,17 +204,27 @@ def _modules():
     }  # fmt: skip
 
 
+def _is_installed(name):
+    """Whether a package of that name can be imported; a folder of that name that holds none is none."""
+    if name in sys.modules:
+        found = getattr(sys.modules[name], "__spec__", None)
+        return found is None or found.origin is not None
+    found = importlib.util.find_spec(name)
+    return found is not None and found.origin is not None
+
+
 def install(force=False):
     """Puts the modules where `import tilelang` finds them."""
     found = sys.modules.get("tilelang")
     if getattr(found, "__tilewright__", False):
         return
-    if not force and (found is not None or importlib.util.find_spec("tilelang") is not None):
+    if not force and _is_installed("tilelang"):
         raise tilewright.TilewrightError(
             "TileLang itself is installed, and `import tilelang` gives it. install_as_tilelang(force=True) hides it in "
             "this process; to use both, import tilewright by its own name"
         )
-    real_tvm = "tvm" in sys.modules or importlib.util.find_spec("tvm") is not None
+    real_tvm = "tvm" in sys.modules or _is_installed("tvm")
+    _cache_folder_of_tilelang()
     for name, content in sorted(_modules().items()):  # parents first
         if name.partition(".")[0] == "tvm" and real_tvm:
             continue
@@ -215,5 +244,6 @@ def install(force=False):
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
 
 
-def pytest_configure(config):
+def pytest_addoption(parser):
+    """The first that a plugin is asked: before other plugins and the conftest.py of the project are imported."""
     install()

@@ -1,4 +1,5 @@
 """What goes wrong, as exceptions. The texts are the library's; the classes are what programs catch."""
+import re
 
 
 class TilewrightError(Exception):
@@ -50,8 +51,25 @@ def refused_argument(kernel, position, name, cause):
     return error
 
 
+# Advice of the library in C++'s words, and what Python says.
+_IN_PYTHON = [
+    (re.compile(r"for \(auto (\w+) : Kernel\((.*?)\)\)"), r"with T.Kernel(\2) as \1:"),
+    (re.compile(r"\.transpose_([AB]) = true"), r"transpose_\1=True"),
+    (re.compile(r"\bScalar\(\) and list it in the parameters"), "parameter: name: T.int32"),
+]
+
+
+def _in_python(help):
+    for pattern, words in _IN_PYTHON:
+        help = pattern.sub(words, help)
+    return help
+
+
 def make_error(kind, code, area, message, help, text, file, line, column):
     """Called by the extension module for every error of the library."""
+    said = _in_python(help)
+    if said != help:
+        text, help = text.replace(help, said), said
     cls = _classes.get((kind, code))
     if cls is None:
         base, also = _KINDS[kind], _ALSO.get(code)

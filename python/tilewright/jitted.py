@@ -6,10 +6,10 @@ import inspect
 
 from .errors import LaunchError
 from .kernel import compile as compile_program
-from .kernel import options_of
 from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
+from .settings import dump, options_of, refuse_unknown
 from .specialized import Specialized
 from .surroundings import SIMPLE, Surroundings, is_dtype
 from .trace import fail, state
@@ -21,11 +21,13 @@ _TYPE_WORDS = ("Tensor", "StridedTensor", "Buffer", "ptr", "handle")
 
 
 def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_backend=None, verbose=None,
-        pass_configs=None, debug_root_path=None, compile_flags=None, engine=None, **ignored):  # fmt: skip
-    """Makes kernels of a function, one for each set of compile-time arguments."""
-    options = {"out_idx": out_idx, "target": target, "pass_configs": pass_configs, "engine": engine}
+        pass_configs=None, debug_root_path=None, compile_flags=None, engine=None, **unknown):  # fmt: skip
+    """Makes kernels of a function, one for each set of compile-time arguments; the kernel of a function under @T.prim_func."""
+    if unknown:
+        refuse_unknown("jit", unknown, list(inspect.signature(jit).parameters))
+    options = {"out_idx": out_idx, "target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags}
     if func is None:
-        return functools.partial(Jit, **options)
+        return functools.partial(jit, **options)
     if isinstance(func, PrimFunc):
         return compile_program(func, **options)
     return Jit(func, **options)
@@ -62,7 +64,8 @@ class _Last:
 class Jit:
     """A function under @jit."""
 
-    def __init__(self, func, out_idx=None, target=None, pass_configs=None, engine=None):
+    def __init__(self, func, out_idx=None, target=None, pass_configs=None, engine=None, compile_flags=None):
+        self.compile_flags = compile_flags
         functools.update_wrapper(self, func)
         self.func, self.out_idx, self.target, self.pass_configs, self.engine = func, out_idx, target, pass_configs, engine
         self.signature = inspect.signature(func)
@@ -123,14 +126,17 @@ class Jit:
     # ---- lazy
 
     def _traced(self, make):
-        outer, state.options = state.options, options_of(self.pass_configs)
+        outer, state.options = state.options, options_of(self.pass_configs, self.compile_flags)
         try:
             return make()
         finally:
             state.options = outer
 
     def _compiled(self, program):
-        return compile_program(program, self.out_idx, target=self.target, engine=self.engine)
+        kernel = compile_program(program, self.out_idx, target=self.target, engine=self.engine)
+        if not isinstance(program, Specialized):
+            dump(self.pass_configs, kernel, program.program)
+        return kernel
 
     def _lazy(self, args, kwargs):
         bound = self.signature.bind(*args, **kwargs)

@@ -1,18 +1,15 @@
 """Compiled programs, and compiling them."""
 import json
 import os
-import warnings
 
 from . import _native, specialized
 from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
+from .settings import dump, options_of
 from .targets import Target
 from .trace import fail
 
 _ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
-# Keys that mean something here; the others are known and change no result.
-_OPTIONS = {"tl.enable_fast_math": "fast_math", "tilewright.tf32": "tf32"}
-_warned = set()
 
 
 class Kernel(_native.Kernel):
@@ -20,6 +17,7 @@ class Kernel(_native.Kernel):
 
     latency = ref_latency = config = None
     arch = ""  # that was asked for
+    for_cuda = None  # its text for that, where no GPU runs it
 
     @property
     def params(self):
@@ -30,7 +28,12 @@ class Kernel(_native.Kernel):
         return list(self.outputs)
 
     def get_kernel_source(self, kernel_only=True):
-        """The text that the engine compiled; the program's own text where it compiles none."""
+        """The text that the engine compiled; the program's own text where it compiles none. A target that names an
+        architecture, as "cuda -arch=sm_90a", gives the text for it on machines without a GPU too."""
+        if self.arch.startswith("sm_") and self.engine not in ("cuda", "simulator"):
+            if self.for_cuda is None:
+                self.for_cuda = _native.Kernel(self.prim_func.program, "cuda", self.arch, self.outputs).source
+            return self.for_cuda
         return self.source or self.prim_func.script()
 
     @property
@@ -94,19 +97,6 @@ def engine_of(target, engine=None):
     return kind, arch
 
 
-def options_of(pass_configs):
-    """The options of a program that keys of pass_configs name."""
-    options = {}
-    for key, value in (pass_configs or {}).items():
-        key = getattr(key, "value", key)
-        if key in _OPTIONS:
-            options[_OPTIONS[key]] = bool(value)
-        elif not str(key).startswith(("tl.", "tir.", "tirx.", "cuda.")) and key not in _warned:
-            _warned.add(key)
-            warnings.warn(f"the option {key!r} is not known and is left out", stacklevel=3)
-    return options
-
-
 def with_options(program, options):
     """A recorded program with these options besides its own."""
     text = program.text
@@ -144,16 +134,18 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
         raise TypeError(f"compile() takes a function under @T.prim_func, not {type(func).__name__}")
     resolve_execution_backend(execution_backend, "cuda")
     if isinstance(func, specialized.Specialized):
-        return specialized.SpecializedKernel(func, out_idx, {"target": target, "pass_configs": pass_configs, "engine": engine})
+        options = {"target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags}
+        return specialized.SpecializedKernel(func, out_idx, options)
     outputs = output_indices(func, out_idx)
     name, arch = engine_of(target, engine)
     if func.one_thread and not func.buffer_map and name == "cuda":
         name, arch = "cpu", ""  # numbers are in reach of every engine
     if func.one_thread and name == "auto" and not os.environ.get("TILEWRIGHT_ENGINE"):
         name = "cpu"
-    kernel = Kernel(with_options(func.program, options_of(pass_configs)), name, arch, outputs)
+    kernel = Kernel(with_options(func.program, options_of(pass_configs, compile_flags)), name, arch, outputs)
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",
              "write its body in with T.Kernel(...), or compile it with target='cpu'", func.place)  # fmt: skip
     kernel.prim_func, kernel.outputs, kernel.target, kernel.arch = func, outputs, target or "auto", arch
+    dump(pass_configs, kernel, func.program)
     return kernel

@@ -262,7 +262,8 @@ class ThreadBinding(Loop):
     def opened(self, names):
         index = self.index()
         of_launch = recording("thread_binding").grid[self.dim] if self.of_blocks else _extent(self.dim)
-        if isinstance(plain(of_launch), int) and plain(of_launch) == self.extent:
+        known, asked = plain(of_launch), plain(self.extent)
+        if isinstance(known, int) and isinstance(asked, int) and known == asked:
             return [index], 0
         _open_if(_less(index, self.extent))
         return [index], 1
@@ -270,4 +271,6 @@ class ThreadBinding(Loop):
 
 def thread_binding(start, stop=None, thread="threadIdx.x", annotations=None):
     """The index of this thread, of `stop` threads along a dimension, or of this block."""
+    if isinstance(stop, str):
+        stop, thread = None, stop
     return ThreadBinding(start if stop is None else stop, thread)

@@ -6,6 +6,7 @@ import threading
 
 from .errors import TilewrightError
 from .jitted import Jit, each_by_threads
+from .jitted import jit as plain_jit
 from .kernel import compile as compile_program
 from .surroundings import Surroundings
 from .tuning import Search
@@ -43,6 +44,8 @@ class Tuned:
     """A jitted function under @autotune. Given a tunable argument, it is the function itself."""
 
     def __init__(self, function, configs, options, do_not_specialize=()):
+        options = {**getattr(function, "measuring", {}), **options}
+        options.pop("keys", None)  # names of the tunable parameters: the configurations say them
         self.function, self.configs, self.options = function, configs, options
         names = [do_not_specialize] if isinstance(do_not_specialize, str) else do_not_specialize or ()
         unknown = set(names) - set(function.order)
@@ -131,6 +134,21 @@ def autotune(function=None, *, configs=None, do_not_specialize=(), **options):
     if not isinstance(function, Jit):
         raise TypeError("autotune wraps a function under @jit: write @autotune(...) above @jit")
     return Tuned(function, configs, options, do_not_specialize)
+
+
+_MEASURING = ("supply_type", "supply_prog", "ref_prog", "rtol", "atol", "max_mismatched_ratio", "skip_check", "warmup", "rep")
+
+
+def jit(function=None, **options):
+    """@jit below @autotune as programs for TileLang up to 0.1.4 write it: it says how to measure, too."""
+    if function is None:
+        return functools.partial(jit, **options)
+    measuring = {n: options.pop(n) for n in _MEASURING if n in options}
+    for name in ("profiler", "cache_input_tensors"):
+        options.pop(name, None)
+    made = plain_jit(function, **options)
+    made.measuring = measuring
+    return made
 
 
 class AutoTuner:

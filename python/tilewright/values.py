@@ -369,7 +369,7 @@ class Vector:
         begin = index[d] if not along else 0 if index[d].start is None else index[d].start
         stop = index[d].stop if along else None
         extent = plain(stop - begin) if stop is not None else len(self.lanes)
-        if extent != len(self.lanes):
+        if not isinstance(extent, int) or extent != len(self.lanes):
             fail("BadOption", f"a vector of {len(self.lanes)} is stored to {extent} elements of '{buffer.name}'",
                  "the slice has an element for each lane")  # fmt: skip
         for k, lane in enumerate(self.lanes):

@@ -6,7 +6,11 @@ import sys
 import textwrap
 
 import pytest
+import numpy as np
 import tilewright
+import tilewright as tw
+import tilewright.language as T
+from tilewright import settings
 
 # Where TileLang itself is installed, it is what such programs get.
 alone = pytest.mark.skipif(importlib.util.find_spec("tilelang") is not None, reason="TileLang itself is installed")
@@ -225,3 +229,121 @@ def test_calls_are_left_out_by_tvm_words(tmp_path):
         "TW1101 a call of 'mark' becomes Evaluate, but it can only be left out here",
         "TW1101 'main' is given other parameters, but a program has those that it was recorded with",
     ], run.stdout + run.stderr
+
+
+@alone
+def test_plugins_and_conftests_that_import_tilelang(tmp_path):
+    (tmp_path / "conftest.py").write_text("import tilelang.language as T\nimport plugin_of_the_project\npytest_plugins = ['plugin_of_the_project']\n")
+    (tmp_path / "plugin_of_the_project.py").write_text("import tilelang\n")
+    (tmp_path / "test_program.py").write_text("import tilelang\ndef test_it():\n    assert tilelang.__tilewright__\n")
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "tilewright.as_tilelang", "-p", "plugin_of_the_project", "test_program.py"],
+                         cwd=tmp_path, capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})  # fmt: skip
+    assert "1 passed" in run.stdout, run.stdout + run.stderr
+
+
+@alone
+def test_a_folder_of_that_name_is_no_package(tmp_path, script):
+    (tmp_path / "tilelang" / "docs").mkdir(parents=True)
+    run = subprocess.run([sys.executable, "-m", "tilewright", str(script)], cwd=tmp_path, capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TILEWRIGHT_ENGINE": "interpreter"})  # fmt: skip
+    assert run.stdout.startswith("right"), run.stderr
+
+
+OLDER = """
+import numpy as np
+import tilelang, tilelang.language as T
+from tilelang import PassConfigKey
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def double(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(8):
+            B[i] = A[i] * 2
+assert (double(np.ones(8, "float32")) == 2).all()
+try:
+    PassConfigKey.TL_ENABLE_FAST_MAHT
+except AttributeError as error:
+    assert "TL_ENABLE_FAST_MATH" in str(error)
+from tilelang.engine.callback import register_cuda_postproc_callback
+@register_cuda_postproc_callback
+def edited(code, target):
+    return code
+@register_cuda_postproc_callback(override=True)
+def edited_too(code, target):
+    return code
+assert edited("x", None) == "x" and edited_too("y", None) == "y"
+tilelang.clear_cache()
+from tilelang.autotuner import autotune, jit
+@autotune(configs=[{"block": 4}, {"block": 8}], keys=["block"], warmup=1, rep=1)
+@jit(out_idx=[1], supply_prog=lambda params: [np.ones(8, "float32")], ref_prog=lambda a: a * 2, skip_check=True, profiler="auto", target="auto")
+def tuned(block=None):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(8 // block, threads=32) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] * 2
+    return main
+best = tuned()
+assert best.config["block"] in (4, 8) and best.latency > 0
+print("right")
+"""
+
+
+@alone
+def test_older_forms(tmp_path):
+    (tmp_path / "older.py").write_text(OLDER)
+    run = python("-m", "tilewright", str(tmp_path / "older.py"), TILELANG_CACHE_DIR=str(tmp_path / "cache"))
+    assert run.stdout == "right\n", run.stderr
+    assert run.stderr.count("is not called: CUDA text is not edited here") == 2
+
+
+def test_options_that_are_misspelt_or_do_nothing(tmp_path):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(8):
+                B[i] = T.exp(A[i])
+
+    def made(**options):
+        return tw.compile(main, out_idx=-1, engine="interpreter", **options)
+
+    with pytest.raises(tw.CompileError, match="TW.*there is no option 'tl.enable_fast_maht' of pass_configs\n(.|\n)*the nearest is 'tl.enable_fast_math'"):
+        made(pass_configs={"tl.enable_fast_maht": True})
+    with pytest.warns(UserWarning, match="the option 'tl.of_next_year' is not known"):
+        made(pass_configs={"tl.of_next_year": True})
+    with pytest.warns(UserWarning, match="'tl.layout_visualization_enable' does nothing here"):
+        made(pass_configs={"tl.layout_visualization_enable": True})
+    with pytest.warns(UserWarning, match="the compiler flag '-lineinfo' is left out"):
+        made(compile_flags=["-lineinfo"])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'pass_config'; did you mean 'pass_configs'?"):
+        tw.jit(pass_config={})
+    assert settings.options_of({"tl.disable_fast_math": True}) == {"fast_math": False}
+    assert settings.options_of(None, "--use_fast_math") == {"fast_math": True}
+    made(pass_configs={"tl.enable_dump_ir": True, "tl.dump_ir_path": str(tmp_path / "ir")})
+    assert (tmp_path / "ir" / "main.interpreter.tile").read_text() == main.script()
+
+
+def test_cuda_text_without_a_gpu():
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(8):
+                B[i] = A[i] + 1
+
+    kernel = tw.compile(main, out_idx=-1, target="cuda -arch=sm_90a")
+    assert "__global__" in kernel.get_kernel_source()
+    if not tw._native.device_count():
+        assert kernel.engine == os.environ.get("TILEWRIGHT_ENGINE", "cpu") and (kernel(np.ones(8, "float32")) == 2).all()
+
+
+def test_advice_is_in_pythons_words():
+    with pytest.raises(tw.CompileError) as caught:
+
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            x = T.alloc_shared((8,), "float32")
+            with T.Kernel(1, threads=32):
+                T.copy(A, x)
+
+    assert "with T.Kernel(...) as bx:" in caught.value.help and "auto" not in str(caught.value)

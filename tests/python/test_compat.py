@@ -160,3 +160,19 @@ def test_causes_are_grouped_by_what_they_say():
 
     rows = [failed("a", "TW8203 the block needs 300000 bytes"), failed("b", "TW8203 the block needs 400000 bytes"), failed("c", "TW1 'x'")]
     assert [(text, len(by)) for text, by, _ in report.groups(rows)] == [("refused: TW8203 the block needs N bytes", 2), ("refused: TW1 '…'", 1)]
+
+
+def test_tests_that_use_tilelang_by_a_package_of_theirs(tmp_path):
+    files = {
+        "pyproject.toml": "",
+        "kernels/__init__.py": "",
+        "kernels/scale.py": "import tilelang\n",
+        "other/__init__.py": "",
+        "tests/test_scale.py": "from kernels.scale import f\ndef test_it():\n    pass\n",
+        "tests/test_other.py": "import other\ndef test_it():\n    pass\n",
+        "tests/module.py": "import kernels\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [p.name for p in programs.of_paths([tmp_path / "tests"])] == ["test_scale.py"]

@@ -275,7 +275,8 @@ def test_backends_of_do_bench_on_a_device():
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
 import tilewright as tw, tilewright.language as T
 from tilewright.tuner import autotune
 @autotune(configs=[{"block": b} for b in range(1, int(sys.argv[3]))], warmup=1, rep=int(sys.argv[4]), log=sys.argv[1])

@@ -1,6 +1,7 @@
 """Programs to try: found in folders or named by a list, with how each is driven."""
 import ast
 import csv
+import functools
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,13 +37,43 @@ def _project_of(file, otherwise):
     return next(marked, otherwise)
 
 
-def _is_program(file):
-    """Whether a file of a folder is more than a module of others: it says tilelang, and is a test or has a main part."""
+def _text_of(file):
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except (UnicodeDecodeError, OSError):
+        return ""
+
+
+@functools.cache
+def _says_tilelang(folder):
+    """Whether a module of a package, or of a folder of modules, says tilelang."""
+    return any("tilelang" in _text_of(f) for f in sorted(folder.rglob("*.py")))
+
+
+def _uses_tilelang(file, text):
+    """Whether a file says tilelang, or imports a package of its project that does."""
+    if "tilelang" in text:
+        return True
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
         return False
-    return "tilelang" in text and (_is_test_file(file) or "__main__" in text)
+    names = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    names |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and not n.level}
+    project = _project_of(file, file.parent)
+    for first in {n.partition(".")[0] for n in names}:
+        for root in (project, project / "src", file.parent):
+            if (root / first).is_dir() and _says_tilelang(root / first):
+                return True
+            if "tilelang" in _text_of(root / f"{first}.py"):
+                return True
+    return False
+
+
+def _is_program(file):
+    """Whether a file of a folder is more than a module of others: it uses tilelang, and is a test or has a main part."""
+    text = _text_of(file)
+    return (_is_test_file(file) or "__main__" in text) and _uses_tilelang(file, text)
 
 
 def of_paths(paths):

@@ -1,0 +1,135 @@
+"""Options of compilations in TileLang's words: what means something here, what is known and changes no result, and what
+is misspelt."""
+import difflib
+import os
+import warnings
+
+from .trace import fail
+
+# tl.NAME is TL_NAME of PassConfigKey, and tirx.NAME is TIR_NAME.
+_TL = (
+    "ast_print_enable config_index_bitwidth debug_merge_shared_memory_allocations device_compile_flags "
+    "disable_buffer_init_check disable_data_race_check disable_dynamic_tail_split disable_fast_math "
+    "disable_loop_unswitching disable_out_of_bound_warning disable_prelower_semantic_check disable_rs_gemm "
+    "disable_shared_memory_reuse disable_shuffle_elect disable_thread_storage_sync disable_tma_lower disable_vectorize_256 "
+    "disable_warp_specialized disable_wgmma dynamic_alignment emit_line_directives enable_aggressive_shared_memory_merge "
+    "enable_async_copy enable_auto_warp_specialization enable_dump_ir enable_fast_math enable_fp32x2_reduction "
+    "enable_lower_ldgstg enable_lower_ldgstg_predicated enable_ptxas_verbose_output enable_reducer_plan_verbose "
+    "enable_vectorize_planner_verbose force_let_inline if_stmt_binding_inline_replayable_binds layout_cost_model "
+    "layout_visualization_enable layout_visualization_formats loop_unswitching_allow_non_trivial_else pass_profile "
+    "pass_profile_threshold_ms ptxas_register_usage_level reducer_force_baseline storage_rewrite_detect_inplace "
+).split()
+_TIR = (
+    "add_lower_pass disable_storage_rewrite disable_vectorize enable_debug merge_static_smem noalias use_async_copy "
+).split()
+_OTHERS = {
+    "TL_SIMPLIFY": "tl.Simplify",
+    "TL_SIMPLIFY_TRANSITIVELY_PROVE_INEQUALITIES": "transitively_prove_inequalities",
+    "TL_SIMPLIFY_CONVERT_BOOLEAN_TO_AND_OF_ORS": "convert_boolean_to_and_of_ors",
+    "TL_SIMPLIFY_APPLY_CONSTRAINTS_TO_BOOLEAN_BRANCHES": "apply_constraints_to_boolean_branches",
+    "TL_SIMPLIFY_PROPAGATE_KNOWNS_TO_PROVE_CONDITIONAL": "propagate_knowns_to_prove_conditional",
+    "TL_SIMPLIFY_PROPAGATE_KNOWNS_TO_SIMPLIFY_EXPRESSIONS": "propagate_knowns_to_simplify_expressions",
+    "TL_SIMPLIFY_ENABLE_LET_INLINE": "enable_simplify_let_inline",
+    "TL_DISABLE_SAFE_MEMORY_ACCESS": "tl.disable_safe_memory_legalize",
+    "TIR_ENABLE_EQUIV_TERMS_IN_CSE": "tir.enable_equiv_terms_in_cse_tir",
+    "TIR_DISABLE_CSE": "tirx.disable_cse_tir",
+    "TIR_SIMPLIFY": "tirx.Simplify",
+    "TL_DUMP_IR_DIR": "tl.dump_ir_path",
+}
+KEYS = {**{f"TL_{n.upper()}": f"tl.{n}" for n in _TL}, **{f"TIR_{n.upper()}": f"tirx.{n}" for n in _TIR}, **_OTHERS}
+_KNOWN = frozenset(KEYS.values()) | {k.replace("tirx.", "tir.") for k in KEYS.values()}
+# Keys that choose an option of a program; the value is negated where False stands beside it.
+_MEANINGS = {"tl.enable_fast_math": ("fast_math", True), "tl.disable_fast_math": ("fast_math", False), "tilewright.tf32": ("tf32", True)}
+_DUMP, _FOLDER = "tl.enable_dump_ir", KEYS["TL_DUMP_IR_DIR"]
+_DUMP_KEYS = frozenset({_DUMP, _FOLDER, "tl.dump_ir_dir"})
+_WITHOUT_EFFECT = {
+    "tl.layout_visualization_enable": "layouts are shown by kernel.explain(arch)",
+    "tl.layout_visualization_formats": "layouts are shown by kernel.explain(arch)",
+}
+_warned = set()
+
+
+def warn_once(message):
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, stacklevel=4)
+
+
+class Key(str):
+    """A key of pass_configs: text with .value, as a member of an enumeration has it."""
+
+    __slots__ = ()
+
+    @property
+    def value(self):
+        return str(self)
+
+
+def key_named(name):
+    """The key of PassConfigKey.NAME."""
+    if name in KEYS:
+        return Key(KEYS[name])
+    near = difflib.get_close_matches(name, KEYS, 1, 0.8)
+    if near:
+        raise AttributeError(f"PassConfigKey has no {name}; the nearest it has: {near[0]}")
+    area, _, rest = name.partition("_")
+    key = f"{area.lower()}.{rest.lower()}"
+    warn_once(f"PassConfigKey.{name} is not known and is left out")
+    return Key(key)
+
+
+def _check(key):
+    if key in _KNOWN or key in _MEANINGS or key in _DUMP_KEYS:
+        return
+    near = difflib.get_close_matches(key, [*_KNOWN, *_MEANINGS], 1, 0.85)
+    if near:
+        fail("BadOption", f"there is no option '{key}' of pass_configs", f"the nearest is '{near[0]}'")
+    warn_once(f"the option '{key}' is not known and is left out")
+
+
+def options_of(pass_configs, compile_flags=None):
+    """The options of a program that keys of pass_configs and flags of a compiler name."""
+    options = {}
+    for key, value in (pass_configs or {}).items():
+        key = str(getattr(key, "value", key))
+        _check(key)
+        if key in _MEANINGS:
+            option, when = _MEANINGS[key]
+            options[option] = bool(value) is when
+        elif key in _WITHOUT_EFFECT and value:
+            warn_once(f"the option '{key}' does nothing here: {_WITHOUT_EFFECT[key]}")
+        elif key == KEYS["TL_DEVICE_COMPILE_FLAGS"]:
+            options.update(_of_flags(value))
+    options.update(_of_flags(compile_flags))
+    return options
+
+
+def _of_flags(flags):
+    options = {}
+    for flag in flags.split() if isinstance(flags, str) else flags or ():
+        if flag.lstrip("-") in ("use_fast_math", "use_fast_math=true"):
+            options["fast_math"] = True
+        else:
+            warn_once(f"the compiler flag '{flag}' is left out: kernels are compiled with flags of their own")
+    return options
+
+
+def dump(pass_configs, kernel, program):
+    """Writes the program and the text that it was compiled to, where pass_configs ask for it."""
+    named = {str(getattr(k, "value", k)): v for k, v in (pass_configs or {}).items()}
+    if not named.get(_DUMP):
+        return
+    folder = str(named.get(_FOLDER) or named.get("tl.dump_ir_dir") or "dump_ir")
+    os.makedirs(folder, exist_ok=True)
+    for suffix, text in (("tile", program.text), ("txt", kernel.source)):
+        if text:
+            with open(os.path.join(folder, f"{kernel.name}.{kernel.engine}.{suffix}"), "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+def refuse_unknown(function, unknown, known):
+    """For keywords that a function does not have."""
+    for name in unknown:
+        near = difflib.get_close_matches(name, known, 1, 0.6)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{hint}")
