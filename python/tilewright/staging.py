@@ -8,7 +8,7 @@ from .regions import Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
-from .values import Buffer, Expr, Reading, Tile, Var, Vector, let, load, plain, rename
+from .values import Buffer, Expr, Ramp, Reading, Tile, Var, Vector, VectorMemory, let, load, plain, rename
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
 _AND, _OR = OPERATIONS["logical_and"], OPERATIONS["logical_or"]
@@ -55,6 +55,8 @@ def bind(name, value, current=None):
         return _named(name, value) if value.named is False else value
     if isinstance(value, Launch):
         return open_without_with(value, name)
+    if kind is VectorMemory and value.buffer.named is False:
+        _named(name, value.buffer)
     if kind is Pointed:
         value.named = name
     return value.index() if isinstance(value, ThreadBinding) else value
@@ -140,6 +142,9 @@ def store(value, container, index):
         container[index] = value
     elif type(value) is Vector:
         value.store(container, index)
+    elif type(index) is Ramp or (type(index) is tuple and any(type(i) is Ramp for i in index)):
+        lanes = next(i.lanes for i in (index if type(index) is tuple else (index,)) if type(i) is Ramp)
+        Vector([value] * lanes, container.dtype).store(container, index)
     elif isinstance(value, (str, tuple, list)) or value is None:
         fail("OperandKind", f"{value!r} is stored to an element of '{container.name}'", "store a number")
     else:

@@ -241,7 +241,11 @@ class Buffer:
         )
 
     def __getitem__(self, index):
-        tile = Tile(self, index if isinstance(index, tuple) else (index,))
+        index = index if isinstance(index, tuple) else (index,)
+        for d, i in enumerate(index):
+            if type(i) is Ramp:
+                return Vector([self[(*index[:d], i.base + k, *index[d + 1 :])] for k in range(i.lanes)], self.dtype)
+        tile = Tile(self, index)
         tracer = state.tracer
         if tracer is not None and tile.is_element:
             tracer.reads.note(tile, tracer)
@@ -341,6 +345,50 @@ class Tile(Operators):
         return f"<tile of {self.buffer.name}>"
 
 
+class Ramp:
+    """The indices of elements that follow each other."""
+
+    __slots__ = ("base", "lanes")
+
+    def __init__(self, base, lanes):
+        self.base, self.lanes = base, lanes
+
+
+class VectorMemory:
+    """Memory of a vector dtype: a buffer of its elements, read and written by vectors."""
+
+    def __init__(self, buffer, of):
+        self.buffer, self.dtype = buffer, of
+
+    @property
+    def shape(self):
+        *outer, last = self.buffer.shape
+        return (*outer, last // self.dtype.lanes)
+
+    def _ramp(self, index):
+        *outer, last = index if isinstance(index, tuple) else (index,)
+        return (*outer, Ramp(last * self.dtype.lanes, self.dtype.lanes))
+
+    def __getitem__(self, index):
+        return self.buffer[self._ramp(index)]
+
+    def __setitem__(self, index, value):
+        if not isinstance(value, Vector):
+            value = Vector([value] * self.dtype.lanes, self.dtype.element)
+        value.store(self.buffer, self._ramp(index))
+
+    def __repr__(self):
+        return f"<buffer {self.buffer.name} of {self.dtype}>"
+
+
+def reinterpreted(vector, to):
+    """The same bits as lanes of another dtype."""
+    lane = dtype(vector.element)
+    if to.lanes != len(vector) or to.element.bits != lane.bits:
+        fail("OperandKind", f"a {vector.dtype} vector is reinterpreted as {to}", "the lanes of both are as many, and as wide")
+    return Vector([apply(OPERATIONS["reinterpret"], v, to.element) for v in vector.lanes], to.element)
+
+
 class Vector:
     """A few values of one dtype: what a packed operation gives, and what is stored to as many elements."""
 
@@ -362,6 +410,7 @@ class Vector:
     def store(self, buffer, index):
         """Stores the lanes to the elements that a slice names."""
         index = index if isinstance(index, tuple) else (index,)
+        index = tuple(slice(i.base, i.base + i.lanes) if type(i) is Ramp else i for i in index)
         along = [d for d, i in enumerate(index) if isinstance(i, slice)]
         if len(along) > 1:
             fail("BadOption", f"a vector is stored to a tile of '{buffer.name}' of {len(along)} dimensions", "slice one of them")

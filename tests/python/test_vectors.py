@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from engines import array_for, every_engine
 from tilewright.layouts import Fragment, Layout
 
 ENGINES = ["interpreter", "cpu"]
@@ -398,3 +399,42 @@ def test_a_table_of_addresses_is_a_tensor_of_integers():
 
     described = main.buffer_map[main.params[0]]
     assert described.dtype == "int64" and described.shape == [4] and main.buffer_map[main.params[1]].dtype == "float32"
+
+
+@every_engine
+def test_memory_of_vectors(engine):
+    """alloc_local of a vector dtype, ramps as indices, vectors of other bits."""
+
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=1):
+            x = T.alloc_local((4,), T.float32x2)
+            for i in T.serial(4):
+                x[i] = T.float32x2(A[2 * i] + 1, A[2 * i + 1])
+            y = T.alloc_local((2, 4), "float32")
+            T.annotate_layout({y: T.Layout((2, 4), lambda i, j: (j, i))})
+            for i in T.serial(2):
+                B[2 * i : 2 * i + 2] = x[i]
+            B[4:6] = T.reinterpret(T.ldg64(A[2]), "float32x2")
+            B[T.Ramp(6, 1, 2)] = A[T.Ramp(4, 1, 2)]
+            B[T.Ramp(8, 1, 4)] = 3
+            y[1, 2] = A[7]
+            B[12], B[13], B[14], B[15] = y[1, 2], T.ieee_add(A[1], A[2], "rn"), 0, 0
+
+    a, b = array_for(engine, np.arange(8, dtype="float32")), array_for(engine, np.zeros(16, "float32"))
+    tw.compile(main, engine=engine)(a, b)
+    assert b.tolist() == [1, 1, 3, 3, 2, 3, 4, 5, 3, 3, 3, 3, 7, 3, 0, 0]
+    with pytest.raises(tw.CompileError, match="T.ieee_add: rounding mode 'rz'"):
+        T.ieee_add(1.0, 2.0, "rz")
+
+
+def test_thread_binding_takes_its_axis_second():
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        for bx in T.thread_binding(2, "blockIdx.x"):
+            for tx in T.thread_binding(4, "threadIdx.x"):
+                B[bx * 4 + T.get_thread_binding()] = A[bx * 4 + tx]
+
+    b = np.zeros(8, "float32")
+    tw.compile(main, engine="interpreter")(np.arange(8, dtype="float32"), b)
+    assert b.tolist() == list(range(8))

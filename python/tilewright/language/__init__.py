@@ -171,6 +171,8 @@ def reinterpret(value, dtype):
     """The same bits as another dtype of that width."""
     if isinstance(value, str):
         value, dtype = dtype, value
+    if isinstance(value, _values.Vector):
+        return _values.reinterpreted(value, _dtypes.dtype(dtype))
     return _apply(_OPERATIONS["reinterpret"], value, _dtypes.dtype(dtype))
 
 
@@ -230,7 +232,16 @@ def Ramp(base, stride, lanes):
     """The indices of elements that follow each other: A[T.Ramp(i, 1, 4)] is A[i : i + 4]."""
     if stride != 1:
         _fail("BadOption", f"a ramp of stride {stride}", "vectors are of elements that follow each other: the stride is 1")
-    return _builtins.slice(base, base + lanes)
+    return _values.Ramp(base, lanes)
+
+
+def alloc_local(shape, dtype, scope="local"):
+    """Memory of each thread's own. Of a vector dtype it holds as many elements, and an index gives or takes a vector."""
+    of = _dtypes.dtype(dtype)
+    if of.lanes == 1:
+        return _apply(_OPERATIONS["alloc_local"], shape, of)
+    extents = _builtins.list(shape) if isinstance(shape, (tuple, _builtins.list)) else [shape]
+    return _values.VectorMemory(_apply(_OPERATIONS["alloc_local"], [*extents[:-1], extents[-1] * of.lanes], of.element), of)
 
 
 def _lanewise(name):
@@ -361,6 +372,8 @@ def annotate_layout(layouts):
         if isinstance(buffer, _Buffer) and buffer.scope() == "global":
             _warn_once(f"annotate_layout: '{buffer.name}' is in global memory, and stays row-major")
             continue
+        if isinstance(buffer, _Buffer) and buffer.scope() == "local":
+            continue  # each thread's own memory has no other arrangement that anyone could tell
         if callable(layout) and not isinstance(layout, _Layout):
             layout = Layout(buffer.shape, layout)
         layout.annotate(buffer)
@@ -559,12 +572,15 @@ def _function(name):
             checks += f"    if {parameter} is not None: _absent('{name}', '{parameter}')\n"
         elif kind != "ignored":
             operands.append(parameter)
+    if name.startswith("ieee_"):
+        heads.append("rounding_mode='rn'")
+        checks = f"    if rounding_mode != 'rn': _other_rounding('{name}', rounding_mode)\n"
     text = (
         "from __future__ import annotations\n"
         f"def {name}({', '.join(heads)}):\n{checks}"
         f"    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
     )
-    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
+    space = {"_apply": _apply, "_absent": _absent, "_other_rounding": _other_rounding, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
     exec(compile(text, "<tilewright>", "exec"), space)
     made = space[name]
     made.__doc__, made.__module__ = doc, __name__
@@ -578,6 +594,10 @@ def _same(value):
 
 def _absent(name, parameter):
     _fail("BadOption", f"T.{name}: '{parameter}' is not supported", "leave it out, or say what it does with other operations")
+
+
+def _other_rounding(name, mode):
+    _fail("BadOption", f"T.{name}: rounding mode {mode!r}", "results are rounded to the nearest: leave it out, or say 'rn'")
 
 
 def _known_names():
