@@ -1,5 +1,6 @@
 """Runs a program on an engine and compares with what the model says."""
 import os
+import resource
 import signal
 
 import numpy as np
@@ -80,11 +81,14 @@ def in_child(action, seconds):
         try:
             os.close(receive)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            signal.alarm(seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+            signal.alarm(20 * seconds)  # where it does not even compute
             try:
                 message = "ok " + (action() or "")
             except Finding as found:
                 message = f"{found.kind} {found.message}"
+            except Exception as why:  # a candidate that makes no sense
+                message = f"nonsense {why}"
             os.write(send, message.encode()[:60000])
         finally:
             os._exit(0)
@@ -94,7 +98,7 @@ def in_child(action, seconds):
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        raise Finding("hang" if number == signal.SIGALRM else signal.Signals(number).name, "")
+        raise Finding("hang" if number in (signal.SIGALRM, signal.SIGXCPU, signal.SIGKILL) else signal.Signals(number).name, "")
     kind, _, rest = message.partition(" ")
     if kind != "ok":
         raise Finding(kind, rest)

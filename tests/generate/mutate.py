@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import engines  # noqa: E402
 import numpy as np  # noqa: E402
 import run as runner  # noqa: E402
-from check import Finding, may_refuse  # noqa: E402
+from check import Finding, in_child, may_refuse  # noqa: E402
 from engines import Refused, pack, unpack  # noqa: E402
 from scalars import TYPES, decode, encode, round_to  # noqa: E402
 
@@ -270,6 +270,8 @@ def arguments_of(r, text, most=1 << 18):
     head = text.split("launch ", 1)[0]
     symbols = {n: r.choice((1, 2, 3, 7, 16, 17, 31, 32, 33, 64, 65, 100)) for n in re.findall(r"^\s*symbol (\w+):", head, re.M)}
     numbers = np.random.default_rng(r.getrandbits(32))
+    if re.search(r"^\s*\w+: \w+ = atomic", text, re.M):
+        raise Unusable("the order of atomics")
     found, total = [], 0
     for name, kind, rest in re.findall(r"^\s*param (\w+): (\w+)(.*)$", head, re.M):
         t = TYPES.get(kind)
@@ -333,6 +335,99 @@ def unlike(arguments, a, b):
     return None
 
 
+class TextMinimizer:
+    """Makes a text small: takes out statements, blocks, buffers and launches, and makes its numbers smaller."""
+
+    def __init__(self, lines, holds, tries=1500):
+        self.lines, self.holds, self.left = lines, holds, tries
+
+    def _take(self, lines):
+        if lines is None or lines == self.lines or self.left <= 0:
+            return False
+        self.left -= 1
+        if self.holds("\n".join(lines) + "\n"):
+            self.lines = lines
+            return True
+        return False
+
+    def run(self):
+        before = None
+        while before != self.lines and self.left > 0:
+            before = self.lines
+            self.launches()
+            self.numbers()
+            self.statements()
+            self.unwrap()
+            self.declarations()
+            self.numbers()
+        return "\n".join(self.lines) + "\n"
+
+    def launches(self):
+        starts = [i for i, line in enumerate(self.lines) if line.strip().startswith("launch ")]
+        for i in reversed(starts):
+            pad = re.match(r"\s*", self.lines[i]).group()
+            end = next(j for j in range(i, len(self.lines)) if self.lines[j] == pad + "}")
+            if len(starts) > 1 and self._take(self.lines[:i] + self.lines[end + 1 :]):
+                starts.remove(i)
+
+    def statements(self):
+        at = 0
+        while at < len(found := sorted(statements(self.lines), key=lambda s: (s[0] - s[1], s[0]))):
+            a, b = found[at]
+            if not self._take(self.lines[:a] + self.lines[b:]):
+                at += 1
+
+    def unwrap(self):
+        for a, b in sorted(statements(self.lines)):
+            if b - a > 2 and b <= len(self.lines) and self.lines[a].endswith("{") and not self.lines[a].strip().startswith("map"):
+                if not any(line.strip().startswith("} else") for line in self.lines[a:b]):
+                    self._take(self.lines[:a] + self.lines[a + 1 : b - 1] + self.lines[b:])
+
+    def declarations(self):
+        for i in reversed(range(len(self.lines))):
+            if re.match(r"\s*(param|symbol|assume|option|" + "|".join(d.strip() for d in _DECLARES) + r") ", self.lines[i]):
+                self._take(self.lines[:i] + self.lines[i + 1 :])
+        for i in range(len(self.lines)):
+            if i < len(self.lines):
+                plain = re.sub(r"( policy=\w+| layout=\S+( -> \S+)?| swizzle\([^)]*\)| unroll(\([^)]*\))?| pipelined\([^)]*\))", "", self.lines[i])
+                self._take(self.lines[:i] + [plain] + self.lines[i + 1 :])
+
+    def numbers(self):
+        for n in sorted({int(n) for line in self.lines for n in re.findall(_NUMBER.format(r"\d+"), line) if int(n) > 1}, reverse=True):
+            for smaller in (1, 2, 4, 8, 16, 32, n // 2):
+                if smaller < n and (self._take(_replace(self.lines, n, smaller))
+                                    or n > 2 and self._take(_replace(_replace(self.lines, n, smaller) or self.lines, n - 1, max(0, smaller - 1)))):  # fmt: skip
+                    break
+
+
+def still_shows(library, engine, kind, seed):
+    """Whether a text still shows a finding, as a function: the interpreter runs it, and the engine does the same as before."""
+
+    def action(text):
+        arguments = arguments_of(random.Random(seed), text)
+        try:
+            expected = call(library, text, "interpreter", arguments)
+        except Refused:
+            return
+        try:
+            wrong = unlike(arguments, expected, call(library, text, engine, arguments))
+        except Refused as why:
+            raise Finding(why.code, why.text) from None
+        if wrong:
+            raise Finding("wrong", wrong)
+
+    def holds(text):
+        try:
+            in_child(lambda: action(text), 30)
+        except Finding as found:
+            return found.kind == kind
+        except Unusable:
+            return False
+        return False
+
+    return holds
+
+
 class Mutation(runner.Work):
     """Each seed: one program, one variant."""
 
@@ -348,9 +443,9 @@ class Mutation(runner.Work):
             return times, findings, counts
         try:
             self._note(seed, len(self.options.engines))
-            start = time.monotonic()
+            start = runner.spent()
             expected = call(self.library, text, "interpreter", arguments)
-            times["interpreter"] = time.monotonic() - start
+            times["interpreter"] = runner.spent() - start
         except Refused as refused:
             counts[f"not run: interpreter {refused.code}"] += 1
             if refused.code == "TW0001":
@@ -361,7 +456,7 @@ class Mutation(runner.Work):
             if engine in skip:
                 continue
             self._note(seed, number)
-            start = time.monotonic()
+            start = runner.spent()
             try:
                 wrong = unlike(arguments, expected, call(self.library, text, engine, arguments))
                 if wrong:
@@ -373,7 +468,7 @@ class Mutation(runner.Work):
                     counts["not run: blocks race"] += 1
                 else:
                     findings.append((seed, engine, refused.code, refused.text + "\n" + ", ".join(names)))
-            times[engine] += time.monotonic() - start
+            times[engine] += runner.spent() - start
         return times, findings, counts
 
     def make(self, seed):
@@ -391,6 +486,17 @@ def work(options, at, connection):
     runner.work(options, at, connection, Mutation)
 
 
+def _write_one(options, finding):
+    seed, engine, kind, message = finding
+    maker = Mutation.__new__(Mutation)
+    maker.texts = options.texts
+    text = maker.make(seed)[0]
+    if options.minimize and kind != "hang":
+        text = TextMinimizer(text.rstrip("\n").split("\n"), still_shows(engines.Library(options.library), engine, kind, seed), options.tries).run()
+    head = "".join(f"# {line}\n" for line in [f"variant {seed}: {engine}: {kind}"] + message.splitlines()[:6])
+    (pathlib.Path(options.out) / f"variant_{seed}_{engine.replace(':', '_')}_{kind}.tile").write_text(head + text)
+
+
 def main(arguments=None):
     parser = runner.parser_of(__doc__.splitlines()[0], "cpu,simulator:sm_80,simulator:sm_90a")
     parser.add_argument("--from", nargs="*", default=[], dest="paths", help=".tile files, and folders of them; else the examples")
@@ -400,14 +506,7 @@ def main(arguments=None):
     found = runner.Run(options, work).run()
     runner.report(found)
     if options.out:
-        out = pathlib.Path(options.out)
-        out.mkdir(parents=True, exist_ok=True)
-        maker = Mutation.__new__(Mutation)
-        maker.texts = options.texts
-        for seed, engine, kind, message in found.findings:
-            text = maker.make(seed)[0]
-            head = "".join(f"# {line}\n" for line in [f"seed {seed}: {engine}: {kind}"] + message.splitlines()[:6])
-            (out / f"variant_{seed}_{engine.replace(':', '_')}_{kind}.tile").write_text(head + text)
+        runner.write_all(options, found.findings, _write_one)
     return 1 if found.findings else 0
 
 

@@ -23,6 +23,11 @@ from prune import prune  # noqa: E402
 ENGINES = "interpreter,cpu,simulator:sm_80,simulator:sm_90a"
 
 
+def spent():
+    """Seconds that this process and its children have computed."""
+    return sum(os.times()[:4])
+
+
 class Work:
     """What a worker does with a seed; `at` is where it is, for who watches."""
 
@@ -34,11 +39,11 @@ class Work:
         """(seconds by stage, findings, refusals) of one seed; engines in `skip` have crashed or hung on it."""
         times, findings, refusals = collections.Counter(), [], collections.Counter()
         self._note(seed, len(self.options.engines))
-        start = time.monotonic()
+        start = spent()
         program = Generator(seed, self.options.size).program()
-        times["draw"] = time.monotonic() - start
+        times["draw"] = spent() - start
         result = prune(program)
-        times["model"] = time.monotonic() - start - times["draw"]
+        times["model"] = spent() - start - times["draw"]
         if result is None:
             return times, findings, collections.Counter({"model: nothing is left": 1})
         expected, text = result[0], program.text()
@@ -46,14 +51,14 @@ class Work:
             if engine in skip:
                 continue
             self._note(seed, number)
-            start = time.monotonic()
+            start = spent()
             try:
                 refused = check(self.library, program, text, expected, engine)
                 if refused:
                     refusals[f"{engine} {refused}"] += 1
             except Finding as found:
                 findings.append((seed, engine, found.kind, found.message))
-            times[engine] += time.monotonic() - start
+            times[engine] += spent() - start
         self._note(seed, len(self.options.engines))
         return times, findings, refusals
 
@@ -70,6 +75,15 @@ def work(options, at, connection, kind=Work):
         connection.send(work_.seed(*job))
 
 
+def processor_seconds(pid):
+    """What a process and its children that have ended have computed."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 class Worker:
     def __init__(self, options, target):
         self.options, self.at = options, multiprocessing.Array("d", 3, lock=False)
@@ -77,7 +91,7 @@ class Worker:
         self.process = multiprocessing.Process(target=target, args=(options, self.at, theirs), daemon=True)
         self.process.start()
         theirs.close()
-        self.job = None
+        self.job, self.where, self.computed = None, None, 0.0
 
     def start(self, job):
         self.job, self.at[2] = job, time.monotonic()
@@ -88,7 +102,14 @@ class Worker:
         return (self.options.engines + ["model"])[number]
 
     def overdue(self):
-        return self.job is not None and time.monotonic() - self.at[2] > self.options.timeout
+        """Whether it has computed for too long at one thing; or does not even compute."""
+        waited = time.monotonic() - self.at[2]
+        if self.job is None or waited < self.options.timeout:
+            return False
+        here = (self.at[0], self.at[1])
+        if here != self.where:
+            self.where, self.computed = here, processor_seconds(self.process.pid)
+        return processor_seconds(self.process.pid) - self.computed > self.options.timeout or waited > 20 * self.options.timeout
 
     def end(self):
         self.process.kill()
@@ -207,13 +228,13 @@ def _write_one(options, finding):
     (pathlib.Path(options.out) / name).write_text(described(seed, engine, kind, message, program))
 
 
-def write_all(options, findings):
+def write_all(options, findings, write=None):
     """The programs of all findings, each by a process of its own: it may crash or hang."""
     pathlib.Path(options.out).mkdir(parents=True, exist_ok=True)
     left, running = list(findings), []
     while left or running:
         while left and len(running) < options.jobs:
-            process = multiprocessing.Process(target=_write_one, args=(options, left.pop()), daemon=True)
+            process = multiprocessing.Process(target=write or _write_one, args=(options, left.pop()), daemon=True)
             process.start()
             running.append((process, time.monotonic()))
         time.sleep(0.05)
@@ -232,7 +253,7 @@ def parser_of(description, default_engines):
     parser.add_argument("--engines", default=default_engines, help=default_engines + ",cuda")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--size", type=float, default=1.0, help="about how many statements, beside the usual")
-    parser.add_argument("--timeout", type=float, default=60, help="seconds that one engine may take for a program")
+    parser.add_argument("--timeout", type=float, default=30, help="seconds of processor time that one engine may take for a program")
     parser.add_argument("--optimize", action="store_true", help="with the host compiler's usual flags, not the quick ones")
     parser.add_argument("--minimize", action="store_true", help="make the program of every finding small (with --out)")
     parser.add_argument("--tries", type=int, default=4000, help="candidates of a minimization")
@@ -254,7 +275,7 @@ def finish(options):
 def report(run):
     seconds = time.monotonic() - run.start
     print(f"{run.done} programs in {seconds:.1f} s ({run.done / max(seconds, 1e-9):.1f}/s): {len(run.findings)} findings")
-    print("milliseconds each: " + ", ".join(f"{k} {1000 * v / max(run.done, 1):.1f}" for k, v in run.times.items()))
+    print("processor milliseconds each: " + ", ".join(f"{k} {1000 * v / max(run.done, 1):.1f}" for k, v in run.times.items()))
     for text, n in run.refusals.most_common(12):
         print(f"  refused {n} times: {text[:160]}")
 
