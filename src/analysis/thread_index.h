@@ -37,6 +37,7 @@ class OwnElements {
   // Threads of a role: of all, if the launch has one dimension of them.
   struct Range {
     int64_t begin = 0, end = 0;
+    bool operator==(const Range&) const = default;
   };
   // None: threads may have the same elements.
   std::optional<OwnElement> of(const std::vector<ir::Expr>& index) const;

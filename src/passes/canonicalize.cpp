@@ -5,6 +5,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/known_conditions.h"
+#include "passes/role_groups.h"
 #include "passes/thread_range.h"
 #include "passes/threads/elementwise.h"
 
@@ -75,8 +76,7 @@ class Roles {
     return ir::rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* role = s.as<ir::Role>();
       if (!role) return of_branch(s, here);
-      if (!made_.contains(role)) return std::nullopt;
-      // It was a branch before it was known who comes here.
+      // It was a branch before it was known who comes here, or stands in what was one.
       const ThreadRange on = here.both({role->begin, role->end});
       if (on.begin == role->begin && on.end == role->end) return std::nullopt;
       Body out;
@@ -91,8 +91,6 @@ class Roles {
       return;
     }
     out.push_back(ir::make_stmt(ir::Role{on.begin, on.end, within(on, body)}, at));
-    made_.insert(out.back().as<ir::Role>());
-    kept_.push_back(out.back());
   }
   std::optional<Body> of_branch(const Stmt& s, ThreadRange here) {
     const auto* branch = s.as<ir::If>();
@@ -116,8 +114,6 @@ class Roles {
   const ir::VarId tx_;
   const int64_t threads_;
   const bool along_x_;
-  std::set<const ir::Role*> made_;  // that were branches
-  std::vector<Stmt> kept_;          // so that no other statement takes their place in memory
 };
 
 // ---- maps and constant conditions
@@ -168,6 +164,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
       return as_roles(s);
     });
     launch.body = own_copies_apart(program, launch);
+    meet_in_roles(launch);
   }
   return program;
 }

@@ -50,3 +50,119 @@ def test_a_branch_that_nobody_takes_leaves_nothing():
     b = np.zeros((2, 32), "float32")
     tw.compile(main, engine="interpreter")(b)
     assert (b[0] == 0).all() and (b[1] == 2).all()
+
+
+def test_roles_of_the_same_threads_come_one_after_the_other():
+    """What a branch leaves in shared memory is there for the branches after it: of the same threads, of some of them, of others."""
+
+    @T.prim_func
+    def main(A: T.Tensor((3, 64), "float32"), B: T.Tensor((3, 64), "float32"), C: T.Tensor((3, 64), "float32")):
+        with T.Kernel(3, threads=128) as b:
+            tx = T.get_thread_binding(0)
+            s = T.alloc_shared((64,), "float32")
+            if tx < 64:
+                for i in T.Parallel(64):
+                    s[i] = A[b, i] * 2
+            if tx < 64:
+                for i in T.Parallel(64):
+                    B[b, i] = s[63 - i]
+            else:
+                for i in T.Parallel(64):
+                    C[b, i] = s[i]
+            if tx >= 32:
+                for i in T.Parallel(64):
+                    s[i] = A[b, i] + 1
+            if tx < 64:
+                for i in T.Parallel(64):
+                    B[b, i] += s[63 - i]
+
+    a = np.random.default_rng(6).random((3, 64), dtype="float32")
+    for target in ("interpreter", "simulator -arch=sm_80", "simulator -arch=sm_90a"):
+        b, c = np.zeros((2, 3, 64), "float32")
+        tw.compile(main, target=target)(a, b, c)
+        assert (c == a * 2).all() and (b == (a * 2)[:, ::-1] + (a + 1)[:, ::-1]).all()
+
+
+def test_roles_of_the_same_threads_in_a_loop():
+    @T.prim_func
+    def main(A: T.Tensor((8, 32), "float32"), B: T.Tensor((8, 32), "float32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding(0)
+            s = T.alloc_shared((32,), "float32")
+            for k in T.serial(8):
+                if tx < 32:
+                    for i in T.Parallel(32):
+                        s[i] = A[k, i]
+                if tx < 32:
+                    for i in T.Parallel(32):
+                        B[k, i] = s[31 - i]
+
+    a = np.random.default_rng(7).random((8, 32), dtype="float32")
+    for target in ("interpreter", "simulator -arch=sm_80", "simulator -arch=sm_90a"):
+        b = np.zeros((8, 32), "float32")
+        tw.compile(main, target=target)(a, b)
+        assert (b == a[:, ::-1]).all()
+
+
+def test_a_barrier_of_the_block_in_every_role_is_one():
+    """What one role prepares before it, all roles find."""
+
+    @T.prim_func
+    def main(A: T.Tensor((5,), "int32"), B: T.Tensor((3, 32), "int32")):
+        with T.Kernel(1, threads=384):
+            tx = T.get_thread_binding(0)
+            starts = T.alloc_shared((6,), "int32")
+            total = T.alloc_shared((1,), "int32")
+            if tx < 128:
+                if tx == 0:
+                    starts[0] = 0
+                    for g in T.serial(5):
+                        starts[g + 1] = starts[g] + A[g]
+                    total[0] = starts[5]
+                T.sync_threads()
+                T.sync_threads()
+                for i in T.Parallel(32):
+                    B[0, i] = total[0] + starts[i % 6]
+            elif tx < 256:
+                T.sync_threads()
+                if tx < 160:
+                    for i in T.Parallel(32):
+                        B[1, i] = total[0] + starts[i % 6]
+                T.sync_threads()
+            else:
+                T.sync_threads()
+                for i in T.Parallel(32):
+                    B[2, i] = total[0] - starts[i % 6]
+                T.sync_threads()
+
+    a = np.arange(3, 8, dtype="int32")
+    starts = np.cumsum(np.append(0, a))[np.arange(32) % 6]
+    for target in ("interpreter", "simulator -arch=sm_80", "simulator -arch=sm_90a"):
+        b = np.zeros((3, 32), "int32")
+        tw.compile(main, target=target)(a, b)
+        assert (b == a.sum() + np.array([starts, starts, -starts])).all()
+
+
+def test_a_role_that_waits_first_meets_nobody():
+    """A barrier behind a wait stays the role's own: the other role tells it only behind its own barrier."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding(0)
+            s = T.alloc_shared((64,), "float32")
+            full = T.alloc_barrier(64)
+            if tx < 64:
+                s[tx] = A[tx]
+                T.sync_threads()
+                T.barrier_arrive(full)
+            else:
+                T.barrier_wait(full, 0)
+                T.sync_threads()
+                B[tx - 64] = s[127 - tx]
+
+    a = np.random.default_rng(8).random(64, dtype="float32")
+    for target in ("interpreter", "simulator -arch=sm_90a"):
+        b = np.zeros(64, "float32")
+        tw.compile(main, target=target)(a, b)
+        assert (b == a[::-1]).all()

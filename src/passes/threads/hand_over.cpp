@@ -3,6 +3,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/role_groups.h"
 
 namespace tilewright::passes {
 
@@ -18,8 +19,6 @@ struct Use {
   bool async = false;
 };
 
-using Roles = std::vector<const Stmt*>;
-
 class HandOvers {
  public:
   HandOvers(const Body& body, const ProgramTables& p) : p_(p) {
@@ -33,9 +32,11 @@ class HandOvers {
 
   std::vector<HandOver> run(Body& body) {
     if (!all_come_) return {};
-    for (size_t i = 0; i < body.size(); ++i) {
-      Roles roles;
-      for (; i < body.size() && body[i].as<Role>(); ++i) add_innermost(body[i], roles);
+    for (size_t i = 0; i < body.size();) {
+      RoleGroup roles;
+      const size_t end = std::max(end_of_roles(body, i), i + 1);
+      for (; i < end; ++i)
+        if (body[i].as<Role>()) add_innermost_roles(body[i], roles);
       if (roles.size() > 1) group(roles);
     }
     body = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
@@ -77,26 +78,17 @@ class HandOvers {
     return std::any_of(body.begin() + static_cast<std::ptrdiff_t>(first), body.end(), tells);
   }
 
-  // Roles within a role, as chains of branches become.
-  static void add_innermost(const Stmt& s, Roles& out) {
-    const Body& body = s.as<Role>()->body;
-    const bool only_roles =
-        std::all_of(body.begin(), body.end(), [](const Stmt& x) { return x.as<Role>() || x.as<SetRegisters>(); });
-    const bool any = std::any_of(body.begin(), body.end(), [](const Stmt& x) { return x.as<Role>() != nullptr; });
-    if (!only_roles || !any) return out.push_back(&s);
-    for (const Stmt& x : body)
-      if (x.as<Role>()) add_innermost(x, out);
-  }
   static const Role& role(const Stmt* s) { return *s->as<Role>(); }
 
-  void group(const Roles& roles) {
+  void group(const RoleGroup& roles) {
     std::vector<std::map<BufferId, Use>> uses;
     for (const Stmt* s : roles) uses.push_back(uses_of(role(s).body));
     for (size_t writer = 0; writer < roles.size(); ++writer)
       for (const auto& [buffer, use] : uses[writer])
         if (p_.buffer(buffer).space == Space::Shared) hand_over(buffer, writer, roles, uses);
   }
-  void hand_over(BufferId buffer, size_t writer, const Roles& roles, const std::vector<std::map<BufferId, Use>>& uses) {
+  void hand_over(BufferId buffer, size_t writer, const RoleGroup& roles,
+                 const std::vector<std::map<BufferId, Use>>& uses) {
     const Use& written = uses[writer].at(buffer);
     const Role& from = role(roles[writer]);
     if (written.writes.size() != 1 || written.async) return;

@@ -4,6 +4,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/role_groups.h"
 #include "passes/threads/alike_stores.h"
 #include "passes/threads/batons.h"
 
@@ -37,6 +38,8 @@ struct Touch {
   bool alike = false;                                // what all lanes of the block's warp store alike, in any order
   int apart = -1;    // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
   VarId turns = {};  // of `apart`: the loop's variable
+  analysis::OwnElements::Range by = {};                   // the threads that do it
+  std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
 };
 using Touches = std::vector<Touch>;
 
@@ -102,8 +105,7 @@ class SyncPlacer {
         statement(in[i], out);
         continue;
       }
-      size_t end = i;
-      while (end < in.size() && in[end].as<Role>()) ++end;
+      const size_t end = end_of_roles(in, i);
       roles(std::span(in).subspan(i, end - i), out);
       i = end - 1;
     }
@@ -123,11 +125,14 @@ class SyncPlacer {
     if (s.as<Gemm>() && e.region.buffer == s.as<Gemm>()->metadata.buffer) return e.proxy;  // threads read it
     return gemm != placement_.gemms.end() && gemm->second.wgmma ? Proxy::Async : e.proxy;
   }
-  void collect(const Stmt& s, Touches& out) const { collect(s, role_ ? role_->begin : 0, out); }
-  // `first`: of the threads that execute it.
-  void collect(const Stmt& s, int64_t first, Touches& out) const {
-    if (const auto* n = s.as<Map>()) return collect_map(*n, s, out);
-    if (const auto* n = s.as<Role>()) first = n->begin;
+  using Threads = analysis::OwnElements::Range;
+  void collect(const Stmt& s, Touches& out) const {
+    collect(s, threads_of_role().value_or(Threads{0, launch_.thread_count()}), out);
+  }
+  // `by`: the threads that execute it.
+  void collect(const Stmt& s, Threads by, Touches& out) const {
+    if (const auto* n = s.as<Map>()) return collect_map(*n, s, by, out);
+    if (const auto* n = s.as<Role>()) by = {n->begin, n->end};
     const Element* to = s.as<Store>() ? &s.as<Store>()->to : s.as<Atomic>() ? &s.as<Atomic>()->to : nullptr;
     const bool once = to && is_shared(p_.root(to->buffer)) && u_.happens_once(s), alike = alike_.contains(&*s);
     const Effects effects = effects_of(s);
@@ -140,7 +145,8 @@ class SyncPlacer {
       out.push_back({root, e.region.buffer, plain ? Access::Write : e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
-      if (once && !alike) out.back().once_by = first;
+      out.back().by = by;
+      if (once && !alike) out.back().once_by = by.begin;
       out.back().alike = alike && e.access != Access::Read;
       const bool one = std::all_of(e.region.extent.begin(), e.region.extent.end(),
                                    [](const Expr& x) { return constant_int(x) == 1; });
@@ -154,12 +160,12 @@ class SyncPlacer {
     if (const auto* n = s.as<Print>(); n && n->buffer.valid() && is_shared(p_.root(n->buffer)))
       out.push_back({p_.root(n->buffer), n->buffer, Access::Read, {}, {}});
     for_each_body(s, [&](const Body& b) {
-      for (const Stmt& inner : b) collect(inner, first, out);
+      for (const Stmt& inner : b) collect(inner, by, out);
     });
   }
-  void collect_map(const Map& n, const Stmt& s, Touches& out) const {
+  void collect_map(const Map& n, const Stmt& s, Threads by, Touches& out) const {
     Touches inside;
-    for (const Stmt& inner : n.body) collect(inner, inside);
+    for (const Stmt& inner : n.body) collect(inner, by, inside);
     for (Touch& t : inside) t.once_by = -1, t.alike = false;
     const FragmentLayout* points = placement_.points_of(s);
     Substitution names;
@@ -227,7 +233,7 @@ class SyncPlacer {
     if (a.buffer != b.buffer) return false;
     if (a.own && a.own == b.own) return true;
     if (a.min.empty() || !equal(a.min, b.min)) return false;
-    if (a.points && b.points) return *a.points == *b.points;
+    if (a.points && b.points) return a.by == b.by && *a.points == *b.points;
     return a.of_thread && b.of_thread && analysis::is_own_element(a.min, launch_, bound_);
   }
   // What threads do by themselves to elements that only threads of one warp share.
@@ -240,6 +246,7 @@ class SyncPlacer {
   // `b` is open.
   Meeting clash(const Touch& a, const Touch& b) const {
     if (a.root != b.root) return Meeting::None;
+    if (a.role && a.role == b.role) return Meeting::None;  // ordered within the role, by its own barrier
     if (b.apart >= 0 && a.apart < 0 && a.buffer == b.buffer && a.min.size() == b.min.size() && a.widths == b.widths &&
         equal(a.min[static_cast<size_t>(b.apart)], b.min[static_cast<size_t>(b.apart)]))
       return Meeting::None;
@@ -266,7 +273,8 @@ class SyncPlacer {
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
            o.told == t.told && o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
            o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
-           o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+           o.by == t.by && o.role == t.role && o.min.size() == t.min.size() && equal(o.min, t.min) &&
+           equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
     return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });
@@ -289,7 +297,8 @@ class SyncPlacer {
   }
   bool orders_all(const Sync& n) const {
     if (n.scope == SyncScope::Warp) return role_ && role_->end - role_->begin == 32;
-    if (n.scope == SyncScope::Named) return !n.arrive_only && role_ && n.count == role_->end - role_->begin;
+    if (n.scope == SyncScope::Named)
+      return !n.arrive_only && role_ && (n.count == role_->end - role_->begin || n.count == launch_.thread_count());
     return !n.arrive_only && !n.wait_only;
   }
   std::optional<analysis::OwnElements::Range> threads_of_role() const {
@@ -509,7 +518,11 @@ class SyncPlacer {
   }
   void roles(std::span<const Stmt> group, Body& out) {
     Touches all;
-    for (const Stmt& s : group) collect(s, all);
+    for (const Stmt& s : group) {
+      const size_t first = all.size();
+      collect(s, all);
+      for (size_t i = first; i < all.size(); ++i) all[i].role = Threads{s.as<Role>()->begin, s.as<Role>()->end};
+    }
     order(all, group[0]->location, out);
     const Touches before = open_;
     for (const Stmt& s : group) {
