@@ -4,6 +4,7 @@ import pytest
 import tilewright as tw
 import tilewright.language as T
 from engines import array_for, every_engine
+from tilewright import _native
 from tilewright.layouts import Fragment, Layout
 
 ENGINES = ["interpreter", "cpu"]
@@ -101,7 +102,7 @@ def test_dot_products_of_other_types():
                 T.dp4a(A, A, C)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
 def test_tensors_at_addresses(engine):
     """Described before the launch, or read from a table in it; an argument is a tensor or its address."""
 
@@ -438,3 +439,39 @@ def test_thread_binding_takes_its_axis_second():
     b = np.zeros(8, "float32")
     tw.compile(main, engine="interpreter")(np.arange(8, dtype="float32"), b)
     assert b.tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+def test_tensors_at_addresses_that_a_block_or_a_turn_looks_up(engine):
+    @T.prim_func
+    def main(table: T.Tensor((4,), T.ptr), B: T.Tensor((4, 8), "float32")):
+        with T.Kernel(2, threads=32) as b:
+            for k in T.serial(2):
+                A = T.make_tensor(table[b * 2 + k], (8,), "float32")
+                for i in T.Parallel(8):
+                    B[b * 2 + k, i] = A[7 - i] * 2
+
+    a = np.arange(32, dtype="float32").reshape(4, 8)
+    b = np.zeros((4, 8), "float32")
+    tw.compile(main, engine=engine)(np.array([row.ctypes.data for row in a], "int64"), b)
+    assert (b == a[:, ::-1] * 2).all()
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+def test_a_view_begins_where_a_name_says(engine):
+    text = """
+program views {
+  param A: float32[64]
+  param B: float32[4, 8]
+  launch views(bx: 4) threads(tx: 32) {
+    at: int32 = bx * 8 + 16
+    global V: float32[8] view=A offset=at
+    map i in 8 {
+      B[bx, i] = V[i] * 2.0
+    }
+  }
+}
+"""
+    a, b = np.arange(64, dtype="float32"), np.zeros((4, 8), "float32")
+    _native.Kernel(_native.parse(text, "views.tile"), engine, "", [])(a, b)
+    assert (b == a[16:48].reshape(4, 8) * 2).all()
