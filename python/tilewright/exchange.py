@@ -2,13 +2,13 @@
 from .dtypes import dtype
 from .scopes import Frame, If, Then
 from .trace import OPERATIONS, apply, fail, operation, recording
-from .values import Var, load
+from .values import Tile, Var, load, space_of
 
 _alloc_shared, _alloc_scalar = operation("alloc_shared"), operation("alloc_scalar")
 _thread, _extent, _select = operation("get_thread_binding"), operation("get_thread_extent"), operation("if_then_else")
 _sync, _shuffle, _shuffle_xor = operation("sync_threads"), operation("shfl_sync"), operation("shfl_xor")
 _up, _down, _both = operation("shfl_up"), operation("shfl_down"), operation("logical_and")
-_STORE = OPERATIONS["store"]
+_STORE, _STORE_LATER = OPERATIONS["store"], OPERATIONS["store_later"]
 _WARP = 32
 
 
@@ -24,20 +24,44 @@ comm_reducer = Reducer
 
 
 class Attribute(Frame):
-    """T.attr(reducer, "reduce_scope", _): the reducer of T.tvm_thread_allreduce, until the next one is named."""
+    """T.attr(reducer, "reduce_scope", _): the reducer of T.tvm_thread_allreduce, until the next one is named.
+    T.attr(_, "async_scope", 1): elements that go from global to shared memory in the body are there when
+    T.ptx_wait_group, or the barrier of T.cp_async_barrier_noinc, says so."""
 
     kind = "attribute"
 
     def __init__(self, node, key, value=None):
+        self.later = key == "async_scope"
+        if self.later:
+            return
         if key != "reduce_scope" or not isinstance(node, Reducer):
-            fail("BadOption", f"T.attr of '{key}' means nothing here", "the key it may have is 'reduce_scope', with a T.comm_reducer")
+            fail("BadOption", f"T.attr of '{key}' means nothing here",
+                 "the keys it may have are 'reduce_scope', with a T.comm_reducer, and 'async_scope'")  # fmt: skip
         recording("attr").reducer = node
 
     def open(self, tracer):
-        pass
+        self.builder = tracer.builder
+        if self.later:
+            tracer.builder = Later(tracer.builder)
 
     def close(self):
-        pass
+        recording("attr").builder = self.builder
+
+
+class Later:
+    """A builder whose stores from global to shared memory are copies that are waited for."""
+
+    def __init__(self, builder):
+        self.builder = builder
+
+    def __getattr__(self, name):
+        return getattr(self.builder, name)
+
+    def apply(self, operation, at, *operands):
+        copies = operation == _STORE and all(isinstance(o, Tile) for o in operands)
+        if copies and [space_of(o.buffer) for o in operands] == ["shared", "global"]:
+            operation = _STORE_LATER
+        return self.builder.apply(operation, at, *operands)
 
 
 attr = Attribute

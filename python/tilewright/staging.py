@@ -8,7 +8,7 @@ from .regions import Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
-from .values import Buffer, Expr, Ramp, Reading, Tile, Var, Vector, VectorMemory, let, load, plain, rename
+from .values import Buffer, Expr, Ramp, Reading, Tile, Var, Vector, VectorMemory, in_launch, let, load, plain, rename
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
 _AND, _OR = OPERATIONS["logical_and"], OPERATIONS["logical_or"]
@@ -470,7 +470,15 @@ def check(condition, message):
 
 
 def range_of(function):
-    return serial if function is builtins.range else function
+    if function is not builtins.range:
+        return function
+    return serial if in_launch() else _rounds
+
+
+def _rounds(*bounds):
+    """range() outside of a launch: rounds of Python where they are known, each of which may open launches."""
+    bounds = [plain(b) for b in bounds]
+    return (builtins.range if all(isinstance(b, int) for b in bounds) else serial)(*bounds)
 
 
 def loop(iterable, names, unpack, region):

@@ -307,6 +307,22 @@ class Reading(Var):
         self.named, self.of, self.made, self.early = True, of, None, None
 
 
+class Range:
+    """So many indices from `min` on."""
+
+    __slots__ = ("min", "extent")
+
+    def __init__(self, min, extent):
+        self.min, self.extent = min, extent
+
+    @classmethod
+    def of(cls, index, full):
+        if not isinstance(index, slice):
+            return cls(index, 1)
+        begin = 0 if index.start is None else index.start
+        return cls(begin, plain((full if index.stop is None else index.stop) - begin))
+
+
 class Tile(Operators):
     """A buffer with indices: an element, the head of a tile, or a box where an index is a slice."""
 
@@ -333,6 +349,16 @@ class Tile(Operators):
             if type(index) is slice:
                 return False
         return True
+
+    @property
+    def region(self):
+        """What it spans along each dimension of its buffer: objects with min and extent."""
+        return [Range.of(index, extent) for index, extent in zip(self.indices, self.buffer.shape)]
+
+    @property
+    def shape(self):
+        """How many elements it spans along each dimension of its buffer, which an index makes one."""
+        return tuple(r.extent for r in self.region)
 
     def __iter__(self):
         fail("ValueNotKnown", f"Python cannot iterate over a tile of '{self.buffer.name}'", "loop over its indices")

@@ -358,3 +358,103 @@ def test_other_names_are_operations():
 def test_help_comes_from_the_table():
     assert "C += A B" in T.gemm.__doc__ and "transpose_A" in T.gemm.__annotations__
     assert {"gemm", "copy", "Kernel", "reduce_sum", "float16"} <= set(dir(T))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rounds_around_launches(engine):
+    """range() outside of a launch counts rounds of Python, each of which opens its own."""
+
+    @T.macro
+    def stage(A: T.Tensor((4, 32), "float32"), k, last):
+        with T.Kernel(4, threads=32) as b:
+            for i in T.Parallel(32):
+                A[b, i] = A[b, i] * 2 + (1 << k)
+            if last:
+                for i in T.Parallel(32):
+                    A[b, i] = -A[b, i]
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "float32")):
+        for k in range(3):
+            stage(A, k, k == 2)
+
+    a = np.ones((4, 32), "float32")
+    tw.compile(main, engine=engine)(a)
+    assert (a == -(((1 * 2 + 1) * 2 + 2) * 2 + 4)).all()
+    assert main.script().count("launch ") == 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_never_happens_may_be_outside(engine):
+    """An index, or a box, behind a condition that no thread fulfills."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((16,), "float32")
+            for i in T.Parallel(16):
+                s[i] = A[i]
+            for i in T.Parallel(32):
+                j = i + 32
+                if j < 16 and i >= 0:
+                    s[j] = A[j]
+                if j >= 16:
+                    A[j] = 7
+                else:
+                    s[j] = 9
+            for k in T.serial(4):
+                if k + 16 < 16:
+                    T.copy(A[0:8], s[k + 16 : k + 24])
+            T.copy(s, B)
+
+    a, b = np.arange(64, dtype="float32"), np.zeros(16, "float32")
+    tw.compile(main, engine=engine)(a, b)
+    assert (b == np.arange(16)).all() and (a[32:] == 7).all()
+    with pytest.raises(tw.CompileError, match="index 0 of 's' is between 32 and 63"):
+
+        @T.prim_func
+        def outside(A: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=32):
+                s = T.alloc_shared((16,), "float32")
+                for i in T.Parallel(32):
+                    if i < 16:
+                        s[i + 32] = A[i]
+
+
+@pytest.mark.parametrize("target", ["interpreter", "simulator -arch=sm_90a"])
+def test_stores_of_an_asynchronous_scope(target):
+    @T.prim_func
+    def main(A: T.Tensor((4, 64), "float16"), B: T.Tensor((4, 64), "float16")):
+        with T.Kernel(4, threads=32) as b:
+            s = T.alloc_shared((64,), "float16")
+            ready = T.alloc_barrier([32])
+            tx = T.get_thread_binding()
+            with T.attr("default", "async_scope", 1):
+                for v in T.vectorized(2):
+                    s[tx * 2 + v] = A[b, tx * 2 + v]
+            T.cp_async_barrier_noinc(ready[0])
+            T.barrier_wait(ready[0], 0)
+            for i in T.Parallel(64):
+                B[b, i] = s[63 - i]
+
+    assert "cp_async s[tx * 2 + v] = A[b, tx * 2 + v]" in main.script()
+    a = np.random.default_rng(3).random((4, 64)).astype("float16")
+    b = np.zeros_like(a)
+    tw.compile(main, target=target)(a, b)
+    assert (b == a[:, ::-1]).all()
+
+
+def test_the_region_of_a_tile():
+    seen = []
+
+    def look(tile):
+        seen.append((tile.shape, [(r.min, r.extent) for r in tile.region]))
+
+    @T.prim_func
+    def main(A: T.Tensor((3, 64, 32), "float32")):
+        with T.Kernel(3, threads=32):
+            s = T.alloc_shared((2, 64, 32), "float32")
+            look(s[1, :, 4:12])
+            T.clear(s)
+
+    assert seen == [((1, 64, 8), [(1, 1), (0, 64), (4, 8)])]
