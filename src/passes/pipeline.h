@@ -22,7 +22,8 @@ const Pass* find_pass(std::string_view name);
 using Observer = function_ref<void(const char* name, const ir::TileProgram& program, double milliseconds)>;
 
 // CompileError of the verifier for the user's mistakes, InternalError that names the pass for ours. At the end: tile
-// ops stand under control that their threads agree on, and launches that may begin early wait for what they need.
+// ops stand under control that their threads agree on, launches that may begin early wait for what they need, and
+// nothing is left that would surely be wrong when it runs.
 ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes, Observer observer);
 
 // What the CPU engine does to loops, in order; verified and shown like the passes above.

@@ -95,6 +95,8 @@ enum class Code : uint16_t {
   LayoutNotFitted = 1085,     // a layout function that is no list of digits with strides
   GemmMetadata = 1086,        // metadata of a sparse operand that does not fit it
   ExpressionTooLarge = 1087,  // an expression that is too deep, or too large as a tree
+  ReadBeforeWrite = 1090,     // a tile that is read before anything is written to it
+  PointsConflict = 1091,      // two points of a map of which one writes what the other writes or reads
   OperandKind = 1101,         // an operand of another kind than the operation takes
   UnknownOperation = 1102,    // no operation of this name
   UnknownDtype = 1103,        // no dtype of this name

@@ -1,0 +1,109 @@
+#include "analysis/first_reads.h"
+
+#include "analysis/sure_walk.h"
+#include "ir/effects.h"
+#include "ir/match.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::analysis {
+
+using namespace ir;
+
+namespace {
+
+using Writes = std::map<BufferId, int>;  // how many statements may write a tile
+
+// Text of the user's may do more with what it is given than it says.
+void add_writes(const Stmt& s, const ProgramTables& program, Writes& to) {
+  for (const Effect& e : effects_of(s).list)
+    if (e.region.valid() && (e.access != Access::Read || s.as<Call>())) ++to[program.root(e.region.buffer)];
+}
+
+Writes writes_in(const Body& body, const ProgramTables& program) {
+  Writes out;
+  walk(body, [&](const Stmt& s) { add_writes(s, program, out); });
+  return out;
+}
+
+class FirstReads : public SureWalk {
+ public:
+  FirstReads(const ProgramTables& program, const Launch& launch)
+      : SureWalk(program, launch), all_(writes_in(launch.body, program)) {}
+
+ protected:
+  void visit(const Stmt& s) override {
+    if (!s.as<Assume>() && !s.as<Assert>() && !uncertain_) {
+      for_each_load(s, [&](const Load& load) { read(s, load.buffer, "fill it, or copy something to it, before"); });
+      match(s->op, [&](const auto& op) { reads_of(s, op); });
+    }
+    add_writes(s, program_, written_);
+  }
+
+ private:
+  template <class Op>
+  void reads_of(const Stmt&, const Op&) {}
+  void reads_of(const Stmt& s, const Copy& op) {
+    if (op.completion.queue == Queue::Prefetch) return;
+    read(s, op.from.buffer, "fill it, or copy something to it, before");
+    if (op.combine != Combine::None) read(s, op.to.buffer, "the copy combines with what is there: clear it before");
+  }
+  void reads_of(const Stmt& s, const Gemm& op) {
+    for (const Region* r : {&op.a, &op.b, &op.metadata})
+      if (r->valid()) read(s, r->buffer, "copy the operand to it before");
+    if (!op.clear || value_at(op.clear, first()) == 0)
+      read(s, op.c.buffer,
+           fmt::format("gemm adds to '{}': clear it before, or let the first gemm start from zero (clear_accum)",
+                       program_.buffer(op.c.buffer).name));
+  }
+  void reads_of(const Stmt& s, const Reduce& op) {
+    read(s, op.from.buffer, "fill it, or copy something to it, before");
+    if (!op.clear) read(s, op.to.buffer, "without clear, reduce combines with what is there: fill it before");
+  }
+  void reads_of(const Stmt& s, const Scan& op) { read(s, op.from.buffer, "fill it, or copy something to it, before"); }
+  void reads_of(const Stmt& s, const Atomic& op) {
+    if (op.op != AtomicOp::Store && op.op != AtomicOp::Exchange)
+      read(s, op.to.buffer, "the atomic changes what is there: clear it before");
+  }
+
+  void read(const Stmt& s, BufferId id, const std::string& help) {
+    const BufferId root = program_.root(id);
+    const Buffer& buffer = program_.buffer(root);
+    const bool tile = buffer.space == Space::Shared || buffer.space == Space::Fragment || buffer.space == Space::Local;
+    if (!tile || buffer.reducer || written_.contains(root) || !surely_at_first()) return;
+    // Who waits for other threads may read what stands behind.
+    const int mine = apart_ ? writes_apart(root) : all_[root];
+    if (all_[root] > mine || (!apart_ && guarded_by_others() && all_[root] > 0)) return;
+    ++written_[root];  // said once
+    report(Code::ReadBeforeWrite, s, id,
+           fmt::format("'{}' is read before anything is written to it", program_.buffer(id).name), help);
+  }
+
+  // A part of an expression that only some threads evaluate.
+  bool guarded_by_others() const {
+    return std::any_of(guards_.begin(), guards_.end(), [&](const Guard& g) { return !is_of_loops(g.condition); });
+  }
+
+  int writes_apart(BufferId root) {
+    auto [found, fresh] = in_body_.try_emplace(apart_);
+    if (fresh) found->second = writes_in(*apart_, program_);
+    return found->second[root];
+  }
+
+  Writes all_, written_;
+  std::map<const Body*, Writes> in_body_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> check_first_reads(const TileProgram& program) {
+  std::vector<Diagnostic> findings;
+  for (const Launch& launch : program.launches) {
+    FirstReads walk(program, launch);
+    walk.run();
+    findings.insert(findings.end(), walk.findings.begin(), walk.findings.end());
+  }
+  return findings;
+}
+
+}  // namespace tilewright::analysis

@@ -1,0 +1,20 @@
+// What an integer expression is at one point of a launch, exactly as it is computed there: sums wrap.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "ir/expr.h"
+
+namespace tilewright::analysis {
+
+// The value of each variable that has one, and what names stand for.
+struct Point {
+  std::unordered_map<ir::VarId, int64_t> values;
+  const std::unordered_map<ir::VarId, ir::Expr>* names = nullptr;
+};
+
+// None: it depends on memory, on a variable without a value, or is no integer that fits 64 bits.
+std::optional<int64_t> value_at(const ir::Expr& e, const Point& point);
+
+}  // namespace tilewright::analysis

@@ -1,0 +1,165 @@
+// What would surely be wrong when it runs is refused before; what might be right is not.
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "passes/pipeline.h"
+#include "tilewright/diagnostic.h"
+
+namespace tilewright {
+namespace {
+
+// A program over A: float32[64], I: int32[64] and B: float32[64]; `body` is the launch's. The first line of the error.
+std::string error_of(const std::string& body, const std::string& launch = "bx: 4) threads(tx: 64") {
+  const std::string text =
+      "program p {\n  symbol n: int32\n  param A: float32[64]\n  param I: int32[64]\n  param B: float32[64]\n"
+      "  param D: float32[n]\n  launch main(" +
+      launch + ") {\n" + body + "  }\n}\n";
+  try {
+    passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {});
+  } catch (const CompileError& e) {
+    const Diagnostic& d = e.diagnostic();
+    return d.code_text() + " line " + std::to_string(d.location.line - 7) + ": " + d.message;
+  }
+  return "";
+}
+
+constexpr const char* kShared = "    shared s: float32[64]\n";
+
+std::string with_shared(const std::string& body) { return error_of(kShared + body); }
+
+// ---- reads before writes
+
+TEST(FirstReads, OfTilesThatNobodyFilled) {
+  EXPECT_EQ(with_shared("    copy from=s to=B\n"), "TW1090 line 2: 's' is read before anything is written to it");
+  EXPECT_EQ(with_shared("    map i in 64 {\n      B[i] = s[i]\n    }\n    copy from=A to=s\n"),
+            "TW1090 line 3: 's' is read before anything is written to it");
+  EXPECT_EQ(with_shared(
+                "    fragment r: float32[1]\n    fill to=s value=0.0\n    reduce sum from=s to=r dim=0 clear=false\n"),
+            "TW1090 line 4: 'r' is read before anything is written to it");
+  EXPECT_EQ(with_shared("    atomic add to=s[tx] value=1.0\n"),
+            "TW1090 line 2: 's' is read before anything is written to it");
+  EXPECT_EQ(error_of("    local x: int32\n    while x < 3 {\n      x = x + 1\n    }\n"),
+            "TW1090 line 2: 'x' is read before anything is written to it");
+}
+
+const char* const kProduct =
+    "    shared a: float16[16, 16]\n    fragment c: float32[16, 16]\n    fill to=a value=1.0\n";
+
+TEST(FirstReads, OfAccumulatorsThatNobodyCleared) {
+  const auto error = [](const std::string& body) { return error_of(kProduct + body); };
+  const std::string refused = "TW1090 line 5: 'c' is read before anything is written to it";
+  EXPECT_EQ(error("    for k in 0..4 {\n      gemm a=a b=a c=c\n    }\n"), refused);
+  EXPECT_EQ(error("    for k in 0..n pipelined(stages=2) {\n      gemm a=a b=a c=c\n    }\n"), refused);
+  EXPECT_EQ(error("    for k in 0..4 {\n      gemm a=a b=a c=c clear=k == 1\n    }\n"), refused);
+  EXPECT_EQ(error("    for k in 0..4 {\n      gemm a=a b=a c=c clear=k == 0\n    }\n"), "");
+  EXPECT_EQ(error("    for k in 0..4 {\n      if k == 0 {\n        fill to=c value=0.0\n      }\n      gemm a=a b=a "
+                  "c=c\n    }\n"),
+            "");
+  EXPECT_EQ(error("    gemm a=a b=a c=c clear=n > 3\n"), "");
+}
+
+TEST(FirstReads, WhatMayHaveBeenWrittenIsNone) {
+  // On one path, in part, in an earlier turn, through a view, or by a loop that might make no turn.
+  EXPECT_EQ(with_shared("    if n > 3 {\n      copy from=A to=s\n    }\n    copy from=s to=B\n"), "");
+  EXPECT_EQ(with_shared("    s[0] = 1.0\n    copy from=s to=B\n"), "");
+  EXPECT_EQ(
+      with_shared(
+          "    for k in 0..4 {\n      if k > 0 {\n        copy from=s to=B\n      }\n      copy from=A to=s\n    }\n"),
+      "");
+  EXPECT_EQ(with_shared("    for k in 0..n {\n      copy from=A to=s\n    }\n    copy from=s to=B\n"), "");
+  EXPECT_EQ(with_shared("    shared v: float32[32] view=s\n    fill to=v value=0.0\n    copy from=s to=B\n"), "");
+}
+
+TEST(FirstReads, WhatMightNotHappenIsNone) {
+  EXPECT_EQ(with_shared("    if n > 3 {\n      copy from=s to=B\n    }\n"), "");
+  EXPECT_EQ(with_shared("    for k in 0..0 {\n      copy from=s to=B\n    }\n"), "");
+  EXPECT_EQ(with_shared("    map i in 64 {\n      B[i] = select(i < 64, A[i], s[i])\n    }\n"), "");
+  EXPECT_EQ(
+      with_shared("    for k in 0..4 {\n      if n > k {\n        break\n      }\n      copy from=s to=B\n    }\n"),
+      "");
+  EXPECT_EQ(with_shared("    if I[0] > 3 {\n      return\n    }\n    copy from=s to=B\n"), "");
+}
+
+TEST(FirstReads, OtherThreadsMayHaveWrittenWhatStandsBehind) {
+  EXPECT_EQ(
+      with_shared(
+          "    role 0..32 {\n      copy from=s to=B\n    }\n    role 32..64 {\n      fill to=s value=1.0\n    }\n"),
+      "");
+  EXPECT_EQ(with_shared("    role 0..32 {\n      copy from=s to=B\n      fill to=s value=1.0\n    }\n"),
+            "TW1090 line 3: 's' is read before anything is written to it");
+  EXPECT_EQ(with_shared(
+                "    role 0..32 {\n      if tx < 5 {\n        B[tx] = s[tx]\n      } else {\n        s[tx - 5] = 1.0\n"
+                "      }\n    }\n"),
+            "");
+}
+
+// ---- ranges
+
+TEST(TileRanges, IndicesThatLeaveATile) {
+  EXPECT_EQ(with_shared("    map i in 128 {\n      s[i] = 1.0\n    }\n"),
+            "TW1036 line 3: index 0 of 's' runs from 0 to 127, but 's' has 64 elements");
+  EXPECT_EQ(error_of("    shared t: float32[8, 16]\n    map i in 8, j in 16 {\n      t[i, j * 2 + 1] = 1.0\n    }\n"),
+            "TW1036 line 3: index 1 of 't' runs from 1 to 31, but dimension 1 has 16 elements");
+  EXPECT_EQ(with_shared("    s[tx + bx * 16] = 1.0\n"),
+            "TW1036 line 2: index 0 of 's' runs from 0 to 111, but 's' has 64 elements");
+  EXPECT_EQ(with_shared("    fill to=s value=0.0\n    map i in 64 {\n      B[i] = s[i - 1]\n    }\n"),
+            "TW1036 line 4: index 0 of 's' runs from -1 to 62, but 's' has 64 elements");
+  EXPECT_EQ(with_shared("    for k in 0..5 {\n      copy from=A[k * 16 : 16] to=s[k * 16 : 16]\n    }\n"),
+            "TW1036 line 3: index 0 of 's' runs from 0 to 79, but 's' has 64 elements");
+}
+
+TEST(TileRanges, GuardsAreSeen) {
+  EXPECT_EQ(with_shared("    map i in 128 {\n      if i < 64 {\n        s[i] = 1.0\n      }\n    }\n"), "");
+  EXPECT_EQ(with_shared("    map i in 128 {\n      if i < n {\n        s[i] = 1.0\n      }\n    }\n"), "");
+  EXPECT_EQ(with_shared("    map i in 128 {\n      if i >= 1 {\n        s[i] = 1.0\n      }\n    }\n"),
+            "TW1036 line 4: index 0 of 's' is 127, but 's' has 64 elements");
+  EXPECT_EQ(
+      with_shared("    fill to=s value=0.0\n    map i in 64 {\n      B[i] = select(i > 0, s[i - 1], 0.0)\n    }\n"),
+      "");
+  EXPECT_EQ(with_shared("    map i in 128 {\n      s[i % 64] = 1.0\n    }\n"), "");
+  EXPECT_EQ(
+      with_shared("    for k in 0..8 {\n      if n > 3 {\n        break\n      }\n      s[k * 16] = 1.0\n    }\n"), "");
+  EXPECT_EQ(
+      with_shared("    for k in 0..8 {\n      s[k * 16] = 1.0\n      if n > 3 {\n        break\n      }\n    }\n"), "");
+  // Which thread comes to which point is not known.
+  EXPECT_EQ(with_shared("    map i in 64 {\n      if tx == i {\n        s[i + tx] = 1.0\n      }\n    }\n"), "");
+}
+
+TEST(TileRanges, SumsWrap) {
+  EXPECT_EQ(with_shared("    s[tx + 2147483647 - 2147483647] = 1.0\n"), "");
+  EXPECT_EQ(with_shared("    map i in 64 {\n      B[i + 1000] = A[i]\n    }\n"), "");  // global: nothing is there
+}
+
+// ---- points of a map
+
+TEST(MapConflicts, TwoPointsWriteOneElement) {
+  EXPECT_EQ(with_shared("    map i in 64 {\n      s[i // 2] = A[i]\n    }\n"),
+            "TW1091 line 3: points 0 and 1 of the map write different values to s[0]");
+  EXPECT_EQ(error_of("    map i in 64 {\n      B[i % 8] = float32(i)\n    }\n"),
+            "TW1091 line 2: points 0 and 8 of the map write different values to B[0]");
+  EXPECT_EQ(with_shared("    copy from=A to=s\n    map i in 8, j in 8 {\n      B[i + j] = s[i * 8 + j]\n    }\n"),
+            "TW1091 line 4: points (0, 1) and (1, 0) of the map write different values to B[1]");
+}
+
+TEST(MapConflicts, APointReadsWhatAnotherWrites) {
+  EXPECT_EQ(with_shared("    copy from=A to=s\n    map i in 63 {\n      s[i + 1] = s[i] + A[i]\n    }\n"),
+            "TW1091 line 4: point 1 of the map reads s[1], which point 0 writes");
+  EXPECT_EQ(error_of("    map i in 64 {\n      B[i] = B[63 - i]\n    }\n"),
+            "TW1091 line 2: point 0 of the map reads B[63], which point 63 writes");
+}
+
+TEST(MapConflicts, TheSameValueAndOwnElementsAreNone) {
+  EXPECT_EQ(with_shared("    map i in 64 {\n      s[i // 2] = A[i // 2]\n    }\n"), "");
+  EXPECT_EQ(with_shared("    map i in 64 {\n      s[i // 2] = 1.0\n    }\n"), "");
+  // What a kernel computes may be alike.
+  EXPECT_EQ(with_shared("    fill to=s value=2.0\n    map i in 64 {\n      B[i // 2] = s[i]\n    }\n"), "");
+  EXPECT_EQ(with_shared("    copy from=A to=s\n    map i in 64 {\n      s[i] = s[i] * 2.0\n    }\n"), "");
+  EXPECT_EQ(with_shared("    copy from=A to=s\n    map i in 32 {\n      s[i] = s[i] + s[i + 32]\n    }\n"), "");
+  EXPECT_EQ(with_shared("    map i in 64 {\n      if i % 2 == 0 {\n        s[i // 2] = A[i]\n      }\n    }\n"), "");
+  EXPECT_EQ(with_shared("    map i in 64 {\n      if I[i] > 0 {\n        s[i // 2] = A[i]\n      }\n    }\n"), "");
+  EXPECT_EQ(with_shared("    map i in 64 {\n      s[I[i]] = A[i]\n    }\n"), "");
+  EXPECT_EQ(error_of("    local x: float32[1]\n    map i in 64 {\n      x[0] = A[i]\n      B[i] = x[0]\n    }\n"), "");
+}
+
+}  // namespace
+}  // namespace tilewright
