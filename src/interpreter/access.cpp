@@ -269,6 +269,7 @@ Value Strand::load(const Place& place, Mask mask, void* out) {
   LaneKind kind = lane_kind(type);
   check_readable(buffer, first_lane(mask));
   on_load(place, mask);
+  if (is_watched(place)) note_reads(place, mask);
   LaneShape shape = frame_.shape;
   Value fill = place.inside && buffer.fill ? eval(*buffer.fill, mask)
                : kind == LaneKind::Int64   ? uniform_int(0)
@@ -369,25 +370,69 @@ void Strand::store(const Place& place, const Value& value, Mask mask) {
       if (offsets[l] >= 0) mark_written(place.written, type, offsets[l], 1);
 }
 
-// Two points of the running Map that store different values to one element.
+namespace {
+
+// An element of memory, whatever buffer names it.
+uint64_t element_at(DType type, const std::byte* data, int64_t offset) {
+  const auto address = reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(offset * type.storage_bits() / 8);
+  return address * 2 + (is_packed_offset(type, offset) ? 1 : 0);
+}
+
+}  // namespace
+
+void Strand::note_reads(const Place& place, Mask mask) {
+  ArenaScope scope(arena_);
+  const int64_t* offsets = lane_offsets(place, mask);
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
+    if (offsets[l] == INT64_MIN) continue;
+    const uint64_t element = element_at(place.buffer->type, place.data, offsets[l]);
+    const int64_t point = point_of(l);
+    const auto changed = frame_.accesses->changed.find(element);
+    if (changed != frame_.accesses->changed.end() && changed->second != point)
+      fail_at(Code::ReadAcrossPoints, l,
+              fmt::format("point {} of the map reads an element of '{}' that point {} writes", point,
+                          place.buffer->source->name, changed->second),
+              "the points of a map have no order: loop serially, or write to a second tile");
+    const auto [reader, fresh] = frame_.accesses->read.try_emplace(element, point);
+    if (!fresh && reader->second != point) reader->second = PointAccesses::kSeveral;
+  }
+}
+
+// The lane's store gives an element another value than it had.
+void Strand::note_change(const Place& place, uint64_t element, int64_t lane) {
+  const int64_t point = point_of(lane);
+  const auto reader = frame_.accesses->read.find(element);
+  if (reader != frame_.accesses->read.end() && reader->second != point)
+    fail_at(Code::ReadAcrossPoints, lane,
+            fmt::format("{} of the map reads an element of '{}' that point {} writes",
+                        reader->second == PointAccesses::kSeveral ? std::string("another point")
+                                                                  : fmt::format("point {}", reader->second),
+                        place.buffer->source->name, point),
+            "the points of a map have no order: loop serially, or write to a second tile");
+  frame_.accesses->changed[element] = point;
+}
+
+// Two points of the running Map that store different values to one element, or of which one reads what the other
+// changes.
 void Strand::check_collisions(const Place& place, const int64_t* offsets, const void* values) {
   DType type = place.buffer->type;
   int64_t size = lane_bytes(lane_kind(type));
   for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
     if (offsets[l] < 0) continue;
-    auto address =
-        reinterpret_cast<uintptr_t>(place.data) + static_cast<uintptr_t>(offsets[l] * type.storage_bits() / 8);
-    uint64_t key = address * 2 + (is_packed_offset(type, offsets[l]) ? 1 : 0);
-    int64_t point = frame_.points ? frame_.points[l] : frame_.first_point + l;
+    const uint64_t key = element_at(type, place.data, offsets[l]);
+    const int64_t point = point_of(l);
     auto [at, fresh] = frame_.writes->try_emplace(key, point);
     const auto* value = static_cast<const std::byte*>(values) + l * size;
-    if (!fresh && at->second != point) {
+    const bool other = !fresh && at->second != point, watched = is_watched(place);
+    if (other || watched) {
       std::byte before[8] = {}, bits[8] = {};
       load_lanes(type, place.data, Elements{nullptr, offsets[l]}, 1, before);
       store_lanes(type, bits, Elements{}, 1, value);
       std::byte after[8] = {};
       load_lanes(type, bits, Elements{}, 1, after);
-      if (std::memcmp(before, after, static_cast<size_t>(size)) != 0)
+      const bool changes = std::memcmp(before, after, static_cast<size_t>(size)) != 0;
+      if (watched && changes) note_change(place, key, l);
+      if (other && changes)
         fail_at(Code::DoubleWrite, l,
                 fmt::format("points {} and {} of the map write different values to one element of '{}'", at->second,
                             point, place.buffer->source->name),

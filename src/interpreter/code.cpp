@@ -63,6 +63,7 @@ class Preparer {
   void fill(Step& step, const Stmt& stmt);
   void map(Step& step, const Stmt& stmt, const Map& op);
   void find_distinct(Step& map_step, const Map& op, Steps& steps);
+  void find_watched(Step& map_step, const Map& op);
   bool is_distinct(const Element& to, const Map& op) const;
   bool is_local(BufferId id) const { return id.valid() && source_.buffer(source_.root(id)).space == Space::Local; }
   analysis::ThreadSet block() const { return {{}, {code_->threads[0], code_->threads[1], code_->threads[2]}}; }
@@ -433,6 +434,46 @@ void Preparer::map(Step& s, const Stmt& stmt, const Map& op) {
     if (!uniformity_->is_uniform(first, stmt)) s.dealt = true;
   });
   find_distinct(s, op, s.bodies[0]);
+  find_watched(s, op);
+}
+
+namespace {
+
+// s[i] = max(s[i], x): as often as one likes, in any order.
+bool is_idempotent(const Store& store) {
+  const auto* b = store.value.as<Binary>();
+  const bool op = b && (b->op == BinaryOp::Min || b->op == BinaryOp::Max || b->op == BinaryOp::MinNan ||
+                        b->op == BinaryOp::MaxNan || b->op == BinaryOp::BitAnd || b->op == BinaryOp::BitOr);
+  const auto is_target = [&](const Expr& e) {
+    const auto* load = e.as<Load>();
+    return load && load->buffer == store.to.buffer && equal(load->indices, store.to.indices);
+  };
+  return op && (is_target(b->a) || is_target(b->b));
+}
+
+}  // namespace
+
+// Roots that the Map reads and writes at other than the same elements, each point its own.
+void Preparer::find_watched(Step& map_step, const Map& op) {
+  std::map<uint32_t, Element> written;
+  std::set<uint32_t> open;  // of which points may write one element, or different ones
+  walk(op.body, [&](const Stmt& inner) {
+    const auto* store = inner.as<Store>();
+    if (!store || is_local(store->to.buffer)) return;
+    const uint32_t root = source_.root(store->to.buffer).index;
+    const auto [first, fresh] = written.emplace(root, store->to);
+    const bool alike = first->second.buffer == store->to.buffer && equal(first->second.indices, store->to.indices);
+    if (!alike || (!is_distinct(store->to, op) && !is_idempotent(*store))) open.insert(root);
+  });
+  walk_exprs(op.body, [&](const Expr& e) {
+    const auto* load = e.as<Load>();
+    const auto found = load ? written.find(source_.root(load->buffer).index) : written.end();
+    if (found == written.end()) return;
+    const Element& to = found->second;
+    if (open.contains(found->first) || to.buffer != load->buffer || !equal(to.indices, load->indices))
+      map_step.watched.insert(found->first);
+  });
+  if (!map_step.watched.empty()) map_step.distinct = false;
 }
 
 // Marks the stores of a Map that cannot collide: of one statement a buffer, with injective indices.

@@ -2,6 +2,7 @@
 // numbers, and what the uniformity analysis says stands beside every statement.
 #pragma once
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,7 @@ struct Step {
   bool jumps_inside = false;    // loops: one may leave the body
   bool per_thread = false;      // a tile op on local buffers: every thread on its own
   bool distinct = true;         // Store in a Map: different points write different elements
+  std::set<uint32_t> watched;   // Map: roots of which points may read what other points write
   bool dealt = false;           // Map: its points run on threads
   bool tf32 = false;            // Gemm: of float32, but it reads only what tfloat32 holds of them
   std::vector<uint32_t> outer;  // Map, not dealt: variables from outside that the body reads

@@ -57,11 +57,13 @@ void Strand::map_points(const Step& s, std::span<const int64_t> extents, Mask ma
     slots_[slot] = pick(slots_[slot], first_lane(mask), frame_.shape.columns);
   }
   std::unordered_map<uint64_t, int64_t> writes;
+  PointAccesses accesses{&s.watched, {}, {}};
   Frame outer = frame_;
   frame_.threads = nullptr, frame_.points = nullptr;
   frame_.thread = pick(outer.thread, first_lane(mask), outer.shape.columns);
   frame_.returned = nullptr;
   frame_.map = &s, frame_.extents = extents, frame_.writes = s.distinct ? nullptr : &writes;
+  frame_.accesses = s.watched.empty() ? nullptr : &accesses;
 
   int64_t last = extents.empty() ? 1 : extents.back(), before = extents.size() > 1 ? extents[extents.size() - 2] : 1;
   int64_t rows = last >= kChunk ? 1 : std::clamp<int64_t>(kChunk / last, 1, before);
@@ -94,8 +96,10 @@ void Strand::map_dealt(const Step& s, std::span<const int64_t> extents, Mask mas
   auto* rank = arena_.array<int64_t>(lanes);  // of each thread in the executing set
   for (int64_t l = 0; l < lanes; ++l) rank[l] = rank_in(s.set, frame_.threads[l]);
   std::unordered_map<uint64_t, int64_t> writes;
+  PointAccesses accesses{&s.watched, {}, {}};
   Frame outer = frame_;
   frame_.map = &s, frame_.extents = extents, frame_.writes = s.distinct ? nullptr : &writes;
+  frame_.accesses = s.watched.empty() ? nullptr : &accesses;
   frame_.returned = nullptr;
   for (int64_t round = 0; round * threads < points; ++round) {
     ArenaScope chunk(arena_);

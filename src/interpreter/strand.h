@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -116,6 +117,14 @@ struct Box {
   }
 };
 
+// What the points of a running Map did to elements that some of them read and others write.
+struct PointAccesses {
+  const std::set<uint32_t>* watched = nullptr;    // roots
+  std::unordered_map<uint64_t, int64_t> read;     // element to the point that read it; kSeveral: more than one did
+  std::unordered_map<uint64_t, int64_t> changed;  // element to the point that gave it another value
+  static constexpr int64_t kSeveral = -1;
+};
+
 // One lockstep context: the threads of a strand, or the points of a Map.
 struct Frame {
   LaneShape shape;
@@ -127,6 +136,7 @@ struct Frame {
   int64_t first_point = 0;
   std::span<const int64_t> extents;
   std::unordered_map<uint64_t, int64_t>* writes = nullptr;  // a Map whose stores may collide: element to point
+  PointAccesses* accesses = nullptr;                        // a Map some of whose points read what others write
 };
 
 class Strand {
@@ -180,6 +190,12 @@ class Strand {
   int64_t* lane_offsets(const Place& place, Mask mask);
   void check_written(const Place& place, const int64_t* offsets, Mask mask);
   void check_collisions(const Place& place, const int64_t* offsets, const void* values);
+  int64_t point_of(int64_t lane) const { return frame_.points ? frame_.points[lane] : frame_.first_point + lane; }
+  bool is_watched(const Place& place) const {
+    return frame_.accesses && frame_.accesses->watched->contains(place.buffer->root);
+  }
+  void note_reads(const Place& place, Mask mask);
+  void note_change(const Place& place, uint64_t element, int64_t lane);
   [[noreturn]] void fail_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents, int64_t lane);
   [[noreturn]] void fail_unwritten(const BufferCode& buffer, int64_t element, int64_t lane);
   void check_readable(const BufferCode& buffer, int64_t lane);

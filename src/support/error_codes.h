@@ -296,6 +296,7 @@ enum class Code : uint16_t {
   NullBuffer = 6013,           // an access to a buffer that has no memory
   ShapeMismatch = 6014,        // extents, known only now, that do not fit each other
   MetadataUnordered = 6015,    // metadata of a sparse operand whose positions do not ascend
+  ReadAcrossPoints = 6016,     // a point of a map reads an element that another point writes
   InterpreterRefuses = 6090,   // what the interpreter cannot do
 
   // 7000: tool. The command line.

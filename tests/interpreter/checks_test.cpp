@@ -89,6 +89,43 @@ TEST(InterpreterChecks, PointsThatWriteOneElement) {
             "no error");
 }
 
+TEST(InterpreterChecks, PointsThatReadWhatOthersWrite) {
+  // Of one statement, whose reads come before its writes, and of two.
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              for (auto i : Parallel(8)) A(i + 1) = A(i) + 2;
+            }),
+            "TW6016: point 1 of the map reads an element of 'A' that point 0 writes, in block (0), point (0)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              auto s = alloc_shared({8}, i32, "s");
+              fill(s, 0);
+              for (auto i : Parallel(8)) {
+                s(i) = i;
+                A(i) = s(7 - i);
+              }
+            }),
+            "TW6016: point 0 of the map reads an element of 's' that point 7 writes, in block (0), point (0)");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              for (auto [i, j] : Parallel(4, 8)) A(i) = A(i) + 1;
+            }),
+            "TW6016: another point of the map reads an element of 'A' that point 0 writes, in block (0), point (0, 0)");
+  // Own elements, others that nobody changes, and what comes to the same in any order.
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              for (auto i : Parallel(8)) {
+                A(i) = A(i) + A(i + 8);
+                for (auto k : serial(2)) A(i) = A(i) * 2 + A(i + 16) + k;
+              }
+            }),
+            "no error");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              for (auto [i, j] : Parallel(4, 8)) A(i) = max(A(i), i * 100);
+            }),
+            "no error");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              for (auto i : Parallel(8)) A(i + 1) = A(i + 1) + 0 * A(i);
+            }),
+            "no error");
+}
+
 TEST(InterpreterChecks, IntegerDivision) {
   EXPECT_EQ(error_in([](const Tensor& A, Value tx) { A(tx) = floordiv(7, tx - 3); }),
             "TW6004: division by zero: 7 by 0 (int32), in block (0), thread (3)");
