@@ -2,6 +2,7 @@
 #include "tilewright/compile.h"
 
 #include "driver/build_plan.h"
+#include "driver/check_engine.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "driver/dump.h"
@@ -60,7 +61,7 @@ Executable on_cpu(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& 
 
 }  // namespace
 
-Executable compile(const Program& program, const CompileOptions& options) {
+Executable compile_plainly(const Program& program, const CompileOptions& options) {
   Dump dump(program.name());
   ir::TileProgram tiles =
       passes::run_passes(order_symbols(program.box().program), passes::all_passes(),
@@ -82,6 +83,11 @@ Executable compile(const Program& program, const CompileOptions& options) {
     warn(d);
     return on_interpreter(std::move(tiles), std::move(plan));
   }
+}
+
+Executable compile(const Program& program, const CompileOptions& options) {
+  Executable executable = compile_plainly(program, options);
+  return wants_checks() ? with_checks(program, std::move(executable)) : executable;
 }
 
 }  // namespace tilewright

@@ -260,6 +260,8 @@ enum class Code : uint16_t {
   DlpackInvalid = 4017,       // a DLPack tensor that has no NDArray
   OutOfMemory = 4018,         // no memory for an array or a workspace
   ArgumentsOverlap = 4019,    // a tensor that is written and another share part of their memory
+  EnginesDiffer = 4019,       // a checked call whose engines give different results
+  EnginesNotCompared = 4020,  // a call that cannot be checked
 
   // 5000: cpu. The CPU engine, the host compiler, the kernel cache.
   CpuRole = 5001,                // warp-specialized code
@@ -297,6 +299,7 @@ enum class Code : uint16_t {
   ShapeMismatch = 6014,        // extents, known only now, that do not fit each other
   MetadataUnordered = 6015,    // metadata of a sparse operand whose positions do not ascend
   ReadAcrossPoints = 6016,     // a point of a map reads an element that another point writes
+  ElementsUnwritten = 6017,    // elements of an output that nobody wrote
   InterpreterRefuses = 6090,   // what the interpreter cannot do
 
   // 7000: tool. The command line.

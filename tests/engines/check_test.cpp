@@ -1,0 +1,155 @@
+// Calls that are checked: all engines run them, and what differs is said.
+#include "tilewright/check.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "interpreter/run.h"
+#include "support/warning.h"
+#include "tilewright/language.h"
+
+namespace tilewright {
+namespace {
+
+Program shifted(int64_t by) {
+  Tensor A("A", {64}, f32), B("B", {64}, f32);
+  return prim_func("shifted", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      auto s = alloc_shared({64}, f32, "s");
+      copy(A, s);
+      for (auto i : Parallel(64)) B(i) = s((i + by) % 64) * 2.0f;
+    }
+  });
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.diagnostic().code_text() + ": " + e.diagnostic().message;
+  }
+  return "no error";
+}
+
+TEST(Check, RunsTheProgramAndLeavesItsResult) {
+  const NDArray a = interpreter::range_array({64}, f32), b = NDArray::zeros({64}, f32);
+  const Executable kernel = compile_checked(shifted(3), {.engine = Engine::Cpu});
+  kernel(a, b);
+  EXPECT_EQ(kernel.engine(), "cpu");
+  EXPECT_EQ(b.get_float({1}), 8);
+  EXPECT_EQ(a.get_float({1}), 1);
+}
+
+// In place: the copies that the other engines work on are those of before the call.
+TEST(Check, OneArrayInTwoPlacesIsOne) {
+  Tensor A("A", {64}, i32), B("B", {64}, i32);
+  const Program twice = prim_func("twice", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      for (auto i : Parallel(64)) B(i) = A(i) + 1;
+    }
+  });
+  const NDArray a = NDArray::zeros({64}, i32);
+  compile_checked(twice, {.engine = Engine::Interpreter})(a, a);
+  EXPECT_EQ(a.get_int({5}), 1);
+}
+
+TEST(Check, TheInterpreterLooksFirst) {
+  Tensor A("A", {64}, i32), B("B", {64}, i32);
+  const Program p = prim_func("scatter", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      auto s = alloc_shared({8}, i32, "s");
+      fill(s, 0);
+      for (auto i : serial(64)) s(A(i)) = 1;
+      copy(s, B(slice(0, 8)));
+    }
+  });
+  const NDArray a = interpreter::range_array({64}, i32), b = NDArray::zeros({64}, i32);
+  const Executable kernel = compile_checked(p, {.engine = Engine::Cpu});
+  EXPECT_EQ(message_of([&] { kernel(a, b); }),
+            "TW6001: index (8) is outside 's' of shape (8), in block (0), thread (0)");
+  EXPECT_EQ(b.get_int({0}), 0);
+}
+
+// A sum of terms that cancel has no digits left to agree on: the order decides.
+TEST(Check, EnginesThatDiffer) {
+  Tensor A("A", {1, 64}, f32), B("B", {1}, f32);
+  const Program sum = prim_func("sum", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      (void)bx;
+      auto row = alloc_fragment({1, 64}, f32);
+      auto total = alloc_fragment({1}, f32);
+      copy(A, row);
+      reduce_sum(row, total);
+      copy(total, B);
+    }
+  });
+  const NDArray a = NDArray::zeros({1, 64}, f32), b = NDArray::zeros({1}, f32);
+  for (int64_t i = 0; i < 64; ++i) a.set_float({0, i}, (i % 2 ? -1.0 : 1.0) * (i < 32 ? 1e30 : 1) + (i % 3));
+  const std::string message = message_of([&] { compile_checked(sum, {.engine = Engine::Interpreter})(a, b); });
+  EXPECT_EQ(message.substr(0, 46), "TW4019: the engines differ: B[0] is 32 on the ") << message;
+}
+
+TEST(Check, ElementsThatNobodyWrote) {
+  Tensor A("A", {64}, f32), B("B", {64}, f32);
+  const Program half = prim_func("half", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      for (auto i : Parallel(32)) B(i * 2) = A(i);
+    }
+  });
+  std::string warned;
+  const WarningSink before =
+      replace_warning_sink([&](const Diagnostic& d) { warned = d.code_text() + ": " + d.message; });
+  compile_checked(half, {.engine = Engine::Interpreter})(NDArray::zeros({64}, f32), NDArray::zeros({64}, f32));
+  replace_warning_sink(before);
+  EXPECT_EQ(warned, "TW6017: half: 32 of the 64 elements of 'B' are not written, B[1] is the first");
+}
+
+TEST(Check, AddressesAreNotFollowed) {
+  Tensor P("P", {1}, pointer), B("B", {64}, f32);
+  const Program p = prim_func("through", {P, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      auto A = make_tensor(P(0), {64}, f32);
+      for (auto i : Parallel(64)) A(i) = 1.0f;
+      for (auto i : Parallel(64)) B(i) = 2.0f;
+    }
+  });
+  const NDArray a = NDArray::zeros({64}, f32), b = NDArray::zeros({64}, f32), addresses = NDArray::zeros({1}, pointer);
+  *static_cast<void**>(addresses.data()) = a.data();
+  std::string warned;
+  const WarningSink before =
+      replace_warning_sink([&](const Diagnostic& d) { warned = d.code_text() + ": " + d.message; });
+  compile_checked(p, {.engine = Engine::Interpreter})(addresses, b);
+  replace_warning_sink(before);
+  EXPECT_EQ(warned, "TW4020: through: not checked: it follows addresses, and what they lead to is not copied");
+  EXPECT_EQ(a.get_float({9}), 1);
+}
+
+TEST(Check, TheEnvironmentAsksForIt) {
+  setenv("TILEWRIGHT_CHECK", "1", 1);
+  Tensor A("A", {64}, i32), B("B", {8}, i32);
+  const Program p = prim_func("scatter", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      auto s = alloc_shared({8}, i32, "s");
+      fill(s, 0);
+      for (auto i : serial(64)) s(A(i)) = 1;
+      copy(s, B);
+    }
+  });
+  const NDArray a = interpreter::range_array({64}, i32), b = NDArray::zeros({8}, i32);
+  const std::string found = message_of([&] { compile(p, {.engine = Engine::Cpu})(a, b); });
+  setenv("TILEWRIGHT_CHECK", "yes", 1);
+  const std::string misspelt = message_of([&] { compile(p, {.engine = Engine::Cpu}); });
+  unsetenv("TILEWRIGHT_CHECK");
+  EXPECT_EQ(found, "TW6001: index (8) is outside 's' of shape (8), in block (0), thread (0)");
+  EXPECT_EQ(misspelt, "TW5506: TILEWRIGHT_CHECK is 'yes'");
+}
+
+}  // namespace
+}  // namespace tilewright
