@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Grows when a function or a field is added; a frontend checks that the library's is at least its own. */
-#define TW_ABI_VERSION 3
+#define TW_ABI_VERSION 4
 TW_PUBLIC int tw_abi_version(void);
 TW_PUBLIC const char* tw_version(void); /* "0.1.0" */
 
@@ -131,7 +131,8 @@ TW_PUBLIC tw_error* tw_program_explain(const tw_program* program, const char* ar
 /* ---- kernels */
 
 /* engine: "auto", "cpu", "interpreter", "simulator" or "cuda"; "auto" is what TILEWRIGHT_ENGINE says, else cuda where
- * there is a device, else cpu. arch: "sm_90a", or "" for that of device 0. */
+ * there is a device, else cpu. "check " before it: each call runs on every engine that fits first, on copies, and what
+ * they give is compared (tilewright/check.h). arch: "sm_90a", or "" for that of device 0. */
 TW_PUBLIC tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out);
 /* On the simulator of a GPU, which counts what the memories do. */
 TW_PUBLIC tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out);
@@ -156,6 +157,8 @@ typedef struct tw_parameter {
 } tw_parameter;
 TW_PUBLIC int tw_kernel_parameter_count(const tw_kernel* kernel);
 TW_PUBLIC tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index);
+/* Whether a statement of the program may write the tensor. */
+TW_PUBLIC int tw_kernel_writes(const tw_kernel* kernel, int index);
 
 /* DLPack's DLTensor, bit for bit: a pointer to one is a pointer to the other. */
 typedef struct tw_tensor {

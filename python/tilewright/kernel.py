@@ -15,7 +15,7 @@ _ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
 class Kernel(_native.Kernel):
     """A compiled program: call it with tensors and numbers, in the order of its parameters. Outputs are returned."""
 
-    latency = ref_latency = config = None
+    latency = ref_latency = config = program = checked = None
     arch = ""  # that was asked for
     for_cuda = None  # its text for that, where no GPU runs it
 
@@ -60,6 +60,13 @@ class Kernel(_native.Kernel):
         simulated = _native.Kernel(self.prim_func.program, "simulator", arch, self.outputs, True)
         result = simulated(*arguments)
         return result, json.loads(simulated.counts)
+
+    def check(self, *arguments):
+        """Calls it after a check: on copies of the arguments, every engine that fits runs it, and all must agree. Returns
+        what the call returns; LaunchError TW4020 names the engines, the tensor and the element that differ."""
+        if self.checked is None:
+            self.checked = _native.Kernel(self.program, f"check {self.engine}", self.arch, self.outputs)
+        return self.checked(*arguments)
 
     def get_profiler(self, tensor_supply_type=None):
         """Measures and checks the kernel on tensors that it makes."""
@@ -142,10 +149,16 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
         name, arch = "cpu", ""  # numbers are in reach of every engine
     if func.one_thread and name == "auto" and not os.environ.get("TILEWRIGHT_ENGINE"):
         name = "cpu"
-    kernel = Kernel(with_options(func.program, options_of(pass_configs, compile_flags)), name, arch, outputs)
+    program = with_options(func.program, options_of(pass_configs, compile_flags))
+    kernel = Kernel(program, name, arch, outputs)
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",
              "write its body in with T.Kernel(...), or compile it with target='cpu'", func.place)  # fmt: skip
-    kernel.prim_func, kernel.outputs, kernel.target, kernel.arch = func, outputs, target or "auto", arch
+    for output in func.outputs:
+        if not kernel.writes(output):
+            fail("OutputNeverWritten", f"'{func.name}' returns this tensor, but no statement writes to it",
+                 "write its elements, or return another tensor", func.params[output].place)  # fmt: skip
+    kernel.program, kernel.prim_func, kernel.outputs = program, func, outputs
+    kernel.target, kernel.arch = target or "auto", arch
     dump(pass_configs, kernel, func.program)
     return kernel

@@ -295,6 +295,7 @@ def empty(*shape, dtype="float32", **ignored):
             dtype = shape[1]
         shape = shape[0]
     buffer = TensorType(extents(list(shape)), dtype).parameter(tracer, f"output_{len(tracer.outputs)}", True)
+    buffer.parameter.place = place()
     tracer.outputs.append(buffer)
     return buffer
 

@@ -21,7 +21,7 @@ class Parameter:
 
     def __init__(self, name, of, shape=None, strides=None, output=False):
         self.name, self.dtype, self.shape, self.strides, self.output = name, of, shape, strides, output
-        self.value = None
+        self.value = self.place = None
 
     def declare(self, tracer):
         if isinstance(self.value, Elsewhere):

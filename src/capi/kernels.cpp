@@ -1,8 +1,11 @@
 // The functions of tilewright/c_api.h on kernels: compiling, calling, and the shapes of outputs.
 #include "capi/handles.h"
+#include "driver/arguments.h"
 #include "driver/cuda_engine.h"
 #include "driver/simulator_engine.h"
+#include "ir/rewrite.h"
 #include "runtime/executable.h"
+#include "tilewright/check.h"
 #include "tilewright/compile.h"
 #include "tilewright/cuda.h"
 
@@ -158,7 +161,13 @@ extern "C" {
 
 tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out) {
   return guarded([&] {
-    *out = new tw_kernel{compile(program->program, {engine_named(engine), arch}), program->program, arch};
+    constexpr std::string_view kCheck = "check ";
+    std::string_view name = engine;
+    const bool checked = name.starts_with(kCheck);
+    if (checked) name.remove_prefix(kCheck.size());
+    const CompileOptions options{engine_named(name), arch};
+    Executable made = checked ? compile_checked(program->program, options) : compile(program->program, options);
+    *out = new tw_kernel{std::move(made), program->program, arch};
   });
 }
 tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out) {
@@ -199,6 +208,16 @@ tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index) {
   const runtime::Parameter& p = kernel->plan().parameters[static_cast<size_t>(index)];
   return {p.name.c_str(), capi::lasting_name(p.dtype), p.kind == runtime::Parameter::Kind::Tensor,
           static_cast<int>(p.shape.size())};
+}
+int tw_kernel_writes(const tw_kernel* kernel, int index) {
+  const ir::TileProgram& program = kernel->program.box().program;
+  const ir::BufferId buffer = program.params[static_cast<size_t>(index)].buffer;
+  bool writes = written_parameters(program).contains(buffer);
+  for (const ir::Launch& launch : program.launches)  // who has its address may do so too
+    ir::walk_exprs(launch.body, [&](const ir::Expr& e) {
+      if (const auto* address = e.as<ir::Address>()) writes = writes || program.root(address->buffer) == buffer;
+    });
+  return writes;
 }
 
 tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t count) {

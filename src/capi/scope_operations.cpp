@@ -42,6 +42,7 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"SourceMissing", Code::SourceMissing},
     {"ConstantUnknown", Code::ConstantUnknown},
     {"OutputIndex", Code::OutputIndex},
+    {"OutputNeverWritten", Code::OutputNeverWritten},
     {"ReturnValue", Code::ReturnValue},
     {"OutsideProgram", Code::OutsideProgram},
     {"BadOption", Code::BadOption},

@@ -97,6 +97,7 @@ enum class Code : uint16_t {
   ExpressionTooLarge = 1087,  // an expression that is too deep, or too large as a tree
   ReadBeforeWrite = 1090,     // a tile that is read before anything is written to it
   PointsConflict = 1091,      // two points of a map of which one writes what the other writes or reads
+  OutputNeverWritten = 1092,  // an output that no statement writes
   OperandKind = 1101,         // an operand of another kind than the operation takes
   UnknownOperation = 1102,    // no operation of this name
   UnknownDtype = 1103,        // no dtype of this name
@@ -260,8 +261,8 @@ enum class Code : uint16_t {
   DlpackInvalid = 4017,       // a DLPack tensor that has no NDArray
   OutOfMemory = 4018,         // no memory for an array or a workspace
   ArgumentsOverlap = 4019,    // a tensor that is written and another share part of their memory
-  EnginesDiffer = 4019,       // a checked call whose engines give different results
-  EnginesNotCompared = 4020,  // a call that cannot be checked
+  EnginesDiffer = 4020,       // a checked call whose engines give different results
+  EnginesNotCompared = 4021,  // a call that cannot be checked
 
   // 5000: cpu. The CPU engine, the host compiler, the kernel cache.
   CpuRole = 5001,                // warp-specialized code

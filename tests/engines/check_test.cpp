@@ -90,7 +90,7 @@ TEST(Check, EnginesThatDiffer) {
   const NDArray a = NDArray::zeros({1, 64}, f32), b = NDArray::zeros({1}, f32);
   for (int64_t i = 0; i < 64; ++i) a.set_float({0, i}, (i % 2 ? -1.0 : 1.0) * (i < 32 ? 1e30 : 1) + (i % 3));
   const std::string message = message_of([&] { compile_checked(sum, {.engine = Engine::Interpreter})(a, b); });
-  EXPECT_EQ(message.substr(0, 46), "TW4019: the engines differ: B[0] is 32 on the ") << message;
+  EXPECT_EQ(message.substr(0, 46), "TW4020: the engines differ: B[0] is 32 on the ") << message;
 }
 
 TEST(Check, ElementsThatNobodyWrote) {
@@ -126,7 +126,7 @@ TEST(Check, AddressesAreNotFollowed) {
       replace_warning_sink([&](const Diagnostic& d) { warned = d.code_text() + ": " + d.message; });
   compile_checked(p, {.engine = Engine::Interpreter})(addresses, b);
   replace_warning_sink(before);
-  EXPECT_EQ(warned, "TW4020: through: not checked: it follows addresses, and what they lead to is not copied");
+  EXPECT_EQ(warned, "TW4021: through: not checked: it follows addresses, and what they lead to is not copied");
   EXPECT_EQ(a.get_float({9}), 1);
 }
 

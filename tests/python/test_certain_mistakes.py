@@ -1,0 +1,135 @@
+"""What would surely be wrong when it runs is refused on every engine, at the user's line; and calls that are checked."""
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+
+
+def line_of(marker):
+    with open(__file__) as file:
+        return next(n for n, line in enumerate(file, 1) if line.rstrip().endswith("# " + marker))
+
+
+def refused(make, engine, code, marker, message):
+    with pytest.raises(tw.CompileError) as caught:
+        make(engine)
+    error = caught.value
+    assert (error.code, error.file, error.line) == (code, __file__, line_of(marker)), str(error)
+    assert message in error.message and error.help
+
+
+def forgotten_clear(engine):
+    @T.prim_func
+    def main(A: T.Tensor((16, 64), "float16"), B: T.Tensor((64, 16), "float16"), C: T.Tensor((16, 16), "float32")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((16, 16), "float16")
+            b = T.alloc_shared((16, 16), "float16")
+            c = T.alloc_fragment((16, 16), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[0, k * 16], a)
+                T.copy(B[k * 16, 0], b)
+                T.gemm(a, b, c)  # accumulates
+            T.copy(c, C)
+
+    tw.compile(main, engine=engine)
+
+
+def loop_beyond_its_tile(engine):
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((64,), "float32")
+            for i in T.Parallel(128):
+                s[i] = A[i]  # outside
+
+    tw.compile(main, engine=engine)
+
+
+def points_that_collide(engine):
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((64,), "float32")
+            for i in T.Parallel(128):
+                s[i // 2] = A[i]  # collides
+
+    tw.compile(main, engine=engine)
+
+
+def points_that_read_others(engine):
+    @T.prim_func
+    def main(A: T.Tensor((65,), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((65,), "float32")
+            T.copy(A, s)
+            for i in T.Parallel(64):
+                s[i + 1] = s[i] + A[i]  # another's
+            T.copy(s, A)
+
+    tw.compile(main, engine=engine)
+
+
+def output_that_nobody_writes(engine):
+    @tw.jit(engine=engine)
+    def double(A):
+        N = T.const("N")
+        A: T.Tensor((N,), "float32")
+        B = T.empty((N,), "float32")  # never written
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((N,), "float32")
+            T.copy(A, s)
+            T.copy(s, A)
+        return B
+
+    double(np.ones(64, "float32"))
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+@pytest.mark.parametrize(
+    "make, code, marker, message",
+    [
+        (forgotten_clear, "TW1090", "accumulates", "'c' is read before anything is written to it"),
+        (loop_beyond_its_tile, "TW1036", "outside", "index 0 of 's' runs from 0 to 127, but 's' has 64 elements"),
+        (points_that_collide, "TW1091", "collides", "points 0 and 1 of the map write different values to s[0]"),
+        (points_that_read_others, "TW1091", "another's", "point 1 of the map reads s[1], which point 0 writes"),
+        (output_that_nobody_writes, "TW1092", "never written", "returns this tensor, but no statement writes to it"),
+    ],
+)
+def test_what_is_surely_wrong_is_refused(make, code, marker, message, engine):
+    refused(make, engine, code, marker, message)
+
+
+@tw.jit(engine="cpu")
+def gathered(A, I):
+    A: T.Tensor((64,), "float32")
+    I: T.Tensor((64,), "int32")
+    B = T.empty((64,), "float32")
+    with T.Kernel(1, threads=64):
+        s = T.alloc_shared((64,), "float32")
+        T.copy(A, s)
+        for i in T.Parallel(64):
+            B[i] = s[I[i]] * 2
+    return B
+
+
+def test_a_checked_call_gives_what_the_call_gives():
+    a, order = np.arange(64, dtype="float32"), np.arange(64, dtype="int32")[::-1].copy()
+    kernel = gathered.compile(a, order)
+    assert (kernel.check(a, order) == a[::-1] * 2).all()
+    assert (kernel.check(a, order) == kernel(a, order)).all()
+
+
+def test_a_checked_call_finds_what_the_cpu_does_not_see():
+    a, order = np.arange(64, dtype="float32"), np.full(64, 64, "int32")
+    with pytest.raises(tw.LaunchError) as caught:
+        gathered.compile(a, order).check(a, order)
+    assert caught.value.code == "TW6001" and "outside 's' of shape (64)" in caught.value.message
+
+
+def test_the_environment_asks_for_checks(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CHECK", "1")
+    a, order = np.arange(64, dtype="float32"), np.full(64, -1, "int32")
+    kernel = tw.compile(gathered.compile(a, order).prim_func, engine="cpu")
+    with pytest.raises(tw.LaunchError) as caught:
+        kernel(a, order)
+    assert caught.value.code == "TW6001"
