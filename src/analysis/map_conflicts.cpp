@@ -99,6 +99,11 @@ class Conflicts : public SureWalk {
     sure_ = surely_at_first();
     around_ = first();
     for (VarId thread : launch_.thread) around_.values.erase(thread);
+    before_.clear();
+    for (const auto& [id, span] : spans_)
+      if (span.kind != Kind::Thread) before_.insert(id);
+    for (const auto& [id, value] : names_) before_.insert(id);
+    before_.insert(program_.symbols.begin(), program_.symbols.end());
     inside_.clear();
     walk(map.body, [&](const Stmt& inner) { inside_.insert(&*inner); });
   }
@@ -150,16 +155,43 @@ class Conflicts : public SureWalk {
     return out;
   }
 
-  // Every variable of the map is told by an index of its own.
+  // Every variable of the map is told by an index: in one index by a mixed radix, where each coefficient exceeds what
+  // the smaller ones can add up to.
   bool is_injective(const Touch& access) const {
     const auto* map = map_.as<Map>();
     std::set<VarId> told;
     for (const Expr& index : access.indices) {
       const auto* sum = index.as<Sum>();
-      const Expr part = sum && sum->terms.size() == 1 ? sum->terms[0].value : index;
-      if (const auto* v = part.as<Var>()) told.insert(v->id);
+      const std::vector<Term> terms = sum ? sum->terms : std::vector<Term>{{1, index}};
+      std::vector<std::pair<int64_t, size_t>> digits;  // coefficient, and which variable
+      bool clean = true;
+      for (const Term& t : terms) {
+        const auto* v = t.value.as<Var>();
+        const auto at = v ? std::find(map->vars.begin(), map->vars.end(), v->id) : map->vars.end();
+        if (at != map->vars.end())
+          digits.emplace_back(std::abs(t.coefficient), static_cast<size_t>(at - map->vars.begin()));
+        else
+          clean = clean && !depends_on_points(t.value);
+      }
+      std::sort(digits.begin(), digits.end());
+      int64_t reach = 0;
+      for (const auto& [coefficient, d] : digits) {
+        clean = clean && coefficient > reach;
+        reach += coefficient * (constant_int(map->extents[d]).value_or(1) - 1);
+      }
+      for (const auto& [coefficient, d] : digits)
+        if (clean) told.insert(map->vars[d]);
     }
     return std::all_of(map->vars.begin(), map->vars.end(), [&](VarId v) { return told.contains(v); });
+  }
+  // On the map's variables, or on what its body computes.
+  bool depends_on_points(const Expr& e) const {
+    bool found = false;
+    walk(e, [&](const Expr& x) {
+      const auto* v = x.as<Var>();
+      found = found || x.as<Load>() || (v && !before_.contains(v->id));
+    });
+    return found;
   }
 
   // Whether there is anything to find: most maps read and write element for element.
@@ -301,6 +333,7 @@ class Conflicts : public SureWalk {
   std::vector<Touch> reads_, writes_;
   std::vector<int64_t> extents_;
   Point around_;
+  std::set<VarId> before_;  // variables that are the same at all points
   int comparisons_ = 0;
 };
 

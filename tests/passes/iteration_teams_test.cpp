@@ -254,7 +254,8 @@ TEST(IterationTeams, WhatIsRefusedSaysWhy) {
     return p.plan.no_teams;
   };
   EXPECT_EQ(with("      gemm a=Ps", "      sync block\n      gemm a=Ps"), "sync belongs to all threads");
-  EXPECT_EQ(with("acc[i, j] * scale[i]", "acc[i, 63 - j] * scale[i]"), "columns of 'acc' are not apart");
+  EXPECT_EQ(with("acc[i, j] = acc[i, j] * scale[i]", "acc[i, 63 - j] = acc[i, 63 - j] * scale[i]"),
+            "columns of 'acc' are not apart");
   EXPECT_EQ(with("      copy from=most",
                  "      map i in 64 {\n        most[i] = max(most[i], acc[i, 0])\n      }\n"
                  "      copy from=most"),
