@@ -8,12 +8,13 @@
 namespace tilewright {
 namespace {
 
-// A program over A: float32[64], I: int32[64] and B: float32[64]; `body` is the launch's. The first line of the error.
-std::string error_of(const std::string& body, const std::string& launch = "bx: 4) threads(tx: 64") {
+// A program over A: float32[64], I: int32[64] and B: float32[64]; `body` is the launch's. Behind it
+// an element is written, so that a caller sees something. The first line of the error.
+std::string error_of(const std::string& body, const std::string& end = "    I[0] = 1\n") {
   const std::string text =
       "program p {\n  symbol n: int32\n  param A: float32[64]\n  param I: int32[64]\n  param B: float32[64]\n"
-      "  param D: float32[n]\n  launch main(" +
-      launch + ") {\n" + body + "  }\n}\n";
+      "  param D: float32[n]\n  launch main(bx: 4) threads(tx: 64) {\n" +
+      body + end + "  }\n}\n";
   try {
     passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {});
   } catch (const CompileError& e) {
@@ -78,6 +79,10 @@ TEST(FirstReads, WhatMightNotHappenIsNone) {
       with_shared("    for k in 0..4 {\n      if n > k {\n        break\n      }\n      copy from=s to=B\n    }\n"),
       "");
   EXPECT_EQ(with_shared("    if I[0] > 3 {\n      return\n    }\n    copy from=s to=B\n"), "");
+}
+
+TEST(FirstReads, WhatNobodySeesIsNone) {
+  EXPECT_EQ(error_of("    shared s: float32[64]\n    shared t: float32[64]\n    copy from=s to=t\n", ""), "");
 }
 
 TEST(FirstReads, OtherThreadsMayHaveWrittenWhatStandsBehind) {
