@@ -367,6 +367,7 @@ void CFamily::statement(const Stmt& s) {
   if (const auto* n = s.as<For>(); n && n->kind != LoopKind::Grid) return for_loop(*n);
   if (const auto* n = s.as<While>()) {
     open(fmt::format("while ({}) {{", text(n->condition)));
+    begin_turn(*n);
     body(n->body);
     return close();
   }

@@ -16,7 +16,7 @@ std::string CReports::word(const Expr& e) { return word(e->type, text(e)); }
 
 void CReports::add(ReportSite site, const std::vector<Expr>& place, const std::vector<std::string>& values) {
   const auto number = static_cast<int>(sites_.size());
-  const bool failed = site.kind == ReportSite::Kind::Assert;
+  const bool failed = site.kind >= ReportSite::Kind::Assert;
   sites_.push_back(std::move(site));
   report(number, failed, place, values);
 }

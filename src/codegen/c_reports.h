@@ -5,9 +5,9 @@
 
 namespace tilewright::codegen {
 
-// A print or an assertion of the kernel, which reports it by its number.
+// A print, an assertion or a wait of the kernel, which reports it by its number.
 struct ReportSite {
-  enum class Kind : uint8_t { PrintMessage, PrintScalar, PrintBuffer, Assert };
+  enum class Kind : uint8_t { PrintMessage, PrintScalar, PrintBuffer, Assert, Stuck, Overflow };  // runtime::Site's
   struct Operand {
     std::string name;
     DType type;
@@ -30,11 +30,11 @@ class CReports : public CMemory {
   void assertion(const ir::Assert& n, const SourceLocation& at);
 
   std::vector<ReportSite> sites_;
+  void add(ReportSite site, const std::vector<ir::Expr>& place, const std::vector<std::string>& values);
 
  private:
   std::string word(const ir::Expr& e);
   std::string word(DType type, const std::string& value);
-  void add(ReportSite site, const std::vector<ir::Expr>& place, const std::vector<std::string>& values);
   void print_buffer(const ir::Print& n, const SourceLocation& at);
 };
 

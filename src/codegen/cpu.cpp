@@ -8,6 +8,8 @@
 #include "embedded_text.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/lower/lowering.h"
+#include "passes/lower/strands.h"
 #include "passes/prefetch_rows.h"
 #include "passes/stream_stores.h"
 #include "passes/transpose_tiles.h"
@@ -25,7 +27,7 @@ namespace {
 // Names that a kernel's text uses itself.
 const std::set<std::string>& reserved_names() {
   static const std::set<std::string> set = [] {
-    std::set<std::string> names{"blocks", "run", "place", "values", "old", "index", "tw_stream", "tw_line"};
+    std::set<std::string> names{"blocks", "run", "place", "values", "old", "index", "tw_stream", "tw_line", "meetings"};
     for (const std::string& piece : piece_names()) names.insert(piece);
     return names;
   }();
@@ -56,6 +58,7 @@ class CpuText final : public LaneLoops {
     if (uses_scan_) head += text::codegen_cpu_scan;
     if (uses_fold_) head += text::codegen_cpu_fold;
     if (uses_stream_) head += text::codegen_cpu_stream;
+    if (uses_strands_) head += text::codegen_cpu_strands;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
     return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_), take_lane_reports()};
@@ -106,6 +109,80 @@ class CpuText final : public LaneLoops {
     close();
   }
 
+  // ---- strands
+  // Where the strand is, for reports.
+  std::vector<Expr> place() const {
+    std::vector<Expr> out(6, ir::constant(0));
+    for (size_t d = 0; d < launch_->block.size(); ++d) out[d] = var(launch_->block[d], i32);
+    out[3] = ir::constant(strand_.begin);
+    return out;
+  }
+  // Ends the code of the strand: what it waits for will not come.
+  void stuck(const std::string& wait, const std::string& what, const SourceLocation& at) {
+    uses_strands_ = true;
+    open(fmt::format("if ({}) {{", wait));
+    add({ReportSite::Kind::Stuck, what, at, {}}, place(), {});
+    line("return;");
+    close();
+  }
+  void overflow(const std::string& arrival, const std::string& what, const SourceLocation& at) {
+    uses_strands_ = true;
+    open(fmt::format("if (!{}) {{", arrival));
+    add({ReportSite::Kind::Overflow, what, at, {}}, place(), {});
+    close();
+  }
+  std::string barrier(const Element& e) {
+    const Expr at = offset(e.buffer, e.indices);
+    return constant_int(at) == 0 ? names_.of(e.buffer) : fmt::format("&{}[{}]", names_.of(e.buffer), text(at));
+  }
+  std::string too_many(const Element& e) const {
+    return fmt::format("more threads arrive at a barrier of '{}' than it counts in a phase",
+                       program_.buffer(e.buffer).name);
+  }
+  void expect(const Expect& n, const SourceLocation& at) {
+    uses_strands_ = true;
+    if (!n.arrive) return line(fmt::format("tw_expect({}, {});", barrier(n.barrier), text(n.bytes)));
+    line(fmt::format("({})->bytes += {};", barrier(n.barrier), text(n.bytes)));
+    overflow(fmt::format("tw_arrive({})", barrier(n.barrier)), too_many(n.barrier), at);
+  }
+  void sync(const Sync& n, const SourceLocation& at) {
+    if (n.scope == SyncScope::Grid) return stuck("call->sync_grid(call->host)", "for the other blocks of the grid", at);
+    const std::string meet = fmt::format("const int met = tw_meet(call, &meetings[{}], {}, {}, {});", text(n.barrier),
+                                         strand_.end - strand_.begin, n.count, !n.arrive_only);
+    const bool is_own = constant_int(n.barrier).value_or(0) >= passes::kFirstMeeting;
+    const std::string what =
+        is_own ? "for the other threads of the block" : fmt::format("at named barrier {}", text(n.barrier));
+    open("{");
+    line(meet);
+    overflow("(met >= 0)", fmt::format("more than {} threads arrive {}", n.count, what), at);
+    stuck("met > 0", what, at);
+    close();
+  }
+  void begin_turn(const While&) override {
+    if (takes_turns_) line("call->wait_for(call->host, 0, 0);");
+  }
+  // Roles that stand next to each other.
+  size_t strands(const Body& b, size_t from) {
+    uses_strands_ = true;
+    std::vector<std::string> names, code, list;
+    size_t at = from;
+    for (; at < b.size() && b[at].as<Role>(); ++at) {
+      strand_ = *b[at].as<Role>();
+      const std::string name = names_.fresh("strand");
+      open(fmt::format("auto {} = [&]() {{", name));
+      body(strand_.body);
+      close("};");
+      code.push_back(fmt::format("tw_strand<decltype({})>", name)), list.push_back("&" + name);
+    }
+    open("{");
+    line(fmt::format("void (*const code[])(void*) = {{{}}};", fmt::join(code, ", ")));
+    line(fmt::format("void* const strands[] = {{{}}};", fmt::join(list, ", ")));
+    line(fmt::format("call->run_strands(call->host, {}, code, strands);", code.size()));
+    close();
+    strand_ = {0, launch_->thread_count(), {}};
+    return at - from;
+  }
+
   // ---- gemm
   OperandLayout layout_of(const Region& r) const {
     const Buffer& b = program_.buffer(r.buffer);
@@ -152,8 +229,7 @@ class CpuText final : public LaneLoops {
       next = fmt::format(", {{(const char*){}, (int64_t)({} - {}), {}, 0}}", first, second, first, bytes);
     }
     if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
-      fail(Code::CpuGemmTypes, at, *reason,
-           "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})");
+      fail(Code::CpuGemmTypes, at, *reason, passes::kUseInterpreter);
     const GemmText g = gemm_text(spec);
     gemm_reports_.push_back({at, spec.m, spec.n, spec.k, g.kernel, layout_name(spec.a_layout),
                              layout_name(spec.b_layout), layout_name(spec.c_layout), g.packs_a, g.packs_b,
@@ -230,6 +306,7 @@ class CpuText final : public LaneLoops {
   }
 
   size_t target_statements(const Body& b, size_t at) override {
+    if (b[at].as<Role>()) return strands(b, at);
     const auto* n = b[at].as<Call>();
     if (!n || n->function != passes::kFetchFunction) return 0;
     note_source(b[at + 1]);
@@ -242,6 +319,13 @@ class CpuText final : public LaneLoops {
     if (const auto* n = s.as<Print>()) return print(*n, at);
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
     if (const auto* n = s.as<Gemm>()) return gemm(*n, at);
+    if (const auto* n = s.as<Arrive>())
+      return overflow(fmt::format("tw_arrive({})", barrier(n->barrier)), too_many(n->barrier), at);
+    if (const auto* n = s.as<Expect>()) return expect(*n, at);
+    if (const auto* n = s.as<Wait>())
+      return stuck(fmt::format("tw_wait_phase(call, {}, {})", barrier(n->barrier), text(n->parity)),
+                   fmt::format("for a phase of barrier '{}'", program_.buffer(n->barrier.buffer).name), at);
+    if (const auto* n = s.as<Sync>()) return sync(*n, at);
     if (const auto* n = s.as<Call>(); n && n->function == passes::kPrefetchFunction) return prefetch(*n);
     if (const auto* n = s.as<Call>();
         n && (n->function == passes::kStreamFunction || n->function == passes::kStreamRestFunction))
@@ -260,9 +344,10 @@ class CpuText final : public LaneLoops {
   // Tiles without padding lie on the stack while there are few: the host's compiler knows all of their uses, and their
   // addresses cost nothing, where those of thread-local memory are asked for anew in every loop.
   void declare_tiles(const std::set<BufferId>& used) {
-    int64_t left = kMostStackBytes;
+    int64_t left = kMostStackBytes, taken = 0;
     for (BufferId id : used) {
       const Buffer& b = program_.buffer(id);
+      if (b.space == Space::Barrier) declare_barriers(id);
       if (b.space != Space::Shared && b.space != Space::Fragment) continue;
       const std::string name = names_.declare(id, b.name);
       if (b.space == Space::Fragment) {
@@ -271,11 +356,35 @@ class CpuText final : public LaneLoops {
       }
       const int64_t elements = std::max<int64_t>(storage_elements(b), 1);
       const int64_t bytes = elements * std::max(b.type.storage_bits(), 8) / 8;
-      const bool on_stack = !b.tile && b.strides.empty() && bytes <= left;
-      if (on_stack) left -= bytes;
+      const bool on_stack = meets_ || (!b.tile && b.strides.empty() && bytes <= left);
+      if (on_stack) left -= bytes, taken += bytes + 64;
       line(fmt::format("{}{} {}[{}] __attribute__((aligned(64)));", on_stack ? "" : "static __thread ",
                        storage_type(b.type), name, elements));
     }
+    stack_bytes_.push_back(taken);
+  }
+  void declare_barriers(BufferId id) {
+    uses_strands_ = true;
+    const Buffer& b = program_.buffer(id);
+    std::vector<std::string> list;
+    for (int64_t i = 0; i < storage_elements(b); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const int64_t count = at < b.arrive_counts.size() ? b.arrive_counts[at]
+                            : b.arrive_counts.empty()   ? 1
+                                                        : b.arrive_counts.back();
+      list.push_back(fmt::format("{{{}, {}, 0, 0}}", count, count));
+    }
+    line(fmt::format("struct tw_barrier {}[] = {{{}}};", names_.declare(id, b.name), fmt::join(list, ", ")));
+  }
+  // The named barriers of the hardware, and then those of the lowering.
+  void declare_meetings(const Launch& launch) {
+    int64_t count = 0;
+    walk(launch.body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
+        count = std::max(count, constant_int(n->barrier).value_or(0) + 1),
+        count = std::max(count, passes::kFirstMeeting);
+    });
+    if (count > 0) line(fmt::format("struct tw_meeting meetings[{}] = {{}};", count));
   }
   void declare_integers(const std::set<VarId>& vars) {
     int index = 0;
@@ -318,9 +427,20 @@ class CpuText final : public LaneLoops {
           std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c == name.back() && c == '_' ? 'u' : c) : "_";
     return fmt::format("{}_{}", name, &launch - program_.launches.data());
   }
-  bool asserts() const {
+  bool may_fail() const {
     bool found = false;
-    for (const Launch& l : program_.launches) walk(l.body, [&](const Stmt& s) { found = found || s.as<Assert>(); });
+    for (const Launch& l : program_.launches)
+      walk(l.body, [&](const Stmt& s) {
+        found = found || s.as<Assert>() || s.as<Arrive>() || s.as<Expect>() || s.as<Wait>() || s.as<Sync>();
+      });
+    return found;
+  }
+  static bool meets(const Launch& launch) {
+    bool found = false;
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* n = s.as<Sync>();
+      found = found || (n && n->scope == SyncScope::Grid);
+    });
     return found;
   }
   static bool streams(const Launch& launch) {
@@ -333,24 +453,40 @@ class CpuText final : public LaneLoops {
   }
   void block_function(const Launch& launch) {
     const For& grid = *launch.body.front().as<For>();
+    launch_ = &launch, strand_ = {0, launch.thread_count(), {}};
+    meets_ = meets(launch), takes_turns_ = passes::has_waits(launch);
     names_.open();
     const std::string block = names_.declare(grid.var, program_.var(grid.var).name);
     open(fmt::format("static void {}(const struct tw_call* call, int64_t {}{}) {{", function_of(launch), block,
-                     asserts() ? ", int* failed" : ""));
+                     may_fail() ? ", int* failed" : ""));
     folds_ = folds_of(grid.body, program_);
     std::set<BufferId> used;
     for (BufferId id : used_buffers(grid.body)) used.insert(program_.root(id));
     declare_integers(needed_vars(grid.body));
     declare_globals(used);
     declare_tiles(used);
+    declare_meetings(launch);
     body(grid.body);
     close();
     names_.close();
     out_ += "\n";
   }
+  // All blocks are under way at a time.
+  void run_meeting_blocks(const Launch& launch, const For& grid, const std::string& run) {
+    int64_t strands = 0;
+    walk(launch.body, [&](const Stmt& s) { strands += s.as<Role>() != nullptr; });
+    open("auto code = [&](int64_t block) {");
+    line(run);
+    close("};");
+    open(fmt::format("call->run_blocks(call->host, call->max_threads, {}, {}, {}, [](void* f, long long block) {{",
+                     text(grid.extent), std::max<int64_t>(strands, 1),
+                     stack_bytes_[static_cast<size_t>(&launch - program_.launches.data())]));
+    line("(*(decltype(code)*)f)(block);");
+    close("}, &code);");
+  }
   void entry() {
     open("extern \"C\" __attribute__((visibility(\"default\"))) int tw_entry(const struct tw_call* call) {");
-    const bool checks = asserts();
+    const bool checks = may_fail();
     if (checks) line("int failed_here = 0, *const failed = &failed_here;");
     for (const Launch& launch : program_.launches) {
       const For& grid = *launch.body.front().as<For>();
@@ -358,7 +494,9 @@ class CpuText final : public LaneLoops {
       declare_integers(used_vars(grid.extent));
       const std::string run = fmt::format("{}(call, block{});{}", function_of(launch), checks ? ", failed" : "",
                                           streams(launch) ? " tw_end_streams();" : "");
-      if (constant_int(grid.extent) == 1) {
+      if (meets(launch)) {
+        run_meeting_blocks(launch, grid, run);
+      } else if (constant_int(grid.extent) == 1) {
         line("const int64_t block = 0;");
         line(run);
       } else {
@@ -377,7 +515,12 @@ class CpuText final : public LaneLoops {
   }
 
   const target::CpuFeatures& features_;
-  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false;
+  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false, uses_strands_ = false;
+  const Launch* launch_ = nullptr;    // that is being written
+  Role strand_;                       // of it
+  bool meets_ = false;                // its blocks meet
+  bool takes_turns_ = false;          // its code may wait for other code of it
+  std::vector<int64_t> stack_bytes_;  // of the tiles of each launch
   bool uses_fold_ = false, uses_scan_ = false;
   Folds folds_;  // of the launch that is being written
   std::vector<std::string> gemms_;

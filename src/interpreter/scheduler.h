@@ -23,9 +23,7 @@ class TurnScheduler : public Scheduler {
 
  private:
   struct Turn;
-  static void enter(unsigned high, unsigned low);
   void resume(Turn& turn);
-  void switch_out(Turn& turn);
   void cancel();
   [[noreturn]] void fail_deadlock();
 

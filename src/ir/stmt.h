@@ -301,19 +301,21 @@ struct FinalizeReducer {  // after it the buffer may be read
   BufferId buffer;
   static void fields(auto& n, auto&& f) { f("buffer", n.buffer); }
 };
-struct Role {  // the body runs on threads [begin, end) of a block along x: whole warps
-  static constexpr Level level = Level::Tile | Level::Thread;
+// The body runs on threads [begin, end) of a block along x: whole warps. Loop level: a strand of the block, which runs
+// beside those that stand next to it.
+struct Role {
+  static constexpr Level level = Level::Any;
   static constexpr const char* name = "role";
   int64_t begin = 0, end = 0;
   Body body;
   static void fields(auto& n, auto&& f) { f("begin", n.begin), f("end", n.end), f("body", n.body); }
 };
 
-// ---- Order: tile and thread level
+// ---- Order
 // ------------------------------------------------------------------------------------
 
 struct Arrive {  // one arrival per executing thread
-  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr Level level = Level::Any;
   static constexpr const char* name = "arrive";
   Element barrier;
   Expr cta;                   // its number in the cluster, x first; none: this block
@@ -322,7 +324,7 @@ struct Arrive {  // one arrival per executing thread
 };
 struct Expect {  // adds bytes to what the current phase waits for, then arrives if asked; by one thread of the
                  // executing set
-  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr Level level = Level::Any;
   static constexpr const char* name = "expect";
   Element barrier;
   Expr bytes;
@@ -330,7 +332,7 @@ struct Expect {  // adds bytes to what the current phase waits for, then arrives
   static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("bytes", n.bytes), f("arrive", n.arrive); }
 };
 struct Wait {  // until the phase of that parity is complete; parity 1 passes on a fresh barrier
-  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr Level level = Level::Any;
   static constexpr const char* name = "wait";
   Element barrier;
   Expr parity;
@@ -362,10 +364,10 @@ enum class SyncScope : uint8_t {
   Launches
 };
 struct Sync {
-  static constexpr Level level = Level::Tile | Level::Thread;
+  static constexpr Level level = Level::Any;
   static constexpr const char* name = "sync";
   SyncScope scope = SyncScope::Block;
-  Expr barrier;              // Named: which one
+  Expr barrier;              // Named: which one; loop level: from 16 on, meetings of strands
   int64_t count = 0;         // Named: threads taking part
   bool arrive_only = false;  // Named, Cluster, Launches: does not wait
   bool wait_only = false;    // Cluster: for the phase at which this thread has arrived; Launches: for those before

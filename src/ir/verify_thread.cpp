@@ -234,7 +234,7 @@ void Verifier::check(const Arrive& node) {
 void Verifier::check(const Expect& node) {
   check_barrier(node.barrier, "expect");
   if (!check_integer(node.bytes, "the bytes of an expect")) return;
-  if (auto c = constant_int(node.bytes); c && *c < 0)
+  if (auto c = constant_int(node.bytes); c && *c < 0 && level_ != Level::Loop)  // there, bytes that have come
     add(Code::VerifyExpectBytes, fmt::format("expect of {} bytes", *c));
 }
 
@@ -275,6 +275,7 @@ void Verifier::check(const Sync& node) {
           "these belong to sync named");
     return;
   }
+  if (level_ == Level::Loop) return;  // lowering has made it
   if (node.count < kWarp || node.count % kWarp != 0)
     add(Code::VerifySync, fmt::format("sync named of {} threads; the count is a multiple of 32", node.count));
   if (!check_integer(node.barrier, "the number of a named barrier")) return;

@@ -5,6 +5,7 @@
 #include "passes/fuse/accesses.h"
 #include "passes/fuse/contract.h"
 #include "passes/fuse/index.h"
+#include "passes/lower/strands.h"
 
 namespace tilewright::passes {
 
@@ -218,6 +219,7 @@ class Fuse {
 
 LoopProgram fuse_loops(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
+    if (has_waits(program.launches[i])) continue;
     For grid = *program.launches[i].body.front().as<For>();
     const LocationId at = program.launches[i].body.front()->location;
     grid.body = Fuse(program, program.launches[i].body).body(grid.body);

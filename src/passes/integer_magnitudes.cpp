@@ -1,4 +1,5 @@
 #include "passes/integer_magnitudes.h"
+#include "passes/lower/strands.h"
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -153,7 +154,8 @@ class Magnitudes {
 
 LoopProgram integer_magnitudes(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i)
-    program.launches[i].body = Magnitudes(program, static_cast<int32_t>(i)).run(program.launches[i].body);
+    if (!has_waits(program.launches[i]))
+      program.launches[i].body = Magnitudes(program, static_cast<int32_t>(i)).run(program.launches[i].body);
   return program;
 }
 

@@ -3,6 +3,7 @@
 #include "passes/launch_order.h"
 #include "passes/lower/block_index.h"
 #include "passes/lower/layouts.h"
+#include "passes/lower/strands.h"
 #include "passes/lower/threads.h"
 #include "passes/sparse_gemm.h"
 #include "support/diagnostic.h"
@@ -20,8 +21,8 @@ LoopProgram tables_of(const TileProgram& p) {
   return out;
 }
 
-// Local buffers whose values all threads agree on: one scalar of the block will do.
-std::set<BufferId> uniform_locals(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u,
+// Local buffers whose values all threads agree on: one scalar of the strand will do.
+std::set<BufferId> uniform_locals(const ProgramTables& p, const Launch& launch, const analysis::Uniformity& u,
                                   int32_t number) {
   std::set<BufferId> out;
   for (uint32_t i = 0; i < p.buffers.size(); ++i) {
@@ -33,18 +34,37 @@ std::set<BufferId> uniform_locals(const TileProgram& p, const Launch& launch, co
   return out;
 }
 
+// What one strand does. `block` has what is known of the indices of blocks.
+Body lower_strand(const Strand& strand, int32_t number, const Lowering& block, LoopProgram& out,
+                  std::set<BufferId>& uniform) {
+  const analysis::Uniformity uniformity(out, strand.launch);
+  Lowering l{out, strand.launch, block.target};
+  l.intervals = block.intervals, l.boxes = block.boxes;
+  l.at = strand.launch.location, l.first_thread = strand.first, l.user_buffers = block.user_buffers;
+  const std::set<BufferId> mine = uniform_locals(out, strand.launch, uniformity, number);
+  Body body = place_tiles(privatize(lower_block(uniformity, l), mine, l), l);
+  uniform.insert(mine.begin(), mine.end());
+  return body;
+}
+
 Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, LoopProgram& out,
                     const target::CpuTarget& target) {
-  const analysis::Uniformity uniformity(p, launch);
+  const std::vector<Strand> strands = strands_of(launch, analysis::Uniformity(p, launch), number, out);
   Lowering l{out, launch, target};
-  l.at = launch.location, l.user_buffers = p.buffers.size();
+  l.at = launch.location, l.user_buffers = out.buffers.size();
   Expr blocks = wide(1);
   for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));
   const Expr block = l.index("block", blocks);
-  const Body block_vars = bind_block(launch, block, l);
-  const std::set<BufferId> uniform = uniform_locals(p, launch, uniformity, number);
+  Body body = bind_block(launch, block, l);
   choose_tiles(l);
-  Body body = place_tiles(privatize(lower_block(uniformity, l), uniform, l), l);
+  std::set<BufferId> uniform;
+  for (const Strand& strand : strands) {
+    Body part = lower_strand(strand, number, l, out, uniform);
+    if (strands.size() == 1)
+      body.insert(body.end(), part.begin(), part.end());
+    else
+      body.push_back(l.make(Role{strand.first, strand.first + strand.launch.threads[0], std::move(part)}));
+  }
   for (size_t i = 0; i < out.buffers.size(); ++i) {
     Buffer& b = out.buffers[i];
     if (b.launch != number) continue;
@@ -53,7 +73,6 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
     if (uniform.contains(out.root({static_cast<uint32_t>(i)})))
       b.space = b.rank() == 0 ? Space::Fragment : Space::Shared;
   }
-  body.insert(body.begin(), block_vars.begin(), block_vars.end());
   Launch result = launch;
   result.body = {loop(l, block, wide(0), blocks, std::move(body), LoopKind::Grid)};
   return result;

@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
+#include "passes/lower/strands.h"
 
 namespace tilewright::passes {
 
@@ -219,6 +220,7 @@ class ReadAgain {
 
 LoopProgram read_again(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
+    if (has_waits(program.launches[i])) continue;
     For grid = *program.launches[i].body.front().as<For>();
     const LocationId at = program.launches[i].body.front()->location;
     grid.body = ReadAgain(program, static_cast<int32_t>(i)).run(grid.body);

@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
+#include "passes/lower/strands.h"
 
 namespace tilewright::passes {
 
@@ -222,6 +223,7 @@ class SideBySide {
 
 LoopProgram side_by_side(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
+    if (has_waits(program.launches[i])) continue;
     Body& body = program.launches[i].body;
     if (auto together = SideBySide(program, static_cast<int32_t>(i)).run(body.front())) body = {*together};
   }

@@ -3,6 +3,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
+#include "passes/lower/strands.h"
 
 namespace tilewright::passes {
 
@@ -176,7 +177,7 @@ class Spread {
 
 LoopProgram spread_atomics(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i)
-    program.launches[i].body = Spread(program).body(program.launches[i].body);
+    if (!has_waits(program.launches[i])) program.launches[i].body = Spread(program).body(program.launches[i].body);
   return program;
 }
 

@@ -3,6 +3,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
+#include "passes/lower/strands.h"
 
 namespace tilewright::passes {
 
@@ -183,6 +184,7 @@ Expr is_large(const LoopProgram& program, const Body& launch, BufferId tensor) {
 
 LoopProgram stream_stores(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
+    if (has_waits(program.launches[i])) continue;
     const Body all = program.launches[i].body;
     program.launches[i].body = Stream(program, static_cast<int32_t>(i), all).body(all);
   }

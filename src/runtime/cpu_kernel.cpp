@@ -11,6 +11,7 @@
 #include "runtime/kernel_cache.h"
 #include "runtime/sha256.h"
 #include "runtime/shared_object.h"
+#include "runtime/strands.h"
 #include "support/diagnostic.h"
 
 #include "runtime/kernel_abi.text.h"
@@ -48,8 +49,15 @@ class CpuKernel final : public Callee {
   void run(const BoundCall& call, CallReport& report) override {
     static_assert(sizeof(int64_t) == sizeof(long long));
     Host host{report, {}, {}};
-    const tw_call abi{call.buffers.data(), reinterpret_cast<const long long*>(call.integers.data()), &host, take_report,
-                      threads_};
+    const tw_call abi{call.buffers.data(),
+                      reinterpret_cast<const long long*>(call.integers.data()),
+                      &host,
+                      take_report,
+                      threads_,
+                      run_strands,
+                      run_blocks,
+                      wait_for,
+                      sync_grid};
     const int failed = entry_(&abi);
     if (host.error) std::rethrow_exception(host.error);
     check_internal(failed == 0 || report.failed(), "{}: the kernel failed without a report", call.plan->name);

@@ -55,13 +55,15 @@ struct Workspace {
   IntProgram size;  // elements
 };
 
-// A print or an assertion in the kernel; the kernel reports its row.
+// A print, an assertion or a wait in the kernel; the kernel reports its row.
 struct Site {
   enum class Kind : uint8_t {
     PrintMessage,  // no values
     PrintScalar,   // one value of type operands[0]
     PrintBuffer,   // index of the first element, then elements of the buffer operands[0]
     Assert,        // the values of the operands, shown in the error
+    Stuck,         // the message says what will never come
+    Overflow,      // the message says at what more threads arrive than it counts
   };
   struct Operand {
     std::string name;
@@ -71,6 +73,7 @@ struct Site {
   std::string message;
   SourceLocation location;
   std::vector<Operand> operands;
+  bool is_print() const { return kind < Kind::Assert; }
 };
 
 struct LaunchPlan {

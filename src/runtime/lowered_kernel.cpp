@@ -64,7 +64,7 @@ void fields(Is<LoweredKernel> auto& n, auto&& f) {
 
 // The last enumerator: what a damaged number is held against.
 constexpr IntOp::Kind last(IntOp::Kind) { return IntOp::Kind::Not; }
-constexpr Site::Kind last(Site::Kind) { return Site::Kind::Assert; }
+constexpr Site::Kind last(Site::Kind) { return Site::Kind::Overflow; }
 constexpr TensorMapPlan::Swizzle last(TensorMapPlan::Swizzle) { return TensorMapPlan::Swizzle::Bytes128; }
 constexpr TensorMapPlan::Interleave last(TensorMapPlan::Interleave) { return TensorMapPlan::Interleave::Bytes32; }
 constexpr TensorMapPlan::L2Promotion last(TensorMapPlan::L2Promotion) { return TensorMapPlan::L2Promotion::Bytes256; }

@@ -58,7 +58,7 @@ void CallReport::add(int site, const Place& place, std::span<const uint64_t> val
   check_internal(site >= 0 && static_cast<size_t>(site) < plan_.sites.size(), "{}: a report from site {}", plan_.name,
                  site);
   const Site& s = plan_.sites[static_cast<size_t>(site)];
-  if (s.kind != Site::Kind::Assert) {
+  if (s.is_print()) {
     check_internal(s.kind == Site::Kind::PrintMessage || !values.empty(), "{}: site {} reports no value", plan_.name,
                    site);
     return print(print_lines(s, place, values));
@@ -80,10 +80,15 @@ void CallReport::throw_if_failed() const {
     values.push_back(
         fmt::format("{} = {}", site.operands[i].name, value_text(site.operands[i].dtype, failed_values_[i])));
   const Place& p = failed_place_;
-  fail(
-      Code::AssertionFailed, site.location,
-      fmt::format("{}: assertion failed in block ({}, {}, {}), thread ({}, {}, {}): {}{}", plan_.name, p[0], p[1], p[2],
-                  p[3], p[4], p[5], site.message, values.empty() ? "" : fmt::format(" ({})", fmt::join(values, ", "))));
+  const std::string where = fmt::format("block ({}, {}, {}), thread ({}, {}, {})", p[0], p[1], p[2], p[3], p[4], p[5]);
+  if (site.kind == Site::Kind::Stuck)
+    fail(Code::Deadlock, site.location,
+         fmt::format("{}: deadlock: no thread can go on; {} waits {}", plan_.name, where, site.message));
+  if (site.kind == Site::Kind::Overflow)
+    fail(Code::BarrierOverflow, site.location, fmt::format("{}: in {}, {}", plan_.name, where, site.message));
+  fail(Code::AssertionFailed, site.location,
+       fmt::format("{}: assertion failed in {}: {}{}", plan_.name, where, site.message,
+                   values.empty() ? "" : fmt::format(" ({})", fmt::join(values, ", "))));
 }
 
 void print_lines(std::string_view lines) { print(lines); }

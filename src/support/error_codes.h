@@ -265,10 +265,8 @@ enum class Code : uint16_t {
   EnginesNotCompared = 4021,  // a call that cannot be checked
 
   // 5000: cpu. The CPU engine, the host compiler, the kernel cache.
-  CpuRole = 5001,                // warp-specialized code
-  CpuBarrier = 5002,             // mbarriers
-  CpuAsync = 5003,               // asynchronous copies and their queues
-  CpuSync = 5004,                // named barriers, barriers of a cluster or of the grid
+  CpuRole = 5001,                // what threads of several roles do together, each on its own values
+  CpuSync = 5004,                // a barrier that some threads of a role come to and others do not
   CpuForeignCall = 5005,         // a call of the user's text
   CpuCluster = 5006,             // clusters of blocks
   CpuGemmTypes = 5007,           // no gemm for these types

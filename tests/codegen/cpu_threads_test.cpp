@@ -318,57 +318,5 @@ TEST(CpuThreads, PrintAndAssert) {
   }
 }
 
-std::string refusal(const Program& program) {
-  try {
-    cpu_text_of(program);
-  } catch (const CompileError& e) {
-    return e.diagnostic().code_text() + " " + e.diagnostic().message + " / " + e.diagnostic().help;
-  }
-  return "";
-}
-
-TEST(CpuThreads, RefuseWhatOnlyTheInterpreterRuns) {
-  Tensor A("A", {64}, f32);
-  const std::string help =
-      " is not something the CPU engine runs / run it on the interpreter: compile(program, {.engine = "
-      "Engine::Interpreter})";
-  EXPECT_EQ(refusal(prim_func("role", {A},
-                              [&] {
-                                for (auto bx : Kernel(1, {.threads = 256})) {
-                                  (void)bx;
-                                  auto s = alloc_shared({64}, f32);
-                                  ws({1}, [&] { copy(A, s); });
-                                }
-                              })),
-            "TW5001 code for some of the block's threads (a role)" + help);
-  EXPECT_EQ(refusal(prim_func("barrier", {A},
-                              [&] {
-                                for (auto bx : Kernel(1, {.threads = 64})) {
-                                  (void)bx;
-                                  auto b = alloc_barrier({64});
-                                  barrier_arrive(b);
-                                }
-                              })),
-            "TW5002 an mbarrier" + help);
-  EXPECT_EQ(refusal(prim_func("async", {A},
-                              [&] {
-                                for (auto bx : Kernel(1, {.threads = 64})) {
-                                  (void)bx;
-                                  auto s = alloc_shared({64}, f32);
-                                  async_copy(A, s);
-                                  cp_async_wait(0);
-                                }
-                              })),
-            "TW5003 an asynchronous copy" + help);
-  EXPECT_EQ(refusal(prim_func("grid", {A},
-                              [&] {
-                                for (auto bx : Kernel(2, {.threads = 64})) {
-                                  (void)bx;
-                                  sync_grid();
-                                }
-                              })),
-            "TW5004 a barrier of the whole grid" + help);
-}
-
 }  // namespace
 }  // namespace tilewright

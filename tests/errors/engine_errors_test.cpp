@@ -104,61 +104,35 @@ TEST(ToolErrors, DumpThatCannotBeWritten) {
   EXPECT_EQ(text.substr(0, want.size()), want);
 }
 
-TEST(CpuErrors, Roles) {
+TEST(CpuErrors, ParallelOverThreadsOfSeveralRoles) {
   expect_error(
       [] {
         const Program p = kernel({}, [] {
+          auto v = alloc_var(i32, 0);
+          on_threads(0, 64, [&] { v = 1; });
           mark();
-          ws({0}, [] { sync_threads(1, 128); });
+          for (auto i : Parallel(256)) v = v + i;
         });
         compile_for(Engine::Cpu, p);
       },
-      R"(TW5001 cpu: code for some of the block's threads (a role) is not something the CPU engine runs
+      R"(TW5001 cpu: a Parallel that each thread of the block does on its own values, in a block that has roles, is not something the CPU engine runs
   --> the mistake
 help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
-TEST(CpuErrors, Barriers) {
+TEST(CpuErrors, NamedBarrierThatSomeThreadsOfAWarpComeTo) {
   expect_error(
       [] {
         const Program p = kernel({}, [] {
-          auto barrier = alloc_barrier({128});
-          mark();
-          barrier_arrive(barrier);
+          const Value tx = get_thread_binding();
+          If(tx % 2 == 0, [&] {
+            mark();
+            sync_threads(1, 64);
+          });
         });
         compile_for(Engine::Cpu, p);
       },
-      R"(TW5002 cpu: an mbarrier is not something the CPU engine runs
-  --> the mistake
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
-}
-
-TEST(CpuErrors, AsynchronousCopies) {
-  Tensor A("A", {8}, f32);
-  expect_error(
-      [&] {
-        const Program p = kernel({A}, [&] {
-          auto S = alloc_shared({8}, f32, "S");
-          mark();
-          async_copy(A, S);
-        });
-        compile_for(Engine::Cpu, p);
-      },
-      R"(TW5003 cpu: an asynchronous copy is not something the CPU engine runs
-  --> the mistake
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
-}
-
-TEST(CpuErrors, NamedBarriers) {
-  expect_error(
-      [] {
-        const Program p = kernel({}, [] {
-          mark();
-          sync_threads(1, 128);
-        });
-        compile_for(Engine::Cpu, p);
-      },
-      R"(TW5004 cpu: a named barrier is not something the CPU engine runs
+      R"(TW5004 cpu: a barrier that some threads of a role come to and others do not is not something the CPU engine runs
   --> the mistake
 help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }

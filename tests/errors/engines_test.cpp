@@ -22,8 +22,7 @@ struct Scene {
 struct Operation {
   const char* name;
   void (*body)(const Scene&);
-  // Threads of a GPU block that run on their own, and what it does asynchronously, have no counterpart on a CPU;
-  // foreign text is for one engine only.
+  // Foreign text is for one engine only.
   bool may_be_missing = false;
 };
 
@@ -174,23 +173,21 @@ const std::vector<Operation>& operations() {
          set_max_nreg(64);
          fence_proxy_async();
        }},
-      {"roles: ws, on_threads", [](const Scene& s) { on_threads(0, 64, [&] { s.O(0, 0) = 1; }); }, true},
+      {"roles: ws, on_threads", [](const Scene& s) { on_threads(0, 64, [&] { s.O(0, 0) = 1; }); }},
       {"barriers: arrive, expect, wait",
        [](const Scene&) {
          auto barrier = alloc_barrier({128});
          barrier_arrive(barrier);
          barrier_wait(barrier, 0);
-       },
-       true},
-      {"named barriers", [](const Scene&) { sync_threads(1, 128); }, true},
-      {"sync_grid", [](const Scene&) { sync_grid(); }, true},
+       }},
+      {"named barriers", [](const Scene&) { sync_threads(1, 128); }},
+      {"sync_grid", [](const Scene&) { sync_grid(); }},
       {"async_copy, cp_async_wait",
        [](const Scene& s) {
          auto S = alloc_shared({64, 64}, f32);
          async_copy(s.A, S);
          cp_async_wait(0);
-       },
-       true},
+       }},
       {"tma_copy, tma_store",
        [](const Scene& s) {
          auto S = alloc_shared({64, 64}, f32);
@@ -200,8 +197,7 @@ const std::vector<Operation>& operations() {
          barrier_wait(barrier, 0);
          tma_store(S, s.O);
          tma_store_wait();
-       },
-       true},
+       }},
       {"wgmma_gemm, wait_wgmma",
        [](const Scene&) {
          auto F = alloc_fragment({64, 64}, f32);
@@ -209,8 +205,7 @@ const std::vector<Operation>& operations() {
          clear(S);
          wgmma_gemm(S, S, F, {.clear_accum = true});
          wait_wgmma(0);
-       },
-       true},
+       }},
       {"calls of foreign text",
        [](const Scene&) {
          ir::Call call;

@@ -318,7 +318,7 @@ def foreign(space="local"):
 def test_foreign_text_is_of_the_gpu():
     text = foreign().script()
     assert "half_of" in text
-    for engine, code in (("interpreter", "TW6012"), ("cpu", "TW5003")):
+    for engine, code in (("interpreter", "TW6012"), ("cpu", "TW5005")):
         with pytest.raises(tw.TilewrightError) as caught:
             tw.compile(foreign(), engine=engine)(np.zeros(64, "float16"), np.zeros(64, "float32"))
         assert "foreign" in str(caught.value)

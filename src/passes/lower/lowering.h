@@ -28,6 +28,7 @@ struct Lowering {
   ir::LocationId at = {};  // of the statement being lowered
   ThreadBoxes boxes = {};
   std::set<ir::VarId> thread_vars = {};  // bound by the threads' loops so far: each thread has its own
+  int64_t first_thread = 0;              // along x, of the threads of `launch` in the user's block
   size_t user_buffers = 0;  // rows of the table that are the user's; what follows are temporaries of the lowering
 
   const ir::Buffer& buffer(ir::BufferId id) const { return program.buffer(id); }
@@ -47,6 +48,10 @@ struct Lowering {
 
 inline ir::Expr wide(int64_t value) { return ir::constant(i64, value); }
 inline bool is_loop(const ir::Stmt& s) { return s.as<ir::For>() || s.as<ir::While>(); }
+bool is_tile_op(const ir::Stmt& s);
+// What to do where this engine does not do it.
+inline constexpr const char* kUseInterpreter =
+    "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
 inline ir::VarId id_of(const ir::Expr& var) { return var.as<ir::Var>()->id; }
 ir::Expr minimum(const ir::Expr& a, const ir::Expr& b);
 ir::Expr maximum(const ir::Expr& a, const ir::Expr& b);

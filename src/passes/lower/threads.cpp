@@ -12,12 +12,6 @@ using analysis::Uniformity;
 
 namespace {
 
-constexpr const char* kUseInterpreter = "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
-
-bool is_tile_op(const Stmt& s) {
-  return s.as<Copy>() || s.as<Fill>() || s.as<Gemm>() || s.as<Map>() || s.as<Reduce>() || s.as<Scan>() ||
-         s.as<FinalizeReducer>();
-}
 bool is_jump(const Stmt& s) { return s.as<Break>() || s.as<Continue>() || s.as<Return>(); }
 
 template <class T>
@@ -92,7 +86,8 @@ class Block {
     for (const auto* vars : {&l_.launch.block, &l_.launch.thread})
       for (size_t d = 0; d < 3; ++d) {
         const bool known = d < vars->size() && (of_thread || vars == &l_.launch.block);
-        out.push_back(known ? var((*vars)[d], i32) : constant(0));
+        const int64_t first = vars == &l_.launch.thread && d == 0 ? l_.first_thread : 0;
+        out.push_back(known ? add(var((*vars)[d], i32), constant(first)) : constant(first));
       }
     return out;
   }
@@ -199,7 +194,12 @@ class Block {
   }
   bool is_point(const Stmt& s) const {  // where all threads must have arrived
     if (is_tile_op(s)) return !touches_thread_memory(s);
-    return s.as<Sync>() || s.as<Shuffle>() || s.as<Vote>();
+    return s.as<Sync>() || s.as<Shuffle>() || s.as<Vote>() || s.as<Wait>();
+  }
+  // What has no meaning where copies and products are done at once.
+  static bool is_idle(const Stmt& s) {
+    return s.as<Assume>() || s.as<Fence>() || s.as<SetRegisters>() || s.as<FinalizeReducer>() || s.as<Commit>() ||
+           s.as<Drain>();
   }
   bool happens_once(const Stmt& s) const {
     if (const auto* n = s.as<Store>()) {
@@ -208,6 +208,7 @@ class Block {
       return u_.happens_once(s);
     }
     if (s.as<Atomic>()) return u_.happens_once(s);
+    if (s.as<Expect>()) return u_.is_uniform_control(s);
     if (const auto* n = s.as<Print>()) return n->buffer.valid() && on_chip_tile(n->buffer);
     return false;
   }
@@ -254,9 +255,10 @@ class Block {
   }
 
   void stmt(const Stmt& s, const Context& c) {
-    if (s.as<Assume>() || s.as<Fence>() || s.as<SetRegisters>() || s.as<FinalizeReducer>()) return;
+    if (is_idle(s)) return;
     if (is_tile_op(s) && !touches_thread_memory(s)) return tile_op(s, c);
-    if (s.as<Sync>()) return flush(c);
+    if (const auto* n = s.as<Sync>()) return sync(*n, s, c);
+    if (const auto* n = s.as<Wait>()) return wait(*n, s, c);
     if (const auto* n = s.as<Shuffle>()) return shuffle(*n, c);
     if (const auto* n = s.as<Vote>()) return vote(*n, s, c);
     if (const auto* n = s.as<Let>(); n && u_.is_uniform_control(s) && u_.is_uniform(n->value, s))
@@ -288,9 +290,35 @@ class Block {
   // Tile ops on a thread's own memory become the thread's loops.
   Body expanded(const Body& code) {
     return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
+      if (is_idle(s)) return Body{};
       if (!is_tile_op(s)) return std::nullopt;
       return lowered(s);
     });
+  }
+
+  // ---- waiting
+  // Others may have written meanwhile.
+  void forget_reads() {
+    l_.intervals.drop_reads([](BufferId) { return true; });
+  }
+  void sync(const Sync& n, const Stmt& s, const Context& c) {
+    flush(c);
+    if (n.scope != SyncScope::Named && n.scope != SyncScope::Grid) return;
+    if (c.masked() || !u_.is_uniform_control(s))
+      refuse_as(Code::CpuSync, "a barrier that some threads of a role come to and others do not");
+    append(once(s));
+    forget_reads();
+  }
+  // The strand waits once for what all its threads wait for.
+  void wait(const Wait& n, const Stmt& s, const Context& c) {
+    flush(c);
+    bool alike = u_.is_uniform_control(s) && !c.masked() && u_.is_uniform(n.parity, s);
+    for (const Expr& e : n.barrier.indices) alike = alike && u_.is_uniform(e, s);
+    if (alike)
+      append(once(s));
+    else
+      run_.push_back(s), flush(c);
+    forget_reads();
   }
   Body with_places(const Body& code, bool of_thread) const {
     return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
@@ -326,7 +354,21 @@ class Block {
   }
   void tile_op(const Stmt& s, const Context& c) {
     flush(c);
-    append(s.as<Map>() ? lowered(s) : lowered(of_first(Body{s})[0]));
+    const Stmt op = s.as<Map>() ? s : of_first(Body{s})[0];
+    append(lowered(op));
+    if (const auto* n = op.as<Copy>()) landed(n->completion.barrier, n->to);
+    if (const auto* n = op.as<Gemm>()) landed(n->completion.barrier, {});
+  }
+  // An asynchronous op is done as soon as it is begun; its barrier then has the bytes.
+  void landed(const Element& barrier, const Region& to) {
+    if (!barrier.valid()) return;
+    Expr bytes = wide(0);
+    if (to.valid()) {
+      bytes = wide(l_.type(to.buffer).storage_bits());
+      for (const Expr& e : to.extent) bytes = mul(bytes, widen(e));
+      bytes = binary(BinaryOp::FloorDiv, bytes, wide(8));
+    }
+    append(guard_accesses(Body{l_.make(Expect{barrier, neg(bytes), false})}, l_));
   }
   // Point p of a Map, in row-major order, belongs to thread p mod T.
   Body map(const Map& n) {
@@ -629,19 +671,8 @@ class Block {
     fail(code, l_.location(), fmt::format("{} is not something the CPU engine runs", what), kUseInterpreter);
   }
   void refuse(const Stmt& s) const {
-    if (s.as<Role>()) refuse_as(Code::CpuRole, "code for some of the block's threads (a role)");
     if (reaches_blocks(s)) refuse_as(Code::CpuCluster, "what reaches the other blocks of a cluster");
-    if (s.as<Arrive>() || s.as<Expect>() || s.as<Wait>()) refuse_as(Code::CpuBarrier, "an mbarrier");
-    if (s.as<Commit>() || s.as<Drain>()) refuse_as(Code::CpuAsync, "a queue of asynchronous operations");
     if (s.as<Call>()) refuse_as(Code::CpuForeignCall, "a call of foreign text");
-    if (const auto* n = s.as<Copy>(); n && !n->completion.immediate())
-      refuse_as(Code::CpuAsync, "an asynchronous copy");
-    if (const auto* n = s.as<Gemm>(); n && !n->completion.immediate())
-      refuse_as(Code::CpuAsync, "an asynchronous gemm");
-    if (const auto* n = s.as<Sync>()) {
-      if (n->scope == SyncScope::Named) refuse_as(Code::CpuSync, "a named barrier");
-      if (n->scope == SyncScope::Grid) refuse_as(Code::CpuSync, "a barrier of the whole grid");
-    }
   }
 
   const Uniformity& u_;
