@@ -112,11 +112,29 @@ bool set_type(tw_tensor& type, const char* dtype) {
   static const struct {
     const char* name;
     uint8_t code, bits;
-  } kTypes[] = {{"float32", 2, 32},       {"float16", 2, 16},     {"bfloat16", 4, 16},       {"float64", 2, 64},
-                {"int32", 0, 32},         {"int64", 0, 64},       {"int16", 0, 16},          {"int8", 0, 8},
-                {"uint32", 1, 32},        {"uint64", 1, 64},      {"uint16", 1, 16},         {"uint8", 1, 8},
-                {"float8_e4m3fn", 10, 8}, {"float8_e5m2", 12, 8}, {"float8_e8m0fnu", 14, 8}, {"bool", 6, 8},
-                {"float4_e2m1fn", 17, 4}};
+  } kTypes[] = {{"float32", 2, 32},
+                {"float16", 2, 16},
+                {"bfloat16", 4, 16},
+                {"float64", 2, 64},
+                {"int32", 0, 32},
+                {"int64", 0, 64},
+                {"int16", 0, 16},
+                {"int8", 0, 8},
+                {"uint32", 1, 32},
+                {"uint64", 1, 64},
+                {"uint16", 1, 16},
+                {"uint8", 1, 8},
+                {"float8_e4m3fn", 10, 8},
+                {"float8_e5m2", 12, 8},
+                {"float8_e8m0fnu", 14, 8},
+                {"bool", 6, 8},
+                {"float4_e2m1fn", 17, 4},
+                {"float8_e3m4", 7, 8},
+                {"float8_e4m3b11fnuz", 9, 8},
+                {"float8_e4m3fnuz", 11, 8},
+                {"float8_e5m2fnuz", 13, 8},
+                {"float6_e2m3fn", 15, 8},
+                {"float6_e3m2fn", 16, 8}};
   for (const auto& t : kTypes)
     if (!std::strcmp(t.name, dtype)) {
       type.type_code = t.code, type.type_bits = t.bits, type.type_lanes = 1;

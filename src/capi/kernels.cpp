@@ -39,9 +39,15 @@ DType dtype_of(const tw_tensor& t) {
       case 2: return {Kind::Float, bits};
       case 4: return {Kind::BFloat, bits};
       case 6: return boolean;
+      case 7: return e3m4;
+      case 9: return e4m3b11fnuz;
       case 10: return e4m3;
+      case 11: return e4m3fnuz;
       case 12: return e5m2;
+      case 13: return e5m2fnuz;
       case 14: return e8m0;
+      case 15: return e2m3;
+      case 16: return e3m2;
       default: break;
     }
   }

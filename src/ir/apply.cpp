@@ -6,22 +6,28 @@
 namespace tilewright::ir {
 namespace {
 
-// Floats beat bfloat16, which beats float8, which beats float4, which beats integers, which beat bool.
+// Floats beat bfloat16, which beats float8, which beats float6, float4 which beats integers, which beat bool.
 int rank_of(DType t) {
   switch (t.kind) {
     case Kind::Bool: return 0;
     case Kind::Int:
     case Kind::UInt: return 1;
     case Kind::Float4E2M1: return 2;
+    case Kind::Float6E2M3FN:
+    case Kind::Float6E3M2FN: return 3;
     case Kind::Float8E4M3FN:
     case Kind::Float8E5M2:
-    case Kind::Float8E8M0: return 3;
-    case Kind::BFloat: return 4;
+    case Kind::Float8E3M4:
+    case Kind::Float8E4M3B11FNUZ:
+    case Kind::Float8E4M3FNUZ:
+    case Kind::Float8E5M2FNUZ:
+    case Kind::Float8E8M0: return 4;
+    case Kind::BFloat: return 5;
     case Kind::Float:
-    case Kind::TFloat: return 5;
-    case Kind::Pointer: return 6;
+    case Kind::TFloat: return 6;
+    case Kind::Pointer: return 7;
   }
-  return 6;
+  return 7;
 }
 
 const char* symbol_of(Operator op) {
@@ -78,6 +84,7 @@ const char* text_of(Operands operands) {
   switch (operands) {
     case Operands::Float: return "floats";
     case Operands::Int: return "integers";
+    case Operands::WideFloat: return "float32 or float64";
     case Operands::WideInt: return "integers of 8 bits or more";
     case Operands::Int32: return "int32 or uint32";
     case Operands::Number: return "numbers";
@@ -95,7 +102,7 @@ std::optional<DType> promote(DType a, DType b) {
   if (a.is_pointer() || b.is_pointer()) return std::nullopt;
   const int ra = rank_of(a), rb = rank_of(b);
   if (ra != rb) return ra > rb ? a : b;
-  if (ra == 3) return std::nullopt;  // two different float8 formats
+  if (ra == 3 || ra == 4) return std::nullopt;  // two different formats of 6 or of 8 bits
   if (a.bits != b.bits) return a.bits > b.bits ? a : b;
   if (a.is_int()) return DType{Kind::UInt, a.bits};
   return DType{Kind::Float, a.bits};  // float32 and tfloat32
@@ -227,7 +234,13 @@ double largest(DType t) {
   switch (t.kind) {
     case Kind::BFloat: return 0x1.fep127;
     case Kind::Float8E4M3FN: return 448;
-    case Kind::Float8E5M2: return 57344;
+    case Kind::Float8E5M2:
+    case Kind::Float8E5M2FNUZ: return 57344;
+    case Kind::Float8E3M4: return 15.5;
+    case Kind::Float8E4M3B11FNUZ: return 30;
+    case Kind::Float8E4M3FNUZ: return 240;
+    case Kind::Float6E2M3FN: return 7.5;
+    case Kind::Float6E3M2FN: return 28;
     case Kind::Float8E8M0: return 0x1p127;
     case Kind::Float4E2M1: return 6;
     default: break;
@@ -237,7 +250,7 @@ double largest(DType t) {
 }  // namespace
 
 Expr infinity(DType type, const SourceLocation& at) {
-  if (!(type == f16 || type == bf16 || type == f32 || type == f64 || type == tf32 || type == e5m2))
+  if (!(type == f16 || type == bf16 || type == f32 || type == f64 || type == tf32 || type == e5m2 || type == e3m4))
     fail(Code::FunctionType, at, fmt::format("infinity({}): this type has no infinity", type.name()),
          "use max_value(dtype)");
   return constant(type, std::numeric_limits<double>::infinity());

@@ -32,6 +32,12 @@ double round_to(DType type, double value) {
     case Kind::BFloat: return scalar::round_bf16(scalar::odd_f64(value));
     case Kind::Float8E4M3FN: return scalar::round_e4m3(scalar::odd_f64(value));
     case Kind::Float8E5M2: return scalar::round_e5m2(scalar::odd_f64(value));
+    case Kind::Float8E3M4: return scalar::round_e3m4(scalar::odd_f64(value));
+    case Kind::Float8E4M3B11FNUZ: return scalar::round_e4m3b11fnuz(scalar::odd_f64(value));
+    case Kind::Float8E4M3FNUZ: return scalar::round_e4m3fnuz(scalar::odd_f64(value));
+    case Kind::Float8E5M2FNUZ: return scalar::round_e5m2fnuz(scalar::odd_f64(value));
+    case Kind::Float6E2M3FN: return scalar::round_e2m3(scalar::odd_f64(value));
+    case Kind::Float6E3M2FN: return scalar::round_e3m2(scalar::odd_f64(value));
     case Kind::Float8E8M0: return scalar::round_e8m0(scalar::odd_f64(value));
     case Kind::Float4E2M1: return scalar::round_e2m1(scalar::odd_f64(value));
     default: break;

@@ -1,9 +1,9 @@
-// Conversions between data types. A value of f16, bf16, tf32, fp8 or fp4 is held as a C++ float, which represents it
-// exactly; load_<t> reads its bits, store_<t> rounds and writes bits, round_<t> rounds and stays a float.
-// Rounding is to nearest, ties to even, once. f16 and bf16 overflow to infinity, fp8 and fp4 saturate to the largest
-// finite value (infinities too). An e5m2 that is infinite already is not rounded: keep_e5m2 writes its bits. The NaN
-// that is stored is PTX's canonical one: 0x7fff for 16 bits, 0x7f for fp8; fp4 has none and takes +6 (PTX ISA
-// 9.7.9.21, cvt: "NaN results are converted to positive MAX_NORM").
+// Conversions between data types. A value of f16, bf16, tf32, fp8, fp6 or fp4 is held as a C++ float, which represents
+// it exactly; load_<t> reads its bits, store_<t> rounds and writes bits, round_<t> rounds and stays a float. Rounding
+// is to nearest, ties to even, once. f16 and bf16 overflow to infinity, fp8, fp6 and fp4 saturate to the largest finite
+// value (infinities too). An e5m2 that is infinite already is not rounded: keep_e5m2 writes its bits. The NaN that is
+// stored is PTX's canonical one: 0x7fff for 16 bits, 0x7f for fp8; fp4 has none and takes +6 (PTX ISA 9.7.9.21, cvt:
+// "NaN results are converted to positive MAX_NORM").
 
 // A format of m mantissa bits and exponent bias b: the value of a code without its sign.
 //@ small_load: bits_of_f32 f32_of_bits
@@ -153,6 +153,118 @@ template <int m, int b, int n>
 [[gnu::always_inline]] static inline float round_e5m2(float x) {
   const float y = small_round<2, 15, 0x47600000u>(x);
   return x != x ? x : y;
+}
+
+//@ load_e3m4: small_load
+[[gnu::always_inline]] static inline float load_e3m4(uint8_t bits) {
+  const uint32_t code = bits & 0x7fu, sign = (uint32_t)(bits & 0x80u) << 24;
+  const uint32_t special = (code >= 0x70u ? 0x7f800000u : 0u) | (code > 0x70u ? 0x00400000u : 0u);
+  return f32_of_bits(bits_of_f32(small_load<4, 3>(code)) | special | sign);
+}
+
+// Numbers saturate at 15.5; infinity stays infinity.
+//@ store_e3m4: small_store
+[[gnu::always_inline]] static inline uint8_t store_e3m4(float x) {
+  const uint32_t code = small_store<4, 3, 8, 0x41780000u>(x), infinity = 0x70u | (bits_of_f32(x) >> 24 & 0x80u);
+  const uint32_t value = __builtin_fabsf(x) == __builtin_inff() ? infinity : code;
+  return (uint8_t)(x != x ? 0x7fu : value);
+}
+
+//@ round_e3m4: small_round
+[[gnu::always_inline]] static inline float round_e3m4(float x) {
+  const float y = small_round<4, 3, 0x41780000u>(x);
+  return x - x != 0.0f ? x : y;
+}
+
+// Formats of one zero: what would be -0 is NaN.
+//@ one_zero_load: small_load
+template <int m, int b>
+[[gnu::always_inline]] static inline float one_zero_load(uint8_t bits) {
+  const uint32_t sign = (uint32_t)(bits & 0x80u) << 24;
+  const float x = f32_of_bits(bits_of_f32(small_load<m, b>(bits & 0x7fu)) | sign);
+  return bits == 0x80u ? __builtin_nanf("") : x;
+}
+
+//@ one_zero_store: small_store
+template <int m, int b, uint32_t most>
+[[gnu::always_inline]] static inline uint8_t one_zero_store(float x) {
+  const uint8_t code = (uint8_t)small_store<m, b, 8, most>(x), value = code == 0x80u ? (uint8_t)0 : code;
+  return x != x ? (uint8_t)0x80u : value;
+}
+
+//@ one_zero_round: small_round
+template <int m, int b, uint32_t most>
+[[gnu::always_inline]] static inline float one_zero_round(float x) {
+  const float y = small_round<m, b, most>(x) + 0.0f;
+  return x != x ? x : y;
+}
+
+//@ load_e4m3b11fnuz: one_zero_load
+[[gnu::always_inline]] static inline float load_e4m3b11fnuz(uint8_t bits) { return one_zero_load<3, 11>(bits); }
+
+//@ store_e4m3b11fnuz: one_zero_store
+[[gnu::always_inline]] static inline uint8_t store_e4m3b11fnuz(float x) {
+  return one_zero_store<3, 11, 0x41f00000u>(x);  // 30
+}
+
+//@ round_e4m3b11fnuz: one_zero_round
+[[gnu::always_inline]] static inline float round_e4m3b11fnuz(float x) { return one_zero_round<3, 11, 0x41f00000u>(x); }
+
+//@ load_e4m3fnuz: one_zero_load
+[[gnu::always_inline]] static inline float load_e4m3fnuz(uint8_t bits) { return one_zero_load<3, 8>(bits); }
+
+//@ store_e4m3fnuz: one_zero_store
+[[gnu::always_inline]] static inline uint8_t store_e4m3fnuz(float x) {
+  return one_zero_store<3, 8, 0x43700000u>(x);  // 240
+}
+
+//@ round_e4m3fnuz: one_zero_round
+[[gnu::always_inline]] static inline float round_e4m3fnuz(float x) { return one_zero_round<3, 8, 0x43700000u>(x); }
+
+//@ load_e5m2fnuz: one_zero_load
+[[gnu::always_inline]] static inline float load_e5m2fnuz(uint8_t bits) { return one_zero_load<2, 16>(bits); }
+
+//@ store_e5m2fnuz: one_zero_store
+[[gnu::always_inline]] static inline uint8_t store_e5m2fnuz(float x) {
+  return one_zero_store<2, 16, 0x47600000u>(x);  // 57344
+}
+
+//@ round_e5m2fnuz: one_zero_round
+[[gnu::always_inline]] static inline float round_e5m2fnuz(float x) { return one_zero_round<2, 16, 0x47600000u>(x); }
+
+//@ load_e2m3: small_load
+[[gnu::always_inline]] static inline float load_e2m3(uint8_t bits) {
+  return f32_of_bits(bits_of_f32(small_load<3, 1>(bits & 31u)) | (uint32_t)(bits & 32u) << 26);
+}
+
+// Six bits have no NaN either: it takes the largest value, as in fp4.
+//@ store_e2m3: small_store
+[[gnu::always_inline]] static inline uint8_t store_e2m3(float x) {
+  const uint32_t code = small_store<3, 1, 6, 0x40f00000u>(x);  // 7.5
+  return (uint8_t)(x != x ? 31u : code & 63u);
+}
+
+//@ round_e2m3: small_round
+[[gnu::always_inline]] static inline float round_e2m3(float x) {
+  const float y = small_round<3, 1, 0x40f00000u>(x);
+  return x != x ? 7.5f : y;
+}
+
+//@ load_e3m2: small_load
+[[gnu::always_inline]] static inline float load_e3m2(uint8_t bits) {
+  return f32_of_bits(bits_of_f32(small_load<2, 3>(bits & 31u)) | (uint32_t)(bits & 32u) << 26);
+}
+
+//@ store_e3m2: small_store
+[[gnu::always_inline]] static inline uint8_t store_e3m2(float x) {
+  const uint32_t code = small_store<2, 3, 6, 0x41e00000u>(x);  // 28
+  return (uint8_t)(x != x ? 31u : code & 63u);
+}
+
+//@ round_e3m2: small_round
+[[gnu::always_inline]] static inline float round_e3m2(float x) {
+  const float y = small_round<2, 3, 0x41e00000u>(x);
+  return x != x ? 28.0f : y;
 }
 
 //@ load_e2m1: small_load

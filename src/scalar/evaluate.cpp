@@ -50,6 +50,23 @@ template <auto f, class T, class Out>
     case Function::Trunc: return map<trunc_f32>(in, out, n);
     case Function::Rint: return map<rint_f32>(in, out, n);
     case Function::Round: return map<round_f32>(in, out, n);
+    case Function::NextAfter: return map<nextafter_f32>(in, out, n);
+    case Function::Ldexp: return map<ldexp_f32>(in, out, n);
+    case Function::AddRz: return map<add_rz_f32>(in, out, n);
+    case Function::AddRu: return map<add_ru_f32>(in, out, n);
+    case Function::AddRd: return map<add_rd_f32>(in, out, n);
+    case Function::MulRz: return map<mul_rz_f32>(in, out, n);
+    case Function::MulRu: return map<mul_ru_f32>(in, out, n);
+    case Function::MulRd: return map<mul_rd_f32>(in, out, n);
+    case Function::DivRz: return map<div_rz_f32>(in, out, n);
+    case Function::DivRu: return map<div_ru_f32>(in, out, n);
+    case Function::DivRd: return map<div_rd_f32>(in, out, n);
+    case Function::FmaRz: return map<fma_rz_f32>(in, out, n);
+    case Function::FmaRu: return map<fma_ru_f32>(in, out, n);
+    case Function::FmaRd: return map<fma_rd_f32>(in, out, n);
+    case Function::SqrtRz: return map<sqrt_rz_f32>(in, out, n);
+    case Function::SqrtRu: return map<sqrt_ru_f32>(in, out, n);
+    case Function::SqrtRd: return map<sqrt_rd_f32>(in, out, n);
     case Function::Copysign: return map<copysign_f32>(in, out, n);
     case Function::Fmod: return map<fmod_f32>(in, out, n);
     case Function::Min: return map<min_f32>(in, out, n);
@@ -82,6 +99,7 @@ template <auto f, class T, class Out>
     case Function::Acosh: return map<acosh_f32>(in, out, n);
     case Function::Atanh: return map<atanh_f32>(in, out, n);
     case Function::Erf: return map<erf_f32>(in, out, n);
+    case Function::Hypot: return map<hypot_f32>(in, out, n);
     case Function::Pow: return map<pow_f32>(in, out, n);
     case Function::Rsqrt: return map<rsqrt_f32>(in, out, n);
     case Function::RcpApprox: return map<rcp_approx_f32>(in, out, n);
@@ -113,6 +131,12 @@ template <auto f, class T, class Out>
     case Kind::Float8E8M0: return down ? map<scalar::round_e8m0_rz>(one, out, n) : map<scalar::round_e8m0>(one, out, n);
     case Kind::Float8E4M3FN: return map<scalar::round_e4m3>(one, out, n);
     case Kind::Float8E5M2: return map<scalar::round_e5m2>(one, out, n);
+    case Kind::Float8E3M4: return map<scalar::round_e3m4>(one, out, n);
+    case Kind::Float8E4M3B11FNUZ: return map<scalar::round_e4m3b11fnuz>(one, out, n);
+    case Kind::Float8E4M3FNUZ: return map<scalar::round_e4m3fnuz>(one, out, n);
+    case Kind::Float8E5M2FNUZ: return map<scalar::round_e5m2fnuz>(one, out, n);
+    case Kind::Float6E2M3FN: return map<scalar::round_e2m3>(one, out, n);
+    case Kind::Float6E3M2FN: return map<scalar::round_e3m2>(one, out, n);
     default: return map<scalar::round_e2m1>(one, out, n);
   }
 }
@@ -162,6 +186,23 @@ void apply_f64(Function function, const Inputs<double>& in, double* out, int64_t
     case Function::Trunc: return map<trunc_f64>(in, out, n);
     case Function::Rint: return map<rint_f64>(in, out, n);
     case Function::Round: return map<round_f64>(in, out, n);
+    case Function::NextAfter: return map<nextafter_f64>(in, out, n);
+    case Function::Ldexp: return map<ldexp_f64>(in, out, n);
+    case Function::AddRz: return map<add_rz_f64>(in, out, n);
+    case Function::AddRu: return map<add_ru_f64>(in, out, n);
+    case Function::AddRd: return map<add_rd_f64>(in, out, n);
+    case Function::MulRz: return map<mul_rz_f64>(in, out, n);
+    case Function::MulRu: return map<mul_ru_f64>(in, out, n);
+    case Function::MulRd: return map<mul_rd_f64>(in, out, n);
+    case Function::DivRz: return map<div_rz_f64>(in, out, n);
+    case Function::DivRu: return map<div_ru_f64>(in, out, n);
+    case Function::DivRd: return map<div_rd_f64>(in, out, n);
+    case Function::FmaRz: return map<fma_rz_f64>(in, out, n);
+    case Function::FmaRu: return map<fma_ru_f64>(in, out, n);
+    case Function::FmaRd: return map<fma_rd_f64>(in, out, n);
+    case Function::SqrtRz: return map<sqrt_rz_f64>(in, out, n);
+    case Function::SqrtRu: return map<sqrt_ru_f64>(in, out, n);
+    case Function::SqrtRd: return map<sqrt_rd_f64>(in, out, n);
     case Function::Copysign: return map<copysign_f64>(in, out, n);
     case Function::Fmod: return map<fmod_f64>(in, out, n);
     case Function::Min: return map<min_f64>(in, out, n);
@@ -194,6 +235,7 @@ void apply_f64(Function function, const Inputs<double>& in, double* out, int64_t
     case Function::Acosh: return map<acosh_f64>(in, out, n);
     case Function::Atanh: return map<atanh_f64>(in, out, n);
     case Function::Erf: return map<erf_f64>(in, out, n);
+    case Function::Hypot: return map<hypot_f64>(in, out, n);
     case Function::Pow: return map<pow_f64>(in, out, n);
     case Function::Rsqrt: return map<rsqrt_f64>(in, out, n);
     case Function::RcpApprox: return map<rcp_approx_f64>(in, out, n);

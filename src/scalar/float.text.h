@@ -106,6 +106,38 @@
 //@ copysign_f64:
 [[gnu::always_inline]] static inline double copysign_f64(double x, double sign) { return __builtin_copysign(x, sign); }
 
+// The neighbour of x toward y; y where they are equal.
+//@ nextafter_f32: bits_of_f32 f32_of_bits
+[[gnu::always_inline]] static inline float nextafter_f32(float x, float y) {
+  const uint32_t bits = bits_of_f32(x), step = (x < y) == (x > 0.0f) ? bits + 1u : bits - 1u;
+  const uint32_t least = (bits_of_f32(y) & 0x80000000u) | 1u;
+  const float next = f32_of_bits(x == 0.0f ? least : step);
+  return (x != x) | (y != y) ? x + y : x == y ? y : next;
+}
+
+//@ nextafter_f64: bits_of_f64 f64_of_bits
+[[gnu::always_inline]] static inline double nextafter_f64(double x, double y) {
+  const uint64_t bits = bits_of_f64(x), step = (x < y) == (x > 0.0) ? bits + 1u : bits - 1u;
+  const uint64_t least = (bits_of_f64(y) & 0x8000000000000000u) | 1u;
+  const double next = f64_of_bits(x == 0.0 ? least : step);
+  return (x != x) | (y != y) ? x + y : x == y ? y : next;
+}
+
+// x times 2 to the whole part of n. Powers as far as that are doubles, and so are the products: only the last rounds.
+//@ ldexp_f32: f64_of_bits
+[[gnu::always_inline]] static inline float ldexp_f32(float x, float n) {
+  const float low = n < -280.0f ? -280.0f : n, held = low > 280.0f ? 280.0f : low;
+  const int32_t e = n == n ? (int32_t)held : 0;
+  const float scaled = (float)((double)x * f64_of_bits((uint64_t)(1023 + e) << 52));
+  return n == n ? scaled : n;
+}
+
+//@ ldexp_f64: types
+[[gnu::always_inline]] static inline double ldexp_f64(double x, double n) {
+  const double low = n < -3000.0 ? -3000.0 : n, held = low > 3000.0 ? 3000.0 : low;
+  return n == n ? __builtin_ldexp(x, (int32_t)held) : n;
+}
+
 //@ isnan_f32: types
 [[gnu::always_inline]] static inline uint8_t isnan_f32(float x) { return x != x; }
 

@@ -28,6 +28,23 @@ constexpr FunctionInfo kFunctions[] = {
     {Trunc, "trunc", 1, Float, "trunc", false, kClosed},
     {Rint, "nearbyint", 1, Float, "rint", false, kClosed},
     {Round, "round", 1, Float, "round", false, kClosed},
+    {NextAfter, "nextafter", 2, WideFloat, "nextafter"},
+    {Ldexp, "ldexp", 2, Float, "ldexp", false, false, 0.5},
+    {AddRz, "ieee_add_rz", 2, WideFloat, "add_rz", false, false, 0.5},
+    {AddRu, "ieee_add_ru", 2, WideFloat, "add_ru", false, false, 0.5},
+    {AddRd, "ieee_add_rd", 2, WideFloat, "add_rd", false, false, 0.5},
+    {MulRz, "ieee_mul_rz", 2, WideFloat, "mul_rz", false, false, 0.5},
+    {MulRu, "ieee_mul_ru", 2, WideFloat, "mul_ru", false, false, 0.5},
+    {MulRd, "ieee_mul_rd", 2, WideFloat, "mul_rd", false, false, 0.5},
+    {DivRz, "ieee_fdiv_rz", 2, WideFloat, "div_rz", false, false, 0.5},
+    {DivRu, "ieee_fdiv_ru", 2, WideFloat, "div_ru", false, false, 0.5},
+    {DivRd, "ieee_fdiv_rd", 2, WideFloat, "div_rd", false, false, 0.5},
+    {FmaRz, "ieee_fmaf_rz", 3, WideFloat, "fma_rz", false, false, 0.5},
+    {FmaRu, "ieee_fmaf_ru", 3, WideFloat, "fma_ru", false, false, 0.5},
+    {FmaRd, "ieee_fmaf_rd", 3, WideFloat, "fma_rd", false, false, 0.5},
+    {SqrtRz, "ieee_fsqrt_rz", 1, WideFloat, "sqrt_rz", false, false, 0.5},
+    {SqrtRu, "ieee_fsqrt_ru", 1, WideFloat, "sqrt_ru", false, false, 0.5},
+    {SqrtRd, "ieee_fsqrt_rd", 1, WideFloat, "sqrt_rd", false, false, 0.5},
     {Copysign, "copysign", 2, Float, "copysign", false, kClosed},
     {Fmod, "fmod", 2, Float, "fmod", false, kClosed},
     {Min, "min", 2, Number, "min", false, kClosed},
@@ -72,6 +89,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Acosh, "acosh", 1, Float, "acosh", false, false, 0.51},
     {Atanh, "atanh", 1, Float, "atanh", false, false, 0.51},
     {Erf, "erf", 1, Float, "erf", false, false, 1.1},
+    {Hypot, "hypot", 2, Float, "hypot", false, false, 0.51},
     {Pow, "pow", 2, Float, "pow", false, false, 0.51},
     {Rsqrt, "rsqrt", 1, Float, "rsqrt", false, false, 1.5},
     {RcpApprox, "rcp_approx", 1, Float, "rcp_approx", false, false, 1.0},
@@ -104,6 +122,12 @@ std::string_view suffix(DType type) {
     case Kind::TFloat: return "tf32";
     case Kind::Float8E4M3FN: return "e4m3";
     case Kind::Float8E5M2: return "e5m2";
+    case Kind::Float8E3M4: return "e3m4";
+    case Kind::Float8E4M3B11FNUZ: return "e4m3b11fnuz";
+    case Kind::Float8E4M3FNUZ: return "e4m3fnuz";
+    case Kind::Float8E5M2FNUZ: return "e5m2fnuz";
+    case Kind::Float6E2M3FN: return "e2m3";
+    case Kind::Float6E3M2FN: return "e3m2";
     case Kind::Float8E8M0: return "e8m0";
     case Kind::Float4E2M1: return "e2m1";
     default: fail_internal(fmt::format("{} has no float suffix", type.name()), __FILE__, __LINE__);
@@ -128,6 +152,7 @@ bool accepts(Function function, DType type) {
   const bool is_float = type.is_float() && type != e8m0;
   switch (info(function).operands) {
     case Operands::Float: return is_float;
+    case Operands::WideFloat: return type == f32 || type == f64;
     case Operands::Int: return type.is_int();
     case Operands::WideInt: return type.is_int() && type.bits >= 8;
     case Operands::Int32: return type.is_int() && type.bits == 32;

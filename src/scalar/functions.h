@@ -29,6 +29,23 @@ enum class Function : uint8_t {
   Trunc,
   Rint,
   Round,
+  NextAfter,
+  Ldexp,
+  AddRz,  // toward zero, up and down
+  AddRu,
+  AddRd,
+  MulRz,
+  MulRu,
+  MulRd,
+  DivRz,
+  DivRu,
+  DivRd,
+  FmaRz,
+  FmaRu,
+  FmaRd,
+  SqrtRz,
+  SqrtRu,
+  SqrtRd,
   Copysign,
   Fmod,
   Min,
@@ -75,6 +92,7 @@ enum class Function : uint8_t {
   Acosh,
   Atanh,
   Erf,
+  Hypot,
   Pow,
   Rsqrt,
   RcpApprox,
@@ -82,11 +100,12 @@ enum class Function : uint8_t {
 };
 
 enum class Operands : uint8_t {
-  Float,    // any floating type but float8_e8m0
-  Int,      // any integer type
-  WideInt,  // integers of 8 bits or more
-  Int32,    // int32 and uint32
-  Number,   // Float or Int
+  Float,      // any floating type but float8_e8m0
+  WideFloat,  // float32 and float64
+  Int,        // any integer type
+  WideInt,    // integers of 8 bits or more
+  Int32,      // int32 and uint32
+  Number,     // Float or Int
 };
 
 struct FunctionInfo {
@@ -98,8 +117,8 @@ struct FunctionInfo {
   bool is_predicate = false;  // gives bool; else the result has the operands' type
   // Floats narrower than 32 bits give a result of their own type, so that nothing is left to round.
   bool is_closed = false;
-  // Largest error in float32, in units in the last place of the result; 0.5: correctly rounded; 0: exact. In float64:
-  // below two units more, the C library's. Narrower types round the float32 result once more.
+  // Largest error in float32, in units in the last place of the result; 0.5: correctly rounded, in its own direction;
+  // 0: exact. In float64: below two units more, the C library's. Narrower types round the float32 result once more.
   double max_ulp = 0;
   bool is_exact() const { return max_ulp <= 0.5; }
 };

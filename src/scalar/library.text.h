@@ -72,6 +72,17 @@
 //@ atanh_f64:
 [[gnu::always_inline]] static inline double atanh_f64(double x) { return __builtin_atanh(x); }
 
+// Squares of floats are exact in double, and their sum is in its range.
+//@ hypot_f32:
+[[gnu::always_inline]] static inline float hypot_f32(float a, float b) {
+  const double x = a, y = b, inf = __builtin_inf();
+  const double length = __builtin_sqrt(x * x + y * y);
+  return (float)((__builtin_fabs(x) == inf) | (__builtin_fabs(y) == inf) ? inf : length);
+}
+
+//@ hypot_f64:
+[[gnu::always_inline]] static inline double hypot_f64(double a, double b) { return __builtin_hypot(a, b); }
+
 //@ pow_f32:
 [[gnu::always_inline]] static inline float pow_f32(float a, float b) { return (float)__builtin_pow(a, b); }
 

@@ -112,6 +112,12 @@ void load_lanes(DType type, const void* base, Elements elements, int64_t n, void
     case Kind::BFloat: return load_each<scalar::load_bf16, uint16_t>(base, elements, n, floats);
     case Kind::Float8E4M3FN: return load_each<scalar::load_e4m3, uint8_t>(base, elements, n, floats);
     case Kind::Float8E5M2: return load_each<scalar::load_e5m2, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E3M4: return load_each<scalar::load_e3m4, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E4M3B11FNUZ: return load_each<scalar::load_e4m3b11fnuz, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E4M3FNUZ: return load_each<scalar::load_e4m3fnuz, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E5M2FNUZ: return load_each<scalar::load_e5m2fnuz, uint8_t>(base, elements, n, floats);
+    case Kind::Float6E2M3FN: return load_each<scalar::load_e2m3, uint8_t>(base, elements, n, floats);
+    case Kind::Float6E3M2FN: return load_each<scalar::load_e3m2, uint8_t>(base, elements, n, floats);
     case Kind::Float8E8M0: return load_each<scalar::load_e8m0, uint8_t>(base, elements, n, floats);
     default: return load_packed(base, elements, n, floats, [](uint8_t x) { return scalar::load_e2m1(x); });
   }
@@ -129,6 +135,12 @@ void store_lanes(DType type, void* base, Elements elements, int64_t n, const voi
     case Kind::BFloat: return store_each<scalar::store_bf16, uint16_t>(base, elements, n, floats);
     case Kind::Float8E4M3FN: return store_each<scalar::store_e4m3, uint8_t>(base, elements, n, floats);
     case Kind::Float8E5M2: return store_each<scalar::keep_e5m2, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E3M4: return store_each<scalar::store_e3m4, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E4M3B11FNUZ: return store_each<scalar::store_e4m3b11fnuz, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E4M3FNUZ: return store_each<scalar::store_e4m3fnuz, uint8_t>(base, elements, n, floats);
+    case Kind::Float8E5M2FNUZ: return store_each<scalar::store_e5m2fnuz, uint8_t>(base, elements, n, floats);
+    case Kind::Float6E2M3FN: return store_each<scalar::store_e2m3, uint8_t>(base, elements, n, floats);
+    case Kind::Float6E3M2FN: return store_each<scalar::store_e3m2, uint8_t>(base, elements, n, floats);
     case Kind::Float8E8M0: return store_each<scalar::store_e8m0, uint8_t>(base, elements, n, floats);
     default: return store_packed(base, elements, n, floats, [](float x) { return scalar::store_e2m1(x); });
   }

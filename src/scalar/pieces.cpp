@@ -51,7 +51,7 @@ const Library& library() {
   static const Library all = [] {
     Library made;
     for (const char* text : {text::scalar_types, text::scalar_integer, text::scalar_convert, text::scalar_float,
-                             text::scalar_library, text::scalar_math})
+                             text::scalar_directed, text::scalar_library, text::scalar_math})
       read_pieces(text, made.pieces);
     for (size_t i = 0; i < made.pieces.size(); ++i) {
       bool fresh = made.index.emplace(made.pieces[i].name, i).second;

@@ -9,6 +9,7 @@ namespace tilewright::scalar {
 #include "scalar/integer.text.h"
 #include "scalar/convert.text.h"
 #include "scalar/float.text.h"
+#include "scalar/directed.text.h"
 #include "scalar/library.text.h"
 #include "scalar/math.text.h"
 // clang-format on

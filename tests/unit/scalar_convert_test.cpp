@@ -37,8 +37,12 @@ struct Format {
 
 const Format kFormats[] = {
     {f16, 10, 15, 0x7bff, false, 16}, {bf16, 7, 127, 0x7f7f, false, 16}, {e4m3, 3, 7, 0x7e, true, 8},
-    {e5m2, 2, 15, 0x7b, true, 8},     {e2m1, 1, 1, 7, true, 4},
+    {e5m2, 2, 15, 0x7b, true, 8},     {e2m1, 1, 1, 7, true, 4},          {e3m4, 4, 3, 0x6f, true, 8},
+    {e2m3, 3, 1, 31, true, 6},        {e3m2, 2, 3, 31, true, 6},
 };
+// The code of -0 is NaN.
+const Format kOfOneZero[] = {
+    {e4m3b11fnuz, 3, 11, 0x7f, true, 8}, {e4m3fnuz, 3, 8, 0x7f, true, 8}, {e5m2fnuz, 2, 16, 0x7f, true, 8}};
 
 float load_one(DType type, int bits) {
   uint16_t memory = static_cast<uint16_t>(bits);
@@ -168,6 +172,41 @@ TEST(ScalarConvert, InfinitySaturatesOrStaysAndNanIsCanonical) {
   EXPECT_EQ(round_one(f32, e4m3, -inf), -448.0f);
   EXPECT_EQ(round_one(f32, f16, -inf), -inf);
   EXPECT_TRUE(std::isnan(round_one(f32, f16, nan)));
+}
+
+TEST(ScalarConvert, FormatsOfOneZero) {
+  const float inf = HUGE_VALF;
+  for (const Format& format : kOfOneZero) {
+    for (int code = 1; code <= format.largest_code; ++code)
+      for (int sign : {0, 0x80}) {
+        const float value = static_cast<float>(sign ? -format.value(code) : format.value(code));
+        ASSERT_EQ(load_one(format.type, code | sign), value) << format.type.name() << " " << code;
+        ASSERT_EQ(store_one(format.type, value), code | sign) << format.type.name() << " " << code;
+        const float middle = static_cast<float>((format.value(code) + format.value(code - 1)) / 2);
+        for (float x : {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, inf)}) {
+          const float y = sign ? -x : x, want = static_cast<float>(format.nearest(y)) + 0.0f;
+          ASSERT_TRUE(same(round_one(f32, format.type, y), want)) << format.type.name() << " " << y;
+          ASSERT_TRUE(same(load_one(format.type, store_one(format.type, y)), want)) << format.type.name() << " " << y;
+        }
+      }
+    EXPECT_TRUE(std::isnan(load_one(format.type, 0x80)));
+    EXPECT_EQ(store_one(format.type, NAN), 0x80);
+    EXPECT_EQ(store_one(format.type, -0.0f), 0);
+    EXPECT_FALSE(std::signbit(round_one(f32, format.type, -1e-30)));
+    EXPECT_EQ(store_one(format.type, -inf), 0xff);
+    EXPECT_EQ(round_one(f32, format.type, inf), static_cast<float>(format.value(0x7f)));
+  }
+}
+
+TEST(ScalarConvert, EightBitsWithFourOfMantissaKeepInfinity) {
+  EXPECT_EQ(store_one(e3m4, HUGE_VALF), 0x70);
+  EXPECT_EQ(store_one(e3m4, -HUGE_VALF), 0xf0);
+  EXPECT_EQ(round_one(f32, e3m4, -HUGE_VAL), -HUGE_VALF);
+  EXPECT_EQ(load_one(e3m4, 0x70), HUGE_VALF);
+  EXPECT_EQ(round_one(f32, e3m4, 1e9), 15.5f);
+  EXPECT_TRUE(std::isnan(load_one(e3m4, store_one(e3m4, NAN))));
+  EXPECT_EQ(store_one(e2m3, NAN), 31);
+  EXPECT_EQ(round_one(f32, e3m2, NAN), 28.0f);
 }
 
 TEST(ScalarConvert, PowersOfTwoRoundUpOrTowardZero) {

@@ -5,8 +5,9 @@
 namespace tilewright {
 namespace {
 
-constexpr DType kAllTypes[] = {boolean, i4,  i8,  i16,  i32,  i64,  u4,   u8,   u16,  u32,    u64,
-                               f16,     f32, f64, bf16, tf32, e4m3, e5m2, e8m0, e2m1, pointer};
+constexpr DType kAllTypes[] = {boolean, i4,   i8,      i16,  i32,         i64,      u4,       u8,   u16,
+                               u32,     u64,  f16,     f32,  f64,         bf16,     tf32,     e4m3, e5m2,
+                               e8m0,    e2m1, pointer, e3m4, e4m3b11fnuz, e4m3fnuz, e5m2fnuz, e2m3, e3m2};
 
 TEST(ScalarDtype, NamesParseBackAndAreDistinct) {
   std::set<std::string> names;
@@ -26,6 +27,7 @@ TEST(ScalarDtype, AliasesAndUnknownNames) {
   EXPECT_EQ(parse_dtype("bf16"), bf16);
   EXPECT_EQ(parse_dtype("e4m3"), e4m3);
   EXPECT_EQ(parse_dtype("e8m0"), e8m0);
+  EXPECT_EQ(parse_dtype("e4m3fnuz"), e4m3fnuz);
   EXPECT_EQ(parse_dtype("float31"), std::nullopt);
   EXPECT_EQ(parse_dtype(""), std::nullopt);
   EXPECT_EQ(parse_dtype("Float32"), std::nullopt);

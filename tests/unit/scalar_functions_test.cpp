@@ -18,8 +18,9 @@ namespace {
 // One of each kind of source and operand; every type is a destination.
 constexpr DType kSources[] = {boolean, i4, i8, i32, i64, u4, u16, u64, f32, f64};
 constexpr DType kOperands[] = {i4, i8, i32, i64, u8, u64, f16, f32, f64};
-constexpr DType kTypes[] = {boolean, i4,  i8,  i16, i32,  i64,  u4,   u8,   u16,  u32,
-                            u64,     f16, f32, f64, bf16, tf32, e4m3, e5m2, e8m0, e2m1};
+constexpr DType kTypes[] = {boolean, i4,   i8,   i16,         i32,      i64,      u4,   u8,   u16,
+                            u32,     u64,  f16,  f32,         f64,      bf16,     tf32, e4m3, e5m2,
+                            e8m0,    e2m1, e3m4, e4m3b11fnuz, e4m3fnuz, e5m2fnuz, e2m3, e3m2};
 constexpr int kLanes = 256;
 
 TEST(ScalarFunctions, NamesAreDistinctAndFoundAgain) {

@@ -1,6 +1,8 @@
 // Float functions: error bounds against the C library's double or long double, special values, order of zeros.
 #include <gtest/gtest.h>
 
+#include <cfenv>
+
 #include "scalar/evaluate.h"
 
 namespace tilewright {
@@ -246,6 +248,111 @@ TEST(ScalarMath, IeeeReciprocalSquareRootIsCorrectlyRounded) {
     ASSERT_LE(scaled(twice - 1), one) << x[i];
     ASSERT_GE(scaled(twice + 1), one) << x[i];
   }
+}
+
+template <class T>
+std::vector<T> hard_values() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values = {0,
+                           1,
+                           T(1.5),
+                           T(3),
+                           T(1) / 3,
+                           Limits::min(),
+                           Limits::denorm_min(),
+                           Limits::max(),
+                           Limits::min() * T(1.25),
+                           Limits::max() / 3,
+                           Limits::epsilon(),
+                           Limits::infinity(),
+                           Limits::quiet_NaN()};
+  uint64_t state = 1;
+  for (int i = 0; i < 40; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    values.push_back(
+        static_cast<T>(std::ldexp(1 + static_cast<double>(state >> 11) * 0x1p-53, static_cast<int>(state % 61) - 30)));
+  }
+  for (size_t i = 0, n = values.size(); i < n; ++i) values.push_back(-values[i]);
+  return values;
+}
+
+template <class T>
+T call_at(Function function, DType type, std::initializer_list<T> arguments) {
+  std::vector<T> values(arguments);
+  const void* in[3] = {};
+  for (size_t i = 0; i < values.size(); ++i) in[i] = &values[i];
+  T out = 0;
+  apply(function, type, {in, values.size()}, &out, 1);
+  return out;
+}
+
+// The processor's own rounding modes say what is right.
+template <class T>
+T in_mode(int mode, Function function, T a, T b, T c) {
+  volatile T x = a, y = b, z = c, result = 0;
+  std::fesetround(mode);
+  switch (function) {
+    case Function::AddRz: result = x + y; break;
+    case Function::MulRz: result = x * y; break;
+    case Function::DivRz: result = x / y; break;
+    case Function::SqrtRz: result = std::sqrt(static_cast<T>(x)); break;
+    default: result = std::fma(static_cast<T>(x), static_cast<T>(y), static_cast<T>(z)); break;
+  }
+  std::fesetround(FE_TONEAREST);
+  return result;
+}
+
+template <class T>
+void check_directed(DType type) {
+  const std::vector<T> values = hard_values<T>();
+  constexpr std::pair<int, int> kModes[] = {{FE_TOWARDZERO, 0}, {FE_UPWARD, 1}, {FE_DOWNWARD, 2}};
+  for (Function first : {Function::AddRz, Function::MulRz, Function::DivRz, Function::SqrtRz, Function::FmaRz})
+    for (auto [mode, step] : kModes) {
+      const auto function = static_cast<Function>(static_cast<int>(first) + step);
+      for (size_t i = 0; i < values.size(); ++i)
+        for (size_t j = 0; j < (first == Function::SqrtRz ? 1 : values.size()); ++j) {
+          const T a = values[i], b = values[j], c = values[(7 * i + 3 * j) % values.size()];
+          const T got = info(function).arity == 1   ? call_at<T>(function, type, {a})
+                        : info(function).arity == 2 ? call_at<T>(function, type, {a, b})
+                                                    : call_at<T>(function, type, {a, b, c});
+          const T want = in_mode(mode, first, a, b, c);
+          if (std::isnan(want)) {
+            ASSERT_TRUE(std::isnan(got)) << info(function).name << "(" << a << ", " << b << ", " << c << ")";
+          } else {
+            ASSERT_EQ(got, want) << info(function).name << "(" << a << ", " << b << ", " << c << ")";
+            ASSERT_EQ(std::signbit(got), std::signbit(want))
+                << info(function).name << "(" << a << ", " << b << ", " << c << ")";
+          }
+        }
+    }
+}
+
+TEST(ScalarMath, DirectedRoundingIsThatOfTheProcessor) {
+  check_directed<float>(f32);
+  check_directed<double>(f64);
+}
+
+TEST(ScalarMath, LengthsNeighboursAndPowersOfTwo) {
+  for (float a : hard_values<float>())
+    for (float b : hard_values<float>()) {
+      const float length = call(Function::Hypot, {a, b}),
+                  want = static_cast<float>(std::hypot(static_cast<long double>(a), b));
+      ASSERT_TRUE(std::isnan(want) ? std::isnan(length) : length == want) << a << " " << b;
+      const float next = call(Function::NextAfter, {a, b}), expected = std::nextafter(a, b);
+      ASSERT_TRUE(std::isnan(expected) ? std::isnan(next)
+                                       : next == expected && std::signbit(next) == std::signbit(expected))
+          << a << " " << b;
+      const double wide = call_at<double>(Function::NextAfter, f64, {a, b}),
+                   beside = std::nextafter(double{a}, double{b});
+      ASSERT_TRUE(std::isnan(beside) ? std::isnan(wide) : wide == beside) << a << " " << b;
+      if (!(std::fabs(b) < 1000)) continue;
+      const float scaled = call(Function::Ldexp, {a, b}), power = std::ldexp(a, static_cast<int>(b));
+      ASSERT_TRUE(std::isnan(power) ? std::isnan(scaled) : scaled == power) << a << " " << b;
+    }
+  EXPECT_EQ(call(Function::Ldexp, {1.0f, HUGE_VALF}), HUGE_VALF);
+  EXPECT_EQ(call(Function::Ldexp, {1.0f, -HUGE_VALF}), 0.0f);
+  EXPECT_TRUE(std::isnan(call(Function::Ldexp, {1.0f, NAN})));
+  EXPECT_EQ(call(Function::Hypot, {NAN, -HUGE_VALF}), HUGE_VALF);
 }
 
 }  // namespace

@@ -44,6 +44,12 @@ std::string type_code(DType type) {
     case Kind::TFloat: return "tf32";
     case Kind::Float8E4M3FN: return "e4m3";
     case Kind::Float8E5M2: return "e5m2";
+    case Kind::Float8E3M4: return "e3m4";
+    case Kind::Float8E4M3B11FNUZ: return "e4m3b11fnuz";
+    case Kind::Float8E4M3FNUZ: return "e4m3fnuz";
+    case Kind::Float8E5M2FNUZ: return "e5m2fnuz";
+    case Kind::Float6E2M3FN: return "e2m3";
+    case Kind::Float6E3M2FN: return "e3m2";
     case Kind::Float8E8M0: return "e8m0";
     case Kind::Float4E2M1: return "e2m1";
     case Kind::Pointer: break;

@@ -77,6 +77,97 @@ __device__ __forceinline__ float min_nan_f32(float a, float b) {
   return y;
 }
 
+// CUDA's own operations that round toward zero, up and down.
+//@ add_rz_f32:
+__device__ __forceinline__ float add_rz_f32(float a, float b) { return __fadd_rz(a, b); }
+
+//@ add_rz_f64:
+__device__ __forceinline__ double add_rz_f64(double a, double b) { return __dadd_rz(a, b); }
+
+//@ mul_rz_f32:
+__device__ __forceinline__ float mul_rz_f32(float a, float b) { return __fmul_rz(a, b); }
+
+//@ mul_rz_f64:
+__device__ __forceinline__ double mul_rz_f64(double a, double b) { return __dmul_rz(a, b); }
+
+//@ div_rz_f32:
+__device__ __forceinline__ float div_rz_f32(float a, float b) { return __fdiv_rz(a, b); }
+
+//@ div_rz_f64:
+__device__ __forceinline__ double div_rz_f64(double a, double b) { return __ddiv_rz(a, b); }
+
+//@ fma_rz_f32:
+__device__ __forceinline__ float fma_rz_f32(float a, float b, float c) { return __fmaf_rz(a, b, c); }
+
+//@ fma_rz_f64:
+__device__ __forceinline__ double fma_rz_f64(double a, double b, double c) { return __fma_rz(a, b, c); }
+
+//@ sqrt_rz_f32:
+__device__ __forceinline__ float sqrt_rz_f32(float a) { return __fsqrt_rz(a); }
+
+//@ sqrt_rz_f64:
+__device__ __forceinline__ double sqrt_rz_f64(double a) { return __dsqrt_rz(a); }
+
+//@ add_ru_f32:
+__device__ __forceinline__ float add_ru_f32(float a, float b) { return __fadd_ru(a, b); }
+
+//@ add_ru_f64:
+__device__ __forceinline__ double add_ru_f64(double a, double b) { return __dadd_ru(a, b); }
+
+//@ mul_ru_f32:
+__device__ __forceinline__ float mul_ru_f32(float a, float b) { return __fmul_ru(a, b); }
+
+//@ mul_ru_f64:
+__device__ __forceinline__ double mul_ru_f64(double a, double b) { return __dmul_ru(a, b); }
+
+//@ div_ru_f32:
+__device__ __forceinline__ float div_ru_f32(float a, float b) { return __fdiv_ru(a, b); }
+
+//@ div_ru_f64:
+__device__ __forceinline__ double div_ru_f64(double a, double b) { return __ddiv_ru(a, b); }
+
+//@ fma_ru_f32:
+__device__ __forceinline__ float fma_ru_f32(float a, float b, float c) { return __fmaf_ru(a, b, c); }
+
+//@ fma_ru_f64:
+__device__ __forceinline__ double fma_ru_f64(double a, double b, double c) { return __fma_ru(a, b, c); }
+
+//@ sqrt_ru_f32:
+__device__ __forceinline__ float sqrt_ru_f32(float a) { return __fsqrt_ru(a); }
+
+//@ sqrt_ru_f64:
+__device__ __forceinline__ double sqrt_ru_f64(double a) { return __dsqrt_ru(a); }
+
+//@ add_rd_f32:
+__device__ __forceinline__ float add_rd_f32(float a, float b) { return __fadd_rd(a, b); }
+
+//@ add_rd_f64:
+__device__ __forceinline__ double add_rd_f64(double a, double b) { return __dadd_rd(a, b); }
+
+//@ mul_rd_f32:
+__device__ __forceinline__ float mul_rd_f32(float a, float b) { return __fmul_rd(a, b); }
+
+//@ mul_rd_f64:
+__device__ __forceinline__ double mul_rd_f64(double a, double b) { return __dmul_rd(a, b); }
+
+//@ div_rd_f32:
+__device__ __forceinline__ float div_rd_f32(float a, float b) { return __fdiv_rd(a, b); }
+
+//@ div_rd_f64:
+__device__ __forceinline__ double div_rd_f64(double a, double b) { return __ddiv_rd(a, b); }
+
+//@ fma_rd_f32:
+__device__ __forceinline__ float fma_rd_f32(float a, float b, float c) { return __fmaf_rd(a, b, c); }
+
+//@ fma_rd_f64:
+__device__ __forceinline__ double fma_rd_f64(double a, double b, double c) { return __fma_rd(a, b, c); }
+
+//@ sqrt_rd_f32:
+__device__ __forceinline__ float sqrt_rd_f32(float a) { return __fsqrt_rd(a); }
+
+//@ sqrt_rd_f64:
+__device__ __forceinline__ double sqrt_rd_f64(double a) { return __dsqrt_rd(a); }
+
 //@ mulhi: types
 template <class T>
 __device__ __forceinline__ T mulhi(T a, T b) {
