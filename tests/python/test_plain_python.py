@@ -3,9 +3,11 @@ gives the same; or it is refused, with its line. A and B have 8 elements, of int
 import functools
 import inspect
 import itertools
+import random
 import re
 
 import numpy as np
+import plain_programs
 import pytest
 import tilewright as tw
 import tilewright.language as T
@@ -849,3 +851,20 @@ def test_expressions_of_thousands_of_operations(engine):
         B[2] = repeated(3, 5000, lambda x: x + A[0])
 
     is_python(sums, engine)
+
+
+@pytest.mark.parametrize("engine, seeds", [("interpreter", range(60)), ("simulator", range(60, 75))])
+def test_random_functions(engine, seeds):
+    compared = 0
+    for seed in seeds:
+        function, text = plain_programs.function_of(random.Random(seed), f"<random function {seed}>")
+        expected, got = [[np.arange(N, dtype="int32") * 3 % 7, np.zeros(N, "int32")] for _ in range(2)]
+        with np.errstate(all="ignore"):
+            try:
+                function(*expected)
+            except (UnboundLocalError, OverflowError):
+                continue  # no meaning in Python either
+        tw.compile(program_of(function), engine=engine)(*got)
+        assert [a.tolist() for a in got] == [a.tolist() for a in expected], text
+        compared += 1
+    assert compared > len(seeds) // 2
