@@ -6,6 +6,7 @@
 #include "ir/rewrite.h"
 #include "passes/known_conditions.h"
 #include "passes/role_groups.h"
+#include "passes/running_reduces.h"
 #include "passes/thread_range.h"
 #include "passes/threads/elementwise.h"
 
@@ -165,6 +166,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     });
     launch.body = own_copies_apart(program, launch);
     meet_in_roles(launch);
+    begin_running_reduces(program, launch);
   }
   return program;
 }

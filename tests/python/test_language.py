@@ -458,3 +458,27 @@ def test_the_region_of_a_tile():
             T.clear(s)
 
     assert seen == [((1, 64, 8), [(1, 1), (0, 64), (4, 8)])]
+
+
+@pytest.mark.parametrize("target", ["interpreter", "cpu", "simulator -arch=sm_90a"])
+@pytest.mark.parametrize("of", ["float32", "int32"])
+def test_a_running_maximum_that_nothing_begins(target, of):
+    """It begins with the least there is, in every block."""
+
+    @T.prim_func
+    def main(A: T.Tensor((3, 8, 32), of), B: T.Tensor((3, 32), of), C: T.Tensor((3, 32), of)):
+        with T.Kernel(3, threads=32) as b:
+            a = T.alloc_fragment((8, 32), of)
+            most = T.alloc_fragment((32,), of)
+            least = T.alloc_fragment((32,), of)
+            T.copy(A[b, :, :], a)
+            T.reduce_max(a, most, dim=0, clear=False)
+            for k in T.serial(2):
+                T.reduce_min(a, least, dim=0, clear=False)
+            T.copy(most, B[b, :])
+            T.copy(least, C[b, :])
+
+    a = (np.random.default_rng(4).random((3, 8, 32)) * 100 - 200).astype(of)
+    b, c = np.zeros((2, 3, 32), of)
+    tw.compile(main, target=target)(a, b, c)
+    assert (b == a.max(1)).all() and (c == a.min(1)).all()
