@@ -166,3 +166,25 @@ def test_a_role_that_waits_first_meets_nobody():
         b = np.zeros(64, "float32")
         tw.compile(main, target=target)(a, b)
         assert (b == a[::-1]).all()
+
+
+def test_wgmma_that_is_asked_for_may_spill():
+    """128 x 256 by one group of 128 threads are 256 accumulators each."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float16"), B: T.Tensor((256, 64), "float16"), C: T.Tensor((128, 256), "float32")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((128, 64), "float16")
+            b = T.alloc_shared((256, 64), "float16")
+            c = T.alloc_fragment((128, 256), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.wgmma_gemm(a, b, c, transpose_B=True, clear_accum=True)
+            T.wait_wgmma(0)
+            T.copy(c, C)
+
+    rng = np.random.default_rng(9)
+    a, b = rng.integers(-3, 4, (128, 64)).astype("float16"), rng.integers(-3, 4, (256, 64)).astype("float16")
+    c = np.zeros((128, 256), "float32")
+    tw.compile(main, target="simulator -arch=sm_90a")(a, b, c)
+    assert (c == a.astype("float32") @ b.T.astype("float32")).all()
