@@ -67,10 +67,29 @@ def _is_over(value):
     return isinstance(value, Unbound) or (isinstance(value, Expr) and value.ended is not None)
 
 
+def _is_buffer(value):
+    if isinstance(value, Mark):
+        value = value.some()
+    return isinstance(value, Buffer) and not isinstance(value, Var)
+
+
+def _was_buffer(before, changed):
+    """Whether a buffer's name has become a number's: no turn of Python that uses it as a buffer comes after that."""
+    first = before.some() if isinstance(before, Mark) else before
+
+    def is_number(value):
+        if isinstance(value, Merged):
+            return all(map(is_number, value.values))
+        value = value.some() if isinstance(value, Mark) else value
+        return value is first or kind_of(value) is not None
+
+    return _is_buffer(before) and all(map(is_number, changed))
+
+
 def described(value):
     if isinstance(value, Mark):
         value = value.some()
-    if isinstance(value, Buffer) and not isinstance(value, Var):
+    if _is_buffer(value):
         return f"buffer '{value.name}'"
     kind = kind_of(value)
     return f"{kind.dtype}" if kind is not None and not kind.weak else repr(value)
@@ -331,7 +350,8 @@ class Region:
         if not changed:
             return before
         if isinstance(begin, Held) and begin.was_read:
-            self.need(name, [before, *changed], carried=True)
+            if not _was_buffer(before, changed):
+                self.need(name, [before, *changed], carried=True)
             return Merged(self, name, [before, *changed])
         listed = changed if len(changed) == len(last) and not self.may_skip else [before, *changed]
         listed = [v for v in listed if not _is_over(v) or v is not before]  # whoever reads it has been where it got a value

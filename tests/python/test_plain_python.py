@@ -772,6 +772,25 @@ def test_it_is_python_on_other_engines(function, engine):
     is_python(function, engine)
 
 
+def test_a_buffers_name_that_becomes_a_numbers():
+    """Each turn finds the buffer: as a number it would not do there."""
+
+    @T.prim_func
+    def main(scale: T.Tensor((4, 8), "float32"), B: T.Tensor((4, 8), "float32")):
+        with T.Kernel(1, threads=32):
+            for k in T.serial(4):
+                for i in T.Parallel(8):
+                    B[k, i] = scale[k, i]
+                for i in T.Parallel(8):
+                    if i < 6:
+                        scale, half = B[k, i] * 2, B[k, i] / 2
+                        B[k, i] = scale + half
+
+    a, b = np.arange(32, dtype="float32").reshape(4, 8), np.zeros((4, 8), "float32")
+    tw.compile(main, engine="interpreter")(a, b)
+    assert (b == np.where(np.arange(8) < 6, a * 2.5, a)).all()
+
+
 def test_rebinding_that_nobody_reads_leaves_no_trace():
     """A name that is bound again but not read afterwards is no variable."""
 
