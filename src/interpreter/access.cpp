@@ -228,6 +228,15 @@ void Strand::check_readable(const BufferCode& buffer, int64_t lane) {
           "finalize it after its last contribution");
 }
 
+// Whether the executing lanes are all inside, or all outside: indices may differ where the offsets that they give do not.
+bool Strand::lie_alike(const Place& place, Mask mask) const {
+  if (!place.inside) return true;
+  const uint8_t first = place.inside[first_lane(mask)];
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l)
+    if (mask.at(l) && place.inside[l] != first) return false;
+  return true;
+}
+
 // Offsets as an array; -1 for lanes that do not take part. May rebase the place, so that offsets count from its data.
 int64_t* Strand::lane_offsets(const Place& place, Mask mask) {
   auto* offsets = arena_.array<int64_t>(frame_.shape.lanes);
@@ -274,7 +283,7 @@ Value Strand::load(const Place& place, Mask mask, void* out) {
   Value fill = place.inside && buffer.fill ? eval(*buffer.fill, mask)
                : kind == LaneKind::Int64   ? uniform_int(0)
                                            : uniform_float(kind, 0);
-  if (place.offset.uniform()) {
+  if (place.offset.uniform() && lie_alike(place, mask)) {
     int64_t lane = first_lane(mask);
     if (place.inside && !place.inside[lane]) return pick(fill, lane, shape.columns);
     int64_t offset = place.offset.base;

@@ -187,6 +187,7 @@ class Strand {
   void store_one(const Place& place, const Value& value);
   // Counts the change that a store is about to make, if it makes one.
   void note_store(const Place& place, const Value& value, Mask mask);
+  bool lie_alike(const Place& place, Mask mask) const;
   int64_t* lane_offsets(const Place& place, Mask mask);
   void check_written(const Place& place, const int64_t* offsets, Mask mask);
   void check_collisions(const Place& place, const int64_t* offsets, const void* values);

@@ -130,6 +130,21 @@ TEST_P(ThreadCode, LocalArraysLiveAcrossBarriers) {
   });
 }
 
+TEST_P(ThreadCode, WhatAllThreadsDoAlikeHappensOnceBeforeSomeReturn) {
+  expect_same([](const Tensor& X, const Tensor& Y, const Value& i, const Value& tx) {
+    auto count = alloc_var(i32, 0);
+    auto sum = alloc_shared({1}, i32);
+    sum(0) = 5;
+    sync_threads();
+    While(count < 3, [&] { count += 1; });
+    atomic_add(sum(0), count);
+    sync_threads();
+    for (auto k : serial(2)) Y(i) = X(i) + sum(0) + k;
+    If(tx % 3 == 1, [] { thread_return(); });
+    Y(i) = Y(i) * 2 + count;
+  });
+}
+
 TEST_P(ThreadCode, ThreadsThatHaveReturnedDoNotVote) {
   expect_same([](const Tensor& X, const Tensor& Y, const Value& i, const Value&) {
     If(X(i) % 5 == 0, [&] {

@@ -26,6 +26,24 @@ std::string error_in(const std::string& body, int64_t n) {
   return error_of(p, {range_array({64}, f32), range_array({64, 64}, f32)}, {.ints = {{"n", n}}});
 }
 
+// A[n - i, i] lies at one place for all i, but only one of them is an element of A.
+TEST(InterpreterText, IndicesWhoseOffsetsCancelAreInsideOrNotEachByItself) {
+  const Program p = program_of(R"(program p {
+  param A: float32[2, 1, 8]
+  param B: float32[16]
+  param n: int32
+  launch l(bx: 1) threads(tx: 32) {
+    map i in 16 {
+      B[i] = A[n - i, i, 3] + 1.0
+    }
+  }
+}
+)");
+  const NDArray a = range_array({2, 1, 8}, f32, 1, 5), b = NDArray::zeros({16}, f32);
+  run(p, {a, b}, {.ints = {{"n", 0}}});
+  for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(b.get_float({i}), i == 0 ? a.get_float({0, 0, 3}) + 1 : 1) << i;
+}
+
 TEST(InterpreterText, ExtentsOfACopyMeetWhenItRuns) {
   const std::string copy = "copy from=A[0 : n] to=s\n";
   EXPECT_EQ(error_in(copy, 8), "no error");

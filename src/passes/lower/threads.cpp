@@ -263,7 +263,7 @@ class Block {
     if (const auto* n = s.as<Vote>()) return vote(*n, s, c);
     if (const auto* n = s.as<Let>(); n && u_.is_uniform_control(s) && u_.is_uniform(n->value, s))
       return let_once(*n, c);
-    if (happens_once(s) && !c.masked()) {
+    if (happens_once(s) && u_.is_uniform_control(s)) {  // masks of jumps that come later are still full
       flush(c);
       return append(once(s));
     }
