@@ -112,7 +112,6 @@ nlohmann::json cpu(bool with_torch, int turns, const std::string& only) {
   for (const examples::Example& e : examples::all_examples()) {
     if (std::string(e.name).find(only) == std::string::npos) continue;
     for (const Case& c : e.cases(examples::Size::Benchmark)) {
-      if (c.cpu_refuses) continue;
       const auto executable = tilewright::compile(c.program, {.engine = tilewright::Engine::Cpu});
       const std::vector<NDArray> arrays = examples::run_case(c, executable);
       const auto own = [&] { return seconds_of([&] { examples::call_case(c, executable, arrays); }); };

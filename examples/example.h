@@ -100,7 +100,7 @@ struct Case {
   bool any_order = false;       // the order of some results is free, and so not the same in two calls
   double flops = 0, bytes = 0;  // work of one call; bytes as the least that must move
   Peer peer = {};
-  const char* cpu_refuses = nullptr;  // the code of the error, for programs that only the interpreter runs
+  bool names_instructions = false;  // of a GPU, which may refuse it: they do not take every type and shape
 };
 
 struct Example {

@@ -177,7 +177,7 @@ Case specialized_case(MlaShape s, DType dtype, bool is_dynamic, Data data = Data
                 s.pe_dim,
                 dtype};
   Case c = mla_case(s, mla_decode_specialized(mla), dtype, is_dynamic, data);
-  c.cpu_refuses = "TW5001";
+  c.names_instructions = true;
   return c;
 }
 

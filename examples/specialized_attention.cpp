@@ -113,7 +113,7 @@ Case roles_case(Shape s, Config config, DType dtype, bool is_dynamic, Data data 
   const double elements = static_cast<double>(s.batch * s.heads * s.length * s.dim);
   c.flops = 4 * elements * static_cast<double>(s.length) * (config.causal ? 0.5 : 1);
   c.bytes = 4 * elements * dtype.storage_bits() / 8;
-  c.cpu_refuses = "TW5001";
+  c.names_instructions = true;
   return c;
 }
 

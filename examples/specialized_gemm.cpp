@@ -73,7 +73,7 @@ Case roles_case(std::array<int64_t, 3> mnk, std::array<int64_t, 3> tiles, DType 
          .check = check_roles};
   c.flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
   c.bytes = static_cast<double>(M * K + K * N + M * N) * dtype.storage_bits() / 8;
-  c.cpu_refuses = "TW5001";
+  c.names_instructions = true;
   return c;
 }
 

@@ -5,7 +5,7 @@ import os
 from . import _native, specialized
 from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
-from .settings import dump, options_of
+from .settings import dump, options_of, warn_once
 from .targets import Target
 from .trace import fail
 
@@ -154,8 +154,11 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",
              "write its body in with T.Kernel(...), or compile it with target='cpu'", func.place)  # fmt: skip
-    for output in func.outputs:
-        if not kernel.writes(output):
+    unwritten = [output for output in func.outputs if not kernel.writes(output)]
+    for output in unwritten:
+        if len(unwritten) < len(func.outputs):  # the others may be all that is wanted
+            warn_once(f"'{func.name}' returns '{func.params[output].name}', but no statement writes to it")
+        else:
             fail("OutputNeverWritten", f"'{func.name}' returns this tensor, but no statement writes to it",
                  "write its elements, or return another tensor", func.params[output].place)  # fmt: skip
     kernel.program, kernel.prim_func, kernel.outputs = program, func, outputs

@@ -228,7 +228,8 @@ void Strand::check_readable(const BufferCode& buffer, int64_t lane) {
           "finalize it after its last contribution");
 }
 
-// Whether the executing lanes are all inside, or all outside: indices may differ where the offsets that they give do not.
+// Whether the executing lanes are all inside, or all outside: indices may differ where the offsets that they give do
+// not.
 bool Strand::lie_alike(const Place& place, Mask mask) const {
   if (!place.inside) return true;
   const uint8_t first = place.inside[first_lane(mask)];

@@ -133,3 +133,19 @@ def test_the_environment_asks_for_checks(monkeypatch):
     with pytest.raises(tw.LaunchError) as caught:
         kernel(a, order)
     assert caught.value.code == "TW6001"
+
+
+def test_an_output_beside_others_that_nobody_writes():
+    @tw.jit(engine="interpreter")
+    def double(A):
+        N = T.const("N")
+        A: T.Tensor((N,), "float32")
+        B, unused = T.empty((N,), "float32"), T.empty((N,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(N):
+                B[i] = A[i] * 2
+        return B, unused
+
+    with pytest.warns(UserWarning, match="'double' returns 'unused', but no statement writes to it"):
+        made, _ = double(np.ones(8, "float32"))
+    assert (made == 2).all()
