@@ -4,7 +4,7 @@ import resource
 import signal
 
 import numpy as np
-from engines import Refused, pack, unpack
+from library import Refused, pack, unpack
 from memory import Invalid
 from model import Model
 from scalars import CLOSE, EXACT, decode

@@ -151,6 +151,8 @@ class Model:
                 raise Invalid("a shift past the type")
             b = np.clip(b, 0, t.bits - 1).astype(b.dtype)
         y, s = binary(op, a, b, t), join(s, r)
+        if t.name == "float4_e2m1fn":  # it has no NaN
+            s = marked(s, np.isnan(y), UNSAID)
         if op == "*" and t.is_float and self.contract:
             s = marked(s, self._inexact(a, b, y, t), CLOSE)
         return y, s
@@ -192,6 +194,8 @@ class Model:
         t = type_of(e[3])
         y, mark = unary(e[2], a, t)
         s = join(s)
+        if t.name == "float4_e2m1fn":
+            s = marked(s, np.isnan(y), UNSAID)
         if mark == CLOSE:
             usual = np.isfinite(y) & (np.abs(y) > 1e-6) & (np.abs(y) < 1e30) & (np.abs(a) < 1e4)
             s = marked(marked(s, np.ones_like(usual), CLOSE), ~usual, UNSAID)

@@ -13,11 +13,11 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import engines  # noqa: E402
+import library  # noqa: E402
 import numpy as np  # noqa: E402
 import run as runner  # noqa: E402
 from check import Finding, in_child, may_refuse  # noqa: E402
-from engines import Refused, pack, unpack  # noqa: E402
+from library import Refused, pack, unpack  # noqa: E402
 from scalars import TYPES, decode, encode, round_to  # noqa: E402
 
 _NUMBER = r"(?<![\w.]){}(?![\w.])"
@@ -38,7 +38,7 @@ def texts_of(paths):
         for file in sorted(path.rglob("*.tile")) if path.is_dir() else [path]:
             found.append((file.name, file.read_text()))
     if not paths:
-        printed = subprocess.run([engines.ROOT / "build/release/tests/print_examples"], capture_output=True, text=True, check=True).stdout
+        printed = subprocess.run([library.ROOT / "build/release/tests/print_examples"], capture_output=True, text=True, check=True).stdout
         for part in printed.split("### ")[1:]:
             head, _, text = part.partition("\n")
             found.append((head, text))
@@ -492,7 +492,7 @@ def _write_one(options, finding):
     maker.texts = options.texts
     text = maker.make(seed)[0]
     if options.minimize and kind != "hang":
-        text = TextMinimizer(text.rstrip("\n").split("\n"), still_shows(engines.Library(options.library), engine, kind, seed), options.tries).run()
+        text = TextMinimizer(text.rstrip("\n").split("\n"), still_shows(library.Library(options.library), engine, kind, seed), options.tries).run()
     head = "".join(f"# {line}\n" for line in [f"variant {seed}: {engine}: {kind}"] + message.splitlines()[:6])
     (pathlib.Path(options.out) / f"variant_{seed}_{engine.replace(':', '_')}_{kind}.tile").write_text(head + text)
 
@@ -502,7 +502,7 @@ def main(arguments=None):
     parser.add_argument("--from", nargs="*", default=[], dest="paths", help=".tile files, and folders of them; else the examples")
     options = runner.finish(parser.parse_args(arguments))
     options.texts = texts_of(options.paths)
-    engines.prepare(quick=not options.optimize)
+    library.prepare(quick=not options.optimize)
     found = runner.Run(options, work).run()
     runner.report(found)
     if options.out:

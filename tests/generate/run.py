@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import engines  # noqa: E402
+import library  # noqa: E402
 from check import Finding, check, shows  # noqa: E402
 from draw import Generator  # noqa: E402
 from minimize import Minimizer  # noqa: E402
@@ -33,7 +33,7 @@ class Work:
 
     def __init__(self, options, at):
         self.options, self.at = options, at
-        self.library = engines.Library(options.library)
+        self.library = library.Library(options.library)
 
     def seed(self, seed, skip=()):
         """(seconds by stage, findings, refusals) of one seed; engines in `skip` have crashed or hung on it."""
@@ -191,7 +191,7 @@ def minimized(options, seed, engine, kind):
     prune(program)
     if not options.minimize:
         return program
-    return Minimizer(program, shows(engines.Library(options.library), engine, kind), options.tries).run()
+    return Minimizer(program, shows(library.Library(options.library), engine, kind), options.tries).run()
 
 
 def shape_of(program):
@@ -221,7 +221,7 @@ def _write_one(options, finding):
     program = minimized(options, seed, engine, kind)
     if options.minimize and kind in ("wrong",):
         try:
-            check(engines.Library(options.library), program, program.text(), Model(program).run(), engine)
+            check(library.Library(options.library), program, program.text(), Model(program).run(), engine)
         except Finding as found:
             message = found.message
     name = f"seed_{seed}_{engine.replace(':', '_')}_{kind}.tile"
@@ -268,7 +268,7 @@ def finish(options):
     first, _, last = options.seeds.partition("..")
     options.seeds = range(int(first), int(last or first) + 1)
     options.engines = options.engines.split(",")
-    options.library = str(options.library or engines.find_library())
+    options.library = str(options.library or library.find_library())
     return options
 
 
@@ -294,7 +294,7 @@ def main(arguments=None):
             prune(program)
             print(program.text())
         return 0
-    engines.prepare(quick=not options.optimize)
+    library.prepare(quick=not options.optimize)
     run = Run(options).run()
     report(run)
     if options.out:

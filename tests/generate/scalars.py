@@ -71,7 +71,7 @@ _ENCODE = {}
 for _name, _table in _DECODE.items():  # the pattern of a value that is representable, by its float32's upper half
     _codes = np.zeros(65536, np.uint8)
     _codes[_table.view(np.uint32) >> 16] = np.arange(len(_table), dtype=np.uint8)
-    _codes[[0x7FC0, 0xFFC0]] = 127
+    _codes[[0x7FC0, 0xFFC0]] = 127 if len(_table) > 127 else 0
     _ENCODE[_name] = _codes
 
 

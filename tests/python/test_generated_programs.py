@@ -1,0 +1,67 @@
+"""Programs that nobody wrote, with fresh seeds: from the generator beside its NumPy model, and the examples, changed."""
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+
+GENERATE = pathlib.Path(__file__).parents[1] / "generate"
+LIBRARY = GENERATE.parents[1] / "build/release/libtilewright.so"
+PRINTER = GENERATE.parents[1] / "build/release/tests/print_examples"
+pytestmark = pytest.mark.skipif(not LIBRARY.exists() or not PRINTER.exists(), reason="the build tree has what this runs")
+sys.path.insert(0, str(GENERATE))
+
+
+def run(script, engines, seconds, capsys):
+    first = random.SystemRandom().randrange(10**9)
+    command = [sys.executable, GENERATE / script, "--seeds", f"{first}..{first + 5000}", "--seconds", str(seconds), "--engines", engines, "--jobs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    with capsys.disabled():
+        print(f"\n{script} from seed {first} on {engines}: {''.join(done.stdout.splitlines(True)[-1 - done.stdout.count('  refused') - 1:])[:100]}")
+    return done
+
+
+@pytest.mark.parametrize("engines, seconds", [("interpreter,simulator:sm_80,simulator:sm_90a", 24), ("interpreter,cpu", 14)])
+def test_generated_programs(engines, seconds, capsys):
+    done = run("run.py", engines, seconds, capsys)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_changed_examples(capsys):
+    done = run("mutate.py", "simulator:sm_80,simulator:sm_90a", 18, capsys)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_model_finds_what_is_planted():
+    """A model that says otherwise than the engine is a finding, and the smallest program that shows it is small."""
+    from library import Library
+    from check import Finding, check
+    from draw_expr import int32, var
+    from minimize import Minimizer
+    from model import Model
+    from nodes import Buffer, Launch, Program, Stmt
+    from scalars import INT32
+
+    import numpy as np
+
+    out = Buffer("O1", "param", INT32, (4, 8))
+    lines = [Stmt("let", {"name": f"x{k}", "dtype": INT32, "value": int32(k)}) for k in range(5)]
+    store = Stmt("store", {"buffer": out, "indices": [var("i1"), var("i2")], "value": ("bin", INT32, "+", var("i1"), var("i2"))})
+    points = Stmt("map", {"vars": ["i1", "i2"], "extents": [int32(4), int32(8)]}, [lines + [store]])
+    program = Program(1, [out], [], [], [Launch("l0", [("bx0", "1", 1)], 32, [], [points])])
+    program.inputs[out] = np.zeros(32, np.int32)
+    library = Library(LIBRARY)
+
+    def spoiled(p):
+        expected = {b: (stored + 1, states) for b, (stored, states) in Model(p).run().items()}
+        try:
+            check(library, p, p.text(), expected, "interpreter")
+        except Finding as found:
+            return found.kind == "wrong"
+        return False
+
+    assert check(library, program, program.text(), Model(program).run(), "interpreter") is None
+    assert spoiled(program)
+    small = Minimizer(program, spoiled).run()
+    assert small.text().count("\n") < 8
