@@ -40,6 +40,10 @@ struct Touch {
   VarId turns = {};  // of `apart`: the loop's variable
   analysis::OwnElements::Range by = {};                   // the threads that do it
   std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
+  std::vector<bool> agreed = {};                          // dimensions along which all threads have the same index
+  bool lasting = false;  // the index is the same until a loop goes on: memory does not change it
+
+  bool agrees(size_t d) const { return lasting && d < agreed.size() && agreed[d]; }
 };
 using Touches = std::vector<Touch>;
 
@@ -55,7 +59,8 @@ constexpr int kRounds = 3;
 // Who must meet before a touch that another one clashes with.
 enum class Meeting : uint8_t { None, Warp, Team };
 
-// x mod s and y mod s, where y - x is a constant that s does not divide: slots of a ring in one iteration.
+// x mod s and y mod s, where y - x is a constant that s does not divide: slots of a ring in one iteration, if all
+// threads agree on x and y.
 bool are_other_slots(const Expr& a, const Expr& b) {
   const auto* x = a.as<Binary>();
   const auto* y = b.as<Binary>();
@@ -70,7 +75,7 @@ bool are_apart(const Touch& a, const Touch& b) {
     const auto am = constant_int(a.min[d]), ae = constant_int(a.extent[d]);
     const auto bm = constant_int(b.min[d]), be = constant_int(b.extent[d]);
     if (am && ae && bm && be && (*am + *ae <= *bm || *bm + *be <= *am)) return true;
-    if (ae == 1 && be == 1 && are_other_slots(a.min[d], b.min[d])) return true;
+    if (ae == 1 && be == 1 && a.agrees(d) && b.agrees(d) && are_other_slots(a.min[d], b.min[d])) return true;
   }
   return false;
 }
@@ -90,8 +95,11 @@ class SyncPlacer {
       if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
         own_barriers_.insert(constant_int(n->barrier).value_or(0));
       for (const Effect& e : effects_of(s).list)
-        if (e.region.valid() && e.access != Access::Order && proxy_of(e, s) == Proxy::Async)
-          (e.access == Access::Read ? async_ : landing_).insert(p_.root(e.region.buffer));
+        if (e.region.valid() && e.access != Access::Order) {
+          if (e.access != Access::Read) written_.insert(p_.root(e.region.buffer));
+          if (proxy_of(e, s) == Proxy::Async)
+            (e.access == Access::Read ? async_ : landing_).insert(p_.root(e.region.buffer));
+        }
       if (const auto* n = s.as<Arrive>(); n && n->queue == Queue::CpAsync) told_by_copies_.insert(n->barrier.buffer);
       if (const auto* n = s.as<Store>(); n && n->queue == Queue::CpAsync) copied_.insert(p_.root(n->to.buffer));
     });
@@ -100,7 +108,9 @@ class SyncPlacer {
 
   Body body(const Body& in) {
     Body out;
+    behind_.emplace_back();
     for (size_t i = 0; i < in.size(); ++i) {
+      behind_.back() = std::span(in).subspan(i + 1);
       if (!in[i].as<Role>() || left_) {
         statement(in[i], out);
         continue;
@@ -109,6 +119,7 @@ class SyncPlacer {
       roles(std::span(in).subspan(i, end - i), out);
       i = end - 1;
     }
+    behind_.pop_back();
     return out;
   }
 
@@ -146,6 +157,7 @@ class SyncPlacer {
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
       out.back().by = by;
+      describe_index(s, out.back());
       if (once && !alike) out.back().once_by = by.begin;
       out.back().alike = alike && e.access != Access::Read;
       const bool one = std::all_of(e.region.extent.begin(), e.region.extent.end(),
@@ -162,6 +174,15 @@ class SyncPlacer {
     for_each_body(s, [&](const Body& b) {
       for (const Stmt& inner : b) collect(inner, by, out);
     });
+  }
+  void describe_index(const Stmt& s, Touch& t) const {
+    t.lasting = true;
+    for (const Expr& e : t.min) {
+      t.agreed.push_back(u_.is_uniform(e, s));
+      walk(e, [&](const Expr& x) {
+        if (const auto* n = x.as<Load>()) t.lasting = t.lasting && !written_.contains(p_.root(n->buffer));
+      });
+    }
   }
   void collect_map(const Map& n, const Stmt& s, Threads by, Touches& out) const {
     Touches inside;
@@ -232,7 +253,7 @@ class SyncPlacer {
   bool stays_with_thread(const Touch& a, const Touch& b) const {
     if (a.buffer != b.buffer) return false;
     if (a.own && a.own == b.own) return true;
-    if (a.min.empty() || !equal(a.min, b.min)) return false;
+    if (a.min.empty() || !a.lasting || !equal(a.min, b.min)) return false;
     if (a.points && b.points) return a.by == b.by && *a.points == *b.points;
     return a.of_thread && b.of_thread && analysis::is_own_element(a.min, launch_, bound_);
   }
@@ -273,8 +294,8 @@ class SyncPlacer {
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
            o.told == t.told && o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
            o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
-           o.by == t.by && o.role == t.role && o.min.size() == t.min.size() && equal(o.min, t.min) &&
-           equal(o.extent, t.extent);
+           o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting &&
+           o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
     return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });
@@ -374,6 +395,7 @@ class SyncPlacer {
     if (const Element* baton = arrival_of_warps(s); baton && batons_.contains(baton->buffer))
       for (Touch& t : open_)
         if (!t.in_flight && !t.commits && !wants_fence(t)) t.told.insert(baton->buffer);
+    before_parting(s, out);
     if (const auto* n = s.as<For>(); n && u_.is_uniform_control(s) && agree(n->begin, s) && agree(n->extent, s))
       return loop(*n, s, out);
     if (const auto* n = s.as<While>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return loop(*n, s, out);
@@ -389,6 +411,21 @@ class SyncPlacer {
     if (const auto* n = s.as<Wait>(); n && told_by_copies_.contains(n->barrier.buffer) && copies_are_read_async())
       out.push_back(make_stmt(Fence{FenceProxy::Async, {}}, s->location));
   }
+  // Where some threads jump and others do not, no barrier can stand from there on to where they meet again: what is
+  // done up to there comes behind one before them.
+  void before_parting(const Stmt& s, Body& out) {
+    if (!u_.is_uniform_control(s)) return;
+    bool parts = false, jumps = false;
+    for_each_body(s, [&](const Body& b) { parts = parts || (!b.empty() && !u_.is_uniform_control(b[0])); });
+    if (parts) walk({s}, [&](const Stmt& x) { jumps = jumps || x.as<Break>() || x.as<Continue>() || x.as<Return>(); });
+    if (!jumps) return;
+    Touches alone;
+    collect(s, alone);
+    for (const std::span<const Stmt> rest : behind_)
+      for (const Stmt& x : rest)
+        if (!u_.is_uniform_control(x)) collect(x, alone);
+    order(alone, s->location, out);
+  }
   bool copies_are_read_async() const {
     return std::any_of(copied_.begin(), copied_.end(), [&](BufferId id) { return async_.contains(id); });
   }
@@ -403,8 +440,10 @@ class SyncPlacer {
   void condition(const Stmt& s, Body& out) {  // of If, While: what its own expressions load
     Touches mine;
     for (const Effect& e : effects_of(s).list)
-      if (const BufferId root = p_.root(e.region.buffer); is_shared(root))
+      if (const BufferId root = p_.root(e.region.buffer); is_shared(root)) {
         mine.push_back({root, e.region.buffer, e.access, e.region.min, e.region.extent, nullptr, false});
+        describe_index(s, mine.back());
+      }
     order(mine, s->location, out);
     touch(mine);
   }
@@ -558,11 +597,13 @@ class SyncPlacer {
   const std::set<const StmtNode*> alike_;
   const std::set<BufferId> batons_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
+  std::set<BufferId> written_;          // by the launch
   std::set<BufferId> copied_;           // what threads store by the queue cp_async
   std::set<BufferId> told_by_copies_;   // mbarriers at which such stores arrive
   Touches open_;                        // since the last barrier
   bool left_ = false;                   // a jump stands before this: the statements up to the end of the body are dead
-  std::vector<Exits> exits_;            // of the loops around
+  std::vector<std::span<const Stmt>> behind_;  // what follows, in each of the bodies around
+  std::vector<Exits> exits_;                   // of the loops around
   const Role* role_ = nullptr;
   int64_t role_number_ = 0, next_number_ = 1;
   std::map<std::pair<int64_t, int64_t>, int64_t> numbers_;

@@ -1,0 +1,125 @@
+// Barriers that the code of threads needs between what one statement writes and another reads, where the indices look
+// as if they met no others.
+#include <gtest/gtest.h>
+
+#include "driver/arguments.h"
+#include "ir/parse.h"
+#include "ir/verify.h"
+#include "tilewright/compile.h"
+
+namespace tilewright::simulator {
+namespace {
+
+std::vector<std::vector<double>> run(const ir::TileProgram& tiles, const CompileOptions& options) {
+  const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  const std::vector<NDArray> arrays = random_arguments(tiles, {}, 7);
+  std::vector<Argument> list;
+  for (const NDArray& a : arrays) list.emplace_back(a);
+  compile(handle, options).call(list);
+  std::vector<std::vector<double>> out;
+  for (const NDArray& a : arrays) out.push_back(a.to_floats());
+  return out;
+}
+
+// The simulator finds no race, and computes what the interpreter does.
+void expect_ordered(const std::string& body) {
+  const std::string text =
+      "program p {\n  param A: int32[64]\n  param O: int32[64]\n  launch l(bx: 1) threads(tx: 64) {\n" + body +
+      "  }\n}\n";
+  SCOPED_TRACE(text);
+  const ir::TileProgram tiles = ir::parse(text, "barriers.tile");
+  ir::check_valid(tiles);
+  const auto want = run(tiles, {.engine = Engine::Interpreter});
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    try {
+      EXPECT_EQ(run(tiles, {.engine = Engine::Simulator, .arch = arch}), want) << arch;
+    } catch (const Error& error) {
+      ADD_FAILURE() << arch << ": " << error.what();
+    }
+  }
+}
+
+TEST(Barriers, PointsOfTwoMapsThatWrapAroundDifferentlyMeet) {
+  expect_ordered(R"(    shared s: int32[64]
+    map i in 64 {
+      s[(i + 1) % 64] = A[i]
+    }
+    map i in 64 {
+      O[i] = s[i % 64]
+    }
+)");
+}
+
+TEST(Barriers, SlotsWhoseNumberIsInMemoryMayBeTheSame) {
+  expect_ordered(R"(    shared s: int32[2, 64]
+    local slot: int32[1]
+    fill to=s value=7
+    slot[0] = 0
+    s[slot[0] % 2, tx] = A[tx]
+    slot[0] = 1
+    O[tx] = s[(slot[0] + 1) % 2, 63 - tx]
+)");
+}
+
+TEST(Barriers, AnIndexThatIsReadAgainMayBeAnother) {
+  expect_ordered(R"(    shared s: int32[64]
+    shared where: int32[64]
+    map i in 64 {
+      where[i] = 63 - i
+    }
+    map i in 64 {
+      s[where[i]] = A[i]
+    }
+    map i in 64 {
+      where[i] = i
+    }
+    map i in 64 {
+      O[i] = s[where[i]]
+    }
+)");
+}
+
+TEST(Barriers, WhatIsReadWhereSomeThreadsHaveReturnedIsOrderedBeforeTheyDo) {
+  expect_ordered(R"(    shared s: int32[64]
+    copy from=A to=s
+    if tx >= 32 {
+      return
+    }
+    O[tx] = s[63 - tx]
+)");
+  expect_ordered(R"(    shared s: int32[64]
+    if A[0] < 1000000 {
+      copy from=A to=s
+      if tx >= 32 {
+        return
+      }
+    }
+    O[tx] = s[63 - tx]
+)");
+}
+
+TEST(Barriers, WhatIsReadInALoopThatSomeThreadsLeaveIsOrderedBeforeIt) {
+  expect_ordered(R"(    shared s: int32[64]
+    copy from=A to=s
+    for k in 0..4 {
+      if k + tx >= 64 {
+        break
+      }
+      O[tx] = s[63 - tx - k]
+    }
+)");
+  expect_ordered(R"(    shared s: int32[64]
+    for k in 0..4 {
+      map i in 64 {
+        s[i] = A[i] + k
+      }
+      if k + tx >= 64 {
+        continue
+      }
+      O[tx] = s[63 - tx - k]
+    }
+)");
+}
+
+}  // namespace
+}  // namespace tilewright::simulator
