@@ -10,7 +10,7 @@ import types
 import tilewright
 
 from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, profiler, scopes
-from . import settings, sparse, targets, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
+from . import plot_layout, settings, sparse, targets, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -132,6 +132,7 @@ def _modules():
         **tvm_nodes.names(),
     }  # fmt: skip
     return {
+        **tilelang_parts.modules(),
         "tilelang": top,
         "tilelang.jit": jits,
         "tilelang.jit.kernel": jits,
@@ -140,6 +141,7 @@ def _modules():
         "tilelang.engine": {},
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
         "tilelang.engine.callback": {"register_cuda_postproc_callback": register_cuda_postproc_callback},
+        "tilelang.autotuner.tuner": {"autotune": tuner.autotune, "AutoTuner": tuner.AutoTuner},
         "tilelang.autotuner": {"autotune": tuner.autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
         "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
         "tilelang.transform": {"PassConfigKey": PassConfigKey, "simplify_prim_func": lambda f: f},
@@ -181,7 +183,8 @@ def _modules():
         "tilelang.cuda.intrinsics.sparse_layout": sparse,
         "tilelang.cuda.intrinsics.layout": {},
         "tilelang.cuda.intrinsics.layout.mma_layout": {"make_mma_swizzle_layout": language.make_swizzled_layout},
-        "tilelang.tools": {"Analyzer": analysis.Analyzer},
+        "tilelang.tools": {"Analyzer": analysis.Analyzer, "plot_layout": plot_layout.plot_layout},
+        "tilelang.tools.plot_layout": plot_layout,
         "tilelang.layout": layouts,
         "tilelang.layout.layout": layouts,
         "tilelang.layout.fragment": layouts,

@@ -37,12 +37,12 @@ class dtype(str):
             return getattr(torch, "float4_e2m1fn_x2", torch.uint8) if self == "float4_e2m1fn" else torch.int8
         return getattr(torch, {"tfloat32": "float32", "pointer": "int64"}.get(self, str(self)))
 
-    def __call__(self, value=None, *more):
+    def __call__(self, value=None, *more, is_size_var=False):
         from . import values
 
-        if self in ELSEWHERE:
-            raise TypeError(f"{self} is a type of other GPUs: nothing here has its values")
         if self.lanes > 1:
+            if isinstance(value, values.Vector) and not more:
+                value, *more = value.lanes
             given = [value, *more] if more else [value] * self.lanes
             if len(given) != self.lanes:
                 raise TypeError(f"{self} is made of one value or of {self.lanes}, not of {len(given)}")
@@ -54,7 +54,7 @@ class dtype(str):
 
 def _lookup(name):
     text = _text_of(name)
-    found, lanes, element = (text, 8) if text in ELSEWHERE else _native.dtype(text), 1, None
+    found, lanes, element = _native.dtype(text), 1, None
     vector = _VECTOR.fullmatch(text) if found is None else None
     if vector and _native.dtype(vector[1]):
         element, lanes = dtype(vector[1]), int(vector[2])
@@ -64,6 +64,7 @@ def _lookup(name):
 
         fail("UnknownDtype", f"there is no dtype {name!r}", "for example float32, float16, bfloat16, int32, bool")
     full, bits = found
+    bits = 6 if full.startswith("float6_") else bits
     result = _known.get(full)
     if result is None:
         result = str.__new__(dtype, full)
@@ -99,7 +100,8 @@ def _text_of(name):
 
 NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 int4 uint4 float16 float32 float64 bfloat16 "
-    "float8_e4m3fn float8_e5m2 float8_e8m0fnu float4_e2m1fn"
+    "float8_e4m3fn float8_e5m2 float8_e3m4 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu "
+    "float6_e2m3fn float6_e3m2fn float4_e2m1fn"
 ).split()
 # Other names of the language for them.
 ALIASES = {
@@ -107,10 +109,6 @@ ALIASES = {
     "long": "int64", "boolean": "bool", "float8_e4m3": "float8_e4m3fn", "float8_e8m0": "float8_e8m0fnu",
     "tfloat32": "tfloat32", "float4_e2m1": "float4_e2m1fn",
 }  # fmt: skip
-
-
-# Of other makers' GPUs: programs may name them and declare memory of them, but what uses that is refused.
-ELSEWHERE = frozenset({"float8_e4m3fnuz", "float8_e5m2fnuz"})
 
 
 class TorchNames(dict):

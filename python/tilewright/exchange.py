@@ -15,8 +15,8 @@ _WARP = 32
 class Reducer:
     """How two values become one, and the value that changes none: T.comm_reducer(lambda x, y: x + y, [zero])."""
 
-    def __init__(self, combine, identity):
-        self.combine = combine
+    def __init__(self, combiner, identity):
+        self.combine = combiner
         self.identity = identity[0] if isinstance(identity, (list, tuple)) else identity
 
 
@@ -30,12 +30,12 @@ class Attribute(Frame):
 
     kind = "attribute"
 
-    def __init__(self, node, key, value=None):
-        self.later = key == "async_scope"
+    def __init__(self, node, attr_key, value=None):
+        self.later = attr_key == "async_scope"
         if self.later:
             return
-        if key != "reduce_scope" or not isinstance(node, Reducer):
-            fail("BadOption", f"T.attr of '{key}' means nothing here",
+        if attr_key != "reduce_scope" or not isinstance(node, Reducer):
+            fail("BadOption", f"T.attr of '{attr_key}' means nothing here",
                  "the keys it may have are 'reduce_scope', with a T.comm_reducer, and 'async_scope'")  # fmt: skip
         recording("attr").reducer = node
 

@@ -43,11 +43,11 @@ def access_ptr(base, access_type="r", *extents, offset=0, extent=None, ignore_la
     return Pointer(base, access_type, offset)
 
 
-def ptx_cp_async(dst, src, num_elems, predicate=None):
+def ptx_cp_async(dst_access_ptr, src_access_ptr, num_elems, predicate=None):
     """This thread copies neighbours from global to shared memory, zeros where `predicate` is false. They are there when
     T.ptx_wait_group, or the barrier of T.cp_async_barrier_noinc, says so."""
     for i in vectorized(num_elems):
-        value = head_of(src, i)
+        value = head_of(src_access_ptr, i)
         if predicate is not None:
             value = _select(predicate, value, value.dtype(0))
-        apply(_STORE_LATER, head_of(dst, i), value)
+        apply(_STORE_LATER, head_of(dst_access_ptr, i), value)

@@ -5,6 +5,7 @@ import inspect
 import sys
 
 from . import _native, dtypes, language
+from .refused import Refused
 
 _GROUPS = {
     "buffer": ("Memory", "Tiles of a block, variables of a thread, and other views of them."),
@@ -58,18 +59,21 @@ def _operations():
         rows = [
             (f"T.{name}({_parameters(signature)})".replace("|", "\\|"), doc)
             for name, of, signature, doc in sorted(_native.operations())
-            if of == group and not name.startswith("_")
+            if of == group
         ]
         yield f"\n## {title}\n\n{meaning}\n\n{_table(rows)}"
 
 
 def _functions():
     known = {row[0] for row in _native.operations()}
-    own, hints, same = [], [], {}
-    for name, value in sorted(vars(language).items()):
-        if name.startswith("_") or name in known or isinstance(value, dtypes.dtype) or not callable(value):
+    own, hints, refused, same = [], [], {}, {}
+    names = {n: getattr(language, n) for n in language._known_names() if n not in language._OTHER_NAMES}
+    for name, value in sorted(names.items()):
+        if not language._is_public(name) or name in known or isinstance(value, dtypes.dtype) or not callable(value):
             continue
-        if value is language._ignored:
+        if isinstance(value, Refused):
+            refused.setdefault(value.__doc__, []).append(name)
+        elif value is language._ignored:
             hints.append(name)
         elif id(value) in same:
             same[id(value)].append(name)
@@ -83,12 +87,21 @@ def _functions():
         rows.append((_signature_of(name, value), value.__doc__ + also))
     yield f"\n## Programs, launches, loops, and what is made of operations\n\n{_table(rows)}"
     yield f"\n## Hints\n\nThey change no result, and are taken without effect: {', '.join(f'`T.{n}`' for n in hints)}.\n"
+    others = ", ".join(f"`T.{n}` = `T.{of}`" for n, of in sorted(language._OTHER_NAMES.items()))
+    yield f"\n## Other names of operations\n\n{others}.\n"
+    yield "\n## Names that are refused\n\nThey can be imported and asked about; what uses them is an error.\n\n"
+    for doc, names in refused.items():
+        yield f"- {', '.join(f'`T.{n}`' for n in names)}: {_cell(doc.removeprefix('Refused when used: '))}\n"
 
 
 def _dtypes():
     names = ", ".join(f"`{n}`" for n in dtypes.NAMES)
     others = ", ".join(f"`{a}` = `{n}`" for a, n in sorted(dtypes.ALIASES.items()))
-    return f"\n## Dtypes\n\nAs `T.float16`, as text, or as PyTorch's and NumPy's own: {names}.\n\nOther names: {others}.\n"
+    return (
+        f"\n## Dtypes\n\nAs `T.float16`, as text, or as PyTorch's and NumPy's own: {names}.\n\nOther names: {others}.\n\n"
+        "Each with a number of lanes is a type of vectors, `T.float32x2` or `T.int8x16`: of 2, 4, 8, 16, 32 or 64. What is computed with\n"
+        "vectors is computed with each of their lanes; memory of vectors, and slices of elements, hold their lanes side by side.\n"
+    )
 
 
 def text():

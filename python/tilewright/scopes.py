@@ -221,7 +221,18 @@ def Parallel(*extents, coalesced_width=None, loop_layout=None, prefer_async=None
     return made
 
 
-def Persistent(domain, wave_size, index, group_size=8, num_stages=0):
+def parallel(start, stop=None, *, annotations=None):
+    """T.Parallel of one extent, or of the points from `start` to `stop`."""
+    if stop is None:
+        return Parallel(start)
+
+    def open(names):
+        return [_open_map(names, [stop - start])[0] + start], 1
+
+    return Loop("parallel", open)
+
+
+def Persistent(domain, wave_size, index, group_size=8, num_stages=0, annotations=None):
     """The share of one of wave_size blocks of the points of a box, in groups along its last dimension."""
 
     def open(names):

@@ -8,7 +8,8 @@ from .regions import Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
-from .values import Buffer, Expr, Ramp, Reading, Tile, Var, Vector, VectorMemory, in_launch, let, load, plain, rename
+from .values import Buffer, Expr, Reading, Tile, Var, Vector, in_launch, let, load, plain, rename
+from .vectors import Vectors, spans_lanes, store_lanes, vector_of
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
 _AND, _OR = OPERATIONS["logical_and"], OPERATIONS["logical_or"]
@@ -55,7 +56,7 @@ def bind(name, value, current=None):
         return _named(name, value) if value.named is False else value
     if isinstance(value, Launch):
         return open_without_with(value, name)
-    if kind is VectorMemory and value.buffer.named is False:
+    if kind is Vectors and value.buffer.named is False:
         _named(name, value.buffer)
     if kind is Pointed:
         value.named = name
@@ -140,11 +141,8 @@ def store(value, container, index):
         if isinstance(container, (Tile, Expr)):
             fail("OperandKind", f"an element of {container!r} is stored to", "index the buffer itself")
         container[index] = value
-    elif type(value) is Vector:
-        value.store(container, index)
-    elif type(index) is Ramp or (type(index) is tuple and any(type(i) is Ramp for i in index)):
-        lanes = next(i.lanes for i in (index if type(index) is tuple else (index,)) if type(i) is Ramp)
-        Vector([value] * lanes, container.dtype).store(container, index)
+    elif isinstance(value, Vector) or (type(value) is Tile and not value.is_element):
+        store_lanes(vector_of(value), container, index)
     elif isinstance(value, (str, tuple, list)) or value is None:
         fail("OperandKind", f"{value!r} is stored to an element of '{container.name}'", "store a number")
     else:

@@ -54,7 +54,7 @@ def _of_function(name, value):
 def text():
     """The whole stub."""
     table = {row[0]: row for row in _native.operations() if row[1] != "scope"}
-    own = {n: v for n, v in vars(language).items() if not n.startswith("_") and n not in table}
+    own = {n: getattr(language, n) for n in language._known_names() if n not in table}
     parts = [_HEAD]
     for name in sorted(own):
         value = own[name]

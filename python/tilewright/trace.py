@@ -57,12 +57,14 @@ class Tracer:
         self.open_frames = []  # a launch that was opened without `with`
         self.branches = []  # conditions of T.If, the innermost last
         self.barriers = None  # of T.create_list_of_mbarrier
+        self.numbered = None  # of T.create_barriers
         self.launches = 0
         self.grid = []  # of the launch that was opened last
         self.block_indices = []  # of it
         self.bound = ([1, 1, 1], [1, 1, 1])  # extents of T.thread_binding, for threads and for blocks; 0 is not known
         self.random = None  # of T.rng_init
         self.block = None  # of T.sblock: buffers whose safe values end with it, and the numbers that they had before
+        self.guards, self.reduced = None, None  # of T.sblock: open conditions of T.where; reduced axes and where they begin
         self.reducer = None  # of T.tvm_thread_allreduce, which T.attr names
         self.sources = []  # of T.import_source
         self.numbers = []  # (dtype, value) of Python's numbers that were given a dtype
@@ -138,7 +140,10 @@ def apply(operation, *operands):
     except (OverflowError, TypeError) as error:
         if hasattr(error, "code"):
             raise
-        return _apply_numbers(operation, operands, error)
+        from .vectors import lanewise
+
+        made = lanewise(operation, operands)
+        return _apply_numbers(operation, operands, error) if made is None else made
     _native.apply(OPERATIONS["fail"], at, "NameEnded", message, "bind it outside, or keep it in a T.alloc_var")
 
 

@@ -1,7 +1,7 @@
 """Types of parameters: tensors, scalars, pointers; and the parameters that they become."""
 import sys
 
-from .dtypes import ELSEWHERE, dtype
+from .dtypes import dtype
 from .dtypes import dtype as _dtype
 from .trace import fail, operation, state
 from .values import Buffer, Elsewhere, Expr, in_launch, plain, rename
@@ -54,7 +54,7 @@ class TensorType(Declaration):
 
     def parameter(self, tracer, name, output=False):
         parameter = Parameter(name, self.dtype, self.shape, self.strides, output)
-        parameter.value = Elsewhere(self.shape, self.dtype) if self.dtype in ELSEWHERE else Buffer()
+        parameter.value = Buffer()
         parameter.value._shape, parameter.value._dtype = tuple(self.shape), self.dtype
         parameter.value.parameter, parameter.value.named = parameter, not output  # what is returned gets its name later
         tracer.pending.append(parameter)
@@ -66,9 +66,9 @@ class ScalarType(Declaration):
         self.dtype = dtype(of)
 
     def parameter(self, tracer, name):
-        late = "tilelang" in sys.modules and self.dtype.startswith(("float8", "float4"))  # refused where it is used
+        late = "tilelang" in sys.modules and self.dtype.startswith(("float8", "float6", "float4"))  # refused where it is used
         parameter = Parameter(name, self.dtype)
-        parameter.value = Elsewhere((), self.dtype) if late or self.dtype in ELSEWHERE else make_symbol(name, self.dtype)
+        parameter.value = Elsewhere((), self.dtype) if late else make_symbol(name, self.dtype)
         tracer.pending.append(parameter)
         return parameter.value
 

@@ -111,6 +111,8 @@ def _equality(operation, a, b, when_same):
     if isinstance(b, Buffer) and not isinstance(b, Var):
         return not when_same
     result = apply(operation, a, b)
+    if isinstance(result, Vector):
+        return result
     if a is b or (isinstance(a, Expr) and isinstance(b, (Expr, int, float)) and a.same(b)):
         result._same = when_same
     elif state.tracer is None:
@@ -242,9 +244,9 @@ class Buffer:
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
-        for d, i in enumerate(index):
-            if type(i) is Ramp:
-                return Vector([self[(*index[:d], i.base + k, *index[d + 1 :])] for k in range(i.lanes)], self.dtype)
+        for i in index:
+            if isinstance(i, Vector):
+                return Vector([self[at] for at in points_of(index)], self.dtype)
         tile = Tile(self, index)
         tracer = state.tracer
         if tracer is not None and tile.is_element:
@@ -268,7 +270,7 @@ class Buffer:
 
 
 class Elsewhere(Buffer):
-    """Memory or a number of a dtype that programs cannot have here: it can be declared and not be used."""
+    """A number of a dtype that programs cannot take as one: it can be declared and not be used."""
 
     __slots__ = ()
 
@@ -278,8 +280,8 @@ class Elsewhere(Buffer):
 
     @property
     def id(self):
-        fail("UnknownDtype", f"{self._dtype}: no program here has it as a {'tensor' if self._shape else 'number'}, but it is used",
-             "tensors are float8_e4m3fn, float8_e5m2 or float8_e8m0fnu; numbers have 16 bits or more")  # fmt: skip
+        fail("UnknownDtype", f"{self._dtype}: no program here takes a number of it, but it is used",
+             "numbers have 16 bits or more; tensors may be of it")  # fmt: skip
 
 
 class Var(Operators, Buffer):
@@ -371,51 +373,15 @@ class Tile(Operators):
         return f"<tile of {self.buffer.name}>"
 
 
-class Ramp:
-    """The indices of elements that follow each other."""
-
-    __slots__ = ("base", "lanes")
-
-    def __init__(self, base, lanes):
-        self.base, self.lanes = base, lanes
-
-
-class VectorMemory:
-    """Memory of a vector dtype: a buffer of its elements, read and written by vectors."""
-
-    def __init__(self, buffer, of):
-        self.buffer, self.dtype = buffer, of
-
-    @property
-    def shape(self):
-        *outer, last = self.buffer.shape
-        return (*outer, last // self.dtype.lanes)
-
-    def _ramp(self, index):
-        *outer, last = index if isinstance(index, tuple) else (index,)
-        return (*outer, Ramp(last * self.dtype.lanes, self.dtype.lanes))
-
-    def __getitem__(self, index):
-        return self.buffer[self._ramp(index)]
-
-    def __setitem__(self, index, value):
-        if not isinstance(value, Vector):
-            value = Vector([value] * self.dtype.lanes, self.dtype.element)
-        value.store(self.buffer, self._ramp(index))
-
-    def __repr__(self):
-        return f"<buffer {self.buffer.name} of {self.dtype}>"
+def points_of(index):
+    """The indices that an index with vectors in it stands for, one for each lane."""
+    counts = {len(i) for i in index if isinstance(i, Vector)}
+    if len(counts) > 1:
+        fail("BadOption", f"vectors of {' and '.join(str(n) for n in sorted(counts))} lanes are indices of one element", "they have as many lanes")
+    return [tuple(i[k] if isinstance(i, Vector) else i for i in index) for k in range(counts.pop())]
 
 
-def reinterpreted(vector, to):
-    """The same bits as lanes of another dtype."""
-    lane = dtype(vector.element)
-    if to.lanes != len(vector) or to.element.bits != lane.bits:
-        fail("OperandKind", f"a {vector.dtype} vector is reinterpreted as {to}", "the lanes of both are as many, and as wide")
-    return Vector([apply(OPERATIONS["reinterpret"], v, to.element) for v in vector.lanes], to.element)
-
-
-class Vector:
+class Vector(Operators):
     """A few values of one dtype: what a packed operation gives, and what is stored to as many elements."""
 
     __slots__ = ("lanes", "element")
@@ -430,13 +396,18 @@ class Vector:
     def __getitem__(self, lane):
         return self.lanes[lane]
 
+    def __iter__(self):
+        return iter(self.lanes)
+
+    def __bool__(self):
+        fail("ValueNotKnown", f"a vector of {self.element} has no truth value", "compare one of its lanes: v[0]")
+
     def __len__(self):
         return len(self.lanes)
 
     def store(self, buffer, index):
         """Stores the lanes to the elements that a slice names."""
         index = index if isinstance(index, tuple) else (index,)
-        index = tuple(slice(i.base, i.base + i.lanes) if type(i) is Ramp else i for i in index)
         along = [d for d, i in enumerate(index) if isinstance(i, slice)]
         if len(along) > 1:
             fail("BadOption", f"a vector is stored to a tile of '{buffer.name}' of {len(along)} dimensions", "slice one of them")

@@ -1,6 +1,7 @@
 """Products of matrices that the warps of a block hold in arrays of their threads, as TensorCoreIntrinEmitter has them.
 Lanes exchange what they hold by shuffles: right on every engine, and slower than T.gemm, which takes the instructions."""
-from .dtypes import dtype
+from .dtypes import dtype as _dtype
+from .refused import REFUSED
 from .scopes import unroll
 from .trace import OPERATIONS, apply, fail, operation
 from .values import load
@@ -11,10 +12,10 @@ _lane, _warp = operation("get_lane_idx"), operation("get_warp_idx")
 _TILE, _HALF, _WARP = 16, 8, 32
 
 
-def get_swizzle_layout(row, column, row_size, of):
+def get_swizzle_layout(row_idx, col_idx, row_size, dtype, swizzle_bytes=None):
     """Where an element of a shared tile lies so that equal columns of neighbouring rows are in different banks."""
-    bits = dtype(of).bits
-    chunk, row_chunks = 128 // bits, max(1, row_size * bits // 128)
+    row, column, bits = row_idx, col_idx, _dtype(dtype).bits
+    chunk, row_chunks = 128 // bits, max(1, (row_size * bits // 8 if swizzle_bytes is None else swizzle_bytes) // 16)
     rows_of_line, among = max(1, 8 // row_chunks), min(8, row_chunks)
     if among & (among - 1):
         return row, column
@@ -25,10 +26,10 @@ class TensorCoreIntrinEmitter:
     """Tiles of 16 by 16 results: warp (i, j) of block_row_warps by block_col_warps has warp_row_tiles rows and
     warp_col_tiles columns; a thread has local_size_a elements of every 16 rows of A, and so on."""
 
-    def __init__(self, a_dtype, b_dtype, accum_dtype, a_transposed=False, b_transposed=False, block_row_warps=2,
+    def __init__(self, a_dtype="float16", b_dtype="float16", accum_dtype="float16", a_transposed=False, b_transposed=False, block_row_warps=2,
                  block_col_warps=2, warp_row_tiles=8, warp_col_tiles=8, chunk=16, reduce_k=1, num_elems_per_byte=1,
                  **ignored):  # fmt: skip
-        self.a_dtype, self.b_dtype, self.accum_dtype = dtype(a_dtype), dtype(b_dtype), dtype(accum_dtype)
+        self.a_dtype, self.b_dtype, self.accum_dtype = _dtype(a_dtype), _dtype(b_dtype), _dtype(accum_dtype)
         if self.a_dtype.bits != self.b_dtype.bits or self.a_dtype.bits not in (8, 16):
             fail("BadOption", f"TensorCoreIntrinEmitter of {self.a_dtype} and {self.b_dtype}",
                  "both have 16 bits, or both 8: T.gemm takes others")  # fmt: skip
@@ -111,9 +112,4 @@ class TensorCoreIntrinEmitter:
                     apply(_STORE, C_buf[at], C_local[(i * self.warp_cols + j) * self.local_size_out + e])
 
 
-class TensorCoreIntrinEmitterWithLadderTransform(TensorCoreIntrinEmitter):
-    """Known by name: operands that BitBLAS has permuted are not read here."""
-
-    def __init__(self, *arguments, **named):
-        fail("BadOption", "TensorCoreIntrinEmitterWithLadderTransform: operands in BitBLAS's order are not supported",
-             "keep operands row-major, and use TensorCoreIntrinEmitter or T.gemm")  # fmt: skip
+TensorCoreIntrinEmitterWithLadderTransform = REFUSED["TensorCoreIntrinEmitterWithLadderTransform"]

@@ -38,9 +38,13 @@ constexpr OperatorRow kOperators[] = {
     {"greater_equal", ir::Operator::Ge, "a >= b"},
 };
 
+const char* operand_names(const OperatorRow& row) {
+  return row.op >= ir::Operator::BitAnd && row.op <= ir::Operator::Shr ? "x: expr, y: expr" : "a: expr, b: expr";
+}
+
 // What the table of scalar functions knows by these spellings too.
-constexpr const char* kOtherSpellings[] = {"__exp", "__exp10", "__log", "__log2",     "__log10",  "__sin",
-                                           "__cos", "__tan",   "fma",   "ieee_fsqrt", "ieee_sqrt"};
+constexpr const char* kOtherSpellings[] = {"__exp", "__exp10", "__log", "__log2",    "__log10", "__sin",
+                                           "__cos", "__tan",   "fma",   "ieee_sqrt", "fabs"};
 
 Result apply_operator(const Operation& op, const Operands& o) {
   return ir::apply(static_cast<ir::Operator>(op.variant), o.expr(0), o.expr(1), o.place());
@@ -57,6 +61,25 @@ Result apply_function(const Operation& op, const Operands& o) {
              fmt::format("T.{} only supports floating-point inputs, but got {}", op.name, e->type.name()),
              "cast the operand first");
   return ir::apply_function(function, std::move(args), o.place());
+}
+
+// "ieee_add" and its like with a rounding mode; the difference is the sum with the negative, rcp the quotient of 1.
+Result rounded(const Operation& op, const Operands& o) {
+  constexpr std::string_view kModes[] = {"rn", "rz", "ru", "rd"};
+  const auto nearest = static_cast<Function>(op.variant);
+  const size_t arity = info(nearest).arity;
+  Exprs args;
+  for (size_t i = 0; i < arity; ++i) args.push_back(o.expr(i));
+  const std::string mode = o.text(arity, "rn");
+  const auto found = std::find(std::begin(kModes), std::end(kModes), mode) - std::begin(kModes);
+  if (found == std::ssize(kModes))
+    fail(Code::BadOption, o.place(), fmt::format("Invalid rounding mode '{}' of {}", mode, op.name),
+         "it is rn (to nearest), rz (toward zero), ru (up) or rd (down)");
+  if (found == 0) return ir::apply_function(nearest, std::move(args), o.place());
+  std::string name = op.name;
+  if (nearest == Function::Sub) name = "ieee_add", args[1] = ir::apply_neg(args[1], o.place());
+  if (nearest == Function::Rcp) name = "ieee_fdiv", args.insert(args.begin(), ir::constant(args[0]->type, 1.0));
+  return ir::apply_function(*function_named(fmt::format("{}_{}", name, mode)), std::move(args), o.place());
 }
 
 // A whole power is a product: exact where the base is, and cheap.
@@ -116,12 +139,32 @@ Result typed_constant(const Operation&, const Operands& o) {
   return ir::apply_cast(value, type, o.place());
 }
 
+// Functions whose operands TileLang calls x1 and x2.
+bool has_numbered_operands(const FunctionInfo& f) {
+  switch (f.function) {
+    case Function::Atan2:
+    case Function::Copysign:
+    case Function::Hypot:
+    case Function::Ldexp:
+    case Function::NextAfter: return true;
+    default: return false;
+  }
+}
+
+constexpr std::string_view kRounded[] = {"ieee_add",  "ieee_sub",  "ieee_mul",  "ieee_fdiv",
+                                         "ieee_fmaf", "ieee_frcp", "ieee_fsqrt"};
+
+// Those that take a rounding mode, and what they are with one.
+bool is_rounded(std::string_view name) {
+  return std::any_of(std::begin(kRounded), std::end(kRounded), [&](std::string_view r) { return name.starts_with(r); });
+}
+
 // The functions whose name means something else here, or that are operators.
 bool has_its_own_row(std::string_view name) {
   static const std::set<std::string_view> rows = {"min",      "max",      "floordiv",   "floormod",
                                                   "truncdiv", "truncmod", "shift_left", "shift_right",
                                                   "pow",      "round",    "dp4a"};
-  return rows.count(name) > 0;
+  return rows.count(name) > 0 || is_rounded(name);
 }
 
 void add_functions(std::vector<Operation>& table) {
@@ -130,9 +173,19 @@ void add_functions(std::vector<Operation>& table) {
     if (has_its_own_row(f.name)) continue;
     const bool clamps = f.function == Function::Clamp;
     table.push_back({std::string(f.name), "scalar",
-                     clamps ? "dst: expr, min_val: expr, max_val: expr" : kSignatures[f.arity],
+                     clamps                     ? "dst: expr, min_val: expr, max_val: expr"
+                     : has_numbered_operands(f) ? "x1: expr, x2: expr"
+                                                : kSignatures[f.arity],
                      fmt::format("The scalar function {}, element by element.", f.name), apply_function,
                      static_cast<int>(f.function)});
+  }
+  for (const std::string_view name : kRounded) {
+    const Function f = *function_named(name);
+    constexpr const char* kModes = "rounding_mode: text = 'rn'";
+    table.push_back({std::string(name), "scalar", fmt::format("{}, {}", kSignatures[info(f).arity], kModes),
+                     "Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last "
+                     "three of float32 and float64; never joined with another operation.",
+                     rounded, static_cast<int>(f)});
   }
   for (const char* name : kOtherSpellings) {
     const auto f = function_named(name);
@@ -147,24 +200,24 @@ void add_functions(std::vector<Operation>& table) {
 
 void add_scalar_operations(std::vector<Operation>& table) {
   for (const OperatorRow& row : kOperators)
-    table.push_back({row.name, "scalar", "a: expr, b: expr", row.doc, apply_operator, static_cast<int>(row.op)});
+    table.push_back({row.name, "scalar", operand_names(row), row.doc, apply_operator, static_cast<int>(row.op)});
   add_functions(table);
   const std::vector<Operation> rows = {
       {"negative", "scalar", "a: expr", "-a",
        [](const Operation&, const Operands& o) -> Result { return ir::apply_neg(o.expr(0), o.place()); }},
-      {"bitwise_not", "scalar", "a: expr", "~a",
+      {"bitwise_not", "scalar", "x: expr", "~x",
        [](const Operation&, const Operands& o) -> Result { return ir::apply_bit_not(o.expr(0), o.place()); }},
       {"logical_not", "scalar", "a: expr", "not a",
        [](const Operation&, const Operands& o) -> Result { return ir::apply_not(o.expr(0), o.place()); }},
       {"condition", "scalar", "a: expr", "A bool as it is; whether an integer is not zero.",
        [](const Operation&, const Operands& o) -> Result { return ir::as_condition(o.expr(0), o.place()); }},
-      {"ceildiv", "scalar", "a: expr, b: expr", "The quotient of integers, rounded up.",
+      {"ceildiv", "scalar", "lhs: expr, rhs: expr", "The quotient of integers, rounded up.",
        [](const Operation&, const Operands& o) -> Result {
          return ir::apply_ceildiv(o.expr(0), o.expr(1), o.place());
        }},
       {"pow", "scalar", "x: expr, y: expr", "x to the power y; a whole constant y multiplies.", power},
-      {"dp4a", "scalar", "a: tile, b: tile, c: tile",
-       "Adds to c the products of four int8 elements of a and b from these elements on; of packed int32 values it is "
+      {"dp4a", "scalar", "A: tile, B: tile, C: tile",
+       "Adds to C the products of four int8 elements of A and B from these elements on; of packed int32 values it is "
        "the sum.",
        dot_of_bytes},
       {"round", "scalar", "x: expr, rounding_mode: text = 'ties-to-even'", "To a whole number.", round_to_integer},
@@ -174,8 +227,8 @@ void add_scalar_operations(std::vector<Operation>& table) {
        [](const Operation&, const Operands& o) -> Result {
          return ir::apply_bitcast(o.expr(0), o.dtype(1), o.place());
        }},
-      {"if_then_else", "scalar", "condition: expr, a: expr, b: expr",
-       "a where the condition is true, else b; only that side is evaluated.",
+      {"if_then_else", "scalar", "cond: expr, t: expr, f: expr",
+       "t where the condition is true, else f; only that side is evaluated.",
        [](const Operation&, const Operands& o) -> Result {
          return ir::apply_select(o.expr(0), o.expr(1), o.expr(2), o.place());
        }},
@@ -194,7 +247,7 @@ void add_scalar_operations(std::vector<Operation>& table) {
        [](const Operation&, const Operands& o) -> Result {
          return o.builder_or_null() ? o.builder().let(o.text(0), o.expr(1)) : o.expr(1);
        }},
-      {"address_of", "scalar", "element: tile", "The address of an element of a global tensor.",
+      {"address_of", "scalar", "obj: tile", "The address of an element of a global tensor.",
        [](const Operation&, const Operands& o) -> Result { return o.builder().address(o.tile(0)); }},
   };
   table.insert(table.end(), rows.begin(), rows.end());

@@ -181,13 +181,13 @@ constexpr const char* kAtomicSignature =
     "annotations: ignored = None";
 
 void add_warp_operations(std::vector<Operation>& table) {
-  constexpr const char* kShuffle = "value: expr, lane: expr, width: int = 32, mask: ignored = None";
-  for (const auto& [name, kind] : {std::pair{"shfl_sync", ir::ShuffleKind::Index},
-                                   {"shfl_up", ir::ShuffleKind::Up},
-                                   {"shfl_down", ir::ShuffleKind::Down},
-                                   {"shfl_xor", ir::ShuffleKind::Xor}})
-    table.push_back(
-        {name, "thread", kShuffle, "The value of another lane of the warp.", shuffle, static_cast<int>(kind)});
+  constexpr const char* kRest = "width: int = 32, mask: ignored = None";
+  for (const auto& [name, lane, kind] : {std::tuple{"shfl_sync", "srcLane", ir::ShuffleKind::Index},
+                                         {"shfl_up", "delta", ir::ShuffleKind::Up},
+                                         {"shfl_down", "delta", ir::ShuffleKind::Down},
+                                         {"shfl_xor", "delta", ir::ShuffleKind::Xor}})
+    table.push_back({name, "thread", fmt::format("value: expr, {}: expr, {}", lane, kRest),
+                     "The value of another lane of the warp.", shuffle, static_cast<int>(kind)});
   struct {
     const char* name;
     ir::VoteKind kind;
@@ -203,8 +203,11 @@ void add_warp_operations(std::vector<Operation>& table) {
       {"syncthreads_or", ir::VoteKind::BlockAny, "A barrier; whether a thread has it true."},
       {"syncthreads_count", ir::VoteKind::BlockCount, "A barrier; how many threads have it true."},
   };
-  for (const auto& v : votes)
-    table.push_back({v.name, "thread", "predicate: expr, mask: ignored = None", v.doc, vote, static_cast<int>(v.kind)});
+  for (const auto& v : votes) {
+    const bool match = v.kind == ir::VoteKind::MatchAny || v.kind == ir::VoteKind::MatchAll;
+    table.push_back({v.name, "thread", fmt::format("{}: expr, mask: ignored = None", match ? "value" : "predicate"),
+                     v.doc, vote, static_cast<int>(v.kind)});
+  }
   table.push_back({"activemask", "thread", "", "The lanes of the warp that are here, as bits.", vote,
                    static_cast<int>(ir::VoteKind::ActiveMask)});
   for (const auto& [name, op] : {std::pair{"warp_reduce_sum", ir::Operator::Add},
@@ -249,7 +252,7 @@ void add_atomics(std::vector<Operation>& table) {
                      atomic_add_run, lanes});
   table.push_back({"atomic_load", "thread", "src: tile, memory_order: text = 'seq_cst'", "Reads an element atomically.",
                    atomic_load});
-  table.push_back({"atomic_store", "thread", "dst: tile, value: expr, memory_order: text = 'seq_cst'",
+  table.push_back({"atomic_store", "thread", "dst: tile, src: expr, memory_order: text = 'seq_cst'",
                    "Writes an element atomically.", atomic_store});
   table.push_back({"atomic_cas", "thread", "dst: tile, compare: expr, value: expr",
                    "Writes the element if it equals `compare`; gives the old value.", atomic_cas});
@@ -298,19 +301,24 @@ void add_order(std::vector<Operation>& table) {
          arrive});
   for (const char* name : {"mbarrier_wait_parity", "barrier_wait"})
     table.push_back({name, "order", "mbarrier: tile, parity: expr", "Waits for the phase of this parity.", wait});
-  table.push_back({"mbarrier_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes.", expect, 0});
+  table.push_back({"mbarrier_expect_tx", "order", "mbarrier: tile, tx: expr", "Announces bytes.", expect, 0});
   table.push_back(
-      {"mbarrier_arrive_expect_tx", "order", "mbarrier: tile, bytes: expr", "Announces bytes and arrives.", expect, 1});
+      {"mbarrier_arrive_expect_tx", "order", "mbarrier: tile, tx: expr", "Announces bytes and arrives.", expect, 1});
   constexpr auto kCpAsync = static_cast<int>(ir::Queue::CpAsync), kBulk = static_cast<int>(ir::Queue::BulkStore),
                  kWgmma = static_cast<int>(ir::Queue::Wgmma);
-  table.push_back({"cp_async_barrier_noinc", "order", "mbarrier: tile",
+  table.push_back({"cp_async_barrier_noinc", "order", "barrier: tile",
                    "Arrives at an mbarrier when what this thread has copied by T.ptx_cp_async is there.", arrive,
                    kCpAsync});
-  table.push_back({"ptx_wait_group", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
+  table.push_back({"ptx_wait_group", "order", "num: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
   table.push_back({"cp_async_wait", "order", "pending: int = 0", "Waits for groups of async_copy.", drain, kCpAsync});
   table.push_back(
       {"tma_store_wait", "order", "count: int = 0, read: ignored = True", "Waits for bulk stores.", drain, kBulk});
-  table.push_back({"wait_wgmma", "order", "pending: int = 0", "Waits for wgmma_gemm.", drain, kWgmma});
+  table.push_back({"wait_wgmma", "order", "id: int = 0", "Waits for wgmma_gemm.", drain, kWgmma});
+  table.push_back({"warpgroup_wait", "order", "num_mma: int = 0", "Another name of wait_wgmma.", drain, kWgmma});
+  table.push_back({"warpgroup_commit_batch", "order", "",
+                   "Closes a group of products that do not wait; T.wgmma_gemm closes its own.", commit, kWgmma});
+  table.push_back(
+      {"tma_store_arrive", "order", "", "Closes a group of bulk stores; T.tma_copy closes its own.", commit, kBulk});
   table.push_back({"ptx_commit_group", "order", "", "Closes a group of async_copy.", commit, kCpAsync});
   table.push_back({"sync_warp", "order", "mask: ignored = None", "A barrier of the warp.", sync,
                    static_cast<int>(ir::SyncScope::Warp)});
@@ -333,7 +341,7 @@ void add_order(std::vector<Operation>& table) {
                    order_of_launches, 0});
   table.push_back({"sync_threads", "order", "barrier_id: expr = None, arrive_count: int = None",
                    "A barrier of the block, or a named one of `arrive_count` threads.", sync_threads, 0});
-  table.push_back({"named_barrier_arrive", "order", "barrier_id: expr, arrive_count: int",
+  table.push_back({"named_barrier_arrive", "order", "barrier_id: expr, thread_count: int",
                    "Arrives at a named barrier without waiting.", sync_threads, 1});
   table.push_back({"fence_proxy_async", "order", "", "Orders writes before asynchronous copies that read them.",
                    [](const Operation&, const Operands& o) -> Result {
@@ -341,8 +349,8 @@ void add_order(std::vector<Operation>& table) {
                      return {};
                    }});
   for (const char* name : {"set_max_nreg", "inc_max_nreg", "dec_max_nreg"})
-    table.push_back({name, "order", "count: int, is_inc: ignored = None", "Registers that a thread may use from here.",
-                     [](const Operation&, const Operands& o) -> Result {
+    table.push_back({name, "order", "reg_count: int, is_inc: ignored = None",
+                     "Registers that a thread may use from here.", [](const Operation&, const Operands& o) -> Result {
                        o.builder().set_registers(o.integer(0));
                        return {};
                      }});
@@ -374,7 +382,7 @@ void add_thread_operations(std::vector<Operation>& table) {
        [](const Operation&, const Operands& o) -> Result {
          return o.builder().thread_extent(static_cast<int>(o.integer(0, 0)));
        }},
-      {"annotate_min_blocks_per_sm", "thread", "count: int",
+      {"annotate_min_blocks_per_sm", "thread", "n: int",
        "As many blocks that a multiprocessor can hold at once: a bound on registers.",
        [](const Operation&, const Operands& o) -> Result {
          o.builder().min_blocks(o.integer(0));
@@ -396,8 +404,7 @@ void add_thread_operations(std::vector<Operation>& table) {
          o.builder().check(o.expr(0), o.text(1));
          return {};
        }},
-      {"assume", "thread", "condition: expr",
-       "Vouches for a condition. Before the first Kernel it is checked at the call.",
+      {"assume", "thread", "cond: expr", "Vouches for a condition. Before the first Kernel it is checked at the call.",
        [](const Operation&, const Operands& o) -> Result {
          o.builder().assume(o.expr(0));
          return {};

@@ -141,6 +141,23 @@ Result tma_copy(const Operation&, const Operands& o) {
   return {};
 }
 
+// The bytes are announced by the program.
+Result load_to_barrier(const Operation&, const Operands& o) {
+  ir::CopyOptions options;
+  options.completion.barrier = o.builder().barrier_element(o.tile(2));
+  const ir::TileRef from = o.tile(0), to = o.tile(1);
+  o.builder().copy(from, to, std::move(options));
+  return {};
+}
+
+Result store_in_bulk(const Operation&, const Operands& o) {
+  ir::CopyOptions options;
+  options.completion.queue = ir::Queue::BulkStore;
+  const ir::TileRef from = o.tile(0), to = o.tile(1);
+  o.builder().copy(from, to, std::move(options));
+  return {};
+}
+
 Result copy_cluster(const Operation&, const Operands& o) {
   ir::CopyOptions options;
   options.multicast = o.integer(2, 0);
@@ -227,7 +244,7 @@ void add_tile_operations(std::vector<Operation>& table) {
        "zero and is not written.",
        copy},
       {"fill", "tile", "buffer: tile, value: expr, annotations: ignored = None", "Sets every element of a tile.", fill},
-      {"clear", "tile", "buffer: tile", "Sets every element of a tile to zero.", fill},
+      {"clear", "tile", "buffer: tile, annotations: ignored = None", "Sets every element of a tile to zero.", fill},
       {"gemm", "tile", kGemmSignature, "C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N).",
        gemm, static_cast<int>(ir::Queue::None)},
       {"gemm_sp", "tile", kSparseGemmSignature,
@@ -244,6 +261,10 @@ void add_tile_operations(std::vector<Operation>& table) {
        "leader_scope_threads: ignored = None, eviction_policy: ignored = None, annotations: ignored = None",
        "A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait.",
        tma_copy},
+      {"load_to_barrier", "scope", "src: tile, dst: tile, barrier: tile",
+       "A bulk load that does not wait, and completes at a barrier that has been told its bytes.", load_to_barrier},
+      {"store_in_bulk", "scope", "src: tile, dst: tile",
+       "A bulk store that does not wait, of the group that T.tma_store_arrive closes.", store_in_bulk},
       {"copy_cluster", "tile",
        "src: tile, dst: tile, *, dst_block: absent = None, cluster_mask: int = 0, remote_barrier: absent = None, "
        "eviction_policy: ignored = None, coalesced_width: ignored = None, loop_layout: ignored = None",
@@ -258,11 +279,14 @@ void add_tile_operations(std::vector<Operation>& table) {
        "img: tile, col: tile, nhw_step: expr, c_step: expr, kernel: int, stride: int, dilation: int, pad: int, "
        "eviction_policy: ignored = None",
        "Patches of an NHWC image as a tile of the patch matrix.", im2col},
-      {"finalize_reducer", "tile", "reducer: buffer, dst: absent = None, batch: int = 1",
-       "Makes a reducer readable; batch, how many elements are joined at once, changes no result.",
+      {"finalize_reducer", "tile", "reducer: buffer, dst: tile = None, batch: int = 1, annotations: ignored = None",
+       "Makes a reducer readable, or writes what it holds to `dst`; batch, how many elements are joined at once, "
+       "changes "
+       "no result.",
        [](const Operation&, const Operands& o) -> Result {
-         need_batch(o, o.buffer(0), o.integer(1, 1));
+         need_batch(o, o.buffer(0), o.integer(2, 1));
          o.builder().finalize_reducer(o.buffer(0));
+         if (o.given(1)) o.builder().copy(o.tile(0), o.tile(1));
          return {};
        }},
   };

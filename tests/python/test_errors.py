@@ -297,7 +297,7 @@ def test_returns():
 def test_unknown_operations_name_the_nearest():
     with pytest.raises(AttributeError, match=r"Tilewright has no T.reduce_summ; .*T.reduce_sum"):
         T.reduce_summ
-    assert not hasattr(T, "alloc_tmem")
+    assert not hasattr(T, "alloc_everywhere")
     with pytest.raises(tw.CompileError, match="TW1102"):
         tw._native.apply(10**6, None)
 

@@ -5,9 +5,57 @@ import enum as _enum
 import inspect as _inspect
 import itertools as _itertools
 import re as _re
+import sys as _sys
+import types as _types
+import typing as _typing
 import warnings as _warnings
 
 from .. import _native, dtypes as _dtypes, values as _values
+from ..builder_words import (
+    Assert,
+    Ptr,
+    __ldg,
+    allocate,
+    arg,
+    axis,
+    bind,
+    break_loop,
+    buffer_store,
+    buffer_var,
+    call_intrin,
+    call_llvm_intrin,
+    call_llvm_pure_intrin,
+    call_pure_extern,
+    continue_loop,
+    decl_buffer,
+    env_thread,
+    fabs,
+    fmul,
+    handle_add_byte_offset,
+    ignore_loop_partition,
+    init,
+    inline,
+    isnullptr,
+    launch_thread,
+    likely,
+    make_tensor_from_addr,
+    meta_var,
+    reduce,
+    sblock,
+    sblock_alloc_buffer,
+    target,
+    transpose,
+    tvm_access_ptr,
+    tvm_storage_sync,
+    tvm_thread_invariant,
+    tvm_tuple,
+    tvm_warp_activemask,
+    type_annotation,
+    undef,
+    var,
+    where,
+)
+from ..copies_in_bulk import *  # noqa: F403
 from ..dtypes import dtype
 from ..foreign import CUDASourceCodeKernel, call_extern, import_source
 from ..exchange import (
@@ -19,7 +67,11 @@ from ..exchange import (
     tvm_warp_shuffle_up,
 )
 from ..pointers import access_ptr, ptx_cp_async
+from ..float_kinds import *  # noqa: F403
+from ..jitted import Jit as JITFunc
 from ..program import PrimFunc, Ref, const, empty, macro, prim_func
+from ..reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
+from ..refused import NODES as _NODES, REFUSED as _REFUSED
 from ..scopes import (
     Else,
     Groups as ws,
@@ -31,24 +83,39 @@ from ..scopes import (
     Then,
     While,
     grid,
+    parallel,
     serial,
     thread_binding,
     unroll,
     vectorized,
 )
+from ..tile_schedule import BaseTileScheduler, PersistentTileScheduler, meta_class
 from ..trace import OPERATIONS as _OPERATIONS, apply as _apply, fail as _fail, operation as _operation, state as _state
 from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType as _TensorType
 from ..types import make_tensor, match_buffer
 from ..values import Buffer as _Buffer, Expr as _Expr, Operators as PrimExpr, Tile as BufferRegion, Var as _Var
+from ..vectors import *  # noqa: F403
+from ..vectors import buffer_of_vectors as _buffer_of_vectors, reinterpret as _bits_as
+from ..warp_instructions import *  # noqa: F403
+from ..warp_mma import TensorCoreIntrinEmitter, get_swizzle_layout
+from ..ws_schedule import *  # noqa: F403
 
-for _name in (*_dtypes.NAMES, *_dtypes.ELSEWHERE):
+globals().update(_REFUSED)
+globals().update(_NODES)
+for _name in _dtypes.NAMES:
     globals()[_name] = dtype(_name)
+for _name in (*_dtypes.NAMES, *_dtypes.ALIASES):
+    if _name.startswith(("int", "uint", "float", "bfloat", "tfloat")) and _name[-1].isalnum() and _name not in ("int", "uint", "float"):
+        globals().update({f"{_name}x{_lanes}": dtype(f"{_name}x{_lanes}") for _lanes in (2, 4, 8, 16, 32, 64)})
 for _alias, _name in _dtypes.ALIASES.items():
     globals()[_alias] = dtype(_name)
 ptr = dtype("pointer")
 handle = _HandleType()
 Buffer = Tensor
-WarpSpecialize, Serial, Unroll, Vectorized, parallel = ws, serial, unroll, vectorized, Parallel
+WarpSpecialize, Serial, Unroll, Vectorized = ws, serial, unroll, vectorized
+KernelLaunchFrame, WarpSpecializeFrame, AnyDType = Kernel, ws, dtype
+buffer, buffer_decl = Buffer, decl_buffer
+Any = _typing.Any
 _TABLE = {row[0]: row for row in _native.operations()}
 
 
@@ -128,12 +195,26 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
 
 def alloc_buffer(shape, dtype="float32", *ignored, scope="global", **also_ignored):
     """An allocation in the space that `scope` names."""
-    if _dtypes.dtype(dtype) in _dtypes.ELSEWHERE:
-        return _values.Elsewhere(shape, _dtypes.dtype(dtype))
     for word, name in (("fragment", "alloc_fragment"), ("shared", "alloc_shared"), ("local", "alloc_local")):
         if word in scope:
             return _function(name)(shape, dtype)
     return _function("alloc_global")(shape, dtype)
+
+
+def _allocation(name):
+    base = _operation(name)
+
+    def allocate(shape, dtype, scope=None):
+        of = _dtypes.dtype(dtype)
+        return base(shape, of) if of.lanes == 1 else _buffer_of_vectors(base, shape, of)
+
+    allocate.__name__ = allocate.__qualname__ = name
+    allocate.__doc__, allocate.__module__ = _TABLE[name][3], __name__
+    return allocate
+
+
+for _name in ("alloc_shared", "alloc_fragment", "alloc_local", "alloc_global"):
+    globals()[_name] = _allocation(_name)
 
 
 def alloc_barrier(arrive_count):
@@ -146,9 +227,10 @@ def alloc_cluster_barrier(arrive_count):
     return alloc_barrier(arrive_count)
 
 
-def let(variable, value):
+def let(v, value, body=None):
     """Sets a variable that T.int32() and its like have made."""
-    _apply(_OPERATIONS["store"], variable, value)
+    _apply(_OPERATIONS["store"], v, value)
+    return v if body is None else body
 
 
 def create_list_of_mbarrier(*counts):
@@ -162,7 +244,7 @@ def get_mbarrier(index):
     return _state.tracer.barriers[index]
 
 
-def Cast(dtype, value):
+def Cast(dtype, value, annotations=None, span=None):
     """T.cast with its arguments the other way round."""
     return _function("cast")(value, dtype)
 
@@ -171,11 +253,8 @@ def reinterpret(value, dtype):
     """The same bits as another dtype of that width."""
     if isinstance(value, str):
         value, dtype = dtype, value
-    if isinstance(value, _values.Vector):
-        return _values.reinterpreted(value, _dtypes.dtype(dtype))
-    return _apply(_OPERATIONS["reinterpret"], value, _dtypes.dtype(dtype))
-
-
+    to = _dtypes.dtype(dtype)
+    return _bits_as(value, to) if to.lanes > 1 or isinstance(value, _values.Vector) else _apply(_OPERATIONS["reinterpret"], value, to)
 
 
 def print(obj=None, msg="", warp_group_id=0, warp_id=0):
@@ -189,14 +268,14 @@ def evaluate(value):
     """An expression as a statement; what it does is already recorded."""
 
 
-def all_of(*conditions):
-    """Whether all conditions hold, or all elements of a buffer or of a region of one dimension."""
-    return _joined("logical_and", conditions)
+def all_of(buffer, *conditions):
+    """Whether all elements of a buffer, or of a region of one dimension, are true; or all of some conditions."""
+    return _joined("logical_and", (buffer, *conditions))
 
 
-def any_of(*conditions):
-    """Whether a condition holds, or an element of a buffer or of a region of one dimension."""
-    return _joined("logical_or", conditions)
+def any_of(buffer, *conditions):
+    """Whether an element of a buffer, or of a region of one dimension, is true; or one of some conditions."""
+    return _joined("logical_or", (buffer, *conditions))
 
 
 def _joined(name, conditions):
@@ -220,51 +299,6 @@ def _elements(value):
         else:
             spans.append([index])
     return [value.buffer[point] for point in _itertools.product(*spans)]
-
-
-def Broadcast(value, lanes):
-    """The same value in each lane of a vector."""
-    value = value if isinstance(value, _Expr) else _function("constant")(value, "float32" if isinstance(value, _builtins.float) else "int32")
-    return _values.Vector([value] * lanes, value.dtype)
-
-
-def Ramp(base, stride, lanes):
-    """The indices of elements that follow each other: A[T.Ramp(i, 1, 4)] is A[i : i + 4]."""
-    if stride != 1:
-        _fail("BadOption", f"a ramp of stride {stride}", "vectors are of elements that follow each other: the stride is 1")
-    return _values.Ramp(base, lanes)
-
-
-def alloc_local(shape, dtype, scope="local"):
-    """Memory of each thread's own. Of a vector dtype it holds as many elements, and an index gives or takes a vector."""
-    of = _dtypes.dtype(dtype)
-    if of.lanes == 1:
-        return _apply(_OPERATIONS["alloc_local"], shape, of)
-    extents = _builtins.list(shape) if isinstance(shape, (tuple, _builtins.list)) else [shape]
-    return _values.VectorMemory(_apply(_OPERATIONS["alloc_local"], [*extents[:-1], extents[-1] * of.lanes], of.element), of)
-
-
-def _lanewise(name):
-    """An operation on scalars, on each lane of vectors."""
-
-    def apply(*vectors):
-        lanes = [v.lanes if isinstance(v, _values.Vector) else [v] * len(vectors[0]) for v in vectors]
-        made = [_function(name)(*row) for row in zip(*lanes)]
-        return _values.Vector(made, made[0].dtype)
-
-    apply.__doc__ = f"{name} of each lane of vectors."
-    return apply
-
-
-for _name, _scalar in (
-    ("add2", "add"), ("sub2", "sub"), ("mul2", "mul"), ("fma2", "fma"), ("max2", "max"), ("min2", "min"), ("abs2", "abs"),
-):  # fmt: skip
-    globals()[_name] = _lanewise(_scalar)
-
-
-def extract_lane(vector, lane):
-    """One value of a vector."""
-    return vector[lane]
 
 
 _BY_TMA = ("float16", "bfloat16", "float32", "int32", "uint32")
@@ -366,9 +400,9 @@ def align_up(x, y):
     return _function("ceildiv")(x, y) * y
 
 
-def annotate_layout(layouts):
+def annotate_layout(layout_map):
     """Where elements of tiles lie. Never changes a result; tensors in global memory stay as their shape and strides say."""
-    for buffer, layout in layouts.items():
+    for buffer, layout in layout_map.items():
         if isinstance(buffer, _Buffer) and buffer.scope() == "global":
             _warn_once(f"annotate_layout: '{buffer.name}' is in global memory, and stays row-major")
             continue
@@ -388,29 +422,14 @@ def _warn_once(message):
 _warned = set()
 
 
-def annotate_safe_value(values):
+def annotate_safe_value(safe_value_map):
     """What reads outside of global tensors give; in a T.sblock to its end."""
     block = _state.tracer.block if _state.tracer is not None else None
-    for buffer, value in values.items():
+    for buffer, value in safe_value_map.items():
         if block is not None:
             block.setdefault(buffer, buffer.id)
             buffer._id = _function("view")(buffer, [*buffer.shape], buffer.dtype)._id
         _apply(_OPERATIONS["set_safe_value"], buffer, value)
-
-
-class sblock:
-    """A block of statements: the safe values that are annotated in it hold to its end."""
-
-    def __init__(self, name=""):
-        self.name = name
-
-    def __enter__(self):
-        self.outer, _state.tracer.block = _state.tracer.block, {}
-
-    def __exit__(self, *error):
-        for buffer, number in _state.tracer.block.items():
-            buffer._id = number
-        _state.tracer.block = self.outer
 
 
 class _Layout:
@@ -472,6 +491,19 @@ class Layout(_Mapped):
     def __init__(self, shape, forward_fn):
         self.shape, self.forward = shape, forward_fn
 
+    def expand(self, leading_shape):
+        """The layout of a tile with more dimensions before its own: their indices stay as they are."""
+        leading = _builtins.list(leading_shape) if isinstance(leading_shape, (tuple, _builtins.list)) else [leading_shape]
+        if not leading:
+            return self
+        count = len(leading)
+
+        def forward(*index):
+            image = self.forward(*index[count:])
+            return [*index[:count], *(image if isinstance(image, (tuple, _builtins.list)) else [image])]
+
+        return Layout([*leading, *self.shape], forward)
+
     def repeat(self, dim, factor):
         """The layout `factor` times along a dimension: the number of the copy is the first dimension of the result."""
         rank = len(self.shape)
@@ -505,6 +537,14 @@ class Fragment(_Mapped):
         self.shape, self.forward, self.replicate = shape, forward_fn, replicate
 
 
+class PartialFragment(Fragment):
+    """A fragment whose elements several threads hold parts of, which `combine` joins; where they lie is as in T.Fragment."""
+
+    def __init__(self, shape, forward_fn=None, forward_thread_fn=None, replicate=1, forward_index_fn=None, combine=None):
+        super().__init__(shape, forward_fn, forward_thread_fn, replicate, forward_index_fn)
+        self.combine = combine
+
+
 def make_swizzled_layout(buffer=None, k_major=True, allow_pad=True):
     """Spreads the rows of a shared tile over the memory banks."""
     return _Layout()
@@ -530,9 +570,38 @@ def _ignored(*arguments, **named):
 for _name in (
     "annotate_l2_hit_ratio annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
     "annotate_restrict_buffers annotate_compile_flags annotate_pass_configs no_set_max_nreg func_attr "
-    "disable_warp_group_reg_alloc warpgroup_fence_operand reads writes"
+    "disable_warp_group_reg_alloc warpgroup_fence_operand reads writes sblock_attr start_profile_intrinsic end_profile_intrinsic"
 ).split():
     globals()[_name] = _ignored
+
+# ---- modules of TileLang's language: what they hold is here
+
+
+class _Part(_types.ModuleType):
+    """A module that has what the language has."""
+
+    __tilewright__ = True
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(_sys.modules[__name__], name)
+
+
+_PARTS = (
+    "allocate annotations dtypes kernel ast atomic builtin common copy_op customize eager experimental fastmath fill_op frame gemm_op logical loop "
+    "math_intrinsics meta overrides parser proxy random reduce_op scan_op symbolics tile_schedule tir utils warp_specialize ws_schedule"
+).split()
+for _name in _PARTS:
+    if _name not in globals():
+        globals()[_name] = _Part(f"tilelang.language.{_name}", "What the language has.")
+
+
+def _part(name):
+    """A module of TileLang's language by its name."""
+    found = globals().get(name)
+    return found if isinstance(found, _types.ModuleType) else _Part(f"tilelang.language.{name}")
+
 
 # ---- the table
 
@@ -540,7 +609,7 @@ _OTHER_NAMES = {
     "Select": "if_then_else", "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
     "gemm_v1": "gemm", "gemm_v2": "gemm", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
     "sync_global": "sync_grid", "int_div": "floordiv",
-    "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp",
+    "wgmma_mma": "wgmma_gemm", "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp",
 }  # fmt: skip
 _VECTOR_MEMORY = frozenset("ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 lds128 sts32 sts64 sts128".split())
 # Operators by name, that take plain numbers too: what Python computes stays Python's.
@@ -572,15 +641,12 @@ def _function(name):
             checks += f"    if {parameter} is not None: _absent('{name}', '{parameter}')\n"
         elif kind != "ignored":
             operands.append(parameter)
-    if name.startswith("ieee_"):
-        heads.append("rounding_mode='rn'")
-        checks = f"    if rounding_mode != 'rn': _other_rounding('{name}', rounding_mode)\n"
     text = (
         "from __future__ import annotations\n"
         f"def {name}({', '.join(heads)}):\n{checks}"
         f"    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
     )
-    space = {"_apply": _apply, "_absent": _absent, "_other_rounding": _other_rounding, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
+    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
     exec(compile(text, "<tilewright>", "exec"), space)
     made = space[name]
     made.__doc__, made.__module__ = doc, __name__
@@ -596,12 +662,12 @@ def _absent(name, parameter):
     _fail("BadOption", f"T.{name}: '{parameter}' is not supported", "leave it out, or say what it does with other operations")
 
 
-def _other_rounding(name, mode):
-    _fail("BadOption", f"T.{name}: rounding mode {mode!r}", "results are rounded to the nearest: leave it out, or say 'rn'")
+def _is_public(name):
+    return not name.startswith("_") or (name.startswith("__") and not name.endswith("__"))
 
 
 def _known_names():
-    names = {n for n, row in _TABLE.items() if row[1] != "scope"} | {n for n in globals() if not n.startswith("_")}
+    names = {n for n, row in _TABLE.items() if row[1] != "scope"} | {n for n in globals() if _is_public(n)}
     return names | set(_OTHER_NAMES) | _VECTOR_MEMORY
 
 
