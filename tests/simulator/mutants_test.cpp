@@ -101,7 +101,8 @@ bit as without the mistake on three different inputs, and nothing was found in a
 nobody has used yet). Everything else is *missed*: so far casts of attention's weights, whose loss stays within the bounds
 that those examples allow.
 
-The programs themselves run without a finding.
+The programs themselves run without a finding. What neither they nor random programs had shown, and why, is in
+[missed.md](missed.md).
 )";
 
 std::string page_of(const std::vector<Subject>& subjects, const std::array<Score, kWays.size()>& scores,
