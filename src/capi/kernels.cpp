@@ -108,31 +108,27 @@ class Call {
   std::vector<Argument> arguments_;
 };
 
-bool is_symbol(const runtime::IntProgram& p, size_t number) {
-  return p.ops.size() == 1 && p.ops[0].kind == runtime::IntOp::Kind::Symbol &&
-         p.ops[0].value == static_cast<int64_t>(number);
-}
-
-// The value of symbol `number` from a tensor that is there: by the plan's equation, or by a dimension that is it.
+// The value of symbol `number` from a tensor that is there, where the symbols that its equation uses are known.
 std::optional<int64_t> solve(const runtime::LaunchPlan& plan, std::span<const Argument> arguments, size_t number,
-                             std::span<const int64_t> before) {
-  const runtime::Symbol& s = plan.symbols[number];
-  const auto tensor = [&](size_t i) {
-    return arguments[i].kind() == Argument::Kind::Tensor ? &arguments[i].tensor() : nullptr;
+                             const std::vector<std::optional<int64_t>>& known, std::span<const int64_t> scalars) {
+  std::vector<int64_t> symbols;
+  for (const std::optional<int64_t>& value : known) symbols.push_back(value.value_or(0));
+  const auto by = [&](const runtime::Equation& e) -> std::optional<int64_t> {
+    const Argument& argument = arguments[static_cast<size_t>(e.parameter)];
+    if (argument.kind() != Argument::Kind::Tensor || e.dim >= argument.tensor().rank()) return {};
+    for (const runtime::IntOp& op : e.rest.ops)
+      if (op.kind == runtime::IntOp::Kind::Symbol && !known[static_cast<size_t>(op.value)]) return {};
+    const NDArray& t = argument.tensor();
+    const int64_t value = e.source == runtime::Equation::Source::Shape ? t.shape(e.dim) : t.stride(e.dim);
+    int64_t rest = 0, difference = 0;
+    if (!e.rest.ops.empty() && !evaluate(e.rest, symbols, scalars, rest)) return {};
+    if (__builtin_sub_overflow(value, rest, &difference) || difference == INT64_MIN) return {};
+    if (difference % e.coefficient != 0) return {};
+    return difference / e.coefficient;
   };
-  const NDArray* source = tensor(static_cast<size_t>(s.parameter));
-  int64_t rest = 0;
-  if (source && s.dim < source->rank() && (s.rest.ops.empty() || evaluate(s.rest, before, {}, rest))) {
-    const int64_t value = s.source == runtime::Symbol::Source::Shape ? source->shape(s.dim) : source->stride(s.dim);
-    if (s.coefficient != 0 && (value - rest) % s.coefficient == 0) return (value - rest) / s.coefficient;
-  }
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const NDArray* t = tensor(i);
-    const auto& shape = plan.parameters[i].shape;
-    if (!t || static_cast<size_t>(t->rank()) != shape.size()) continue;
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (is_symbol(shape[d], number)) return t->shape(static_cast<int>(d));
-  }
+  if (auto value = by(plan.symbols[number])) return value;
+  for (const runtime::Equation& e : plan.symbols[number].others)
+    if (auto value = by(e)) return value;
   return {};
 }
 
@@ -142,15 +138,21 @@ void output_shape(const runtime::LaunchPlan& plan, std::span<const Argument> arg
   if (arguments.size() != plan.parameters.size() || p.kind != runtime::Parameter::Kind::Tensor)
     fail(Code::ArgumentCount, {},
          fmt::format("{}: {} arguments for the shape of parameter {}", plan.name, arguments.size(), parameter));
-  std::vector<int64_t> symbols(plan.symbols.size()), scalars;
-  for (size_t i = 0; i < symbols.size(); ++i)
-    symbols[i] = solve(plan, arguments, i, std::span(symbols).first(i)).value_or(INT64_MIN);
+  std::vector<int64_t> scalars;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (plan.parameters[i].kind == runtime::Parameter::Kind::Scalar)
       scalars.push_back(arguments[i].kind() == Argument::Kind::Int ? arguments[i].integer() : 0);
+  std::vector<std::optional<int64_t>> known(plan.symbols.size());
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t i = 0; i < known.size(); ++i)
+      if (!known[i] && (known[i] = solve(plan, arguments, i, known, scalars))) again = true;
+  }
+  std::vector<int64_t> symbols;
+  for (const std::optional<int64_t>& value : known) symbols.push_back(value.value_or(0));
   for (size_t d = 0; d < p.shape.size(); ++d) {
     for (const runtime::IntOp& op : p.shape[d].ops)
-      if (op.kind == runtime::IntOp::Kind::Symbol && symbols[static_cast<size_t>(op.value)] == INT64_MIN)
+      if (op.kind == runtime::IntOp::Kind::Symbol && !known[static_cast<size_t>(op.value)])
         fail(Code::SymbolUnsolvable, {},
              fmt::format("{}: dimension {} of output '{}' needs '{}', which no given tensor has", plan.name, d, p.name,
                          plan.symbols[static_cast<size_t>(op.value)].name),

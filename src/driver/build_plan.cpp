@@ -125,6 +125,7 @@ std::optional<Linear> linear_in(const ir::Expr& e, ir::VarId symbol) {
     }
   }
   if (!coefficient) return std::nullopt;
+  if (others.empty() && s->constant == 0) return Linear{*coefficient, {}};
   return Linear{*coefficient, ir::sum(others, s->constant, e->type)};
 }
 
@@ -175,7 +176,7 @@ std::set<ir::VarId> needed_symbols(const ir::TileProgram& program, const std::se
 struct Solution {
   ir::VarId symbol;
   int parameter;
-  runtime::Symbol::Source source;
+  runtime::Equation::Source source;
   int dim;
   Linear equation;
 };
@@ -183,11 +184,11 @@ struct Solution {
 // The first equation that gives one more symbol, shapes before strides, tensors that may be null last.
 std::optional<Solution> next_solution(const ir::TileProgram& program, const std::set<ir::VarId>& open,
                                       const std::set<ir::BufferId>& used, bool of_used) {
-  for (auto source : {runtime::Symbol::Source::Shape, runtime::Symbol::Source::Stride}) {
+  for (auto source : {runtime::Equation::Source::Shape, runtime::Equation::Source::Stride}) {
     for (size_t p = 0; p < program.params.size(); ++p) {
       if (!program.params[p].is_tensor() || (used.count(program.params[p].buffer) > 0) != of_used) continue;
       const ir::Buffer& b = program.buffer(program.params[p].buffer);
-      const std::vector<ir::Expr>& list = source == runtime::Symbol::Source::Shape ? b.shape : b.strides;
+      const std::vector<ir::Expr>& list = source == runtime::Equation::Source::Shape ? b.shape : b.strides;
       for (size_t d = 0; d < list.size(); ++d) {
         std::vector<ir::VarId> unknown;
         for (ir::VarId id : ir::used_vars(list[d]))
@@ -199,6 +200,24 @@ std::optional<Solution> next_solution(const ir::TileProgram& program, const std:
     }
   }
   return std::nullopt;
+}
+
+// All equations of the symbol but `first`, shapes before strides.
+std::vector<Solution> other_solutions(const ir::TileProgram& program, const Solution& first) {
+  std::vector<Solution> out;
+  for (auto source : {runtime::Equation::Source::Shape, runtime::Equation::Source::Stride})
+    for (size_t p = 0; p < program.params.size(); ++p) {
+      if (!program.params[p].is_tensor()) continue;
+      const ir::Buffer& b = program.buffer(program.params[p].buffer);
+      const std::vector<ir::Expr>& list = source == runtime::Equation::Source::Shape ? b.shape : b.strides;
+      for (size_t d = 0; d < list.size(); ++d) {
+        if (static_cast<int>(p) == first.parameter && source == first.source && static_cast<int>(d) == first.dim)
+          continue;
+        if (auto equation = linear_in(list[d], first.symbol))
+          out.push_back({first.symbol, static_cast<int>(p), source, static_cast<int>(d), *equation});
+      }
+    }
+  return out;
 }
 
 // In the order of the solutions. Symbols without one are left out.
@@ -269,14 +288,17 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
     }
     plan.parameters.push_back(std::move(out));
   }
+  const auto write = [&](runtime::Equation& out, const Solution& s) {
+    out.parameter = s.parameter, out.source = s.source, out.dim = s.dim, out.coefficient = s.equation.coefficient;
+    const ir::BufferId of = program.params[static_cast<size_t>(s.parameter)].buffer;
+    if (s.equation.rest) out.rest = translate(s.equation.rest, program.buffer(of).location);
+  };
   for (const Solution& s : solve(program)) {
     runtime::Symbol symbol;
     symbol.name = program.var(s.symbol).name, symbol.dtype = program.var(s.symbol).type;
-    symbol.parameter = s.parameter, symbol.source = s.source, symbol.dim = s.dim;
-    symbol.coefficient = s.equation.coefficient, symbol.needed = needed.count(s.symbol) > 0;
-    if (s.equation.rest)
-      symbol.rest =
-          translate(s.equation.rest, program.buffer(program.params[static_cast<size_t>(s.parameter)].buffer).location);
+    symbol.needed = needed.count(s.symbol) > 0;
+    write(symbol, s);
+    for (const Solution& other : other_solutions(program, s)) write(symbol.others.emplace_back(), other);
     plan.symbols.push_back(std::move(symbol));
   }
   for (const ir::Assumption& a : program.assumptions)

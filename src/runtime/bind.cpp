@@ -1,5 +1,6 @@
 // bind_call(): the checks of a call. What happens on success is kept apart from the words of each refusal
 // (bind_errors.cpp).
+#include <algorithm>
 #include <bit>
 
 #include "runtime/bind_errors.h"
@@ -74,37 +75,59 @@ void bind_arguments(const LaunchPlan& plan, std::span<const Argument> arguments,
   for (size_t i = 0; i < plan.workspaces.size(); ++i) call.buffers[static_cast<size_t>(call.buffer_count++)] = nullptr;
 }
 
-int64_t extent_or_stride(const NDArray& tensor, const Symbol& s) {
-  return s.source == Symbol::Source::Shape ? tensor.shape(s.dim) : tensor.stride(s.dim);
+int64_t extent_or_stride(const NDArray& tensor, const Equation& e) {
+  return e.source == Equation::Source::Shape ? tensor.shape(e.dim) : tensor.stride(e.dim);
+}
+
+// Whether the tensors that are there give all symbols that it uses.
+bool is_known(const BoundCall& call, const IntProgram& program) {
+  for (const IntOp& op : program.ops)
+    if (op.kind == IntOp::Kind::Symbol && !call.solved_by[static_cast<size_t>(op.value)]) return false;
+  return true;
+}
+
+bool solve_by(const Equation& e, size_t i, BoundCall& call) {
+  const Symbol& s = call.plan->symbols[i];
+  const Argument& argument = call.arguments[static_cast<size_t>(e.parameter)];
+  if (argument.kind() == Argument::Kind::Null || !is_known(call, e.rest)) return false;
+  int64_t rest = 0, difference = 0;
+  if (!e.rest.ops.empty() && !evaluate(e.rest, call.symbols(), call.scalars(), rest)) refuse_overflow(call, e.rest);
+  if (__builtin_sub_overflow(extent_or_stride(argument.tensor(), e), rest, &difference)) refuse_overflow(call, e.rest);
+  if (e.coefficient == -1 ? difference == std::numeric_limits<int64_t>::min() : difference % e.coefficient != 0)
+    refuse_division(call, s, e);
+  const int64_t value = difference / e.coefficient;
+  call.integers[i] = value, call.solved_by[i] = &e;
+  if ((e.source == Equation::Source::Shape && value < 0) || !integer_fits(s.dtype, value))
+    refuse_symbol(call, s, e, value);
+  return true;
+}
+
+bool solve_by_any(size_t i, BoundCall& call) {
+  const Symbol& s = call.plan->symbols[i];
+  if (solve_by(s, i, call)) return true;
+  return std::any_of(s.others.begin(), s.others.end(), [&](const Equation& e) { return solve_by(e, i, call); });
 }
 
 void solve_symbols(const LaunchPlan& plan, BoundCall& call) {
-  for (size_t i = 0; i < plan.symbols.size(); ++i) {
-    const Symbol& s = plan.symbols[i];
-    const Argument& argument = call.arguments[static_cast<size_t>(s.parameter)];
-    if (argument.kind() == Argument::Kind::Null) {
-      if (s.needed) refuse_null_source(plan, s);
-      call.integers[i] = 0;
-      continue;
-    }
-    const NDArray& tensor = argument.tensor();
-    int64_t rest = 0, difference = 0;
-    if (!s.rest.ops.empty() && !evaluate(s.rest, call.symbols().first(i), call.scalars(), rest))
-      refuse_overflow(call, s.rest);
-    if (__builtin_sub_overflow(extent_or_stride(tensor, s), rest, &difference)) refuse_overflow(call, s.rest);
-    if (s.coefficient == -1 ? difference == std::numeric_limits<int64_t>::min() : difference % s.coefficient != 0)
-      refuse_division(call, s);
-    const int64_t value = difference / s.coefficient;
-    call.integers[i] = value;
-    if ((s.source == Symbol::Source::Shape && value < 0) || !integer_fits(s.dtype, value))
-      refuse_symbol(call, s, value);
+  const size_t count = plan.symbols.size();
+  for (size_t i = 0; i < count; ++i) call.integers[i] = 0, call.solved_by[i] = nullptr;
+  size_t open = 0;
+  for (size_t i = 0; i < count; ++i) open += !solve_by(plan.symbols[i], i, call);
+  for (size_t before = count + 1; open > 0 && open < before;) {
+    before = open;
+    for (size_t i = 0; i < count; ++i)
+      if (!call.solved_by[i] && solve_by_any(i, call)) --open;
   }
+  for (size_t i = 0; open > 0 && i < count; ++i)
+    if (!call.solved_by[i] && plan.symbols[i].needed) refuse_null_source(call, i);
 }
 
+// What no tensor says is asked of no tensor: only those that no launch uses mention it.
 void check_shape(const BoundCall& call, size_t index, const NDArray& tensor) {
   const Parameter& p = call.plan->parameters[index];
   for (size_t d = 0; d < p.shape.size(); ++d) {
     int64_t expected;
+    if (!is_known(call, p.shape[d])) continue;
     if (!evaluate(p.shape[d], call.symbols(), call.scalars(), expected)) refuse_overflow(call, p.shape[d]);
     if (tensor.shape()[d] != expected) refuse_shape(call, index, tensor, static_cast<int>(d), expected);
   }
@@ -118,6 +141,7 @@ void check_strides(const BoundCall& call, size_t index, const NDArray& tensor) {
   }
   for (size_t d = 0; d < p.strides.size(); ++d) {
     int64_t expected;
+    if (!is_known(call, p.strides[d])) continue;
     if (!evaluate(p.strides[d], call.symbols(), call.scalars(), expected)) refuse_overflow(call, p.strides[d]);
     // The stride of a dimension of extent 1 multiplies only the index 0, and libraries write anything there.
     if (tensor.strides()[d] != expected && tensor.shape()[d] != 1)

@@ -51,10 +51,11 @@ std::string text_of(const LaunchPlan& plan, const IntProgram& e) {
 }
 
 // Where a symbol's value came from: "'A'.shape[1]".
-std::string origin(const LaunchPlan& plan, const Symbol& s) {
-  return fmt::format("'{}'.{}[{}]", plan.parameters[static_cast<size_t>(s.parameter)].name,
-                     s.source == Symbol::Source::Shape ? "shape" : "strides", s.dim);
+std::string origin(const LaunchPlan& plan, const Equation& e) {
+  return fmt::format("'{}'.{}[{}]", plan.parameters[static_cast<size_t>(e.parameter)].name,
+                     e.source == Equation::Source::Shape ? "shape" : "strides", e.dim);
 }
+std::string origin(const BoundCall& call, size_t symbol) { return origin(*call.plan, *call.solved_by[symbol]); }
 
 // The values an expression was computed from: "K = 128 from 'A'.shape[1], n = 5".
 std::string inputs(const BoundCall& call, const IntProgram& e) {
@@ -65,7 +66,7 @@ std::string inputs(const BoundCall& call, const IntProgram& e) {
     const size_t i = static_cast<size_t>(op.value);
     std::string part;
     if (op.kind == IntOp::Kind::Symbol)
-      part = fmt::format("{} = {} from {}", plan.symbols[i].name, call.symbols()[i], origin(plan, plan.symbols[i]));
+      part = fmt::format("{} = {} from {}", plan.symbols[i].name, call.symbols()[i], origin(call, i));
     else if (op.kind == IntOp::Kind::Scalar)
       part = fmt::format("{} = {}", scalars[i], call.scalars()[i]);
     if (!part.empty() && std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
@@ -81,25 +82,25 @@ std::string wanted(const BoundCall& call, const IntProgram& e, int64_t value) {
   if (e.ops.size() == 1)
     return e.ops[0].kind == IntOp::Kind::Scalar
                ? text
-               : text + fmt::format(" (from {})", origin(plan, plan.symbols[static_cast<size_t>(e.ops[0].value)]));
+               : text + fmt::format(" (from {})", origin(call, static_cast<size_t>(e.ops[0].value)));
   const std::string values = inputs(call, e);
   return values.empty() ? text : text + fmt::format(" ({})", values);
 }
 
 // What a symbol's dimension or stride is made of: "2 * H + 1".
-std::string equation(const LaunchPlan& plan, const Symbol& s) {
-  std::string text = s.coefficient == 1 ? s.name : fmt::format("{} * {}", s.coefficient, s.name);
-  return s.rest.ops.empty() ? text : fmt::format("{} + {}", text, text_of(plan, s.rest));
+std::string equation(const LaunchPlan& plan, const Symbol& s, const Equation& e) {
+  std::string text = e.coefficient == 1 ? s.name : fmt::format("{} * {}", e.coefficient, s.name);
+  return e.rest.ops.empty() ? text : fmt::format("{} + {}", text, text_of(plan, e.rest));
 }
 
-std::string where(const Symbol& s) {
-  return fmt::format("{} {}", s.source == Symbol::Source::Shape ? "dimension" : "stride", s.dim);
+std::string where(const Equation& e) {
+  return fmt::format("{} {}", e.source == Equation::Source::Shape ? "dimension" : "stride", e.dim);
 }
 
-std::string measured(const BoundCall& call, const Symbol& s) {
-  const size_t index = static_cast<size_t>(s.parameter);
+std::string measured(const BoundCall& call, const Equation& e) {
+  const size_t index = static_cast<size_t>(e.parameter);
   const NDArray& tensor = call.arguments[index].tensor();
-  return s.source == Symbol::Source::Shape
+  return e.source == Equation::Source::Shape
              ? fmt::format("{} has shape {}", subject(*call.plan, index), tuple(tensor.shape()))
              : fmt::format("{} has strides {}", subject(*call.plan, index), tuple(tensor.strides()));
 }
@@ -119,10 +120,21 @@ void refuse_null(const LaunchPlan& plan, size_t index) {
   fail(Code::ArgumentNull, {}, fmt::format("{} is null, but the program uses it", subject(plan, index)));
 }
 
-void refuse_null_source(const LaunchPlan& plan, const Symbol& s) {
+void refuse_null_source(const BoundCall& call, size_t symbol) {
+  const LaunchPlan& plan = *call.plan;
+  const Symbol& s = plan.symbols[symbol];
+  const auto is_null = [&](const Equation& e) {
+    return call.arguments[static_cast<size_t>(e.parameter)].kind() == Argument::Kind::Null;
+  };
+  std::vector<std::string> sources{origin(plan, s)};
+  for (const Equation& e : s.others) sources.push_back(origin(plan, e));
+  if (sources.size() == 1 && is_null(s))
+    fail(Code::ArgumentNull, {},
+         fmt::format("{} is null, but {} is taken from its {}", subject(plan, static_cast<size_t>(s.parameter)), s.name,
+                     where(s)));
   fail(Code::ArgumentNull, {},
-       fmt::format("{} is null, but {} is taken from its {}", subject(plan, static_cast<size_t>(s.parameter)), s.name,
-                   where(s)));
+       fmt::format("{}: too many arguments are null: none of the others gives {}, which is taken from {}", plan.name,
+                   s.name, fmt::join(sources, " or ")));
 }
 
 void refuse_number_for_tensor(const LaunchPlan& plan, size_t index, const Argument& argument) {
@@ -174,18 +186,18 @@ void refuse_scalar_range(const LaunchPlan& plan, size_t index, const Argument& a
                    plan.parameters[index].dtype.name()));
 }
 
-void refuse_division(const BoundCall& call, const Symbol& s) {
-  fail(
-      Code::SymbolUnsolvable, {},
-      fmt::format("{}, but its {} must be {} for an integer {}{}", measured(call, s), where(s), equation(*call.plan, s),
-                  s.name, inputs(call, s.rest).empty() ? "" : fmt::format(" ({})", inputs(call, s.rest))));
+void refuse_division(const BoundCall& call, const Symbol& s, const Equation& e) {
+  const std::string from = inputs(call, e.rest);
+  fail(Code::SymbolUnsolvable, {},
+       fmt::format("{}, but its {} must be {} for an integer {}{}", measured(call, e), where(e),
+                   equation(*call.plan, s, e), s.name, from.empty() ? "" : fmt::format(" ({})", from)));
 }
 
-void refuse_symbol(const BoundCall& call, const Symbol& s, int64_t value) {
+void refuse_symbol(const BoundCall& call, const Symbol& s, const Equation& e, int64_t value) {
   const std::string reason =
-      value < 0 && s.source == Symbol::Source::Shape ? "is negative" : fmt::format("does not fit {}", s.dtype.name());
+      value < 0 && e.source == Equation::Source::Shape ? "is negative" : fmt::format("does not fit {}", s.dtype.name());
   fail(Code::SymbolUnsolvable, {},
-       fmt::format("{}, so that {} = {}, which {}", measured(call, s), s.name, value, reason),
+       fmt::format("{}, so that {} = {}, which {}", measured(call, e), s.name, value, reason),
        value < 0 || s.dtype.bits == 64
            ? ""
            : fmt::format("declare {0} with 64 bits: T.dynamic(\"{0}\", \"int64\") in Python", s.name));

@@ -7,7 +7,7 @@ namespace tilewright::runtime {
 
 [[noreturn]] void refuse_count(const LaunchPlan& plan, size_t given);
 [[noreturn]] void refuse_null(const LaunchPlan& plan, size_t index);
-[[noreturn]] void refuse_null_source(const LaunchPlan& plan, const Symbol& symbol);
+[[noreturn]] void refuse_null_source(const BoundCall& call, size_t symbol);
 [[noreturn]] void refuse_number_for_tensor(const LaunchPlan& plan, size_t index, const Argument& argument);
 [[noreturn]] void refuse_dtype(const LaunchPlan& plan, size_t index, const NDArray& tensor);
 [[noreturn]] void refuse_rank(const LaunchPlan& plan, size_t index, const NDArray& tensor);
@@ -16,8 +16,8 @@ namespace tilewright::runtime {
                                       int first_device);
 [[noreturn]] void refuse_scalar_kind(const LaunchPlan& plan, size_t index, const Argument& argument);
 [[noreturn]] void refuse_scalar_range(const LaunchPlan& plan, size_t index, const Argument& argument);
-[[noreturn]] void refuse_division(const BoundCall& call, const Symbol& symbol);
-[[noreturn]] void refuse_symbol(const BoundCall& call, const Symbol& symbol, int64_t value);
+[[noreturn]] void refuse_division(const BoundCall& call, const Symbol& symbol, const Equation& from);
+[[noreturn]] void refuse_symbol(const BoundCall& call, const Symbol& symbol, const Equation& from, int64_t value);
 [[noreturn]] void refuse_overflow(const BoundCall& call, const IntProgram& expression);
 [[noreturn]] void refuse_shape(const BoundCall& call, size_t index, const NDArray& tensor, int dim, int64_t expected);
 [[noreturn]] void refuse_stride(const BoundCall& call, size_t index, const NDArray& tensor, int dim, int64_t expected);

@@ -31,18 +31,25 @@ void verify_limits(const LaunchPlan& plan, const Counts& counts) {
         "make some of them constants, or split the program");
 }
 
+// symbols: how many its rest may use.
+void verify_equation(const LaunchPlan& plan, const std::string& symbol, const Equation& e, size_t symbols,
+                     int scalars) {
+  check_internal(e.parameter >= 0 && static_cast<size_t>(e.parameter) < plan.parameters.size() &&
+                     plan.parameters[static_cast<size_t>(e.parameter)].kind == Parameter::Kind::Tensor,
+                 "symbol {} is not solved from a tensor", symbol);
+  const Parameter& p = plan.parameters[static_cast<size_t>(e.parameter)];
+  check_internal(e.dim >= 0 && static_cast<size_t>(e.dim) < p.shape.size(), "symbol {} is solved from dimension {}",
+                 symbol, e.dim);
+  check_internal(e.coefficient != 0, "symbol {} has the coefficient 0", symbol);
+  if (!e.rest.ops.empty()) verify(e.rest, static_cast<int>(symbols), scalars);
+}
+
 void verify_symbols(const LaunchPlan& plan, int scalars) {
   for (size_t i = 0; i < plan.symbols.size(); ++i) {
     const Symbol& s = plan.symbols[i];
-    check_internal(s.parameter >= 0 && static_cast<size_t>(s.parameter) < plan.parameters.size() &&
-                       plan.parameters[static_cast<size_t>(s.parameter)].kind == Parameter::Kind::Tensor,
-                   "symbol {} is not solved from a tensor", s.name);
-    const Parameter& p = plan.parameters[static_cast<size_t>(s.parameter)];
-    check_internal(s.dim >= 0 && static_cast<size_t>(s.dim) < p.shape.size(), "symbol {} is solved from dimension {}",
-                   s.name, s.dim);
-    check_internal(s.coefficient != 0, "symbol {} has the coefficient 0", s.name);
     check_internal(s.dtype.is_int(), "symbol {} is no integer", s.name);
-    if (!s.rest.ops.empty()) verify(s.rest, static_cast<int>(i), scalars);
+    verify_equation(plan, s.name, s, i, scalars);
+    for (const Equation& e : s.others) verify_equation(plan, s.name, e, plan.symbols.size(), scalars);
   }
 }
 

@@ -27,18 +27,23 @@ struct Parameter {
   bool written = false;   // a launch stores to it
 };
 
-// A symbol is solved from one dimension or stride: coefficient * symbol + rest = the tensor's value. `rest` may use the
-// symbols before it and scalar parameters.
-struct Symbol {
+// What one dimension or stride of a tensor says of a symbol: coefficient * symbol + rest = the tensor's value.
+struct Equation {
   enum class Source : uint8_t { Shape, Stride };
-  std::string name;
-  DType dtype = i64;  // the solution must fit it
   int parameter = 0;  // index among the parameters
   Source source = Source::Shape;
   int dim = 0;
   int64_t coefficient = 1;
-  IntProgram rest;     // empty: 0
+  IntProgram rest;  // of other symbols and of scalar parameters; empty: 0
+};
+
+// A symbol is solved by the equation that it is, whose rest uses symbols before it alone; where that one's tensor is
+// null, by the first of the others that says something. The checks of shapes see that all of them agree.
+struct Symbol : Equation {
+  std::string name;
+  DType dtype = i64;   // the solution must fit it
   bool needed = true;  // whether anything else than its own parameter depends on it
+  std::vector<Equation> others;
 };
 
 struct AssumeCheck {
@@ -105,6 +110,8 @@ struct BoundCall {
   // Tensor parameters in order, then workspaces (null until the executable lends them). Only the first buffer_count are
   // set.
   std::array<void*, kMaxBuffers> buffers;
+  // By symbol: the equation that gave its value; null: no tensor that is there says it, and it is 0.
+  std::array<const Equation*, kMaxIntegers> solved_by;
   // Symbols in order, then scalar parameters in order as kernel_abi.text.h writes values.
   std::array<int64_t, kMaxIntegers> integers;
 

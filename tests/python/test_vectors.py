@@ -283,6 +283,30 @@ def test_null_for_tensors_that_no_launch_uses(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_an_extent_is_taken_from_any_tensor_that_is_there(engine):
+    m, n = T.dynamic("m, n")
+
+    @T.prim_func
+    def main(A: T.Tensor((m,), "float32"), Both: T.Tensor((m + n,), "float32"), C: T.Tensor((2 * m,), "float32"),
+             S: T.Tensor((2,), "int32")):  # fmt: skip
+        with T.Kernel(1, threads=32):
+            S[0] = m
+
+    kernel = tw.compile(main, engine=engine)
+    three, five, six = (np.zeros(k, "float32") for k in (3, 5, 6))
+    for given in ((three, five, six), (three, None, None), (None, None, six), (None, five, six), (three, five, None)):
+        s = np.zeros(2, "int32")
+        kernel(*given, s)
+        assert s[0] == 3, given
+    with pytest.raises(tw.LaunchError, match="none of the others gives m"):
+        kernel(None, five, None, np.zeros(2, "int32"))
+    with pytest.raises(tw.LaunchError, match="dimension 0 must be 2 \\* m = 6"):
+        kernel(three, None, five, np.zeros(2, "int32"))
+    with pytest.raises(tw.LaunchError, match="must be 2 \\* m for an integer m"):
+        kernel(None, None, five, np.zeros(2, "int32"))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_null_for_tensors_of_which_nothing_but_a_view_is_made(engine):
     m, n = T.dynamic("m, n")
 

@@ -114,6 +114,54 @@ TEST(Bind, Null) {
               Code::ArgumentNull, "k: argument 0 'x' has elements but no memory: its data pointer is null");
 }
 
+// f(A[m], B[m], C[m + n], D[n], x: int32), none of which a launch uses; m is needed, n is not.
+LaunchPlan plan_of_optional_tensors() {
+  LaunchPlan plan;
+  plan.name = "f";
+  const IntProgram sum = combine(IntOp::Kind::Add, symbol(0), symbol(1));
+  plan.parameters = {tensor_parameter("A", f32, {symbol(0)}), tensor_parameter("B", f32, {symbol(0)}),
+                     tensor_parameter("C", f32, {sum}), tensor_parameter("D", f32, {symbol(1)})};
+  for (Parameter& p : plan.parameters) p.nullable = true;
+  Equation of_b, of_c;
+  of_b.parameter = 1;
+  of_c.parameter = 2, of_c.rest = symbol(1);
+  plan.symbols = {shape_symbol("m", 0, 0), shape_symbol("n", 3, 0)};
+  plan.symbols[0].others = {of_b, of_c};
+  of_c.rest = symbol(0);
+  plan.symbols[1].others = {of_c};
+  plan.symbols[1].needed = false;
+  return plan;
+}
+
+TEST(Bind, SymbolsComeFromAnyTensorThatIsThere) {
+  const LaunchPlan plan = plan_of_optional_tensors();
+  verify(plan);
+  const NDArray two = NDArray::zeros({2}, f32), five = NDArray::zeros({5}, f32), three = NDArray::zeros({3}, f32);
+  const auto symbols_of = [&](const Arguments& arguments) {
+    BoundCall call;
+    bind_call(plan, arguments, call);
+    return std::vector<int64_t>(call.symbols().begin(), call.symbols().end());
+  };
+  using Values = std::vector<int64_t>;
+  EXPECT_EQ(symbols_of({two, two, five, three}), (Values{2, 3}));
+  EXPECT_EQ(symbols_of({nullptr, two, five, nullptr}), (Values{2, 3}));
+  EXPECT_EQ(symbols_of({nullptr, nullptr, five, three}), (Values{2, 3}));
+  EXPECT_EQ(symbols_of({nullptr, two, nullptr, nullptr}), (Values{2, 0}));
+}
+
+TEST(Bind, SymbolsThatNoTensorGivesOrThatTensorsDoNotAgreeOn) {
+  const LaunchPlan plan = plan_of_optional_tensors();
+  const NDArray two = NDArray::zeros({2}, f32), five = NDArray::zeros({5}, f32);
+  expect_bind(plan, {nullptr, nullptr, five, nullptr}, Code::ArgumentNull,
+              "f: too many arguments are null: none of the others gives m, which is taken from 'A'.shape[0] or "
+              "'B'.shape[0] or 'C'.shape[0]");
+  expect_bind(plan, {nullptr, two, five, two}, Code::ArgumentShape,
+              "f: argument 2 'C' has shape (5,), but its dimension 0 must be m + n = 4 (m = 2 from 'B'.shape[0], n = 2 "
+              "from 'D'.shape[0])");
+  expect_bind(plan, {nullptr, five, two, nullptr}, Code::SymbolUnsolvable,
+              "f: argument 2 'C' has shape (2,), so that n = -3, which is negative");
+}
+
 TEST(Bind, DtypeRankDevice) {
   const Matrices m;
   expect_bind(matmul_plan(), {m.a, m.c, m.c}, Code::ArgumentDtype,

@@ -66,7 +66,7 @@ Json plan_json(const runtime::LaunchPlan& plan) {
     out["parameters"].push_back(std::move(row));
   }
   for (const runtime::Symbol& s : plan.symbols) {
-    const char* source = s.source == runtime::Symbol::Source::Shape ? "shape" : "strides";
+    const char* source = s.source == runtime::Equation::Source::Shape ? "shape" : "strides";
     Json row = {
         {"name", s.name},
         {"from", fmt::format("{}.{}[{}]", plan.parameters[static_cast<size_t>(s.parameter)].name, source, s.dim)}};
