@@ -35,7 +35,8 @@ class dtype(str):
             return self.element.as_torch()
         if self in ("int4", "uint4", "float4_e2m1fn"):
             return getattr(torch, "float4_e2m1fn_x2", torch.uint8) if self == "float4_e2m1fn" else torch.int8
-        return getattr(torch, {"tfloat32": "float32", "pointer": "int64"}.get(self, str(self)))
+        name = {"tfloat32": "float32", "pointer": "int64"}.get(self, str(self))
+        return getattr(torch, name, torch.uint8) if self in AS_BYTES else getattr(torch, name)
 
     def __call__(self, value=None, *more, is_size_var=False):
         from . import values
@@ -103,6 +104,8 @@ NAMES = (
     "float8_e4m3fn float8_e5m2 float8_e3m4 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu "
     "float6_e2m3fn float6_e3m2fn float4_e2m1fn"
 ).split()
+# Narrow floats that few libraries know: bytes stand for their codes in tensors.
+AS_BYTES = frozenset("float8_e3m4 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float6_e2m3fn float6_e3m2fn".split())
 # Other names of the language for them.
 ALIASES = {
     "float": "float32", "int": "int32", "uint": "uint32", "half": "float16", "double": "float64", "short": "int16",

@@ -3,7 +3,7 @@ import functools
 import sys
 
 from . import _native
-from .dtypes import dtype
+from .dtypes import AS_BYTES, dtype
 
 
 def _is(object, module, name):
@@ -85,6 +85,10 @@ def _packed(shape, name):
 def _numpy_dtype(name):
     if name in _NUMPY:
         return name
-    import ml_dtypes
-
+    try:
+        import ml_dtypes
+    except ImportError:
+        if name in AS_BYTES:
+            return "uint8"
+        raise
     return getattr(ml_dtypes, name)

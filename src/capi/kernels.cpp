@@ -66,6 +66,12 @@ bool holds_pairs(const tw_tensor& t, DType wanted) {
   return bytes || (t.type_bits == 4 && t.type_lanes == 2);
 }
 
+// Whether bytes stand for the codes of a narrow float that few libraries know.
+bool holds_codes(const tw_tensor& t, DType wanted) {
+  return wanted.kind >= Kind::Float8E3M4 && wanted.kind <= Kind::Float6E3M2FN && t.type_code == 1 && t.type_bits == 8 &&
+         t.type_lanes == 1;
+}
+
 NDArray array_of(const tw_tensor& t, DType wanted = {}) {
   const auto rank = static_cast<size_t>(t.rank);
   if (holds_pairs(t, wanted)) {
@@ -76,7 +82,7 @@ NDArray array_of(const tw_tensor& t, DType wanted = {}) {
     return NDArray::borrow(t.data, shape, wanted, strides, static_cast<int64_t>(t.byte_offset), {},
                            {t.device_type, t.device_index});
   }
-  return NDArray::borrow(t.data, {t.shape, rank}, dtype_of(t),
+  return NDArray::borrow(t.data, {t.shape, rank}, holds_codes(t, wanted) ? wanted : dtype_of(t),
                          t.strides ? std::span<const int64_t>(t.strides, rank) : std::span<const int64_t>(),
                          static_cast<int64_t>(t.byte_offset), {}, {t.device_type, t.device_index});
 }

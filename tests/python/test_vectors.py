@@ -403,6 +403,21 @@ def test_types_of_other_gpus_are_stored_and_converted(engine):
     assert b.tolist() == [1, 2, 6, -2, 0, 240, 1.25, -1]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bytes_stand_for_floats_that_libraries_do_not_know(engine):
+    @T.prim_func
+    def main(A: T.Tensor((4,), T.float6_e2m3fn), B: T.Tensor((4,), T.float8_e3m4)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                B[i] = T.cast(A[i], "float32") * 2.0
+
+    a = np.array([0, 8, 31, 32 + 16], "uint8")  # 0, 1, 7.5, -2
+    b = np.asarray(tw.compile(main, out_idx=-1, engine=engine)(a))
+    assert b.view("uint8").tolist() == [0x00, 0x40, 0x6E, 0xD0]  # 0, 2, 15, -4
+    with pytest.raises(TypeError, match="TW4"):
+        tw.compile(main, out_idx=-1, engine=engine)(a.astype("int16"))
+
+
 def test_numbers_of_8_bits_can_be_named_and_not_be_used():
     from tilewright.values import Elsewhere
 
