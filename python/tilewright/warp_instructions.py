@@ -4,6 +4,7 @@ import re
 
 from .copies_in_bulk import flat
 from .dtypes import dtype as _dtype
+from .index_maps import make_linear_layout, make_swizzled_layout
 from .scopes import unroll
 from .trace import OPERATIONS, apply, fail, operation
 from .values import load
@@ -99,8 +100,6 @@ def mma_store(dtype, m, n, dst_ptr, src_ptr, src_offset, dst_stride):
 
 def make_mma_swizzle_layout(shared_buf, is_smooth=False):
     """Spreads the rows of a shared tile over the memory banks; smooth, it lies row-major."""
-    from .language import make_linear_layout, make_swizzled_layout
-
     return make_linear_layout(shared_buf) if is_smooth else make_swizzled_layout(shared_buf)
 
 

@@ -3,6 +3,7 @@ which warps load and which compute is the compiler's; what is written here is ch
 import contextlib
 import enum
 
+from .index_maps import warn_once
 from .trace import fail
 
 WSID = "tl.ws_op_id"
@@ -88,9 +89,7 @@ def annotate_ws_schedule(schedule):
     """Says which warps do what. It changes no result: the compiler decides the roles."""
     if not isinstance(schedule, WSSchedule):
         fail("OperandKind", f"annotate_ws_schedule of {schedule!r}", "give a T.WSSchedule")
-    from .language import _warn_once
-
-    _warn_once("annotate_ws_schedule: which warps do what is the compiler's choice; the schedule changes nothing")
+    warn_once("annotate_ws_schedule: which warps do what is the compiler's choice; the schedule changes nothing")
 
 
 def annotate_ws_pipeline_depth(depth_map):

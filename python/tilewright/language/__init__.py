@@ -2,13 +2,11 @@
 import builtins as _builtins
 import difflib as _difflib
 import enum as _enum
-import inspect as _inspect
 import itertools as _itertools
 import re as _re
 import sys as _sys
 import types as _types
 import typing as _typing
-import warnings as _warnings
 
 from .. import _native, dtypes as _dtypes, values as _values
 from ..builder_words import (
@@ -68,6 +66,7 @@ from ..exchange import (
 )
 from ..pointers import access_ptr, ptx_cp_async
 from ..float_kinds import *  # noqa: F403
+from ..index_maps import Fragment, Layout, PartialFragment, annotate_layout, make_linear_layout, make_swizzle_layout, make_swizzled_layout
 from ..jitted import Jit as JITFunc
 from ..program import PrimFunc, Ref, const, empty, macro, prim_func
 from ..reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
@@ -400,28 +399,6 @@ def align_up(x, y):
     return _function("ceildiv")(x, y) * y
 
 
-def annotate_layout(layout_map):
-    """Where elements of tiles lie. Never changes a result; tensors in global memory stay as their shape and strides say."""
-    for buffer, layout in layout_map.items():
-        if isinstance(buffer, _Buffer) and buffer.scope() == "global":
-            _warn_once(f"annotate_layout: '{buffer.name}' is in global memory, and stays row-major")
-            continue
-        if isinstance(buffer, _Buffer) and buffer.scope() == "local":
-            continue  # each thread's own memory has no other arrangement that anyone could tell
-        if callable(layout) and not isinstance(layout, _Layout):
-            layout = Layout(buffer.shape, layout)
-        layout.annotate(buffer)
-
-
-def _warn_once(message):
-    if message not in _warned:
-        _warned.add(message)
-        _warnings.warn(message, stacklevel=3)
-
-
-_warned = set()
-
-
 def annotate_safe_value(safe_value_map):
     """What reads outside of global tensors give; in a T.sblock to its end."""
     block = _state.tracer.block if _state.tracer is not None else None
@@ -430,134 +407,6 @@ def annotate_safe_value(safe_value_map):
             block.setdefault(buffer, buffer.id)
             buffer._id = _function("view")(buffer, [*buffer.shape], buffer.dtype)._id
         _apply(_OPERATIONS["set_safe_value"], buffer, value)
-
-
-class _Layout:
-    """A layout by its kind, or by a function of the index."""
-
-    kind, forward, replicate, takes_copy = "swizzled", None, 1, False
-
-    def annotate(self, buffer):
-        index, image = [], []
-        if self.forward is not None:
-            index = [_apply(_OPERATIONS["layout_index"], "i") for _ in buffer.shape]
-            # A function of copies besides the index places the first of them.
-            image = self.forward(*index, *([0] if self.takes_copy else []))
-            image = _builtins.list(image) if isinstance(image, (tuple, _builtins.list)) else [image]
-        _apply(_OPERATIONS["set_layout"], buffer, self.kind, index, image, self.replicate)
-
-    def repeat(self, *times, repeat_on_thread=False, lower_dim_first=True):
-        """A layout that is left to the compiler, of a larger tile."""
-        return self
-
-
-def _positional(function):
-    kinds = (_inspect.Parameter.POSITIONAL_ONLY, _inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in kinds for p in _inspect.signature(function).parameters.values())
-
-
-def _points(shape):
-    return _itertools.product(*(range(_builtins.int(e)) for e in shape))
-
-
-class _Mapped(_Layout):
-    """A layout by a function of the index."""
-
-    kind = "function"
-
-    def at(self, index, copy=0):
-        """Where an element lies, as integers."""
-        image = self.forward(*index, *([copy] if self.takes_copy else []))
-        return tuple(_builtins.int(e) for e in (image if isinstance(image, (tuple, _builtins.list)) else [image]))
-
-    def is_equal(self, other):
-        """Whether both map every index to the same place."""
-        if type(self) is not type(other) or [*self.shape] != [*other.shape] or self.replicate != other.replicate:
-            return False
-        copies = range(self.replicate)
-        return _builtins.all(self.at(p, c) == other.at(p, c) for p in _points(self.shape) for c in copies)
-
-    def get_input_shape(self):
-        return _builtins.list(self.shape)
-
-    def get_output_shape(self):
-        """One more than the largest place, in each dimension."""
-        return [1 + _builtins.max(axis) for axis in zip(*(self.at(p) for p in _points(self.shape)))]
-
-
-class Layout(_Mapped):
-    """An index map of a tile: T.Layout(shape, lambda i, j: ...)."""
-
-    def __init__(self, shape, forward_fn):
-        self.shape, self.forward = shape, forward_fn
-
-    def expand(self, leading_shape):
-        """The layout of a tile with more dimensions before its own: their indices stay as they are."""
-        leading = _builtins.list(leading_shape) if isinstance(leading_shape, (tuple, _builtins.list)) else [leading_shape]
-        if not leading:
-            return self
-        count = len(leading)
-
-        def forward(*index):
-            image = self.forward(*index[count:])
-            return [*index[:count], *(image if isinstance(image, (tuple, _builtins.list)) else [image])]
-
-        return Layout([*leading, *self.shape], forward)
-
-    def repeat(self, dim, factor):
-        """The layout `factor` times along a dimension: the number of the copy is the first dimension of the result."""
-        rank = len(self.shape)
-        if factor < 1 or not -rank <= dim < rank:
-            raise ValueError(f"repeat: factor {factor} along dimension {dim} of {rank}; factors are positive")
-        if factor == 1:
-            return self
-        dim %= rank
-        extent, shape = self.shape[dim], [*self.shape]
-        shape[dim] *= factor
-
-        def forward(*index):
-            inner = [i % extent if d == dim else i for d, i in enumerate(index)]
-            image = self.forward(*inner)
-            return [index[dim] // extent, *(image if isinstance(image, (tuple, _builtins.list)) else [image])]
-
-        return Layout(shape, forward)
-
-
-class Fragment(_Mapped):
-    """Which thread holds an element, in which register: forward_fn gives (thread, index)."""
-
-    def __init__(self, shape, forward_fn=None, forward_thread_fn=None, replicate=1, forward_index_fn=None):
-        self.takes_copy = replicate > 1 and _positional(forward_fn or forward_thread_fn) > len(shape)
-        if forward_fn is None:
-
-            def forward_fn(*index):
-                plain = index[: len(shape)]
-                return forward_thread_fn(*index), forward_index_fn(*plain) if forward_index_fn else 0
-
-        self.shape, self.forward, self.replicate = shape, forward_fn, replicate
-
-
-class PartialFragment(Fragment):
-    """A fragment whose elements several threads hold parts of, which `combine` joins; where they lie is as in T.Fragment."""
-
-    def __init__(self, shape, forward_fn=None, forward_thread_fn=None, replicate=1, forward_index_fn=None, combine=None):
-        super().__init__(shape, forward_fn, forward_thread_fn, replicate, forward_index_fn)
-        self.combine = combine
-
-
-def make_swizzled_layout(buffer=None, k_major=True, allow_pad=True):
-    """Spreads the rows of a shared tile over the memory banks."""
-    return _Layout()
-
-
-make_swizzle_layout = make_swizzled_layout
-
-
-def make_linear_layout(buffer):
-    """Row-major."""
-    layout = _Layout()
-    layout.kind = "linear"
-    return layout
 
 
 # ---- hints that change no result
