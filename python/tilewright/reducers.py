@@ -14,6 +14,7 @@ _UPDATE = {"max": OPERATIONS["atomic_max"], "min": OPERATIONS["atomic_min"], "bi
 _ADD, _CAST, _CONSTANT = OPERATIONS["update"], OPERATIONS["cast"], OPERATIONS["constant"]
 _BITS = ("bitand", "bitor", "bitxor")
 _of = weakref.WeakKeyDictionary()  # buffer -> the word of its operation
+_open = weakref.WeakSet()  # those that T.reducer_init has begun
 
 
 def alloc_reducer(shape, dtype, op="sum", replication=None):
@@ -39,6 +40,9 @@ def _kind(what, reducer):
 def reducer_init(reducer, init=None):
     """Begins a reduction: from `init`, which counts once in every element, or from what changes nothing."""
     op = _kind("reducer_init", reducer)
+    if reducer in _open:
+        fail("ReducerOp", f"reducer_init of '{reducer.name}', which has begun", "finalize it before it begins again")
+    _open.add(reducer)
     if init is None:
         if op in _identity_of:
             init = _infinite(reducer.dtype, op) or _identity_of[op](reducer.dtype)
@@ -60,6 +64,8 @@ def reducer_update(target, value):
     if not isinstance(target, Tile) or not target.is_element:
         fail("NeedsElement", "reducer_update expects `acc[indices]` as its first argument", "write T.reducer_update(acc[i], x)")
     op = _kind("reducer_update", target.buffer)
+    if target.buffer not in _open:
+        fail("ReducerOp", f"reducer_update of '{target.buffer.name}', which has not begun", "T.reducer_init(acc) comes before")
     if op == "sum":
         apply(_ADD, "+", target, value)
     else:
@@ -69,6 +75,7 @@ def reducer_update(target, value):
 def finalize_reducer(reducer, dst=None, batch=1, annotations=None):
     """Makes a reducer readable, or writes what it holds to `dst`; batch, how many elements are joined at once, changes no
     result."""
+    _open.discard(reducer)
     if isinstance(reducer, Buffer) and _of.get(reducer) in _BITS:
         if dst is not None:
             _copy(reducer, dst)

@@ -4,6 +4,7 @@ import sys
 
 from .trace import OPERATIONS, apply, fail, state
 from .values import Buffer, Expr, Tile, Var, rename
+from .vectors import VectorVariable
 
 _CAST, _ALLOC = OPERATIONS["cast"], OPERATIONS["alloc_scalar"]
 _NUMBERS = (bool, int, float)
@@ -308,7 +309,7 @@ class Region:
     def _is_held(self, value):
         if isinstance(value, Var):  # of ours: points of a Parallel have no order in which to change it
             return self.what == "Parallel" and value.id in state.tracer.rebound
-        return not _is_over(value)
+        return not _is_over(value) and not isinstance(value, VectorVariable)
 
     def restore(self):
         """The names hold what they hold at the beginning, as the other side of an if wants it."""

@@ -9,7 +9,7 @@ from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
 from .values import Buffer, Expr, Reading, Tile, Var, Vector, in_launch, let, load, plain, rename
-from .vectors import Vectors, spans_lanes, store_lanes, vector_of
+from .vectors import VectorVariable, Vectors, bound, spans_lanes, store_lanes, vector_of
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
 _AND, _OR = OPERATIONS["logical_and"], OPERATIONS["logical_or"]
@@ -36,6 +36,8 @@ _PYTHON = {
 def bind(name, value, current=None):
     """What `name = value` leaves in the name, which holds `current`."""
     kind = type(value)
+    if isinstance(value, Vector) or type(current) is VectorVariable:
+        return bound(value, current)
     if kind is Reading:
         return _stored(current, value) if isinstance(current, Var) else _let(name, load(value))
     if type(current) is Reading:
@@ -167,7 +169,7 @@ def update_name(name, operator, current, value):
         return current
     if isinstance(current, (Buffer, Tile)):
         fail("OperandKind", f"{operator}= of '{name}', which is {current!r}", f"say which element: {name}[i] {operator}= x")
-    return bind(name, _IN_PLACE[operator](current, value))
+    return bind(name, _IN_PLACE[operator](current, value), current if type(current) is VectorVariable else None)
 
 
 def annotate(name, declaration):

@@ -4,7 +4,7 @@ import inspect
 from .device import get_num_sms
 from .dtypes import dtype
 from .trace import OPERATIONS, apply, operation
-from .values import Var, load
+from .values import Var, load, rename
 
 _STORE = OPERATIONS["store"]
 _alloc_scalar, _ceildiv, _floordiv = operation("alloc_scalar"), operation("ceildiv"), operation("floordiv")
@@ -21,8 +21,10 @@ def meta_class(cls):
     return cls
 
 
-def _variable():
+def _variable(name):
     made = Var(_alloc_scalar(dtype("int32"), 0).id)
+    if name:
+        rename(made, name)
     made.named = True  # what it is assigned to is its value
     return made
 
@@ -34,7 +36,8 @@ class BaseTileScheduler:
     def __init__(self, stateful=True, name=None):
         self._stateful, self._total_tiles = stateful, 0
         if stateful:
-            self._m_idx, self._n_idx, self._linear_idx, self._current_iter = (_variable() for _ in range(4))
+            words = ("m_idx", "n_idx", "linear_idx", "current_iter")
+            self._m_idx, self._n_idx, self._linear_idx, self._current_iter = (_variable(name and f"{name}_{w}") for w in words)
 
     @property
     def m_idx(self):

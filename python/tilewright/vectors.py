@@ -1,13 +1,14 @@
 """Values of a few lanes: what is done to them is done to each lane. Memory holds their lanes side by side."""
 from . import _native
 from .dtypes import dtype
-from .trace import OPERATIONS, apply, fail
-from .values import Expr, Tile, Vector, plain
+from .trace import OPERATIONS, apply, fail, operation
+from .values import Expr, Tile, Var, Vector, plain
 
 _GROUPS = {number: row[1] for number, row in enumerate(_native.operations())}
 _NAMES = {number: row[0] for number, row in enumerate(_native.operations())}
 _LANEWISE = frozenset(OPERATIONS[n] for n in ("load", "let", "store", "shfl_sync", "shfl_up", "shfl_down", "shfl_xor"))
 _LET, _STORE, _CAST, _REINTERPRET = (OPERATIONS[n] for n in ("let", "store", "cast", "reinterpret"))
+_alloc_scalar = operation("alloc_scalar")
 _OR, _SHL, _SHR, _CONSTANT = (OPERATIONS[n] for n in ("bitwise_or", "shift_left", "shift_right", "constant"))
 
 
@@ -104,6 +105,35 @@ def reinterpret(value, to):
                 part = apply(_OR, part, more)
         lanes.append(apply(_REINTERPRET, apply(_CAST, part, f"uint{width}"), to.element))
     return Vector(lanes, to.element) if to.lanes > 1 else lanes[0]
+
+
+class VectorVariable(Vector):
+    """A variable of each thread that holds a vector: assigning to its name stores."""
+
+    __slots__ = ("named",)
+
+    def __init__(self, of, init=None):
+        given = [None] * of.lanes if init is None else of(init).lanes
+        super().__init__([Var(_alloc_scalar(of.element, lane).id) for lane in given], of.element)
+        self.named = False
+        for lane in self.lanes:
+            lane.named = True
+
+
+def bound(value, current):
+    """What `name = value` leaves in the name, where the value is a vector or the name holds a variable of one."""
+    if type(current) is VectorVariable and value is not current and not (type(value) is VectorVariable and not value.named):
+        value = vector_of(value)
+        lanes = value.lanes if isinstance(value, Vector) else [value] * len(current.lanes)
+        if len(lanes) != len(current.lanes):
+            fail("BadOption", f"a vector of {len(lanes)} is assigned to a variable of {current.dtype}", "give as many lanes")
+        for variable, lane in zip(current.lanes, [apply(_LET, "lane", e) for e in lanes]):
+            apply(_STORE, variable, lane)
+        return current
+    if type(value) is VectorVariable and (value is current or not value.named):
+        value.named = True
+        return value
+    return Vector([apply(_LET, "lane", lane) for lane in value.lanes], value.element) if isinstance(value, Vector) else value
 
 
 class Vectors:

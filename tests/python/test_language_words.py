@@ -50,6 +50,27 @@ def test_parts_of_vectors(engine):
 
 
 @every_engine
+def test_variables_that_hold_vectors(engine):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=1):
+            total, before = T.alloc_var("float32x2"), T.float32x2(A[0], A[1])
+            A[0] = 100.0
+            for i in T.serial(4):
+                total = total + T.float32x2(A[2 * i], A[2 * i + 1])
+            last = total
+            total = 7.0
+            B[0:2] = last
+            B[2:4] = total
+            B[4:6] = before
+            B[6:8] = A[6:8]
+
+    a, b = np.arange(8, dtype="float32"), np.empty(8, "float32")
+    run(main, engine, a, b)
+    assert b.tolist() == [112, 16, 7, 7, 0, 1, 6, 7]
+
+
+@every_engine
 def test_loads_and_stores_of_many_bits(engine):
     @T.prim_func
     def main(A: T.Tensor((16,), "float32"), B: T.Tensor((24,), "float32")):
@@ -109,12 +130,20 @@ def test_reducers_that_are_refused():
                     T.alloc_reducer((8,), "float32", op="bitor")
                 elif kind == "tile":
                     T.reducer_update(A, 1.0)
-                else:
+                elif kind == "init":
                     T.reducer_init(A)
+                else:
+                    total = T.alloc_reducer((8,), "float32")
+                    if kind == "twice":
+                        T.reducer_init(total)
+                        T.reducer_init(total)
+                    for i in T.Parallel(8):
+                        T.reducer_update(total[i], A[i])
 
         return main
 
-    for kind, message in (("bits", "alloc_reducer: bitor of float32"), ("tile", "reducer_update expects"), ("init", "reducer_init of .*no reducer")):
+    for kind, message in (("bits", "alloc_reducer: bitor of float32"), ("tile", "reducer_update expects"), ("init", "reducer_init of .*no reducer"),
+                          ("twice", "reducer_init of 'total', which has begun"), ("early", "reducer_update of 'total', which has not begun")):  # fmt: skip
         with pytest.raises(tw.CompileError, match=message):
             program(kind)
 
@@ -190,7 +219,7 @@ def test_persistent_tile_scheduler(engine, swizzle, column_major):
     @T.prim_func
     def main(B: T.Tensor((m, n), "int32"), R: T.Tensor((m * n, 2), "int32")):
         with T.Kernel(workers, threads=32) as worker:
-            tiles = T.PersistentTileScheduler(m, n, num_workers=workers, swizzle_size=swizzle, column_major=column_major)
+            tiles = T.PersistentTileScheduler(m, n, num_workers=workers, swizzle_size=swizzle, column_major=column_major, name="tiles")
             tiles.init(worker)
             while tiles.valid():
                 i, j = tiles.m_idx, tiles.n_idx
@@ -205,6 +234,7 @@ def test_persistent_tile_scheduler(engine, swizzle, column_major):
     b, r = np.full((m, n), -1, "int32"), np.empty((m * n, 2), "int32")
     run(main, engine, b, r)
     order = _tiles(m, n, swizzle, column_major)
+    assert "tiles_m_idx" in main.script()
     assert [tuple(p) for p in r.tolist()] == order
     assert [int(b[i, j]) for i, j in order] == list(range(m * n))
 

@@ -94,7 +94,7 @@ from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType
 from ..types import make_tensor, match_buffer
 from ..values import Buffer as _Buffer, Expr as _Expr, Operators as PrimExpr, Tile as BufferRegion, Var as _Var
 from ..vectors import *  # noqa: F403
-from ..vectors import buffer_of_vectors as _buffer_of_vectors, reinterpret as _bits_as
+from ..vectors import VectorVariable as _VectorVariable, buffer_of_vectors as _buffer_of_vectors, reinterpret as _bits_as
 from ..warp_instructions import *  # noqa: F403
 from ..warp_mma import TensorCoreIntrinEmitter, get_swizzle_layout
 from ..ws_schedule import *  # noqa: F403
@@ -186,6 +186,8 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
     for argument in arguments:
         if not (isinstance(argument, str) and not isinstance(argument, _dtypes.dtype)):
             init = argument
+    if _dtypes.dtype(dtype).lanes > 1:
+        return _VectorVariable(_dtypes.dtype(dtype), init)
     made = _Var(_alloc_scalar(_dtypes.dtype(dtype), init).id)
     if isinstance(init, (_builtins.int, _builtins.float)):
         _values.note_number(_dtypes.dtype(dtype), init)
