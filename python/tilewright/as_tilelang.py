@@ -165,6 +165,7 @@ def _modules():
         "tilelang.language.dtypes": {
             **{n: dtypes.dtype(n) for n in dtypes.NAMES}, "dtype": dtypes.dtype, "_all_dtypes": list(dtypes.NAMES),
             "_TORCH_DTYPE_TO_STR": dtypes.TorchNames(),
+            **{n: getattr(language, n) for n in ("get_tvm_dtype", "is_float4", "is_float4_e2m1fn", "is_float4_e2m1_unpacked", "is_f8f6f4_family")},
             "resolve_torch_storage_dtype": lambda of: dtypes.dtype(str(dtypes.dtype(of).as_torch())),
         },
         "tilelang.language.fp8": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},

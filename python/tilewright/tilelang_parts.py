@@ -63,4 +63,6 @@ def modules():
     found = {f"tilelang.{name}": Open(f"tilelang.{name}") for name in _OPEN}
     for name in (*language._PARTS, "tir.ir", "tir.op", "tir.exports", "tir.entry", "tir.common", "eager.builder", "eager.ast", "eager.utils"):
         found[f"tilelang.language.{name}"] = language._part(name)
+    for name in ("", ".cluster", ".intrinsics", ".pdl", ".print", ".random", ".tir", ".warpgroup"):
+        found[f"tilelang.cuda.language{name}"] = language._Part(f"tilelang.cuda.language{name}")
     return found

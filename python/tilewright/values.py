@@ -454,6 +454,9 @@ def convert(value, to):
 
 
 def dynamic(name, of="int32"):
+    if dtype(of).lanes > 1:
+        element = dtype(of).element
+        return Vector([dynamic(f"{name}_{k}", element) for k in range(dtype(of).lanes)], element)
     made = _symbol(name, dtype(of))
     made.symbol = name
     return made

@@ -240,7 +240,17 @@ def vectorcombine(dtype, vec1, vec2):
 
 def extract_lane(vector, lane, span=None):
     """One value of a vector."""
-    return vector_of(vector)[int(lane)]
+    value = vector_of(vector)
+    if isinstance(value, (int, float)):
+        fail("OperandKind", f"extract_lane expects a PrimExpr, not {value!r}", "give a vector: T.float32x2(a, b), T.Broadcast(x, 2)")
+    if not isinstance(value, Vector):
+        fail("BadOption", f"extract_lane expects a vector expression, not {vector!r}", "make one: T.float32x2(a, b), T.Broadcast(x, 2)")
+    number = plain(lane)
+    if not isinstance(number, int) or isinstance(number, bool):
+        fail("OperandKind", f"extract_lane: the lane is a compile-time integer, not {lane!r}", "give its number")
+    if not 0 <= number < len(value):
+        fail("IndexCount", f"extract_lane: lane {number} of a vector of {len(value)} is out of bounds", f"lanes are 0 to {len(value) - 1}")
+    return value[number]
 
 
 def _on_lanes(name):

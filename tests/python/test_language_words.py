@@ -39,6 +39,9 @@ def test_parts_of_vectors(engine):
             B[30:34] = T.float32x4(T.reinterpret(packed, "float16x4"))
             B[34] = T.extract_lane(T.reinterpret(T.ldg64(A[6]), "float32x2"), 1)
             B[35] = T.Shuffle([x], [2])
+            t = T.get_thread_binding()
+            at = T.Ramp(t * 2 + 4, 1, 2)
+            B[36:38] = T.add2(A[at], A[at])
 
     a, b, c = np.arange(1, 17, dtype="float32"), np.zeros(40, "float32"), np.zeros(4, "int32")
     run(main, engine, a, b, c)
@@ -46,7 +49,16 @@ def test_parts_of_vectors(engine):
     assert c.tolist() == [3, 5, 7, 9] and b[14:18].tolist() == [2, 5, 8, 11] and b[18:22].tolist() == [5, 6, 7, 8]
     x = a[:4]
     assert np.allclose(b[22:26], (x - 5) / (x * 0.5 + 1)) and np.allclose(b[26:30], 2**x) and (b[30:34] == x).all()
-    assert b[34] == a[7] and b[35] == 3
+    assert b[34] == a[7] and b[35] == 3 and b[36:38].tolist() == [10, 12]
+
+
+@pytest.mark.parametrize("give, kind, message", [(lambda v, x: (x, 0), ValueError, "expects a vector expression"),
+                                                 (lambda v, x: (v, x), TypeError, "a compile-time integer"),
+                                                 (lambda v, x: (1, 0), TypeError, "expects a PrimExpr"),
+                                                 (lambda v, x: (v, 2), IndexError, "lane 2 of a vector of 2 is out of bounds")])  # fmt: skip
+def test_lanes_that_are_not_there(give, kind, message):
+    with pytest.raises(kind, match=message):
+        T.extract_lane(*give(T.Var("v", "float32x2"), T.Var("x", "int32")))
 
 
 @every_engine
@@ -388,6 +400,7 @@ def test_questions_about_dtypes():
         T.validate_gemm_ab_dtypes("float8_e4m3fn", "float8_e5m2")
     n = T.var("int32", "n")
     assert isinstance(n, T.Var) and isinstance(n, T.SizeVar) and T.float6_e2m3fn.bits == 6
+    assert len(T.var("float16x2", "pair")) == 2 and T.extract_lane(T.Var("x", "float32x4"), 3).dtype == "float32"
     assert T.symbolic("k").symbol == "k" and not isinstance(n, T.IntImm)
 
 
@@ -485,7 +498,7 @@ def test_layouts_of_more_dimensions_and_pictures_of_them(tmp_path):
 MODULES = """tilelang.language.tir tilelang.language.tir.ir tilelang.language.tir.op tilelang.language.loop tilelang.language.reduce_op
 tilelang.analysis tilelang.cache tilelang.cache.kernel_cache tilelang.env tilelang.carver tilelang.carver.roller tilelang.jit.adapter
 tilelang.jit.adapter.utils tilelang.quantize tilelang.quantize.mxfp tilelang.utils tilelang.utils.language tilelang.utils.deprecated
-tilelang.tools tilelang.tools.plot_layout tilelang.autotuner.tuner tilelang.engine tilelang.engine.lower""".split()
+tilelang.tools tilelang.tools.plot_layout tilelang.cuda.language tilelang.cuda.language.tir tilelang.autotuner.tuner tilelang.engine tilelang.engine.lower""".split()
 
 
 def test_modules_of_the_original_can_be_imported():
