@@ -48,6 +48,11 @@ def main(arguments):
     out, *rest = [a for a in arguments if a != "--run"]
     import tilewright
 
+    from tilewright import _native
+    from tilewright.compat import without_gpu
+
+    if not _native.device_count():
+        without_gpu.install("sm_90a")
     tilewright.install_as_tilelang()
     capture(out, run)
     try:

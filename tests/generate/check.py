@@ -7,6 +7,7 @@ import numpy as np
 from library import Refused, pack, unpack
 from memory import Invalid
 from model import Model
+from python_source import python_source, traced
 from scalars import CLOSE, EXACT, decode
 
 
@@ -57,11 +58,26 @@ def differences(program, expected, memories):
     return found
 
 
+def through_python(program):
+    """The text of the program that tracing it as Python gives, or None."""
+    source = python_source(program)
+    if source is None:
+        return None
+    try:
+        return traced(source, program.options)
+    except Exception as why:  # the package's own class of error has a code
+        raise Refused(getattr(why, "code", type(why).__name__), str(why), f"{why}\n{source}") from None
+
+
 def check(library, program, text, expected, engine):
     """Runs the program. The code with which the engine refuses it, or None; a Finding where something is wrong."""
     arguments, memories = arguments_of(program)
     name, _, arch = engine.partition(":")
     try:
+        if name == "python":
+            name, text = "interpreter", through_python(program)
+            if text is None:
+                return "python has no word for it"
         library.run(text, name, arch, arguments)
     except Refused as why:
         if may_refuse(why.code):

@@ -3,9 +3,12 @@
 What Python says otherwise than the text form is left alone: None then. A negative constant index counts from the end there, names of
 a block end with it, and roles, reducers, shuffles and votes are the text form's own here."""
 import linecache
+import pathlib
+import sys
 
-from nodes import children
+from nodes import walk
 
+_BUILT = pathlib.Path(__file__).resolve().parents[2] / "build/release/python"
 _CALLS = {"neg": "-({})", "not": "not ({})", "~": "~({})"}
 _POLICY = {"full_row": "FullRow", "full_col": "FullCol"}
 
@@ -53,16 +56,38 @@ def expression(e):
 
 
 def _index(e):
-    """An index that is surely not below zero: what surely is counts from the end there."""
-    if _may_be_negative(e):
+    """An index that Python does not take for one from the end: it is not known to be below zero."""
+    low, high = _range(e)
+    if high is not None and high < 0:
         raise Unsaid
     return expression(e)
 
 
-def _may_be_negative(e):
-    if e[0] == "const" and not e[1].is_float and e[2] < 0 or e[0] == "bin" and e[2] == "-":
-        return True
-    return any(_may_be_negative(x) for _, x in children(e))
+_ranges = {}  # of the names of the program that is being written
+
+
+def _range(e):
+    """(least, greatest) value of an index; None where it is not known."""
+    if e[0] == "const":
+        return e[2], e[2]
+    if e[0] == "var":
+        return _ranges.get(e[2], (None, None))
+    if e[0] == "cast":
+        return _range(e[2])
+    if e[0] != "bin":
+        return None, None
+    (a, b), (c, d) = _range(e[3]), _range(e[4])
+    if e[2] == "%":
+        return (0, None) if c is not None and c > 0 else (None, None)
+    if None in (a, b, c, d):
+        return None, None
+    ends = {"+": (a + c, b + d), "-": (a - d, b - c), "max": (max(a, c), max(b, d)), "min": (min(a, c), min(b, d))}
+    if e[2] == "*":
+        products = (a * c, a * d, b * c, b * d)
+        return min(products), max(products)
+    if e[2] == "//" and c > 0:
+        return min(a // c, a // d), max(b // c, b // d)
+    return ends.get(e[2], (None, None))
 
 
 def _element(b, indices):
@@ -96,6 +121,7 @@ class Writer:
         for b in p.workspaces:
             self.put(1, f"{b.name} = T.alloc_global({b.shape}, '{b.dtype.name}')")
         for l in p.launches:
+            self.ranges(l)
             names = ", ".join(name for name, _, _ in l.grid)
             if l.extra:
                 raise Unsaid
@@ -107,6 +133,15 @@ class Writer:
                 self.buffer(2, b)
             self.block(l.body, 2)
         return "\n".join(["import tilewright.language as T"] + self.lines) + "\n"
+
+    def ranges(self, launch):
+        _ranges.clear()
+        _ranges.update({name: (0, value - 1) for name, _, value in launch.grid}, tx=(0, launch.threads - 1))
+        for s, _ in walk(launch.body):
+            if s.kind == "map":
+                _ranges.update({v: (0, e[2] - 1) for v, e in zip(s.vars, s.extents) if e[0] == "const"})
+            elif s.kind == "for" and s.begin[0] == s.extent[0] == "const":
+                _ranges[s.var] = s.begin[2], s.begin[2] + max(s.extent[2], 1) - 1
 
     def buffer(self, depth, b):
         if b.reducer or b.arrive or b.layout:
@@ -218,6 +253,8 @@ def python_source(program):
 
 def traced(source, options):
     """The text of the program that the source gives, with options that Python has no word for."""
+    if str(_BUILT) not in sys.path:
+        sys.path.insert(0, str(_BUILT))
     name = "<generated>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space = {"__name__": "generated"}
