@@ -41,8 +41,35 @@ class Refused(Exception):
         self.code, self.message, self.text = code, message, text
 
 
+class Device:
+    """Memory of device 0, by CUDA's driver."""
+
+    def __init__(self):
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        context = ctypes.c_void_p()
+        self._check(self.driver.cuInit(0), "cuInit")
+        self._check(self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), "cuDevicePrimaryCtxRetain")
+        self._check(self.driver.cuCtxSetCurrent(context), "cuCtxSetCurrent")
+
+    def _check(self, result, what):
+        if result:
+            raise RuntimeError(f"{what} gives {result}")
+
+    def take(self, memory):
+        """A copy of an array of bytes."""
+        address = ctypes.c_uint64()
+        self._check(self.driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(max(memory.nbytes, 1))), "cuMemAlloc")
+        self._check(self.driver.cuMemcpyHtoD_v2(address, ctypes.c_void_p(memory.ctypes.data), ctypes.c_size_t(memory.nbytes)), "cuMemcpyHtoD")
+        return address
+
+    def give_back(self, address, memory):
+        self._check(self.driver.cuMemcpyDtoH_v2(ctypes.c_void_p(memory.ctypes.data), address, ctypes.c_size_t(memory.nbytes)), "cuMemcpyDtoH")
+        self._check(self.driver.cuMemFree_v2(address), "cuMemFree")
+
+
 class Library:
     def __init__(self, path):
+        self.device = None  # until a program runs there
         self.lib = ctypes.CDLL(str(path))
         for name in ("tw_program_parse", "tw_compile", "tw_kernel_call"):
             getattr(self.lib, name).restype = ctypes.c_void_p
@@ -78,14 +105,16 @@ class Library:
         program, kernel = self.parse(text), ctypes.c_void_p()
         try:
             self._check(self.lib.tw_compile(program, engine.encode(), arch.encode(), ctypes.byref(kernel)))
-            self._call(kernel, arguments)
+            if engine == "cuda":
+                self.device = self.device or Device()
+            self._call(kernel, arguments, self.device if engine == "cuda" else None)
         finally:
             if kernel:
                 self.lib.tw_kernel_release(kernel)
             self.lib.tw_program_release(program)
 
-    def _call(self, kernel, arguments):
-        array, kept = (_Argument * len(arguments))(), []
+    def _call(self, kernel, arguments, device):
+        array, kept, copies = (_Argument * len(arguments))(), [], []
         for slot, argument in zip(array, arguments):
             if isinstance(argument, float):
                 slot.kind, slot.value.number = _FLOAT, argument
@@ -94,8 +123,13 @@ class Library:
                 slot.value.integer = argument - (1 << 64) if argument >= 1 << 63 else argument
             else:
                 tensor = _tensor(*argument, kept)
+                if device:
+                    copies.append((device.take(argument[3]), argument[3]))
+                    tensor.data, tensor.device_type = copies[-1][0].value, 2
                 slot.kind, slot.value.tensor = _TENSOR, ctypes.addressof(tensor)
         self._check(self.lib.tw_kernel_call(kernel, array, ctypes.c_size_t(len(arguments))))
+        for address, memory in copies:
+            device.give_back(address, memory)
 
 
 def _tensor(name, bits, shape, memory, kept):
