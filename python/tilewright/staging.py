@@ -147,6 +147,8 @@ def store(value, container, index):
         store_lanes(vector_of(value), container, index)
     elif isinstance(value, (str, tuple, list)) or value is None:
         fail("OperandKind", f"{value!r} is stored to an element of '{container.name}'", "store a number")
+    elif spans_lanes(index):
+        store_lanes(value, container, index)
     else:
         apply(_STORE, container[index], value)
 

@@ -399,6 +399,8 @@ class Vector(Operators):
     def __iter__(self):
         return iter(self.lanes)
 
+    __index__ = __float__ = None  # an operand that is a vector is no number: its lanes are
+
     def __bool__(self):
         fail("ValueNotKnown", f"a vector of {self.element} has no truth value", "compare one of its lanes: v[0]")
 
