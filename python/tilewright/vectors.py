@@ -79,7 +79,7 @@ def lanewise(operation, operands):
     if len(counts) > 1:
         fail("BadOption", f"vectors of {' and '.join(str(n) for n in sorted(counts))} lanes meet", "vectors that are computed with have as many lanes")
     made = [apply(operation, *(_lane(o, k) for o in operands)) for k in range(counts.pop())]
-    return Vector(made, made[0].dtype) if isinstance(made[0], Expr) else None if operation == _STORE else made
+    return Vector(made, made[0].dtype) if isinstance(made[0], Expr) else made
 
 
 def _bits_of(lane):
@@ -190,16 +190,15 @@ def Broadcast(value, lanes, span=None):
 
 
 def Ramp(base, stride, lanes, span=None):
-    """The indices of elements that follow each other: A[T.Ramp(i, 1, 4)] is A[i : i + 4]. Others are a vector of indices,
-    and A[T.Ramp(i, 2, 4)] one of elements."""
-    return slice(base, base + lanes) if plain(stride) == 1 else ramp(base, stride, lanes)
+    """The vector of base, base + stride, base + 2 stride, ... As an index it names as many elements: A[T.Ramp(i, 2, 4)]."""
+    values = [base + k * stride for k in range(lanes)]
+    values = [v if isinstance(v, Expr) else apply(_CONSTANT, v, "int32") for v in values]
+    return Vector(values, values[0].dtype)
 
 
 def ramp(base, stride, lanes, span=None):
     """The vector of base, base + stride, base + 2 stride, ..."""
-    values = [base + k * stride for k in range(lanes)]
-    values = [v if isinstance(v, Expr) else apply(_CONSTANT, v, "int32") for v in values]
-    return Vector(values, values[0].dtype)
+    return Ramp(base, stride, lanes)
 
 
 def broadcast(value, lanes, span=None):

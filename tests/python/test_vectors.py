@@ -524,3 +524,29 @@ def test_a_layout_of_a_tile_that_becomes_a_variable_of_its_loop(engine):
     a, b = np.arange(64, dtype="float32").reshape(8, 8), np.empty((8, 8), "float32")
     tw.compile(main, engine=engine)(a, b)
     assert (a == b).all()
+
+
+@every_engine
+def test_elements_of_a_vector_of_indices(engine):
+    """What they are is read where it is written; one value goes to all of them, and to a slice."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16,), "int32"), B: T.Tensor((16,), "int32")):
+        with T.Kernel(1, threads=1):
+            even = T.Ramp(0, 2, 3)
+            B[even] = T.ramp(1, 1, 3)
+            B[T.Ramp(1, 2, 3)] = A[4]
+            B[6:9] = 7
+            kept = [A[T.Ramp(0, 1, 2)], A[T.Ramp(2, 2, 2)]]
+            A[0:6] = 0
+            B[9:11] = kept[0]
+            B[11:13] = kept[1]
+            pair = T.alloc_var("int32x2")
+            pair = T.int32x2(3, 4)
+            pair += kept[1]
+            B[13:15] = pair
+            A[14:16] = T.int32x2(A[15], A[14])
+
+    a, b = array_for(engine, np.arange(16, dtype="int32")), array_for(engine, np.zeros(16, "int32"))
+    tw.compile(main, engine=engine)(a, b)
+    assert b.tolist() == [1, 4, 2, 4, 3, 4, 7, 7, 7, 0, 1, 2, 4, 5, 8, 0] and a.tolist()[14:] == [15, 14]
