@@ -74,7 +74,7 @@ ProducerLoad: Any
 def Ptr(dtype: Any, storage_scope: Any = ...) -> Any:
     """The type of a parameter that is an address of such elements."""
 def Ramp(base: Any, stride: Any, lanes: Any, span: Any = ...) -> Any:
-    """The indices of elements that follow each other: A[T.Ramp(i, 1, 4)] is A[i : i + 4]. Others are a vector of indices, and A[T.Ramp(i, 2, 4)] one of elements."""
+    """The vector of base, base + stride, base + 2 stride, ... As an index it names as many elements: A[T.Ramp(i, 2, 4)]."""
 Range: Any
 Reduce: Any
 Ref: Any
