@@ -79,6 +79,43 @@ TEST(Barriers, AnIndexThatIsReadAgainMayBeAnother) {
 )");
 }
 
+TEST(Barriers, PointsThatShareAnElementMeet) {
+  for (const char* index : {"0", "i // 16", "i % 4"}) {
+    std::string body = R"(    shared s: int32[64]
+    map i in 64 {
+      s[@] = A[@]
+    }
+    map i in 64 {
+      O[i] = s[@]
+    }
+    map i in 64 {
+      s[@] = A[@] + 1
+    }
+    map i in 64 {
+      O[i] = O[i] + s[@]
+    }
+)";
+    for (size_t at; (at = body.find('@')) != std::string::npos;) body.replace(at, 1, index);
+    expect_ordered(body);
+  }
+}
+
+TEST(Barriers, WhatOnePointAddsUpIsReadByThatPoint) {
+  expect_ordered(R"(    shared s: int32[1]
+    shared least: int32[1]
+    fill to=least value=1000
+    map i in 1 {
+      atomic min to=least[0] value=A[5]
+    }
+    map i in 1 {
+      s[0] = least[0]
+    }
+    map i in 64 {
+      O[i] = s[0]
+    }
+)");
+}
+
 TEST(Barriers, WhatIsReadWhereSomeThreadsHaveReturnedIsOrderedBeforeTheyDo) {
   expect_ordered(R"(    shared s: int32[64]
     copy from=A to=s

@@ -34,6 +34,7 @@ std::set<VarId> uniform_vars(const Map& map, const Lowering& l) {
 }  // namespace
 
 MapSums::MapSums(const Map& map, const Team& team, Lowering& l) : team_(team), l_(l) {
+  if (std::all_of(map.extents.begin(), map.extents.end(), [](const Expr& e) { return constant_int(e) == 1; })) return;
   std::set<BufferId> touched;  // by anything but such atomics
   walk_exprs(map.body, [&](const Expr& e) {
     if (const auto* n = e.as<Load>()) touched.insert(l.program.root(n->buffer));

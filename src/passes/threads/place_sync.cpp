@@ -18,7 +18,8 @@ struct Touch {
   BufferId root, buffer;
   Access access = Access::Read;
   std::vector<Expr> min, extent;  // of the box; empty: anything
-  // A Map's access: how its points are dealt, and the index with its variables named by their dimension.
+  // A Map's access, if every point has an element of its own: how the points are dealt. The variables in the index of
+  // any Map's access are named by their dimension.
   const FragmentLayout* points = nullptr;
   bool of_thread = false;  // thread code: one element a thread
   Proxy proxy = Proxy::Generic;
@@ -189,17 +190,28 @@ class SyncPlacer {
     for (const Stmt& inner : n.body) collect(inner, by, inside);
     for (Touch& t : inside) t.once_by = -1, t.alike = false;
     const FragmentLayout* points = placement_.points_of(s);
+    const bool dealt = points && points->copy_count() == 1;
+    const Launch of_points = points_as_threads(n, s);
+    const analysis::OwnElements own(of_points);
     Substitution names;
     for (size_t d = 0; d < n.vars.size(); ++d)
       names[n.vars[d]] = var(VarId{UINT32_MAX - 1 - static_cast<uint32_t>(d)}, p_.var(n.vars[d]).type);
     for (Touch& t : inside) {
       t.of_thread = false, t.own.reset(), t.of_warp.reset();
       for (const Expr& e : t.min) t.widths.push_back(width(e, n));
-      t.points = points && points->copy_count() == 1 ? points : nullptr;
+      t.points = dealt && own.of(t.min) ? points : nullptr;
       for (Expr& e : t.min) e = substitute(e, names);
-      if (!t.points) widen(t);
+      if (!dealt) widen(t);
       out.push_back(std::move(t));
     }
+  }
+
+  // The Map as a launch of which each point is a thread.
+  static Launch points_as_threads(const Map& n, const Stmt& s) {
+    Launch out;
+    out.thread = n.vars, out.body = {s};
+    for (const Expr& e : n.extents) out.threads.push_back(constant_int(e).value_or(INT32_MAX));
+    return out;
   }
 
   // How many elements the index runs over with the variables of the Map, each counted once; 0: not known.
