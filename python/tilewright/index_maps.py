@@ -2,8 +2,8 @@
 result."""
 import inspect
 import itertools
-import warnings
 
+from .settings import warn_once
 from .trace import OPERATIONS, apply, operation
 from .values import Buffer
 
@@ -149,12 +149,3 @@ def annotate_layout(layout_map):
         if callable(layout) and not isinstance(layout, AnyLayout):
             layout = Layout(buffer.shape, layout)
         layout.annotate(buffer)
-
-
-def warn_once(message):
-    if message not in _warned:
-        _warned.add(message)
-        warnings.warn(message, stacklevel=3)
-
-
-_warned = set()

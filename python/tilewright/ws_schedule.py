@@ -3,7 +3,7 @@ which warps load and which compute is the compiler's; what is written here is ch
 import contextlib
 import enum
 
-from .index_maps import warn_once
+from .settings import warn_once
 from .trace import fail
 
 WSID = "tl.ws_op_id"
