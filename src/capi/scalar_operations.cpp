@@ -43,8 +43,7 @@ const char* operand_names(const OperatorRow& row) {
 }
 
 // What the table of scalar functions knows by these spellings too.
-constexpr const char* kOtherSpellings[] = {"__exp", "__exp10", "__log", "__log2",    "__log10", "__sin",
-                                           "__cos", "__tan",   "fma",   "ieee_sqrt", "fabs"};
+constexpr const char* kOtherSpellings[] = {"fma", "ieee_sqrt", "fabs"};
 
 Result apply_operator(const Operation& op, const Operands& o) {
   return ir::apply(static_cast<ir::Operator>(op.variant), o.expr(0), o.expr(1), o.place());
@@ -176,8 +175,10 @@ void add_functions(std::vector<Operation>& table) {
                      clamps                     ? "dst: expr, min_val: expr, max_val: expr"
                      : has_numbered_operands(f) ? "x1: expr, x2: expr"
                                                 : kSignatures[f.arity],
-                     fmt::format("The scalar function {}, element by element.", f.name), apply_function,
-                     static_cast<int>(f.function)});
+                     is_approximation(f.function)
+                         ? fmt::format("{}, as CUDA's approximation on a GPU, element by element.", f.stem)
+                         : fmt::format("The scalar function {}, element by element.", f.name),
+                     apply_function, static_cast<int>(f.function)});
   }
   for (const std::string_view name : kRounded) {
     const Function f = *function_named(name);

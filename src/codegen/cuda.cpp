@@ -418,7 +418,7 @@ class CudaText final : public CudaAsync {
   Text function(Function f, DType type, const std::vector<std::string>& args) override {
     const CudaFunction as = cuda_function(f, type, program_.options.fast_math);
     if (!as.piece.empty()) pieces_.insert(as.piece);
-    if (as.piece != as.name && !as.piece.empty()) functions_.emplace(f, type == f64);
+    if (as.piece != as.name && !as.piece.empty()) functions_.emplace(exact_of(f), type == f64);
     return {fmt::format("{}({})", as.name, fmt::join(args, ", "))};
   }
 

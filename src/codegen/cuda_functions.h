@@ -20,7 +20,9 @@ CudaFunction cuda_function(Function function, DType type, bool fast_math);
 // Whether the last bits are the device's own: CUDA's exp (1 ulp), exp2 of floats by one instruction, and what goes
 // through the C library goes through CUDA's. All other functions give the bits of every engine.
 bool is_own_of_device(Function function, DType type);
-bool uses_own_of_device(const ir::TileProgram& program);
+// How many units in the last place of the largest value four such functions, or approximations, one upon the other may
+// lie from what other engines give; 0: the program has none.
+double device_units(const ir::TileProgram& program);
 
 // The definitions of names that have a piece of another name; of double where the flag is set.
 std::string cuda_function_names(const std::set<std::pair<Function, bool>>& used);

@@ -19,9 +19,8 @@ namespace tilewright {
 namespace {
 
 constexpr Device kHost{}, kDevice{2, 0};
-constexpr double kUnitsOfSums = 64;       // in the last place of the largest value of a tensor
-constexpr double kUnitsOfFunctions = 16;  // four functions of 2 ULP, one upon the other, on a device
-constexpr std::byte kNobody{0xa5};        // what outputs hold before anybody wrote them
+constexpr double kUnitsOfSums = 64;  // in the last place of the largest value of a tensor
+constexpr std::byte kNobody{0xa5};   // what outputs hold before anybody wrote them
 
 // ---- what is compared
 
@@ -247,8 +246,8 @@ void EngineCheck::operator()(std::span<const Argument> arguments) const {
       other.refuses = true;
       continue;
     }
-    const bool functions = on_device && codegen::uses_own_of_device(all.tiles());
-    const double units = all.sums ? kUnitsOfSums : functions ? kUnitsOfFunctions : 0;
+    const double functions = on_device ? codegen::device_units(all.tiles()) : 0;
+    const double units = std::max(all.sums ? kUnitsOfSums : 0, functions);
     for (size_t i = 0; i < got.size(); ++i)
       if (!got[i].is_null() && all.is_written(i)) compare(all.buffer(i).name, want[i], got[i], other.name, units);
   }

@@ -34,7 +34,7 @@ template <auto f, class T, class Out>
 [[gnu::always_inline]] inline void apply_f32(Function function, const Inputs<float>& in, float* out, int64_t* truth,
                                              int64_t n) {
   using namespace scalar;
-  switch (function) {
+  switch (exact_of(function)) {
     case Function::Add: return map<add_f32>(in, out, n);
     case Function::Sub: return map<sub_f32>(in, out, n);
     case Function::Mul: return map<mul_f32>(in, out, n);
@@ -170,7 +170,7 @@ constexpr RoundF32 kRoundF32 = round_f32_any;
 
 void apply_f64(Function function, const Inputs<double>& in, double* out, int64_t* truth, int64_t n) {
   using namespace scalar;
-  switch (function) {
+  switch (exact_of(function)) {
     case Function::Add: return map<add_f64>(in, out, n);
     case Function::Sub: return map<sub_f64>(in, out, n);
     case Function::Mul: return map<mul_f64>(in, out, n);

@@ -94,6 +94,15 @@ constexpr FunctionInfo kFunctions[] = {
     {Rsqrt, "rsqrt", 1, Float, "rsqrt", false, false, 1.5},
     {RcpApprox, "rcp_approx", 1, Float, "rcp_approx", false, false, 1.0},
     {Sigmoid, "sigmoid", 1, Float, "sigmoid", false, false, 2.5},
+    // CUDA C++ Programming Guide, "Intrinsic Functions": 2 + |1.173 x| ULP, 2 + |2.97 x| ULP, and 2^-21.41 absolutely.
+    {FastExp, "__exp", 1, Float, "exp", false, false, 106},
+    {FastExp10, "__exp10", 1, Float, "exp10", false, false, 116},
+    {FastLog, "__log", 1, Float, "log", false, false, 6},
+    {FastLog2, "__log2", 1, Float, "log2", false, false, 6},
+    {FastLog10, "__log10", 1, Float, "log10", false, false, 6},
+    {FastSin, "__sin", 1, Float, "sin", false, false, 6},
+    {FastCos, "__cos", 1, Float, "cos", false, false, 6},
+    {FastTan, "__tan", 1, Float, "tan", false, false, 24},
 };
 
 constexpr bool rows_are_in_order() {
@@ -108,11 +117,9 @@ struct Alias {
   Function function;
 };
 constexpr Alias kAliases[] = {
-    {"__exp", Exp},     {"__exp2", Exp2},     {"__exp10", Exp10}, {"__log", Log},      {"__log2", Log2},
-    {"__log10", Log10}, {"__sin", Sin},       {"__cos", Cos},     {"__tan", Tan},      {"__pow", Pow},
-    {"fast_rcp", Rcp},  {"ieee_fsqrt", Sqrt}, {"rcp", Rcp},       {"ieee_sqrt", Sqrt}, {"fabs", Abs},
-    {"rint", Rint},     {"shl", Shl},         {"shr", Shr},       {"popc", Popcount},  {"add", Add},
-    {"sub", Sub},       {"fmul", Mul},        {"fma", Fma},       {"fmin", Min},       {"fmax", Max},
+    {"__exp2", Exp2}, {"__pow", Pow}, {"fast_rcp", Rcp}, {"ieee_fsqrt", Sqrt}, {"rcp", Rcp},       {"ieee_sqrt", Sqrt},
+    {"fabs", Abs},    {"rint", Rint}, {"shl", Shl},      {"shr", Shr},         {"popc", Popcount}, {"add", Add},
+    {"sub", Sub},     {"fmul", Mul},  {"fma", Fma},      {"fmin", Min},        {"fmax", Max},
 };
 
 std::string_view suffix(DType type) {
@@ -146,6 +153,12 @@ std::optional<Function> function_named(std::string_view name) {
   for (const Alias& row : kAliases)
     if (row.name == name) return row.function;
   return std::nullopt;
+}
+
+bool is_approximation(Function function) { return function >= FastExp && function <= FastTan; }
+
+Function exact_of(Function function) {
+  return is_approximation(function) ? *function_named(info(function).stem) : function;
 }
 
 bool accepts(Function function, DType type) {

@@ -97,6 +97,15 @@ enum class Function : uint8_t {
   Rsqrt,
   RcpApprox,
   Sigmoid,
+  // CUDA's explicit approximations of the functions of the same stem; on other engines those themselves
+  FastExp,
+  FastExp10,
+  FastLog,
+  FastLog2,
+  FastLog10,
+  FastSin,
+  FastCos,
+  FastTan,
 };
 
 enum class Operands : uint8_t {
@@ -119,6 +128,8 @@ struct FunctionInfo {
   bool is_closed = false;
   // Largest error in float32, in units in the last place of the result; 0.5: correctly rounded, in its own direction;
   // 0: exact. In float64: below two units more, the C library's. Narrower types round the float32 result once more.
+  // Of an approximation: CUDA's on a GPU, in units of the largest result; of sines, cosines and tangents within [-pi,
+  // pi].
   double max_ulp = 0;
   bool is_exact() const { return max_ulp <= 0.5; }
 };
@@ -126,8 +137,12 @@ struct FunctionInfo {
 const FunctionInfo& info(Function function);
 std::span<const FunctionInfo> all_functions();
 
-// Also accepts the fast and the IEEE spellings: "__exp" is exp, "ieee_fsqrt" is sqrt. Empty if unknown.
+// Also accepts the IEEE spellings: "ieee_fsqrt" is sqrt. Empty if unknown.
 std::optional<Function> function_named(std::string_view name);
+
+bool is_approximation(Function function);
+// What an approximation approximates, and float64 and other engines compute; any other function itself.
+Function exact_of(Function function);
 
 bool accepts(Function function, DType type);
 DType result_type(Function function, DType type);

@@ -43,12 +43,32 @@ def test_exp_is_that_of_torch():
 
 @pytest.mark.parametrize("name", "exp exp10 log log2 log10 sin cos tan".split())
 def test_fast_math_approximates(name):
-    program = elementwise(getattr(T, "__" + name))
+    program = elementwise(getattr(T, name))
     fast = kernel.with_options(program.program, {"fast_math": True})
     assert f"__{name}f(" in text_of(fast) and f"__{name}f(" not in text_of(program)
     assert f"__{name}f(" in text_of(kernel.with_options(elementwise(getattr(T, name), "float16").program, {"fast_math": True}))
     double = kernel.with_options(elementwise(getattr(T, name), "float64").program, {"fast_math": True})
     assert f"__{name}" not in text_of(double)
+
+
+@pytest.mark.parametrize("name", "exp exp10 log log2 log10 sin cos tan".split())
+def test_approximations_need_no_option(name):
+    approximate, exact = getattr(T, "__" + name), getattr(T, name)
+    text = text_of(elementwise(lambda x: approximate(x) + exact(x)))
+    assert len(re.findall(rf"\b__{name}f\(", text)) == len(re.findall(rf"(?<!__)\b(?:tw_)?{name}f\(", text.split("__global__")[1])) > 0
+    assert f"__{name}f(" in text_of(elementwise(approximate, "float16"))
+    both = text_of(elementwise(lambda x: approximate(x) + exact(x), "float64"))
+    assert f"__{name}" not in both and both.count(f"double tw_{name}(double x)") == 1
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+@pytest.mark.parametrize("name", "exp exp10 log log2 log10 sin cos tan".split())
+def test_approximations_are_exact_without_a_gpu(engine, name):
+    a = np.linspace(0.25, 2, 512, dtype="float32")
+    want, got = np.zeros_like(a), np.zeros_like(a)
+    tw.compile(elementwise(getattr(T, name)), engine="interpreter")(a, want)
+    tw.compile(elementwise(getattr(T, "__" + name)), engine=engine)(a, got)
+    assert (want == got).all() and want.any()
 
 
 def test_options_of_a_recorded_program():

@@ -31,7 +31,7 @@ TEST(ScalarFunctions, NamesAreDistinctAndFoundAgain) {
     EXPECT_GE(row.arity, 1);
     EXPECT_LE(row.arity, 3);
   }
-  EXPECT_EQ(function_named("__exp"), Function::Exp);
+  EXPECT_EQ(function_named("__exp"), Function::FastExp);
   EXPECT_EQ(function_named("ieee_fsqrt"), Function::Sqrt);
   EXPECT_EQ(function_named("exponent"), std::nullopt);
 }
@@ -48,6 +48,22 @@ TEST(ScalarFunctions, TypesAndTexts) {
   EXPECT_FALSE(accepts(Function::Clz, i4));
   EXPECT_FALSE(accepts(Function::Max, e8m0));
   EXPECT_THROW(c_name(Function::Exp, i32), InternalError);
+}
+
+TEST(ScalarFunctions, ApproximationsAreOfTheFunctionOfTheirName) {
+  int count = 0;
+  for (const FunctionInfo& row : all_functions()) {
+    const FunctionInfo& exact = info(exact_of(row.function));
+    if (!is_approximation(row.function)) {
+      EXPECT_EQ(exact.function, row.function);
+      continue;
+    }
+    ++count;
+    EXPECT_EQ(row.name, fmt::format("__{}", exact.name));
+    EXPECT_EQ(c_name(row.function, f32), c_name(exact.function, f32));
+    EXPECT_GT(row.max_ulp, exact.max_ulp);
+  }
+  EXPECT_EQ(count, 8);
 }
 
 TEST(ScalarFunctions, ConversionTexts) {

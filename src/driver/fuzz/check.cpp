@@ -15,8 +15,6 @@ namespace {
 
 constexpr Device kHost{}, kCuda0{2, 0};
 
-constexpr double kRoundings = 16;  // four functions of 2 ULP, one upon the other
-
 // On the device of the arrays; the results come back.
 std::vector<NDArray> run(const Executable& executable, const std::vector<Argument>& arguments, Device device = kHost) {
   std::vector<NDArray> arrays;
@@ -108,7 +106,7 @@ std::optional<Finding> check_other(const ir::TileProgram& program, const std::ve
                                    Finding::Kind kind) {
   try {
     const std::vector<NDArray> got = run(build(), arguments, kind == Finding::Kind::Cuda ? kCuda0 : kHost);
-    const double roundings = kind == Finding::Kind::Cuda && codegen::uses_own_of_device(program) ? kRoundings : 0;
+    const double roundings = kind == Finding::Kind::Cuda ? codegen::device_units(program) : 0;
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!arguments[i].is_output) continue;
       const std::string& name = program.buffer(program.params[i].buffer).name;
