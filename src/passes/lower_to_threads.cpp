@@ -206,7 +206,7 @@ class ThreadCode {
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
     if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
     if (const auto* n = s.as<FinalizeReducer>())
-      return c_.placement.partial.contains(n->buffer) ? lower_total(n->buffer, c_) : Body{};
+      return c_.placement.partial.contains(n->buffer) ? lower_total(n->buffer, team, c_) : Body{};
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
       return {};

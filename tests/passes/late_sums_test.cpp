@@ -82,6 +82,40 @@ TEST(LateSums, TheWholeMayBeReplacedByWhatIsComputedOfIt) {
   expect_same(Text{.behind = square + again}.text());
 }
 
+TEST(LateSums, LanesWithoutRowsTakePart) {
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    std::vector<NDArray> want = {NDArray::zeros({2, 2}, f32)}, got = {NDArray::zeros({2, 2}, f32)};
+    const ir::TileProgram tiles = ir::parse(R"(program p {
+  param B: float32[2, 2]
+  launch l(bx: 1) threads(tx: 160) {
+    fragment a: float32[2, 2]
+    fragment s: float32[2]
+    fragment l: float32[2]
+    fill to=l value=0.0
+    for k in 0..3 {
+      map i in 2, j in 2 {
+        a[i, j] = float32(i + 2 * j + k)
+      }
+      reduce sum from=a to=s dim=1
+      map i in 2 {
+        l[i] = l[i] + s[i]
+      }
+    }
+    map i in 2, j in 2 {
+      a[i, j] = l[i]
+    }
+    copy from=a to=B
+  }
+}
+)",
+                                            "p.tile");
+    const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+    compile(program, {.engine = Engine::Interpreter})(want[0]);
+    compile(program, {.engine = Engine::Simulator, .arch = arch})(got[0]);
+    EXPECT_EQ(got[0].to_floats(), want[0].to_floats()) << arch;
+  }
+}
+
 TEST(LateSums, WhatIsNoSumOfPartsIsSummedAtOnce) {
   const std::string shown = "      copy from=part to=B\n",
                     read = "      map i in 64 {\n        out[i] = total[i]\n      }\n";

@@ -29,7 +29,7 @@ std::optional<ir::Body> lower_async_store(const ir::For& loop, const Team& team,
 ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);
 ir::Body lower_reduce(const ir::Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
 // The lanes that hold parts of the elements of a fragment add them up.
-ir::Body lower_total(ir::BufferId fragment, CollectiveLowering& c);
+ir::Body lower_total(ir::BufferId fragment, const Team& team, CollectiveLowering& c);
 ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
 // A Copy that completes on a barrier or in the queue bulk_store. Why TMA does not do it; empty: it does.
 std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);

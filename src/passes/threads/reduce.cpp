@@ -1,5 +1,7 @@
 // Reduce and Scan as code of one thread: what a thread holds, then the lanes of a warp, then the warps through shared
 // memory.
+#include <numeric>
+
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "layout/algebra.h"
@@ -203,23 +205,48 @@ Body lower_reduce(const Reduce& reduce, const FragmentLayout* points, const Team
   return ReduceLowering(reduce, points, team, c).lower();
 }
 
-Body lower_total(BufferId fragment, CollectiveLowering& c) {
+Body lower_total(BufferId fragment, const Team& team, CollectiveLowering& c) {
   Lowering& l = c.l;
   const FragmentLayout& layout = *c.placement.layout_of(fragment);
   const BufferId own = c.registers.at(fragment);
   const DType type = l.type(fragment);
+  std::vector<int> dims(static_cast<size_t>(layout.rank()));
+  std::iota(dims.begin(), dims.end(), 0);
   Body out;
+  const auto each_register = [&](const auto& code) {
+    const Expr i = unrolled_index(l, "r", layout.registers());
+    out.push_back(loop(l, i, constant(0), constant(layout.registers()), code(i), LoopKind::Unroll));
+  };
+  const auto each_element = [&](BufferId from, BufferId to) {
+    const Body code = deal(layout, team, l, false, [&](const Held& at) {
+      const Expr slot = register_of(layout, at, dims);
+      return Body{l.make(Store{{to, {slot}}, load(from, {slot}, type)})};
+    });
+    out.insert(out.end(), code.begin(), code.end());
+  };
+  // Lanes that hold no element have written none, and take part all the same: with zero.
+  BufferId total = own;
+  bool all_hold = true;
+  deal(layout, team, l, false, [&](const Held& at) {
+    all_hold = all_hold && !at.valid;
+    return Body{};
+  });
+  if (!all_hold) {
+    total = l.temporary(l.buffer(own).name + "_total", type, {layout.registers()}, Space::Local);
+    each_register([&](const Expr& i) { return Body{l.make(Store{{total, {i}}, identity(ReduceOp::Sum, type)})}; });
+    each_element(own, total);
+  }
   for (const Digit& d : layout.digits()) {
     if (d.dim >= 0) continue;
-    for (int64_t step = d.extent / 2; step > 0; step /= 2) {
-      const Expr i = unrolled_index(l, "r", layout.registers());
-      Shuffle s;
-      s.kind = ShuffleKind::Xor, s.result = l.program.new_var("other", type), s.value = load(own, {i}, type);
-      s.lane = constant(step * d.stride), s.converged = true;
-      Body one{l.make(s), l.make(Store{{own, {i}}, add(load(own, {i}, type), var(s.result, type))})};
-      out.push_back(loop(l, i, constant(0), constant(layout.registers()), std::move(one), LoopKind::Unroll));
-    }
+    for (int64_t step = d.extent / 2; step > 0; step /= 2)
+      each_register([&](const Expr& i) {
+        Shuffle s;
+        s.kind = ShuffleKind::Xor, s.result = l.program.new_var("other", type), s.value = load(total, {i}, type);
+        s.lane = constant(step * d.stride), s.converged = true;
+        return Body{l.make(s), l.make(Store{{total, {i}}, add(load(total, {i}, type), var(s.result, type))})};
+      });
   }
+  if (total != own) each_element(total, own);
   return out;
 }
 
