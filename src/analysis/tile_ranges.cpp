@@ -14,6 +14,7 @@ namespace {
 class TileRanges : public SureWalk {
  public:
   using SureWalk::SureWalk;
+  std::set<BufferId> left;
 
  protected:
   void visit(const Stmt& s) override {
@@ -82,6 +83,7 @@ class TileRanges : public SureWalk {
       range = range_of(min, *wide, vars, true);
       if (!range.leaves(*size)) return;
     }
+    left.insert(id);
     if (!said_.insert({&*s, id}).second) return;
     const std::string is = range.low == range.high ? fmt::format("is {}", range.low)
                                                    : fmt::format("runs from {} to {}", range.low, range.high);
@@ -104,6 +106,16 @@ std::vector<Diagnostic> check_tile_ranges(const TileProgram& program) {
     findings.insert(findings.end(), walk.findings.begin(), walk.findings.end());
   }
   return findings;
+}
+
+std::set<BufferId> tiles_surely_left(const TileProgram& program) {
+  std::set<BufferId> left;
+  for (const Launch& launch : program.launches) {
+    TileRanges walk(program, launch);
+    walk.run();
+    left.merge(walk.left);
+  }
+  return left;
 }
 
 }  // namespace tilewright::analysis

@@ -4,6 +4,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/grow_fragments.h"
 #include "passes/known_conditions.h"
 #include "passes/role_groups.h"
 #include "passes/running_reduces.h"
@@ -154,6 +155,7 @@ Body own_copies_apart(ir::TileProgram& program, const ir::Launch& launch) {
 }  // namespace
 
 ir::TileProgram canonicalize(ir::TileProgram program) {
+  program = grow_fragments(std::move(program));
   for (ir::Launch& launch : program.launches) {
     decide_known_conditions(launch);
     if (program.options.contract)

@@ -1,8 +1,10 @@
 // What would surely be wrong when it runs is refused before; what might be right is not.
 #include <gtest/gtest.h>
 
+#include "ir/operators.h"
 #include "ir/parse.h"
 #include "passes/pipeline.h"
+#include "support/warning.h"
 #include "tilewright/diagnostic.h"
 
 namespace tilewright {
@@ -128,6 +130,54 @@ TEST(TileRanges, GuardsAreSeen) {
       with_shared("    for k in 0..8 {\n      s[k * 16] = 1.0\n      if n > 3 {\n        break\n      }\n    }\n"), "");
   // Which thread comes to which point is not known.
   EXPECT_EQ(with_shared("    map i in 64 {\n      if tx == i {\n        s[i + tx] = 1.0\n      }\n    }\n"), "");
+}
+
+// The extent of 'f' after the passes, and the warnings.
+std::pair<int64_t, std::vector<std::string>> grown(const std::string& body) {
+  const std::string text =
+      "program p {\n  param A: float32[64]\n  param B: float32[64]\n  launch main(bx: 1) threads(tx: 64) {\n"
+      "    fragment f: float32[8]\n" +
+      body + "  }\n}\n";
+  std::vector<std::string> warnings;
+  const WarningSink before =
+      replace_warning_sink([&](const Diagnostic& d) { warnings.push_back(d.code_text() + ": " + d.message); });
+  const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(before); });
+  const ir::TileProgram program = passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {});
+  for (const ir::Buffer& b : program.buffers)
+    if (b.name == "f") return {ir::constant_int(b.shape[0]).value_or(-1), warnings};
+  return {-1, warnings};
+}
+
+TEST(TileRanges, FragmentsOfOnePointAnElementGrowToTheMaps) {
+  const std::string write = "    map i in 64 {\n      f[i] = A[i]\n    }\n",
+                    read = "    map i in 64 {\n      B[i] = f[i] + 1.0\n    }\n";
+  const auto [extent, warnings] = grown(write + read);
+  EXPECT_EQ(extent, 64);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0], "TW1036: 'f' has 8 elements, but maps go through 64 of it: it gets that many");
+  const std::string some = "    map i in 64 {\n      if i < 8 {\n        f[i] = A[i]\n      }\n    }\n";
+  EXPECT_EQ(grown(some), std::pair(int64_t{8}, std::vector<std::string>()));
+  EXPECT_EQ(grown(some + read).first, 64);
+}
+
+TEST(TileRanges, OtherFragmentsAndTilesDoNotGrow) {
+  const std::string write = "    map i in 64 {\n      f[i] = A[i]\n    }\n";
+  const auto is_refused = [&](const std::string& body) {
+    try {
+      grown(body);
+      ADD_FAILURE() << "accepted: " << body;
+    } catch (const CompileError& e) {
+      EXPECT_EQ(e.diagnostic().code_text(), "TW1036") << body;
+    }
+  };
+  is_refused(write + "    map i in 32 {\n      B[i] = f[i]\n    }\n");
+  is_refused(write + "    map i in 64 {\n      B[i] = f[63 - i]\n    }\n");
+  is_refused(write + "    map i in 64 {\n      B[i] = f[i + 1]\n    }\n");
+  is_refused(write + "    B[0] = f[0]\n");
+  is_refused(write + "    copy from=f to=B[0 : 8]\n");
+  is_refused(write + "    fragment v: float32[2, 4] view=f\n    map i in 64 {\n      B[i] = f[i]\n    }\n");
+  const std::string shared = "    shared s: float32[8]\n    map i in 64 {\n      s[i] = A[i]\n    }\n";
+  is_refused(shared + "    map i in 64 {\n      B[i] = s[i]\n    }\n");
 }
 
 TEST(TileRanges, SumsWrap) {

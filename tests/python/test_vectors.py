@@ -322,6 +322,49 @@ def test_null_for_tensors_of_which_nothing_but_a_view_is_made(engine):
     assert (b == a + 1).all()
 
 
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+def test_a_null_address_that_is_not_gone_to(engine):
+    @T.prim_func
+    def main(P: T.ptr, A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32"), there: T.int32):
+        with T.Kernel(1, threads=128):
+            Bias = T.make_tensor(P, (512,), "float32")
+            for i in T.Parallel(512):
+                B[i] = A[i] + T.if_then_else(there != 0, Bias[i], 0)
+            for i in T.Parallel(512):
+                if there != 0:
+                    B[i] = B[i] * Bias[i]
+
+    kernel = tw.compile(main, engine=engine)
+    a, bias, b = np.arange(512, dtype="float32"), np.full(512, 3, "float32"), np.zeros(512, "float32")
+    kernel(0, a, b, 0)
+    assert (b == a).all()
+    kernel(bias.ctypes.data, a, b, 1)
+    assert (b == (a + 3) * 3).all()
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+def test_a_fragment_has_an_element_for_each_point_of_the_maps_through_it(engine):
+    """As where a kernel keeps one value a row of a tile in a fragment that it declares by another extent."""
+    heads, rows, columns = 8, 64, 32
+
+    @T.prim_func
+    def main(S: T.Tensor((heads,), "float16"), A: T.Tensor((rows, columns), "float32"), B: T.Tensor((heads, rows), "float32")):
+        with T.Kernel(heads, threads=128) as by:
+            sinks, tile, sums = T.alloc_fragment([heads], "float16"), T.alloc_fragment([rows, columns], "float32"), T.alloc_fragment([rows], "float32")
+            T.copy(A, tile)
+            for i in T.Parallel(rows):
+                sinks[i] = S[by]
+            T.reduce_sum(tile, sums, dim=1)
+            for i in T.Parallel(rows):
+                sums[i] += sinks[i] * 2
+            T.copy(sums, B[by, :])
+
+    s, a = np.arange(heads).astype("float16"), np.arange(rows * columns, dtype="float32").reshape(rows, columns) % 13
+    b = np.zeros((heads, rows), "float32")
+    tw.compile(main, engine=engine)(s, a, b)
+    assert (b == a.sum(1)[None] + 2 * s[:, None].astype("float32")).all()
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_threads_reduce_what_they_have(engine):
     @T.prim_func
