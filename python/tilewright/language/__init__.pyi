@@ -802,21 +802,21 @@ def ws_op(op_id: Any) -> Any:
     """A name for the statements in it, by which a schedule calls them."""
 ws_schedule: Any
 def __cos(x: Value) -> Any:
-    """Another name of cos."""
+    """cos, as CUDA's approximation on a GPU, element by element."""
 def __exp(x: Value) -> Any:
-    """Another name of exp."""
+    """exp, as CUDA's approximation on a GPU, element by element."""
 def __exp10(x: Value) -> Any:
-    """Another name of exp10."""
+    """exp10, as CUDA's approximation on a GPU, element by element."""
 def __log(x: Value) -> Any:
-    """Another name of log."""
+    """log, as CUDA's approximation on a GPU, element by element."""
 def __log10(x: Value) -> Any:
-    """Another name of log10."""
+    """log10, as CUDA's approximation on a GPU, element by element."""
 def __log2(x: Value) -> Any:
-    """Another name of log2."""
+    """log2, as CUDA's approximation on a GPU, element by element."""
 def __sin(x: Value) -> Any:
-    """Another name of sin."""
+    """sin, as CUDA's approximation on a GPU, element by element."""
 def __tan(x: Value) -> Any:
-    """Another name of tan."""
+    """tan, as CUDA's approximation on a GPU, element by element."""
 def abs(x: Value) -> Any:
     """The scalar function abs, element by element."""
 def acos(x: Value) -> Any:
