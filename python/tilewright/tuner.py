@@ -41,7 +41,8 @@ def _configurations(configs, args, kwargs):
 
 
 class Tuned:
-    """A jitted function under @autotune. Given a tunable argument, it is the function itself."""
+    """A jitted function under @autotune. Given a tunable argument, it is the function itself; one that do_not_specialize
+    names is only where the search starts, and the configurations stand in its place."""
 
     def __init__(self, function, configs, options, do_not_specialize=()):
         options = {**getattr(function, "measuring", {}), **options}
@@ -64,18 +65,29 @@ class Tuned:
         unknown = names - set(self.function.order)
         if unknown:
             raise ValueError(f"'{self.function.func.__name__}' has no parameter {sorted(unknown)}, which a configuration names")
-        if names & set(kwargs) or any(n in names for n in self.function.order[: len(args)]):
+        given = set(kwargs).union(self.function.order[: len(args)])
+        if names & given - self.same_for:
             return None
         key, exact = self._key(args, kwargs)
         if key not in self.best:
-            makers = [functools.partial(self.function.compile, *args, **{**kwargs, **_parameters(c)}) for c in candidates]
+            makers = [functools.partial(self._compiled, args, kwargs, c) for c in candidates]
             self.best[key] = _fastest(self.function.func.__name__, candidates, makers, self._tensors(args), self.options)
         best = self.best[key]
         if exact and not self.same_for:
             return best
-        kernel = self.function.compile(*args, **{**kwargs, **_parameters(best.config)})
+        kernel = self._compiled(args, kwargs, best.config)
         kernel.latency, kernel.config, kernel.ref_latency = best.latency, best.config, best.ref_latency
         return kernel
+
+    def _compiled(self, args, kwargs, config):
+        args, kwargs = self._with(config, args, kwargs)
+        return self.function.compile(*args, **kwargs)
+
+    def _with(self, config, args, kwargs):
+        """The arguments with what the configuration gives in their place."""
+        values = _parameters(config)
+        args = [values.pop(name, arg) for name, arg in itertools.zip_longest(self.function.order[: len(args)], args)]
+        return args, {**kwargs, **values}
 
     def _key(self, args, kwargs):
         """(what the choice depends on, whether that is all of it): all arguments but those of do_not_specialize, and what stands around the function."""
@@ -103,7 +115,8 @@ class Tuned:
             return (self.function.compile if kernel_only else self.function)(*args, **kwargs)
         if self.function.mode_ == "lazy" or kernel_only:
             return best
-        return self.function(*args, **{**kwargs, **_parameters(best.config)})
+        args, kwargs = self._with(best.config, args, kwargs)
+        return self.function(*args, **kwargs)
 
 
 def _parameters(config):

@@ -184,6 +184,26 @@ def test_values_that_share_a_choice():
         autotune(configs=blocks(8), do_not_specialize="M")(doubled.function)
 
 
+@pytest.mark.parametrize("positional", (False, True))
+def test_a_tunable_argument_that_shares_a_choice_is_only_where_the_search_starts(positional):
+    @tw.jit(out_idx=-1, engine="interpreter")
+    def doubled(N, block, threads=32):
+        @T.prim_func
+        def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+            with T.Kernel(T.ceildiv(N, block), threads=threads) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i] * 2
+
+        return main
+
+    tuned = autotune(configs=blocks(8, 16), do_not_specialize=["block", "threads"], **FAST)(doubled)
+    kernel = tuned(32, 4, 64) if positional else tuned(N=32, block=4, threads=64)
+    assert kernel.config in blocks(8, 16) and kernel.latency > 0
+    assert torch.equal(kernel(torch.ones(32)), torch.full((32,), 2.0))
+    assert tuned(32, block=1).config == kernel.config and len(tuned.best) == 1
+    assert autotune(configs=blocks(8, 16), **FAST)(doubled)(32, block=4).config is None
+
+
 def test_numbers_need_to_be_given():
     @autotune(configs=blocks(8), **FAST)
     @tw.jit(engine="interpreter")
