@@ -73,12 +73,29 @@ bool Operands::is_scalar(size_t i) const {
   }
 }
 
+// A number of the frontend has no type of its own: beside a float64 it keeps all of its bits.
+bool Operands::any_float64(std::span<const tw_value> values) const {
+  for (const tw_value& v : values) {
+    bool found = false;
+    switch (v.kind) {
+      case TW_TEXT: found = parse_dtype(v.as.text) == f64; break;
+      case TW_EXPR: found = v.as.expr->value->type == f64; break;
+      case TW_BUFFER:
+      case TW_TILE: found = builder_ && builder().buffer(ir::BufferId{v.buffer}).type == f64; break;
+      case TW_LIST: found = any_float64(std::span(v.as.items, static_cast<size_t>(v.count))); break;
+      default: break;
+    }
+    if (found) return true;
+  }
+  return false;
+}
+
 ir::Expr Operands::expr_of(const tw_value& v, size_t i) const {
   switch (v.kind) {
     case TW_BOOL: return ir::constant(boolean, int64_t{v.as.integer != 0});
     case TW_INT: return ir::constant(v.as.integer == static_cast<int32_t>(v.as.integer) ? i32 : i64, v.as.integer);
     case TW_UINT: return ir::constant(u64, v.as.integer);
-    case TW_FLOAT: return ir::constant(f32, v.as.number);
+    case TW_FLOAT: return ir::constant(any_float64(values_) ? f64 : f32, v.as.number);
     case TW_EXPR: return v.as.expr->value;
     case TW_BUFFER:
       if (builder().buffer(ir::BufferId{v.buffer}).rank() != 0) {

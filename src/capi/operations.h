@@ -75,6 +75,7 @@ class Operands {
 
  private:
   const tw_value& at(size_t i) const;
+  bool any_float64(std::span<const tw_value> values) const;
   ir::Expr expr_of(const tw_value& value, size_t i) const;
   ir::TileRef tile_of(const tw_value& value, size_t i) const;
   [[noreturn]] void wrong(size_t i, const char* wanted) const;

@@ -485,3 +485,35 @@ def test_a_running_maximum_that_nothing_begins(target, of):
     b, c = np.zeros((2, 3, 32), of)
     tw.compile(main, target=target)(a, b, c)
     assert (b == a.max(1)).all() and (c == a.min(1)).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_number_beside_float64_keeps_its_bits(engine):
+    @T.prim_func
+    def main(X: T.Tensor((4,), "float64"), Y: T.Tensor((14,), "float64")):
+        with T.Kernel(1, threads=1):
+            tile = T.alloc_fragment((2,), "float64")
+            value = T.alloc_var("float64", init=0.1)
+            T.fill(tile, 0.1)
+            Y[0] = X[0] * 0.1
+            Y[1] = 0.1 - X[0]
+            Y[2] = 0.1
+            Y[3] = value
+            Y[4] = T.max(X[1], 0.1)
+            Y[5] = T.if_then_else(X[0] > 2.0, X[0], 0.1)
+            Y[6] = T.cast(0.1, "float64")
+            Y[7] = T.float64(0.1)
+            Y[8] = T.pow(X[0], 0.1)
+            Y[9] = tile[0]
+            Y[10] = T.Select(X[2] == 0.1, 1.0, 0.0)
+            Y[11] = X[0]
+            Y[11] += 0.1
+            Y[12] = X[0]
+            T.atomic_add(Y[12], 0.1)
+            value = 0.3
+            Y[13] = value
+
+    x = np.array([1.0, -1.0, 0.1, 0.0])
+    found = run(main, x, np.zeros(14), engine=engine)
+    wanted = [0.1, 0.1 - 1.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 1.0, 0.1, 1.0, 1.1, 1.1, 0.3]
+    assert found.tolist() == wanted
