@@ -204,6 +204,7 @@ class Builder {
   Region region(const TileRef& ref) const;
   void need_inside(const Region& region) const;
   void need_bound_symbols(const std::unordered_map<VarId, Expr>& known);
+  void narrow_to(const Region& to, Region& from) const;
   std::pair<Region, Region> matched(const TileRef& from, const TileRef& to, const char* what) const;
   void broadcast_copy(const Region& from, const Region& to, const CopyOptions& options);
   Element barrier(const TileRef& ref, const char* what) const;

@@ -88,6 +88,20 @@ void Builder::need_inside(const Region& r) const {
   }
 }
 
+// A tile of fewer extents than the box that it is read from: what is dynamic there is 1, if that makes them alike.
+void Builder::narrow_to(const Region& to, Region& from) const {
+  const std::vector<size_t> wide = wide_dims(from);
+  const size_t wanted = wide_dims(to).size();
+  if (distance_from_registers(program_.buffer(to.buffer).space) >=
+      distance_from_registers(program_.buffer(from.buffer).space))
+    return;
+  std::vector<size_t> dynamic;
+  for (size_t d : wide)
+    if (!constant_int(from.extent[d])) dynamic.push_back(d);
+  if (wide.size() <= wanted || wide.size() - wanted != dynamic.size()) return;
+  for (size_t d : dynamic) from.extent[d] = constant(from.extent[d]->type, int64_t{1});
+}
+
 // The boxes of both sides of a copy, an atomic tile op or their like: extents other than 1 agree in order afterwards,
 // except where one side broadcasts (it has fewer of them).
 std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& to, const char* what) const {
@@ -108,6 +122,7 @@ std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& t
   };
   if (from.is_element() && !to.is_element()) give_extents(a, b, from);
   if (to.is_element() && !from.is_element()) give_extents(b, a, to);
+  narrow_to(b, a);
   std::vector<size_t> wa = wide_dims(a), wb = wide_dims(b);
   // Align in order when both have as many extents other than 1, else from the last dimension.
   const size_t common = std::min(wa.size(), wb.size());

@@ -517,3 +517,24 @@ def test_a_number_beside_float64_keeps_its_bits(engine):
     found = run(main, x, np.zeros(14), engine=engine)
     wanted = [0.1, 0.1 - 1.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 1.0, 0.1, 1.0, 1.1, 1.1, 0.3]
     assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("block", (1, 2))
+def test_a_tile_of_one_element_takes_the_first_of_a_dynamic_slice(engine, block):
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def main(X: T.Tensor((n,), "int32"), Y: T.Tensor((3, block), "int32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_fragment((block,), "int32")
+            T.copy(X[: n - 1], tile)
+            T.copy(tile, Y[0, 0])
+            T.copy(X[1:], tile)
+            T.copy(tile, Y[1, 0])
+            T.copy(X, tile)
+            T.copy(tile, Y[2, 0])
+
+    found = run(main, np.arange(5, 10, dtype="int32"), np.empty((3, block), "int32"), engine=engine)
+    first = np.arange(5, 5 + block)
+    assert (found == [first, first + 1, first]).all()
