@@ -325,6 +325,14 @@ def reduced(text, dims=96, grid=2, turns=3):
     return "\n".join(lines)
 
 
+def rounds(text):
+    """About how many tiles a program goes through: the largest grid times the longest loop over tiles."""
+    grids = [int(np.prod([int(n) for n in re.findall(r": (\d+)(?=[,)])", line.partition(") ")[0] + ")")] or [1]))
+             for line in text.split("\n") if line.strip().startswith("launch ")]  # fmt: skip
+    turns = [int(n) for n in re.findall(r"^    for .* in 0\.\.(\d+) ", text, re.M)]
+    return max(grids, default=1) * max(turns, default=1)
+
+
 def _split_plain(shape):
     return [part.strip() for part in _split(shape)]
 
@@ -513,7 +521,9 @@ class Mutation(runner.Work):
         try:
             state = r.getstate()
             try:
-                return text, names, arguments_of(r, text, 1 << 15), None
+                arguments = arguments_of(r, text, 1 << 15)
+                if rounds(text) <= 64:
+                    return text, names, arguments, None
             except Unusable as why:
                 if str(why) != "large":
                     raise
