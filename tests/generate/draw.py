@@ -270,7 +270,7 @@ class Generator(Maps, Exprs):
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
              ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("copy_combine", 1), ("roles", 1), ("async_copy", 1), ("reducer", 1),
-             ("global_map", 3)]  # fmt: skip
+             ("global_map", 3), ("pipeline", 4)]  # fmt: skip
 
     def statement(self, scope, body, depth):
         names, weights = zip(*self.KINDS)
@@ -559,6 +559,68 @@ class Generator(Maps, Exprs):
         if at < len(body) and self.chance(0.6):
             at = len(body)
         body.insert(at, Stmt("if", {"condition": self.condition(scope, uniform=True)}, [[Stmt(kind)]]))
+
+    def pipeline(self, scope, body):
+        """A loop that brings tiles at offsets of its variable and uses them at once: what staging would run ahead of."""
+        r, k = self.r, self.name("k")
+        begin, extent = self.bounds()
+        near, inner = scope.inside(loop=True), []
+        near.add(Drawn(k, INT32, begin[2], begin[2] + 7, True))
+        before = set(self.ready)
+        for _ in range(r.choice((1, 1, 2))):
+            if self.chance(0.5):  # of whole rows, such as asynchronous copies take
+                b = self._staged(near, inner, k)
+                self._use(near, inner, b)
+                continue
+            b = self.tile(space=r.choice(("shared", "shared", "shared", "fragment")))
+            source = [s for s in self.sources() if len(s.shape) >= len(b.shape)]
+            if not source:
+                continue
+            inner.append(self.copy(self.box(near, r.choice(source), [n for n in b.shape if n != 1]), Region(b, None, None)))
+            self.wrote(b)
+            self._use(near, inner, b)
+        if self.chance(0.25) and inner:
+            self.jump(near, inner)
+        if self.turns(extent) < 1 or self._jumps(inner):
+            self.ready &= before
+        if inner:
+            body.append(self._for(k, begin, extent, inner, ("pipelined", "pipelined", "pipelined", "serial", "unroll")))
+
+    def _staged(self, scope, body, k):
+        r = self.r
+        t = TYPES[r.choice(("float32", "int32", "float16", "int8", "bfloat16"))]
+        rows, width = r.choice((1, 4, 8, 16)), r.choice((16, 32, 64))
+        old = [s for s in self.sources() if len(s.shape) == 2 and s.dtype is t and s.shape[1] == 64]
+        source = r.choice(old) if old else self._parameter([(None, rows * r.choice((2, 3, 4)) + r.choice((0, 0, 1))), (None, 64)], t)
+        b = self.tile((rows, width), t, "shared")
+        first = self.affine(var(k), r.choice((rows, rows, 1)), r.choice((0, 0, 0, -1, -1, 1, -rows)))
+        column = r.choice((int32(0), int32(0), int32(64 - width), self.affine(var(k), width, 0)))
+        body.append(self.copy(Region(source, [first, column], (rows, width)), Region(b, None, None)))
+        self.wrote(b)
+        return b
+
+    def _use(self, scope, body, b):
+        """One or two uses of a tile that was just brought."""
+        r = self.r
+        for _ in range(r.choice((1, 1, 2))):
+            use = r.choice(("scan", "reduce", "map", "map", "copy", "store"))
+            if use == "scan" and b.dtype.bits >= 16 and not b.dtype.is_packed:
+                to = self.tile(b.shape, b.dtype)
+                body.append(Stmt("scan", {"op": r.choice(("sum", "max")), "source": Region(b, None, None), "to": Region(to, None, None),
+                                          "dim": r.randrange(len(b.shape)), "reverse": self.chance(0.3)}))  # fmt: skip
+                self.wrote(to)
+                if self.chance(0.6):
+                    self.store_tile(scope, body, to)
+            elif use == "reduce" and not b.dtype.is_packed and not b.dtype.is_bool:
+                self.reduce(scope, body, b)
+            elif use == "copy":
+                to = self.tile(b.shape)
+                body.append(self.copy(Region(b, None, None), Region(to, None, None)))
+                self.wrote(to)
+            elif use == "store":
+                self.store_tile(scope, body, b)
+            else:
+                self.update_map(scope, body)
 
     def let(self, scope, body):
         t = self.any_type()
