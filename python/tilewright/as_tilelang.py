@@ -170,7 +170,7 @@ def _modules():
         },
         "tilelang.language.fp8": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
         "tilelang.language": language,
-        "tilelang.language.kernel": {"_normalize_threads": scopes.thread_extents},
+        "tilelang.language.kernel": {"Kernel": language.Kernel, "KernelLaunchFrame": language.KernelLaunchFrame, "_normalize_threads": scopes.thread_extents},
         "tilelang.rocm": {},
         "tilelang.rocm.target": {"check_hip_availability": lambda: False, "target_is_gfx950": lambda t=None: False},
         "tilelang.cuda": {},

@@ -502,6 +502,7 @@ tilelang.tools tilelang.tools.plot_layout tilelang.cuda.language tilelang.cuda.l
 
 
 def test_modules_of_the_original_can_be_imported():
+    import os
     import subprocess
     import sys
 
@@ -512,6 +513,6 @@ def test_modules_of_the_original_can_be_imported():
         "import tilelang.language as T\nassert T.reduce_max is reduce_max and callable(plot_layout)\n"
         "try:\n    KernelCache()\nexcept tw.TilewrightError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr
     assert "tilelang.cache.kernel_cache.KernelCache is part of TileLang's own machinery" in done.stdout
