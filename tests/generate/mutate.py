@@ -518,6 +518,8 @@ class Mutation(runner.Work):
         r = random.Random(seed)
         _, text = r.choice(self.texts)
         text, names = variant(r, text)
+        if " workspace" in text and not {"change_order", "drop", "change_extent", "change_size", "change_offset"}.isdisjoint(names):
+            return text, names, None, "a workspace that may be read before it is written"
         try:
             state = r.getstate()
             try:
