@@ -309,8 +309,10 @@ Expr cast(const Expr& value, DType type, Rounding rounding, const Expr& random) 
     if (auto c = constant_float(value)) {
       if (type.is_float()) return rounded(type, *c);
       if (type.is_bool()) return constant(type, static_cast<int64_t>(*c != 0));
-      if (type.is_int() && std::abs(*c) < 0x1p31 && wrap(type, static_cast<int64_t>(*c)) == static_cast<int64_t>(*c))
-        return constant(type, static_cast<int64_t>(*c));
+      if (type.is_int() && std::abs(*c) < 0x1p31) {
+        const auto whole = static_cast<int64_t>(*c);
+        if (wrap(type, whole) == whole && (whole >= 0 || type.is_signed())) return constant(type, whole);
+      }
     }
   }
   return make_expr(Cast{value, rounding, random}, type);

@@ -116,6 +116,18 @@ TEST(MapOrder, AnElementThatDoesNotExistIsReadAsItsFillValue) {
 )");
 }
 
+TEST(MapOrder, AsynchronousCopiesBringTheFillValue) {
+  for (const char* fill : {"", " fill=7"})
+    expect_same(fmt::format("  param A: int32[2, 4]{}\n  param B: int32[4, 16]\n", fill), R"(
+    shared t: int32[4, 16]
+    copy from=A[0 : 4, 0 : 16] to=t completion=(queue=cp_async)
+    commit cp_async
+    drain cp_async
+    sync block
+    copy from=t to=B
+)");
+}
+
 TEST(MapOrder, LoopsAddUp) {
   for (const char* to : {"S", "C"})
     expect_same(kThree, fmt::format(R"(

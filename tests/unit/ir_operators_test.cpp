@@ -272,6 +272,15 @@ TEST(Operators, SubstitutionReachesEveryUse) {
   }
 }
 
+// Floats saturate where they are converted: what does not fit is left to the conversion.
+TEST(Operators, FloatsBelowZeroAreNoUnsignedConstants) {
+  for (const DType type : {u8, u32, u64}) {
+    EXPECT_FALSE(is_constant(cast(constant(f32, -2.0), type))) << type.name();
+    EXPECT_EQ(constant_int(cast(constant(f32, 2.0), type)), 2) << type.name();
+  }
+  EXPECT_EQ(constant_int(cast(constant(f32, -2.0), i64)), -2);
+}
+
 // What folding leaves of operands that were rewritten is not rewritten again.
 TEST(Operators, SubstitutionHappensOnce) {
   const Expr k = var(VarId{0}, i32), j = var(VarId{1}, i32), flag = var(VarId{2}, boolean);

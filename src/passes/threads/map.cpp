@@ -64,8 +64,7 @@ class MapLowering {
     const auto [loads, stores] =
         accesses_of(substitute(store, {{map_.vars[0], cast(at.lane, l_.program.var(map_.vars[0]).type)}}), at);
     if (loads.size() != 1 || stores.size() != 1 || !is_async_width(loads[0], at)) return std::nullopt;
-    const Buffer& from = l_.buffer(loads[0].first.buffer);
-    if (from.fill && !is_zero(from.fill)) return std::nullopt;
+    if (!brings_zeros(loads[0])) return std::nullopt;
     return direct(loads[0], stores[0], at, guard);
   }
 
@@ -382,7 +381,8 @@ class MapLowering {
 
   Body vector(Body body, const Held& at) {
     auto [loads, stores] = accesses_of(body, at);
-    if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1) return direct(loads[0], stores[0], at);
+    if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && brings_zeros(loads[0]))
+      return direct(loads[0], stores[0], at);
     size_t ahead = 0;
     std::vector<bool> is_ahead;
     for (Wide& w : loads) {
@@ -591,6 +591,11 @@ class MapLowering {
     const int64_t bytes = l_.type(w.first.buffer).storage_bits() / 8;
     const int64_t step = std::min(at.vector, kAccessBytes / bytes) * bytes;
     return (step == 4 || step == 8 || step == kAccessBytes) && at.vector * bytes % step == 0;
+  }
+  // Whether what the queue brings of elements that do not exist is what reading them gives.
+  bool brings_zeros(const Wide& w) const {
+    const Expr& fill = l_.buffer(w.first.buffer).fill;
+    return !fill || is_zero(fill) || !exists(w);
   }
   static bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
   // From memory to memory, past the registers; nothing is read, and zeros are written, where a guard says so.
