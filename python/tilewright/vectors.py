@@ -7,6 +7,7 @@ from .values import Expr, Tile, Var, Vector, plain
 _GROUPS = {number: row[1] for number, row in enumerate(_native.operations())}
 _NAMES = {number: row[0] for number, row in enumerate(_native.operations())}
 _LANEWISE = frozenset(OPERATIONS[n] for n in ("load", "let", "store", "shfl_sync", "shfl_up", "shfl_down", "shfl_xor"))
+_OF_MEMORY = frozenset(OPERATIONS[n] for n in ("view", "reshape"))  # of vectors: of their lanes, in order
 _LET, _STORE, _CAST, _REINTERPRET = (OPERATIONS[n] for n in ("let", "store", "cast", "reinterpret"))
 _alloc_scalar = operation("alloc_scalar")
 _OR, _SHL, _SHR, _CONSTANT = (OPERATIONS[n] for n in ("bitwise_or", "shift_left", "shift_right", "constant"))
@@ -64,6 +65,8 @@ def _lane(value, k):
 def lanewise(operation, operands):
     """The operation on each lane, if an operand is a vector; None where there is none, or where the operation is no
     lane's."""
+    if operation in _OF_MEMORY and operands and isinstance(operands[0], Vectors):
+        return apply(operation, operands[0].buffer, *operands[1:])
     if _GROUPS[operation] != "scalar" and operation not in _LANEWISE:
         for operand in operands:
             if lanes_of(operand) and not isinstance(operand, dtype):

@@ -479,6 +479,23 @@ def test_a_table_of_addresses_is_a_tensor_of_integers():
 
 
 @every_engine
+def test_a_view_of_memory_of_vectors(engine):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=1):
+            x = T.alloc_local((4,), T.float32x2)
+            lanes = T.view(x, (8,), T.float32)
+            for i in T.serial(4):
+                x[i] = T.abs2(T.float32x2(A[2 * i], A[2 * i + 1]))
+            for i in T.serial(8):
+                B[i] = lanes[7 - i]
+
+    a, b = (array_for(engine, x) for x in (np.arange(-3, 5, dtype="float32"), np.zeros(8, "float32")))
+    tw.compile(main, engine=engine)(a, b)
+    assert b.tolist() == [4, 3, 2, 1, 0, 1, 2, 3]
+
+
+@every_engine
 def test_memory_of_vectors(engine):
     """alloc_local of a vector dtype, ramps as indices, vectors of other bits."""
 
