@@ -164,7 +164,7 @@ class CpuText final : public LaneLoops {
   // Roles that stand next to each other.
   size_t strands(const Body& b, size_t from) {
     uses_strands_ = true;
-    std::vector<std::string> names, code, list;
+    std::vector<std::string> code, list;
     size_t at = from;
     for (; at < b.size() && b[at].as<Role>(); ++at) {
       strand_ = *b[at].as<Role>();

@@ -36,9 +36,8 @@ struct Shared {
 
 class Cut {
  public:
-  Cut(const Part& part, const Launch& launch, const Uniformity& u, int32_t number, ProgramTables& tables,
-      Shared& shared)
-      : part_(part), launch_(launch), u_(u), number_(number), tables_(tables), shared_(shared) {}
+  Cut(const Part& part, const Uniformity& u, int32_t number, ProgramTables& tables, Shared& shared)
+      : part_(part), u_(u), number_(number), tables_(tables), shared_(shared) {}
 
   Body body(const Body& in) {
     Body out;
@@ -168,7 +167,6 @@ class Cut {
   }
 
   const Part part_;
-  const Launch& launch_;
   const Uniformity& u_;
   const int32_t number_;
   ProgramTables& tables_;
@@ -206,7 +204,7 @@ std::vector<Strand> strands_of(const Launch& launch, const Uniformity& uniformit
   for (const Part& part : parts) {
     Strand strand{launch, part.begin};
     strand.launch.threads[0] = part.end - part.begin;
-    const Body body = Cut(part, launch, uniformity, number, tables, shared).body(launch.body);
+    const Body body = Cut(part, uniformity, number, tables, shared).body(launch.body);
     const Expr x = var(launch.thread[0], i32);
     strand.launch.body =
         with_own_locals(substitute(body, {{launch.thread[0], add(x, constant(part.begin))}}), number, tables);
