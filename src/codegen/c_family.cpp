@@ -202,6 +202,8 @@ Text CFamily::value(const Expr& e) {
                               if (auto own = quotient(type, value(n.a), value(n.b))) return rounded(type, *own);
                             if (n.op == BinaryOp::BitXor)
                               if (auto own = exchange(n)) return *own;
+                            if (n.op == BinaryOp::Eq || n.op == BinaryOp::Ne)
+                              if (auto own = equality(n)) return *own;
                             return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
                           },
                           [&](const Fma& n) -> Text {

@@ -427,6 +427,13 @@ class CudaText final : public CudaAsync {
     return Text{fmt::format("__fdividef({}, {})", a.text, b.text)};
   }
 
+  std::optional<Text> equality(const Binary& n) override {
+    const DType type = n.a->type;
+    if (!style_.by_difference || !type.is_int() || type.bits > 32) return {};
+    const std::string same = fmt::format("{}({}, {})", helper("tw_equal"), text(n.a), text(n.b));
+    return n.op == BinaryOp::Eq ? Text{same} : Text{"!" + same, Binds::Unary};
+  }
+
   // at ^ (at >> shift & mask)
   std::optional<Text> exchange(const Binary& n) override {
     const auto* moved = n.b.as<Binary>();

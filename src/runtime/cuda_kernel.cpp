@@ -4,6 +4,7 @@
 #include "runtime/cuda_module.h"
 #include "runtime/cuda_report.h"
 #include "runtime/cuda_tensor_map.h"
+#include "runtime/machine_code.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::runtime::cuda {
@@ -200,6 +201,14 @@ class CudaKernel final : public Callee {
 std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary binary, const LaunchPlan& plan) {
   check_internal(plan.memory == LaunchPlan::Memory::Cuda, "{}: a plan of the processor for a CUDA kernel", plan.name);
   verify(kernel.plan, plan);
+  if (merges_clamps(binary.cubin))
+    fail(
+        Code::DeviceCompilerUnusable, {},
+        fmt::format("the device compiler's machine code of kernel '{}' compares a clamped integer with the wrong bound",
+                    kernel.name),
+        "in CUDA text of your own, write max(0, min(a, b)) == a another way, for example a <= b && a >= 0; ptxas 13.0 "
+        "does "
+        "it wrongly");
   auto callee = std::make_unique<CudaKernel>(kernel, std::move(binary.cubin));
   if (device_count() > 0) callee->on(0);
   return callee;

@@ -5,6 +5,7 @@
 #include "driver/explain.h"
 #include "ir/parse.h"
 #include "passes/pipeline.h"
+#include "runtime/machine_code.h"
 #include "support/diagnostic.h"
 
 namespace tilewright {
@@ -103,6 +104,41 @@ TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
                                   [](const std::string& line) { return line.ends_with(": taken"); });
   ASSERT_NE(taken, page.gpu->ladder.end());
   EXPECT_NE(taken->find("few registers for the loader"), std::string::npos) << *taken;
+}
+
+// ptxas 13.0 takes x == 64 of x = max(0, min(64, y)) from the clamp, the wrong way around.
+constexpr const char* kClamps =
+    "program clamps {\n  param X: int32[256]\n  param A: int32[256]\n  param B: bool[256]\n"
+    "  launch clamps(bx: 1) threads(tx: 256) {\n    x: int32 = max(0, min(64, X[tx]))\n    A[tx] = x\n    B[tx] = x == "
+    "64\n"
+    "  }\n}\n";
+
+DeviceChoice clamps_for(const std::string& arch) {
+  Dump dump("clamps");
+  return choose_by_compiler(passes::run_passes(ir::parse(kClamps, "p.tile"), passes::all_passes(), [](auto&&...) {}),
+                            arch, dump);
+}
+
+TEST_F(Retry, MachineCodeThatComparesAClampWronglyIsNotTaken) {
+  const DeviceChoice hopper = clamps_for("sm_90a");
+  EXPECT_FALSE(runtime::merges_clamps(hopper.binary->cubin));
+  EXPECT_NE(hopper.text.kernel.text.find("tw_equal(x, 64)"), std::string::npos) << hopper.text.kernel.text;
+  // The same text without its own comparison is what that is about: if this fails, a newer ptxas is right.
+  std::string plain = hopper.text.kernel.text;
+  plain.replace(plain.find("tw_equal(x, 64)"), 15, "x == 64");
+  const auto compiled = [&](const char* arch) { return runtime::Nvrtc::get().compile({"clamps", plain, arch}).cubin; };
+  EXPECT_TRUE(runtime::merges_clamps(compiled("sm_90a")));
+  EXPECT_FALSE(runtime::merges_clamps(compiled("sm_80")));
+}
+
+TEST_F(Retry, OtherComparisonsAreOperators) {
+  EXPECT_NE(clamps_for("sm_80").text.kernel.text.find("x == 64"), std::string::npos);
+}
+
+TEST(MachineCode, ReadsAnything) {
+  const std::string head("\177ELF\2\1\1", 7);
+  for (const std::string& file : {std::string(), head, head + std::string(200, '\xff'), std::string(64, '\0')})
+    EXPECT_FALSE(runtime::merges_clamps(file));
 }
 
 }  // namespace

@@ -610,3 +610,28 @@ def test_elements_of_a_vector_of_indices(engine):
     a, b = array_for(engine, np.arange(16, dtype="int32")), array_for(engine, np.zeros(16, "int32"))
     tw.compile(main, engine=engine)(a, b)
     assert b.tolist() == [1, 4, 2, 4, 3, 4, 7, 7, 7, 0, 1, 2, 4, 5, 8, 0] and a.tolist()[14:] == [15, 14]
+
+
+@every_engine
+def test_a_clamp_is_compared_with_its_bounds(engine):
+    """ptxas 13.0 takes such a comparison from the clamp itself, the wrong way around; the kernel is written so that it does not."""
+    @T.prim_func
+    def main(X: T.Tensor((256,), "int32"), Y: T.Tensor((256,), "int32"), A: T.Tensor((256,), "int32"), B: T.Tensor((5, 256), "int32")):
+        with T.Kernel(1, threads=256):
+            i = T.get_thread_binding()
+            x = T.max(0, T.min(64, X[i]))
+            y = T.max(0, T.min(X[i], Y[i]))
+            A[i] = x + y
+            B[0, i] = T.if_then_else(x == 64, 1, 0)
+            B[1, i] = T.if_then_else(y == X[i], 1, 0)
+            B[2, i] = T.if_then_else(y != Y[i], 1, 0)
+            B[3, i] = T.if_then_else(T.if_then_else(X[i] < 0, 0, T.if_then_else(X[i] < 64, X[i], 64)) == 64, 1, 0)
+            B[4, i] = T.if_then_else(T.max(0, T.max(X[i], Y[i])) == Y[i], 1, 0)
+
+    x, y = np.arange(-100, 156, dtype="int32"), (np.arange(256, dtype="int32") * 37 % 199 - 80).astype("int32")
+    low, both = np.clip(x, 0, 64), np.maximum(0, np.minimum(x, y))
+    expected = np.stack([low == 64, both == x, both != y, low == 64, np.maximum(0, np.maximum(x, y)) == y])
+    given = [array_for(engine, v) for v in (x, y, np.zeros_like(x), np.zeros((5, 256), "int32"))]
+    tw.compile(main, engine=engine)(*given)
+    assert (np.asarray(given[2].cpu() if engine == "cuda" else given[2]) == low + both).all()
+    assert (np.asarray(given[3].cpu() if engine == "cuda" else given[3]) == expected).all()

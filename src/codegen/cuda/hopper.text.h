@@ -165,6 +165,15 @@ __device__ __forceinline__ void tw_leave_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
 }
 
+// x == y, which ptxas 13.0 does not merge with a clamp that x comes from: for max(0, min(y, z)) == y it asks the wrong
+// way around.
+//@ tw_equal: types
+__device__ __forceinline__ bool tw_equal(int32_t x, int32_t y) {
+  int32_t difference;
+  asm("xor.b32 %0, %1, %2;" : "=r"(difference) : "r"(x), "r"(y));
+  return difference == 0;
+}
+
 // Bits of an offset that its higher bits exchange, so that rows begin in different banks.
 //@ tw_swizzle: types
 template <int shift, int mask, class T>
