@@ -7,6 +7,7 @@
 #include "runtime/launch_plan.h"
 #include "runtime/scalar_value.h"
 #include "runtime/shared_memory.h"
+#include "support/symbol_room.h"
 
 namespace tilewright::runtime {
 namespace {
@@ -86,6 +87,12 @@ bool is_known(const BoundCall& call, const IntProgram& program) {
   return true;
 }
 
+bool leaves_room(DType type, int64_t value) {
+  if (!integer_fits(type, value)) return false;
+  return type.bits < 32 ||
+         (value <= std::numeric_limits<int64_t>::max() - kSymbolRoom && integer_fits(type, value + kSymbolRoom));
+}
+
 bool solve_by(const Equation& e, size_t i, BoundCall& call) {
   const Symbol& s = call.plan->symbols[i];
   const Argument& argument = call.arguments[static_cast<size_t>(e.parameter)];
@@ -97,7 +104,7 @@ bool solve_by(const Equation& e, size_t i, BoundCall& call) {
     refuse_division(call, s, e);
   const int64_t value = difference / e.coefficient;
   call.integers[i] = value, call.solved_by[i] = &e;
-  if ((e.source == Equation::Source::Shape && value < 0) || !integer_fits(s.dtype, value))
+  if ((e.source == Equation::Source::Shape && value < 0) || !leaves_room(s.dtype, value))
     refuse_symbol(call, s, e, value);
   return true;
 }

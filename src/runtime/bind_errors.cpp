@@ -1,5 +1,6 @@
 #include "runtime/bind_errors.h"
 
+#include "runtime/scalar_value.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::runtime {
@@ -194,8 +195,10 @@ void refuse_division(const BoundCall& call, const Symbol& s, const Equation& e) 
 }
 
 void refuse_symbol(const BoundCall& call, const Symbol& s, const Equation& e, int64_t value) {
-  const std::string reason =
-      value < 0 && e.source == Equation::Source::Shape ? "is negative" : fmt::format("does not fit {}", s.dtype.name());
+  const std::string reason = value < 0 && e.source == Equation::Source::Shape ? "is negative"
+                             : integer_fits(s.dtype, value)
+                                 ? fmt::format("leaves no room in {} to round it up", s.dtype.name())
+                                 : fmt::format("does not fit {}", s.dtype.name());
   fail(Code::SymbolUnsolvable, {},
        fmt::format("{}, so that {} = {}, which {}", measured(call, e), s.name, value, reason),
        value < 0 || s.dtype.bits == 64

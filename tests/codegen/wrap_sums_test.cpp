@@ -15,6 +15,9 @@ std::string stored(const std::string& value, const std::string& type = "int32") 
   param A: {0}[64]
   param S: int8[64]
   param B: {0}[64]
+  symbol M: int32
+  param D: int8[M]
+  param n: int32
   launch l(bx: 1) threads(tx: 64) {{
     B[tx] = {1}
   }}
@@ -34,12 +37,16 @@ TEST(WrapSums, WhatIsLookedAtMayWrap) {
   EXPECT_EQ(stored("A[tx] * A[tx] % 7"), "floormod<int32_t>((int32_t)((uint32_t)A[tx] * (uint32_t)A[tx]), 7)");
   EXPECT_EQ(stored("select(A[tx] < A[tx] + 1, 1, 0)"), "A[tx] < (int32_t)((uint32_t)A[tx] + 1u) ? (1) : (0)");
   EXPECT_EQ(stored("int64(int32(A[tx]) + 1)", "int64"), "(int64_t)(int32_t)((uint32_t)(int32_t)A[tx] + 1u)");
+  EXPECT_EQ(stored("(n + A[tx]) // 3"), "floordiv<int32_t>((int32_t)((uint32_t)n + (uint32_t)A[tx]), 3)");
+  EXPECT_EQ(stored("select(n + 2147483647 > 0, 1, 0)"), "0 < (int32_t)((uint32_t)n + 2147483647u) ? (1) : (0)");
+  EXPECT_EQ(stored("M * 6 // 3"), "floordiv<int32_t>((int32_t)((uint32_t)M * 6u), 3)");
   EXPECT_EQ(stored("(A[tx] + 5) // 2", "int64"), "(int64_t)((uint64_t)A[tx] + 5ull) >> 1");
 }
 
 TEST(WrapSums, WhatFitsOrIsOnlyKeptStaysAsItIs) {
   EXPECT_EQ(stored("A[tx] * 6 + 1"), "A[tx] * 6 + 1");
   EXPECT_EQ(stored("(int32(S[tx]) * 6 + tx) // 3"), "floordiv<int32_t>((int32_t)S[tx] * 6 + tx, 3)");
+  EXPECT_EQ(stored("(M + 63) // 64"), "M + 63 >> 6");
   EXPECT_EQ(stored("((int32(S[tx]) & 15 ^ 8) - 8) // 3"), "floordiv<int32_t>((((int32_t)S[tx] & 15) ^ 8) - 8, 3)");
 }
 

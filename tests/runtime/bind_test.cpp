@@ -282,6 +282,10 @@ TEST(Bind, SymbolEquations) {
   narrow.symbols[0].dtype = i8;
   expect_bind(narrow, {NDArray::zeros({128}, f32)}, Code::SymbolUnsolvable,
               "k: argument 0 'x' has shape (128,), so that H = 128, which does not fit int8");
+  LaunchPlan large = heads_plan(1, constant(-2147483000));
+  large.symbols[0].dtype = i32;
+  expect_bind(large, {NDArray::zeros({4}, f32)}, Code::SymbolUnsolvable,
+              "k: argument 0 'x' has shape (4,), so that H = 2147483004, which leaves no room in int32 to round it up");
   LaunchPlan of_scalar = heads_plan(2, scalar(0));
   of_scalar.parameters.push_back(scalar_parameter("pad", i32));
   expect_bind(of_scalar, {x, 2}, Code::SymbolUnsolvable,

@@ -1,10 +1,12 @@
 #include "passes/threads/wrap_sums.h"
 
 #include <bit>
+#include <limits>
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
+#include "support/symbol_room.h"
 
 namespace tilewright::passes {
 
@@ -14,7 +16,13 @@ namespace {
 
 class Wrapping {
  public:
-  explicit Wrapping(const Launch& launch) {
+  Wrapping(const ThreadProgram& program, const Launch& launch) {
+    for (const Param& p : program.params)
+      if (!p.is_tensor() && program.var(p.var).type.is_int()) data_.insert(p.var);
+    for (VarId v : program.symbols) {
+      data_.insert(v);
+      if (program.var(v).type.bits == 32) ranges_.set(v, {0, std::numeric_limits<int32_t>::max() - kSymbolRoom});
+    }
     for (size_t d = 0; d < launch.threads.size(); ++d) counter(launch.thread[d], 0, launch.threads[d]);
     for (size_t d = 0; d < launch.grid.size(); ++d)
       if (const auto extent = constant_int(launch.grid[d])) counter(launch.block[d], 0, *extent);
@@ -52,9 +60,19 @@ class Wrapping {
       const Expr x = wrapped(n->value);
       if (!same(x, n->value)) return Body{make_stmt(Store{n->to, x, n->queue}, s->location)};
     }
+    // A counter is compared with the end of its loop.
+    if (const auto* n = s.as<For>()) {
+      For loop = *n;
+      loop.begin = wrapped(n->begin), loop.extent = wrapped(n->extent);
+      if (!same(loop.begin, n->begin) || !same(loop.extent, n->extent))
+        return Body{make_stmt(std::move(loop), s->location)};
+    }
     return std::nullopt;
   }
   void note_looks(const Body& body) {
+    walk(body, [&](const Stmt& s) {
+      if (const auto* n = s.as<For>()) note(n->begin), note(n->extent);
+    });
     walk_exprs(body, [&](const Expr& e) {
       if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) note(n->a), note(n->b);
       if (const auto* n = e.as<Cast>(); n && is_wider(*n, e->type)) note(n->value);
@@ -91,7 +109,7 @@ class Wrapping {
     return cast(mul(without_sign(wrapped(n->a), plain), without_sign(wrapped(n->b), plain)), e->type);
   }
   void counter(VarId v, int64_t begin, int64_t extent) { ranges_.set(v, {begin, std::max(begin, begin + extent - 1)}); }
-  // Whether memory, other lanes or the text of others say what it is.
+  // Whether arguments, memory, other lanes or the text of others say what it is.
   bool is_data(const Expr& e) const {
     bool found = false;
     walk(e, [&](const Expr& x) { found = found || x.as<Load>() || (x.as<Var>() && data_.contains(x.as<Var>()->id)); });
@@ -146,7 +164,7 @@ class Wrapping {
 
 void wrap_sums(ThreadProgram& program) {
   for (Launch& launch : program.launches) {
-    Wrapping wrapping(launch);
+    Wrapping wrapping(program, launch);
     wrapping.note_looks(launch.body);
     launch.body = rewrite_exprs(launch.body, [&](const Expr& e) { return wrapping.looked_at(e); });
     launch.body = rewrite(launch.body, [&](const Stmt& s) { return wrapping.kept(s); });
