@@ -50,6 +50,12 @@ std::string float_text(double v, bool is_double) {
   return s + suffix;
 }
 
+// Whether a factor or a constant is written with its sign in front: the least number of a type has no opposite there.
+bool is_subtracted(int64_t v, DType type) {
+  const bool narrow = type.is_int() && type.is_signed() && type.bits < 64;
+  return v < 0 && v != (narrow ? -(int64_t{1} << (type.bits - 1)) : INT64_MIN);
+}
+
 }  // namespace
 
 std::string CFamily::constant(const Expr& e) const {
@@ -91,7 +97,7 @@ Text CFamily::sum(const Sum& n, DType type) {
     std::stable_partition(terms.begin(), terms.end(), [](const Term& t) { return t.coefficient > 1; });
   std::string out;
   for (const Term& t : terms) {
-    const bool first = out.empty(), negative = t.coefficient < 0 && t.coefficient != INT64_MIN;
+    const bool first = out.empty(), negative = is_subtracted(t.coefficient, type);
     const int64_t magnitude = negative ? -t.coefficient : t.coefficient;
     const auto* c = t.value.as<Cast>();
     const bool widens = type == i64 && c && c->value->type.is_int() && c->value->type.bits <= 32;
@@ -105,7 +111,7 @@ Text CFamily::sum(const Sum& n, DType type) {
       out += (negative ? " - " : " + ") + in(product, Binds::Product);
   }
   if (n.constant != 0) {
-    const bool negative = n.constant < 0 && n.constant != INT64_MIN;
+    const bool negative = is_subtracted(n.constant, type);
     out += (negative ? " - " : " + ") + constant(ir::constant(type, negative ? -n.constant : n.constant));
   }
   const bool single = terms.size() == 1 && n.constant == 0;

@@ -40,6 +40,8 @@ TEST(WrapSums, WhatIsLookedAtMayWrap) {
   EXPECT_EQ(stored("(n + A[tx]) // 3"), "floordiv<int32_t>((int32_t)((uint32_t)n + (uint32_t)A[tx]), 3)");
   EXPECT_EQ(stored("select(n + 2147483647 > 0, 1, 0)"), "0 < (int32_t)((uint32_t)n + 2147483647u) ? (1) : (0)");
   EXPECT_EQ(stored("M * 6 // 3"), "floordiv<int32_t>((int32_t)((uint32_t)M * 6u), 3)");
+  EXPECT_EQ(stored("select(tx + 2147483647 > 0, 1, 0)"), "0 < (int32_t)((uint32_t)tx + 2147483647u) ? (1) : (0)");
+  EXPECT_EQ(stored("abs(A[tx] * A[tx])"), "abs<int32_t>((int32_t)((uint32_t)A[tx] * (uint32_t)A[tx]))");
   EXPECT_EQ(stored("(A[tx] + 5) // 2", "int64"), "(int64_t)((uint64_t)A[tx] + 5ull) >> 1");
 }
 
@@ -48,6 +50,13 @@ TEST(WrapSums, WhatFitsOrIsOnlyKeptStaysAsItIs) {
   EXPECT_EQ(stored("(int32(S[tx]) * 6 + tx) // 3"), "floordiv<int32_t>((int32_t)S[tx] * 6 + tx, 3)");
   EXPECT_EQ(stored("(M + 63) // 64"), "M + 63 >> 6");
   EXPECT_EQ(stored("((int32(S[tx]) & 15 ^ 8) - 8) // 3"), "floordiv<int32_t>((((int32_t)S[tx] & 15) ^ 8) - 8, 3)");
+}
+
+// -(x * -2147483648) would leave the type where x * -2147483648 does not.
+TEST(WrapSums, TheLeastNumberHasNoOpposite) {
+  EXPECT_EQ(stored("A[tx] * -2147483648"), "A[tx] * (-2147483647 - 1)");
+  EXPECT_EQ(stored("A[tx] + -2147483648"), "A[tx] + (-2147483647 - 1)");
+  EXPECT_EQ(stored("A[tx] * -2147483647"), "-(A[tx] * 2147483647)");
 }
 
 }  // namespace

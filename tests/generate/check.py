@@ -4,7 +4,7 @@ import resource
 import signal
 
 import numpy as np
-from library import Refused, pack, unpack
+from library import DeviceLost, Refused, pack, unpack
 from memory import Invalid
 from model import Model
 from python_source import python_source, traced
@@ -103,6 +103,8 @@ def in_child(action, seconds):
                 message = "ok " + (action() or "")
             except Finding as found:
                 message = f"{found.kind} {found.message}"
+            except DeviceLost:
+                os._exit(1)
             except Exception as why:  # a candidate that makes no sense
                 message = f"nonsense {why}"
             os.write(send, message.encode()[:60000])
@@ -115,6 +117,8 @@ def in_child(action, seconds):
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         raise Finding("hang" if number in (signal.SIGALRM, signal.SIGXCPU, signal.SIGKILL) else signal.Signals(number).name, "")
+    if os.WEXITSTATUS(status):
+        raise Finding(f"exit {os.WEXITSTATUS(status)}", "")
     kind, _, rest = message.partition(" ")
     if kind != "ok":
         raise Finding(kind, rest)
@@ -123,7 +127,7 @@ def in_child(action, seconds):
 
 def shows(library, engine, kind, seconds=20):
     """Whether a program shows a finding of this kind on the engine, as a function for the minimizer."""
-    apart = kind == "hang" or kind.startswith("SIG")
+    apart = kind == "hang" or kind.startswith(("SIG", "exit"))
 
     def holds(program):
         try:

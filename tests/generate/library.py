@@ -41,6 +41,10 @@ class Refused(Exception):
         self.code, self.message, self.text = code, message, text
 
 
+class DeviceLost(Exception):
+    """A kernel ended the device's context: nothing more runs there in this process."""
+
+
 class Device:
     """Memory of device 0, by CUDA's driver."""
 
@@ -53,7 +57,7 @@ class Device:
 
     def _check(self, result, what):
         if result:
-            raise RuntimeError(f"{what} gives {result}")
+            raise DeviceLost(f"{what} gives {result}")
 
     def take(self, memory):
         """A copy of an array of bytes."""

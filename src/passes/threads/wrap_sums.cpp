@@ -17,26 +17,14 @@ namespace {
 class Wrapping {
  public:
   Wrapping(const ThreadProgram& program, const Launch& launch) {
-    for (const Param& p : program.params)
-      if (!p.is_tensor() && program.var(p.var).type.is_int()) data_.insert(p.var);
-    for (VarId v : program.symbols) {
-      data_.insert(v);
+    for (VarId v : program.symbols)
       if (program.var(v).type.bits == 32) ranges_.set(v, {0, std::numeric_limits<int32_t>::max() - kSymbolRoom});
-    }
-    for (size_t d = 0; d < launch.threads.size(); ++d) counter(launch.thread[d], 0, launch.threads[d]);
+    for (size_t d = 0; d < launch.threads.size(); ++d) ranges_.set(launch.thread[d], {0, launch.threads[d] - 1});
     for (size_t d = 0; d < launch.grid.size(); ++d)
-      if (const auto extent = constant_int(launch.grid[d])) counter(launch.block[d], 0, *extent);
+      counter(launch.block[d], Interval{0, 0}, ranges_.of(launch.grid[d]));
     walk(launch.body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Let>()) {
-        if (n->value->type.is_int()) ranges_.set(n->var, ranges_.of(n->value));
-        if (is_data(n->value)) data_.insert(n->var);
-      } else if (const auto* n = s.as<For>()) {
-        const auto begin = constant_int(n->begin), extent = constant_int(n->extent);
-        if (begin && extent) counter(n->var, *begin, *extent);
-      } else {
-        for (VarId v : bound_vars(Body{s}))
-          if (s.as<Shuffle>() || s.as<Atomic>() || s.as<Vote>() || s.as<Call>()) data_.insert(v);
-      }
+      if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) ranges_.set(n->var, ranges_.of(n->value));
+      if (const auto* n = s.as<For>()) counter(n->var, ranges_.of(n->begin), ranges_.of(n->extent));
     });
   }
   // What looks at a value with its sign, with operands that wrap.
@@ -44,6 +32,15 @@ class Wrapping {
     if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) {
       const Expr x = wrapped(n->a), y = wrapped(n->b);
       return same(x, n->a) && same(y, n->b) ? std::nullopt : std::optional(binary(n->op, x, y));
+    }
+    if (const auto* n = e.as<Intrinsic>()) {
+      Intrinsic own = *n;
+      bool changed = false;
+      for (Expr& a : own.args) {
+        const Expr x = wrapped(a);
+        changed = changed || !same(x, a), a = x;
+      }
+      return changed ? std::optional(make_expr(std::move(own), e->type)) : std::nullopt;
     }
     const auto* n = e.as<Cast>();
     if (!n || !is_wider(*n, e->type)) return std::nullopt;
@@ -76,6 +73,8 @@ class Wrapping {
     walk_exprs(body, [&](const Expr& e) {
       if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) note(n->a), note(n->b);
       if (const auto* n = e.as<Cast>(); n && is_wider(*n, e->type)) note(n->value);
+      if (const auto* n = e.as<Intrinsic>())
+        for (const Expr& a : n->args) note(a);
     });
   }
 
@@ -96,7 +95,7 @@ class Wrapping {
     if (const auto* n = e.as<Binary>(); n && n->op == BinaryOp::Mul) note(n->a), note(n->b);
   }
   Expr wrapped(const Expr& e) const {
-    if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32 || !is_data(e)) return e;
+    if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32) return e;
     const DType plain = e->type.bits == 32 ? u32 : u64;
     if (const auto* n = e.as<ir::Sum>()) {
       if (fits(*n, e->type)) return e;
@@ -108,12 +107,10 @@ class Wrapping {
     if (!n || n->op != BinaryOp::Mul || fits(*n, e->type)) return e;
     return cast(mul(without_sign(wrapped(n->a), plain), without_sign(wrapped(n->b), plain)), e->type);
   }
-  void counter(VarId v, int64_t begin, int64_t extent) { ranges_.set(v, {begin, std::max(begin, begin + extent - 1)}); }
-  // Whether arguments, memory, other lanes or the text of others say what it is.
-  bool is_data(const Expr& e) const {
-    bool found = false;
-    walk(e, [&](const Expr& x) { found = found || x.as<Load>() || (x.as<Var>() && data_.contains(x.as<Var>()->id)); });
-    return found;
+  // From the least of its first values to the one before the greatest of its ends; any, where its end wraps around.
+  void counter(VarId v, const Interval& begin, const Interval& extent) {
+    if (begin.low <= -kUnbounded || begin.high >= kUnbounded || extent.high >= kUnbounded) return;
+    ranges_.set(v, {begin.low, std::max(begin.low, begin.high + std::max<int64_t>(extent.high, 1) - 1)});
   }
   // Bits that two values have together are no more than the longer one's.
   Interval range_of(const Expr& e) const {
@@ -156,7 +153,7 @@ class Wrapping {
   }
 
   Intervals ranges_;
-  std::set<VarId> data_, seen_;
+  std::set<VarId> seen_;
   std::set<BufferId> registers_;  // whose elements something looks at
 };
 
