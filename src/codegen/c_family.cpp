@@ -208,14 +208,14 @@ Text CFamily::value(const Expr& e) {
                               if (auto own = quotient(type, value(n.a), value(n.b))) return rounded(type, *own);
                             if (n.op == BinaryOp::BitXor)
                               if (auto own = exchange(n)) return *own;
-                            if (n.op == BinaryOp::Eq || n.op == BinaryOp::Ne)
-                              if (auto own = equality(n)) return *own;
+                            if (auto own = comparison(n)) return *own;
                             return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
                           },
                           [&](const Fma& n) -> Text {
                             return rounded(type, call(c_name(Function::Fma, type), {text(n.a), text(n.b), text(n.c)}));
                           },
                           [&](const Select& n) -> Text {
+                            if (auto own = choice(n)) return *own;
                             return {in(value(n.condition), Binds::Or) + " ? " + in(value(n.a), Binds::Or) + " : " +
                                         in(value(n.b), Binds::Conditional),
                                     Binds::Conditional};

@@ -54,7 +54,8 @@ class CFamily {
   virtual Text function(Function f, DType type, const std::vector<std::string>& args);
   virtual std::optional<Text> quotient(DType, const Text&, const Text&) { return {}; }  // not by the operator
   virtual std::optional<Text> exchange(const ir::Binary&) { return {}; }                // of bits, not by the operator
-  virtual std::optional<Text> equality(const ir::Binary&) { return {}; }                // not by the operator
+  virtual std::optional<Text> comparison(const ir::Binary&) { return {}; }              // or the lesser, the greater
+  virtual std::optional<Text> choice(const ir::Select&) { return {}; }                  // not by ?:
   virtual bool target_loop(const ir::For&) { return false; }  // true: it has been written in the target's own way
 
   // The value of an expression in its C type.

@@ -111,8 +111,12 @@ class CudaText final : public CudaAsync {
     uses_memory_ = true;
     return fmt::format("tw_nibble({}, {})", pointer, offset);
   }
-  void store_nibble(BufferId, const std::string& pointer, const std::string& offset, const std::string& bits) override {
+  // Neighbours of other threads share a byte; atomics on a thread's own memory are none that a GPU has.
+  void store_nibble(BufferId b, const std::string& pointer, const std::string& offset,
+                    const std::string& bits) override {
     uses_memory_ = true;
+    if (program_.buffer(program_.root(b)).space == Space::Local)
+      return line(fmt::format("tw_set_nibble({}, {}, {});", pointer, offset, bits));
     line(fmt::format("tw_update_nibble({}, {}, [&](uint8_t) -> uint8_t {{ return {}; }});", pointer, offset, bits));
   }
   // Neighbours in one access.
@@ -427,11 +431,24 @@ class CudaText final : public CudaAsync {
     return Text{fmt::format("__fdividef({}, {})", a.text, b.text)};
   }
 
-  std::optional<Text> equality(const Binary& n) override {
-    const DType type = n.a->type;
-    if (!style_.by_difference || !type.is_int() || type.bits > 32) return {};
-    const std::string same = fmt::format("{}({}, {})", helper("tw_equal"), text(n.a), text(n.b));
-    return n.op == BinaryOp::Eq ? Text{same} : Text{"!" + same, Binds::Unary};
+  // Of integers of 32 bits and less, where ptxas may not merge what it knows of them.
+  bool is_plain(DType type) const {
+    return style_.plain_integers && type.is_int() && type.bits <= 32 && (type.is_signed() || type.bits < 32);
+  }
+  std::optional<Text> comparison(const Binary& n) override {
+    if (!is_plain(n.a->type)) return {};
+    const auto called = [&](const char* name) { return fmt::format("{}({}, {})", helper(name), text(n.a), text(n.b)); };
+    switch (n.op) {
+      case BinaryOp::Eq: return Text{called("tw_equal")};
+      case BinaryOp::Ne: return Text{"!" + called("tw_equal"), Binds::Unary};
+      case BinaryOp::Min: return Text{called("tw_min")};
+      case BinaryOp::Max: return Text{called("tw_max")};
+      default: return {};
+    }
+  }
+  std::optional<Text> choice(const Select& n) override {
+    if (!is_plain(n.a->type)) return {};
+    return Text{fmt::format("{}({}, {}, {})", helper("tw_choose"), text(n.condition), text(n.a), text(n.b))};
   }
 
   // at ^ (at >> shift & mask)

@@ -36,7 +36,7 @@ struct CudaSource {
 struct CudaStyle {
   bool one_branch = false;       // roles are arms of one branch, not of one each
   bool approximate_div = false;  // of floats, by __fdividef
-  bool by_difference = false;    // integers are equal whose difference is zero: ptxas does not merge that with a clamp
+  bool plain_integers = false;   // minima, maxima, choices and equality of integers are such that ptxas merges none
 };
 
 // `report_head` stands before the text of a program that reports.

@@ -10,7 +10,6 @@
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_report.h"
 #include "runtime/lowered_kernel.h"
-#include "runtime/machine_code.h"
 #include "support/diagnostic.h"
 #include "tilewright/cuda.h"
 
@@ -148,7 +147,7 @@ void write(const passes::ThreadLowering& lowering, const CudaText& text, Dump& d
 DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, passes::RingLimits limits) {
   DeviceChoice out;
   out.lowering = lower_cuda(program, gpu_target(arch), limits);
-  const codegen::CudaStyle style{limits.one_branch, program.options.fast_math, limits.apart};
+  const codegen::CudaStyle style{limits.one_branch, program.options.fast_math, limits.plain_integers};
   out.text = text_of(out.lowering.program, arch, style, analysis::read_by_single_blocks(program));
   return out;
 }
@@ -190,10 +189,10 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
     if (!seen.insert(now.text.kernel.text).second) continue;
     now.text.kernel.arch = code_arch;
     now.binary = rt::compile_cuda(now.text.kernel);
-    if (runtime::merges_clamps(now.binary->cubin)) {
-      passes::RingLimits apart = limits;
-      apart.apart = true;
-      now = planned(program, arch, apart);
+    if (now.binary->doubtful) {
+      passes::RingLimits plain = limits;
+      plain.plain_integers = true;
+      now = planned(program, arch, plain);
       now.text.kernel.arch = code_arch;
       now.binary = rt::compile_cuda(now.text.kernel);
     }

@@ -201,7 +201,7 @@ class CudaKernel final : public Callee {
 std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary binary, const LaunchPlan& plan) {
   check_internal(plan.memory == LaunchPlan::Memory::Cuda, "{}: a plan of the processor for a CUDA kernel", plan.name);
   verify(kernel.plan, plan);
-  if (merges_clamps(binary.cubin))
+  if (doubtful_code(binary.cubin).merged_clamp)
     fail(
         Code::DeviceCompilerUnusable, {},
         fmt::format("the device compiler's machine code of kernel '{}' compares a clamped integer with the wrong bound",

@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <regex>
 
 #include "runtime/failed_text.h"
+#include "runtime/machine_code.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::runtime {
@@ -223,6 +225,16 @@ void Nvrtc::preload_builtins() const {
   if (slash != std::string::npos) LoadedLibrary::open({path().substr(0, slash + 1) + name, name}, problem);
 }
 
+namespace {
+
+// Whether a signed integer is negated in PTX.
+bool negates(const std::string& ptx) {
+  static const std::regex negation(R"(neg\.s(16|32)|sub\.s(16|32)\s+%\w+,\s*0,)");
+  return std::regex_search(ptx, negation);
+}
+
+}  // namespace
+
 DeviceBinary Nvrtc::compile(const DeviceCompileRequest& request) const {
   refuse_includes(request);
   std::vector<std::string> options = {"--gpu-architecture=" + request.arch};
@@ -256,6 +268,14 @@ DeviceBinary Nvrtc::compile(const DeviceCompileRequest& request) const {
   check_internal(!binary.cubin.empty(), "NVRTC compiled kernel '{}' for {} and gives no cubin", request.name,
                  request.arch);
   binary.log = parse_device_log(log);
+  const DoubtfulCode code = doubtful_code(binary.cubin);
+  if (code.traps && text.find("trap") == std::string::npos && text.find("assert") == std::string::npos)
+    fail(Code::DeviceCompilerFailed, {},
+         fmt::format(
+             "NVRTC {} makes kernel '{}' end in a trap that its text does not have: something in it is undefined",
+             version(), request.name),
+         keep_failed_text(request.name, "cu", request.text));
+  binary.doubtful = code.merged_clamp || (code.triple && negates(ptx_of(request)));
   return binary;
 }
 

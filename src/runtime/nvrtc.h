@@ -21,6 +21,7 @@ struct DeviceBinary {
   std::string cubin;
   DeviceLog log;
   double milliseconds = 0;  // in the compiler
+  bool doubtful = false;    // ptxas may have got integers wrong (machine_code.h): the text should say it another way
 };
 
 // The options every kernel is compiled with; nvrtc.cpp says why each of them.

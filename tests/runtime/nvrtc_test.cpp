@@ -184,6 +184,18 @@ TEST(Nvrtc, RefusesHostileTexts) {
   EXPECT_FALSE(compile("// #include <a>\n#define include 1\nextern \"C\" __global__ void k() {}\n").cubin.empty());
 }
 
+TEST(Nvrtc, RefusesWhatIsUndefined) {
+  const char* own =
+      "extern \"C\" __global__ void k(unsigned* p, int i) {\n  unsigned own[2] = {p[0], p[1]};\n  {}\n"
+      "  p[2] = own[i];\n}\n";
+  const auto with = [&](std::string statement) {
+    return std::string(own).replace(std::string(own).find("{}"), 2, statement);
+  };
+  const std::string told = refusal(Code::DeviceCompilerFailed, with("atomicAdd(&own[i], 1);"));
+  EXPECT_NE(told.find("a trap that its text does not have"), std::string::npos) << told;
+  EXPECT_FALSE(compile(with("if (i > 1) asm volatile(\"trap;\");")).cubin.empty());
+}
+
 TEST(Nvrtc, RefusesUnknownArchitectures) {
   for (const char* arch : {"sm_77", "", "sm_90a;ls", "banana"}) {
     const std::string text = refusal(Code::DeviceArchitecture, kReverse, arch);

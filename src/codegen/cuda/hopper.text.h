@@ -165,13 +165,40 @@ __device__ __forceinline__ void tw_leave_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
 }
 
-// x == y, which ptxas 13.0 does not merge with a clamp that x comes from: for max(0, min(y, z)) == y it asks the wrong
-// way around.
+// What ptxas 13.0 merges wrongly, written so that it does not merge it: max(0, min(x, y)) == x, which it answers the
+// wrong way around, and min(min(x, -y), z), of which it forgets the sign.
 //@ tw_equal: types
 __device__ __forceinline__ bool tw_equal(int32_t x, int32_t y) {
   int32_t difference;
   asm("xor.b32 %0, %1, %2;" : "=r"(difference) : "r"(x), "r"(y));
   return difference == 0;
+}
+
+//@ tw_min: types
+__device__ __forceinline__ int32_t tw_min(int32_t x, int32_t y) {
+  int32_t least;
+  asm("{.reg .b32 a, b;\n not.b32 a, %1;\n not.b32 b, %2;\n max.s32 a, a, b;\n not.b32 %0, a;}"
+      : "=r"(least)
+      : "r"(x), "r"(y));
+  return least;
+}
+
+//@ tw_max: types
+__device__ __forceinline__ int32_t tw_max(int32_t x, int32_t y) {
+  int32_t most;
+  asm("{.reg .b32 a, b;\n not.b32 a, %1;\n not.b32 b, %2;\n min.s32 a, a, b;\n not.b32 %0, a;}"
+      : "=r"(most)
+      : "r"(x), "r"(y));
+  return most;
+}
+
+//@ tw_choose: types
+__device__ __forceinline__ int32_t tw_choose(bool first, int32_t x, int32_t y) {
+  int32_t chosen;
+  asm("{.reg .pred p;\n setp.ne.s32 p, %1, 0;\n selp.b32 %0, %2, %3, p;}"
+      : "=r"(chosen)
+      : "r"((int32_t)first), "r"(x), "r"(y));
+  return chosen;
 }
 
 // Bits of an offset that its higher bits exchange, so that rows begin in different banks.

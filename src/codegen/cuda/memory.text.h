@@ -39,6 +39,10 @@ __device__ __forceinline__ T tw_update(T* at, F change) {
 __device__ __forceinline__ unsigned char tw_nibble(const unsigned char* base, long long at) {
   return base[at >> 1] >> (at & 1) * 4 & 15;
 }
+__device__ __forceinline__ void tw_set_nibble(unsigned char* base, long long at, unsigned char bits) {
+  const int shift = (int)(at & 1) * 4;
+  base[at >> 1] = (base[at >> 1] & ~(15 << shift)) | (bits & 15) << shift;
+}
 template <class F>
 __device__ __forceinline__ unsigned char tw_update_nibble(unsigned char* base, long long at, F change) {
   const int shift = (int)(at & 1) * 4;
