@@ -30,7 +30,10 @@ class Divisors {
       return of(n->value);
     if (const auto* n = e.as<Binary>()) {
       if (n->op == BinaryOp::Mul) return power_of_two(of(n->a) * of(n->b));
-      if (n->op == BinaryOp::Min || n->op == BinaryOp::Max) return std::gcd(of(n->a), of(n->b));
+      // What is left of a multiple by a multiple is one.
+      if (n->op == BinaryOp::Min || n->op == BinaryOp::Max || n->op == BinaryOp::FloorMod ||
+          n->op == BinaryOp::TruncMod)
+        return std::gcd(of(n->a), of(n->b));
       // Where the dividend is a multiple, division is exact.
       const int64_t divisor = n->op == BinaryOp::FloorDiv ? constant_int(n->b).value_or(0) : 0;
       if (divisor > 0 && of(n->a) % divisor == 0) return of(n->a) / divisor;

@@ -59,6 +59,8 @@ std::string TmaBox::fault() const {
   if (shared_extent.back() != row_elements() || count(shared_extent) != count(extent))
     return "the extents of its sides differ";
   if (row_bytes() % kChunk != 0) return fmt::format("a row of the box has {} bytes, no multiple of 16", row_bytes());
+  if (min.back() * element_bytes() % kChunk != 0)
+    return fmt::format("it begins at byte {} of rows of '{}', no multiple of 16", min.back() * element_bytes(), name);
   if (strides.back() != 1) return fmt::format("the elements of '{}' along its last dimension are no neighbours", name);
   for (size_t d = 0; d + 1 < strides.size(); ++d)
     if (shape[d] > 1 && strides[d] * element_bytes() % kChunk != 0)

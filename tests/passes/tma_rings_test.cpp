@@ -467,6 +467,28 @@ TEST(TmaRings, PatchesOfAnImageComeByTma) {
               "'Ps' does not come by TMA: it takes patches of an image that are no box of it");
 }
 
+// A box that begins between pieces of 16 bytes of a row is an illegal instruction on an H200.
+TEST(TmaRings, BoxesBeginAtPiecesOfRows) {
+  const auto plan_of = [](const char* assumption, const char* first) {
+    return planned(fmt::format(
+                       "program shifted {{\n  param A: float16[64, 512]\n  param W: float16[256, 64]\n"
+                       "  param C: float16[64, 64]\n  param n: int32\n{}  launch shifted(bx: 1) threads(tx: 128) {{\n"
+                       "    shared As: float16[64, 32]\n    shared Ws: float16[32, 64]\n"
+                       "    fragment acc: float32[64, 64]\n    fill to=acc value=0.0\n"
+                       "    for k in 0..8 pipelined(stages=3) {{\n      copy from=A[0 : 64, {} : 32] to=As\n"
+                       "      copy from=W[k * 32 : 32, 0 : 64] to=Ws\n      gemm a=As b=Ws c=acc\n    }}\n"
+                       "    copy from=acc to=C\n  }}\n}}\n",
+                       assumption, first))
+        .plan;
+  };
+  const char* why = "'As' does not come by TMA: it may begin between pieces of 16 bytes of rows of 'A'";
+  EXPECT_EQ(plan_of("", "k * 32 + n").why_not, why);
+  EXPECT_EQ(plan_of("", "k * 32 + 4").why_not, why);
+  EXPECT_TRUE(plan_of("", "k * 32 + 8").specialized());
+  EXPECT_TRUE(plan_of("", "k * 32 + n * 8 % 32").specialized());
+  EXPECT_TRUE(plan_of("  assume n % 8 == 0\n", "k * 32 + n").specialized());
+}
+
 // Blocks that have nothing to do return: a condition around the rest, whose loops are counted.
 TEST(TmaRings, BlocksThatReturnEarlyHaveALoader) {
   for (const bool causal : {false, true}) {

@@ -128,6 +128,17 @@ TEST(MapOrder, AsynchronousCopiesBringTheFillValue) {
 )");
 }
 
+// A row that is surely outside is one that is not read.
+TEST(MapOrder, AsynchronousCopiesOfNothingBringZeros) {
+  expect_same("  param A: float16[1, 64]\n  param B: float16[1, 64]\n", R"(
+    shared t: float16[1, 64]
+    for k in 0..2 pipelined(stages=3) {
+      copy from=A[1 : 1, 0 : 64] to=t
+      copy from=t to=B
+    }
+)");
+}
+
 TEST(MapOrder, LoopsAddUp) {
   for (const char* to : {"S", "C"})
     expect_same(kThree, fmt::format(R"(

@@ -43,6 +43,9 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   for (size_t d = 0; d + 1 < g.rank(); ++d)
     if (!is_multiple(g.strides.empty() ? g.shape.back() : g.strides[d], elements, p))
       return fmt::format("rows of '{}' are not known to be multiples of {} bytes", g.name, kStrideBytes);
+  // Seen on an H200: a box that begins elsewhere is an illegal instruction, whatever its swizzle.
+  if (!is_multiple(global.min.back(), elements, p))
+    return fmt::format("it may begin between pieces of {} bytes of rows of '{}'", kStrideBytes, g.name);
   // The tile: the last two dimensions on chip, whole rows of it, against the last of the tensor.
   const size_t rank = shared.min.size();
   for (size_t d = 0; d + 2 < rank; ++d)
