@@ -41,6 +41,10 @@ TEST(WrapSums, WhatIsLookedAtMayWrap) {
   EXPECT_EQ(stored("select(n + 2147483647 > 0, 1, 0)"), "0 < (int32_t)((uint32_t)n + 2147483647u) ? (1) : (0)");
   EXPECT_EQ(stored("M * 6 // 3"), "floordiv<int32_t>((int32_t)((uint32_t)M * 6u), 3)");
   EXPECT_EQ(stored("select(tx + 2147483647 > 0, 1, 0)"), "0 < (int32_t)((uint32_t)tx + 2147483647u) ? (1) : (0)");
+  EXPECT_EQ(stored("max(tx, A[tx] ^ ~(-2147483648 - A[tx]))"),
+            "max<int32_t>(tx, A[tx] ^ ~((int32_t)((uint32_t)A[tx] * 4294967295u + 2147483648u)))");
+  EXPECT_EQ(stored("max(tx, int32(int64(A[tx]) + 9223372036854775807 << 1))"),
+            "max<int32_t>(tx, (int32_t)((int64_t)((uint64_t)(int64_t)A[tx] + 9223372036854775807ull) << 1))");
   EXPECT_EQ(stored("abs(A[tx] * A[tx])"), "abs<int32_t>((int32_t)((uint32_t)A[tx] * (uint32_t)A[tx]))");
   EXPECT_EQ(stored("(A[tx] + 5) // 2", "int64"), "(int64_t)((uint64_t)A[tx] + 5ull) >> 1");
 }

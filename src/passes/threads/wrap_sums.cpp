@@ -87,14 +87,42 @@ class Wrapping {
   static bool is_wider(const Cast& n, DType to) {
     return n.value->type.is_int() && n.value->type.is_signed() && (to.is_float() || to.bits > n.value->type.bits);
   }
+  // What hands the bits of its operands on: their sums are looked at where it is.
+  static std::vector<Expr> handed_on(const Expr& e) {
+    if (!e->type.is_int()) return {};
+    if (const auto* n = e.as<ir::Unary>()) return {n->a};
+    if (const auto* n = e.as<Select>()) return {n->a, n->b};
+    if (const auto* n = e.as<Cast>(); n && n->value->type.is_int()) return {n->value};
+    const auto* n = e.as<Binary>();
+    if (!n) return {};
+    if (n->op == BinaryOp::Shl) return {n->a};
+    if (n->op == BinaryOp::BitAnd || n->op == BinaryOp::BitOr || n->op == BinaryOp::BitXor) return {n->a, n->b};
+    return {};
+  }
+  static Expr with_operands(const Expr& e, const std::vector<Expr>& own) {
+    if (const auto* n = e.as<ir::Unary>()) return unary(n->op, own[0]);
+    if (const auto* n = e.as<Select>()) return select(n->condition, own[0], own[1]);
+    if (const auto* n = e.as<Cast>()) return cast(own[0], e->type, n->rounding, n->random);
+    const auto* n = e.as<Binary>();
+    return binary(n->op, own[0], own.size() > 1 ? own[1] : n->b);
+  }
   void note(const Expr& e) {
     if (const auto* n = e.as<Var>()) seen_.insert(n->id);
     if (const auto* n = e.as<Load>()) registers_.insert(n->buffer);
     if (const auto* n = e.as<ir::Sum>())
       for (const Term& t : n->terms) note(t.value);
     if (const auto* n = e.as<Binary>(); n && n->op == BinaryOp::Mul) note(n->a), note(n->b);
+    for (const Expr& x : handed_on(e)) note(x);
   }
   Expr wrapped(const Expr& e) const {
+    if (std::vector<Expr> own = handed_on(e); !own.empty()) {
+      bool changed = false;
+      for (Expr& x : own) {
+        const Expr y = wrapped(x);
+        changed = changed || !same(x, y), x = y;
+      }
+      return changed ? with_operands(e, own) : e;
+    }
     if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32) return e;
     const DType plain = e->type.bits == 32 ? u32 : u64;
     if (const auto* n = e.as<ir::Sum>()) {
