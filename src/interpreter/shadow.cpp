@@ -27,4 +27,17 @@ void mark_written(uint8_t* written, DType type, int64_t first, int64_t n) {
   std::memset(written + first * size, 3, static_cast<size_t>(n * size));
 }
 
+void copy_written(uint8_t* to, int64_t to_first, const uint8_t* from, int64_t from_first, DType type, int64_t n) {
+  if (!type.is_packed()) {
+    const int64_t size = type.storage_bits() / 8;
+    std::memcpy(to + to_first * size, from + from_first * size, static_cast<size_t>(n * size));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t t = to_first + i, f = from_first + i;
+    const int bit = from[f / 2] >> (f & 1) & 1;
+    to[t / 2] = static_cast<uint8_t>((to[t / 2] & ~(1 << (t & 1))) | bit << (t & 1));
+  }
+}
+
 }  // namespace tilewright::interpreter

@@ -224,12 +224,18 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   }
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     if (!mask.at(lane)) continue;
-    if (source.written)
+    // What is not written may come along with what is, as long as nobody uses it.
+    const bool to_registers = source.written && target.written && target.buffer->is_local();
+    if (source.written && !to_registers)
       if (const int64_t hole = interpreter::first_unwritten(source.written, type, offset(source, lane), count);
           hole >= 0)
         fail_unwritten(*source.buffer, hole, lane);
     std::memcpy(pointer_at(target, lane), bytes_of(static_cast<size_t>(lane)), static_cast<size_t>(bytes));
-    if (target.written) interpreter::mark_written(target.written, type, offset(target, lane), count);
+    if (to_registers)
+      interpreter::copy_written(target.written, offset(target, lane), source.written, offset(source, lane), type,
+                                count);
+    else if (target.written)
+      interpreter::mark_written(target.written, type, offset(target, lane), count);
   }
 }
 

@@ -251,6 +251,39 @@ TEST(MapOrder, ThreadsThatHoldCopiesDoNotReadWhatOneOfThemStores) {
 )");
 }
 
+// Of what is read with the elements beside it, and used under a condition alone, some may be unwritten.
+TEST(MapOrder, WhatIsReadTooEarlyAndNotUsedNeedNotBeWritten) {
+  expect_same("  param A: int32[8]\n", R"(
+    shared S: int32[8, 8]
+    map i in 8, j in 8 {
+      if 100 < A[i] {
+        S[0, 0] = S[0, j]
+      }
+    }
+)");
+  const std::string used = program("  param A: int32[8, 8]\n", R"(
+    shared S: int32[8, 8]
+    map i in 8 {
+      if 100 < A[0, i] {
+        S[0, i] = 1
+      }
+    }
+    map i in 8, j in 8 {
+      if 0 == i {
+        A[i, j] = S[i, j]
+      }
+    }
+)");
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    try {
+      run(tiles_of(used), {.engine = Engine::Simulator, .arch = arch});
+      ADD_FAILURE() << "it is used";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.diagnostic().code_text(), "TW6002");
+    }
+  }
+}
+
 TEST(MapOrder, WhatAConditionKeepsFromBeingReadIsNotRead) {
   expect_same("  param A: int32[16, 32]\n  param C: int32[16, 32]\n", R"(
     shared S: int32[16, 16]
