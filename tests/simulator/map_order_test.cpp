@@ -235,7 +235,7 @@ TEST(MapOrder, ThreadsThatHoldCopiesDoNotReadWhatOneOfThemStores) {
     copy from=w to=C
 )";
   expect_same(params, stored);
-  EXPECT_EQ(count(cuda_of(program(params, stored)), "shared int"), 0);  // the fragments stay in registers
+  EXPECT_EQ(count(cuda_of(program(params, stored)), "(tw_shared +"), 0);  // the fragments stay in registers
   expect_same(params, head + R"(
     map i in 8 {
       x: int32 = B[i] * 2
@@ -249,6 +249,38 @@ TEST(MapOrder, ThreadsThatHoldCopiesDoNotReadWhatOneOfThemStores) {
     copy from=w to=C
     copy from=u to=A[1, 0 : 8]
 )");
+}
+
+// Where nothing but memory changes, one of the threads with copies runs the point; else all have what it needs.
+TEST(MapOrder, OneOfTheThreadsThatHoldCopiesChangesMemory) {
+  const std::string head = R"(
+    shared d: int32[8]
+    shared v: int32[8]
+    fragment t: int32[8, 128]
+    fragment u: int32[8]
+    fill to=d value=2
+    copy from=A to=t
+    reduce sum from=t to=u dim=1
+)";
+  const char* params = "  param A: int32[8, 128]\n  param B: int32[8]\n  param C: int32[8]\n";
+  const std::string own = head + R"(
+    map i in 8 {
+      v[i] = d[i]
+      d[i] = v[i] * u[i]
+      x: int32 = d[i] + C[i]
+      C[i] = x + u[i]
+      old: int32 = atomic add to=d[i] value=u[i]
+      B[i] = old + C[i]
+    }
+    copy from=d to=A[0, 0 : 8]
+)";
+  expect_same(params, own);
+  EXPECT_EQ(count(cuda_of(program(params, own)), "(tw_shared +"), 2);  // d and v
+  for (const char* change : {"v[i] = d[i]\n      d[i] = v[i] * u[i]\n      u[i] = u[i] + 1\n",
+                             "old: int32 = atomic add to=d[i] value=1\n      u[i] = u[i] + old\n",
+                             "x: int32 = d[i]\n      d[i] = x * u[i]\n      u[i] = x\n"})
+    expect_same(params,
+                head + "    map i in 8 {\n      " + change + "    }\n    copy from=d to=B\n    copy from=u to=C\n");
 }
 
 // Of what is read with the elements beside it, and used under a condition alone, some may be unwritten.

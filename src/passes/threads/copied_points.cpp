@@ -10,17 +10,31 @@ namespace tilewright::passes {
 using namespace ir;
 using analysis::BodyOrder;
 
+bool changes_memory_alone(const Map& map, const ProgramTables& program, function_ref<bool(BufferId)> in_memory) {
+  const std::set<BufferId> changed = changed_roots(map.body, program);
+  return std::all_of(changed.begin(), changed.end(), [&](BufferId id) { return in_memory(id); });
+}
+
 bool copies_would_meet(const Map& map, const ProgramTables& program, function_ref<bool(BufferId)> in_memory) {
+  if (changes_memory_alone(map, program, in_memory)) return false;
   const std::set<BufferId> changed = changed_roots(map.body, program);
   if (std::none_of(changed.begin(), changed.end(), [&](BufferId id) { return in_memory(id); })) return false;
   const BodyOrder order(map.body, program);
+  std::set<const StmtNode*> told;  // stores whose values all threads have
+  for (size_t i = 0; i < map.body.size(); ++i)
+    walk_exprs({map.body[i]}, [&](const Expr& e) {
+      const auto store = e.as<Load>() ? order.store_read_by(i, e) : std::nullopt;
+      if (store) told.insert(&*map.body[*store]);
+    });
   bool meet = false;
   for (size_t i = 0; i < map.body.size(); ++i)
     walk(Body{map.body[i]}, [&](const Stmt& s) {
       const auto* store = s.as<Store>();
       const auto* atomic = s.as<Atomic>();
+      const bool by_one = in_memory(store ? store->to.buffer : atomic ? atomic->to.buffer : BufferId{});
+      meet = meet || (by_one && atomic && atomic->result.valid());
       // What is asked for on the way to memory, the thread that stores asks for alone.
-      if (in_memory(store ? store->to.buffer : atomic ? atomic->to.buffer : BufferId{})) return;
+      if (by_one && !told.contains(&*s)) return;
       for_each_expr(s, [&](const Expr& e) {
         walk(e, [&](const Expr& x) {
           const auto* n = x.as<Load>();

@@ -4,8 +4,13 @@
 
 namespace tilewright::passes {
 
-// Whether threads would read what another one stores, or has yet to store: the body reads memory that it changes, and
-// not only what it stored there itself. `in_memory`: of buffers whose elements threads share.
+// Whether nothing but memory changes: one of the threads runs the point, the others have nothing to do. `in_memory`: of
+// buffers whose elements threads share.
+bool changes_memory_alone(const ir::Map& map, const ir::ProgramTables& program,
+                          function_ref<bool(ir::BufferId)> in_memory);
+
+// Whether threads that all run a point would read what another one stores, or has yet to store: the body reads memory
+// that it changes, and not only what it stored there itself.
 bool copies_would_meet(const ir::Map& map, const ir::ProgramTables& program,
                        function_ref<bool(ir::BufferId)> in_memory);
 

@@ -46,7 +46,13 @@ std::optional<int64_t> coefficient(const Expr& e, VarId v) {
 class MapLowering {
  public:
   MapLowering(const Map& map, const Team& team, CollectiveLowering& c, Queue queue = Queue::None)
-      : map_(map), team_(team), c_(c), l_(c.l), sums_(map, team, l_), queue_(queue) {}
+      : map_(map),
+        team_(team),
+        c_(c),
+        l_(c.l),
+        sums_(map, team, l_),
+        queue_(queue),
+        by_one_copy_(changes_memory_alone(map, l_.program, [&](BufferId id) { return c_.is_memory(id); })) {}
 
   Body by_layout(const FragmentLayout& points) {
     Body out = sums_.begin();
@@ -157,8 +163,10 @@ class MapLowering {
     });
     if (!stores || queue_ != Queue::None) return {};
     int64_t bytes = 0;
-    Body code = deal(points, team_, l_, true, [&](const Held& at) {
-      if (!at.lane || points.registers() == at.vector) return Body{};
+    Body code = deal(points, team_, l_, true, [&](const Held& held) {
+      if (!held.lane || points.registers() == held.vector) return Body{};
+      Held at = held;
+      at.first_copy = {};
       Body out;
       for (Wide& w : accesses_of(element_body(at), at).loads) {
         if (!l_.is_global(w.first.buffer)) continue;
@@ -169,6 +177,7 @@ class MapLowering {
         ahead_.emplace_back(w.first.buffer, w.registers);
         bytes += points.registers() * l_.type(w.first.buffer).storage_bits() / 8;
       }
+      if (by_one_copy_ && held.first_copy && !out.empty()) out = {l_.make(If{held.first_copy, std::move(out), {}})};
       return out;
     });
     if (ahead_.empty() || bytes > kBytesAhead) {
@@ -201,7 +210,13 @@ class MapLowering {
     });
   }
 
-  Body element(const Held& at) {
+  Body element(const Held& held) {
+    Held at = held;
+    if (by_one_copy_) at.first_copy = {};
+    Body out = element_of(at);
+    return by_one_copy_ && held.first_copy ? Body{l_.make(If{held.first_copy, std::move(out), {}})} : out;
+  }
+  Body element_of(const Held& at) {
     Body body = element_body(at);
     return at.lane ? vector(std::move(body), at) : guard_accesses(by_first_copy(body, at), l_);
   }
@@ -258,14 +273,14 @@ class MapLowering {
     const auto* n = slot->as<Load>();
     return Body{make_stmt(Store{{n->buffer, n->indices}, store->value}, s->location)};
   }
-  // Of all threads that run a point, one writes to memory.
+  // Of all threads that run a point, one writes to memory, and prints.
   Body by_first_copy(const Body& body, const Held& at) const {
     if (!at.first_copy) return body;
     return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* store = s.as<Store>();
       const auto* atomic = s.as<Atomic>();
       const BufferId to = store ? store->to.buffer : atomic ? atomic->to.buffer : BufferId{};
-      if (!to.valid() || !c_.is_memory(to)) return std::nullopt;
+      if (!s.as<Print>() && (!to.valid() || !c_.is_memory(to))) return std::nullopt;
       check_internal(!atomic || !atomic->result.valid(), "the result of an atomic in a layout with copies");
       return Body{make_stmt(If{at.first_copy, {s}, {}}, s->location)};
     });
@@ -633,6 +648,7 @@ class MapLowering {
   Lowering& l_;
   MapSums sums_;
   const Queue queue_;
+  const bool by_one_copy_;                            // of threads with copies of a point, one runs it
   bool in_turns_ = false;                             // the lanes are turns of a loop, one after the other
   bool may_need_ = true;                              // accesses may be wide under conditions
   std::vector<Expr> needs_;                           // those conditions
@@ -673,6 +689,8 @@ std::optional<Expr> CollectiveLowering::in_registers(const Expr& e, const Held& 
 Body lower_map(const Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
   if (!points) return MapLowering(map, team, c).in_order();
   if (points->copy_count() == 1) return MapLowering(map, team, c).by_layout(*points);
+  if (changes_memory_alone(map, c.l.program, [&](BufferId id) { return c.is_memory(id); }))
+    return MapLowering(map, team, c).by_layout(*points);
   const Map copied = with_stored_values(map, c.l, [&](BufferId id) { return c.is_memory(id); });
   return MapLowering(copied, team, c).by_layout(*points);
 }
