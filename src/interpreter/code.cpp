@@ -202,7 +202,8 @@ std::vector<const Node*> Preparer::list(const std::vector<Expr>& exprs) {
 
 int64_t Preparer::number(const Expr& e, const char* what) {
   const Node* n = node(e);
-  check_internal(n->op == Node::Op::Const, "{} is not a number once the symbols are known", what);
+  if (n->op != Node::Op::Const)  // all is known but for a division that cannot be
+    fail(Code::BadDivision, source_.location(launch_.location), fmt::format("{} divides by zero", what));
   return n->value.base;
 }
 

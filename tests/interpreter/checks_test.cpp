@@ -1,5 +1,7 @@
 // Mistakes of a program that the interpreter finds, with their whole messages.
 #include "interpreter/run.h"
+#include "ir/parse.h"
+#include "tilewright/compile.h"
 
 namespace tilewright::interpreter {
 namespace {
@@ -131,6 +133,18 @@ TEST(InterpreterChecks, IntegerDivision) {
             "TW6004: division by zero: 7 by 0 (int32), in block (0), thread (3)");
   EXPECT_EQ(error_in([](const Tensor& A, Value tx) { A(tx) = truncmod(min_value(i32) + tx, tx - 1); }),
             "TW6004: the quotient does not fit: -2147483648 by -1 (int32), in block (0), thread (0)");
+  const ir::TileProgram grid = ir::parse(
+      "program p {\n  param n: int32\n  param A: int32[8]\n  launch l(bx: 8 // n) threads(tx: 1) {\n    A[bx] = 1\n  "
+      "}\n}\n",
+      "grid.tile");
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{grid}));
+  const NDArray a = NDArray::zeros({8}, i32);
+  try {
+    compile(program, {.engine = Engine::Interpreter})(0, a);
+    ADD_FAILURE() << "a grid of 8 // 0 blocks";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.diagnostic().code_text(), "TW6004");
+  }
 }
 
 TEST(InterpreterChecks, AssertionsAndAssumptions) {

@@ -304,6 +304,36 @@ TEST(Lowered, PatchesOfAnImageOnHopperAreRightAndWithoutRaces) {
   }
 }
 
+// Of no tiles, no blocks walk.
+TEST(Lowered, AGridOfNoBlocksIsWalkedByNone) {
+  const ir::TileProgram tiles = ir::parse(R"(program none {
+  symbol M: int32
+  param A: float16[M, 256]
+  param B: float16[256, 256]
+  param C: float16[M, 256]
+  launch none(bx: 2, by: (M + 127) // 128) threads(tx: 128) {
+    shared a: float16[128, 64]
+    shared b: float16[64, 128]
+    fragment c: float32[128, 128]
+    fill to=c value=0.0
+    for k in 0..4 pipelined(stages=3) {
+      copy from=A[by * 128 : 128, k * 64 : 64] to=a
+      copy from=B[k * 64 : 64, bx * 128 : 128] to=b
+      gemm a=a b=b c=c
+    }
+    copy from=c to=C[by * 128 : 128, bx * 128 : 128]
+  }
+}
+)",
+                                          "none.tile");
+  const passes::ThreadLowering low = passes::lower_to_threads(passes::canonicalize(tiles), target::GpuTarget::of(90));
+  ASSERT_TRUE(low.plans[0].persistent);
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  const NDArray none = NDArray::zeros({0, 256}, f16), b = NDArray::zeros({256, 256}, f16);
+  for (const char* arch : {"sm_80", "sm_90a"})
+    EXPECT_NO_THROW(compile(program, {.engine = Engine::Simulator, .arch = arch})(none, b, none)) << arch;
+}
+
 // What users get wrong in schedules of their own.
 TEST(Lowered, MistakesOfUsersAreFound) {
   const auto error = [](const std::string& from, const std::string& to) {

@@ -30,8 +30,9 @@ bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target,
   const DType type = blocks_are_few(launch, p) ? i32 : i64;
   tiles = cast(tiles, type);
   const Expr blocks = constant(type, target.multiprocessors);
-  // As few blocks as make no more waves.
-  const Expr blocks_walking = ceildiv(tiles, ceildiv(tiles, blocks));
+  // As few blocks as make no more waves; of no tiles, none.
+  const Expr one = constant(type, int64_t{1}), two = constant(type, int64_t{2});
+  const Expr blocks_walking = ceildiv(tiles, binary(BinaryOp::Max, ceildiv(tiles, blocks), one));
   Body names;
   auto named = [&](const char* name, const Expr& value) {
     if (is_constant(value)) return value;
@@ -46,7 +47,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target,
   For loop;
   loop.var = turn;
   loop.begin = constant(i32, int64_t{0});
-  const Expr one = constant(type, int64_t{1}), two = constant(type, int64_t{2}), at = cast(var(turn, i32), type);
+  const Expr at = cast(var(turn, i32), type);
   // The place of the block in a wave.
   auto place = [&](const Expr& wave) {
     const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, wave, two), one);
