@@ -21,6 +21,7 @@
 #include "passes/threads/late_sums.h"
 #include "passes/threads/load_ahead.h"
 #include "passes/threads/name_slots.h"
+#include "passes/threads/narrow_roles.h"
 #include "passes/threads/pack_nibbles.h"
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
@@ -481,6 +482,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
     Launch& launch = tiles.launches[i];
     refuse(tiles, launch, target);
     launch.body = exchange_roles(tiles, launch);
+    launch.body = narrow_roles(tiles, launch);
     result.handed_over.push_back(order_hand_overs(launch.body, tiles));
     const Uniformity uniformity(tiles, launch);
     result.placements.push_back(place_fragments(tiles, launch, uniformity, target));

@@ -304,6 +304,53 @@ TEST(Lowered, PatchesOfAnImageOnHopperAreRightAndWithoutRaces) {
   }
 }
 
+// One thread of a role begins what the role does together: not before all of its threads have passed the wait, for the
+// answer may come before the last of them looks.
+TEST(Lowered, NothingBeginsBeforeAllThreadsOfARoleHavePassedTheWait) {
+  std::mt19937 random(1);
+  for (const auto& [turns, own] : {std::pair{1, true}, std::pair{4, true}, std::pair{1, false}, std::pair{4, false}}) {
+    const std::string text = fmt::format(R"(program wait {{
+  param A: int32[4, 16]
+  param B: int32[4, 16]
+  param C: int32[4, 16]
+  launch wait(bx: 2) threads(tx: 192) {{
+    shared t: int32[1, 4, 16]
+    shared s: int32[4, 16]
+    barrier full: uint64[1] arrive=[1]
+    barrier empty: uint64[1] arrive=[64]
+    barrier begun: uint64[1] arrive=[512]
+    role 0..128 {{
+      for k in 0..{0} {{
+        wait barrier=empty[0] parity=(k + 1) % 2
+        expect barrier=full[0] bytes=256 arrive=true
+        copy from=A to=t[0, 0 : 4, 0 : 16] completion=(barrier=full[0])
+        {1}
+      }}
+    }}
+    role 128..192 {{
+      for k in 0..{0} {{
+        wait barrier=full[0] parity=k % 2
+        copy from=t[0, 0 : 4, 0 : 16] to=s
+        arrive barrier=empty[0]
+      }}
+      copy from=s to=C
+    }}
+  }}
+}}
+)",
+                                         turns, own ? "arrive barrier=begun[0]" : "");
+    SCOPED_TRACE(text);
+    expect_same(text, random);
+    const std::string threads = ir::print(
+        passes::lower_to_threads(passes::canonicalize(ir::parse(text, "wait.tile")), target::GpuTarget::of(90))
+            .program);
+    const size_t wait = threads.find("wait barrier=empty"), begin = threads.find("expect barrier=full");
+    const bool meet = threads.substr(wait, begin - wait).find("sync named") != std::string::npos;
+    EXPECT_EQ(meet, own) << threads;  // else one warp is all that the role needs
+    EXPECT_EQ(threads.find("role 0..128 {") == std::string::npos, !own) << threads;
+  }
+}
+
 // Of no tiles, no blocks walk.
 TEST(Lowered, AGridOfNoBlocksIsWalkedByNone) {
   const ir::TileProgram tiles = ir::parse(R"(program none {

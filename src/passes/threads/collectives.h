@@ -33,6 +33,8 @@ ir::Body lower_total(ir::BufferId fragment, const Team& team, CollectiveLowering
 ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
 // A Copy that completes on a barrier or in the queue bulk_store. Why TMA does not do it; empty: it does.
 std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);
+// Whether TMA does it: one thread asks for it.
+bool is_by_tma(const ir::Copy& copy);
 ir::Body lower_tma(const ir::Copy& copy, const Team& team, CollectiveLowering& c);
 // What one thread of the team, always the same, does for all.
 ir::Body by_one_thread(ir::Body body, const Team& team, const Lowering& l);

@@ -7,6 +7,7 @@
 #include "passes/role_groups.h"
 #include "passes/threads/alike_stores.h"
 #include "passes/threads/batons.h"
+#include "passes/threads/collectives.h"
 
 namespace tilewright::passes {
 
@@ -43,6 +44,10 @@ struct Touch {
   std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
   std::vector<bool> agreed = {};                          // dimensions along which all threads have the same index
   bool lasting = false;  // the index is the same until a loop goes on: memory does not change it
+  bool waits = false;    // for the mbarriers `root`: threads pass it one after the other
+  // What one thread begins for all of them, and whether others answer it at an mbarrier: until all have passed a wait,
+  // nothing may happen that completes one more phase of what they wait for.
+  bool begins = false, answered = false;
 
   bool agrees(size_t d) const { return lasting && d < agreed.size() && agreed[d]; }
 };
@@ -147,6 +152,15 @@ class SyncPlacer {
     if (const auto* n = s.as<Role>()) by = {n->begin, n->end};
     const Element* to = s.as<Store>() ? &s.as<Store>()->to : s.as<Atomic>() ? &s.as<Atomic>()->to : nullptr;
     const bool once = to && is_shared(p_.root(to->buffer)) && u_.happens_once(s), alike = alike_.contains(&*s);
+    if (const auto* n = s.as<Wait>()) {
+      Touch& t = out.emplace_back();
+      t.root = t.buffer = p_.root(n->barrier.buffer);
+      t.of_thread = !u_.is_uniform_control(s), t.by = by, t.waits = true;
+    }
+    if (const auto* n = s.as<Copy>(); u_.is_uniform_control(s) && (s.as<Expect>() || (n && is_by_tma(*n)))) {
+      Touch& t = out.emplace_back();
+      t.by = by, t.begins = true, t.answered = !n || n->completion.barrier.valid();
+    }
     const Effects effects = effects_of(s);
     for (const Effect& e : effects.list) {
       if (e.access == Access::Order || !e.region.valid()) continue;
@@ -276,8 +290,13 @@ class SyncPlacer {
     };
     return a.buffer == b.buffer && a.of_warp && a.of_warp == b.of_warp && plain(a) && plain(b);
   }
+  static bool are_of_warp(const Threads& t) { return t.end - t.begin <= kWarpThreads; }
   // `b` is open.
   Meeting clash(const Touch& a, const Touch& b) const {
+    if (a.begins && b.waits) {
+      const bool together = (a.role && a.role == b.role) || (a.by == b.by && are_of_warp(a.by));
+      return together || !(a.answered || b.of_thread) ? Meeting::None : Meeting::Team;
+    }
     if (a.root != b.root) return Meeting::None;
     if (a.role && a.role == b.role) return Meeting::None;  // ordered within the role, by its own barrier
     if (b.apart >= 0 && a.apart < 0 && a.buffer == b.buffer && a.min.size() == b.min.size() && a.widths == b.widths &&
@@ -306,7 +325,7 @@ class SyncPlacer {
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
            o.told == t.told && o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
            o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
-           o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting &&
+           o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting && o.waits == t.waits &&
            o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
@@ -314,7 +333,7 @@ class SyncPlacer {
   }
   static void add(const Touches& more, Touches& to) {
     for (const Touch& t : more)
-      if (!covers(to, t)) to.push_back(t);
+      if (!t.begins && !covers(to, t)) to.push_back(t);
   }
   void touch(const Touches& mine) { add(mine, open_); }
 

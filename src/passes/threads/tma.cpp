@@ -71,6 +71,11 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   return "";
 }
 
+bool is_by_tma(const Copy& copy) {
+  const Queue queue = copy.completion.queue;
+  return !copy.completion.immediate() && queue != Queue::CpAsync && queue != Queue::Prefetch;
+}
+
 Body lower_tma(const Copy& copy, const Team& team, CollectiveLowering& c) {
   Lowering& l = c.l;
   const bool loads = l.is_global(copy.from.buffer);
