@@ -6,7 +6,7 @@ sum) is either Invalid, and then the statement is at fault, or marked in the sta
 import numpy as np
 from memory import Invalid, Memory, Races, spread
 from scalars import (BITS, BOOL, CLOSE, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
-                     cast, round_to, unary)  # fmt: skip
+                     cast, either_zero, round_to, unary)  # fmt: skip
 from nodes import type_of
 
 LONGEST = 80  # rounds of a while
@@ -705,10 +705,12 @@ class Model:
             if s.op.startswith("bit"):
                 return {"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor}[s.op].reduce(v, axis=axis), None
             most = s.op != "min"
-            if t.is_float and not s.nan_propagate:
-                y = (np.fmax if most else np.fmin).reduce(v, axis=axis)
-                return y, np.isnan(y)  # of nothing but NaN: the identity, or NaN
-            return (np.maximum if most else np.minimum).reduce(v, axis=axis), None
+            if not t.is_float:
+                return (np.maximum if most else np.minimum).reduce(v, axis=axis), None
+            zeros, plus, minus = v == 0, ~np.signbit(v), np.signbit(v)
+            y = ((np.maximum if most else np.minimum) if s.nan_propagate else np.fmax if most else np.fmin).reduce(v, axis=axis)
+            y = either_zero(y, (zeros & plus).any(axis=axis), (zeros & minus).any(axis=axis))
+            return y, None if s.nan_propagate else np.isnan(y)  # of nothing but NaN: the identity, or NaN
 
     def do_scan(self, s, mask):
         def action(active):
@@ -723,8 +725,10 @@ class Model:
             v = np.flip(v, axis) if s.reverse else v
             with np.errstate(all="ignore"):
                 if s.op == "max":
-                    y = np.fmax.accumulate(v, axis=axis) if t.is_float else np.maximum.accumulate(v, axis=axis)
-                    bad = np.isnan(v).any() if t.is_float else False
+                    y, bad = (np.fmax if t.is_float else np.maximum).accumulate(v, axis=axis), False
+                    if t.is_float:
+                        zeros, bad = v == 0, np.isnan(v).any()
+                        y = either_zero(y, (zeros & ~np.signbit(v)).any(axis=axis, keepdims=True), (zeros & np.signbit(v)).any(axis=axis, keepdims=True))
                 elif t.is_float:
                     wide = np.cumsum(v.astype(np.float64), axis=axis)
                     bad = self._exact_sum(v.astype(np.float64), axis, t, wide.sum(axis=axis)).any()

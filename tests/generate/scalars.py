@@ -196,17 +196,25 @@ def _truncated(a, b, t):
 BITS = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
 
 
+def either_zero(y, plus, minus):
+    """Minima and maxima `y` of zeros of both signs (there are some `plus`, some `minus`): either. The negative one is
+    none whose bits memory takes for said."""
+    return np.where((y == 0) & plus & minus, np.array(-0.0, y.dtype), y)
+
+
+def _extreme(op, a, b):
+    y = {"min": np.fmin, "max": np.fmax, "min_nan": np.minimum, "max_nan": np.maximum}[op](a, b)
+    zeros = (a == 0) & (b == 0)
+    return either_zero(y, zeros & ~(np.signbit(a) & np.signbit(b)), zeros & (np.signbit(a) | np.signbit(b)))
+
+
 def binary(op, a, b, t):
     """a op b of one type; divisors are not zero and shifts within the type: the model has looked."""
     with np.errstate(all="ignore"):
         if op in BITS:
             return BITS[op](a, b)
-        if op == "min":
-            return np.fmin(a, b) if t.is_float else np.minimum(a, b)
-        if op == "max":
-            return np.fmax(a, b) if t.is_float else np.maximum(a, b)
-        if op in ("min_nan", "max_nan"):
-            return (np.minimum if op == "min_nan" else np.maximum)(a, b)
+        if op in ("min", "max", "min_nan", "max_nan"):
+            return _extreme(op, a, b) if t.is_float else (np.minimum if op[:3] == "min" else np.maximum)(a, b)
         if op == "//":
             return a // b
         if op == "%":

@@ -38,6 +38,20 @@ def test_programs_that_are_fresh(script, engines, seconds, capsys):
         warnings.warn("\n".join(line for line in done.stdout.splitlines() if line.startswith("seed ")))
 
 
+def test_the_model_leaves_the_sign_of_a_chosen_zero_open():
+    """min and max of zeros of both signs give either, and a view of their memory as integers tells them apart."""
+    from scalars import FLOAT32, binary
+
+    import numpy as np
+
+    plus, minus = np.zeros(1, np.float32), -np.zeros(1, np.float32)
+    for op in ("min", "max", "min_nan", "max_nan"):
+        for a, b in ((plus, minus), (minus, plus), (minus, minus)):
+            assert np.signbit(binary(op, a, b, FLOAT32))  # what memory.put takes for unsaid
+        assert not np.signbit(binary(op, plus, plus, FLOAT32))
+    assert not np.signbit(binary("max", plus, minus - 5, FLOAT32))
+
+
 def test_the_model_finds_what_is_planted():
     """A model that says otherwise than the engine is a finding, and the smallest program that shows it is small."""
     from library import Library
