@@ -160,6 +160,26 @@ TEST(TileRanges, FragmentsOfOnePointAnElementGrowToTheMaps) {
   EXPECT_EQ(grown(some + read).first, 64);
 }
 
+TEST(TileRanges, MapsThatOnlyStoreToAFragmentEndWhereItDoes) {
+  // Surely come to or not: how often the loop turns is in memory.
+  const std::string update = "      map i in 64 {\n        f[i] = f[i] * A[i]\n      }\n",
+                    loop = "    for k in 0..i32(A[0]) {\n" + update + "    }\n",
+                    begin = "    copy from=A[0 : 8] to=f\n", end = "    copy from=f to=B[0 : 8]\n";
+  const std::vector<std::string> warned = {
+      "TW1036: a map of 64 points goes beyond the 8 elements of 'f', and does nothing there"};
+  EXPECT_EQ(grown(begin + update + end), std::pair(int64_t{8}, warned));
+  EXPECT_EQ(grown(begin + loop + end), std::pair(int64_t{8}, warned));
+  // What else the points do, or a condition on the variable, is not cut away.
+  const std::vector<std::string> silent;
+  EXPECT_EQ(grown(begin + "    map i in 64 {\n      if i < 8 {\n        f[i] = A[i]\n      }\n    }\n" + end),
+            std::pair(int64_t{8}, silent));
+  // Where a fragment may grow instead, it does, however often the loop turns.
+  const std::string within =
+      "    for k in 0..i32(A[0]) {\n      map i in 64 {\n        f[i] = A[i]\n      }\n      map i in 64 {\n"
+      "        B[i] = f[i]\n      }\n    }\n";
+  EXPECT_EQ(grown(within).first, 64);
+}
+
 TEST(TileRanges, OtherFragmentsAndTilesDoNotGrow) {
   const std::string write = "    map i in 64 {\n      f[i] = A[i]\n    }\n";
   const auto is_refused = [&](const std::string& body) {
@@ -173,8 +193,8 @@ TEST(TileRanges, OtherFragmentsAndTilesDoNotGrow) {
   is_refused(write + "    map i in 32 {\n      B[i] = f[i]\n    }\n");
   is_refused(write + "    map i in 64 {\n      B[i] = f[63 - i]\n    }\n");
   is_refused(write + "    map i in 64 {\n      B[i] = f[i + 1]\n    }\n");
-  is_refused(write + "    B[0] = f[0]\n");
-  is_refused(write + "    copy from=f to=B[0 : 8]\n");
+  is_refused(write + "    B[tx] = f[tx]\n");
+  is_refused(write + "    copy from=f to=B[0 : 8]\n    map i in 64 {\n      f[i] = A[i]\n      B[i] = 0.0\n    }\n");
   is_refused(write + "    fragment v: float32[2, 4] view=f\n    map i in 64 {\n      B[i] = f[i]\n    }\n");
   const std::string shared = "    shared s: float32[8]\n    map i in 64 {\n      s[i] = A[i]\n    }\n";
   is_refused(shared + "    map i in 64 {\n      B[i] = s[i]\n    }\n");

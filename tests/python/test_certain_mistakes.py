@@ -149,3 +149,33 @@ def test_an_output_beside_others_that_nobody_writes():
     with pytest.warns(UserWarning, match="'double' returns 'unused', but no statement writes to it"):
         made, _ = double(np.ones(8, "float32"))
     assert (made == 2).all()
+
+
+@pytest.mark.parametrize("target", ["interpreter", "cpu", "simulator -arch=sm_80", "simulator -arch=sm_90a"])
+@pytest.mark.parametrize("columns", [8, 32])
+def test_a_map_that_goes_beyond_a_fragment_ends_where_it_does(target, columns):
+    """In a loop whose turns are in memory nothing is sure; the points beyond touch nothing, neither rows nor what lies behind."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, columns), "float16"), N: T.Tensor((1,), "int32"), C: T.Tensor((64, columns), "float32")):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, columns), "float16")
+            scale = T.alloc_shared((64,), "float32")
+            c = T.alloc_fragment((64, columns), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            for k in T.serial(N[0]):
+                for i in T.Parallel(64):
+                    scale[i] = i + k
+                T.gemm(a, b, c)
+                for i, j in T.Parallel(64, 64):
+                    c[i, j] *= scale[i]
+            T.copy(c, C)
+
+    a, b = (np.random.default_rng(s).integers(-2, 3, shape).astype("float16") for s, shape in ((0, (64, 64)), (1, (64, columns))))
+    wanted, c = np.zeros((64, columns), "float32"), np.empty((64, columns), "float32")
+    for k in range(2):
+        wanted = (wanted + a.astype("float32") @ b) * (np.arange(64, dtype="float32") + k)[:, None]
+    tw.compile(main, target=target)(a, b, np.array([2], "int32"), c)
+    assert (c == wanted).all()
