@@ -22,8 +22,8 @@ ir::Body lower_map(const ir::Map& map, const FragmentLayout* points, const Team&
 // A vectorized loop of thread code: what its iterations access side by side, at once. Its body is made of stores of
 // each thread's own and of names. None: they access nothing so.
 std::optional<ir::Body> lower_lanes(const ir::For& lanes, const Team& team, CollectiveLowering& c);
-// A loop over neighbours that a thread stores by the queue cp_async. None: no instruction does it, or not in the
-// layouts.
+// A loop over neighbours that a thread stores by the queue cp_async, in one tile or several. None: no instruction does
+// it, or not in the layouts.
 std::optional<ir::Body> lower_async_store(const ir::For& loop, const Team& team, CollectiveLowering& c);
 // A Copy from global to shared memory of the queue cp_async.
 ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);

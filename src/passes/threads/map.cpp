@@ -710,13 +710,13 @@ std::optional<Body> lower_lanes(const For& lanes, const Team& team, CollectiveLo
   return MapLowering(map, team, c).by_lanes(lane, *count);
 }
 
-std::optional<Body> lower_async_store(const For& loop, const Team& team, CollectiveLowering& c) {
-  const auto* store = loop.body.size() == 1 ? loop.body[0].as<Store>() : nullptr;
-  if (!store || store->queue != Queue::CpAsync || constant_int(loop.begin) != 0 || !constant_int(loop.extent))
-    return std::nullopt;
-  const auto* either = store->value.as<Select>();
+namespace {
+
+// One store of such a loop.
+std::optional<Body> async_store(const Store& store, const For& loop, const Team& team, CollectiveLowering& c) {
+  const auto* either = store.value.as<Select>();
   const auto* other = either ? either->b.as<Const>() : nullptr;
-  const Expr value = other && other->bits == 0 ? either->a : store->value;
+  const Expr value = other && other->bits == 0 ? either->a : store.value;
   if (!value.as<Load>() || !c.l.is_global(value.as<Load>()->buffer)) return std::nullopt;
   const Expr guard = either ? guard_accesses(either->condition, c.l) : Expr{};
   if (guard && used_vars(guard).contains(loop.var)) return std::nullopt;
@@ -737,9 +737,45 @@ std::optional<Body> lower_async_store(const For& loop, const Team& team, Collect
   const Expr read = load(from->buffer, named(from->indices), value->type);
   const Map map{{loop.var}, {loop.extent}, {}};
   auto copied = MapLowering(map, team, c, Queue::CpAsync)
-                    .by_thread({c.l.make(Store{{store->to.buffer, named(store->to.indices)}, read})}, guard);
+                    .by_thread({c.l.make(Store{{store.to.buffer, named(store.to.indices)}, read})}, guard);
   if (copied) copied->insert(copied->begin(), names.begin(), names.end());
   return copied;
+}
+
+// Whether each of these stores may be made for all turns before the next: what the queue brings is there for nobody
+// before it is waited for, but no place may be looked up in what is written.
+bool are_independent(const std::vector<const Store*>& stores, const ProgramTables& p) {
+  std::set<BufferId> written;
+  for (const Store* s : stores) written.insert(p.root(s->to.buffer));
+  if (stores.size() > 1 && written.size() < stores.size()) return false;
+  bool apart = true;
+  const auto reads = [&](const Expr& e) {
+    walk(e, [&](const Expr& x) { apart = apart && !(x.as<Load>() && written.contains(p.root(x.as<Load>()->buffer))); });
+  };
+  for (const Store* s : stores) {
+    reads(s->value);
+    for (const Expr& e : s->to.indices) reads(e);
+  }
+  return apart;
+}
+
+}  // namespace
+
+std::optional<Body> lower_async_store(const For& loop, const Team& team, CollectiveLowering& c) {
+  if (loop.body.empty() || constant_int(loop.begin) != 0 || !constant_int(loop.extent)) return std::nullopt;
+  std::vector<const Store*> stores;
+  for (const Stmt& s : loop.body) {
+    stores.push_back(s.as<Store>());
+    if (!stores.back() || stores.back()->queue != Queue::CpAsync) return std::nullopt;
+  }
+  if (!are_independent(stores, c.l.program)) return std::nullopt;
+  Body out;
+  for (const Store* store : stores) {
+    auto copied = async_store(*store, loop, team, c);
+    if (!copied) return std::nullopt;
+    out.insert(out.end(), copied->begin(), copied->end());
+  }
+  return out;
 }
 
 Body lower_async_copy(const Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c) {
