@@ -71,6 +71,12 @@ def get_tensor_supply(supply_type=TensorSupplyType.Auto):
     return lambda parameter: make_tensor(parameter, supply_type)
 
 
+def given_to(kernel):
+    """The parameters that a call gives: those of out_idx, the kernel makes."""
+    outputs = set(kernel.outputs)
+    return [p for i, p in enumerate(kernel.params) if i not in outputs]
+
+
 class Profiler:
     """kernel.get_profiler(): checks and measures on inputs of its own, or on given ones."""
 
@@ -81,8 +87,7 @@ class Profiler:
         """Those of a call; `sizes` are the values of dimensions that are known only there."""
         if given is not None:
             return list(given)
-        outputs = set(self.kernel.outputs)
-        parameters = [p for i, p in enumerate(self.kernel.params) if i not in outputs]
+        parameters = given_to(self.kernel)
         scalars = [p.name for p in parameters if p.shape is None]
         if scalars:
             raise ValueError(f"nothing says what the numbers {scalars} of '{self.kernel.name}' are: pass input_tensors")

@@ -6,7 +6,7 @@ import warnings
 
 from . import _native
 from .errors import TilewrightError
-from .profiler import Profiler, TensorSupplyType, do_bench
+from .profiler import Profiler, TensorSupplyType, do_bench, given_to
 from .progress import Progress
 
 
@@ -54,7 +54,7 @@ class Search:
             raise kernel
         kernel.config = config
         if self.inputs is None:
-            self.inputs = given or (self.supply_prog(kernel.params) if self.supply_prog else self._made(kernel))
+            self.inputs = given or (self.supply_prog(given_to(kernel)) if self.supply_prog else self._made(kernel))
         key = self._key(kernel, config)
         known = self.log.records.get(key, {})
         if "error" in known:

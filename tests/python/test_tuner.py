@@ -294,6 +294,30 @@ def test_backends_of_do_bench_on_a_device():
         assert len(calls) < 20000 and time.monotonic() - begin < 10
 
 
+def test_inputs_are_asked_for_without_the_outputs():
+    """supply_prog hears of the parameters that a call gives, wherever the one stands that the kernel makes."""
+    numpy = pytest.importorskip("numpy")
+    asked = []
+
+    def supply(params):
+        asked.append([(p.name, list(p.shape), str(p.dtype)) for p in params])
+        return [numpy.ones(16, "float32"), numpy.arange(16, dtype="int32")]
+
+    @autotune(configs=[{"block": 8}, {"block": 16}], warmup=1, rep=1, supply_prog=supply)
+    @tw.jit(out_idx=[1], engine="interpreter")
+    def taken(block=8):
+        @T.prim_func
+        def main(A: T.Tensor((16,), "float32"), B: T.Tensor((16,), "float32"), I: T.Tensor((16,), "int32")):
+            with T.Kernel(16 // block, threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[I[bx * block + i]]
+
+        return main
+
+    assert taken().config["block"] in (8, 16)
+    assert asked == [[("A", [16], "float32"), ("I", [16], "int32")]]
+
+
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
