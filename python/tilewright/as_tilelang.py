@@ -1,6 +1,7 @@
 """`import tilelang` as Tilewright: by install(), by `python -m tilewright script.py`, or as a pytest plugin:
 `pytest -p tilewright.as_tilelang`. The modules are a table of names; what they hold is this package's."""
 import contextlib
+import functools
 import importlib.machinery
 import importlib.util
 import os
@@ -110,10 +111,14 @@ def _fp8(name="e4m3"):
     return language.float8_e4m3fn if "e4m3" in name else language.float8_e5m2
 
 
+# Programs for TileLang may wait for its refusal: what they hear is a warning.
+_autotune = functools.partial(tuner.autotune, portable=True)
+
+
 def _modules():
     top = {
         "jit": jitted.jit, "lazy_jit": jitted.jit, "compile": kernel.compile, "par_compile": jitted.par_compile, "cached": cached, "lower": lower,
-        "autotune": tuner.autotune, "cdiv": tilewright.cdiv, "next_power_of_2": tilewright.next_power_of_2,
+        "autotune": _autotune, "cdiv": tilewright.cdiv, "next_power_of_2": tilewright.next_power_of_2,
         "DataType": dtypes.dtype, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "Profiler": profiler.Profiler,
         "TensorSupplyType": profiler.TensorSupplyType, "PassConfigKey": PassConfigKey, "disable_cache": _nothing,
         "enable_cache": _nothing, "clear_cache": clear_cache, "is_cache_enabled": lambda: True, "set_log_level": _nothing,
@@ -141,8 +146,8 @@ def _modules():
         "tilelang.engine": {},
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
         "tilelang.engine.callback": {"register_cuda_postproc_callback": register_cuda_postproc_callback},
-        "tilelang.autotuner.tuner": {"autotune": tuner.autotune, "AutoTuner": tuner.AutoTuner},
-        "tilelang.autotuner": {"autotune": tuner.autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
+        "tilelang.autotuner.tuner": {"autotune": _autotune, "AutoTuner": tuner.AutoTuner},
+        "tilelang.autotuner": {"autotune": _autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
         "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
         "tilelang.transform": {"PassConfigKey": PassConfigKey, "simplify_prim_func": lambda f: f},
         "tilelang.transform.pass_config": {"PassConfigKey": PassConfigKey},

@@ -3,6 +3,7 @@ import functools
 import itertools
 import os
 import threading
+import warnings
 
 from .errors import TilewrightError
 from .jitted import Jit, each_by_threads
@@ -44,7 +45,7 @@ class Tuned:
     """A jitted function under @autotune. Given a tunable argument, it is the function itself; one that do_not_specialize
     names is only where the search starts, and the configurations stand in its place."""
 
-    def __init__(self, function, configs, options, do_not_specialize=()):
+    def __init__(self, function, configs, options, do_not_specialize=(), portable=False):
         options = {**getattr(function, "measuring", {}), **options}
         options.pop("keys", None)  # names of the tunable parameters: the configurations say them
         self.function, self.configs, self.options = function, configs, options
@@ -52,7 +53,7 @@ class Tuned:
         unknown = set(names) - set(function.order)
         if unknown:
             raise ValueError(f"'{function.func.__name__}' has no parameter {sorted(unknown)}, which do_not_specialize names")
-        self.same_for = frozenset(names)
+        self.same_for, self.portable = frozenset(names), portable
         self.best = {}
         functools.update_wrapper(self, function)
 
@@ -70,6 +71,8 @@ class Tuned:
             return None
         key, exact = self._key(args, kwargs)
         if key not in self.best:
+            if self.portable:
+                _warn_of_closure(self.function.func)
             makers = [functools.partial(self._compiled, args, kwargs, c) for c in candidates]
             self.best[key] = _fastest(self.function.func.__name__, candidates, makers, self._tensors(args), self.options)
         best = self.best[key]
@@ -119,6 +122,20 @@ class Tuned:
         return self.function(*args, **kwargs)
 
 
+def _warn_of_closure(function):
+    """TileLang's tuner takes no function that closes over more than numbers and texts. This one does."""
+    free = zip(function.__code__.co_freevars, function.__closure__ or ())
+    parameters = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    for name, cell in free:
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+        if name not in parameters and not isinstance(value, (int, float, str, bool, type(None))):
+            warnings.warn(f"'{name}', which '{function.__name__}' closes over, is {type(value).__name__}: not serializable. TileLang "
+                          "refuses to tune such a function (AssertionError); here it is tuned", stacklevel=5)  # fmt: skip
+
+
 def _parameters(config):
     """What a configuration gives the function; options of passes change no result."""
     return {k: v for k, v in config.items() if k != "pass_configs"}
@@ -136,17 +153,18 @@ def _fastest(name, candidates, makers, given, options):
     return Search(name, **options).best_of(candidates, kernels, _inputs.given or given)
 
 
-def autotune(function=None, *, configs=None, do_not_specialize=(), **options):
+def autotune(function=None, *, configs=None, do_not_specialize=(), portable=False, **options):
     """Chooses among configs, dictionaries of parameters, by measuring; wraps a function under @jit.
 
     What each computes is compared with ref_prog or, without one, with what most of them compute; skip_check=True leaves
-    that out. do_not_specialize: parameters whose values share one choice. log: a file of JSON lines, which a search that was stopped goes on from (or TILEWRIGHT_TUNING_LOG).
+    that out. do_not_specialize: parameters whose values share one choice. portable: a warning for functions that TileLang
+    would refuse to tune. log: a file of JSON lines, which a search that was stopped goes on from (or TILEWRIGHT_TUNING_LOG).
     """
     if function is None:
-        return functools.partial(autotune, configs=configs, do_not_specialize=do_not_specialize, **options)
+        return functools.partial(autotune, configs=configs, do_not_specialize=do_not_specialize, portable=portable, **options)
     if not isinstance(function, Jit):
         raise TypeError("autotune wraps a function under @jit: write @autotune(...) above @jit")
-    return Tuned(function, configs, options, do_not_specialize)
+    return Tuned(function, configs, options, do_not_specialize, portable)
 
 
 _MEASURING = ("supply_type", "supply_prog", "ref_prog", "rtol", "atol", "max_mismatched_ratio", "skip_check", "warmup", "rep")

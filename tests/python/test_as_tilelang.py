@@ -286,6 +286,23 @@ def tuned(block=None):
     return main
 best = tuned()
 assert best.config["block"] in (4, 8) and best.latency > 0
+import warnings
+def closing_over(factor, function):
+    @tilelang.autotune(configs=[{"block": 4}, {"block": 8}], warmup=1, rep=1)
+    @tilelang.jit(out_idx=[1])
+    def tuned_too(block=None):
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+            with T.Kernel(8 // block, threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = function(A[bx * block + i]) * factor if function else A[bx * block + i] * factor
+        return main
+    return tuned_too
+with warnings.catch_warnings(record=True) as heard:
+    warnings.simplefilter("always")
+    assert closing_over(2, None)().config and not [w for w in heard if "serializable" in str(w.message)]
+    assert closing_over(2, lambda x: x + 1)().config
+assert ["'function', which 'tuned_too' closes over, is function: not serializable" in str(w.message) for w in heard].count(True) == 1
 print("right")
 """
 
