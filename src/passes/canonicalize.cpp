@@ -6,6 +6,7 @@
 #include "ir/rewrite.h"
 #include "passes/grow_fragments.h"
 #include "passes/known_conditions.h"
+#include "passes/merge_turns.h"
 #include "passes/role_groups.h"
 #include "passes/running_reduces.h"
 #include "passes/thread_range.h"
@@ -166,6 +167,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
       if (auto r = merged_maps(s)) return r;
       return as_roles(s);
     });
+    merge_turns(launch, program);
     launch.body = own_copies_apart(program, launch);
     meet_in_roles(launch);
     begin_running_reduces(program, launch);

@@ -9,8 +9,10 @@
 //   - an If on a range of whole warps whose body holds tile ops or barriers as Role statements, one a side;
 //   - a barrier of the block that every role comes to first as one of all threads (role_groups);
 //   - a running maximum into a tile that nothing else writes with a Fill before it (running_reduces);
-//   - a fragment that maps surely leave, each point at its own element, with one for each point (grow_fragments);
+//   - a fragment that maps leave, each point at its own element, with one for each point, and maps that do nothing
+//     beyond a fragment as large as it (grow_fragments);
 //   - a Map that is all of another Map's body merged into it;
+//   - a serial loop whose turns are a Map each, of rows of a fragment, as one Map (merge_turns);
 //   - conditions that the ranges of blocks, threads and loops decide as constants (known_conditions);
 //   - copies and fills of a thread's own memory that not all threads come to as loops of thread code;
 //   - no If with a constant condition.

@@ -110,3 +110,32 @@ def test_parts_of_a_fragment_stay_in_registers():
     tw.compile(main, target="simulator -arch=sm_80")(a, b, c)  # acc in shared memory would not fit
     product = a.astype("float32") @ b.astype("float32")
     assert (c == product + np.repeat([0, 1], half)[:, None]).all()
+
+
+@pytest.mark.parametrize("target", ["interpreter", "cpu", "simulator -arch=sm_80", "simulator -arch=sm_90a"])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_rows_that_a_loop_goes_through_stay_in_registers(target, rows):
+    """Fragments by rows, together more than the shared memory there is: the loop's turns are points like the others."""
+    columns = 32768 // rows
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, columns), "float16"), B: T.Tensor((rows,), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((rows, columns), "float16")
+            f, d = T.alloc_fragment((rows, columns), "float32"), T.alloc_fragment((rows, columns), "float32")
+            mean, found = T.alloc_fragment((rows,), "float32"), T.alloc_fragment((rows,), "float32")
+            T.copy(A, s)
+            for i in T.serial(rows):
+                for j in T.Parallel(columns):
+                    f[i, j] = T.cast(s[i, j], "float32")
+            T.reduce_sum(f, mean, dim=1)
+            for i in T.serial(rows):
+                for j in T.Parallel(columns):
+                    d[i, j] = (f[i, j] - mean[i] / columns) * (f[i, j] - mean[i] / columns)
+            T.reduce_sum(d, found, dim=1)
+            T.copy(found, B)
+
+    half = np.random.default_rng(7).integers(-3, 4, (rows, columns // 2)).astype("float16")
+    a, b = np.concatenate([half, 2 - half], axis=1), np.empty(rows, "float32")  # a mean of 1, and whole numbers
+    tw.compile(main, target=target)(a, b)
+    assert (b == ((a.astype("float32") - 1) ** 2).sum(1)).all()
