@@ -111,8 +111,9 @@ class Conflicts : public SureWalk {
 
   void add(std::vector<Touch>& to, const Stmt& s, BufferId id, const std::vector<Expr>& indices, const Expr& value) {
     const Buffer& b = program_.buffer(id);
+    const Buffer& root = program_.buffer(program_.root(id));
     const bool own = b.space == Space::Local || b.space == Space::Barrier;
-    if (!sure_ || own || b.address || program_.buffer(program_.root(id)).reducer) return;
+    if (!sure_ || own || root.address || root.reducer) return;
     for (const auto& [var, value_there] : first().values) around_.values.try_emplace(var, value_there);  // loops inside
     Touch access{s, id, indices, value, {}};
     for (size_t i = guards_around_; i < guards_.size(); ++i)

@@ -301,9 +301,10 @@ Agreement Uniformity::of_load(BufferId buffer, const std::vector<Expr>& indices,
   const Buffer& b = program_.buffer(buffer);
   Agreement a = of(indices, set);
   if (b.offset) a = least(a, of(b.offset, set));
-  if (b.address) a = least(a, of(b.address, set));
-  BufferId root = program_.root(buffer);
-  return program_.buffer(root).space == Space::Local ? least(a, of_local(root, set)) : a;
+  const BufferId root = program_.root(buffer);
+  const Buffer& memory = program_.buffer(root);
+  if (memory.address) a = least(a, of(memory.address, set));
+  return memory.space == Space::Local ? least(a, of_local(root, set)) : a;
 }
 
 Agreement Uniformity::of_local(BufferId root, const ThreadSet& set) const {

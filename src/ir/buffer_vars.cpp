@@ -22,4 +22,11 @@ std::set<VarId> vars_of_buffers(const ProgramTables& program) {
   return out;
 }
 
+std::set<VarId> vars_of_buffer(const ProgramTables& program, BufferId id) {
+  std::set<VarId> out;
+  add(program.buffer(id), out);
+  add(program.buffer(program.root(id)), out);
+  return out;
+}
+
 }  // namespace tilewright::ir

@@ -57,8 +57,8 @@ class Magnitudes {
     const auto* widened = known(abs->args[0], body, at).as<Cast>();
     const auto* element = widened ? widened->value.as<Load>() : nullptr;
     if (!element || (widened->value->type != bf16 && widened->value->type != f16)) return false;
-    const Buffer& from = program_.buffer(element->buffer);
-    if (program_.buffer(program_.root(element->buffer)).space != Space::Global || from.address) return false;
+    const Buffer& root = program_.buffer(program_.root(element->buffer));
+    if (root.space != Space::Global || root.address) return false;
     if (elements_.empty()) type_ = widened->value->type;
     elements_.emplace_back(n.value, widened->value);
     return type_ == widened->value->type;

@@ -1,6 +1,7 @@
 #include "passes/prefetch_rows.h"
 
 #include "analysis/slope.h"
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
@@ -151,20 +152,24 @@ class Prefetch {
   struct Round {
     VarId var;
     std::unordered_map<VarId, Expr> lets;
+    std::set<VarId> bound;
   };
   static Round round_of(const For& f) {
-    Round round{f.var, {}};
+    Round round{f.var, {}, bound_vars(f.body)};
     for (const Stmt& s : f.body)
       if (const auto* n = s.as<Let>()) round.lets[n->var] = n->value;
     return round;
   }
-  // The same rows an iteration later; none if that depends on what is read.
+  // The same rows an iteration later; none if that depends on what is read: an index, or a tensor's address.
   std::vector<Row> later(std::vector<Row> rows, const Round& round) const {
-    for (Row& r : rows)
+    for (Row& r : rows) {
+      for (VarId v : vars_of_buffer(program_, r.buffer))
+        if (v == round.var || round.bound.contains(v)) return {};
       for (Expr& e : r.first) {
         e = inlined(e, round.lets);
         if (has_loads(e)) return {};
       }
+    }
     return rows_at(rows, round.var, add(cast(var(round.var, program_.var(round.var).type), i64), wide(1)));
   }
 
@@ -217,7 +222,7 @@ class Prefetch {
         if (const auto* n = s.as<Let>()) lets[n->var] = n->value;
       auto add = [&](BufferId buffer, const std::vector<Expr>& indices) {
         const std::optional<Row> row = row_of(lanes, chunks, lets, buffer, indices);
-        if (row && is_known_outside(*row, around) && !has(rows, *row)) rows.push_back(*row);
+        if (row && is_known_outside(*row, around.body) && !has(rows, *row)) rows.push_back(*row);
       };
       if (what == Of::Stores)
         walk(turn, [&](const Stmt& s) {
@@ -266,17 +271,16 @@ class Prefetch {
       if (!n || n->function != kStreamRestFunction) continue;
       const Region& to = n->writes[0];
       Row row{to.buffer, to.min, constant_int(to.extent.back()).value_or(0)};
-      if (row.elements > 0 && is_known_outside(row, f) && !has(rows, row)) rows.push_back(std::move(row));
+      if (row.elements > 0 && is_known_outside(row, f.body) && !has(rows, row)) rows.push_back(std::move(row));
     }
     return rows;
   }
-  // Can the row's place be told before the iteration begins?
-  static bool is_known_outside(const Row& row, const For& around) {
-    const std::set<VarId> bound = bound_vars(around.body);
-    for (const Expr& e : row.first)
-      for (VarId v : used_vars(e))
-        if (bound.contains(v)) return false;
-    return true;
+  // Can the row's place be told before the body begins?
+  bool is_known_outside(const Row& row, const Body& body) const {
+    const std::set<VarId> bound = bound_vars(body);
+    std::set<VarId> used = vars_of_buffer(program_, row.buffer);
+    for (const Expr& e : row.first) used.merge(used_vars(e));
+    return std::none_of(used.begin(), used.end(), [&](VarId v) { return bound.contains(v); });
   }
   bool has(const std::vector<Row>& rows, const Row& row) const {
     return std::any_of(rows.begin(), rows.end(), [&](const Row& r) {
@@ -377,7 +381,7 @@ class Prefetch {
     if (here.empty()) return {};
     const auto known = constant_int(f.extent);
     const std::vector<Row> there = later(rows_at({row}, f.var, cast(f.begin, i64)), block_);
-    if (!known || constant_int(f.begin) != 0 || there.empty() || !is_known_outside(there[0], grid_))
+    if (!known || constant_int(f.begin) != 0 || there.empty() || !is_known_outside(there[0], grid_.body))
       return place_of(here[0]);
     return select(binary(BinaryOp::Lt, next, wide(*known)), place_of(here[0]), place_of(there[0]));
   }
@@ -461,6 +465,7 @@ class Prefetch {
       const std::vector<Row> rows = short_rows_of(*f, Of::LoadsByParts, round);
       const bool copies = bytes_of(rows) * constant_int(f->extent).value_or(kLongRow) >= kLongRow;
       std::optional<Box> box = copies ? copied_box(*f, rows) : transposed_box(s, round);
+      if (box && !(is_known_outside(box->first, body) && is_known_outside(box->second, body))) box.reset();
       if (box) boxes.push_back(std::move(*box));
       if (copies && !box) return false;
     }

@@ -102,9 +102,8 @@ class ReadAgain {
     return own;
   }
   bool may_read(const Load& source, BufferId tile, const Body& block) const {
-    const Buffer& from = program_.buffer(source.buffer);
-    if (program_.buffer(program_.root(source.buffer)).space != Space::Global || from.address || from.type.is_packed())
-      return false;
+    const Buffer &from = program_.buffer(source.buffer), &root = program_.buffer(program_.root(source.buffer));
+    if (root.space != Space::Global || root.address || from.type.is_packed()) return false;
     if (from.type.storage_bits() >= program_.buffer(tile).type.storage_bits()) return false;
     bool clean = true;
     walk(block, [&](const Stmt& s) {

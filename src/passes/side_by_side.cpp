@@ -1,6 +1,7 @@
 #include "passes/side_by_side.h"
 
 #include "analysis/slope.h"
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
@@ -47,7 +48,7 @@ class SideBySide {
       const auto* n = grid.body[k].as<Let>();
       if (n->var == part_) continue;
       const Expr value = without_part(n->value, grid.var, block);
-      if (used_vars(value).contains(grid.var)) return std::nullopt;
+      if (depends(value) || used_vars(value).contains(grid.var)) return std::nullopt;
       out.body.push_back(make_stmt(Let{n->var, value}, grid.body[k]->location));
     }
     For row = *rows;
@@ -82,7 +83,7 @@ class SideBySide {
   }
   bool depends(const Expr& e) const { return used_vars(e).contains(part_); }
 
-  // Nothing but loops and elements.
+  // Nothing but loops and elements, of tensors that are the same for all parts and turns.
   bool plain(const Body& body) const {
     bool found = true;
     walk(body, [&](const Stmt& s) {
@@ -90,8 +91,10 @@ class SideBySide {
       const bool loop = f && (f->kind == LoopKind::Serial || f->kind == LoopKind::Vectorized);
       found = found && (loop || s.as<Let>() || s.as<Store>());
     });
+    const std::set<VarId> bound = bound_vars(body);
     for (BufferId id : used_buffers(body)) {
       const Buffer& b = program_.buffer(id);
+      for (VarId v : vars_of_buffer(program_, id)) found = found && v != part_ && !bound.contains(v);
       found =
           found && !b.is_view() && !b.tile && (b.space == Space::Global || (b.strides.empty() && !b.type.is_packed()));
     }

@@ -64,6 +64,18 @@ constexpr auto None = Agreement::None, Warp = Agreement::Warp, All = Agreement::
 Expr div(const Expr& a, int64_t b) { return ir::apply(ir::Operator::FloorDiv, a, constant(b)); }
 Expr less(const Expr& a, const Expr& b) { return ir::cast(ir::apply(ir::Operator::Lt, a, b), i32); }
 
+// What a tensor at an address holds is as uniform as the address, seen through a view too.
+TEST(Uniformity, TensorsAtAddresses) {
+  Case c({128}, [](Case& c) {
+    for (const Expr& where : {c.bx, c.tx}) {
+      const ir::BufferId tensor = c.b.tensor_at("T", ir::bitcast(ir::cast(where, i64), pointer), {constant(8)}, i32);
+      c.ask(c.b.load(at(tensor, {constant(0)})));
+      c.ask(c.b.load(at(c.b.view("V", tensor, {constant(2), constant(4)}, i32), {constant(1), constant(0)})));
+    }
+  });
+  EXPECT_EQ(c.values(), (Answers{All, All, None, None}));
+}
+
 TEST(Uniformity, LeavesAndOperators) {
   Case c({128}, [](Case& c) {
     c.ask(constant(1));

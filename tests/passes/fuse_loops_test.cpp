@@ -328,6 +328,29 @@ TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
   EXPECT_NE(out.substr(at, 120).find("block + 1"), out.npos) << out;
   EXPECT_NE(out.find("int64(256), true]"), out.npos) << out;
 }
+// Of a tensor at an address that is looked up in an iteration, nobody knows the next iteration's place; of one at an
+// address that stays, everybody does.
+TEST(PrefetchRows, TensorsAtAddressesThatAreLookedUp) {
+  const std::string look_up = "a: pointer = P[int64(by)]\n", tensor = "global A: float32[64, 4096] address=a\n";
+  const auto text = [&](const std::string& outside, const std::string& inside) {
+    return "loop program p {\n  param P: pointer[4]\n  param X: float32[4096, 4096]\n  launch p(bx: 4) threads(tx: 32) "
+           "{\n"
+           "    shared t: float32[8, 512]\n    for block: int64 in 0..4 grid {\n      by: int32 = int32(block // 2)\n" +
+           outside +
+           "      for i: int64 in 0..8 {\n        for m: int64 in 0..8 {\n          for n: int64 in 0..512 vectorized "
+           "{\n            t[m, n] = t[m, n] * 2.0\n          }\n        }\n" +
+           inside +
+           "        for j: int64 in 0..512 vectorized {\n          t[int64(0), j] = A[i, j]\n        }\n      }\n    "
+           "}\n  "
+           "}\n}\n";
+  };
+  for (const bool stays : {false, true}) {
+    const ir::LoopProgram out = prefetch_rows(
+        ir::parse_loop_program(stays ? text(look_up + tensor, "") : text("", look_up + tensor), "p.tile"));
+    ir::check_valid(out, "prefetch_rows");
+    EXPECT_EQ(count_of(ir::print(out), "\"prefetch\""), stays ? 1u : 0u) << ir::print(out);
+  }
+}
 // And those of the next block that are stored to as they are; what is stored in a run of memory is not.
 TEST(PrefetchRows, OfRowsThatAreStoredToTheNextBlocks) {
   const std::string before = R"(      for i: int64 in 0..16 {

@@ -550,6 +550,32 @@ def test_tensors_at_addresses_that_a_block_or_a_turn_looks_up(engine):
     assert (b == a[:, ::-1] * 2).all()
 
 
+@pytest.mark.parametrize("table_of", ["parts", "rows"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_blocks_that_share_rows_look_up_where_they_are(engine, table_of):
+    @T.prim_func
+    def main(table: T.Tensor((1024,), T.ptr), B: T.Tensor((64, 16, 2), "float32")):
+        with T.Kernel(2, 64, threads=32) as (part, b):
+            tile, total = T.alloc_fragment((64,), "float32"), T.alloc_fragment((1,), "float32")
+            for r in T.serial(16):
+                if table_of == "parts":
+                    A = T.make_tensor(table[part], (1024, 128), "float32")
+                    T.copy(A[b * 16 + r, part * 64 : part * 64 + 64], tile)
+                else:
+                    A = T.make_tensor(table[b * 16 + r], (128,), "float32")
+                    T.copy(A[part * 64 : part * 64 + 64], tile)
+                T.reduce_sum(tile, total, dim=0)
+                B[b, r, part] = total[0]
+
+    rows = np.random.default_rng(7).integers(-8, 8, (2, 1024, 128)).astype("float32")
+    memory = rows if table_of == "parts" else rows[0]
+    b, table = np.zeros((64, 16, 2), "float32"), np.zeros(1024, "int64")
+    table[: len(memory)] = [part.ctypes.data for part in memory]
+    tw.compile(main, engine=engine)(table, b)
+    parts = [rows[p if table_of == "parts" else 0][:, p * 64 : p * 64 + 64].sum(1).reshape(64, 16) for p in (0, 1)]
+    assert (b == np.stack(parts, -1)).all()
+
+
 @pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
 def test_a_view_begins_where_a_name_says(engine):
     text = """
