@@ -2,6 +2,7 @@
 import os
 import re
 
+from . import device_functions
 from .pointers import Pointer, head_of
 from .scopes import Launch
 from .trace import OPERATIONS, apply, fail, recording
@@ -11,7 +12,7 @@ _CALL, _POINTER = OPERATIONS["call_function"], OPERATIONS["pointer_for_call"]
 
 
 def import_source(source=None):
-    """CUDA C++ that defines what T.call_extern calls. Engines other than cuda refuse the calls."""
+    """CUDA C++ that defines what T.call_extern calls. Engines other than cuda refuse calls of it."""
     tracer = recording("import_source")
     if source and source not in tracer.sources:
         tracer.sources.append(source)
@@ -19,11 +20,16 @@ def import_source(source=None):
 
 def call_extern(*arguments, dtype=None):
     """Calls a device function by its name: T.call_extern("float32", "f", x), or T.call_extern("f", x, dtype="float32").
-    Buffers and T.access_ptr go as pointers, which the function may read and write by."""
+    Buffers and T.access_ptr go as pointers, which the function may read and write by. Where it is one of CUDA's own that the
+    language has too, the call is the language's, on every engine."""
     if dtype is None:
         dtype, *arguments = arguments
     name, *arguments = arguments
     sources = recording("call_extern").sources
+    if not any(re.search(rf"\b{re.escape(name)}\b", text) for text in sources):
+        value = device_functions.call(name, arguments, dtype)
+        if value is not None:
+            return value
     return apply(_CALL, str(dtype), name, [_argument(a) for a in arguments], "\n".join(sources))
 
 

@@ -113,11 +113,18 @@ Result dot_of_bytes(const Operation&, const Operands& o) {
 }
 
 Result convert(const Operation&, const Operands& o) {
-  o.word(2, {"", "rn"});
+  const bool toward_zero = o.word(2, {"", "rn", "rz"}) == 2;
   if (!o.flag(3, true))
     fail(Code::BadOption, o.place(), "cast: sat=False, but values that are too large become the largest",
          "leave it out, or clamp and reinterpret");
-  return ir::apply_cast(o.expr(0), o.dtype(1), o.place());
+  const ir::Expr value = o.expr(0);
+  const DType type = o.dtype(1);
+  if (!toward_zero || value->type == type) return ir::apply_cast(value, type, o.place());
+  if (value->type.is_pointer() || !can_round(type, Rounding::TowardZero))
+    fail(Code::BadOption, o.place(),
+         fmt::format("cast: {} is not rounded toward zero to {}", value->type.name(), type.name()),
+         "float16, bfloat16, tfloat32 and float8_e8m0 are; leave 'round' out");
+  return ir::cast(value, type, Rounding::TowardZero);
 }
 
 Result round_to_integer(const Operation&, const Operands& o) {
@@ -223,7 +230,9 @@ void add_scalar_operations(std::vector<Operation>& table) {
        dot_of_bytes},
       {"round", "scalar", "x: expr, rounding_mode: text = 'ties-to-even'", "To a whole number.", round_to_integer},
       {"cast", "scalar", "value: expr, dtype: dtype, round: text = '', sat: bool = True, rbits: ignored = None",
-       "The value as another dtype: to nearest even; floats to integers truncate and saturate.", convert},
+       "The value as another dtype: to nearest even, or with round='rz' toward zero; floats to integers truncate and "
+       "saturate.",
+       convert},
       {"reinterpret", "scalar", "value: expr, dtype: dtype", "The same bits as another dtype of that width.",
        [](const Operation&, const Operands& o) -> Result {
          return ir::apply_bitcast(o.expr(0), o.dtype(1), o.place());

@@ -1,4 +1,6 @@
 """Operations in the words of TVM and PTX, which are written with others: pointers, reductions over threads, shuffles."""
+import re
+
 import numpy as np
 import pytest
 import tilewright as tw
@@ -324,6 +326,90 @@ def test_foreign_text_is_of_the_gpu():
         assert "foreign" in str(caught.value)
     with pytest.raises(tw.CompileError, match="foreign text takes addresses"):
         foreign("fragment")
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+def test_functions_of_cuda_by_their_names(engine):
+    @T.prim_func
+    def main(A: T.Tensor((32,), "float32"), I: T.Tensor((32,), "int32"), H: T.Tensor((32,), "float16"), F: T.Tensor((7, 32), "float32"),
+             N: T.Tensor((9, 32), "int32")):  # fmt: skip
+        with T.Kernel(1, threads=32):
+            t = T.get_thread_binding()
+            H[t] = T.call_extern(T.float16, "__float2half_rz", A[t])
+            F[0, t] = T.call_extern("float32", "__fadd_rd", A[t], 1e-3)
+            F[1, t] = T.call_extern("float32", "fmaxf", A[t], 0)
+            F[2, t] = T.call_extern("__shfl_xor_sync", 0xFFFFFFFF, A[t], 1, dtype="float32")
+            F[3, t] = T.call_extern("float32", "__int_as_float", I[t])
+            F[4, t] = T.call_extern("float32", "__half2float", H[t])
+            F[5, t] = T.call_extern("float32", "rintf", A[t])
+            F[6, t] = T.call_extern("float32", "__uint2float_rn", I[t])
+            N[0, t] = T.call_extern("int32", "__match_any_sync", -1, I[t] % 3)
+            N[1, t] = T.call_extern("int32", "__popc", I[t])
+            N[2, t] = T.call_extern("int32", "__clzll", T.cast(I[t], "int64"))
+            N[3, t] = T.call_extern("int32", "__float2int_ru", A[t])
+            N[4, t] = T.call_extern("int32", "__any_sync", T.uint32(0xFFFFFFFF), I[t] == 5)
+            N[5, t] = T.call_extern("int32", "__umulhi", I[t], 1 << 30)
+            N[6, t] = T.call_extern("int32", "__float_as_int", A[t])
+            N[7, t] = T.call_extern("int32", "__shfl_sync", 0xFFFFFFFF, I[t], 3, 8)
+            N[8, t] = T.call_extern("int32", "__activemask")
+
+    rng = np.random.default_rng(4)
+    a, i = rng.normal(size=32).astype("float32") * 100, rng.integers(0, 1 << 30, 32).astype("int32")
+    a[:3], h, f, n = [1e5, -1e5, 0.1], np.zeros(32, "float16"), np.zeros((7, 32), "float32"), np.zeros((9, 32), "int32")
+    tw.compile(main, engine=engine)(a, i, h, f, n)
+    near = np.clip(a, -65504, 65504).astype("float16")
+    assert (h == np.where(np.abs(near.astype("float32")) > np.abs(a), np.nextafter(near, np.float16(0)), near)).all()
+    exact = a.astype("float64") + np.float64(np.float32(1e-3))
+    low = exact.astype("float32")
+    assert (f[0] == np.where(low > exact, np.nextafter(low, np.float32(-np.inf)), low)).all()
+    assert (f[1] == np.maximum(a, 0)).all() and (f[2] == a[np.arange(32) ^ 1]).all() and (f[3] == i.view("float32")).all()
+    assert (f[4] == h.astype("float32")).all() and (f[5] == np.rint(a)).all() and (f[6] == i.astype("float32")).all()
+    lanes = np.array([sum(1 << k for k in range(32) if i[k] % 3 == v % 3) for v in i], "uint32").view("int32")
+    ones, zeros = [v.bit_count() for v in i.tolist()], [64 - v.bit_length() for v in i.tolist()]
+    assert (n[0] == lanes).all() and n[1].tolist() == ones and n[2].tolist() == zeros and (n[3] == np.ceil(a)).all()
+    assert (n[4] == (5 in i)).all() and (n[5] == i.astype("int64") * (1 << 30) >> 32).all() and (n[6] == a.view("int32")).all()
+    assert (n[7] == i[np.arange(32) // 8 * 8 + 3]).all() and (n[8] == -1).all()
+
+
+def test_functions_of_cuda_that_stay_text():
+    @T.prim_func
+    def main(A: T.Tensor((32,), "float32"), B: T.Tensor((32,), "float32"), N: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            t = T.get_thread_binding()
+            T.import_source("__device__ float __expf(float x) { return x; }")
+            B[t] = T.call_extern("float32", "__expf", A[t])  # the text's own
+            B[t] = T.call_extern("float32", "__logf", A[t])
+            N[t] = T.call_extern("int32", "__ballot_sync", 0xFF, A[t] > 0)  # of some lanes
+            N[t] = T.call_extern("int32", "__ballot_sync", 0xFFFFFFFF, A[t] > 0)
+            N[t] = T.call_extern("int32", "__vadd2", N[t], N[t])  # not in the language
+
+    assert re.findall(r'call function="(\w+)"', main.script()) == ["__expf", "__ballot_sync", "__vadd2"]
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+@pytest.mark.parametrize("source", ["float32", "float64", "int32"])
+def test_casts_toward_zero(engine, source):
+    @T.prim_func
+    def main(A: T.Tensor((64,), source), H: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(64):
+                H[i] = T.cast(A[i], "float16", round="rz")
+                B[i] = T.cast(A[i], "bfloat16", "rz")
+
+    a = (np.random.default_rng(8).normal(size=64) * 3000).astype(source)
+    a[a == 0] = 7
+    a[:2] = [2049, -2049]
+    h, b = np.zeros(64, "float16"), np.zeros(64, "float32")
+    tw.compile(main, engine=engine)(a, h, b)
+    for got, bits in ((h, 11), (b, 8)):  # significant bits: the value without those below
+        unit = 2.0 ** (np.floor(np.log2(np.abs(a.astype("float64")))) + 1 - bits)
+        assert (got == np.trunc(a / unit) * unit).all()
+
+
+def test_casts_that_are_not_rounded_toward_zero():
+    for dtype in ("float32", "int32", "float8_e4m3fn"):
+        with pytest.raises(tw.CompileError, match=f"TW1080 build: cast: float64 is not rounded toward zero to {dtype}"):
+            T.cast(T.float64(1.5), dtype, round="rz")
 
 
 def test_tiles_to_try():

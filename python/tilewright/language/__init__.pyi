@@ -209,7 +209,7 @@ def c2d_im2col(img: Any, col: Any, nhw_step: Any, c_step: Any, kernel: Any, stri
 call_cpacked: Any
 call_cpacked_lowered: Any
 def call_extern(*arguments: Any, dtype: Any = ...) -> Any:
-    """Calls a device function by its name: T.call_extern("float32", "f", x), or T.call_extern("f", x, dtype="float32"). Buffers and T.access_ptr go as pointers, which the function may read and write by."""
+    """Calls a device function by its name: T.call_extern("float32", "f", x), or T.call_extern("f", x, dtype="float32"). Buffers and T.access_ptr go as pointers, which the function may read and write by. Where it is one of CUDA's own that the language has too, the call is the language's, on every engine."""
 def call_intrin(dtype: Any, func_name: Any, *args: Any, annotations: Any = ..., span: Any = ...) -> Any:
     """An operation by its name, "tir.exp" or "exp", as a value of a dtype."""
 call_kernel: Any
@@ -443,7 +443,7 @@ has_let_value: Any
 def ignore_loop_partition(cond: Any, span: Any = ...) -> Any:
     """The condition itself."""
 def import_source(source: Any = ...) -> Any:
-    """CUDA C++ that defines what T.call_extern calls. Engines other than cuda refuse the calls."""
+    """CUDA C++ that defines what T.call_extern calls. Engines other than cuda refuse calls of it."""
 increase_descriptor_offset: Any
 index_map: Any
 def index_to_coordinates(index: Any, shape: Any) -> Any:
@@ -906,7 +906,7 @@ def block_rank_in_cluster() -> Any:
 def brev(x: Value) -> Any:
     """The scalar function brev, element by element."""
 def cast(value: Value, dtype: DType, round: str = '', sat: bool = True, rbits: object = None) -> Any:
-    """The value as another dtype: to nearest even; floats to integers truncate and saturate."""
+    """The value as another dtype: to nearest even, or with round='rz' toward zero; floats to integers truncate and saturate."""
 def ceil(x: Value) -> Any:
     """The scalar function ceil, element by element."""
 def ceildiv(lhs: Value, rhs: Value) -> Any:
