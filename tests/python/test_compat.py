@@ -1,5 +1,6 @@
 """The migration report: programs are driven as their suites drive them, in processes of their own."""
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -133,6 +134,23 @@ def test_compiling_for_a_gpu_that_is_not_here(found):
     if "NVRTC" in run.stdout:
         pytest.skip("needs NVRTC")
     assert "1 pass, 1 fail" in run.stdout and "bytes of shared memory" in run.stdout, run.stdout
+
+
+def test_one_path_a_line_and_folders_that_imports_begin_in(tmp_path):
+    for name, text in {
+        "p/pyproject.toml": "",
+        "p/src/inside.py": "FACTOR = 3\n",
+        "p/tests/test_inside.py": "import pytest, tilelang\nfrom inside import FACTOR\n"
+        "@pytest.mark.parametrize('n', range(5))\ndef test_n(n): assert n != 4\n",
+        "list": "p/tests/test_inside.py\n\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    run = compat(tmp_path, "--list", "list", "--path", "src", "--cases", "3")
+    report = json.loads((tmp_path / "compat/report.json").read_text())
+    row = report["results"]["p/tests/test_inside.py"]
+    assert report["programs"] == {"fail": 1} and (row["status"], row["passed"], row["ran"]) == ("fail", 2, 3), run.stdout
+    assert list(row["causes"]) == ["assertion: AssertionError: assert 4 != 4 [def test_n(n): assert n != 4]"]  # the last case is one of three
 
 
 def test_programs_of_a_folder(found):

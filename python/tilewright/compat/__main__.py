@@ -1,4 +1,4 @@
-"""python -m tilewright.compat PATH... | --list FILE.tsv: runs programs written against TileLang, side by side, and reports."""
+"""python -m tilewright.compat PATH... | --list FILE: runs programs written against TileLang, side by side, and reports."""
 import argparse
 import os
 import sys
@@ -12,8 +12,9 @@ from . import programs, report, running
 def arguments(argv=None):
     parse = argparse.ArgumentParser(prog="python -m tilewright.compat", description=__doc__)
     parse.add_argument("paths", nargs="*", metavar="PATH", help="programs, or folders of them")
-    parse.add_argument("--list", metavar="FILE.tsv", help="programs by a table with a column `path` (and `role`, where the name does not say it)")
+    parse.add_argument("--list", metavar="FILE", help="programs by a table with a column `path` (and `role`, where the name does not say it), or one path a line")
     parse.add_argument("--root", default=".", help="where the paths of the table begin (.)")
+    parse.add_argument("--path", action="append", default=[], metavar="FOLDER", help="a folder of each program's project that its imports begin in too")
     parse.add_argument("--only", default="", metavar="REGEX", help="programs whose name matches")
     parse.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,VALUE", help="rows of the table with one of these values")
     parse.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="programs at once (one for each core)")
@@ -25,7 +26,7 @@ def arguments(argv=None):
     parse.add_argument("--compile-for", default="", metavar="sm_90a", help="also compile every program for this GPU")
     parse.add_argument("--only-compile", action="store_true", help="a case ends where its first kernel is called")
     parse.add_argument("--warm", action="store_true", help="use the kernels that are in the cache; else every run begins with an empty one")
-    parse.add_argument("--out", default="compat", help="folder for report.tsv, report.html, cases.tsv and logs (./compat)")
+    parse.add_argument("--out", default="compat", help="folder for report.tsv, report.json, report.html, cases.tsv and logs (./compat)")
     options = parse.parse_args(argv)
     if bool(options.paths) == bool(options.list):
         parse.error("give paths or --list")
@@ -56,7 +57,7 @@ def main():
     results.sort(key=lambda r: order[r.program.name])
     report.write(results, options.out, time.time() - begin)
     print(report.summary(results, time.time() - begin))
-    print(f"written: {options.out}/report.tsv, report.html, cases.tsv")
+    print(f"written: {options.out}/report.tsv, report.json, report.html, cases.tsv")
     return 0 if all(r.status in ("pass", "text", "skip") for r in results) else 1
 
 

@@ -147,10 +147,10 @@ class Cases:
 
     def pytest_collection_modifyitems(self, config, items):
         count = len(items)
-        if self.most and count > self.most:
-            step = -(-count // self.most)
-            config.hook.pytest_deselected(items=[x for i, x in enumerate(items) if i % step])
-            items[:] = items[::step]
+        if 0 < self.most < count:
+            kept = {round(i * (count - 1) / max(1, self.most - 1)) for i in range(self.most)}
+            config.hook.pytest_deselected(items=[x for i, x in enumerate(items) if i not in kept])
+            items[:] = [x for i, x in enumerate(items) if i in kept]
         self.results.write(collected=count, sampled=len(items))
 
     def pytest_exception_interact(self, node, call, report):

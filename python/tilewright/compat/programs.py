@@ -93,10 +93,12 @@ _KINDS = {"pytest": "tests", "pytest-driver": "tests", "host-check": "refused"}
 
 
 def of_list(file, root):
-    """The rows of a TSV file with a column `path`; `role` says how a row is driven where its name does not."""
+    """The rows of a TSV file with a column `path`; `role` says how a row is driven where its name does not. Or one path a line."""
     root = Path(root).resolve()
     with open(file, encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(text, delimiter="\t"))
+        lines = [line for line in text.read().splitlines() if line.strip()]
+    has_columns = "path" in lines[0].split("\t") if lines else False
+    rows = list(csv.DictReader(lines if has_columns else ["path", *lines], delimiter="\t"))
     found = []
     for row in rows:
         where = root / row["path"]

@@ -1,6 +1,7 @@
-"""What ran and what did not, as tables: report.tsv and cases.tsv for programs, report.html and a summary for people."""
+"""What ran and what did not: report.tsv, report.json and cases.tsv for programs, report.html and a summary for people."""
 import csv
 import html
+import json
 import os
 import re
 from collections import Counter, defaultdict
@@ -70,6 +71,15 @@ def write(results, folder, seconds):
             compiled = "no" if any(c.get("not_compiled") for c in r.cases) else "yes" if r.cases else ""
             row = [r.program.columns.get(c, "") for c in _COLUMNS]
             table.writerow([r.program.name, *row, r.status, r.passed, r.ran, f"{r.seconds:.1f}", compiled, causes])
+    whole = {"seconds": round(seconds, 1), "programs": dict(Counter(r.status for r in results)), "results": {}}
+    for r in results:
+        columns = {c: r.program.columns[c] for c in _COLUMNS if r.program.columns.get(c)}
+        causes = dict(Counter(f"{c['kind']}: {c['cause']}" for c in r.causes).most_common())
+        whole["results"][r.program.name] = {
+            **columns, "status": r.status, "passed": r.passed, "ran": r.ran, "seconds": round(r.seconds, 1), "causes": causes,
+        }  # fmt: skip
+    with open(os.path.join(folder, "report.json"), "w", encoding="utf-8") as file:
+        file.write(json.dumps(whole, indent=1) + "\n")
     with open(os.path.join(folder, "cases.tsv"), "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, delimiter="\t")
         table.writerow(["path", "case", "outcome", "seconds", "kind", "cause", "place"])

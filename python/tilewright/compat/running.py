@@ -45,7 +45,8 @@ class Result:
 
 def _environment(program, options, cache):
     package = os.path.dirname(os.path.dirname(os.path.abspath(tilewright.__file__)))
-    path = [package, str(program.project), os.environ.get("PYTHONPATH", "")]
+    inside = [str(program.project / folder) for folder in options.path]
+    path = [package, str(program.project), *inside, os.environ.get("PYTHONPATH", "")]
     changed = {"PYTHONPATH": os.pathsep.join(p for p in path if p), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     if not options.warm:
         changed["TILEWRIGHT_CACHE_DIR"] = cache
