@@ -216,6 +216,39 @@ TEST_P(ThreadCode, PointsOfALoopFindTheirThreadsLocals) {
   });
 }
 
+// Jumps that all threads make end what the block does together, where other jumps leave some threads behind.
+TEST_P(ThreadCode, JumpsOfAllThreadsBesideThoseOfSome) {
+  expect_same([](const Tensor& X, const Tensor& Y, const Value& i, const Value& tx) {
+    auto counts = alloc_shared({16}, i32);
+    fill(counts, 0);
+    auto own = alloc_var(i32, X(i)), turn = alloc_var(i32, 0);
+    const auto count = [&](int64_t step) {
+      for (auto p : Parallel(16)) counts(p) += step;
+    };
+    for (auto k : serial(6)) {
+      If(k == 3, [] { break_loop(); });
+      count(1);
+      If(tx % 3 == 1, [] { continue_loop(); });
+      own += k;
+    }
+    While(turn < 6, [&] {
+      turn += 1;
+      If(turn == 2, [] { continue_loop(); });
+      If(turn == 5, [] { break_loop(); });
+      count(10);
+      If(tx % 5 == 2, [] { continue_loop(); });
+      own += 100;
+    });
+    for (auto k : serial(4)) {
+      If(k == 1, [] { break_loop(); });
+      count(100);
+    }
+    Y(i) = own + counts(tx & 15) * 1000;
+    If(tx % 4 == 3, [] { thread_return(); });
+    Y(i) = Y(i) + counts(0);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadCode, testing::Values(32, 96), testing::PrintToStringParamName());
 
 }  // namespace

@@ -14,13 +14,6 @@ namespace {
 
 bool is_jump(const Stmt& s) { return s.as<Break>() || s.as<Continue>() || s.as<Return>(); }
 
-template <class T>
-bool contains(const Body& body) {
-  bool found = false;
-  walk(body, [&](const Stmt& s) { found = found || s.as<T>(); });
-  return found;
-}
-
 class Block {
  public:
   Block(const Uniformity& uniformity, Lowering& l)
@@ -45,8 +38,9 @@ class Block {
  private:
   // Under which masks the code runs, and what a jump does.
   struct Context {
-    BufferId mask, iteration, alive;  // arrays over the threads, or invalid: all run
-    BufferId loop;                    // which threads are still in the enclosing masked loop
+    BufferId mask, iteration, alive;              // arrays over the threads, or invalid: all run
+    BufferId loop;                                // which threads are still in the enclosing masked loop
+    const std::function<void()>* step = nullptr;  // what that loop does between iterations
     bool masked() const { return mask.valid() || iteration.valid() || alive.valid(); }
   };
   using Predicate = std::vector<BufferId>;
@@ -267,8 +261,9 @@ class Block {
       flush(c);
       return append(once(s));
     }
-    if (is_jump(s) && u_.is_uniform_control(s) && !(s.as<Return>() ? c.alive : c.loop).valid()) {
+    if (is_jump(s) && u_.is_uniform_control(s)) {  // all who are here jump: nobody runs what follows, masked or not
       flush(c);
+      if (s.as<Continue>() && c.step) (*c.step)();
       return out_.push_back(s);
     }
     const bool uniform = u_.is_uniform_control(s);
@@ -436,7 +431,8 @@ class Block {
     if (begin.low > -kUnbounded && extent.high < kUnbounded)
       l_.intervals.set(f.var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
     Context inner = c;
-    if (has_divergent_jump(n.body) || (c.masked() && (contains<Break>(n.body) || contains<Continue>(n.body)))) {
+    inner.step = nullptr;
+    if (has_divergent_jump(n.body)) {
       enter_loop(inner, c, constant(boolean, int64_t{1}));
       f.body = iteration(n.body, inner);
     } else {
@@ -508,8 +504,7 @@ class Block {
     return std::exchange(out_, std::move(outer));
   }
   // While any thread is in the loop: `step` moves every such thread on; the new mask is mask && condition.
-  void masked_loop(const Body& code, const Context& inner, const Body& step, const Expr& step_thread,
-                   const Expr& condition) {
+  void masked_loop(const Body& code, Context inner, const Body& step, const Expr& step_thread, const Expr& condition) {
     const BufferId go = l_.temporary("any_thread", boolean, {}, Space::Fragment);
     auto look = [&] {
       out_.push_back(l_.make(Store{{go, {}}, constant(boolean, int64_t{0})}));
@@ -517,17 +512,24 @@ class Block {
       const Expr any = binary(BinaryOp::Or, load(go, {}, boolean), at(inner.loop, boolean, t));
       for_all_threads(t, {l_.make(Store{{go, {}}, any})});
     };
+    const std::function<void()> move_on = [&] {
+      Context stepping = inner;
+      stepping.iteration = inner.loop;
+      Body next = step;
+      next.push_back(store_at(inner.loop, step_thread, condition));
+      const Expr t = new_thread();
+      const Body code_of_step{
+          l_.make(If{runs(stepping, step_thread), std::move(next), {}}),
+          store_at(inner.loop, step_thread,
+                   logical_and(at(inner.loop, boolean, step_thread), runs_alive(inner, step_thread)))};
+      for_all_threads(t, substitute(code_of_step, {{id_of(step_thread), t}}));
+      look();
+    };
     look();
+    inner.step = &move_on;
     Body inside = iteration(code, inner);
     Body outer = std::exchange(out_, std::move(inside));
-    Context stepping = inner;
-    stepping.iteration = inner.loop;
-    const Expr& t = step_thread;
-    Body next = step;
-    next.push_back(store_at(inner.loop, t, condition));
-    for_all_threads(t, {l_.make(If{runs(stepping, t), next, {}}),
-                        store_at(inner.loop, t, logical_and(at(inner.loop, boolean, t), runs_alive(inner, t)))});
-    look();
+    move_on();
     inside = std::exchange(out_, std::move(outer));
     out_.push_back(l_.make(While{load(go, {}, boolean), std::move(inside)}));
   }
@@ -560,7 +562,7 @@ class Block {
     flush(c);
     if (u_.is_uniform(n.condition, s) && u_.is_uniform_control(s) && !has_divergent_jump(n.body)) {
       Context inner = c;
-      inner.loop = {};
+      inner.loop = {}, inner.step = nullptr;
       Body inside = collect(n.body, inner);
       return out_.push_back(l_.make(While{guard_accesses(of_first(n.condition), l_), std::move(inside)}));
     }
