@@ -6,6 +6,7 @@
 #include "ir/rewrite.h"
 #include "passes/grow_fragments.h"
 #include "passes/known_conditions.h"
+#include "passes/meet_beside_roles.h"
 #include "passes/merge_turns.h"
 #include "passes/role_groups.h"
 #include "passes/running_reduces.h"
@@ -170,6 +171,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     merge_turns(launch, program);
     launch.body = own_copies_apart(program, launch);
     meet_in_roles(launch);
+    meet_beside_roles(program, launch);
     begin_running_reduces(program, launch);
   }
   return program;

@@ -92,6 +92,35 @@ TEST(CpuStrands, WhatAllThreadsDoTogetherBetweenRoles) {
   });
 }
 
+// Around roles, code of threads finds what roles and other threads wrote, and does not take it from under them, without
+// a barrier of the program's.
+TEST(CpuStrands, CodeOfThreadsAroundRolesIsOrdered) {
+  const Program program = blocks_of(1, 64, [](const Tensor&, const Tensor& B, const Value&) {
+    const Value tx = get_thread_binding();
+    auto s = alloc_shared({64}, i32), u = alloc_shared({64}, i32);
+    auto second = alloc_barrier({32});
+    for (auto k : serial(3)) {
+      s(tx) = tx + k * 100;
+      on_threads(0, 32, [&] {
+        barrier_wait(second(0), k % 2);
+        u(tx) = s(tx + 32);
+      });
+      on_threads(32, 64, [&] {
+        u(tx) = s(tx - 32);
+        barrier_arrive(second(0));
+      });
+      B(k, tx) = u(63 - tx);
+    }
+    B(3, tx) = s(63 - tx);
+  });
+  std::vector<int64_t> expected = numbers({8, 64}, i32, 2).to_ints();
+  for (int64_t tx = 0; tx < 64; ++tx) {
+    for (int64_t k = 0; k < 3; ++k) expected[static_cast<size_t>(k * 64 + tx)] = (63 - tx + 32) % 64 + k * 100;
+    expected[static_cast<size_t>(3 * 64 + tx)] = 63 - tx + 200;
+  }
+  for (const Engine engine : {Engine::Interpreter, Engine::Cpu}) EXPECT_EQ(result(program, engine), expected);
+}
+
 TEST(CpuStrands, LocalsOfThreadsAndOfRoles) {
   expect_same(1, 96, [](const Tensor& A, const Tensor& B, const Value&) {
     const Value tx = get_thread_binding();
