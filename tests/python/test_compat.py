@@ -53,6 +53,7 @@ FILES = {
     "def test_place(): scaled(8, 2).get_kernel_source().index('tma_load(')\n"
     "@pytest.mark.parametrize('word', ['__tl_cvt'])\n"
     "def test_word(word): assert word in scaled(8, 2).get_kernel_source(), 'it is not there'\n",
+    "t/test_name.py": "import tilelang, unittest\ndef test_name(): tl_latency = unittest.TestCase().fail('no')\n",
     "t/test_skips.py": "import pytest, tilelang\n@pytest.mark.skip\ndef test_skipped(): pass\n",
     "t/test_import.py": "import tilelang.no_such_part\n",
 }  # fmt: skip
@@ -111,6 +112,7 @@ def test_results(found, name, status, passed, ran):
         ("t/test_mixed.py", "wrong numbers"),
         ("t/test_mixed.py", "generated text"),
         ("t/test_own_text.py", "text of TileLang"),
+        ("t/test_name.py", "assertion: AssertionError: no"),
         ("t/test_refuses.py", "not refused: Failed: DID NOT RAISE"),
     ],
 )
@@ -124,7 +126,7 @@ def test_what_people_read(found):
     assert "T.no_such_operation" in page and "test_mixed.py" in page and "by tier" not in page.lower()
     assert "1 cases fail at a look at other generated text" in printed
     assert "4 cases fail at a look at text that only TileLang generates" in printed and "1 text" in printed
-    assert "causes, by programs" in printed and len(rows) == 14
+    assert "causes, by programs" in printed and len(rows) == 15
     assert "% of those that look at no text of TileLang)" in printed
     assert (folder / "compat/logs/a__crashes.py.log").exists()
 
@@ -166,6 +168,12 @@ def test_programs_that_say_cuda_run_without_one(tmp_path):
         "assert torch.cuda.get_device_capability() == (9, 0) and (y.to('cuda') == torch.full((8,), 2.0, device=torch.device('cuda:0'))).all()\n"
         "begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)\n"
         "begin.record(); end.record(); assert begin.elapsed_time(end) >= 0\n"
+        "assert isinstance(torch.cuda.get_device_properties(0), torch.cuda._CudaDeviceProperties)\n"
+        "from tilelang.profiler import do_bench\n"
+        "assert all(do_bench(lambda: scaled(8, 2)(x), warmup=1, rep=1, backend=b) > 0 for b in ('event', 'cupti', 'cudagraph'))\n"
+        "torch.manual_seed(3)\n"
+        "with torch.random.fork_rng(devices=['cuda:0']):\n    one = torch.randn(4, device='cuda')\n"
+        "assert (torch.randn(4, device='cuda') == one).all()\n"
     )
     run = compat(tmp_path, "device.py", "--without-gpu", "--engine", "interpreter")
     assert run.returncode == 0, run.stdout

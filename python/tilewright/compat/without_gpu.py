@@ -6,6 +6,8 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .. import profiler
+
 
 def _on_cpu(value):
     if isinstance(value, str) and value.partition(":")[0] == "cuda":
@@ -50,6 +52,10 @@ class _Stream(contextlib.AbstractContextManager):
     wait_stream = wait_event = record_event = synchronize
 
 
+class _Properties(types.SimpleNamespace):
+    """What the device would say of itself."""
+
+
 _MakeGenerator = torch.Generator
 
 
@@ -61,7 +67,7 @@ class _Generator(torch.Generator):
 def install(arch="sm_90a"):
     """From here on "cuda" means the CPU in this process, and the device has compute capability of `arch`."""
     version = int("".join(c for c in arch if c.isdigit()) or 90)
-    properties = types.SimpleNamespace(
+    properties = _Properties(
         name="no device", major=version // 10, minor=version % 10, multi_processor_count=132, total_memory=2**36,
         warp_size=32, L2_cache_size=50 << 20, shared_memory_per_block=48 << 10, shared_memory_per_multiprocessor=228 << 10, shared_memory_per_block_optin=227 << 10,
         max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, gcnArchName="",
@@ -75,6 +81,11 @@ def install(arch="sm_90a"):
         setattr(torch.cuda, name, lambda *arguments, value=value, **named: value)
     for name in "synchronize empty_cache set_device manual_seed manual_seed_all reset_peak_memory_stats init".split():
         setattr(torch.cuda, name, lambda *arguments, **named: None)
+    torch.cuda._CudaDeviceProperties = _Properties
+    for device in (torch.cuda, torch.cpu):  # torch.random asks the module of the device
+        device.get_rng_state = lambda device=None: torch.random.get_rng_state()
+        device.set_rng_state = lambda state, device=None: torch.random.set_rng_state(state)
+    profiler._BACKENDS = dict.fromkeys(profiler._BACKENDS, profiler._by_clock)
     torch.cuda.Event, torch.cuda.Stream = _Event, _Stream
     torch.cuda.current_stream = torch.cuda.default_stream = torch.cuda.stream = torch.cuda.device = _Stream
     torch.Tensor.cuda = lambda self, *arguments, **named: self
