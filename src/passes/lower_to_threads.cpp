@@ -21,6 +21,7 @@
 #include "passes/threads/late_sums.h"
 #include "passes/threads/load_ahead.h"
 #include "passes/threads/name_slots.h"
+#include "passes/threads/narrow_panels.h"
 #include "passes/threads/narrow_roles.h"
 #include "passes/threads/pack_nibbles.h"
 #include "passes/threads/pad_rows.h"
@@ -610,6 +611,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
   TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(pack_nibbles(std::move(apart))))));
   TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   if (target.arch >= 90) split = load_ahead(std::move(split));
+  narrow_panels(split, target);
   auto misfit = lower_best(split, target, false, result, limits);
   // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
   if (misfit && misfit->of == Misfit::Of::Memory) misfit = lower_best(split, target, true, result, limits);

@@ -358,22 +358,11 @@ class Placer {
       return fmt::format("the tile is no whole panels of '{}'", b.name);
     return "";
   }
-  // The warps (or groups of them) along m and n, of tiles of (unit_m, unit_n); none: they do not divide the tile.
   static bool divide(GemmChoice& c, GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
                      int64_t unit_n, bool rows_first) {
-    double best = 0;
-    bool found = false;
-    for (int64_t wm = 1; wm <= warps; ++wm) {
-      const int64_t wn = warps / wm;
-      if (wm * wn != warps || m % (unit_m * wm) != 0 || n % (unit_n * wn) != 0) continue;
-      const double rows = static_cast<double>(m / wm), columns = static_cast<double>(n / wn);
-      const double score = policy == GemmPolicy::FullCol                 ? static_cast<double>(wn)
-                           : policy == GemmPolicy::FullRow || rows_first ? static_cast<double>(wm)
-                                                                         : std::min(rows / columns, columns / rows);
-      if (found && score <= best) continue;
-      c.warps_m = wm, c.warps_n = wn, best = score, found = true;
-    }
-    return found;
+    const auto grid = divide_warps(policy, m, n, warps, unit_m, unit_n, rows_first);
+    if (grid) c.warps_m = grid->m, c.warps_n = grid->n;
+    return grid.has_value();
   }
   std::string fragment_misfit(const GemmShape& g) const {
     if (!is_in_registers(g.gemm.a.buffer)) return "";
@@ -759,6 +748,23 @@ std::optional<FragmentSlice> box_of(const FragmentLayout& layout, const Followed
     out.layout = part->layout, out.base.reg += part->base.reg;
   }
   return out;
+}
+
+std::optional<WarpGrid> divide_warps(GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
+                                     int64_t unit_n, bool rows_first) {
+  std::optional<WarpGrid> best;
+  double most = 0;
+  for (int64_t wm = 1; wm <= warps; ++wm) {
+    const int64_t wn = warps / wm;
+    if (wm * wn != warps || m % (unit_m * wm) != 0 || n % (unit_n * wn) != 0) continue;
+    const double rows = static_cast<double>(m / wm), columns = static_cast<double>(n / wn);
+    const double score = policy == GemmPolicy::FullCol                 ? static_cast<double>(wn)
+                         : policy == GemmPolicy::FullRow || rows_first ? static_cast<double>(wm)
+                                                                       : std::min(rows / columns, columns / rows);
+    if (best && score <= most) continue;
+    best = WarpGrid{wm, wn}, most = score;
+  }
+  return best;
 }
 
 int64_t wgmma_columns(const target::WgmmaInstruction& i, int64_t columns) {

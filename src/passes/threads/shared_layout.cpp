@@ -104,7 +104,7 @@ int64_t panel_span(const ProgramTables& p, BufferId id) {
   if (b.rank() < 2 || !may_have_layout(p, id)) return 0;
   const int64_t row = constant_int(b.shape.back()).value_or(0) * b.type.bits / 8;
   for (int64_t span : {128, 64, 32})
-    if (row % span == 0 && row > 0) return span;
+    if (row % span == 0 && row > 0 && (b.panel == 0 || span <= b.panel)) return span;
   return row == kNarrowestPanel ? row : 0;
 }
 

@@ -1,0 +1,13 @@
+// Narrower panels where whole ones do not divide what each warpgroup multiplies.
+#pragma once
+#include "ir/program.h"
+#include "target/gpu.h"
+
+namespace tilewright::passes {
+
+// wgmma reads whole panels of an operand whose rows run across k: 64 columns of 16 bits with the widest. Where the
+// warpgroups of a gemm take columns of which that is no divisor (192 in two halves, 64 in two), the operand's buffer
+// gets panels that are: 64 or 32 bytes. Needs tile programs; leaves them so. Nothing on GPUs without wgmma.
+void narrow_panels(ir::TileProgram& program, const target::GpuTarget& target);
+
+}  // namespace tilewright::passes
