@@ -129,30 +129,34 @@ def ptx_cp_async_bulk(dtype, shared_ptr, shared_offset, global_ptr, global_offse
 class TensorMap:
     """A box of a global tensor, wherever it is: what T.create_tma_descriptor gives and T.tma_load takes."""
 
-    def __init__(self, tensor, box):
-        self.tensor, self.box = tensor, box
+    def __init__(self, tensor, box, swizzle=0):
+        self.tensor, self.box, self.swizzle = tensor, box, swizzle
 
 
 def create_tma_descriptor(*args):
     """A box to load, described as the driver's tensor maps are: dtype, rank, tensor, then of each dimension, the innermost
-    first, extents, strides in bytes, extents of the box and steps in it, then interleave, swizzle, L2 promotion, fill."""
+    first, extents, strides in bytes, extents of the box and steps in it, then interleave, swizzle, L2 promotion, fill.
+    With a swizzle it loads to tiles that T.annotate_layout says are swizzled: elements are found at their indices."""
     if len(args) < 3 or len(args) != 7 + 4 * int(args[1]):
         fail("BadOption", f"create_tma_descriptor of {len(args)} arguments", "it takes 7 and 4 for each dimension")
     rank, tensor = int(args[1]), args[2]
     groups = [list(args[3 + g * rank : 3 + (g + 1) * rank]) for g in range(4)]
     interleave, swizzle = (int(a) for a in args[3 + 4 * rank : 5 + 4 * rank])
-    if interleave or swizzle:
+    if interleave or not 0 <= swizzle <= 3:
         fail("BadOption", f"create_tma_descriptor: interleave {interleave}, swizzle {swizzle}",
-             "both are 0: how tiles lie in shared memory is the compiler's, or that of T.annotate_layout")  # fmt: skip
+             "interleave is 0: there are no tiles of interleaved tensors; swizzle is 0, or 1 to 3 for 32, 64 or 128 bytes")  # fmt: skip
     if any(int(s) != 1 for s in groups[3]):
         fail("BadOption", f"create_tma_descriptor: steps {[int(s) for s in groups[3]]} in the box", "every step is 1")
     if not isinstance(tensor, Buffer) or tensor.scope() != "global":
         fail("OperandKind", f"create_tma_descriptor of {tensor!r}", "give a tensor: A.data")
     shape, of = groups[0][::-1], tensor.dtype
+    row = int(groups[2][0]) * of.bits // 8
+    if swizzle and row > 16 << swizzle:
+        fail("BadOption", f"create_tma_descriptor: rows of {row} bytes with swizzle {swizzle}", f"a row of its box has at most {16 << swizzle}")
     steps = [_floordiv(s * 8, of.bits) if of.bits < 8 else _floordiv(s, of.bytes) for s in groups[1][::-1]]
     given = [*tensor.shape]
     same = len(given) == rank and all(_same(a, b) for a, b in zip(given, shape)) and all(map(_same, tensor.strides, steps))
-    return TensorMap(tensor if same else _view(tensor, shape, of, steps), [int(e) for e in groups[2][::-1]])
+    return TensorMap(tensor if same else _view(tensor, shape, of, steps), [int(e) for e in groups[2][::-1]], swizzle)
 
 
 def _same(a, b):
@@ -170,8 +174,17 @@ def tma_load(*args):
     coordinates = list(args[3 : 3 + rank])[::-1]
     if len(args) not in (3 + rank, 4 + rank):
         fail("BadOption", f"tma_load of {len(args) - 3} coordinates", f"the tensor map has {rank} dimensions, and a policy may follow")
+    tile = _tile_of(place)
+    if mapped.swizzle and (tile is None or tile.id not in recording("tma_load").swizzled):
+        fail("BadOption", f"tma_load by a tensor map of swizzle {mapped.swizzle} to a tile that lies row after row",
+             "say that it is swizzled, too: T.annotate_layout({tile: make_swizzled_layout(tile)}); or give the map swizzle 0")  # fmt: skip
     source = mapped.tensor[tuple(slice(c, c + e) for c, e in zip(coordinates, mapped.box))]
     apply(_load, source, _box_at(place, mapped.box), _barrier("tma_load", barrier))
+
+
+def _tile_of(place):
+    head = place.head if isinstance(place, Pointer) else place
+    return head if isinstance(head, Buffer) else head.buffer if isinstance(head, Tile) else None
 
 
 def _box_at(place, box):

@@ -3,6 +3,7 @@ import os
 import re
 
 from . import device_functions
+from .copies_in_bulk import TensorMap
 from .pointers import Pointer, head_of
 from .scopes import Launch
 from .trace import OPERATIONS, apply, fail, recording
@@ -34,6 +35,8 @@ def call_extern(*arguments, dtype=None):
 
 
 def _argument(value):
+    if isinstance(value, TensorMap):
+        fail("OperandKind", "a call of foreign text with a tensor map", "T.tma_load takes it; give the function the tensor")
     if isinstance(value, Pointer) or (isinstance(value, Buffer) and not isinstance(value, Var)):
         return apply(_POINTER, head_of(value))
     return value

@@ -4,7 +4,7 @@ import inspect
 import itertools
 
 from .settings import warn_once
-from .trace import OPERATIONS, apply, operation
+from .trace import OPERATIONS, apply, operation, recording
 from .values import Buffer
 
 _set_layout = operation("set_layout")
@@ -149,3 +149,5 @@ def annotate_layout(layout_map):
         if callable(layout) and not isinstance(layout, AnyLayout):
             layout = Layout(buffer.shape, layout)
         layout.annotate(buffer)
+        if layout.kind == "swizzled" and layout.forward is None:
+            recording("annotate_layout").swizzled.add(buffer.id)

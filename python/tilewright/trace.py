@@ -58,6 +58,7 @@ class Tracer:
         self.branches = []  # conditions of T.If, the innermost last
         self.barriers = None  # of T.create_list_of_mbarrier
         self.numbered = None  # of T.create_barriers
+        self.swizzled = set()  # tiles that T.annotate_layout spreads over the banks
         self.launches = 0
         self.grid = []  # of the launch that was opened last
         self.block_indices = []  # of it

@@ -170,7 +170,46 @@ def test_loads_by_tensor_maps(engine):
     assert (b == a[2:6, 32:64]).all()
 
 
-@pytest.mark.parametrize("given, message", [((7, 2), "of 2 arguments"), ((7, 1, "A", 8, 4, 8, 1, 0, 3, 0, 0), "interleave 0, swizzle 3"),
+@two_engines
+@pytest.mark.parametrize("swizzle, columns", [(1, 8), (2, 16), (3, 32)])
+def test_loads_by_swizzled_tensor_maps(engine, swizzle, columns):
+    """To tiles that are said to lie so, elements come to their indices; the others are refused."""
+
+    def program(annotated):
+        @T.prim_func
+        def main(A: T.Tensor((16, 64), "float32"), B: T.Tensor((8, columns), "float32")):
+            with T.Kernel(1, threads=32):
+                S = T.alloc_shared((8, columns), "float32")
+                bar = T.alloc_barrier(1)
+                if annotated:
+                    T.annotate_layout({S: T.make_swizzled_layout(S)})
+                box = T.create_tma_descriptor(7, 2, A.data, 64, 16, 4, 256, columns, 8, 1, 1, 0, swizzle, 2, 0)
+                if T.get_thread_binding() == 0:
+                    T.mbarrier_arrive_expect_tx(bar, tx=columns * 32)
+                T.tma_load(box, bar, T.access_ptr(S, "w"), 32, 8, 0)
+                T.mbarrier_wait_parity(bar, 0)
+                T.copy(S, B)
+
+        return main
+
+    a, b = np.arange(1024, dtype="float32").reshape(16, 64), np.empty((8, columns), "float32")
+    run_on_hopper(program(True), engine, a, b)
+    assert (b == a[8:, 32 : 32 + columns]).all()
+    with pytest.raises(tw.CompileError, match=f"swizzle {swizzle} to a tile that lies row after row"):
+        program(False)
+
+
+def test_foreign_text_takes_no_tensor_map():
+    with pytest.raises(tw.CompileError, match="a call of foreign text with a tensor map"):
+
+        @T.prim_func
+        def main(A: T.Tensor((8, 64), "float32")):
+            with T.Kernel(1, threads=32):
+                T.call_extern("handle", "load", T.create_tma_descriptor(7, 2, A.data, 64, 8, 4, 256, 32, 4, 1, 1, 0, 3, 2, 0))
+
+
+@pytest.mark.parametrize("given, message", [((7, 2), "of 2 arguments"), ((7, 1, "A", 8, 4, 8, 1, 0, 4, 0, 0), "interleave 0, swizzle 4"),
+                                            ((7, 1, "A", 8, 4, 8, 1, 1, 0, 0, 0), "interleave 1, swizzle 0"),
                                             ((7, 1, "A", 8, 4, 8, 2, 0, 0, 0, 0), r"steps \[2\]")])  # fmt: skip
 def test_tensor_maps_that_are_refused(given, message):
     with pytest.raises(tw.CompileError, match=message):

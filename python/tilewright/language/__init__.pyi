@@ -243,7 +243,7 @@ def create_barriers(barrier_count: Any) -> Any:
 def create_list_of_mbarrier(*counts: Any) -> Any:
     """mbarriers that T.get_mbarrier(i) names."""
 def create_tma_descriptor(*args: Any) -> Any:
-    """A box to load, described as the driver's tensor maps are: dtype, rank, tensor, then of each dimension, the innermost first, extents, strides in bytes, extents of the box and steps in it, then interleave, swizzle, L2 promotion, fill."""
+    """A box to load, described as the driver's tensor maps are: dtype, rank, tensor, then of each dimension, the innermost first, extents, strides in bytes, extents of the box and steps in it, then interleave, swizzle, L2 promotion, fill. With a swizzle it loads to tiles that T.annotate_layout says are swizzled: elements are found at their indices."""
 customize: Any
 deallocate_tmem: Any
 def decl_buffer(shape: Any, dtype: Any = ..., data: Any = ..., strides: Any = ..., elem_offset: Any = ..., scope: Any = ..., align: Any = ..., offset_factor: Any = ..., buffer_type: Any = ..., axis_separators: Any = ...) -> Any:
