@@ -121,6 +121,63 @@ def test_reducers_of_the_second_interface(engine, op, begin):
         assert (b[turn] == (want if begin is None else function(want, begin))).all()
 
 
+@every_engine
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8"])
+def test_sums_beside_other_statements(engine, dtype):
+    rows, columns = 3, 200
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, columns), dtype), B: T.Tensor((rows, columns), dtype), C: T.Tensor((5, rows), "int32")):
+        with T.Kernel(1, threads=64):
+            a, b = T.alloc_fragment((rows, columns), dtype), T.alloc_fragment((rows, columns), dtype)
+            plain, late, both = (T.alloc_reducer((rows,), dtype, replication="all") for _ in range(3))
+            shared = T.alloc_shared((rows,), "int32")
+            T.clear(plain), T.clear(late), T.clear(both), T.clear(shared)
+            T.copy(A, a)
+            for turn in T.serial(2):
+                for i, j in T.Parallel(rows, columns):
+                    b[i, j] = a[i, columns - 1 - j] + T.cast(j % 2, dtype)
+                    plain[i] += a[i, j] * T.cast(1 - j % 3, dtype)
+                    late[rows - 1 - i] += b[i, j]  # what this point has just stored
+                    both[i] += a[i, j]
+                    both[0] += T.cast(i, dtype)
+                    T.atomic_add(shared[i], T.cast(a[i, j], "int32") * j)
+            T.finalize_reducer(plain), T.finalize_reducer(late), T.finalize_reducer(both)
+            T.copy(b, B)
+            for i in T.Parallel(rows):
+                C[0, i], C[1, i], C[2, i], C[3, i] = plain[i], late[i], both[i], shared[i]
+                C[4, i] = 7
+
+    a = np.random.default_rng(3).integers(-1, 2, (rows, columns)).astype(dtype)
+    b, c = np.zeros_like(a), np.zeros((5, rows), "int32")
+    run(main, engine, a, b, c)
+    j, wide = np.arange(columns), a.astype("int64")
+    want_b = wide[:, ::-1] + j % 2
+    wrap = (lambda x: x.astype("int8")) if dtype == "int8" else lambda x: x
+    assert (b == want_b).all()
+    assert (c[0] == wrap(2 * (wide * (1 - j % 3)).sum(1))).all() and (c[1] == wrap(2 * want_b.sum(1)[::-1])).all()
+    assert (c[2] == wrap(2 * wide.sum(1) + np.array([2 * columns * 3, 0, 0]))).all()
+    assert (c[3] == 2 * (wide * j).sum(1)).all() and (c[4] == 7).all()
+
+
+def test_sums_on_the_cpu_are_those_of_lanes():
+    @T.prim_func
+    def main(A: T.Tensor((8, 8192), "float32"), B: T.Tensor((8, 8192), "float32"), C: T.Tensor((8,), "float32")):
+        with T.Kernel(8, threads=128) as b:
+            total = T.alloc_reducer((1,), "float32", replication="all")
+            T.clear(total)
+            for i in T.Parallel(8192):
+                B[b, i] = A[b, i] + 1
+                total[0] += A[b, i] * A[b, i]
+            T.finalize_reducer(total)
+            C[b] = total[0]
+
+    a = np.random.default_rng(5).normal(size=(8, 8192)).astype("float32")
+    b, c = np.empty_like(a), np.empty(8, "float32")
+    run(main, "cpu", a, b, c)
+    assert (b == a + 1).all() and np.abs(c / (a.astype("float64") ** 2).sum(1) - 1).max() < 1e-6
+
+
 def test_reducers_that_are_refused():
     def program(kind):
         @T.prim_func
