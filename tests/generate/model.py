@@ -151,7 +151,7 @@ class Model:
                 raise Invalid("a shift past the type")
             b = np.clip(b, 0, t.bits - 1).astype(b.dtype)
         y, s = binary(op, a, b, t), join(s, r)
-        if op == "copysign":  # the sign of a NaN, or of a zero that max chose, is nobody's to say
+        if op == "copysign" or op == "/" and t.is_float:  # the sign of a NaN, or of a zero that max chose, is nobody's to say
             s = marked(s, np.isnan(b) | (b == 0), UNSAID)
         if t.name == "float4_e2m1fn":  # it has no NaN
             s = marked(s, np.isnan(y), UNSAID)

@@ -300,6 +300,7 @@ def unary(name, x, t):
 
 
 def bitcast(x, source, to):
-    """The same bits as a value of another type of that width, and where they are nobody's to say (a NaN's)."""
+    """The same bits as a value of another type of that width, and where they are nobody's to say: a NaN's, the sign of a
+    zero that min or max chose."""
     y = decode(to, encode(source, np.ascontiguousarray(x)).view(to.storage))
-    return y, _some(np.isnan(x)) if source.is_float else None
+    return y, _some(np.isnan(x) | (x == 0) & np.signbit(x)) if source.is_float else None
