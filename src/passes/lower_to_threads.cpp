@@ -26,6 +26,7 @@
 #include "passes/threads/pack_nibbles.h"
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
+#include "passes/threads/reducer_parts.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/split_masks.h"
 #include "passes/threads/sum_copies.h"
@@ -607,7 +608,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
   ThreadLowering result;
   // griddepcontrol is of sm_90 and above (PTX ISA).
   TileProgram apart = inline_lets(target.arch < 90 ? drop_launch_order(program) : program);
-  apart = materialize_cluster_copies(std::move(apart));
+  apart = materialize_cluster_copies(reducers_to_reductions(std::move(apart)));
   TileProgram tiles = unshift_maps(guard_returns(pad_rows(fetch_ahead(pack_nibbles(std::move(apart))))));
   TileProgram split = load_early(split_masks(sums_as_copies(std::move(tiles))));
   if (target.arch >= 90) split = load_ahead(std::move(split));
