@@ -381,6 +381,53 @@ TEST(Lowered, AGridOfNoBlocksIsWalkedByNone) {
     EXPECT_NO_THROW(compile(program, {.engine = Engine::Simulator, .arch = arch})(none, b, none)) << arch;
 }
 
+// TMA never says within a launch that a store is done: a result that is stored once goes by it, no other.
+TEST(Lowered, ResultsThatAreStoredAgainDoNotGoByTma) {
+  std::mt19937 random(1);
+  const auto program = [](const char* out) {
+    return fmt::format(R"(program again {{
+  param A: float16[256, 128]
+  param B: float16[128, 128]
+  param C: float16[256, 256]
+  launch again(bx: 2) threads(tx: 128) {{
+    shared As: float16[64, 64]
+    shared Bs: float16[64, 64]
+    fragment acc: float32[64, 64]
+    fill to=acc value=0.0
+    for k in 0..2 pipelined(stages=2) {{
+      copy from=A[bx * 64 : 64, k * 64 : 64] to=As
+      copy from=B[k * 64 : 64, 0 : 64] to=Bs
+      gemm a=As b=Bs c=acc
+    }}
+    {}
+  }}
+}}
+)",
+                       out);
+  };
+  const char* once[] = {"copy from=acc to=C[bx * 64 : 64, 0 : 64]",
+                        "for n in 0..3 {\n copy from=acc to=C[bx * 64 : 64, n * 64 + 64 : 64]\n }",
+                        "copy from=acc to=C[bx * 64 : 64, 0 : 64]\n copy from=acc to=C[bx * 64 : 64, 64 : 64]",
+                        "map i in 64, j in 64 {\n acc[i, j] = acc[i, j] + float32(C[bx * 64 + i, j])\n }\n"
+                        " copy from=acc to=C[bx * 64 : 64, 0 : 64]"};
+  const char* again[] = {"for n in 0..3 {\n copy from=acc to=C[bx * 64 : 64, 0 : 64]\n fill to=acc value=2.0\n }",
+                         "for n in 0..3 {\n copy from=acc to=C[bx * 64 : 64, n * 32 : 64]\n fill to=acc value=2.0\n }",
+                         "copy from=acc to=C[bx * 64 : 64, 0 : 64]\n fill to=acc value=1.0\n"
+                         " copy from=acc to=C[bx * 64 : 64, 32 : 64]",
+                         "copy from=acc to=C[bx * 64 : 64, 0 : 64]\n map i in 64, j in 64 {\n"
+                         " acc[i, j] = acc[i, j] + float32(C[bx * 64 + i, j])\n }\n"
+                         " copy from=acc to=C[bx * 64 : 64, 128 : 64]"};
+  for (const bool is_once : {true, false})
+    for (const char* out : is_once ? once : again) {
+      const std::string text = program(out);
+      SCOPED_TRACE(text);
+      expect_same(text, random);
+      const passes::ThreadLowering low =
+          passes::lower_to_threads(passes::canonicalize(ir::parse(text, "again.tile")), target::GpuTarget::of(90));
+      EXPECT_EQ(low.plans[0].staged.empty(), !is_once);
+    }
+}
+
 // What users get wrong in schedules of their own.
 TEST(Lowered, MistakesOfUsersAreFound) {
   const auto error = [](const std::string& from, const std::string& to) {

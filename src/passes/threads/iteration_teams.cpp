@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "analysis/stored_once.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -66,6 +67,7 @@ class Writer {
         parts_(std::move(parts)),
         loop_(*parts_.loop),
         slots_(std::clamp<int64_t>(loop_.stages, 2, most_slots)),
+        stored_once_(analysis::stored_once(p, launch)),
         plan_(plan) {
     for (const LoopTile& t : parts_.tiles) {
       if (t.by == LoopTile::By::Gather) registers_ = kOfGathers;
@@ -544,6 +546,7 @@ class Writer {
   // A half of the result goes by TMA from where the same half of a tile was that no scores need any more: who has taken
   // the last iteration knows that both teams have read it.
   Body leave(const Copy& c, int team) {
+    if (!stored_once_.contains(p_.root(c.to.buffer))) return {stmt(c)};
     for (const auto& [tile, halves] : halves_) {
       const BufferId half = halves[static_cast<size_t>(team)];
       const Buffer& b = p_.buffer(half);
@@ -566,6 +569,7 @@ class Writer {
   const IterationParts parts_;
   const For loop_;
   const int64_t slots_;
+  const std::set<BufferId> stored_once_;
   Registers registers_ = kOfCopies;
   RingPlan& plan_;
   std::vector<Ring> rings_, once_;

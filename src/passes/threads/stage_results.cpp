@@ -18,8 +18,9 @@ constexpr int64_t kGroupRows = 64;     // of a warpgroup's accumulators that lie
 
 class Stager {
  public:
-  Stager(TileProgram& p, int64_t threads, Staging how, bool once, std::vector<BufferId>& staged)
-      : p_(p), threads_(threads), how_(how), once_(once), staged_(staged) {}
+  Stager(TileProgram& p, int64_t threads, Staging how, bool once, const std::set<BufferId>& stored_once,
+         std::vector<BufferId>& staged)
+      : p_(p), threads_(threads), how_(how), once_(once), stored_once_(stored_once), staged_(staged) {}
 
   // What the program brings to shared memory only to copy it from there goes straight to global memory, and so the way
   // of all results: its own tile would take the room of a ring's slot and the time of a generic copy.
@@ -146,6 +147,7 @@ class Stager {
     const DType type = p_.buffer(c.to.buffer).type;
     if (from.space != Space::Fragment || from.is_view() || p_.buffer(c.to.buffer).space != Space::Global) return {};
     if (from.rank() != 2 || type.bits < 8 || !c.completion.immediate()) return {};
+    if (!stored_once_.contains(p_.root(c.to.buffer))) return {};
     // TMA adds as atomics do.
     if (c.combine != ir::Combine::None && (c.combine != ir::Combine::Add || type != f32)) return {};
     if (c.im2col.present() || !is_whole(c.from, from)) return {};
@@ -220,6 +222,7 @@ class Stager {
   const int64_t threads_;
   const Staging how_;
   bool once_;  // the statements run once
+  const std::set<BufferId>& stored_once_;
   std::vector<BufferId>& staged_;
   std::vector<Slots> made_;
 };
@@ -227,8 +230,8 @@ class Stager {
 }  // namespace
 
 Body stage_results(TileProgram& program, Body body, int64_t threads, Staging how, bool once,
-                   std::vector<BufferId>& staged) {
-  Stager stager(program, threads, how, once, staged);
+                   const std::set<BufferId>& stored_once, std::vector<BufferId>& staged) {
+  Stager stager(program, threads, how, once, stored_once, staged);
   if (how == Staging::None) return body;
   Body direct = stager.without_detours(body, body);
   return how == Staging::Straight ? direct : stager.run(std::move(direct));

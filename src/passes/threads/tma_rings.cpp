@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "analysis/stored_once.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -48,6 +49,7 @@ class Specializer {
 
   RingPlan run() {
     if (std::string why = misfit(); !why.empty()) return refused(std::move(why));
+    const std::set<BufferId> stored_once = analysis::stored_once(p_, launch_);
     launch_.body = clear_in_gemms(p_, launch_.body);
     RingPlan plan;
     if (limits_.by_iteration && takes_iterations_in_turn(plan)) return plan;
@@ -93,7 +95,7 @@ class Specializer {
     const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
     compute =
         stage_results(p_, std::move(compute), team, plan.alternating && staged ? Staging::Chunks : limits_.staging,
-                      !plan.persistent && !plan.side_by_side && only_multiplies(), plan.staged);
+                      !plan.persistent && !plan.side_by_side && only_multiplies(), stored_once, plan.staged);
     if (!plan.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
     if (registers.loader > 0) {
       compute.insert(compute.begin(), at_launch(SetRegisters{registers.math}));
@@ -145,7 +147,7 @@ class Specializer {
   bool takes_iterations_in_turn(RingPlan& plan) {
     const Launch whole = launch_;
     std::vector<BufferId> none;
-    launch_.body = stage_results(p_, launch_.body, launch_.threads[0], Staging::Straight, false, none);
+    launch_.body = stage_results(p_, launch_.body, launch_.threads[0], Staging::Straight, false, {}, none);
     find(false);
     if (take_iterations_in_turn(p_, launch_, brought(), limits_.slots, plan)) return true;
     launch_ = whole;
