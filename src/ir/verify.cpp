@@ -148,12 +148,19 @@ void Verifier::nested(const Stmt& stmt, Place place) {
       add(Code::VerifyMapNested, "a map in a map that does more than contain it", "make it one map over all indices");
       return;
     }
+    const size_t nest = place.nest.value_or(depth);
+    for (const Expr& extent : map->extents)
+      for (VarId id : used_vars(extent))
+        if (std::find(scope_.begin() + static_cast<std::ptrdiff_t>(nest), scope_.end(), id) != scope_.end())
+          add(Code::VerifyMapNested, fmt::format("the extent of a map depends on '{}' of the map around it", name(id)),
+              "take the largest extent, and guard the points by an if");
     for (VarId var : map->vars) bind(var);
     place.in_map = true;
     place.in_loop = false;
     // Perfectly nested maps are one map over more indices.
     const bool perfect = map->body.size() == 1 && map->body[0].as<Map>();
     if (perfect) place.in_map = false;
+    place.nest = perfect ? std::optional(nest) : std::nullopt;
     body(map->body, place);
   } else if (const auto* loop = stmt.as<For>()) {
     bind(loop->var);

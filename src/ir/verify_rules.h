@@ -19,6 +19,7 @@ class Verifier {
     bool in_map = false;
     bool in_loop = false;  // inside of the innermost Map, or of the launch
     const Role* role = nullptr;
+    std::optional<size_t> nest = {};  // in maps that hold one map alone: where their variables begin in scope_
   };
 
   // ---- findings (verify.cpp)

@@ -126,9 +126,6 @@ std::optional<Body> merged_maps(const Stmt& s) {
   const auto* outer = s.as<ir::Map>();
   const auto* inner = outer && outer->body.size() == 1 ? outer->body[0].as<ir::Map>() : nullptr;
   if (!inner) return std::nullopt;
-  for (const Expr& e : inner->extents)
-    for (ir::VarId id : ir::used_vars(e))
-      if (std::find(outer->vars.begin(), outer->vars.end(), id) != outer->vars.end()) return std::nullopt;
   ir::Map merged = *outer;
   merged.vars.insert(merged.vars.end(), inner->vars.begin(), inner->vars.end());
   merged.extents.insert(merged.extents.end(), inner->extents.begin(), inner->extents.end());
