@@ -201,10 +201,12 @@ Stmt Parser::if_else(const Token& at) {
 
 // ---- operations through their fields --------------------------------------------------------------------------------
 
-// A variable may be called like an operation: an operation is followed by a field or a word on its line.
+// A variable may be called like an operation: an operation is followed by a field or a word on its line. The word of an
+// atomic may be that of an operator: then a field follows.
 bool Parser::starts_operation(const Token& at, const Token& after) const {
   if (at.kind != TokenKind::Name || after.kind != TokenKind::Name || after.first_on_line) return false;
-  return !at.is("not") && !after.is("and") && !after.is("or");
+  const bool joins = after.is("and") || after.is("or");
+  return !at.is("not") && (!joins || (peek(2).is_name() && peek(3).is("=")));
 }
 
 Stmt Parser::operation(const Result* result) {

@@ -119,6 +119,8 @@ inline constexpr const char* kEverythingText = R"(program everything {
     r3: uint32 = vote active_mask
     r4: int32 = atomic compare_exchange to=out[0] value=1 compare=0 order=acquire_release
     r5: int32 = atomic load to=out[0] order=acquire
+    kept: int32 = atomic and to=out[0] value=3
+    joined: int32 = atomic or to=out[0] value=4
     r6: int32 = call function="helper" source="int helper(int a) {\n  return a;\n}" args=[n, 3] reads=[A_s, out[0 : 4]] writes=[out[1]]
     print message="value \"r\"" values=[r, r2]
     print message="tile" buffer=acc
