@@ -85,12 +85,8 @@ class CpuText final : public LaneLoops {
     const std::string now = updated(n, type, value_of_bits(type, "old"));
     const char* suffix = is_global(n.to.buffer) ? "_atomic" : "";
     const std::string change = fmt::format("[&]({} old) -> {} {{ return {}; }}", bits_type, bits_type, now);
-    std::string call;
-    if (type.is_packed())
-      call = fmt::format("tw_update_nibble{}({}, {}, {})", suffix, pointer(n.to.buffer),
-                         text(offset(n.to.buffer, n.to.indices)), change);
-    else
-      call = fmt::format("tw_update{}(({}*)&{}, {})", suffix, bits_type, element(n.to.buffer, n.to.indices), change);
+    const std::string call =
+        fmt::format("tw_update{}(({}*)&{}, {})", suffix, bits_type, element(n.to.buffer, n.to.indices), change);
     if (!n.result.valid()) return line(call + ";");
     const std::string name = names_.declare(n.result, program_.var(n.result).name);
     line(fmt::format("const {} {} = {};", c_type(type), name, value_of_bits(type, call)));

@@ -242,12 +242,8 @@ class CudaText final : public CudaAsync {
     const std::string bits_type = fmt::format("uint{}_t", std::max(type.storage_bits(), 8));
     const std::string now = updated(n, type, value_of_bits(type, "old"));
     const std::string change = fmt::format("[&]({} old) -> {} {{ return {}; }}", bits_type, bits_type, now);
-    std::string call;
-    if (type.is_packed())
-      call = fmt::format("tw_update_nibble({}, {}, {})", pointer(n.to.buffer), text(offset(n.to.buffer, n.to.indices)),
-                         change);
-    else
-      call = fmt::format("tw_update(({}*)&{}, {})", bits_type, element(n.to.buffer, n.to.indices), change);
+    const std::string call =
+        fmt::format("tw_update(({}*)&{}, {})", bits_type, element(n.to.buffer, n.to.indices), change);
     return n.result.valid() ? value_of_bits(type, call) : call;
   }
 

@@ -230,11 +230,6 @@ class Privatize {
     out = rewrite(out, [&](const Stmt& s) -> std::optional<Body> {
       if (const auto* n = s.as<Store>(); n && is_array(n->to.buffer))
         return Body{make_stmt(Store{{array_of(n->to.buffer), own(n->to.indices)}, n->value}, s->location)};
-      if (const auto* n = s.as<Atomic>(); n && is_array(n->to.buffer)) {
-        Atomic a = *n;
-        a.to = {array_of(n->to.buffer), own(n->to.indices)};
-        return Body{make_stmt(std::move(a), s->location)};
-      }
       VarId bound;
       if (const auto* n = s.as<Let>()) bound = n->var;
       if (const auto* n = s.as<Atomic>()) bound = n->result;

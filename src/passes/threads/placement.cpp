@@ -453,10 +453,7 @@ class Placer {
     GemmChoice c;
     const size_t rank = n.b.extent.size();
     const auto k = constant_int(n.transpose_b ? n.b.extent[rank - 1] : n.b.extent[rank - 2]);
-    if (!k || *k <= 0) {
-      c.why_not_wgmma = c.why_not_mma = "k is not known";
-      return c;
-    }
+    check_internal(k && *k > 0, "a gemm along an extent that is not constant");
     const analysis::ThreadSet& set = u_.executing_set(s);
     const GemmShape g{n,
                       rows,
