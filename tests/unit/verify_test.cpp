@@ -8,9 +8,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "scalar/functions.h"
 #include "support/error_codes.h"
 #include "unit/text_samples.h"
 
@@ -131,6 +133,33 @@ TEST(Verify, TypesInsideExpressions) {
             code(Code::VerifyMissing) + " an operand is missing in fma(1.0, ?, 1.0)");
 }
 
+TEST(Verify, NodesThatTakeOtherTypes) {
+  const Expr whole = constant(1), real = constant(f32, 1.0), truth = constant(boolean, int64_t{1});
+  const auto finding = [](ExprOp op, DType type) {
+    return first_finding([&](TileProgram& p) { return let(p, match(op, [&](auto n) { return make_expr(n, type); })); });
+  };
+  const std::string type = code(Code::VerifyOperandType);
+  EXPECT_EQ(finding(Sum{{{1, real}}, 1}, i32), type + " 1.0 + 1 is int32: but a term is float32");
+  EXPECT_EQ(finding(Unary{UnaryOp::Not, whole}, boolean), type + " not 1 is bool: the operand has another type");
+  EXPECT_EQ(finding(Fma{whole, whole, whole}, i32),
+            type + " fma(1, 1, 1) is int32: fma takes and gives one float type");
+  EXPECT_EQ(finding(Select{whole, real, real}, f32),
+            type + " select(1, 1.0, 1.0) is float32: select takes a bool and two values of its type");
+  EXPECT_EQ(finding(Cast{real, Rounding::TowardZero, {}}, i32),
+            type + " int32(float32(1.0), toward_zero) is int32: no cast to it rounds toward_zero");
+  EXPECT_EQ(
+      finding(Cast{real, Rounding::Stochastic, whole}, e4m3),
+      type +
+          " float8_e4m3fn(float32(1.0), stochastic, 1) is float8_e4m3fn: a stochastic cast takes uint32 random bits");
+  EXPECT_EQ(finding(Bitcast{real}, f16), type + " bitcast(float16, 1.0) is float16: float32 has no bits of this type");
+  EXPECT_EQ(finding(Intrinsic{Function::Sqrt, {truth}}, f32),
+            type + " sqrt(true) is float32: the function does not take these operands");
+  EXPECT_EQ(finding(Binary{BinaryOp::Lt, real, real}, f32),
+            type + " 1.0 < 1.0 has operands of float32: the result has another type");
+  EXPECT_EQ(finding(Binary{BinaryOp::Add, whole, whole}, i32),
+            type + " 1 + 1 has operands of int32: integers are added in sums");
+}
+
 TEST(Verify, IndicesAndRegions) {
   EXPECT_EQ(first_finding([](TileProgram& p) { return let(p, load(buffer_named(p, "S"), {constant(0)}, f32)); }),
             code(Code::VerifyIndexCount) + " a read: 'S' has 2 dimensions, but 1 indices are given");
@@ -181,6 +210,36 @@ TEST(Verify, CheckValidBlamesTheUserOrThePass) {
     EXPECT_EQ(e.diagnostic().message, "after the pass canonicalize the program is not valid");
     EXPECT_EQ(e.diagnostic().notes.size(), 2u);
   }
+}
+
+TEST(Verify, IndicesOfALaunchAreInt32) {
+  TileProgram p = sample();
+  p.vars[p.launches[1].block[0].index].type = i64;
+  ASSERT_EQ(verify(p).size(), 1u);
+  EXPECT_EQ(verify(p)[0].message, "the index 'bx' of a launch is int64; it is int32");
+}
+
+TEST(Verify, WhereInstructionsOfAThreadFindTheirOperands) {
+  const auto findings = [](const std::string& statement) {
+    std::string all;
+    for (const Diagnostic& d : verify(parse_thread_program(
+             "thread program p {\n  param A: float16[64, 64]\n  launch main(bx: 1) threads(tx: 128) {\n"
+             "    shared s: float16[64, 64]\n    local r: uint32[4]\n    local f: float32[4]\n    barrier b: uint64[1] "
+             "arrive=[1]\n    " +
+                 statement + "\n  }\n}\n",
+             "p.tile")))
+      all += d.code_text() + " " + d.message + "\n";
+    return all;
+  };
+  const std::string level = code(Code::VerifyLevel) + " ";
+  EXPECT_EQ(findings("mma instruction=\"m16n8k16\" a=s b=r[0 : 2] c=f"), level + "mma: 's' is not in registers\n");
+  EXPECT_EQ(findings("load_matrix from=A[0, 0] to=r"),
+            level + "load_matrix reads 'A', which is not in shared memory\n");
+  EXPECT_EQ(findings("load_matrix from=s[0, 0] to=s"), level + "load_matrix: 's' is not in registers\n");
+  EXPECT_EQ(findings("wgmma instruction=\"m64n8k16\" a=A b=A c=s"),
+            level + "wgmma: 'A' is neither in registers nor in shared memory\n" + level +
+                "wgmma: 'A' is not in shared memory\n" + level + "wgmma: 's' is not in registers\n");
+  EXPECT_EQ(findings("init_barriers barriers=s"), code(Code::VerifyNoBarrier) + " init_barriers: 's' is no barrier\n");
 }
 
 TEST(Verify, TileOpsAreNotLegalInLoopPrograms) {
