@@ -3,6 +3,7 @@
 
 #include "driver/build_plan.h"
 #include "driver/cuda_engine.h"
+#include "ir/parse.h"
 #include "passes/pipeline.h"
 #include "runtime/cuda_kernel.h"
 #include "runtime/nvrtc.h"
@@ -254,6 +255,74 @@ TEST(CudaWords, OneRowOfBlocksHasOneOrder) {
   EXPECT_EQ(copied(56, 1).find("panel"), std::string::npos);
   EXPECT_EQ(copied(1, 56).find("panel"), std::string::npos);
   EXPECT_NE(copied(56, 2).find("panel"), std::string::npos);
+}
+
+// Every vote, fence, atomic and report is the device's own function, where it has one.
+TEST(CudaWords, FunctionsOfTheDevice) {
+  const auto text =
+      text_of(Program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(R"(program p {
+  param A: int32[8, 64]
+  param U: uint32[4, 64]
+  param F: float32[64]
+  param H: float16[64]
+  param x: float64
+  launch l(bx: 1) threads(tx: 64) {
+    shared s: float32[64]
+    shared wide: float64[4]
+    a: bool = vote any value=A[0, tx] > 0
+    b: bool = vote all value=A[1, tx] > 0
+    c: uint32 = vote ballot value=A[2, tx] > 0
+    d: uint32 = vote active_mask
+    e: bool = vote block_any value=A[3, tx] > 0
+    f: bool = vote block_all value=A[4, tx] > 0
+    g: int32 = vote block_count value=A[5, tx] > 0
+    h: uint32 = vote match_any value=A[6, tx]
+    i: uint32 = vote match_all value=A[7, tx]
+    U[0, tx] = c + d + h + i
+    A[0, tx] = select(a and b and e and f, g, 0)
+    s[tx] = 1.0
+    fence block
+    fence device
+    fence async_all
+    k: int32 = atomic min to=A[1, 0] value=tx
+    l: int32 = atomic and to=A[2, 0] value=tx
+    m: int32 = atomic xor to=A[3, 0] value=tx
+    n: float32 = atomic exchange to=F[0] value=float32(tx)
+    o: int32 = atomic max to=A[5, 0] value=tx
+    p: int32 = atomic or to=A[6, 0] value=tx
+    atomic max to=H[0] value=float16(k + l + m + o + p)
+    wide[tx % 4] = float64(n) * x
+    assert tx < 64 message="a thread too many"
+    print message="here"
+    print message="and" values=[tx, wide[0]]
+    F[tx] = s[63 - tx] + float32(wide[1])
+  }
+}
+)",
+                                                                                              "words.tile")})));
+  for (const char* word : {"__any_sync(",
+                           "__all_sync(",
+                           "__ballot_sync(",
+                           "__activemask()",
+                           "__syncthreads_or(",
+                           "__syncthreads_and(",
+                           "__syncthreads_count(",
+                           "__match_any_sync(",
+                           "__match_all_sync(",
+                           "__threadfence_block();",
+                           "__threadfence();",
+                           "tw_fence_async",
+                           "atomicMin(",
+                           "atomicMax(",
+                           "atomicAnd(",
+                           "atomicOr(",
+                           "atomicXor(",
+                           "atomicExch(",
+                           "tw_update(",
+                           "tw_report_failure(",
+                           "tw_report("})
+    EXPECT_NE(text.text.find(word), std::string::npos) << word << " is not in\n" << text.text;
+  expect_compiles(text);
 }
 
 }  // namespace
