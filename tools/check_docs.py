@@ -7,6 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FUNCTION = re.compile(r"^(?:inline |constexpr )*[A-Z_a-z][\w:<>]*(?:&&)? (\w+)\(", re.MULTILINE)
 VARIABLE = re.compile(r"TILEWRIGHT_[A-Z_]+")
@@ -19,7 +20,7 @@ def texts(folder, *patterns):
 
 def broken_links():
     for path, text in texts(".", "*.md", "docs/**/*.md"):
-        for target in LINK.findall(text):
+        for target in LINK.findall(CODE.sub("", text)):
             if not (path.parent / target).exists():
                 yield f"{path.relative_to(ROOT)}: there is no {target}"
 

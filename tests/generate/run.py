@@ -73,6 +73,7 @@ def work(options, at, connection, kind=Work):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     while (job := connection.recv()) is not None:
         connection.send(work_.seed(*job))
+    library.leave()
 
 
 def processor_seconds(pid):
@@ -111,7 +112,10 @@ class Worker:
             self.where, self.computed = here, processor_seconds(self.process.pid)
         return processor_seconds(self.process.pid) - self.computed > self.options.timeout or waited > 20 * self.options.timeout
 
-    def end(self):
+    def end(self, orderly=False):
+        if orderly:
+            self.connection.send(None)
+            self.process.join(10)
         self.process.kill()
         self.process.join()
         self.connection.close()
@@ -149,7 +153,7 @@ class Run:
                     workers[workers.index(w)] = new
                     idle.append(new)
         for w in workers:
-            w.end()
+            w.end(orderly=True)
         return self
 
     def _collect(self, w):
