@@ -37,6 +37,7 @@ class StoredOnce {
   void collect(const Body& body) {
     for (const Stmt& s : body) {
       const auto* copy = s.as<Copy>();
+      if (const auto* n = s.as<Let>()) named_.insert_or_assign(n->var, substitute(n->value, named_));
       for (const Effect& e : effects_of(s).list) {
         if (!e.region.valid() || e.access == Access::Order) continue;
         const BufferId root = p_.root(e.region.buffer);
@@ -93,16 +94,38 @@ class StoredOnce {
       return n && n->var == v;
     });
   }
-  // Whether turns of each loop around it store to other elements.
-  static bool goes_on(const Stored& s) {
+  // Where an index has a loop's variable: by itself, in what is left of a division, in its quotient.
+  struct Places {
+    bool plain = false, rest = false, quotient = false;
+  };
+  static void find(const Expr& e, VarId v, bool Places::*as, Places& out) {
+    if (e.as<Load>()) return;
+    if (const auto* n = e.as<Var>(); n && n->id == v) out.*as = true;
+    const auto* n = e.as<Binary>();
+    const bool outermost = as == &Places::plain;
+    if (n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::TruncDiv || n->op == BinaryOp::Shr))
+      as = outermost ? &Places::quotient : as;
+    else if (n && (n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncMod || n->op == BinaryOp::BitAnd))
+      as = outermost ? &Places::rest : as;
+    else if (n && (n->op == BinaryOp::Min || n->op == BinaryOp::Max || is_comparison(n->op)))
+      return;
+    for_each_operand(e, [&](const Expr& x) { find(x, v, as, out); });
+  }
+  // Whether turns of each loop around it store to other elements: as far as is known or, where an index is no multiple
+  // of the loop's variable, because a tile of the grid is found from it (by a quotient and what is left, or otherwise).
+  bool goes_on(const Stored& s) const {
     const Region& to = s.copy->to;
     return std::all_of(s.loops.begin(), s.loops.end(), [&](const StmtNode* loop) {
+      const auto* counted = std::get_if<For>(&loop->op);
+      Places found;
       for (size_t d = 0; d < to.min.size(); ++d) {
-        const auto by = step(to.min[d], s);
+        const Expr min = substitute(to.min[d], named_);
+        const auto by = step(min, s);
         const auto extent = constant_int(to.extent[d]);
         if (by && by->first == loop && extent && std::abs(by->second) >= *extent) return true;
+        if (counted && !by) find(min, counted->var, &Places::plain, found);
       }
-      return false;
+      return found.plain || (found.rest && found.quotient);
     });
   }
   static bool are_apart(const Stored& a, const Stored& b) {
@@ -122,6 +145,7 @@ class StoredOnce {
   const ProgramTables& p_;
   std::vector<Stored> found_;
   std::vector<const StmtNode*> loops_;
+  Substitution named_;
 };
 
 }  // namespace
