@@ -85,5 +85,17 @@ TEST(Reducers, OthersAreAtomics) {
     EXPECT_NE(threads_of(program("int32", 16, 8, 64, kBegin + std::string(body))).find("atomic"), std::string::npos);
 }
 
+// Points that use variables of their threads are dealt in order; those that meet in one element are summed by threads.
+TEST(Reducers, PointsThatMeetAreSummedByThreads) {
+  const std::string text = threads_of(
+      program("int32", 4, 200, 64,
+              kBegin + std::string("    local v: int32\n    for k in 0..3 {\n map j in 200 {\n v = A[1, j] + k\n"
+                                   " atomic add to=r[2] value=v * v\n atomic max to=m[3] value=v\n }\n }")));
+  const size_t first = text.find("atomic add");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_NE(text.find("shuffle xor"), std::string::npos) << text;
+  EXPECT_LT(text.find("shuffle xor"), first) << "the atomic is of what a warp has summed";
+}
+
 }  // namespace
 }  // namespace tilewright::simulator

@@ -99,11 +99,15 @@ class MapLowering {
     }
     Substitution names;
     for (size_t d = 0; d < map_.vars.size(); ++d) names[map_.vars[d]] = index[d];
-    const Body body = guard_accesses(substitute(map_.body, names), l_);
+    const Body taken = rewrite(map_.body, [&](const Stmt& s) { return sums_.take(s, {}); });
+    const Body body = guard_accesses(substitute(taken, names), l_);
     bind.insert(bind.end(), body.begin(), body.end());
     Body inside{l_.make(Let{p, point})};
     inside.push_back(l_.make(If{binary(BinaryOp::Lt, var(p, i64), total), std::move(bind), {}}));
-    return {loop(l_, round, wide(0), rounds, std::move(inside))};
+    Body out = sums_.begin();
+    out.push_back(loop(l_, round, wide(0), rounds, std::move(inside)));
+    append(out, sums_.end());
+    return out;
   }
 
   // A loop of a thread's own whose iterations access neighbours; none: it accesses none.
