@@ -179,6 +179,22 @@ def test_programs_that_say_cuda_run_without_one(tmp_path):
     assert run.returncode == 0, run.stdout
 
 
+def test_options_of_a_project_that_an_installed_plugin_has_too(tmp_path):
+    """As pytest-benchmark and TileKernels' own plugin: --benchmark-verbose."""
+    files = {
+        "site/installed.py": "def pytest_addoption(parser):\n    parser.addoption('--one-of-two')\n",
+        "site/installed-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: installed\nVersion: 1.0\n",
+        "site/installed-1.0.dist-info/entry_points.txt": "[pytest11]\ninstalled = installed\n",
+        "tests/conftest.py": "def pytest_addoption(parser):\n    parser.addoption('--one-of-two', default=3)\n",
+        "tests/test_it.py": "import tilelang\ndef test_it(request):\n    assert request.config.getoption('--one-of-two') == 3\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    run = compat(tmp_path, "tests", "--path", str(tmp_path / "site"), "--engine", "interpreter")
+    assert run.returncode == 0 and "1 pass" in run.stdout, run.stdout
+
+
 def test_causes_are_grouped_by_what_they_say():
     def failed(name, text):
         program = programs.Program(name, None, None, "script")

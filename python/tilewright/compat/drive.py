@@ -1,5 +1,6 @@
 """One program in a process of its own: python -m tilewright.compat.drive SETTINGS.json. Results go to a file, a line for
 each case as it ends, so that what a time limit cuts off still counts for what it did."""
+import argparse
 import json
 import linecache
 import os
@@ -174,7 +175,14 @@ def run_tests(settings, results):
     import pytest
 
     arguments = [settings["file"], "-q", "-x" if settings.get("first") else "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short"]
-    return int(pytest.main(arguments, plugins=[Cases(results, settings["cases"])]))
+    try:
+        return int(pytest.main(arguments, plugins=[Cases(results, settings["cases"])]))
+    except (argparse.ArgumentError, ValueError) as clash:
+        # An option of the project's is one of an installed plugin's: those stay out.
+        if not re.search("conflicting option|already added", str(clash)) or os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+            raise
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def run_script(settings, results):
