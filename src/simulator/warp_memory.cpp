@@ -190,7 +190,7 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   const int64_t bits = count * type.storage_bits(), bytes = bits / 8;
   // Lanes that read nothing write zeros.
   Mask reading = mask;
-  if (async && !ir::constant_int(op.from.extent.back())) {
+  if (async && ir::constant_int(op.from.extent.back()).value_or(0) == 0) {
     const Value read = eval(*from.extent.back(), mask);
     auto* reads = arena_.array<uint8_t>(lanes_);
     reading = {reads, 0};

@@ -130,13 +130,15 @@ TEST(MapOrder, AsynchronousCopiesBringTheFillValue) {
 
 // A row that is surely outside is one that is not read.
 TEST(MapOrder, AsynchronousCopiesOfNothingBringZeros) {
-  expect_same("  param A: float16[1, 64]\n  param B: float16[1, 64]\n", R"(
+  for (const char* row : {"1", "-1"})
+    expect_same("  param A: float16[1, 64]\n  param B: float16[1, 64]\n", fmt::format(R"(
     shared t: float16[1, 64]
-    for k in 0..2 pipelined(stages=3) {
-      copy from=A[1 : 1, 0 : 64] to=t
+    for k in 0..2 pipelined(stages=3) {{
+      copy from=A[{} : 1, 0 : 64] to=t
       copy from=t to=B
-    }
-)");
+    }}
+)",
+                                                                                    row));
 }
 
 TEST(MapOrder, LoopsAddUp) {
