@@ -42,7 +42,7 @@ def test_programs_that_are_fresh(engines, seconds):
 
 
 def test_variants_that_are_fresh():
-    """What they find is shown as a warning: columns beyond a patch matrix are known to differ."""
+    """What they find is shown as a warning, to be looked at: a variant may do what the language leaves open."""
     if found := fresh("mutate.py", GPUS, 60):
         warnings.warn("\n".join(found))
 

@@ -138,7 +138,7 @@ TEST(MapOrder, AsynchronousCopiesOfNothingBringZeros) {
       copy from=t to=B
     }}
 )",
-                                                                                    row));
+                                                                                      row));
 }
 
 TEST(MapOrder, LoopsAddUp) {

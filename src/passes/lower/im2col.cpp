@@ -22,10 +22,16 @@ std::vector<Expr> im2col_element(const Im2col& p, const std::vector<Expr>& image
   const auto [n, oh] = split(row, out_extent(shape[1]));
   const auto [tap, c] = split(column, shape[3]);
   const auto [kh, kw] = split(tap, wide(p.kernel));
+  // Columns beyond the matrix have no pixel. Where blocks of columns end with it, all of one are inside or none is.
+  const auto channels = constant_int(shape[3]), block = constant_int(columns);
+  const int64_t taps = p.kernel * p.kernel;
+  const Expr inside = channels && block && *channels * taps % *block == 0
+                          ? ir::binary(BinaryOp::Lt, widen(p.column_block), wide(*channels * taps / *block))
+                          : ir::binary(BinaryOp::Lt, column, mul(wide(taps), shape[3]));
   auto place = [&](const Expr& o, const Expr& k) {
     return add(add(mul(o, wide(p.stride)), mul(k, wide(p.dilation))), wide(-p.pad));
   };
-  return {n, place(oh, kh), place(ow, kw), c};
+  return {select(inside, n, wide(-1)), place(oh, kh), place(ow, kw), c};
 }
 
 std::optional<Region> im2col_box(const Copy& copy, const ProgramTables& program) {

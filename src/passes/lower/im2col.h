@@ -4,8 +4,8 @@
 
 namespace tilewright::passes {
 
-// Indices (n, h, w, c) of the image for element (i, j) of a tile of rows x columns; those of padding are out of bounds.
-// All are 64 bits wide.
+// Indices (n, h, w, c) of the image for element (i, j) of a tile of rows x columns; those of padding, and
+// of what is beyond the matrix, are out of bounds. All are 64 bits wide.
 std::vector<ir::Expr> im2col_element(const ir::Im2col& patches, const std::vector<ir::Expr>& image_shape,
                                      const ir::Expr& rows, const ir::Expr& columns, const ir::Expr& i,
                                      const ir::Expr& j);
