@@ -183,18 +183,20 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
   Shortage least;
   std::set<std::string> seen;
   std::vector<passes::TriedPlan> lost;
+  const auto compile = [&](DeviceChoice& plan) {
+    plan.text.kernel.arch = code_arch;
+    plan.binary = rt::compile_cuda(plan.text.kernel);
+  };
   for (const passes::RingLimits& limits : passes::limits_in_turn()) {
     if (limits.one_branch && (least.serialized || least.spilled > kFewSpilled)) continue;
     DeviceChoice now = planned(program, arch, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
-    now.text.kernel.arch = code_arch;
-    now.binary = rt::compile_cuda(now.text.kernel);
+    compile(now);
     if (now.binary->doubtful) {
       passes::RingLimits plain = limits;
       plain.plain_integers = true;
       now = planned(program, arch, plain);
-      now.text.kernel.arch = code_arch;
-      now.binary = rt::compile_cuda(now.text.kernel);
+      compile(now);
     }
     const Shortage shortage = shortage_of(now.binary->log);
     const bool better = !best || shortage < least;

@@ -206,9 +206,7 @@ std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary bin
         Code::DeviceCompilerUnusable, {},
         fmt::format("the device compiler's machine code of kernel '{}' compares a clamped integer with the wrong bound",
                     kernel.name),
-        "in CUDA text of your own, write max(0, min(a, b)) == a another way, for example a <= b && a >= 0; ptxas 13.0 "
-        "does "
-        "it wrongly");
+        "ptxas 13.0 does that to max(0, min(a, b)) == a: in CUDA text of your own, ask for a <= b && a >= 0 instead");
   auto callee = std::make_unique<CudaKernel>(kernel, std::move(binary.cubin));
   if (device_count() > 0) callee->on(0);
   return callee;

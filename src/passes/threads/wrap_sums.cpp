@@ -35,12 +35,7 @@ class Wrapping {
     }
     if (const auto* n = e.as<Intrinsic>()) {
       Intrinsic own = *n;
-      bool changed = false;
-      for (Expr& a : own.args) {
-        const Expr x = wrapped(a);
-        changed = changed || !same(x, a), a = x;
-      }
-      return changed ? std::optional(make_expr(std::move(own), e->type)) : std::nullopt;
+      return wrap_all(own.args) ? std::optional(make_expr(std::move(own), e->type)) : std::nullopt;
     }
     const auto* n = e.as<Cast>();
     if (!n || !is_wider(*n, e->type)) return std::nullopt;
@@ -114,15 +109,17 @@ class Wrapping {
     if (const auto* n = e.as<Binary>(); n && n->op == BinaryOp::Mul) note(n->a), note(n->b);
     for (const Expr& x : handed_on(e)) note(x);
   }
-  Expr wrapped(const Expr& e) const {
-    if (std::vector<Expr> own = handed_on(e); !own.empty()) {
-      bool changed = false;
-      for (Expr& x : own) {
-        const Expr y = wrapped(x);
-        changed = changed || !same(x, y), x = y;
-      }
-      return changed ? with_operands(e, own) : e;
+  // Whether any of them is another expression then.
+  bool wrap_all(std::vector<Expr>& list) const {
+    bool changed = false;
+    for (Expr& e : list) {
+      const Expr x = wrapped(e);
+      changed = changed || !same(x, e), e = x;
     }
+    return changed;
+  }
+  Expr wrapped(const Expr& e) const {
+    if (std::vector<Expr> own = handed_on(e); !own.empty()) return wrap_all(own) ? with_operands(e, own) : e;
     if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32) return e;
     const DType plain = e->type.bits == 32 ? u32 : u64;
     if (const auto* n = e.as<ir::Sum>()) {
