@@ -2,26 +2,13 @@
 // as if they met no others.
 #include <gtest/gtest.h>
 
-#include "driver/arguments.h"
 #include "ir/parse.h"
 #include "ir/verify.h"
-#include "tilewright/compile.h"
+#include "simulator/against_interpreter.h"
 
 namespace tilewright::simulator {
 namespace {
 
-std::vector<std::vector<double>> run(const ir::TileProgram& tiles, const CompileOptions& options) {
-  const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
-  const std::vector<NDArray> arrays = random_arguments(tiles, {}, 7);
-  std::vector<Argument> list;
-  for (const NDArray& a : arrays) list.emplace_back(a);
-  compile(handle, options).call(list);
-  std::vector<std::vector<double>> out;
-  for (const NDArray& a : arrays) out.push_back(a.to_floats());
-  return out;
-}
-
-// The simulator finds no race, and computes what the interpreter does.
 void expect_ordered(const std::string& body) {
   const std::string text =
       "program p {\n  param A: int32[64]\n  param O: int32[64]\n  launch l(bx: 1) threads(tx: 64) {\n" + body +
@@ -29,14 +16,7 @@ void expect_ordered(const std::string& body) {
   SCOPED_TRACE(text);
   const ir::TileProgram tiles = ir::parse(text, "barriers.tile");
   ir::check_valid(tiles);
-  const auto want = run(tiles, {.engine = Engine::Interpreter});
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    try {
-      EXPECT_EQ(run(tiles, {.engine = Engine::Simulator, .arch = arch}), want) << arch;
-    } catch (const Error& error) {
-      ADD_FAILURE() << arch << ": " << error.what();
-    }
-  }
+  expect_interpreted(tiles);
 }
 
 TEST(Barriers, PointsOfTwoMapsThatWrapAroundDifferentlyMeet) {

@@ -8,7 +8,7 @@
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
-#include "tilewright/compile.h"
+#include "simulator/against_interpreter.h"
 
 namespace tilewright::simulator {
 namespace {
@@ -23,29 +23,11 @@ ir::TileProgram tiles_of(const std::string& text) {
   return tiles;
 }
 
-std::vector<std::vector<double>> run(const ir::TileProgram& tiles, const CompileOptions& options) {
-  const Program handle(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
-  const std::vector<NDArray> arrays = random_arguments(tiles, {}, 7);
-  std::vector<Argument> list;
-  for (const NDArray& a : arrays) list.emplace_back(a);
-  compile(handle, options).call(list);
-  std::vector<std::vector<double>> out;
-  for (const NDArray& a : arrays) out.push_back(a.to_floats());
-  return out;
-}
-
 void expect_same(const std::string& params, const std::string& body) {
   const std::string text = program(params, body);
   SCOPED_TRACE(text);
   const ir::TileProgram tiles = tiles_of(text);
-  const auto want = run(tiles, {.engine = Engine::Interpreter});
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    try {
-      EXPECT_EQ(run(tiles, {.engine = Engine::Simulator, .arch = arch}), want) << arch;
-    } catch (const Error& error) {
-      ADD_FAILURE() << arch << ": " << error.what();
-    }
-  }
+  expect_interpreted(tiles);
 }
 
 std::string cuda_of(const std::string& text) {
@@ -310,7 +292,7 @@ TEST(MapOrder, WhatIsReadTooEarlyAndNotUsedNeedNotBeWritten) {
 )");
   for (const char* arch : {"sm_80", "sm_90a"}) {
     try {
-      run(tiles_of(used), {.engine = Engine::Simulator, .arch = arch});
+      results_of(tiles_of(used), {.engine = Engine::Simulator, .arch = arch});
       ADD_FAILURE() << "it is used";
     } catch (const Error& error) {
       EXPECT_EQ(error.diagnostic().code_text(), "TW6002");

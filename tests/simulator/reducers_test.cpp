@@ -2,14 +2,12 @@
 // registers can hold it.
 #include <gtest/gtest.h>
 
-#include "driver/arguments.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_threads.h"
-#include "tilewright/compile.h"
-#include "tilewright/diagnostic.h"
+#include "simulator/against_interpreter.h"
 
 namespace tilewright::simulator {
 namespace {
@@ -19,25 +17,7 @@ std::string threads_of(const std::string& text) {
   SCOPED_TRACE(text);
   const ir::TileProgram tiles = ir::parse(text, "reducer.tile");
   ir::check_valid(tiles);
-  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
-  std::vector<std::vector<double>> want;
-  for (const CompileOptions& options :
-       {CompileOptions{.engine = Engine::Interpreter}, CompileOptions{.engine = Engine::Simulator, .arch = "sm_80"},
-        CompileOptions{.engine = Engine::Simulator, .arch = "sm_90a"}}) {
-    const std::vector<NDArray> arrays = random_arguments(tiles, {}, 7);
-    std::vector<Argument> list;
-    for (const NDArray& a : arrays) list.emplace_back(a);
-    try {
-      compile(program, options).call(list);
-    } catch (const Error& error) {
-      ADD_FAILURE() << error.what();
-      return "";
-    }
-    std::vector<std::vector<double>> got;
-    for (const NDArray& a : arrays) got.push_back(a.to_floats());
-    if (want.empty()) want = got;
-    EXPECT_EQ(got, want);
-  }
+  expect_interpreted(tiles);
   return ir::print(passes::lower_to_threads(passes::canonicalize(tiles), target::GpuTarget::of(80)).program);
 }
 
