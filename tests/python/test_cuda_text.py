@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from gathers import rows_in_two_tiles
 from tilewright import _native, kernel
 
 
@@ -208,24 +209,5 @@ def test_points_that_do_not_meet_change_their_own_elements():
 
 def test_threads_gather_into_several_tiles_without_waiting():
     """A vectorized loop of an asynchronous scope that stores to two tiles is a copy for each, and the barrier hears of both later."""
-
-    @T.prim_func
-    def main(A: T.Tensor((64, 32), "float16"), I: T.Tensor((16,), "int32"), B: T.Tensor((16, 32), "float16")):
-        with T.Kernel(1, threads=32):
-            low, high = T.alloc_shared((16, 16), "float16"), T.alloc_shared((16, 16), "float16")
-            ready = T.alloc_barrier([32])
-            tx = T.get_thread_binding()
-            row = T.alloc_local([1], "int32")
-            row[0] = I[tx // 2]
-            with T.attr("default", "async_scope", 1):
-                for v in T.vectorized(8):
-                    low[tx // 2, tx % 2 * 8 + v] = A[row[0], tx % 2 * 8 + v]
-                    high[tx // 2, tx % 2 * 8 + v] = A[row[0], 16 + tx % 2 * 8 + v]
-            T.cp_async_barrier_noinc(ready[0])
-            T.barrier_wait(ready[0], 0)
-            for i, j in T.Parallel(16, 16):
-                B[i, j] = low[i, j]
-                B[i, 16 + j] = high[i, j]
-
-    text = text_of(main)
+    text = text_of(rows_in_two_tiles)
     assert text.count("cp.async.cg.shared.global") == 2 and "cp.async.wait_group" not in text

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from gathers import rows_in_two_tiles
 
 ENGINES = ["interpreter", "cpu"]
 
@@ -450,29 +451,10 @@ def test_stores_of_an_asynchronous_scope(target):
 @pytest.mark.parametrize("target", ["interpreter", "simulator -arch=sm_90a"])
 def test_stores_of_an_asynchronous_scope_in_several_tiles(target):
     """Rows that are looked up, in two tiles by one loop: each thread goes on while they are under way."""
-
-    @T.prim_func
-    def main(A: T.Tensor((64, 32), "float16"), I: T.Tensor((16,), "int32"), B: T.Tensor((16, 32), "float16")):
-        with T.Kernel(1, threads=32):
-            low, high = T.alloc_shared((16, 16), "float16"), T.alloc_shared((16, 16), "float16")
-            ready = T.alloc_barrier([32])
-            tx = T.get_thread_binding()
-            row = T.alloc_local([1], "int32")
-            row[0] = I[tx // 2]
-            with T.attr("default", "async_scope", 1):
-                for v in T.vectorized(8):
-                    low[tx // 2, tx % 2 * 8 + v] = A[row[0], tx % 2 * 8 + v]
-                    high[tx // 2, tx % 2 * 8 + v] = A[row[0], 16 + tx % 2 * 8 + v]
-            T.cp_async_barrier_noinc(ready[0])
-            T.barrier_wait(ready[0], 0)
-            for i, j in T.Parallel(16, 16):
-                B[i, j] = low[15 - i, j]
-                B[i, 16 + j] = high[15 - i, j]
-
     rng = np.random.default_rng(3)
     a, rows = rng.random((64, 32)).astype("float16"), rng.integers(0, 64, 16).astype("int32")
     b = np.zeros((16, 32), "float16")
-    tw.compile(main, target=target)(a, rows, b)
+    tw.compile(rows_in_two_tiles, target=target)(a, rows, b)
     assert (b == a[rows][::-1]).all()
 
 
