@@ -209,7 +209,7 @@ void Strand::copy_im2col(const ir::Copy& op, const Step& s, const Box& to, Mask 
   int64_t row0 = eval_int(*s.nodes[0], mask) * rows, column0 = eval_int(*s.nodes[1], mask) * columns;
   int64_t h = image.shape[1], w = image.shape[2], channels = image.shape[3];
   auto out_extent = [&](int64_t n) { return (n + 2 * p.pad - p.dilation * (p.kernel - 1) - 1) / p.stride + 1; };
-  int64_t oh = out_extent(h), ow = out_extent(w);
+  const int64_t oh = std::max<int64_t>(out_extent(h), 1), ow = std::max<int64_t>(out_extent(w), 1);
   DType source = image.buffer->type, target = to.buffer->type;
   ArenaScope scope(arena_);
   auto *in = arena_.allocate(8), *out = arena_.allocate(8);

@@ -145,8 +145,10 @@ void Verifier::check_im2col(const Copy& node) {
   const Buffer& source = row(node.from.buffer);
   check_integer(node.im2col.row_block, "the row block of an im2col");
   check_integer(node.im2col.column_block, "the column block of an im2col");
-  if (source.rank() != 4 || source.space != Space::Global || node.to.extent.size() < 2 ||
-      wide_extents(node.to).size() > 2)
+  const std::span<const Expr> tile = node.to.extent;
+  const bool is_matrix =
+      tile.size() >= 2 && std::all_of(tile.begin(), tile.end() - 2, [](const Expr& e) { return constant_int(e) == 1; });
+  if (source.rank() != 4 || source.space != Space::Global || !is_matrix)
     add(Code::VerifyIm2col, fmt::format("im2col from '{}' to {}: it reads a global NHWC tensor and writes a matrix",
                                         source.name, text(node.to)));
   if (node.im2col.kernel < 1 || node.im2col.stride < 1 || node.im2col.dilation < 1 || node.im2col.pad < 0)

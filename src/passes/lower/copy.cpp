@@ -73,7 +73,7 @@ struct CopyNest {
     const Expr value = cast(outside ? fill_value(source) : load(from.buffer, from.index, l.type(from.buffer)), type);
     if (copy.combine == Combine::None) return l.make(Store{{to.buffer, to.index}, value});
     Atomic a;
-    a.op = copy.combine == Combine::Add ? AtomicOp::Add : copy.combine == Combine::Max ? AtomicOp::Max : AtomicOp::Min;
+    a.op = atomic_op_of(copy.combine);
     a.to = {to.buffer, to.index}, a.value = value;
     return l.make(std::move(a));
   }
@@ -124,16 +124,12 @@ Box box_of(const Region& region, Lowering& l) {
 Body lower_im2col(const Copy& copy, Lowering& l) {
   const Buffer& image = l.buffer(copy.from.buffer);
   const Box box = box_of(copy.to, l);
-  check_internal(box.vars.size() == 2 && image.rank() == 4, "im2col from rank {} into {} dimensions", image.rank(),
-                 box.vars.size());
-  const Expr value = load(
-      copy.from.buffer,
-      im2col_element(copy.im2col, image.shape, box.extents[0], box.extents[1], box.vars[0], box.vars[1]), image.type);
-  Element to{copy.to.buffer, {}};
+  std::vector<Expr> point;
   size_t at = 0;
-  for (size_t d = 0; d < copy.to.min.size(); ++d)
-    to.indices.push_back(is_one(copy.to.extent[d]) ? widen(copy.to.min[d])
-                                                   : add(widen(copy.to.min[d]), box.vars[at++]));
+  for (const Expr& extent : copy.to.extent) point.push_back(is_one(extent) ? wide(0) : box.vars[at++]);
+  const Expr value = load(copy.from.buffer, im2col_element(copy, image.shape, point), image.type);
+  Element to{copy.to.buffer, {}};
+  for (size_t d = 0; d < point.size(); ++d) to.indices.push_back(add(widen(copy.to.min[d]), point[d]));
   return lower_box(box.vars, box.extents, {l.make(Store{to, cast(value, l.buffer(to.buffer).type)})}, l);
 }
 

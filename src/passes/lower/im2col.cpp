@@ -7,17 +7,23 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-std::vector<Expr> im2col_element(const Im2col& p, const std::vector<Expr>& image_shape, const Expr& rows,
-                                 const Expr& columns, const Expr& i, const Expr& j) {
+std::vector<Expr> im2col_element(const Copy& copy, const std::vector<Expr>& image_shape,
+                                 const std::vector<Expr>& point) {
+  const Im2col& p = copy.im2col;
   const std::vector<Expr> shape = widened(image_shape);  // N, H, W, C
+  const std::vector<Expr> tile = widened(copy.to.extent);
+  const size_t rank = tile.size();
+  const Expr rows = tile[rank - 2], columns = tile[rank - 1];
   auto out_extent = [&](const Expr& in) {
     const Expr free = add(in, wide(2 * p.pad - p.dilation * (p.kernel - 1) - 1));
-    return add(binary(BinaryOp::FloorDiv, free, wide(p.stride)), wide(1));
+    // An image that is smaller than a patch has one all the same, partly outside of it.
+    return binary(BinaryOp::Max, add(binary(BinaryOp::FloorDiv, free, wide(p.stride)), wide(1)), wide(1));
   };
   auto split = [](const Expr& e, const Expr& by) {
     return std::pair(binary(BinaryOp::FloorDiv, e, by), binary(BinaryOp::FloorMod, e, by));
   };
-  const Expr pixel = add(mul(widen(p.row_block), rows), i), column = add(mul(widen(p.column_block), columns), j);
+  const Expr pixel = add(mul(widen(p.row_block), rows), widen(point[rank - 2])),
+             column = add(mul(widen(p.column_block), columns), widen(point[rank - 1]));
   const auto [row, ow] = split(pixel, out_extent(shape[2]));
   const auto [n, oh] = split(row, out_extent(shape[1]));
   const auto [tap, c] = split(column, shape[3]);
@@ -47,7 +53,7 @@ std::optional<Region> im2col_box(const Copy& copy, const ProgramTables& program)
   const bool is_lines = *rows % out_width == 0 && out_height % (*rows / out_width) == 0;
   if (!is_lines && out_width % *rows != 0) return {};
   Region box{copy.from.buffer, {}, {}};
-  box.min = im2col_element(p, shape, wide(*rows), wide(*columns), wide(0), wide(0));
+  box.min = im2col_element(copy, shape, std::vector<Expr>(rank, wide(0)));
   box.extent = {wide(1), wide(is_lines ? *rows / out_width : 1), wide(is_lines ? out_width : *rows), wide(*columns)};
   return box;
 }

@@ -4,11 +4,11 @@
 
 namespace tilewright::passes {
 
-// Indices (n, h, w, c) of the image for element (i, j) of a tile of rows x columns; those of padding, and
-// of what is beyond the matrix, are out of bounds. All are 64 bits wide.
-std::vector<ir::Expr> im2col_element(const ir::Im2col& patches, const std::vector<ir::Expr>& image_shape,
-                                     const ir::Expr& rows, const ir::Expr& columns, const ir::Expr& i,
-                                     const ir::Expr& j);
+// Indices (n, h, w, c) of the image for a point of the tile, which has an index for each of its dimensions: its rows
+// and columns are the last two. Those of padding, and of what is beyond the matrix, are out of bounds. All are 64 bits
+// wide.
+std::vector<ir::Expr> im2col_element(const ir::Copy& patches, const std::vector<ir::Expr>& image_shape,
+                                     const std::vector<ir::Expr>& point);
 
 // The same tile as a box of the image, row by row of the tile; out of bounds where there is padding. None: it is none,
 // because pixels lie apart, or the tile ends within a row of pixels or goes on in the next image.

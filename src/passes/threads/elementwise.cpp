@@ -36,13 +36,16 @@ class Box {
     }
     return out;
   }
+  // Where in the region, by dimension.
+  std::vector<Expr> point(const Region& r) const {
+    std::vector<Expr> out;
+    size_t at = 0;
+    for (const Expr& extent : r.extent) out.push_back(constant_int(extent) == 1 ? constant(0) : var(at++));
+    return out;
+  }
   Expr var(size_t d) const { return ir::var(map.vars[d], i32); }
   Map map;
 };
-
-AtomicOp atomic_of(ir::Combine combine) {
-  return combine == ir::Combine::Add ? AtomicOp::Add : combine == ir::Combine::Max ? AtomicOp::Max : AtomicOp::Min;
-}
 
 Map map_of(const Fill& fill, LocationId at, ProgramTables& p) {
   Box box(fill.to, p);
@@ -72,9 +75,7 @@ Map map_of(const Copy& copy, ProgramTables& p, LocationId at) {
   const Buffer& from = p.buffer(copy.from.buffer);
   std::vector<Expr> source;
   if (copy.im2col.present()) {
-    const auto wide = [](const Expr& e) { return cast(e, i64); };
-    source = im2col_element(copy.im2col, from.shape, wide(box.map.extents[0]), wide(box.map.extents[1]),
-                            wide(box.var(0)), wide(box.var(1)));
+    source = im2col_element(copy, from.shape, box.point(copy.to));
   } else {
     source = box.indices(copy.from);
   }
@@ -85,7 +86,7 @@ Map map_of(const Copy& copy, ProgramTables& p, LocationId at) {
     box.map.body = {make_stmt(Store{to, value}, at)};
   } else {
     Atomic a;
-    a.op = atomic_of(copy.combine), a.to = to, a.value = value;
+    a.op = atomic_op_of(copy.combine), a.to = to, a.value = value;
     box.map.body = {make_stmt(std::move(a), at)};
   }
   return std::move(box.map);
