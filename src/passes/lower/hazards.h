@@ -1,6 +1,7 @@
 // Which scalar statements of a block must not run thread by thread in one go, because the language orders their
-// accesses of shared memory between threads (barriers are ours to insert).
+// accesses of memory that threads share (barriers are ours to insert).
 #pragma once
+#include "analysis/thread_index.h"
 #include "ir/program.h"
 
 namespace tilewright::passes {
@@ -22,17 +23,17 @@ class Hazards {
  private:
   struct Access {
     ir::BufferId buffer;
-    std::vector<ir::Expr> index;
-    bool write = false, atomic = false;
+    bool write = false;
+    std::optional<analysis::OwnElement> own = {};  // of the thread, whatever the turn of a loop
+    std::optional<ir::AtomicOp> update = {};       // of an atomic whose result nobody wants
+    ir::Expr one = {};                             // the condition that lets one thread alone do it
   };
-  void collect(const ir::Stmt& s, std::vector<Access>& out) const;
-  void collect(const ir::Expr& e, std::vector<Access>& out) const;
-  bool on_chip(ir::BufferId id) const;
+  void collect(const ir::Stmt& s, const ir::Expr& one, std::vector<Access>& out) const;
   bool clash(const Access& a, const Access& b) const;
 
   const ir::ProgramTables& program_;
   const ir::Launch& launch_;
-  std::set<ir::VarId> bound_;  // in the launch's body
+  const analysis::OwnElements own_;
   std::vector<Access> run_;
 };
 
