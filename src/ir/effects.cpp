@@ -32,6 +32,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void operator()(const Store& n) const { touch(Access::Write, element_region(n.to), Proxy::Generic, {n.queue, {}}); }
   void operator()(const Atomic& n) const {
     touch(n.op == AtomicOp::Load ? Access::Read : Access::Accumulate, element_region(n.to));
+    if (n.op != AtomicOp::Load) out.list.back().update = n.op;
   }
   void operator()(const Shuffle&) const { out.scope = Scope::Warp; }
   void operator()(const Vote& n) const { out.scope = n.kind >= VoteKind::BlockAny ? Scope::Collective : Scope::Warp; }
@@ -55,6 +56,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
         n.completion.immediate() || n.completion.queue == Queue::CpAsync ? Proxy::Generic : Proxy::Async;
     touch(Access::Read, n.from, proxy, n.completion);
     touch(n.combine == Combine::None ? Access::Write : Access::Accumulate, n.to, proxy, n.completion);
+    if (n.combine != Combine::None) out.list.back().update = atomic_op_of(n.combine);
     if (n.completion.barrier.valid()) order(n.completion.barrier);
   }
   void operator()(const Fill& n) const {
@@ -115,6 +117,10 @@ struct Own {  // one overload per op: what it touches besides what its expressio
 };
 
 }  // namespace
+
+bool commute(std::optional<AtomicOp> a, std::optional<AtomicOp> b) {
+  return a && a == b && *a <= AtomicOp::Xor;  // the arithmetic ones come first
+}
 
 Effects effects_of(const Stmt& stmt) {
   Effects out;

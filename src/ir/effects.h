@@ -5,7 +5,7 @@
 
 namespace tilewright::ir {
 
-enum class Access : uint8_t { Read, Write, Accumulate /* read-modify-write that commutes with itself */, Order };
+enum class Access : uint8_t { Read, Write, Accumulate /* read-modify-write */, Order };
 enum class Proxy : uint8_t { Generic, Async, Tensor };
 enum class Scope : uint8_t { Thread /* scalar statement */, Warp, Collective /* of the executing set */ };
 
@@ -13,8 +13,13 @@ struct Effect {
   Access access = Access::Read;
   Region region;  // the box touched; elements have extents 1
   Proxy proxy = Proxy::Generic;
-  Completion completion;  // default: immediate
+  Completion completion;                // default: immediate
+  std::optional<AtomicOp> update = {};  // of an Accumulate that is an atomic
 };
+
+// Whether two updates of an element leave the same in either order; none is no atomic, and never does.
+bool commute(std::optional<AtomicOp> a, std::optional<AtomicOp> b);
+
 struct Effects {
   Scope scope = Scope::Thread;
   std::vector<Effect> list;  // of this statement alone; nested bodies have their own

@@ -14,6 +14,13 @@ bool is_ordered(const Access& earlier, const Access& later, const Clocks& clocks
   return earlier.era != later.era || clocks.knows(later.thread, earlier.thread, earlier.clock);
 }
 
+// Blocks, and exchanges, take the order that they get; arithmetic of two kinds in one block does not mean any order.
+bool may_change_places(const Access& a, const Access& b) {
+  if (!a.atomic || !b.atomic) return false;
+  const bool arithmetic = ir::commute(a.atomic, a.atomic) && ir::commute(b.atomic, b.atomic);
+  return a.block != b.block || !arithmetic || ir::commute(a.atomic, b.atomic);
+}
+
 }  // namespace
 
 Cell& Shadow::cell(uint64_t number) {
@@ -57,7 +64,7 @@ void Shadow::add_reader(Cell& cell, const Access& me, const Clocks& clocks) {
 
 std::optional<Conflict> Shadow::read(Cell& cell, const Access& me, const Clocks& clocks) {
   for (const Access* writer : {&cell.writer, &cell.other_writer})
-    if (!is_ordered(*writer, me, clocks) && !(writer->atomic && me.atomic)) return Conflict{*writer, true};
+    if (!is_ordered(*writer, me, clocks) && !may_change_places(*writer, me)) return Conflict{*writer, true};
   add_reader(cell, me, clocks);
   return std::nullopt;
 }
@@ -67,7 +74,7 @@ std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks
   for (const Access* writer : {&cell.writer, &cell.other_writer}) {
     if (is_ordered(*writer, me, clocks)) continue;
     const bool plain = !writer->pending && !me.pending && !writer->atomic && !me.atomic;
-    const bool harmless = (writer->atomic && me.atomic) || (plain && same_bits(*writer));
+    const bool harmless = may_change_places(*writer, me) || (plain && same_bits(*writer));
     if (!harmless) return Conflict{*writer, true};
   }
   for (const Access* reader : {&cell.reader, &cell.far_reader})

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "ir/effects.h"
 #include "simulator/clocks.h"
 #include "support/function_ref.h"
 
@@ -17,8 +18,8 @@ struct Access {
   uint32_t instruction = 0;  // lanes of one warp that touch memory together have one number
   uint32_t block = 0;
   uint16_t thread = 0;
-  uint16_t site = 0;     // which statement
-  bool atomic = false;   // atomics do not race with each other
+  uint16_t site = 0;  // which statement
+  std::optional<ir::AtomicOp> atomic = {};
   bool pending = false;  // an asynchronous copy whose end nobody has waited for: unknown to everybody
   bool told = false;     // one whose end an mbarrier has told: who knows of it may fence it
   bool none() const { return era == 0; }
@@ -39,7 +40,8 @@ struct Conflict {
 // Of the block's shared memory, or of one global tensor.
 //
 // Races: two touches of one cell, at least one of them a write, neither known to the other's thread, unless both are
-// atomics, or both are stores of the same bits. Lanes of a warp are threads like any other: only a barrier orders them.
+// atomics that may change places, or both are stores of the same bits. Lanes of a warp are threads like any other: only
+// a barrier orders them.
 class Shadow {
  public:
   // Bits of a cell: no touch is smaller.

@@ -121,7 +121,7 @@ void Warp::tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane, boo
     me.clock = barrier.phase();
     std::array<std::byte, 256 * 8> bytes{};  // at most 256 elements
     if (row.begin < row.end) {
-      if (reads) touch_global_row(box, row, false, false, lane);
+      if (reads) touch_global_row(box, row, false, {}, lane);
       std::memcpy(bytes.data() + row.begin * size, box.tensor + (row.first + row.begin) * size,
                   static_cast<size_t>((row.end - row.begin) * size));
     }
@@ -148,7 +148,8 @@ void Warp::tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane) {
   for (int64_t r = 0; r < box.rows(); ++r) {
     const TmaRow row = box.row(r);
     if (row.begin == row.end) continue;
-    touch_global_row(box, row, true, op.combine != ir::Combine::None, lane);
+    touch_global_row(box, row, true,
+                     op.combine == ir::Combine::None ? std::nullopt : std::optional(atomic_op_of(op.combine)), lane);
     for (int64_t e = row.begin; e < row.end;) {
       const int64_t next = std::min(row.end, (e * size / kChunk + 1) * kChunk / size);
       const uint64_t place = box.place(row.address + e * size);
@@ -166,7 +167,8 @@ void Warp::tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane) {
 
 // What the row reads or writes in global memory. A store is never known to be done within the launch: its queue only
 // tells that shared memory has been read.
-void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, bool atomic, int64_t lane) {
+void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, std::optional<ir::AtomicOp> update,
+                            int64_t lane) {
   const int64_t size = box.element_bytes();
   const auto* first = box.tensor + (row.first + row.begin) * size;
   const auto bits = static_cast<uint64_t>((row.end - row.begin) * size * 8);
@@ -179,7 +181,7 @@ void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, b
   me.thread = static_cast<uint16_t>(threads_[static_cast<size_t>(lane)]);
   me.era = home_.clocks.era(), me.clock = home_.clocks.now(me.thread), me.instruction = device_.next_instruction();
   me.site = device_.site(*current_), me.block = home_.number;
-  me.atomic = atomic, me.pending = stores;
+  me.atomic = update, me.pending = stores;
   const auto cell_bits = static_cast<uint64_t>(shadow.cell_bits());
   const Witness who = home_.clocks.witness(me.thread);
   const std::string doing = stores ? "written by a TMA store" : "read by a TMA load";

@@ -32,7 +32,7 @@ class Warp final : public interpreter::Strand {
   void run() override;
 
  private:
-  enum class Touch : uint8_t { Read, Write, Atomic };
+  enum class Touch : uint8_t { Read, Write };
   // The lanes of an access, and where each begins: in bits, of the block's shared memory or of the address space.
   struct Lanes {
     std::array<uint64_t, kWarpThreads> address;
@@ -69,9 +69,11 @@ class Warp final : public interpreter::Strand {
   void check_aligned(const Place& place, const Lanes& lanes, int64_t bits);
   // `bytes_of` gives what a lane stores, where Touch is Write. `pending`: it lands when the lane's queue is drained.
   void touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
-             function_ref<const std::byte*(size_t lane)> bytes_of, bool pending = false);
+             function_ref<const std::byte*(size_t lane)> bytes_of, bool pending = false,
+             std::optional<ir::AtomicOp> update = {});
   const std::byte* pointer(const Place& place, uint64_t address) const;
-  [[noreturn]] void fail_race(Touch kind, const Place& place, const Lanes& lanes, size_t i, const Conflict& conflict);
+  [[noreturn]] void fail_race(Touch kind, const Access& me, const Place& place, const Lanes& lanes, size_t i,
+                              const Conflict& conflict);
 
   // ---- matrices.cpp
   void execute(const ir::Mma& op, const Step& step, Mask mask) override;
@@ -134,7 +136,8 @@ class Warp final : public interpreter::Strand {
   void tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane, bool reads);
   std::vector<SimulatedBlock*> targets(const ir::Copy& op, int64_t lane);
   void tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane);
-  void touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, bool atomic, int64_t lane);
+  void touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, std::optional<ir::AtomicOp> update,
+                        int64_t lane);
   // An operation that is issued now touches 16 bytes of the block's shared memory.
   void issue_async(SimulatedBlock& block, const BufferCode& buffer, uint64_t cell, const AsyncAccess& me,
                    std::span<const Witness> who, int64_t lane);

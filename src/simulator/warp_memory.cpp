@@ -62,14 +62,15 @@ void Warp::on_store(const Place& place, const Value& value, Mask mask) {
   });
 }
 
-void Warp::on_atomic(const ir::Atomic&, const Place& place, Mask mask) {
+void Warp::on_atomic(const ir::Atomic& op, const Place& place, Mask mask) {
   ++device_.traffic(device_.site(*current_)).atomics;
   const int64_t bits = place.buffer->type.storage_bits();
-  touch(Touch::Atomic, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; });
+  touch(
+      Touch::Write, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; }, false, op.op);
 }
 
 void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
-                 function_ref<const std::byte*(size_t)> bytes_of, bool pending) {
+                 function_ref<const std::byte*(size_t)> bytes_of, bool pending, std::optional<ir::AtomicOp> update) {
   const bool shared = place.written != nullptr;
   const uint16_t site = device_.site(*current_);
   if (device_.options.count_traffic) {
@@ -84,7 +85,7 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
   const Clocks& clocks = home_.clocks;
   Access me;
   me.era = clocks.era(), me.instruction = device_.next_instruction(), me.site = site;
-  me.block = shared ? 0 : home_.number, me.atomic = kind == Touch::Atomic, me.pending = pending;
+  me.block = shared ? 0 : home_.number, me.atomic = update, me.pending = pending;
   const auto cell_bits = static_cast<uint64_t>(shadow.cell_bits());
   for (size_t i = 0; i < lanes.count; ++i) {
     me.thread = static_cast<uint16_t>(threads_[lanes.lane[i]]);
@@ -113,23 +114,25 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
       Cell& cell = shadow.cell(c);
       const auto conflict =
           kind == Touch::Read ? shadow.read(cell, me, clocks) : shadow.write(cell, me, clocks, same_bits);
-      if (conflict) fail_race(kind, place, lanes, i, *conflict);
+      if (conflict) fail_race(kind, me, place, lanes, i, *conflict);
     }
   }
 }
 
-void Warp::fail_race(Touch kind, const Place& place, const Lanes& lanes, size_t i, const Conflict& conflict) {
+void Warp::fail_race(Touch kind, const Access& me, const Place& place, const Lanes& lanes, size_t i,
+                     const Conflict& conflict) {
   const Access& other = conflict.other;
   const BufferCode& buffer = *place.buffer;
   const int64_t lane = lanes.lane[i];
   const bool elsewhere = !place.written && other.block != home_.number;
   const std::string who = elsewhere ? fmt::format("a thread of block {}", other.block)
                                     : fmt::format("thread {}", thread_name(other.thread));
-  const char* did = other.pending           ? "copies to it asynchronously"
-                    : other.atomic          ? "updates it atomically"
-                    : conflict.other_writes ? "writes it"
-                                            : "reads it";
-  const char* mine = kind == Touch::Read ? "read" : kind == Touch::Write ? "written" : "updated atomically";
+  const char* did = other.pending               ? "copies to it asynchronously"
+                    : other.atomic && me.atomic ? "updates it by another atomic"
+                    : other.atomic              ? "updates it atomically"
+                    : conflict.other_writes     ? "writes it"
+                                                : "reads it";
+  const char* mine = me.atomic ? "updated atomically" : kind == Touch::Read ? "read" : "written";
   std::string element;
   if (!buffer.source->is_view())
     element = fmt::format(" (element {})", place.offset.int_at(lane, frame_.shape.columns));

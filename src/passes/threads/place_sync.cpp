@@ -43,8 +43,9 @@ struct Touch {
   analysis::OwnElements::Range by = {};                   // the threads that do it
   std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
   std::vector<bool> agreed = {};                          // dimensions along which all threads have the same index
-  bool lasting = false;  // the index is the same until a loop goes on: memory does not change it
-  bool waits = false;    // for the mbarriers `root`: threads pass it one after the other
+  bool lasting = false;                 // the index is the same until a loop goes on: memory does not change it
+  std::optional<AtomicOp> update = {};  // of an Accumulate that is an atomic
+  bool waits = false;                   // for the mbarriers `root`: threads pass it one after the other
   // What one thread begins for all of them, and whether others answer it at an mbarrier: until all have passed a wait,
   // nothing may happen that completes one more phase of what they wait for.
   bool begins = false, answered = false;
@@ -171,7 +172,7 @@ class SyncPlacer {
       out.push_back({root, e.region.buffer, plain ? Access::Write : e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
-      out.back().by = by;
+      out.back().by = by, out.back().update = e.update;
       describe_index(s, out.back());
       if (once && !alike) out.back().once_by = by.begin;
       out.back().alike = alike && e.access != Access::Read;
@@ -303,7 +304,7 @@ class SyncPlacer {
         equal(a.min[static_cast<size_t>(b.apart)], b.min[static_cast<size_t>(b.apart)]))
       return Meeting::None;
     if (a.access == Access::Read && b.access == Access::Read) return Meeting::None;
-    if (a.access == Access::Accumulate && b.access == Access::Accumulate) return Meeting::None;
+    if (commute(a.update, b.update) && p_.buffer(a.buffer).type == p_.buffer(b.buffer).type) return Meeting::None;
     if (a.barrier.valid() && b.barrier.valid()) return Meeting::None;  // mbarriers order these
     const bool in_flight = a.in_flight || b.in_flight;
     if (!in_flight && ((a.once_by >= 0 && a.once_by == b.once_by) || (a.alike && b.alike))) return Meeting::None;
@@ -326,7 +327,7 @@ class SyncPlacer {
            o.told == t.told && o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
            o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
            o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting && o.waits == t.waits &&
-           o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+           o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
     return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });
