@@ -479,6 +479,7 @@ std::optional<Misfit> lower_planned(TmaRings planned, const target::GpuTarget& t
   result.tried = std::move(tried), result.plans = std::move(planned.plans);
   AsyncRings rings = materialize_async_rings(std::move(planned.program));
   result.notes = std::move(rings.notes);
+  result.planned = rings.program;
   TileProgram tiles = copies_to_maps(std::move(rings.program));
   for (size_t i = 0; i < tiles.launches.size(); ++i) {
     Launch& launch = tiles.launches[i];

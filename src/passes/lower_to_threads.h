@@ -25,6 +25,7 @@ struct ThreadLowering {
   ir::ThreadProgram program;
   std::vector<Placement> placements;  // by launch
   std::vector<RingPlan> plans;
+  ir::TileProgram planned;  // with rings and roles, in words that a user has too
   // Decisions, for people: the tiles of the plan, with rings and roles, of which the placements speak; why pipelined
   // loops run without cp.async; the plans in the order in which they were tried, the one that was taken last.
   ir::TileProgram tiles;

@@ -171,7 +171,9 @@ TEST_F(Tool, AWrongProgramIsStatusOneWithItsDiagnostic) {
 
 TEST_F(Tool, StagesOfCompile) {
   EXPECT_EQ(tool("compile gemm.tile --stage tiles").out, kGemm);
+  write("product.tile", kProduct);
   EXPECT_NE(tool("compile gemm.tile --stage canonical").out.find("fma("), std::string::npos);
+  EXPECT_NE(tool("compile product.tile --stage planned --arch sm_90a").out.find("role 0..256 {"), std::string::npos);
   EXPECT_NE(tool("compile gemm.tile --stage loops").out.find("grid"), std::string::npos);
   EXPECT_NE(tool("compile gemm.tile --stage source").out.find("tw_entry"), std::string::npos);
   const Json plan = json("compile gemm.tile --stage plan");

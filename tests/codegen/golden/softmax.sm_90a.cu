@@ -1,0 +1,192 @@
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+__device__ __forceinline__ float f32_of_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+__device__ __forceinline__ float load_bf16(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
+__device__ __forceinline__ void __bfloat1622float2(float* to, const uint16_t* from) {
+  to[0] = load_bf16(from[0]);
+  to[1] = load_bf16(from[1]);
+}
+__device__ __forceinline__ void __float22bfloat162_rn(uint16_t* to, float first, float second) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  *(uint32_t*)to = pair;
+}
+__device__ __forceinline__ float abs_f32(float x) { return fabsf(x); }
+__device__ __forceinline__ float exp2_f32(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float fma_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+__device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b); }
+
+__device__ __forceinline__ float tw_exp2f(float x) { return exp2_f32(x); }
+
+extern "C" __global__ void __launch_bounds__(128) softmax_kernel(uint16_t* X, uint16_t* Y) {
+  extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const int32_t by = blockIdx.x;
+  const int32_t tx = threadIdx.x;
+  float* const largest_parts = (float*)(tw_shared + 0);
+  float* const total_parts = (float*)(tw_shared + 128);
+  alignas(16) float x[32];
+  alignas(16) float largest[1];
+  alignas(16) float total[1];
+  alignas(16) float largest_total[1];
+  alignas(16) float total_total[1];
+  // softmax.cpp:18
+  #pragma unroll
+  for (int32_t r = 0; r < 4; ++r) {
+    alignas(16) uint16_t X_vector[8];
+    *(uint4*)X_vector = *(const uint4*)&X[r * 1024ll + (tx >> 5) * 256ll + (tx & 31) * 8ll + by * 4096ll];
+    __bfloat1622float2(&x[r * 8], X_vector);
+    __bfloat1622float2(&x[r * 8 + 2], &X_vector[2]);
+    __bfloat1622float2(&x[r * 8 + 4], &X_vector[4]);
+    __bfloat1622float2(&x[r * 8 + 6], &X_vector[6]);
+  }
+  // softmax.cpp:19
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    largest_total[r] = -__int_as_float(0x7f800000);
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 4; ++r) {
+    #pragma unroll
+    for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+      largest_total[0] = max_f32(largest_total[0], x[r * 8 + r_1]);
+    }
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, largest_total[r], 16);
+    largest_total[r] = max_f32(largest_total[r], other);
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, largest_total[r], 8);
+    largest_total[r] = max_f32(largest_total[r], other);
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, largest_total[r], 4);
+    largest_total[r] = max_f32(largest_total[r], other);
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, largest_total[r], 2);
+    largest_total[r] = max_f32(largest_total[r], other);
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, largest_total[r], 1);
+    largest_total[r] = max_f32(largest_total[r], other);
+  }
+  if ((tx & 31) == 0) {
+    largest_parts[tx >> 5] = largest_total[0];
+  }
+  __syncthreads();
+  largest_total[0] = largest_parts[0];
+  #pragma unroll
+  for (int64_t part = 1ll; part < 4ll; ++part) {
+    largest_total[0] = max_f32(largest_total[0], largest_parts[part]);
+  }
+  largest[0] = largest_total[0];
+  // softmax.cpp:20
+  #pragma unroll
+  for (int32_t r = 0; r < 4; ++r) {
+    #pragma unroll
+    for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+      x[r * 8 + r_1] = tw_exp2f((x[r * 8 + r_1] - largest[0]) * 1.442695f);
+    }
+  }
+  // softmax.cpp:21
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    total_total[r] = 0.0f;
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 4; ++r) {
+    #pragma unroll
+    for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+      total_total[0] = total_total[0] + x[r * 8 + r_1];
+    }
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, total_total[r], 16);
+    total_total[r] = total_total[r] + other;
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, total_total[r], 8);
+    total_total[r] = total_total[r] + other;
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, total_total[r], 4);
+    total_total[r] = total_total[r] + other;
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, total_total[r], 2);
+    total_total[r] = total_total[r] + other;
+  }
+  #pragma unroll
+  for (int32_t r = 0; r < 1; ++r) {
+    const float other = (float)__shfl_xor_sync(0xffffffffu, total_total[r], 1);
+    total_total[r] = total_total[r] + other;
+  }
+  if ((tx & 31) == 0) {
+    total_parts[tx >> 5] = total_total[0];
+  }
+  __syncthreads();
+  total_total[0] = total_parts[0];
+  #pragma unroll
+  for (int64_t part = 1ll; part < 4ll; ++part) {
+    total_total[0] = total_total[0] + total_parts[part];
+  }
+  total[0] = total_total[0];
+  // softmax.cpp:22
+  #pragma unroll
+  for (int32_t r = 0; r < 4; ++r) {
+    alignas(16) float quotient[8];
+    int32_t plain;
+    const float divisor = total[0];
+    const float inverse = 1.0f / divisor;
+    plain = (int32_t)(9.094947e-13f <= abs_f32(divisor) && abs_f32(divisor) <= 1099511600000.0f);
+    #pragma unroll
+    for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+      const float dividend = x[r * 8 + r_1];
+      const float q = dividend * inverse;
+      const float rounded = fma_f32(fma_f32(-divisor, q, dividend), inverse, q);
+      quotient[r_1] = rounded;
+      plain = plain & (int32_t)(8.6736174e-19f <= abs_f32(rounded));
+    }
+    if (plain == 0) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+        quotient[r_1] = x[r * 8 + r_1] / divisor;
+      }
+    }
+    #pragma unroll
+    for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+      x[r * 8 + r_1] = quotient[r_1];
+    }
+  }
+  // softmax.cpp:23
+  #pragma unroll
+  for (int32_t r = 0; r < 4; ++r) {
+    alignas(16) uint16_t Y_vector[8];
+    __float22bfloat162_rn(Y_vector, x[r * 8], x[r * 8 + 1]);
+    __float22bfloat162_rn(&Y_vector[2], x[r * 8 + 2], x[r * 8 + 3]);
+    __float22bfloat162_rn(&Y_vector[4], x[r * 8 + 4], x[r * 8 + 5]);
+    __float22bfloat162_rn(&Y_vector[6], x[r * 8 + 6], x[r * 8 + 7]);
+    *(uint4*)&Y[r * 1024ll + (tx >> 5) * 256ll + (tx & 31) * 8ll + by * 4096ll] = *(const uint4*)Y_vector;
+  }
+}
+

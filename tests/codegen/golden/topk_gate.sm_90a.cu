@@ -1,0 +1,191 @@
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+__device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b); }
+template <class T>
+__device__ __forceinline__ T min(T a, T b) {
+  return b < a ? b : a;
+}
+
+
+extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(float* scores, int64_t* topk_idx, float* topk_weights) {
+  extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const int32_t bx = blockIdx.x;
+  const int32_t tx = threadIdx.x;
+  float* const total = (float*)(tw_shared + 0);
+  int32_t* const ids = (int32_t*)(tw_shared + 128);
+  float* const weights = (float*)(tw_shared + 384);
+  alignas(16) float left[16];
+  // topk_gate.cpp:20
+  #pragma unroll
+  for (int32_t r = 0; r < 2; ++r) {
+    #pragma unroll
+    for (int32_t r_1 = 0; r_1 < 2; ++r_1) {
+      alignas(16) float scores_vector[4];
+      *(float4*)scores_vector = *(const float4*)&scores[r_1 * 128ll + (tx & 31) * 4ll + bx * 2048ll + r * 1024ll + (tx >> 5) * 256ll];
+      #pragma unroll
+      for (int32_t r_2 = 0; r_2 < 4; ++r_2) {
+        left[r * 8 + r_1 * 4 + r_2] = scores_vector[r_2];
+      }
+    }
+  }
+  // topk_gate.cpp:21
+  if (tx < 8) {
+    total[tx] = 0.0f;
+  }
+  // topk_gate.cpp:22
+  for (int32_t k = 0; k < 8; ++k) {
+    alignas(16) int32_t candidate[16];
+    alignas(16) float best[2];
+    alignas(16) int32_t expert[2];
+    alignas(16) float best_total[2];
+    alignas(16) int32_t expert_total[2];
+    // topk_gate.cpp:23
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      best_total[r] = -__int_as_float(0x7f800000);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 2; ++r_1) {
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 4; ++r_2) {
+          best_total[r] = max_f32(best_total[r], left[r * 8 + r_1 * 4 + r_2]);
+        }
+      }
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const float other = (float)__shfl_xor_sync(0xffffffffu, best_total[r], 16);
+      best_total[r] = max_f32(best_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const float other = (float)__shfl_xor_sync(0xffffffffu, best_total[r], 8);
+      best_total[r] = max_f32(best_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const float other = (float)__shfl_xor_sync(0xffffffffu, best_total[r], 4);
+      best_total[r] = max_f32(best_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const float other = (float)__shfl_xor_sync(0xffffffffu, best_total[r], 2);
+      best_total[r] = max_f32(best_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const float other = (float)__shfl_xor_sync(0xffffffffu, best_total[r], 1);
+      best_total[r] = max_f32(best_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      best[r] = best_total[r];
+    }
+    // topk_gate.cpp:25
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 2; ++r_1) {
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 4; ++r_2) {
+          candidate[r * 8 + r_1 * 4 + r_2] = left[r * 8 + r_1 * 4 + r_2] == best[r] ? (r_1 * 128 + (tx & 31) * 4 + r_2) : (256);
+        }
+      }
+    }
+    // topk_gate.cpp:26
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      expert_total[r] = 2147483647;
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 2; ++r_1) {
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 4; ++r_2) {
+          expert_total[r] = min<int32_t>(expert_total[r], candidate[r * 8 + r_1 * 4 + r_2]);
+        }
+      }
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 16);
+      expert_total[r] = min<int32_t>(expert_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 8);
+      expert_total[r] = min<int32_t>(expert_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 4);
+      expert_total[r] = min<int32_t>(expert_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 2);
+      expert_total[r] = min<int32_t>(expert_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 1);
+      expert_total[r] = min<int32_t>(expert_total[r], other);
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      expert[r] = expert_total[r];
+    }
+    // topk_gate.cpp:27
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 2; ++r_1) {
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 4; ++r_2) {
+          // topk_gate.cpp:28
+          left[r * 8 + r_1 * 4 + r_2] = r_1 * 128 + (tx & 31) * 4 + r_2 == expert[r] ? (-__int_as_float(0x7f800000)) : (left[r * 8 + r_1 * 4 + r_2]);
+        }
+      }
+    }
+    // topk_gate.cpp:30
+    __syncthreads();
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      if ((tx & 31) == 0) {
+        // topk_gate.cpp:31
+        ids[k + r * 32 + (tx >> 5) * 8] = expert[r];
+        // topk_gate.cpp:32
+        weights[k + r * 32 + (tx >> 5) * 8] = best[r];
+        // topk_gate.cpp:33
+        total[r * 4 + (tx >> 5)] = total[r * 4 + (tx >> 5)] + best[r];
+      }
+    }
+  }
+  // topk_gate.cpp:36
+  __syncthreads();
+  if ((tx >> 5) < 2) {
+    weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] / (total[(tx >> 5) * 4 + ((tx & 31) >> 3)] + 1e-20f);
+  }
+  // topk_gate.cpp:37
+  if ((tx >> 5) < 2) {
+    if (bx * 8ll + (tx >> 5) * 4ll + ((tx & 31) >> 3) < 131072ll) {
+      topk_idx[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = (int64_t)ids[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
+    }
+  }
+  // topk_gate.cpp:38
+  if ((tx >> 5) < 2) {
+    if (bx * 8ll + (tx >> 5) * 4ll + ((tx & 31) >> 3) < 131072ll) {
+      topk_weights[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
+    }
+  }
+}
+
