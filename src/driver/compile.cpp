@@ -38,8 +38,9 @@ Executable on_interpreter(ir::TileProgram tiles, runtime::LaunchPlan plan) {
 Executable on_simulator(ir::TileProgram tiles, runtime::LaunchPlan plan, const std::string& arch, Dump dump) {
   const target::GpuTarget target = gpu_target(arch.empty() ? "sm_80" : arch);
   auto make = [target, dump = std::move(dump)](const ir::TileProgram& p) mutable -> runtime::Version {
-    ir::ThreadProgram threads = lower_cuda(p, target).program;
-    dump.write("lower_to_threads", threads);
+    GpuStages stages(dump.wanted());
+    ir::ThreadProgram threads = passes::lower_to_threads(p, target, {}, stages).threads;
+    stages.write(dump);
     runtime::LaunchPlan own = build_plan(p);
     demand_alignments(threads, own);
     return {std::move(own), simulator_callee(std::move(threads), {.target = target}), ""};

@@ -111,13 +111,6 @@ target::GpuTarget gpu_target(const std::string& arch) {
        "it is sm_80, sm_89 or sm_90a");
 }
 
-passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target,
-                                  passes::RingLimits limits) {
-  passes::ThreadLowering threads = passes::lower_to_threads(program, target, limits);
-  ir::check_valid(threads.program, "lower_to_threads");
-  return threads;
-}
-
 namespace {
 
 CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch, codegen::CudaStyle style,
@@ -139,16 +132,18 @@ CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch, code
   return out;
 }
 
-void write(const passes::ThreadLowering& lowering, const CudaText& text, Dump& dump) {
-  dump.write("lower_to_threads", lowering.program);
-  dump.write_text("cuda", "cu", text.kernel.text);
+void write(const DeviceChoice& choice, Dump& dump) {
+  choice.stages.write(dump);
+  dump.write_text("cuda", "cu", choice.text.kernel.text);
 }
 
-DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, passes::RingLimits limits) {
+DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, const Dump& dump,
+                     passes::RingLimits limits) {
   DeviceChoice out;
-  out.lowering = lower_cuda(program, gpu_target(arch), limits);
+  out.stages = GpuStages(dump.wanted());
+  out.lowering = passes::lower_to_threads(program, gpu_target(arch), limits, out.stages);
   const codegen::CudaStyle style{limits.one_branch, program.options.fast_math, limits.plain_integers};
-  out.text = text_of(out.lowering.program, arch, style, analysis::read_by_single_blocks(program));
+  out.text = text_of(out.lowering.threads, arch, style, analysis::read_by_single_blocks(program));
   return out;
 }
 
@@ -178,7 +173,8 @@ bool has_loader(const passes::ThreadLowering& l) {
 }
 
 // The first of the plans of which the device compiler's verdict is the best. CompileError where there is none.
-DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch) {
+DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch,
+                    const Dump& dump) {
   std::optional<DeviceChoice> best;
   Shortage least;
   std::set<std::string> seen;
@@ -189,13 +185,13 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
   };
   for (const passes::RingLimits& limits : passes::limits_in_turn()) {
     if (limits.one_branch && (least.serialized || least.spilled > kFewSpilled)) continue;
-    DeviceChoice now = planned(program, arch, limits);
+    DeviceChoice now = planned(program, arch, dump, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
     compile(now);
     if (now.binary->doubtful) {
       passes::RingLimits plain = limits;
       plain.plain_integers = true;
-      now = planned(program, arch, plain);
+      now = planned(program, arch, dump, plain);
       compile(now);
     }
     const Shortage shortage = shortage_of(now.binary->log);
@@ -216,21 +212,21 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
 }  // namespace
 
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, passes::RingLimits limits) {
-  DeviceChoice choice = planned(program, arch, limits);
-  write(choice.lowering, choice.text, dump);
+  DeviceChoice choice = planned(program, arch, dump, limits);
+  write(choice, dump);
   return std::move(choice.text);
 }
 
 DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  DeviceChoice out = planned(program, arch, {});
-  write(out.lowering, out.text, dump);
+  DeviceChoice out = planned(program, arch, dump, {});
+  write(out, dump);
   out.no_binary = "not asked";
   return out;
 }
 
 DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  DeviceChoice out = chosen(program, arch, arch);
-  write(out.lowering, out.text, dump);
+  DeviceChoice out = chosen(program, arch, arch, dump);
+  write(out, dump);
   return out;
 }
 
@@ -256,8 +252,8 @@ runtime::Version build_cuda(const ir::TileProgram& program, const std::string& a
     runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
     return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
   }
-  DeviceChoice choice = chosen(program, arch, code_arch);
-  write(choice.lowering, choice.text, dump);
+  DeviceChoice choice = chosen(program, arch, code_arch, dump);
+  write(choice, dump);
   place.keep({choice.text.kernel.text, choice.text.sites, choice.text.kernel.plan, choice.text.alignments});
   return load_cuda_text(std::move(choice.text), build_plan(program), std::move(*choice.binary));
 }

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "codegen/cuda.h"
-#include "driver/dump.h"
+#include "driver/gpu_stages.h"
 #include "passes/lower_to_threads.h"
 #include "runtime/cuda_kernel.h"
 
@@ -12,9 +12,6 @@ namespace tilewright {
 // "sm_90a": 90. CompileError for what is no GPU we know.
 target::GpuTarget gpu_target(const std::string& arch);
 
-// The thread code of a canonical program, verified. CompileError for what the engine refuses.
-passes::ThreadLowering lower_cuda(const ir::TileProgram& program, const target::GpuTarget& target,
-                                  passes::RingLimits limits = {});
 // The text, and how it is launched.
 struct CudaText {
   runtime::cuda::CudaKernelText kernel;
@@ -27,6 +24,7 @@ CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dum
 // A plan, its text, and what the device compiler made of it.
 struct DeviceChoice {
   passes::ThreadLowering lowering;
+  GpuStages stages = GpuStages(false);
   CudaText text;
   std::optional<runtime::DeviceBinary> binary;
   std::string no_binary;                // why there is none

@@ -103,8 +103,8 @@ void add_layouts(const ThreadLowering& l, size_t number, GpuLaunchFacts& out) {
     out.layouts.push_back({l.tiles.buffer(id).name, placement.decided_by.at(id), layout, {}});
   for (const auto& [id, why] : placement.in_memory)
     out.in_memory.push_back(fmt::format("'{}' lives in shared memory: {}", l.tiles.buffer(id).name, why));
-  for (ir::BufferId id : used_roots(l.program, l.program.launches[number])) {
-    const ir::Buffer& b = l.program.buffer(id);
+  for (ir::BufferId id : used_roots(l.threads, l.threads.launches[number])) {
+    const ir::Buffer& b = l.threads.buffer(id);
     if (b.place < 0) continue;
     const auto ring = rings.find(b.name);
     out.shared.push_back({b.name, b.place, passes::shared_bytes_of(b),
@@ -181,13 +181,13 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   GpuFacts& gpu = out.gpu.emplace();
   gpu.assumptions = std::move(assumptions), gpu.general = general;
   gpu.ladder = ladder_of(choice);
-  for (size_t i = 0; i < l.program.launches.size(); ++i) {
+  for (size_t i = 0; i < l.threads.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
     for (ir::BufferId id : l.plans[i].staged) launch.staged.push_back(l.tiles.buffer(id).name);
     for (const passes::HandOver& h : l.handed_over[i])
       launch.handed_over.push_back(
           fmt::format("{} before line {}", l.tiles.buffer(h.buffer).name, l.tiles.location(h.read).line));
-    launch.plan = l.plans[i], launch.threads = l.program.launches[i].thread_count();
+    launch.plan = l.plans[i], launch.threads = l.threads.launches[i].thread_count();
     launch.begins_early = choice.text.kernel.plan.launches[i].programmatic_serialization;
     add_layouts(l, i, launch);
     launch.roles = roles_of(l.tiles, l.tiles.launches[i]);

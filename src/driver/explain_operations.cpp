@@ -87,8 +87,8 @@ class OperationWalk {
                   [&](const ir::Stmt& s) { planned_[place_of(l_.tiles.location(s->location))].push_back(s); });
     for_each_tile(tiles.launches[number].body,
                   [&](const ir::Stmt& s) { written_.emplace(place_of(tiles.location(s->location)), s); });
-    ir::walk(l_.program.launches[number].body, [&](const ir::Stmt& s) {
-      auto [at, added] = widths_.emplace(place_of(l_.program.location(s->location)), Widths(l_.program));
+    ir::walk(l_.threads.launches[number].body, [&](const ir::Stmt& s) {
+      auto [at, added] = widths_.emplace(place_of(l_.threads.location(s->location)), Widths(l_.threads));
       at->second.add(s);
     });
   }

@@ -68,7 +68,7 @@ Executable counting_executable(const ir::TileProgram& program, simulator::Simula
                                                    [](const char*, const ir::TileProgram&, double) {});
   options.count_traffic = true;
   const auto make = [options, sink = std::move(sink)](const ir::TileProgram& p) -> runtime::Version {
-    ir::ThreadProgram threads = lower_cuda(p, options.target).program;
+    ir::ThreadProgram threads = passes::lower_to_threads(p, options.target).threads;
     runtime::LaunchPlan own = build_plan(p);
     demand_alignments(threads, own);
     return {std::move(own), simulator_callee(std::move(threads), options, sink), ""};

@@ -9,7 +9,7 @@ namespace tilewright {
 // Receives the reports of a call's launches.
 using TrafficSink = std::function<void(std::vector<simulator::LaunchReport>)>;
 
-// Of a program that lower_cuda() made; its symbols are in the order of the plan.
+// Of a program that passes::lower_to_threads() made; its symbols are in the order of the plan.
 std::unique_ptr<runtime::Callee> simulator_callee(ir::ThreadProgram program, const simulator::SimulateOptions& options,
                                                   TrafficSink sink = {});
 

@@ -6,11 +6,7 @@
 #pragma once
 #include <span>
 
-#include "ir/program.h"
-#include "passes/threads/hand_over.h"
-#include "passes/threads/placement.h"
-#include "passes/threads/tma_rings.h"
-#include "target/gpu.h"
+#include "passes/gpu_passes.h"
 
 namespace tilewright::passes {
 
@@ -21,21 +17,14 @@ struct TriedPlan {
   std::string why_not;
 };
 
-struct ThreadLowering {
-  ir::ThreadProgram program;
-  std::vector<Placement> placements;  // by launch
-  std::vector<RingPlan> plans;
-  ir::TileProgram planned;  // with rings and roles, in words that a user has too
-  // Decisions, for people: the tiles of the plan, with rings and roles, of which the placements speak; why pipelined
-  // loops run without cp.async; the plans in the order in which they were tried, the one that was taken last.
-  ir::TileProgram tiles;
-  std::vector<std::pair<ir::LocationId, std::string>> notes;
-  std::vector<TriedPlan> tried;
-  std::vector<std::vector<HandOver>> handed_over;  // by launch: between roles, without a barrier of the program's
+// The plan that was taken, `tiles` with rings and roles, of which the placements speak, and the threads' program.
+struct ThreadLowering : GpuProgram {
+  std::vector<TriedPlan> tried;  // in this order, the one that was taken last
 };
-// The best plan under the limits that fits.
-ThreadLowering lower_to_threads(const ir::TileProgram& program, const target::GpuTarget& target,
-                                RingLimits limits = {});
+// The best plan under the limits that fits. The observer sees the passes of all plans that are tried.
+ThreadLowering lower_to_threads(
+    const ir::TileProgram& program, const target::GpuTarget& target, RingLimits limits = {},
+    GpuObserver observer = [](auto&&...) {});
 
 // Limits to plan under, one after the other, for as long as the device compiler finds too few registers. The first are
 // those of lower_to_threads.

@@ -65,8 +65,14 @@ ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes
 
 std::span<const LoopPass> loop_passes() { return kLoopPasses; }
 
-ir::LoopProgram run_loop_passes(ir::LoopProgram program, LoopObserver observer) {
-  for (const LoopPass& pass : kLoopPasses) {
+const LoopPass* find_loop_pass(std::string_view name) {
+  for (const LoopPass& p : kLoopPasses)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+ir::LoopProgram run_loop_passes(ir::LoopProgram program, std::span<const LoopPass> passes, LoopObserver observer) {
+  for (const LoopPass& pass : passes) {
     program = pass.run(std::move(program));
     ir::check_valid(program, pass.name);
     observer(pass.name, program);

@@ -33,7 +33,8 @@ struct LoopPass {
   ir::LoopProgram (*run)(ir::LoopProgram);
 };
 std::span<const LoopPass> loop_passes();
+const LoopPass* find_loop_pass(std::string_view name);
 using LoopObserver = function_ref<void(const char* name, const ir::LoopProgram& program)>;
-ir::LoopProgram run_loop_passes(ir::LoopProgram program, LoopObserver observer);
+ir::LoopProgram run_loop_passes(ir::LoopProgram program, std::span<const LoopPass> passes, LoopObserver observer);
 
 }  // namespace tilewright::passes

@@ -30,9 +30,22 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out.push_back(line);
+  return out;
+}
+
 void expect_locked(const std::string& name, const std::string& text) {
   if (std::getenv("TILEWRIGHT_UPDATE")) std::ofstream(kGolden / name) << text;
-  EXPECT_EQ(text, read(kGolden / name)) << "TILEWRIGHT_UPDATE=1 rewrites " << name;
+  const std::vector<std::string> now = lines_of(text), before = lines_of(read(kGolden / name));
+  size_t at = 0;
+  while (at < std::min(now.size(), before.size()) && now[at] == before[at]) ++at;
+  if (at == now.size() && at == before.size()) return;
+  const auto line = [&](const std::vector<std::string>& all) { return at < all.size() ? all[at] : "the end"; };
+  ADD_FAILURE() << name << ":" << at + 1 << " is\n  " << line(now) << "\nand was\n  " << line(before)
+                << "\nTILEWRIGHT_UPDATE=1 rewrites it";
 }
 
 ir::TileProgram canonical(const ir::TileProgram& program) {
@@ -115,7 +128,7 @@ TEST(LockedTexts, WholePlansAndTexts) {
     const std::string name = e.name;
     if (plans.contains(name)) {
       const ir::TileProgram tiles = canonical(c.program.box().program);
-      const std::string text = ir::print(lower_cuda(tiles, gpu_target("sm_90a")).planned);
+      const std::string text = ir::print(passes::lower_to_threads(tiles, gpu_target("sm_90a")).planned);
       expect_locked(name + ".planned.tile", text);
       const ir::TileProgram again = ir::parse(text, name + ".planned.tile");
       EXPECT_EQ(ir::print(again), text);

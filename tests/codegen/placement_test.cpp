@@ -10,7 +10,7 @@ namespace {
 
 const passes::Placement place(const std::string& text) {
   const ir::TileProgram program = passes::canonicalize(ir::parse(text, "p.tile"));
-  return lower_cuda(program, gpu_target("sm_90a")).placements[0];
+  return passes::lower_to_threads(program, gpu_target("sm_90a")).placements[0];
 }
 
 TEST(Placement, AReductionBySomeThreadsThatAllThreadsReadGoesThroughMemory) {

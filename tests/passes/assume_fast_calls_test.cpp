@@ -74,7 +74,7 @@ TEST(AssumeFastCalls, AsksForDimensionsThatTheHardwareNumbers) {
   EXPECT_EQ(got[1], "int64((M + 7) // 8) <= 65535");
   EXPECT_EQ(got[2], "int64(B) <= 65535");
   const auto dimensions = [](const ir::TileProgram& p) {
-    return passes::lower_to_threads(p, target::GpuTarget::of(80)).program.launches[0].grid.size();
+    return passes::lower_to_threads(p, target::GpuTarget::of(80)).threads.launches[0].grid.size();
   };
   EXPECT_EQ(dimensions(passes::assume_fast_calls(parsed(text))), 3u);
   EXPECT_EQ(dimensions(parsed(text)), 1u);

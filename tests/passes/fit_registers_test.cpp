@@ -90,7 +90,7 @@ TEST(FitRegisters, ShorterStepsAndMoreThreadsWhereTilesWantMoreRegistersThanTher
   for (const auto& row : table) {
     for (const bool causal : {false, true}) {
       const std::string text = backward(row.rows, row.step, row.threads, causal);
-      const passes::ThreadLowering lowered = lower_cuda(parsed(text), gpu_target("sm_90a"));
+      const passes::ThreadLowering lowered = passes::lower_to_threads(parsed(text), gpu_target("sm_90a"));
       ASSERT_TRUE(lowered.plans[0].specialized()) << lowered.plans[0].why_not << text;
       EXPECT_EQ(lowered.plans[0].fitted, row.fitted);
       EXPECT_EQ(lowered.tiles.launches[0].threads[0], row.taken + 128);
@@ -158,12 +158,12 @@ TEST(FitRegisters, OnlyThreadsAreAddedWhereRowsAreReduced) {
       "to=P\n"
       "      map i in 128, j in 64 {\n        acc[i, j] = acc[i, j] * 0.5\n      }\n"
       "      gemm a=P b=Vs c=acc policy=full_row\n    }\n    copy from=acc to=O[bx * 128 : 128, 0 : 64]\n  }\n}\n";
-  const passes::ThreadLowering lowered = lower_cuda(parsed(plain), gpu_target("sm_90a"));
+  const passes::ThreadLowering lowered = passes::lower_to_threads(parsed(plain), gpu_target("sm_90a"));
   EXPECT_EQ(lowered.plans[0].fitted, "256 threads instead of 128: tiles take 128 registers a thread, not 256");
   // A thread's own number or storage says how many there are.
   std::string numbered = plain;
   numbered.replace(numbered.find("acc[i, j] * 0.5"), 15, "acc[i, j] * select(tx == 40, 1.0, 0.5)");
-  EXPECT_EQ(lower_cuda(parsed(numbered), gpu_target("sm_90a")).plans[0].fitted, "");
+  EXPECT_EQ(passes::lower_to_threads(parsed(numbered), gpu_target("sm_90a")).plans[0].fitted, "");
   const Planned p = planned(plain);
   expect_same_meaning(p, {numbers({256, 64}, f16, 1), numbers({256, 64}, f16, 2), numbers({256, 64}, f16, 3)},
                       {256, 64}, f32);
@@ -171,9 +171,10 @@ TEST(FitRegisters, OnlyThreadsAreAddedWhereRowsAreReduced) {
 
 // A row that comes by TMA takes its own bytes, not those of a panel eight rows high.
 TEST(FitRegisters, ARowOfATensorComesInOneCopy) {
-  const passes::ThreadLowering lowered = lower_cuda(parsed(backward(128, 128, 128, false)), gpu_target("sm_90a"));
+  const passes::ThreadLowering lowered =
+      passes::lower_to_threads(parsed(backward(128, 128, 128, false)), gpu_target("sm_90a"));
   int found = 0;
-  for (const ir::Buffer& b : lowered.program.buffers) {
+  for (const ir::Buffer& b : lowered.threads.buffers) {
     if (b.name != "l" || b.space != ir::Space::Shared || !b.memory) continue;
     EXPECT_EQ(b.memory->bytes(), 2 * 64 * 4);
     ++found;

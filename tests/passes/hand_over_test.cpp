@@ -33,7 +33,8 @@ struct Text {
 };
 
 std::vector<passes::HandOver> found(const Text& t) {
-  return lower_cuda(passes::canonicalize(ir::parse(t.text(), "p.tile")), gpu_target("sm_90a")).handed_over.at(0);
+  return passes::lower_to_threads(passes::canonicalize(ir::parse(t.text(), "p.tile")), gpu_target("sm_90a"))
+      .handed_over.at(0);
 }
 
 TEST(HandOver, WhatARoleLeavesAtItsEndIsOrdered) {

@@ -76,7 +76,7 @@ TEST(KnownConditions, MaskOfWholeTilesIsAClearingProduct) {
         ", 0.0, -inf)\n      }\n      gemm a=As b=Bs c=S transpose_b=true\n"
         "      copy from=S to=C[0 : 64, k * 64 : 64]\n    }\n  }\n}\n";
     const auto low = passes::lower_to_threads(canonical(text), target::GpuTarget::of(90));
-    EXPECT_EQ(ir::print(low.program).find("unmasked") == std::string::npos, keys == 256);
+    EXPECT_EQ(ir::print(low.threads).find("unmasked") == std::string::npos, keys == 256);
     Planned p;
     p.plain = ir::parse(text, "p.tile");
     p.program = canonical(text);

@@ -30,12 +30,13 @@ struct Shuffles {
   int inside = 0, outside = 0;
 };
 Shuffles shuffles_of(const std::string& text) {
-  const passes::ThreadLowering l = lower_cuda(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target("sm_80"));
+  const passes::ThreadLowering l =
+      passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target("sm_80"));
   Shuffles out;
   auto count = [](const ir::Body& body, int& to) {
     ir::walk(body, [&](const ir::Stmt& s) { to += s.as<ir::Shuffle>() != nullptr; });
   };
-  for (const ir::Stmt& s : l.program.launches[0].body) {
+  for (const ir::Stmt& s : l.threads.launches[0].body) {
     const auto* loop = s.as<ir::For>();
     count({s}, loop && loop->kind == ir::LoopKind::Serial ? out.inside : out.outside);
   }

@@ -188,18 +188,18 @@ TEST(LaunchOrder, WithoutRolesItStaysInItsPlace) {
   text.replace(text.find("pipelined(stages=4)"), 19, "pipelined(stages=1)");
   for (const char* arch : {"sm_90a", "sm_80"}) {
     const passes::ThreadLowering l =
-        lower_cuda(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target(arch), {.slots = 0});
+        passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target(arch), {.slots = 0});
     int waits = 0, before = 0;
-    ir::walk(l.program.launches[0].body, [&](const ir::Stmt& s) {
+    ir::walk(l.threads.launches[0].body, [&](const ir::Stmt& s) {
       waits += analysis::waits_for_launches(s) ? 1 : 0;
       ir::for_each_expr(s, [&](const ir::Expr& e) {
         ir::walk(e, [&](const ir::Expr& x) {
           const auto* n = x.as<ir::Load>();
-          before += n && waits == 0 && l.program.buffer(n->buffer).space == ir::Space::Global;
+          before += n && waits == 0 && l.threads.buffer(n->buffer).space == ir::Space::Global;
         });
       });
       if (const auto* copy = s.as<ir::Copy>(); copy && waits == 0)
-        before += l.program.buffer(copy->from.buffer).space == ir::Space::Global;
+        before += l.threads.buffer(copy->from.buffer).space == ir::Space::Global;
     });
     EXPECT_EQ(waits, arch == std::string("sm_90a") ? 1 : 0);
     if (waits == 1) {

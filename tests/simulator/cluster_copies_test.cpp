@@ -62,8 +62,8 @@ passes::ThreadLowering lowered(const std::string& text) {
 }
 
 TEST(ClusterCopies, AClusterThatNothingUsesIsDropped) {
-  EXPECT_EQ(lowered(summed("2", 3)).program.launches[0].cluster, std::vector<int64_t>{2});
-  EXPECT_TRUE(lowered(summed("2", 0)).program.launches[0].cluster.empty());
+  EXPECT_EQ(lowered(summed("2", 3)).threads.launches[0].cluster, std::vector<int64_t>{2});
+  EXPECT_TRUE(lowered(summed("2", 0)).threads.launches[0].cluster.empty());
 }
 
 // Two blocks bring half of a tile each for both, by a ring of one slot; they arrive at each other's mbarriers.

@@ -41,7 +41,7 @@ passes::ThreadLowering lowered(const std::string& text) {
 template <class Is>
 int count(const passes::ThreadLowering& low, Is&& is) {
   int n = 0;
-  ir::walk(low.program.launches[0].body, [&](const ir::Stmt& s) { n += is(s); });
+  ir::walk(low.threads.launches[0].body, [&](const ir::Stmt& s) { n += is(s); });
   return n;
 }
 bool is_copied(const ir::Stmt& s) {
@@ -79,7 +79,7 @@ TEST(Copied, AnMbarrierTellsOfCopies) {
 // Who copies does not wait for it, nor for the other threads of its role.
 TEST(Copied, NothingIsWaitedForByWhoCopies) {
   const passes::ThreadLowering low = lowered(brought(64, 0, 8));
-  for (const ir::Stmt& s : low.program.launches[0].body) {
+  for (const ir::Stmt& s : low.threads.launches[0].body) {
     const auto* role = s.as<ir::Role>();
     if (!role || role->begin != 128) continue;
     ir::walk(role->body, [&](const ir::Stmt& x) {
@@ -136,7 +136,7 @@ TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
   EXPECT_EQ(std::memcmp(want[3].data(), got[3].data(), 64 * 64 * 4), 0);
   const passes::ThreadLowering low = lowered(text);
   int of_warps = 0, of_more = 0, loads = 0, waits_before = 0;
-  for (const ir::Stmt& s : low.program.launches[0].body) {
+  for (const ir::Stmt& s : low.threads.launches[0].body) {
     const auto* role = s.as<ir::Role>();
     if (!role || role->begin != 128) continue;
     bool waited = false;
@@ -146,7 +146,7 @@ TEST(Copied, RowsToGatherAreKnownBeforeTheirSlotIsFree) {
       ir::for_each_expr(x, [&](const ir::Expr& e) {
         ir::walk(e, [&](const ir::Expr& part) {
           const auto* load = part.as<ir::Load>();
-          if (!load || low.program.buffer(load->buffer).name != "rows") return;
+          if (!load || low.threads.buffer(load->buffer).name != "rows") return;
           ++loads, waits_before += waited;
         });
       });
@@ -177,11 +177,11 @@ TEST(Copied, WhoLearnsOfCopiesFencesThemForWgmma) {
   const std::vector<NDArray> arrays = arrays_of(ir::parse(brought(64, 0, 8), "brought.tile"), random);
   const auto run_it = [&] {
     interpreter::Binding binding;
-    for (size_t i = 0; i < 3; ++i) binding.buffers.push_back({low.program.params[i].buffer, arrays[i].data()});
-    simulate(low.program, binding, {});
+    for (size_t i = 0; i < 3; ++i) binding.buffers.push_back({low.threads.params[i].buffer, arrays[i].data()});
+    simulate(low.threads, binding, {});
   };
   run_it();
-  for (ir::Stmt& s : low.program.launches[0].body) {
+  for (ir::Stmt& s : low.threads.launches[0].body) {
     const auto* role = s.as<ir::Role>();
     if (!role || role->begin != 0 || role->end != 128) continue;
     s = ir::make_stmt(ir::Role{0, 128,

@@ -191,7 +191,7 @@ TEST(Loops, APrintedTileIsWhole) {
   const auto count = [&](const std::string& between) {
     int found = 0;
     const passes::ThreadLowering lowered = barriers(between);
-    ir::walk(lowered.program.launches[0].body, [&](const ir::Stmt& s) { found += s.as<ir::Sync>() != nullptr; });
+    ir::walk(lowered.threads.launches[0].body, [&](const ir::Stmt& s) { found += s.as<ir::Sync>() != nullptr; });
     return found;
   };
   EXPECT_EQ(count("print message=\"t\" buffer=t\n" + write("s", "1")), count("") + 1);

@@ -271,7 +271,7 @@ TEST(Lowered, StepsOfFewProductsDoNotWaitForEachOther) {
     const passes::ThreadLowering low =
         passes::lower_to_threads(passes::canonicalize(ir::parse(p.text(), "product.tile")), target::GpuTarget::of(80));
     int64_t registers = 0;
-    for (const ir::Buffer& b : low.program.buffers)
+    for (const ir::Buffer& b : low.threads.buffers)
       if (b.name == "acc_chains") registers = ir::constant_int(b.shape[0]).value_or(0);
     return registers;
   };
@@ -343,7 +343,7 @@ TEST(Lowered, NothingBeginsBeforeAllThreadsOfARoleHavePassedTheWait) {
     expect_same(text, random);
     const std::string threads = ir::print(
         passes::lower_to_threads(passes::canonicalize(ir::parse(text, "wait.tile")), target::GpuTarget::of(90))
-            .program);
+            .threads);
     const size_t wait = threads.find("wait barrier=empty"), begin = threads.find("expect barrier=full");
     const bool meet = threads.substr(wait, begin - wait).find("sync named") != std::string::npos;
     EXPECT_EQ(meet, own) << threads;  // else one warp is all that the role needs

@@ -65,12 +65,12 @@ TEST(MemoryBound, RowsThatAreReducedLieInOneWarp) {
       "    fragment tile: float32[8, 256]\n    fragment most: float32[8]\n    copy from=A to=tile\n"
       "    reduce max from=tile to=most dim=1\n    copy from=most to=B\n  }\n}\n";
   const passes::ThreadLowering lowered =
-      lower_cuda(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target("sm_90a"));
+      passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target("sm_90a"));
   bool said = false;
   for (const auto& [id, why] : lowered.placements[0].decided_by)
     said = said || why.starts_with("a reduction along rows");
   EXPECT_TRUE(said);
-  EXPECT_EQ(ir::print(lowered.program).find("sync"), std::string::npos) << ir::print(lowered.program);
+  EXPECT_EQ(ir::print(lowered.threads).find("sync"), std::string::npos) << ir::print(lowered.threads);
   expect_same_bits(text, {numbers({8, 256}, f32), numbers({8}, f32)});
 }
 
@@ -89,7 +89,7 @@ TEST(MemoryBound, TurnsThatWriteOtherTilesDoNotWaitForEachOther) {
   };
   const auto syncs = [&](const char* step) {
     const ir::TileProgram tiles = passes::canonicalize(ir::parse(text(step), "p.tile"));
-    const std::string threads = ir::print(lower_cuda(tiles, gpu_target("sm_90a")).program);
+    const std::string threads = ir::print(passes::lower_to_threads(tiles, gpu_target("sm_90a")).threads);
     return threads.find("sync") != std::string::npos;
   };
   EXPECT_FALSE(syncs("256"));
@@ -107,7 +107,8 @@ TEST(MemoryBound, QuotientsOfManyLanesAreDivisions) {
       "  launch p(bx: 1) threads(tx: 128) {\n    fragment y: float32[64, 64]\n    map i in 64, j in 64 {\n"
       "      up: float32 = X[i, j] + 0.5\n      y[i, j] = up / (1.0 + D[i, j])\n    }\n    copy from=y to=Y\n  }\n}\n";
   const ir::TileProgram tiles = passes::canonicalize(ir::parse(text, "p.tile"));
-  EXPECT_NE(ir::print(lower_cuda(tiles, gpu_target("sm_90a")).program).find("rcp_approx("), std::string::npos);
+  EXPECT_NE(ir::print(passes::lower_to_threads(tiles, gpu_target("sm_90a")).threads).find("rcp_approx("),
+            std::string::npos);
   const NDArray x = NDArray::zeros({64, 64}, f32), d = NDArray::zeros({64, 64}, f32);
   const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-45f, 3e38f, -3e38f, 1e-38f, 1e20f, 1e-20f, -0.5f};
   std::mt19937 random(3);

@@ -66,7 +66,7 @@ std::optional<MutantSubject> subject_of(const std::string& name, const examples:
   auto tiles = std::make_shared<TileProgram>(canonical(c.program.box().program));
   MutantSubject out;
   try {
-    out.threads = lower_cuda(*tiles, target::GpuTarget::of(arch)).program;
+    out.threads = passes::lower_to_threads(*tiles, target::GpuTarget::of(arch)).threads;
   } catch (const CompileError&) {
     return std::nullopt;
   }
@@ -124,7 +124,7 @@ MutantSubject lowered(const char* name, const std::string& text) {
   const TileProgram tiles = parse(text, "lowered.tile");
   MutantSubject out;
   out.name = name, out.every_place = true;
-  out.threads = lower_cuda(canonical(tiles), target::GpuTarget::of(90)).program;
+  out.threads = passes::lower_to_threads(canonical(tiles), target::GpuTarget::of(90)).threads;
   const auto inputs = [tiles](int input) {
     std::mt19937 random(static_cast<unsigned>(input + 1));
     return arrays_of(tiles, random);

@@ -18,7 +18,7 @@ std::string threads_of(const std::string& text) {
   const ir::TileProgram tiles = ir::parse(text, "reducer.tile");
   ir::check_valid(tiles);
   expect_interpreted(tiles);
-  return ir::print(passes::lower_to_threads(passes::canonicalize(tiles), target::GpuTarget::of(80)).program);
+  return ir::print(passes::lower_to_threads(passes::canonicalize(tiles), target::GpuTarget::of(80)).threads);
 }
 
 std::string program(const std::string& type, int64_t rows, int64_t columns, int64_t threads, const std::string& body) {

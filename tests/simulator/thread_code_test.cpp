@@ -15,7 +15,7 @@ namespace {
 
 ir::Body lowered(const std::string& text) {
   return passes::lower_to_threads(passes::canonicalize(ir::parse(text, "code.tile")), target::GpuTarget::of(90))
-      .program.launches[0]
+      .threads.launches[0]
       .body;
 }
 

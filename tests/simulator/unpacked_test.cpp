@@ -47,7 +47,7 @@ void expect_same(const std::string& text) {
 // The groups of wgmma that stay open where the text waits, of the first loop that multiplies.
 std::optional<int64_t> open_at_waits(const passes::ThreadLowering& low) {
   std::optional<int64_t> out;
-  ir::walk(low.program.launches[0].body, [&](const ir::Stmt& s) {
+  ir::walk(low.threads.launches[0].body, [&](const ir::Stmt& s) {
     const auto* loop = s.as<ir::For>();
     bool multiplies = false;
     for (const ir::Stmt& x : loop ? loop->body : ir::Body{}) {
@@ -82,7 +82,7 @@ TEST(Unpacked, WhatATurnDoesNotMakeAnewHasOnePlace) {
 TEST(Unpacked, ScalesAreLoadedATurnBefore) {
   const passes::ThreadLowering low = lowered(unpacked("int4", 448));
   bool found = false;
-  for (const ir::Buffer& b : low.program.buffers) found = found || b.name == "S_early_next";
+  for (const ir::Buffer& b : low.threads.buffers) found = found || b.name == "S_early_next";
   EXPECT_TRUE(found);
 }
 

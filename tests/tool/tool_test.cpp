@@ -195,7 +195,14 @@ TEST_F(Tool, OptRunsNamedPasses) {
             "  17 -       C_l[i, j] = max(C_l[i, j] * 2.0 + 1.0, 0.0)\n"
             "  17 +       C_l[i, j] = max(fma(C_l[i, j], 2.0, 1.0), 0.0)\n");
   EXPECT_NE(tool("opt gemm.tile --locations").out.find("@ \"gemm.tile\":10:5"), std::string::npos);
-  EXPECT_TRUE(tool("opt --list").out.starts_with("canonicalize "));
+  EXPECT_TRUE(tool("opt --list").out.starts_with("for every engine\n  canonicalize "));
+  EXPECT_NE(tool("opt gemm.tile --until place_sync --arch sm_80").out.find("sync block"), std::string::npos);
+  EXPECT_EQ(tool("opt gemm.tile --until wrap_sums --arch sm_80").out,
+            tool("compile gemm.tile --stage threads --arch sm_80").out);
+  EXPECT_EQ(tool("opt gemm.tile --until lower_to_loops").out,
+            tool("opt gemm.tile --passes=canonicalize,lower_to_loops").out);
+  EXPECT_EQ(tool("opt gemm.tile --passes=place_sync").out, "tilewright: place_sync needs check_plan before it\n");
+  EXPECT_EQ(tool("opt gemm.tile --passes=lower_to_loops,place_sync").status, 2);
 }
 
 TEST_F(Tool, RunIsDeterministicAndComparesEngines) {

@@ -104,8 +104,9 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
   if (stage == "plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
   if (stage == "loops") return ir::print(lower_cpu(tiles, runtime::processor_features()));
   if (stage == "planned" || stage == "threads") {
-    const passes::ThreadLowering lowered = lower_cuda(passes::assume_fast_calls(tiles), gpu_target(arguments.arch));
-    return stage == "planned" ? ir::print(lowered.planned) : ir::print(lowered.program);
+    const passes::ThreadLowering lowered =
+        passes::lower_to_threads(passes::assume_fast_calls(tiles), gpu_target(arguments.arch));
+    return stage == "planned" ? ir::print(lowered.planned) : ir::print(lowered.threads);
   }
   Dump dump(tiles.name);
   if (stage == "cuda") return write_cuda(passes::assume_fast_calls(tiles), arguments.arch, dump).kernel.text;

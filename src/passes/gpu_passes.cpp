@@ -1,0 +1,401 @@
+#include "passes/gpu_passes.h"
+
+#include <array>
+#include <chrono>
+
+#include "ir/cluster.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "ir/verify.h"
+#include "passes/launch_order.h"
+#include "passes/threads/async_rings.h"
+#include "passes/threads/bank_layout.h"
+#include "passes/threads/cluster_copies.h"
+#include "passes/threads/early_loads.h"
+#include "passes/threads/elementwise.h"
+#include "passes/threads/exchange_roles.h"
+#include "passes/threads/fetch_ahead.h"
+#include "passes/threads/guard_returns.h"
+#include "passes/threads/inline_lets.h"
+#include "passes/threads/late_sums.h"
+#include "passes/threads/load_ahead.h"
+#include "passes/threads/name_slots.h"
+#include "passes/threads/narrow_panels.h"
+#include "passes/threads/narrow_roles.h"
+#include "passes/threads/pack_nibbles.h"
+#include "passes/threads/pad_rows.h"
+#include "passes/threads/place_sync.h"
+#include "passes/threads/reducer_parts.h"
+#include "passes/threads/shared_layout.h"
+#include "passes/threads/split_masks.h"
+#include "passes/threads/sum_copies.h"
+#include "passes/threads/thread_code.h"
+#include "passes/threads/unshift_maps.h"
+#include "passes/threads/wrap_sums.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using analysis::Uniformity;
+
+namespace {
+
+// A pass from tiles to tiles as a row's.
+template <TileProgram (*kPass)(TileProgram)>
+void on_tiles(GpuProgram& p) {
+  p.tiles = kPass(std::move(p.tiles));
+}
+
+// ---- the plan and what it consists of
+
+void plan_rings(GpuProgram& p) {
+  TmaRings rings = materialize_tma_rings(std::move(p.tiles), p.target, p.limits);
+  p.tiles = std::move(rings.program), p.plans = std::move(rings.plans);
+}
+
+void ring_by_threads(GpuProgram& p) {
+  AsyncRings rings = materialize_async_rings(std::move(p.tiles));
+  p.tiles = std::move(rings.program), p.notes = std::move(rings.notes);
+  p.planned = p.tiles;
+}
+
+void refuse(GpuProgram& program, size_t i) {
+  const TileProgram& p = program.tiles;
+  const Launch& launch = p.launches[i];
+  const target::GpuTarget& target = program.target;
+  const char* help = "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* copy = s.as<Copy>();
+    const auto* arrive = s.as<Arrive>();
+    const bool async = copy && !copy->completion.immediate() &&
+                       (copy->completion.queue != Queue::CpAsync || copy->completion.barrier.valid());
+    const bool queue = (s.as<Commit>() && s.as<Commit>()->queue != Queue::CpAsync) ||
+                       (s.as<Drain>() && s.as<Drain>()->queue != Queue::CpAsync);
+    if (async && copy->completion.queue == Queue::CpAsync)
+      fail(Code::GpuUnsupported, p.location(s->location),
+           fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
+    if (target.arch < 90 && (async || queue || arrive || reaches_blocks(s) || s.as<Expect>() || s.as<Wait>()))
+      fail(Code::GpuUnsupported, p.location(s->location),
+           fmt::format("{} as it stands needs sm_90a; the target is sm_{}", name_of(s), target.arch), help);
+  });
+}
+
+void give_roles(GpuProgram& p, size_t i) {
+  Launch& launch = p.tiles.launches[i];
+  launch.body = exchange_roles(p.tiles, launch);
+}
+
+void take_one_warp(GpuProgram& p, size_t i) {
+  Launch& launch = p.tiles.launches[i];
+  launch.body = narrow_roles(p.tiles, launch);
+}
+
+void order_between_roles(GpuProgram& p, size_t i) {
+  p.handed_over.push_back(order_hand_overs(p.tiles.launches[i].body, p.tiles));
+}
+
+// ---- registers and barriers
+
+void place(GpuProgram& p, size_t i) {
+  const Launch& launch = p.tiles.launches[i];
+  p.placements.push_back(place_fragments(p.tiles, launch, Uniformity(p.tiles, launch), p.target));
+}
+
+// An asynchronous gemm is wgmma's or nothing.
+std::optional<Diagnostic> no_async_gemm(const TileProgram& p, const Launch& launch, const Placement& placement) {
+  std::optional<Diagnostic> out;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* g = s.as<Gemm>();
+    if (!g || out || g->completion.immediate()) return;
+    if (const GemmChoice& choice = placement.gemms.at(&*s); !choice.wgmma)
+      out = make_diagnostic(Code::GpuUnsupported, p.location(s->location),
+                            fmt::format("wgmma cannot do this gemm: {}", choice.why_not_wgmma),
+                            "write gemm: the compiler then takes the best instruction there is");
+  });
+  return out;
+}
+
+// Chunks of a result that not all threads have part of would take it out of its registers.
+std::optional<Diagnostic> no_staging(const TileProgram& p, const RingPlan& plan, const Placement& placement) {
+  for (BufferId id : plan.staged)
+    if (auto found = placement.in_memory.find(id); found != placement.in_memory.end())
+      return make_diagnostic(Code::GpuUnsupported, p.location(p.buffer(id).location),
+                             fmt::format("'{}' cannot be staged: {}", p.buffer(id).name, found->second), "");
+  return std::nullopt;
+}
+
+// Of the device, or of one of the blocks that share it.
+target::GpuTarget share_of(const target::GpuTarget& target, const RingPlan& plan, const Launch& launch) {
+  target::GpuTarget share = target;
+  if (plan.side_by_side) share.shared_bytes = target.shared_bytes_of_blocks(launch.min_blocks);
+  return share;
+}
+
+// A plan whose tiles alone are too large, known before it is lowered.
+std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, const target::GpuTarget& share) {
+  int64_t bytes = 0;
+  std::set<BufferId> tiles;
+  for (BufferId id : used_buffers(launch.body)) tiles.insert(p.root(id));
+  for (BufferId id : tiles)
+    if (p.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p.buffer(id));
+  if (bytes <= share.shared_bytes) return std::nullopt;
+  return make_diagnostic(Code::GpuSharedMemory, p.location(launch.location),
+                         fmt::format("the block needs at least {} bytes of shared memory; sm_{} has {}", bytes,
+                                     share.arch, share.shared_bytes),
+                         "make the tiles smaller, or the pipeline shorter");
+}
+
+void check_plan(GpuProgram& p, size_t i) {
+  const Launch& launch = p.tiles.launches[i];
+  if (auto why = no_async_gemm(p.tiles, launch, p.placements[i]))
+    p.misfit = Misfit{Misfit::Of::AsyncGemm, std::move(*why)};
+  else if (auto why = no_staging(p.tiles, p.plans[i], p.placements[i]))
+    p.misfit = Misfit{Misfit::Of::Staging, std::move(*why)};
+  else if (p.over || p.last_plan)
+    return;
+  else if (auto why = too_large(p.tiles, launch, share_of(p.target, p.plans[i], launch)))
+    p.misfit = Misfit{Misfit::Of::Memory, std::move(*why)};
+}
+
+void sum_late(GpuProgram& p, size_t i) {
+  Launch& launch = p.tiles.launches[i];
+  launch.body = late_sums(p.tiles, launch, p.placements[i]);
+}
+
+void sync(GpuProgram& p, size_t i) {
+  Launch& launch = p.tiles.launches[i];
+  launch.body = place_sync(p.tiles, launch, Uniformity(p.tiles, launch), p.placements[i]);
+}
+
+// ---- the code of a thread
+
+void begin_threads(GpuProgram& p) {
+  p.threads = with_level<ThreadProgram>(p.tiles);
+  p.threads.launches.clear();
+}
+
+void lay_out(GpuProgram& p, size_t i) { lay_out_shared(p.threads, p.tiles.launches[i], p.placements[i]); }
+
+void spread(GpuProgram& p, size_t i) { spread_over_banks(p.threads, p.tiles.launches[i], p.placements[i]); }
+
+void lower(GpuProgram& p, size_t i) {
+  p.threads.launches.push_back(lower_launch(p.tiles, p.tiles.launches[i], p.placements[i], p.threads));
+  for (Buffer& b : p.threads.buffers) {
+    if (b.launch != static_cast<int32_t>(i) || b.space != Space::Fragment) continue;
+    b.space = Space::Shared, b.reducer.reset();
+  }
+}
+
+void place_buffers(GpuProgram& p, size_t i) {
+  const target::GpuTarget share = share_of(p.target, p.plans[i], p.tiles.launches[i]);
+  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.over, p.plans[i].specialized()))
+    p.misfit = Misfit{Misfit::Of::Memory, std::move(*why)};
+}
+
+// ---- the tables
+
+constexpr GpuPass kTilePasses[] = {
+    {.name = "drop_launch_order",
+     .what = "waits for other launches mean nothing",
+     .here = "griddepcontrol is of sm_90 and above (PTX ISA); nobody may take them for statements",
+     .run = on_tiles<drop_launch_order>,
+     .before = 90},
+    {.name = "inline_lets",
+     .what = "names of sums become the sums",
+     .here = "divisors of indices are seen by all that follows",
+     .run = on_tiles<inline_lets>},
+    {.name = "reducers_to_reductions",
+     .what = "reducers of maps become fragments and a reduce",
+     .here = "before anything counts who changes a buffer",
+     .run = on_tiles<reducers_to_reductions>},
+    {.name = "cluster_copies",
+     .what = "copies to blocks of a cluster: one by TMA, and a wait of each block",
+     .here = "what is left are copies that roles of the program bring",
+     .run = on_tiles<materialize_cluster_copies>},
+    {.name = "pack_nibbles",
+     .what = "tensors of 4-bit integers as bytes of two",
+     .here = "before rings: TMA brings bytes",
+     .run = on_tiles<pack_nibbles>},
+    {.name = "fetch_ahead",
+     .what = "which rows a copy gathers is read before the loop",
+     .here = "while the program's own loops stand",
+     .run = on_tiles<fetch_ahead>},
+    {.name = "pad_rows",
+     .what = "products of fewer than 16 rows get 16",
+     .here = "before plans: products decide them",
+     .run = on_tiles<pad_rows>},
+    {.name = "guard_returns",
+     .what = "an early return becomes a condition around the rest",
+     .here = "a launch that returns gets no roles",
+     .run = on_tiles<guard_returns>},
+    {.name = "unshift_maps",
+     .what = "maps that read a fragment at a distance run over its own elements",
+     .here = "before layouts, which follow the points of maps",
+     .run = on_tiles<unshift_maps>},
+    {.name = "sums_as_copies",
+     .what = "a map that adds a tile to memory is a copy that adds",
+     .here = "before staging, which takes copies alone",
+     .run = on_tiles<sums_as_copies>},
+    {.name = "split_masks",
+     .what = "masks that only some tiles need are asked for once a tile",
+     .here = "before loads move, which it would hide below a condition",
+     .run = on_tiles<split_masks>},
+    {.name = "load_early",
+     .what = "what a map behind a gemm reads comes before the gemm",
+     .here = "behind split_masks: the maps are final",
+     .run = on_tiles<load_early>},
+    {.name = "load_ahead",
+     .what = "what code beside a gemm reads comes a turn before",
+     .here = "behind load_early, which takes what stands still in the loop",
+     .run = on_tiles<load_ahead>,
+     .since = 90},
+    {.name = "narrow_panels",
+     .what = "panels that divide the columns of each warpgroup",
+     .here = "last of the tiles: gemms are as they will be",
+     .run = [](GpuProgram& p) { narrow_panels(p.tiles, p.target); }},
+};
+
+constexpr GpuPass kPlanPasses[] = {
+    {.name = "plan_rings",
+     .what = "a loader by TMA, roles, the loop over tiles, staged results",
+     .here = "on tile operations: what is moved and multiplied is still in view",
+     .run = plan_rings},
+    {.name = "async_rings",
+     .what = "pipelined loops that are left bring their tiles by cp.async",
+     .here = "behind plan_rings, which takes what TMA brings",
+     .run = ring_by_threads},
+    {.name = "copies_to_maps",
+     .what = "copies and fills of threads are maps",
+     .here = "behind rings: what is left is elementwise",
+     .run = on_tiles<copies_to_maps>},
+    {.name = "refuse",
+     .what = "what the target cannot do is refused",
+     .here = "behind all that could have made something else of it",
+     .run_launch = refuse},
+    {.name = "exchange_roles",
+     .what = "branches of whole warps that exchange values are roles",
+     .here = "before barriers, which roles have of their own",
+     .run_launch = give_roles},
+    {.name = "narrow_roles",
+     .what = "a role that begins copies and waits is one warp",
+     .here = "behind all that makes roles",
+     .run_launch = take_one_warp},
+    {.name = "hand_overs",
+     .what = "a barrier between roles where the program has none",
+     .here = "behind all that changes who is in a role",
+     .run_launch = order_between_roles},
+    {.name = "place_fragments",
+     .what = "which instruction a gemm takes, which registers a fragment; changes nothing",
+     .here = "statements that touch fragments are final, but for their order",
+     .run_launch = place,
+     .needs = "plan_rings"},
+    {.name = "check_plan",
+     .what = "whether the plan can be; changes nothing",
+     .here = "as early as instructions and layouts are known",
+     .run_launch = check_plan,
+     .needs = "place_fragments"},
+    {.name = "late_sums",
+     .what = "lanes keep their parts of sums until a loop is over",
+     .here = "behind layouts, which say who has a part",
+     .run_launch = sum_late,
+     .needs = "check_plan"},
+    {.name = "place_sync",
+     .what = "barriers between threads that touch the same memory",
+     .here = "behind layouts: elements that stay with a thread need none",
+     .run_launch = sync,
+     .needs = "check_plan"},
+    {.name = "begin_threads",
+     .what = "the program's tables for threads",
+     .here = "tile code is final; what follows adds buffers and variables of threads",
+     .run = begin_threads,
+     .needs = "place_fragments"},
+    {.name = "lay_out_shared",
+     .what = "panels, padding, rows: how shared buffers lie",
+     .here = "before code, which computes addresses from it",
+     .run_launch = lay_out,
+     .needs = "begin_threads"},
+    {.name = "spread_over_banks",
+     .what = "swizzles of buffers that only maps touch",
+     .here = "behind lay_out_shared, whose layouts stand",
+     .run_launch = spread,
+     .needs = "lay_out_shared"},
+    {.name = "lower",
+     .what = "the code of one thread",
+     .here = "everything is decided",
+     .run_launch = lower,
+     .needs = "lay_out_shared"},
+    {.name = "place_shared",
+     .what = "where shared buffers begin",
+     .here = "behind code, which adds buffers of its own",
+     .run_launch = place_buffers,
+     .needs = "lower"},
+    {.name = "name_slots",
+     .what = "slots and parities of rings have names",
+     .here = "behind code: it names what stands there several times",
+     .run = [](GpuProgram& p) { name_slots(p.threads); },
+     .needs = "lower"},
+    {.name = "wrap_sums",
+     .what = "integers that may wrap are computed without sign",
+     .here = "last: whatever computes an index is there",
+     .run = [](GpuProgram& p) { wrap_sums(p.threads); },
+     .needs = "lower"},
+};
+
+// What a pass left must be a program of the level that it has come to. Behind the plan, tiles have no word for reducers
+// that maps fill and for fragments of which lanes hold parts: programs with these are looked at again as threads.
+void verify(const GpuProgram& p, const char* name) {
+  if (is_of_threads(p)) return check_valid(p.threads, name);
+  const bool planned = !p.planned.launches.empty();
+  const auto has_parts = [](const Placement& placement) { return !placement.partial.empty(); };
+  const auto is_reducer = [](const Buffer& b) { return b.reducer.has_value(); };
+  if (planned && (std::any_of(p.placements.begin(), p.placements.end(), has_parts) ||
+                  std::any_of(p.tiles.buffers.begin(), p.tiles.buffers.end(), is_reducer)))
+    return;
+  check_valid(p.tiles, name);
+}
+
+}  // namespace
+
+std::span<const GpuPass> gpu_tile_passes() { return kTilePasses; }
+std::span<const GpuPass> gpu_plan_passes() { return kPlanPasses; }
+
+bool is_of_threads(const GpuProgram& p) {
+  return !p.threads.launches.empty() && p.threads.launches.size() == p.tiles.launches.size();
+}
+
+const GpuPass* find_gpu_pass(std::string_view name) {
+  for (const std::span<const GpuPass> table : {gpu_tile_passes(), gpu_plan_passes()})
+    for (const GpuPass& pass : table)
+      if (pass.name == name) return &pass;
+  return nullptr;
+}
+
+void run_gpu_passes(GpuProgram& program, std::span<const GpuPass> passes, GpuObserver observer) {
+  const auto wanted = [&](const GpuPass& p) {
+    return program.target.arch >= p.since && program.target.arch < p.before;
+  };
+  const auto timed = [&](const GpuPass& pass, auto&& run) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    if (program.misfit) return;
+    verify(program, pass.name);
+    observer(pass.name, program, took.count());
+  };
+  for (size_t at = 0; at < passes.size() && !program.misfit;) {
+    if (passes[at].run) {
+      if (wanted(passes[at])) timed(passes[at], [&] { passes[at].run(program); });
+      ++at;
+      continue;
+    }
+    size_t end = at;
+    while (end < passes.size() && passes[end].run_launch) ++end;
+    for (size_t launch = 0; launch < program.tiles.launches.size(); ++launch)
+      for (size_t i = at; i < end && !program.misfit; ++i)
+        if (wanted(passes[i])) timed(passes[i], [&] { passes[i].run_launch(program, launch); });
+    at = end;
+  }
+}
+
+}  // namespace tilewright::passes

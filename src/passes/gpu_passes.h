@@ -1,0 +1,68 @@
+// The passes of the road to GPUs, in order: what each does, and why it stands where it does.
+#pragma once
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ir/program.h"
+#include "passes/threads/hand_over.h"
+#include "passes/threads/placement.h"
+#include "passes/threads/tma_rings.h"
+#include "support/diagnostic.h"
+#include "support/function_ref.h"
+#include "target/gpu.h"
+
+namespace tilewright::passes {
+
+// Why a plan cannot be.
+struct Misfit {
+  enum class Of : uint8_t { Memory, AsyncGemm, Staging };
+  Of of;
+  Diagnostic why;
+};
+
+// A program on its road, and what has become known of it.
+struct GpuProgram {
+  ir::TileProgram tiles;
+  target::GpuTarget target;
+  RingLimits limits = {};                  // of the plan
+  bool over = false;                       // shared buffers may lie over each other
+  bool last_plan = false;                  // there is no other, so that all that takes memory is to be told
+  std::vector<RingPlan> plans = {};        // by launch
+  ir::TileProgram planned = {};            // with rings and roles, in words that a user has too
+  std::vector<Placement> placements = {};  // by launch
+  std::vector<std::vector<HandOver>> handed_over = {};  // by launch: between roles, without a barrier of the program's
+  std::vector<std::pair<ir::LocationId, std::string>> notes = {};  // why pipelined loops run without cp.async
+  ir::ThreadProgram threads = {};
+  std::optional<Misfit> misfit = {};  // no pass runs after one that says so
+};
+
+struct GpuPass {
+  const char* name;
+  const char* what;
+  const char* here;  // why it stands where it does
+  // One of them: on the whole program, or on a launch. Neighbours of the second kind run on one launch after the other,
+  // all of them on the first before the second.
+  void (*run)(GpuProgram&) = nullptr;
+  void (*run_launch)(GpuProgram&, size_t launch) = nullptr;
+  const char* needs = nullptr;        // a pass whose findings it reads, and with it those that that one needs
+  int since = 0, before = INT32_MAX;  // architectures that want it, 80 for sm_80: from one to below the other
+};
+
+// Tiles in, tiles out, whatever the plan.
+std::span<const GpuPass> gpu_tile_passes();
+// Once for each plan that is tried: the plan, its parts, the code of a thread.
+std::span<const GpuPass> gpu_plan_passes();
+// Of either; null: there is none.
+const GpuPass* find_gpu_pass(std::string_view name);
+
+// Whether the code of threads is there, for every launch.
+bool is_of_threads(const GpuProgram& program);
+
+// Told after each pass: its name, what it left, the milliseconds that it took.
+using GpuObserver = function_ref<void(const char* name, const GpuProgram& program, double milliseconds)>;
+
+// In order, until there is a misfit. InternalError that names the pass where what it leaves is no valid program.
+void run_gpu_passes(GpuProgram& program, std::span<const GpuPass> passes, GpuObserver observer);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,394 @@
+#include "passes/threads/thread_code.h"
+
+#include "ir/cluster.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/assume_fast_calls.h"
+#include "passes/lower/block_index.h"
+#include "passes/threads/alike_stores.h"
+#include "passes/threads/collectives.h"
+#include "passes/threads/early_loads.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using analysis::Uniformity;
+
+namespace {
+
+constexpr int kHardwareBarriers = 16;  // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
+
+// The hardware barriers of the roles: one for each range of threads, none that the program names itself.
+std::map<std::pair<int64_t, int64_t>, int> role_barriers(const TileProgram& p, const Launch& launch) {
+  std::set<int64_t> taken{0};
+  std::map<std::pair<int64_t, int64_t>, int> out;
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
+      if (auto id = constant_int(n->barrier)) taken.insert(*id);
+  });
+  int next = kHardwareBarriers - 1;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* role = s.as<Role>();
+    if (!role || out.contains({role->begin, role->end})) return;
+    while (taken.contains(next)) --next;
+    if (next <= 0)
+      fail(Code::GpuBarriers, p.location(s->location), "the block has more roles than hardware barriers are left",
+           "a block has 15 named barriers, for the program's own and one for each range of threads");
+    out[{role->begin, role->end}] = next--;
+  });
+  return out;
+}
+
+class ThreadCode {
+ public:
+  ThreadCode(const TileProgram& tiles, const Uniformity& u, const Placement& placement, Lowering& l)
+      : u_(u),
+        l_(l),
+        c_{.l = l, .placement = placement, .registers = {}},
+        barriers_(role_barriers(tiles, l.launch)),
+        alike_(alike_stores(tiles, l.launch, u)),
+        used_(used_buffers(l.launch.body)) {}
+
+  // `linear_block`: the variable that numbers the blocks, if the hardware's three do not serve.
+  Body lower(VarId linear_block) {
+    Body out;
+    for (size_t d = 0; d < l_.launch.thread.size(); ++d)
+      l_.intervals.set(l_.launch.thread[d], {0, l_.launch.threads[d] - 1});
+    block_ = {bind_thread(out), l_.launch.thread_count(), 0, 0, {}, l_.launch.thread.size() == 1};
+    bind_group(l_.launch.body, block_, out);
+    fragments();
+    append(out, init_barriers());
+    if (linear_block.valid())
+      append(out, bind_block(l_.launch, cast(var(linear_block, i32), blocks_are_few(l_.launch, l_.program) ? i32 : i64),
+                             l_));
+    else
+      bound_blocks();
+    const Body code = body(l_.launch.body, block_);
+    append(out, copies_at_once_ ? arrive_after_stores(code) : code);
+    return out;
+  }
+
+ private:
+  // The linear index of the thread, under one name.
+  Expr bind_thread(Body& out) {
+    if (l_.launch.thread.size() == 1) return var(l_.launch.thread[0], i32);
+    Expr linear = constant(0);
+    for (size_t d = l_.launch.thread.size(); d-- > 0;)
+      linear = add(sum({{l_.launch.threads[d], linear}}, 0, i32), var(l_.launch.thread[d], i32));
+    const VarId id = l_.program.new_var("thread", i32);
+    out.push_back(make_stmt(Let{id, linear}, l_.launch.location));
+    l_.intervals.set(id, {0, l_.launch.thread_count() - 1});
+    return var(id, i32);
+  }
+  // The number of the warpgroup, where wgmma's operands depend on it: read from one lane, so that the device compiler
+  // sees one value a warp and keeps addresses in uniform registers.
+  void bind_group(const Body& code, Team& team, Body& out) {
+    bool wanted = false;
+    walk(code, [&](const Stmt& s) {
+      const auto found = s.as<Gemm>() ? c_.placement.gemms.find(&*s) : c_.placement.gemms.end();
+      wanted = wanted ||
+               (found != c_.placement.gemms.end() && found->second.wgmma && u_.executing_set(s).count() == team.count);
+    });
+    if (!wanted || team.count <= target::kWarpgroupThreads) return;
+    Shuffle first;
+    first.kind = ShuffleKind::Index, first.lane = constant(i32, int64_t{0}), first.converged = true;
+    first.value = binary(BinaryOp::FloorDiv, team.thread, constant(i32, target::kWarpgroupThreads));
+    first.result = l_.program.new_var("group", i32);
+    l_.intervals.set(first.result, {0, team.count / target::kWarpgroupThreads - 1});
+    team.group = var(first.result, i32);
+    out.push_back(make_stmt(std::move(first), l_.launch.location));
+  }
+  void bound_blocks() {
+    for (size_t d = 0; d < l_.launch.block.size(); ++d) {
+      const Interval extent = l_.intervals.of(widen(l_.launch.grid[d]));
+      const VarId v = l_.launch.block[d];
+      l_.intervals.set(v, {0, extent.high < kUnbounded ? std::max<int64_t>(extent.high - 1, 0) : INT32_MAX});
+      l_.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l_.program.var(v).type)), widen(l_.launch.grid[d])));
+    }
+  }
+  // Fragments in registers become local arrays, the others shared buffers.
+  void fragments() {
+    for (const auto& [id, layout] : c_.placement.registers) {
+      const Buffer& b = l_.buffer(id);
+      c_.registers[id] = l_.temporary(b.name, b.type, {layout.registers()}, Space::Local);
+    }
+  }
+
+  // mbarriers are made before anybody may use one.
+  Body init_barriers() {
+    Body init;
+    for (uint32_t i = 0; i < l_.program.buffers.size(); ++i)
+      if (const Buffer& b = l_.program.buffers[i]; b.space == Space::Barrier && used_.contains(BufferId{i}))
+        init.push_back(make_stmt(InitBarriers{{i}}, b.location));
+    if (init.empty()) return {};
+    Body out = by_one_thread(std::move(init), block_, l_);
+    Sync all;  // blocks of a cluster arrive at each other's
+    all.scope = cluster_blocks(l_.launch) > 1 ? SyncScope::Cluster : SyncScope::Block;
+    out.push_back(make_stmt(std::move(all), l_.launch.location));
+    return out;
+  }
+
+  void append(Body& out, Body code) const { out.insert(out.end(), code.begin(), code.end()); }
+
+  Body body(const Body& in, const Team& team) {
+    Body out;
+    for (const Stmt& s : in) {
+      const LocationId outer = std::exchange(l_.at, s->location);
+      if (is_loop(s)) forget_written({s}, l_);  // an iteration before this one may have
+      append(out, statement(s, team));
+      forget_written({s}, l_);
+      l_.at = outer;
+    }
+    return merge_elected(std::move(out));
+  }
+
+  // What one thread does in several statements, it does in one go.
+  static Body merge_elected(Body in) {
+    Body out;
+    for (Stmt& s : in) {
+      const auto* mine = s.as<Elect>();
+      const auto* last = out.empty() ? nullptr : out.back().as<Elect>();
+      const auto *role = s.as<Role>(), *before = out.empty() ? nullptr : out.back().as<Role>();
+      if (mine && last) {
+        Body both = last->body;
+        both.insert(both.end(), mine->body.begin(), mine->body.end());
+        out.back() = make_stmt(Elect{std::move(both)}, out.back()->location);
+      } else if (is_elected(role) && is_elected(before) && role->begin == before->begin && role->end == before->end) {
+        Body both = before->body;
+        both.insert(both.end(), role->body.begin(), role->body.end());
+        out.back() = make_stmt(Role{role->begin, role->end, merge_elected(std::move(both))}, out.back()->location);
+      } else {
+        out.push_back(std::move(s));
+      }
+    }
+    return out;
+  }
+  static bool is_elected(const Role* n) { return n && n->body.size() == 1 && n->body[0].as<Elect>(); }
+
+  Body statement(const Stmt& s, const Team& team) {
+    const FragmentLayout* points = c_.placement.points_of(s);
+    if (const auto* n = s.as<Map>()) return lower_map(*n, points, team, c_);
+    if (const auto* n = s.as<Reduce>()) return lower_reduce(*n, points, team, c_);
+    if (const auto* n = s.as<Scan>()) return lower_scan(*n, team, c_);
+    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.gemms.at(&*s), points, team, c_);
+    if (const auto* n = s.as<Copy>())
+      return n->completion.queue == Queue::CpAsync ? lower_async_copy(*n, *points, team, c_) : lower_tma(*n, team, c_);
+    if (s.as<Expect>()) {
+      const Body code = guard_accesses({s}, l_);
+      return u_.is_uniform_control(s) ? by_one_thread(code, team, l_) : code;
+    }
+    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
+    if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
+    if (const auto* n = s.as<FinalizeReducer>())
+      return c_.placement.partial.contains(n->buffer) ? lower_total(n->buffer, team, c_) : Body{};
+    if (s.as<Assume>()) {
+      l_.intervals.assume(s.as<Assume>()->condition);
+      return {};
+    }
+    if (const auto* n = s.as<Role>()) return role(*n);
+    if (const auto* n = s.as<For>()) return loop_of(*n, s, team);
+    if (const auto* n = s.as<If>()) {
+      If f{guard_accesses(n->condition, l_), {}, {}};
+      const size_t mark = l_.intervals.mark();
+      l_.intervals.assume(f.condition);
+      const Intervals::Ranges before = l_.intervals.narrow(f.condition);
+      f.then_body = body(n->then_body, team);
+      l_.intervals.restore(before);
+      l_.intervals.forget(mark);
+      f.else_body = body(n->else_body, team);
+      l_.intervals.forget(mark);
+      return {l_.make(std::move(f))};
+    }
+    if (const auto* n = s.as<While>()) {
+      ++c_.loops;
+      const size_t mark = l_.intervals.mark();
+      Body inside = body(n->body, team);
+      l_.intervals.forget(mark);
+      --c_.loops;
+      return {l_.make(While{guard_accesses(n->condition, l_), std::move(inside)})};
+    }
+    if (const auto* n = s.as<Sync>()) return sync(*n, s, team);
+    if (const auto* n = s.as<Shuffle>()) return {l_.make(converged(*n, s))};
+    if (const auto* n = s.as<Vote>()) return {l_.make(converged(*n, s))};
+    if (s.as<Store>() || s.as<Atomic>()) return scalar(s, team);
+    if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) name(*n);
+    return guard_accesses({s}, l_);
+  }
+  void name(const Let& n) {
+    l_.intervals.set(n.var, l_.intervals.of(n.value));
+    bool pure = n.value->type.is_signed();
+    walk(n.value, [&](const Expr& x) { pure = pure && !x.as<Load>() && !x.as<Intrinsic>(); });
+    if (pure) l_.intervals.define(n.var, n.value);
+  }
+  // Where a store of the queue cp_async is a plain one, nobody arrives for it later: the thread itself does, once all
+  // of its copies are there.
+  Body arrive_after_stores(const Body& code) const {
+    return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* n = s.as<Arrive>();
+      if (!n || n->queue != Queue::CpAsync) return std::nullopt;
+      return Body{make_stmt(Commit{Queue::CpAsync}, s->location), make_stmt(Drain{Queue::CpAsync, 0, {}}, s->location),
+                  make_stmt(Fence{FenceProxy::Async, {}}, s->location),
+                  make_stmt(Arrive{n->barrier, n->cta}, s->location)};
+    });
+  }
+  template <class Op>
+  Op converged(const Op& n, const Stmt& s) {
+    Op copy = n;
+    if (copy.value) copy.value = guard_accesses(copy.value, l_);
+    copy.converged = u_.control(s) != analysis::Agreement::None && l_.launch.thread_count() % kWarpThreads == 0;
+    return copy;
+  }
+
+  Body drain(const Drain& n, const Stmt& s, const Team& team) {
+    if (n.queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
+    if (n.queue != Queue::Wgmma) return {s};
+    Drain named = n;
+    for (BufferId r : c_.in_flight)
+      named.registers.push_back({r, {constant(0)}, {constant(constant_int(l_.buffer(r).shape[0]).value_or(0))}});
+    if (n.pending == 0) c_.in_flight.clear();
+    return {l_.make(std::move(named))};
+  }
+
+  Body role(const Role& n) {
+    Team team{sub(block_.thread, constant(n.begin)),
+              n.end - n.begin,
+              n.begin,
+              barriers_.at({n.begin, n.end}),
+              {},
+              block_.in_line};
+    const std::set<BufferId> outside = std::exchange(c_.in_flight, {});
+    const size_t mark = l_.intervals.mark();
+    Body out = role_of(n, std::move(team));
+    l_.intervals.forget(mark);
+    c_.in_flight = outside;
+    return out;
+  }
+  Body role_of(const Role& n, Team team) {
+    if (l_.launch.thread.size() == 1) {  // what is below the first thread never comes here
+      const VarId id = l_.program.new_var("thread", i32), own = l_.launch.thread[0];
+      const Interval outside = l_.intervals.of(var(own, i32));
+      l_.intervals.set(id, {0, team.count - 1}), l_.intervals.set(own, {n.begin, n.end - 1});
+      Body inside{l_.make(Let{id, team.thread})};
+      team.thread = var(id, i32);
+      bind_group(n.body, team, inside);
+      append(inside, body(n.body, team));
+      l_.intervals.set(own, outside);
+      return {l_.make(Role{n.begin, n.end, std::move(inside)})};
+    }
+    return {l_.make(Role{n.begin, n.end, body(n.body, team)})};
+  }
+
+  Body loop_of(const For& n, const Stmt&, const Team& team) {
+    if (n.kind == LoopKind::Vectorized)
+      if (auto copied = lower_async_store(n, team, c_)) {
+        copy_loops_ = std::max(copy_loops_, 1);
+        return *copied;
+      }
+    For f = n;
+    f.kind = n.kind == LoopKind::Unroll || n.kind == LoopKind::Vectorized ? LoopKind::Unroll : LoopKind::Serial;
+    f.stages = 0, f.order.clear(), f.stage.clear();
+    f.begin = guard_accesses(n.begin, l_), f.extent = guard_accesses(n.extent, l_);
+    const Interval begin = l_.intervals.of(f.begin), extent = l_.intervals.of(f.extent);
+    if (begin.low > -kUnbounded && extent.high < kUnbounded)
+      l_.intervals.set(f.var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
+    walk(n.body, [&](const Stmt& s) {  // what is open at the end of an iteration is at the start of the next
+      if (const auto* g = s.as<Gemm>(); g && g->completion.queue == Queue::Wgmma)
+        if (auto found = c_.registers.find(g->c.buffer); found != c_.registers.end())
+          c_.in_flight.insert(found->second);
+    });
+    ++c_.loops;
+    const size_t mark = l_.intervals.mark();
+    assume_turn(f, l_);
+    const int outside = std::exchange(copy_loops_, 0);
+    auto lanes = n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(at_once(n), team, c_) : std::nullopt;
+    if (!lanes) f.body = body(n.body, team);
+    l_.intervals.forget(mark);
+    --c_.loops;
+    // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.
+    if (copy_loops_ > 1 && f.kind == LoopKind::Serial) f.kind = LoopKind::Unroll, f.factor = 1;
+    copy_loops_ = std::max(outside, copy_loops_ > 0 ? copy_loops_ + 1 : 0);
+    return lanes ? std::move(*lanes) : Body{l_.make(std::move(f))};
+  }
+  // Nothing but names, and stores of every thread's own.
+  bool is_plain(const Body& body) const {
+    return std::all_of(body.begin(), body.end(), [&](const Stmt& s) {
+      return s.as<Let>() || s.as<Assume>() || (s.as<Store>() && !u_.happens_once(s));
+    });
+  }
+
+  // With plain stores in place of those of the queue cp_async.
+  For at_once(const For& n) {
+    For f = n;
+    f.body = rewrite(n.body, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* store = s.as<Store>();
+      if (!store || store->queue == Queue::None) return std::nullopt;
+      copies_at_once_ = true;
+      return Body{make_stmt(Store{store->to, store->value}, s->location)};
+    });
+    return f;
+  }
+
+  // The block's barrier inside a role is one of the role's threads.
+  Body sync(const Sync& n, const Stmt& s, const Team& team) {
+    if (n.scope == SyncScope::Block && team.count != block_.count) return {c_.barrier(team)};
+    return {s};
+  }
+
+  // What all threads of the team agree on happens once.
+  Body scalar(const Stmt& s, const Team& team) {
+    if (const auto* later = s.as<Store>(); later && later->queue != Queue::None) {
+      copies_at_once_ = true;
+      return scalar(l_.make(Store{later->to, later->value}), s, team);
+    }
+    return scalar(s, s, team);
+  }
+  Body scalar(const Stmt& s, const Stmt& of, const Team& team) {
+    const auto* atomic = s.as<Atomic>();
+    const BufferId to = atomic ? atomic->to.buffer : s.as<Store>()->to.buffer;
+    if (!c_.is_memory(to) || !u_.happens_once(of) || team.count == 1 || alike_.contains(&*of))
+      return guard_accesses({s}, l_);
+    const Expr first = binary(BinaryOp::Eq, team.thread, constant(0));
+    if (!atomic || !atomic->result.valid()) return {l_.make(If{first, guard_accesses({s}, l_), {}})};
+    // Its result goes to everybody through shared memory.
+    const DType type = l_.program.var(atomic->result).type;
+    const BufferId slot = l_.temporary("old", type, {1}, Space::Shared);
+    Atomic mine = *atomic;
+    mine.result = l_.program.new_var(l_.program.var(atomic->result).name, type);
+    Body once = guard_accesses({l_.make(mine)}, l_);
+    once.push_back(l_.make(Store{{slot, {constant(0)}}, var(mine.result, type)}));
+    return {c_.barrier(team), l_.make(If{first, std::move(once), {}}), c_.barrier(team),
+            l_.make(Let{atomic->result, load(slot, {constant(0)}, type)})};
+  }
+
+  const Uniformity& u_;
+  Lowering& l_;
+  CollectiveLowering c_;
+  const std::map<std::pair<int64_t, int64_t>, int> barriers_;
+  const std::set<const StmtNode*> alike_;
+  const std::set<BufferId> used_;
+  Team block_;
+  int copy_loops_ = 0;           // how deep loops around copies by cp.async of threads are here
+  bool copies_at_once_ = false;  // a store of the queue cp_async has become a plain one
+};
+
+}  // namespace
+
+Launch lower_launch(const TileProgram& tiles, const Launch& launch, const Placement& placement, ThreadProgram& out) {
+  static const target::CpuTarget no_cpu;
+  const Uniformity uniformity(tiles, launch);
+  Lowering l{out, launch, no_cpu};
+  l.at = launch.location;
+  Launch lowered = launch;
+  VarId linear_block;
+  if (!fits_hardware_grid(launch, out)) {
+    linear_block = out.new_var("block", i32);
+    lowered.grid = {blocks_of(launch)}, lowered.block = {linear_block}, lowered.swizzle = {};
+    if (!launch.cluster.empty()) lowered.cluster = {cluster_blocks(launch)};
+  }
+  lowered.body = ThreadCode(tiles, uniformity, placement, l).lower(linear_block);
+  return lowered;
+}
+
+}  // namespace tilewright::passes
