@@ -138,7 +138,7 @@ void write(const DeviceChoice& choice, Dump& dump) {
 }
 
 DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, const Dump& dump,
-                     passes::RingLimits limits) {
+                     passes::PlanLimits limits) {
   DeviceChoice out;
   out.stages = GpuStages(dump.wanted());
   out.lowering = passes::lower_to_threads(program, gpu_target(arch), limits, out.stages);
@@ -169,7 +169,7 @@ Shortage shortage_of(const runtime::DeviceLog& log) {
 }
 
 bool has_loader(const passes::ThreadLowering& l) {
-  return std::any_of(l.plans.begin(), l.plans.end(), [](const passes::RingPlan& p) { return p.specialized(); });
+  return std::any_of(l.plans.begin(), l.plans.end(), [](const plan::Plan& p) { return p.has_loader(); });
 }
 
 // The first of the plans of which the device compiler's verdict is the best. CompileError where there is none.
@@ -183,13 +183,13 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
     plan.text.kernel.arch = code_arch;
     plan.binary = rt::compile_cuda(plan.text.kernel);
   };
-  for (const passes::RingLimits& limits : passes::limits_in_turn()) {
+  for (const passes::PlanLimits& limits : passes::limits_in_turn()) {
     if (limits.one_branch && (least.serialized || least.spilled > kFewSpilled)) continue;
     DeviceChoice now = planned(program, arch, dump, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
     compile(now);
     if (now.binary->doubtful) {
-      passes::RingLimits plain = limits;
+      passes::PlanLimits plain = limits;
       plain.plain_integers = true;
       now = planned(program, arch, dump, plain);
       compile(now);
@@ -211,7 +211,7 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
 
 }  // namespace
 
-CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, passes::RingLimits limits) {
+CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, passes::PlanLimits limits) {
   DeviceChoice choice = planned(program, arch, dump, limits);
   write(choice, dump);
   return std::move(choice.text);

@@ -22,13 +22,13 @@ using passes::ThreadLowering;
 constexpr int64_t kThreadRegisters = 255;  // CUDA C++ Programming Guide, technical specifications
 
 std::string live_text(int64_t live) {
-  if (live == passes::RingLimits{}.live) return "";
+  if (live == passes::PlanLimits{}.live) return "";
   return live > kThreadRegisters ? ", the program's own threads and steps"
                                  : fmt::format(", tiles of at most {} registers a thread", live);
 }
 
 std::string plan_text(const passes::TriedPlan& plan) {
-  const passes::RingLimits& limits = plan.limits;
+  const passes::PlanLimits& limits = plan.limits;
   const char* reuse = plan.reuse ? ", buffers over each other" : "";
   if (limits.slots < (limits.side_by_side ? 1 : 2)) return fmt::format("no loader role{}", reuse);
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
@@ -47,7 +47,7 @@ std::vector<std::string> ladder_of(const DeviceChoice& choice) {
   std::vector<std::string> out;
   for (const passes::TriedPlan& t : choice.lost) out.push_back(fmt::format("{}: lost: {}", plan_text(t), t.why_not));
   // Where no launch has rings of a loader, the limits limited nothing.
-  if (std::none_of(l.plans.begin(), l.plans.end(), [](const passes::RingPlan& p) { return p.specialized(); }) &&
+  if (std::none_of(l.plans.begin(), l.plans.end(), [](const plan::Plan& p) { return p.has_loader(); }) &&
       l.tried.size() == 1 && out.empty())
     return out;
   for (const passes::TriedPlan& t : l.tried)
@@ -85,8 +85,8 @@ std::set<ir::BufferId> used_roots(const ir::ThreadProgram& p, const ir::Launch& 
 // Slots of the buffers that are rings.
 std::map<std::string, int64_t> rings_of(const ThreadLowering& l, size_t number) {
   std::map<std::string, int64_t> out;
-  for (const passes::RingPlan::Ring& ring : l.plans[number].rings)
-    for (const std::string& tile : ring.tiles) out[tile] = ring.slots;
+  for (const plan::Ring& ring : l.plans[number].rings)
+    for (ir::BufferId tile : ring.tiles) out[l.tiles.buffer(tile).name] = ring.slots;
   ir::walk(l.tiles.launches[number].body, [&](const ir::Stmt& s) {
     const auto* n = s.as<ir::Copy>();
     if (!n || n->completion.queue != ir::Queue::CpAsync) return;
@@ -183,11 +183,19 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   gpu.ladder = ladder_of(choice);
   for (size_t i = 0; i < l.threads.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
-    for (ir::BufferId id : l.plans[i].staged) launch.staged.push_back(l.tiles.buffer(id).name);
+    const plan::Plan& plan = launch.plan = l.plans[i];
+    for (ir::BufferId id : plan.epilogue.staged) launch.staged.push_back(l.tiles.buffer(id).name);
+    for (const plan::Ring& ring : plan.rings) {
+      RingFacts& facts = launch.rings.emplace_back();
+      facts.slots = ring.slots, facts.bytes = ring.bytes;
+      for (ir::BufferId id : ring.tiles) facts.tiles.push_back(l.tiles.buffer(id).name);
+    }
+    launch.fitted = text(plan.fit, l.tiles);
+    launch.order = passes::launch_order(l.tiles.launches[i]);
     for (const passes::HandOver& h : l.handed_over[i])
       launch.handed_over.push_back(
           fmt::format("{} before line {}", l.tiles.buffer(h.buffer).name, l.tiles.location(h.read).line));
-    launch.plan = l.plans[i], launch.threads = l.threads.launches[i].thread_count();
+    launch.threads = l.threads.launches[i].thread_count();
     launch.begins_early = choice.text.kernel.plan.launches[i].programmatic_serialization;
     add_layouts(l, i, launch);
     launch.roles = roles_of(l.tiles, l.tiles.launches[i]);

@@ -9,7 +9,8 @@
 #include "ir/program.h"
 #include "layout/fragment.h"
 #include "layout/memory.h"
-#include "passes/threads/tma_rings.h"
+#include "passes/launch_order.h"
+#include "plan/plan.h"
 #include "runtime/nvrtc_log.h"
 #include "target/ceilings.h"
 
@@ -37,8 +38,16 @@ struct RoleFacts {
   std::vector<std::string> steps;
 };
 
+struct RingFacts {
+  std::vector<std::string> tiles;
+  int64_t slots = 1, bytes = 0;  // bytes of a slot
+};
+
 struct GpuLaunchFacts {
-  passes::RingPlan plan;
+  plan::Plan plan;
+  std::vector<RingFacts> rings;
+  std::string fitted;                    // what was changed so that registers suffice
+  passes::LaunchOrder order;             // among launches; kept around the roles, if there are any
   std::vector<std::string> staged;       // fragments that leave through shared memory
   std::vector<std::string> handed_over;  // between roles, behind a barrier that the program lacks
   bool begins_early = false;             // while the launches before it run, for which it waits

@@ -147,9 +147,10 @@ class OperationWalk {
   }
   std::string ring_of(ir::BufferId id) const {
     const ir::Buffer& b = l_.tiles.buffer(id);
-    for (const passes::RingPlan::Ring& ring : l_.plans[number_].rings)
-      for (const std::string& tile : ring.tiles)
-        if (tile == b.name && ring.slots > 1) return fmt::format(" into a ring of {} slots", ring.slots);
+    for (const plan::Ring& ring : l_.plans[number_].rings)
+      for (ir::BufferId tile : ring.tiles)
+        if (l_.tiles.buffer(tile).name == b.name && ring.slots > 1)
+          return fmt::format(" into a ring of {} slots", ring.slots);
     return "";
   }
   std::string asynchronous(const ir::Copy& n) const {
@@ -176,7 +177,7 @@ class OperationWalk {
     const ir::Space from = space(n.from.buffer), to = space(n.to.buffer);
     if (from != ir::Space::Global && to != ir::Space::Global) return;
     if (!tma && (from == ir::Space::Shared || to == ir::Space::Shared)) add_once(op.rejected, "TMA: " + why_not_tma(n));
-    if (!tma && from == ir::Space::Fragment && l_.plans[number_].specialized())
+    if (!tma && from == ir::Space::Fragment && l_.plans[number_].has_loader())
       add_once(op.rejected,
                "TMA store through shared memory: TMA does not take the box, or there is no room to stage it");
     if (!tma && !async && from == ir::Space::Global && to == ir::Space::Shared)
@@ -185,11 +186,11 @@ class OperationWalk {
   std::string why_not_tma(const ir::Copy& n) const {
     if (target_.arch < 90) return fmt::format("sm_{} has none", target_.arch);
     if (std::string why = passes::tma_misfit(n, tiles_); !why.empty()) return why;
-    const std::string& why = l_.plans[number_].why_not;
+    const std::string why = l_.plans[number_].why_no_loader();
     return why.empty() ? "its tile belongs to no ring" : "no warp of the block only loads: " + why;
   }
   std::string why_not_async(const OperationFacts& op) const {
-    if (l_.plans[number_].specialized()) return "the loops are those of the loader and of the others";
+    if (l_.plans[number_].has_loader()) return "the loops are those of the loader and of the others";
     // The innermost loop whose note there is: notes are few, and stand at loops before what they hold.
     std::string why;
     int best = -1;

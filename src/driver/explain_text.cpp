@@ -10,6 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Count = std::optional<int64_t>;
+using Job = plan::Role::Job;
+using Takes = plan::Role::Takes;
 
 constexpr int64_t kDrawn = 8;  // rows and columns of a small picture
 
@@ -48,21 +50,22 @@ Json launch_json(const LaunchFacts& launch, bool gpu) {
 }
 
 Json plan_json(const GpuLaunchFacts& launch) {
-  const passes::RingPlan& plan = launch.plan;
-  Json out = {{"loader_role", plan.specialized()}};
-  if (plan.order.waits) out["begins_early"] = launch.begins_early;
-  if (!plan.specialized()) {
-    out["why_not"] = plan.why_not;
+  const plan::Plan& plan = launch.plan;
+  Json out = {{"loader_role", plan.has_loader()}};
+  if (launch.order.waits) out["begins_early"] = launch.begins_early;
+  if (!plan.has_loader()) {
+    out["why_not"] = plan.why_no_loader();
     return out;
   }
-  out["persistent"] = plan.persistent, out["alternating"] = plan.alternating;
-  out["by_iteration"] = plan.by_iteration;
-  if (!plan.no_teams.empty()) out["no_teams"] = plan.no_teams;
-  if (!plan.fitted.empty()) out["fitted"] = plan.fitted;
+  out["persistent"] = plan.is_persistent();
+  out["alternating"] = plan.takes(Takes::TilesInTurn), out["by_iteration"] = plan.takes(Takes::IterationsInTurn);
+  const std::string no_teams = plan.why_no_iteration_teams();
+  if (!no_teams.empty()) out["no_teams"] = no_teams;
+  if (!launch.fitted.empty()) out["fitted"] = launch.fitted;
   out["staged"] = launch.staged;
   out["handed_over"] = launch.handed_over;
-  out["loader_registers"] = plan.loader_registers, out["math_registers"] = plan.math_registers;
-  for (const passes::RingPlan::Ring& r : plan.rings)
+  out["loader_registers"] = plan.registers_of(Job::Load), out["math_registers"] = plan.registers_of(Job::Compute);
+  for (const RingFacts& r : launch.rings)
     out["rings"].push_back({{"tiles", r.tiles}, {"slots", r.slots}, {"slot_bytes", r.bytes}});
   return out;
 }
@@ -140,40 +143,42 @@ void show(const OperationFacts& op, Page& page) {
 }
 
 void show_plan(const GpuLaunchFacts& launch, Page& page) {
-  const passes::RingPlan& plan = launch.plan;
-  if (!plan.specialized()) {
-    page.line("  plan: every warp does everything; no loader role, because {}", plan.why_not);
+  const plan::Plan& plan = launch.plan;
+  if (!plan.has_loader()) {
+    page.line("  plan: every warp does everything; no loader role, because {}", plan.why_no_loader());
     return;
   }
   page.line("  plan: a warp loads by TMA, the others compute{}",
-            plan.persistent ? "; one block a multiprocessor, which takes one tile after the other" : "");
-  for (const passes::RingPlan::Ring& r : plan.rings)
+            plan.is_persistent() ? "; one block a multiprocessor, which takes one tile after the other" : "");
+  for (const RingFacts& r : launch.rings)
     page.line("    ring of {}: {} of {} bytes", fmt::join(r.tiles, " and "),
               r.slots == 1 ? "1 slot" : fmt::format("{} slots", r.slots), r.bytes);
-  if (plan.alternating) page.line("    two teams of the other threads take the tiles in turn");
-  if (plan.side_by_side)
+  if (plan.takes(Takes::TilesInTurn)) page.line("    two teams of the other threads take the tiles in turn");
+  if (plan.work.blocks_per_multiprocessor > 1)
     page.line("    two blocks a multiprocessor: one multiplies while the other does something else");
-  if (plan.by_iteration)
+  if (plan.takes(Takes::IterationsInTurn))
     page.line(
         "    two teams of the other threads take the iterations in turn; each keeps half of the result's columns");
-  if (!plan.fitted.empty()) page.line("    {}", plan.fitted);
-  if (!plan.no_teams.empty()) page.line("    no two teams that take the iterations in turn, because {}", plan.no_teams);
+  if (!launch.fitted.empty()) page.line("    {}", launch.fitted);
+  if (const std::string why = plan.why_no_iteration_teams(); !why.empty())
+    page.line("    no two teams that take the iterations in turn, because {}", why);
   if (!launch.staged.empty())
     page.line("    through shared memory to global by TMA: {}", fmt::join(launch.staged, ", "));
-  if (plan.math_registers > 0)
-    page.line("    registers a thread: the loader's {}, the others' {}", plan.loader_registers, plan.math_registers);
+  if (plan.registers_of(Job::Compute) > 0)
+    page.line("    registers a thread: the loader's {}, the others' {}", plan.registers_of(Job::Load),
+              plan.registers_of(Job::Compute));
 }
 
 void show_order(const GpuLaunchFacts& launch, Page& page) {
-  const passes::RingPlan& plan = launch.plan;
-  if (plan.order.waits && launch.begins_early)
+  const plan::Plan& plan = launch.plan;
+  if (launch.order.waits && launch.begins_early)
     page.line("    begins while the launches before it run; it waits for them {}",
-              plan.specialized() ? "before the roles begin, as the loader runs ahead" : "where the program does");
-  if (plan.order.waits && !launch.begins_early)
+              plan.has_loader() ? "before the roles begin, as the loader runs ahead" : "where the program does");
+  if (launch.order.waits && !launch.begins_early)
     page.line("    begins when the launches before it have ended: its blocks wait for each other, and so run at once");
-  if (plan.order.lets_begin)
+  if (launch.order.lets_begin)
     page.line("    lets those after it begin {}",
-              plan.specialized() ? "where the roles that write results are done" : "where the program does");
+              plan.has_loader() ? "where the roles that write results are done" : "where the program does");
 }
 
 void show_roles(const GpuLaunchFacts& launch, Page& page) {
@@ -184,7 +189,7 @@ void show_roles(const GpuLaunchFacts& launch, Page& page) {
     page.line("    {}, threads {} .. {}", r.name, r.begin, r.end);
     for (const std::string& step : r.steps) page.line("      {}", step);
   }
-  for (const passes::RingPlan::Ring& r : launch.plan.rings) {
+  for (const RingFacts& r : launch.rings) {
     if (r.slots < 2) continue;
     page.line("    slots of the ring of {} in time, where using one takes twice as long as filling it",
               fmt::join(r.tiles, " and "));

@@ -9,6 +9,7 @@
 #include "ir/rewrite.h"
 #include "ir/verify.h"
 #include "passes/launch_order.h"
+#include "passes/threads/apply_plan.h"
 #include "passes/threads/async_rings.h"
 #include "passes/threads/bank_layout.h"
 #include "passes/threads/cluster_copies.h"
@@ -49,10 +50,9 @@ void on_tiles(GpuProgram& p) {
 
 // ---- the plan and what it consists of
 
-void plan_rings(GpuProgram& p) {
-  TmaRings rings = materialize_tma_rings(std::move(p.tiles), p.target, p.limits);
-  p.tiles = std::move(rings.program), p.plans = std::move(rings.plans);
-}
+void decide(GpuProgram& p, size_t i) { p.plans.push_back(decide_plan(p.tiles, i, p.target, p.limits)); }
+
+void apply(GpuProgram& p, size_t i) { apply_plan(p.plans[i], p.tiles, i); }
 
 void ring_by_threads(GpuProgram& p) {
   AsyncRings rings = materialize_async_rings(std::move(p.tiles));
@@ -117,8 +117,8 @@ std::optional<Diagnostic> no_async_gemm(const TileProgram& p, const Launch& laun
 }
 
 // Chunks of a result that not all threads have part of would take it out of its registers.
-std::optional<Diagnostic> no_staging(const TileProgram& p, const RingPlan& plan, const Placement& placement) {
-  for (BufferId id : plan.staged)
+std::optional<Diagnostic> no_staging(const TileProgram& p, const plan::Plan& plan, const Placement& placement) {
+  for (BufferId id : plan.epilogue.staged)
     if (auto found = placement.in_memory.find(id); found != placement.in_memory.end())
       return make_diagnostic(Code::GpuUnsupported, p.location(p.buffer(id).location),
                              fmt::format("'{}' cannot be staged: {}", p.buffer(id).name, found->second), "");
@@ -126,9 +126,9 @@ std::optional<Diagnostic> no_staging(const TileProgram& p, const RingPlan& plan,
 }
 
 // Of the device, or of one of the blocks that share it.
-target::GpuTarget share_of(const target::GpuTarget& target, const RingPlan& plan, const Launch& launch) {
+target::GpuTarget share_of(const target::GpuTarget& target, const plan::Plan& plan, const Launch& launch) {
   target::GpuTarget share = target;
-  if (plan.side_by_side) share.shared_bytes = target.shared_bytes_of_blocks(launch.min_blocks);
+  if (plan.work.blocks_per_multiprocessor > 1) share.shared_bytes = target.shared_bytes_of_blocks(launch.min_blocks);
   return share;
 }
 
@@ -189,7 +189,7 @@ void lower(GpuProgram& p, size_t i) {
 
 void place_buffers(GpuProgram& p, size_t i) {
   const target::GpuTarget share = share_of(p.target, p.plans[i], p.tiles.launches[i]);
-  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.over, p.plans[i].specialized()))
+  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.over, p.plans[i].has_loader()))
     p.misfit = Misfit{Misfit::Of::Memory, std::move(*why)};
 }
 
@@ -257,13 +257,18 @@ constexpr GpuPass kTilePasses[] = {
 };
 
 constexpr GpuPass kPlanPasses[] = {
-    {.name = "plan_rings",
-     .what = "a loader by TMA, roles, the loop over tiles, staged results",
+    {.name = "decide_plan",
+     .what = "a loader by TMA, roles, the loop over tiles, how results leave; changes nothing",
      .here = "on tile operations: what is moved and multiplied is still in view",
-     .run = plan_rings},
+     .run_launch = decide},
+    {.name = "apply_plan",
+     .what = "the plan as statements: roles, mbarriers, copies that complete on them",
+     .here = "behind decide_plan, whose plan it is",
+     .run_launch = apply,
+     .needs = "decide_plan"},
     {.name = "async_rings",
      .what = "pipelined loops that are left bring their tiles by cp.async",
-     .here = "behind plan_rings, which takes what TMA brings",
+     .here = "behind apply_plan, which takes what TMA brings",
      .run = ring_by_threads},
     {.name = "copies_to_maps",
      .what = "copies and fills of threads are maps",
@@ -289,7 +294,7 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "which instruction a gemm takes, which registers a fragment; changes nothing",
      .here = "statements that touch fragments are final, but for their order",
      .run_launch = place,
-     .needs = "plan_rings"},
+     .needs = "decide_plan"},
     {.name = "check_plan",
      .what = "whether the plan can be; changes nothing",
      .here = "as early as instructions and layouts are known",

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "ir/program.h"
+#include "passes/threads/decide_plan.h"
 #include "passes/threads/hand_over.h"
 #include "passes/threads/placement.h"
-#include "passes/threads/tma_rings.h"
 #include "support/diagnostic.h"
 #include "support/function_ref.h"
 #include "target/gpu.h"
@@ -25,10 +25,10 @@ struct Misfit {
 struct GpuProgram {
   ir::TileProgram tiles;
   target::GpuTarget target;
-  RingLimits limits = {};                  // of the plan
+  PlanLimits limits = {};                  // of the plan
   bool over = false;                       // shared buffers may lie over each other
   bool last_plan = false;                  // there is no other, so that all that takes memory is to be told
-  std::vector<RingPlan> plans = {};        // by launch
+  std::vector<plan::Plan> plans = {};      // by launch
   ir::TileProgram planned = {};            // with rings and roles, in words that a user has too
   std::vector<Placement> placements = {};  // by launch
   std::vector<std::vector<HandOver>> handed_over = {};  // by launch: between roles, without a barrier of the program's

@@ -3,37 +3,39 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using plan::Staging;
+using Takes = plan::Role::Takes;
 
 namespace {
 
-constexpr int64_t kMaxSlots = RingLimits{}.slots;  // of a ring: no program gains from more
+constexpr int64_t kMaxSlots = PlanLimits{}.slots;  // of a ring: no program gains from more
 constexpr int64_t kEnoughSlots = 3;                // measured: a gemm with three slots loses nothing to one with four
 constexpr int64_t kFewerRegisters = 160;           // of tiles, where the device compiler found too few for more
 constexpr int64_t kAnyRegisters = std::numeric_limits<int64_t>::max();
 
 // Whether blocks end with the result of one tile: it may lie where the rings were.
-bool ends_with_a_tile(const std::vector<RingPlan>& plans) {
-  return std::all_of(plans.begin(), plans.end(), [](const RingPlan& p) {
-    return p.specialized() && !p.persistent && !p.by_iteration && !p.side_by_side && !p.staged.empty();
+bool ends_with_a_tile(const std::vector<plan::Plan>& plans) {
+  return std::all_of(plans.begin(), plans.end(), [](const plan::Plan& p) {
+    return p.has_loader() && p.work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
   });
 }
 
 // The best plan that fits: results staged beside rings that still hide latencies; shorter rings without; no loader.
-void lower_best(const GpuProgram& tiles, bool reuse, ThreadLowering& result, RingLimits limits, GpuObserver observer) {
+void lower_best(const GpuProgram& tiles, bool reuse, ThreadLowering& result, PlanLimits limits, GpuObserver observer) {
   const std::optional<Misfit>& misfit = result.misfit;
-  auto lower = [&](RingLimits limits, bool over) {
+  auto lower = [&](PlanLimits limits, bool over) {
     static_cast<GpuProgram&>(result) = tiles;
     result.limits = limits, result.over = over, result.last_plan = limits.slots == 0;
     run_gpu_passes(result, gpu_plan_passes(), observer);
     result.tried.push_back({limits, over, misfit ? misfit->why.message : ""});
   };
-  auto fits = [&](RingLimits limits) {
+  auto fits = [&](PlanLimits limits) {
     lower(limits, reuse);
     if (misfit && misfit->of == Misfit::Of::Memory && !reuse && ends_with_a_tile(result.plans)) lower(limits, true);
     return !misfit;
   };
-  const RingLimits begin = limits;
-  RingLimits own = limits;  // with the program's threads and steps, whatever registers they want
+  const PlanLimits begin = limits;
+  PlanLimits own = limits;  // with the program's threads and steps, whatever registers they want
   own.live = kAnyRegisters;
   while (limits.slots >= (limits.side_by_side ? 1 : 2)) {
     if (fits(limits)) return;
@@ -42,13 +44,15 @@ void lower_best(const GpuProgram& tiles, bool reuse, ThreadLowering& result, Rin
                                                              : Staging::Straight;
     int64_t longest = 0;
     if (misfit->of == Misfit::Of::Memory && limits.next_tile &&
-        std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& p) { return p.next_tile; })) {
+        std::any_of(result.plans.begin(), result.plans.end(),
+                    [](const plan::Plan& p) { return p.next_tile_ahead(); })) {
       limits.next_tile = false;
       continue;
     }
-    for (const RingPlan& plan : result.plans)
-      for (const RingPlan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
-    if (std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& p) { return p.by_iteration; })) {
+    for (const plan::Plan& plan : result.plans)
+      for (const plan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
+    if (std::any_of(result.plans.begin(), result.plans.end(),
+                    [](const plan::Plan& p) { return p.takes(Takes::IterationsInTurn); })) {
       if (misfit->of == Misfit::Of::Memory && longest > 2)
         limits.slots = longest - 1;
       else
@@ -61,8 +65,8 @@ void lower_best(const GpuProgram& tiles, bool reuse, ThreadLowering& result, Rin
       limits.staging = next;
     } else {
       limits.slots = std::min(limits.slots, longest) - 1;
-      const bool shared =
-          std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& plan) { return plan.side_by_side; });
+      const bool shared = std::any_of(result.plans.begin(), result.plans.end(),
+                                      [](const plan::Plan& p) { return p.work.blocks_per_multiprocessor > 1; });
       if (shared && limits.staging == Staging::Chunks && limits.slots < kEnoughSlots) {
         if (limits.slots >= 1) continue;  // the other block works while this one's loader brings the next
         const bool overlap = limits.overlap;
@@ -74,7 +78,7 @@ void lower_best(const GpuProgram& tiles, bool reuse, ThreadLowering& result, Rin
       if (limits.staging != Staging::Straight && limits.slots < fewest) limits.staging = next, limits.slots = kMaxSlots;
     }
   }
-  if (std::any_of(result.plans.begin(), result.plans.end(), [](const RingPlan& p) { return !p.fitted.empty(); }) &&
+  if (std::any_of(result.plans.begin(), result.plans.end(), [](const plan::Plan& p) { return p.fit.any(); }) &&
       limits.live != kAnyRegisters)
     return lower_best(tiles, reuse, result, own, observer);
   fits({.slots = 0});
@@ -82,7 +86,7 @@ void lower_best(const GpuProgram& tiles, bool reuse, ThreadLowering& result, Rin
 
 }  // namespace
 
-ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, RingLimits limits,
+ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, PlanLimits limits,
                                 GpuObserver observer) {
   GpuProgram tiles{.tiles = program, .target = target};
   run_gpu_passes(tiles, gpu_tile_passes(), observer);
@@ -94,8 +98,8 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
   return result;
 }
 
-std::span<const RingLimits> limits_in_turn() {
-  static const RingLimits all[] = {{},
+std::span<const PlanLimits> limits_in_turn() {
+  static const PlanLimits all[] = {{},
                                    {.one_branch = true},
                                    {.lean_loader = true},
                                    {.lean_loader = true, .live = kFewerRegisters},

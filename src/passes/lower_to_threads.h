@@ -12,7 +12,7 @@ namespace tilewright::passes {
 
 // Limits under which plans were made, and why none of these was taken; empty: it was.
 struct TriedPlan {
-  RingLimits limits;
+  PlanLimits limits;
   bool reuse = false;  // buffers over each other
   std::string why_not;
 };
@@ -23,11 +23,11 @@ struct ThreadLowering : GpuProgram {
 };
 // The best plan under the limits that fits. The observer sees the passes of all plans that are tried.
 ThreadLowering lower_to_threads(
-    const ir::TileProgram& program, const target::GpuTarget& target, RingLimits limits = {},
+    const ir::TileProgram& program, const target::GpuTarget& target, PlanLimits limits = {},
     GpuObserver observer = [](auto&&...) {});
 
 // Limits to plan under, one after the other, for as long as the device compiler finds too few registers. The first are
 // those of lower_to_threads.
-std::span<const RingLimits> limits_in_turn();
+std::span<const PlanLimits> limits_in_turn();
 
 }  // namespace tilewright::passes

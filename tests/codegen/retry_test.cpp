@@ -81,7 +81,7 @@ TEST_F(Retry, NamesOfARoleAreNotKeptInAnother) {
   ASSERT_EQ(choice.lost.size(), 1u);
   EXPECT_FALSE(choice.lost[0].limits.one_branch);
   EXPECT_TRUE(choice.lowering.tried.back().limits.one_branch);
-  EXPECT_TRUE(choice.lowering.plans[0].alternating);
+  EXPECT_TRUE(choice.lowering.plans[0].takes(plan::Role::Takes::TilesInTurn));
   EXPECT_NE(choice.text.kernel.text.find("} else if (warp < 4) {"), std::string::npos);
   EXPECT_EQ(spilled(choice.binary->log), 0);
 }

@@ -107,8 +107,8 @@ TEST(AssumeFastCalls, AssumptionsAreWhatDivides) {
 TEST(AssumeFastCalls, AGemmOfSymbolsHasALoader) {
   const ir::TileProgram p = parsed(gemm(""));
   const target::GpuTarget hopper = target::GpuTarget::of(90);
-  EXPECT_TRUE(passes::lower_to_threads(passes::assume_fast_calls(p), hopper).plans[0].specialized());
-  EXPECT_FALSE(passes::lower_to_threads(p, hopper).plans[0].specialized());
+  EXPECT_TRUE(passes::lower_to_threads(passes::assume_fast_calls(p), hopper).plans[0].has_loader());
+  EXPECT_FALSE(passes::lower_to_threads(p, hopper).plans[0].has_loader());
 }
 
 }  // namespace

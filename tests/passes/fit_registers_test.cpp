@@ -91,8 +91,8 @@ TEST(FitRegisters, ShorterStepsAndMoreThreadsWhereTilesWantMoreRegistersThanTher
     for (const bool causal : {false, true}) {
       const std::string text = backward(row.rows, row.step, row.threads, causal);
       const passes::ThreadLowering lowered = passes::lower_to_threads(parsed(text), gpu_target("sm_90a"));
-      ASSERT_TRUE(lowered.plans[0].specialized()) << lowered.plans[0].why_not << text;
-      EXPECT_EQ(lowered.plans[0].fitted, row.fitted);
+      ASSERT_TRUE(lowered.plans[0].has_loader()) << lowered.plans[0].why_no_loader() << text;
+      EXPECT_EQ(plan::text(lowered.plans[0].fit, lowered.tiles), row.fitted);
       EXPECT_EQ(lowered.tiles.launches[0].threads[0], row.taken + 128);
       for (const auto& [stmt, choice] : lowered.placements[0].gemms) EXPECT_TRUE(choice.wgmma) << choice.why_not_wgmma;
     }
@@ -104,8 +104,8 @@ TEST(FitRegisters, PlannedProgramsMeanTheSame) {
     for (const bool causal : {false, true}) {
       const std::string text = backward(rows, step, 128, causal);
       const Planned p = planned(text);
-      ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-      EXPECT_NE(p.plan.fitted, "") << rows << " x " << step << (causal ? " causal" : "");
+      ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+      EXPECT_TRUE(p.plan.fit.any()) << rows << " x " << step << (causal ? " causal" : "");
       const std::vector<NDArray> arrays = arrays_of_backward(256);
       const std::vector<double> want = results(p.plain, arrays, Engine::Interpreter);
       EXPECT_EQ(results(p.program, arrays, Engine::Interpreter), want);
@@ -159,11 +159,12 @@ TEST(FitRegisters, OnlyThreadsAreAddedWhereRowsAreReduced) {
       "      map i in 128, j in 64 {\n        acc[i, j] = acc[i, j] * 0.5\n      }\n"
       "      gemm a=P b=Vs c=acc policy=full_row\n    }\n    copy from=acc to=O[bx * 128 : 128, 0 : 64]\n  }\n}\n";
   const passes::ThreadLowering lowered = passes::lower_to_threads(parsed(plain), gpu_target("sm_90a"));
-  EXPECT_EQ(lowered.plans[0].fitted, "256 threads instead of 128: tiles take 128 registers a thread, not 256");
+  EXPECT_EQ(plan::text(lowered.plans[0].fit, lowered.tiles),
+            "256 threads instead of 128: tiles take 128 registers a thread, not 256");
   // A thread's own number or storage says how many there are.
   std::string numbered = plain;
   numbered.replace(numbered.find("acc[i, j] * 0.5"), 15, "acc[i, j] * select(tx == 40, 1.0, 0.5)");
-  EXPECT_EQ(passes::lower_to_threads(parsed(numbered), gpu_target("sm_90a")).plans[0].fitted, "");
+  EXPECT_EQ(passes::lower_to_threads(parsed(numbered), gpu_target("sm_90a")).plans[0].fit, plan::Fit{});
   const Planned p = planned(plain);
   expect_same_meaning(p, {numbers({256, 64}, f16, 1), numbers({256, 64}, f16, 2), numbers({256, 64}, f16, 3)},
                       {256, 64}, f32);

@@ -81,7 +81,8 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
 TEST(IterationTeams, EveryNumberOfIterationsMeansTheSame) {
   for (const int stages : {2, 3, 4}) {
     const Planned p = planned(mla_text("n", stages));
-    ASSERT_TRUE(p.plan.by_iteration) << p.plan.why_not << p.plan.no_teams;
+    ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn))
+        << p.plan.why_no_loader() << p.plan.why_no_iteration_teams();
     EXPECT_EQ(p.plan.rings.size(), 3u);
     for (const int64_t keys : {1, 32, 33, 64, 90, 128, 150, 190, 300}) expect_same(p, keys, {{"n", keys}});
   }
@@ -89,12 +90,12 @@ TEST(IterationTeams, EveryNumberOfIterationsMeansTheSame) {
 
 TEST(IterationTeams, EachTeamKeepsHalfOfTheColumns) {
   const Planned p = planned(mla_text("100"));
-  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
-  EXPECT_FALSE(p.plan.persistent);
+  ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << p.plan.why_no_iteration_teams();
+  EXPECT_FALSE(p.plan.is_persistent());
   EXPECT_EQ(p.program.launches[0].threads[0], 384);
-  ASSERT_EQ(p.plan.staged.size(), 1u);
+  ASSERT_EQ(p.plan.epilogue.staged.size(), 1u);
   std::map<std::string, int> rings;
-  for (const passes::RingPlan::Ring& r : p.plan.rings) rings[r.tiles[0]] = static_cast<int>(r.bytes);
+  for (const plan::Ring& r : p.plan.rings) rings[p.program.buffer(r.tiles[0]).name] = static_cast<int>(r.bytes);
   EXPECT_EQ(rings, (std::map<std::string, int>{{"KVs_left", 2048}, {"KVs_right", 2048}, {"Ks", 1024}}));
   int products = 0;
   ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
@@ -135,7 +136,7 @@ TEST(IterationTeams, DetoursThroughSharedMemoryAreLeftOut) {
   replace(text, "      copy from=S to=Ps\n", "      copy from=S to=Ps\n      copy from=Ps to=Pf\n");
   replace(text, "gemm a=Ps b=KVs", "gemm a=Pf b=KVs");
   const Planned p = planned(text);
-  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << p.plan.why_no_iteration_teams();
   std::set<std::string> used;
   for (ir::BufferId id : ir::used_buffers(p.program.launches[0].body)) used.insert(p.program.buffer(id).name);
   EXPECT_FALSE(used.contains("Os") || used.contains("Ps"));
@@ -143,15 +144,15 @@ TEST(IterationTeams, DetoursThroughSharedMemoryAreLeftOut) {
   // Somebody reads the scores there: they stay.
   replace(text, "    copy from=acc to=Os\n", "    copy from=acc to=Os\n    copy from=Os to=acc\n");
   const Planned other = planned(text);
-  EXPECT_FALSE(other.plan.by_iteration);
-  EXPECT_NE(other.plan.no_teams.find("'Os'"), std::string::npos) << other.plan.no_teams;
+  EXPECT_FALSE(other.plan.takes(plan::Role::Takes::IterationsInTurn));
+  EXPECT_NE(other.plan.why_no_iteration_teams().find("'Os'"), std::string::npos) << other.plan.why_no_iteration_teams();
 }
 
 // The tile that a slot gets next is asked for while the slot is in use: of two blocks that bring the same panels, each
 // asks for one.
 TEST(IterationTeams, WhatASlotGetsNextComesNear) {
   const Planned p = planned(mla_text("n", 2, 256));
-  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << p.plan.why_no_iteration_teams();
   std::vector<std::string> asked;
   ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
     const auto* choice = s.as<ir::If>();
@@ -169,7 +170,7 @@ TEST(IterationTeams, WhatASlotGetsNextComesNear) {
   std::string text = mla_text("n", 2, 256);
   text.replace(text.find("(bx: 2)"), 7, "(bx: 1)");
   const Planned alone = planned(text);
-  ASSERT_TRUE(alone.plan.by_iteration) << alone.plan.no_teams;
+  ASSERT_TRUE(alone.plan.takes(plan::Role::Takes::IterationsInTurn)) << alone.plan.why_no_iteration_teams();
   ir::walk(alone.program.launches[0].body, [](const ir::Stmt& s) {
     EXPECT_FALSE(s.as<ir::Copy>() && s.as<ir::Copy>()->completion.queue == ir::Queue::Prefetch);
   });
@@ -178,7 +179,7 @@ TEST(IterationTeams, WhatASlotGetsNextComesNear) {
 // The scores begin with the first panel of a tile that is there: each has an mbarrier of its own.
 TEST(IterationTeams, PanelsAreWaitedForOneByOne) {
   const Planned p = planned(mla_text("n", 2, 256));
-  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << p.plan.why_no_iteration_teams();
   std::map<std::string, size_t> barriers;
   for (const ir::Buffer& b : p.program.buffers) barriers[b.name] = b.arrive_counts.size();
   EXPECT_EQ(barriers["KVs_left_full"], 4u);  // two slots of two panels
@@ -194,9 +195,9 @@ TEST(IterationTeams, ValuesMayComeInATileOfTheirOwn) {
   replace(text, "      fill to=S", "      copy from=KV[k * 32 : 32, 0 : 64] to=Vs\n      fill to=S");
   replace(text, "gemm a=Ps b=KVs", "gemm a=Ps b=Vs");
   const Planned p = planned(text);
-  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << p.plan.why_no_iteration_teams();
   EXPECT_EQ(p.plan.rings.size(), 4u);
-  EXPECT_TRUE(p.plan.staged.empty());  // no tile has the halves of the result
+  EXPECT_TRUE(p.plan.epilogue.staged.empty());  // no tile has the halves of the result
   for (const int64_t keys : {1, 32, 33, 64, 90, 128, 150}) expect_same(p, keys, {{"n", keys}});
 }
 
@@ -211,7 +212,7 @@ TEST(IterationTeams, RowsAreGathered) {
           "      map j in 32, d in 16 {\n        Ks[j, d] = K[max(rows[j], 0), d]\n      }\n");
   replace(text, "k * 32 + j < n, S[i, j]", "rows[j] >= 0, S[i, j]");
   const Planned p = planned(text);
-  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << p.plan.why_no_iteration_teams();
   ASSERT_EQ(p.plan.rings.size(), 4u);
   for (const int64_t keys : {1, 32, 33, 70, 128, 150}) {
     std::vector<int64_t> rows;
@@ -235,7 +236,7 @@ TEST(IterationTeams, BlocksThatBringTheSameRunSideBySide) {
     text.insert(text.find(use) + use.size(), "batch, ");
   }
   const Planned p = planned(text);
-  ASSERT_TRUE(p.plan.by_iteration) << p.plan.no_teams;
+  ASSERT_TRUE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << p.plan.why_no_iteration_teams();
   const ir::Launch& launch = p.program.launches[0];
   EXPECT_EQ(p.program.var(launch.block[0]).name, "bx");
   EXPECT_EQ(ir::constant_int(launch.grid[1]), 3);
@@ -249,9 +250,9 @@ TEST(IterationTeams, WhatIsRefusedSaysWhy) {
     t.replace(at, from.size(), to);
     if (to.find("fill to=S") != std::string::npos) t.erase(t.rfind("      fill to=S value=0.0\n"), 26);
     const Planned p = planned(t);
-    EXPECT_FALSE(p.plan.by_iteration) << to;
+    EXPECT_FALSE(p.plan.takes(plan::Role::Takes::IterationsInTurn)) << to;
     expect_same(p, 100, {});
-    return p.plan.no_teams;
+    return p.plan.why_no_iteration_teams();
   };
   EXPECT_EQ(with("      gemm a=Ps", "      sync block\n      gemm a=Ps"), "sync belongs to all threads");
   EXPECT_EQ(with("acc[i, j] = acc[i, j] * scale[i]", "acc[i, 63 - j] = acc[i, 63 - j] * scale[i]"),
@@ -273,7 +274,7 @@ TEST(IterationTeams, WhatIsRefusedSaysWhy) {
                  "    map i in 64, j in 64 {\n      acc"),
             "something follows the last product");
   EXPECT_EQ(with("threads(tx: 256)", "threads(tx: 128)"), "");
-  EXPECT_FALSE(planned(mla_text("100"), {.by_iteration = false}).plan.by_iteration);
+  EXPECT_FALSE(planned(mla_text("100"), {.by_iteration = false}).plan.takes(plan::Role::Takes::IterationsInTurn));
 }
 
 }  // namespace

@@ -150,12 +150,13 @@ std::string gemm_text() {
 }
 
 TEST(LaunchOrder, RolesBeginWhenAllThreadsHaveWaited) {
-  for (const passes::RingLimits& limits :
-       {passes::RingLimits{}, passes::RingLimits{.staging = passes::Staging::None, .alternating = false},
-        passes::RingLimits{.side_by_side = false}}) {
+  for (const passes::PlanLimits& limits :
+       {passes::PlanLimits{}, passes::PlanLimits{.staging = plan::Staging::None, .alternating = false},
+        passes::PlanLimits{.side_by_side = false}}) {
     const Planned p = planned(gemm_text(), limits);
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-    EXPECT_TRUE(p.plan.order.waits && p.plan.order.lets_begin);
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+    EXPECT_TRUE(passes::launch_order(p.program.launches[0]).waits &&
+                passes::launch_order(p.program.launches[0]).lets_begin);
     const ir::Body& body = p.program.launches[0].body;
     EXPECT_TRUE(analysis::waits_for_launches(body.front()));
     int waits = 0, math = 0;
@@ -169,7 +170,7 @@ TEST(LaunchOrder, RolesBeginWhenAllThreadsHaveWaited) {
       math += multiplies ? 1 : 0;
     }
     EXPECT_EQ(waits, 1);
-    EXPECT_EQ(math, p.plan.alternating ? 2 : 1);
+    EXPECT_EQ(math, p.plan.takes(plan::Role::Takes::TilesInTurn) ? 2 : 1);
     expect_same_meaning(p, {numbers({256, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {256, 128}, f16);
   }
 }
@@ -177,8 +178,8 @@ TEST(LaunchOrder, RolesBeginWhenAllThreadsHaveWaited) {
 // Without a loader the wait is where the program has it: behind what came before, in front of what came after.
 TEST(LaunchOrder, WithoutRolesItStaysInItsPlace) {
   const Planned p = planned(gemm_text(), {.slots = 0});
-  ASSERT_FALSE(p.plan.specialized());
-  EXPECT_TRUE(p.plan.order.waits);
+  ASSERT_FALSE(p.plan.has_loader());
+  EXPECT_TRUE(passes::launch_order(p.program.launches[0]).waits);
   const ir::Body& body = p.program.launches[0].body;
   ASSERT_GE(body.size(), 3u);
   EXPECT_FALSE(analysis::waits_for_launches(body.front()));

@@ -6,9 +6,10 @@
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
+#include "passes/threads/apply_plan.h"
+#include "passes/threads/decide_plan.h"
 #include "passes/threads/guard_returns.h"
 #include "passes/threads/split_masks.h"
-#include "passes/threads/tma_rings.h"
 
 namespace tilewright {
 
@@ -21,16 +22,33 @@ inline target::GpuTarget small_gpu() {
 
 struct Planned {
   ir::TileProgram plain, program;
-  passes::RingPlan plan;
+  plan::Plan plan;
 };
 
-inline Planned planned(const std::string& text, passes::RingLimits limits = {}) {
+inline void decide_and_apply(Planned& p, passes::PlanLimits limits = {}) {
+  for (size_t i = 0; i < p.program.launches.size(); ++i) {
+    plan::Plan plan = passes::decide_plan(p.program, i, small_gpu(), limits);
+    passes::apply_plan(plan, p.program, i);
+    if (i == 0) p.plan = std::move(plan);
+  }
+  ir::check_valid(p.program, "apply_plan");
+}
+
+// The tiles of the plan's rings, by name.
+inline std::vector<std::vector<std::string>> ring_tiles(const Planned& p) {
+  std::vector<std::vector<std::string>> out;
+  for (const plan::Ring& r : p.plan.rings) {
+    out.emplace_back();
+    for (ir::BufferId id : r.tiles) out.back().push_back(p.program.buffer(id).name);
+  }
+  return out;
+}
+
+inline Planned planned(const std::string& text, passes::PlanLimits limits = {}) {
   Planned out;
   out.plain = passes::canonicalize(ir::parse(text, "p.tile"));
-  passes::TmaRings rings =
-      passes::materialize_tma_rings(passes::split_masks(passes::guard_returns(out.plain)), small_gpu(), limits);
-  out.program = std::move(rings.program), out.plan = rings.plans[0];
-  ir::check_valid(out.program, "materialize_tma_rings");
+  out.program = passes::split_masks(passes::guard_returns(out.plain));
+  decide_and_apply(out, limits);
   return out;
 }
 

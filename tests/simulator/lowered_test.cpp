@@ -175,7 +175,7 @@ TEST(Lowered, ResultsOfBlocksOfOneTileLieOverTheRings) {
     const passes::ThreadLowering low =
         passes::lower_to_threads(passes::canonicalize(ir::parse(p.text(), "product.tile")), target::GpuTarget::of(90));
     ASSERT_EQ(low.plans[0].rings.size(), 1u);
-    EXPECT_EQ(low.plans[0].persistent, walks);
+    EXPECT_EQ(low.plans[0].is_persistent(), walks);
     EXPECT_EQ(low.plans[0].rings[0].slots, walks ? 3 : 4);
     EXPECT_EQ(low.tried.back().reuse, !walks);
     if (walks) continue;
@@ -374,7 +374,7 @@ TEST(Lowered, AGridOfNoBlocksIsWalkedByNone) {
 )",
                                           "none.tile");
   const passes::ThreadLowering low = passes::lower_to_threads(passes::canonicalize(tiles), target::GpuTarget::of(90));
-  ASSERT_TRUE(low.plans[0].persistent);
+  ASSERT_TRUE(low.plans[0].is_persistent());
   const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
   const NDArray none = NDArray::zeros({0, 256}, f16), b = NDArray::zeros({256, 256}, f16);
   for (const char* arch : {"sm_80", "sm_90a"})
@@ -424,7 +424,7 @@ TEST(Lowered, ResultsThatAreStoredAgainDoNotGoByTma) {
       expect_same(text, random);
       const passes::ThreadLowering low =
           passes::lower_to_threads(passes::canonicalize(ir::parse(text, "again.tile")), target::GpuTarget::of(90));
-      EXPECT_EQ(low.plans[0].staged.empty(), !is_once);
+      EXPECT_EQ(low.plans[0].epilogue.staged.empty(), !is_once);
     }
 }
 

@@ -63,7 +63,7 @@ TEST(Unpacked, TheNextTurnsWeightsAreMadeBesideTheProduct) {
     for (const int64_t k : {64, 128, 448}) {
       expect_same(unpacked(type, k));
       const passes::ThreadLowering low = lowered(unpacked(type, k));
-      EXPECT_TRUE(low.plans[0].specialized()) << low.plans[0].why_not;
+      EXPECT_TRUE(low.plans[0].has_loader()) << low.plans[0].why_no_loader();
       EXPECT_EQ(open_at_waits(low), 1);
     }
 }

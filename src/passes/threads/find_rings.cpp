@@ -16,8 +16,7 @@ namespace {
 
 class RingSearch {
  public:
-  RingSearch(TileProgram& p, const Launch& launch, RingLimits limits, bool walks)
-      : p_(p), launch_(launch), limits_(limits), walks_(walks) {}
+  RingSearch(TileProgram& p, const Launch& launch) : p_(p), launch_(launch) {}
 
   FoundRings run() {
     find(launch_.body);
@@ -160,8 +159,6 @@ class RingSearch {
     }
     const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0;
     r.ahead = pipelined;
-    const int64_t of_tile = walks_ && limits_.next_tile && nest_.size() == 1 ? kFewest : 1;
-    r.slots = pipelined ? std::min(std::max<int64_t>(nest_.back()->stages, kFewest), limits_.slots) : of_tile;
     int64_t bytes = p_.buffer(id).type.bits / 8;
     for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
     // Neighbours that are used by the same statements share a ring.
@@ -223,8 +220,6 @@ class RingSearch {
 
   TileProgram& p_;
   const Launch& launch_;
-  const RingLimits limits_;
-  const bool walks_;
   std::vector<const For*> nest_;
   bool jumps_ = false;             // one of them may be left, or a turn of it, by a jump
   std::optional<size_t> guarded_;  // the loops around the innermost condition around this place
@@ -243,8 +238,30 @@ bool holds_copies(const std::vector<Ring>& rings, const Stmt& s) {
   return found;
 }
 
-FoundRings find_rings(TileProgram& program, const Launch& launch, RingLimits limits, bool walks) {
-  return RingSearch(program, launch, limits, walks).run();
+FoundRings find_rings(TileProgram& program, const Launch& launch) { return RingSearch(program, launch).run(); }
+
+bool loader_reads_memory(const ProgramTables& program, const Launch& launch, const FoundRings& found) {
+  bool reads = false;
+  const auto look = [&](const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      const auto* n = x.as<Load>();
+      reads = reads || (n && program.buffer(n->buffer).space == Space::Global);
+    });
+  };
+  const auto go = [&](const auto& self, const Body& body) -> void {
+    for (const Stmt& s : body) {
+      if (const auto* let = s.as<Let>()) {
+        if (!found.results.contains(let->var)) look(let->value);
+      } else if (is_moved(found.rings, s)) {
+        for_each_expr(s, look);
+      } else if (holds_copies(found.rings, s) && (s.as<For>() || s.as<If>())) {
+        for_each_expr(s, look);
+        for_each_body(s, [&](const Body& inner) { self(self, inner); });
+      }
+    }
+  };
+  go(go, launch.body);
+  return reads;
 }
 
 std::string ring_misfit(TileProgram& p, const Copy& c) {

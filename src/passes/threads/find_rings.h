@@ -2,13 +2,9 @@
 #pragma once
 #include <set>
 
-#include "passes/threads/tma_rings.h"
+#include "ir/program.h"
 
 namespace tilewright::passes {
-
-// Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
-// nothing before the last has been used.
-inline constexpr int64_t kFewest = 2;
 
 struct Ring {
   std::vector<ir::Stmt> copies;             // neighbours in one body
@@ -18,9 +14,9 @@ struct Ring {
   const ir::StmtNode* first_use = nullptr;  // statements of the same body
   const ir::StmtNode* last_use = nullptr;
   ir::BufferId full, empty;
-  int64_t slots = 1, bytes = 0;
-  bool ahead = false;    // of a pipelined loop: the loader runs ahead
-  bool counted = false;  // the innermost loop has other extents in other turns of those around it
+  int64_t slots = 1, bytes = 0;  // as the plan says; bytes of a slot
+  bool ahead = false;            // of a pipelined loop: the loader runs ahead
+  bool counted = false;          // the innermost loop has other extents in other turns of those around it
   bool has(const ir::Stmt& s) const {
     return std::any_of(copies.begin(), copies.end(), [&](const ir::Stmt& c) { return &*c == &*s; });
   }
@@ -37,8 +33,10 @@ struct FoundRings {
   bool left_jumps = false;         // it stands in a loop with jumps
   bool feed_gemms = false;         // a pipelined loop's ring brings an operand of a matrix instruction
 };
-// Of a canonical program. `walks`: the outermost loop is that over tiles of the grid. Rings point into the launch.
-FoundRings find_rings(ir::TileProgram& program, const ir::Launch& launch, RingLimits limits, bool walks);
+// Of a canonical program. Rings point into the launch.
+FoundRings find_rings(ir::TileProgram& program, const ir::Launch& launch);
+// Whether the loader, which runs the loops, names and conditions around the copies, reads global memory for them.
+bool loader_reads_memory(const ir::ProgramTables& program, const ir::Launch& launch, const FoundRings& found);
 
 // Why TMA cannot bring it; what has one dimension comes as a row.
 std::string ring_misfit(ir::TileProgram& program, const ir::Copy& copy);

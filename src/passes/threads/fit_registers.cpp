@@ -4,6 +4,7 @@
 #include "ir/extent.h"
 #include "ir/rewrite.h"
 #include "passes/threads/narrow_steps.h"
+#include "support/diagnostic.h"
 #include "target/wgmma.h"
 
 namespace tilewright::passes {
@@ -120,49 +121,57 @@ bool divides_for_two(const TileProgram& p, const Launch& launch) {
   return fits;
 }
 
-struct Fitted {
-  Launch launch;
-  std::string how;
-};
-
-// The launch with halves of the steps of one of its loops.
-std::optional<Fitted> with_half_steps(TileProgram& p, const Launch& launch) {
-  for (size_t i = 0; i < launch.body.size(); ++i)
-    if (auto halved = halve_steps(p, launch, i, kFewestSteps))
-      return Fitted{std::move(*halved),
-                    fmt::format("half of a step of '{}' at a time", p.var(launch.body[i].as<For>()->var).name)};
-  return std::nullopt;
+// The launch with halves of the steps of a loop of its body.
+std::optional<Launch> with_half_steps(TileProgram& p, const Launch& launch, size_t loop) {
+  return halve_steps(p, launch, loop, kFewestSteps);
 }
 
 }  // namespace
 
 int64_t live_registers(const ProgramTables& program, const Launch& launch) { return Lives(program, launch).most(); }
 
-std::string fit_registers(TileProgram& program, Launch& launch, int64_t most) {
+Launch fitted(TileProgram& program, const Launch& launch, const plan::Fit& fit) {
+  Launch out = launch;
+  for (size_t i = 0; fit.half_steps_of.valid() && i < launch.body.size(); ++i) {
+    const auto* loop = launch.body[i].as<For>();
+    if (!loop || loop->var != fit.half_steps_of) continue;
+    auto halved = with_half_steps(program, launch, i);
+    check_internal(halved.has_value(), "a loop whose steps could be halved cannot be");
+    out = std::move(*halved);
+  }
+  if (fit.threads > 0) out.threads[0] = fit.threads;
+  return out;
+}
+
+plan::Fit fit_registers(TileProgram& program, const Launch& launch, int64_t most) {
   bool multiplies = false;
   walk(launch.body, [&](const Stmt& s) { multiplies = multiplies || s.as<Gemm>(); });
-  if (!multiplies || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return "";
+  if (!multiplies || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
   const int64_t own = live_registers(program, launch);
-  if (own <= most || is_annotated(program, launch)) return "";
-  std::vector<Fitted> ways;
-  const std::optional<Fitted> halved = with_half_steps(program, launch);
+  if (own <= most || is_annotated(program, launch)) return {};
+  struct Way {
+    plan::Fit fit;
+    Launch launch;
+  };
+  std::optional<Way> halved;
+  for (size_t i = 0; i < launch.body.size() && !halved; ++i)
+    if (auto with = with_half_steps(program, launch, i))
+      halved = Way{{.half_steps_of = launch.body[i].as<For>()->var}, std::move(*with)};
+  std::vector<Way> ways;
   if (halved) ways.push_back(*halved);
   if (launch.threads[0] == kGroup && counts_no_threads(program, launch)) {
-    for (const std::optional<Fitted>& base : {std::optional(Fitted{launch, ""}), halved}) {
+    for (const std::optional<Way>& base : {std::optional(Way{{}, launch}), halved}) {
       if (!base || !divides_for_two(program, base->launch)) continue;
-      Fitted both = *base;
-      both.launch.threads[0] = 2 * kGroup;
-      both.how = fmt::format("{}{} threads instead of {}", both.how.empty() ? "" : both.how + ", ", 2 * kGroup, kGroup);
+      Way both = *base;
+      both.launch.threads[0] = both.fit.threads = 2 * kGroup;
       ways.push_back(std::move(both));
     }
   }
-  for (Fitted& way : ways) {
-    const int64_t live = live_registers(program, way.launch);
-    if (live > most) continue;
-    launch = std::move(way.launch);
-    return fmt::format("{}: tiles take {} registers a thread, not {}", way.how, live, own);
+  for (Way& way : ways) {
+    way.fit.live = live_registers(program, way.launch), way.fit.own = own;
+    if (way.fit.live <= most) return way.fit;
   }
-  return "";
+  return {};
 }
 
 }  // namespace tilewright::passes

@@ -1,16 +1,16 @@
 // Fewer registers a thread, where the program's threads and steps would make the device compiler spill.
 #pragma once
-#include <string>
-
-#include "ir/program.h"
+#include "plan/plan.h"
 
 namespace tilewright::passes {
 
 // Registers that a thread's part of the fragments takes where most of them are alive at a time.
 int64_t live_registers(const ir::ProgramTables& program, const ir::Launch& launch);
 
-// The launch with steps half as long (narrow_steps.h), two warpgroups where the program has one, or both, if its own
-// tiles want more than `most` registers a thread; says what was done. Empty: it stays as it is.
-std::string fit_registers(ir::TileProgram& program, ir::Launch& launch, int64_t most);
+// Steps half as long (narrow_steps.h), two warpgroups where the program has one, or both, where its own tiles want more
+// than `most` registers a thread. Nothing: the launch stays as it is. Only the tables of `program` grow.
+plan::Fit fit_registers(ir::TileProgram& program, const ir::Launch& launch, int64_t most);
+// The launch under a fit that was found for it.
+ir::Launch fitted(ir::TileProgram& program, const ir::Launch& launch, const plan::Fit& fit);
 
 }  // namespace tilewright::passes

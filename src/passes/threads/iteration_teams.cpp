@@ -61,14 +61,13 @@ struct Count {
 
 class Writer {
  public:
-  Writer(TileProgram& p, Launch& launch, IterationParts parts, int64_t most_slots, RingPlan& plan)
+  Writer(TileProgram& p, Launch& launch, IterationParts parts, int64_t most_slots)
       : p_(p),
         launch_(launch),
         parts_(std::move(parts)),
         loop_(*parts_.loop),
         slots_(std::clamp<int64_t>(loop_.stages, 2, most_slots)),
-        stored_once_(analysis::stored_once(p, launch)),
-        plan_(plan) {
+        stored_once_(analysis::stored_once(p, launch)) {
     for (const LoopTile& t : parts_.tiles) {
       if (t.by == LoopTile::By::Gather) registers_ = kOfGathers;
       bring(t);
@@ -76,7 +75,7 @@ class Writer {
     make_shared();
   }
 
-  void run() {
+  IterationTeams run() {
     Body body;
     body.push_back(stmt(Role{2 * kTeam, 3 * kTeam, {stmt(SetRegisters{registers_.loader})}}));
     const size_t last = rings_.size() < static_cast<size_t>(kWarps) ? static_cast<size_t>(kWarps) - 1 : 0;
@@ -90,9 +89,13 @@ class Writer {
     share_what_is_brought();
     launch_.body = std::move(body);
     launch_.threads[0] = 3 * kTeam;
-    plan_.by_iteration = true;
-    plan_.loader_registers = registers_.loader, plan_.math_registers = registers_.team;
-    for (const Ring& r : rings_) plan_.rings.push_back({{p_.buffer(r.tile).name}, r.slots, r.bytes});
+    using Job = plan::Role::Job;
+    teams_.roles.push_back({Job::Load, 2 * kWarps, kWarps, registers_.loader});
+    for (int64_t team : {0, 1})
+      teams_.roles.push_back(
+          {Job::Compute, team * kWarps, kWarps, registers_.team, plan::Role::Takes::IterationsInTurn, team, 2});
+    for (const Ring& r : rings_) teams_.rings.push_back({{r.tile}, r.slots, r.bytes, true});
+    return std::move(teams_);
   }
 
  private:
@@ -557,7 +560,7 @@ class Writer {
       Copy away;
       away.from = whole(half, p_), away.to = c.to, away.completion.queue = Queue::BulkStore;
       if (!tma_misfit(away, p_).empty()) continue;
-      if (team == 0) plan_.staged.push_back(c.from.buffer);
+      if (team == 0) teams_.staged.push_back(c.from.buffer);
       return {copy(c.from, whole(half, p_)), stmt(std::move(away)), stmt(Commit{Queue::BulkStore}),
               stmt(Drain{Queue::BulkStore, 0, {}})};
     }
@@ -571,7 +574,7 @@ class Writer {
   const int64_t slots_;
   const std::set<BufferId> stored_once_;
   Registers registers_ = kOfCopies;
-  RingPlan& plan_;
+  IterationTeams teams_;
   std::vector<Ring> rings_, once_;
   std::map<BufferId, std::vector<BufferId>> halves_;  // of tiles that come in two
   BufferId once_full_, ready_, later_, exchange_;
@@ -581,12 +584,19 @@ class Writer {
 
 }  // namespace
 
-bool take_iterations_in_turn(TileProgram& program, Launch& launch, const std::vector<BroughtTile>& tiles,
-                             int64_t most_slots, RingPlan& plan) {
-  auto parts = iteration_parts(program, launch, tiles, plan.no_teams);
-  if (!parts) return false;
-  Writer(program, launch, std::move(*parts), most_slots, plan).run();
-  return true;
+std::vector<BroughtTile> brought_tiles(const FoundRings& found) {
+  std::vector<BroughtTile> out;
+  for (const passes::Ring& r : found.rings)
+    for (const Stmt& s : r.copies) out.push_back({s, r.nest.empty() ? nullptr : r.nest.back()});
+  return out;
+}
+
+std::optional<IterationTeams> take_iterations_in_turn(TileProgram& program, Launch& launch,
+                                                      const std::vector<BroughtTile>& tiles, int64_t most_slots,
+                                                      std::string& why) {
+  auto parts = iteration_parts(program, launch, tiles, why);
+  if (!parts) return std::nullopt;
+  return Writer(program, launch, std::move(*parts), most_slots).run();
 }
 
 }  // namespace tilewright::passes

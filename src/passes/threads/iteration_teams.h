@@ -1,6 +1,9 @@
 // Two teams that take the iterations of a loop in turn: partition by iteration.
 #pragma once
-#include "passes/threads/tma_rings.h"
+#include <optional>
+
+#include "passes/threads/find_rings.h"
+#include "plan/plan.h"
 
 namespace tilewright::passes {
 
@@ -10,6 +13,8 @@ struct BroughtTile {
   const ir::For* loop = nullptr;  // around it; null: once, before the loop
 };
 
+std::vector<BroughtTile> brought_tiles(const FoundRings& found);
+
 // For scores = f(q k_j), result = result * s_j + scores v_j over one loop, with rows for one warpgroup and threads for
 // two: a product of so few rows would be cut along its columns, which costs more shared memory reads than
 // multiplications. Here all of scores_j belongs to team j mod 2, while each team keeps half of the columns of the
@@ -18,8 +23,14 @@ struct BroughtTile {
 // who writes it next is who has just read it, so it needs a barrier for "ready" and none for "free". Each half of v has
 // one last reader, and is given back on its own. Tiles whose rows lie anywhere are gathered by a warp of the loader's.
 //
-// False, and nothing is done: `plan.no_teams` says why; empty: the launch has no such loop.
-bool take_iterations_in_turn(ir::TileProgram& program, ir::Launch& launch, const std::vector<BroughtTile>& tiles,
-                             int64_t most_slots, RingPlan& plan);
+// None, and nothing is done: `why` says why; empty: the launch has no such loop.
+struct IterationTeams {
+  std::vector<plan::Role> roles;
+  std::vector<plan::Ring> rings;
+  std::vector<ir::BufferId> staged;
+};
+std::optional<IterationTeams> take_iterations_in_turn(ir::TileProgram& program, ir::Launch& launch,
+                                                      const std::vector<BroughtTile>& tiles, int64_t most_slots,
+                                                      std::string& why);
 
 }  // namespace tilewright::passes

@@ -2,16 +2,11 @@
 #pragma once
 #include <set>
 
-#include "ir/program.h"
-#include "target/gpu.h"
+#include "plan/plan.h"
 
 namespace tilewright::passes {
 
-// How: in one piece; in chunks of columns (and rows) of which one is written while the one before is read; as the
-// program says; straight from registers, to memory or to other registers, where the program goes by a shared buffer
-// that nothing else needs. Chunks take less room and more barriers, registers none at all and write less to a line at a
-// time.
-enum class Staging : uint8_t { Whole, Chunks, None, Straight };
+using plan::Staging;
 
 // Copies of whole fragments by `threads` threads to global memory go through shared memory, where TMA can take them
 // from, the program's own way through it included. `staged` gets the fragments. Chunks want layouts that deal each of

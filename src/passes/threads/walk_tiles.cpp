@@ -23,13 +23,13 @@ Launch with_order(Launch launch) {
   return launch;
 }
 
-bool walk_tiles(TileProgram& p, Launch& launch, const target::GpuTarget& target, bool uneven) {
+bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   Expr tiles = blocks_of(launch);
   const auto all = constant_int(tiles);
-  if (all && *all <= target.multiprocessors) return false;
+  if (all && *all <= most) return false;
   const DType type = blocks_are_few(launch, p) ? i32 : i64;
   tiles = cast(tiles, type);
-  const Expr blocks = constant(type, target.multiprocessors);
+  const Expr blocks = constant(type, most);
   // As few blocks as make no more waves; of no tiles, none.
   const Expr one = constant(type, int64_t{1}), two = constant(type, int64_t{2});
   const Expr blocks_walking = ceildiv(tiles, binary(BinaryOp::Max, ceildiv(tiles, blocks), one));

@@ -1,14 +1,13 @@
 // A grid of blocks as a loop over tiles.
 #pragma once
 #include "ir/program.h"
-#include "target/gpu.h"
 
 namespace tilewright::passes {
 
 // Block b of G takes tiles b, b + G, ... of the launch's grid, in an order that shares operands: as few blocks as make
-// no more waves. Where tiles are `uneven`, every second wave is dealt backwards, so that who had much gets little.
-// False, and nothing is done: one wave takes all.
-bool walk_tiles(ir::TileProgram& program, ir::Launch& launch, const target::GpuTarget& target, bool uneven);
+// no more waves, at most `blocks`. Where tiles are `uneven`, every second wave is dealt backwards, so that who had much
+// gets little. False, and nothing is done: one wave takes all.
+bool walk_tiles(ir::TileProgram& program, ir::Launch& launch, int64_t blocks, bool uneven);
 
 // The launch, in an order in which tiles that are taken at a time share operands, where it is known to be of one
 // product and has no order of its own.

@@ -22,30 +22,30 @@ std::string gemm_text(const std::string& m, const std::string& k, int stages) {
          "    copy from=acc to=C[by * 64 : 64, bx * 64 : 64]\n  }\n}\n";
 }
 
-TEST(TmaRings, AProductGetsALoaderALoopOverTilesAndStagedResults) {
+TEST(Plans, AProductGetsALoaderALoopOverTilesAndStagedResults) {
   const Planned p = planned(gemm_text("200", "160", 4));
-  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
   ASSERT_EQ(p.plan.rings.size(), 1u);
-  EXPECT_EQ(p.plan.rings[0].tiles, (std::vector<std::string>{"As", "Bs"}));
+  EXPECT_EQ(ring_tiles(p)[0], (std::vector<std::string>{"As", "Bs"}));
   EXPECT_EQ(p.plan.rings[0].slots, 8);  // of tiles this small more is loaded than the program asks for
   EXPECT_EQ(p.plan.rings[0].bytes, 2 * 64 * 32 * 2);
-  EXPECT_TRUE(p.plan.persistent);
-  ASSERT_EQ(p.plan.staged.size(), 1u);
-  EXPECT_EQ(p.program.buffer(p.plan.staged[0]).name, "acc");
-  EXPECT_TRUE(p.plan.alternating);
+  EXPECT_TRUE(p.plan.is_persistent());
+  ASSERT_EQ(p.plan.epilogue.staged.size(), 1u);
+  EXPECT_EQ(p.program.buffer(p.plan.epilogue.staged[0]).name, "acc");
+  EXPECT_TRUE(p.plan.takes(plan::Role::Takes::TilesInTurn));
   EXPECT_EQ(p.program.launches[0].threads[0], 384);
   expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {200, 128}, f16);
 }
 
-TEST(TmaRings, EveryLengthOfTheLoopMeansTheSame) {
+TEST(Plans, EveryLengthOfTheLoopMeansTheSame) {
   const Planned p = planned(gemm_text("M", "K", 4)), q = planned(gemm_text("M", "K", 2));
-  EXPECT_EQ(p.plan.why_not, "'As' does not come by TMA: rows of 'A' are not known to be multiples of 16 bytes");
-  EXPECT_EQ(q.plan.why_not, p.plan.why_not);
+  EXPECT_EQ(p.plan.why_no_loader(), "'As' does not come by TMA: rows of 'A' are not known to be multiples of 16 bytes");
+  EXPECT_EQ(q.plan.why_no_loader(), p.plan.why_no_loader());
   for (const int k : {32, 64, 96, 128, 160, 288}) {
     for (const int stages : {2, 3, 4}) {
       const Planned s = planned(gemm_text("M", std::to_string(k), stages),
-                                {.slots = 8, .staging = k % 64 == 0 ? passes::Staging::Whole : passes::Staging::None});
-      ASSERT_TRUE(s.plan.specialized()) << s.plan.why_not;
+                                {.slots = 8, .staging = k % 64 == 0 ? plan::Staging::Whole : plan::Staging::None});
+      ASSERT_TRUE(s.plan.has_loader()) << s.plan.why_no_loader();
       for (const int m : {1, 64, 130})
         expect_same_meaning(s, {numbers({m, k}, f16, 3), numbers({k, 128}, f16, 4)}, {m, 128}, f16, {{"M", m}});
     }
@@ -53,16 +53,16 @@ TEST(TmaRings, EveryLengthOfTheLoopMeansTheSame) {
 }
 
 // A loop of one stage still has a loader that runs ahead.
-TEST(TmaRings, OneStageIsTwoSlots) {
+TEST(Plans, OneStageIsTwoSlots) {
   const Planned p = planned(gemm_text("200", "160", 1), {.slots = 2});
-  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
   EXPECT_EQ(p.plan.rings[0].slots, 2);
   expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {200, 128}, f16);
 }
 
 // A tile that waits for what is loaded has all slots that there are, each given back at once; a larger one as many as
 // the program asks for, of which one goes back when the next product is under way.
-TEST(TmaRings, SmallTilesHaveMoreUnderWay) {
+TEST(Plans, SmallTilesHaveMoreUnderWay) {
   auto text = [](int rows, int columns) {
     return fmt::format(
         "program gemm {{\n  param A: float16[256, 256]\n  param B: float16[256, 256]\n  param C: float16[256, 256]\n"
@@ -80,7 +80,7 @@ TEST(TmaRings, SmallTilesHaveMoreUnderWay) {
   } table[] = {{128, 64, 8, false}, {128, 128, 4, true}, {128, 256, 4, true}};
   for (const auto& row : table) {
     const Planned p = planned(text(row.rows, row.columns));
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
     EXPECT_EQ(p.plan.rings[0].slots, row.slots);
     bool in_flight = false;
     ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
@@ -93,7 +93,7 @@ TEST(TmaRings, SmallTilesHaveMoreUnderWay) {
 }
 
 // Teams in turn take all slots that there are, however large their tiles.
-TEST(TmaRings, TeamsInTurnHaveAllSlots) {
+TEST(Plans, TeamsInTurnHaveAllSlots) {
   const std::string text =
       "program gemm {\n  param A: float16[512, 128]\n  param B: float16[128, 256]\n  param C: float16[512, 256]\n"
       "  launch gemm(bx: 2, by: 4) threads(tx: 128) {\n    shared As: float16[128, 64]\n"
@@ -103,15 +103,15 @@ TEST(TmaRings, TeamsInTurnHaveAllSlots) {
       "    copy from=acc to=C[by * 128 : 128, bx * 128 : 128]\n  }\n}\n";
   for (const bool alternating : {false, true}) {
     const Planned p = planned(text, {.slots = 6, .alternating = alternating});
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-    EXPECT_EQ(p.plan.alternating, alternating);
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+    EXPECT_EQ(p.plan.takes(plan::Role::Takes::TilesInTurn), alternating);
     EXPECT_EQ(p.plan.rings[0].slots, alternating ? 6 : 2);
     expect_same_meaning(p, {numbers({512, 128}, f16, 1), numbers({128, 256}, f16, 2)}, {512, 256}, f16);
   }
 }
 
 // Results that the program brings to a shared buffer of its own, from where it copies them.
-TEST(TmaRings, AShapedDetourOfResultsIsTheStagersOwn) {
+TEST(Plans, AShapedDetourOfResultsIsTheStagersOwn) {
   std::string text = gemm_text("200", "160", 4);
   const std::string direct = "    copy from=acc to=C[by * 64 : 64, bx * 64 : 64]\n";
   const auto detour = [&](const std::string& between) {
@@ -121,7 +121,7 @@ TEST(TmaRings, AShapedDetourOfResultsIsTheStagersOwn) {
     t.insert(t.find("    fragment acc"), "    shared Cs: float16[64, 64]\n");
     return t;
   };
-  using passes::Staging;
+  using plan::Staging;
   auto uses = [](const Planned& p) {
     for (ir::BufferId id : ir::used_buffers(p.program.launches[0].body))
       if (p.program.buffer(id).name == "Cs") return true;
@@ -134,9 +134,9 @@ TEST(TmaRings, AShapedDetourOfResultsIsTheStagersOwn) {
     const bool stages = how == Staging::Whole || how == Staging::Chunks;
     for (const std::string& between : {std::string(), fills, doubles}) {
       const Planned p = planned(detour(between), {.staging = how, .alternating = false});
-      ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+      ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
       EXPECT_EQ(uses(p), how == Staging::None || !between.empty());
-      EXPECT_EQ(p.plan.staged.size(), stages && between.empty() ? 1u : 0u);
+      EXPECT_EQ(p.plan.epilogue.staged.size(), stages && between.empty() ? 1u : 0u);
       expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 128}, f16, 2)}, {200, 128}, f16);
     }
   }
@@ -168,13 +168,13 @@ std::string attention_text(int keys, bool causal) {
          "    copy from=acc to=O[bx * 64 : 64, 0 : 32]\n  }\n}\n";
 }
 
-TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
+TEST(Plans, TheSecondProductRunsBesideTheNextScores) {
   for (const bool causal : {false, true}) {
     for (const int keys : {32, 64, 96, 224}) {
       const Planned p = planned(attention_text(keys, causal), {.side_by_side = false});
-      ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+      ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
       ASSERT_EQ(p.plan.rings.size(), 3u);
-      EXPECT_EQ(p.plan.persistent, keys > 128);
+      EXPECT_EQ(p.plan.is_persistent(), keys > 128);
       int in_flight = 0;
       ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
         const auto* g = s.as<ir::Gemm>();
@@ -188,7 +188,7 @@ TEST(TmaRings, TheSecondProductRunsBesideTheNextScores) {
 }
 
 // Waits for a slot's mbarrier hold the wait for a product where it is needed, with three warpgroups.
-TEST(TmaRings, ThreeWarpgroupsWaitForAProductAfterTheNextScores) {
+TEST(Plans, ThreeWarpgroupsWaitForAProductAfterTheNextScores) {
   for (const int threads : {256, 384}) {
     std::string text = attention_text(224, false);
     const auto replace = [&](const std::string& what, const std::string& by) {
@@ -201,7 +201,7 @@ TEST(TmaRings, ThreeWarpgroupsWaitForAProductAfterTheNextScores) {
     replace("float32[64", "float32[" + rows), replace("bx * 64 : 64", "bx * " + rows + " : " + rows);
     replace("+ 63) // 64", "+ " + std::to_string(threads / 2 - 1) + ") // " + rows);
     const Planned p = planned(text);
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
     int waits = 0;
     ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
       const auto* n = s.as<ir::Wait>();
@@ -214,7 +214,7 @@ TEST(TmaRings, ThreeWarpgroupsWaitForAProductAfterTheNextScores) {
 }
 
 // A block of one tile brings its result away by 64 columns, each from a place of its own.
-TEST(TmaRings, ResultsOfOneTileLeaveByColumns) {
+TEST(Plans, ResultsOfOneTileLeaveByColumns) {
   const std::string text =
       "program gemm {\n  param A: float16[128, 128]\n  param B: float16[128, 416]\n  param C: float16[128, 416]\n"
       "  launch gemm(bx: 2, by: 1) threads(tx: 256) {\n    shared As: float16[128, 64]\n"
@@ -223,8 +223,8 @@ TEST(TmaRings, ResultsOfOneTileLeaveByColumns) {
       "      copy from=B[k * 64 : 64, bx * 208 : 208] to=Bs\n      gemm a=As b=Bs c=acc\n    }\n"
       "    copy from=acc to=C[by * 128 : 128, bx * 208 : 208]\n  }\n}\n";
   const Planned p = planned(text);
-  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-  EXPECT_FALSE(p.plan.persistent);
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+  EXPECT_FALSE(p.plan.is_persistent());
   std::vector<std::pair<int64_t, int64_t>> stores;  // slot, columns
   ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
     const auto* copy = s.as<ir::Copy>();
@@ -236,13 +236,13 @@ TEST(TmaRings, ResultsOfOneTileLeaveByColumns) {
 }
 
 // What a tile of the grid needs once has a slot for the next one, where blocks walk over tiles.
-TEST(TmaRings, TheNextTilesOperandsComeEarly) {
+TEST(Plans, TheNextTilesOperandsComeEarly) {
   for (const bool early : {true, false}) {
     const Planned p = planned(attention_text(224, false), {.side_by_side = false, .next_tile = early});
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-    EXPECT_TRUE(p.plan.persistent);
-    EXPECT_EQ(p.plan.next_tile, early);
-    EXPECT_EQ(p.plan.rings[0].tiles, std::vector<std::string>{"Qs"});
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+    EXPECT_TRUE(p.plan.is_persistent());
+    EXPECT_EQ(p.plan.next_tile_ahead(), early);
+    EXPECT_EQ(ring_tiles(p)[0], std::vector<std::string>{"Qs"});
     EXPECT_EQ(p.plan.rings[0].slots, early ? 2 : 1);
     expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
                         {224, 32}, f32);
@@ -250,24 +250,24 @@ TEST(TmaRings, TheNextTilesOperandsComeEarly) {
 }
 
 // One warpgroup that does more than multiply shares its multiprocessor with another block's.
-TEST(TmaRings, BlocksThatDoMoreThanMultiplyStandSideBySide) {
+TEST(Plans, BlocksThatDoMoreThanMultiplyStandSideBySide) {
   for (const int64_t slots : {8, 1}) {
     const Planned p = planned(attention_text(224, true), {.slots = slots});
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-    EXPECT_TRUE(p.plan.side_by_side);
-    EXPECT_FALSE(p.plan.persistent);
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+    EXPECT_EQ(p.plan.work.blocks_per_multiprocessor, 2);
+    EXPECT_FALSE(p.plan.is_persistent());
     EXPECT_EQ(p.program.launches[0].min_blocks, 2);
     EXPECT_EQ(p.plan.rings[1].slots, std::min<int64_t>(slots, 2));
     expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
                         {224, 32}, f32);
   }
-  EXPECT_FALSE(planned(attention_text(96, false)).plan.side_by_side);   // a wave has room for all
-  EXPECT_FALSE(planned(gemm_text("200", "160", 4)).plan.side_by_side);  // teams take turns
+  EXPECT_EQ(planned(attention_text(96, false)).plan.work.blocks_per_multiprocessor, 1);   // a wave has room for all
+  EXPECT_EQ(planned(gemm_text("200", "160", 4)).plan.work.blocks_per_multiprocessor, 1);  // teams take turns
 }
 
 // Scales of rows are loaded before the product that they scale, vectors come by TMA, and who clears an accumulator at
 // the end of each turn lets the gemm do it.
-TEST(TmaRings, WhatStandsBesideAProductDoesNotHoldItUp) {
+TEST(Plans, WhatStandsBesideAProductDoesNotHoldItUp) {
   const std::string text =
       "program scaled {\n  param A: float16[200, 160]\n  param B: float16[160, 128]\n  param R: float32[200, 5]\n"
       "  param S: float32[5, 128]\n  param C: float32[200, 128]\n  launch scaled(bx: 2, by: 4) threads(tx: 128) {\n"
@@ -281,16 +281,14 @@ TEST(TmaRings, WhatStandsBesideAProductDoesNotHoldItUp) {
       "      atomic add to=C[by * 64 + i, bx * 64 + j] value=total[i, j]\n    }\n  }\n}\n";
   Planned p;
   p.plain = passes::canonicalize(ir::parse(text, "p.tile"));
-  passes::TmaRings rings =
-      passes::materialize_tma_rings(passes::load_early(passes::sums_as_copies(p.plain)), small_gpu(), {});
-  p.program = std::move(rings.program), p.plan = rings.plans[0];
-  ir::check_valid(p.program, "materialize_tma_rings");
-  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  p.program = passes::load_early(passes::sums_as_copies(p.plain));
+  decide_and_apply(p);
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
   std::set<std::string> brought;
-  for (const passes::RingPlan::Ring& r : p.plan.rings) brought.insert(r.tiles.begin(), r.tiles.end());
+  for (const auto& tiles : ring_tiles(p)) brought.insert(tiles.begin(), tiles.end());
   EXPECT_EQ(brought, (std::set<std::string>{"As", "Bs", "Ss"}));
-  ASSERT_EQ(p.plan.staged.size(), 1u);
-  EXPECT_EQ(p.program.buffer(p.plan.staged[0]).name, "total");
+  ASSERT_EQ(p.plan.epilogue.staged.size(), 1u);
+  EXPECT_EQ(p.program.buffer(p.plan.epilogue.staged[0]).name, "total");
   std::string order;
   ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
     const auto* g = s.as<ir::Gemm>();
@@ -307,7 +305,7 @@ TEST(TmaRings, WhatStandsBesideAProductDoesNotHoldItUp) {
 }
 
 // Two gemms of a turn on tiles that all come from memory: one wait and one release for all of them.
-TEST(TmaRings, TilesOfOneLoopComeTogether) {
+TEST(Plans, TilesOfOneLoopComeTogether) {
   const std::string text =
       "program waves {\n  param A: float16[200, 160]\n  param B: float16[160, 64]\n  param S: float32[5]\n"
       "  param C: float32[256, 64]\n  launch waves(by: 2) threads(tx: 128) {\n    shared As: float16[64, 32]\n"
@@ -322,10 +320,8 @@ TEST(TmaRings, TilesOfOneLoopComeTogether) {
       "    copy from=top to=C[by * 128 : 64, 0 : 64]\n    copy from=low to=C[by * 128 + 64 : 64, 0 : 64]\n  }\n}\n";
   const auto check = [](const std::string& t, const std::vector<std::vector<std::string>>& rings) {
     const Planned p = planned(t);
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-    std::vector<std::vector<std::string>> found;
-    for (const passes::RingPlan::Ring& r : p.plan.rings) found.push_back(r.tiles);
-    EXPECT_EQ(found, rings);
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+    EXPECT_EQ(ring_tiles(p), rings);
     expect_same_meaning(p, {numbers({200, 160}, f16, 1), numbers({160, 64}, f16, 2), numbers({5}, f32, 3)}, {256, 64},
                         f32);
   };
@@ -339,7 +335,7 @@ TEST(TmaRings, TilesOfOneLoopComeTogether) {
 }
 
 // One wave of blocks hides no latency of one another's: small tiles have all slots, whatever stands beside the product.
-TEST(TmaRings, OneWaveHasMoreUnderWay) {
+TEST(Plans, OneWaveHasMoreUnderWay) {
   for (const int blocks : {2, 3}) {
     const std::string text =
         "program scaled {\n  param A: float16[192, 160]\n  param B: float16[160, 64]\n  param C: float32[192, 64]\n"
@@ -352,22 +348,22 @@ TEST(TmaRings, OneWaveHasMoreUnderWay) {
         "      map i in 64, j in 64 {\n        sum[i, j] = sum[i, j] + part[i, j] * 2.0\n      }\n    }\n"
         "    copy from=sum to=C[bx * 64 : 64, 0 : 64]\n  }\n}\n";
     const Planned p = planned(text);
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
     EXPECT_EQ(p.plan.rings[0].slots, blocks == 2 ? 8 : 4);
     expect_same_meaning(p, {numbers({192, 160}, f16, 1), numbers({160, 64}, f16, 2)}, {192, 64}, f32);
   }
 }
 
 // Three products: what the second makes is not needed before the third, whose slot the first reads too.
-TEST(TmaRings, ProductsAreWaitedForWhereTheyAreNeeded) {
+TEST(Plans, ProductsAreWaitedForWhereTheyAreNeeded) {
   std::string text = attention_text(96, false);
   const auto put = [&](const std::string& before, const std::string& what) { text.insert(text.find(before), what); };
   put("    fragment most", "    fragment other: float32[64, 32]\n");
   put("    fill to=most", "    fill to=other value=0.0\n");
   put("    }\n    copy from=acc", "      gemm a=P b=Ks c=other\n");
   put("    copy from=acc", "    map i in 64, j in 32 {\n      acc[i, j] = acc[i, j] + other[i, j]\n    }\n");
-  const Planned p = planned(text, {.staging = passes::Staging::None});
-  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  const Planned p = planned(text, {.staging = plan::Staging::None});
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
   std::string order;
   ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
     const auto* g = s.as<ir::Gemm>();
@@ -399,26 +395,26 @@ std::string walking_text(int wave) {
          "        copy from=acc to=C[tile * 64 : 64, 0 : 64]\n      }\n    }\n  }\n}\n";
 }
 
-TEST(TmaRings, ALoopUnderAConditionGetsALoader) {
+TEST(Plans, ALoopUnderAConditionGetsALoader) {
   for (const int wave : {1, 2, 3}) {
     const Planned p = planned(walking_text(wave));
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
     ASSERT_EQ(p.plan.rings.size(), 1u);
-    ASSERT_EQ(p.plan.staged.size(), 1u);
-    EXPECT_EQ(p.program.buffer(p.plan.staged[0]).name, "acc");
+    ASSERT_EQ(p.plan.epilogue.staged.size(), 1u);
+    EXPECT_EQ(p.program.buffer(p.plan.epilogue.staged[0]).name, "acc");
     expect_same_meaning(p, {numbers({200, 96}, f16, 1), numbers({96, 64}, f16, 2)}, {200, 64}, f16);
   }
 }
 
 // A Map reads what a ring brings, in a loop whose turns are counted: it must not depend on a thread's own counter,
 // which would keep its fragments in memory.
-TEST(TmaRings, MapsThatReadASlotReadNoLocals) {
+TEST(Plans, MapsThatReadASlotReadNoLocals) {
   std::string text = attention_text(224, true);
   const std::string plain = "S[i, j] = max(S[i, j] - most[i], -8.0)",
                     biased = "S[i, j] = max(S[i, j] - most[i], -8.0) + float32(Ks[j, 0])";
   text.replace(text.find(plain), plain.size(), biased);
   const Planned p = planned(text);
-  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
   int maps = 0;
   ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
     if (!s.as<ir::Map>()) return;
@@ -430,14 +426,14 @@ TEST(TmaRings, MapsThatReadASlotReadNoLocals) {
                       {224, 32}, f32);
 }
 
-TEST(TmaRings, WhatIsRefusedSaysWhy) {
+TEST(Plans, WhatIsRefusedSaysWhy) {
   std::string text = gemm_text("128", "64", 3);
   auto with = [&](const std::string& from, const std::string& to) {
     std::string t = text;
     t.replace(t.find(from), from.size(), to);
-    return planned(t).plan.why_not;
+    return planned(t).plan.why_no_loader();
   };
-  EXPECT_EQ(planned(text, {.slots = 1}).plan.why_not, "rings of two slots do not fit in shared memory");
+  EXPECT_EQ(planned(text, {.slots = 1}).plan.why_no_loader(), "rings of two slots do not fit in shared memory");
   EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 96)"), "the threads are not one, two or three warpgroups");
   EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 64, ty: 2)"), "the block is not along x alone");
   EXPECT_EQ(with("pipelined(stages=3)", ""),
@@ -445,7 +441,7 @@ TEST(TmaRings, WhatIsRefusedSaysWhy) {
 }
 
 // Patches of an image that are a box of it, with what is out of bounds for padding.
-TEST(TmaRings, PatchesOfAnImageComeByTma) {
+TEST(Plans, PatchesOfAnImageComeByTma) {
   const auto text = [](int rows, int stride) {
     const int out = stride == 1 ? 8 : 4;
     return fmt::format(
@@ -459,16 +455,16 @@ TEST(TmaRings, PatchesOfAnImageComeByTma) {
         3 * out * out, (3 * out * out + rows - 1) / rows, rows, stride);
   };
   const Planned p = planned(text(64, 1));
-  ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-  EXPECT_EQ(p.plan.rings[0].tiles, (std::vector<std::string>{"Ps", "Ws"}));
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+  EXPECT_EQ(ring_tiles(p)[0], (std::vector<std::string>{"Ps", "Ws"}));
   expect_same_meaning(p, {numbers({3, 8, 8, 32}, f16, 1), numbers({288, 64}, f16, 2)}, {192, 64}, f16);
   for (const std::string& other : {text(128, 1), text(64, 2)})
-    EXPECT_EQ(planned(other).plan.why_not,
+    EXPECT_EQ(planned(other).plan.why_no_loader(),
               "'Ps' does not come by TMA: it takes patches of an image that are no box of it");
 }
 
 // A box that begins between pieces of 16 bytes of a row is an illegal instruction on an H200.
-TEST(TmaRings, BoxesBeginAtPiecesOfRows) {
+TEST(Plans, BoxesBeginAtPiecesOfRows) {
   const auto plan_of = [](const char* assumption, const char* first) {
     return planned(fmt::format(
                        "program shifted {{\n  param A: float16[64, 512]\n  param W: float16[256, 64]\n"
@@ -482,23 +478,23 @@ TEST(TmaRings, BoxesBeginAtPiecesOfRows) {
         .plan;
   };
   const char* why = "'As' does not come by TMA: it may begin between pieces of 16 bytes of rows of 'A'";
-  EXPECT_EQ(plan_of("", "k * 32 + n").why_not, why);
-  EXPECT_EQ(plan_of("", "k * 32 + 4").why_not, why);
-  EXPECT_TRUE(plan_of("", "k * 32 + 8").specialized());
-  EXPECT_TRUE(plan_of("", "k * 32 + n * 8 % 32").specialized());
-  EXPECT_TRUE(plan_of("  assume n % 8 == 0\n", "k * 32 + n").specialized());
+  EXPECT_EQ(plan_of("", "k * 32 + n").why_no_loader(), why);
+  EXPECT_EQ(plan_of("", "k * 32 + 4").why_no_loader(), why);
+  EXPECT_TRUE(plan_of("", "k * 32 + 8").has_loader());
+  EXPECT_TRUE(plan_of("", "k * 32 + n * 8 % 32").has_loader());
+  EXPECT_TRUE(plan_of("  assume n % 8 == 0\n", "k * 32 + n").has_loader());
 }
 
 // Blocks that have nothing to do return: a condition around the rest, whose loops are counted.
-TEST(TmaRings, BlocksThatReturnEarlyHaveALoader) {
+TEST(Plans, BlocksThatReturnEarlyHaveALoader) {
   for (const bool causal : {false, true}) {
     std::string text = attention_text(224, causal);
     const std::string first = "    copy from=Q";
     text.insert(text.find(first),
                 "    last: int32 = bx * 64\n    if 64 <= last and last < 190 {\n      return\n    }\n");
     const Planned p = planned(text, {.side_by_side = false});
-    ASSERT_TRUE(p.plan.specialized()) << p.plan.why_not;
-    EXPECT_TRUE(p.plan.persistent);
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+    EXPECT_TRUE(p.plan.is_persistent());
     EXPECT_EQ(p.plan.rings.size(), 2u);
     int asked = 0, returns = 0;
     ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
@@ -514,10 +510,10 @@ TEST(TmaRings, BlocksThatReturnEarlyHaveALoader) {
   // Threads that return on their own stay as they are.
   std::string text = attention_text(224, false);
   text.insert(text.find("    copy from=Q"), "    if tx == 40 {\n      return\n    }\n");
-  EXPECT_EQ(planned(text).plan.why_not, "threads return early");
+  EXPECT_EQ(planned(text).plan.why_no_loader(), "threads return early");
 }
 
-TEST(TmaRings, MasksAreAskedForOnceATile) {
+TEST(Plans, MasksAreAskedForOnceATile) {
   for (const bool reversed : {false, true}) {
     std::string text = attention_text(224, true);
     if (reversed) {

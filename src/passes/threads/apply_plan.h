@@ -1,0 +1,13 @@
+// A plan as the statements that users write: roles, mbarriers, copies that complete on them.
+#pragma once
+#include "ir/program.h"
+#include "plan/plan.h"
+
+namespace tilewright::passes {
+
+// Changes the launch as decide_plan() says for it, on the same program; mechanical: InternalError where the plan is of
+// another. Leaves a canonical tile program. The fragments that go to global memory through shared memory, by TMA, are
+// told in the plan.
+void apply_plan(plan::Plan& plan, ir::TileProgram& program, size_t launch);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,77 @@
+#include "plan/plan.h"
+
+#include <fmt/ranges.h>
+
+namespace tilewright::plan {
+
+bool Plan::takes(Role::Takes what) const {
+  return std::any_of(roles.begin(), roles.end(), [&](const Role& r) { return r.takes == what; });
+}
+
+bool Plan::next_tile_ahead() const {
+  return std::any_of(rings.begin(), rings.end(), [](const Ring& r) { return !r.ahead && r.slots > 1; });
+}
+
+int64_t Plan::registers_of(Role::Job job) const {
+  const auto found = std::find_if(roles.begin(), roles.end(), [&](const Role& r) { return r.job == job; });
+  return found == roles.end() ? 0 : found->registers;
+}
+
+std::string Plan::why_no(Rejection::Of what) const {
+  const auto found = std::find_if(rejected.begin(), rejected.end(), [&](const Rejection& r) { return r.of == what; });
+  return found == rejected.end() ? "" : found->why;
+}
+
+std::string text(const Fit& fit, const ir::ProgramTables& program) {
+  if (!fit.any()) return "";
+  std::vector<std::string> how;
+  if (fit.half_steps_of.valid())
+    how.push_back(fmt::format("half of a step of '{}' at a time", program.var(fit.half_steps_of).name));
+  if (fit.threads > 0) how.push_back(fmt::format("{} threads instead of {}", fit.threads, fit.threads / 2));
+  return fmt::format("{}: tiles take {} registers a thread, not {}", fmt::join(how, ", "), fit.live, fit.own);
+}
+
+std::string print(const Plan& plan, const ir::ProgramTables& program) {
+  std::string out;
+  const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+    out += fmt::format(format, std::forward<Args>(args)...) + "\n";
+  };
+  const auto names = [&](const std::vector<ir::BufferId>& ids) {
+    std::vector<std::string> list;
+    for (ir::BufferId id : ids) list.push_back(program.buffer(id).name);
+    return fmt::format("{}", fmt::join(list, ", "));
+  };
+  if (plan.fit.any())
+    line("fit{}{} live={} of={}",
+         plan.fit.half_steps_of.valid() ? " half_steps=" + program.var(plan.fit.half_steps_of).name : "",
+         plan.fit.threads > 0 ? fmt::format(" threads={}", plan.fit.threads) : "", plan.fit.live, plan.fit.own);
+  if (plan.clears) line("clear in gemms");
+  if (plan.has_loader()) {
+    const Work& w = plan.work;
+    line("work {}{}{}", w.kind == Work::Kind::Persistent ? fmt::format("persistent blocks={}", w.blocks) : "one_tile",
+         w.reverse_odd_waves ? " reverse_odd_waves" : "",
+         w.blocks_per_multiprocessor > 1 ? fmt::format(" blocks_per_multiprocessor={}", w.blocks_per_multiprocessor)
+                                         : "");
+  }
+  for (const Role& r : plan.roles) {
+    const char* const takes[] = {"", " tiles_in_turn", " iterations_in_turn"};
+    line("role {} warps={}..{}{}{}", r.job == Role::Job::Load ? "load" : "compute", r.first_warp,
+         r.first_warp + r.warps, r.registers > 0 ? fmt::format(" registers={}", r.registers) : "",
+         r.takes == Role::Takes::All
+             ? ""
+             : fmt::format("{}={}/{}", takes[static_cast<size_t>(r.takes)], r.instance, r.instances));
+  }
+  for (const Ring& r : plan.rings)
+    line("ring {} slots={} bytes={}{}", names(r.tiles), r.slots, r.bytes, r.ahead ? " ahead" : "");
+  if (plan.has_loader()) {
+    line("overlap {}", plan.overlap ? "yes" : "no");
+    const char* const how[] = {"whole", "chunks", "as_written", "straight"};
+    line("epilogue {}{}{}", how[static_cast<size_t>(plan.epilogue.how)], plan.epilogue.by_columns ? " by_columns" : "",
+         plan.epilogue.staged.empty() ? "" : " of " + names(plan.epilogue.staged));
+  }
+  for (const Rejection& r : plan.rejected)
+    line("not {}: {}", r.of == Rejection::Of::Loader ? "a loader" : "teams by iteration", r.why);
+  return out;
+}
+
+}  // namespace tilewright::plan

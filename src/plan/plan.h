@@ -1,0 +1,99 @@
+// What is decided about one launch for a GPU whose copies run by themselves: which warps do what, which tiles they hand
+// on, how results leave. Plain data that can be printed and compared; nothing here changes a program.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace tilewright::plan {
+
+// Other threads and steps than the program's, where its tiles want more registers than there are.
+struct Fit {
+  ir::VarId half_steps_of;    // the loop, by its variable: half of a step at a time
+  int64_t threads = 0;        // that compute; 0: as many as the program has
+  int64_t live = 0, own = 0;  // registers that tiles take in a thread: under the plan, and by the program
+  bool any() const { return half_steps_of.valid() || threads > 0; }
+  bool operator==(const Fit&) const = default;
+};
+
+// Which tiles of the grid a block takes.
+struct Work {
+  enum class Kind : uint8_t { OneTile, Persistent /* one after the other */ } kind = Kind::OneTile;
+  int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor
+  bool reverse_odd_waves = false;  // who had much gets little: tiles are uneven
+  int64_t blocks_per_multiprocessor = 1;
+  bool operator==(const Work&) const = default;
+};
+
+// Warps of a block with one job.
+struct Role {
+  enum class Job : uint8_t { Load, Compute } job = Job::Compute;
+  int64_t first_warp = 0, warps = 4;
+  int64_t registers = 0;  // a thread has; 0: as they come
+  enum class Takes : uint8_t { All, TilesInTurn, IterationsInTurn } takes = Takes::All;
+  int64_t instance = 0, instances = 1;  // of roles that take something in turn
+  bool operator==(const Role&) const = default;
+};
+
+// Tiles that are brought and given back together.
+struct Ring {
+  std::vector<ir::BufferId> tiles;
+  int64_t slots = 1, bytes = 0;  // bytes of a slot
+  bool ahead = false;            // of a pipelined loop; else what a tile of the grid needs once
+  bool operator==(const Ring&) const = default;
+};
+
+// How results leave: in one piece; in chunks of columns (and rows) of which one is written while the one before is
+// read; as the program says; straight from registers, to memory or to other registers, where the program goes by a
+// shared buffer that nothing else needs. Chunks take less room and more barriers, registers none at all and write less
+// to a line at a time.
+enum class Staging : uint8_t { Whole, Chunks, None, Straight };
+struct Epilogue {
+  Staging how = Staging::None;
+  bool by_columns = false;           // a piece in one may leave by columns: the block does it once
+  std::vector<ir::BufferId> staged;  // fragments that go to global memory through shared memory, by TMA
+  bool operator==(const Epilogue&) const = default;
+};
+
+// What the launch might have had, and why it has not.
+struct Rejection {
+  enum class Of : uint8_t { Loader, IterationTeams } of = Of::Loader;
+  std::string why;
+  bool operator==(const Rejection&) const = default;
+};
+
+// A launch without roles is left as it is, but for gemms that clear what they add to (`clears`).
+struct Plan {
+  Fit fit;
+  bool clears = false;
+  Work work;
+  std::vector<Role> roles;
+  std::vector<Ring> rings;
+  bool overlap = false;  // a gemm may still run while the next step's operands are waited for
+  Epilogue epilogue;
+  std::vector<Rejection> rejected;
+
+  bool has_loader() const { return !roles.empty(); }
+  bool takes(Role::Takes what) const;
+  // What a tile of the grid needs once comes while the one before is computed.
+  bool next_tile_ahead() const;
+  // Of the first role of the job; 0: there is none, or registers come as they do.
+  int64_t registers_of(Role::Job job) const;
+  bool is_persistent() const { return work.kind == Work::Kind::Persistent; }
+  // Empty: it has them, or nothing is against them.
+  std::string why_no_loader() const { return why_no(Rejection::Of::Loader); }
+  std::string why_no_iteration_teams() const { return why_no(Rejection::Of::IterationTeams); }
+  bool operator==(const Plan&) const = default;
+
+ private:
+  std::string why_no(Rejection::Of what) const;
+};
+
+// What a fit changes, as a line for people.
+std::string text(const Fit& fit, const ir::ProgramTables& program);
+// A line for each part that is decided, with the names of the program that the plan is of.
+std::string print(const Plan& plan, const ir::ProgramTables& program);
+
+}  // namespace tilewright::plan
