@@ -27,9 +27,9 @@ std::string live_text(int64_t live) {
                                  : fmt::format(", tiles of at most {} registers a thread", live);
 }
 
-std::string plan_text(const passes::TriedPlan& plan) {
+std::string plan_text(const passes::PlanAttempt& plan) {
   const passes::PlanLimits& limits = plan.limits;
-  const char* reuse = plan.reuse ? ", buffers over each other" : "";
+  const char* reuse = plan.over ? ", buffers over each other" : "";
   if (limits.slots < (limits.side_by_side ? 1 : 2)) return fmt::format("no loader role{}", reuse);
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
                                "results straight from registers"};
@@ -44,15 +44,20 @@ std::string plan_text(const passes::TriedPlan& plan) {
 
 std::vector<std::string> ladder_of(const DeviceChoice& choice) {
   const ThreadLowering& l = choice.lowering;
+  const bool has_loader =
+      std::any_of(l.plans.begin(), l.plans.end(), [](const plan::Plan& p) { return p.has_loader(); });
   std::vector<std::string> out;
-  for (const passes::TriedPlan& t : choice.lost) out.push_back(fmt::format("{}: lost: {}", plan_text(t), t.why_not));
+  const auto line = [&](const passes::TriedPlan& t) {
+    const std::string of = l.plans.size() > 1 ? fmt::format("{}: ", l.tiles.launches[t.launch].name) : std::string();
+    out.push_back(
+        fmt::format("{}{}: {}", of, plan_text(t.attempt), t.why_not.empty() ? "taken" : "lost: " + t.why_not));
+  };
+  for (const passes::TriedPlan& t : choice.lost) line(t);
   // Where no launch has rings of a loader, the limits limited nothing.
-  if (std::none_of(l.plans.begin(), l.plans.end(), [](const plan::Plan& p) { return p.has_loader(); }) &&
-      l.tried.size() == 1 && out.empty())
-    return out;
+  if (!has_loader && l.tried.size() == l.plans.size() && out.empty()) return out;
   for (const passes::TriedPlan& t : l.tried)
-    out.push_back(fmt::format("{}: {}", plan_text(t), t.why_not.empty() ? "taken" : "lost: " + t.why_not));
-  if (l.tried.back().limits.slots >= 2)
+    if (!t.why_not.empty() || l.plans.size() == 1 || l.plans[t.launch].has_loader()) line(t);
+  if (has_loader)
     out.push_back("shorter rings, results not staged, no loader role: not tried, for what is above them fits");
   return out;
 }

@@ -50,7 +50,7 @@ void on_tiles(GpuProgram& p) {
 
 // ---- the plan and what it consists of
 
-void decide(GpuProgram& p, size_t i) { p.plans.push_back(decide_plan(p.tiles, i, p.target, p.limits)); }
+void decide(GpuProgram& p, size_t i) { p.plans.push_back(decide_plan(p.tiles, i, p.target, p.attempts[i].limits)); }
 
 void apply(GpuProgram& p, size_t i) { apply_plan(p.plans[i], p.tiles, i); }
 
@@ -149,13 +149,13 @@ std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, 
 void check_plan(GpuProgram& p, size_t i) {
   const Launch& launch = p.tiles.launches[i];
   if (auto why = no_async_gemm(p.tiles, launch, p.placements[i]))
-    p.misfit = Misfit{Misfit::Of::AsyncGemm, std::move(*why)};
+    p.misfit = Misfit{Misfit::Of::AsyncGemm, i, std::move(*why)};
   else if (auto why = no_staging(p.tiles, p.plans[i], p.placements[i]))
-    p.misfit = Misfit{Misfit::Of::Staging, std::move(*why)};
-  else if (p.over || p.last_plan)
-    return;
+    p.misfit = Misfit{Misfit::Of::Staging, i, std::move(*why)};
+  else if (p.attempts[i].over || p.attempts[i].limits.slots == 0)
+    return;  // there is no plan below: all that takes memory is to be told
   else if (auto why = too_large(p.tiles, launch, share_of(p.target, p.plans[i], launch)))
-    p.misfit = Misfit{Misfit::Of::Memory, std::move(*why)};
+    p.misfit = Misfit{Misfit::Of::Memory, i, std::move(*why)};
 }
 
 void sum_late(GpuProgram& p, size_t i) {
@@ -189,8 +189,8 @@ void lower(GpuProgram& p, size_t i) {
 
 void place_buffers(GpuProgram& p, size_t i) {
   const target::GpuTarget share = share_of(p.target, p.plans[i], p.tiles.launches[i]);
-  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.over, p.plans[i].has_loader()))
-    p.misfit = Misfit{Misfit::Of::Memory, std::move(*why)};
+  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.attempts[i].over, p.plans[i].has_loader()))
+    p.misfit = Misfit{Misfit::Of::Memory, i, std::move(*why)};
 }
 
 // ---- the tables

@@ -14,23 +14,28 @@
 
 namespace tilewright::passes {
 
-// Why a plan cannot be.
+// Why the plan of a launch cannot be.
 struct Misfit {
   enum class Of : uint8_t { Memory, AsyncGemm, Staging };
   Of of;
+  size_t launch;
   Diagnostic why;
+};
+
+// What a plan of a launch is made under.
+struct PlanAttempt {
+  PlanLimits limits;
+  bool over = false;  // shared buffers may lie over each other
 };
 
 // A program on its road, and what has become known of it.
 struct GpuProgram {
   ir::TileProgram tiles;
   target::GpuTarget target;
-  PlanLimits limits = {};                  // of the plan
-  bool over = false;                       // shared buffers may lie over each other
-  bool last_plan = false;                  // there is no other, so that all that takes memory is to be told
-  std::vector<plan::Plan> plans = {};      // by launch
-  ir::TileProgram planned = {};            // with rings and roles, in words that a user has too
-  std::vector<Placement> placements = {};  // by launch
+  std::vector<PlanAttempt> attempts;                    // by launch
+  std::vector<plan::Plan> plans = {};                   // by launch
+  ir::TileProgram planned = {};                         // with rings and roles, in words that a user has too
+  std::vector<Placement> placements = {};               // by launch
   std::vector<std::vector<HandOver>> handed_over = {};  // by launch: between roles, without a barrier of the program's
   std::vector<std::pair<ir::LocationId, std::string>> notes = {};  // why pipelined loops run without cp.async
   ir::ThreadProgram threads = {};

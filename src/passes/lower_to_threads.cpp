@@ -1,5 +1,7 @@
 #include "passes/lower_to_threads.h"
 
+#include <sstream>
+
 namespace tilewright::passes {
 
 using namespace ir;
@@ -13,89 +15,115 @@ constexpr int64_t kEnoughSlots = 3;                // measured: a gemm with thre
 constexpr int64_t kFewerRegisters = 160;           // of tiles, where the device compiler found too few for more
 constexpr int64_t kAnyRegisters = std::numeric_limits<int64_t>::max();
 
-// Whether blocks end with the result of one tile: it may lie where the rings were.
-bool ends_with_a_tile(const std::vector<plan::Plan>& plans) {
-  return std::all_of(plans.begin(), plans.end(), [](const plan::Plan& p) {
-    return p.has_loader() && p.work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
-  });
-}
-
-// The best plan that fits: results staged beside rings that still hide latencies; shorter rings without; no loader.
-void lower_best(const GpuProgram& tiles, bool reuse, ThreadLowering& result, PlanLimits limits, GpuObserver observer) {
-  const std::optional<Misfit>& misfit = result.misfit;
-  auto lower = [&](PlanLimits limits, bool over) {
-    static_cast<GpuProgram&>(result) = tiles;
-    result.limits = limits, result.over = over, result.last_plan = limits.slots == 0;
-    run_gpu_passes(result, gpu_plan_passes(), observer);
-    result.tried.push_back({limits, over, misfit ? misfit->why.message : ""});
-  };
-  auto fits = [&](PlanLimits limits) {
-    lower(limits, reuse);
-    if (misfit && misfit->of == Misfit::Of::Memory && !reuse && ends_with_a_tile(result.plans)) lower(limits, true);
-    return !misfit;
-  };
-  const PlanLimits begin = limits;
-  PlanLimits own = limits;  // with the program's threads and steps, whatever registers they want
-  own.live = kAnyRegisters;
-  while (limits.slots >= (limits.side_by_side ? 1 : 2)) {
-    if (fits(limits)) return;
-    const Staging next = limits.staging == Staging::Whole    ? Staging::Chunks
-                         : limits.staging == Staging::Chunks ? Staging::None
-                                                             : Staging::Straight;
-    int64_t longest = 0;
-    if (misfit->of == Misfit::Of::Memory && limits.next_tile &&
-        std::any_of(result.plans.begin(), result.plans.end(),
-                    [](const plan::Plan& p) { return p.next_tile_ahead(); })) {
-      limits.next_tile = false;
-      continue;
-    }
-    for (const plan::Plan& plan : result.plans)
-      for (const plan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
-    if (std::any_of(result.plans.begin(), result.plans.end(),
-                    [](const plan::Plan& p) { return p.takes(Takes::IterationsInTurn); })) {
-      if (misfit->of == Misfit::Of::Memory && longest > 2)
-        limits.slots = longest - 1;
-      else
-        limits.by_iteration = false, limits.slots = kMaxSlots;
-    } else if (misfit->of == Misfit::Of::AsyncGemm) {
-      if (!limits.overlap) break;  // the program's own
-      limits.overlap = false;
-    } else if (misfit->of == Misfit::Of::Staging) {
-      if (limits.staging == Staging::Straight) break;
-      limits.staging = next;
-    } else {
-      limits.slots = std::min(limits.slots, longest) - 1;
-      const bool shared = std::any_of(result.plans.begin(), result.plans.end(),
-                                      [](const plan::Plan& p) { return p.work.blocks_per_multiprocessor > 1; });
-      if (shared && limits.staging == Staging::Chunks && limits.slots < kEnoughSlots) {
-        if (limits.slots >= 1) continue;  // the other block works while this one's loader brings the next
-        const bool overlap = limits.overlap;
-        limits = begin;
-        limits.overlap = overlap, limits.side_by_side = false;
-        continue;
-      }
-      const int64_t fewest = limits.staging == Staging::None ? 2 : kEnoughSlots;
-      if (limits.staging != Staging::Straight && limits.slots < fewest) limits.staging = next, limits.slots = kMaxSlots;
-    }
+// Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
+// beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
+// other only where nothing else helps, for it takes waits between what uses them.
+class PlanSearch {
+ public:
+  explicit PlanSearch(const PlanLimits& limits) : first_(limits), begin_(limits), limits_(limits) {
+    if (!is_of_loader()) without_loader();
   }
-  if (std::any_of(result.plans.begin(), result.plans.end(), [](const plan::Plan& p) { return p.fit.any(); }) &&
-      limits.live != kAnyRegisters)
-    return lower_best(tiles, reuse, result, own, observer);
-  fits({.slots = 0});
-}
+  const PlanLimits& limits() const { return limits_; }
+  bool over() const { return over_; }
+
+  // The next after one that did not fit. False: there is none.
+  bool next(const Misfit& misfit, const plan::Plan& plan) {
+    if (misfit.of == Misfit::Of::Memory && !reuse_ && !over_ && ends_with_a_tile(plan)) return over_ = true;
+    over_ = reuse_;
+    if (is_of_loader()) {
+      const bool more = lower(misfit, plan) && is_of_loader();
+      if (more) return true;
+      if (plan.fit.any() && limits_.live != kAnyRegisters) {  // with the program's threads and steps, then
+        limits_ = begin_, limits_.live = kAnyRegisters, begin_ = limits_;
+        return true;
+      }
+      without_loader();
+      return true;
+    }
+    if (misfit.of != Misfit::Of::Memory || reuse_) return false;
+    reuse_ = over_ = true, limits_ = begin_ = first_;
+    if (!is_of_loader()) without_loader();
+    return true;
+  }
+
+ private:
+  bool is_of_loader() const { return limits_.slots >= (limits_.side_by_side ? 1 : 2); }
+  void without_loader() { limits_ = {.slots = 0}; }
+  // Blocks that end with the result of one tile: it may lie where the rings were.
+  static bool ends_with_a_tile(const plan::Plan& p) {
+    return p.has_loader() && p.work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
+  }
+
+  // The limits below those that did not do; false: none of a loader.
+  bool lower(const Misfit& misfit, const plan::Plan& plan) {
+    const Staging next = limits_.staging == Staging::Whole    ? Staging::Chunks
+                         : limits_.staging == Staging::Chunks ? Staging::None
+                                                              : Staging::Straight;
+    if (misfit.of == Misfit::Of::Memory && limits_.next_tile && plan.next_tile_ahead()) {
+      limits_.next_tile = false;
+      return true;
+    }
+    int64_t longest = 0;
+    for (const plan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
+    if (plan.takes(Takes::IterationsInTurn)) {
+      if (misfit.of == Misfit::Of::Memory && longest > 2)
+        limits_.slots = longest - 1;
+      else
+        limits_.by_iteration = false, limits_.slots = kMaxSlots;
+      return true;
+    }
+    if (misfit.of == Misfit::Of::AsyncGemm)
+      return std::exchange(limits_.overlap, false);  // else it is the program's own
+    if (misfit.of == Misfit::Of::Staging) return std::exchange(limits_.staging, next) != Staging::Straight;
+    limits_.slots = std::min(limits_.slots, longest) - 1;
+    if (plan.work.blocks_per_multiprocessor > 1 && limits_.staging == Staging::Chunks && limits_.slots < kEnoughSlots) {
+      if (limits_.slots >= 1) return true;  // the other block works while this one's loader brings the next
+      const bool overlap = limits_.overlap;
+      limits_ = begin_;
+      limits_.overlap = overlap, limits_.side_by_side = false;
+      return true;
+    }
+    const int64_t fewest = limits_.staging == Staging::None ? 2 : kEnoughSlots;
+    if (limits_.staging != Staging::Straight && limits_.slots < fewest)
+      limits_.staging = next, limits_.slots = kMaxSlots;
+    return true;
+  }
+
+  const PlanLimits first_;
+  PlanLimits begin_, limits_;
+  bool reuse_ = false;  // nothing has fitted without
+  bool over_ = false;
+};
 
 }  // namespace
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, PlanLimits limits,
                                 GpuObserver observer) {
-  GpuProgram tiles{.tiles = program, .target = target};
+  GpuProgram tiles{.tiles = program, .target = target, .attempts = {}};
   run_gpu_passes(tiles, gpu_tile_passes(), observer);
-  ThreadLowering result;
-  lower_best(tiles, false, result, limits, observer);
-  // Buffers lie over each other only where nothing else helps: it takes waits between what uses them.
-  if (result.misfit && result.misfit->of == Misfit::Of::Memory) lower_best(tiles, true, result, limits, observer);
-  if (result.misfit) throw CompileError(std::move(result.misfit->why));
-  return result;
+  std::vector<PlanSearch> searches(program.launches.size(), PlanSearch(limits));
+  ThreadLowering out;
+  while (true) {
+    static_cast<GpuProgram&>(out) = tiles;
+    for (const PlanSearch& search : searches) out.attempts.push_back({search.limits(), search.over()});
+    run_gpu_passes(out, gpu_plan_passes(), observer);
+    if (!out.misfit) break;
+    const size_t launch = out.misfit->launch;
+    out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
+    if (!searches[launch].next(*out.misfit, out.plans[launch])) throw CompileError(std::move(out.misfit->why));
+  }
+  for (size_t i = 0; i < searches.size(); ++i) out.tried.push_back({i, out.attempts[i], ""});
+  return out;
+}
+
+std::string print_plans(const ThreadLowering& lowered) {
+  std::string out;
+  for (size_t i = 0; i < lowered.plans.size(); ++i) {
+    out += fmt::format("launch {}\n", lowered.tiles.launches[i].name);
+    std::stringstream lines(plan::print(lowered.plans[i], lowered.tiles));
+    for (std::string line; std::getline(lines, line);) out += "  " + line + "\n";
+  }
+  return out;
 }
 
 std::span<const PlanLimits> limits_in_turn() {

@@ -10,21 +10,24 @@
 
 namespace tilewright::passes {
 
-// Limits under which plans were made, and why none of these was taken; empty: it was.
+// Under which limits a plan of a launch was made, and why it was not taken; empty: it was.
 struct TriedPlan {
-  PlanLimits limits;
-  bool reuse = false;  // buffers over each other
+  size_t launch = 0;
+  PlanAttempt attempt;
   std::string why_not;
 };
 
 // The plan that was taken, `tiles` with rings and roles, of which the placements speak, and the threads' program.
 struct ThreadLowering : GpuProgram {
-  std::vector<TriedPlan> tried;  // in this order, the one that was taken last
+  std::vector<TriedPlan> tried;  // in this order, those that were taken last
 };
 // The best plan under the limits that fits. The observer sees the passes of all plans that are tried.
 ThreadLowering lower_to_threads(
     const ir::TileProgram& program, const target::GpuTarget& target, PlanLimits limits = {},
     GpuObserver observer = [](auto&&...) {});
+
+// For each launch a line, and the lines of its plan.
+std::string print_plans(const ThreadLowering& lowered);
 
 // Limits to plan under, one after the other, for as long as the device compiler finds too few registers. The first are
 // those of lower_to_threads.

@@ -128,7 +128,9 @@ TEST(LockedTexts, WholePlansAndTexts) {
     const std::string name = e.name;
     if (plans.contains(name)) {
       const ir::TileProgram tiles = canonical(c.program.box().program);
-      const std::string text = ir::print(passes::lower_to_threads(tiles, gpu_target("sm_90a")).planned);
+      const passes::ThreadLowering lowered = passes::lower_to_threads(tiles, gpu_target("sm_90a"));
+      expect_locked(name + ".plan", passes::print_plans(lowered));
+      const std::string text = ir::print(lowered.planned);
       expect_locked(name + ".planned.tile", text);
       const ir::TileProgram again = ir::parse(text, name + ".planned.tile");
       EXPECT_EQ(ir::print(again), text);

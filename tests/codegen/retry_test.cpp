@@ -61,7 +61,7 @@ class Retry : public testing::Test {
 TEST_F(Retry, APlanThatFitsItsRegistersIsTheFirst) {
   const DeviceChoice choice = choice_of(128);
   EXPECT_TRUE(choice.lost.empty());
-  EXPECT_FALSE(choice.lowering.tried.back().limits.lean_loader);
+  EXPECT_FALSE(choice.lowering.tried.back().attempt.limits.lean_loader);
   EXPECT_EQ(spilled(choice.binary->log), 0);
 }
 
@@ -79,8 +79,8 @@ TEST_F(Retry, NamesOfARoleAreNotKeptInAnother) {
   const DeviceChoice choice = choose_by_compiler(
       passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {}), "sm_90a", dump);
   ASSERT_EQ(choice.lost.size(), 1u);
-  EXPECT_FALSE(choice.lost[0].limits.one_branch);
-  EXPECT_TRUE(choice.lowering.tried.back().limits.one_branch);
+  EXPECT_FALSE(choice.lost[0].attempt.limits.one_branch);
+  EXPECT_TRUE(choice.lowering.tried.back().attempt.limits.one_branch);
   EXPECT_TRUE(choice.lowering.plans[0].takes(plan::Role::Takes::TilesInTurn));
   EXPECT_NE(choice.text.kernel.text.find("} else if (warp < 4) {"), std::string::npos);
   EXPECT_EQ(spilled(choice.binary->log), 0);
@@ -89,8 +89,8 @@ TEST_F(Retry, NamesOfARoleAreNotKeptInAnother) {
 TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
   const DeviceChoice choice = choice_of(192);
   ASSERT_FALSE(choice.lost.empty());
-  EXPECT_FALSE(choice.lost[0].limits.lean_loader);
-  EXPECT_TRUE(choice.lowering.tried.back().limits.lean_loader);
+  EXPECT_FALSE(choice.lost[0].attempt.limits.lean_loader);
+  EXPECT_TRUE(choice.lowering.tried.back().attempt.limits.lean_loader);
   EXPECT_NE(choice.lost[0].why_not.find("the device compiler spills"), std::string::npos) << choice.lost[0].why_not;
   EXPECT_NE(choice.lost[0].why_not.find("and lets products wait for each other"), std::string::npos);
   EXPECT_EQ(spilled(choice.binary->log), 0);

@@ -2,6 +2,7 @@
 // same from the planned program as from the plain one.
 #include "ir/extent.h"
 #include "ir/rewrite.h"
+#include "passes/lower_to_threads.h"
 #include "passes/planned.h"
 #include "passes/threads/early_loads.h"
 #include "passes/threads/sum_copies.h"
@@ -530,6 +531,31 @@ TEST(Plans, MasksAreAskedForOnceATile) {
     expect_same_meaning(p, {numbers({224, 32}, f16, 5), numbers({224, 32}, f16, 6), numbers({224, 32}, f16, 7)},
                         {224, 32}, f32);
   }
+}
+
+// A launch whose rings do not fit gets shorter ones; the others keep theirs.
+TEST(Plans, EachLaunchHasItsOwn) {
+  const auto launch = [](const char* name, int columns, int stages) {
+    return fmt::format(
+        "  launch {0}(bx: 8, by: 64) threads(tx: 256) {{\n    shared {0}_a: bfloat16[128, 64]\n"
+        "    shared {0}_b: bfloat16[64, {1}]\n    fragment {0}_c: float32[128, {1}]\n    fill to={0}_c value=0.0\n"
+        "    for k in 0..16 pipelined(stages={2}) {{\n      copy from=A[by * 128 : 128, k * 64 : 64] to={0}_a\n"
+        "      copy from=B[k * 64 : 64, bx * {1} : {1}] to={0}_b\n      gemm a={0}_a b={0}_b c={0}_c\n    }}\n"
+        "    copy from={0}_c to={0}[by * 128 : 128, bx * {1} : {1}]\n  }}\n",
+        name, columns, stages);
+  };
+  const std::string text =
+      "program two {\n  param A: bfloat16[8192, 1024]\n  param B: bfloat16[1024, 2048]\n  param small: bfloat16[8192, "
+      "1024]\n"
+      "  param large: bfloat16[8192, 2048]\n" +
+      launch("small", 128, 4) + launch("large", 256, 4) + "}\n";
+  const passes::ThreadLowering low =
+      passes::lower_to_threads(passes::canonicalize(ir::parse(text, "two.tile")), target::GpuTarget::of(90));
+  ASSERT_EQ(low.plans[1].rings.size(), 1u);
+  EXPECT_EQ(low.plans[1].rings[0].slots, 3);
+  EXPECT_EQ(low.plans[0].rings[0].slots, 4);
+  EXPECT_EQ(low.plans[0].epilogue.how, plan::Staging::Whole);
+  for (const passes::TriedPlan& t : low.tried) EXPECT_TRUE(t.why_not.empty() || t.launch == 1) << t.why_not;
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST(Lowered, ResultsOfBlocksOfOneTileLieOverTheRings) {
     ASSERT_EQ(low.plans[0].rings.size(), 1u);
     EXPECT_EQ(low.plans[0].is_persistent(), walks);
     EXPECT_EQ(low.plans[0].rings[0].slots, walks ? 3 : 4);
-    EXPECT_EQ(low.tried.back().reuse, !walks);
+    EXPECT_EQ(low.tried.back().attempt.over, !walks);
     if (walks) continue;
     std::mt19937 random(1);
     expect_same(p.text(), random);

@@ -101,11 +101,12 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
   tiles = passes::run_passes(order_symbols(std::move(tiles)), passes::all_passes(),
                              [&](const char* name, const ir::TileProgram&, double ms) { times.add(name, ms); });
   if (stage == "canonical") return ir::print(tiles);
-  if (stage == "plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
+  if (stage == "launch_plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
   if (stage == "loops") return ir::print(lower_cpu(tiles, runtime::processor_features()));
-  if (stage == "planned" || stage == "threads") {
+  if (stage == "plan" || stage == "planned" || stage == "threads") {
     const passes::ThreadLowering lowered =
         passes::lower_to_threads(passes::assume_fast_calls(tiles), gpu_target(arguments.arch));
+    if (stage == "plan") return passes::print_plans(lowered);
     return stage == "planned" ? ir::print(lowered.planned) : ir::print(lowered.threads);
   }
   Dump dump(tiles.name);
@@ -136,7 +137,7 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
 int compile_file(const CompileArguments& arguments) {
   Times times;
   const std::string text = compiled(arguments, times);
-  if (arguments.json && !arguments.stage.empty() && arguments.stage != "plan") {
+  if (arguments.json && !arguments.stage.empty() && arguments.stage != "launch_plan") {
     fmt::print("{}\n", Json{{"stage", arguments.stage}, {"text", text}, {"milliseconds", times.json()}}.dump(2));
   } else {
     fmt::print("{}", text);

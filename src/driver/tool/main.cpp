@@ -28,9 +28,10 @@ void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("compile", "Compile a program, or show a stage of it");
   sub->add_option("file", c.compile.file, "A .tile file; - is standard input")->required();
   sub->add_option("--stage", c.compile.stage, "Print this stage")
-      ->check(CLI::IsMember({"tiles", "canonical", "loops", "source", "plan", "planned", "threads", "cuda"}));
+      ->check(CLI::IsMember(
+          {"tiles", "canonical", "loops", "source", "launch_plan", "plan", "planned", "threads", "cuda"}));
   sub->add_option("--engine", c.compile.engine, "For which engine")->check(CLI::IsMember({"cpu"}));
-  sub->add_option("--arch", c.compile.arch, "The GPU of the stages planned, threads and cuda")
+  sub->add_option("--arch", c.compile.arch, "The GPU of the stages plan, planned, threads and cuda")
       ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
   sub->add_flag("--times", c.compile.times, "The milliseconds of every step, on standard error");
   sub->add_flag("--json", c.compile.json, "JSON instead of text, errors included");

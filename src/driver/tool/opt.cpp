@@ -102,7 +102,9 @@ class Road {
       before.insert(pass->name);
       chosen.push_back(*pass);
     }
-    gpu_ = passes::GpuProgram{.tiles = tiles_, .target = gpu_target(arguments_.arch)};
+    gpu_ = passes::GpuProgram{.tiles = tiles_,
+                              .target = gpu_target(arguments_.arch),
+                              .attempts = std::vector<passes::PlanAttempt>(tiles_.launches.size())};
     passes::run_gpu_passes(*gpu_, chosen, [](const char*, const passes::GpuProgram&, double) {});
     if (gpu_->misfit) throw CompileError(std::move(gpu_->misfit->why));
   }

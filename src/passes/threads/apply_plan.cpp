@@ -30,7 +30,7 @@ class RoleWriter {
 
   void run() {
     const std::set<BufferId> stored_once = analysis::stored_once(p_, launch_);
-    launch_.body = clear_in_gemms(p_, launch_.body);
+    if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
     if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
     const int64_t team = launch_.threads[0];
     if (plan_.work.kind == Work::Kind::Persistent)

@@ -53,8 +53,8 @@ class Decider {
 
   Plan run() {
     if (std::string why = misfit(); !why.empty()) return refused(std::move(why));
-    launch_.body = clear_in_gemms(p_, launch_.body);
-    plan_.clears = true;
+    const Body own = std::exchange(launch_.body, clear_in_gemms(p_, launch_.body));
+    plan_.clears = !std::ranges::equal(own, launch_.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
     if (limits_.by_iteration && by_iteration()) return std::move(plan_);
     find();
     if (!found_.feed_gemms)
