@@ -1,17 +1,14 @@
 #include "analysis/thread_index.h"
 
-#include <algorithm>
-
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
+
+#include <algorithm>
 
 namespace tilewright::analysis {
 
 using namespace ir;
-
-namespace {
-constexpr int64_t kWarp = 32;
-}
 
 bool is_own_element(const std::vector<Expr>& index, const Launch& launch, const std::set<VarId>& bound) {
   for (size_t d = 0; d < launch.thread.size(); ++d) {
@@ -72,7 +69,7 @@ std::optional<OwnElement> OwnElements::of_warps(const std::vector<Expr>& index, 
   if (launch_.thread.size() != 1) return std::nullopt;
   const Range threads = role.value_or(Range{0, launch_.thread_count()});
   auto out = positional(index, threads);
-  return out && covers_threads(*out, kWarp, threads) ? std::move(out) : std::nullopt;
+  return out && covers_threads(*out, kWarpThreads, threads) ? std::move(out) : std::nullopt;
 }
 
 std::optional<OwnElement> OwnElements::positional(const std::vector<Expr>& index, const Range& threads) const {

@@ -5,6 +5,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
 #include "scalar/convert.h"
 #include "scalar/functions.h"
 #include "scalar/pieces.h"
@@ -77,12 +78,12 @@ std::string device_spelling(std::string s) {
 }
 
 // The piece that converts two neighbours, which has the name of CUDA's own conversion of two.
-const char* pair_conversion(DType from, DType to, int arch) {
+const char* pair_conversion(DType from, DType to, const target::GpuFeatures& has) {
   if (to == f32) return from == f16 ? "__half22float2" : from == bf16 ? "__bfloat1622float2" : nullptr;
   if (from != f32) return nullptr;
   if (to == f16) return "__float22half2_rn";
   if (to == bf16) return "__float22bfloat162_rn";
-  if (arch < 89) return nullptr;
+  if (!has.fp8_conversions) return nullptr;
   return to == e4m3 ? "__nv_cvt_float2_to_fp8x2_e4m3" : to == e5m2 ? "__nv_cvt_float2_to_fp8x2_e5m2" : nullptr;
 }
 
@@ -96,7 +97,7 @@ class CudaText final : public CudaAsync {
     for (const Launch& launch : program_.launches) kernel(launch);
     pieces_.insert("types");
     std::vector<const char*> own{text::codegen_cuda_scalar, text::codegen_cuda_hopper};
-    if (target_.arch >= 89) own.push_back(text::codegen_cuda_scalar_sm89);
+    if (target_.has.fp8_conversions) own.push_back(text::codegen_cuda_scalar_sm89);
     std::string head = pieces_text(pieces_, own);
     if (uses_memory_) head += text::codegen_cuda_memory;
     head += "\n" + cuda_function_names(functions_) + made_helpers();
@@ -338,7 +339,7 @@ class CudaText final : public CudaAsync {
   }
   // More or fewer than the block was launched with (PTX ISA, setmaxnreg).
   void set_registers(const SetRegisters& n) {
-    if (target_.arch < 90) return;
+    if (!target_.has.set_registers) return;
     sets_registers_ = true;
     const int64_t each = kRegisters / std::max<int64_t>(launch_->min_blocks, 1) / launch_->thread_count() / 8 * 8;
     if (n.count != each)
@@ -346,9 +347,8 @@ class CudaText final : public CudaAsync {
   }
   // Warps are numbered by one lane's word for all: the device compiler then sees that a warp takes one way.
   std::string is_in(const Role& n) const {
-    constexpr int64_t kWarp = 32;
-    const int64_t last = (launch_->threads[0] + kWarp - 1) / kWarp, begin = n.begin / kWarp,
-                  end = (n.end + kWarp - 1) / kWarp;
+    const int64_t last = (launch_->threads[0] + kWarpThreads - 1) / kWarpThreads, begin = n.begin / kWarpThreads,
+                  end = (n.end + kWarpThreads - 1) / kWarpThreads;
     const std::string from = begin > 0 ? fmt::format("{} >= {}", warp_, begin) : "";
     const std::string below = end < last ? fmt::format("{} < {}", warp_, end) : "";
     return end == begin + 1 && last > 1    ? fmt::format("{} == {}", warp_, begin)
@@ -467,7 +467,7 @@ class CudaText final : public CudaAsync {
     if (!cast || cast->rounding != Rounding::Nearest) return false;
     const auto* from = cast->value.as<Load>();
     const DType source = cast->value->type, type = program_.buffer(store->to.buffer).type;
-    const char* function = pair_conversion(source, type, target_.arch);
+    const char* function = pair_conversion(source, type, target_.has);
     if (!function || !are_pairs(store->to, n.var)) return false;
     if (!is_declared(store->to.buffer)) return false;  // nobody reads it: it lives in the loop
     if (type == f32 && (!from || !are_pairs({from->buffer, from->indices}, n.var))) return false;

@@ -104,9 +104,7 @@ rt::TensorMapPlan map_of(const ir::ThreadProgram& p, const codegen::CudaTensorMa
 }  // namespace
 
 target::GpuTarget gpu_target(const std::string& arch) {
-  for (int known : {80, 89, 90})
-    if (arch == fmt::format("sm_{}", known) || arch == fmt::format("sm_{}a", known))
-      return target::GpuTarget::of(known);
+  if (const target::GpuTarget* found = target::GpuTarget::named(arch)) return *found;
   fail(Code::GpuUnsupported, {}, fmt::format("kernels for {} are not something we write", arch),
        "it is sm_80, sm_89 or sm_90a");
 }
@@ -231,9 +229,9 @@ DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::strin
 }
 
 std::string code_architecture(const std::string& planned, const std::string& here) {
-  const int plan = gpu_target(planned).arch;
+  const target::GpuTarget plan = gpu_target(planned);
   const int device = here.starts_with("sm_") ? std::atoi(here.c_str() + 3) : 0;
-  return plan < 90 && device > plan ? here : planned;
+  return !plan.has.wgmma && device > plan.arch ? here : planned;
 }
 
 std::string cuda_origin(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch) {

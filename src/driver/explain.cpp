@@ -10,7 +10,6 @@
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
 #include "support/warning.h"
-#include "target/ceilings.h"
 
 namespace tilewright {
 namespace {
@@ -315,7 +314,7 @@ Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& value
     add_gpu_facts(tiles, values, arch, compile, out);
   });
   if (!e.gpu) e.gpu.emplace();
-  e.gpu->arch = arch, e.gpu->device = target::rates_of(target.arch).device;
+  e.gpu->arch = arch, e.gpu->device = target.rates.device;
   return e;
 }
 

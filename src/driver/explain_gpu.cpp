@@ -140,15 +140,14 @@ void add_resources(const DeviceChoice& choice, const std::string& arch, GpuFacts
     if (!found) continue;
     GpuLaunchFacts& launch = out.launches[i];
     launch.resources = *found;
-    launch.occupancy = target::occupancy_of(gpu_target(arch).arch, launch.threads, found->registers,
-                                            launch.shared_bytes + found->shared_bytes);
+    launch.occupancy =
+        gpu_target(arch).occupancy(launch.threads, found->registers, launch.shared_bytes + found->shared_bytes);
   }
 }
 
 // ---- floors
 
-void add_floors(const Explanation& e, int arch, GpuFacts& out) {
-  const target::Rates& rates = target::rates_of(arch);
+void add_floors(const Explanation& e, const target::Rates& rates, GpuFacts& out) {
   if (e.tensor_bytes) out.memory_floor = static_cast<double>(*e.tensor_bytes) / rates.bytes;
   double seconds = 0;
   for (const LaunchFacts& launch : e.launches)
@@ -207,7 +206,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
     add_operation_facts(tiles, l, i, target, out.launches[i]);
   }
   add_resources(choice, arch, gpu);
-  add_floors(out, target.arch, gpu);
+  add_floors(out, target.rates, gpu);
 }
 
 std::vector<std::string> ring_timeline(int64_t slots) {

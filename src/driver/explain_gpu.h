@@ -12,7 +12,7 @@
 #include "passes/launch_order.h"
 #include "plan/plan.h"
 #include "runtime/nvrtc_log.h"
-#include "target/ceilings.h"
+#include "target/gpu.h"
 
 namespace tilewright {
 

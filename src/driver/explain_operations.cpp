@@ -97,7 +97,7 @@ class OperationWalk {
     const Place place = place_of(op.location);
     const auto made = planned_.find(place);
     const auto written = written_.find(place);
-    op.rate = target::rates_of(target_.arch).plain;
+    op.rate = target_.rates.plain;
     if (made != planned_.end())
       for (const ir::Stmt& s : made->second) add(s, op);
     if (written != written_.end())
@@ -105,6 +105,8 @@ class OperationWalk {
     const auto code = widths_.find(place);
     if (code != widths_.end())
       for (std::string& text : code->second.text()) add_once(op.becomes, std::move(text));
+    const auto* copy = written != written_.end() ? written->second.as<ir::Copy>() : nullptr;
+    if (copy && op.becomes.empty() && is_staged(*copy)) add_once(op.becomes, "TMA store from shared memory");
     if (op.becomes.empty() && op.location.known())
       op.becomes.push_back(code != widths_.end() ? "in the registers of each thread"
                                                  : "no code of its own: others do it on their way");
@@ -140,7 +142,7 @@ class OperationWalk {
                                    : "each thread its own elements of c";
       add_once(op.becomes, "fused multiply-adds, " + tile);
     }
-    const double rate = target::rates_of(target_.arch).of_matrix(ir::operand_type(l_.tiles, n, n.a));
+    const double rate = target_.rates.of_matrix(ir::operand_type(l_.tiles, n, n.a));
     if (c.has_instruction() && rate > 0) op.rate = rate;
     if (!c.why_not_wgmma.empty()) add_once(op.rejected, "wgmma: " + c.why_not_wgmma);
     if (!c.why_not_mma.empty()) add_once(op.rejected, "mma.sync: " + c.why_not_mma);
@@ -164,6 +166,11 @@ class OperationWalk {
       return n.combine == ir::Combine::None ? "TMA store from shared memory" : "TMA reduction from shared memory";
     return "TMA load" + ring_of(n.to.buffer) + ", completes on an mbarrier";
   }
+  bool is_staged(const ir::Copy& n) const {
+    const std::vector<ir::BufferId>& staged = l_.plans[number_].epilogue.staged;
+    return tiles_.buffer(n.to.buffer).space == ir::Space::Global &&
+           std::find(staged.begin(), staged.end(), n.from.buffer) != staged.end();
+  }
   // What a copy might have been, and why it is not.
   void alternatives(const ir::Copy& n, Planned::const_iterator made, OperationFacts& op) const {
     bool tma = false, async = false;
@@ -177,14 +184,14 @@ class OperationWalk {
     const ir::Space from = space(n.from.buffer), to = space(n.to.buffer);
     if (from != ir::Space::Global && to != ir::Space::Global) return;
     if (!tma && (from == ir::Space::Shared || to == ir::Space::Shared)) add_once(op.rejected, "TMA: " + why_not_tma(n));
-    if (!tma && from == ir::Space::Fragment && l_.plans[number_].has_loader())
+    if (!tma && !is_staged(n) && from == ir::Space::Fragment && l_.plans[number_].has_loader())
       add_once(op.rejected,
                "TMA store through shared memory: TMA does not take the box, or there is no room to stage it");
     if (!tma && !async && from == ir::Space::Global && to == ir::Space::Shared)
       add_once(op.rejected, "cp.async: " + why_not_async(op));
   }
   std::string why_not_tma(const ir::Copy& n) const {
-    if (target_.arch < 90) return fmt::format("sm_{} has none", target_.arch);
+    if (!target_.has.tma) return fmt::format("sm_{} has none", target_.arch);
     if (std::string why = passes::tma_misfit(n, tiles_); !why.empty()) return why;
     const std::string why = l_.plans[number_].why_no_loader();
     return why.empty() ? "its tile belongs to no ring" : "no warp of the block only loads: " + why;

@@ -148,7 +148,10 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
     page.line("  plan: every warp does everything; no loader role, because {}", plan.why_no_loader());
     return;
   }
-  page.line("  plan: a warp loads by TMA, the others compute{}",
+  int64_t loading = 0;
+  for (const plan::Role& r : plan.roles) loading += r.loading;
+  page.line("  plan: {} by TMA, the others compute{}",
+            loading > 1 ? fmt::format("{} warps load", loading) : "a warp loads",
             plan.is_persistent() ? "; one block a multiprocessor, which takes one tile after the other" : "");
   for (const RingFacts& r : launch.rings)
     page.line("    ring of {}: {} of {} bytes", fmt::join(r.tiles, " and "),

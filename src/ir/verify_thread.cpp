@@ -1,10 +1,11 @@
 // Rules of thread code, loops, roles, barriers and queues.
 #include "ir/verify_rules.h"
 
+#include "layout/fragment.h"
+
 namespace tilewright::ir {
 namespace {
 
-constexpr int64_t kWarp = 32;
 constexpr int64_t kNamedBarriers = 16;  // PTX ISA, barrier: 0 to 15
 
 bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
@@ -92,7 +93,7 @@ void Verifier::check_reducer_update(const Atomic& node, const Buffer& b) {
 }
 
 void Verifier::check(const Shuffle& node) {
-  if (!is_power_of_two(node.width) || node.width > kWarp)
+  if (!is_power_of_two(node.width) || node.width > kWarpThreads)
     add(Code::VerifyShuffleWidth,
         fmt::format("a shuffle over groups of {} lanes; it is a power of two up to 32", node.width));
   check_integer(node.lane, "the lane of a shuffle");
@@ -203,8 +204,8 @@ void Verifier::check(const Role& node) {
   if (!std::all_of(threads.begin() + 1, threads.end(), [](int64_t n) { return n == 1; }))
     return add(Code::VerifyRoleRange, "a role in a block that is not along x alone",
                "give the block one thread extent; a role is a range of its threads");
-  if (node.begin < 0 || node.end <= node.begin || node.end > threads[0] || node.begin % kWarp != 0 ||
-      (node.end % kWarp != 0 && node.end != threads[0]))
+  if (node.begin < 0 || node.end <= node.begin || node.end > threads[0] || node.begin % kWarpThreads != 0 ||
+      (node.end % kWarpThreads != 0 && node.end != threads[0]))
     return add(Code::VerifyRoleRange,
                fmt::format("a role on threads {} to {} of a block of {}", node.begin, node.end, threads[0]),
                "a role is a range of whole warps (multiples of 32) inside the block");
@@ -276,7 +277,7 @@ void Verifier::check(const Sync& node) {
     return;
   }
   if (level_ == Level::Loop) return;  // lowering has made it
-  if (node.count < kWarp || node.count % kWarp != 0)
+  if (node.count < kWarpThreads || node.count % kWarpThreads != 0)
     add(Code::VerifySync, fmt::format("sync named of {} threads; the count is a multiple of 32", node.count));
   if (!check_integer(node.barrier, "the number of a named barrier")) return;
   if (auto c = constant_int(node.barrier); c && (*c < 0 || *c >= kNamedBarriers))

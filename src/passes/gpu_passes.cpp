@@ -75,7 +75,7 @@ void refuse(GpuProgram& program, size_t i) {
     if (async && copy->completion.queue == Queue::CpAsync)
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
-    if (target.arch < 90 && (async || queue || arrive || reaches_blocks(s) || s.as<Expect>() || s.as<Wait>()))
+    if (!target.has.tma && (async || queue || arrive || reaches_blocks(s) || s.as<Expect>() || s.as<Wait>()))
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} as it stands needs sm_90a; the target is sm_{}", name_of(s), target.arch), help);
   });
@@ -200,7 +200,7 @@ constexpr GpuPass kTilePasses[] = {
      .what = "waits for other launches mean nothing",
      .here = "griddepcontrol is of sm_90 and above (PTX ISA); nobody may take them for statements",
      .run = on_tiles<drop_launch_order>,
-     .before = 90},
+     .wanted = [](const target::GpuFeatures& has) { return !has.launch_order; }},
     {.name = "inline_lets",
      .what = "names of sums become the sums",
      .here = "divisors of indices are seen by all that follows",
@@ -249,7 +249,7 @@ constexpr GpuPass kTilePasses[] = {
      .what = "what code beside a gemm reads comes a turn before",
      .here = "behind load_early, which takes what stands still in the loop",
      .run = on_tiles<load_ahead>,
-     .since = 90},
+     .wanted = [](const target::GpuFeatures& has) { return has.tma; }},
     {.name = "narrow_panels",
      .what = "panels that divide the columns of each warpgroup",
      .here = "last of the tiles: gemms are as they will be",
@@ -377,9 +377,7 @@ const GpuPass* find_gpu_pass(std::string_view name) {
 }
 
 void run_gpu_passes(GpuProgram& program, std::span<const GpuPass> passes, GpuObserver observer) {
-  const auto wanted = [&](const GpuPass& p) {
-    return program.target.arch >= p.since && program.target.arch < p.before;
-  };
+  const auto wanted = [&](const GpuPass& p) { return !p.wanted || p.wanted(program.target.has); };
   const auto timed = [&](const GpuPass& pass, auto&& run) {
     const auto start = std::chrono::steady_clock::now();
     run();

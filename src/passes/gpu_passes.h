@@ -50,8 +50,8 @@ struct GpuPass {
   // all of them on the first before the second.
   void (*run)(GpuProgram&) = nullptr;
   void (*run_launch)(GpuProgram&, size_t launch) = nullptr;
-  const char* needs = nullptr;        // a pass whose findings it reads, and with it those that that one needs
-  int since = 0, before = INT32_MAX;  // architectures that want it, 80 for sm_80: from one to below the other
+  const char* needs = nullptr;  // a pass whose findings it reads, and with it those that that one needs
+  bool (*wanted)(const target::GpuFeatures& has) = nullptr;  // on GPUs that have this; null: on all
 };
 
 // Tiles in, tiles out, whatever the plan.

@@ -55,8 +55,9 @@ std::string print(const Plan& plan, const ir::ProgramTables& program) {
   }
   for (const Role& r : plan.roles) {
     const char* const takes[] = {"", " tiles_in_turn", " iterations_in_turn"};
-    line("role {} warps={}..{}{}{}", r.job == Role::Job::Load ? "load" : "compute", r.first_warp,
+    line("role {} warps={}..{}{}{}{}", r.job == Role::Job::Load ? "load" : "compute", r.first_warp,
          r.first_warp + r.warps, r.registers > 0 ? fmt::format(" registers={}", r.registers) : "",
+         r.loading > 1 ? fmt::format(" loading={}", r.loading) : "",
          r.takes == Role::Takes::All
              ? ""
              : fmt::format("{}={}/{}", takes[static_cast<size_t>(r.takes)], r.instance, r.instances));

@@ -32,6 +32,7 @@ struct Role {
   enum class Job : uint8_t { Load, Compute } job = Job::Compute;
   int64_t first_warp = 0, warps = 4;
   int64_t registers = 0;  // a thread has; 0: as they come
+  int64_t loading = 0;    // Load: so many of the warps do, the first of them
   enum class Takes : uint8_t { All, TilesInTurn, IterationsInTurn } takes = Takes::All;
   int64_t instance = 0, instances = 1;  // of roles that take something in turn
   bool operator==(const Role&) const = default;

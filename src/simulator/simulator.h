@@ -16,7 +16,7 @@ namespace tilewright::simulator {
 struct SimulateOptions {
   // The order in which warps take turns. Results do not depend on it, or there is a race, which is found in any order.
   uint64_t seed = 0;
-  target::GpuTarget target;
+  target::GpuTarget target = target::GpuTarget::of(90);
   bool count_traffic = false;
   // Whether the end of a group of wgmmas, which one warp waits for, tells that the whole warpgroup is done with its
   // operands. PTX says it of the executing threads only; CUTLASS and cuDNN release operands by one thread of the

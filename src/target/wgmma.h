@@ -30,6 +30,7 @@ struct WgmmaInstruction {
 };
 
 // The instruction for operands of these types, accumulating in `c`; null: there is none.
+// Of a GPU that has them: no other than sm_90a does.
 const WgmmaInstruction* wgmma_for(DType a, DType b, DType c, bool sparse = false);
 struct WgmmaShape {
   const WgmmaInstruction* row;

@@ -104,9 +104,9 @@ class Decider {
   void give_roles(int64_t math, bool alternating, const Registers& registers) {
     using plan::Role;
     const int64_t warps = math / kWarpThreads, instances = alternating ? 2 : 1;
-    plan_.roles.push_back({Role::Job::Load, warps, kGroup / kWarpThreads, registers.loader});
+    plan_.roles.push_back({Role::Job::Load, warps, kGroup / kWarpThreads, registers.loader, 1});
     for (int64_t i = 0; i < instances; ++i)
-      plan_.roles.push_back({Role::Job::Compute, i * warps / instances, warps / instances, registers.math,
+      plan_.roles.push_back({Role::Job::Compute, i * warps / instances, warps / instances, registers.math, 0,
                              alternating ? Role::Takes::TilesInTurn : Role::Takes::All, i, instances});
   }
 
@@ -246,9 +246,9 @@ Plan decide(TileProgram scratch, size_t launch, const target::GpuTarget& target,
 
 Plan decide_plan(const TileProgram& program, size_t number, const target::GpuTarget& target, const PlanLimits& limits) {
   Plan none;
-  if (target.arch < 90 || limits.slots < 1) {
-    none.rejected.push_back({Rejection::Of::Loader,
-                             target.arch < 90 ? fmt::format("sm_{} has no TMA", target.arch) : std::string(kNoRoom)});
+  if (!target.has.tma || limits.slots < 1) {
+    none.rejected.push_back(
+        {Rejection::Of::Loader, !target.has.tma ? fmt::format("sm_{} has no TMA", target.arch) : std::string(kNoRoom)});
     return none;
   }
   // Loaders run ahead of the program's statements, so that a wait for other launches comes before the roles.

@@ -3,6 +3,7 @@
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
 #include "passes/thread_range.h"
 
 namespace tilewright::passes {
@@ -11,7 +12,6 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kWarp = 32;
 constexpr size_t kMaxRanges = 4;  // each takes one of a block's 15 named barriers
 
 class ExchangeRoles {
@@ -50,7 +50,7 @@ class ExchangeRoles {
     if (!(exchanges(branch->then_body) || exchanges(branch->else_body))) return std::nullopt;
     if (!is_plain(branch->then_body) || !is_plain(branch->else_body)) return std::nullopt;
     const auto range = threads_where(branch->condition, launch_.thread[0], all_);
-    const auto aligned = [&](int64_t t) { return t % kWarp == 0 || t == all_.end; };
+    const auto aligned = [&](int64_t t) { return t % kWarpThreads == 0 || t == all_.end; };
     if (!range || range->empty() || !aligned(range->begin) || !aligned(range->end)) return std::nullopt;
     const bool whole = range->begin == all_.begin && range->end == all_.end;
     if (whole || (!branch->else_body.empty() && !range->rest_of(all_))) return std::nullopt;

@@ -79,21 +79,24 @@ class Writer {
     Body body;
     body.push_back(stmt(Role{2 * kTeam, 3 * kTeam, {stmt(SetRegisters{registers_.loader})}}));
     const size_t last = rings_.size() < static_cast<size_t>(kWarps) ? static_cast<size_t>(kWarps) - 1 : 0;
+    int64_t loading = 0;
     for (size_t warp = 0; warp < static_cast<size_t>(kWarps); ++warp) {
       Body work = warp == last ? bring_once() : Body{};
       if (warp < rings_.size()) append(work, bring_all(rings_[warp]));
       const int64_t begin = 2 * kTeam + static_cast<int64_t>(warp) * kWarpThreads;
-      if (!work.empty()) body.push_back(stmt(Role{begin, begin + kWarpThreads, with_names(std::move(work))}));
+      if (work.empty()) continue;
+      body.push_back(stmt(Role{begin, begin + kWarpThreads, with_names(std::move(work))}));
+      ++loading;
     }
     for (int team : {0, 1}) body.push_back(stmt(Role{team * kTeam, (team + 1) * kTeam, of_team(team)}));
     share_what_is_brought();
     launch_.body = std::move(body);
     launch_.threads[0] = 3 * kTeam;
     using Job = plan::Role::Job;
-    teams_.roles.push_back({Job::Load, 2 * kWarps, kWarps, registers_.loader});
+    teams_.roles.push_back({Job::Load, 2 * kWarps, kWarps, registers_.loader, loading});
     for (int64_t team : {0, 1})
       teams_.roles.push_back(
-          {Job::Compute, team * kWarps, kWarps, registers_.team, plan::Role::Takes::IterationsInTurn, team, 2});
+          {Job::Compute, team * kWarps, kWarps, registers_.team, 0, plan::Role::Takes::IterationsInTurn, team, 2});
     for (const Ring& r : rings_) teams_.rings.push_back({{r.tile}, r.slots, r.bytes, true});
     return std::move(teams_);
   }

@@ -30,7 +30,7 @@ int64_t columns_of_b(const TileProgram& p, const Gemm& n, const analysis::Thread
 }  // namespace
 
 void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
-  if (target.arch < 90) return;
+  if (!target.has.wgmma) return;
   for (const Launch& launch : program.launches) {
     std::optional<analysis::Uniformity> uniformity;
     walk(launch.body, [&](const Stmt& s) {

@@ -63,6 +63,11 @@ struct Exits {
 // After so many rounds over a loop what is found open at the end of a turn adds up, so that there is an end.
 constexpr int kRounds = 3;
 
+// The variable of a dimension of any Map, so that indices of two can be compared: no program has as many variables.
+constexpr uint32_t kPointVars = UINT32_MAX - 64;
+VarId point_var(size_t dimension) { return VarId{kPointVars + static_cast<uint32_t>(dimension)}; }
+bool is_point_var(VarId v) { return v.valid() && v.index >= kPointVars; }
+
 // Who must meet before a touch that another one clashes with.
 enum class Meeting : uint8_t { None, Warp, Team };
 
@@ -209,8 +214,7 @@ class SyncPlacer {
     const Launch of_points = points_as_threads(n, s);
     const analysis::OwnElements own(of_points);
     Substitution names;
-    for (size_t d = 0; d < n.vars.size(); ++d)
-      names[n.vars[d]] = var(VarId{UINT32_MAX - 1 - static_cast<uint32_t>(d)}, p_.var(n.vars[d]).type);
+    for (size_t d = 0; d < n.vars.size(); ++d) names[n.vars[d]] = var(point_var(d), p_.var(n.vars[d]).type);
     for (Touch& t : inside) {
       t.of_thread = false, t.own.reset(), t.of_warp.reset();
       for (const Expr& e : t.min) t.widths.push_back(width(e, n));
@@ -272,7 +276,7 @@ class SyncPlacer {
     const std::vector<Expr>& shape = p_.buffer(t.buffer).shape;
     for (size_t d = 0; d < t.min.size(); ++d) {
       bool varies = false;
-      for (VarId v : used_vars(t.min[d])) varies = varies || v.index > UINT32_MAX - 64 || bound_.contains(v);
+      for (VarId v : used_vars(t.min[d])) varies = varies || is_point_var(v) || bound_.contains(v);
       walk(t.min[d], [&](const Expr& x) { varies = varies || x.as<Load>(); });
       if (varies) t.min[d] = constant(i32, int64_t{0}), t.extent[d] = shape[d];
     }
@@ -344,12 +348,12 @@ class SyncPlacer {
     if (role_) {
       sync.scope = SyncScope::Named;
       sync.barrier = constant(role_number_), sync.count = role_->end - role_->begin;
-      if (sync.count == 32) sync = Sync{SyncScope::Warp, {}, 0, false};
+      if (sync.count == kWarpThreads) sync = Sync{SyncScope::Warp, {}, 0, false};
     }
     return make_stmt(std::move(sync), at);
   }
   bool orders_all(const Sync& n) const {
-    if (n.scope == SyncScope::Warp) return role_ && role_->end - role_->begin == 32;
+    if (n.scope == SyncScope::Warp) return role_ && role_->end - role_->begin == kWarpThreads;
     if (n.scope == SyncScope::Named)
       return !n.arrive_only && role_ && (n.count == role_->end - role_->begin || n.count == launch_.thread_count());
     return !n.arrive_only && !n.wait_only;

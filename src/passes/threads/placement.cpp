@@ -374,7 +374,7 @@ class Placer {
   }
   // Why not; empty: it is chosen.
   std::string choose_wgmma(GemmChoice& c, const GemmShape& g, const Stmt& s) const {
-    if (target_.arch < 90) return fmt::format("sm_{} has none", target_.arch);
+    if (!target_.has.wgmma) return fmt::format("sm_{} has none", target_.arch);
     if (auto found = out_.no_wgmma.find(&*s); found != out_.no_wgmma.end()) return found->second;
     const target::WgmmaInstruction* i = target::wgmma_for(g.a, g.b, g.c, g.gemm.is_sparse());
     if (!i) return none_for(g);

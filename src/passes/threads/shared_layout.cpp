@@ -14,7 +14,6 @@ namespace {
 
 constexpr int64_t kSharedAlignment = 128;  // of a buffer, for any access and TMA
 constexpr int64_t kBarrierBytes = 8;
-constexpr int64_t kMaxBox = 256;  // elements of a box along a dimension (CUDA driver API, cuTensorMapEncodeTiled)
 
 // Rows of what ldmatrix reads lie an odd number of 16-byte chunks apart, so that eight of them touch all banks once.
 void pad(Buffer& b) {

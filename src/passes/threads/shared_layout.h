@@ -12,6 +12,9 @@ namespace tilewright::passes {
 constexpr int64_t kNarrowestPanel = 16;
 int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
 
+// Elements of a box along a dimension, at most (CUDA driver API, cuTensorMapEncodeTiled).
+constexpr int64_t kMaxBox = 256;
+
 // Elements of a row that one TMA copy brings: those of a panel, or the whole row of a tile that has only one, which
 // nothing swizzles: panels are eight rows high. A tile of one dimension is a row. 0: none.
 int64_t box_columns(const ir::ProgramTables& program, ir::BufferId id);

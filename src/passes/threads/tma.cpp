@@ -14,7 +14,6 @@ namespace {
 
 // CUDA driver API, cuTensorMapEncodeTiled.
 constexpr size_t kMaxRank = 5;
-constexpr int64_t kMaxBox = 256;
 constexpr int64_t kStrideBytes = 16;
 
 bool is_multiple(const Expr& e, int64_t elements, const ProgramTables& p) {
