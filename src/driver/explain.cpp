@@ -162,7 +162,10 @@ class LaunchWalk {
         continue;  // what a Map holds is thread code
       }
       Count inside = executions;
-      if (const auto* loop = s.as<ir::For>()) inside = times(executions, costs_.value(loop->extent));
+      if (const auto* loop = s.as<ir::For>()) {
+        inside = times(executions, costs_.value(loop->extent));
+        orders_ = !loop->order.empty() || !loop->stage.empty();
+      }
       if (s.as<ir::While>()) inside = std::nullopt;
       const bool guarded = conditional || s.as<ir::If>();
       ir::for_each_body(s, [&](const ir::Body& inner) { body(inner, inside, guarded); });
@@ -178,6 +181,9 @@ class LaunchWalk {
     facts.executions = executions, facts.conditional = conditional;
     facts.flops = costs_.flops(s), facts.bytes = costs_.bytes(s);
     if (const auto* n = s.as<ir::Gemm>()) facts.products = costs_.products(*n);
+    if (std::exchange(orders_, false))
+      facts.warnings.push_back(
+          "the order and the stages that its loop asks for are not taken: the compiler has its own");
     out_.operations.push_back(std::move(facts));
   }
 
@@ -185,6 +191,7 @@ class LaunchWalk {
   const Costs& costs_;
   const Lines& lines_;
   LaunchFacts& out_;
+  bool orders_ = false;  // the loop that begins asks for an order or stages of its statements
 };
 
 LaunchFacts facts_of(const ir::TileProgram& program, size_t number, const Costs& costs, const Lines& lines) {

@@ -106,6 +106,9 @@ class OperationWalk {
     if (code != widths_.end())
       for (std::string& text : code->second.text()) add_once(op.becomes, std::move(text));
     const auto* copy = written != written_.end() ? written->second.as<ir::Copy>() : nullptr;
+    if (copy && !copy->prefer.empty() && !names(op.becomes, copy->prefer))
+      add_once(op.rejected,
+               fmt::format("{}, which the program prefers: the compiler has its own choice", copy->prefer));
     if (copy && op.becomes.empty() && is_staged(*copy)) add_once(op.becomes, "TMA store from shared memory");
     if (op.becomes.empty() && op.location.known())
       op.becomes.push_back(code != widths_.end() ? "in the registers of each thread"
@@ -114,6 +117,16 @@ class OperationWalk {
 
  private:
   using Planned = std::map<Place, std::vector<ir::Stmt>>;
+
+  // Whether a line speaks of the instruction, in whatever case.
+  static bool names(const std::vector<std::string>& lines, const std::string& instruction) {
+    const auto same = [](char a, char b) {
+      return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    };
+    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return std::search(line.begin(), line.end(), instruction.begin(), instruction.end(), same) != line.end();
+    });
+  }
 
   void add(const ir::Stmt& s, OperationFacts& op) const {
     if (const auto* n = s.as<ir::Gemm>()) return gemm(*n, s, op);

@@ -307,6 +307,20 @@ TEST_F(Tool, ExplainOfAGpuNamesInstructionsAndReasons) {
   EXPECT_EQ(tool("explain product.tile --arch sm_75").status, 2);
 }
 
+// What a program asks of the schedule and does not get is said.
+TEST_F(Tool, ExplainNamesHintsThatAreNotTaken) {
+  std::string hinted = kProduct;
+  hinted.replace(hinted.find("stages=3"), 8, "stages=3, order=[0, 1, 2], stage=[0, 0, 1]");
+  hinted.replace(hinted.find("to=A_s\n"), 7, "to=A_s prefer=\"ldmatrix\"\n");
+  hinted.replace(hinted.find("to=B_s\n"), 7, "to=B_s prefer=\"tma\"\n");
+  write("hinted.tile", hinted);
+  const std::string page = tool("explain hinted.tile --arch sm_90a --no-compile").out;
+  EXPECT_NE(page.find("warning: the order and the stages that its loop asks for are not taken"), std::string::npos)
+      << page;
+  EXPECT_NE(page.find("not ldmatrix, which the program prefers"), std::string::npos) << page;
+  EXPECT_EQ(page.find("not tma, which the program prefers"), std::string::npos) << page;
+}
+
 TEST_F(Tool, PlansThatLostAreNamedWithTheReason) {
   std::string large = kProduct;  // 3 slots of 64 KB do not fit
   for (const auto& [from, to] : {std::pair{"shared A_s: bfloat16[128, 64]", "shared A_s: bfloat16[128, 128]"},
