@@ -2,6 +2,11 @@
 
 #include <sstream>
 
+#include "ir/extent.h"
+#include "ir/rewrite.h"
+#include "support/warning.h"
+#include "target/mma.h"
+
 namespace tilewright::passes {
 
 using namespace ir;
@@ -95,6 +100,23 @@ class PlanSearch {
   bool over_ = false;
 };
 
+// Types that the matrix unit takes, and yet the product is one of plain multiply-adds: a tenth of the speed, or less.
+void warn_of_slow_gemms(const GpuProgram& p) {
+  for (size_t i = 0; i < p.tiles.launches.size(); ++i)
+    walk(p.tiles.launches[i].body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      if (!g) return;
+      const GemmChoice& choice = p.placements[i].gemms.at(&*s);
+      const DType a = operand_type(p.tiles, *g, g->a), b = operand_type(p.tiles, *g, g->b);
+      const DType c = p.tiles.buffer(g->c.buffer).type;
+      if (choice.has_instruction() || !target::mma_for(a, b, c, p.target.arch, g->is_sparse())) return;
+      warn(make_diagnostic(
+          Code::GpuSlowGemm, p.tiles.location(s->location),
+          fmt::format("this gemm goes element by element, not by the matrix unit: {}", choice.why_not_mma),
+          "tilewright explain says what became of every operation"));
+    });
+}
+
 }  // namespace
 
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, PlanLimits limits,
@@ -112,6 +134,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
     out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
     if (!searches[launch].next(*out.misfit, out.plans[launch])) throw CompileError(std::move(out.misfit->why));
   }
+  warn_of_slow_gemms(out);
   for (size_t i = 0; i < searches.size(); ++i) out.tried.push_back({i, out.attempts[i], ""});
   return out;
 }

@@ -329,6 +329,7 @@ enum class Code : uint16_t {
   GpuBarriers = 8202,             // more roles than a block has hardware barriers
   GpuSharedMemory = 8203,         // more shared memory than a block has
   GpuTma = 8204,                  // an asynchronous copy that TMA does not do
+  GpuSlowGemm = 8205,             // a warning: a gemm that the matrix unit could do goes element by element
 
   // 9000: simulate. What the simulator of a GPU finds in the code of threads.
   DataRace = 9001,              // two touches of one element that nothing orders, one of them a write
