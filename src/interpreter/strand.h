@@ -277,6 +277,10 @@ class Strand {
   virtual void execute(const ir::Wgmma& op, const Step& step, Mask mask);
   virtual void execute(const ir::Elect& op, const Step& step, Mask mask);
   virtual void execute(const ir::InitBarriers& op, const Step& step, Mask mask);
+  template <class Op>
+  requires(Op::level == ir::Level::Loop) void execute(const Op& op, const Step&, Mask) {
+    check_internal(false, "{} in a tile program", op.name);
+  }
   // True for the strand that is to execute the op; false, later, for the others of its set.
   bool meet(const Step& step, Mask mask, const std::function<Value()>& last);
   void complete(const Step& step, const ElementCode& barrier, int64_t bytes, Mask mask);

@@ -11,6 +11,17 @@ Region element_region(const Element& e) {
   return {e.buffer, e.indices, std::vector<Expr>(e.indices.size(), constant(1))};
 }
 
+// The box around a matrix of so many rows and columns, of elements of so many neighbours.
+Region box_of(const Matrix& m, int64_t rows, int64_t columns, int64_t unit) {
+  std::vector<int64_t> extent(m.first.indices.size(), 1);
+  extent[static_cast<size_t>(m.down)] += (rows - 1) * m.down_step;
+  extent[static_cast<size_t>(m.along)] += (columns - 1) * m.along_step;
+  extent.back() += unit - 1;
+  Region r{m.first.buffer, m.first.indices, {}};
+  for (int64_t e : extent) r.extent.push_back(constant(i64, e));
+  return r;
+}
+
 // What the expressions of a statement load.
 void add_loads(const Stmt& s, Effects& out) {
   for_each_expr(s, [&](const Expr& e) {
@@ -114,6 +125,27 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   }
   void operator()(const Elect&) const { out.scope = Scope::Warp; }
   void operator()(const InitBarriers& n) const { touch(Access::Order, {n.barriers, {}, {}}); }
+  void operator()(const Stream& n) const {
+    touch(n.rest ? Access::Read : Access::Accumulate, n.from), touch(Access::Write, n.to);
+  }
+  void operator()(const Transpose& n) const {
+    touch(Access::Read, box_of(n.from, n.columns, n.rows, n.unit));
+    touch(Access::Write, box_of(n.to, n.rows, n.columns, n.unit));
+  }
+  void operator()(const Prefetch&) const {}
+  void operator()(const Fold& n) const {
+    touch(Access::Accumulate, {n.lanes, {constant(0)}, {constant(i64, 2 * n.half)}});
+  }
+  void operator()(const RowScan& n) const {
+    Region from = box_of(n.from, n.rows, 1, 1), to = box_of(n.to, n.rows, 1, 1);
+    auto lengthen = [&](Region& r, const Matrix& m) {
+      Expr& extent = r.extent[static_cast<size_t>(m.along)];
+      extent = add(extent, mul(sub(n.count, constant(i64, int64_t{1})), constant(i64, m.along_step)));
+    };
+    lengthen(from, n.from), lengthen(to, n.to);
+    touch(Access::Read, std::move(from)), touch(Access::Write, std::move(to));
+    touch(Access::Accumulate, {n.total, {constant(0)}, {constant(i64, n.rows)}});
+  }
 };
 
 }  // namespace

@@ -36,6 +36,12 @@ using Expr = Handle<ExprNode>;
 using Stmt = Handle<StmtNode>;
 using Body = std::vector<Stmt>;
 
+// A struct that lists its fields.
+template <class T>
+concept HasFields = requires(const T& value) {
+  T::fields(value, [](const char*, const auto&) {});
+};
+
 // Indices into the tables of a program. Strong types, so that one cannot pass for the other.
 struct VarId {
   uint32_t index = UINT32_MAX;

@@ -124,13 +124,15 @@ Stmt Parser::for_loop(const Token& at) {
           field(loop.stages, {});
         else if (key == "factor")
           field(loop.factor, {});
+        else if (key == "lanes")
+          field(loop.lanes, {});
         else if (key == "order")
           field(loop.order, {});
         else if (key == "stage")
           field(loop.stage, {});
         else
           fail(Code::TextUnknownField, place(field_at), fmt::format("a loop has no field '{}'", key),
-               "it has stages, factor, order, stage");
+               "it has stages, factor, lanes, order, stage");
       } while (take_if(","));
       expect(")", "after the details of the loop");
     }

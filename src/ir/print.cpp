@@ -377,6 +377,7 @@ std::string Printer::for_text(const For& node) {
   std::string details;
   if (node.stages != 0) details += fmt::format("stages={}", node.stages);
   if (node.factor != 0) details += fmt::format("factor={}", node.factor);
+  if (node.lanes != 0) details += fmt::format("lanes={}", node.lanes);
   const auto list = [&](const char* name, const std::vector<int64_t>& values) {
     if (!values.empty())
       details += fmt::format("{}{}=[{}]", details.empty() ? "" : ", ", name, fmt::join(values, ", "));

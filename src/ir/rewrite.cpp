@@ -24,8 +24,7 @@ struct FieldWalk {
       for (auto& item : field) visit(item);
     } else if constexpr (std::is_same_v<T, std::vector<Term>>) {
       for (auto& term : field) visit(term.value);
-    } else if constexpr (std::is_same_v<T, Region> || std::is_same_v<T, Element> || std::is_same_v<T, Completion> ||
-                         std::is_same_v<T, Im2col>) {
+    } else if constexpr (HasFields<T>) {
       T::fields(field, *this);
     }
   }
@@ -205,7 +204,7 @@ struct BufferFields {
       if (field.valid()) out.insert(field);
     } else if constexpr (std::is_same_v<T, std::vector<Region>>) {
       for (const Region& r : field) visit(r);
-    } else if constexpr (std::is_same_v<T, Region> || std::is_same_v<T, Element> || std::is_same_v<T, Completion>) {
+    } else if constexpr (HasFields<T>) {
       T::fields(field, *this);
     }
   }
@@ -235,7 +234,7 @@ struct BufferRenaming {
       if (auto found = others.find(field); found != others.end()) field = found->second;
     } else if constexpr (std::is_same_v<T, std::vector<Region>>) {
       for (Region& r : field) visit(r);
-    } else if constexpr (std::is_same_v<T, Region> || std::is_same_v<T, Element> || std::is_same_v<T, Completion>) {
+    } else if constexpr (HasFields<T>) {
       T::fields(field, *this);
     }
   }

@@ -128,11 +128,12 @@ struct For {  // var = begin, begin + 1, ..., begin + extent - 1
   LoopKind kind = LoopKind::Serial;
   int64_t stages = 0;                 // Pipelined
   int64_t factor = 0;                 // Unroll: iterations at a time; 0: all
+  int64_t lanes = 0;                  // Vectorized, loop level: iterations of a vector of ours; 0: the compiler's
   std::vector<int64_t> order, stage;  // Pipelined, of the effectful statements; empty: ours to choose
   Body body;
   static void fields(auto& n, auto&& f) {
     f("var", n.var), f("begin", n.begin), f("extent", n.extent), f("kind", n.kind), f("stages", n.stages),
-        f("factor", n.factor), f("order", n.order), f("stage", n.stage), f("body", n.body);
+        f("factor", n.factor), f("lanes", n.lanes), f("order", n.order), f("stage", n.stage), f("body", n.body);
   }
 };
 struct While {
@@ -242,6 +243,16 @@ struct Fill {
   Expr value;  // of the buffer's type
   static void fields(auto& n, auto&& f) { f("to", n.to), f("value", n.value); }
 };
+// Loop level: rows of memory that come into a cache while a statement is at work. They follow one another as the second
+// follows the first; addresses may lie outside of their tensor.
+struct RowsAhead {
+  Expr first, second;
+  int64_t bytes = 0, rows = 0;  // of a row; how many
+  bool present() const { return rows > 0; }
+  static void fields(auto& n, auto&& f) {
+    f("first", n.first), f("second", n.second), f("bytes", n.bytes), f("rows", n.rows);
+  }
+};
 enum class GemmPolicy : uint8_t { Square, FullRow, FullCol };
 struct Gemm {  // c (+)= op(a) * op(b), accumulated in c's type; leading extents are 1
   static constexpr Level level = Level::Tile | Level::Loop;
@@ -254,10 +265,11 @@ struct Gemm {  // c (+)= op(a) * op(b), accumulated in c's type; leading extents
   GemmPolicy policy = GemmPolicy::Square;
   Expr clear;  // bool: start from zero; none means false
   Completion completion;
+  RowsAhead next;
   static void fields(auto& n, auto&& f) {
     f("a", n.a), f("b", n.b), f("c", n.c), f("metadata", n.metadata), f("transpose_a", n.transpose_a),
         f("transpose_b", n.transpose_b), f("transpose_metadata", n.transpose_metadata), f("policy", n.policy),
-        f("clear", n.clear), f("completion", n.completion);
+        f("clear", n.clear), f("completion", n.completion), f("next", n.next);
   }
 };
 struct Map {  // every point of the box once, in no order; the body is thread code
@@ -451,10 +463,87 @@ struct InitBarriers {  // by one thread, before anybody uses them: each expects 
   static void fields(auto& n, auto&& f) { f("barriers", n.barriers); }
 };
 
-using StmtOp =
-    std::variant<Let, Store, Atomic, Shuffle, Vote, Call, For, While, If, Break, Continue, Return, Print, Assert,
-                 Assume, Copy, Fill, Gemm, Map, Reduce, Scan, FinalizeReducer, Role, Arrive, Expect, Wait, Commit,
-                 Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix, Wgmma, Elect, InitBarriers>;
+// ---- Loop level: what a CPU does in a way of its own
+// ------------------------------------------------------------------------------------------------
+
+// Elements of a local row go to consecutive elements of a tensor: around the caches, if it is large. A run of them goes
+// by chunks of whole cache lines. The row's first line is the statement's own: what is not yet a whole line of the
+// tensor waits there; the chunk follows it.
+struct Stream {
+  static constexpr Level level = Level::Loop;
+  static constexpr const char* name = "stream";
+  Region from;  // the row
+  Region to;    // the chunk's place; for the rest of a run, that of the whole run
+  Expr large;   // bool: the tensor is; otherwise this is a plain copy
+  Expr done;    // elements of the run that went before
+  Expr rest;    // the elements that are left when all chunks are done; none: this is a chunk
+  static void fields(auto& n, auto&& f) {
+    f("from", n.from), f("to", n.to), f("large", n.large), f("done", n.done), f("rest", n.rest);
+  }
+};
+// A matrix in memory: `down_step` further in dimension `down` is the element below, `along_step` further in dimension
+// `along` the one beside, which is its neighbour in memory.
+struct Matrix {
+  Element first;
+  int64_t down = 0, down_step = 1, along = 0, along_step = 1;
+  static void fields(auto& n, auto&& f) {
+    f("first", n.first), f("down", n.down), f("down_step", n.down_step), f("along", n.along),
+        f("along_step", n.along_step);
+  }
+};
+// to(i, j) = from(j, i) for i < rows, j < columns, both multiples of 16: by square blocks in registers.
+struct Transpose {
+  static constexpr Level level = Level::Loop;
+  static constexpr const char* name = "transpose";
+  Matrix from, to;
+  int64_t rows = 0, columns = 0;
+  int64_t unit = 1;  // elements of memory that stay together, as one of the matrix
+  Expr large;        // bool: `to` is a tensor whose rows had better go around the caches
+  Element next;      // where a matrix like `from` begins that comes into the second cache meanwhile; may be outside
+  static void fields(auto& n, auto&& f) {
+    f("from", n.from), f("to", n.to), f("rows", n.rows), f("columns", n.columns), f("unit", n.unit),
+        f("large", n.large), f("next", n.next);
+  }
+};
+struct Prefetch {  // memory comes into a cache; the address may lie outside of its tensor
+  static constexpr Level level = Level::Loop;
+  static constexpr const char* name = "prefetch";
+  Expr address, offset;  // in bytes
+  int64_t bytes = 0;
+  bool nearest = false;  // into the nearest cache, not the second
+  static void fields(auto& n, auto&& f) {
+    f("address", n.address), f("offset", n.offset), f("bytes", n.bytes), f("nearest", n.nearest);
+  }
+};
+// lanes[i] = value of lanes[i] and lanes[i + half] for i < half; then the same for the lower half, and so on. What is
+// in lanes[0] in the end is the result, and the other lanes are lost. `value` is that of the first: of lanes[0] and
+// lanes[half], by operators that vectors have (ir/joins.h).
+struct Fold {
+  static constexpr Level level = Level::Loop;
+  static constexpr const char* name = "fold";
+  BufferId lanes;
+  int64_t half = 1;  // a power of two
+  Expr value;
+  static void fields(auto& n, auto&& f) { f("lanes", n.lanes), f("half", n.half), f("value", n.value); }
+};
+// for k < count, i < rows: total[i] = value of total[i] and from(i, k); to(i, k) = total[i]. By squares of rows and
+// columns that are transposed in registers. `value` is that of the first: of total[0] and from(0, 0), as in Fold.
+struct RowScan {
+  static constexpr Level level = Level::Loop;
+  static constexpr const char* name = "row_scan";
+  Matrix from, to;
+  BufferId total;
+  int64_t rows = 0;
+  Expr count, value;
+  static void fields(auto& n, auto&& f) {
+    f("from", n.from), f("to", n.to), f("total", n.total), f("rows", n.rows), f("count", n.count), f("value", n.value);
+  }
+};
+
+using StmtOp = std::variant<Let, Store, Atomic, Shuffle, Vote, Call, For, While, If, Break, Continue, Return, Print,
+                            Assert, Assume, Copy, Fill, Gemm, Map, Reduce, Scan, FinalizeReducer, Role, Arrive, Expect,
+                            Wait, Commit, Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix, Wgmma, Elect, InitBarriers,
+                            Stream, Transpose, Prefetch, Fold, RowScan>;
 
 // Index into the locations of the program; 0: unknown.
 struct LocationId {

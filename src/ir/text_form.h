@@ -34,12 +34,6 @@ std::string quoted(std::string_view text, char quote);
 bool is_name_start(char c);
 bool is_name_part(char c);
 
-// A struct that lists its fields.
-template <class T>
-concept HasFields = requires(const T& value) {
-  T::fields(value, [](const char*, const auto&) {});
-};
-
 template <class T>
 struct IsVector : std::false_type {};
 template <class T>

@@ -1,6 +1,6 @@
 // The verifier: one walk over a program that collects findings. Its parts: verify.cpp (the walk, scopes, control flow),
 // verify_tables.cpp (launches, buffers, parameters), verify_expr.cpp, verify_tiles.cpp (tile ops), verify_thread.cpp
-// (thread code and order).
+// (thread code and order), verify_loops.cpp (what a CPU does in a way of its own).
 #pragma once
 #include "ir/print.h"
 #include "ir/program.h"
@@ -103,6 +103,17 @@ class Verifier {
   void check(const Role& node);
   bool check_element(const Element& element, const char* what);
   void check_barrier(const Element& element, const char* what);
+
+  // ---- loop statements (verify_loops.cpp)
+  void check(const Stream& node);
+  void check(const Transpose& node);
+  void check(const Prefetch& node);
+  void check(const Fold& node);
+  void check(const RowScan& node);
+  bool check_lanes(BufferId id, int64_t lanes, const char* what);
+  void check_address(const Expr& e, const char* what);
+  void check_next(const RowsAhead& next);
+  bool check_matrix(const Matrix& matrix, const char* what);
 
   // ---- tile ops (verify_tiles.cpp)
   void check(const Copy& node);

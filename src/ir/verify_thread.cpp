@@ -178,6 +178,10 @@ void Verifier::check_schedule(const For& node) {
   if (node.factor < 0 || (node.factor > 0 && node.kind != LoopKind::Unroll))
     add(Code::VerifyStages,
         fmt::format("the {} loop has a factor of {}; an unrolled one has 0 or more", name_of(node.kind), node.factor));
+  const bool has_lanes = node.kind == LoopKind::Vectorized && level_ == Level::Loop;
+  if (node.lanes < 0 || (node.lanes > 0 && !has_lanes))
+    add(Code::VerifyLoopStatement, fmt::format("the {} loop has {} lanes; a vectorized one of a loop program has",
+                                               name_of(node.kind), node.lanes));
   if (node.stages < 0) add(Code::VerifyStages, fmt::format("a pipelined loop of {} stages", node.stages));
   if (!node.order.empty() && !node.stage.empty() && node.order.size() != node.stage.size())
     add(Code::VerifyPipelineOrder,

@@ -219,6 +219,7 @@ void Verifier::check(const Map& node) {
 void Verifier::check(const Gemm& node) {
   if (node.clear) check_condition(node.clear, "clear of a gemm");
   if (node.completion.barrier.valid()) check_barrier(node.completion.barrier, "the completion of a gemm");
+  check_next(node.next);
   const bool good = check_tile(node.a, "a of a gemm", false) & check_tile(node.b, "b of a gemm", false) &
                     check_tile(node.c, "c of a gemm", true) &
                     (!node.is_sparse() || check_tile(node.metadata, "the metadata of a gemm", false));

@@ -240,6 +240,7 @@ enum class Code : uint16_t {
   VerifyGemmMetadata = 3094,    // metadata of a sparse operand that does not fit it
   VerifyLaunchWait = 3095,      // a wait for the launches before that a thread may not come to
   VerifyEarlyAccess = 3096,     // before such a wait, memory that a launch before may still use
+  VerifyLoopStatement = 3097,   // operands that a statement of loop programs does not take
 
   // 4000: launch. Arguments of a call.
   ArgumentCount = 4001,       // not as many arguments as parameters

@@ -37,6 +37,38 @@ TEST(TextForm, LoopsBindTheVariablesOfTheirLaunch) {
   EXPECT_EQ(p.vars.size(), 3u);
 }
 
+TEST(TextForm, LoopProgramsHaveStatementsOfTheirOwn) {
+  const std::string text = R"(loop program p {
+  param A: float16[64, 64]
+  param X: float32[64, 64]
+  param Y: float32[64, 64]
+  launch main(bx: 1) threads(tx: 32) {
+    shared s: float16[64, 64]
+    shared c: float32[64, 64]
+    local row: float32[80]
+    local parts: float32[16]
+    for block: int64 in 0..1 grid {
+      stream from=row to=Y[block, 0 : 64] large=true done=int64(0)
+      stream from=row to=Y[block, 0 : 64] large=false done=int64(0) rest=int64(3)
+      transpose from=(first=X[block, 16], along=1) to=(first=Y[0, block], along=1) rows=16 columns=32 large=false next=X[block + 1, 16]
+      transpose from=(first=A[block, 16], down_step=2, along=1, along_step=2) to=(first=s[0, 0], along=1, along_step=2) rows=16 columns=32 unit=2 large=false
+      prefetch address=address(X[block, 0]) offset=block * 64 bytes=64
+      prefetch address=address(X[block, 0]) offset=block * 64 bytes=64 nearest=true
+      gemm a=s b=s c=c next=(first=address(A[0, 0]), second=address(A[1, 0]), bytes=128, rows=64)
+      for i: int64 in 0..64 vectorized(lanes=32) {
+        X[block, i] = exp(X[block, i])
+      }
+      fold lanes=parts half=8 value=parts[int64(0)] + parts[int64(8)]
+      row_scan from=(first=c[0, 0], along=1) to=(first=c[0, 0], along=1) total=parts rows=16 count=block + 8 value=parts[int64(0)] + c[0, 0]
+    }
+  }
+}
+)";
+  const LoopProgram p = parse_loop_program(text, "p.tile");
+  EXPECT_EQ(print(p), text);
+  for (const Diagnostic& d : verify(p)) ADD_FAILURE() << d.to_string();
+}
+
 TEST(TextForm, LocationsAreThoseOfTheTextOrTheSuffix) {
   TileProgram p = parse(
       "program p {\n launch main(b: 1) threads(t: 32) {\n  sync block\n  sync warp @ \"a.py\":7:3\n"
