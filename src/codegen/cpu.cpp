@@ -10,9 +10,6 @@
 #include "ir/rewrite.h"
 #include "passes/lower/lowering.h"
 #include "passes/lower/strands.h"
-#include "passes/prefetch_rows.h"
-#include "passes/stream_stores.h"
-#include "passes/transpose_tiles.h"
 #include "scalar/convert.h"
 #include "scalar/functions.h"
 #include "scalar/pieces.h"
@@ -203,7 +200,7 @@ class CpuText final : public LaneLoops {
     if (l.form == OperandLayout::Form::Panels) return fmt::format("in panels of {}{}", l.width, interleaved);
     return fmt::format("strided ({}, {})", l.row_stride, l.column_stride);
   }
-  void gemm(const Gemm& n, const SourceLocation& at, const Call* fetch = nullptr) {
+  void gemm(const Gemm& n, const SourceLocation& at) {
     auto extent = [](const Region& r, size_t from_end) { return *constant_int(r.extent[r.extent.size() - from_end]); };
     GemmSpec spec;
     spec.m = extent(n.c, 2), spec.n = extent(n.c, 1);
@@ -217,12 +214,11 @@ class CpuText final : public LaneLoops {
     spec.clear = static_cast<bool>(n.clear);
     spec.features = vector_features(features_);
     std::string next;
-    if (fetch) {
+    if (n.next.present()) {
       uses_memory_ = true;
-      const int64_t bytes = *constant_int(fetch->args[2]), rows = *constant_int(fetch->args[3]);
-      spec.fetch_lines = rows * ((bytes + 63) / 64);
-      const std::string first = text(fetch->args[0]), second = text(fetch->args[1]);
-      next = fmt::format(", {{(const char*){}, (int64_t)({} - {}), {}, 0}}", first, second, first, bytes);
+      spec.fetch_lines = n.next.rows * ((n.next.bytes + 63) / 64);
+      const std::string first = text(n.next.first), second = text(n.next.second);
+      next = fmt::format(", {{(const char*){}, (int64_t)({} - {}), {}, 0}}", first, second, first, n.next.bytes);
     }
     if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
       fail(Code::CpuGemmTypes, at, *reason, passes::kUseInterpreter);
@@ -235,42 +231,46 @@ class CpuText final : public LaneLoops {
     line(fmt::format("{}({}, {}, {}{});", g.name, start(n.a), start(n.b), start(n.c), next));
   }
 
-  // Elements on their way to global memory by way of a row (passes/stream_stores.h).
-  void stream(const Call& n) {
+  static Expr wide(int64_t value) { return ir::constant(i64, value); }
+
+  void stream(const Stream& n) {
     uses_stream_ = true;
-    const Region& to = n.writes[0];
-    const Expr size = ir::constant(i64, int64_t{program_.buffer(to.buffer).type.storage_bits() / 8});
-    const std::string place = element(to.buffer, to.min), row = pointer(n.reads[0].buffer), large = text(n.args[0]);
-    const std::string done = text(mul(n.args[1], size));
-    if (n.function == passes::kStreamRestFunction)
+    const Expr size = wide(program_.buffer(n.to.buffer).type.storage_bits() / 8);
+    const std::string place = element(n.to.buffer, n.to.min), row = pointer(n.from.buffer), large = text(n.large);
+    const std::string done = text(mul(n.done, size));
+    if (n.rest)
       return line(fmt::format("tw_stream_rest((char*)&{}, {}, (const char*){}, {}, {});", place, done, row,
-                              text(mul(n.args[2], size)), large));
+                              text(mul(n.rest, size)), large));
     line(fmt::format("tw_stream((char*)&{}, {}, (char*){}, {}, {});", place, done, row,
-                     text(mul(to.extent.back(), size)), large));
+                     text(mul(n.to.extent.back(), size)), large));
   }
 
-  // passes/prefetch_rows.h
-  void prefetch(const Call& n) {
+  void prefetch(const Prefetch& n) {
     uses_memory_ = true;
-    line(fmt::format("tw_prefetch((const char*)({}) + {}, {}, {});", text(n.args[0]), text(n.args[1]), text(n.args[2]),
-                     text(n.args[3])));
+    line(fmt::format("tw_prefetch((const char*)({}) + {}, {}, {:d});", text(n.address), text(n.offset),
+                     text(wide(n.bytes)), n.nearest));
   }
 
-  // A box on its way to columns (passes/transpose_tiles.h).
-  void transpose(const Call& n) {
+  // Elements of memory from the first of a matrix to the one that many further in the dimension.
+  Expr distance(const Element& first, int64_t dimension, int64_t step) const {
+    std::vector<Expr> there = first.indices;
+    Expr& index = there[static_cast<size_t>(dimension)];
+    index = ir::add(index, ir::constant(index->type, step));
+    return sub(offset(first.buffer, there), offset(first.buffer, first.indices));
+  }
+  void transpose(const Transpose& n) {
     uses_stream_ = uses_transpose_ = true;
-    auto at = [&](size_t argument) -> const Address& { return *n.args[argument].as<Address>(); };
-    auto place = [&](const Address& a) { return element(a.buffer, a.indices); };
-    const int64_t unit = *constant_int(n.args[7]);
-    auto step = [&](const Address& a, const Address& b) {
-      const Expr elements = sub(offset(b.buffer, b.indices), offset(a.buffer, a.indices));
-      return text(ir::binary(BinaryOp::FloorDiv, elements, ir::constant(i64, unit)));
+    auto place = [&](const Element& e) { return element(e.buffer, e.indices); };
+    auto step = [&](const Matrix& m) {
+      check_internal(constant_int(distance(m.first, m.along, m.along_step)) == n.unit,
+                     "elements that are no neighbours");
+      return text(ir::binary(BinaryOp::FloorDiv, distance(m.first, m.down, m.down_step), wide(n.unit)));
     };
-    const std::string type = fmt::format("uint{}_t", program_.buffer(at(0).buffer).type.storage_bits() * unit);
-    const std::string next = n.args.size() > 8 ? "&" + place(at(8)) : "0";
+    const std::string type = fmt::format("uint{}_t", program_.buffer(n.to.first.buffer).type.storage_bits() * n.unit);
+    const std::string next = n.next.valid() ? "&" + place(n.next) : "0";
     line(fmt::format("tw_transpose(({0}*)&{1}, {2}, (const {0}*)&{3}, {4}, {5}, {6}, {7}, (const {0}*){8});", type,
-                     place(at(0)), step(at(0), at(1)), place(at(2)), step(at(2), at(3)), text(n.args[4]),
-                     text(n.args[5]), text(n.args[6]), next));
+                     place(n.to.first), step(n.to), place(n.from.first), step(n.from), text(wide(n.rows)),
+                     text(wide(n.columns)), text(n.large), next));
   }
 
   // ---- reductions
@@ -301,14 +301,7 @@ class CpuText final : public LaneLoops {
     line("});");
   }
 
-  size_t target_statements(const Body& b, size_t at) override {
-    if (b[at].as<Role>()) return strands(b, at);
-    const auto* n = b[at].as<Call>();
-    if (!n || n->function != passes::kFetchFunction) return 0;
-    note_source(b[at + 1]);
-    gemm(*b[at + 1].as<Gemm>(), program_.location(b[at + 1]->location), n);
-    return 2;
-  }
+  size_t target_statements(const Body& b, size_t at) override { return b[at].as<Role>() ? strands(b, at) : 0; }
   void target_statement(const Stmt& s) override {
     const SourceLocation& at = program_.location(s->location);
     if (const auto* n = s.as<Atomic>()) return atomic(*n);
@@ -322,11 +315,9 @@ class CpuText final : public LaneLoops {
       return stuck(fmt::format("tw_wait_phase(call, {}, {})", barrier(n->barrier), text(n->parity)),
                    fmt::format("for a phase of barrier '{}'", program_.buffer(n->barrier.buffer).name), at);
     if (const auto* n = s.as<Sync>()) return sync(*n, at);
-    if (const auto* n = s.as<Call>(); n && n->function == passes::kPrefetchFunction) return prefetch(*n);
-    if (const auto* n = s.as<Call>();
-        n && (n->function == passes::kStreamFunction || n->function == passes::kStreamRestFunction))
-      return stream(*n);
-    if (const auto* n = s.as<Call>(); n && n->function == passes::kTransposeFunction) return transpose(*n);
+    if (const auto* n = s.as<Prefetch>()) return prefetch(*n);
+    if (const auto* n = s.as<Stream>()) return stream(*n);
+    if (const auto* n = s.as<Transpose>()) return transpose(*n);
     check_internal(false, "the CPU text has no {}", name_of(s));
   }
 
@@ -441,10 +432,7 @@ class CpuText final : public LaneLoops {
   }
   static bool streams(const Launch& launch) {
     bool found = false;
-    walk(launch.body, [&](const Stmt& s) {
-      const auto* n = s.as<Call>();
-      found = found || (n && n->function != passes::kPrefetchFunction && n->function != passes::kFetchFunction);
-    });
+    walk(launch.body, [&](const Stmt& s) { found = found || s.as<Stream>() || s.as<Transpose>(); });
     return found;
   }
   void block_function(const Launch& launch) {

@@ -5,16 +5,12 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
-#include "passes/stream_stores.h"
-#include "passes/transpose_tiles.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
 
 namespace {
-
-constexpr size_t kTransposeArguments = 8;  // without the next box
 
 // Rows shorter than kLongRow are over before memory answers; more than kMost, and what is fetched pushes out what is in
 // use (32 KiB are nearest on the processors we know). A tile is in use for longer than a row, and often copied or
@@ -74,9 +70,9 @@ Expr inlined(Expr e, const std::unordered_map<VarId, Expr>& lets) {
   return e;
 }
 
-class Prefetch {
+class NextRows {
  public:
-  Prefetch(LoopProgram& program, const For& grid) : program_(program), grid_(grid), block_(round_of(grid)) {
+  NextRows(LoopProgram& program, const For& grid) : program_(program), grid_(grid), block_(round_of(grid)) {
     walk(grid.body, [&](const Stmt& s) {
       has_products_ = has_products_ || s.as<Gemm>();
       if (const auto* f = s.as<For>()) loop_vars_.insert(f->var);
@@ -267,10 +263,9 @@ class Prefetch {
   std::vector<Row> rows_streamed(const For& f) const {
     std::vector<Row> rows;
     for (const Stmt& s : f.body) {
-      const auto* n = s.as<Call>();
-      if (!n || n->function != kStreamRestFunction) continue;
-      const Region& to = n->writes[0];
-      Row row{to.buffer, to.min, constant_int(to.extent.back()).value_or(0)};
+      const auto* n = s.as<Stream>();
+      if (!n || !n->rest) continue;
+      Row row{n->to.buffer, n->to.min, constant_int(n->to.extent.back()).value_or(0)};
       if (row.elements > 0 && is_known_outside(row, f.body) && !has(rows, row)) rows.push_back(std::move(row));
     }
     return rows;
@@ -310,10 +305,7 @@ class Prefetch {
   }
 
   static Stmt call(const Expr& start, const Expr& offset, int64_t bytes, bool nearest, LocationId location) {
-    Call c;
-    c.function = kPrefetchFunction;
-    c.args = {start, offset, wide(bytes), constant(boolean, int64_t{nearest})};
-    return make_stmt(std::move(c), location);
+    return make_stmt(Prefetch{start, offset, bytes, nearest}, location);
   }
   // One line of each page: the first store to a page that no table near the core knows waits, and all behind it.
   static Stmt touch(const Expr& start, const Expr& turn, int64_t bytes, LocationId location) {
@@ -403,7 +395,7 @@ class Prefetch {
       for (const Stmt& inner : n->body) computes = computes || inner.as<For>();
       walk(n->body, [&](const Stmt& x) {
         const auto* store = x.as<Store>();
-        writes = writes || x.as<Call>() || (store && is_global(store->to.buffer));
+        writes = writes || x.as<Stream>() || x.as<Transpose>() || (store && is_global(store->to.buffer));
       });
       const int busy = reads ? 2 : writes ? 1 : 0;
       if (computes && busy < least) best = k, least = busy;
@@ -442,12 +434,12 @@ class Prefetch {
     for (size_t k = 0; k < in.size(); ++k) {
       if (next < boxes.size() && k == products[next]) {
         const Box& b = boxes[next++];
-        Call c;
-        c.function = kFetchFunction;
-        c.args = {place_of(b.first), place_of(b.second), wide(bytes_of(b.first)), wide(b.rows)};
-        out.push_back(make_stmt(std::move(c), in[k]->location));
+        Gemm product = *in[k].as<Gemm>();
+        product.next = {place_of(b.first), place_of(b.second), bytes_of(b.first), b.rows};
+        out.push_back(make_stmt(std::move(product), in[k]->location));
+      } else {
+        out.push_back(in[k]);
       }
-      out.push_back(in[k]);
     }
     return out;
   }
@@ -503,24 +495,21 @@ class Prefetch {
       if (!constant_int(f->extent) || constant_int(f->begin) != 0) return {};
       nest.push_back(f), inner = &f->body[0];
     }
-    const auto* n = inner->as<Call>();
-    if (!n || n->function != kTransposeFunction || !is_global(n->reads[0].buffer)) return {};
-    const Address &from = *n->args[2].as<Address>(), &below = *n->args[3].as<Address>();
-    const size_t last = from.indices.size() - 1;
-    size_t down = last;
-    for (size_t d = 0; d < last; ++d)
-      if (!equal(from.indices[d], below.indices[d])) down = down == last ? d : last + 1;
-    const auto step = down < last ? constant_int(sub(below.indices[down], from.indices[down])) : std::nullopt;
-    if (!step || !equal(from.indices[last], below.indices[last])) return {};
-    Row row{from.buffer, from.indices, *constant_int(n->args[4]) * *constant_int(n->args[7])};
-    int64_t rows = *constant_int(n->args[5]);
+    const auto* n = inner->as<Transpose>();
+    if (!n || !is_global(n->from.first.buffer)) return {};
+    const Element& from = n->from.first;
+    const auto last = from.indices.size() - 1, down = static_cast<size_t>(n->from.down);
+    const int64_t step = n->from.down_step;
+    if (down == last) return {};
+    Row row{from.buffer, from.indices, n->rows * n->unit};
+    int64_t rows = n->columns;
     for (size_t k = nest.size(); k-- > 0;) {
       const int64_t extent = *constant_int(nest[k]->extent);
       for (size_t d = 0; d <= last; ++d) {
         const auto slope = analysis::slope_through_casts(from.indices[d], nest[k]->var);
         if (!slope || (d != last && d != down && *slope != 0)) return {};
         if (d == last && *slope != 0 && *slope != row.elements) return {};
-        if (d == down && *slope != 0 && *slope != rows * *step) return {};
+        if (d == down && *slope != 0 && *slope != rows * step) return {};
       }
       const bool along = analysis::slope_through_casts(from.indices[last], nest[k]->var) != 0;
       const bool below_it = analysis::slope_through_casts(from.indices[down], nest[k]->var) != 0;
@@ -531,7 +520,7 @@ class Prefetch {
     const std::vector<Row> first = later({row}, round);
     if (first.empty()) return {};
     Row second = first[0];
-    second.first[down] = add(second.first[down], constant(second.first[down]->type, *step));
+    second.first[down] = add(second.first[down], constant(second.first[down]->type, step));
     return Box{first[0], second, rows};
   }
   void short_rows(Body& body, size_t k, const Round& round) {
@@ -578,10 +567,7 @@ class Prefetch {
   }
   static bool has_prefetch(const Body& body) {
     bool found = false;
-    walk(body, [&](const Stmt& s) {
-      const auto* n = s.as<Call>();
-      found = found || (n && n->function == kPrefetchFunction);
-    });
+    walk(body, [&](const Stmt& s) { found = found || s.as<Prefetch>(); });
     return found;
   }
   // The box alone, or in loops over parts of a tile.
@@ -593,15 +579,12 @@ class Prefetch {
       out.body = {inner};
       return make_stmt(std::move(out), s->location);
     }
-    const auto* n = s.as<Call>();
-    if (!n || n->function != kTransposeFunction || n->args.size() > kTransposeArguments ||
-        !is_global(n->reads[0].buffer))
-      return s;
-    const Address& from = *n->args[2].as<Address>();
-    const std::vector<Row> next = later({{from.buffer, from.indices}}, round);
+    const auto* n = s.as<Transpose>();
+    if (!n || n->next.valid() || !is_global(n->from.first.buffer)) return s;
+    const std::vector<Row> next = later({{n->from.first.buffer, n->from.first.indices}}, round);
     if (next.empty()) return s;
-    Call with_next = *n;
-    with_next.args.push_back(place_of(next[0]));
+    Transpose with_next = *n;
+    with_next.next = {next[0].buffer, next[0].first};
     return make_stmt(std::move(with_next), s->location);
   }
 
@@ -620,7 +603,7 @@ LoopProgram prefetch_rows(LoopProgram program) {
   for (Launch& launch : program.launches) {
     For grid = *launch.body.front().as<For>();
     const LocationId at = launch.body.front()->location;
-    grid.body = Prefetch(program, grid).run();
+    grid.body = NextRows(program, grid).run();
     launch.body = {make_stmt(std::move(grid), at)};
   }
   return program;

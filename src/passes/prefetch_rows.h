@@ -3,10 +3,8 @@
 // idle in all but the first.
 //
 // Needs: a LoopProgram after stream_stores().
-// Leaves: the same results. A Call of kPrefetchFunction, args = {address, offset, bytes, into the nearest cache or the
-//   second}, reads nothing that the program would see: the address may lie outside of its tensor. Two cases, in each of
-//   which the caches can hold what
-//   comes:
+// Leaves: the same results: a Prefetch reads nothing that the program would see. Two cases, in each of which the caches
+//   can hold what comes:
 //   - a loop of which each iteration reads rows by chunks: the next iteration's rows, or behind the last the next
 //     block's, by one of the loops over chunks, if there is one that reads no rows itself; and of each page of the rows
 //     that it will store around the caches, a line (measured on Zen 4: a softmax of 4096 columns takes 8.8 ms, without
@@ -15,16 +13,11 @@
 //   - other loops over the rows of a tile, in a block or in a loop over tiles: the next block's or tile's row, at the
 //     end of the last loop over as many rows.
 //   A product of few rows waits for memory as copies do: one after each tile's copy fetches the next tile, line by
-//   line, told by a Call of kFetchFunction before it, args = {the first row's address, the second's, bytes of a row,
-//   rows}. Else the address of the next block's or tile's box becomes another argument of a Call of kTransposeFunction,
-//   which fetches it.
+//   line, as its rows `next`. Else the next block's or tile's box becomes the `next` of a Transpose, which fetches it.
 #pragma once
 #include "ir/program.h"
 
 namespace tilewright::passes {
-
-inline constexpr const char* kPrefetchFunction = "prefetch";
-inline constexpr const char* kFetchFunction = "fetch_in_product";
 
 ir::LoopProgram prefetch_rows(ir::LoopProgram program);
 

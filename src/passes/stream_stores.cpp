@@ -21,9 +21,9 @@ constexpr int64_t kLine = 64;
 // Elements computed between two stores of lines. More than 16, of which GCC makes no loop that it could vectorize.
 constexpr int64_t kChunk = 64;
 
-class Stream {
+class Streaming {
  public:
-  Stream(LoopProgram& program, int32_t launch, const Body& all) : program_(program), launch_(launch), all_(all) {}
+  Streaming(LoopProgram& program, int32_t launch, const Body& all) : program_(program), launch_(launch), all_(all) {}
 
   Body body(const Body& in) {
     return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
@@ -93,10 +93,10 @@ class Stream {
     For loop;
     loop.var = chunk, loop.begin = wide(0), loop.extent = chunks;
     loop.body = {computed(staged, add(begin, first), wide(lanes)),
-                 moved(staged, kStreamFunction, add(begin, first), wide(lanes), {first})};
+                 moved(staged, add(begin, first), wide(lanes), first)};
     Body out{make_stmt(std::move(loop), at)};
     if (constant_int(rest) != 0) out.push_back(computed(staged, add(begin, done), rest));
-    out.push_back(moved(staged, kStreamRestFunction, begin, extent, {done, rest}));
+    out.push_back(moved(staged, begin, extent, done, rest));
     return out;
   }
 
@@ -125,20 +125,15 @@ class Stream {
     return make_stmt(std::move(loop), s.at);
   }
   // The row's elements on their way to [begin, begin + count).
-  Stmt moved(const Staged& s, const char* function, const Expr& begin, const Expr& count,
-             const std::vector<Expr>& arguments) {
+  Stmt moved(const Staged& s, const Expr& begin, const Expr& count, const Expr& done, const Expr& rest = {}) {
     For place = s.loop;  // the indices of the first element
     place.body = {make_stmt(Store{s.store.to, constant(program_.buffer(s.store.to.buffer).type, int64_t{0})}, s.at)};
     const Body first = with_index(place, begin, program_);
     Region to{s.store.to.buffer, first[0].as<Store>()->to.indices, {}};
-    to.extent.assign(to.min.size(), wide(1));
+    to.extent.assign(to.min.size(), constant(1));
     to.extent.back() = count;
-    Call move;
-    move.function = function, move.args = {s.large};
-    move.args.insert(move.args.end(), arguments.begin(), arguments.end());
-    move.reads = {{s.row, {wide(0)}, {program_.buffer(s.row).shape[0]}}};
-    move.writes = {to};
-    return make_stmt(std::move(move), s.at);
+    const Region row{s.row, {constant(0)}, {program_.buffer(s.row).shape[0]}};
+    return make_stmt(Stream{row, std::move(to), s.large, done, rest}, s.at);
   }
 
   LoopProgram& program_;
@@ -186,7 +181,7 @@ LoopProgram stream_stores(LoopProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
     if (has_waits(program.launches[i])) continue;
     const Body all = program.launches[i].body;
-    program.launches[i].body = Stream(program, static_cast<int32_t>(i), all).body(all);
+    program.launches[i].body = Streaming(program, static_cast<int32_t>(i), all).body(all);
   }
   return program;
 }

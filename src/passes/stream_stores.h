@@ -3,19 +3,13 @@
 //
 // Needs: a LoopProgram.
 // Leaves: the same results. A vectorized loop that stores consecutive elements of one global tensor stores them to a
-//   local row by chunks of a few cache lines, and a Call of kStreamFunction moves each chunk while the next is computed
-//   (measured on Zen 4: 51 GB/s read and written against 37; rows of 4 KiB at a time: up to 20% slower). The row's
-//   first line is the function's own: what is not yet a whole line of the tensor waits there. It has reads = {the row},
-//   writes = {the chunk's place}, args = {is the tensor large, elements that went before}. A Call of
-//   kStreamRestFunction moves what is left: writes = {all that the loop stores}, args = {is the tensor large, elements
-//   that went before, elements left}.
+//   local row by chunks of a few cache lines, and a Stream moves each chunk while the next is computed (measured on Zen
+//   4: 51 GB/s read and written against 37; rows of 4 KiB at a time: up to 20% slower). A last Stream moves what is
+//   left.
 #pragma once
 #include "ir/program.h"
 
 namespace tilewright::passes {
-
-inline constexpr const char* kStreamFunction = "stream";
-inline constexpr const char* kStreamRestFunction = "stream_rest";
 
 // Is the tensor so large that its rows had better go around the caches: larger than they are, or a good part of what
 // the launch moves, if that is? Known, or a question of bool for the call.

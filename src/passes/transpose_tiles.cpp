@@ -83,9 +83,9 @@ std::optional<std::vector<Expr>> at_first(std::vector<Expr> index, VarId part) {
   return index;
 }
 
-class Transpose {
+class Transposing {
  public:
-  Transpose(LoopProgram& program, const Body& block) : program_(program), block_(block) {}
+  Transposing(LoopProgram& program, const Body& block) : program_(program), block_(block) {}
 
   Body body(const Body& in) {
     Body out;
@@ -93,7 +93,7 @@ class Transpose {
       if (const auto nest = copy_nest(s); nest && transposes(*nest)) {
         CopyNest copy = *nest;
         if (!out.empty() && passes_over(out.back(), copy)) out.pop_back();
-        out.push_back(call(copy, s->location));
+        out.push_back(transpose(copy, s->location));
         continue;
       }
       out.push_back(inside(s));
@@ -212,37 +212,17 @@ class Transpose {
     return true;
   }
 
-  // What the call touches; of a tile in panels, all of it.
-  Region region(const Side& side, int64_t outer, int64_t inner, int64_t unit) const {
-    const Buffer& b = program_.buffer(side.buffer);
-    if (b.tile) return {side.buffer, {wide(0), wide(0)}, {wide(b.tile->rows), wide(b.tile->columns)}};
-    Region r{side.buffer, side.min, std::vector<Expr>(side.min.size(), wide(1))};
-    r.extent.back() = wide(unit);
-    r.extent[side.outer] = wide((outer - 1) * side.outer_step + (side.outer + 1 == side.min.size() ? unit : 1));
-    r.extent[side.inner] = wide((inner - 1) * side.inner_step + (side.inner + 1 == side.min.size() ? unit : 1));
-    return r;
+  static Matrix matrix(const Side& side, size_t down, int64_t down_step, size_t along, int64_t along_step) {
+    return {{side.buffer, side.min}, static_cast<int64_t>(down), down_step, static_cast<int64_t>(along), along_step};
   }
-  static Expr wide(int64_t value) { return constant(i64, value); }
-  static Expr place(const Side& side, size_t next_in = SIZE_MAX, int64_t step = 0) {
-    std::vector<Expr> index = side.min;
-    if (next_in != SIZE_MAX) index[next_in] = add(index[next_in], wide(step));
-    return address(side.buffer, std::move(index));
-  }
-  Stmt call(const CopyNest& n, LocationId at) const {
+  Stmt transpose(const CopyNest& n, LocationId at) const {
     const bool global = program_.buffer(program_.root(n.to.buffer)).space == Space::Global;
-    Call c;
-    c.function = kTransposeFunction;
-    c.args = {place(n.to),
-              place(n.to, n.to.outer, n.to.outer_step),
-              place(n.from),
-              place(n.from, n.from.inner, n.from.inner_step),
-              wide(n.outer_extent),
-              wide(n.inner_extent),
-              global ? is_large(program_, block_, n.to.buffer) : constant(boolean, int64_t{0}),
-              wide(n.unit)};
-    c.reads = {region(n.from, n.outer_extent, n.inner_extent, n.unit)};
-    c.writes = {region(n.to, n.outer_extent, n.inner_extent, n.unit)};
-    return make_stmt(std::move(c), at);
+    Transpose t;
+    t.from = matrix(n.from, n.from.inner, n.from.inner_step, n.from.outer, n.from.outer_step);
+    t.to = matrix(n.to, n.to.outer, n.to.outer_step, n.to.inner, n.to.inner_step);
+    t.rows = n.outer_extent, t.columns = n.inner_extent, t.unit = n.unit;
+    t.large = global ? is_large(program_, block_, n.to.buffer) : constant(boolean, int64_t{0});
+    return make_stmt(std::move(t), at);
   }
 
   LoopProgram& program_;
@@ -254,7 +234,7 @@ class Transpose {
 LoopProgram transpose_tiles(LoopProgram program) {
   for (Launch& launch : program.launches) {
     const Body before = launch.body;
-    launch.body = Transpose(program, before).body(before);
+    launch.body = Transposing(program, before).body(before);
   }
   return program;
 }

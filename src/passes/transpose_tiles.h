@@ -3,17 +3,12 @@
 //
 // Needs: a LoopProgram after fuse_loops().
 // Leaves: the same results. Two loops of constant extents, one in the other, that copy B[.., i, .., j] = A[.., j, ..,
-// i]
-//   without converting are a Call of kTransposeFunction: reads = {the box of A}, writes = {the box of B},
-//   args = {where B's box begins, where its next row does, the same two of A, B's rows, B's columns, is B a large
-//   tensor, the elements that stay together}: a third loop over two neighbours moves them as one. A tile A that only
-//   holds a copy of global memory for it is passed over. B may be a tile in panels.
+//   i] without converting are a Transpose; a third loop over two neighbours moves them as one. A tile A that only holds
+//   a copy of global memory for it is passed over. B may be a tile in panels.
 #pragma once
 #include "ir/program.h"
 
 namespace tilewright::passes {
-
-inline constexpr const char* kTransposeFunction = "transpose";
 
 ir::LoopProgram transpose_tiles(ir::LoopProgram program);
 

@@ -254,11 +254,14 @@ std::string streamed(const std::string& columns, const std::string& extent) {
 TEST(StreamStores, RowsOfALargeTensorByChunksOfLines) {
   const std::string out = streamed("4096", "2500");
   EXPECT_NE(out.find("for chunk: int64 in 0..39 {\n        for lane: int64 in 0..64 vectorized"), out.npos) << out;
-  EXPECT_NE(out.find("call function=\"stream\" args=[true, chunk * 64]"), out.npos) << out;
+  EXPECT_NE(out.find("stream from=row to=Y[block, chunk * 64 : int64(64)] large=true done=chunk * 64"), out.npos)
+      << out;
   EXPECT_NE(out.find("in 0..4 vectorized"), out.npos) << out;
-  EXPECT_NE(out.find("call function=\"stream_rest\" args=[true, int64(2496), int64(4)]"), out.npos) << out;
+  EXPECT_NE(out.find("stream from=row to=Y[block, int64(0) : int64(2500)] large=true done=int64(2496) rest=int64(4)"),
+            out.npos)
+      << out;
 }
-TEST(StreamStores, ASmallTensorIsStoredTo) { EXPECT_EQ(streamed("1024", "1024").find("call"), std::string::npos); }
+TEST(StreamStores, ASmallTensorIsStoredTo) { EXPECT_EQ(streamed("1024", "1024").find("stream"), std::string::npos); }
 TEST(StreamStores, OfAnUnknownSizeTheCallDecides) {
   const std::string out = streamed("n", "512");
   EXPECT_NE(out.find("33554432"), out.npos) << out;
@@ -301,11 +304,11 @@ TEST(PrefetchRows, TheNextRowComesWhileThisOneIsComputed) {
             out.npos)
       << out;
   EXPECT_NE(out.find(R"(        for c: int64 in 0..8 {
-          call function="prefetch" args=[next, c * 256, int64(256), true])"),
+          prefetch address=next offset=c * 256 bytes=256 nearest=true)"),
             out.npos)
       << out;
-  EXPECT_NE(out.find("args=[next_1, c * 256, int64(64), true]"), out.npos) << out;
-  EXPECT_EQ(count_of(out, "prefetch"), 2u) << out;
+  EXPECT_NE(out.find("prefetch address=next_1 offset=c * 256 bytes=64 nearest=true"), out.npos) << out;
+  EXPECT_EQ(count_of(out, "prefetch address"), 2u) << out;
 }
 // Of rows too short to be told ahead, the next block's; behind the last loop over them.
 TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
@@ -322,11 +325,11 @@ TEST(PrefetchRows, OfShortRowsTheNextBlocks) {
         }
       }
 )");
-  EXPECT_EQ(count_of(out, "prefetch"), 1u) << out;
-  const size_t at = out.find("prefetch");
+  EXPECT_EQ(count_of(out, "prefetch address"), 1u) << out;
+  const size_t at = out.find("prefetch address");
   EXPECT_GT(at, out.find("t[m, n] = t[m, n] * 2.0")) << out;
   EXPECT_NE(out.substr(at, 120).find("block + 1"), out.npos) << out;
-  EXPECT_NE(out.find("int64(256), true]"), out.npos) << out;
+  EXPECT_NE(out.find("bytes=256 nearest=true"), out.npos) << out;
 }
 // Of a tensor at an address that is looked up in an iteration, nobody knows the next iteration's place; of one at an
 // address that stays, everybody does.
@@ -348,7 +351,7 @@ TEST(PrefetchRows, TensorsAtAddressesThatAreLookedUp) {
     const ir::LoopProgram out = prefetch_rows(
         ir::parse_loop_program(stays ? text(look_up + tensor, "") : text("", look_up + tensor), "p.tile"));
     ir::check_valid(out, "prefetch_rows");
-    EXPECT_EQ(count_of(ir::print(out), "\"prefetch\""), stays ? 1u : 0u) << ir::print(out);
+    EXPECT_EQ(count_of(ir::print(out), "prefetch address"), stays ? 1u : 0u) << ir::print(out);
   }
 }
 // And those of the next block that are stored to as they are; what is stored in a run of memory is not.
@@ -372,10 +375,10 @@ TEST(PrefetchRows, OfRowsThatAreStoredToTheNextBlocks) {
     return ir::print(out);
   };
   const std::string rows = with("m, int64(by) * 32 + n");
-  EXPECT_EQ(count_of(rows, "prefetch"), 2u) << rows;
+  EXPECT_EQ(count_of(rows, "prefetch address"), 2u) << rows;
   EXPECT_NE(rows.find("address(Z[m, int64(int32((block + 1) // 2)) * 32])"), rows.npos) << rows;
   const std::string run = with("int64(by), m * 32 + n");
-  EXPECT_EQ(count_of(run, "prefetch"), 1u) << run;
+  EXPECT_EQ(count_of(run, "prefetch address"), 1u) << run;
 }
 // A row that goes by parts of chunks: while its last loop writes, for what that loop reads again is near.
 TEST(PrefetchRows, OfARowByParts) {
@@ -396,9 +399,9 @@ TEST(PrefetchRows, OfARowByParts) {
         }
       }
 )");
-  const size_t at = out.find("call function=\"prefetch\" args=[next, other * 512, int64(512), true]");
+  const size_t at = out.find("prefetch address=next offset=other * 512 bytes=512 nearest=true");
   EXPECT_NE(at, out.npos) << out;
-  EXPECT_EQ(count_of(out, "prefetch"), 1u) << out;
+  EXPECT_EQ(count_of(out, "prefetch address"), 1u) << out;
 }
 // What a block reads a second time is near: the next block's rows come in its place, to the second cache.
 TEST(PrefetchRows, OfRowsThatAreReadAgainTheNextBlocks) {
@@ -412,9 +415,9 @@ TEST(PrefetchRows, OfRowsThatAreReadAgainTheNextBlocks) {
   const std::string again = prefetched(pass("a", "") + pass("b", ""));
   EXPECT_NE(again.find("address(X[int64(by) * 16 + ai + 1, ak * 256])"), again.npos) << again;
   EXPECT_NE(again.find("address(X[int64(int32((block + 1) // 2)) * 16 + bi, bk * 256])"), again.npos) << again;
-  EXPECT_NE(again.find("bc * 256, int64(256), false]"), again.npos) << again;
+  EXPECT_NE(again.find("offset=bc * 256 bytes=256\n"), again.npos) << again;
   const std::string other = prefetched(pass("a", "") + pass("b", " + 1024"));
-  EXPECT_EQ(other.find("false]"), other.npos) << other;
+  EXPECT_EQ(count_of(other, "prefetch address"), count_of(other, "nearest=true")) << other;
 }
 // As many lines as the row can have.
 TEST(PrefetchRows, OfRowsThatMayEndEarly) {
@@ -429,7 +432,7 @@ TEST(PrefetchRows, OfRowsThatMayEndEarly) {
         }
       }
 )");
-  EXPECT_NE(out.find("args=[next, c * 256, int64(256), true]"), out.npos) << out;
+  EXPECT_NE(out.find("prefetch address=next offset=c * 256 bytes=256 nearest=true"), out.npos) << out;
 }
 // In a loop over tiles the next tile's; but not the parts of one run of memory.
 TEST(PrefetchRows, OfATileTheNextTiles) {
@@ -443,15 +446,15 @@ TEST(PrefetchRows, OfATileTheNextTiles) {
             t[i, j] = X[int64(first) + i, j]
 )" + after);
   EXPECT_NE(rows.find("address(X[int64(int32(int64(k) + 1) * 16) + i, int64(0)])"), rows.npos) << rows;
-  EXPECT_NE(rows.find("int64(256), true]"), rows.npos) << rows;
+  EXPECT_NE(rows.find("bytes=256 nearest=true"), rows.npos) << rows;
   const std::string large = prefetched(before + R"(          for j: int64 in 0..256 vectorized {
             t[i, j] = X[int64(first) + i, j]
 )" + after);
-  EXPECT_NE(large.find("int64(1024), false]"), large.npos) << large;  // half of the nearest cache
+  EXPECT_NE(large.find("bytes=1024\n"), large.npos) << large;  // half of the nearest cache
   const std::string run = prefetched(before + R"(          for j: int64 in 0..64 vectorized {
             t[int64(0), i * 64 + j] = X[int64(first), i * 64 + j]
 )" + after);
-  EXPECT_EQ(count_of(run, "prefetch"), 0u) << run;
+  EXPECT_EQ(count_of(run, "prefetch address"), 0u) << run;
 }
 // Lanes that take elements of two rows, as panels of pairs have them.
 TEST(PrefetchRows, OfRowsThatMeetInPairsBoth) {
@@ -469,10 +472,10 @@ TEST(PrefetchRows, OfRowsThatMeetInPairsBoth) {
         t[int64(0), int64(0)] = 0.0
       }
 )");
-  EXPECT_EQ(count_of(out, "prefetch"), 2u) << out;
+  EXPECT_EQ(count_of(out, "prefetch address"), 2u) << out;
   EXPECT_NE(out.find("address(X[int64(int32(int64(k) + 1) * 16) + i * 2, int64(0)])"), out.npos) << out;
   EXPECT_NE(out.find("address(X[int64(int32(int64(k) + 1) * 16) + i * 2 + 1, int64(0)])"), out.npos) << out;
-  EXPECT_EQ(count_of(out, "int64(512), true]"), 2u) << out;
+  EXPECT_EQ(count_of(out, "bytes=512 nearest=true"), 2u) << out;
 }
 TEST(PrefetchRows, OfABoxThatIsTransposedTheNextBlocks) {
   const std::string body = R"(      by: int32 = int32(block // 2)
@@ -485,7 +488,7 @@ TEST(PrefetchRows, OfABoxThatIsTransposedTheNextBlocks) {
   const ir::LoopProgram out = prefetch_rows(transpose_tiles(ir::parse_loop_program(around("", body), "p.tile")));
   ir::check_valid(out, "prefetch_rows");
   const std::string text = ir::print(out);
-  EXPECT_NE(text.find("address(X[int64(0), int64(int32((block + 1) // 2)) * 16])"), text.npos) << text;
+  EXPECT_NE(text.find(" next=X[int64(0), int64(int32((block + 1) // 2)) * 16]\n"), text.npos) << text;
 }
 TEST(PrefetchRows, WhatIsReadThroughAnIndexOrStaysInPlaceIsNot) {
   const std::string out = prefetched(R"(      for i: int64 in 0..16 {
@@ -499,7 +502,7 @@ TEST(PrefetchRows, WhatIsReadThroughAnIndexOrStaysInPlaceIsNot) {
         }
       }
 )");
-  EXPECT_EQ(count_of(out, "prefetch"), 0u) << out;
+  EXPECT_EQ(count_of(out, "prefetch address"), 0u) << out;
 }
 
 std::string transposed(const std::string& store, const std::string& after = "") {
@@ -521,8 +524,8 @@ std::string transposed(const std::string& store, const std::string& after = "") 
 TEST(TransposeTiles, GlobalMemoryToGlobalMemoryPassesOverTheTile) {
   const std::string out = transposed("Y[i_1, j_1 + block] = t[j_1, i_1]");
   EXPECT_EQ(out.find("for i"), out.npos) << out;
-  EXPECT_NE(out.find("reads=[X[block * 4 : int64(32), int64(16) : int64(16)]] "
-                     "writes=[Y[int64(0) : int64(16), block : int64(32)]]"),
+  EXPECT_NE(out.find("transpose from=(first=X[block * 4, int64(16)], along=1) to=(first=Y[int64(0), block], along=1) "
+                     "rows=16 columns=32 large=false\n"),
             out.npos)
       << out;
 }
@@ -530,12 +533,12 @@ TEST(TransposeTiles, ATileThatIsReadAgainIsKept) {
   const std::string out =
       transposed("Y[i_1, j_1] = t[j_1, i_1]", "      Y[int64(0), int64(63)] = t[int64(0), int64(0)]\n");
   EXPECT_NE(out.find("for i"), out.npos) << out;
-  EXPECT_NE(out.find("reads=[t["), out.npos) << out;
+  EXPECT_NE(out.find("transpose from=(first=t[int64(0), int64(0)]"), out.npos) << out;
 }
 TEST(TransposeTiles, WhatComputesOrDoesNotTransposeStays) {
   for (const char* store : {"Y[i_1, j_1] = t[j_1, i_1] + 1.0", "Y[j_1, i_1] = t[j_1, i_1]",
                             "Y[i_1, j_1] = t[j_1, int64(0)]", "Y[i_1, j_1] = t[i_1 + j_1, i_1]"})
-    EXPECT_EQ(transposed(store).find("call"), std::string::npos) << store;
+    EXPECT_EQ(transposed(store).find("transpose"), std::string::npos) << store;
 }
 
 }  // namespace
