@@ -2,6 +2,7 @@
 // element the pointer plus an offset from strides.
 #pragma once
 #include "analysis/bits.h"
+#include "analysis/element_offset.h"
 #include "codegen/c_family.h"
 
 namespace tilewright::codegen {
@@ -22,7 +23,9 @@ class CMemory : public CFamily {
   // The first element of the buffer's root, as a pointer to what memory holds of the buffer's type.
   std::string pointer(ir::BufferId id);
   // In elements of the buffer's type from the start of its root.
-  ir::Expr offset(ir::BufferId id, const std::vector<ir::Expr>& index) const;
+  ir::Expr offset(ir::BufferId id, const std::vector<ir::Expr>& index) const {
+    return analysis::element_offset(program_, id, index);
+  }
   std::string element(ir::BufferId id, const std::vector<ir::Expr>& index);
   std::string pointer_to(ir::BufferId id, const std::vector<ir::Expr>& index);
   // The same number in 32 bits, where no step to it needs more; else as it is. `cut`: what is beyond 32 bits is lost.

@@ -1,10 +1,9 @@
 #include "codegen/cpu.h"
 
 #include "codegen/c_reports.h"
-#include "codegen/cpu/fold.h"
 #include "codegen/cpu/gemm_text.h"
 #include "codegen/cpu/lanes.h"
-#include "codegen/cpu/scan.h"
+#include "codegen/cpu/vector_text.h"
 #include "embedded_text.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -274,24 +273,25 @@ class CpuText final : public LaneLoops {
   }
 
   // ---- reductions
-  bool target_loop(const For& n) override {
-    if (folds_.rest.contains(&n)) return true;
-    if (const auto found = folds_.first.find(&n); found != folds_.first.end()) return fold(found->second);
-    const int64_t vector_bytes = features_.avx512 ? 64 : features_.avx2 ? 32 : 16;
-    if (const auto found = row_scan_of(n, program_, vector_bytes)) return scan(*found);
-    return features_.avx512 && lane_loop(n);
-  }
-  bool fold(const Fold& f) {
+  bool target_loop(const For& n) override { return features_.avx512 && lane_loop(n); }
+  Expr lane(BufferId id, int64_t lane) const { return ir::load(id, {wide(lane)}, program_.buffer(id).type); }
+  void fold(const Fold& n) {
     uses_fold_ = true;
-    joined(fmt::format("tw_fold<{}>({}", f.half, pointer(f.lanes)), f.join);
-    return true;
+    joined(fmt::format("tw_fold<{}>({}", n.half, pointer(n.lanes)),
+           vector_text(n.value, lane(n.lanes, 0), lane(n.lanes, n.half)));
   }
-  bool scan(const RowScan& s) {
+  void row_scan(const RowScan& n) {
     uses_scan_ = true;
-    joined(fmt::format("tw_scan<{}>(&{}, {}, &{}, {}, {}, {}", s.rows, element(s.to.buffer, s.to.indices), s.to_step,
-                       element(s.from.buffer, s.from.indices), s.from_step, pointer(s.total), text(s.count)),
-           s.join);
-    return true;
+    auto place = [&](const Matrix& m) {
+      check_internal(constant_int(distance(m.first, m.along, m.along_step)) == 1, "elements that are no neighbours");
+      return fmt::format("&{}, {}", element(m.first.buffer, m.first.indices),
+                         constant_int(distance(m.first, m.down, m.down_step)).value());
+    };
+    const Element& first = n.from.first;
+    const Expr next = ir::load(first.buffer, first.indices, program_.buffer(first.buffer).type);
+    joined(
+        fmt::format("tw_scan<{}>({}, {}, {}, {}", n.rows, place(n.to), place(n.from), pointer(n.total), text(n.count)),
+        vector_text(n.value, lane(n.total, 0), next));
   }
   void joined(const std::string& call, const std::string& join) {
     line(call + ", [](auto a, auto b) {");
@@ -318,6 +318,8 @@ class CpuText final : public LaneLoops {
     if (const auto* n = s.as<Prefetch>()) return prefetch(*n);
     if (const auto* n = s.as<Stream>()) return stream(*n);
     if (const auto* n = s.as<Transpose>()) return transpose(*n);
+    if (const auto* n = s.as<Fold>()) return fold(*n);
+    if (const auto* n = s.as<RowScan>()) return row_scan(*n);
     check_internal(false, "the CPU text has no {}", name_of(s));
   }
 
@@ -443,7 +445,6 @@ class CpuText final : public LaneLoops {
     const std::string block = names_.declare(grid.var, program_.var(grid.var).name);
     open(fmt::format("static void {}(const struct tw_call* call, int64_t {}{}) {{", function_of(launch), block,
                      may_fail() ? ", int* failed" : ""));
-    folds_ = folds_of(grid.body, program_);
     std::set<BufferId> used;
     for (BufferId id : used_buffers(grid.body)) used.insert(program_.root(id));
     declare_integers(needed_vars(grid.body));
@@ -506,7 +507,6 @@ class CpuText final : public LaneLoops {
   bool takes_turns_ = false;          // its code may wait for other code of it
   std::vector<int64_t> stack_bytes_;  // of the tiles of each launch
   bool uses_fold_ = false, uses_scan_ = false;
-  Folds folds_;  // of the launch that is being written
   std::vector<std::string> gemms_;
   std::set<std::string> gemm_names_;
   std::vector<GemmReport> gemm_reports_;

@@ -39,7 +39,7 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
   const ir::LoopProgram lowered = lower_cpu(program, processor);
   dump.write("lower_to_loops", lowered);
   const ir::LoopProgram loops = passes::run_loop_passes(
-      lowered, passes::loop_passes(), [&](const char* pass, const ir::LoopProgram& p) { dump.write(pass, p); });
+      lowered, passes::loop_passes(), features, [&](const char* pass, const ir::LoopProgram& p) { dump.write(pass, p); });
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
   return {std::move(source.text), sites_of(source.sites), std::move(source.gemms), std::move(source.lanes), nullptr};

@@ -9,10 +9,12 @@
 #include "analysis/tile_ranges.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
+#include "passes/fold_lanes.h"
 #include "passes/fuse_loops.h"
 #include "passes/integer_magnitudes.h"
 #include "passes/prefetch_rows.h"
 #include "passes/read_again.h"
+#include "passes/scan_rows.h"
 #include "passes/side_by_side.h"
 #include "passes/spread_atomics.h"
 #include "passes/stream_stores.h"
@@ -25,15 +27,23 @@ constexpr Pass kPasses[] = {
     {"canonicalize", "one spelling: fma, roles, merged maps, no condition that is known", canonicalize},
 };
 
+// A pass that asks nothing of the processor.
+template <ir::LoopProgram (*pass)(ir::LoopProgram)>
+ir::LoopProgram anywhere(ir::LoopProgram program, const target::CpuFeatures&) {
+  return pass(std::move(program));
+}
+
 constexpr LoopPass kLoopPasses[] = {
-    {"fuse_loops", "one loop over the same range; tiles shrink to an iteration's part", fuse_loops},
-    {"side_by_side", "blocks of the same rows go through them together", side_by_side},
-    {"integer_magnitudes", "largest magnitudes of 16-bit floats as integers", integer_magnitudes},
-    {"read_again", "what is near in fewer bytes is not kept in more", read_again},
-    {"spread_atomics", "counters in copies that take turns", spread_atomics},
-    {"transpose_tiles", "columns become rows by blocks in registers", transpose_tiles},
-    {"stream_stores", "rows of large tensors go around the caches", stream_stores},
-    {"prefetch_rows", "the next rows come near while these are computed", prefetch_rows},
+    {"fuse_loops", "one loop over the same range; tiles shrink to an iteration's part", anywhere<fuse_loops>},
+    {"side_by_side", "blocks of the same rows go through them together", anywhere<side_by_side>},
+    {"integer_magnitudes", "largest magnitudes of 16-bit floats as integers", anywhere<integer_magnitudes>},
+    {"read_again", "what is near in fewer bytes is not kept in more", anywhere<read_again>},
+    {"spread_atomics", "counters in copies that take turns", anywhere<spread_atomics>},
+    {"transpose_tiles", "columns become rows by blocks in registers", anywhere<transpose_tiles>},
+    {"stream_stores", "rows of large tensors go around the caches", anywhere<stream_stores>},
+    {"prefetch_rows", "the next rows come near while these are computed", anywhere<prefetch_rows>},
+    {"fold_lanes", "the lanes of a reduction are joined in registers", anywhere<fold_lanes>},
+    {"scan_rows", "rows are scanned side by side", scan_rows},
 };
 
 }  // namespace
@@ -71,9 +81,10 @@ const LoopPass* find_loop_pass(std::string_view name) {
   return nullptr;
 }
 
-ir::LoopProgram run_loop_passes(ir::LoopProgram program, std::span<const LoopPass> passes, LoopObserver observer) {
+ir::LoopProgram run_loop_passes(ir::LoopProgram program, std::span<const LoopPass> passes,
+                                const target::CpuFeatures& features, LoopObserver observer) {
   for (const LoopPass& pass : passes) {
-    program = pass.run(std::move(program));
+    program = pass.run(std::move(program), features);
     ir::check_valid(program, pass.name);
     observer(pass.name, program);
   }

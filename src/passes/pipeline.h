@@ -5,6 +5,7 @@
 
 #include "ir/program.h"
 #include "support/function_ref.h"
+#include "target/cpu.h"
 
 namespace tilewright::passes {
 
@@ -30,11 +31,12 @@ ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes
 struct LoopPass {
   const char* name;
   const char* what;
-  ir::LoopProgram (*run)(ir::LoopProgram);
+  ir::LoopProgram (*run)(ir::LoopProgram, const target::CpuFeatures&);
 };
 std::span<const LoopPass> loop_passes();
 const LoopPass* find_loop_pass(std::string_view name);
 using LoopObserver = function_ref<void(const char* name, const ir::LoopProgram& program)>;
-ir::LoopProgram run_loop_passes(ir::LoopProgram program, std::span<const LoopPass> passes, LoopObserver observer);
+ir::LoopProgram run_loop_passes(ir::LoopProgram program, std::span<const LoopPass> passes,
+                                const target::CpuFeatures& features, LoopObserver observer);
 
 }  // namespace tilewright::passes

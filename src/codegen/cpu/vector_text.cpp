@@ -1,45 +1,32 @@
 #include "codegen/cpu/vector_text.h"
 
 #include "ir/operators.h"
-#include "ir/rewrite.h"
+#include "support/diagnostic.h"
 
 namespace tilewright::codegen {
 
 using namespace ir;
 
-std::optional<std::string> vector_text(const Expr& e, const Expr& a, const Expr& b) {
+std::string vector_text(const Expr& e, const Expr& a, const Expr& b) {
   auto part = [&](const Expr& x) { return vector_text(x, a, b); };
   if (equal(e, a)) return "a";
   if (equal(e, b)) return "b";
-  if (const auto* n = e.as<Select>()) {
-    const auto c = part(n->condition), x = part(n->a), y = part(n->b);
-    return c && x && y ? std::optional(fmt::format("({} ? {} : {})", *c, *x, *y)) : std::nullopt;
-  }
-  if (const auto* n = e.as<Bitcast>()) {
-    const auto x = part(n->value);
-    const bool whole = e->type.is_float() || (e->type.is_int() && e->type.is_signed());
-    return x && whole ? std::optional(fmt::format("({}){}", e->type.is_float() ? "V" : "I", *x)) : std::nullopt;
-  }
-  if (const auto* n = e.as<Sum>()) {
-    if (n->terms.size() != 2 || n->constant != 0 || n->terms[0].coefficient != 1 || n->terms[1].coefficient != 1)
-      return {};
-    const auto x = part(n->terms[0].value), y = part(n->terms[1].value);
-    return x && y ? std::optional(fmt::format("({} + {})", *x, *y)) : std::nullopt;
-  }
+  if (const auto* n = e.as<Select>()) return fmt::format("({} ? {} : {})", part(n->condition), part(n->a), part(n->b));
+  if (const auto* n = e.as<Bitcast>()) return fmt::format("({}){}", e->type.is_float() ? "V" : "I", part(n->value));
+  if (const auto* n = e.as<Sum>()) return fmt::format("({} + {})", part(n->terms[0].value), part(n->terms[1].value));
   const auto* n = e.as<Binary>();
-  const auto x = n ? part(n->a) : std::nullopt, y = n ? part(n->b) : std::nullopt;
-  if (!x || !y) return {};
-  const bool ints = n->a->type.is_int();
+  check_internal(n, "a join that vectors have no operator for");
+  const std::string x = part(n->a), y = part(n->b);
   switch (n->op) {
-    case BinaryOp::Add: return fmt::format("({} + {})", *x, *y);
-    case BinaryOp::BitAnd: return fmt::format("({} & {})", *x, *y);
-    case BinaryOp::BitOr: return fmt::format("({} | {})", *x, *y);
-    case BinaryOp::BitXor: return fmt::format("({} ^ {})", *x, *y);
-    case BinaryOp::Lt: return fmt::format("({} < {})", *x, *y);
-    case BinaryOp::Le: return fmt::format("({} <= {})", *x, *y);
-    case BinaryOp::Min: return ints ? std::optional(fmt::format("({1} < {0} ? {1} : {0})", *x, *y)) : std::nullopt;
-    case BinaryOp::Max: return ints ? std::optional(fmt::format("({0} < {1} ? {1} : {0})", *x, *y)) : std::nullopt;
-    default: return {};
+    case BinaryOp::Add: return fmt::format("({} + {})", x, y);
+    case BinaryOp::BitAnd: return fmt::format("({} & {})", x, y);
+    case BinaryOp::BitOr: return fmt::format("({} | {})", x, y);
+    case BinaryOp::BitXor: return fmt::format("({} ^ {})", x, y);
+    case BinaryOp::Lt: return fmt::format("({} < {})", x, y);
+    case BinaryOp::Le: return fmt::format("({} <= {})", x, y);
+    case BinaryOp::Min: return fmt::format("({1} < {0} ? {1} : {0})", x, y);
+    case BinaryOp::Max: return fmt::format("({0} < {1} ? {1} : {0})", x, y);
+    default: check_internal(false, "a join that vectors have no operator for");
   }
 }
 

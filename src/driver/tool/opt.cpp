@@ -88,7 +88,7 @@ class Road {
     for (; at < names.size(); ++at) {
       const passes::LoopPass* pass = passes::find_loop_pass(names[at]);
       if (!pass) return unknown(names[at]);
-      loops_ = passes::run_loop_passes(std::move(*loops_), {pass, 1}, [](const char*, const ir::LoopProgram&) {});
+      loops_ = passes::run_loop_passes(std::move(*loops_), {pass, 1}, {}, [](const char*, const ir::LoopProgram&) {});
     }
   }
   void run_gpu(const std::vector<std::string>& names, size_t at) {
