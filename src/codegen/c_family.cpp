@@ -276,51 +276,6 @@ void CFamily::note_source(const Stmt& s) {
   line(source);
 }
 
-namespace {
-// The storage that it uses.
-std::set<BufferId> used_roots(const Body& b, const ProgramTables& p) {
-  std::set<BufferId> out;
-  for (BufferId id : used_buffers(b)) out.insert(p.root(id));
-  return out;
-}
-
-// Of each body in it.
-std::vector<std::set<BufferId>> used_within(const Stmt& s, const ProgramTables& p) {
-  std::vector<std::set<BufferId>> out;
-  for_each_body(s, [&](const Body& inner) { out.push_back(used_roots(inner, p)); });
-  return out;
-}
-
-// Are all its uses in bodies of the statement? Two bodies of an If are two versions of one box, each with a buffer of
-// its own.
-bool lives_within(const Stmt& s, const ProgramTables& p, BufferId id, const std::vector<std::set<BufferId>>& bodies) {
-  bool out = std::any_of(bodies.begin(), bodies.end(), [&](const auto& used) { return used.contains(id); });
-  for_each_expr(s, [&](const Expr& e) {
-    walk(e, [&](const Expr& x) {
-      const auto* n = x.as<Load>();
-      out = out && !(n && p.root(n->buffer) == id);
-    });
-  });
-  return out;
-}
-}  // namespace
-
-std::set<BufferId> CFamily::locals_of(const Body& b) const {
-  std::map<BufferId, std::vector<const Stmt*>> users;
-  for (const Stmt& s : b)
-    for (BufferId id : used_roots({s}, program_))
-      if (program_.buffer(id).space == Space::Local && !declared_.contains(id)) users[id].push_back(&s);
-  std::set<BufferId> out;
-  std::map<const Stmt*, std::vector<std::set<BufferId>>> within;
-  for (const auto& [id, statements] : users) {
-    const Stmt* only = statements.front();
-    const bool is_only = statements.size() == 1;
-    if (is_only && !within.contains(only)) within[only] = used_within(*only, program_);
-    if (!is_only || !lives_within(*only, program_, id, within[only])) out.insert(id);
-  }
-  return out;
-}
-
 void CFamily::body(const Body& b) {
   const std::set<BufferId> mine = locals_of(b);
   for (BufferId id : mine) {

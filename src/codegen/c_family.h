@@ -3,6 +3,7 @@
 // Values: floats below 64 bits are held as float and rounded after every operation, 4-bit integers as bytes; memory
 // holds bits (scalar/convert.h). What a target does in its own way (memory, atomics, collectives) it writes itself.
 #pragma once
+#include "analysis/locals.h"
 #include "codegen/c_names.h"
 #include "ir/program.h"
 
@@ -75,7 +76,7 @@ class CFamily {
   std::string value_of_bits(DType type, const std::string& bits);
 
   // The locals of which all uses in it are in this body, and not all of them in one that is further in.
-  std::set<ir::BufferId> locals_of(const ir::Body& b) const;
+  std::set<ir::BufferId> locals_of(const ir::Body& b) const { return analysis::locals_of(b, program_, declared_); }
   bool is_declared(ir::BufferId local) const { return declared_.contains(program_.root(local)); }
   void line(const std::string& s) { out_ += std::string(2 * depth_, ' ') + s + "\n"; }
   void open(const std::string& head);

@@ -57,7 +57,7 @@ class CpuText final : public LaneLoops {
     if (uses_strands_) head += text::codegen_cpu_strands;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
-    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_), take_lane_reports()};
+    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_)};
   }
 
  private:
@@ -273,7 +273,10 @@ class CpuText final : public LaneLoops {
   }
 
   // ---- reductions
-  bool target_loop(const For& n) override { return features_.avx512 && lane_loop(n); }
+  bool target_loop(const For& n) override {
+    if (n.lanes > 0) lane_loop(n);
+    return n.lanes > 0;
+  }
   Expr lane(BufferId id, int64_t lane) const { return ir::load(id, {wide(lane)}, program_.buffer(id).type); }
   void fold(const Fold& n) {
     uses_fold_ = true;

@@ -4,7 +4,6 @@
 // the symbols in order, then the scalar parameters.
 #pragma once
 #include "codegen/c_reports.h"
-#include "codegen/cpu/lanes.h"
 #include "target/cpu.h"
 
 namespace tilewright::codegen {
@@ -23,7 +22,6 @@ struct CpuKernelSource {
   std::string text;
   std::vector<ReportSite> sites;
   std::vector<GemmReport> gemms;
-  std::vector<LaneReport> lanes;
 };
 
 // What lower_to_loops() needs to know of the gemm text.

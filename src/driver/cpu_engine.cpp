@@ -42,7 +42,8 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
       lowered, passes::loop_passes(), features, [&](const char* pass, const ir::LoopProgram& p) { dump.write(pass, p); });
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
-  return {std::move(source.text), sites_of(source.sites), std::move(source.gemms), std::move(source.lanes), nullptr};
+  return {std::move(source.text), sites_of(source.sites), std::move(source.gemms),
+          passes::lane_choices(loops, features), nullptr};
 }
 
 std::string cpu_origin(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor) {

@@ -3,6 +3,7 @@
 #include "codegen/cpu.h"
 #include "driver/dump.h"
 #include "ir/program.h"
+#include "passes/choose_lanes.h"
 #include "runtime/cpu_kernel.h"
 
 namespace tilewright {
@@ -14,7 +15,7 @@ struct CpuKernel {
   std::string text;
   std::vector<runtime::Site> sites;
   std::vector<codegen::GemmReport> gemms;  // none where it was lowered before
-  std::vector<codegen::LaneReport> lanes;  // likewise
+  std::vector<passes::LaneChoice> lanes;   // likewise
   std::unique_ptr<runtime::Callee> callee;
 };
 

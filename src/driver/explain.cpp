@@ -247,7 +247,7 @@ void add_cpu_facts(const ir::TileProgram& program, const runtime::ProcessorFeatu
     for (OperationFacts& op : launch.operations) {
       if (const auto at = loops.find(place_of(op.location)); at != loops.end())
         op.loops = at->second.all, op.vectorized = at->second.vectorized;
-      for (const codegen::LaneReport& r : kernel.lanes) {
+      for (const passes::LaneChoice& r : kernel.lanes) {
         if (place_of(r.location) != place_of(op.location)) continue;
         std::string fact = r.lanes > 0 ? fmt::format("in vectors, {} elements at a time, for {}", r.lanes, r.function)
                                        : fmt::format("{} as the host's compiler has it, for {}", r.function, r.why);

@@ -9,6 +9,7 @@
 #include "analysis/tile_ranges.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
+#include "passes/choose_lanes.h"
 #include "passes/fold_lanes.h"
 #include "passes/fuse_loops.h"
 #include "passes/integer_magnitudes.h"
@@ -44,6 +45,7 @@ constexpr LoopPass kLoopPasses[] = {
     {"prefetch_rows", "the next rows come near while these are computed", anywhere<prefetch_rows>},
     {"fold_lanes", "the lanes of a reduction are joined in registers", anywhere<fold_lanes>},
     {"scan_rows", "rows are scanned side by side", scan_rows},
+    {"choose_lanes", "which loops are vectors of our own", choose_lanes},
 };
 
 }  // namespace
