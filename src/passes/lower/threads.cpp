@@ -253,7 +253,7 @@ class Block {
     if (is_tile_op(s) && !touches_thread_memory(s)) return tile_op(s, c);
     if (const auto* n = s.as<Sync>()) return sync(*n, s, c);
     if (const auto* n = s.as<Wait>()) return wait(*n, s, c);
-    if (const auto* n = s.as<Shuffle>()) return shuffle(*n, c);
+    if (const auto* n = s.as<Shuffle>()) return shuffle(*n, s, c);
     if (const auto* n = s.as<Vote>()) return vote(*n, s, c);
     if (const auto* n = s.as<Let>(); n && u_.is_uniform_control(s) && u_.is_uniform(n->value, s))
       return let_once(*n, c);
@@ -573,7 +573,8 @@ class Block {
 
   // ---- shuffles and votes: values go through arrays over the threads
   int64_t lanes() const { return (threads_ + 31) / 32 * 32; }
-  void shuffle(const Shuffle& n, const Context& c) {
+  void shuffle(const Shuffle& n, const Stmt& s, const Context& c) {
+    if (hazards_.conflicts(s)) flush(c);
     const DType type = n.value->type;
     const BufferId values = l_.temporary("shuffled", type, {lanes()}, Space::Shared);
     publish(values, n.value, c);
