@@ -77,11 +77,14 @@ std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks
     const bool harmless = may_change_places(*writer, me) || (plain && same_bits(*writer));
     if (!harmless) return Conflict{*writer, true};
   }
+  const auto is_open = [&](const Access& reader) {
+    return !is_ordered(reader, me, clocks) && !may_change_places(reader, me);
+  };
   for (const Access* reader : {&cell.reader, &cell.far_reader})
-    if (!is_ordered(*reader, me, clocks)) return Conflict{*reader, false};
+    if (is_open(*reader)) return Conflict{*reader, false};
   if (has_more(cell, me.era))
     for (const Access& reader : sets_[cell.more])
-      if (!is_ordered(reader, me, clocks)) return Conflict{reader, false};
+      if (is_open(reader)) return Conflict{reader, false};
   if (!is_ordered(cell.writer, me, clocks)) cell.other_writer = cell.writer;
   cell.writer = me;
   return std::nullopt;

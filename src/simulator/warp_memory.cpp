@@ -65,8 +65,9 @@ void Warp::on_store(const Place& place, const Value& value, Mask mask) {
 void Warp::on_atomic(const ir::Atomic& op, const Place& place, Mask mask) {
   ++device_.traffic(device_.site(*current_)).atomics;
   const int64_t bits = place.buffer->type.storage_bits();
+  const Touch kind = op.op == ir::AtomicOp::Load ? Touch::Read : Touch::Write;
   touch(
-      Touch::Write, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; }, false, op.op);
+      kind, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; }, false, op.op);
 }
 
 void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
@@ -128,11 +129,11 @@ void Warp::fail_race(Touch kind, const Access& me, const Place& place, const Lan
   const std::string who = elsewhere ? fmt::format("a thread of block {}", other.block)
                                     : fmt::format("thread {}", thread_name(other.thread));
   const char* did = other.pending               ? "copies to it asynchronously"
+                    : !conflict.other_writes    ? "reads it"
                     : other.atomic && me.atomic ? "updates it by another atomic"
                     : other.atomic              ? "updates it atomically"
-                    : conflict.other_writes     ? "writes it"
-                                                : "reads it";
-  const char* mine = me.atomic ? "updated atomically" : kind == Touch::Read ? "read" : "written";
+                                                : "writes it";
+  const char* mine = kind == Touch::Read ? "read" : me.atomic ? "updated atomically" : "written";
   std::string element;
   if (!buffer.source->is_view())
     element = fmt::format(" (element {})", place.offset.int_at(lane, frame_.shape.columns));
