@@ -8,6 +8,7 @@
 #include "passes/known_conditions.h"
 #include "passes/meet_beside_roles.h"
 #include "passes/merge_turns.h"
+#include "passes/name_bounds.h"
 #include "passes/role_groups.h"
 #include "passes/running_reduces.h"
 #include "passes/thread_range.h"
@@ -165,6 +166,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
       if (auto r = merged_maps(s)) return r;
       return as_roles(s);
     });
+    name_changing_bounds(program, launch);
     merge_turns(launch, program);
     launch.body = own_copies_apart(program, launch);
     meet_in_roles(launch);
