@@ -37,6 +37,7 @@ class Clearer {
       f.body = run(f.body);
       std::set<BufferId> between;  // what statements before the loop use, behind the fill
       for (size_t fill = out.size(); fill-- > 0;) {
+        if (may_jump({out[fill]})) break;  // past the loop
         const auto* n = out[fill].as<Fill>();
         if (n && !between.contains(n->to.buffer) && (clears_instead(out[fill], f) || clears_every_turn(out[fill], f))) {
           out.erase(out.begin() + static_cast<std::ptrdiff_t>(fill));
