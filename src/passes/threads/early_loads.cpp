@@ -28,6 +28,7 @@ class EarlyLoads {
       if (gemm == loop->body.end()) return std::nullopt;
       For f = *loop;
       f.body.clear();
+      changed_ = changed_roots(loop->body, p_);
       // A turn before its own, if the loop is pipelined.
       const bool early = loop->kind == LoopKind::Pipelined && loop->stages > 0;
       for (auto x = loop->body.begin(); x != gemm; ++x) {
@@ -106,6 +107,14 @@ class EarlyLoads {
                    LocationId at, Body& early) {
     const Buffer& from = p_.buffer(p_.root(load.buffer));
     if (from.space != Space::Global || from.address || written_.contains(p_.root(load.buffer))) return {};
+    bool stays = true;  // where it is
+    for (const Expr& index : load.indices)
+      walk(index, [&](const Expr& e) {
+        const auto* n = e.as<Load>();
+        const BufferId root = n ? p_.root(n->buffer) : BufferId{};
+        stays = stays && (!n || (!changed_.contains(root) && !p_.buffer(root).address));
+      });
+    if (!stays) return {};
     const Expr value = rewrite(all, [&](const Expr& e) { return std::optional(without_rest(e, map)); });
     const std::set<VarId> used = used_vars(value);
     Map before;
@@ -135,6 +144,7 @@ class EarlyLoads {
   TileProgram& p_;
   const std::ptrdiff_t launch_;
   const std::set<BufferId> written_;
+  std::set<BufferId> changed_;  // by the loop
 };
 
 }  // namespace
