@@ -33,6 +33,7 @@
 #include "passes/threads/sum_copies.h"
 #include "passes/threads/thread_code.h"
 #include "passes/threads/unshift_maps.h"
+#include "passes/threads/whole_turns.h"
 #include "passes/threads/wrap_sums.h"
 
 namespace tilewright::passes {
@@ -90,6 +91,8 @@ void take_one_warp(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
   launch.body = narrow_roles(p.tiles, launch);
 }
+
+void end_turns(GpuProgram& p, size_t i) { end_turns_together(p.tiles, p.tiles.launches[i]); }
 
 void order_between_roles(GpuProgram& p, size_t i) {
   p.handed_over.push_back(order_hand_overs(p.tiles.launches[i].body, p.tiles));
@@ -286,6 +289,10 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "a role that begins copies and waits is one warp",
      .here = "behind all that makes roles",
      .run_launch = take_one_warp},
+    {.name = "whole_turns",
+     .what = "threads that continue a while meet the others at the end of the turn",
+     .here = "before barriers, which may stand there",
+     .run_launch = end_turns},
     {.name = "hand_overs",
      .what = "a barrier between roles where the program has none",
      .here = "behind all that changes who is in a role",
