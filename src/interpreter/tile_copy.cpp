@@ -220,7 +220,8 @@ void Strand::copy_im2col(const ir::Copy& op, const Step& s, const Box& to, Mask 
       int64_t y = m / ow % oh * p.stride + k / channels / p.kernel * p.dilation - p.pad;
       int64_t x = m % ow * p.stride + k / channels % p.kernel * p.dilation - p.pad;
       int64_t n = m / ow / oh;
-      bool inside = n < image.shape[0] && k < p.kernel * p.kernel * channels && y >= 0 && y < h && x >= 0 && x < w;
+      const bool is_patch = m >= 0 && n < image.shape[0] && k >= 0 && k < p.kernel * p.kernel * channels;
+      const bool inside = is_patch && y >= 0 && y < h && x >= 0 && x < w;
       std::memset(in, 0, 8);
       int64_t offset = image.base + n * image.strides[0] + y * image.strides[1] + x * image.strides[2] +
                        k % channels * image.strides[3];

@@ -28,12 +28,14 @@ std::vector<Expr> im2col_element(const Copy& copy, const std::vector<Expr>& imag
   const auto [n, oh] = split(row, out_extent(shape[1]));
   const auto [tap, c] = split(column, shape[3]);
   const auto [kh, kw] = split(tap, wide(p.kernel));
-  // Columns beyond the matrix have no pixel. Where blocks of columns end with it, all of one are inside or none is.
+  // Columns outside of the matrix have no pixel. Where blocks of columns end with it, all of one are inside or none is.
   const auto channels = constant_int(shape[3]), block = constant_int(columns);
   const int64_t taps = p.kernel * p.kernel;
-  const Expr inside = channels && block && *channels * taps % *block == 0
-                          ? ir::binary(BinaryOp::Lt, widen(p.column_block), wide(*channels * taps / *block))
-                          : ir::binary(BinaryOp::Lt, column, mul(wide(taps), shape[3]));
+  const bool ends_with_it = channels && block && *channels * taps % *block == 0;
+  const Expr place_of_column = ends_with_it ? widen(p.column_block) : column;
+  const Expr end = ends_with_it ? wide(*channels * taps / *block) : mul(wide(taps), shape[3]);
+  const Expr inside = logical_and(binary(BinaryOp::Le, wide(0), place_of_column),
+                                  binary(BinaryOp::Lt, place_of_column, end));
   auto place = [&](const Expr& o, const Expr& k) {
     return add(add(mul(o, wide(p.stride)), mul(k, wide(p.dilation))), wide(-p.pad));
   };
