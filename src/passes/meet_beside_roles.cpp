@@ -7,6 +7,7 @@
 #include "passes/lower/hazards.h"
 #include "passes/lower/lowering.h"
 #include "passes/role_groups.h"
+#include "passes/threads/whole_turns.h"
 
 namespace tilewright::passes {
 
@@ -38,23 +39,59 @@ class MeetBesideRoles {
       begin_with({});
       return out.push_back(s);
     }
-    if (const auto* n = s.as<For>();
-        n && uniformity_.is_uniform(n->begin, s) && uniformity_.is_uniform(n->extent, s) && !may_jump(n->body)) {
-      return loop(*n, s->location, out);
-    }
+    if (s.as<Continue>() && !again_.empty() && again_.back() && uniformity_.is_uniform_control(s))
+      meet_before(again_.back(), out);
+    if (const auto* n = s.as<If>(); n && is_taken_by_all(s, n->condition, n->then_body, n->else_body))
+      return branch(*n, s->location, out);
+    if (const auto* n = s.as<For>(); n && uniformity_.is_uniform(n->begin, s) && is_taken_by_all(s, n->extent, n->body))
+      return for_loop(*n, s->location, out);
+    if (const auto* n = s.as<While>(); n && is_taken_by_all(s, n->condition, n->body))
+      return loop(*n, make_stmt(If{n->condition, {}, {}}, s->location), s->location, out);
     together({s}, 0, 1, out);
   }
-  // An iteration begins as the loop does or as the one before ends.
-  void loop(For f, LocationId at, Body& out) {
+  // Whether all threads of the block come by, and all or none go into each of the bodies.
+  template <class... Bodies>
+  bool is_taken_by_all(const Stmt& s, const Expr& asked, const Bodies&... bodies) const {
+    const auto all = [&](const Body& b) { return b.empty() || uniformity_.is_uniform_control(b.front()); };
+    return uniformity_.is_uniform_control(s) && uniformity_.is_uniform(asked, s) && (all(bodies) && ...);
+  }
+  void branch(If n, LocationId at, Body& out) {
+    together({make_stmt(If{n.condition, {}, {}}, at)}, 0, 1, out);
+    out.pop_back();
     const Body before = run_;
-    body(f.body);
-    Body either = before;
-    either.insert(either.end(), run_.begin(), run_.end());
-    begin_with(std::move(either));
-    f.body = body(f.body);
-    if (constant_int(f.extent).value_or(0) <= 0)
-      for (const Stmt& s : before) note(s);
-    out.push_back(make_stmt(std::move(f), at));
+    n.then_body = body(n.then_body);
+    const Body then = run_;
+    begin_with(before);
+    n.else_body = body(n.else_body);
+    for (const Stmt& s : then) note(s);
+    out.push_back(make_stmt(std::move(n), at));
+  }
+  void for_loop(const For& n, LocationId at, Body& out) {
+    For bounds = n;
+    bounds.body.clear();
+    meet_before(make_stmt(std::move(bounds), at), out);
+    loop(n, {}, at, out);
+  }
+  // An iteration begins as the loop does or as the one before ends. `again`: what is read before each, if anything.
+  template <class Loop>
+  void loop(Loop n, const Stmt& again, LocationId at, Body& out) {
+    meet_before(again, out);
+    Body open = run_;
+    again_.push_back(again);
+    body(n.body);
+    open.insert(open.end(), run_.begin(), run_.end());
+    if (may_jump(n.body)) open.insert(open.end(), n.body.begin(), n.body.end());
+    begin_with(open);
+    n.body = body(n.body);
+    meet_before(again, n.body);
+    again_.pop_back();
+    for (const Stmt& s : open) note(s);
+    out.push_back(make_stmt(std::move(n), at));
+  }
+  void meet_before(const Stmt& again, Body& out) {
+    if (!again) return;
+    together({again}, 0, 1, out);
+    out.pop_back();
   }
   // Statements that different threads execute beside each other.
   void together(const Body& in, size_t first, size_t end, Body& out) {
@@ -92,19 +129,22 @@ class MeetBesideRoles {
   const ProgramTables& program_;
   const analysis::Uniformity uniformity_;
   Hazards hazards_;
-  Body run_;  // since all threads last met
+  Body run_;                 // since all threads last met
+  std::vector<Stmt> again_;  // of the loops around: what is read before the next turn
 };
 
 }  // namespace
 
-void meet_beside_roles(const ProgramTables& program, Launch& launch) {
+void meet_beside_roles(TileProgram& program, Launch& launch) {
   bool roles = false, all_come = true;
   walk(launch.body, [&](const Stmt& s) {
     const auto* role = s.as<Role>();
     roles = roles || (role && (role->begin > 0 || role->end < launch.thread_count()));
     all_come = all_come && !s.as<Return>();
   });
-  if (roles && all_come) launch.body = MeetBesideRoles(program, launch).body(launch.body);
+  if (!roles || !all_come) return;
+  end_turns_together(program, launch);
+  launch.body = MeetBesideRoles(program, launch).body(launch.body);
 }
 
 }  // namespace tilewright::passes

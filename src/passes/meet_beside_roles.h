@@ -7,6 +7,6 @@
 namespace tilewright::passes {
 
 // Needs: roles that canonicalize() has found. Leaves alone what some threads may not reach, and what waits by itself.
-void meet_beside_roles(const ir::ProgramTables& program, ir::Launch& launch);
+void meet_beside_roles(ir::TileProgram& program, ir::Launch& launch);
 
 }  // namespace tilewright::passes
