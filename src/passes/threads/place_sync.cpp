@@ -100,6 +100,7 @@ class SyncPlacer {
         u_(u),
         placement_(placement),
         bound_(bound_vars(launch.body)),
+        used_(used_vars(launch.body)),
         own_(launch),
         alike_(alike_stores(p, launch, u)),
         batons_(batons_of(p, launch)) {
@@ -177,7 +178,9 @@ class SyncPlacer {
       out.push_back({root, e.region.buffer, plain ? Access::Write : e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
-      out.back().by = by, out.back().update = e.update;
+      out.back().by = by;
+      const auto* atomic = s.as<Atomic>();  // whose old value tells what came before
+      if (!atomic || !used_.contains(atomic->result)) out.back().update = e.update;
       describe_index(s, out.back());
       if (once && !alike) out.back().once_by = by.begin;
       out.back().alike = alike && e.access != Access::Read;
@@ -628,7 +631,7 @@ class SyncPlacer {
   const Launch& launch_;
   const analysis::Uniformity& u_;
   const Placement& placement_;
-  const std::set<VarId> bound_;
+  const std::set<VarId> bound_, used_;
   const analysis::OwnElements own_;
   const std::set<const StmtNode*> alike_;
   const std::set<BufferId> batons_;
