@@ -34,8 +34,8 @@ std::vector<Expr> im2col_element(const Copy& copy, const std::vector<Expr>& imag
   const bool ends_with_it = channels && block && *channels * taps % *block == 0;
   const Expr place_of_column = ends_with_it ? widen(p.column_block) : column;
   const Expr end = ends_with_it ? wide(*channels * taps / *block) : mul(wide(taps), shape[3]);
-  const Expr inside = logical_and(binary(BinaryOp::Le, wide(0), place_of_column),
-                                  binary(BinaryOp::Lt, place_of_column, end));
+  const Expr inside =
+      logical_and(binary(BinaryOp::Le, wide(0), place_of_column), binary(BinaryOp::Lt, place_of_column, end));
   auto place = [&](const Expr& o, const Expr& k) {
     return add(add(mul(o, wide(p.stride)), mul(k, wide(p.dilation))), wide(-p.pad));
   };
