@@ -7,7 +7,9 @@ import random
 import numpy as np
 from draw_expr import Drawn, Exprs, Scope, constant, int32, var
 from draw_maps import Maps
+from draw_products import Products
 from draw_roles import draw_roles
+from draw_threads import Hazards
 from nodes import Buffer, Launch, Program, Region, Stmt
 from scalars import BOOL, FLOAT32, INT32, INT64, TYPES, encode, round_to
 
@@ -16,7 +18,7 @@ FLOATS = ["float32"] * 4 + ["float16", "bfloat16", "float16", "bfloat16", "float
 RARE = ["bool", "int4", "uint4", "float4_e2m1fn"]
 
 
-class Generator(Maps, Exprs):
+class Generator(Maps, Hazards, Products, Exprs):
     """One program of one seed."""
 
     def __init__(self, seed, size=1.0):
@@ -79,6 +81,8 @@ class Generator(Maps, Exprs):
         if t.is_int:
             small = r.randint(max(t.min, -4), min(t.max, 9))
             return r.choice((t.min, t.max, t.max - 1, t.min + 1, t.max // 2 + 1, t.max // 2)) if self.chance(0.2) else small
+        if t.bits >= 16 and self.chance(0.05):
+            return r.choice((float("inf"), float("-inf"), float("nan"), t.largest, 2.0 ** (t.lowest - t.mantissa), 2.0**t.lowest, -0.0))
         return float(r.choice((0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -2.0, 1.5)))
 
     def _elements(self, b):
@@ -114,8 +118,9 @@ class Generator(Maps, Exprs):
             if value <= 4:
                 grid[1] = (f"by{number}", f"(M + {tile - 1}) // {tile}", value)
                 self.grid[f"by{number}"] = value
-        threads = r.choice((32, 32, 64, 64, 64, 96, 128, 128, 128, 256))
-        self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra())
+        products = self.chance(self.PRODUCTS)
+        threads = r.choice((128, 128, 128, 256) if products else (32, 32, 64, 64, 64, 96, 128, 128, 128, 256))
+        self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra(), () if products else self._across(threads))
         self.tiles, self.ready, self.partitions, self.locals = [], set(), {}, []
         self.targets, self.sinks = set(), []
         scope = Scope()
@@ -127,12 +132,22 @@ class Generator(Maps, Exprs):
             scope.add(Drawn(n, INT32, v, v, True))
         self.budget = int(r.choice((1, 2, 3, 4, 6, 8)) * self.size)
         body = self.launch.body
-        self._reads_at_first(scope, body)
-        self.statements(scope, body, depth=0)
+        if products:
+            self.products(scope, body)
+        else:
+            self._reads_at_first(scope, body)
+            self.statements(scope, body, depth=0)
         self._results(scope, body)
         if self.chance(0.12):
             self.thread_code(scope, body, last=True)
         return self.launch
+
+    def _across(self, threads):
+        """Threads along y and z."""
+        if not self.chance(0.2):
+            return ()
+        along = self.r.choice((2, 4, 8, threads // 16, threads))
+        return (along,) if self.chance(0.6) or threads // along < 2 else (along, 2)
 
     def _extra(self):
         return f" swizzle({self.r.choice((2, 3, 10))}, {self.r.choice(('row', 'column'))})" if self.chance(0.1) else ""
@@ -155,7 +170,7 @@ class Generator(Maps, Exprs):
         order = list(self.grid.items())
         threads = self.launch.threads
         out = self._output(tuple(n for _, n in order) + (threads,), b.dtype)
-        index = [var(n) for n, _ in order] + [var("tx")]
+        index = [var(n) for n, _ in order] + [self.tid()]
         value = ("load", b.dtype, b, [constant(INT32, self.r.randrange(b.shape[0]))] if b.shape else [])
         body.append(Stmt("store", {"buffer": out, "indices": index, "value": value}))
 
@@ -267,10 +282,12 @@ class Generator(Maps, Exprs):
             self.budget -= 1
             self.statement(scope, body, depth)
 
+    PRODUCTS = 0.15  # of the launches
+
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
              ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("copy_combine", 1), ("roles", 1), ("async_copy", 1), ("reducer", 1),
-             ("global_map", 3), ("pipeline", 4)]  # fmt: skip
+             ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1)]  # fmt: skip
 
     def statement(self, scope, body, depth):
         names, weights = zip(*self.KINDS)
@@ -320,6 +337,16 @@ class Generator(Maps, Exprs):
         if not found:
             return
         a = self.r.choice(found)
+        halves = [d for d, n in enumerate(a.shape) if n > 1]
+        if halves and self.chance(0.15):  # from one part of a tile to another
+            d = self.r.choice(halves)
+            extent = self.r.randint(1, a.shape[d] // 2)
+            first, second = (tuple(int32(at if e == d else 0) for e in range(len(a.shape))) for at in (0, a.shape[d] - extent))
+            shape = tuple(extent if e == d else n for e, n in enumerate(a.shape))
+            if self.chance(0.5):
+                first, second = second, first
+            body.append(self.copy(Region(a, list(first), shape), Region(a, list(second), shape)))
+            return
         same = [b for b in self.tiles if b.root is not a.root and [n for n in b.shape if n != 1] == [n for n in a.shape if n != 1]]
         b = self.r.choice(same) if same and self.chance(0.5) else self.tile(shape=a.shape)
         if self.chance(0.25) and b in self.ready and len(a.shape) == len(b.shape):
@@ -435,8 +462,10 @@ class Generator(Maps, Exprs):
             return
         a = a or r.choice(found)
         dim = r.randrange(len(a.shape))
-        shape = tuple(1 if d == dim else n for d, n in enumerate(a.shape))
-        if len(a.shape) > 1 and self.chance(0.6):
+        source = self.part_of(scope, a) if self.chance(0.25) else Region(a, None, None)
+        extent = source.extent or a.shape
+        shape = tuple(1 if d == dim else n for d, n in enumerate(extent))
+        if len(a.shape) > 1 and self.chance(0.6) and (source.begin is None or 1 not in extent):
             shape = shape[:dim] + shape[dim + 1 :]
         t = a.dtype if self.chance(0.7) else self.any_type()
         if t.is_packed or t.is_bool:
@@ -448,9 +477,21 @@ class Generator(Maps, Exprs):
         if not clear and b not in self.ready:
             body.append(Stmt("fill", {"to": Region(b, None, None), "value": constant(t, self.number(t))}))
         nan = op in ("max", "min", "absmax") and t.is_float and self.chance(0.2)
-        body.append(Stmt("reduce", {"op": op, "source": Region(a, None, None), "to": Region(b, None, None), "dim": dim, "clear": clear,
-                                    "nan_propagate": nan}))  # fmt: skip
-        self.wrote(b)
+        to = Region(b, None, None)
+        into = [d for d, n in enumerate(a.shape) if d != dim and n > 1]
+        if source.begin is None and t is a.dtype and into and self.chance(0.1):  # to another part of the same tile
+            d = r.choice(into)
+            n = r.randint(1, a.shape[d] // 2)
+            extent = tuple(n if e == d else m for e, m in enumerate(a.shape))
+            source = Region(a, [int32(0)] * len(extent), extent)
+            to = Region(a, [int32(a.shape[e] - n if e == d else r.randrange(m) if e == dim else 0) for e, m in enumerate(a.shape)],
+                        tuple(1 if e == dim else m for e, m in enumerate(extent)))  # fmt: skip
+        body.append(Stmt("reduce", {"op": op, "source": source, "to": to, "dim": dim, "clear": clear, "nan_propagate": nan}))
+        self.wrote(b) if to.begin is None else None
+
+    def part_of(self, scope, b):
+        extent = tuple(self.r.choice((n, n, self.r.randint(1, n), 1)) for n in b.shape)
+        return Region(b, [self.part_index(scope, n - e) for n, e in zip(b.shape, extent)], extent)
 
     def scan(self, scope, body):
         r = self.r
@@ -458,13 +499,34 @@ class Generator(Maps, Exprs):
         if not found:
             return
         a = r.choice(found)
+        source = self.part_of(scope, a) if self.chance(0.2) else Region(a, None, None)
         if self.chance(0.25):
-            b = a
+            to = source
         else:
-            old = [b for b in self.tiles if b.shape == a.shape and b.dtype is a.dtype and b.root is not a.root]
-            b = r.choice(old) if old and self.chance(0.4) else self.tile(a.shape, a.dtype)
-        body.append(Stmt("scan", {"op": r.choice(("sum", "sum", "max")), "source": Region(a, None, None), "to": Region(b, None, None),
+            shape = source.extent or a.shape
+            old = [b for b in self.tiles if b.shape == shape and b.dtype is a.dtype and b.root is not a.root]
+            to = Region(r.choice(old) if old and self.chance(0.4) else self.tile(shape, a.dtype), None, None)
+        body.append(Stmt("scan", {"op": r.choice(("sum", "sum", "max")), "source": source, "to": to,
                                   "dim": r.randrange(len(a.shape)), "reverse": self.chance(0.3)}))  # fmt: skip
+        if to.begin is None:
+            self.wrote(to.buffer)
+
+    def patches(self, scope, body):
+        """A tile of the patch matrix of an image."""
+        r, t = self.r, self.any_type()
+        if t.is_packed or t.is_bool:
+            t = INT32
+        shape = (r.choice((1, 2, 3)), r.choice((3, 5, 8)), r.choice((3, 4, 9)), r.choice((1, 2, 3, 4, 8)))
+        found = [b for b in self.sources() if len(b.shape) == 4 and b.fill is None and b.dtype.bits >= 8 and not b.dtype.is_bool]
+        image = r.choice(found) if found and self.chance(0.5) else self._parameter([(None, n) for n in shape], t)
+        image.fill = None
+        b = self.tile((r.choice((1, 4, 8, 16)), r.choice((1, 8, 9, 16, 32))), image.dtype if self.chance(0.7) else self.any_type())
+        fields = {"row_block": self.global_index(scope, 4), "column_block": self.global_index(scope, 3), "kernel": r.choice((1, 2, 3)),
+                  "stride": r.choice((1, 1, 2)), "dilation": r.choice((1, 1, 2)), "pad": r.choice((0, 1, 2))}  # fmt: skip
+        self.read_here = self.read_here | {image}
+        copy = self.copy(Region(image, None, None), Region(b, None, None))
+        copy.fields["im2col"] = fields
+        body.append(copy)
         self.wrote(b)
 
     def copy_combine(self, scope, body):
@@ -579,6 +641,8 @@ class Generator(Maps, Exprs):
             inner.append(self.copy(self.box(near, r.choice(source), [n for n in b.shape if n != 1]), Region(b, None, None)))
             self.wrote(b)
             self._use(near, inner, b)
+        if self.chance(0.3):
+            self._carried(near, inner)
         if self.chance(0.25) and inner:
             self.jump(near, inner)
         if self.turns(extent) < 1 or self._jumps(inner):
@@ -598,6 +662,29 @@ class Generator(Maps, Exprs):
         body.append(self.copy(Region(source, [first, column], (rows, width)), Region(b, None, None)))
         self.wrote(b)
         return b
+
+    def _carried(self, scope, body):
+        """What is written in a turn, and read elsewhere in the next one."""
+        found = [b for b in self.ready_tiles() if b.view is None]
+        if not found:
+            return
+        h = self.r.choice(found)
+        saved, self.tiles = self.tiles, [b for b in self.tiles if b.root is not h.root] + [h]
+        use = self.tile(h.shape)
+        names = [self.name("i") for _ in h.shape]
+        index = [self.chip_index(self._of_points(scope, names, h.shape), n) for n in h.shape]
+        store = Stmt("store", {"buffer": use, "indices": [var(n) for n in names], "value": self.converted(("load", h.dtype, h, index), use.dtype)})
+        body.append(Stmt("map", {"vars": names, "extents": [int32(n) for n in h.shape]}, [[store]]))
+        self.wrote(use)
+        self.store_tile(scope, body, use)
+        self.map_store(scope, body, h) if self.chance(0.6) else self.refill(scope, body)
+        self.tiles = saved + [b for b in self.tiles if b not in saved]
+
+    def _of_points(self, scope, names, shape):
+        inner = scope.inside()
+        for n, e in zip(names, shape):
+            inner.add(Drawn(n, INT32, 0, e - 1, False))
+        return inner
 
     def _use(self, scope, body, b):
         """One or two uses of a tile that was just brought."""
@@ -681,8 +768,7 @@ class Generator(Maps, Exprs):
         value = self.expr(inner, t, 2) if t.is_int else ("cast", t, self.small(self.expr(inner, INT32, 2)))
         self.loads = None
         index = [var(n) for i, n in enumerate(names) if i != dim] or [int32(0)]
-        one = Stmt("atomic", {"op": {"sum": "add"}.get(op, op), "buffer": b, "indices": index, "value": value, "compare": None, "result": None,
-                              "once": False})  # fmt: skip
+        one = Stmt("atomic", {"op": {"sum": "add"}.get(op, op), "buffer": b, "indices": index, "value": value, "compare": None, "result": None})
         lines = [Stmt("if", {"condition": self.condition_of_point(inner)}, [[one]])] if self.chance(0.3) else [one]
         around = Stmt("map", {"vars": names, "extents": [int32(e) for e in shape]}, [lines])
         if self.chance(0.3):

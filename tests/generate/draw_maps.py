@@ -88,7 +88,13 @@ class Maps:
                 self.ready_in_map.add(b)
         self.loads = saved
         bounds = [int32(e) for e in extents]
-        body.append(Stmt("map", {"vars": names, "extents": bounds}, [lines]))
+        number = [d for d, e in enumerate(extents) if e == self.p.scalars[0][2]]
+        if number and self.chance(0.3):
+            bounds[number[0]] = var("n0")
+        cut = self.r.randint(1, len(names) - 1) if len(names) > 1 and self.chance(0.1) else len(names)
+        if cut < len(names):
+            lines = [Stmt("map", {"vars": names[cut:], "extents": bounds[cut:]}, [lines])]
+        body.append(Stmt("map", {"vars": names[:cut], "extents": bounds[:cut]}, [lines]))
         for b in stored:
             if not b.is_global:
                 self.wrote(b)
@@ -278,7 +284,7 @@ class Maps:
             index = [self.chip_index(inner, n) for n in b.shape]
         value = self.expr(inner, t, 2) if not t.is_float else ("cast", t, self.small(self.expr(inner, INT32, 2)))
         self.loads = None
-        one = Stmt("atomic", {"op": op, "buffer": b, "indices": index, "value": value, "compare": None, "result": None, "once": False})
+        one = Stmt("atomic", {"op": op, "buffer": b, "indices": index, "value": value, "compare": None, "result": None})
         lines = [Stmt("if", {"condition": self.condition_of_point(inner)}, [[one]])] if self.chance(0.3) else [one]
         body.append(Stmt("map", {"vars": names, "extents": [int32(e) for e in shape]}, [lines]))
 
@@ -298,22 +304,20 @@ class Maps:
         threads = self.launch.threads
         inner = scope.inside()
         inner.in_loop = False
-        tx = inner.add(Drawn("tx", INT32, 0, threads - 1, False))
+        self.add_threads(inner)
         lines = []
         if last and self.chance(0.5):
-            lines.append(Stmt("if", {"condition": ("cmp", r.choice(("<", ">=", "==")), var("tx"), int32(r.choice((1, 7, 32, threads - 1))))},
+            lines.append(Stmt("if", {"condition": ("cmp", r.choice(("<", ">=", "==")), self.tid(), int32(r.choice((1, 7, 32, threads - 1))))},
                               [[Stmt("return")]]))  # fmt: skip
         for _ in range(r.choice((1, 1, 2, 3))):
-            self.thread_statement(inner, lines, tx)
-            if last and any(s.kind == "if" and s.bodies[0][0].kind == "return" for s in lines):
-                lines[:] = [s for s in lines if not s.fields.get("once")]  # fewer threads are not all
+            self.thread_statement(inner, lines)
         body.extend(lines)
 
-    def thread_statement(self, scope, lines, tx):
+    def thread_statement(self, scope, lines):
         r, threads = self.r, self.launch.threads
         kind = r.choice(("tile", "tile", "global", "loop", "variable", "atomic", "shuffle", "vote", "branch", "uniform"))
         t = self.any_type()
-        at = r.choice((var("tx"), ("bin", INT32, "-", int32(threads - 1), var("tx"))))
+        at = r.choice((self.tid(), ("bin", INT32, "-", int32(threads - 1), self.tid())))
         if kind == "tile":
             b = self.tile((threads,), t, r.choice(("shared", "shared", "shared", "fragment")))
             lines.append(Stmt("store", {"buffer": b, "indices": [at], "value": self.thread_expr(scope, t)}))
@@ -323,7 +327,7 @@ class Maps:
                 u = self.any_type()
                 out = self._output(tuple(self.grid[n] for n in self.grid) + (threads,), u)
                 other = ("load", t, b, [self.chip_index(scope, threads)])
-                lines.append(Stmt("store", {"buffer": out, "indices": [var(n) for n in self.grid] + [var("tx")],
+                lines.append(Stmt("store", {"buffer": out, "indices": [var(n) for n in self.grid] + [self.tid()],
                                             "value": self.converted(other, u)}))  # fmt: skip
                 if self.chance(0.5):
                     lines.append(Stmt("sync"))
@@ -359,7 +363,7 @@ class Maps:
         k, inner = self.name("k"), scope.inside(loop=True)
         begin, extent = self.bounds()
         if self.chance(0.4):
-            extent = ("bin", INT32, "%", var("tx"), int32(r.choice((2, 3, 5))))
+            extent = ("bin", INT32, "%", self.tid(), int32(r.choice((2, 3, 5))))
         inner.add(Drawn(k, INT32, begin[2], begin[2] + 7, False))
         t = out.dtype
         work = [Stmt("store", {"buffer": out, "indices": index, "value": self.thread_expr(inner, t)})]
@@ -373,7 +377,7 @@ class Maps:
         v = Buffer(self.name("v"), "local", t, shape)
         self.launch.buffers.append(v)
         out = self._output(tuple(self.grid[n] for n in self.grid) + (self.launch.threads,), t)
-        index = [var(n) for n in self.grid] + [var("tx")]
+        index = [var(n) for n in self.grid] + [self.tid()]
         if shape:
             k, inner = self.name("k"), scope.inside(loop=True)
             inner.add(Drawn(k, INT32, 0, shape[0] - 1, False))
@@ -395,14 +399,14 @@ class Maps:
         out = self._output((r.choice((1, 3, 8)),), t)
         near = scope.outer if once else scope
         n = out.shape[0]
-        index = int32(r.randrange(n)) if once or n == 1 else ("bin", INT32, "%", var("tx"), int32(n))
-        value = constant(t, r.choice((1, 2, 3))) if once or t.is_float else ("cast", t, var("tx")) if t is not INT32 else var("tx")
+        index = int32(r.randrange(n)) if once or n == 1 else ("bin", INT32, "%", self.tid(), int32(n))
+        value = constant(t, r.choice((1, 2, 3))) if once or t.is_float else ("cast", t, self.tid()) if t is not INT32 else self.tid()
         op = r.choice(("add", "add", "max") + (("or", "xor") if t.is_int else ()))
         if not once and n == 1 and value[0] == "const":
             return
-        one = Stmt("atomic", {"op": op, "buffer": out, "indices": [index], "value": value, "compare": None, "result": None, "once": once})
+        one = Stmt("atomic", {"op": op, "buffer": out, "indices": [index], "value": value, "compare": None, "result": None})
         if not once and self.chance(0.3):
-            one = Stmt("if", {"condition": ("cmp", "<", var("tx"), int32(r.choice((5, 16, 33))))}, [[one]])
+            one = Stmt("if", {"condition": ("cmp", "<", self.tid(), int32(r.choice((5, 16, 33))))}, [[one]])
         lines.append(one)
 
     def _warp_statement(self, scope, lines, kind, t):
@@ -412,7 +416,7 @@ class Maps:
             t = TYPES[r.choice(("int32", "float32", "uint32"))]
             width = r.choice((32, 32, 16, 8, 2))
             op = r.choice(("index", "up", "down", "xor"))
-            lane = int32(r.randrange(width)) if self.chance(0.7) or op != "index" else ("bin", INT32, "%", var("tx"), int32(width))
+            lane = int32(r.randrange(width)) if self.chance(0.7) or op != "index" else ("bin", INT32, "%", self.tid(), int32(width))
             lines.append(Stmt("shuffle", {"op": op, "result": name, "dtype": t, "value": self.thread_expr(scope, t), "lane": lane, "width": width}))
             scope.add(Drawn(name, t, None, None, False))
         else:
@@ -421,4 +425,4 @@ class Maps:
             lines.append(Stmt("vote", {"op": op, "result": name, "dtype": t, "value": self.condition(scope)}))
             scope.add(Drawn(name, t, None, None, False))
         out = self._output(tuple(self.grid[n] for n in self.grid) + (self.launch.threads,), t)
-        lines.append(Stmt("store", {"buffer": out, "indices": [var(n) for n in self.grid] + [var("tx")], "value": ("var", t, name)}))
+        lines.append(Stmt("store", {"buffer": out, "indices": [var(n) for n in self.grid] + [self.tid()], "value": ("var", t, name)}))

@@ -36,7 +36,7 @@ class Roles(Stmt):
 
 def draw_roles(g, scope, body):
     r, launch = g.r, g.launch
-    if scope.in_loop or launch.threads < 64:
+    if scope.in_loop or launch.threads < 64 or launch.across:
         return
     t, stages, first = TYPES[r.choice(("float32", "int32", "float16", "int8"))], r.choice((1, 2, 3)), r.choice((32, 32, launch.threads // 64 * 32))
     shape = (r.choice((4, 8, 16)), r.choice((16, 32)))

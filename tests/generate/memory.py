@@ -65,12 +65,13 @@ class Memory:
         if op == "load":
             return old, state
         if alone:
-            new = {"store": lambda: v, "exchange": lambda: v, "cas": lambda: np.where(old == compare, v, old),
+            same = _bits(t, old) == _bits(t, compare) if op == "compare_exchange" else None
+            new = {"store": lambda: v, "exchange": lambda: v, "compare_exchange": lambda: np.where(same, v, old),
                    "add": lambda: binary("+", old, v, t), "max": lambda: binary("max", old, v, t), "min": lambda: binary("min", old, v, t),
                    "and": lambda: old & v, "or": lambda: old | v, "xor": lambda: old ^ v}[op]()  # fmt: skip
             self.put(b, rows, flat, new, None)
             return old, state
-        if op in ("exchange", "cas", "store"):
+        if op in ("exchange", "compare_exchange", "store"):
             raise Invalid("the order of atomics decides")
         self._update_many(b, rows, flat, op, v)
         return old, None
@@ -100,7 +101,21 @@ class Memory:
         self.put(b, rows, flat, new, None)
 
 
-NOBODY, SEVERAL, ATOMICS = -1, -2, -3
+NOBODY, SEVERAL = -1, -2
+COMMUTING = ("add", "max", "min", "and", "or", "xor")  # the same, of several, in any order
+ONE = len(COMMUTING)  # anything else: of one lane alone
+
+
+def _differ(a, b):
+    """Bit for bit; a NaN may be any."""
+    if a.dtype.kind != "f":
+        return a != b
+    bits = f"u{a.dtype.itemsize}"
+    return (np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)) | np.isnan(a)
+
+
+def _bits(t, values):
+    return np.ascontiguousarray(encode(t, values)).view(f"u{t.bytes}")
 
 
 class Races:
@@ -115,16 +130,16 @@ class Races:
         self.tables = {}
 
     def _kept(self, m, lanes):
-        """The tables that hold these accesses: [(writers, readers), ...] and who counts there."""
+        """The tables that hold these accesses: [(writers, readers, atomics, who does those), ...] and who counts there."""
         is_global = m.buffer.space in ("param", "global")
         if lanes.kind != "block" and m.buffer in self.stored:
             if m not in self.tables:
                 rows = self.blocks if is_global else len(m.known)
-                self.tables[m] = np.full((2, rows, m.known.shape[1]), NOBODY, np.int32)
+                self.tables[m] = np.full((4, rows, m.known.shape[1]), NOBODY, np.int32)
             yield self.tables[m], False
         if is_global and self.blocks > 1 and m.buffer in self.stored_by_blocks:
             if m not in self.global_tables:
-                self.global_tables[m] = np.full((2, 1, m.known.shape[1]), NOBODY, np.int32)
+                self.global_tables[m] = np.full((4, 1, m.known.shape[1]), NOBODY, np.int32)
             yield self.global_tables[m], True
 
     def _who(self, by_block, lanes, rows, live):
@@ -154,9 +169,9 @@ class Races:
             at, who = self._who(by_block, lanes, self._table_rows(m, lanes, rows, live, by_block), live)
             for k in range(ratio):
                 place = (at, first + k)
-                writer = table[0][place]
-                if ((writer != NOBODY) & (writer != who)).any():
-                    raise Invalid("a race: what another wrote is read")
+                for one in (table[0][place], table[3][place]):
+                    if ((one != NOBODY) & (one != who)).any():
+                        raise Invalid("a race: what another wrote is read")
                 reader = table[1][place]
                 table[1][place] = who
                 others = (table[1][place] != who) | (reader != NOBODY) & (reader != who)
@@ -171,7 +186,8 @@ class Races:
             memory, old = m.data(b), None
             old = memory[rows, flat]
             memory[rows, flat] = stored
-            if (memory[rows, flat] != stored).any() or (state is not None and state.any() and self._repeats(rows, flat)):
+            found = memory[rows, flat]
+            if (_differ(found, stored).any() or state is not None and state.any()) and self._repeats(rows, flat):
                 raise Invalid("a race: two values for one element")
             memory[rows, flat] = old
         for table, by_block in tables:
@@ -179,12 +195,13 @@ class Races:
             for k in range(ratio):
                 place = (at, first + k)
                 reader, writer = table[1][place], table[0][place]
-                if ((reader != NOBODY) & (reader != who)).any():
+                updater = table[3][place]
+                if ((reader != NOBODY) & (reader != who)).any() or ((updater != NOBODY) & (updater != who)).any():
                     raise Invalid("a race: what another reads is written")
                 other = (writer != NOBODY) & (writer != who)
                 if other.any():
                     now = m.data(b)[rows, flat]
-                    if (writer[other] == ATOMICS).any() or (now[other] != stored[other]).any() or state is not None:
+                    if _differ(now[other], stored[other]).any() or state is not None:
                         raise Invalid("a race: two values for one element")
                 table[0][place] = who
                 several = (table[0][place] != who) | other
@@ -195,24 +212,32 @@ class Races:
     def _repeats(rows, flat):
         return len(np.unique(rows * (1 << 40) + flat)) != len(flat)
 
-    def update(self, m, b, rows, flat, lanes, live, op):
-        """Notes atomics. Whether each element is touched by one lane alone, so that old values are known."""
+    def update(self, m, b, rows, flat, lanes, live, op, wanted):
+        """Notes atomics. Whether each element is touched by one lane alone, so that old values are known, if they are wanted."""
         ratio, first = m.units(b, flat)
+        kept = [(table, *self._who(by_block, lanes, self._table_rows(m, lanes, rows, live, by_block), live))
+                for table, by_block in self._kept(m, lanes)]  # fmt: skip
         alone = not self._repeats(rows, flat)
-        is_global = m.buffer.space in ("param", "global")
-        for table, by_block in self._kept(m, lanes):
-            at, who = self._who(by_block, lanes, self._table_rows(m, lanes, rows, live, by_block), live)
-            place = (at, first)
-            for one in table:
-                other = (one[place] != NOBODY) & (one[place] != who) & (one[place] != ATOMICS)
-                if other.any():
+        if m.buffer.space in ("param", "global") and self.blocks > 1:
+            alone = alone and self._one_block(lanes, live)
+        for table, at, who in kept:
+            writer, reader, _, updater = (one[at, first] for one in table)
+            for one in (writer, reader):
+                if ((one != NOBODY) & (one != who)).any():
                     raise Invalid("a race: an atomic and another access")
-            if (table[0][place] == ATOMICS).any() and op in ("exchange", "cas", "store"):
+            alone = alone and not ((updater != NOBODY) & (updater != who)).any()
+        mark = ONE if op in ("exchange", "compare_exchange", "store") or wanted and alone else COMMUTING.index(op)
+        for table, at, who in kept:
+            done, updater = table[2][at, first], table[3][at, first]
+            if ((updater != NOBODY) & (updater != who) & ((done != mark) | (mark == ONE))).any():
                 raise Invalid("the order of atomics decides")
-            alone = alone and not (table[0][place] == ATOMICS).any()
+            done, others = np.where((done == NOBODY) | (done == mark), mark, ONE), (updater != NOBODY) & (updater != who)
             for k in range(ratio):
-                table[0][at, first + k] = ATOMICS
-        return alone and (not is_global or self.blocks == 1 or self._one_block(lanes, live))
+                place = (at, first + k)
+                table[2][place], table[3][place] = done, who
+                several = (table[3][place] != who) | others
+                table[3][at[several], (first + k)[several]] = SEVERAL
+        return alone
 
     @staticmethod
     def _one_block(lanes, live):

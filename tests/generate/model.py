@@ -4,6 +4,7 @@ All blocks run at once, and all threads of a block or points of a map: a value i
 one; control flow is a mask. What the language leaves open (races, reads of what was never written, the last bits of a
 sum) is either Invalid, and then the statement is at fault, or marked in the state that goes with every value."""
 import numpy as np
+from alike import Alike
 from memory import Invalid, Memory, Races, spread
 from scalars import (BITS, BOOL, CLOSE, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
                      cast, either_zero, round_to, unary)  # fmt: skip
@@ -92,7 +93,11 @@ class Model:
         for (name, _, _), count in zip(launch.grid, counts):  # the first runs fastest
             self.env[name] = ((number % count).astype(np.int32)[:, None], None)
             number = number // count
-        self.env["tx"] = (np.arange(launch.threads, dtype=np.int32)[None, :], None)
+        number = np.arange(launch.threads, dtype=np.int32)[None, :]
+        for name, count in launch.thread_dims():
+            self.env[name] = (number % count, None)
+            number = number // count
+        self.alike = Alike(launch, [name for name, _ in launch.thread_dims()])
         for name, t, value in self.program.scalars:
             self.env[name] = (np.full((1, 1), value, t.carrier), None)
         for name, value in self.program.symbols:
@@ -310,8 +315,28 @@ class Model:
                 break
             self.current = s
             self.budget -= 200
-            mask = getattr(self, "do_" + s.kind)(s, mask)
+            if self.lanes is self.threads and id(s) in self.alike.together:
+                self.races.new_epoch()  # all threads have done what stands before
+            mask = self._done(s, mask)
         return mask
+
+    at_fault = None  # with a list, statements that the language does not allow are noted there, and left out
+
+    def _done(self, s, mask):
+        if self.at_fault is None:
+            return getattr(self, "do_" + s.kind)(s, mask)
+        if any(s is bad for bad in self.at_fault):
+            return mask
+        state = self.lanes, self.env, self.local_here, self.points, self.races.stored, len(self.frames)
+        try:
+            return getattr(self, "do_" + s.kind)(s, mask)
+        except Invalid:
+            if self.budget < 0 or self.current is not s:
+                raise
+            self.at_fault.append(s)
+            self.lanes, self.env, self.local_here, self.points, self.races.stored, frames = state
+            del self.frames[frames:]
+            return mask
 
     def do_let(self, s, mask):
         v, state = self.value(s.value, mask)
@@ -331,11 +356,20 @@ class Model:
         self.local_here = self.local_here | {b} if self.lanes is not self.threads else self.local_here
         return mask
 
+    def _by_one(self, s, mask):
+        """Who does a store or an atomic: one thread, where all of them would do the same."""
+        if self.lanes is not self.threads or id(s) not in self.alike.once:
+            return mask
+        first = np.zeros_like(mask)
+        first[:, 0] = True
+        return mask & first
+
     def do_store(self, s, mask):
+        everybody, mask = mask, self._by_one(s, mask)
         indices = [self.sure(i, mask) for i in s.indices]
         v, state = self.value(s.value, mask)
         self.write(s.buffer, indices, v, state, mask)
-        return mask
+        return everybody
 
     def do_if(self, s, mask):
         c = spread(self.sure(s.condition, mask), self.lanes.shape)
@@ -375,6 +409,8 @@ class Model:
         live = mask
         for turn in range(LONGEST):
             self.current = s
+            if self.lanes is self.threads and id(s) in self.alike.together:
+                self.races.new_epoch()
             live = live & spread(self.sure(s.condition, live), self.lanes.shape)
             if not live.any():
                 break
@@ -447,32 +483,41 @@ class Model:
 
     def do_atomic(self, s, mask):
         b, t = s.buffer, s.buffer.dtype
+        everybody, mask, shape = mask, self._by_one(s, mask), self.lanes.shape
         indices = [self.sure(i, mask) for i in s.indices]
         flat, inside = self._place(b, indices, mask)
         m, rows = self._memory(b)
         self.spend(mask)
-        live, shape = mask & inside, self.lanes.shape
+        live = mask & inside
+        operands = [None if e is None else spread(self.sure(e, mask), shape) for e in (s.value, s.compare)]
+        if self.lanes is self.threads and mask is everybody:
+            self._done_by_each([*(spread(i, shape) for i in indices), *(v for v in operands if v is not None)], mask)
         where = [spread(x, shape)[live] for x in (rows, flat)]
-        v = None if s.value is None else spread(self.sure(s.value, mask), shape)[live]
-        compare = None if s.compare is None else spread(self.sure(s.compare, mask), shape)[live]
-        uniform = self.lanes is self.threads and s.once  # a statement of all threads happens once
-        if uniform:
-            first = np.zeros(shape, bool)
-            first[:, 0] = True
-            keep = first[live]
-            where, v = [x[keep] for x in where], None if v is None else v[keep]
-            compare = None if compare is None else compare[keep]
-            live = live & first
-        alone = self.races.update(m, b, *where, self.lanes, live, s.op)
+        v, compare = (None if x is None else x[live] for x in operands)
+        if s.op == "load":
+            self.races.read(m, b, *(spread(x, shape) for x in (rows, flat)), self.lanes, live)
+        alone = s.op == "load" or self.races.update(m, b, *where, self.lanes, live, s.op, bool(s.result))
         old = m.update(b, *where, s.op, v, compare, alone)
         if s.result:
             y = np.zeros(shape, t.carrier)
             state = np.full(shape, UNSAID, np.uint8)
-            if alone and not uniform:
+            if alone:
                 y[live], state[live] = old[0], EXACT if old[1] is None else old[1]
+            y[mask & ~live], state[mask & ~live] = fill_of(b), UNSAID
+            if mask is not everybody:
+                y, state = y[:, :1], state[:, :1]
             self.env[s.result] = (y, state)
             self._own(s.result)
-        return mask
+        return everybody
+
+    @staticmethod
+    def _done_by_each(operands, mask):
+        """The text does not say that it happens once; where the operands happen to agree, nor does it say otherwise."""
+        alike = mask.all(axis=1)
+        for x in operands:
+            alike = alike & (x == x[:, :1]).all(axis=1)
+        if mask.shape[1] > 1 and alike.any():
+            raise Invalid("once, or by each thread")
 
     # ---- tile ops
 
@@ -486,24 +531,27 @@ class Model:
     def do_map(self, s, mask):
         if self.lanes is not self.threads:
             raise Invalid("a map in a map")
+        names, bounds, body = list(s.vars), list(s.extents), s.bodies[0]
+        while len(body) == 1 and body[0].kind == "map":  # every point of the one with every point of the other
+            names, bounds, body = names + body[0].vars, bounds + body[0].extents, body[0].bodies[0]
         active = self.together(mask)
         self.lanes = self.single
-        extents = [spread(self.sure(e, active), active.shape).astype(np.int64) for e in s.extents]
+        extents = [spread(self.sure(e, active), active.shape).astype(np.int64) for e in bounds]
         sizes = [max(0, int(e[active].max())) for e in extents]
         count = int(np.prod(sizes))
         saved = self.env, self.frames, self.local_here, self.points
         if count:
             self.lanes = Lanes(self.blocks, count, "points")
-            self.env, self.frames, self.points = dict(self.env), [], frozenset(s.vars)
+            self.env, self.frames, self.points = dict(self.env), [], frozenset(names)
             live, number = spread(active, self.lanes.shape), np.arange(count)
-            for var, e, n in reversed(list(zip(s.vars, extents, sizes))):
+            for var, e, n in reversed(list(zip(names, extents, sizes))):
                 i = (number % n).astype(np.int32)[None, :]
                 self.env[var], number = (i, None), number // n
                 live = live & (i < e)
             of_threads = self.races.stored
             self.races.new_epoch()
-            self.races.stored = stored_in(s.bodies[0], True)
-            self.execute(s.bodies[0], live.copy())
+            self.races.stored = stored_in(body, True)
+            self.execute(body, live.copy())
             self.races.new_epoch()
             self.races.stored = of_threads
         self.env, self.frames, self.local_here, self.points = saved
@@ -555,19 +603,33 @@ class Model:
 
     def collective(self, s, mask, action):
         result = s.fields.get("to") or s.c
-        if s.kind != "scan" and any(r.buffer.root is result.buffer.root for r in (s.fields.get(k) for k in ("source", "a", "b")) if r):
-            raise Invalid("a tile op that writes what it reads")
         if self.lanes is not self.threads:
             raise Invalid("a tile op in a map")
         active = self.together(mask)
         self.races.new_epoch()
         self.lanes = self.single
+        for r in (s.fields.get(k) for k in ("source", "a", "b")):
+            if r and r.buffer.root is result.buffer.root and self._meet(s, r, result, active):
+                raise Invalid("a tile op that writes what it reads")
         action(active)
         self.lanes = self.threads
         self.races.new_epoch()
         return mask
 
+    def _meet(self, s, r, result, active):
+        """Whether what a tile op writes is also what it reads; element for element that is no harm to a scan."""
+        if r.buffer is not result.buffer:
+            return True
+        (a, inside_a), (b, inside_b) = self.region(r, active), self.region(result, active)
+        if s.kind == "scan" and a.shape == b.shape and (a == b).all():
+            return False
+        rows = range(self.blocks) if not r.buffer.is_global else [slice(None)]
+        return any(len(np.intersect1d(a[i][inside_a[i]], b[i][inside_b[i]])) for i in rows)
+
     def do_copy(self, s, mask):
+        if s.fields.get("im2col"):
+            return self._patches(s, mask)
+
         def action(active):
             a, b = s.source, s.to
             v, state = self.tile(a, active)
@@ -590,6 +652,37 @@ class Model:
 
         return self.collective(s, mask, action)
 
+    def _patches(self, s, mask):
+        """A tile of the patch matrix of an image: row (n, oh, ow), column (kh, kw, c)."""
+
+        def action(active):
+            b, p = s.source.buffer, s.im2col
+            _, height, width, channels = b.shape
+            reach = p["dilation"] * (p["kernel"] - 1) + 1
+            out_h, out_w = ((n + 2 * p["pad"] - reach) // p["stride"] + 1 for n in (height, width))
+            if out_h < 1 or out_w < 1:
+                raise Invalid("an image smaller than a patch")
+            rows, columns = [n for n in s.to.buffer.shape][-2:]
+            m = self.sure(p["row_block"], active).astype(np.int64) * rows + np.arange(rows * columns)[None, :] // columns
+            k = self.sure(p["column_block"], active).astype(np.int64) * columns + np.arange(rows * columns)[None, :] % columns
+            y = m // out_w % out_h * p["stride"] + k // (channels * p["kernel"]) * p["dilation"] - p["pad"]
+            x = m % out_w * p["stride"] + k // channels % p["kernel"] * p["dilation"] - p["pad"]
+            n = m // (out_h * out_w)
+            inside = (m >= 0) & (n < b.shape[0]) & (k >= 0) & (k < p["kernel"] ** 2 * channels) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            flat = np.where(inside, ((n * height + y) * width + x) * channels + k % channels, 0)
+            shape = (self.blocks, rows * columns)
+            flat, inside = spread(flat, shape), spread(inside, shape)
+            memory, at = self._memory(b)
+            v, state = memory.get(b, at, flat)
+            self.races.read(memory, b, at, flat, self.single, inside & active)
+            v, unsaid = cast(np.where(inside, v, np.zeros((), v.dtype)), b.dtype, s.to.buffer.dtype)
+            state = None if state is None else np.where(inside, state, EXACT).astype(np.uint8)
+            if not (b.dtype.is_float and s.to.buffer.dtype.is_float):
+                state = join(state)
+            self.put_tile(s.to, v, marked(state, unsaid, UNSAID), active)
+
+        return self.collective(s, mask, action)
+
     def _combine(self, s, v, state, active):
         if state is not None:
             raise Invalid("something open in an atomic")
@@ -597,7 +690,7 @@ class Model:
         m, rows = self._memory(s.to.buffer)
         live = spread(inside & active, flat.shape)
         where = spread(rows, flat.shape)[live], flat[live]
-        self.races.update(m, s.to.buffer, *where, self.single, live, s.combine)
+        self.races.update(m, s.to.buffer, *where, self.single, live, s.combine, False)
         m.update(s.to.buffer, *where, s.combine, spread(v, flat.shape)[live], None, False)
 
     def do_fill(self, s, mask):

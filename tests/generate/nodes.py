@@ -65,6 +65,12 @@ class Launch:
     buffers: list
     body: list
     extra: str = ""
+    across: tuple = ()  # threads along y and z
+
+    def thread_dims(self):
+        """[(name, how many)] of the threads."""
+        first = self.threads // int(np.prod(self.across, dtype=int))
+        return [("tx", first)] + list(zip(("ty", "tz"), self.across))
 
 
 @dataclass(eq=False)
@@ -161,6 +167,10 @@ def buffer_text(b):
     return text + (f" layout={b.layout}" if b.layout else "")
 
 
+def _im2col_text(p):
+    return ", ".join(f"{name}={expr_text(value) if isinstance(value, tuple) else value}" for name, value in p.items())
+
+
 def _flags(s, *names):
     return "".join(f" {n}={str(s.fields[n]).lower()}" for n in names if s.fields.get(n))
 
@@ -184,7 +194,7 @@ def _header(s):
         return f"{k} {expr_text(s.condition)}"
     if k == "copy":
         return f"copy from={region_text(s.source)} to={region_text(s.to)}" + (f" combine={s.combine}" if f.get("combine") else "") + (
-            f" completion={s.completion}" if f.get("completion") else "")
+            f" completion={s.completion}" if f.get("completion") else "") + (f" im2col=({_im2col_text(s.im2col)})" if f.get("im2col") else "")
     if k == "fill":
         return f"fill to={region_text(s.to)} value={expr_text(s.value)}"
     if k == "gemm":
@@ -246,7 +256,8 @@ def program_text(p):
     lines += [f"  option {name}={str(value).lower()}" for name, value in p.options.items()]
     for l in p.launches:
         grid = ", ".join(f"{name}: {extent}" for name, extent, _ in l.grid)
-        lines.append(f"  launch {l.name}({grid}) threads(tx: {l.threads}){l.extra} {{")
+        threads = ", ".join(f"{name}: {n}" for name, n in l.thread_dims())
+        lines.append(f"  launch {l.name}({grid}) threads({threads}){l.extra} {{")
         lines += ["    " + buffer_text(b) for b in l.buffers]
         body_lines(l.body, 2, lines)
         lines.append("  }")

@@ -5,14 +5,23 @@ from model import Model
 
 def prune(program, budget=20_000_000, rounds=60):
     """(results of the model, how many statements were taken out), or None where nothing sensible is left."""
-    for taken in range(rounds):
+    taken = 0
+    for _ in range(rounds):
         model = Model(program, budget)
+        model.at_fault = []
         try:
-            return model.run(), taken
+            results = model.run()
+            if not model.at_fault:
+                return results, taken
         except Invalid as why:
-            if model.current is None or not remove(program, model.current):
-                return None
             program.last = str(why)
+            if model.current is None:
+                return None
+            model.at_fault.append(model.current)
+        for stmt in model.at_fault:
+            taken += 1
+            if not remove(program, stmt) and stmt is model.at_fault[0]:
+                return None
     return None
 
 

@@ -28,6 +28,8 @@ def _constant(t, value):
         if t.name == "uint64" and value >= 2**63:
             raise Unsaid
         return f"T.cast({int(value)}, '{t.name}')"
+    if not float("-inf") < float(value) < float("inf"):
+        raise Unsaid
     return f"T.cast({float(value)!r}, '{t.name}')"
 
 
@@ -123,7 +125,7 @@ class Writer:
         for l in p.launches:
             self.ranges(l)
             names = ", ".join(name for name, _, _ in l.grid)
-            if l.extra:
+            if l.extra or l.across:
                 raise Unsaid
             self.put(1, f"with T.Kernel({', '.join(extent for _, extent, _ in l.grid)}, threads={l.threads}) as ({names}):")
             if fills:
@@ -197,7 +199,7 @@ class Writer:
             self.block(s.bodies[1], depth + 1)
 
     def do_copy(self, s, depth):
-        if s.fields.get("completion"):
+        if s.fields.get("completion") or s.fields.get("im2col"):
             raise Unsaid
         if s.combine:
             self.put(depth, f"T.atomic_{s.combine}({_region(s.to)}, {_region(s.source)})")
@@ -221,7 +223,7 @@ class Writer:
         self.put(depth, f"T.cum{s.op}({_region(s.source)}, {_region(s.to)}, dim={s.dim}, reverse={s.reverse})")
 
     def do_atomic(self, s, depth):
-        if s.result or s.compare is not None or s.buffer.reducer:
+        if s.result or s.op in ("exchange", "compare_exchange", "load", "store") or s.buffer.reducer:
             raise Unsaid
         self.put(depth, f"T.atomic_{s.op}({_element(s.buffer, s.indices)}, {expression(s.value)})")
 
