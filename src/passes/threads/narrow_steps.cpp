@@ -1,5 +1,6 @@
 #include "passes/threads/narrow_steps.h"
 
+#include "analysis/body_order.h"
 #include "analysis/slope.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -9,6 +10,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::may_overlap;
 using analysis::slope;
 
 namespace {
@@ -28,7 +30,7 @@ class Halves {
       more = cut_.size() + cut_vars_.size() > known;
     }
     for (const Stmt& s : loop_.body) fits_ = fits_ && is_sum_of_halves(s);
-    return fits_ && own_tiles();
+    return fits_ && own_tiles() && halves_stay_apart();
   }
 
   Stmt halved(LocationId at) {
@@ -295,6 +297,19 @@ class Halves {
         if (other.is_view() && other.root == id) return false;
     }
     return !cut_.empty();
+  }
+  // What is not cut, and changes: the second half would find what the first has made of it, were it not for itself.
+  bool halves_stay_apart() const {
+    for (const Stmt& s : loop_.body)
+      for (BufferId changed : changed_roots({s}, p_)) {
+        if (cut_.contains(changed)) continue;
+        for (const Stmt& other : loop_.body) {
+          if (&*other == &*s) continue;
+          for (BufferId id : used_buffers({other}))
+            if (may_overlap(id, changed, p_)) return false;
+        }
+      }
+    return true;
   }
   // Whether a step reads what the one before left.
   bool first_reads(BufferId id) const {
