@@ -7,6 +7,7 @@
 #include "passes/grow_fragments.h"
 #include "passes/known_conditions.h"
 #include "passes/meet_beside_roles.h"
+#include "passes/meeting_points.h"
 #include "passes/merge_turns.h"
 #include "passes/name_bounds.h"
 #include "passes/role_groups.h"
@@ -168,6 +169,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     });
     name_changing_bounds(program, launch);
     merge_turns(launch, program);
+    let_meeting_points_take_turns(program, launch);
     launch.body = own_copies_apart(program, launch);
     meet_in_roles(launch);
     meet_beside_roles(program, launch);

@@ -1,0 +1,134 @@
+#include "passes/meeting_points.h"
+
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+using Vars = std::set<VarId>;
+
+// One map: which of its variables do not choose the element that its points change.
+class Meeting {
+ public:
+  Meeting(const ProgramTables& program, const Map& map) : program_(program), map_(map) {
+    for (size_t d = 0; d < map.vars.size(); ++d)
+      if (constant_int(map.extents[d]) != 1) points_.insert(map.vars[d]);
+    collect(map.body, {});
+  }
+  Vars vars() const {
+    Vars out;
+    for (const Change& c : stores_) {
+      const bool is_read = std::any_of(loads_.begin(), loads_.end(), [&](const auto& load) {
+        return load.first == c.buffer && equal(load.second, c.indices);
+      });
+      if (!is_read) continue;
+      for (VarId v : points_)
+        if (!c.chosen_by.contains(v)) out.insert(v);
+    }
+    return out;
+  }
+
+ private:
+  struct Change {
+    BufferId buffer;
+    std::vector<Expr> indices;
+    Vars chosen_by;  // variables of the map in an index, or of which one value alone comes here
+  };
+  // What names stand for in the body is put in.
+  std::vector<Expr> spelled(const std::vector<Expr>& indices) const {
+    std::vector<Expr> out;
+    for (const Expr& e : indices) out.push_back(substitute(e, names_));
+    return out;
+  }
+  Vars points_of(const Expr& e) const {
+    Vars out;
+    for (VarId v : used_vars(e))
+      if (points_.contains(v)) out.insert(v);
+    return out;
+  }
+  bool is_own(BufferId id) const {
+    const Buffer& b = program_.buffer(program_.root(id));
+    return b.space == Space::Local || b.space == Space::Barrier || b.reducer;
+  }
+  // The variables for which the condition holds at one value: j == 0, whatever the other conditions are.
+  void add_told(const Expr& condition, Vars& told) const {
+    const auto* b = condition.as<Binary>();
+    if (!b) return;
+    if (b->op == BinaryOp::And) return add_told(b->a, told), add_told(b->b, told);
+    if (b->op != BinaryOp::Eq) return;
+    const auto tell = [&](const Expr& one, const Expr& other) {
+      const auto* v = one.as<Var>();
+      if (v && points_.contains(v->id) && points_of(other).empty()) told.insert(v->id);
+    };
+    tell(b->a, b->b), tell(b->b, b->a);
+  }
+  void collect(const Body& body, const Vars& told) {
+    for (const Stmt& s : body) {
+      for_each_expr(s, [&](const Expr& whole) {
+        walk(whole, [&](const Expr& e) {
+          const auto* load = e.as<Load>();
+          if (load && !is_own(load->buffer)) loads_.emplace_back(load->buffer, spelled(load->indices));
+        });
+      });
+      if (const auto* let = s.as<Let>()) {
+        names_[let->var] = substitute(let->value, names_);
+      } else if (const auto* store = s.as<Store>()) {
+        if (is_own(store->to.buffer)) continue;
+        Change c{store->to.buffer, spelled(store->to.indices), told};
+        for (const Expr& e : c.indices)
+          for (VarId v : points_of(e)) c.chosen_by.insert(v);
+        stores_.push_back(std::move(c));
+      } else if (const auto* branch = s.as<If>()) {
+        Vars inside = told;
+        add_told(substitute(branch->condition, names_), inside);
+        collect(branch->then_body, inside);
+        collect(branch->else_body, told);
+      } else {
+        for_each_body(s, [&](const Body& inside) { collect(inside, told); });
+      }
+    }
+  }
+
+  const ProgramTables& program_;
+  const Map& map_;
+  Vars points_;
+  Substitution names_;
+  std::vector<Change> stores_;
+  std::vector<std::pair<BufferId, std::vector<Expr>>> loads_;
+};
+
+}  // namespace
+
+void let_meeting_points_take_turns(TileProgram& program, Launch& launch) {
+  launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+    const auto* map = s.as<Map>();
+    if (!map) return std::nullopt;
+    const Vars turns = Meeting(program, *map).vars();
+    if (turns.empty()) return std::nullopt;
+    Map out;
+    out.body = map->body;
+    for (size_t d = map->vars.size(); d-- > 0;) {
+      const VarId v = map->vars[d];
+      if (!turns.contains(v)) continue;
+      For loop;
+      loop.var = v;
+      loop.begin = constant(program.var(v).type, int64_t{0});
+      loop.extent = map->extents[d];
+      loop.body = std::move(out.body);
+      out.body = {make_stmt(std::move(loop), s->location)};
+    }
+    for (size_t d = 0; d < map->vars.size(); ++d)
+      if (!turns.contains(map->vars[d])) out.vars.push_back(map->vars[d]), out.extents.push_back(map->extents[d]);
+    if (out.vars.empty()) {  // one point makes all the turns
+      out.vars.push_back(program.new_var("point", program.var(map->vars[0]).type));
+      out.extents.push_back(constant(program.var(map->vars[0]).type, int64_t{1}));
+    }
+    return Body{make_stmt(std::move(out), s->location)};
+  });
+}
+
+}  // namespace tilewright::passes
