@@ -9,6 +9,8 @@ from .trace import fail
 class Missing:
     """A name of a module of TileLang's that has nothing here."""
 
+    func = function = None  # it holds no function, though it has every name
+
     def __init__(self, name):
         self._name = name
 

@@ -21,7 +21,8 @@ import pytest
 import tilewright as tw
 import tilewright.language as T
 from engines import array_for, every_engine
-from tilewright import jitted
+from tilewright import jitted, surroundings
+from tilewright.tilelang_parts import Missing
 
 ONES = np.ones(4, "float32")
 HEAD = """
@@ -442,3 +443,21 @@ def says_its_own_name(A):
 
 def test_functions_that_say_their_own_name():
     assert says_its_own_name(np.zeros(4, "int32")).tolist() == [30, 30, 30, 17]
+
+
+def test_what_has_every_name_holds_no_function():
+    missing = Missing("tilelang.quantize.decode")  # asked for the function that it holds, it had one for ever
+    assert surroundings.inner_function(missing) is None
+
+    @tw.jit
+    def made(N):
+        @T.prim_func
+        def main(A: T.Tensor((N,), "float32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(N):
+                    A[i] = missing(A[i])
+
+        return main
+
+    with pytest.raises(tw.CompileError, match="TW1102 .*tilelang.quantize.decode is part of TileLang's own machinery"):
+        made(8)
