@@ -152,11 +152,11 @@ std::optional<Expr> fold_identity(BinaryOp op, const Expr& a, const Expr& b) {
       break;
     case BinaryOp::And:
       if (x) return *x ? b : a;
-      if (y == 1) return a;
+      if (y) return *y ? a : b;
       break;
     case BinaryOp::Or:
       if (x) return *x ? a : b;
-      if (y == 0) return a;
+      if (y) return *y ? b : a;
       break;
     case BinaryOp::Shl:
     case BinaryOp::Shr:

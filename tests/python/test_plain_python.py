@@ -887,3 +887,20 @@ def test_random_functions(engine, seeds):
         assert [a.tolist() for a in got] == [a.tolist() for a in expected], text
         compared += 1
     assert compared > len(seeds) // 2
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_what_a_known_operand_decides_leaves_no_trace(last):
+    @T.prim_func
+    def main(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32"), C: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=4):
+            for k in T.serial(4):
+                if k == 3 and last:
+                    B[k] = A[k]
+                if k == 2 or not last:
+                    C[k] = A[k]
+
+    made = np.zeros(4, "float32")
+    arguments = [np.arange(4, dtype="float32"), made if last else None, np.zeros(4, "float32")]
+    tw.compile(main, engine="interpreter")(*arguments)  # None is taken for a tensor that is not used
+    assert made.tolist() == ([0, 0, 0, 3] if last else [0] * 4) and arguments[2].tolist() == ([0, 0, 2, 0] if last else [0, 1, 2, 3])
