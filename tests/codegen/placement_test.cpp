@@ -52,5 +52,22 @@ TEST(Placement, ARowsMaximumStaysWithTheThreadsOfTheRow) {
   EXPECT_TRUE(p.in_memory.empty());
 }
 
+// A scalar in each thread's own memory: all threads have the same, or each its own.
+std::string scaled_by(const std::string& value) {
+  return "program scaled {\n  param A: float16[64, 64]\n  param S: float32[128]\n  param O: float32[64, 64]\n"
+         "  launch scaled(bx: 4) threads(tx: 128) {\n    shared a: float16[64, 64]\n    fragment c: float32[64, 64]\n"
+         "    local s: float32\n    copy from=A to=a\n    fill to=c value=0.0\n    for k in 0..4 {\n"
+         "      gemm a=a b=a c=c\n      s = " +
+         value +
+         "\n      map i in 64, j in 64 {\n"
+         "        c[i, j] = c[i, j] * s\n      }\n    }\n    copy from=c to=O\n  }\n}\n";
+}
+
+TEST(Placement, AScalarThatAllThreadsHaveLeavesAFragmentInRegisters) {
+  for (const char* same : {"S[bx]", "S[bx * 4 + k]", "exp(S[0]) * 2.0"})
+    EXPECT_TRUE(place(scaled_by(same)).in_memory.empty()) << same;
+  for (const char* own : {"S[tx]", "float32(tx // 32)"}) EXPECT_EQ(place(scaled_by(own)).in_memory.size(), 1u) << own;
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "analysis/divisibility.h"
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -207,16 +208,23 @@ class Placer {
     });
     return out;
   }
-  bool touches_local(const Body& body) const {
-    for (BufferId b : used_buffers(body))
-      if (p_.buffer(p_.root(b)).space == Space::Local) return true;
-    return false;
+  // Whether it matters which thread runs a point: it changes what is a thread's own, or reads what threads differ in.
+  bool is_of_threads(const Body& body, const Stmt& s) const {
+    const std::set<BufferId> changed = changed_roots(body, p_);
+    bool found = false;
+    for (BufferId b : used_buffers(body)) {
+      const BufferId root = p_.root(b);
+      if (p_.buffer(root).space != Space::Local) continue;
+      const std::vector<Expr> first(p_.buffer(root).shape.size(), constant(0));
+      found = found || changed.contains(root) || !u_.is_uniform(load(root, first, p_.buffer(root).type), s);
+    }
+    return found;
   }
 
   void map(const Map& n, const Stmt& s) {
     const auto shape = constants(n.extents);
-    // Points that use a thread's own variables are dealt in the language's order, whatever the fragments.
-    const bool own_order = touches_local(n.body) || !shape;
+    // Points that use what threads differ in are dealt in the language's order, whatever the fragments.
+    const bool own_order = is_of_threads(n.body, s) || !shape;
     std::optional<size_t> node;
     for (const Access& a : accesses(n.body)) {
       const Buffer& b = p_.buffer(a.buffer);
