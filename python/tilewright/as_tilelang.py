@@ -67,8 +67,9 @@ def lower(func, target="auto", **ignored):
     made = kernel.compile(func, target=target)
     source = made.get_kernel_source()
     functions = [types.SimpleNamespace(name_hint=name) for name in foreign.kernels_in(source)]
-    device = types.SimpleNamespace(functions=functions)
-    return types.SimpleNamespace(kernel_source=source, params=func.params, host_mod=None, device_mod=device, rt_mod=made)
+    device = types.SimpleNamespace(functions=functions, script=func.script)
+    host = types.SimpleNamespace(script=func.script)  # one program for both
+    return types.SimpleNamespace(kernel_source=source, params=func.params, host_mod=host, device_mod=device, rt_mod=made)
 
 
 def _nothing(*arguments, **named):

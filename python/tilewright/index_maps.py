@@ -48,6 +48,11 @@ class _Mapped(AnyLayout):
         image = self.forward(*index, *([copy] if self.takes_copy else []))
         return tuple(int(e) for e in (image if isinstance(image, (tuple, list)) else [image]))
 
+    def map_forward_index(self, index):
+        """Where the element lies, a number for each dimension; what the index leaves open is an expression."""
+        image = self.forward(*index, *([0] if self.takes_copy else []))
+        return list(image) if isinstance(image, (tuple, list)) else [image]
+
     def is_equal(self, other):
         """Whether both map every index to the same place."""
         if type(self) is not type(other) or [*self.shape] != [*other.shape] or self.replicate != other.replicate:
@@ -113,6 +118,14 @@ class Fragment(_Mapped):
                 return forward_thread_fn(*index), forward_index_fn(*plain) if forward_index_fn else 0
 
         self.shape, self.forward, self.replicate = shape, forward_fn, replicate
+
+    def map_forward_thread(self, index):
+        """The thread that holds the element; of several the first."""
+        return super().map_forward_index(index)[0]
+
+    def map_forward_index(self, index):
+        """In which of its thread's registers the element lies."""
+        return super().map_forward_index(index)[1:]
 
 
 class PartialFragment(Fragment):

@@ -170,6 +170,13 @@ def test_layouts_are_equal_where_they_map_alike():
     assert not by_four.is_equal(Fragment([32, 4], lambda i, j: (i * 4 + j, i)))
 
 
+def test_layouts_say_where_an_element_lies():
+    assert Layout([16, 16], lambda i, j: [j, i ^ 3]).map_forward_index([3, 5]) == [5, 0]
+    assert Layout([16, 32], lambda i, j: i * 32 + j).map_forward_index([3, 5]) == [101]
+    lanes = Fragment([32, 4], lambda i, j: (i * 4 + j // 2, j % 2))
+    assert lanes.map_forward_thread([3, 3]) == 13 and lanes.map_forward_index([3, 3]) == [1]
+
+
 def test_layouts_repeat():
     atom = Layout([8, 64], lambda i, j: [i, j])
     twice = atom.repeat(dim=0, factor=2)

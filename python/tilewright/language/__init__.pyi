@@ -29,6 +29,7 @@ def Cast(dtype: Any, value: Any, annotations: Any = ..., span: Any = ...) -> Any
 def ClusterKernel(*blocks: Any, cluster_dims: Any = ..., threads: Any = ..., prelude: Any = ...) -> Any:
     """T.Kernel with clusters of blocks."""
 CommReducer: Any
+DataType: Any
 Div: Any
 EQ: Any
 Else: Any
