@@ -137,24 +137,8 @@ class OperationWalk {
   }
   void gemm(const ir::Gemm& n, const ir::Stmt& s, OperationFacts& op) const {
     const GemmChoice& c = l_.placements[number_].gemms.at(&*s);
-    const int64_t columns = ir::constant_int(n.c.extent.back()).value_or(0);
-    const std::string a = fmt::format("a from {}", c.a_in_registers ? "registers" : "shared memory");
-    if (c.wgmma) {
-      const std::string name = c.wgmma->name(passes::wgmma_columns(*c.wgmma, columns / c.warps_n));
-      add_once(op.becomes, fmt::format("wgmma.mma_async{} {}, {} x {} warpgroups, {}", c.wgmma->sparse ? ".sp" : "",
-                                       name, c.warps_m, c.warps_n, a));
-      if (!n.completion.immediate()) add_once(op.becomes, "its group stays open: other code runs beside it");
-    } else if (c.mma) {
-      add_once(op.becomes, fmt::format("mma{} {}, {} x {} warps, {}", c.mma->sparse ? ".sp" : ".sync", c.mma->name,
-                                       c.warps_m, c.warps_n, a));
-    } else {
-      const int64_t rows = ir::constant_int(n.c.extent[n.c.extent.size() - 2]).value_or(0);
-      const std::string tile = c.tile
-                                   ? fmt::format("tiles of {} x {} in registers", rows / c.warps_m / kTileLanesOfColumn,
-                                                 columns / c.warps_n / kTileLanesOfRow)
-                                   : "each thread its own elements of c";
-      add_once(op.becomes, "fused multiply-adds, " + tile);
-    }
+    add_once(op.becomes, instruction_text(n, c));
+    if (c.wgmma && !n.completion.immediate()) add_once(op.becomes, "its group stays open: other code runs beside it");
     const double rate = target_.rates.of_matrix(ir::operand_type(l_.tiles, n, n.a));
     if (c.has_instruction() && rate > 0) op.rate = rate;
     if (!c.why_not_wgmma.empty()) add_once(op.rejected, "wgmma: " + c.why_not_wgmma);
@@ -231,6 +215,21 @@ class OperationWalk {
 };
 
 }  // namespace
+
+std::string instruction_text(const ir::Gemm& gemm, const GemmChoice& c) {
+  const int64_t columns = ir::constant_int(gemm.c.extent.back()).value_or(0);
+  const std::string a = fmt::format("a from {}", c.a_in_registers ? "registers" : "shared memory");
+  if (c.wgmma)
+    return fmt::format("wgmma.mma_async{} {}, {} x {} warpgroups, {}", c.wgmma->sparse ? ".sp" : "",
+                       c.wgmma->name(passes::wgmma_columns(*c.wgmma, columns / c.warps_n)), c.warps_m, c.warps_n, a);
+  if (c.mma)
+    return fmt::format("mma{} {}, {} x {} warps, {}", c.mma->sparse ? ".sp" : ".sync", c.mma->name, c.warps_m,
+                       c.warps_n, a);
+  if (!c.tile) return "fused multiply-adds, each thread its own elements of c";
+  const int64_t rows = ir::constant_int(gemm.c.extent[gemm.c.extent.size() - 2]).value_or(0);
+  return fmt::format("fused multiply-adds, tiles of {} x {} in registers", rows / c.warps_m / kTileLanesOfColumn,
+                     columns / c.warps_n / kTileLanesOfRow);
+}
 
 void add_operation_facts(const ir::TileProgram& tiles, const passes::ThreadLowering& lowering, size_t number,
                          const target::GpuTarget& target, LaunchFacts& launch) {

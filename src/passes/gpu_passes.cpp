@@ -354,17 +354,10 @@ constexpr GpuPass kPlanPasses[] = {
      .needs = "lower"},
 };
 
-// What a pass left must be a program of the level that it has come to. Behind the plan, tiles have no word for reducers
-// that maps fill and for fragments of which lanes hold parts: programs with these are looked at again as threads.
+// What a pass left must be a program of the level that it has come to. What has no words is looked at again as threads.
 void verify(const GpuProgram& p, const char* name) {
   if (is_of_threads(p)) return check_valid(p.threads, name);
-  const bool planned = !p.planned.launches.empty();
-  const auto has_parts = [](const Placement& placement) { return !placement.partial.empty(); };
-  const auto is_reducer = [](const Buffer& b) { return b.reducer.has_value(); };
-  if (planned && (std::any_of(p.placements.begin(), p.placements.end(), has_parts) ||
-                  std::any_of(p.tiles.buffers.begin(), p.tiles.buffers.end(), is_reducer)))
-    return;
-  check_valid(p.tiles, name);
+  if (has_words(p)) check_valid(p.tiles, name);
 }
 
 }  // namespace
@@ -374,6 +367,18 @@ std::span<const GpuPass> gpu_plan_passes() { return kPlanPasses; }
 
 bool is_of_threads(const GpuProgram& p) {
   return !p.threads.launches.empty() && p.threads.launches.size() == p.tiles.launches.size();
+}
+
+bool has_words(const GpuProgram& p) {
+  if (is_of_threads(p)) return true;
+  bool found = std::none_of(p.placements.begin(), p.placements.end(),
+                            [](const Placement& placement) { return !placement.partial.empty(); });
+  for (const Launch& launch : p.tiles.launches)
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* n = s.as<Store>();
+      found = found && !(n && p.tiles.buffer(n->to.buffer).reducer);
+    });
+  return found;
 }
 
 const GpuPass* find_gpu_pass(std::string_view name) {

@@ -64,6 +64,10 @@ const GpuPass* find_gpu_pass(std::string_view name);
 // Whether the code of threads is there, for every launch.
 bool is_of_threads(const GpuProgram& program);
 
+// Whether the language has words for what the last pass left. Tiles have none for reducers that maps fill
+// (copies_to_maps) and for fragments of which lanes hold parts (late_sums); threads have words for everything.
+bool has_words(const GpuProgram& program);
+
 // Told after each pass: its name, what it left, the milliseconds that it took.
 using GpuObserver = function_ref<void(const char* name, const GpuProgram& program, double milliseconds)>;
 

@@ -1,8 +1,5 @@
 // tilewright opt
-#include <set>
-
-#include "driver/cpu_engine.h"
-#include "driver/cuda_engine.h"
+#include "driver/pass_road.h"
 #include "driver/tool/commands.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -11,8 +8,6 @@
 
 namespace tilewright::tool {
 namespace {
-
-constexpr const char* kToLoops = "lower_to_loops";
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -52,90 +47,11 @@ void list_passes() {
   fmt::print("for every engine\n");
   for (const passes::Pass& p : passes::all_passes()) row(p.name, p.what);
   fmt::print("for the CPU\n");
-  row(kToLoops, "every launch becomes a loop over blocks, every tile operation loops");
+  row(PassRoad::kToLoops, "every launch becomes a loop over blocks, every tile operation loops");
   for (const passes::LoopPass& p : passes::loop_passes()) row(p.name, p.what);
   fmt::print("for GPUs (--arch)\n");
   for (const auto& table : {passes::gpu_tile_passes(), passes::gpu_plan_passes()})
     for (const passes::GpuPass& p : table) row(p.name, p.what);
-}
-
-// Passes of one road, in the order in which they are named, from tiles on.
-class Road {
- public:
-  Road(ir::TileProgram program, const OptArguments& arguments) : arguments_(arguments), tiles_(std::move(program)) {}
-
-  void run(const std::vector<std::string>& names) {
-    std::vector<passes::Pass> shared;
-    size_t at = 0;
-    for (; at < names.size() && passes::find_pass(names[at]); ++at) shared.push_back(*passes::find_pass(names[at]));
-    tiles_ = passes::run_passes(std::move(tiles_), shared, [](const char*, const ir::TileProgram&, double) {});
-    if (at == names.size()) return;
-    names[at] == kToLoops ? run_loops(names, at + 1) : run_gpu(names, at);
-  }
-  std::string text(const ir::PrintOptions& options) const {
-    if (loops_) return ir::print(*loops_, options);
-    if (!gpu_) return ir::print(tiles_, options);
-    return passes::is_of_threads(*gpu_) ? ir::print(gpu_->threads, options) : ir::print(gpu_->tiles, options);
-  }
-
- private:
-  static void unknown(const std::string& name) {
-    throw UsageError(fmt::format("there is no pass '{}'; opt --list names them", name));
-  }
-  void run_loops(const std::vector<std::string>& names, size_t at) {
-    const runtime::ProcessorFeatures features = runtime::restrict_features(runtime::detect_processor(), "portable");
-    loops_ = lower_cpu(tiles_, features);
-    for (; at < names.size(); ++at) {
-      const passes::LoopPass* pass = passes::find_loop_pass(names[at]);
-      if (!pass) return unknown(names[at]);
-      loops_ = passes::run_loop_passes(std::move(*loops_), {pass, 1}, {}, [](const char*, const ir::LoopProgram&) {});
-    }
-  }
-  void run_gpu(const std::vector<std::string>& names, size_t at) {
-    std::vector<passes::GpuPass> chosen;
-    std::set<std::string_view> before;
-    for (; at < names.size(); ++at) {
-      const passes::GpuPass* pass = passes::find_gpu_pass(names[at]);
-      if (!pass) return unknown(names[at]);
-      if (pass->needs && !before.contains(pass->needs))
-        throw UsageError(fmt::format("{} needs {} before it", pass->name, pass->needs));
-      before.insert(pass->name);
-      chosen.push_back(*pass);
-    }
-    gpu_ = passes::GpuProgram{.tiles = tiles_,
-                              .target = gpu_target(arguments_.arch),
-                              .attempts = std::vector<passes::PlanAttempt>(tiles_.launches.size())};
-    passes::run_gpu_passes(*gpu_, chosen, [](const char*, const passes::GpuProgram&, double) {});
-    if (gpu_->misfit) throw CompileError(std::move(gpu_->misfit->why));
-  }
-
-  const OptArguments& arguments_;
-  ir::TileProgram tiles_;
-  std::optional<ir::LoopProgram> loops_;
-  std::optional<passes::GpuProgram> gpu_;
-};
-
-// All passes of a road up to the one of this name.
-std::vector<std::string> passes_until(const std::string& name) {
-  std::vector<std::string> out;
-  for (const passes::Pass& p : passes::all_passes()) {
-    out.emplace_back(p.name);
-    if (name == p.name) return out;
-  }
-  const size_t shared = out.size();
-  out.emplace_back(kToLoops);
-  if (name == kToLoops) return out;
-  for (const passes::LoopPass& p : passes::loop_passes()) {
-    out.emplace_back(p.name);
-    if (name == p.name) return out;
-  }
-  out.resize(shared);
-  for (const auto& table : {passes::gpu_tile_passes(), passes::gpu_plan_passes()})
-    for (const passes::GpuPass& p : table) {
-      out.emplace_back(p.name);
-      if (name == p.name) return out;
-    }
-  throw UsageError(fmt::format("there is no pass '{}'; opt --list names them", name));
 }
 
 }  // namespace
@@ -146,13 +62,16 @@ int opt(const OptArguments& arguments) {
     return kOk;
   }
   if (arguments.file.empty()) throw UsageError("opt needs a file");
-  const std::vector<std::string> names = arguments.until.empty() ? arguments.passes : passes_until(arguments.until);
   const ir::TileProgram program = ir::parse(read_file(arguments.file), arguments.file);
   const ir::PrintOptions options{arguments.locations};
-  Road road(program, arguments);
-  road.run(names);
-  const std::string text = road.text(options);
-  fmt::print("{}", arguments.diff ? diff(ir::print(program, options), text) : text);
+  try {
+    PassRoad road(program, arguments.arch);
+    road.run(arguments.until.empty() ? arguments.passes : PassRoad::until(arguments.until));
+    const std::string text = road.text(options);
+    fmt::print("{}", arguments.diff ? diff(ir::print(program, options), text) : text);
+  } catch (const PassNameError& error) {
+    throw UsageError(error.what());
+  }
   return kOk;
 }
 

@@ -7,7 +7,7 @@ namespace tilewright::passes {
 
 // Every pipelined loop of more than one stage whose leading copies fill whole shared buffers that nothing else writes:
 // those buffers get a slot a stage, and Copy, Commit and Drain of the queue cp_async stand where the hardware does
-// them. Other pipelined loops become serial; `notes` says why.
+// them. Other pipelined loops stay, and run one turn after the other; `notes` says why.
 struct AsyncRings {
   ir::TileProgram program;
   std::vector<std::pair<ir::LocationId, std::string>> notes;
