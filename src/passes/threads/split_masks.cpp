@@ -31,7 +31,7 @@ class Masks {
         continue;
       }
       const Expr all = i + 1 < in.size() ? needless(s, in[i + 1]) : Expr{};
-      if (!all) {
+      if (!all || constant_int(all) == 0) {
         out.push_back(s);
         continue;
       }
