@@ -36,11 +36,11 @@ class EarlyLoads {
         f.body.push_back(map ? after_loads(*map, {}, (*x)->location, f.body) : *x);
       }
       Body rest;
-      std::set<VarId> late;  // names that the loads may not use
+      Late late;
       for (auto x = gemm; x != loop->body.end(); ++x) {
         const auto* map = x->as<Map>();
         rest.push_back(map ? after_loads(*map, late, (*x)->location, f.body) : *x);
-        for (VarId v : bound_vars({*x})) late.insert(v);
+        late.vars.merge(bound_vars({*x})), late.buffers.merge(changed_roots({*x}, p_));
       }
       f.body.insert(f.body.end(), rest.begin(), rest.end());
       return Body{make_stmt(std::move(f), s->location)};
@@ -48,11 +48,16 @@ class EarlyLoads {
   }
 
  private:
+  // What is not yet known where the loads come: names, and what changes in between.
+  struct Late {
+    std::set<VarId> vars;
+    std::set<BufferId> buffers;
+  };
   // The Map with fragments for what `early` has loaded.
-  Stmt after_loads(const Map& map, std::set<VarId> late, LocationId at, Body& early) {
+  Stmt after_loads(const Map& map, Late late, LocationId at, Body& early) {
     int64_t points = 1;
     for (const Expr& e : map.extents) points *= constant_int(e).value_or(0);
-    for (VarId v : bound_vars(map.body)) late.insert(v);
+    late.vars.merge(bound_vars(map.body)), late.buffers.merge(changed_roots(map.body, p_));
     std::vector<std::pair<Expr, Expr>> loaded;  // and what takes their place
     auto consider = [&](const Expr& e) {
       if (std::any_of(loaded.begin(), loaded.end(), [&](const auto& known) { return equal(known.first, e); })) return;
@@ -103,8 +108,8 @@ class EarlyLoads {
         if (used_vars(t.value).contains(v)) return e;
     return rest < step ? binary(BinaryOp::FloorDiv, ir::sum(kept.terms, kept.constant, e->type), div->b) : e;
   }
-  Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const std::set<VarId>& late,
-                   LocationId at, Body& early) {
+  Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const Late& late, LocationId at,
+                   Body& early) {
     const Buffer& from = p_.buffer(p_.root(load.buffer));
     if (from.space != Space::Global || from.address || written_.contains(p_.root(load.buffer))) return {};
     bool stays = true;  // where it is
@@ -133,7 +138,13 @@ class EarlyLoads {
     }
     if (index.empty() || count * kReuse > points) return {};
     for (VarId v : used)
-      if (late.contains(v)) return {};
+      if (late.vars.contains(v)) return {};
+    bool known = true;  // where to load from
+    walk(value, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      known = known && !(n && late.buffers.contains(p_.root(n->buffer)));
+    });
+    if (!known) return {};
     tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;
     tile.launch = static_cast<int32_t>(launch_);
     const BufferId id = p_.new_buffer(std::move(tile));
