@@ -18,7 +18,7 @@ constexpr int kOldestArch = 80;  // types that its instructions multiply, later 
 
 class Padder {
  public:
-  Padder(TileProgram& p, Launch& launch) : p_(p), launch_(launch) {}
+  Padder(TileProgram& p, Launch& launch) : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {}
 
   void run() {
     if (!find_rows() || !find_tiles()) return;
@@ -109,7 +109,8 @@ class Padder {
     return in_maps_.contains(&*s) || s.as<Store>() || s.as<Let>();
   }
 
-  // More rows come than are asked for: what lies behind in the tensor, or nothing. They go no further.
+  // More rows come than are asked for: what lies behind in the tensor, or nothing. They go no further. Of a tensor that
+  // the launch writes, rows behind may be another block's: zeros come instead.
   std::optional<Body> copy(const Copy& n, const Stmt& s) {
     Copy c = n;
     if (n.combine != ir::Combine::None || n.im2col.present() || !n.completion.immediate()) return refuse();
@@ -118,6 +119,7 @@ class Padder {
     if (is_tile(n.to.buffer)) {
       const auto row = row_of(n.from);
       if (p_.buffer(n.from.buffer).space != Space::Global || !row || !grow(c.to)) return refuse();
+      if (is_written(n.from.buffer)) return comes(n, s);
       c.from.extent[*row] = constant(c.from.extent[*row]->type, kRows);
       return made(std::move(c), s);
     }
@@ -130,30 +132,59 @@ class Padder {
         return extent == rows_ ? std::optional(d) : std::nullopt;
     return std::nullopt;
   }
-  // A tile goes to memory: its own rows do.
+  // A tile comes from memory or goes there: its own rows do.
+  std::optional<Body> comes(const Copy& n, const Stmt& s) {
+    auto points = points_of(n.to, n.from);
+    if (!points) return refuse();
+    const DType type = p_.buffer(n.from.buffer).type;
+    const Expr value = of_own_row(points->place[0], load(n.from.buffer, points->at, type));
+    points->map.body = {
+        make_stmt(Store{{n.to.buffer, points->place}, cast(value, p_.buffer(n.to.buffer).type)}, s->location)};
+    return made(std::move(points->map), s);
+  }
   std::optional<Body> leaves(const Copy& n, const Stmt& s) {
-    const Buffer &from = p_.buffer(n.from.buffer), &to = p_.buffer(n.to.buffer);
-    if (!is_whole(n.from, from) || !row_of(n.to)) return refuse();
-    Map m;
-    std::vector<Expr> place, at = n.to.min;
-    for (const Expr& e : from.shape) {
-      m.vars.push_back(p_.new_var(m.vars.empty() ? "i" : "j", i32)), m.extents.push_back(cast(e, i32));
-      place.push_back(var(m.vars.back(), i32));
+    auto points = is_whole(n.from, p_.buffer(n.from.buffer)) && row_of(n.to) ? points_of(n.from, n.to) : std::nullopt;
+    if (!points) return refuse();
+    const Expr value =
+        cast(load(n.from.buffer, points->place, p_.buffer(n.from.buffer).type), p_.buffer(n.to.buffer).type);
+    points->map.body =
+        own_rows(points->place[0], {make_stmt(Store{{n.to.buffer, points->at}, value}, s->location)}, s->location);
+    return made(std::move(points->map), s);
+  }
+  struct Points {
+    Map map;                      // over the tile with all its rows
+    std::vector<Expr> place, at;  // in the tile, in the other region
+  };
+  std::optional<Points> points_of(const Region& tile, const Region& other) {
+    Points out{{}, {}, other.min};
+    for (const Expr& e : p_.buffer(tile.buffer).shape) {
+      out.map.vars.push_back(p_.new_var(out.map.vars.empty() ? "i" : "j", i32));
+      out.map.extents.push_back(cast(e, i32));
+      out.place.push_back(var(out.map.vars.back(), i32));
     }
-    m.extents[0] = rows(kRows);
+    out.map.extents[0] = rows(kRows);
     size_t next = 0;
-    for (size_t d = 0; d < at.size(); ++d) {
-      if (constant_int(n.to.extent[d]) == 1) continue;
-      if (next == place.size()) return refuse();
-      at[d] = add(at[d], cast(place[next++], at[d]->type));
+    for (size_t d = 0; d < out.at.size(); ++d) {
+      if (constant_int(other.extent[d]) == 1) continue;
+      if (next == out.place.size()) return std::nullopt;
+      out.at[d] = add(out.at[d], cast(out.place[next++], out.at[d]->type));
     }
-    if (next != place.size()) return refuse();
-    const Expr value = cast(load(n.from.buffer, place, from.type), to.type);
-    m.body = own_rows(place[0], {make_stmt(Store{{n.to.buffer, at}, value}, s->location)}, s->location);
-    return made(std::move(m), s);
+    return next == out.place.size() ? std::optional(std::move(out)) : std::nullopt;
+  }
+  bool is_written(BufferId id) const { return written_.contains(p_.root(id)); }
+  Expr of_own_row(const Expr& row, const Expr& value) const {
+    return select(binary(BinaryOp::Lt, row, constant(row->type, rows_)), value, constant(value->type, int64_t{0}));
   }
   Body own_rows(const Expr& row, Body body, LocationId at) const {
     return {make_stmt(If{binary(BinaryOp::Lt, row, constant(row->type, rows_)), std::move(body), {}}, at)};
+  }
+
+  // What a row beyond the tile's own divides by, nobody knows.
+  static bool may_divide_by_zero(const Expr& e) {
+    const auto* n = e.as<Binary>();
+    const bool divides = n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::FloorMod ||
+                               n->op == BinaryOp::TruncDiv || n->op == BinaryOp::TruncMod);
+    return divides && e->type.is_int() && !constant_int(n->b);
   }
 
   std::optional<Body> map(const Map& n, const Stmt& s) {
@@ -166,6 +197,7 @@ class Padder {
       if (fits) row = static_cast<size_t>(at->dims[0]);
     };
     walk_exprs(n.body, [&](const Expr& e) {
+      fits = fits && !may_divide_by_zero(e);
       const auto* x = e.as<Load>();
       if (!x) return;
       access(x->buffer, x->indices);
@@ -180,8 +212,15 @@ class Padder {
     });
     if (!fits || !row || constant_int(n.extents[*row]) != rows_ || (writes_tiles && writes_others)) return refuse();
     Map m = n;
+    const Expr at = var(n.vars[*row], p_.var(n.vars[*row]).type);
     m.extents[*row] = constant(m.extents[*row]->type, kRows);
-    if (writes_others) m.body = own_rows(var(n.vars[*row], p_.var(n.vars[*row]).type), std::move(m.body), s->location);
+    if (writes_others)
+      m.body = own_rows(at, std::move(m.body), s->location);
+    else
+      m.body = rewrite_exprs(m.body, [&](const Expr& e) -> std::optional<Expr> {
+        const auto* x = e.as<Load>();
+        return x && !is_tile(x->buffer) && is_written(x->buffer) ? std::optional(of_own_row(at, e)) : std::nullopt;
+      });
     return made(std::move(m), s);
   }
 
@@ -190,6 +229,7 @@ class Padder {
   int64_t rows_ = 0;
   std::set<BufferId> tiles_;
   std::set<const StmtNode*> in_maps_;
+  const std::set<BufferId> written_;
   bool fits_ = true;
 };
 
