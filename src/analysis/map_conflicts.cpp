@@ -73,6 +73,7 @@ class Conflicts : public SureWalk {
  protected:
   void visit(const Stmt& s) override {
     if (const auto* map = s.as<Map>()) return begin(s, *map);
+    if (const auto* copy = s.as<Copy>()) look(s, *copy);
     if (!map_) return;
     if (!is_inside(s)) return end();
     if (uncertain_ || s.as<Assume>() || s.as<Assert>()) return;
@@ -207,6 +208,28 @@ class Conflicts : public SureWalk {
       const auto write = first.find(r.buffer);
       return write != first.end() && !equal(write->second->indices, r.indices);
     });
+  }
+
+  // A copy is a map of its elements. Those of a thread's own memory come one after the other, as they lie there.
+  void look(const Stmt& s, const Copy& copy) {
+    const BufferId id = copy.to.buffer;
+    if (copy.from.buffer != id || copy.combine != Combine::None || copy.im2col.present() || !surely_at_first()) return;
+    const Buffer& b = program_.buffer(id);
+    if (program_.buffer(program_.root(id)).address) return;
+    Element both;  // the first element that is on both sides
+    int64_t ahead = 0;
+    for (size_t d = 0; d < b.rank(); ++d) {
+      const auto from = value_at(copy.from.min[d], first()), to = value_at(copy.to.min[d], first());
+      const auto extent = value_at(copy.to.extent[d], first()), other = value_at(copy.from.extent[d], first());
+      if (!from || !to || !extent || extent != other) return;
+      if (ahead == 0) ahead = *to - *from;
+      both.push_back(std::max(*from, *to));
+      const auto size = constant_int(b.shape[d]);
+      if (both.back() < 0 || both.back() >= std::min(*from, *to) + *extent || (size && both.back() >= *size)) return;
+    }
+    if (ahead == 0 || (ahead < 0 && b.space == Space::Local)) return;
+    report(Code::PointsConflict, s, id, fmt::format("the copy reads {} and writes it as well", element_text(id, both)),
+           "its elements have no order: copy through a second tile");
   }
 
   void end() {

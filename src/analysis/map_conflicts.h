@@ -7,8 +7,8 @@
 namespace tilewright::analysis {
 
 // A finding where two points of a map store to one element what surely differs, or where a point reads an element that
-// another one writes. Elements that the caller gives count as different values; those that a kernel computes may be
-// alike.
+// another one writes, as a copy between parts of one tile may. Elements that the caller gives count as different
+// values; those that a kernel computes may be alike.
 std::vector<Diagnostic> check_map_conflicts(const ir::TileProgram& program);
 
 }  // namespace tilewright::analysis

@@ -124,6 +124,25 @@ std::vector<Loop> match_boxes(const Box& from, const Box& to) {
   return loops;
 }
 
+// The points of a copy in order: where each reads and writes, from the corners on, as far as it is in bounds.
+template <class F>
+void for_each_point(const std::vector<Loop>& loops, F f) {
+  std::vector<int64_t> at(loops.size(), 0);
+  for (int64_t point = 0;; ++point) {
+    int64_t from = 0, to = 0;
+    bool read = true, write = true;
+    for (size_t d = 0; d < loops.size(); ++d) {
+      from += at[d] * loops[d].from_stride, to += at[d] * loops[d].to_stride;
+      read = read && at[d] >= loops[d].from_first && at[d] < loops[d].from_last;
+      write = write && at[d] >= loops[d].to_first && at[d] < loops[d].to_last;
+    }
+    f(point, read ? std::optional(from) : std::nullopt, write ? std::optional(to) : std::nullopt);
+    size_t d = loops.size();
+    while (d > 0 && ++at[d - 1] == loops[d - 1].extent) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
 Function function_of(ir::Combine combine) {
   return combine == ir::Combine::Add ? Function::Add : combine == ir::Combine::Max ? Function::Max : Function::Min;
 }
@@ -139,6 +158,22 @@ void Strand::copy_box(const ir::Copy& op, const Box& from, const Box& to, int64_
   if (is_outside(to)) return;
   bool nothing_inside = is_outside(from);
   DType source = from.buffer->type, target = to.buffer->type;
+  if (from.data == to.data && source.storage_bits() == target.storage_bits() && op.combine == ir::Combine::None &&
+      !nothing_inside) {
+    // A copy within one memory is a map of its elements; of a thread's own memory they come one after the other.
+    const int64_t shift = corner(to) - corner(from);
+    std::map<int64_t, int64_t> writers;
+    for_each_point(loops, [&](int64_t point, std::optional<int64_t>, std::optional<int64_t> place) {
+      if (place) writers[*place + shift] = point;
+    });
+    for_each_point(loops, [&](int64_t point, std::optional<int64_t> place, std::optional<int64_t>) {
+      const auto writer = place ? writers.find(*place) : writers.end();
+      if (writer == writers.end() || writer->second == point || (lane >= 0 && point < writer->second)) return;
+      fail_at(Code::ReadAcrossPoints, lane,
+              fmt::format("the copy reads an element of '{}' that it writes as well", from.buffer->source->name),
+              "its elements have no order: copy through a second tile");
+    });
+  }
   const Loop row = loops.back();
   size_t outer = loops.size() - 1;
   auto bytes_in = lane_bytes(lane_kind(source)), bytes_out = lane_bytes(lane_kind(target));

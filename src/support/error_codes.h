@@ -96,7 +96,7 @@ enum class Code : uint16_t {
   GemmMetadata = 1086,        // metadata of a sparse operand that does not fit it
   ExpressionTooLarge = 1087,  // an expression that is too deep, or too large as a tree
   ReadBeforeWrite = 1090,     // a tile that is read before anything is written to it
-  PointsConflict = 1091,      // two points of a map of which one writes what the other writes or reads
+  PointsConflict = 1091,      // two points of a map or a copy of which one writes what the other writes or reads
   OutputNeverWritten = 1092,  // an output that no statement writes
   OperandKind = 1101,         // an operand of another kind than the operation takes
   UnknownOperation = 1102,    // no operation of this name
@@ -298,7 +298,7 @@ enum class Code : uint16_t {
   NullBuffer = 6013,           // an access to a buffer that has no memory
   ShapeMismatch = 6014,        // extents, known only now, that do not fit each other
   MetadataUnordered = 6015,    // metadata of a sparse operand whose positions do not ascend
-  ReadAcrossPoints = 6016,     // a point of a map reads an element that another point writes
+  ReadAcrossPoints = 6016,     // a point of a map or a copy reads an element that another point writes
   ElementsUnwritten = 6017,    // elements of an output that nobody wrote
   InterpreterRefuses = 6090,   // what the interpreter cannot do
 

@@ -223,6 +223,19 @@ TEST(MapConflicts, APointReadsWhatAnotherWrites) {
             "TW1091 line 2: point 0 of the map reads B[63], which point 63 writes");
 }
 
+TEST(MapConflicts, ACopyWithinATileIsAMap) {
+  const std::string fill = "    copy from=A to=s\n";
+  EXPECT_EQ(with_shared(fill + "    copy from=s[0 : 63] to=s[1 : 63]\n"),
+            "TW1091 line 3: the copy reads s[1] and writes it as well");
+  EXPECT_EQ(with_shared(fill + "    for k in 3 : 2 {\n      copy from=s[k : 8] to=s[0 : 8]\n    }\n"),
+            "TW1091 line 4: the copy reads s[3] and writes it as well");
+  EXPECT_EQ(with_shared(fill + "    copy from=s[0 : 32] to=s[32 : 32]\n"), "");
+  EXPECT_EQ(with_shared(fill + "    copy from=s to=s\n"), "");
+  const std::string own = "    local x: float32[8]\n    fill to=x value=1.0\n";
+  EXPECT_EQ(error_of(own + "    copy from=x[1 : 7] to=x[0 : 7]\n"), "");
+  EXPECT_NE(error_of(own + "    copy from=x[0 : 7] to=x[1 : 7]\n"), "");
+}
+
 TEST(MapConflicts, TheSameValueAndOwnElementsAreNone) {
   EXPECT_EQ(with_shared("    map i in 64 {\n      s[i // 2] = A[i // 2]\n    }\n"), "");
   EXPECT_EQ(with_shared("    map i in 64 {\n      s[i // 2] = 1.0\n    }\n"), "");

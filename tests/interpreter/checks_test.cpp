@@ -91,6 +91,20 @@ TEST(InterpreterChecks, PointsThatWriteOneElement) {
             "no error");
 }
 
+TEST(InterpreterChecks, CopiesBetweenPartsOfOneTile) {
+  const auto shifted = [](int64_t from, int64_t to, int64_t count) {
+    return error_in([=](const Tensor& A, Value) {
+      auto s = alloc_shared({8}, i32, "s");
+      copy(A(slice(0, 8)), s);
+      copy(s(slice(from, from + count)), s(slice(to, to + count)));
+    });
+  };
+  EXPECT_EQ(shifted(0, 1, 7), "TW6016: the copy reads an element of 's' that it writes as well, in block (0)");
+  EXPECT_EQ(shifted(2, 0, 5), "TW6016: the copy reads an element of 's' that it writes as well, in block (0)");
+  EXPECT_EQ(shifted(0, 4, 4), "no error");
+  EXPECT_EQ(shifted(3, 3, 5), "no error");
+}
+
 TEST(InterpreterChecks, PointsThatReadWhatOthersWrite) {
   // Of one statement, whose reads come before its writes, and of two.
   EXPECT_EQ(error_in([](const Tensor& A, Value) {
