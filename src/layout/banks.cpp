@@ -200,7 +200,7 @@ int64_t shared_wavefronts(const MemoryLayout& memory, std::span<const SharedUse>
 }
 
 MemoryLayout choose_shared_layout(const std::vector<int64_t>& shape, int element_bits, std::span<const SharedUse> uses,
-                                  bool panels_only) {
+                                  bool panels_only, function_ref<bool(const MemoryLayout&)> may) {
   const MemoryLayout rows = MemoryLayout::row_major(shape, element_bits);
   if (shape.size() < 2) return rows;
   const int64_t row_bits = shape.back() * element_bits;
@@ -225,6 +225,8 @@ MemoryLayout choose_shared_layout(const std::vector<int64_t>& shape, int element
   if (!panels_only)
     for (int64_t pad : {16, 8, 4})
       if (pad * 8 % element_bits == 0) candidates.push_back(MemoryLayout::padded(shape, element_bits, pad));
+  std::erase_if(candidates, [&](const MemoryLayout& c) { return !may(c); });
+  if (candidates.empty()) return rows;
   // Nothing beats 128 bytes in every wavefront.
   int64_t least = 0;
   for (const SharedUse& use : uses) least += std::max<int64_t>(1, use.fragment.registers() * element_bits / 32);

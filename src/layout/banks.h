@@ -1,6 +1,7 @@
 // Shared memory as the hardware sees it: 32 banks of 4 bytes, and the instructions that move 8 x 8 matrices.
 #pragma once
 #include "layout/access.h"
+#include "support/function_ref.h"
 
 namespace tilewright {
 
@@ -36,8 +37,10 @@ struct SharedUse {
 int64_t shared_wavefronts(const MemoryLayout& memory, std::span<const SharedUse> uses);
 
 // The simplest layout with the fewest wavefronts for all uses: rows, the panels of TMA and wgmma from 32 to 128 bytes,
-// rows with an XOR of other chunks, padded rows, in this order. panels_only: what TMA and wgmma can read.
-MemoryLayout choose_shared_layout(const std::vector<int64_t>& shape, int element_bits, std::span<const SharedUse> uses,
-                                  bool panels_only = false);
+// rows with an XOR of other chunks, padded rows, in this order. panels_only: what TMA and wgmma can read. Of these,
+// those that `may` be; where none is, rows.
+MemoryLayout choose_shared_layout(
+    const std::vector<int64_t>& shape, int element_bits, std::span<const SharedUse> uses, bool panels_only = false,
+    function_ref<bool(const MemoryLayout&)> may = [](const MemoryLayout&) { return true; });
 
 }  // namespace tilewright

@@ -89,8 +89,9 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
     if (other.contains(id) || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 || b.rank() < 2) continue;
     const std::vector<int64_t> shape = shape_of(b);
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) continue;
-    const MemoryLayout memory = choose_shared_layout(shape, b.type.storage_bits(), list);
-    if (keeps_chunks(memory) && memory != MemoryLayout::row_major(shape, b.type.storage_bits())) b.memory = memory;
+    const MemoryLayout memory = choose_shared_layout(shape, b.type.storage_bits(), list, false,
+                                                     [](const MemoryLayout& m) { return keeps_chunks(m); });
+    if (memory != MemoryLayout::row_major(shape, b.type.storage_bits())) b.memory = memory;
   }
 }
 
