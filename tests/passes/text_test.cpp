@@ -260,6 +260,34 @@ INSTANTIATE_TEST_SUITE_P(Files, PassTexts, testing::ValuesIn(files()), [](const 
   return name;
 });
 
+// Whether the last pass changes the program, decides something, or refuses it.
+bool does_something(const Case& c) {
+  const std::vector<std::string> others(c.passes.begin(), c.passes.end() - 1);
+  const Outcome before = outcome_of(c, others), after = outcome_of(c, c.passes);
+  if (!before.road) return false;
+  if (!after.road || !after.road->decided().empty()) return true;
+  const auto statements = [](const std::string& text) { return text.substr(0, text.find("\n# ")); };
+  return statements(before.text) != statements(after.text);
+}
+
+TEST(PassTexts, EveryPassHasOne) {
+  std::set<std::string> rows = {PassRoad::kToLoops}, shown;
+  for (const passes::Pass& p : passes::all_passes()) rows.insert(p.name);
+  for (const passes::LoopPass& p : passes::loop_passes()) rows.insert(p.name);
+  for (const auto& table : {passes::gpu_tile_passes(), passes::gpu_plan_passes()})
+    for (const passes::GpuPass& p : table) rows.insert(p.name);
+  for (const fs::path& file : files()) {
+    const Case c = case_of(file);
+    const std::string folder = file.parent_path().filename();
+    EXPECT_TRUE(rows.contains(folder)) << c.name << ": there is no such pass";
+    EXPECT_EQ(c.passes.back(), folder) << c.name << " ends with another pass";
+    if (!shown.contains(folder) && does_something(c)) shown.insert(folder);
+  }
+  for (const std::string& row : rows)
+    EXPECT_TRUE(shown.contains(row)) << "no text under tests/passes/text/" << row
+                                     << " in which the pass does something";
+}
+
 // A pass that reads another's findings stands behind it.
 TEST(PassTables, NeedsStandBefore) {
   for (const auto& table : {passes::gpu_tile_passes(), passes::gpu_plan_passes()}) {
