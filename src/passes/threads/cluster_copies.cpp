@@ -32,8 +32,8 @@ class ClusterCopies {
  private:
   Body waiting(const Copy& copy, LocationId at) {
     const std::string name = p_.buffer(copy.to.buffer).name;
-    int64_t bytes = p_.buffer(copy.to.buffer).type.bits / 8;
-    for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(0);
+    int64_t elements = 1;
+    for (const Expr& e : copy.to.extent) elements *= constant_int(e).value_or(0);
     const Element arrived{new_barriers(p_, launch_, name + "_arrived", 1, 1), {constant(i32, int64_t{0})}};
     const BufferId turns = counter(name + "_turns");
     const VarId turn = p_.new_var(p_.buffer(turns).name, i32);
@@ -50,7 +50,7 @@ class ClusterCopies {
     Sync meet;  // nobody uses any more what lies there
     meet.scope = SyncScope::Cluster;
     return {make_stmt(std::move(meet), at),
-            make_stmt(Expect{arrived, constant(i32, bytes), true}, at),
+            make_stmt(Expect{arrived, constant(i32, bytes_of(p_.buffer(copy.to.buffer).type, elements)), true}, at),
             make_stmt(If{copies, {make_stmt(std::move(all), at)}, {by_itself}}, at),
             make_stmt(Let{turn, load(turns, {}, i32)}, at),
             make_stmt(Wait{arrived, binary(BinaryOp::BitAnd, var(turn, i32), one)}, at),
