@@ -205,7 +205,7 @@ TEST_F(Tool, OptRunsNamedPasses) {
             tool("compile gemm.tile --stage threads --arch sm_80").out);
   EXPECT_EQ(tool("opt gemm.tile --until lower_to_loops").out,
             tool("opt gemm.tile --passes=canonicalize,lower_to_loops").out);
-  EXPECT_EQ(tool("opt gemm.tile --passes=place_sync").out, "tilewright: place_sync needs check_plan before it\n");
+  EXPECT_EQ(tool("opt gemm.tile --passes=place_sync").out, "tilewright: place_sync needs place_fragments before it\n");
   EXPECT_EQ(tool("opt gemm.tile --passes=lower_to_loops,place_sync").status, 2);
 }
 
