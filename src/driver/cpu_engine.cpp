@@ -8,13 +8,10 @@
 #include "runtime/lowered_kernel.h"
 
 namespace tilewright {
-namespace {
 
 target::CpuFeatures features_of(const runtime::ProcessorFeatures& f) {
   return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
 }
-
-}  // namespace
 
 std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& sites) {
   std::vector<runtime::Site> out;
@@ -38,8 +35,9 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
   const target::CpuFeatures features = features_of(processor);
   const ir::LoopProgram lowered = lower_cpu(program, processor);
   dump.write("lower_to_loops", lowered);
-  const ir::LoopProgram loops = passes::run_loop_passes(
-      lowered, passes::loop_passes(), features, [&](const char* pass, const ir::LoopProgram& p) { dump.write(pass, p); });
+  const ir::LoopProgram loops =
+      passes::run_loop_passes(lowered, passes::loop_passes(), features,
+                              [&](const char* pass, const ir::LoopProgram& p) { dump.write(pass, p); });
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
   return {std::move(source.text), sites_of(source.sites), std::move(source.gemms),

@@ -19,6 +19,9 @@ struct CpuKernel {
   std::unique_ptr<runtime::Callee> callee;
 };
 
+// What of the processor decides what loops become.
+target::CpuFeatures features_of(const runtime::ProcessorFeatures& processor);
+
 // From a canonical program. CompileError for what the engine refuses, and where there is no host compiler.
 CpuKernel build_cpu(const ir::TileProgram& program, Dump& dump);
 // What a kernel is found by that was lowered before: all that its text follows from.

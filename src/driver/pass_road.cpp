@@ -119,12 +119,12 @@ void PassRoad::run(const std::vector<std::string>& names) {
 }
 
 void PassRoad::run_loops(const std::vector<std::string>& names, size_t at) {
-  const runtime::ProcessorFeatures features = runtime::restrict_features(runtime::detect_processor(), "portable");
-  loops_ = lower_cpu(tiles_, features);
+  loops_ = lower_cpu(tiles_, cpu_);
   for (; at < names.size(); ++at) {
     const passes::LoopPass* pass = passes::find_loop_pass(names[at]);
     if (!pass) unknown(names[at]);
-    loops_ = passes::run_loop_passes(std::move(*loops_), {pass, 1}, {}, [](const char*, const ir::LoopProgram&) {});
+    loops_ = passes::run_loop_passes(std::move(*loops_), {pass, 1}, features_of(cpu_),
+                                     [](const char*, const ir::LoopProgram&) {});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "ir/print.h"
 #include "passes/gpu_passes.h"
+#include "runtime/processor.h"
 
 namespace tilewright {
 
@@ -20,8 +21,9 @@ class PassRoad {
   // All passes of a road up to the one of this name.
   static std::vector<std::string> until(const std::string& name);
 
-  // `arch`: of the GPU, for passes of its road.
-  PassRoad(ir::TileProgram program, std::string arch) : arch_(std::move(arch)), tiles_(std::move(program)) {}
+  // `arch`: of the GPU, for passes of its road; `cpu`: what the processor is taken to have, for passes of the CPU's.
+  PassRoad(ir::TileProgram program, std::string arch, const runtime::ProcessorFeatures& cpu = {})
+      : arch_(std::move(arch)), cpu_(cpu), tiles_(std::move(program)) {}
 
   // Once. Those of every engine, then those of the CPU behind kToLoops, or of a GPU. CompileError for what a pass
   // refuses and for a plan that cannot be.
@@ -42,6 +44,7 @@ class PassRoad {
   void run_gpu(const std::vector<std::string>& names, size_t at);
 
   std::string arch_;
+  runtime::ProcessorFeatures cpu_;
   ir::TileProgram tiles_;
   std::optional<ir::LoopProgram> loops_;
   std::optional<passes::GpuProgram> gpu_;

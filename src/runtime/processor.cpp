@@ -74,6 +74,10 @@ ProcessorFeatures restrict_features(const ProcessorFeatures& processor, std::str
   return p;
 }
 
+ProcessorFeatures features_of_level(std::string_view level) {
+  return restrict_features({.avx2 = true, .fma = true, .f16c = true, .avx512 = true}, level);
+}
+
 ProcessorFeatures processor_features() {
   static const ProcessorFeatures processor = detect_processor();
   const char* level = std::getenv("TILEWRIGHT_CPU");

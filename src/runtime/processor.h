@@ -28,6 +28,9 @@ ProcessorFeatures detect_processor();
 // avx512), "native" or empty (all). CompileError for another name. Never more than the processor has.
 ProcessorFeatures restrict_features(const ProcessorFeatures& processor, std::string_view level);
 
+// All that a level may have: "portable", "avx2", "avx512".
+ProcessorFeatures features_of_level(std::string_view level);
+
 // detect_processor() restricted by TILEWRIGHT_CPU as it stands now.
 ProcessorFeatures processor_features();
 

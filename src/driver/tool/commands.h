@@ -35,7 +35,7 @@ int compile_file(const CompileArguments& options);
 struct OptArguments {
   std::string file;
   std::vector<std::string> passes;
-  std::string until, arch = "sm_90a";
+  std::string until, arch = "sm_90a", cpu = "portable";
   bool list = false, locations = false, diff = false;
 };
 int opt(const OptArguments& options);

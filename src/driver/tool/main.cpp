@@ -44,6 +44,7 @@ void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--passes", c.opt.passes, "Which, in this order")->delimiter(',');
   sub->add_option("--until", c.opt.until, "All passes of the road to this one");
   sub->add_option("--arch", c.opt.arch, "For which GPU")->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--cpu", c.opt.cpu, "For which vectors")->check(CLI::IsMember({"portable", "avx2", "avx512"}));
   sub->add_flag("--list", c.opt.list, "Say which passes there are");
   sub->add_flag("--locations", c.opt.locations, "With the place of every statement");
   sub->add_flag("--diff", c.opt.diff, "Only the lines that changed");

@@ -65,7 +65,7 @@ int opt(const OptArguments& arguments) {
   const ir::TileProgram program = ir::parse(read_file(arguments.file), arguments.file);
   const ir::PrintOptions options{arguments.locations};
   try {
-    PassRoad road(program, arguments.arch);
+    PassRoad road(program, arguments.arch, runtime::features_of_level(arguments.cpu));
     road.run(arguments.until.empty() ? arguments.passes : PassRoad::until(arguments.until));
     const std::string text = road.text(options);
     fmt::print("{}", arguments.diff ? diff(ir::print(program, options), text) : text);
