@@ -69,5 +69,23 @@ TEST(Placement, AScalarThatAllThreadsHaveLeavesAFragmentInRegisters) {
   for (const char* own : {"S[tx]", "float32(tx // 32)"}) EXPECT_EQ(place(scaled_by(own)).in_memory.size(), 1u) << own;
 }
 
+// A variable that each point of a map stores first and nothing else uses, and others.
+TEST(Placement, AVariableOfThePointsLeavesAFragmentInRegisters) {
+  const auto in_memory = [](const std::string& points, const std::string& after = "") {
+    return place(
+               "program bounded {\n  param A: float16[64, 64]\n  param O: float32[64, 64]\n  param P: float32[128]\n"
+               "  launch bounded(bx: 1) threads(tx: 128) {\n    shared a: float16[64, 64]\n"
+               "    fragment c: float32[64, 64]\n    local v: float32\n    copy from=A to=a\n"
+               "    fill to=c value=0.0\n    gemm a=a b=a c=c\n    map i in 64, j in 64 {\n" +
+               points + "    }\n" + after + "    copy from=c to=O\n  }\n}\n")
+        .in_memory.size();
+  };
+  const std::string bounded = "v = c[i, j]\n if v > 3.0 {\n v = 3.0\n }\n c[i, j] = v\n";
+  EXPECT_EQ(in_memory(bounded), 0u);
+  EXPECT_EQ(in_memory("if c[i, j] > 3.0 {\n v = 3.0\n c[i, j] = v\n }\n"), 1u);  // on some paths
+  EXPECT_EQ(in_memory("v = v + c[i, j]\n c[i, j] = v\n"), 1u);                   // of the points before
+  EXPECT_EQ(in_memory(bounded, "    P[tx] = v\n"), 1u);                          // what the last point left
+}
+
 }  // namespace
 }  // namespace tilewright

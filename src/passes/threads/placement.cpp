@@ -51,7 +51,19 @@ class Placer {
  public:
   Placer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const target::GpuTarget& target,
          Placement& out)
-      : p_(p), launch_(launch), u_(u), target_(target), out_(out) {}
+      : p_(p), launch_(launch), u_(u), target_(target), out_(out) {
+    std::set<BufferId> elsewhere;  // what more than one map uses, or code around maps
+    for_each_map_or_other(launch.body, [&](const Map* map, const std::set<BufferId>& used) {
+      for (BufferId b : used) {
+        const BufferId root = p.root(b);
+        if (p.buffer(root).space != Space::Local) continue;
+        if (!map || !scratch_.emplace(root, map).second) elsewhere.insert(root);
+      }
+    });
+    std::erase_if(scratch_, [&](const auto& of) {
+      return elsewhere.contains(of.first) || !begins_with_store(of.second->body, of.first);
+    });
+  }
 
   // False if a fragment was found that must live in memory: it is in the placement, and all must be asked again.
   bool run() {
@@ -208,13 +220,57 @@ class Placer {
     });
     return out;
   }
-  // Whether it matters which thread runs a point: it changes what is a thread's own, or reads what threads differ in.
-  bool is_of_threads(const Body& body, const Stmt& s) const {
-    const std::set<BufferId> changed = changed_roots(body, p_);
+  // Maps, and each other statement's own expressions and memory.
+  template <typename F>
+  static void for_each_map_or_other(const Body& body, F&& f) {
+    for (const Stmt& s : body) {
+      if (const auto* n = s.as<Map>()) {
+        f(n, used_buffers(n->body));
+        continue;
+      }
+      bool holds = false;
+      for_each_body(s, [&](const Body&) { holds = true; });
+      if (!holds) {
+        f(nullptr, used_buffers(Body{s}));
+        continue;
+      }
+      std::set<BufferId> own;
+      for_each_expr(s, [&](const Expr& e) {
+        walk(e, [&](const Expr& x) {
+          if (const auto* n = x.as<Load>()) own.insert(n->buffer);
+        });
+      });
+      f(nullptr, own);
+      for_each_body(s, [&](const Body& inside) { for_each_map_or_other(inside, f); });
+    }
+  }
+  // Whether each point stores such a variable before it does anything else with it.
+  bool begins_with_store(const Body& body, BufferId root) const {
+    const Buffer& b = p_.buffer(root);
+    if (std::any_of(b.shape.begin(), b.shape.end(), [](const Expr& e) { return constant_int(e) != 1; })) return false;
+    for (const Stmt& s : body) {
+      const std::set<BufferId> used = used_buffers(Body{s});
+      if (std::none_of(used.begin(), used.end(), [&](BufferId id) { return p_.root(id) == root; })) continue;
+      const auto* store = s.as<Store>();
+      bool reads = false;
+      if (store)
+        walk(store->value, [&](const Expr& e) {
+          const auto* n = e.as<Load>();
+          reads = reads || (n && p_.root(n->buffer) == root);
+        });
+      return store && store->to.buffer == root && !reads;
+    }
+    return false;
+  }
+  // Whether it matters which thread runs a point: it changes what a thread keeps, or reads what threads differ in.
+  bool is_of_threads(const Map& n, const Stmt& s) const {
+    const std::set<BufferId> changed = changed_roots(n.body, p_);
     bool found = false;
-    for (BufferId b : used_buffers(body)) {
+    for (BufferId b : used_buffers(n.body)) {
       const BufferId root = p_.root(b);
       if (p_.buffer(root).space != Space::Local) continue;
+      const auto scratch = scratch_.find(root);
+      if (scratch != scratch_.end() && scratch->second == &n) continue;
       const std::vector<Expr> first(p_.buffer(root).shape.size(), constant(0));
       found = found || changed.contains(root) || !u_.is_uniform(load(root, first, p_.buffer(root).type), s);
     }
@@ -224,7 +280,7 @@ class Placer {
   void map(const Map& n, const Stmt& s) {
     const auto shape = constants(n.extents);
     // Points that use what threads differ in are dealt in the language's order, whatever the fragments.
-    const bool own_order = is_of_threads(n.body, s) || !shape;
+    const bool own_order = is_of_threads(n, s) || !shape;
     std::optional<size_t> node;
     for (const Access& a : accesses(n.body)) {
       const Buffer& b = p_.buffer(a.buffer);
@@ -705,6 +761,7 @@ class Placer {
   };
   std::vector<GemmUse> gemms_;
   std::map<BufferId, size_t> of_fragment_;
+  std::map<BufferId, const Map*> scratch_;  // variables that one map's points use, each for itself
   bool changed_ = false;
 };
 
