@@ -15,6 +15,12 @@ using namespace ir;
 
 namespace {
 
+bool returns(const Stmt& s) {
+  bool found = false;
+  walk(Body{s}, [&](const Stmt& x) { found = found || x.as<Return>(); });
+  return found;
+}
+
 class MeetBesideRoles {
  public:
   MeetBesideRoles(const ProgramTables& program, const Launch& launch)
@@ -39,6 +45,7 @@ class MeetBesideRoles {
       begin_with({});
       return out.push_back(s);
     }
+    if (returns(s)) return together({s}, 0, 1, out);
     if (s.as<Continue>() && !again_.empty() && again_.back() && uniformity_.is_uniform_control(s))
       meet_before(again_.back(), out);
     if (const auto* n = s.as<If>(); n && is_taken_by_all(s, n->condition, n->then_body, n->else_body))
@@ -136,15 +143,19 @@ class MeetBesideRoles {
 }  // namespace
 
 void meet_beside_roles(TileProgram& program, Launch& launch) {
-  bool roles = false, all_come = true;
+  bool roles = false;
   walk(launch.body, [&](const Stmt& s) {
     const auto* role = s.as<Role>();
     roles = roles || (role && (role->begin > 0 || role->end < launch.thread_count()));
-    all_come = all_come && !s.as<Return>();
   });
-  if (!roles || !all_come) return;
+  if (!roles) return;
   end_turns_together(program, launch);
-  launch.body = MeetBesideRoles(program, launch).body(launch.body);
+  // Up to where some threads may be gone.
+  const auto last = std::find_if(launch.body.begin(), launch.body.end(), returns);
+  const Body rest(last == launch.body.end() ? last : last + 1, launch.body.end());
+  const Body head(launch.body.begin(), launch.body.end() - static_cast<std::ptrdiff_t>(rest.size()));
+  launch.body = MeetBesideRoles(program, launch).body(head);
+  launch.body.insert(launch.body.end(), rest.begin(), rest.end());
 }
 
 }  // namespace tilewright::passes

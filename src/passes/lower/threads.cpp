@@ -299,7 +299,7 @@ class Block {
   void sync(const Sync& n, const Stmt& s, const Context& c) {
     flush(c);
     if (n.scope != SyncScope::Named && n.scope != SyncScope::Grid) return;
-    if (c.masked() || !u_.is_uniform_control(s))
+    if (!u_.is_uniform_control(s))  // else masks of jumps that come later are still full
       refuse_as(Code::CpuSync, "a barrier that some threads of a role come to and others do not");
     append(once(s));
     forget_reads();
