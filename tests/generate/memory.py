@@ -1,6 +1,6 @@
 """What buffers hold while the model runs, what is known of it, and who touched it without order."""
 import numpy as np
-from scalars import EXACT, UNDEFINED, binary, decode, encode, wrap
+from scalars import CLOSE, EXACT, UNDEFINED, UNSAID, binary, decode, encode, wrap
 
 
 class Invalid(Exception):
@@ -51,6 +51,8 @@ class Memory:
         self.data(b)[rows, flat] = encode(b.dtype, values)
         ratio, first = self.units(b, flat)
         state = np.zeros(len(rows), np.uint8) if state is None else state
+        if self.is_seen_otherwise:  # what is known about is not known as another type
+            state = np.where(state == CLOSE, UNSAID, state).astype(np.uint8)
         if self.is_seen_otherwise and b.dtype.is_float:  # a NaN's bits are nobody's to say, nor a zero's sign here
             state = np.where(np.isnan(values) | (values == 0) & np.signbit(values), np.maximum(state, 2), state).astype(np.uint8)
         for k in range(ratio):
