@@ -1,5 +1,6 @@
 #include "analysis/locals.h"
 
+#include "ir/effects.h"
 #include "ir/rewrite.h"
 
 namespace tilewright::analysis {
@@ -8,14 +9,7 @@ using namespace ir;
 
 namespace {
 
-// The storage that it uses.
-std::set<BufferId> used_roots(const Body& b, const ProgramTables& p) {
-  std::set<BufferId> out;
-  for (BufferId id : used_buffers(b)) out.insert(p.root(id));
-  return out;
-}
-
-// Of each body in it.
+// The storage that each body in it uses.
 std::vector<std::set<BufferId>> used_within(const Stmt& s, const ProgramTables& p) {
   std::vector<std::set<BufferId>> out;
   for_each_body(s, [&](const Body& inner) { out.push_back(used_roots(inner, p)); });

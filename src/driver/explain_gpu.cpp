@@ -4,6 +4,7 @@
 #include "driver/explain.h"
 #include "driver/explain_operations.h"
 #include "driver/explain_roles.h"
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/print.h"
@@ -81,12 +82,6 @@ std::string reason_of(const ir::Buffer& b) {
                                                        : "the threads that access it: every bank as often";
 }
 
-std::set<ir::BufferId> used_roots(const ir::ThreadProgram& p, const ir::Launch& launch) {
-  std::set<ir::BufferId> out;
-  for (ir::BufferId id : ir::used_buffers(launch.body)) out.insert(p.root(id));
-  return out;
-}
-
 // Slots of the buffers that are rings.
 std::map<std::string, int64_t> rings_of(const ThreadLowering& l, size_t number) {
   std::map<std::string, int64_t> out;
@@ -108,7 +103,7 @@ void add_layouts(const ThreadLowering& l, size_t number, GpuLaunchFacts& out) {
     out.layouts.push_back({l.tiles.buffer(id).name, placement.decided_by.at(id), layout, {}});
   for (const auto& [id, why] : placement.in_memory)
     out.in_memory.push_back(fmt::format("'{}' lives in shared memory: {}", l.tiles.buffer(id).name, why));
-  for (ir::BufferId id : used_roots(l.threads, l.threads.launches[number])) {
+  for (ir::BufferId id : used_roots(l.threads.launches[number].body, l.threads)) {
     const ir::Buffer& b = l.threads.buffer(id);
     if (b.place < 0) continue;
     const auto ring = rings.find(b.name);

@@ -1,7 +1,6 @@
 #include "driver/pass_road.h"
 
 #include <set>
-#include <sstream>
 
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
@@ -20,8 +19,7 @@ namespace {
 std::vector<std::string> plans_of(const passes::GpuProgram& p) {
   std::vector<std::string> out;
   for (size_t i = 0; i < p.plans.size(); ++i) {
-    std::stringstream lines(plan::print(p.plans[i], p.tiles));
-    for (std::string line; std::getline(lines, line);)
+    for (const std::string& line : plan::lines_of(p.plans[i], p.tiles))
       out.push_back(fmt::format("{}: {}", p.tiles.launches[i].name, line));
   }
   for (const auto& [at, why] : p.notes)

@@ -161,6 +161,12 @@ Effects effects_of(const Stmt& stmt) {
   return out;
 }
 
+std::set<BufferId> used_roots(const Body& body, const ProgramTables& program) {
+  std::set<BufferId> out;
+  for (BufferId id : used_buffers(body)) out.insert(program.root(id));
+  return out;
+}
+
 std::set<BufferId> changed_roots(const Body& body, const ProgramTables& program) {
   std::set<BufferId> out;
   walk(body, [&](const Stmt& s) {

@@ -27,7 +27,9 @@ struct Effects {
 
 Effects effects_of(const Stmt& stmt);
 
-// What a body does more with than read it, as the storage that it is.
+// What a body mentions, as the storage that it is.
+std::set<BufferId> used_roots(const Body& body, const ProgramTables& program);
+// What of it a body does more with than read it.
 std::set<BufferId> changed_roots(const Body& body, const ProgramTables& program);
 
 }  // namespace tilewright::ir

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "ir/cluster.h"
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -138,9 +139,7 @@ target::GpuTarget share_of(const target::GpuTarget& target, const plan::Plan& pl
 // A plan whose tiles alone are too large, known before it is lowered.
 std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, const target::GpuTarget& share) {
   int64_t bytes = 0;
-  std::set<BufferId> tiles;
-  for (BufferId id : used_buffers(launch.body)) tiles.insert(p.root(id));
-  for (BufferId id : tiles)
+  for (BufferId id : used_roots(launch.body, p))
     if (p.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p.buffer(id));
   if (bytes <= share.shared_bytes) return std::nullopt;
   return make_diagnostic(Code::GpuSharedMemory, p.location(launch.location),

@@ -1,7 +1,5 @@
 #include "passes/lower_to_threads.h"
 
-#include <sstream>
-
 #include "ir/extent.h"
 #include "ir/rewrite.h"
 #include "support/warning.h"
@@ -143,8 +141,7 @@ std::string print_plans(const ThreadLowering& lowered) {
   std::string out;
   for (size_t i = 0; i < lowered.plans.size(); ++i) {
     out += fmt::format("launch {}\n", lowered.tiles.launches[i].name);
-    std::stringstream lines(plan::print(lowered.plans[i], lowered.tiles));
-    for (std::string line; std::getline(lines, line);) out += "  " + line + "\n";
+    for (const std::string& line : plan::lines_of(lowered.plans[i], lowered.tiles)) out += "  " + line + "\n";
   }
   return out;
 }

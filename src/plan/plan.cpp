@@ -31,10 +31,10 @@ std::string text(const Fit& fit, const ir::ProgramTables& program) {
   return fmt::format("{}: tiles take {} registers a thread, not {}", fmt::join(how, ", "), fit.live, fit.own);
 }
 
-std::string print(const Plan& plan, const ir::ProgramTables& program) {
-  std::string out;
+std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& program) {
+  std::vector<std::string> out;
   const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
-    out += fmt::format(format, std::forward<Args>(args)...) + "\n";
+    out.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
   const auto names = [&](const std::vector<ir::BufferId>& ids) {
     std::vector<std::string> list;

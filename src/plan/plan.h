@@ -95,6 +95,6 @@ struct Plan {
 // What a fit changes, as a line for people.
 std::string text(const Fit& fit, const ir::ProgramTables& program);
 // A line for each part that is decided, with the names of the program that the plan is of.
-std::string print(const Plan& plan, const ir::ProgramTables& program);
+std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& program);
 
 }  // namespace tilewright::plan

@@ -1,11 +1,8 @@
 // The C++ text of small programs, whole: TILEWRIGHT_UPDATE=1 rewrites the files beside this one.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "codegen/cpu_kernel.h"
+#include "files.h"
 
 namespace tilewright {
 namespace {
@@ -16,12 +13,7 @@ void expect_golden(const std::string& name, const char* program_text) {
   std::string text = cpu_text_of(program);
   EXPECT_EQ(text, cpu_text_of(program));
   text = text.substr(text.find("static void tw_"));
-  const std::string path = TILEWRIGHT_SOURCE_DIR "/tests/codegen/golden/" + name + ".cpp.txt";
-  if (std::getenv("TILEWRIGHT_UPDATE")) std::ofstream(path) << text;
-  std::ifstream file(path);
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(text, golden.str()) << "TILEWRIGHT_UPDATE=1 rewrites " << name;
+  expect_file(TILEWRIGHT_SOURCE_DIR "/tests/codegen/golden/" + name + ".cpp.txt", text);
 }
 
 TEST(CpuText, AddWithRaggedTail) {

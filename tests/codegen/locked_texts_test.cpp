@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "codegen/cpu_kernel.h"
 #include "codegen/cuda_texts.h"
 #include "driver/build_plan.h"
+#include "files.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -23,30 +22,7 @@ namespace fs = std::filesystem;
 
 const fs::path kGolden = fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/codegen/golden";
 
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> out;
-  std::stringstream lines(text);
-  for (std::string line; std::getline(lines, line);) out.push_back(line);
-  return out;
-}
-
-void expect_locked(const std::string& name, const std::string& text) {
-  if (std::getenv("TILEWRIGHT_UPDATE")) std::ofstream(kGolden / name) << text;
-  const std::vector<std::string> now = lines_of(text), before = lines_of(read(kGolden / name));
-  size_t at = 0;
-  while (at < std::min(now.size(), before.size()) && now[at] == before[at]) ++at;
-  if (at == now.size() && at == before.size()) return;
-  const auto line = [&](const std::vector<std::string>& all) { return at < all.size() ? all[at] : "the end"; };
-  ADD_FAILURE() << name << ":" << at + 1 << " is\n  " << line(now) << "\nand was\n  " << line(before)
-                << "\nTILEWRIGHT_UPDATE=1 rewrites it";
-}
+void expect_locked(const std::string& name, const std::string& text) { expect_file(kGolden / name, text); }
 
 ir::TileProgram canonical(const ir::TileProgram& program) {
   return passes::run_passes(order_symbols(program), passes::all_passes(), [](auto&&...) {});
@@ -109,7 +85,7 @@ TEST(LockedTexts, DigestsOfProgramFiles) {
   std::sort(files.begin(), files.end());
   std::string lines = kColumns;
   for (const fs::path& file : files) {
-    const std::string whole = read(file);
+    const std::string whole = text_of(file);
     const ir::TileProgram program = ir::parse(whole.substr(0, whole.find("#!")), file.filename());
     lines += digests_of(fs::relative(file, root).replace_extension(), program);
   }

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "driver/arguments.h"
+#include "files.h"
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "tilewright/check.h"
@@ -17,13 +18,6 @@ namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::vector<fs::path> files() {
   std::vector<fs::path> found;
@@ -65,7 +59,7 @@ std::string refusals(const Program& program) {
 class ProgramFiles : public testing::TestWithParam<fs::path> {};
 
 TEST_P(ProgramFiles, AllEnginesAgree) {
-  const std::string whole = read(GetParam());
+  const std::string whole = text_of(GetParam());
   const std::string text = whole.substr(0, whole.find("#!"));
   const ir::TileProgram tiles = ir::parse(text, GetParam().filename());
   ir::check_valid(tiles);

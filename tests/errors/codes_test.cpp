@@ -6,19 +6,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "files.h"
+
 namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
 
 const fs::path kRoot = TILEWRIGHT_SOURCE_DIR;
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 struct CodeRow {
   std::string name;

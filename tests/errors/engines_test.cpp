@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "dsl/recording.h"
+#include "files.h"
 #include "tilewright/compile.h"
 #include "tilewright/language.h"
 
@@ -254,13 +255,6 @@ std::vector<std::string> refusals(Engine engine) {
   return out;
 }
 
-std::string file_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 TEST(Engines, TableOfOperations) {
   const std::vector<std::string> interpreter = refusals(Engine::Interpreter), cpu = refusals(Engine::Cpu),
                                  simulator = refusals(Engine::Simulator);
@@ -281,7 +275,7 @@ TEST(Engines, TableOfOperations) {
   }
   const std::string path = TILEWRIGHT_SOURCE_DIR "/docs/engines.md";
   if (std::getenv("TILEWRIGHT_UPDATE")) std::ofstream(path) << text;
-  EXPECT_EQ(file_text(path), text) << "run with TILEWRIGHT_UPDATE=1 to write docs/engines.md again";
+  EXPECT_EQ(text_of(path), text) << "run with TILEWRIGHT_UPDATE=1 to write docs/engines.md again";
 }
 
 }  // namespace

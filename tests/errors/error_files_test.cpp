@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "files.h"
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "support/error_codes.h"
@@ -15,13 +16,6 @@ namespace tilewright::ir {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::vector<fs::path> files_of(const char* area) {
   std::vector<fs::path> files;
@@ -52,7 +46,7 @@ std::string findings_of(const std::string& program, const std::string& file, boo
 void check_area(const char* area, int thousands, std::set<int> not_in_text) {
   std::set<int> seen = std::move(not_in_text);
   for (const fs::path& path : files_of(area)) {
-    const std::string whole = read(path);
+    const std::string whole = text_of(path);
     const std::string program = whole.substr(0, whole.find("#!"));
     const std::string found = findings_of(program, path.filename(), thousands == 3000);
     if (std::getenv("TILEWRIGHT_UPDATE"))

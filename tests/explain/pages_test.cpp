@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "driver/explain.h"
 #include "example.h"
+#include "files.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "layout/picture.h"
@@ -36,22 +36,6 @@ const std::vector<Subject>& subjects() {
       {"mla_decode", "Multi-head latent attention, decoding", "mla_decode", 0, {"KV_shared_left", "acc_s", "acc_o"}},
   };
   return table;
-}
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void expect_file(const fs::path& path, const std::string& text) {
-  if (std::getenv("TILEWRIGHT_UPDATE")) {
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return;
-  }
-  EXPECT_TRUE(text_of(path) == text) << path << " is not what explain says today: TILEWRIGHT_UPDATE=1 rewrites it";
 }
 
 std::string numbered(const std::string& text) {

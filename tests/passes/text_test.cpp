@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "codegen/cpu.h"
@@ -19,6 +17,7 @@
 #include "driver/pass_road.h"
 #include "driver/simulator_engine.h"
 #include "driver/versions.h"
+#include "files.h"
 #include "ir/operators.h"
 #include "ir/parse.h"
 #include "ir/rewrite.h"
@@ -33,13 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kTexts = fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/passes/text";
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> out;
@@ -59,7 +51,7 @@ struct Case {
 Case case_of(const fs::path& file) {
   Case out;
   out.name = fs::relative(file, kTexts).replace_extension();
-  const std::string text = read(file);
+  const std::string text = text_of(file);
   const std::vector<std::string> lines = split(text, '\n');
   const std::vector<std::string> words = split(lines.at(0), ' ');
   EXPECT_TRUE(lines[0].starts_with("# opt --")) << out.name;
@@ -95,16 +87,6 @@ Outcome outcome_of(const Case& c, const std::vector<std::string>& passes) {
     for (const std::string& line : split(e.diagnostic().to_string(), '\n')) out.text += "# " + line + "\n";
   }
   return out;
-}
-
-void expect_same_lines(const std::string& name, const std::string& now, const std::string& wanted) {
-  const std::vector<std::string> a = split(now, '\n'), b = split(wanted, '\n');
-  size_t at = 0;
-  while (at < std::min(a.size(), b.size()) && a[at] == b[at]) ++at;
-  if (at == a.size() && at == b.size()) return;
-  const auto line = [&](const std::vector<std::string>& all) { return at < all.size() ? all[at] : "the end"; };
-  ADD_FAILURE() << name << ":" << at + 1 << " is\n  " << line(a) << "\nand was\n  " << line(b)
-                << "\nTILEWRIGHT_UPDATE=1 rewrites it";
 }
 
 // ---- what programs mean
@@ -268,8 +250,7 @@ TEST_P(PassTexts, LeaveWhatStandsBesideThem) {
   const Case c = case_of(GetParam());
   const Outcome outcome = outcome_of(c, c.passes);
   const fs::path expected = fs::path(GetParam()).replace_extension(".out.tile");
-  if (std::getenv("TILEWRIGHT_UPDATE")) std::ofstream(expected) << outcome.text;
-  expect_same_lines(c.name + ".out.tile", outcome.text, read(expected));
+  expect_file(expected, outcome.text);
   if (outcome.road) expect_same_meaning(c, *outcome.road);
 }
 

@@ -1,6 +1,7 @@
 // Rules that text cannot break, because the parser refuses it first: programs changed by hand. The other rules have a
 // file each under tests/errors/verify.
 #include "ir/verify.h"
+#include "files.h"
 
 #include <gtest/gtest.h>
 
@@ -63,10 +64,7 @@ TEST(Verify, SamplesAreValid) {
 }
 
 TEST(Verify, TheExampleOfTheDocumentIsValid) {
-  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/docs/text_form.md");
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string page = text.str();
+  const std::string page = text_of(TILEWRIGHT_SOURCE_DIR "/docs/text_form.md");
   const size_t begin = page.find("```\nprogram") + 4, end = page.find("```", begin);
   ASSERT_LT(end, page.size());
   const TileProgram p = parse(page.substr(begin, end - begin), "text_form.md");
