@@ -97,6 +97,13 @@ def include_fault(root, path, quote, target):
     return None
 
 
+# Plans are decided of programs that stay as they are.
+PLAN_CHANGES = re.compile(
+    r"(?<!const )(?<!const ir::)\b(?:ir::)?(?:TileProgram|ThreadProgram|ProgramTables|Launch) ?&"
+    r"|\b(?:TileProgram|ProgramTables) \w+ =|\b(?:make_stmt|new_buffer|new_var|const_cast)\("
+)
+
+
 def source_faults(root, path, text):
     if path.suffix == ".h" and not path.name.endswith(".text.h") and "#pragma once" not in text:
         yield f"{path}: a header without #pragma once"
@@ -105,6 +112,8 @@ def source_faults(root, path, text):
         fault = include_fault(root, path, match[1], match[2]) if match else None
         if fault:
             yield f"{path}:{number}: {fault}"
+        if path.parts[:2] == ("src", "plan") and PLAN_CHANGES.search(line):
+            yield f"{path}:{number}: src/plan decides and changes no program: this takes one that can be changed"
 
 
 def file_faults(root, path):
@@ -136,6 +145,10 @@ PLANTED = [
     ("src/analysis/a.cpp", '#include "dsl/b.h"\n', "src/analysis may not know src/dsl"),
     ("src/runtime/a.cpp", '#include "ir/b.h"\n', "src/runtime may not know src/ir"),
     ("src/codegen/cpu/a.cpp", '#include "runtime/b.h"\n', "src/codegen may not know src/runtime"),
+    ("src/plan/a.cpp", "Plan f(const ir::TileProgram& p, const Launch& l);\n", None),
+    ("src/plan/a.cpp", "Plan f(ir::TileProgram& p);\n", "a.cpp:1: src/plan decides and changes no program"),
+    ("src/plan/a.cpp", "  body.push_back(make_stmt(op, at));\n", "src/plan decides and changes no program"),
+    ("src/plan/a.cpp", "  ir::TileProgram scratch = p;\n", "src/plan decides and changes no program"),
     ("src/simulator/a.cpp", '#include "interpreter/b.h"\n', None),
     ("src/simulator/a.cpp", '#include "codegen/b.h"\n', "src/simulator may not know src/codegen"),
     ("src/driver/tool/a.cpp", '#include "runtime/b.h"\n#include "plan/b.h"\n', None),

@@ -56,9 +56,9 @@ Executable load_carried(const Program& program, const std::string& engine, const
   }
   if (engine == "cuda" && code) {
     const ir::TileProgram tiles = canonical(program), fast = passes::assume_fast_calls(tiles);
-    std::vector<passes::PlanLimits> plans(passes::limits_in_turn().begin(), passes::limits_in_turn().end());
-    for (passes::PlanLimits limits : passes::limits_in_turn()) limits.plain_integers = true, plans.push_back(limits);
-    for (const passes::PlanLimits& limits : plans) {  // the plan that was carried
+    std::vector<plan::Limits> plans(passes::limits_in_turn().begin(), passes::limits_in_turn().end());
+    for (plan::Limits limits : passes::limits_in_turn()) limits.plain_integers = true, plans.push_back(limits);
+    for (const plan::Limits& limits : plans) {  // the plan that was carried
       CudaText text = write_cuda(fast, arch, dump, limits);
       if (hash_of_text(text.kernel.text) != hash) continue;
       auto carried = std::make_shared<std::optional<runtime::Version>>(

@@ -135,8 +135,7 @@ void write(const DeviceChoice& choice, Dump& dump) {
   dump.write_text("cuda", "cu", choice.text.kernel.text);
 }
 
-DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, const Dump& dump,
-                     passes::PlanLimits limits) {
+DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, const Dump& dump, plan::Limits limits) {
   DeviceChoice out;
   out.stages = GpuStages(dump.wanted());
   out.lowering = passes::lower_to_threads(program, gpu_target(arch), limits, out.stages);
@@ -181,13 +180,13 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
     plan.text.kernel.arch = code_arch;
     plan.binary = rt::compile_cuda(plan.text.kernel);
   };
-  for (const passes::PlanLimits& limits : passes::limits_in_turn()) {
+  for (const plan::Limits& limits : passes::limits_in_turn()) {
     if (limits.one_branch && (least.serialized || least.spilled > kFewSpilled)) continue;
     DeviceChoice now = planned(program, arch, dump, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
     compile(now);
     if (now.binary->doubtful) {
-      passes::PlanLimits plain = limits;
+      plan::Limits plain = limits;
       plain.plain_integers = true;
       now = planned(program, arch, dump, plain);
       compile(now);
@@ -209,7 +208,7 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
 
 }  // namespace
 
-CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, passes::PlanLimits limits) {
+CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, plan::Limits limits) {
   DeviceChoice choice = planned(program, arch, dump, limits);
   write(choice, dump);
   return std::move(choice.text);

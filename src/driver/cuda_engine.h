@@ -18,8 +18,7 @@ struct CudaText {
   std::vector<runtime::Site> sites;
   std::vector<int64_t> alignments;  // bytes, of the tensor parameters in order; 0: that of an element
 };
-CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump,
-                    passes::PlanLimits limits = {});
+CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, plan::Limits limits = {});
 
 // A plan, its text, and what the device compiler made of it.
 struct DeviceChoice {

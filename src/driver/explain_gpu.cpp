@@ -23,13 +23,13 @@ using passes::ThreadLowering;
 constexpr int64_t kThreadRegisters = 255;  // CUDA C++ Programming Guide, technical specifications
 
 std::string live_text(int64_t live) {
-  if (live == passes::PlanLimits{}.live) return "";
+  if (live == plan::Limits{}.live) return "";
   return live > kThreadRegisters ? ", the program's own threads and steps"
                                  : fmt::format(", tiles of at most {} registers a thread", live);
 }
 
 std::string plan_text(const passes::PlanAttempt& plan) {
-  const passes::PlanLimits& limits = plan.limits;
+  const plan::Limits& limits = plan.limits;
   const char* reuse = plan.over ? ", buffers over each other" : "";
   if (limits.slots < (limits.side_by_side ? 1 : 2)) return fmt::format("no loader role{}", reuse);
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
@@ -86,7 +86,7 @@ std::string reason_of(const ir::Buffer& b) {
 std::map<std::string, int64_t> rings_of(const ThreadLowering& l, size_t number) {
   std::map<std::string, int64_t> out;
   for (const plan::Ring& ring : l.plans[number].rings)
-    for (ir::BufferId tile : ring.tiles) out[l.tiles.buffer(tile).name] = ring.slots;
+    for (const std::string& tile : names_of(ring, l.tiles)) out[tile] = ring.slots;
   ir::walk(l.tiles.launches[number].body, [&](const ir::Stmt& s) {
     const auto* n = s.as<ir::Copy>();
     if (!n || n->completion.queue != ir::Queue::CpAsync) return;
@@ -187,7 +187,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
     for (const plan::Ring& ring : plan.rings) {
       RingFacts& facts = launch.rings.emplace_back();
       facts.slots = ring.slots, facts.bytes = ring.bytes;
-      for (ir::BufferId id : ring.tiles) facts.tiles.push_back(l.tiles.buffer(id).name);
+      facts.tiles = names_of(ring, l.tiles);
     }
     launch.fitted = text(plan.fit, l.tiles);
     launch.order = passes::launch_order(l.tiles.launches[i]);

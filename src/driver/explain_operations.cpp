@@ -1,10 +1,10 @@
 #include "driver/explain_operations.h"
 
+#include "analysis/tma.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/collectives.h"
 
 namespace tilewright {
 namespace {
@@ -147,9 +147,8 @@ class OperationWalk {
   std::string ring_of(ir::BufferId id) const {
     const ir::Buffer& b = l_.tiles.buffer(id);
     for (const plan::Ring& ring : l_.plans[number_].rings)
-      for (ir::BufferId tile : ring.tiles)
-        if (l_.tiles.buffer(tile).name == b.name && ring.slots > 1)
-          return fmt::format(" into a ring of {} slots", ring.slots);
+      for (const std::string& tile : names_of(ring, l_.tiles))
+        if (tile == b.name && ring.slots > 1) return fmt::format(" into a ring of {} slots", ring.slots);
     return "";
   }
   std::string asynchronous(const ir::Copy& n) const {
@@ -189,7 +188,7 @@ class OperationWalk {
   }
   std::string why_not_tma(const ir::Copy& n) const {
     if (!target_.has.tma) return fmt::format("sm_{} has none", target_.arch);
-    if (std::string why = passes::tma_misfit(n, tiles_); !why.empty()) return why;
+    if (std::string why = analysis::tma_misfit(n, tiles_); !why.empty()) return why;
     const std::string why = l_.plans[number_].why_no_loader();
     return why.empty() ? "its tile belongs to no ring" : "no warp of the block only loads: " + why;
   }

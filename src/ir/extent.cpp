@@ -1,6 +1,6 @@
 #include "ir/extent.h"
 
-#include "ir/operators.h"
+#include "ir/wide.h"
 
 namespace tilewright::ir {
 
@@ -56,6 +56,12 @@ std::vector<int> kept_dims(const Reduce& reduce) {
     for (const auto& dims : {dropped, kept})
       if (auto found = matched(dims, more)) return *found;
   return std::vector<int>(to.size(), -1);
+}
+
+Expr blocks_of(const Launch& launch) {
+  Expr blocks = wide(1);
+  for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));
+  return blocks;
 }
 
 }  // namespace tilewright::ir

@@ -12,6 +12,9 @@ int64_t bytes_on_chip(const Buffer& b);
 Region whole(BufferId id, const ProgramTables& program);
 bool is_whole(const Region& region, const Buffer& b);
 
+// The number of the launch's blocks, in 64 bits.
+Expr blocks_of(const Launch& launch);
+
 // The dimension of `from` that each dimension of `to` is; -1: none, its extent is 1. Either may have more of them in
 // front, of extent 1: the slot of a ring, say.
 std::vector<int> kept_dims(const Reduce& reduce);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/divisibility.h"
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/block_index.h"
@@ -142,17 +143,6 @@ TileProgram assume_no_alignment(TileProgram program) {
     b.alignment = std::max<int64_t>(b.type.storage_bits() / 8, 1);
   }
   return program;
-}
-
-bool begins_anywhere(const Buffer& tensor) {
-  return tensor.space == Space::Global && tensor.alignment > 0 &&
-         tensor.alignment * 8 <= std::max(8, tensor.type.storage_bits());
-}
-
-Expr blocks_of(const Launch& launch) {
-  Expr blocks = wide(1);
-  for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));
-  return blocks;
 }
 
 bool fits_hardware_grid(const Launch& launch, const ProgramTables& program) {

@@ -10,14 +10,10 @@ namespace tilewright::passes {
 
 ir::TileProgram assume_fast_calls(ir::TileProgram program);
 
-// The program for tensors that begin at any of their elements; and whether a tensor does. Of others wide accesses may
-// ask for more.
+// The program for tensors that begin at any of their elements (analysis/panels.h, begins_anywhere).
 ir::TileProgram assume_no_alignment(ir::TileProgram program);
-bool begins_anywhere(const ir::Buffer& tensor);
 
-// The number of the launch's blocks, in 64 bits; and whether the program's assumptions say that 31 bits hold it, with
-// room for sums of two.
-ir::Expr blocks_of(const ir::Launch& launch);
+// Whether the program's assumptions say that 31 bits hold the number of the launch's blocks, with room for sums of two.
 bool blocks_are_few(const ir::Launch& launch, const ir::ProgramTables& program);
 // Whether the hardware numbers the blocks in all dimensions, as far as the assumptions say.
 bool fits_hardware_grid(const ir::Launch& launch, const ir::ProgramTables& program);

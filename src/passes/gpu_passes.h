@@ -24,7 +24,7 @@ struct Misfit {
 
 // What a plan of a launch is made under.
 struct PlanAttempt {
-  PlanLimits limits;
+  plan::Limits limits;
   bool over = false;  // shared buffers may lie over each other
 };
 

@@ -13,9 +13,9 @@ using Takes = plan::Role::Takes;
 
 namespace {
 
-constexpr int64_t kMaxSlots = PlanLimits{}.slots;  // of a ring: no program gains from more
-constexpr int64_t kEnoughSlots = 3;                // measured: a gemm with three slots loses nothing to one with four
-constexpr int64_t kFewerRegisters = 160;           // of tiles, where the device compiler found too few for more
+constexpr int64_t kMaxSlots = plan::Limits{}.slots;  // of a ring: no program gains from more
+constexpr int64_t kEnoughSlots = 3;                  // measured: a gemm with three slots loses nothing to one with four
+constexpr int64_t kFewerRegisters = 160;             // of tiles, where the device compiler found too few for more
 constexpr int64_t kAnyRegisters = std::numeric_limits<int64_t>::max();
 
 // Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
@@ -23,10 +23,10 @@ constexpr int64_t kAnyRegisters = std::numeric_limits<int64_t>::max();
 // other only where nothing else helps, for it takes waits between what uses them.
 class PlanSearch {
  public:
-  explicit PlanSearch(const PlanLimits& limits) : first_(limits), begin_(limits), limits_(limits) {
+  explicit PlanSearch(const plan::Limits& limits) : first_(limits), begin_(limits), limits_(limits) {
     if (!is_of_loader()) without_loader();
   }
-  const PlanLimits& limits() const { return limits_; }
+  const plan::Limits& limits() const { return limits_; }
   bool over() const { return over_; }
 
   // The next after one that did not fit. False: there is none.
@@ -92,8 +92,8 @@ class PlanSearch {
     return true;
   }
 
-  const PlanLimits first_;
-  PlanLimits begin_, limits_;
+  const plan::Limits first_;
+  plan::Limits begin_, limits_;
   bool reuse_ = false;  // nothing has fitted without
   bool over_ = false;
 };
@@ -117,7 +117,7 @@ void warn_of_slow_gemms(const GpuProgram& p) {
 
 }  // namespace
 
-ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, PlanLimits limits,
+ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, plan::Limits limits,
                                 GpuObserver observer) {
   GpuProgram tiles{.tiles = program, .target = target, .attempts = {}};
   run_gpu_passes(tiles, gpu_tile_passes(), observer);
@@ -146,13 +146,13 @@ std::string print_plans(const ThreadLowering& lowered) {
   return out;
 }
 
-std::span<const PlanLimits> limits_in_turn() {
-  static const PlanLimits all[] = {{},
-                                   {.one_branch = true},
-                                   {.lean_loader = true},
-                                   {.lean_loader = true, .live = kFewerRegisters},
-                                   {.overlap = false, .lean_loader = true},
-                                   {.overlap = false, .lean_loader = true, .live = kFewerRegisters}};
+std::span<const plan::Limits> limits_in_turn() {
+  static const plan::Limits all[] = {{},
+                                     {.one_branch = true},
+                                     {.lean_loader = true},
+                                     {.lean_loader = true, .live = kFewerRegisters},
+                                     {.overlap = false, .lean_loader = true},
+                                     {.overlap = false, .lean_loader = true, .live = kFewerRegisters}};
   return all;
 }
 

@@ -23,7 +23,7 @@ struct ThreadLowering : GpuProgram {
 };
 // The best plan under the limits that fits. The observer sees the passes of all plans that are tried.
 ThreadLowering lower_to_threads(
-    const ir::TileProgram& program, const target::GpuTarget& target, PlanLimits limits = {},
+    const ir::TileProgram& program, const target::GpuTarget& target, plan::Limits limits = {},
     GpuObserver observer = [](auto&&...) {});
 
 // For each launch a line, and the lines of its plan.
@@ -31,6 +31,6 @@ std::string print_plans(const ThreadLowering& lowered);
 
 // Limits to plan under, one after the other, for as long as the device compiler finds too few registers. The first are
 // those of lower_to_threads.
-std::span<const PlanLimits> limits_in_turn();
+std::span<const plan::Limits> limits_in_turn();
 
 }  // namespace tilewright::passes

@@ -12,6 +12,11 @@ bool Plan::next_tile_ahead() const {
   return std::any_of(rings.begin(), rings.end(), [](const Ring& r) { return !r.ahead && r.slots > 1; });
 }
 
+std::optional<Order::How> Plan::order_of(ir::VarId loop) const {
+  const auto found = std::ranges::find(orders, loop, &Order::loop);
+  return found == orders.end() ? std::nullopt : std::optional(found->how);
+}
+
 int64_t Plan::registers_of(Role::Job job) const {
   const auto found = std::find_if(roles.begin(), roles.end(), [&](const Role& r) { return r.job == job; });
   return found == roles.end() ? 0 : found->registers;
@@ -20,6 +25,14 @@ int64_t Plan::registers_of(Role::Job job) const {
 std::string Plan::why_no(Rejection::Of what) const {
   const auto found = std::find_if(rejected.begin(), rejected.end(), [&](const Rejection& r) { return r.of == what; });
   return found == rejected.end() ? "" : found->why;
+}
+
+std::vector<std::string> names_of(const Ring& ring, const ir::ProgramTables& program) {
+  const char* const halves[] = {"", "_left", "_right"};
+  std::vector<std::string> out;
+  for (ir::BufferId id : ring.tiles)
+    out.push_back(program.buffer(id).name + halves[static_cast<size_t>(ring.half + 1)]);
+  return out;
 }
 
 std::string text(const Fit& fit, const ir::ProgramTables& program) {
@@ -63,9 +76,13 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
              : fmt::format("{}={}/{}", takes[static_cast<size_t>(r.takes)], r.instance, r.instances));
   }
   for (const Ring& r : plan.rings)
-    line("ring {} slots={} bytes={}{}", names(r.tiles), r.slots, r.bytes, r.ahead ? " ahead" : "");
+    line("ring {} slots={} bytes={}{}", fmt::join(names_of(r, program), ", "), r.slots, r.bytes,
+         r.ahead ? " ahead" : "");
   if (plan.has_loader()) {
     line("overlap {}", plan.overlap ? "yes" : "no");
+    const char* const orders[] = {"overlapped", "made_beside", "skewed"};
+    for (const Order& o : plan.orders)
+      line("order {} of {}", orders[static_cast<size_t>(o.how)], program.var(o.loop).name);
     const char* const how[] = {"whole", "chunks", "as_written", "straight"};
     line("epilogue {}{}{}", how[static_cast<size_t>(plan.epilogue.how)], plan.epilogue.by_columns ? " by_columns" : "",
          plan.epilogue.staged.empty() ? "" : " of " + names(plan.epilogue.staged));

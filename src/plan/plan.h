@@ -2,6 +2,7 @@
 // on, how results leave. Plain data that can be printed and compared; nothing here changes a program.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,19 @@ struct Ring {
   std::vector<ir::BufferId> tiles;
   int64_t slots = 1, bytes = 0;  // bytes of a slot
   bool ahead = false;            // of a pipelined loop; else what a tile of the grid needs once
+  int half = -1;                 // of the tile's columns: the left (0) or the right; -1: all of them
   bool operator==(const Ring&) const = default;
+};
+
+// How the turns of a loop with products lie beside each other; in a loop without an order each turn waits for its own.
+struct Order {
+  enum class How : uint8_t {
+    Overlapped,  // a turn's product may run on while the next turn's operands are waited for
+    MadeBeside,  // likewise, and what the next turn multiplies is made beside it
+    Skewed,      // of two products, the second of a turn runs beside what the next turn makes of its first
+  } how = How::Overlapped;
+  ir::VarId loop;  // by its variable
+  bool operator==(const Order&) const = default;
 };
 
 // How results leave: in one piece; in chunks of columns (and rows) of which one is written while the one before is
@@ -72,7 +85,8 @@ struct Plan {
   Work work;
   std::vector<Role> roles;
   std::vector<Ring> rings;
-  bool overlap = false;  // a gemm may still run while the next step's operands are waited for
+  bool overlap = false;  // products may run on while something else is done: loops have orders, waits come late
+  std::vector<Order> orders;
   Epilogue epilogue;
   std::vector<Rejection> rejected;
 
@@ -80,6 +94,7 @@ struct Plan {
   bool takes(Role::Takes what) const;
   // What a tile of the grid needs once comes while the one before is computed.
   bool next_tile_ahead() const;
+  std::optional<Order::How> order_of(ir::VarId loop) const;
   // Of the first role of the job; 0: there is none, or registers come as they do.
   int64_t registers_of(Role::Job job) const;
   bool is_persistent() const { return work.kind == Work::Kind::Persistent; }
@@ -92,6 +107,8 @@ struct Plan {
   std::string why_no(Rejection::Of what) const;
 };
 
+// What the tiles of a ring are called where they are slots.
+std::vector<std::string> names_of(const Ring& ring, const ir::ProgramTables& program);
 // What a fit changes, as a line for people.
 std::string text(const Fit& fit, const ir::ProgramTables& program);
 // A line for each part that is decided, with the names of the program that the plan is of.

@@ -47,12 +47,12 @@ std::string digests_of(const std::string& name, const ir::TileProgram& program) 
     return "";
   });
   if (!tiles) return fmt::format("{}\t{}\n", name, refused);
-  const auto cuda = [&](const char* arch, passes::PlanLimits limits) {
+  const auto cuda = [&](const char* arch, plan::Limits limits) {
     Dump dump(program.name);
     return digest_of([&] { return write_cuda(*tiles, arch, dump, limits).kernel.text; });
   };
   columns.push_back(cuda("sm_80", {}));
-  for (const passes::PlanLimits& limits : passes::limits_in_turn()) {
+  for (const plan::Limits& limits : passes::limits_in_turn()) {
     columns.push_back(cuda("sm_90a", limits));
     if (columns.size() > 3 && columns.back() == columns[2]) columns.back() = "=";
   }

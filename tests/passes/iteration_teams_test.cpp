@@ -95,7 +95,7 @@ TEST(IterationTeams, EachTeamKeepsHalfOfTheColumns) {
   EXPECT_EQ(p.program.launches[0].threads[0], 384);
   ASSERT_EQ(p.plan.epilogue.staged.size(), 1u);
   std::map<std::string, int> rings;
-  for (const plan::Ring& r : p.plan.rings) rings[p.program.buffer(r.tiles[0]).name] = static_cast<int>(r.bytes);
+  for (const plan::Ring& r : p.plan.rings) rings[names_of(r, p.program)[0]] = static_cast<int>(r.bytes);
   EXPECT_EQ(rings, (std::map<std::string, int>{{"KVs_left", 2048}, {"KVs_right", 2048}, {"Ks", 1024}}));
   int products = 0;
   ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {

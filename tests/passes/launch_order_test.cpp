@@ -150,9 +150,8 @@ std::string gemm_text() {
 }
 
 TEST(LaunchOrder, RolesBeginWhenAllThreadsHaveWaited) {
-  for (const passes::PlanLimits& limits :
-       {passes::PlanLimits{}, passes::PlanLimits{.staging = plan::Staging::None, .alternating = false},
-        passes::PlanLimits{.side_by_side = false}}) {
+  for (const plan::Limits& limits : {plan::Limits{}, plan::Limits{.staging = plan::Staging::None, .alternating = false},
+                                     plan::Limits{.side_by_side = false}}) {
     const Planned p = planned(gemm_text(), limits);
     ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
     EXPECT_TRUE(passes::launch_order(p.program.launches[0]).waits &&

@@ -25,7 +25,7 @@ struct Planned {
   plan::Plan plan;
 };
 
-inline void decide_and_apply(Planned& p, passes::PlanLimits limits = {}) {
+inline void decide_and_apply(Planned& p, plan::Limits limits = {}) {
   for (size_t i = 0; i < p.program.launches.size(); ++i) {
     plan::Plan plan = passes::decide_plan(p.program, i, small_gpu(), limits);
     passes::apply_plan(plan, p.program, i);
@@ -37,14 +37,11 @@ inline void decide_and_apply(Planned& p, passes::PlanLimits limits = {}) {
 // The tiles of the plan's rings, by name.
 inline std::vector<std::vector<std::string>> ring_tiles(const Planned& p) {
   std::vector<std::vector<std::string>> out;
-  for (const plan::Ring& r : p.plan.rings) {
-    out.emplace_back();
-    for (ir::BufferId id : r.tiles) out.back().push_back(p.program.buffer(id).name);
-  }
+  for (const plan::Ring& r : p.plan.rings) out.push_back(names_of(r, p.program));
   return out;
 }
 
-inline Planned planned(const std::string& text, passes::PlanLimits limits = {}) {
+inline Planned planned(const std::string& text, plan::Limits limits = {}) {
   Planned out;
   out.plain = passes::canonicalize(ir::parse(text, "p.tile"));
   out.program = passes::split_masks(passes::guard_returns(out.plain));

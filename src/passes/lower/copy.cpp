@@ -1,11 +1,12 @@
 // Copy and Fill as loops. What is out of bounds is cut off outside the loops, so the inner ones run without guards.
-#include "passes/lower/im2col.h"
+#include "analysis/im2col.h"
 #include "passes/lower/lowering.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::im2col_element;
 
 namespace {
 

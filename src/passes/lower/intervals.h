@@ -1,6 +1,7 @@
 // Ranges of integer expressions, and conditions known to hold: what bounds checks are proven with.
 #pragma once
 #include "ir/program.h"
+#include "ir/wide.h"
 #include "support/function_ref.h"
 
 namespace tilewright::passes {
@@ -62,10 +63,6 @@ class Intervals {
   std::unordered_map<ir::VarId, ir::Expr> values_;
   std::vector<ir::Expr> known_;
 };
-
-// An index in 64 bits. Sums and products of 32-bit integers are redone in 64 bits, so that an offset that does not fit
-// 32 bits is the one that was meant; what stands inside divisions and functions keeps its own width.
-ir::Expr widen(const ir::Expr& e);
 
 // The parts of a conjunction.
 void for_each_conjunct(const ir::Expr& condition, function_ref<void(const ir::Expr&)> f);

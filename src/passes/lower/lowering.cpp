@@ -42,12 +42,6 @@ void assume_turn(const For& loop, Lowering& l) {
 Expr minimum(const Expr& a, const Expr& b) { return binary(BinaryOp::Min, a, b); }
 Expr maximum(const Expr& a, const Expr& b) { return binary(BinaryOp::Max, a, b); }
 
-std::vector<Expr> widened(const std::vector<Expr>& list) {
-  std::vector<Expr> out;
-  for (const Expr& e : list) out.push_back(widen(e));
-  return out;
-}
-
 Stmt loop(const Lowering& l, const Expr& var, const Expr& begin, const Expr& end, Body body, LoopKind kind) {
   For f;
   f.var = id_of(var), f.begin = begin, f.extent = sub(end, begin), f.kind = kind, f.body = std::move(body);

@@ -5,6 +5,7 @@
 #include "analysis/uniformity.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/wide.h"
 #include "passes/lower/intervals.h"
 #include "target/cpu.h"
 
@@ -46,7 +47,6 @@ struct Lowering {
   ir::BufferId temporary(const std::string& name, DType type, std::vector<int64_t> shape, ir::Space space);
 };
 
-inline ir::Expr wide(int64_t value) { return ir::constant(i64, value); }
 inline bool is_loop(const ir::Stmt& s) { return s.as<ir::For>() || s.as<ir::While>(); }
 bool is_tile_op(const ir::Stmt& s);
 // What to do where this engine does not do it.
@@ -55,7 +55,6 @@ inline constexpr const char* kUseInterpreter =
 inline ir::VarId id_of(const ir::Expr& var) { return var.as<ir::Var>()->id; }
 ir::Expr minimum(const ir::Expr& a, const ir::Expr& b);
 ir::Expr maximum(const ir::Expr& a, const ir::Expr& b);
-std::vector<ir::Expr> widened(const std::vector<ir::Expr>& list);
 
 // for var in begin .. end.
 ir::Stmt loop(const Lowering& l, const ir::Expr& var, const ir::Expr& begin, const ir::Expr& end, ir::Body body,

@@ -6,10 +6,9 @@
 #include "layout/fragment.h"
 #include "passes/launch_order.h"
 #include "passes/threads/clear_in_gemms.h"
-#include "passes/threads/find_rings.h"
-#include "passes/threads/fit_registers.h"
 #include "passes/threads/iteration_teams.h"
 #include "passes/threads/late_waits.h"
+#include "passes/threads/narrow_steps.h"
 #include "passes/threads/ring_sides.h"
 #include "passes/threads/role_code.h"
 #include "passes/threads/stage_results.h"
@@ -19,8 +18,11 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using plan::find_rings;
+using plan::FoundRings;
 using plan::Plan;
 using plan::Work;
+using Ring = plan::FoundRing;
 
 namespace {
 
@@ -40,7 +42,7 @@ class RoleWriter {
       launch_ = with_order(std::move(launch_));
       launch_.min_blocks = plan_.work.blocks_per_multiprocessor;
     }
-    auto [load, compute] = write_ring_sides(p_, launch_, found_, plan_.overlap);
+    auto [load, compute] = write_ring_sides(p_, launch_, found_, plan_);
     if (plan_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
     plan_.epilogue.staged.clear();
     compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored_once,
@@ -74,7 +76,7 @@ class RoleWriter {
     launch_.body = stage_results(p_, launch_.body, launch_.threads[0], plan_.epilogue.how, false, {}, none);
     std::string why;
     auto teams =
-        take_iterations_in_turn(p_, launch_, brought_tiles(find_rings(p_, launch_)), plan_.rings[0].slots, why);
+        take_iterations_in_turn(p_, launch_, plan::brought_tiles(find_rings(p_, launch_)), plan_.rings[0].slots, why);
     check_internal(teams.has_value(), "teams that could take the iterations in turn cannot: {}", why);
     plan_.epilogue.staged = std::move(teams->staged);
   }

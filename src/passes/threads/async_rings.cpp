@@ -1,4 +1,6 @@
 #include "passes/threads/async_rings.h"
+#include "analysis/accessed.h"
+#include "analysis/panels.h"
 #include "passes/assume_fast_calls.h"
 
 #include <set>
@@ -15,6 +17,8 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::begins_anywhere;
+using analysis::names_as_a_whole;
 
 namespace {
 

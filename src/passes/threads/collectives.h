@@ -1,5 +1,6 @@
 // Tile ops as the code of one thread.
 #pragma once
+#include "analysis/tma.h"
 #include "passes/threads/deal.h"
 #include "passes/threads/placement.h"
 
@@ -31,9 +32,7 @@ ir::Body lower_reduce(const ir::Reduce& reduce, const FragmentLayout* points, co
 // The lanes that hold parts of the elements of a fragment add them up.
 ir::Body lower_total(ir::BufferId fragment, const Team& team, CollectiveLowering& c);
 ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
-// A Copy that completes on a barrier or in the queue bulk_store. Why TMA does not do it; empty: it does.
-std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);
-// Whether TMA does it: one thread asks for it.
+// Whether TMA does a Copy, which completes on a barrier or in the queue bulk_store: one thread asks for it.
 bool is_by_tma(const ir::Copy& copy);
 ir::Body lower_tma(const ir::Copy& copy, const Team& team, CollectiveLowering& c);
 // What one thread of the team, always the same, does for all.

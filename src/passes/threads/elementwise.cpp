@@ -1,12 +1,13 @@
 #include "passes/threads/elementwise.h"
 
+#include "analysis/im2col.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/lower/im2col.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::im2col_element;
 
 namespace {
 

@@ -2,12 +2,14 @@
 
 #include <numeric>
 
+#include "analysis/panels.h"
 #include "analysis/stored_once.h"
+#include "analysis/tma.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/collectives.h"
-#include "passes/threads/iteration_parts.h"
+#include "passes/threads/narrow_columns.h"
 #include "passes/threads/role_code.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/slots.h"
@@ -15,6 +17,11 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::panel_span;
+using analysis::tma_misfit;
+using plan::BroughtTile;
+using plan::IterationParts;
+using plan::LoopTile;
 
 namespace {
 
@@ -303,7 +310,7 @@ class Writer {
     const Expr lane = binary(BinaryOp::FloorMod, var(launch_.thread[0], i32), number(kWarpThreads));
     for (int64_t first = 0; first < rows; first += kWarpThreads) {
       std::vector<Expr>& indices = out.of_lane.emplace_back();
-      for (const Expr& index : row_of(p_, parts_, r.of, add(lane, number(first)))) {
+      for (const Expr& index : plan::row_of(p_, parts_, r.of, add(lane, number(first)))) {
         const VarId place = p_.new_var("place", index->type);
         out.look_up.push_back(stmt(Let{place, index}));
         indices.push_back(var(place, index->type));
@@ -587,17 +594,10 @@ class Writer {
 
 }  // namespace
 
-std::vector<BroughtTile> brought_tiles(const FoundRings& found) {
-  std::vector<BroughtTile> out;
-  for (const passes::Ring& r : found.rings)
-    for (const Stmt& s : r.copies) out.push_back({s, r.nest.empty() ? nullptr : r.nest.back()});
-  return out;
-}
-
 std::optional<IterationTeams> take_iterations_in_turn(TileProgram& program, Launch& launch,
                                                       const std::vector<BroughtTile>& tiles, int64_t most_slots,
                                                       std::string& why) {
-  auto parts = iteration_parts(program, launch, tiles, why);
+  auto parts = plan::iteration_parts(program, launch, tiles, why);
   if (!parts) return std::nullopt;
   return Writer(program, launch, std::move(*parts), most_slots).run();
 }

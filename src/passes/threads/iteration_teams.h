@@ -2,18 +2,10 @@
 #pragma once
 #include <optional>
 
-#include "passes/threads/find_rings.h"
+#include "plan/iteration_parts.h"
 #include "plan/plan.h"
 
 namespace tilewright::passes {
-
-// A tile that the loader may bring by TMA.
-struct BroughtTile {
-  ir::Stmt copy;
-  const ir::For* loop = nullptr;  // around it; null: once, before the loop
-};
-
-std::vector<BroughtTile> brought_tiles(const FoundRings& found);
 
 // For scores = f(q k_j), result = result * s_j + scores v_j over one loop, with rows for one warpgroup and threads for
 // two: a product of so few rows would be cut along its columns, which costs more shared memory reads than
@@ -30,7 +22,7 @@ struct IterationTeams {
   std::vector<ir::BufferId> staged;
 };
 std::optional<IterationTeams> take_iterations_in_turn(ir::TileProgram& program, ir::Launch& launch,
-                                                      const std::vector<BroughtTile>& tiles, int64_t most_slots,
+                                                      const std::vector<plan::BroughtTile>& tiles, int64_t most_slots,
                                                       std::string& why);
 
 }  // namespace tilewright::passes

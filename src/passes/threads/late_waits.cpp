@@ -2,16 +2,20 @@
 
 #include <deque>
 
+#include "analysis/accessed.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/accessed.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::accessed_by;
+using analysis::Buffers;
+using analysis::meet;
+using analysis::written_by;
 
 namespace {
 

@@ -1,7 +1,9 @@
 // A Map as the points of one thread. Neighbours along the last dimension that memory holds side by side are moved by
 // one wide access, into or from registers, before or after the points are computed.
+#include "analysis/accessed.h"
 #include "analysis/body_order.h"
 #include "analysis/divisibility.h"
+#include "analysis/panels.h"
 #include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -16,7 +18,9 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::begins_anywhere;
 using analysis::BodyOrder;
+using analysis::followed;
 
 namespace {
 

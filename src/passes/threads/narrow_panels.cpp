@@ -1,5 +1,6 @@
 #include "passes/threads/narrow_panels.h"
 
+#include "analysis/panels.h"
 #include "analysis/uniformity.h"
 #include "ir/operators.h"
 #include "ir/program.h"
@@ -10,6 +11,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::panel_span;
 
 namespace {
 

@@ -1,15 +1,11 @@
-// A pipelined loop that takes half of each step at a time, so that what a step holds on chip is half as much.
+// A launch with other threads, and steps of a loop, than the program's.
 #pragma once
-#include <optional>
-
-#include "ir/program.h"
+#include "plan/plan.h"
 
 namespace tilewright::passes {
 
-// The launch with every step of the loop, a statement of its body, in two; none: a step is more than the sum of its
-// halves. A step is cut along the dimension in which the loop walks over tensors: every tile that comes from there, and
-// all that is made of it, has half the extent, gemms that add over it take half at a time. Tiles of steps get new rows
-// in the table. Needs canonical tile programs; leaves them so.
-std::optional<ir::Launch> halve_steps(ir::TileProgram& program, const ir::Launch& launch, size_t loop, int64_t fewest);
+// The launch under a fit that was found for it (plan/fit_registers.h). Tiles of halved steps get new rows in the table.
+// Needs canonical tile programs; leaves them so.
+ir::Launch fitted(ir::TileProgram& program, const ir::Launch& launch, const plan::Fit& fit);
 
 }  // namespace tilewright::passes

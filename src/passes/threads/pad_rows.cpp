@@ -1,5 +1,6 @@
 #include "passes/threads/pad_rows.h"
 
+#include "analysis/accessed.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -10,6 +11,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::followed;
 
 namespace {
 

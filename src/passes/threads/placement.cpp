@@ -6,7 +6,9 @@
 
 #include <numeric>
 
+#include "analysis/accessed.h"
 #include "analysis/divisibility.h"
+#include "analysis/panels.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -22,6 +24,10 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::Followed;
+using analysis::followed;
+using analysis::kNarrowestPanel;
+using analysis::panel_span;
 
 namespace {
 
@@ -766,37 +772,6 @@ class Placer {
 };
 
 }  // namespace
-
-std::optional<Followed> followed(const std::vector<Expr>& indices, const std::vector<VarId>& vars) {
-  Followed out;
-  for (const Expr& e : indices) {
-    const auto* sum = e.as<ir::Sum>();
-    if (sum && (sum->terms.size() != 1 || sum->terms[0].coefficient != 1)) return std::nullopt;
-    const Expr& varying = sum ? sum->terms[0].value : e;
-    int64_t first = sum ? sum->constant : 0;
-    const auto* c = varying.as<Cast>();
-    const auto* v = (c ? c->value : varying).as<Var>();
-    int dim = -1;
-    if (v) {
-      const auto at = std::find(vars.begin(), vars.end(), v->id);
-      if (at == vars.end()) return std::nullopt;
-      dim = static_cast<int>(at - vars.begin());
-      if (std::find(out.dims.begin(), out.dims.end(), dim) != out.dims.end()) return std::nullopt;
-    } else if (const auto known = constant_int(e)) {
-      first = *known;
-    } else {
-      return std::nullopt;
-    }
-    out.dims.push_back(dim), out.first.push_back(first);
-  }
-  return out;
-}
-
-bool Followed::is_whole(const std::vector<int64_t>& points, const std::vector<int64_t>& shape) const {
-  for (size_t d = 0; d < dims.size(); ++d)
-    if (first[d] != 0 || shape[d] != (dims[d] < 0 ? 1 : points[static_cast<size_t>(dims[d])])) return false;
-  return true;
-}
 
 std::optional<FragmentSlice> box_of(const FragmentLayout& layout, const Followed& box,
                                     const std::vector<int64_t>& points) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "analysis/accessed.h"
 #include "analysis/uniformity.h"
 #include "ir/program.h"
 #include "layout/algebra.h"
@@ -55,18 +56,9 @@ struct Placement {
   }
 };
 
-// The box of a fragment that a Map accesses: which of its variables each dimension follows, from which index on.
-struct Followed {
-  std::vector<int> dims;       // -1: the index stays
-  std::vector<int64_t> first;  // one a dimension
-  // Whether a Map over `points` accesses all of a fragment of this shape.
-  bool is_whole(const std::vector<int64_t>& points, const std::vector<int64_t>& shape) const;
-};
-// None: the indices are no distinct variables plus constants.
-std::optional<Followed> followed(const std::vector<ir::Expr>& indices, const std::vector<ir::VarId>& vars);
 // The part of a fragment's layout that a Map over `points` accesses, and its first register. None: the border cuts
 // through what a thread holds, or not all threads hold some of it.
-std::optional<FragmentSlice> box_of(const FragmentLayout& layout, const Followed& box,
+std::optional<FragmentSlice> box_of(const FragmentLayout& layout, const analysis::Followed& box,
                                     const std::vector<int64_t>& points);
 
 // Copy and Fill must have become Maps (elementwise.h). Deterministic; linear in the number of ops for each fragment

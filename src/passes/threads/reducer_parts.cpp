@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "analysis/accessed.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -11,6 +12,8 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::Followed;
+using analysis::followed;
 
 namespace {
 

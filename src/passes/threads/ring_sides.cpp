@@ -3,26 +3,40 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
-#include "passes/threads/overlapped_products.h"
 #include "passes/threads/role_code.h"
 #include "passes/threads/slots.h"
+#include "plan/loop_orders.h"
 #include "target/wgmma.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
+using plan::FoundRings;
+using plan::holds_copies;
+using plan::is_moved;
+using plan::Made;
+using plan::OverlappedProducts;
+using plan::Skew;
+using Ring = plan::FoundRing;
 
 namespace {
 
+// A tile of one dimension as a row of a matrix.
+BufferId row_of(TileProgram& p, BufferId vector) {
+  Buffer b = p.buffer(vector);
+  b.shape.insert(b.shape.begin(), constant(i32, int64_t{1}));
+  return p.new_buffer(std::move(b));
+}
+
 class SidesWriter {
  public:
-  SidesWriter(TileProgram& p, const Launch& launch, FoundRings& found, bool overlaps)
+  SidesWriter(TileProgram& p, const Launch& launch, FoundRings& found, const plan::Plan& plan)
       : p_(p),
         launch_(launch),
         rings_(found.rings),
         results_(found.results),
         products_(p, launch, found.rings),
-        overlaps_(overlaps) {}
+        plan_(plan) {}
 
   RingSides run() {
     make_slots();
@@ -165,19 +179,8 @@ class SidesWriter {
       for (const Ring& r : rings_)
         if (r.first_use == &*s) wait_full(r, {}, s->location, out);
       if (const auto* loop = s.as<For>()) name_turns(*loop, s->location, out);
-      const auto* skewable = overlaps_ ? s.as<For>() : nullptr;
-      if (const auto parts = skewable ? products_.skewed(*skewable) : std::nullopt) {
-        append(out, skew(*parts, *skewable, s->location));
-        count_turns(*skewable, {}, s->location, out);
-      } else if (const auto* loop = s.as<For>()) {
-        For f = serial(*loop);
-        const Ring* overlapped = overlaps_ ? products_.feeds_one_gemm(*loop) : nullptr;
-        const Made made = overlaps_ && !overlapped ? products_.makes_operand(*loop) : Made{};
-        if (made.brought) overlapped = made.brought;
-        f.body = overlapped ? overlap(*overlapped, *loop) : math(loop->body);
-        if (made.brought) f.body = into_two_slots(made.tile, *loop, f.body);
-        out.push_back(make_stmt(std::move(f), s->location));
-        if (overlapped) finish(*overlapped, *loop, s->location, out);
+      if (const auto* loop = s.as<For>()) {
+        append(out, turns(*loop, s->location));
         count_turns(*loop, {}, s->location, out);
       } else if (const auto* n = s.as<If>(); n && holds_copies(rings_, s)) {
         out.push_back(make_stmt(If{n->condition, math(n->then_body), math(n->else_body)}, s->location));
@@ -187,6 +190,29 @@ class SidesWriter {
       for (const Ring& r : rings_)
         if (r.last_use == &*s) give_back(r, turn(r, {}).slot, s->location, out);
     }
+    return out;
+  }
+  // A loop, in the order of its turns that the plan says.
+  Body turns(const For& loop, LocationId at) {
+    using How = plan::Order::How;
+    const auto how = plan_.order_of(loop.var);
+    if (how == How::Skewed) {
+      const auto parts = products_.skewed(loop);
+      check_internal(parts.has_value(), "a loop whose products could be skewed cannot be");
+      return skew(*parts, loop, at);
+    }
+    For f = serial(loop);
+    if (!how) {
+      f.body = math(loop.body);
+      return {make_stmt(std::move(f), at)};
+    }
+    const Made made = how == How::MadeBeside ? products_.makes_operand(loop) : Made{};
+    const Ring* ring = how == How::MadeBeside ? made.brought : products_.feeds_one_gemm(loop);
+    check_internal(ring, "a loop whose product could run on cannot be");
+    f.body = overlap(*ring, loop);
+    if (made.brought) f.body = into_two_slots(made.tile, loop, f.body);
+    Body out{make_stmt(std::move(f), at)};
+    finish(*ring, loop, at, out);
     return out;
   }
   // One group of wgmma stays open while the next slot is waited for; a slot goes back once the group after it is
@@ -243,46 +269,47 @@ class SidesWriter {
     g.completion.queue = Queue::Wgmma;
     return make_stmt(std::move(g), s->location);
   }
-  // Turn 0 up to p; then each turn's scores beside the product with v of the one before; the last product.
+  // Turn 0 up to its second product; then each turn's first product beside the second of the one before; the last one.
   Body skew(const Skew& s, const For& loop, LocationId at) {
     const DType type = p_.var(loop.var).type;
     const Expr i = var(loop.var, type), one = constant(type, int64_t{1});
     const Substitution first{{loop.var, loop.begin}}, before{{loop.var, sub(i, one)}},
         last{{loop.var, sub(add(loop.begin, loop.extent), one)}};
-    Body head = s.scores, tail = s.map, out;
+    Body head = s.head, tail = s.map, out;
     append(tail, s.pack);
-    Body start = s.scores;
-    wait_full(*s.keys, {}, at, start);
-    start.push_back(s.first);
+    Body start = s.head;
+    wait_full(*s.first.operand, {}, at, start);
+    start.push_back(s.first.gemm);
     append(out, renamed(p_, at_turn(start, first)));
-    give_back(*s.keys, turn(*s.keys, first).slot, at, out);
+    give_back(*s.first.operand, turn(*s.first.operand, first).slot, at, out);
     append(out, renamed(p_, at_turn(tail, first)));
 
     For steady = serial(loop);
     steady.begin = add(loop.begin, one), steady.extent = sub(loop.extent, one);
     Body& body = steady.body;
     body = head;
-    wait_full(*s.keys, {}, at, body);
-    body.push_back(in_flight(s.first));
+    wait_full(*s.first.operand, {}, at, body);
+    body.push_back(in_flight(s.first.gemm));
     body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
-    wait_full(*s.values, before, at, body);
-    append(body, into_slots(before).body({in_flight(s.second)}));  // what it reads elsewhere is the same every turn
+    wait_full(*s.second.operand, before, at, body);
+    append(body,
+           into_slots(before).body({in_flight(s.second.gemm)}));  // what it reads elsewhere is the same every turn
     body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
     body.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
-    give_back(*s.keys, turn(*s.keys, {}).slot, at, body);
+    give_back(*s.first.operand, turn(*s.first.operand, {}).slot, at, body);
     append(body, s.map);
     // The device compiler moves the wait for the product up before the map, but not over another wait: that for v,
     // which has come and whose slot is still ours. Three warpgroups fill each other's gaps then (d 64: 454 to 530
     // TFLOP/s); two take turns of themselves while they wait early (487 against 463, d 128 702 against 678).
-    if (launch_.threads[0] > 2 * kGroup) wait_full(*s.values, before, at, body);
+    if (launch_.threads[0] > 2 * kGroup) wait_full(*s.second.operand, before, at, body);
     body.push_back(make_stmt(Drain{Queue::Wgmma, 0, {}}, at));
-    give_back(*s.values, turn(*s.values, before).slot, at, body);
+    give_back(*s.second.operand, turn(*s.second.operand, before).slot, at, body);
     append(body, s.pack);
     out.push_back(make_stmt(std::move(steady), at));
 
-    wait_full(*s.values, last, at, out);
-    append(out, at_turn({s.second}, last));
-    give_back(*s.values, turn(*s.values, last).slot, at, out);
+    wait_full(*s.second.operand, last, at, out);
+    append(out, at_turn({s.second.gemm}, last));
+    give_back(*s.second.operand, turn(*s.second.operand, last).slot, at, out);
     const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
   }
@@ -296,7 +323,7 @@ class SidesWriter {
   std::vector<Ring>& rings_;
   const std::set<VarId>& results_;
   const OverlappedProducts products_;
-  const bool overlaps_;
+  const plan::Plan& plan_;
   Counters loader_counters_, math_counters_;
   std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
   bool loading_ = false;
@@ -304,8 +331,8 @@ class SidesWriter {
 
 }  // namespace
 
-RingSides write_ring_sides(TileProgram& program, const Launch& launch, FoundRings& found, bool overlaps) {
-  return SidesWriter(program, launch, found, overlaps).run();
+RingSides write_ring_sides(TileProgram& program, const Launch& launch, FoundRings& found, const plan::Plan& plan) {
+  return SidesWriter(program, launch, found, plan).run();
 }
 
 }  // namespace tilewright::passes

@@ -1,5 +1,6 @@
 #include "passes/threads/shared_layout.h"
 
+#include "analysis/panels.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -9,10 +10,12 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::box_columns;
+using analysis::kSharedAlignment;
+using analysis::panel_span;
 
 namespace {
 
-constexpr int64_t kSharedAlignment = 128;  // of a buffer, for any access and TMA
 constexpr int64_t kBarrierBytes = 8;
 
 // Rows of what ldmatrix reads lie an odd number of 16-byte chunks apart, so that eight of them touch all banks once.
@@ -33,24 +36,6 @@ std::vector<int64_t> shape_of(const Buffer& b) {
   std::vector<int64_t> out;
   for (const Expr& e : b.shape) out.push_back(constant_int(e).value_or(1));
   return out;
-}
-
-// Whether nothing but the code of threads says how the buffer lies in memory.
-bool may_have_layout(const ProgramTables& p, BufferId id) {
-  const Buffer& b = p.buffer(id);
-  if (b.space != Space::Shared || b.is_view() || b.type.bits < 8 || !b.strides.empty()) return false;
-  return std::none_of(p.buffers.begin(), p.buffers.end(), [&](const Buffer& other) { return other.root == id; });
-}
-
-// Of a tile of one dimension, which nothing swizzles: all of it, or the longest box of which it is made so that each
-// begins where one may.
-int64_t box_of_vector(const Buffer& b) {
-  const int64_t elements = constant_int(b.shape[0]).value_or(0), bytes = b.type.bits / 8;
-  if (elements <= 0 || elements * bytes % kNarrowestPanel != 0) return 0;
-  if (elements <= kMaxBox) return elements;
-  for (int64_t box = kMaxBox; box * bytes >= kSharedAlignment; --box)
-    if (elements % box == 0 && box * bytes % kSharedAlignment == 0) return box;
-  return 0;
 }
 
 // Places, each the lowest that keeps clear of all buffers whose lives meet this one's.
@@ -96,26 +81,6 @@ class Shelf {
 int64_t shared_bytes_of(const Buffer& b) {
   if (b.space == Space::Barrier) return kBarrierBytes * static_cast<int64_t>(b.arrive_counts.size());
   return b.memory ? b.memory->bytes() : bytes_on_chip(b);
-}
-
-int64_t panel_span(const ProgramTables& p, BufferId id) {
-  const Buffer& b = p.buffer(id);
-  if (b.rank() < 2 || !may_have_layout(p, id)) return 0;
-  const int64_t row = constant_int(b.shape.back()).value_or(0) * b.type.bits / 8;
-  for (int64_t span : {128, 64, 32})
-    if (row % span == 0 && row > 0 && (b.panel == 0 || span <= b.panel)) return span;
-  return row == kNarrowestPanel ? row : 0;
-}
-
-int64_t box_columns(const ProgramTables& p, BufferId id) {
-  const Buffer& b = p.buffer(id);
-  if (b.rank() == 1) return may_have_layout(p, id) ? box_of_vector(b) : 0;
-  const int64_t panel = panel_span(p, id) * 8 / b.type.bits;
-  if (panel == 0 || constant_int(b.shape[b.rank() - 2]) != 1) return panel;
-  const int64_t columns = constant_int(b.shape.back()).value_or(0);
-  const bool is_row =
-      columns * b.type.bits / 8 % kSharedAlignment == 0 && (columns <= kMaxBox || columns % kMaxBox == 0);
-  return is_row ? std::min(columns, kMaxBox) : panel;
 }
 
 void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& placement) {

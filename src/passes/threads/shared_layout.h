@@ -6,19 +6,6 @@
 
 namespace tilewright::passes {
 
-// Bytes of the widest panel (128, 64, 32) that whole rows of the buffer are made of, or 16 if a row is that and lies in
-// one that TMA fills but no matrix instruction reads; 0: none, or the buffer is seen through views, which know no
-// panels.
-constexpr int64_t kNarrowestPanel = 16;
-int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
-
-// Elements of a box along a dimension, at most (CUDA driver API, cuTensorMapEncodeTiled).
-constexpr int64_t kMaxBox = 256;
-
-// Elements of a row that one TMA copy brings: those of a panel, or the whole row of a tile that has only one, which
-// nothing swizzles: panels are eight rows high. A tile of one dimension is a row. 0: none.
-int64_t box_columns(const ir::ProgramTables& program, ir::BufferId id);
-
 // Gives every shared buffer of the launch its layout. Before the lowering: accesses are made for what stands here.
 void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const Placement& placement);
 

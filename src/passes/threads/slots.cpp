@@ -1,6 +1,5 @@
 #include "passes/threads/slots.h"
 
-#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -48,27 +47,7 @@ struct IntoSlotFields {
   }
 };
 
-struct WholeBuffers {
-  BufferId id;
-  bool found = false;
-  void operator()(const char*, const auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, BufferId>) found = found || field == id;
-  }
-};
-
 }  // namespace
-
-bool names_as_a_whole(const Body& body, BufferId id) {
-  WholeBuffers whole{id};
-  walk(body, [&](const Stmt& s) {
-    match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, whole); });
-  });
-  walk_exprs(body, [&](const Expr& e) {
-    const auto* n = e.as<Address>();
-    whole.found = whole.found || (n && n->buffer == id);
-  });
-  return whole.found;
-}
 
 Region IntoSlots::region(Region r) const {
   IntoSlotFields{slots_}.visit(r);

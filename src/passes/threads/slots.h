@@ -9,9 +9,6 @@ namespace tilewright::passes {
 // The buffer as one of `slots` of a ring: a new row of the table.
 ir::BufferId ring_of(ir::ProgramTables& program, ir::BufferId buffer, int64_t slots);
 
-// Whether anything names the buffer without a box of it, or asks where it is: then it cannot become slots.
-bool names_as_a_whole(const ir::Body& body, ir::BufferId id);
-
 // Accesses of buffers become accesses of a slot of their rings, which `slots` names for each: those of all statements,
 // by their fields, and of all expressions.
 class IntoSlots {

@@ -1,5 +1,6 @@
 #include "passes/threads/stage_results.h"
 
+#include "analysis/tma.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -8,6 +9,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::tma_misfit;
 
 namespace {
 

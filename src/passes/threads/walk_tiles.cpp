@@ -1,5 +1,6 @@
 #include "passes/threads/walk_tiles.h"
 
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"

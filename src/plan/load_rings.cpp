@@ -1,32 +1,34 @@
-#include "passes/threads/find_rings.h"
+#include "plan/load_rings.h"
 
+#include "analysis/accessed.h"
+#include "analysis/tma.h"
 #include "ir/effects.h"
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/collectives.h"
-#include "passes/threads/slots.h"
 #include "target/wgmma.h"
 
-namespace tilewright::passes {
+namespace tilewright::plan {
 
 using namespace ir;
+using analysis::names_as_a_whole;
 
 namespace {
 
 class RingSearch {
  public:
-  RingSearch(TileProgram& p, const Launch& launch) : p_(p), launch_(launch) {}
+  RingSearch(const ProgramTables& p, const Launch& launch, bool walks_tiles)
+      : p_(p), launch_(launch), walks_tiles_(walks_tiles) {}
 
   FoundRings run() {
     find(launch_.body);
     out_.feed_gemms =
-        std::any_of(out_.rings.begin(), out_.rings.end(), [&](const Ring& r) { return r.ahead && is_operand(r); });
+        std::any_of(out_.rings.begin(), out_.rings.end(), [&](const FoundRing& r) { return r.ahead && is_operand(r); });
     return std::move(out_);
   }
 
  private:
-  bool is_operand(const Ring& r) const {
+  bool is_operand(const FoundRing& r) const {
     bool found = false;
     walk(launch_.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
@@ -73,7 +75,7 @@ class RingSearch {
   // A copy that the loader may take.
   bool is_loadable(const Copy& c) {
     const BufferId id = c.to.buffer;
-    const Buffer to = p_.buffer(id);  // its own: the table grows
+    const Buffer& to = p_.buffer(id);
     if (p_.buffer(c.from.buffer).space != Space::Global || to.space != Space::Shared) return false;
     if (c.combine != ir::Combine::None || !ring_misfit(p_, c).empty() || writers(id) != 1) return false;
     const size_t rows = std::max<size_t>(to.rank(), 2) - 2;
@@ -121,7 +123,7 @@ class RingSearch {
     if (const auto* n = s.as<Atomic>()) out_.results.insert(n->result);
   }
   void ring(const Body& body, size_t at, const Copy& copy) {
-    Ring r;
+    FoundRing r;
     const BufferId id = copy.to.buffer;
     if (names_as_a_whole(launch_.body, id)) return;
     for (size_t i = at + 1; i < body.size(); ++i) {
@@ -144,9 +146,12 @@ class RingSearch {
     if (!r.first_use || uses != here) return;
     // Where every loop takes as many turns in each turn of those around it, a product counts them.
     if (!nest_.empty()) {
-      std::set<VarId> inside = bound_vars(nest_[0]->body);
-      inside.insert(nest_[0]->var);
-      for (size_t d = 1; d < nest_.size(); ++d)
+      std::set<VarId> inside = bound_vars(walks_tiles_ ? launch_.body : nest_[0]->body);
+      if (walks_tiles_)
+        inside.insert(launch_.block.begin(), launch_.block.end());
+      else
+        inside.insert(nest_[0]->var);
+      for (size_t d = walks_tiles_ ? 0 : 1; d < nest_.size(); ++d)
         for (VarId v : used_vars(nest_[d]->extent)) r.counted = r.counted || inside.contains(v);
     }
     for (const For* loop : nest_) {
@@ -162,14 +167,14 @@ class RingSearch {
     int64_t bytes = p_.buffer(id).type.bits / 8;
     for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
     // Neighbours that are used by the same statements share a ring.
-    if (Ring* last = out_.rings.empty() ? nullptr : &out_.rings.back();
+    if (FoundRing* last = out_.rings.empty() ? nullptr : &out_.rings.back();
         last && at > 0 && &*last->copies.back() == &*body[at - 1] && last->first_use == r.first_use &&
         last->last_use == r.last_use) {
       last->copies.push_back(body[at]), last->tiles.push_back(id), last->bytes += bytes;
       return;
     }
     r.copies = {body[at]}, r.tiles = {id}, r.nest = nest_, r.bytes = bytes;
-    if (Ring* with = companion(body, at, r)) {
+    if (FoundRing* with = companion(body, at, r)) {
       with->copies.push_back(body[at]), with->tiles.push_back(id), with->bytes += bytes;
       if (place_in(body, r.first_use) < place_in(body, with->first_use)) with->first_use = r.first_use;
       if (place_in(body, r.last_use) > place_in(body, with->last_use)) with->last_use = r.last_use;
@@ -183,9 +188,9 @@ class RingSearch {
   }
   // The ring of the same loop with which the tile may come, where no product of a turn has to wait for what is made of
   // another's: one wait and one release a turn, not one for each tile (measured: 2 to 5%).
-  Ring* companion(const Body& body, size_t at, const Ring& r) {
+  FoundRing* companion(const Body& body, size_t at, const FoundRing& r) {
     if (!r.ahead || !multiplies_brought(*nest_.back())) return nullptr;
-    for (Ring& other : out_.rings) {
+    for (FoundRing& other : out_.rings) {
       if (!other.ahead || other.nest != r.nest || other.counted != r.counted) continue;
       const size_t first = place_in(body, &*other.copies[0]);
       if (first >= at) continue;  // of another body
@@ -218,8 +223,9 @@ class RingSearch {
     return found && writers(id) == 1;
   }
 
-  TileProgram& p_;
+  const ProgramTables& p_;
   const Launch& launch_;
+  const bool walks_tiles_;
   std::vector<const For*> nest_;
   bool jumps_ = false;             // one of them may be left, or a turn of it, by a jump
   std::optional<size_t> guarded_;  // the loops around the innermost condition around this place
@@ -228,17 +234,19 @@ class RingSearch {
 
 }  // namespace
 
-bool is_moved(const std::vector<Ring>& rings, const Stmt& s) {
-  return std::any_of(rings.begin(), rings.end(), [&](const Ring& r) { return r.has(s); });
+bool is_moved(const std::vector<FoundRing>& rings, const Stmt& s) {
+  return std::any_of(rings.begin(), rings.end(), [&](const FoundRing& r) { return r.has(s); });
 }
 
-bool holds_copies(const std::vector<Ring>& rings, const Stmt& s) {
+bool holds_copies(const std::vector<FoundRing>& rings, const Stmt& s) {
   bool found = false;
   walk({s}, [&](const Stmt& x) { found = found || is_moved(rings, x); });
   return found;
 }
 
-FoundRings find_rings(TileProgram& program, const Launch& launch) { return RingSearch(program, launch).run(); }
+FoundRings find_rings(const ProgramTables& program, const Launch& launch, bool walks_tiles) {
+  return RingSearch(program, launch, walks_tiles).run();
+}
 
 bool loader_reads_memory(const ProgramTables& program, const Launch& launch, const FoundRings& found) {
   bool reads = false;
@@ -264,20 +272,8 @@ bool loader_reads_memory(const ProgramTables& program, const Launch& launch, con
   return reads;
 }
 
-std::string ring_misfit(TileProgram& p, const Copy& c) {
-  if (p.buffer(c.to.buffer).rank() != 1) return tma_misfit(c, p);
-  const size_t mark = p.buffers.size();
-  Copy row = c;
-  row.to = {row_of(p, c.to.buffer), {constant(0), c.to.min[0]}, {constant(1), c.to.extent[0]}};
-  std::string why = tma_misfit(row, p);
-  p.buffers.resize(mark);
-  return why;
+std::string ring_misfit(const ProgramTables& p, const Copy& c) {
+  return p.buffer(c.to.buffer).rank() == 1 ? analysis::tma_misfit_as_row(c, p) : analysis::tma_misfit(c, p);
 }
 
-BufferId row_of(TileProgram& p, BufferId vector) {
-  Buffer b = p.buffer(vector);
-  b.shape.insert(b.shape.begin(), constant(i32, int64_t{1}));
-  return p.new_buffer(std::move(b));
-}
-
-}  // namespace tilewright::passes
+}  // namespace tilewright::plan

@@ -1,9 +1,9 @@
-#include "passes/lower/im2col.h"
+#include "analysis/im2col.h"
 
 #include "ir/operators.h"
-#include "passes/lower/lowering.h"
+#include "ir/wide.h"
 
-namespace tilewright::passes {
+namespace tilewright::analysis {
 
 using namespace ir;
 
@@ -60,4 +60,4 @@ std::optional<Region> im2col_box(const Copy& copy, const ProgramTables& program)
   return box;
 }
 
-}  // namespace tilewright::passes
+}  // namespace tilewright::analysis

@@ -1,27 +1,28 @@
-#include "passes/threads/fit_registers.h"
+#include "plan/fit_registers.h"
 
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/rewrite.h"
-#include "passes/threads/narrow_steps.h"
+#include "plan/half_steps.h"
 #include "support/diagnostic.h"
 #include "target/wgmma.h"
 
-namespace tilewright::passes {
+namespace tilewright::plan {
 
 using namespace ir;
 
 namespace {
 
-constexpr int64_t kFewestSteps = 64;  // a step that is a tile's column or row of panels
 constexpr int64_t kGroup = target::kWarpgroupThreads;
 
 // Fragments of a body and of the loops in it: from where to where, in the order of statements, each is alive.
 class Lives {
  public:
-  Lives(const ProgramTables& p, const Launch& launch) : p_(p), launch_(launch) { body(launch.body); }
+  Lives(const ProgramTables& p, const Launch& launch, const HalfSteps* halves) : p_(p), halves_(halves) {
+    body(launch.body);
+  }
 
-  int64_t most() const {
+  int64_t most(int64_t threads) const {
     int64_t out = 0;
     for (int at = 0; at < now_; ++at) {
       int64_t bits = 0;
@@ -29,7 +30,7 @@ class Lives {
         if (life.first <= at && at <= life.last) bits += life.bits;
       out = std::max(out, bits);
     }
-    return out / 32 / launch_.threads[0];
+    return out / 32 / threads;
   }
 
  private:
@@ -60,26 +61,26 @@ class Lives {
     if (b.space != Space::Fragment || b.rank() < 2) return;
     const auto [at, is_new] = lives_.try_emplace(id, Life{now_, now_, 0});
     at->second.last = now_;
-    if (is_new) at->second.bits = elements_on_chip(b) * b.type.bits;
+    if (is_new) at->second.bits = elements_on_chip(b) * b.type.bits / (halves_ && halves_->cut.contains(id) ? 2 : 1);
   }
 
   const ProgramTables& p_;
-  const Launch& launch_;
+  const HalfSteps* halves_;  // null: steps are whole
   std::map<BufferId, Life> lives_;
   int now_ = 0;
 };
 
-bool is_annotated(const TileProgram& p, const Launch& launch) {
+bool is_annotated(const ProgramTables& p, const Launch& launch) {
   for (BufferId id : used_buffers(launch.body))
     if (p.buffer(id).space != Space::Global && p.buffer(id).layout.kind != LayoutHint::None) return true;
   return false;
 }
 
 // Whether the body means the same with any number of threads.
-bool counts_no_threads(const TileProgram& p, const Launch& launch) {
+bool counts_no_threads(const ProgramTables& p, const Launch& launch) {
   bool fits = !used_vars(launch.body).contains(launch.thread[0]);
   walk(launch.body, [&](const Stmt& s) {
-    fits = fits && !s.as<Shuffle>() && !s.as<Vote>() && !s.as<Role>() && !s.as<Print>() && !s.as<Call>() &&
+    fits = fits && !s.as<Shuffle>() && !s.as<Vote>() && !s.as<ir::Role>() && !s.as<Print>() && !s.as<Call>() &&
            !s.as<SetRegisters>() && !s.as<Arrive>() && !s.as<Wait>();
     if (const auto* n = s.as<Sync>()) fits = fits && n->scope == SyncScope::Block;
   });
@@ -87,7 +88,7 @@ bool counts_no_threads(const TileProgram& p, const Launch& launch) {
   return fits;
 }
 
-bool writes_fragment(const TileProgram& p, const Map& map) {
+bool writes_fragment(const ProgramTables& p, const Map& map) {
   bool found = false;
   walk(map.body, [&](const Stmt& s) {
     const auto* store = s.as<Store>();
@@ -97,7 +98,7 @@ bool writes_fragment(const TileProgram& p, const Map& map) {
 }
 
 // Whether two warpgroups take half of the rows of every product each; of one that only leaves for memory, columns.
-bool divides_for_two(const TileProgram& p, const Launch& launch) {
+bool divides_for_two(const ProgramTables& p, const Launch& launch, const HalfSteps* halves) {
   bool fits = true;
   std::set<BufferId> kept;  // fragments that are read by more than what takes them to memory
   walk(launch.body, [&](const Stmt& s) {
@@ -110,9 +111,12 @@ bool divides_for_two(const TileProgram& p, const Launch& launch) {
   walk(launch.body, [&](const Stmt& s) {
     const auto* g = s.as<Gemm>();
     if (!g) return;
-    const auto& extent = g->c.extent;
-    const int64_t rows = constant_int(extent[extent.size() - 2]).value_or(0);
-    const int64_t columns = constant_int(extent.back()).value_or(0);
+    const size_t rank = g->c.extent.size();
+    const auto extent = [&](size_t dim) {
+      const bool is_cut = halves && halves->cut_of(g->c.buffer) == dim;
+      return constant_int(g->c.extent[dim]).value_or(0) / (is_cut ? 2 : 1);
+    };
+    const int64_t rows = extent(rank - 2), columns = extent(rank - 1);
     const bool by_rows = rows % (2 * target::kWgmmaRows) == 0;
     const bool by_columns = rows % target::kWgmmaRows == 0 && columns % 16 == 0 && !kept.contains(g->c.buffer) &&
                             p.buffer(g->a.buffer).space != Space::Fragment;
@@ -121,57 +125,37 @@ bool divides_for_two(const TileProgram& p, const Launch& launch) {
   return fits;
 }
 
-// The launch with halves of the steps of a loop of its body.
-std::optional<Launch> with_half_steps(TileProgram& p, const Launch& launch, size_t loop) {
-  return halve_steps(p, launch, loop, kFewestSteps);
-}
-
 }  // namespace
 
-int64_t live_registers(const ProgramTables& program, const Launch& launch) { return Lives(program, launch).most(); }
-
-Launch fitted(TileProgram& program, const Launch& launch, const plan::Fit& fit) {
-  Launch out = launch;
-  for (size_t i = 0; fit.half_steps_of.valid() && i < launch.body.size(); ++i) {
-    const auto* loop = launch.body[i].as<For>();
-    if (!loop || loop->var != fit.half_steps_of) continue;
-    auto halved = with_half_steps(program, launch, i);
-    check_internal(halved.has_value(), "a loop whose steps could be halved cannot be");
-    out = std::move(*halved);
-  }
-  if (fit.threads > 0) out.threads[0] = fit.threads;
-  return out;
+int64_t live_registers(const ProgramTables& program, const Launch& launch) {
+  return Lives(program, launch, nullptr).most(launch.threads[0]);
 }
 
-plan::Fit fit_registers(TileProgram& program, const Launch& launch, int64_t most) {
+Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t most) {
   bool multiplies = false;
   walk(launch.body, [&](const Stmt& s) { multiplies = multiplies || s.as<Gemm>(); });
   if (!multiplies || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
   const int64_t own = live_registers(program, launch);
   if (own <= most || is_annotated(program, launch)) return {};
+  std::optional<HalfSteps> halved;
+  for (size_t i = 0; i < launch.body.size() && !halved; ++i) halved = half_steps(program, launch, i);
+  std::vector<const HalfSteps*> steps{nullptr};
+  if (halved) steps.push_back(&*halved);
   struct Way {
-    plan::Fit fit;
-    Launch launch;
+    const HalfSteps* halves;
+    int64_t threads;
   };
-  std::optional<Way> halved;
-  for (size_t i = 0; i < launch.body.size() && !halved; ++i)
-    if (auto with = with_half_steps(program, launch, i))
-      halved = Way{{.half_steps_of = launch.body[i].as<For>()->var}, std::move(*with)};
   std::vector<Way> ways;
-  if (halved) ways.push_back(*halved);
-  if (launch.threads[0] == kGroup && counts_no_threads(program, launch)) {
-    for (const std::optional<Way>& base : {std::optional(Way{{}, launch}), halved}) {
-      if (!base || !divides_for_two(program, base->launch)) continue;
-      Way both = *base;
-      both.launch.threads[0] = both.fit.threads = 2 * kGroup;
-      ways.push_back(std::move(both));
-    }
-  }
-  for (Way& way : ways) {
-    way.fit.live = live_registers(program, way.launch), way.fit.own = own;
-    if (way.fit.live <= most) return way.fit;
+  if (halved) ways.push_back({&*halved, launch.threads[0]});
+  if (launch.threads[0] == kGroup && counts_no_threads(program, launch))
+    for (const HalfSteps* halves : steps)
+      if (divides_for_two(program, launch, halves)) ways.push_back({halves, 2 * kGroup});
+  for (const Way& way : ways) {
+    const int64_t live = Lives(program, launch, way.halves).most(way.threads);
+    if (live <= most)
+      return {way.halves ? way.halves->loop : VarId{}, way.threads == launch.threads[0] ? 0 : way.threads, live, own};
   }
   return {};
 }
 
-}  // namespace tilewright::passes
+}  // namespace tilewright::plan

@@ -1,13 +1,17 @@
-#include "passes/threads/overlapped_products.h"
+#include "plan/loop_orders.h"
 
+#include "analysis/accessed.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/accessed.h"
 
-namespace tilewright::passes {
+namespace tilewright::plan {
 
 using namespace ir;
+using analysis::accessed_by;
+using analysis::meet;
+using analysis::writes_whole;
+using analysis::written_by;
 
 namespace {
 
@@ -27,7 +31,7 @@ bool clash(const Body& a, const Body& b, const ProgramTables& p) {
 
 }  // namespace
 
-bool waits_for_loads(const Ring& r) {
+bool waits_for_loads(const FoundRing& r) {
   for (const Stmt& s : r.nest.back()->body) {
     const auto* g = s.as<Gemm>();
     if (!g) continue;
@@ -38,8 +42,8 @@ bool waits_for_loads(const Ring& r) {
   return false;
 }
 
-const Ring* OverlappedProducts::feeds_one_gemm(const For& loop) const {
-  const Ring* ring = nullptr;
+const FoundRing* OverlappedProducts::feeds_one_gemm(const For& loop) const {
+  const FoundRing* ring = nullptr;
   for (const Stmt& s : loop.body) {
     if (is_moved(rings_, s) || s.as<Let>()) continue;
     const auto* g = s.as<Gemm>();
@@ -96,9 +100,9 @@ bool OverlappedProducts::is_made_anew(BufferId id, const Body& before) const {
   return all && writes + 1 == uses;
 }
 
-const Ring* OverlappedProducts::fed_by(const Stmt& s, const For& loop) const {
-  const Ring* found = nullptr;
-  for (const Ring& r : rings_) {
+const FoundRing* OverlappedProducts::fed_by(const Stmt& s, const For& loop) const {
+  const FoundRing* found = nullptr;
+  for (const FoundRing& r : rings_) {
     if (r.first_use != &*s || r.last_use != &*s || r.nest.back() != &loop) continue;
     if (found) return nullptr;
     found = &r;
@@ -112,33 +116,30 @@ std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
   std::set<VarId> names;
   for (const Stmt& x : loop.body) {
     if (is_moved(rings_, x)) continue;
-    if (s.second) return std::nullopt;  // the second gemm is the last statement
+    if (s.second.gemm) return std::nullopt;  // the second gemm is the last statement
     const auto* g = x.as<Gemm>();
     if (!g) {
       bool gemms = false;
       walk({x}, [&](const Stmt& y) { gemms = gemms || y.as<Gemm>() || y.as<Sync>(); });
       if (gemms) return std::nullopt;
-      if (const auto* let = x.as<Let>(); let && !s.first) names.insert(let->var);
-      (s.first ? between : s.scores).push_back(x);
+      if (const auto* let = x.as<Let>(); let && !s.first.gemm) names.insert(let->var);
+      (s.first.gemm ? between : s.head).push_back(x);
       continue;
     }
     if (p_.buffer(g->c.buffer).space != Space::Fragment) return std::nullopt;
-    const Ring* ring = fed_by(x, loop);
+    const FoundRing* ring = fed_by(x, loop);
     if (!ring) return std::nullopt;
-    if (!s.first)
-      s.first = x, s.keys = ring;
-    else
-      s.second = x, s.values = ring;
+    (s.first.gemm ? s.second : s.first) = {x, ring};
   }
-  if (!s.first || !s.second || s.keys == s.values) return std::nullopt;
-  const Gemm& second = *s.second.as<Gemm>();
+  if (!s.second.gemm || s.first.operand == s.second.operand) return std::nullopt;
+  const Gemm& second = *s.second.gemm.as<Gemm>();
   if (p_.buffer(second.a.buffer).space != Space::Fragment || second.clear) return std::nullopt;
   for (const Region* r : {&second.a, &second.c})
     for (const Expr& e : r->min)
       if (!constant_int(e)) return std::nullopt;
-  Body head = s.scores, rest = between;
-  head.push_back(s.first), rest.push_back(s.second);
-  if (clash(head, {s.second}, p_)) return std::nullopt;
+  Body head = s.head, rest = between;
+  head.push_back(s.first.gemm), rest.push_back(s.second.gemm);
+  if (clash(head, {s.second.gemm}, p_)) return std::nullopt;
   for (VarId v : used_vars(rest))
     if (names.contains(v)) return std::nullopt;  // each side has names of its own
   const std::set<BufferId> mine{p_.root(second.a.buffer), p_.root(second.c.buffer)};
@@ -151,4 +152,22 @@ std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
   return s;
 }
 
-}  // namespace tilewright::passes
+std::vector<Order> OverlappedProducts::orders(const Body& body) const {
+  std::vector<Order> out;
+  for (const Stmt& s : body) {
+    const auto* loop = s.as<For>();
+    if (loop && skewed(*loop))
+      out.push_back({Order::How::Skewed, loop->var});
+    else if (loop && feeds_one_gemm(*loop))
+      out.push_back({Order::How::Overlapped, loop->var});
+    else if (loop && makes_operand(*loop).brought)
+      out.push_back({Order::How::MadeBeside, loop->var});
+    else if (loop || holds_copies(rings_, s))
+      for_each_body(s, [&](const Body& inner) {
+        for (const Order& o : orders(inner)) out.push_back(o);
+      });
+  }
+  return out;
+}
+
+}  // namespace tilewright::plan

@@ -1,11 +1,11 @@
 // What statements read, write, and write whole.
-#include "passes/threads/accessed.h"
+#include "analysis/accessed.h"
 
 #include <gtest/gtest.h>
 
 #include "ir/parse.h"
 
-namespace tilewright::passes {
+namespace tilewright::analysis {
 namespace {
 
 using namespace ir;
@@ -69,4 +69,4 @@ TEST(Accessed, WhatIsWrittenWhole) {
 }
 
 }  // namespace
-}  // namespace tilewright::passes
+}  // namespace tilewright::analysis

@@ -4,9 +4,9 @@
 
 #include "ir/program.h"
 
-namespace tilewright::passes {
+namespace tilewright::plan {
 
-struct Ring {
+struct FoundRing {
   std::vector<ir::Stmt> copies;             // neighbours in one body
   std::vector<ir::BufferId> tiles;          // as the program has them
   std::vector<ir::BufferId> slots_of;       // as rings
@@ -23,23 +23,22 @@ struct Ring {
 };
 
 // Whether the statement is a copy of a ring's.
-bool is_moved(const std::vector<Ring>& rings, const ir::Stmt& s);
-bool holds_copies(const std::vector<Ring>& rings, const ir::Stmt& s);
+bool is_moved(const std::vector<FoundRing>& rings, const ir::Stmt& s);
+bool holds_copies(const std::vector<FoundRing>& rings, const ir::Stmt& s);
 
 struct FoundRings {
-  std::vector<Ring> rings;
+  std::vector<FoundRing> rings;
   std::set<ir::VarId> results;     // values that only the computing threads have
   const ir::Copy* left = nullptr;  // one of a pipelined loop's copies that is no ring's
   bool left_jumps = false;         // it stands in a loop with jumps
   bool feed_gemms = false;         // a pipelined loop's ring brings an operand of a matrix instruction
 };
-// Of a canonical program. Rings point into the launch.
-FoundRings find_rings(ir::TileProgram& program, const ir::Launch& launch);
+// Of a canonical program. Rings point into the launch. `walks_tiles`: were the launch's body that of a loop over tiles.
+FoundRings find_rings(const ir::ProgramTables& program, const ir::Launch& launch, bool walks_tiles = false);
 // Whether the loader, which runs the loops, names and conditions around the copies, reads global memory for them.
 bool loader_reads_memory(const ir::ProgramTables& program, const ir::Launch& launch, const FoundRings& found);
 
 // Why TMA cannot bring it; what has one dimension comes as a row.
-std::string ring_misfit(ir::TileProgram& program, const ir::Copy& copy);
-ir::BufferId row_of(ir::TileProgram& program, ir::BufferId vector);
+std::string ring_misfit(const ir::ProgramTables& program, const ir::Copy& copy);
 
-}  // namespace tilewright::passes
+}  // namespace tilewright::plan

@@ -1,11 +1,12 @@
-#include "passes/threads/accessed.h"
+#include "analysis/accessed.h"
 
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/match.h"
+#include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/placement.h"
 
-namespace tilewright::passes {
+namespace tilewright::analysis {
 
 using namespace ir;
 
@@ -20,6 +21,14 @@ Buffers collect(const Body& body, const ProgramTables& program, const Counts& co
   });
   return out;
 }
+
+struct WholeBuffers {
+  BufferId id;
+  bool found = false;
+  void operator()(const char*, const auto& field) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, BufferId>) found = found || field == id;
+  }
+};
 
 }  // namespace
 
@@ -56,4 +65,47 @@ bool writes_whole(const Stmt& s, BufferId id, const ProgramTables& program) {
          });
 }
 
-}  // namespace tilewright::passes
+bool names_as_a_whole(const Body& body, BufferId id) {
+  WholeBuffers whole{id};
+  walk(body, [&](const Stmt& s) {
+    match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, whole); });
+  });
+  walk_exprs(body, [&](const Expr& e) {
+    const auto* n = e.as<Address>();
+    whole.found = whole.found || (n && n->buffer == id);
+  });
+  return whole.found;
+}
+
+std::optional<Followed> followed(const std::vector<Expr>& indices, const std::vector<VarId>& vars) {
+  Followed out;
+  for (const Expr& e : indices) {
+    const auto* sum = e.as<ir::Sum>();
+    if (sum && (sum->terms.size() != 1 || sum->terms[0].coefficient != 1)) return std::nullopt;
+    const Expr& varying = sum ? sum->terms[0].value : e;
+    int64_t first = sum ? sum->constant : 0;
+    const auto* c = varying.as<Cast>();
+    const auto* v = (c ? c->value : varying).as<Var>();
+    int dim = -1;
+    if (v) {
+      const auto at = std::find(vars.begin(), vars.end(), v->id);
+      if (at == vars.end()) return std::nullopt;
+      dim = static_cast<int>(at - vars.begin());
+      if (std::find(out.dims.begin(), out.dims.end(), dim) != out.dims.end()) return std::nullopt;
+    } else if (const auto known = constant_int(e)) {
+      first = *known;
+    } else {
+      return std::nullopt;
+    }
+    out.dims.push_back(dim), out.first.push_back(first);
+  }
+  return out;
+}
+
+bool Followed::is_whole(const std::vector<int64_t>& points, const std::vector<int64_t>& shape) const {
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (first[d] != 0 || shape[d] != (dims[d] < 0 ? 1 : points[static_cast<size_t>(dims[d])])) return false;
+  return true;
+}
+
+}  // namespace tilewright::analysis

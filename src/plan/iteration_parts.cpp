@@ -1,15 +1,23 @@
-#include "passes/threads/iteration_parts.h"
+#include "plan/iteration_parts.h"
 
+#include "analysis/accessed.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/accessed.h"
-#include "passes/threads/placement.h"
+#include "target/wgmma.h"
 
-namespace tilewright::passes {
+namespace tilewright::plan {
 
 using namespace ir;
+using analysis::accessed_by;
+using analysis::Buffers;
+using analysis::constants;
+using analysis::followed;
+using analysis::meet;
+using analysis::read_by;
+using analysis::writes_whole;
+using analysis::written_by;
 
 namespace {
 
@@ -21,7 +29,7 @@ constexpr size_t kMaxRings = 4;  // one for each warp of the loader's warpgroup
 
 class Finder {
  public:
-  Finder(const TileProgram& p, const Launch& launch, const std::vector<BroughtTile>& brought)
+  Finder(const ProgramTables& p, const Launch& launch, const std::vector<BroughtTile>& brought)
       : p_(p), launch_(launch), brought_(brought) {}
 
   // Whether two teams would take iterations at all.
@@ -208,11 +216,7 @@ class Finder {
       if (p_.buffer(id).space != Space::Global) return refuse("a name is of what '{}' holds", id);
     return "";
   }
-  // A copy of the table, for a statement that is made only to see whether it can be.
-  bool narrows(const Stmt& s) const {
-    ProgramTables scratch = p_;
-    return narrowed(scratch, s, parts_.result, 0, parts_.half).has_value();
-  }
+  bool narrows(const Stmt& s) const { return columns_are_apart(p_, s, parts_.result); }
   // Statements that make fragments of others, or the last product's operand.
   std::string computes_only(const Stmt& s, bool behind_products) {
     for (BufferId id : written_by({s}, p_))
@@ -355,14 +359,15 @@ class Finder {
     for (BufferId id : parts_.handed_later) parts_.handed.erase(id);
   }
 
-  const TileProgram& p_;
+  const ProgramTables& p_;
   const Launch& launch_;
   const std::vector<BroughtTile>& brought_;
   size_t at_ = 0;  // the loop's place in the launch
   IterationParts parts_;
 };
 
-// The variable of a Map along the columns of a matrix; none: it does not go over all of it, one column a point.
+}  // namespace
+
 std::optional<size_t> column_of(const ProgramTables& p, const Map& map, BufferId matrix) {
   std::optional<size_t> out;
   bool fits = true;
@@ -383,49 +388,13 @@ std::optional<size_t> column_of(const ProgramTables& p, const Map& map, BufferId
   return fits ? out : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Stmt> narrowed(ProgramTables& p, const Stmt& s, BufferId result, int64_t first, int64_t columns) {
-  auto number = [&](const Expr& like) { return constant(like->type, columns); };
-  if (const auto* n = s.as<Fill>()) {
-    if (!is_whole(n->to, p.buffer(result))) return std::nullopt;
-    Fill f = *n;
-    f.to.extent.back() = number(f.to.extent.back());
-    return make_stmt(std::move(f), s->location);
-  }
-  if (const auto* n = s.as<Copy>()) {
-    if (n->from.buffer != result || !is_whole(n->from, p.buffer(result)) ||
-        constant_int(n->to.extent.back()) != constant_int(n->from.extent.back()))
-      return std::nullopt;
-    Copy c = *n;
-    Expr& begin = c.to.min.back();
-    begin = add(begin, constant(begin->type, first));
-    c.from.extent.back() = number(c.from.extent.back()), c.to.extent.back() = number(c.to.extent.back());
-    return make_stmt(std::move(c), s->location);
-  }
+bool columns_are_apart(const ProgramTables& p, const Stmt& s, BufferId result) {
+  if (const auto* n = s.as<Fill>()) return is_whole(n->to, p.buffer(result));
+  if (const auto* n = s.as<Copy>())
+    return n->from.buffer == result && is_whole(n->from, p.buffer(result)) &&
+           constant_int(n->to.extent.back()) == constant_int(n->from.extent.back());
   const auto* n = s.as<Map>();
-  const auto column = n ? column_of(p, *n, result) : std::nullopt;
-  if (!column) return std::nullopt;
-  Map m = *n;
-  const DType type = p.var(m.vars[*column]).type;
-  const VarId mine = p.new_var(p.var(m.vars[*column]).name, type);
-  const Expr of_team = var(mine, type);
-  auto moved = [&](std::vector<Expr> indices) {
-    indices[1] = substitute(indices[1], {{n->vars[*column], of_team}});
-    return indices;
-  };
-  m.body = rewrite_exprs(m.body, [&](const Expr& e) -> std::optional<Expr> {
-    const auto* x = e.as<Load>();
-    return x && x->buffer == result ? std::optional(load(result, moved(x->indices), e->type)) : std::nullopt;
-  });
-  m.body = rewrite(m.body, [&](const Stmt& x) -> std::optional<Body> {
-    const auto* store = x.as<Store>();
-    if (!store || store->to.buffer != result) return std::nullopt;
-    return Body{make_stmt(Store{{result, moved(store->to.indices)}, store->value}, x->location)};
-  });
-  m.body = substitute(m.body, {{n->vars[*column], add(of_team, constant(type, first))}});
-  m.vars[*column] = mine, m.extents[*column] = number(m.extents[*column]);
-  return make_stmt(std::move(m), s->location);
+  return n && column_of(p, *n, result);
 }
 
 std::vector<Expr> row_of(const ProgramTables& p, const IterationParts& parts, const LoopTile& gathered,
@@ -448,7 +417,14 @@ std::vector<Expr> row_of(const ProgramTables& p, const IterationParts& parts, co
   return out;
 }
 
-std::optional<IterationParts> iteration_parts(const TileProgram& program, const Launch& launch,
+std::vector<BroughtTile> brought_tiles(const FoundRings& found) {
+  std::vector<BroughtTile> out;
+  for (const FoundRing& r : found.rings)
+    for (const Stmt& s : r.copies) out.push_back({s, r.nest.empty() ? nullptr : r.nest.back()});
+  return out;
+}
+
+std::optional<IterationParts> iteration_parts(const ProgramTables& program, const Launch& launch,
                                               const std::vector<BroughtTile>& brought, std::string& why) {
   Finder finder(program, launch, brought);
   if (!finder.applies()) return std::nullopt;
@@ -457,4 +433,4 @@ std::optional<IterationParts> iteration_parts(const TileProgram& program, const 
   return finder.take();
 }
 
-}  // namespace tilewright::passes
+}  // namespace tilewright::plan

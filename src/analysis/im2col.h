@@ -2,7 +2,7 @@
 #pragma once
 #include "ir/program.h"
 
-namespace tilewright::passes {
+namespace tilewright::analysis {
 
 // Indices (n, h, w, c) of the image for a point of the tile, which has an index for each of its dimensions: its rows
 // and columns are the last two. Those of padding, and of what is beyond the matrix, are out of bounds. All are 64 bits
@@ -14,4 +14,4 @@ std::vector<ir::Expr> im2col_element(const ir::Copy& patches, const std::vector<
 // because pixels lie apart, or the tile ends within a row of pixels or goes on in the next image.
 std::optional<ir::Region> im2col_box(const ir::Copy& patches, const ir::ProgramTables& program);
 
-}  // namespace tilewright::passes
+}  // namespace tilewright::analysis

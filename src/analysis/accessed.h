@@ -1,0 +1,37 @@
+// Which buffers statements read and write, and where.
+#pragma once
+#include <optional>
+#include <set>
+
+#include "ir/program.h"
+
+namespace tilewright::analysis {
+
+using Buffers = std::set<ir::BufferId>;
+
+// Owners of memory, not views. An update is a read and a write; what only orders is neither.
+Buffers read_by(const ir::Body& body, const ir::ProgramTables& program);
+Buffers written_by(const ir::Body& body, const ir::ProgramTables& program);
+Buffers accessed_by(const ir::Body& body, const ir::ProgramTables& program);
+
+bool meet(const Buffers& a, const Buffers& b);
+
+// Of the boxes of maps, and of shapes on chip; 0 for what is no constant.
+std::vector<int64_t> constants(const std::vector<ir::Expr>& extents);
+// Whether a tile operation writes all of the buffer, whatever it held.
+bool writes_whole(const ir::Stmt& s, ir::BufferId id, const ir::ProgramTables& program);
+
+// Whether anything names the buffer without a box of it, or asks where it is: then it cannot become slots of a ring.
+bool names_as_a_whole(const ir::Body& body, ir::BufferId id);
+
+// The box of a buffer that a Map accesses: which of its variables each dimension follows, from which index on.
+struct Followed {
+  std::vector<int> dims;       // -1: the index stays
+  std::vector<int64_t> first;  // one a dimension
+  // Whether a Map over `points` accesses all of a buffer of this shape.
+  bool is_whole(const std::vector<int64_t>& points, const std::vector<int64_t>& shape) const;
+};
+// None: the indices are no distinct variables plus constants.
+std::optional<Followed> followed(const std::vector<ir::Expr>& indices, const std::vector<ir::VarId>& vars);
+
+}  // namespace tilewright::analysis

@@ -1,0 +1,82 @@
+#include "analysis/tma.h"
+
+#include "analysis/divisibility.h"
+#include "analysis/im2col.h"
+#include "analysis/panels.h"
+#include "ir/wide.h"
+
+namespace tilewright::analysis {
+
+using namespace ir;
+
+namespace {
+
+constexpr size_t kMaxRank = 5;  // of a tensor (CUDA driver API, cuTensorMapEncodeTiled)
+
+bool is_multiple(const Expr& e, int64_t elements, const ProgramTables& p) {
+  return elements <= 1 || analysis::power_of_two_divisor(widen(e), p) % elements == 0;
+}
+
+// Of a copy whose side on chip is `shared`, a part of tile `s`, of whose rows a box has `panel` elements.
+std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int64_t panel, const ProgramTables& p) {
+  const bool loads = p.buffer(copy.from.buffer).space == Space::Global;
+  const std::optional<Region> patches = copy.im2col.present() ? im2col_box(copy, p) : std::nullopt;
+  if (copy.im2col.present() && !patches) return "it takes patches of an image that are no box of it";
+  const Region& global = patches ? *patches : loads ? copy.from : copy.to;
+  const Buffer& g = p.buffer(global.buffer);
+  if (g.type != s.type) return "it converts";
+  if (begins_anywhere(g)) return fmt::format("'{}' may begin at any of its elements", g.name);
+  if (g.is_view() || g.address) return fmt::format("'{}' is a view", g.name);
+  if (g.fill && constant_int(g.fill) != 0) return fmt::format("'{}' has a fill value", g.name);
+  if (g.rank() > kMaxRank) return fmt::format("'{}' has more than {} dimensions", g.name, kMaxRank);
+  if (panel == 0)
+    return s.rank() == 1 ? fmt::format("'{}' is no multiple of 16 bytes, or seen through views", s.name)
+                         : fmt::format("rows of '{}' are not 16 bytes, nor whole panels of 32, 64 or 128", s.name);
+  const int64_t elements = std::max<int64_t>(kStrideBytes * 8 / g.type.bits, 1);
+  if (!g.strides.empty() && constant_int(g.strides.back()) != 1) return fmt::format("'{}' is not contiguous", g.name);
+  for (size_t d = 0; d + 1 < g.rank(); ++d)
+    if (!is_multiple(g.strides.empty() ? g.shape.back() : g.strides[d], elements, p))
+      return fmt::format("rows of '{}' are not known to be multiples of {} bytes", g.name, kStrideBytes);
+  // Seen on an H200: a box that begins elsewhere is an illegal instruction, whatever its swizzle.
+  if (!is_multiple(global.min.back(), elements, p))
+    return fmt::format("it may begin between pieces of {} bytes of rows of '{}'", kStrideBytes, g.name);
+  // The tile: the last two dimensions on chip, whole rows of it, against the last of the tensor.
+  const size_t rank = shared.min.size();
+  for (size_t d = 0; d + 2 < rank; ++d)
+    if (constant_int(shared.extent[d]) != 1) return fmt::format("it fills more than a matrix of '{}'", s.name);
+  const auto first = constant_int(shared.min[rank - 1]), columns = constant_int(shared.extent[rank - 1]);
+  if (!first || !columns || *first % panel != 0 || *columns % panel != 0)
+    return fmt::format("it moves part of a panel of '{}'", s.name);
+  if (rank > 1 && !is_multiple(shared.min[rank - 2], 8, p))
+    return fmt::format("it begins between eights of rows of '{}'", s.name);
+  if (constant_int(global.extent.back()) != constant_int(shared.extent.back()))
+    return fmt::format("rows of '{}' are not along its last dimension", g.name);
+  const int64_t rows = rank > 1 ? constant_int(shared.extent[rank - 2]).value_or(0) : 1;
+  int64_t boxed = 1;
+  for (size_t d = 0; d + 1 < global.extent.size(); ++d) {
+    const auto extent = constant_int(global.extent[d]);
+    if (!extent || *extent <= 0 || *extent > kMaxBox) return "its box has more than 256 rows";
+    if (*extent != 1 && boxed != 1 && !patches) return "its rows run over two dimensions";
+    boxed *= *extent;
+  }
+  if (boxed != rows) return "the rows of both sides differ";
+  if (copy.combine != ir::Combine::None && loads) return "it combines on chip";
+  return "";
+}
+
+}  // namespace
+
+std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
+  const Region& shared = p.buffer(copy.from.buffer).space == Space::Global ? copy.to : copy.from;
+  return misfit(copy, shared, p.buffer(shared.buffer), box_columns(p, shared.buffer), p);
+}
+
+std::string tma_misfit_as_row(const Copy& copy, const ProgramTables& p) {
+  Buffer row = p.buffer(copy.to.buffer);
+  row.shape.insert(row.shape.begin(), constant(i32, int64_t{1}));
+  Copy into = copy;
+  into.to = {copy.to.buffer, {constant(0), copy.to.min[0]}, {constant(1), copy.to.extent[0]}};
+  return misfit(into, into.to, row, box_columns(row), p);
+}
+
+}  // namespace tilewright::analysis

@@ -1,0 +1,248 @@
+#include "plan/decide.h"
+
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "layout/fragment.h"
+#include "plan/iteration_parts.h"
+#include "plan/load_rings.h"
+#include "plan/loop_orders.h"
+#include "target/wgmma.h"
+
+namespace tilewright::plan {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kGroup = target::kWarpgroupThreads, kGroupWarps = kGroup / kWarpThreads;
+constexpr size_t kLoaderWarps = 4;  // of a warpgroup, the least whose registers can be set
+
+// Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
+struct Registers {
+  int64_t loader, math;
+};
+constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
+// For accumulators of more than kManyAccumulators a thread.
+constexpr Registers kOfManyAccumulators = {24, 240};
+constexpr int64_t kManyAccumulators = 192;
+// Of two blocks a multiprocessor, one warpgroup of each of which computes.
+constexpr Registers kSideBySide = {24, 232};
+constexpr int64_t kWide =
+    128;  // accumulators a thread that, with what is made of them, want a multiprocessor's registers
+constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
+constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
+
+// Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered: of several at a
+// time.
+constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
+
+// Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
+// nothing before the last has been used.
+constexpr int64_t kFewest = 2;
+
+constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";
+
+// How many slots rings get, who computes, and how results leave.
+class Decider {
+ public:
+  Decider(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target, const Limits& limits)
+      : p_(p), launch_(launch), target_(target), limits_(limits), found_(find_rings(p, launch)) {}
+
+  Plan run() {
+    if (!found_.feed_gemms)
+      return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
+    if (const Copy* left = found_.left) {
+      const std::string why = found_.left_jumps ? "a loop around it jumps" : ring_misfit(p_, *left);
+      return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left->to.buffer).name,
+                                 why.empty() ? "it is used otherwise" : why));
+    }
+    // A warpgroup alone leaves the matrix unit idle while it does something else: another block's goes on.
+    const int64_t team = launch_.threads[0];
+    const bool side_by_side =
+        team == kGroup && limits_.side_by_side && fills_device() && widest_accumulator() < kWide && !only_multiplies();
+    if (limits_.slots < kFewest && !side_by_side) return refused(kNoRoom);
+    if (side_by_side)
+      plan_.work.blocks_per_multiprocessor = 2;
+    else
+      persist();
+    const bool persistent = plan_.work.kind == Work::Kind::Persistent;
+    count_slots(persistent);
+    const bool alternating = persistent && team == kGroup && limits_.alternating && may_alternate();
+    plan_.overlap = limits_.overlap && (!side_by_side || product_registers() <= kManyOfOne);
+    deepen_rings(alternating, persistent);
+    const int64_t math = alternating ? 2 * team : team;
+    give_roles(math, alternating, side_by_side ? kSideBySide : registers_for(math));
+    const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
+    plan_.epilogue.how = alternating && staged ? Staging::Chunks : limits_.staging;
+    plan_.epilogue.by_columns = !persistent && !side_by_side && only_multiplies();
+    if (plan_.overlap) plan_.orders = OverlappedProducts(p_, launch_, rings()).orders(launch_.body);
+    for (const FoundRing& r : rings()) plan_.rings.push_back({r.tiles, r.slots, r.bytes, r.ahead});
+    return std::move(plan_);
+  }
+
+ private:
+  Plan refused(std::string why) {
+    plan_.rejected.push_back({Rejection::Of::Loader, std::move(why)});
+    return std::move(plan_);
+  }
+
+  Registers registers_for(int64_t math) const {
+    if (math == 2 * kGroup && (!p_.symbols.empty() || loader_reads_memory(p_, launch_, found_))) return kOfSymbols;
+    if (math == 2 * kGroup && (limits_.lean_loader || widest_accumulator() > kManyAccumulators))
+      return kOfManyAccumulators;
+    return kRegisters[std::min<int64_t>(math / kGroup, 3)];
+  }
+  void give_roles(int64_t math, bool alternating, const Registers& registers) {
+    const int64_t warps = math / kWarpThreads, instances = alternating ? 2 : 1;
+    plan_.roles.push_back({Role::Job::Load, warps, kGroup / kWarpThreads, registers.loader, 1});
+    for (int64_t i = 0; i < instances; ++i)
+      plan_.roles.push_back({Role::Job::Compute, i * warps / instances, warps / instances, registers.math, 0,
+                             alternating ? Role::Takes::TilesInTurn : Role::Takes::All, i, instances});
+  }
+
+  // One block for each multiprocessor, if there are more tiles than that. What a turn fills is counted where the turns
+  // of loops depend on the tile; tiles are uneven then.
+  void persist() {
+    const auto tiles = constant_int(blocks_of(launch_));
+    if (tiles && *tiles <= target_.multiprocessors) return;
+    FoundRings walked = find_rings(p_, launch_, true);
+    if (!walked.feed_gemms) return;
+    found_ = std::move(walked);
+    const bool uneven = std::any_of(rings().begin(), rings().end(), [](const FoundRing& r) { return r.counted; });
+    plan_.work = {Work::Kind::Persistent, target_.multiprocessors, uneven};
+  }
+  void count_slots(bool persistent) {
+    for (FoundRing& r : found_.rings) {
+      const int64_t of_tile = persistent && limits_.next_tile && r.nest.empty() ? kFewest : 1;
+      r.slots = r.ahead ? std::min(std::max<int64_t>(r.nest.back()->stages, kFewest), limits_.slots) : of_tile;
+    }
+  }
+  // Teams in turn take all slots that fit: the loader brings a team's first tiles while the other's are in use.
+  void deepen_rings(bool alternating, bool persistent) {
+    const bool multiplies = only_multiplies(), one_wave = !persistent && !fills_device();
+    for (FoundRing& r : found_.rings) {
+      if (!r.ahead) continue;
+      const bool deep = multiplies || (one_wave && count_gemms(r.nest.back()->body) == 1);
+      if (alternating || (deep && waits_for_loads(r))) r.slots = std::max(r.slots, limits_.slots);
+    }
+  }
+
+  // ---- two teams that take the tiles in turn: one multiplies while the other writes its results
+  // Rings say by a product which fill a turn uses, so that either team can know it. A tile of several products has
+  // something to do beside each of them already, and its loader would bring one team's tile after the other's.
+  bool may_alternate() const {
+    return only_multiplies() &&
+           std::none_of(rings().begin(), rings().end(), [](const FoundRing& r) { return r.counted; });
+  }
+  static int count_gemms(const Body& body) {
+    int gemms = 0;
+    walk(body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
+    return gemms;
+  }
+  // One product, in a loop with nothing beside it.
+  bool only_multiplies() const {
+    bool alone = true;
+    for (const FoundRing& r : rings()) {
+      if (!r.ahead) continue;
+      for (const Stmt& s : r.nest.back()->body) alone = alone && (is_moved(rings(), s) || s.as<Let>() || s.as<Gemm>());
+    }
+    return count_gemms(launch_.body) == 1 && alone;
+  }
+  // Whether there are more blocks than multiprocessors.
+  bool fills_device() const {
+    int64_t blocks = 1;
+    for (const Expr& e : launch_.grid) {
+      const auto extent = constant_int(e);
+      if (!extent) return true;
+      blocks *= *extent;
+    }
+    return blocks > target_.multiprocessors;
+  }
+  int64_t widest_accumulator() const {
+    int64_t most = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      const Buffer* c = g ? &p_.buffer(g->c.buffer) : nullptr;
+      if (c && c->space == Space::Fragment) most = std::max(most, elements_on_chip(*c) / launch_.threads[0]);
+    });
+    return most;
+  }
+  // Registers of all that products read and write, a thread of one warpgroup.
+  int64_t product_registers() const {
+    std::set<BufferId> seen;
+    int64_t bits = 0;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* g = s.as<Gemm>();
+      for (BufferId id : g ? std::vector<BufferId>{g->a.buffer, g->c.buffer} : std::vector<BufferId>{}) {
+        const Buffer& b = p_.buffer(id);
+        if (b.space == Space::Fragment && seen.insert(id).second) bits += elements_on_chip(b) * b.type.bits;
+      }
+    });
+    return bits / 32 / kGroup;
+  }
+
+  const std::vector<FoundRing>& rings() const { return found_.rings; }
+
+  const ProgramTables& p_;
+  const Launch& launch_;
+  const target::GpuTarget& target_;
+  const Limits& limits_;
+  FoundRings found_;
+  Plan plan_;
+};
+
+}  // namespace
+
+std::string why_no_roles(const Launch& launch, const target::GpuTarget& target, const Limits& limits) {
+  if (!target.has.tma) return fmt::format("sm_{} has no TMA", target.arch);
+  if (limits.slots < 1) return kNoRoom;
+  if (launch.threads.size() != 1) return "the block is not along x alone";
+  if (launch.threads[0] % kGroup != 0 || launch.threads[0] > 3 * kGroup)
+    return "the threads are not one, two or three warpgroups";
+  std::string why;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* copy = s.as<Copy>();
+    if (s.as<ir::Role>() || s.as<Arrive>() || s.as<Wait>() || s.as<Expect>() || (copy && !copy->completion.immediate()))
+      why = "the program schedules itself";
+    if (s.as<Return>()) why = "threads return early";
+    if (const auto* n = s.as<Sync>(); n && n->scope != SyncScope::Warp && n->scope != SyncScope::Block)
+      why = "the program synchronizes more than the block";
+    if (const auto* n = s.as<Vote>(); n && n->kind >= VoteKind::BlockAny) why = "all threads of the block vote";
+  });
+  return why;
+}
+
+std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launch& launch, const Limits& limits,
+                                       std::string& why) {
+  const auto parts = iteration_parts(program, launch, brought_tiles(find_rings(program, launch)), why);
+  if (!parts) return std::nullopt;
+  Plan plan;
+  Registers registers = kOfCopies;
+  bool brings_once = false;
+  for (const LoopTile& t : parts->tiles) {
+    if (t.by == LoopTile::By::Gather) registers = kOfGathers;
+    brings_once = brings_once || !t.in_loop;
+    const bool halved = parts->halved.contains(t.tile);
+    const int64_t slots = std::clamp<int64_t>(parts->loop->stages, kFewest, limits.slots);
+    const int64_t bytes = bytes_on_chip(program.buffer(t.tile));
+    for (int half = 0; t.in_loop && half < (halved ? 2 : 1); ++half)
+      plan.rings.push_back({{t.tile}, slots, halved ? bytes / 2 : bytes, true, halved ? half : -1});
+  }
+  // A warp for each ring; what comes once, before the loop, has one of its own where one is left.
+  const size_t rings = plan.rings.size();
+  const auto loading = static_cast<int64_t>(rings + (brings_once && rings < kLoaderWarps ? 1 : 0));
+  plan.roles.push_back({Role::Job::Load, 2 * kGroupWarps, kGroupWarps, registers.loader, loading});
+  for (const int64_t team : {0, 1})
+    plan.roles.push_back({Role::Job::Compute, team * kGroupWarps, kGroupWarps, registers.math, 0,
+                          Role::Takes::IterationsInTurn, team, 2});
+  plan.epilogue.how = Staging::Straight;
+  return plan;
+}
+
+Plan loader_plan(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target,
+                 const Limits& limits) {
+  return Decider(program, launch, target, limits).run();
+}
+
+}  // namespace tilewright::plan

@@ -1,0 +1,14 @@
+// Fewer registers a thread, where the program's threads and steps would make the device compiler spill.
+#pragma once
+#include "plan/plan.h"
+
+namespace tilewright::plan {
+
+// Registers that a thread's part of the fragments takes where most of them are alive at a time.
+int64_t live_registers(const ir::ProgramTables& program, const ir::Launch& launch);
+
+// Steps half as long (half_steps.h), two warpgroups where the program has one, or both, where its own tiles want more
+// than `most` registers a thread. Nothing: the launch stays as it is.
+Fit fit_registers(const ir::ProgramTables& program, const ir::Launch& launch, int64_t most);
+
+}  // namespace tilewright::plan

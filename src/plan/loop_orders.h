@@ -1,0 +1,51 @@
+// Loops whose products may run on beside something else.
+#pragma once
+#include "plan/load_rings.h"
+#include "plan/plan.h"
+
+namespace tilewright::plan {
+
+// Two products, the second of which multiplies what is made of the first (attention): the parts of the loop's body, in
+// the order in which one turn runs them.
+struct Skew {
+  struct Product {
+    ir::Stmt gemm;
+    const FoundRing* operand = nullptr;  // that a ring brings
+  };
+  ir::Body head;  // in front of the first product
+  Product first, second;
+  ir::Body map, pack;  // between them: what touches neither operand nor accumulator of the second; the rest
+};
+// A product of what its turn makes (weights that are unpacked): the next turn's is made beside it.
+struct Made {
+  const FoundRing* brought = nullptr;  // of the other operand
+  ir::BufferId tile;
+};
+
+// Whether the gemm of the ring's loop, the only one, is done with a slot before the next has come.
+bool waits_for_loads(const FoundRing& ring);
+
+class OverlappedProducts {
+ public:
+  OverlappedProducts(const ir::ProgramTables& p, const ir::Launch& launch, const std::vector<FoundRing>& rings)
+      : p_(p), launch_(launch), rings_(rings) {}
+
+  // The ring of a loop that does nothing but multiply what the ring brings.
+  const FoundRing* feeds_one_gemm(const ir::For& loop) const;
+  // Without a ring: the loop is none of these.
+  Made makes_operand(const ir::For& loop) const;
+  // s = a b; p = f(s); o = o * scale + p v: the product with v of one turn may run beside f of the next.
+  std::optional<Skew> skewed(const ir::For& loop) const;
+  // Of every loop of the body that is one of these.
+  std::vector<Order> orders(const ir::Body& body) const;
+
+ private:
+  bool is_made_anew(ir::BufferId id, const ir::Body& before) const;
+  const FoundRing* fed_by(const ir::Stmt& s, const ir::For& loop) const;
+
+  const ir::ProgramTables& p_;
+  const ir::Launch& launch_;
+  const std::vector<FoundRing>& rings_;
+};
+
+}  // namespace tilewright::plan
