@@ -18,6 +18,7 @@ enum class Engine : uint8_t {
 struct CompileOptions {
   Engine engine = Engine::Auto;
   std::string arch = {};  // Cuda, Simulator: "sm_80", "sm_89", "sm_90a"; empty: that of device 0, or sm_80
+  std::string plan = {};  // Cuda, Simulator: lines that plans of launches are to have, as `--stage plan` prints them
 };
 
 // CompileError if the program is not valid or the engine cannot run it. Kernels are cached on disk and in memory.

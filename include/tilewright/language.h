@@ -436,6 +436,9 @@ class Layout {
 Layout make_swizzled_layout(const Buffer& buffer);
 void annotate_layout(const Buffer& buffer, const Layout& layout, Location at = Location::current());
 void annotate_safe_value(const Buffer& buffer, const Operand& value, Location at = Location::current());
+// Lines that the launch's plan for a GPU is to have, one a line, as `tilewright compile --stage plan` prints them:
+// "ring A_shared, B_shared slots=4". What cannot be had is refused where the GPU's code is made (TW8206).
+void annotate_plan(const std::string& lines, Location at = Location::current());
 void use_swizzle(int64_t panel_size, const std::string& order = "row", Location at = Location::current());
 
 // ---- tile ops

@@ -149,6 +149,15 @@ PyObject* program_explain(PyObject* self, PyObject* args) {
   return error ? raise(error) : new_string(text);
 }
 
+PyObject* program_with_plan(PyObject* self, PyObject* args) {
+  const char* plan = nullptr;
+  if (!PyArg_ParseTuple(args, "s", &plan)) return nullptr;
+  tw_program* program = nullptr;
+  if (tw_error* error = tw_program_with_plan(object_of<ProgramObject>(self)->program, plan, &program))
+    return raise(error);
+  return new_program(program);
+}
+
 // ---- the module
 
 PyObject* module_apply(PyObject*, PyObject* args) { return apply_operation(nullptr, args); }
@@ -253,6 +262,7 @@ PyTypeObject* make_program_type() {
                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
   static PyMethodDef methods[] = {
       {"explain", program_explain, METH_VARARGS, "explain(arch, json, values): what becomes of it, as text."},
+      {"with_plan", program_with_plan, METH_VARARGS, "with_plan(text): with lines of its launches' plans fixed."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},
                                 {Py_tp_getset, fields},

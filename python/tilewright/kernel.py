@@ -135,13 +135,15 @@ def output_indices(program, out_idx):
 
 
 def compile(func, out_idx=None, execution_backend=None, target=None, target_host=None, verbose=None, pass_configs=None,
-            compile_flags=None, *, engine=None):  # fmt: skip
-    """The kernel of a program. engine or target: "auto", "cuda", "cpu", "interpreter", "simulator"."""
+            compile_flags=None, *, engine=None, plan=""):  # fmt: skip
+    """The kernel of a program. engine or target: "auto", "cuda", "cpu", "interpreter", "simulator". plan: lines that the
+    plans of its launches for a GPU are to have, as `tilewright compile --stage plan` prints them (TW8206: they cannot)."""
     if not isinstance(func, PrimFunc):
         raise TypeError(f"compile() takes a function under @T.prim_func, not {type(func).__name__}")
     resolve_execution_backend(execution_backend, "cuda")
     if isinstance(func, specialized.Specialized):
-        options = {"target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags}
+        options = {"target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags,
+                   "plan": plan}  # fmt: skip
         return specialized.SpecializedKernel(func, out_idx, options)
     outputs = output_indices(func, out_idx)
     name, arch = engine_of(target, engine)
@@ -150,6 +152,8 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
     if func.one_thread and name == "auto" and not os.environ.get("TILEWRIGHT_ENGINE"):
         name = "cpu"
     program = with_options(func.program, options_of(pass_configs, compile_flags))
+    if plan:
+        program = program.with_plan(plan)
     kernel = Kernel(program, name, arch, outputs)
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",

@@ -1,6 +1,7 @@
 // The functions of tilewright/c_api.h on errors, values, builders and programs. Kernels are in kernels.cpp.
 #include "capi/handles.h"
 #include "driver/explain.h"
+#include "driver/hand_in_plan.h"
 
 #include <mutex>
 
@@ -137,6 +138,13 @@ const char* tw_program_text(tw_program* program) { return program->text.c_str();
 tw_error* tw_program_parse(const char* text, const char* file_name, tw_program** out) {
   return guarded([&] {
     *out = new tw_program{parse_program(text, file_name), {}};
+    (*out)->text = (*out)->program.text();
+  });
+}
+
+tw_error* tw_program_with_plan(const tw_program* program, const char* plan, tw_program** out) {
+  return guarded([&] {
+    *out = new tw_program{with_plan(program->program, plan), {}};
     (*out)->text = (*out)->program.text();
   });
 }

@@ -1,6 +1,7 @@
 // Stores, atomics, warps, order, checks: the code of threads.
 #include "capi/operations.h"
 #include "support/diagnostic.h"
+#include "support/lines.h"
 
 namespace tilewright::capi {
 namespace {
@@ -386,6 +387,12 @@ void add_thread_operations(std::vector<Operation>& table) {
        "As many blocks that a multiprocessor can hold at once: a bound on registers.",
        [](const Operation&, const Operands& o) -> Result {
          o.builder().min_blocks(o.integer(0));
+         return {};
+       }},
+      {"annotate_plan", "thread", "lines: text",
+       "Lines that the launch's plan for a GPU is to have, as `tilewright compile --stage plan` prints them.",
+       [](const Operation&, const Operands& o) -> Result {
+         o.builder().annotate_plan(lines_in(o.text(0)));
          return {};
        }},
       {"use_swizzle", "thread", "panel_size: int, order: text = 'row', enable: bool = True",

@@ -6,6 +6,7 @@
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "driver/dump.h"
+#include "driver/hand_in_plan.h"
 #include "driver/interpreter_engine.h"
 #include "driver/simulator_engine.h"
 #include "driver/versions.h"
@@ -62,7 +63,9 @@ Executable on_cpu(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& 
 
 }  // namespace
 
-Executable compile_plainly(const Program& program, const CompileOptions& options) {
+Executable compile_plainly(const Program& given, const CompileOptions& options) {
+  const Program program = options.plan.empty() ? given : with_plan(given, options.plan);
+  check_plans(program.box().program);
   Dump dump(program.name());
   ir::TileProgram tiles =
       passes::run_passes(order_symbols(program.box().program), passes::all_passes(),

@@ -1,6 +1,7 @@
 // Buffers, tile ops, atomics, threads and order: each one call of the builder.
 #include "dsl/recording.h"
 #include "support/diagnostic.h"
+#include "support/lines.h"
 
 namespace tilewright {
 namespace {
@@ -93,6 +94,9 @@ void annotate_layout(const Buffer& buffer, const Layout& layout, Location at) {
 void annotate_safe_value(const Buffer& buffer, const Operand& value, Location at) {
   recording("annotate_safe_value", at)
       .annotate_fill(ir::BufferId{buffer.id(at)}, expr_of(value, "annotate_safe_value"));
+}
+void annotate_plan(const std::string& lines, Location at) {
+  recording("annotate_plan", at).annotate_plan(lines_in(lines));
 }
 void use_swizzle(int64_t panel_size, const std::string& order, Location at) {
   ir::Builder& b = recording("use_swizzle", at);

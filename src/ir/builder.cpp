@@ -270,6 +270,12 @@ void Builder::min_blocks(int64_t count) {
   program_.launches.back().min_blocks = count;
 }
 
+void Builder::annotate_plan(std::vector<std::string> lines) {
+  need_launch("annotate_plan");
+  std::vector<std::string>& plan = program_.launches.back().plan;
+  std::ranges::move(lines, std::back_inserter(plan));
+}
+
 // ---- buffers
 
 BufferId Builder::add_buffer(Buffer buffer, const char* what) {

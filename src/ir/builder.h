@@ -86,6 +86,7 @@ class Builder {
   Expr linear_thread() const;  // x + X * (y + Y * z)
   void use_swizzle(int64_t panel, RasterOrder order);
   void min_blocks(int64_t count);
+  void annotate_plan(std::vector<std::string> lines);
 
   // ---- buffers
   BufferId alloc(Space space, const std::string& name, std::vector<Expr> shape, DType type);

@@ -310,6 +310,12 @@ void Parser::launch() {
     launch.swizzle.order = word<RasterOrder>("order of blocks");
     expect(")", "after the order");
   }
+  if (take_if("plan")) {
+    expect("(", "before the lines of the plan");
+    do launch.plan.push_back(string());
+    while (take_if(","));
+    expect(")", "after the lines of the plan");
+  }
   launch.location = location_after(at);
   if (is_loop_program_)
     for (const auto* vars : {&launch.block, &launch.thread})

@@ -197,6 +197,9 @@ void Printer::launch(const Launch& launch, int32_t index) {
   if (launch.min_blocks != 0) opening += fmt::format(" min_blocks({})", launch.min_blocks);
   if (launch.swizzle.panel != 0 || launch.swizzle.order != RasterOrder::Row)
     opening += fmt::format(" swizzle({}, {})", launch.swizzle.panel, name_of(launch.swizzle.order));
+  std::vector<std::string> plan;
+  for (const std::string& fixed : launch.plan) plan.push_back(quoted(fixed, '"'));
+  if (!plan.empty()) opening += fmt::format(" plan({})", fmt::join(plan, ", "));
   line(opening + at(launch.location) + " {");
   ++indent_;
   std::vector<BufferId> own;

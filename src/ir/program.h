@@ -90,6 +90,7 @@ struct Launch {
   std::vector<int64_t> cluster;  // empty: none
   int64_t min_blocks = 0;        // that a multiprocessor holds at once, which bounds registers; 0: any number
   Swizzle swizzle;
+  std::vector<std::string> plan;  // lines of its plan for a GPU that are to be as they are (plan/hints.h)
   Body body;
   LocationId location;
   int64_t thread_count() const {

@@ -98,6 +98,34 @@ class PlanSearch {
   bool over_ = false;
 };
 
+// Lines of plans that were handed in are as they were fixed.
+void check_hints(const ThreadLowering& p) {
+  for (size_t i = 0; i < p.tiles.launches.size(); ++i) {
+    const Launch& launch = p.tiles.launches[i];
+    const SourceLocation& at = p.tiles.location(launch.location);
+    if (!p.target.has.tma) {
+      if (!launch.plan.empty())
+        warn(
+            make_diagnostic(Code::GpuPlan, at,
+                            fmt::format("launch '{}' has lines of a plan; {} has no plans", launch.name, p.target.name),
+                            "they are for GPUs whose copies run by themselves: sm_90a"));
+      continue;
+    }
+    const auto unmet = plan::first_unmet(plan::parse_hints(launch.plan, at), p.plans[i], p.tiles);
+    if (!unmet) continue;
+    std::vector<std::string> why;
+    for (const TriedPlan& t : p.tried)
+      if (t.launch == i && why.empty() && !t.why_not.empty()) why.push_back(t.why_not);
+    for (const plan::Rejection& r : p.plans[i].rejected) why.push_back(r.why);
+    Diagnostic d = make_diagnostic(
+        Code::GpuPlan, at, fmt::format("launch '{}' has no plan with the line '{}'", launch.name, *unmet),
+        "tilewright compile FILE --stage plan prints the plan that it has; take the line out, "
+        "or make what stands in its way fit");
+    for (const std::string& reason : why) d.notes.push_back({reason, at});
+    throw CompileError(std::move(d));
+  }
+}
+
 // Types that the matrix unit takes, and yet the product is one of plain multiply-adds: a tenth of the speed, or less.
 void warn_of_slow_gemms(const GpuProgram& p) {
   for (size_t i = 0; i < p.tiles.launches.size(); ++i)
@@ -132,6 +160,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
     out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
     if (!searches[launch].next(*out.misfit, out.plans[launch])) throw CompileError(std::move(out.misfit->why));
   }
+  check_hints(out);
   warn_of_slow_gemms(out);
   for (size_t i = 0; i < searches.size(); ++i) out.tried.push_back({i, out.attempts[i], ""});
   return out;

@@ -16,7 +16,8 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kGroup = target::kWarpgroupThreads, kGroupWarps = kGroup / kWarpThreads;
-constexpr size_t kLoaderWarps = 4;  // of a warpgroup, the least whose registers can be set
+constexpr int64_t kAllRegisters = 65536, kRegisterUnit = 8;  // of a multiprocessor; setmaxnreg takes multiples (PTX)
+constexpr size_t kLoaderWarps = 4;                           // of a warpgroup, the least whose registers can be set
 
 // Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
 struct Registers {
@@ -43,11 +44,24 @@ constexpr int64_t kFewest = 2;
 
 constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";
 
+Registers fixed(Registers r, const Hints& hints) {
+  return {hints.load_registers.value_or(r.loader), hints.compute_registers.value_or(r.math)};
+}
+
+// Of a warpgroup that loads and `math` threads that compute: more than a kernel of as many threads begins with.
+std::string too_many(const Registers& r, int64_t math) {
+  const int64_t threads = math + kGroup, each = kAllRegisters / threads / kRegisterUnit * kRegisterUnit;
+  if (r.loader * kGroup + r.math * math <= each * threads) return "";
+  return fmt::format("{} registers of a thread that loads and {} of one that computes are more than {} threads have",
+                     r.loader, r.math, threads);
+}
+
 // How many slots rings get, who computes, and how results leave.
 class Decider {
  public:
-  Decider(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target, const Limits& limits)
-      : p_(p), launch_(launch), target_(target), limits_(limits), found_(find_rings(p, launch)) {}
+  Decider(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target, const Limits& limits,
+          const Hints& hints)
+      : p_(p), launch_(launch), target_(target), limits_(limits), hints_(hints), found_(find_rings(p, launch)) {}
 
   Plan run() {
     if (!found_.feed_gemms)
@@ -57,10 +71,12 @@ class Decider {
       return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left->to.buffer).name,
                                  why.empty() ? "it is used otherwise" : why));
     }
+    if (hints_.no_loader) return refused("the plan that was handed in has none");
     // A warpgroup alone leaves the matrix unit idle while it does something else: another block's goes on.
     const int64_t team = launch_.threads[0];
-    const bool side_by_side =
-        team == kGroup && limits_.side_by_side && fills_device() && widest_accumulator() < kWide && !only_multiplies();
+    const bool may_share = limits_.side_by_side && fills_device() && widest_accumulator() < kWide && !only_multiplies();
+    const bool side_by_side = team == kGroup && hints_.blocks_per_multiprocessor.value_or(may_share ? 2 : 1) == 2 &&
+                              hints_.work != Work::Kind::Persistent;
     if (limits_.slots < kFewest && !side_by_side) return refused(kNoRoom);
     if (side_by_side)
       plan_.work.blocks_per_multiprocessor = 2;
@@ -68,13 +84,16 @@ class Decider {
       persist();
     const bool persistent = plan_.work.kind == Work::Kind::Persistent;
     count_slots(persistent);
-    const bool alternating = persistent && team == kGroup && limits_.alternating && may_alternate();
-    plan_.overlap = limits_.overlap && (!side_by_side || product_registers() <= kManyOfOne);
+    const bool alternating = persistent && team == kGroup && may_alternate() &&
+                             (hints_.takes ? hints_.takes == Role::Takes::TilesInTurn : limits_.alternating);
+    plan_.overlap = hints_.overlap.value_or(limits_.overlap && (!side_by_side || product_registers() <= kManyOfOne));
     deepen_rings(alternating, persistent);
     const int64_t math = alternating ? 2 * team : team;
-    give_roles(math, alternating, side_by_side ? kSideBySide : registers_for(math));
+    const Registers registers = fixed(side_by_side ? kSideBySide : registers_for(math), hints_);
+    if (std::string why = too_many(registers, math); !why.empty()) return refused(std::move(why));
+    give_roles(math, alternating, registers);
     const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
-    plan_.epilogue.how = alternating && staged ? Staging::Chunks : limits_.staging;
+    plan_.epilogue.how = hints_.staging.value_or(alternating && staged ? Staging::Chunks : limits_.staging);
     plan_.epilogue.by_columns = !persistent && !side_by_side && only_multiplies();
     if (plan_.overlap) plan_.orders = OverlappedProducts(p_, launch_, rings()).orders(launch_.body);
     for (const FoundRing& r : rings()) plan_.rings.push_back({r.tiles, r.slots, r.bytes, r.ahead});
@@ -105,12 +124,13 @@ class Decider {
   // of loops depend on the tile; tiles are uneven then.
   void persist() {
     const auto tiles = constant_int(blocks_of(launch_));
-    if (tiles && *tiles <= target_.multiprocessors) return;
+    const int64_t blocks = hints_.blocks.value_or(target_.multiprocessors);
+    if ((tiles && *tiles <= blocks) || hints_.work == Work::Kind::OneTile) return;
     FoundRings walked = find_rings(p_, launch_, true);
     if (!walked.feed_gemms) return;
     found_ = std::move(walked);
     const bool uneven = std::any_of(rings().begin(), rings().end(), [](const FoundRing& r) { return r.counted; });
-    plan_.work = {Work::Kind::Persistent, target_.multiprocessors, uneven};
+    plan_.work = {Work::Kind::Persistent, blocks, uneven || hints_.reverse_odd_waves};
   }
   void count_slots(bool persistent) {
     for (FoundRing& r : found_.rings) {
@@ -126,6 +146,7 @@ class Decider {
       const bool deep = multiplies || (one_wave && count_gemms(r.nest.back()->body) == 1);
       if (alternating || (deep && waits_for_loads(r))) r.slots = std::max(r.slots, limits_.slots);
     }
+    for (FoundRing& r : found_.rings) r.slots = hints_.slots_of(r.tiles, p_).value_or(r.slots);
   }
 
   // ---- two teams that take the tiles in turn: one multiplies while the other writes its results
@@ -188,6 +209,7 @@ class Decider {
   const Launch& launch_;
   const target::GpuTarget& target_;
   const Limits& limits_;
+  const Hints& hints_;
   FoundRings found_;
   Plan plan_;
 };
@@ -214,7 +236,7 @@ std::string why_no_roles(const Launch& launch, const target::GpuTarget& target, 
 }
 
 std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launch& launch, const Limits& limits,
-                                       std::string& why) {
+                                       const Hints& hints, std::string& why) {
   const auto parts = iteration_parts(program, launch, brought_tiles(find_rings(program, launch)), why);
   if (!parts) return std::nullopt;
   Plan plan;
@@ -224,11 +246,15 @@ std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launc
     if (t.by == LoopTile::By::Gather) registers = kOfGathers;
     brings_once = brings_once || !t.in_loop;
     const bool halved = parts->halved.contains(t.tile);
-    const int64_t slots = std::clamp<int64_t>(parts->loop->stages, kFewest, limits.slots);
+    const int64_t slots =
+        hints.slots_of({t.tile}, program).value_or(std::clamp<int64_t>(parts->loop->stages, kFewest, limits.slots));
     const int64_t bytes = bytes_on_chip(program.buffer(t.tile));
     for (int half = 0; t.in_loop && half < (halved ? 2 : 1); ++half)
       plan.rings.push_back({{t.tile}, slots, halved ? bytes / 2 : bytes, true, halved ? half : -1});
   }
+  registers = fixed(registers, hints);
+  why = too_many(registers, 2 * kGroup);
+  if (!why.empty()) return std::nullopt;
   // A warp for each ring; what comes once, before the loop, has one of its own where one is left.
   const size_t rings = plan.rings.size();
   const auto loading = static_cast<int64_t>(rings + (brings_once && rings < kLoaderWarps ? 1 : 0));
@@ -241,8 +267,8 @@ std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launc
 }
 
 Plan loader_plan(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target,
-                 const Limits& limits) {
-  return Decider(program, launch, target, limits).run();
+                 const Limits& limits, const Hints& hints) {
+  return Decider(program, launch, target, limits, hints).run();
 }
 
 }  // namespace tilewright::plan

@@ -2,12 +2,12 @@
 #pragma once
 #include <set>
 
-#include "plan/plan.h"
+#include "plan/hints.h"
 #include "target/gpu.h"
 
 namespace tilewright::plan {
 
-// What a plan may have. Below these there is another one to try.
+// What a plan may have, where hints do not fix it. Below these there is another one to try.
 struct Limits {
   int64_t slots = 8;                 // of a ring, however many stages the program asks for; below 2 (of blocks side
                                      // by side, below 1): no loader
@@ -32,11 +32,11 @@ std::string why_no_roles(const ir::Launch& launch, const target::GpuTarget& targ
 // Teams that take the iterations of a loop in turn; none: `why` says why, or is empty where the launch has no such
 // loop. Of a launch whose results leave from fragments, without a way through shared memory.
 std::optional<Plan> teams_by_iteration(const ir::ProgramTables& program, const ir::Launch& launch, const Limits& limits,
-                                       std::string& why);
+                                       const Hints& hints, std::string& why);
 
 // A loader that fills rings by TMA while the program's own threads compute; without one, the plan says why. Of a
 // canonical launch that clears in its gemms what may be cleared there, which nothing keeps from having roles.
 Plan loader_plan(const ir::ProgramTables& program, const ir::Launch& launch, const target::GpuTarget& target,
-                 const Limits& limits);
+                 const Limits& limits, const Hints& hints);
 
 }  // namespace tilewright::plan

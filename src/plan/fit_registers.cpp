@@ -131,12 +131,14 @@ int64_t live_registers(const ProgramTables& program, const Launch& launch) {
   return Lives(program, launch, nullptr).most(launch.threads[0]);
 }
 
-Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t most) {
+Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t most, const Hints& hints) {
+  if (hints.own_threads_and_steps) return {};
   bool multiplies = false;
   walk(launch.body, [&](const Stmt& s) { multiplies = multiplies || s.as<Gemm>(); });
   if (!multiplies || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
   const int64_t own = live_registers(program, launch);
-  if (own <= most || is_annotated(program, launch)) return {};
+  const bool fixed = hints.fits_are_fixed();
+  if ((own <= most && !fixed) || is_annotated(program, launch)) return {};
   std::optional<HalfSteps> halved;
   for (size_t i = 0; i < launch.body.size() && !halved; ++i) halved = half_steps(program, launch, i);
   std::vector<const HalfSteps*> steps{nullptr};
@@ -151,8 +153,11 @@ Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t mo
     for (const HalfSteps* halves : steps)
       if (divides_for_two(program, launch, halves)) ways.push_back({halves, 2 * kGroup});
   for (const Way& way : ways) {
+    const bool is_fixed =
+        way.threads == hints.threads.value_or(launch.threads[0]) &&
+        (way.halves ? hints.half_steps_of == program.var(way.halves->loop).name : !hints.half_steps_of);
     const int64_t live = Lives(program, launch, way.halves).most(way.threads);
-    if (live <= most)
+    if (fixed ? is_fixed : live <= most)
       return {way.halves ? way.halves->loop : VarId{}, way.threads == launch.threads[0] ? 0 : way.threads, live, own};
   }
   return {};

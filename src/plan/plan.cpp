@@ -71,8 +71,9 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
     line("role {} warps={}..{}{}{}{}", r.job == Role::Job::Load ? "load" : "compute", r.first_warp,
          r.first_warp + r.warps, r.registers > 0 ? fmt::format(" registers={}", r.registers) : "",
          r.loading > 1 ? fmt::format(" loading={}", r.loading) : "",
-         r.takes == Role::Takes::All
-             ? ""
+         r.job == Role::Job::Load ? ""
+         : r.takes == Role::Takes::All
+             ? " all_tiles"
              : fmt::format("{}={}/{}", takes[static_cast<size_t>(r.takes)], r.instance, r.instances));
   }
   for (const Ring& r : plan.rings)

@@ -331,6 +331,7 @@ enum class Code : uint16_t {
   GpuSharedMemory = 8203,         // more shared memory than a block has
   GpuTma = 8204,                  // an asynchronous copy that TMA does not do
   GpuSlowGemm = 8205,             // a warning: a gemm that the matrix unit could do goes element by element
+  GpuPlan = 8206,                 // a plan that was handed in and cannot be had
 
   // 9000: simulate. What the simulator of a GPU finds in the code of threads.
   DataRace = 9001,              // two touches of one element that nothing orders, one of them a write

@@ -846,6 +846,8 @@ def alloc_shared(shape: Shape, dtype: DType, scope: object = 'shared.dyn') -> An
     """A tile in the shared memory of the block."""
 def annotate_min_blocks_per_sm(n: int) -> Any:
     """As many blocks that a multiprocessor can hold at once: a bound on registers."""
+def annotate_plan(lines: str) -> Any:
+    """Lines that the launch's plan for a GPU is to have, as `tilewright compile --stage plan` prints them."""
 def any_sync(predicate: Value, mask: object = None) -> Any:
     """Whether a lane of the warp has it true."""
 def asin(x: Value) -> Any:

@@ -27,6 +27,7 @@ struct CompileArguments {
   std::string engine = "cpu";
   std::string stage;  // none: compile it all and say what came out
   std::string arch = "sm_90a";
+  std::string plan;  // a file of lines that plans are to have
   bool times = false;
   bool json = false;
 };

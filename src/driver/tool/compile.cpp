@@ -5,6 +5,7 @@
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
+#include "driver/hand_in_plan.h"
 #include "driver/tool/commands.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -95,6 +96,8 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
   ir::TileProgram tiles = ir::parse(read_file(arguments.file), arguments.file);
   times.step("parse");
   ir::check_valid(tiles);
+  if (!arguments.plan.empty()) tiles = with_plan(std::move(tiles), read_file(arguments.plan));
+  check_plans(tiles);
   times.step("verify");
   const std::string& stage = arguments.stage;
   if (stage == "tiles") return ir::print(tiles);

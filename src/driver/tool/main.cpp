@@ -33,6 +33,7 @@ void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--engine", c.compile.engine, "For which engine")->check(CLI::IsMember({"cpu"}));
   sub->add_option("--arch", c.compile.arch, "The GPU of the stages plan, planned, threads and cuda")
       ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--plan", c.compile.plan, "A file of lines that the plan is to have, as --stage plan prints them");
   sub->add_flag("--times", c.compile.times, "The milliseconds of every step, on standard error");
   sub->add_flag("--json", c.compile.json, "JSON instead of text, errors included");
   sub->callback([&] { chosen = [&] { return compile_file(c.compile); }; });

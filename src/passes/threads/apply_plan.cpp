@@ -74,11 +74,7 @@ class RoleWriter {
   void iterations_in_turn() {
     std::vector<BufferId> none;
     launch_.body = stage_results(p_, launch_.body, launch_.threads[0], plan_.epilogue.how, false, {}, none);
-    std::string why;
-    auto teams =
-        take_iterations_in_turn(p_, launch_, plan::brought_tiles(find_rings(p_, launch_)), plan_.rings[0].slots, why);
-    check_internal(teams.has_value(), "teams that could take the iterations in turn cannot: {}", why);
-    plan_.epilogue.staged = std::move(teams->staged);
+    plan_.epilogue.staged = take_iterations_in_turn(p_, launch_, plan_);
   }
   // The first warp of the loader loads.
   void write_roles(Body load, Body compute) {

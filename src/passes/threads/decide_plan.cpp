@@ -9,13 +9,15 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using plan::Hints;
 using plan::Limits;
 using plan::Plan;
 using plan::Rejection;
 
 namespace {
 
-Plan decide(TileProgram scratch, Launch launch, const target::GpuTarget& target, const Limits& limits) {
+Plan decide(TileProgram scratch, Launch launch, const target::GpuTarget& target, const Limits& limits,
+            const Hints& hints) {
   if (std::string why = why_no_roles(launch, target, limits); !why.empty()) {
     Plan none;
     none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
@@ -30,14 +32,16 @@ Plan decide(TileProgram scratch, Launch launch, const target::GpuTarget& target,
       plan.rejected.insert(plan.rejected.begin(), {Rejection::Of::IterationTeams, std::move(no_teams)});
     return plan;
   };
-  if (limits.by_iteration) {
+  using Takes = plan::Role::Takes;
+  if (limits.by_iteration && !hints.no_loader &&
+      hints.takes.value_or(Takes::IterationsInTurn) == Takes::IterationsInTurn) {
     // Teams keep their halves of a result, and each brings its own away: no tile of all columns is in between.
     Launch straight = launch;
     std::vector<BufferId> none;
     straight.body = stage_results(scratch, launch.body, launch.threads[0], plan::Staging::Straight, false, {}, none);
-    if (auto teams = teams_by_iteration(scratch, straight, limits, no_teams)) return done(std::move(*teams));
+    if (auto teams = teams_by_iteration(scratch, straight, limits, hints, no_teams)) return done(std::move(*teams));
   }
-  return done(loader_plan(scratch, launch, target, limits));
+  return done(loader_plan(scratch, launch, target, limits, hints));
 }
 
 }  // namespace
@@ -45,17 +49,18 @@ Plan decide(TileProgram scratch, Launch launch, const target::GpuTarget& target,
 Plan decide_plan(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits) {
   // Loaders run ahead of the program's statements, so that a wait for other launches comes before the roles.
   Launch launch = program.launches[number];
+  const Hints hints = plan::parse_hints(launch.plan, program.location(launch.location));
   launch.body = without_launch_order(launch.body);
   if (target.has.tma && limits.slots >= 1) {
-    if (const plan::Fit fit = plan::fit_registers(program, launch, limits.live); fit.any()) {
+    if (const plan::Fit fit = plan::fit_registers(program, launch, limits.live, hints); fit.any()) {
       TileProgram scratch = program;
       const Launch other = fitted(scratch, launch, fit);
-      Plan plan = decide(std::move(scratch), other, target, limits);
+      Plan plan = decide(std::move(scratch), other, target, limits, hints);
       plan.fit = fit;
       if (plan.has_loader()) return plan;
     }
   }
-  return decide(program, std::move(launch), target, limits);
+  return decide(program, std::move(launch), target, limits, hints);
 }
 
 }  // namespace tilewright::passes

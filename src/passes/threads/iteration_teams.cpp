@@ -19,19 +19,12 @@ namespace tilewright::passes {
 using namespace ir;
 using analysis::panel_span;
 using analysis::tma_misfit;
-using plan::BroughtTile;
 using plan::IterationParts;
 using plan::LoopTile;
 
 namespace {
 
 constexpr int64_t kTeam = target::kWarpgroupThreads, kWarps = kTeam / kWarpThreads;
-// Registers of a loader's and of a team's threads, 65,536 in all (PTX, setmaxnreg); where rows are gathered: of several
-// rows at a time.
-struct Registers {
-  int64_t loader, team;
-};
-constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
 constexpr int64_t kRowsAtOnce = 4;  // whose places are known before the first of them is asked for
 
 // What one warp of the loader brings in each iteration, and who reads it last.
@@ -68,44 +61,35 @@ struct Count {
 
 class Writer {
  public:
-  Writer(TileProgram& p, Launch& launch, IterationParts parts, int64_t most_slots)
+  Writer(TileProgram& p, Launch& launch, IterationParts parts, const plan::Plan& plan)
       : p_(p),
         launch_(launch),
         parts_(std::move(parts)),
         loop_(*parts_.loop),
-        slots_(std::clamp<int64_t>(loop_.stages, 2, most_slots)),
+        plan_(plan),
         stored_once_(analysis::stored_once(p, launch)) {
-    for (const LoopTile& t : parts_.tiles) {
-      if (t.by == LoopTile::By::Gather) registers_ = kOfGathers;
-      bring(t);
-    }
+    for (const LoopTile& t : parts_.tiles) bring(t);
+    check_internal(rings_.size() == plan_.rings.size(), "a plan of {} rings for a launch of {}", plan_.rings.size(),
+                   rings_.size());
     make_shared();
   }
 
-  IterationTeams run() {
+  std::vector<BufferId> run() {
     Body body;
-    body.push_back(stmt(Role{2 * kTeam, 3 * kTeam, {stmt(SetRegisters{registers_.loader})}}));
+    body.push_back(stmt(Role{2 * kTeam, 3 * kTeam, {stmt(SetRegisters{plan_.registers_of(plan::Role::Job::Load)})}}));
     const size_t last = rings_.size() < static_cast<size_t>(kWarps) ? static_cast<size_t>(kWarps) - 1 : 0;
-    int64_t loading = 0;
     for (size_t warp = 0; warp < static_cast<size_t>(kWarps); ++warp) {
       Body work = warp == last ? bring_once() : Body{};
       if (warp < rings_.size()) append(work, bring_all(rings_[warp]));
       const int64_t begin = 2 * kTeam + static_cast<int64_t>(warp) * kWarpThreads;
       if (work.empty()) continue;
       body.push_back(stmt(Role{begin, begin + kWarpThreads, with_names(std::move(work))}));
-      ++loading;
     }
     for (int team : {0, 1}) body.push_back(stmt(Role{team * kTeam, (team + 1) * kTeam, of_team(team)}));
     share_what_is_brought();
     launch_.body = std::move(body);
     launch_.threads[0] = 3 * kTeam;
-    using Job = plan::Role::Job;
-    teams_.roles.push_back({Job::Load, 2 * kWarps, kWarps, registers_.loader, loading});
-    for (int64_t team : {0, 1})
-      teams_.roles.push_back(
-          {Job::Compute, team * kWarps, kWarps, registers_.team, 0, plan::Role::Takes::IterationsInTurn, team, 2});
-    for (const Ring& r : rings_) teams_.rings.push_back({{r.tile}, r.slots, r.bytes, true});
-    return std::move(teams_);
+    return std::move(staged_);
   }
 
  private:
@@ -146,7 +130,7 @@ class Writer {
       if (t.tile == parts_.values) r.half = half;
       r.in_scores = used_buffers(parts_.scores).contains(t.tile);
       const std::string name = p_.buffer(r.tile).name;
-      r.slots = slots_;
+      r.slots = plan_.rings[rings_.size()].slots;
       r.slots_of = ring_of(p_, r.tile, r.slots);
       if (r.half >= 0 && r.in_scores && t.by == LoopTile::By::Tma)
         r.panels = std::max<int64_t>(columns_of(r.tile) * p_.buffer(r.tile).type.bits / 8 / panel_span(p_, r.tile), 1);
@@ -537,7 +521,7 @@ class Writer {
       out.push_back(stmt(If{any, std::move(turns), {}}));
     for (const Stmt& s : parts_.epilogue) append(out, around(s, team));
     out = with_buffers(out, own_[team]);
-    out.insert(out.begin(), stmt(SetRegisters{registers_.team}));
+    out.insert(out.begin(), stmt(SetRegisters{plan_.registers_of(plan::Role::Job::Compute)}));
     return renamed(p_, std::move(out));
   }
   bool touches_result(const Stmt& s) const { return used_buffers({s}).contains(parts_.result); }
@@ -570,7 +554,7 @@ class Writer {
       Copy away;
       away.from = whole(half, p_), away.to = c.to, away.completion.queue = Queue::BulkStore;
       if (!tma_misfit(away, p_).empty()) continue;
-      if (team == 0) teams_.staged.push_back(c.from.buffer);
+      if (team == 0) staged_.push_back(c.from.buffer);
       return {copy(c.from, whole(half, p_)), stmt(std::move(away)), stmt(Commit{Queue::BulkStore}),
               stmt(Drain{Queue::BulkStore, 0, {}})};
     }
@@ -581,10 +565,9 @@ class Writer {
   Launch& launch_;
   const IterationParts parts_;
   const For loop_;
-  const int64_t slots_;
+  const plan::Plan& plan_;
   const std::set<BufferId> stored_once_;
-  Registers registers_ = kOfCopies;
-  IterationTeams teams_;
+  std::vector<BufferId> staged_;
   std::vector<Ring> rings_, once_;
   std::map<BufferId, std::vector<BufferId>> halves_;  // of tiles that come in two
   BufferId once_full_, ready_, later_, exchange_;
@@ -594,12 +577,11 @@ class Writer {
 
 }  // namespace
 
-std::optional<IterationTeams> take_iterations_in_turn(TileProgram& program, Launch& launch,
-                                                      const std::vector<BroughtTile>& tiles, int64_t most_slots,
-                                                      std::string& why) {
-  auto parts = plan::iteration_parts(program, launch, tiles, why);
-  if (!parts) return std::nullopt;
-  return Writer(program, launch, std::move(*parts), most_slots).run();
+std::vector<BufferId> take_iterations_in_turn(TileProgram& program, Launch& launch, const plan::Plan& plan) {
+  std::string why;
+  auto parts = plan::iteration_parts(program, launch, plan::brought_tiles(plan::find_rings(program, launch)), why);
+  check_internal(parts.has_value(), "teams that could take the iterations in turn cannot: {}", why);
+  return Writer(program, launch, std::move(*parts), plan).run();
 }
 
 }  // namespace tilewright::passes

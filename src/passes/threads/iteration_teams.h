@@ -1,7 +1,5 @@
 // Two teams that take the iterations of a loop in turn: partition by iteration.
 #pragma once
-#include <optional>
-
 #include "plan/iteration_parts.h"
 #include "plan/plan.h"
 
@@ -15,14 +13,7 @@ namespace tilewright::passes {
 // who writes it next is who has just read it, so it needs a barrier for "ready" and none for "free". Each half of v has
 // one last reader, and is given back on its own. Tiles whose rows lie anywhere are gathered by a warp of the loader's.
 //
-// None, and nothing is done: `why` says why; empty: the launch has no such loop.
-struct IterationTeams {
-  std::vector<plan::Role> roles;
-  std::vector<plan::Ring> rings;
-  std::vector<ir::BufferId> staged;
-};
-std::optional<IterationTeams> take_iterations_in_turn(ir::TileProgram& program, ir::Launch& launch,
-                                                      const std::vector<plan::BroughtTile>& tiles, int64_t most_slots,
-                                                      std::string& why);
+// As the plan says, which is one of such teams (plan/decide.h, teams_by_iteration). The fragments that leave by TMA.
+std::vector<ir::BufferId> take_iterations_in_turn(ir::TileProgram& program, ir::Launch& launch, const plan::Plan& plan);
 
 }  // namespace tilewright::passes

@@ -1,0 +1,201 @@
+#include "plan/hints.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include "support/diagnostic.h"
+
+namespace tilewright::plan {
+
+namespace {
+
+constexpr int64_t kMostSlots = 64;                                                 // of a ring
+constexpr int64_t kFewestRegisters = 24, kMostRegisters = 256, kRegisterUnit = 8;  // PTX ISA, setmaxnreg
+
+// Words of a line, without commas; behind a colon stands a reason, for people.
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> out(1);
+  for (const char c : line) {
+    if (c == ':') break;
+    if (c != ' ' && c != ',' && c != '\t')
+      out.back() += c;
+    else if (!out.back().empty())
+      out.emplace_back();
+  }
+  if (out.back().empty()) out.pop_back();
+  return out;
+}
+
+class Reader {
+ public:
+  explicit Reader(const SourceLocation& at) : at_(at) {}
+
+  Hints run(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) read(line);
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what, const std::string& help) const {
+    fail(Code::GpuPlan, at_, fmt::format("no plan has the line '{}': {}", line_, what), help);
+  }
+  void read(const std::string& line) {
+    line_ = line, words_ = words_of(line), next_ = 0;
+    if (words_.empty()) return;
+    out_.lines.push_back(line);
+    const std::string kind = take();
+    if (kind == "fit")
+      fit();
+    else if (kind == "work")
+      work();
+    else if (kind == "role")
+      role();
+    else if (kind == "ring")
+      ring();
+    else if (kind == "overlap")
+      out_.overlap = one_of({"no", "yes"}) == 1;
+    else if (kind == "epilogue")
+      epilogue();
+    else if (kind == "not")
+      rest_is({"a loader", "teams by iteration"}), out_.no_loader = out_.no_loader || words_[1] == "a";
+    else if (kind == "clear")
+      rest_is({"in gemms"});
+    else if (kind == "order")
+      one_of({"overlapped", "made_beside", "skewed"}), next_ = words_.size();
+    else
+      refuse(fmt::format("'{}' is no part of one", kind),
+             "lines begin with fit, work, role, ring, overlap, order, epilogue, clear in gemms, or not a loader");
+    if (next_ < words_.size()) refuse(fmt::format("'{}' says nothing there", words_[next_]), kSeePrinted);
+  }
+  static constexpr const char* kSeePrinted = "tilewright compile FILE --stage plan prints the lines of a plan";
+
+  std::string take() {
+    if (next_ == words_.size()) refuse("it ends too early", kSeePrinted);
+    return words_[next_++];
+  }
+  bool take_if(const char* word) {
+    const bool is_next = next_ < words_.size() && words_[next_] == word;
+    next_ += is_next;
+    return is_next;
+  }
+  size_t one_of(const std::vector<const char*>& choices) {
+    const std::string word = take();
+    const auto found = std::ranges::find(choices, word);
+    if (found == choices.end()) refuse(fmt::format("'{}' is none of {}", word, fmt::join(choices, ", ")), kSeePrinted);
+    return static_cast<size_t>(found - choices.begin());
+  }
+  void rest_is(const std::vector<std::string>& choices) {
+    const std::string rest = fmt::format("{}", fmt::join(words_.begin() + 1, words_.end(), " "));
+    if (std::ranges::find(choices, rest) == choices.end())
+      refuse(fmt::format("'{}' is no part of one", rest), kSeePrinted);
+    next_ = words_.size();
+  }
+  // The text behind name= if that is the next word.
+  std::optional<std::string> field(const std::string& name) {
+    if (next_ == words_.size() || !words_[next_].starts_with(name + "=")) return std::nullopt;
+    return words_[next_++].substr(name.size() + 1);
+  }
+  std::optional<int64_t> number(const std::string& name, int64_t least, int64_t most, int64_t unit = 1) {
+    const auto text = field(name);
+    if (!text) return std::nullopt;
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (error != std::errc() || end != text->data() + text->size() || value < least || value > most ||
+        value % unit != 0)
+      refuse(fmt::format("{} is '{}'", name, *text),
+             fmt::format("it is a {} from {} to {}", unit == 1 ? "number" : fmt::format("multiple of {}", unit), least,
+                         most));
+    return value;
+  }
+  void derived(const std::vector<const char*>& names) {
+    for (const char* name : names) field(name);
+  }
+
+  void fit() {
+    if (take_if("none")) {
+      out_.own_threads_and_steps = true;
+      return;
+    }
+    out_.half_steps_of = field("half_steps");
+    out_.threads = number("threads", 128, 256, 128);
+    derived({"live", "of"});
+    if (!out_.half_steps_of && !out_.threads) refuse("it changes neither steps nor threads", kSeePrinted);
+  }
+  void work() {
+    out_.work = one_of({"one_tile", "persistent"}) == 1 ? Work::Kind::Persistent : Work::Kind::OneTile;
+    if (out_.work == Work::Kind::Persistent) out_.blocks = number("blocks", 1, 1 << 20);
+    if (take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
+    if (out_.work == Work::Kind::OneTile)
+      out_.blocks_per_multiprocessor = number("blocks_per_multiprocessor", 1, 2).value_or(1);
+  }
+  void role() {
+    const bool loads = one_of({"load", "compute"}) == 0;
+    derived({"warps"});
+    if (const auto registers = number("registers", kFewestRegisters, kMostRegisters, kRegisterUnit))
+      (loads ? out_.load_registers : out_.compute_registers) = registers;
+    derived({"loading"});
+    if (loads) return;
+    if (take_if("all_tiles")) out_.takes = Role::Takes::All;
+    if (take_if("tiles_in_turn") || field("tiles_in_turn")) out_.takes = Role::Takes::TilesInTurn;
+    if (take_if("iterations_in_turn") || field("iterations_in_turn")) out_.takes = Role::Takes::IterationsInTurn;
+  }
+  void ring() {
+    std::vector<std::string> tiles;
+    while (next_ < words_.size() && words_[next_].find('=') == std::string::npos && words_[next_] != "ahead")
+      tiles.push_back(take());
+    if (tiles.empty()) refuse("it names no tile", kSeePrinted);
+    if (const auto slots = number("slots", 1, kMostSlots))
+      for (const std::string& tile : tiles) out_.slots[tile] = *slots;
+    derived({"bytes"});
+    take_if("ahead");
+  }
+  void epilogue() {
+    out_.staging = static_cast<Staging>(one_of({"whole", "chunks", "as_written", "straight"}));
+    take_if("by_columns");
+    if (take_if("of")) next_ = words_.size();
+  }
+
+  const SourceLocation& at_;
+  Hints out_;
+  std::string line_;
+  std::vector<std::string> words_;
+  size_t next_ = 0;
+};
+
+// Whether a printed line says all that a fixed one does, of the same thing.
+bool says(const std::string& printed, const std::vector<std::string>& words) {
+  const std::vector<std::string> all = words_of(printed);
+  const std::set<std::string> has(all.begin(), all.end());
+  return all.front() == words.front() && std::ranges::all_of(words, [&](const std::string& word) {
+           return has.contains(word) ||
+                  std::ranges::any_of(all, [&](const std::string& w) { return w.starts_with(word + "="); });
+         });
+}
+
+}  // namespace
+
+std::optional<int64_t> Hints::slots_of(const std::vector<ir::BufferId>& tiles, const ir::ProgramTables& program) const {
+  for (ir::BufferId id : tiles)
+    for (const char* part : {"", "_left", "_right"})
+      if (const auto found = slots.find(program.buffer(id).name + part); found != slots.end()) return found->second;
+  return std::nullopt;
+}
+
+Hints parse_hints(const std::vector<std::string>& lines, const SourceLocation& at) { return Reader(at).run(lines); }
+
+std::optional<std::string> first_unmet(const Hints& hints, const Plan& plan, const ir::ProgramTables& program) {
+  const std::vector<std::string> printed = lines_of(plan, program);
+  for (const std::string& line : hints.lines) {
+    const std::vector<std::string> words = words_of(line);
+    const bool met = words == std::vector<std::string>{"fit", "none"}
+                         ? !plan.fit.any()
+                         : std::ranges::any_of(printed, [&](const auto& p) { return says(p, words); });
+    if (!met) return line;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilewright::plan

@@ -1,0 +1,58 @@
+"""Lines of plans that are handed in (docs/plans.md): in the kernel, and to compile."""
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.language as T
+
+
+def product(lines=""):
+    @T.prim_func
+    def product(A: T.Tensor((256, 256), "float16"), B: T.Tensor((256, 256), "float16"), C: T.Tensor((256, 256), "float16")):
+        with T.Kernel(2, 2, threads=128) as (bx, by):
+            T.annotate_plan(lines)
+            A_shared = T.alloc_shared((128, 32), "float16")
+            B_shared = T.alloc_shared((32, 128), "float16")
+            acc = T.alloc_fragment((128, 128), "float32")
+            T.clear(acc)
+            for k in T.Pipelined(8, num_stages=2):
+                T.copy(A[by * 128, k * 32], A_shared)
+                T.copy(B[k * 32, bx * 128], B_shared)
+                T.gemm(A_shared, B_shared, acc)
+            T.copy(acc, C[by * 128, bx * 128])
+
+    return product
+
+
+def arrays():
+    random = np.random.default_rng(3)
+    a, b = (random.integers(-4, 5, (256, 256)).astype("float16") for _ in range(2))
+    return a, b, np.zeros((256, 256), "float16")
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_a_kernel_says_lines_of_its_plan(engine):
+    kernel = tw.compile(product("ring A_shared slots=3\noverlap no"), engine=engine)
+    assert 'plan("ring A_shared slots=3", "overlap no")' in kernel.program.text
+    a, b, c = arrays()
+    kernel(a, b, c)
+    assert np.array_equal(c, (a.astype("float32") @ b.astype("float32")).astype("float16"))
+
+
+def test_compile_takes_lines_of_a_plan():
+    kernel = tw.compile(product(), engine="interpreter", plan="# few\nring A_shared slots=3\n")
+    assert 'plan("ring A_shared slots=3")' in kernel.program.text
+
+
+@pytest.mark.parametrize(
+    "lines, what",
+    [
+        ("ring A_shared slots=some", "slots is 'some'"),
+        ("launch other\noverlap no", "the plan speaks of a launch 'other'"),
+        ("sideways", "'sideways' is no part of one"),
+    ],
+)
+def test_what_no_plan_has_is_refused_on_every_engine(lines, what):
+    with pytest.raises(tw.CompileError, match="TW8206") as error:
+        tw.compile(product(), engine="interpreter", plan=lines)
+    assert what in str(error.value)
