@@ -2,6 +2,7 @@
 
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
+#include "ir/number_statements.h"
 #include "ir/rewrite.h"
 #include "support/diagnostic.h"
 
@@ -64,7 +65,8 @@ class Search {
 
 std::vector<Diagnostic> check_collectives(const TileProgram& program) {
   std::vector<Diagnostic> findings;
-  for (const Launch& launch : program.launches) {
+  for (const Launch& each : program.launches) {
+    const Launch launch = numbered(each);
     Search search(program, launch);
     search.body(launch.body, nullptr);
     findings.insert(findings.end(), search.findings.begin(), search.findings.end());

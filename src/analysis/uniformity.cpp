@@ -2,6 +2,7 @@
 #include "analysis/uniformity.h"
 
 #include "ir/match.h"
+#include "ir/number_statements.h"
 #include "ir/rewrite.h"
 #include "support/diagnostic.h"
 
@@ -38,12 +39,12 @@ struct Uniformity::Walk {
   bool changed = false;
   ThreadSet set;
   bool in_map = false;
-  Agreement control = Agreement::All;                   // by the enclosing statements
-  Agreement in_loop = Agreement::All;                   // by breaks and continues before this point of the loop body
-  Agreement in_launch = Agreement::All;                 // by returns before this point
-  bool leaves_role = false;                             // a jump out of the role: outside of it threads are missing
-  std::vector<std::pair<const StmtNode*, bool>> loops;  // the enclosing loops, and whether inside this role
-  std::unordered_map<const StmtNode*, Agreement>& left_early;  // by breaks anywhere in the loop
+  Agreement control = Agreement::All;          // by the enclosing statements
+  Agreement in_loop = Agreement::All;          // by breaks and continues before this point of the loop body
+  Agreement in_launch = Agreement::All;        // by returns before this point
+  bool leaves_role = false;                    // a jump out of the role: outside of it threads are missing
+  std::vector<std::pair<StmtId, bool>> loops;  // the enclosing loops, and whether inside this role
+  std::map<StmtId, Agreement>& left_early;     // by breaks anywhere in the loop
 
   Agreement here() const { return least(control, least(in_loop, in_launch)); }
 
@@ -56,7 +57,7 @@ struct Uniformity::Walk {
     BufferId root = result.program_.root(buffer);
     if (result.program_.buffer(root).space != Space::Local) return;
     if (in_map) agreement = Agreement::None;  // points are dealt to threads
-    auto [at, fresh] = result.locals_[root].try_emplace(&*stmt, LocalWrite{set, Agreement::All});
+    auto [at, fresh] = result.locals_[root].try_emplace(stmt->id, LocalWrite{set, Agreement::All});
     if (agreement < at->second.agreement) at->second.agreement = agreement, changed = true;
     if (fresh) changed = true;
   }
@@ -78,9 +79,9 @@ struct Uniformity::Walk {
   void loop(const Stmt& stmt, const Body& list, Agreement condition) {
     Agreement loop_before = in_loop, control_before = control;
     control = least(here(), condition);
-    auto left = left_early.find(&*stmt);
+    auto left = left_early.find(stmt->id);
     in_loop = left == left_early.end() ? Agreement::All : left->second;
-    loops.emplace_back(&*stmt, true);
+    loops.emplace_back(stmt->id, true);
     body(list);
     loops.pop_back();
     in_loop = loop_before, control = control_before;
@@ -90,7 +91,7 @@ struct Uniformity::Walk {
     bool leaves_before = std::exchange(leaves_role, false);
     Agreement launch_before = in_launch, loop_before = in_loop;
     auto loops_before = loops;
-    for (auto& [node, inside] : loops) inside = false;
+    for (auto& [loop, inside] : loops) inside = false;
     set.begin[0] = op.begin, set.end[0] = op.end;
     body(op.body);
     set = set_before, loops = loops_before;
@@ -134,8 +135,8 @@ struct Uniformity::Walk {
     Agreement when = here();
     if (whole_launch) {
       in_launch = least(in_launch, when);
-      for (auto& [node, inside] : loops) {
-        auto [at, fresh] = left_early.try_emplace(node, Agreement::All);
+      for (auto& [loop, inside] : loops) {
+        auto [at, fresh] = left_early.try_emplace(loop, Agreement::All);
         Agreement falls = inside ? when : Agreement::None;
         if (falls < at->second) at->second = falls, changed = true;
       }
@@ -162,12 +163,9 @@ struct Uniformity::Walk {
   }
 
   void statement(const Stmt& stmt) {
-    Place& place = result.places_.try_emplace(&*stmt, Place{set, Agreement::All, in_map}).first->second;
-    if (here() < place.control) place.control = here(), changed = true;
-    for (size_t d = 0; d < 3; ++d) {  // a statement that stands at two places: the wider set
-      place.set.begin[d] = std::min(place.set.begin[d], set.begin[d]);
-      place.set.end[d] = std::max(place.set.end[d], set.end[d]);
-    }
+    std::optional<Place>& place = result.places_[stmt->id.index];
+    if (!place) place = Place{set, Agreement::All, in_map};
+    if (here() < place->control) place->control = here(), changed = true;
     if (const auto* let = stmt.as<Let>()) return lower(let->var, least(result.of(let->value, set), here()));
     if (const auto* store = stmt.as<Store>()) {
       Agreement a = least(result.of(store->value, set), result.of(store->to.indices, set));
@@ -182,7 +180,7 @@ struct Uniformity::Walk {
     }
     if (const auto* op = stmt.as<For>()) {
       Agreement range = least(result.of(op->begin, set), result.of(op->extent, set));
-      auto left = left_early.find(&*stmt);
+      auto left = left_early.find(stmt->id);
       Agreement stays = left == left_early.end() ? Agreement::All : left->second;
       lower(op->var, least(least(range, stays), here()));
       return loop(stmt, op->body, range);
@@ -205,8 +203,10 @@ struct Uniformity::Walk {
 
 Uniformity::Uniformity(const ProgramTables& program, const Launch& launch) : program_(program), launch_(launch) {
   for (size_t d = 0; d < launch.threads.size() && d < 3; ++d) block_.end[d] = launch.threads[d];
+  check_numbered(launch);
+  places_.resize(launch.numbers + 1);
   mark_threads();
-  std::unordered_map<const StmtNode*, Agreement> left_early;
+  std::map<StmtId, Agreement> left_early;
   for (bool changed = true; changed;) {
     Walk walk{*this, false, block_, false, Agreement::All, Agreement::All, Agreement::All, false, {}, left_early};
     walk.body(launch.body);
@@ -224,9 +224,9 @@ void Uniformity::mark_threads() {
 }
 
 const Uniformity::Place& Uniformity::place(const Stmt& at) const {
-  auto found = places_.find(&*at);
-  check_internal(found != places_.end(), "uniformity was asked about a statement that its launch does not hold");
-  return found->second;
+  const bool known = at->id.index < places_.size() && places_[at->id.index];
+  check_internal(known, "uniformity was asked about a statement that its launch does not hold");
+  return *places_[at->id.index];
 }
 
 Agreement Uniformity::agreement(const Expr& e, const Stmt& at) const { return of(e, place(at).set); }

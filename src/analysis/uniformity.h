@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "ir/program.h"
@@ -21,8 +22,8 @@ struct ThreadSet {
   bool operator==(const ThreadSet&) const = default;
 };
 
-// The answers for one launch, computed once. `at` is the statement that holds the expression; inside a Map the points
-// take the place of the threads.
+// The answers for one launch, computed once; its statements have numbers (ir/number_statements.h). `at` is the
+// statement that holds the expression; inside a Map the points take the place of the threads.
 class Uniformity {
  public:
   Uniformity(const ir::ProgramTables& program, const ir::Launch& launch);
@@ -64,8 +65,8 @@ class Uniformity {
   const ir::Launch& launch_;
   ThreadSet block_;
   std::unordered_map<ir::VarId, Agreement> vars_;  // a variable that is not here is uniform
-  std::map<ir::BufferId, std::map<const ir::StmtNode*, LocalWrite>> locals_;
-  std::unordered_map<const ir::StmtNode*, Place> places_;
+  std::map<ir::BufferId, std::map<ir::StmtId, LocalWrite>> locals_;
+  std::vector<std::optional<Place>> places_;  // by number
 };
 
 }  // namespace tilewright::analysis

@@ -46,7 +46,7 @@ std::vector<std::string> placements_of(const passes::GpuProgram& p) {
     for (ir::BufferId id : placement.partial) line(p.tiles.buffer(id).name + " in parts");
     ir::walk(p.tiles.launches[i].body, [&](const ir::Stmt& s) {
       const auto* gemm = s.as<ir::Gemm>();
-      const auto found = placement.gemms.find(&*s);
+      const auto found = placement.gemms.find(s->id);
       if (!gemm || found == placement.gemms.end()) return;
       const passes::GemmChoice& choice = found->second;
       line("gemm by " + instruction_text(*gemm, choice));

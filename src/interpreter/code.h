@@ -136,8 +136,8 @@ struct ProgramCode {
 };
 
 ProgramCode bind(const ir::ProgramTables& program, const Binding& binding);
-// Of a tile program: every store and atomic that is uniform happens once, roles are strands. Refuses what the
-// interpreter cannot do.
+// Of a tile program, whose statements have numbers: every store and atomic that is uniform happens once, roles are
+// strands. Refuses what the interpreter cannot do.
 std::unique_ptr<LaunchCode> prepare(const ProgramCode& code, const ir::Launch& launch);
 // Of a thread program: every statement is each thread's own.
 std::unique_ptr<LaunchCode> prepare_threads(const ProgramCode& code, const ir::Launch& launch);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "interpreter/scheduler.h"
+#include "ir/number_statements.h"
 
 namespace tilewright::interpreter {
 
@@ -100,7 +101,7 @@ void run_launch(const ProgramCode& program, const ir::Launch& launch) {
 
 void interpret(const ir::TileProgram& program, const Binding& binding) {
   ProgramCode code = bind(program, binding);
-  for (const ir::Launch& launch : program.launches) run_launch(code, launch);
+  for (const ir::Launch& launch : program.launches) run_launch(code, ir::numbered(launch));
 }
 
 }  // namespace tilewright::interpreter

@@ -93,6 +93,7 @@ struct Launch {
   std::vector<std::string> plan;  // lines of its plan for a GPU that are to be as they are (plan/hints.h)
   Body body;
   LocationId location;
+  uint32_t numbers = 0;  // that statements of it have been given (ir/number_statements.h)
   int64_t thread_count() const {
     int64_t n = 1;
     for (int64_t t : threads) n *= t;

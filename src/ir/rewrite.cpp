@@ -61,7 +61,7 @@ Stmt rewrite_fields(const Stmt& s, function_ref<Expr(const Expr&)> on_expr, func
   };
   FieldWalk fields{expr, body};
   std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, fields); }, op);
-  return changed ? Stmt(StmtNode{std::move(op), s->location}) : s;
+  return changed ? Stmt(StmtNode{std::move(op), s->location, s->id}) : s;
 }
 
 }  // namespace

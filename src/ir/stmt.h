@@ -551,9 +551,18 @@ struct LocationId {
   bool operator==(const LocationId&) const = default;
 };
 
+// The number of a statement in its launch, by which tables of passes and analyses speak of it; 0: it has none
+// (ir/number_statements.h). It stays with what is rewritten, and is no part of what a statement says.
+struct StmtId {
+  uint32_t index = 0;
+  bool valid() const { return index != 0; }
+  auto operator<=>(const StmtId&) const = default;
+};
+
 struct StmtNode {
   StmtOp op;
   LocationId location;
+  StmtId id = {};
 };
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/grow_fragments.h"
@@ -170,6 +171,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     name_changing_bounds(program, launch);
     merge_turns(launch, program);
     let_meeting_points_take_turns(program, launch);
+    ir::number_statements(launch);
     launch.body = own_copies_apart(program, launch);
     meet_in_roles(launch);
     meet_beside_roles(program, launch);

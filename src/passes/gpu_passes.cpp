@@ -6,6 +6,7 @@
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
@@ -85,11 +86,13 @@ void refuse(GpuProgram& program, size_t i) {
 
 void give_roles(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
+  number_statements(launch);
   launch.body = exchange_roles(p.tiles, launch);
 }
 
 void take_one_warp(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
+  number_statements(launch);
   launch.body = narrow_roles(p.tiles, launch);
 }
 
@@ -102,7 +105,8 @@ void order_between_roles(GpuProgram& p, size_t i) {
 // ---- registers and barriers
 
 void place(GpuProgram& p, size_t i) {
-  const Launch& launch = p.tiles.launches[i];
+  Launch& launch = p.tiles.launches[i];
+  number_statements(launch);
   p.placements.push_back(place_fragments(p.tiles, launch, Uniformity(p.tiles, launch), p.target));
 }
 
@@ -112,7 +116,7 @@ std::optional<Diagnostic> no_async_gemm(const TileProgram& p, const Launch& laun
   walk(launch.body, [&](const Stmt& s) {
     const auto* g = s.as<Gemm>();
     if (!g || out || g->completion.immediate()) return;
-    if (const GemmChoice& choice = placement.gemms.at(&*s); !choice.wgmma)
+    if (const GemmChoice& choice = placement.gemms.at(s->id); !choice.wgmma)
       out = make_diagnostic(Code::GpuUnsupported, p.location(s->location),
                             fmt::format("wgmma cannot do this gemm: {}", choice.why_not_wgmma),
                             "write gemm: the compiler then takes the best instruction there is");
@@ -167,6 +171,7 @@ void sum_late(GpuProgram& p, size_t i) {
 
 void sync(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
+  number_statements(launch);
   launch.body = place_sync(p.tiles, launch, Uniformity(p.tiles, launch), p.placements[i]);
 }
 
@@ -182,6 +187,7 @@ void lay_out(GpuProgram& p, size_t i) { lay_out_shared(p.threads, p.tiles.launch
 void spread(GpuProgram& p, size_t i) { spread_over_banks(p.threads, p.tiles.launches[i], p.placements[i]); }
 
 void lower(GpuProgram& p, size_t i) {
+  number_statements(p.tiles.launches[i]);
   p.threads.launches.push_back(lower_launch(p.tiles, p.tiles.launches[i], p.placements[i], p.threads));
   for (Buffer& b : p.threads.buffers) {
     if (b.launch != static_cast<int32_t>(i) || b.space != Space::Fragment) continue;

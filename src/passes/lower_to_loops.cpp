@@ -1,5 +1,6 @@
 #include "passes/lower_to_loops.h"
 
+#include "ir/number_statements.h"
 #include "passes/launch_order.h"
 #include "passes/lower/block_index.h"
 #include "passes/lower/layouts.h"
@@ -35,8 +36,9 @@ std::set<BufferId> uniform_locals(const ProgramTables& p, const Launch& launch, 
 }
 
 // What one strand does. `block` has what is known of the indices of blocks.
-Body lower_strand(const Strand& strand, int32_t number, const Lowering& block, LoopProgram& out,
+Body lower_strand(Strand& strand, int32_t number, const Lowering& block, LoopProgram& out,
                   std::set<BufferId>& uniform) {
+  number_statements(strand.launch);
   const analysis::Uniformity uniformity(out, strand.launch);
   Lowering l{out, strand.launch, block.target};
   l.intervals = block.intervals, l.boxes = block.boxes;
@@ -47,9 +49,10 @@ Body lower_strand(const Strand& strand, int32_t number, const Lowering& block, L
   return body;
 }
 
-Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, LoopProgram& out,
+Launch lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number, LoopProgram& out,
                     const target::CpuTarget& target) {
-  const std::vector<Strand> strands = strands_of(launch, analysis::Uniformity(p, launch), number, out);
+  const Launch launch = numbered(of_tiles);
+  std::vector<Strand> strands = strands_of(launch, analysis::Uniformity(p, launch), number, out);
   Lowering l{out, launch, target};
   l.at = launch.location, l.user_buffers = out.buffers.size();
   Expr blocks = wide(1);
@@ -58,7 +61,7 @@ Launch lower_launch(const TileProgram& p, const Launch& launch, int32_t number, 
   Body body = bind_block(launch, block, l);
   choose_tiles(l);
   std::set<BufferId> uniform;
-  for (const Strand& strand : strands) {
+  for (Strand& strand : strands) {
     Body part = lower_strand(strand, number, l, out, uniform);
     if (strands.size() == 1)
       body.insert(body.end(), part.begin(), part.end());

@@ -132,7 +132,7 @@ void warn_of_slow_gemms(const GpuProgram& p) {
     walk(p.tiles.launches[i].body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
       if (!g) return;
-      const GemmChoice& choice = p.placements[i].gemms.at(&*s);
+      const GemmChoice& choice = p.placements[i].gemms.at(s->id);
       const DType a = operand_type(p.tiles, *g, g->a), b = operand_type(p.tiles, *g, g->b);
       const DType c = p.tiles.buffer(g->c.buffer).type;
       if (choice.has_instruction() || !target::mma_for(a, b, c, p.target.arch, g->is_sparse())) return;

@@ -2,6 +2,7 @@
 
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/hazards.h"
@@ -150,6 +151,7 @@ void meet_beside_roles(TileProgram& program, Launch& launch) {
   });
   if (!roles) return;
   end_turns_together(program, launch);
+  number_statements(launch);
   // Up to where some threads may be gone.
   const auto last = std::find_if(launch.body.begin(), launch.body.end(), returns);
   const Body rest(last == launch.body.end() ? last : last + 1, launch.body.end());

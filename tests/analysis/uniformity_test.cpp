@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
+#include "ir/number_statements.h"
 #include "ir/rewrite.h"
 
 namespace tilewright::analysis {
@@ -50,8 +51,9 @@ struct Case {
     return out;
   }
   void each(const std::function<void(const Uniformity&, const ir::Stmt&, const ir::Store&)>& f) const {
-    Uniformity u(program, program.launches[0]);
-    ir::walk(program.launches[0].body, [&](const ir::Stmt& s) {
+    const ir::Launch launch = ir::numbered(program.launches[0]);
+    Uniformity u(program, launch);
+    ir::walk(launch.body, [&](const ir::Stmt& s) {
       const auto* op = s.as<ir::Store>();
       if (op && op->to.buffer == a) f(u, s, *op);
     });

@@ -31,7 +31,7 @@ std::vector<Part> parts_of(const Launch& launch) {
 // Results that the leading part hands to the others, and the meetings, by what they belong to.
 struct Shared {
   std::map<std::pair<int64_t, int64_t>, int64_t> meetings;
-  std::map<const StmtNode*, BufferId> results;
+  std::map<StmtId, BufferId> results;
 };
 
 class Cut {
@@ -101,7 +101,7 @@ class Cut {
       return meet(set, s->location, out);
     }
     const DType type = tables_.var(n.result).type;
-    auto [at, fresh] = shared_.results.try_emplace(&*s);
+    auto [at, fresh] = shared_.results.try_emplace(s->id);
     if (fresh) {
       Buffer b;
       b.name = tables_.var(n.result).name, b.type = type, b.space = Space::Shared, b.launch = number_;

@@ -25,12 +25,12 @@ class AlikeStores {
 
   void collect(const Body& body, bool in_loop) {
     for (const Stmt& s : body) {
-      if (is_alike(s, in_loop)) found.insert(&*s);
+      if (is_alike(s, in_loop)) found.insert(s->id);
       for_each_body(s, [&](const Body& inner) { collect(inner, in_loop || s.as<For>() || s.as<While>()); });
     }
   }
 
-  std::set<const StmtNode*> found;
+  std::set<StmtId> found;
 
  private:
   bool is_alike(const Stmt& s, bool in_loop) const {
@@ -60,8 +60,8 @@ class AlikeStores {
 
 }  // namespace
 
-std::set<const StmtNode*> alike_stores(const ProgramTables& program, const Launch& launch,
-                                       const analysis::Uniformity& uniformity) {
+std::set<StmtId> alike_stores(const ProgramTables& program, const Launch& launch,
+                              const analysis::Uniformity& uniformity) {
   if (launch.thread_count() > kWarpThreads) return {};
   AlikeStores stores(program, launch, uniformity);
   stores.collect(launch.body, false);

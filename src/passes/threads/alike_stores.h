@@ -8,7 +8,7 @@
 
 namespace tilewright::passes {
 
-std::set<const ir::StmtNode*> alike_stores(const ir::ProgramTables& program, const ir::Launch& launch,
-                                           const analysis::Uniformity& uniformity);
+std::set<ir::StmtId> alike_stores(const ir::ProgramTables& program, const ir::Launch& launch,
+                                  const analysis::Uniformity& uniformity);
 
 }  // namespace tilewright::passes

@@ -38,6 +38,14 @@ std::vector<int64_t> shape_of(const Buffer& b) {
   return out;
 }
 
+// Maps, and other statements outside of them.
+void for_each_outside_maps(const Body& body, function_ref<void(const Stmt&)> f) {
+  for (const Stmt& s : body) {
+    f(s);
+    if (!s.as<Map>()) for_each_body(s, [&](const Body& inner) { for_each_outside_maps(inner, f); });
+  }
+}
+
 bool keeps_chunks(const MemoryLayout& memory) {
   const int64_t chunk = kChunkBytes * 8 / memory.element_bits();
   if (memory.swizzle().bits > 0 && (int64_t{1} << memory.swizzle().base) < kChunkBytes) return false;
@@ -64,9 +72,7 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
     else
       other.insert(id);
   };
-  std::set<const StmtNode*> seen;  // inside of Maps
-  walk(launch.body, [&](const Stmt& s) {
-    if (seen.contains(&*s)) return;
+  for_each_outside_maps(launch.body, [&](const Stmt& s) {
     const auto* map = s.as<Map>();
     if (!map) {
       for (const Effect& e : effects_of(s).list)
@@ -75,7 +81,6 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
     }
     const FragmentLayout* points = placement.points_of(s);
     walk(map->body, [&](const Stmt& inner) {
-      seen.insert(&*inner);
       if (const auto* n = inner.as<Store>()) use(n->to.buffer, n->to.indices, *map, points);
       if (const auto* n = inner.as<Atomic>()) other.insert(p.root(n->to.buffer));
     });

@@ -20,11 +20,11 @@ bool copies_would_meet(const Map& map, const ProgramTables& program, function_re
   const std::set<BufferId> changed = changed_roots(map.body, program);
   if (std::none_of(changed.begin(), changed.end(), [&](BufferId id) { return in_memory(id); })) return false;
   const BodyOrder order(map.body, program);
-  std::set<const StmtNode*> told;  // stores whose values all threads have
+  std::set<size_t> told;  // stores of the body whose values all threads have
   for (size_t i = 0; i < map.body.size(); ++i)
     walk_exprs({map.body[i]}, [&](const Expr& e) {
       const auto store = e.as<Load>() ? order.store_read_by(i, e) : std::nullopt;
-      if (store) told.insert(&*map.body[*store]);
+      if (store) told.insert(*store);
     });
   bool meet = false;
   for (size_t i = 0; i < map.body.size(); ++i)
@@ -34,7 +34,7 @@ bool copies_would_meet(const Map& map, const ProgramTables& program, function_re
       const bool by_one = in_memory(store ? store->to.buffer : atomic ? atomic->to.buffer : BufferId{});
       meet = meet || (by_one && atomic && atomic->result.valid());
       // What is asked for on the way to memory, the thread that stores asks for alone.
-      if (by_one && !told.contains(&*s)) return;
+      if (by_one && !(told.contains(i) && s.same(map.body[i]))) return;
       for_each_expr(s, [&](const Expr& e) {
         walk(e, [&](const Expr& x) {
           const auto* n = x.as<Load>();

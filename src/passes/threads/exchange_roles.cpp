@@ -24,7 +24,7 @@ class ExchangeRoles {
     find(launch_.body);
     if (found_.empty()) return launch_.body;
     return rewrite(launch_.body, [&](const Stmt& s) -> std::optional<Body> {
-      const auto range = found_.find(&*s);
+      const auto range = found_.find(s->id);
       if (range == found_.end()) return std::nullopt;
       const auto* branch = s.as<If>();
       Body out{make_stmt(Role{range->second.begin, range->second.end, branch->then_body}, s->location)};
@@ -39,7 +39,7 @@ class ExchangeRoles {
     for (const Stmt& s : body) {
       if (s.as<Role>() || s.as<Map>()) continue;
       if (const auto range = range_of(s))
-        found_.emplace(&*s, *range);  // what is inside stays as it is, so that the branch keeps its place in memory
+        found_.emplace(s->id, *range);
       else
         for_each_body(s, [&](const Body& inner) { find(inner); });
     }
@@ -85,7 +85,7 @@ class ExchangeRoles {
   const Launch& launch_;
   const ThreadRange all_;
   const analysis::Uniformity uniformity_;
-  std::map<const StmtNode*, ThreadRange> found_;
+  std::map<StmtId, ThreadRange> found_;
   std::set<std::pair<int64_t, int64_t>> ranges_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "analysis/panels.h"
 #include "analysis/uniformity.h"
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/program.h"
 #include "ir/rewrite.h"
@@ -33,13 +34,13 @@ int64_t columns_of_b(const TileProgram& p, const Gemm& n, const analysis::Thread
 
 void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
   if (!target.has.wgmma) return;
-  for (const Launch& launch : program.launches) {
-    std::optional<analysis::Uniformity> uniformity;
+  for (Launch& launch : program.launches) {
+    number_statements(launch);
+    const analysis::Uniformity uniformity(program, launch);
     walk(launch.body, [&](const Stmt& s) {
       const auto* n = s.as<Gemm>();
       if (!n) return;
-      if (!uniformity) uniformity.emplace(program, launch);
-      const int64_t bytes = columns_of_b(program, *n, uniformity->executing_set(s));
+      const int64_t bytes = columns_of_b(program, *n, uniformity.executing_set(s));
       int64_t span = panel_span(program, n->b.buffer);
       if (bytes == 0 || span == 0 || bytes % span == 0) return;
       while (span > 32 && bytes % span != 0) span /= 2;

@@ -3,6 +3,7 @@
 #include "analysis/accessed.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/placement.h"
@@ -24,6 +25,7 @@ class Padder {
 
   void run() {
     if (!find_rows() || !find_tiles()) return;
+    number_statements(launch_);
     const Body padded = rewrite(launch_.body, [&](const Stmt& s) { return statement(s); });
     if (!fits_) return;
     launch_.body = padded;
@@ -106,9 +108,9 @@ class Padder {
   bool inside_map(const Stmt& s) {
     if (in_maps_.empty())
       walk(launch_.body, [&](const Stmt& x) {
-        if (const auto* n = x.as<Map>()) walk(n->body, [&](const Stmt& y) { in_maps_.insert(&*y); });
+        if (const auto* n = x.as<Map>()) walk(n->body, [&](const Stmt& y) { in_maps_.insert(y->id); });
       });
-    return in_maps_.contains(&*s) || s.as<Store>() || s.as<Let>();
+    return in_maps_.contains(s->id) || s.as<Store>() || s.as<Let>();
   }
 
   // More rows come than are asked for: what lies behind in the tensor, or nothing. They go no further. Of a tensor that
@@ -230,7 +232,7 @@ class Padder {
   Launch& launch_;
   int64_t rows_ = 0;
   std::set<BufferId> tiles_;
-  std::set<const StmtNode*> in_maps_;
+  std::set<StmtId> in_maps_;
   const std::set<BufferId> written_;
   bool fits_ = true;
 };

@@ -145,7 +145,7 @@ class SyncPlacer {
   }
   // wgmma reads shared memory as TMA does, whoever waits for it.
   Proxy proxy_of(const Effect& e, const Stmt& s) const {
-    const auto gemm = s.as<Gemm>() ? placement_.gemms.find(&*s) : placement_.gemms.end();
+    const auto gemm = s.as<Gemm>() ? placement_.gemms.find(s->id) : placement_.gemms.end();
     if (s.as<Gemm>() && e.region.buffer == s.as<Gemm>()->metadata.buffer) return e.proxy;  // threads read it
     return gemm != placement_.gemms.end() && gemm->second.wgmma ? Proxy::Async : e.proxy;
   }
@@ -158,7 +158,7 @@ class SyncPlacer {
     if (const auto* n = s.as<Map>()) return collect_map(*n, s, by, out);
     if (const auto* n = s.as<Role>()) by = {n->begin, n->end};
     const Element* to = s.as<Store>() ? &s.as<Store>()->to : s.as<Atomic>() ? &s.as<Atomic>()->to : nullptr;
-    const bool once = to && is_shared(p_.root(to->buffer)) && u_.happens_once(s), alike = alike_.contains(&*s);
+    const bool once = to && is_shared(p_.root(to->buffer)) && u_.happens_once(s), alike = alike_.contains(s->id);
     if (const auto* n = s.as<Wait>()) {
       Touch& t = out.emplace_back();
       t.root = t.buffer = p_.root(n->barrier.buffer);
@@ -633,7 +633,7 @@ class SyncPlacer {
   const Placement& placement_;
   const std::set<VarId> bound_, used_;
   const analysis::OwnElements own_;
-  const std::set<const StmtNode*> alike_;
+  const std::set<StmtId> alike_;
   const std::set<BufferId> batons_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
   std::set<BufferId> written_;          // by the launch

@@ -87,7 +87,7 @@ class Placer {
         out_.registers.emplace(nodes_[i].fragment, shaped(*c.layout, nodes_[i].shape));
         out_.decided_by.emplace(nodes_[i].fragment, c.decided_by);
       } else {
-        out_.points.emplace(nodes_[i].stmt, shaped(*c.layout, nodes_[i].shape));
+        out_.points.emplace(nodes_[i].stmt->id, shaped(*c.layout, nodes_[i].shape));
       }
     }
     return true;
@@ -445,7 +445,7 @@ class Placer {
   // Why not; empty: it is chosen.
   std::string choose_wgmma(GemmChoice& c, const GemmShape& g, const Stmt& s) const {
     if (!target_.has.wgmma) return fmt::format("sm_{} has none", target_.arch);
-    if (auto found = out_.no_wgmma.find(&*s); found != out_.no_wgmma.end()) return found->second;
+    if (auto found = out_.no_wgmma.find(s->id); found != out_.no_wgmma.end()) return found->second;
     const target::WgmmaInstruction* i = target::wgmma_for(g.a, g.b, g.c, g.gemm.is_sparse());
     if (!i) return none_for(g);
     if (g.k % i->k() != 0) return fmt::format("k is no multiple of {}", i->k());
@@ -593,7 +593,7 @@ class Placer {
       GemmChoice& choice = g.choice;
       auto refuse = [&](const char* why) {
         if (choice.wgmma) {
-          out_.no_wgmma.emplace(&*g.stmt, why), changed_ = true;
+          out_.no_wgmma.emplace(g.stmt->id, why), changed_ = true;
           return;
         }
         choice.mma = nullptr, choice.why_not_mma = why;
@@ -607,7 +607,7 @@ class Placer {
         if (!choice.has_instruction() || !equal_up_to_registers(a, layout_a(choice, a.shape()[0], a.shape()[1])))
           to_memory(nodes_[*g.a].fragment, "a gemm wants it in another layout than its other uses");
       }
-      out_.gemms.insert_or_assign(&*g.stmt, choice);
+      out_.gemms.insert_or_assign(g.stmt->id, choice);
     }
   }
 

@@ -39,19 +39,19 @@ struct GemmChoice {
 };
 
 struct Placement {
-  std::map<ir::BufferId, FragmentLayout> registers;      // fragments that live in registers
-  std::map<ir::BufferId, std::string> decided_by;        // of these: what their layouts come from, for people
-  std::map<ir::BufferId, std::string> in_memory;         // the others, and why
-  std::map<const ir::StmtNode*, FragmentLayout> points;  // Map; Reduce of what is no register fragment; Gemm
-  std::map<const ir::StmtNode*, GemmChoice> gemms;
+  std::map<ir::BufferId, FragmentLayout> registers;  // fragments that live in registers
+  std::map<ir::BufferId, std::string> decided_by;    // of these: what their layouts come from, for people
+  std::map<ir::BufferId, std::string> in_memory;     // the others, and why
+  std::map<ir::StmtId, FragmentLayout> points;       // Map; Reduce of what is no register fragment; Gemm
+  std::map<ir::StmtId, GemmChoice> gemms;
   std::set<ir::BufferId> partial;  // of which each lane that has a copy holds a part of the sum (late_sums.h)
-  std::map<const ir::StmtNode*, std::string> no_wgmma;  // gemms whose layouts turned out not to be wgmma's, and why
+  std::map<ir::StmtId, std::string> no_wgmma;  // gemms whose layouts turned out not to be wgmma's, and why
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);
     return found == registers.end() ? nullptr : &found->second;
   }
   const FragmentLayout* points_of(const ir::Stmt& s) const {
-    auto found = points.find(&*s);
+    auto found = points.find(s->id);
     return found == points.end() ? nullptr : &found->second;
   }
 };
@@ -61,8 +61,8 @@ struct Placement {
 std::optional<FragmentSlice> box_of(const FragmentLayout& layout, const analysis::Followed& box,
                                     const std::vector<int64_t>& points);
 
-// Copy and Fill must have become Maps (elementwise.h). Deterministic; linear in the number of ops for each fragment
-// that must go to memory.
+// Statements have numbers; Copy and Fill must have become Maps (elementwise.h). Deterministic; linear in the number of
+// ops for each fragment that must go to memory.
 Placement place_fragments(const ir::TileProgram& program, const ir::Launch& launch,
                           const analysis::Uniformity& uniformity, const target::GpuTarget& target);
 

@@ -87,7 +87,7 @@ class ThreadCode {
   void bind_group(const Body& code, Team& team, Body& out) {
     bool wanted = false;
     walk(code, [&](const Stmt& s) {
-      const auto found = s.as<Gemm>() ? c_.placement.gemms.find(&*s) : c_.placement.gemms.end();
+      const auto found = s.as<Gemm>() ? c_.placement.gemms.find(s->id) : c_.placement.gemms.end();
       wanted = wanted ||
                (found != c_.placement.gemms.end() && found->second.wgmma && u_.executing_set(s).count() == team.count);
     });
@@ -172,7 +172,7 @@ class ThreadCode {
     if (const auto* n = s.as<Map>()) return lower_map(*n, points, team, c_);
     if (const auto* n = s.as<Reduce>()) return lower_reduce(*n, points, team, c_);
     if (const auto* n = s.as<Scan>()) return lower_scan(*n, team, c_);
-    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.gemms.at(&*s), points, team, c_);
+    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.gemms.at(s->id), points, team, c_);
     if (const auto* n = s.as<Copy>())
       return n->completion.queue == Queue::CpAsync ? lower_async_copy(*n, *points, team, c_) : lower_tma(*n, team, c_);
     if (s.as<Expect>()) {
@@ -347,7 +347,7 @@ class ThreadCode {
   Body scalar(const Stmt& s, const Stmt& of, const Team& team) {
     const auto* atomic = s.as<Atomic>();
     const BufferId to = atomic ? atomic->to.buffer : s.as<Store>()->to.buffer;
-    if (!c_.is_memory(to) || !u_.happens_once(of) || team.count == 1 || alike_.contains(&*of))
+    if (!c_.is_memory(to) || !u_.happens_once(of) || team.count == 1 || alike_.contains(of->id))
       return guard_accesses({s}, l_);
     const Expr first = binary(BinaryOp::Eq, team.thread, constant(0));
     if (!atomic || !atomic->result.valid()) return {l_.make(If{first, guard_accesses({s}, l_), {}})};
@@ -366,7 +366,7 @@ class ThreadCode {
   Lowering& l_;
   CollectiveLowering c_;
   const std::map<std::pair<int64_t, int64_t>, int> barriers_;
-  const std::set<const StmtNode*> alike_;
+  const std::set<StmtId> alike_;
   const std::set<BufferId> used_;
   Team block_;
   int copy_loops_ = 0;           // how deep loops around copies by cp.async of threads are here
