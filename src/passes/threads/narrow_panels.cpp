@@ -6,7 +6,7 @@
 #include "ir/operators.h"
 #include "ir/program.h"
 #include "ir/rewrite.h"
-#include "passes/threads/placement.h"
+#include "passes/threads/gemm_choice.h"
 #include "passes/threads/shared_layout.h"
 
 namespace tilewright::passes {

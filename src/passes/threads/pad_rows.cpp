@@ -6,7 +6,7 @@
 #include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/placement.h"
+#include "passes/threads/fragment_box.h"
 #include "target/mma.h"
 
 namespace tilewright::passes {

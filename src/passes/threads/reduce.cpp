@@ -6,6 +6,7 @@
 #include "ir/operators.h"
 #include "layout/algebra.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/fragment_box.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 

@@ -7,7 +7,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/lowering.h"
-#include "passes/threads/placement.h"
+#include "passes/threads/fragment_box.h"
 
 namespace tilewright::passes {
 

@@ -1,0 +1,238 @@
+#include "passes/threads/gemm_choice.h"
+
+#include "analysis/divisibility.h"
+#include "analysis/panels.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "passes/lower/lowering.h"
+#include "passes/threads/shared_layout.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using analysis::kNarrowestPanel;
+using analysis::panel_span;
+
+namespace {
+
+constexpr int64_t kMaxAccumulators = 224;  // of a thread, of 255 registers
+
+// What a gemm asks for, as the choosers see it.
+struct Wanted {
+  const ProgramTables& p;
+  const Gemm& gemm;
+  const GemmPlace& place;
+  const target::GpuTarget& target;
+  GemmExtents extents;
+  DType a, b, c;
+  int64_t threads() const { return place.threads.count(); }
+};
+
+// Why an operand in shared memory does not suit ldmatrix: rows of 16 bytes, of which whole ones make up the tile.
+// Elements of 32 bits across k are words by themselves.
+std::string misfit_mma(const ProgramTables& p, const Region& r, bool k_is_last, const target::MmaInstruction& i) {
+  const Buffer& b = p.buffer(r.buffer);
+  if (b.space == Space::Global) return fmt::format("'{}' is in global memory", b.name);
+  if (b.is_view() || !b.strides.empty()) return fmt::format("'{}' is a view", b.name);
+  if (r.extent.size() < 2) return "an operand has one dimension";
+  const int64_t chunk = 128 / i.a.bits;
+  if (!k_is_last && i.a.bits != 16 && i.a.bits != 32) return fmt::format("'{}' is not contiguous along k", b.name);
+  if (constant_int(b.shape.back()).value_or(1) % chunk != 0)
+    return fmt::format("rows of '{}' are no multiple of 16 bytes", b.name);
+  const auto column = constant_int(r.min.back());
+  if (!column || *column % chunk != 0)
+    return fmt::format("the tile does not begin at 16 bytes of a row of '{}'", b.name);
+  return "";
+}
+
+// Why one does not suit wgmma: whole swizzled panels.
+std::string misfit_wgmma(const ProgramTables& p, const Region& r, bool k_is_last, const target::WgmmaInstruction& i,
+                         int64_t step, int64_t width) {
+  const Buffer& b = p.buffer(r.buffer);
+  if (b.space != Space::Shared) return fmt::format("'{}' is not in shared memory", b.name);
+  const int64_t span = panel_span(p, r.buffer);
+  if (span <= kNarrowestPanel) return fmt::format("rows of '{}' are no whole panels of 32, 64 or 128 bytes", b.name);
+  if (!k_is_last && !i.transposes) return fmt::format("'{}' is not contiguous along k", b.name);
+  const size_t rank = r.min.size();
+  const int64_t panel = span * 8 / b.type.bits;
+  if (k_is_last && panel % step != 0)
+    return fmt::format("one instruction reads more of a row than the {} bytes of a panel of '{}'", span, b.name);
+  if (constant_int(b.shape[rank - 2]).value_or(0) % 8 != 0) return fmt::format("rows of '{}' are no eights", b.name);
+  if (analysis::power_of_two_divisor(r.min[rank - 2], p) % 8 != 0)
+    return fmt::format("the tile does not begin at a multiple of eight rows of '{}'", b.name);
+  const auto column = constant_int(r.min.back());
+  if (!column || *column % (k_is_last ? step : panel) != 0 || (!k_is_last && width % panel != 0))
+    return fmt::format("the tile is no whole panels of '{}'", b.name);
+  return "";
+}
+
+bool divide(GemmChoice& c, const Wanted& w, int64_t warps, int64_t unit_m, int64_t unit_n, bool rows_first) {
+  const auto grid = divide_warps(w.gemm.policy, w.extents.rows, w.extents.columns, warps, unit_m, unit_n, rows_first);
+  if (grid) c.warps_m = grid->m, c.warps_n = grid->n;
+  return grid.has_value();
+}
+
+std::string fragment_misfit(const Wanted& w) {
+  if (!w.place.a_in_registers) return "";
+  const Region& a = w.gemm.a;
+  return w.gemm.transpose_a || !is_whole(a, w.p.buffer(a.buffer)) || a.extent.size() != 2 ? "a is part of a fragment"
+                                                                                          : "";
+}
+
+std::string none_for(const Wanted& w) {
+  return fmt::format("none multiplies {}{} by {} into {}", w.gemm.is_sparse() ? "a sparse " : "", w.a.name(),
+                     w.b.name(), w.c.name());
+}
+
+// Why not; empty: it is chosen.
+std::string choose_wgmma(GemmChoice& c, const Wanted& w) {
+  if (!w.target.has.wgmma) return fmt::format("sm_{} has none", w.target.arch);
+  if (!w.place.no_wgmma.empty()) return w.place.no_wgmma;
+  const target::WgmmaInstruction* i = target::wgmma_for(w.a, w.b, w.c, w.gemm.is_sparse());
+  if (!i) return none_for(w);
+  const auto [rows, columns, k] = w.extents;
+  if (k % i->k() != 0) return fmt::format("k is no multiple of {}", i->k());
+  if (w.threads() % target::kWarpgroupThreads != 0 || w.place.threads.begin[0] % target::kWarpgroupThreads != 0)
+    return "the threads are no whole warpgroups";
+  // Rows first: every warpgroup reads all of b, so the fewer share a row of a the less is read.
+  const int64_t groups = w.threads() / target::kWarpgroupThreads;
+  if (!divide(c, w, groups, target::kWgmmaRows, 8, true))
+    return fmt::format("{} x {} does not divide into 64 rows for each of {} warpgroups", rows, columns, groups);
+  const int64_t own_rows = rows / c.warps_m, own_columns = columns / c.warps_n;
+  const int64_t at_once = wgmma_columns(*i, own_columns);
+  if (at_once == 0) return fmt::format("none has {} columns", own_columns);
+  const bool asked_for = w.gemm.completion.queue == Queue::Wgmma;  // the device compiler spills
+  if (!asked_for && own_rows * own_columns / target::kWarpgroupThreads > kMaxAccumulators)
+    return "the accumulators of a thread are more than its registers";
+  if (std::string why = fragment_misfit(w); !why.empty()) return why;
+  if (!w.place.a_in_registers)
+    if (std::string why = misfit_wgmma(w.p, w.gemm.a, !w.gemm.transpose_a, *i, i->a_k(), own_rows); !why.empty())
+      return why;
+  if (std::string why = misfit_wgmma(w.p, w.gemm.b, w.gemm.transpose_b, *i, i->k(), at_once); !why.empty()) return why;
+  c.wgmma = i;
+  return "";
+}
+
+std::string choose_mma(GemmChoice& c, const Wanted& w) {
+  const target::MmaInstruction* i = target::mma_for(w.a, w.b, w.c, w.target.arch, w.gemm.is_sparse(), w.extents.k);
+  if (!i) return none_for(w);
+  if (w.extents.k % i->k != 0) return fmt::format("k is no multiple of {}", i->k);
+  if (w.threads() % kWarpThreads != 0) return "the threads are no whole warps";
+  const int64_t warps = w.threads() / kWarpThreads;
+  if (!divide(c, w, warps, target::kMmaRows, i->n, false))
+    return fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", w.extents.rows, w.extents.columns,
+                       target::kMmaRows, i->n, warps);
+  // ptxas 13.0 makes a predicate of the product of what is cleared where a condition holds, and on an H200 the lower
+  // eight rows then kept what was in the registers.
+  if (i->a == f64 && w.gemm.clear && !constant_int(w.gemm.clear))
+    return "accumulators of doubles are cleared under a condition";
+  if (i->a == f64) {  // any element, by plain loads
+    c.a_in_registers = false, c.mma = i;
+    return "";
+  }
+  if (std::string why = fragment_misfit(w); !why.empty()) return why;
+  if (!w.place.a_in_registers)
+    if (std::string why = misfit_mma(w.p, w.gemm.a, !w.gemm.transpose_a, *i); !why.empty()) return why;
+  if (std::string why = misfit_mma(w.p, w.gemm.b, w.gemm.transpose_b, *i); !why.empty()) return why;
+  c.mma = i;
+  return "";
+}
+
+// Neighbours in memory come in vectors of 16 bytes: of k, or of what is not k.
+bool has_vectors(const ProgramTables& p, const Region& r, bool k_is_last, int64_t vector) {
+  const Buffer& b = p.buffer(r.buffer);
+  if (b.space == Space::Global || b.space == Space::Local) return false;
+  if (b.is_view() || !b.strides.empty() || b.type.bits < 8 || r.extent.size() < 2) return false;
+  const auto first = constant_int(r.min.back());
+  const int64_t row = constant_int(b.shape.back()).value_or(1);
+  return (k_is_last || vector > 1) && first && *first % vector == 0 && row % vector == 0;
+}
+
+void choose_tile(GemmChoice& c, const Wanted& w) {
+  if (w.gemm.is_sparse() || accumulator(w.c) != w.c || w.threads() % kWarpThreads != 0) return;
+  const int64_t vector = std::min<int64_t>(4, 128 / std::max(w.a.bits, w.b.bits)), warps = w.threads() / kWarpThreads;
+  const FmaTile t{w.gemm.transpose_a ? vector : 1, w.gemm.transpose_b ? 1 : vector, vector};
+  if (w.extents.k % vector != 0 || w.place.a_in_registers || !has_vectors(w.p, w.gemm.a, !w.gemm.transpose_a, vector) ||
+      !has_vectors(w.p, w.gemm.b, w.gemm.transpose_b, vector))
+    return;
+  // The squarer a thread's part, the less it reads.
+  double best = 0;
+  for (int64_t wm = 1; wm <= warps; ++wm) {
+    const int64_t wn = warps / wm;
+    if (wm * wn != warps || w.extents.rows % (t.unit_rows() * wm) != 0 ||
+        w.extents.columns % (t.unit_columns() * wn) != 0)
+      continue;
+    const double rows = static_cast<double>(w.extents.rows / wm / kTileLanesOfColumn),
+                 columns = static_cast<double>(w.extents.columns / wn / kTileLanesOfRow);
+    const double score = std::min(rows / columns, columns / rows);
+    if (score > best) best = score, c.warps_m = wm, c.warps_n = wn, c.tile = t;
+  }
+}
+
+}  // namespace
+
+GemmExtents extents_of(const Gemm& n) {
+  const size_t rank = n.c.extent.size(), rank_b = n.b.extent.size();
+  const auto rows = constant_int(n.c.extent[rank - 2]), columns = constant_int(n.c.extent[rank - 1]);
+  const auto k = constant_int(n.transpose_b ? n.b.extent[rank_b - 1] : n.b.extent[rank_b - 2]);
+  check_internal(rows && columns && k && *k > 0, "a gemm of extents that are not constant");
+  return {*rows, *columns, *k};
+}
+
+GemmChoice choose_gemm(const ProgramTables& p, const Gemm& gemm, const GemmPlace& place,
+                       const target::GpuTarget& target) {
+  const Wanted w{p,
+                 gemm,
+                 place,
+                 target,
+                 extents_of(gemm),
+                 operand_type(p, gemm, gemm.a),
+                 operand_type(p, gemm, gemm.b),
+                 p.buffer(gemm.c.buffer).type};
+  GemmChoice c;
+  c.a_in_registers = place.a_in_registers;
+  c.why_not_wgmma = choose_wgmma(c, w);
+  if (!c.wgmma) c.why_not_mma = choose_mma(c, w);
+  if (!c.has_instruction()) choose_tile(c, w);
+  if (place.c_in_registers) return c;
+  if (c.has_instruction()) c.why_not_wgmma = c.why_not_mma = "c is not in registers";
+  c.wgmma = nullptr, c.mma = nullptr, c.tile.reset();
+  return c;
+}
+
+FragmentLayout accumulator_of(const GemmChoice& c, int64_t rows, int64_t columns) {
+  const WarpGrid grid{c.warps_m, c.warps_n};
+  if (c.tile) return register_tiles(rows, columns, c.tile->rows, c.tile->columns, grid);
+  return c.wgmma ? wgmma_c(rows, columns, grid) : mma_c(rows, columns, grid);
+}
+
+FragmentLayout operand_of(const GemmChoice& c, int64_t rows, int64_t k) {
+  const WarpGrid grid{c.warps_m, c.warps_n};
+  return c.wgmma ? wgmma_a(rows, k, c.wgmma->a.bits, grid) : mma_a(rows, k, c.mma->a.bits, grid);
+}
+
+std::optional<WarpGrid> divide_warps(GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
+                                     int64_t unit_n, bool rows_first) {
+  std::optional<WarpGrid> best;
+  double most = 0;
+  for (int64_t wm = 1; wm <= warps; ++wm) {
+    const int64_t wn = warps / wm;
+    if (wm * wn != warps || m % (unit_m * wm) != 0 || n % (unit_n * wn) != 0) continue;
+    const double rows = static_cast<double>(m / wm), columns = static_cast<double>(n / wn);
+    const double score = policy == GemmPolicy::FullCol                 ? static_cast<double>(wn)
+                         : policy == GemmPolicy::FullRow || rows_first ? static_cast<double>(wm)
+                                                                       : std::min(rows / columns, columns / rows);
+    if (best && score <= most) continue;
+    best = WarpGrid{wm, wn}, most = score;
+  }
+  return best;
+}
+
+int64_t wgmma_columns(const target::WgmmaInstruction& i, int64_t columns) {
+  for (int64_t parts = 1; parts <= columns / 8; ++parts)
+    if (columns % parts == 0 && i.has_columns(columns / parts)) return columns / parts;
+  return 0;
+}
+
+}  // namespace tilewright::passes

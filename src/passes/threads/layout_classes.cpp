@@ -1,0 +1,146 @@
+#include "passes/threads/layout_classes.h"
+
+#include <numeric>
+
+#include "layout/standard.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along
+// it.
+std::vector<int64_t> without_ones(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> out;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] != 1 || d + 1 == shape.size()) out.push_back(shape[d]);
+  return out;
+}
+
+FragmentLayout kept(const FragmentLayout& layout, const std::vector<int>& dims) {
+  FragmentLayout out = layout;
+  for (int d = layout.rank(); d-- > 0;)
+    if (std::find(dims.begin(), dims.end(), d) == dims.end()) out = reduced(out, d);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] < 0) out = insert_dim(out, static_cast<int>(d));
+  return out;
+}
+
+// Whether several warps hold a row.
+bool crosses_warps(const FragmentLayout& layout) {
+  for (const Factor& m : layout.dims().back())
+    if (m.home == Home::Warp && m.extent > 1) return true;
+  return false;
+}
+
+void anchor(LayoutClass& c) {
+  if (c.anchor) {
+    c.layout = c.anchor;
+    return;
+  }
+  if (c.annotated) {
+    c.layout = c.annotated, c.decided_by = "its annotation";
+    return;
+  }
+  const int bits = c.element_bits ? c.element_bits : 32;
+  c.decided_by =
+      c.element_bits ? fmt::format("accesses of memory, elements of {} bits", bits) : "nothing: row after row";
+  const int64_t vector = best_vector(c.shape, c.threads, bits);
+  c.layout = row_major_fragment(c.shape, c.threads, vector, bits);
+  if (!c.reduced || !crosses_warps(*c.layout)) return;
+  if (auto rows = rows_in_warps(c.shape, c.threads, vector)) {
+    c.layout = std::move(rows);
+    c.decided_by = "a reduction along rows: each lies in one warp";
+  }
+}
+
+// Classes that follow this one and have no layout take theirs from it.
+void hand_on(LayoutClasses& all, size_t parent) {
+  const auto take = [&](size_t child, const FragmentLayout& layout, std::string from) {
+    LayoutClass& c = all.of(child);
+    c.layout = shaped(layout, c.shape), c.decided_by = std::move(from);
+    hand_on(all, all.find(child));
+  };
+  const auto is_open = [&](size_t child) { return !all.of(child).layout && !all.of(child).anchor; };
+  for (const Covers& c : all.covers)
+    if (all.find(c.fragment) == parent && is_open(c.map))
+      if (const auto layout = wanted_of(all, c))
+        take(c.map, *layout, fmt::format("{}: a box of it", all.nodes[c.fragment].name));
+  for (const Follows& f : all.follows)
+    if (all.find(f.parent) == parent && is_open(f.child))
+      take(f.child, wanted_of(all, f), fmt::format("{}: dimensions of it", all.nodes[f.parent].name));
+}
+
+}  // namespace
+
+size_t LayoutClasses::add(LayoutNode node, const analysis::ThreadSet& threads) {
+  LayoutClass c;
+  c.shape = without_ones(node.shape), c.threads = threads.count(), c.first_thread = threads.begin[0];
+  parents.push_back(nodes.size());
+  nodes.push_back(std::move(node)), classes.push_back(std::move(c));
+  return nodes.size() - 1;
+}
+
+size_t LayoutClasses::find(size_t i) const {
+  while (parents[i] != i) i = parents[i];
+  return i;
+}
+
+void LayoutClasses::unite(size_t a, size_t b) {
+  a = find(a), b = find(b);
+  if (a == b) return;
+  if (b < a) std::swap(a, b);
+  parents[b] = a;
+  LayoutClass& keep = classes[a];
+  const LayoutClass& gone = classes[b];
+  keep.element_bits = std::max(keep.element_bits, gone.element_bits);
+  keep.reduced = keep.reduced || gone.reduced;
+  if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;
+  if (!keep.annotated) keep.annotated = gone.annotated;
+}
+
+FragmentLayout LayoutClasses::layout_of(size_t node) const { return shaped(*of(node).layout, nodes[node].shape); }
+
+FragmentLayout shaped(const FragmentLayout& layout, const std::vector<int64_t>& shape) {
+  if (layout.shape() == shape) return layout;
+  auto out = reshape(layout, shape);
+  check_internal(out.has_value(), "a layout cannot take a shape that differs by extents of 1");
+  return *out;
+}
+
+void choose_layouts(LayoutClasses& all) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < all.nodes.size(); ++i)
+    if (all.find(i) == i) order.push_back(i);
+  const auto size = [&](size_t i) {
+    const auto& s = all.classes[i].shape;
+    return std::accumulate(s.begin(), s.end(), int64_t{1}, std::multiplies<>());
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const bool x = all.classes[a].anchor.has_value(), y = all.classes[b].anchor.has_value();
+    return x != y ? x : size(a) > size(b);
+  });
+  for (size_t i : order) {
+    if (!all.classes[i].layout) anchor(all.classes[i]);
+    hand_on(all, i);
+  }
+}
+
+FragmentLayout wanted_of(const LayoutClasses& all, const Follows& f) {
+  return shaped(kept(all.layout_of(f.parent), f.dims), all.of(f.child).shape);
+}
+
+std::optional<FragmentLayout> wanted_of(const LayoutClasses& all, const Covers& c) {
+  const auto part = box_of(all.layout_of(c.fragment), c.box, all.nodes[c.map].shape);
+  if (!part) return std::nullopt;
+  // The dimensions that no variable follows have an extent of 1.
+  FragmentLayout out = part->layout;
+  for (size_t d = c.box.dims.size(); d-- > 0;)
+    if (c.box.dims[d] < 0) out = remove_dim(out, static_cast<int>(d));
+  return reshape(out, all.nodes[c.map].shape);
+}
+
+}  // namespace tilewright::passes

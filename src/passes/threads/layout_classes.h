@@ -1,0 +1,70 @@
+// Fragments and points of operations that run over the same points share one layout: a class. A class is anchored by a
+// gemm, by an annotation, or by what its accesses of memory like best; one that follows only some dimensions of
+// another, or runs over a box of a fragment, takes the layout that the other leaves it.
+#pragma once
+#include "analysis/uniformity.h"
+#include "passes/threads/fragment_box.h"
+
+namespace tilewright::passes {
+
+struct LayoutNode {
+  ir::BufferId fragment;  // or
+  ir::Stmt stmt;          // the operation whose points these are
+  std::vector<int64_t> shape;
+  std::string name;  // for people
+};
+
+struct LayoutClass {
+  std::vector<int64_t> shape;  // without extents of 1, but for the last
+  int64_t threads = 0, first_thread = 0;
+  // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
+  // took several such pieces would leave gaps in what the warp touches at once.
+  int element_bits = 0;
+  bool reduced = false;  // along the last dimension
+  std::optional<FragmentLayout> anchor, layout;
+  std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds
+  std::string decided_by;
+};
+
+// `child` holds what `parent` leaves when only the dimensions `dims` are kept.
+struct Follows {
+  size_t parent, child;
+  std::vector<int> dims;  // of the parent, one a dimension of the child; -1: an extent of 1
+  bool writes = false;    // the parent's threads write the child: they must be all that hold it
+};
+
+// A Map over a box of a fragment: its points lie as the fragment's elements do.
+struct Covers {
+  size_t fragment, map;
+  Followed box;
+};
+
+struct LayoutClasses {
+  std::vector<LayoutNode> nodes;
+  std::vector<Follows> follows;
+  std::vector<Covers> covers;
+
+  size_t add(LayoutNode node, const analysis::ThreadSet& threads);
+  // Both nodes are of one class from now on; the anchor of the one that was added first holds.
+  void unite(size_t a, size_t b);
+  size_t find(size_t node) const;  // the node by which its class is known
+  LayoutClass& of(size_t node) { return classes[find(node)]; }
+  const LayoutClass& of(size_t node) const { return classes[find(node)]; }
+  FragmentLayout layout_of(size_t node) const;
+
+  std::vector<LayoutClass> classes;  // by node; only those of find() count
+  std::vector<size_t> parents;
+};
+
+// The layout under another shape with the same extents other than 1.
+FragmentLayout shaped(const FragmentLayout& layout, const std::vector<int64_t>& shape);
+
+// Gives every class a layout: what is anchored first, then what is largest, each handing on to what follows it.
+void choose_layouts(LayoutClasses& classes);
+
+// What the child would have of its parent, once both have layouts.
+FragmentLayout wanted_of(const LayoutClasses& classes, const Follows& follows);
+// The layout of a Map over a box of a fragment; none: threads would need each other's elements.
+std::optional<FragmentLayout> wanted_of(const LayoutClasses& classes, const Covers& covers);
+
+}  // namespace tilewright::passes
