@@ -99,9 +99,12 @@ void run_launch(const ProgramCode& program, const ir::Launch& launch) {
 
 }  // namespace
 
-void interpret(const ir::TileProgram& program, const Binding& binding) {
+void interpret(const ir::TileProgram& given, const Binding& binding) {
+  // Buffers know their launches by where they stand in the program: it is numbered as a whole.
+  ir::TileProgram program = given;
+  for (ir::Launch& launch : program.launches) ir::number_statements(launch);
   ProgramCode code = bind(program, binding);
-  for (const ir::Launch& launch : program.launches) run_launch(code, ir::numbered(launch));
+  for (const ir::Launch& launch : program.launches) run_launch(code, launch);
 }
 
 }  // namespace tilewright::interpreter

@@ -7,6 +7,7 @@
 #include "interpreter/run.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/rewrite.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_threads.h"
 #include "scalar/sparse_group.h"
@@ -252,12 +253,11 @@ TEST(Sparse, OperandsInRegistersAreRight) {
   for (const auto& [arch, name] : {std::pair{80, "sm_80"}, std::pair{90, "sm_90a"}}) {
     const passes::ThreadLowering low =
         passes::lower_to_threads(passes::canonicalize(ir::parse(text, "chained.tile")), target::GpuTarget::of(arch));
-    for (const auto& [stmt, choice] : low.placements[0].gemms) {
-      const auto* g = std::get_if<ir::Gemm>(&stmt->op);
-      if (g->is_sparse()) {
-        EXPECT_TRUE(choice.a_in_registers) << name;
+    ir::walk(low.tiles.launches[0].body, [&](const ir::Stmt& s) {
+      if (const auto* g = s.as<ir::Gemm>(); g && g->is_sparse()) {
+        EXPECT_TRUE(low.placements[0].choice_of(s).a_in_registers) << name;
       }
-    }
+    });
     const NDArray got = NDArray::zeros({64, 64}, f32);
     compile(program_of(text), {.engine = Engine::Simulator, .arch = name})(x, y, data.arrays[1], data.arrays[2], got);
     EXPECT_EQ(std::memcmp(want.data(), got.data(), 64 * 64 * 4), 0) << name;

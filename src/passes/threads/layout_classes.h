@@ -36,7 +36,7 @@ struct Follows {
 // A Map over a box of a fragment: its points lie as the fragment's elements do.
 struct Covers {
   size_t fragment, map;
-  Followed box;
+  analysis::Followed box;
 };
 
 struct LayoutClasses {
