@@ -183,6 +183,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   for (size_t i = 0; i < l.threads.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
     const plan::Plan& plan = launch.plan = l.plans[i];
+    launch.price = l.prices[i];
     for (ir::BufferId id : plan.epilogue.staged) launch.staged.push_back(l.tiles.buffer(id).name);
     for (const plan::Ring& ring : plan.rings) {
       RingFacts& facts = launch.rings.emplace_back();

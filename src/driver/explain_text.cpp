@@ -49,9 +49,19 @@ Json launch_json(const LaunchFacts& launch, bool gpu) {
   return out;
 }
 
+Json price_json(const plan::Price& p) {
+  return {{"us", p.microseconds},
+          {"limit", p.limit},
+          {"waves", p.waves},
+          {"memory_us", p.memory},
+          {"clocks_of_a_tile",
+           {{"matrix", p.matrix}, {"shared", p.shared}, {"l2", p.l2}, {"issue", p.issue}, {"results", p.epilogue}}}};
+}
+
 Json plan_json(const GpuLaunchFacts& launch) {
   const plan::Plan& plan = launch.plan;
   Json out = {{"loader_role", plan.has_loader()}};
+  if (launch.price) out["price"] = price_json(*launch.price);
   if (launch.order.waits) out["begins_early"] = launch.begins_early;
   if (!plan.has_loader()) {
     out["why_not"] = plan.why_no_loader();
@@ -172,6 +182,22 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
               plan.registers_of(Job::Compute));
 }
 
+// By the model of plan/price.h.
+void show_price(const GpuLaunchFacts& launch, Page& page) {
+  if (!launch.price || !launch.plan.has_loader()) return;
+  const plan::Price& p = *launch.price;
+  page.line("    price: about {:.0f} us, as a model of the device has it; {} decides", p.microseconds,
+            p.limit == "matrix"   ? "the matrix unit"
+            : p.limit == "shared" ? "shared memory"
+            : p.limit == "l2"     ? "the L2 cache"
+            : p.limit == "issue"  ? "elementwise code"
+                                  : "the device's memory");
+  page.line(
+      "      {} of tiles; clocks of a tile: matrix unit {:.0f}, shared memory {:.0f}, L2 {:.0f}, elementwise {:.0f}, "
+      "results {:.0f}",
+      p.waves == 1 ? "1 wave" : fmt::format("{} waves", p.waves), p.matrix, p.shared, p.l2, p.issue, p.epilogue);
+}
+
 void show_order(const GpuLaunchFacts& launch, Page& page) {
   const plan::Plan& plan = launch.plan;
   if (launch.order.waits && launch.begins_early)
@@ -216,6 +242,7 @@ void show_memory(const GpuLaunchFacts& launch, Page& page) {
 
 void show(const GpuLaunchFacts& launch, const std::string& compiler, Page& page) {
   show_plan(launch, page);
+  show_price(launch, page);
   show_order(launch, page);
   show_roles(launch, page);
   show_memory(launch, page);

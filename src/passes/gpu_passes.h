@@ -8,6 +8,7 @@
 #include "passes/threads/decide_plan.h"
 #include "passes/threads/hand_over.h"
 #include "passes/threads/placement.h"
+#include "plan/price.h"
 #include "support/diagnostic.h"
 #include "support/function_ref.h"
 #include "target/gpu.h"
@@ -34,6 +35,7 @@ struct GpuProgram {
   target::GpuTarget target;
   std::vector<PlanAttempt> attempts;                    // by launch
   std::vector<plan::Plan> plans = {};                   // by launch
+  std::vector<std::optional<plan::Price>> prices = {};  // by launch, of the plans
   ir::TileProgram planned = {};                         // with rings and roles, in words that a user has too
   std::vector<Placement> placements = {};               // by launch
   std::vector<std::vector<HandOver>> handed_over = {};  // by launch: between roles, without a barrier of the program's

@@ -1,0 +1,180 @@
+#include "plan/price.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analysis/panels.h"
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "target/mma.h"
+#include "target/wgmma.h"
+
+namespace tilewright::plan {
+
+using namespace ir;
+
+namespace {
+
+// Every constant of the model. Those that are marked so are fitted to measurements of products on an H200
+// (bench/results/2026-11-23-prices.json, which has each beside its prediction).
+constexpr double kClock = 1600;             // a microsecond, of an H200 under products (fitted; its limit is 1980)
+constexpr double kMultiplyAdds = 2048;      // a clock, of 16-bit operands by wgmma (H100 white paper)
+constexpr double kOfWarps = 0.5;            // of that, by mma.sync (fitted)
+constexpr double kPlainMultiplyAdds = 128;  // a clock, without matrix instructions (CUDA guide, throughput table)
+constexpr double kSpecial = 16;             // exponentials and the like a clock (the same table)
+constexpr double kSharedBytes = 128;        // a clock (the same)
+constexpr double kL2Bytes = 56;             // a clock and multiprocessor, all at a time (fitted)
+constexpr double kResultBytes = 64;         // a clock, of results that leave (fitted)
+constexpr double kResultLatency = 900;      // clocks until the last of a tile's have left (fitted)
+constexpr double kFirst = 4500;             // clocks before the first product and behind the last (fitted)
+constexpr double kLaunch = 2.2;             // microseconds of a launch among others (measured: `launch` in gpu.json)
+constexpr double kMemoryBytes = 4.2e6;      // a microsecond, of an H200's 4.8e6 (measured: `copies` in gpu.json)
+
+class Pricer {
+ public:
+  Pricer(const ProgramTables& p, const Launch& launch, const Plan& plan, const target::GpuTarget& target)
+      : p_(p), launch_(launch), plan_(plan), target_(target) {
+    for (size_t d = 0; d < launch.grid.size(); ++d) {
+      const int64_t extent = known(launch.grid[d]);
+      tiles_ *= static_cast<double>(extent);
+      // Loops whose turns depend on the block take those of one in the middle.
+      middle_[launch.block[d]] = constant(i32, (extent - 1) / 2);
+    }
+  }
+
+  // None: something is not known.
+  std::optional<Price> run() {
+    count(launch_.body, 1);
+    if (out_.epilogue > 0) out_.epilogue += kResultLatency;
+    out_.memory = memory_bytes() / kMemoryBytes;
+    const auto blocks = static_cast<double>(plan_.work.blocks_per_multiprocessor);
+    const bool persistent = plan_.is_persistent();
+    const double at_once =
+        persistent ? static_cast<double>(plan_.work.blocks) : static_cast<double>(target_.multiprocessors) * blocks;
+    out_.waves = static_cast<int64_t>(std::ceil(tiles_ / at_once));
+    // Where products run on beside other code, the busier of the two decides.
+    const double computing = plan_.overlap ? std::max(out_.matrix, out_.issue) : out_.matrix + out_.issue;
+    const double busy = std::max({computing, out_.shared, out_.l2});
+    const bool hides_results = out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || blocks > 1);
+    const double wave = busy * blocks + (hides_results ? 0 : out_.epilogue);
+    const double clocks = static_cast<double>(out_.waves) * wave + kFirst + (hides_results ? out_.epilogue : 0);
+    out_.microseconds = std::max(clocks / kClock, out_.memory) + kLaunch;
+    out_.limit = out_.memory > clocks / kClock ? "memory"
+                 : busy == out_.l2             ? "l2"
+                 : busy == out_.shared         ? "shared"
+                 : out_.issue > out_.matrix    ? "issue"
+                                               : "matrix";
+    return is_known_ ? std::optional(out_) : std::nullopt;
+  }
+
+ private:
+  int64_t known(const Expr& e) {
+    const auto value = constant_int(substitute(e, middle_));
+    is_known_ = is_known_ && value;
+    return value.value_or(1);
+  }
+  double extent(const Region& r, size_t from_last) {
+    return static_cast<double>(known(r.extent[r.extent.size() - 1 - from_last]));
+  }
+  double elements(const Region& r) {
+    double n = 1;
+    for (const Expr& e : r.extent) n *= static_cast<double>(known(e));
+    return n;
+  }
+  double bytes(const Region& r) { return elements(r) * p_.buffer(r.buffer).type.bits / 8; }
+  bool is_in(const Region& r, Space space) const { return p_.buffer(p_.root(r.buffer)).space == space; }
+
+  void count(const Body& body, double times) {
+    for (const Stmt& s : body) {
+      if (const auto* n = s.as<For>())
+        count(n->body, times * static_cast<double>(std::max<int64_t>(known(n->extent), 0)));
+      else if (const auto* n = s.as<If>())
+        count(n->then_body, times), count(n->else_body, times);
+      else if (const auto* n = s.as<Gemm>())
+        multiply(*n, times);
+      else if (const auto* n = s.as<Copy>())
+        move(*n, times);
+      else if (const auto* n = s.as<Map>())
+        compute(*n, times);
+      else if (const auto* n = s.as<Reduce>())
+        out_.issue += times * elements(n->from) / kPlainMultiplyAdds;
+      else if (s.as<While>())
+        is_known_ = false;
+    }
+  }
+  void multiply(const Gemm& g, double times) {
+    const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);
+    const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
+    const bool by_warpgroups = plan_.has_loader() && target_.has.wgmma && target::wgmma_for(a, b, c, g.is_sparse()) &&
+                               std::fmod(m, target::kWgmmaRows) == 0 && is_in_panels(g.b);
+    double rate = kPlainMultiplyAdds;
+    if (by_warpgroups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
+      rate = kMultiplyAdds * 16 / std::max(a.bits, b.bits) * (by_warpgroups ? 1 : kOfWarps);
+    out_.matrix += times * m * n * k / rate;
+    const double groups = by_warpgroups ? std::max(m / target::kWgmmaRows, 1.0) : 1;
+    for (const Region* r : {&g.a, &g.b})
+      if (is_in(*r, Space::Shared)) out_.shared += times * bytes(*r) * (r == &g.b ? groups : 1) / kSharedBytes;
+  }
+  // Panels that the matrix unit reads; what else lies on chip is read by warps.
+  bool is_in_panels(const Region& r) const {
+    return is_in(r, Space::Shared) && analysis::panel_span(p_, p_.root(r.buffer)) > analysis::kNarrowestPanel;
+  }
+  void move(const Copy& c, double times) {
+    const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
+    if (arrives) out_.l2 += times * bytes(c.to) / kL2Bytes;
+    if (leaves) out_.epilogue += times * bytes(c.to) / kResultBytes;
+    if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / kSharedBytes;
+    if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / kSharedBytes;
+  }
+  void compute(const Map& m, double times) {
+    double points = times, plain = 0, special = 0;
+    for (const Expr& e : m.extents) points *= static_cast<double>(known(e));
+    const auto look = [&](const Expr& e) {
+      walk(e, [&](const Expr& x) {
+        if (x.as<Intrinsic>())
+          ++special;
+        else if (x.as<Binary>() || x.as<ir::Sum>() || x.as<Select>() || x.as<Cast>())
+          ++plain;
+      });
+    };
+    walk(m.body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Store>()) look(n->value);
+      if (const auto* n = s.as<Let>()) look(n->value);
+      if (const auto* n = s.as<Atomic>()) look(n->value);
+    });
+    out_.issue += points * std::max(special / kSpecial, plain / kPlainMultiplyAdds);
+  }
+  // Of every tensor that the launch mentions, all of it once.
+  double memory_bytes() {
+    double bytes = 0;
+    for (BufferId id : used_roots(launch_.body, p_)) {
+      const Buffer& b = p_.buffer(id);
+      if (b.space != Space::Global) continue;
+      double elements = 1;
+      for (const Expr& e : b.shape) elements *= static_cast<double>(known(e));
+      bytes += elements * b.type.bits / 8;
+    }
+    return bytes;
+  }
+
+  const ProgramTables& p_;
+  const Launch& launch_;
+  const Plan& plan_;
+  const target::GpuTarget& target_;
+  Substitution middle_;
+  double tiles_ = 1;
+  bool is_known_ = true;
+  Price out_;
+};
+
+}  // namespace
+
+std::optional<Price> price(const ProgramTables& program, const Launch& launch, const Plan& plan,
+                           const target::GpuTarget& target) {
+  return Pricer(program, launch, plan, target).run();
+}
+
+}  // namespace tilewright::plan
