@@ -2,9 +2,9 @@
 import ctypes
 import os
 import pathlib
-import stat
 import tempfile
 
+import compile_many
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -171,14 +171,6 @@ def find_library():
     return next(pathlib.Path(tilewright.__file__).parent.glob("libtilewright*.so*"))
 
 
-def quick_compiler(directory):
-    """Lets the host compiler optimize less (that of the kernel's own flags which comes last counts)."""
-    script = pathlib.Path(directory) / "quick_compiler"
-    script.write_text('#!/bin/sh\nexec g++ "$@" -O0\n')
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return str(script)
-
-
 def leave():
     """Ends a worker as C ends a process: then a build that counts lines writes its counts. multiprocessing leaves that out."""
     ctypes.CDLL(None).exit(0)
@@ -189,6 +181,6 @@ def prepare(scratch=None, quick=True):
     scratch = scratch or tempfile.mkdtemp(prefix="tilewright-generate-")
     pathlib.Path(scratch).mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ["TILEWRIGHT_CACHE_DIR"], os.environ["TILEWRIGHT_THREADS"] = scratch, "1"
-    if quick:
-        os.environ["TILEWRIGHT_CXX"] = quick_compiler(scratch)
+    os.environ["TILEWRIGHT_CACHE_SIZE"] = "64"  # nothing is compiled twice
+    os.environ["TILEWRIGHT_CXX"] = compile_many.start(scratch, quick)
     return scratch

@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import library  # noqa: E402
 from check import Finding, check, shows  # noqa: E402
+from compile_many import processor_seconds, processor_seconds_of  # noqa: E402
 from draw import Generator  # noqa: E402
 from minimize import Minimizer  # noqa: E402
 from model import Model  # noqa: E402
@@ -76,15 +77,6 @@ def work(options, at, connection, kind=Work):
     library.leave()
 
 
-def processor_seconds(pid):
-    """What a process and its children that have ended have computed."""
-    try:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
 class Worker:
     def __init__(self, options, target):
         self.options, self.at = options, multiprocessing.Array("d", 3, lock=False)
@@ -109,8 +101,8 @@ class Worker:
             return False
         here = (self.at[0], self.at[1])
         if here != self.where:
-            self.where, self.computed = here, processor_seconds(self.process.pid)
-        return processor_seconds(self.process.pid) - self.computed > self.options.timeout or waited > 20 * self.options.timeout
+            self.where, self.computed = here, processor_seconds_of(self.process.pid)
+        return processor_seconds_of(self.process.pid) - self.computed > self.options.timeout or waited > 20 * self.options.timeout
 
     def end(self, orderly=False):
         if orderly:
@@ -255,7 +247,7 @@ def parser_of(description, default_engines):
     parser.add_argument("--seeds", default="1..100", help="1..1000: which programs")
     parser.add_argument("--seconds", type=float, default=0, help="start nothing new after so long")
     parser.add_argument("--engines", default=default_engines, help=default_engines + ",cuda")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=0, help="worker processes; else one a processor, eight with engine cpu, which waits for compilers")
     parser.add_argument("--size", type=float, default=1.0, help="about how many statements, beside the usual")
     parser.add_argument("--timeout", type=float, default=30, help="seconds of processor time that one engine may take for a program")
     parser.add_argument("--optimize", action="store_true", help="with the host compiler's usual flags, not the quick ones")
@@ -272,12 +264,14 @@ def finish(options):
     first, _, last = options.seeds.partition("..")
     options.seeds = range(int(first), int(last or first) + 1)
     options.engines = options.engines.split(",")
+    options.jobs = options.jobs or os.cpu_count() * (8 if "cpu" in options.engines else 1)
     options.library = str(options.library or library.find_library())
     return options
 
 
 def report(run):
     seconds = time.monotonic() - run.start
+    run.times["compilers"] = processor_seconds()
     print(f"{run.done} programs in {seconds:.1f} s ({run.done / max(seconds, 1e-9):.1f}/s): {len(run.findings)} findings")
     print("processor milliseconds each: " + ", ".join(f"{k} {1000 * v / max(run.done, 1):.1f}" for k, v in run.times.items()))
     for text, n in run.refusals.most_common(12):

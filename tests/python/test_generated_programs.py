@@ -15,7 +15,8 @@ sys.path.insert(0, str(GENERATE))
 
 
 def run(script, engines, *options):
-    command = [sys.executable, GENERATE / script, "--engines", engines, "--jobs", "2", *options]
+    jobs = "12" if "cpu" in engines else "2"  # which wait for compilers
+    command = [sys.executable, GENERATE / script, "--engines", engines, "--jobs", jobs, *options]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -89,3 +90,28 @@ def test_the_model_finds_what_is_planted():
     assert spoiled(program)
     small = Minimizer(program, spoiled).run()
     assert small.text().count("\n") < 8
+
+
+def test_kernels_that_are_compiled_together(tmp_path, monkeypatch):
+    """Each finds its own code in the common file; one that is none does not keep the others from theirs."""
+    import ctypes
+
+    import compile_many
+
+    monkeypatch.setattr(compile_many, "started", [])
+    ask = compile_many.start(tmp_path, quick=True)
+    waiting = []
+    for n in range(9):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        body = f"return helper<{n}>();" if n != 5 else "return missing();"
+        (folder / "kernel.cpp").write_text(f"struct tw_call;\ntemplate <int n> static int helper() {{ return n * 11; }}\n"
+                                           'extern "C" __attribute__((visibility("default"))) int tw_entry(const struct tw_call*) '
+                                           f"{{ {body} }}\n")  # fmt: skip
+        words = [ask, "-x", "c++", "-std=c++17", "-O3", "-fPIC", "-w", "kernel.cpp", "-o", "kernel.so", "-shared"]
+        waiting.append(subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE))
+    said = [p.communicate()[0].decode() for p in waiting]
+    assert [p.returncode for p in waiting] == [0] * 5 + [1] + [0] * 3 and "missing" in said[5]
+    found = [ctypes.CDLL(str(tmp_path / str(n) / "kernel.so")).tw_entry(None) for n in range(9) if n != 5]
+    assert found == [n * 11 for n in range(9) if n != 5]
+    compile_many.started[0].kill()
