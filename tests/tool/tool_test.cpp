@@ -176,8 +176,13 @@ TEST_F(Tool, StagesOfCompile) {
   EXPECT_NE(tool("compile product.tile --stage planned --arch sm_90a").out.find("role 0..256 {"), std::string::npos);
   EXPECT_EQ(tool("compile product.tile --stage plan --arch sm_90a").out,
             "launch main\n  clear in gemms\n  work one_tile\n  role load warps=8..12 registers=40\n"
-            "  role compute warps=0..8 registers=232\n  ring A_s, B_s slots=3 bytes=32768 ahead\n  overlap yes\n"
-            "  epilogue whole by_columns of C_l\n");
+            "  role compute warps=0..8 registers=232 all_tiles\n  ring A_s, B_s slots=3 bytes=32768 ahead\n"
+            "  overlap yes\n  epilogue whole by_columns of C_l\n");
+  write("fewer.plan", "ring A_s slots=2\n");
+  EXPECT_NE(tool("compile product.tile --stage plan --plan fewer.plan").out.find("ring A_s, B_s slots=2"),
+            std::string::npos);
+  write("many.plan", "ring A_s slots=40\n");
+  EXPECT_EQ(tool("compile product.tile --stage plan --plan many.plan").status, 1);
   EXPECT_NE(tool("compile gemm.tile --stage loops").out.find("grid"), std::string::npos);
   EXPECT_NE(tool("compile gemm.tile --stage source").out.find("tw_entry"), std::string::npos);
   const Json plan = json("compile gemm.tile --stage launch_plan");
