@@ -555,6 +555,8 @@ void sync_grid(Location at = Location::current());
 void pdl_sync(Location at = Location::current());
 void pdl_trigger(Location at = Location::current());
 void barrier_arrive(const Tile& barrier, Location at = Location::current());
+// Each warp once, when all its threads have come.
+void barrier_arrive_by_warps(const Tile& barrier, Location at = Location::current());
 void barrier_wait(const Tile& barrier, const Operand& parity, Location at = Location::current());
 void mbarrier_expect_tx(const Tile& barrier, const Operand& bytes, Location at = Location::current());
 void mbarrier_arrive_expect_tx(const Tile& barrier, const Operand& bytes, Location at = Location::current());

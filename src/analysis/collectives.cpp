@@ -12,11 +12,12 @@ using namespace ir;
 
 namespace {
 
-// Barriers of some threads are in the hands of who writes them.
-bool needs_all_threads(const Stmt& stmt) {
+// Who must come to the statement together. Barriers of some threads are in the hands of who writes them.
+Agreement who_comes(const Stmt& stmt) {
   const auto* sync = stmt.as<Sync>();
-  if (sync && sync->scope == SyncScope::Named) return false;
-  return effects_of(stmt).scope == Scope::Collective;
+  if (sync && sync->scope == SyncScope::Named) return Agreement::None;
+  if (const auto* arrive = stmt.as<Arrive>(); arrive && arrive->by == ArriveBy::Warp) return Agreement::Warp;
+  return effects_of(stmt).scope == Scope::Collective ? Agreement::All : Agreement::None;
 }
 
 class Search {
@@ -26,7 +27,7 @@ class Search {
   // `branch`: the innermost enclosing statement that divides the threads, if any.
   void body(const Body& list, const Stmt* branch) {
     for (const Stmt& stmt : list) {
-      if (needs_all_threads(stmt) && !threads_.in_map(stmt) && !threads_.is_uniform_control(stmt)) report(stmt, branch);
+      if (threads_.control(stmt) < who_comes(stmt) && !threads_.in_map(stmt)) report(stmt, branch);
       if (stmt.as<Map>()) continue;  // thread code
       const Stmt* below = stmt.as<Role>() ? nullptr : divides(stmt) ? &stmt : branch;
       for_each_body(stmt, [&](const Body& inner) { body(inner, below); });
@@ -51,10 +52,11 @@ class Search {
                        program_.location((*branch)->location)});
     else
       notes.push_back({"some threads may have left before, by break, continue or return", {}});
-    findings.push_back(make_diagnostic(
-        Code::VerifyCollective, program_.location(stmt->location),
-        fmt::format("{} is done by all threads together, but not all of them may come here", name_of(stmt)),
-        "move it out of the branch, or branch on whole warps, as in if tx < 64", std::move(notes)));
+    findings.push_back(
+        make_diagnostic(Code::VerifyCollective, program_.location(stmt->location),
+                        fmt::format("{} is done by all threads{} together, but not all of them may come here",
+                                    name_of(stmt), who_comes(stmt) == Agreement::Warp ? " of a warp" : ""),
+                        "move it out of the branch, or branch on whole warps, as in if tx < 64", std::move(notes)));
   }
 
   const TileProgram& program_;

@@ -198,7 +198,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
     launch.threads = l.threads.launches[i].thread_count();
     launch.begins_early = choice.text.kernel.plan.launches[i].programmatic_serialization;
     add_layouts(l, i, launch);
-    launch.roles = roles_of(l.tiles, l.tiles.launches[i]);
+    launch.roles = roles_of(l.tiles, l.tiles.launches[i], l.plans[i]);
     add_operation_facts(tiles, l, i, target, out.launches[i]);
   }
   add_resources(choice, arch, gpu);

@@ -4,13 +4,15 @@
 #include "ir/operators.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
+#include "passes/warp_arrivals.h"
 
 namespace tilewright {
 namespace {
 
 class Steps {
  public:
-  explicit Steps(const ir::TileProgram& p) : p_(p) {}
+  Steps(const ir::TileProgram& p, const ir::Launch& launch) : p_(p), launch_(launch) {}
 
   std::vector<std::string> of(const ir::Body& body) {
     add(body, 0);
@@ -55,6 +57,8 @@ class Steps {
     }
     if (const auto* n = s.as<ir::Role>())
       return block(fmt::format("threads {} .. {}:", n->begin, n->end), n->body, depth);
+    if (const auto* n = s.as<ir::Arrive>(); n && n->by == ir::ArriveBy::Warp)
+      return add(passes::by_first_threads(*n, ir::var(launch_.thread[0], i32), s->location), depth);
     if (const std::string what = order(s); !what.empty()) return line(depth, what);
     if (const std::string what = work(s); !what.empty()) return line(depth, what);
   }
@@ -110,12 +114,34 @@ class Steps {
   }
 
   const ir::TileProgram& p_;
+  const ir::Launch& launch_;
   std::vector<std::string> lines_;
 };
 
 }  // namespace
 
-std::vector<RoleFacts> roles_of(const ir::TileProgram& program, const ir::Launch& launch) {
+namespace {
+
+// By the job that the plan gives it; a program's own roles by what they do.
+const char* job_of(const ir::Role& role, const plan::Plan& plan) {
+  bool loads = false, multiplies = false, works = false;
+  ir::walk(role.body, [&](const ir::Stmt& s) {
+    const auto* copy = s.as<ir::Copy>();
+    loads = loads || (copy && copy->completion.barrier.valid());
+    multiplies = multiplies || s.as<ir::Gemm>();
+    works = works || !s.as<ir::SetRegisters>();
+  });
+  const int64_t warp = role.begin / kWarpThreads;
+  for (const plan::Role& r : plan.roles) {
+    if (warp < r.first_warp || warp >= r.first_warp + r.warps) continue;
+    loads = r.job == plan::Role::Job::Load && works, multiplies = r.job == plan::Role::Job::Compute;
+  }
+  return multiplies ? "math" : loads ? "loader" : works ? "others" : "the loader's warpgroup";
+}
+
+}  // namespace
+
+std::vector<RoleFacts> roles_of(const ir::TileProgram& program, const ir::Launch& launch, const plan::Plan& plan) {
   std::vector<RoleFacts> out;
   ir::Body shared;
   for (const ir::Stmt& s : launch.body) {
@@ -124,17 +150,9 @@ std::vector<RoleFacts> roles_of(const ir::TileProgram& program, const ir::Launch
       shared.push_back(s);
       continue;
     }
-    bool loads = false, multiplies = false, works = false;
-    ir::walk(role->body, [&](const ir::Stmt& x) {
-      const auto* copy = x.as<ir::Copy>();
-      loads = loads || (copy && copy->completion.barrier.valid());
-      multiplies = multiplies || x.as<ir::Gemm>();
-      works = works || !x.as<ir::SetRegisters>();
-    });
-    const char* name = multiplies ? "math" : loads ? "loader" : works ? "others" : "the loader's warpgroup";
-    out.push_back({name, role->begin, role->end, Steps(program).of(role->body)});
+    out.push_back({job_of(*role, plan), role->begin, role->end, Steps(program, launch).of(role->body)});
   }
-  if (std::vector<std::string> steps = Steps(program).of(shared); !steps.empty())
+  if (std::vector<std::string> steps = Steps(program, launch).of(shared); !steps.empty())
     out.insert(out.begin(), {"all", 0, launch.thread_count(), std::move(steps)});
   return out;
 }

@@ -5,6 +5,6 @@
 namespace tilewright {
 
 // Of a launch with rings and roles written out; one role, "all", where there are none.
-std::vector<RoleFacts> roles_of(const ir::TileProgram& program, const ir::Launch& launch);
+std::vector<RoleFacts> roles_of(const ir::TileProgram& program, const ir::Launch& launch, const plan::Plan& plan);
 
 }  // namespace tilewright

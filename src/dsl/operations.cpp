@@ -340,6 +340,9 @@ void pdl_trigger(Location at) { recording("pdl_trigger", at).sync(ir::SyncScope:
 void barrier_arrive(const Tile& barrier, Location at) {
   recording("barrier_arrive", at).arrive(TileAccess::of(barrier));
 }
+void barrier_arrive_by_warps(const Tile& barrier, Location at) {
+  recording("barrier_arrive_by_warps", at).arrive(TileAccess::of(barrier), ir::Queue::None, {}, ir::ArriveBy::Warp);
+}
 void barrier_wait(const Tile& barrier, const Operand& parity, Location at) {
   recording("barrier_wait", at).wait(TileAccess::of(barrier), expr_of(parity, "barrier_wait"));
 }

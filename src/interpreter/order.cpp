@@ -1,5 +1,6 @@
 // Roles, mbarriers, block barriers: what makes strands wait for each other.
 #include "interpreter/strand.h"
+#include "layout/fragment.h"
 
 namespace tilewright::interpreter {
 
@@ -117,9 +118,12 @@ void Strand::arrive(const ElementCode& at, Barrier& b, int64_t arrivals, int64_t
   }
 }
 
-void Strand::execute(const ir::Arrive&, const Step& s, Mask mask) {
-  for (int64_t l = 0; l < frame_.shape.lanes; ++l)
-    if (mask.at(l)) arrive(s.elements[0], barrier_at(s.elements[0], mask, l), 1, l);
+void Strand::execute(const ir::Arrive& op, const Step& s, Mask mask) {
+  const bool by_warps = op.by == ir::ArriveBy::Warp;  // whole ones come: analysis/collectives.h
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
+    if (!mask.at(l) || (by_warps && frame_.threads[l] % kWarpThreads != 0)) continue;
+    arrive(s.elements[0], barrier_at(s.elements[0], mask, l), 1, l);
+  }
 }
 
 void Strand::execute(const ir::Expect& op, const Step& s, Mask mask) {

@@ -159,7 +159,7 @@ class Builder {
   // ---- order
   Element barrier_element(const TileRef& ref) const { return barrier(ref, "a barrier operand"); }
   // cta: the block of the cluster; none: this one
-  void arrive(const TileRef& barrier, Queue queue = Queue::None, const Expr& cta = {});
+  void arrive(const TileRef& barrier, Queue queue = Queue::None, const Expr& cta = {}, ArriveBy by = ArriveBy::Thread);
   void expect(const TileRef& barrier, const Expr& bytes, bool arrive);
   void wait(const TileRef& barrier, const Expr& parity);
   void commit(Queue queue);

@@ -506,10 +506,10 @@ Element Builder::barrier(const TileRef& ref, const char* what) const {
   return element(ref, what);
 }
 
-void Builder::arrive(const TileRef& ref, Queue queue, const Expr& cta) {
+void Builder::arrive(const TileRef& ref, Queue queue, const Expr& cta, ArriveBy by) {
   need_no_map("barrier_arrive");
   if (cta) need_integer(cta, "the block of an arrival");
-  emit(Arrive{barrier(ref, "barrier_arrive"), cta ? cast(cta, i32) : Expr(), queue});
+  emit(Arrive{barrier(ref, "barrier_arrive"), cta ? cast(cta, i32) : Expr(), queue, by});
 }
 void Builder::expect(const TileRef& ref, const Expr& bytes, bool and_arrive) {
   need_no_map("mbarrier_expect_tx");

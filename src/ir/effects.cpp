@@ -95,7 +95,10 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   }
   void operator()(const FinalizeReducer&) const { out.scope = Scope::Collective; }
   void operator()(const Role&) const { out.scope = Scope::Collective; }
-  void operator()(const Arrive& n) const { order(n.barrier); }
+  void operator()(const Arrive& n) const {
+    order(n.barrier);
+    if (n.by == ArriveBy::Warp) out.scope = Scope::Warp;
+  }
   void operator()(const Expect& n) const { order(n.barrier); }
   void operator()(const Wait& n) const { order(n.barrier); }
   void operator()(const Commit&) const {}

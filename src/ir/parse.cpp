@@ -360,8 +360,9 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
     b.workspace = true;
     return;
   }
-  static constexpr std::string_view kAttributes[] = {"strides", "view",   "offset",    "address",   "fill",  "reducer",
-                                                     "arrive",  "layout", "replicate", "alignment", "place", "memory"};
+  static constexpr std::string_view kAttributes[] = {"strides",   "view",   "offset", "address", "fill",
+                                                     "reducer",   "arrive", "use",    "layout",  "replicate",
+                                                     "alignment", "place",  "memory"};
   if (std::find(std::begin(kAttributes), std::end(kAttributes), attribute) == std::end(kAttributes))
     fail(Code::TextUnknownField, place(at), fmt::format("a buffer has no property '{}'", attribute),
          fmt::format("it has: {}, workspace", fmt::join(kAttributes, ", ")));
@@ -373,6 +374,7 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
   if (attribute == "fill") b.fill = expression(b.type);
   if (attribute == "reducer") b.reducer = word<ReduceOp>("reduction");
   if (attribute == "arrive") field(b.arrive_counts, {});
+  if (attribute == "use") b.use = word<BarrierUse>("use of barriers");
   if (attribute == "layout") b.layout = layout();
   if (attribute == "alignment") b.alignment = integer("the alignment of the buffer in bytes");
   if (attribute == "memory") {

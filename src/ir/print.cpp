@@ -284,6 +284,7 @@ std::string Printer::buffer_text(const Buffer& buffer, bool tensor_param) {
   if (buffer.fill) text += fmt::format(" fill={}", exprs_.text(buffer.fill, buffer.type));
   if (buffer.reducer) text += fmt::format(" reducer={}", name_of(*buffer.reducer));
   if (!buffer.arrive_counts.empty()) text += fmt::format(" arrive=[{}]", fmt::join(buffer.arrive_counts, ", "));
+  if (buffer.use != BarrierUse::None) text += fmt::format(" use={}", name_of(buffer.use));
   if (buffer.layout.kind != LayoutHint::None) text += fmt::format(" layout={}", layout_text(buffer.layout));
   if (buffer.layout.replicate != 1) text += fmt::format(" replicate={}", buffer.layout.replicate);
   if (buffer.workspace) text += " workspace";

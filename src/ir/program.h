@@ -31,6 +31,20 @@ struct LayoutAnnotation {
   int64_t replicate = 1;
 };
 
+// What mbarriers are for. Who makes them for code of his own says so, and others rely on it; a program's own have no
+// known use.
+enum class BarrierUse : uint8_t {
+  None,
+  Full,   // one a slot of a ring (or a panel of it): what fills it is there
+  Empty,  // one a slot of a ring: who reads it is done
+  // One for each of two roles, which take turns: a role's warps arrive at its own and then wait for the other, which
+  // arrives when it has waited for them. Who has waited knows that all of his own role did what it did before that
+  // arrival: without it the other could not have told.
+  Turn,   // its turn has come
+  Ready,  // what it hands on lies in shared memory
+};
+std::span<const char* const> enum_names(BarrierUse);
+
 // Loop level: how a tile that gemms read or write lies in memory. The row of the table then has the shape and type of
 // that memory: (panels, groups, width, interleave), or (rows, row stride).
 struct TileLayout {
@@ -54,6 +68,7 @@ struct Buffer {
   Expr fill;                        // what out-of-bounds reads give, of this type; none: 0
   std::optional<ReduceOp> reducer;  // a deferred reduction: Sum, Max or Min
   std::vector<int64_t> arrive_counts;  // Barrier: one a mbarrier
+  BarrierUse use = BarrierUse::None;
   LayoutAnnotation layout;
   int32_t launch = -1;  // on chip: the launch it belongs to
   std::optional<TileLayout> tile;

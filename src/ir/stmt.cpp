@@ -100,10 +100,12 @@ TILEWRIGHT_ENUM_NAMES(Queue, "none", "cp_async", "wgmma", "bulk_store", "prefetc
 TILEWRIGHT_ENUM_NAMES(Combine, "none", "add", "max", "min")
 TILEWRIGHT_ENUM_NAMES(GemmPolicy, "square", "full_row", "full_col")
 TILEWRIGHT_ENUM_NAMES(ReduceOp, "sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
+TILEWRIGHT_ENUM_NAMES(ArriveBy, "thread", "warp")
 TILEWRIGHT_ENUM_NAMES(SyncScope, "warp", "block", "named", "cluster", "grid", "launches")
 TILEWRIGHT_ENUM_NAMES(FenceProxy, "async", "block", "device", "wgmma", "async_all")
 TILEWRIGHT_ENUM_NAMES(Rounding, "nearest", "toward_zero", "stochastic")
 TILEWRIGHT_ENUM_NAMES(Space, "global", "shared", "fragment", "local", "barrier")
+TILEWRIGHT_ENUM_NAMES(BarrierUse, "none", "full", "empty", "turn", "ready")
 TILEWRIGHT_ENUM_NAMES(LayoutHint, "none", "linear", "swizzled", "function")
 TILEWRIGHT_ENUM_NAMES(RasterOrder, "row", "column")
 #undef TILEWRIGHT_ENUM_NAMES

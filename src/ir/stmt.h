@@ -326,13 +326,20 @@ struct Role {
 // ---- Order
 // ------------------------------------------------------------------------------------
 
-struct Arrive {  // one arrival per executing thread
+enum class ArriveBy : uint8_t {
+  Thread,  // every executing thread
+  Warp,    // every executing warp once, when all its threads have come; above thread level
+};
+struct Arrive {
   static constexpr Level level = Level::Any;
   static constexpr const char* name = "arrive";
   Element barrier;
   Expr cta;                   // its number in the cluster, x first; none: this block
   Queue queue = Queue::None;  // cp_async: once all that the thread has put there is done; it goes on at once
-  static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("cta", n.cta), f("queue", n.queue); }
+  ArriveBy by = ArriveBy::Thread;
+  static void fields(auto& n, auto&& f) {
+    f("barrier", n.barrier), f("cta", n.cta), f("queue", n.queue), f("by", n.by);
+  }
 };
 struct Expect {  // adds bytes to what the current phase waits for, then arrives if asked; by one thread of the
                  // executing set
@@ -586,6 +593,7 @@ std::span<const char* const> enum_names(Queue);
 std::span<const char* const> enum_names(Combine);
 std::span<const char* const> enum_names(GemmPolicy);
 std::span<const char* const> enum_names(ReduceOp);
+std::span<const char* const> enum_names(ArriveBy);
 std::span<const char* const> enum_names(SyncScope);
 std::span<const char* const> enum_names(FenceProxy);
 std::span<const char* const> enum_names(Rounding);

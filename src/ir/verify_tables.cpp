@@ -224,6 +224,9 @@ void Verifier::check_special(const Buffer& b) {
           fmt::format("the barriers '{}' need one dimension of uint64 and an arrive count for each", b.name));
     else if (!in_range)
       add(Code::VerifyArriveCount, fmt::format("an arrive count of '{}' is not between 1 and 2^20 - 1", b.name));
+  } else if (b.use != BarrierUse::None) {
+    add(Code::VerifyBarrierShape,
+        fmt::format("'{}' has a use of barriers but is a {} buffer", b.name, name_of(b.space)));
   } else if (!b.arrive_counts.empty()) {
     add(Code::VerifyBarrierShape, fmt::format("'{}' has arrive counts but is a {} buffer", b.name, name_of(b.space)));
   }

@@ -234,6 +234,11 @@ void Verifier::check(const Arrive& node) {
   if (node.queue != Queue::None && (node.queue != Queue::CpAsync || node.cta))
     add(Code::VerifyQueue, fmt::format("an arrival of the queue {}", name_of(node.queue)),
         "copies of the queue cp_async tell mbarriers of their own block");
+  if (node.by == ArriveBy::Thread) return;
+  if (level_ != Level::Tile)
+    add(Code::VerifyLevel, "an arrival of warps in code of threads", "lowering writes it as the arrival of a thread");
+  if (node.queue != Queue::None)
+    add(Code::VerifyQueue, "an arrival of warps with a queue", "each thread arrives for its own copies");
 }
 
 void Verifier::check(const Expect& node) {

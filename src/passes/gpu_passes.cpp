@@ -34,6 +34,7 @@
 #include "passes/threads/split_masks.h"
 #include "passes/threads/sum_copies.h"
 #include "passes/threads/thread_code.h"
+#include "passes/threads/turn_barriers.h"
 #include "passes/threads/unshift_maps.h"
 #include "passes/threads/whole_turns.h"
 #include "passes/threads/wrap_sums.h"
@@ -174,6 +175,7 @@ void sum_late(GpuProgram& p, size_t i) {
 
 void sync(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
+  find_turn_barriers(p.tiles, launch);
   number_statements(launch);
   launch.body = place_sync(p.tiles, launch, Uniformity(p.tiles, launch), p.placements[i]);
 }

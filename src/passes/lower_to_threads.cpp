@@ -148,6 +148,7 @@ void warn_of_slow_gemms(const GpuProgram& p) {
 ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTarget& target, plan::Limits limits,
                                 GpuObserver observer) {
   GpuProgram tiles{.tiles = program, .target = target, .attempts = {}};
+  for (Buffer& b : tiles.tiles.buffers) b.use = BarrierUse::None;  // a text may say what it does not hold
   run_gpu_passes(tiles, gpu_tile_passes(), observer);
   std::vector<PlanSearch> searches(program.launches.size(), PlanSearch(limits));
   ThreadLowering out;

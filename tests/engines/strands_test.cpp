@@ -72,6 +72,27 @@ TEST(CpuStrands, ALoaderAndAConsumerOverTwoSlots) {
     });
 }
 
+TEST(CpuStrands, WarpsArriveOnce) {
+  expect_same(5, 192, [&](const Tensor& A, const Tensor& B, const Value& bx) {
+    auto tile = alloc_shared({64}, i32);
+    auto full = alloc_barrier({4}), empty = alloc_barrier({2});
+    ws({0}, [&] {
+      for (auto k : serial(3)) {
+        barrier_wait(empty(0), (k + 1) % 2);
+        for (auto i : Parallel(64)) tile(i) = A(k, i) + bx;
+        barrier_arrive_by_warps(full(0));
+      }
+    });
+    on_threads(128, 192, [&] {
+      for (auto k : serial(3)) {
+        barrier_wait(full(0), k % 2);
+        for (auto i : Parallel(64)) B(bx, i) += tile(i) * (k + 1);
+        barrier_arrive_by_warps(empty(0));
+      }
+    });
+  });
+}
+
 TEST(CpuStrands, WhatAllThreadsDoTogetherBetweenRoles) {
   expect_same(2, 256, [](const Tensor& A, const Tensor& B, const Value& bx) {
     auto s = alloc_shared({64}, i32), count = alloc_shared({1}, i32);

@@ -51,7 +51,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
     fragment total: float32[16] reducer=sum
     local m: float32
     local regs: int8[4] layout=linear
-    barrier full: uint64[2] arrive=[1, 256]
+    barrier full: uint64[2] arrive=[1, 256] use=full
     fill to=A_s value=0.0
     fill to=A_s[1, 0 : 16, 0 : 64] value=inf
     m = 0.5
@@ -63,6 +63,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
         arrive barrier=full[k % 2] cta=1
         cp_async A_s[k % 2, 0, 0] = A[bx * 16, k]
         arrive barrier=full[k % 2] queue=cp_async
+        arrive barrier=full[k % 2] by=warp
         copy from=A[bx * 16 : 16, 0 : 64] to=A_s[k % 2, 0 : 16, 0 : 64] completion=(queue=prefetch)
       }
     }

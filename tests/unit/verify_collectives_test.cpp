@@ -47,6 +47,17 @@ TEST(Collectives, LoopsOfDifferentLengthsAndVotes) {
       std::string::npos);
 }
 
+TEST(Collectives, WarpsArriveAsAWhole) {
+  const std::string arrive = "barrier b: uint64[1] arrive=[4]\narrive barrier=b[0] by=warp\n";
+  EXPECT_EQ(findings("if tx // 32 == 2 {\n" + arrive + "}\n"), "");
+  EXPECT_EQ(findings("if tx < 5 {\n" + arrive + "}\n"),
+            "error TW3093 verify: arrive is done by all threads of a warp together, but not all of them may come here\n"
+            "  --> p.tile:9:1\n"
+            "note: not all threads take the same way here, by if\n"
+            "  --> p.tile:7:1\n"
+            "help: move it out of the branch, or branch on whole warps, as in if tx < 64\n");
+}
+
 TEST(Collectives, RolesAreSetsOfTheirOwn) {
   EXPECT_EQ(
       findings(

@@ -92,7 +92,7 @@ class RoleWriter {
         continue;
       }
       if (r.instance > 0) continue;
-      turns_ = new_barriers(p_, launch_, "turns", r.instances, r.warps);
+      turns_ = new_barriers(p_, launch_, BarrierUse::Turn, "turns", r.instances, r.warps);
       const plan::Role& second = plan_.roles.back();
       Body other = every_second(own_storage(renamed(p_, compute)), second.instance);
       out.push_back(role(r, r.warps, every_second(std::move(compute), r.instance)));
@@ -117,9 +117,8 @@ class RoleWriter {
       size_t last = 0;
       for (size_t i = 0; i < f.body.size(); ++i)
         walk({f.body[i]}, [&](const Stmt& x) { last = x.as<Wait>() ? i : last; });
-      Body pass;
-      arrive_by_warps(launch_, {turns_, {constant(i32, 1 - remainder)}}, s->location, pass);
-      f.body.insert(f.body.begin() + static_cast<std::ptrdiff_t>(last) + 1, pass.begin(), pass.end());
+      f.body.insert(f.body.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                    arrive_by_warps({turns_, {constant(i32, 1 - remainder)}}, s->location));
       // The first turn of all is nobody's to give.
       const Expr round = binary(BinaryOp::FloorMod, cast(pair, i32), constant(i32, int64_t{2}));
       const Expr parity = remainder == 0 ? binary(BinaryOp::BitXor, round, constant(i32, int64_t{1})) : round;

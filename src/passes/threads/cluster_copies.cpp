@@ -34,7 +34,8 @@ class ClusterCopies {
     const std::string name = p_.buffer(copy.to.buffer).name;
     int64_t elements = 1;
     for (const Expr& e : copy.to.extent) elements *= constant_int(e).value_or(0);
-    const Element arrived{new_barriers(p_, launch_, name + "_arrived", 1, 1), {constant(i32, int64_t{0})}};
+    const Element arrived{new_barriers(p_, launch_, BarrierUse::Full, name + "_arrived", 1, 1),
+                          {constant(i32, int64_t{0})}};
     const BufferId turns = counter(name + "_turns");
     const VarId turn = p_.new_var(p_.buffer(turns).name, i32);
     start_.push_back(make_stmt(Store{{turns, {}}, constant(i32, int64_t{0})}, at));

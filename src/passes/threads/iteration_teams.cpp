@@ -134,8 +134,8 @@ class Writer {
       r.slots_of = ring_of(p_, r.tile, r.slots);
       if (r.half >= 0 && r.in_scores && t.by == LoopTile::By::Tma)
         r.panels = std::max<int64_t>(columns_of(r.tile) * p_.buffer(r.tile).type.bits / 8 / panel_span(p_, r.tile), 1);
-      r.full = new_barriers(p_, launch_, name + "_full", r.slots * r.panels, 1);
-      r.empty = new_barriers(p_, launch_, name + "_empty", r.slots, kWarps);
+      r.full = new_barriers(p_, launch_, BarrierUse::Full, name + "_full", r.slots * r.panels, 1);
+      r.empty = new_barriers(p_, launch_, BarrierUse::Empty, name + "_empty", r.slots, kWarps);
       rings_.push_back(std::move(r));
     }
   }
@@ -150,8 +150,8 @@ class Writer {
     begin = add(begin, constant(begin->type, panel * columns)), r.extent.back() = number(columns);
   }
   void make_shared() {
-    if (!once_.empty()) once_full_ = new_barriers(p_, launch_, "once_full", 1, 1);
-    ready_ = new_barriers(p_, launch_, "ready", 2, kWarps);
+    if (!once_.empty()) once_full_ = new_barriers(p_, launch_, BarrierUse::Full, "once_full", 1, 1);
+    ready_ = new_barriers(p_, launch_, BarrierUse::Ready, "ready", 2, kWarps);
     auto shared = [&](BufferId like, bool of_both) {
       Buffer b = p_.buffer(like);
       b.name += "_handed", b.space = Space::Shared, b.layout = {};
@@ -159,7 +159,7 @@ class Writer {
       return p_.new_buffer(std::move(b));
     };
     exchange_ = shared(parts_.left, false);
-    if (!parts_.handed_later.empty()) later_ = new_barriers(p_, launch_, "ready_later", 2, kWarps);
+    if (!parts_.handed_later.empty()) later_ = new_barriers(p_, launch_, BarrierUse::Ready, "ready_later", 2, kWarps);
     for (const std::set<BufferId>* ids : {&parts_.handed, &parts_.handed_later})
       for (BufferId id : *ids) handed_[id] = shared(id, true);
     for (int team : {0, 1}) {
@@ -244,12 +244,12 @@ class Writer {
         const Places places = places_of(r);
         body.insert(body.begin(), places.look_up.begin(), places.look_up.end());
         append(body, gather(r, places));
-        arrive_by_warps(launch_, whole, parts_.at, body);
+        body.push_back(arrive_by_warps(whole, parts_.at));
         break;
       }
       case LoopTile::By::Map:
         body.push_back(r.of.stmt);
-        arrive_by_warps(launch_, whole, parts_.at, body);
+        body.push_back(arrive_by_warps(whole, parts_.at));
         break;
     }
     body = in_turn(body, count);
@@ -350,7 +350,7 @@ class Writer {
     out.push_back(stmt(Wait{full(r, t.slot, panel), t.parity}));
   }
   void give_back(const Ring& r, const Count& count, Body& out) const {
-    arrive_by_warps(launch_, {r.empty, {count.in(r.slots).slot}}, parts_.at, out);
+    out.push_back(arrive_by_warps({r.empty, {count.in(r.slots).slot}}, parts_.at));
   }
   void give_back_half(int team, const Count& count, Body& out) const {
     for (const Ring& r : rings_)
@@ -448,7 +448,7 @@ class Writer {
   }
   void hand(const std::set<BufferId>& handed, BufferId ready, int team, Body& out) const {
     for (BufferId id : handed) out.push_back(copy(whole(id, p_), of_owner(id, team)));
-    arrive_by_warps(launch_, {ready, {number(team)}}, parts_.at, out);
+    out.push_back(arrive_by_warps({ready, {number(team)}}, parts_.at));
   }
   // The other team waited for the values before it told that its scores are ready.
   void take_over(int team, const Count& count, Body& out) {

@@ -88,25 +88,21 @@ class LateWaits {
       open.pop_front();
     }
   }
-  // The slots that two statements give back, the warp's meeting and the arrival of its first lane; null: they do not.
-  const Buffers* given_back(const Body& body, size_t at) const {
-    const auto* sync = body[at].as<Sync>();
-    const auto* first = at + 1 < body.size() ? body[at + 1].as<If>() : nullptr;
-    if (!sync || sync->scope != SyncScope::Warp || !first || first->then_body.size() != 1) return nullptr;
-    const auto* arrive = first->then_body[0].as<Arrive>();
+  // The slots that the statement gives back; null: none.
+  const Buffers* given_back(const Stmt& s) const {
+    const auto* arrive = s.as<Arrive>();
     const auto found = arrive ? slots_.find(arrive->barrier.buffer) : slots_.end();
     return found == slots_.end() ? nullptr : &found->second;
   }
   Body iteration(const Body& in) const {
     Body out;
     std::deque<Group> open;
-    for (size_t i = 0; i < in.size(); ++i) {
-      const Stmt& s = in[i];
-      if (const Buffers* tiles = given_back(in, i)) {
+    for (const Stmt& s : in) {
+      if (const Buffers* tiles = given_back(s)) {
         const auto reader =
             std::find_if(open.rbegin(), open.rend(), [&](const Group& g) { return meet(g.operands, *tiles); });
         Body& to = reader == open.rend() ? out : reader->releases;
-        to.push_back(in[i]), to.push_back(in[++i]);
+        to.push_back(s);
         continue;
       }
       retire(needed(s, open), s->location, open, out);

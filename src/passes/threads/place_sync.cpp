@@ -6,8 +6,8 @@
 #include "ir/rewrite.h"
 #include "passes/role_groups.h"
 #include "passes/threads/alike_stores.h"
-#include "passes/threads/batons.h"
 #include "passes/threads/collectives.h"
+#include "passes/warp_arrivals.h"
 
 namespace tilewright::passes {
 
@@ -31,7 +31,7 @@ struct Touch {
   // A write by cp.async that its threads have not waited for. Only waiting orders it: against another in flight no
   // barrier helps, and a fence before says nothing of it.
   bool in_flight = false;
-  std::set<BufferId> told = {};      // batons that were passed on since
+  std::set<BufferId> told = {};      // mbarriers on which roles take turns, at which this one has arrived since
   std::vector<int64_t> widths = {};  // of a Map's access: elements that its points span from `min` on; 0: not known
   std::optional<analysis::OwnElement> own = {};      // of thread code, whatever the turn of a loop
   std::optional<analysis::OwnElement> of_warp = {};  // the same for warps of the role
@@ -102,8 +102,7 @@ class SyncPlacer {
         bound_(bound_vars(launch.body)),
         used_(used_vars(launch.body)),
         own_(launch),
-        alike_(alike_stores(p, launch, u)),
-        batons_(batons_of(p, launch)) {
+        alike_(alike_stores(p, launch, u)) {
     walk(launch.body, [&](const Stmt& s) {
       if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
         own_barriers_.insert(constant_int(n->barrier).value_or(0));
@@ -126,6 +125,8 @@ class SyncPlacer {
       behind_.back() = std::span(in).subspan(i + 1);
       if (!in[i].as<Role>() || left_) {
         statement(in[i], out);
+        const Arrive* spelled = spelled_arrival(in, i, launch_);
+        if (const Arrive* arrive = spelled ? spelled : in[i].as<Arrive>()) pass_turn_on(*arrive, spelled);
         continue;
       }
       const size_t end = end_of_roles(in, i);
@@ -418,6 +419,7 @@ class SyncPlacer {
     if (const auto* n = s.as<Arrive>()) {
       fence(s->location, out);
       if (n->queue == Queue::CpAsync) before_copies_tell(s->location, out);
+      if (n->by == ArriveBy::Warp && role_ && are_of_warp({role_->begin, role_->end})) ordered();
     }
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore)
       for (Touch& t : open_)
@@ -431,9 +433,6 @@ class SyncPlacer {
       std::erase_if(open_, [&](const Touch& t) {
         return (t.barrier.valid() && t.barrier == n->barrier.buffer) || t.told.contains(n->barrier.buffer);
       });
-    if (const Element* baton = arrival_of_warps(s); baton && batons_.contains(baton->buffer))
-      for (Touch& t : open_)
-        if (!t.in_flight && !t.commits && !wants_fence(t)) t.told.insert(baton->buffer);
     before_parting(s, out);
     if (const auto* n = s.as<For>(); n && u_.is_uniform_control(s) && agree(n->begin, s) && agree(n->extent, s))
       return loop(*n, s, out);
@@ -449,6 +448,13 @@ class SyncPlacer {
     // wrote.
     if (const auto* n = s.as<Wait>(); n && told_by_copies_.contains(n->barrier.buffer) && copies_are_read_async())
       out.push_back(make_stmt(Fence{FenceProxy::Async, {}}, s->location));
+  }
+  // What is open when all warps arrive for a turn, who waits for his next one knows.
+  void pass_turn_on(const Arrive& n, bool spelled) {
+    const BarrierUse use = p_.buffer(n.barrier.buffer).use;
+    if ((use != BarrierUse::Turn && use != BarrierUse::Ready) || n.cta || !(spelled || n.by == ArriveBy::Warp)) return;
+    for (Touch& t : open_)
+      if (!t.in_flight && !t.commits && !wants_fence(t)) t.told.insert(n.barrier.buffer);
   }
   // Where some threads jump and others do not, no barrier can stand from there on to where they meet again: what is
   // done up to there comes behind one before them.
@@ -634,7 +640,6 @@ class SyncPlacer {
   const std::set<VarId> bound_, used_;
   const analysis::OwnElements own_;
   const std::set<StmtId> alike_;
-  const std::set<BufferId> batons_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
   std::set<BufferId> written_;          // by the launch
   std::set<BufferId> copied_;           // what threads store by the queue cp_async

@@ -64,8 +64,8 @@ class SidesWriter {
         name += (name.empty() ? "" : "_") + p_.buffer(t).name;
         r.slots_of.push_back(ring_of(p_, p_.buffer(t).rank() == 1 ? row_of(p_, t) : t, r.slots));
       }
-      r.full = new_barriers(p_, launch_, name + "_full", r.slots, 1);
-      r.empty = new_barriers(p_, launch_, name + "_empty", r.slots, warps);
+      r.full = new_barriers(p_, launch_, BarrierUse::Full, name + "_full", r.slots, 1);
+      r.empty = new_barriers(p_, launch_, BarrierUse::Empty, name + "_empty", r.slots, warps);
     }
   }
 
@@ -315,7 +315,7 @@ class SidesWriter {
   }
 
   void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
-    arrive_by_warps(launch_, {r.empty, {slot}}, at, out);
+    out.push_back(arrive_by_warps({r.empty, {slot}}, at));
   }
 
   TileProgram& p_;

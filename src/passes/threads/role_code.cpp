@@ -3,7 +3,6 @@
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "layout/fragment.h"
 #include "passes/lower/intervals.h"
 
 namespace tilewright::passes {
@@ -35,19 +34,18 @@ Body renamed(ProgramTables& p, Body body) {
   });
 }
 
-BufferId new_barriers(ProgramTables& p, const Launch& launch, std::string name, int64_t count, int64_t arrivals) {
+BufferId new_barriers(ProgramTables& p, const Launch& launch, BarrierUse use, std::string name, int64_t count,
+                      int64_t arrivals) {
   Buffer b;
+  b.use = use;
   b.name = std::move(name), b.type = u64, b.space = Space::Barrier, b.shape = {constant(i32, count)};
   b.arrive_counts.assign(static_cast<size_t>(count), arrivals);
   b.launch = static_cast<int32_t>(&launch - p.launches.data()), b.location = launch.location;
   return p.new_buffer(std::move(b));
 }
 
-void arrive_by_warps(const Launch& launch, const Element& barrier, LocationId at, Body& out) {
-  const Expr lane = binary(BinaryOp::FloorMod, var(launch.thread[0], i32), constant(i32, int64_t{kWarpThreads}));
-  const Expr first = binary(BinaryOp::Eq, lane, constant(i32, int64_t{0}));
-  out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
-  out.push_back(make_stmt(If{first, {make_stmt(Arrive{barrier, {}}, at)}, {}}, at));
+Stmt arrive_by_warps(Element barrier, LocationId at) {
+  return make_stmt(Arrive{std::move(barrier), {}, Queue::None, ArriveBy::Warp}, at);
 }
 
 std::set<VarId> vars_of_places(const Launch& launch, const std::vector<Stmt>& copies) {

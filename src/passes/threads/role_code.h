@@ -11,11 +11,10 @@ namespace tilewright::passes {
 ir::Body renamed(ir::ProgramTables& program, ir::Body body);
 
 // `count` mbarriers of a launch, each of which expects `arrivals`.
-ir::BufferId new_barriers(ir::ProgramTables& program, const ir::Launch& launch, std::string name, int64_t count,
-                          int64_t arrivals);
+ir::BufferId new_barriers(ir::ProgramTables& program, const ir::Launch& launch, ir::BarrierUse use, std::string name,
+                          int64_t count, int64_t arrivals);
 
-// One arrival a warp, for all its lanes. The launch's threads lie along x.
-void arrive_by_warps(const ir::Launch& launch, const ir::Element& barrier, ir::LocationId at, ir::Body& out);
+ir::Stmt arrive_by_warps(ir::Element barrier, ir::LocationId at);
 
 // What tells which part of a tensor the copies read: variables, through names to those that names are made of. What has
 // one value for all blocks tells nothing.

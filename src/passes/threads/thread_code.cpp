@@ -9,6 +9,7 @@
 #include "passes/threads/alike_stores.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/early_loads.h"
+#include "passes/warp_arrivals.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -210,6 +211,8 @@ class ThreadCode {
       return {l_.make(While{guard_accesses(n->condition, l_), std::move(inside)})};
     }
     if (const auto* n = s.as<Sync>()) return sync(*n, s, team);
+    if (const auto* n = s.as<Arrive>(); n && n->by == ArriveBy::Warp)
+      return body(by_first_threads(*n, block_.thread, s->location), team);
     if (const auto* n = s.as<Shuffle>()) return {l_.make(converged(*n, s))};
     if (const auto* n = s.as<Vote>()) return {l_.make(converged(*n, s))};
     if (s.as<Store>() || s.as<Atomic>()) return scalar(s, team);

@@ -1,8 +1,9 @@
-#include "passes/threads/batons.h"
+#include "passes/threads/turn_barriers.h"
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
+#include "passes/warp_arrivals.h"
 
 namespace tilewright::passes {
 
@@ -15,7 +16,7 @@ enum class Next : uint8_t { Either, Wait, Arrive, Over, Broken };
 // One role's dealings with one pair of mbarriers.
 class Turns {
  public:
-  explicit Turns(BufferId pair) : pair_(pair) {}
+  Turns(BufferId pair, const Launch& launch) : pair_(pair), launch_(launch) {}
 
   void run(const Body& body) { next_ = after(body, Next::Either); }
   bool alternates() const { return next_ != Next::Broken && own_ && other_ && *own_ + *other_ == 1; }
@@ -37,12 +38,16 @@ class Turns {
     return state;
   }
   Next after(const Body& body, Next state) {
-    for (const Stmt& s : body)
-      if (state != Next::Broken) state = after(s, state);
+    for (size_t i = 0; i < body.size() && state != Next::Broken; ++i) {
+      const Arrive* arrive = body[i].as<Arrive>();
+      if (arrive && arrive->by != ArriveBy::Warp) arrive = nullptr;
+      if (const Arrive* spelled = spelled_arrival(body, i, launch_)) arrive = spelled, ++i;
+      state = arrive && !arrive->cta && is_of_pair(arrive->barrier) ? event(true, arrive->barrier, state)
+                                                                    : after(body[i], state);
+    }
     return state;
   }
   Next after(const Stmt& s, Next state) {
-    if (const Element* e = arrival_of_warps(s)) return is_of_pair(*e) ? event(true, *e, state) : state;
     if (const auto* n = s.as<Wait>()) return is_of_pair(n->barrier) ? event(false, n->barrier, state) : state;
     if (const auto* n = s.as<For>()) {
       if (state == Next::Either) state = after(n->body, state);  // nothing before it, so it may as well not run at all
@@ -56,6 +61,7 @@ class Turns {
   }
 
   const BufferId pair_;
+  const Launch& launch_;
   std::optional<int64_t> own_, other_;
   bool arrives_first_ = false;
   Next next_ = Next::Either;
@@ -63,24 +69,13 @@ class Turns {
 
 }  // namespace
 
-const Element* arrival_of_warps(const Stmt& s) {
-  const auto* n = s.as<If>();
-  if (!n || !n->else_body.empty() || n->then_body.size() != 1) return nullptr;
-  const auto* arrive = n->then_body[0].as<Arrive>();
-  const auto* first = n->condition.as<Binary>();
-  const auto* lane = first && first->op == BinaryOp::Eq ? first->a.as<Binary>() : nullptr;
-  const bool fits = arrive && !arrive->cta && lane && lane->op == BinaryOp::FloorMod && lane->a.as<Var>() &&
-                    constant_int(lane->b) == kWarpThreads && constant_int(first->b) == 0;
-  return fits ? &arrive->barrier : nullptr;
-}
-
-std::set<BufferId> batons_of(const ProgramTables& p, const Launch& launch) {
-  std::set<BufferId> out, used;
+void find_turn_barriers(ProgramTables& p, const Launch& launch) {
+  std::set<BufferId> used;
   std::vector<std::set<BufferId>> used_by;
   for (const Stmt& s : launch.body) used.merge(std::set(used_by.emplace_back(used_buffers({s}))));
   for (BufferId id : used) {
-    const Buffer& b = p.buffer(id);
-    if (b.space != Space::Barrier || b.arrive_counts.size() != 2) continue;
+    Buffer& b = p.buffers[id.index];
+    if (b.space != Space::Barrier || b.use != BarrierUse::None || b.arrive_counts.size() != 2) continue;
     std::vector<std::pair<const Role*, Turns>> users;
     bool fits = true;
     for (size_t i = 0; i < launch.body.size(); ++i) {
@@ -88,7 +83,7 @@ std::set<BufferId> batons_of(const ProgramTables& p, const Launch& launch) {
       const auto* role = launch.body[i].as<Role>();
       fits = fits && role;
       if (!role) continue;
-      users.emplace_back(role, Turns(id));
+      users.emplace_back(role, Turns(id, launch));
       Turns& turns = users.back().second;
       turns.run(role->body);
       fits = fits && turns.alternates() &&
@@ -96,9 +91,8 @@ std::set<BufferId> batons_of(const ProgramTables& p, const Launch& launch) {
     }
     if (fits && users.size() == 2 && users[0].second.own() != users[1].second.own() &&
         users[0].second.arrives_first() != users[1].second.arrives_first())
-      out.insert(id);
+      b.use = BarrierUse::Turn;
   }
-  return out;
 }
 
 }  // namespace tilewright::passes
