@@ -9,11 +9,9 @@ namespace tilewright::plan {
 struct FoundRing {
   std::vector<ir::Stmt> copies;             // neighbours in one body
   std::vector<ir::BufferId> tiles;          // as the program has them
-  std::vector<ir::BufferId> slots_of;       // as rings
   std::vector<const ir::For*> nest;         // the loops around, outermost first
   const ir::StmtNode* first_use = nullptr;  // statements of the same body
   const ir::StmtNode* last_use = nullptr;
-  ir::BufferId full, empty;
   int64_t slots = 1, bytes = 0;  // as the plan says; bytes of a slot
   bool ahead = false;            // of a pipelined loop: the loader runs ahead
   bool counted = false;          // the innermost loop has other extents in other turns of those around it

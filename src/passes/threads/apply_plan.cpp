@@ -42,7 +42,8 @@ class RoleWriter {
       launch_ = with_order(std::move(launch_));
       launch_.min_blocks = plan_.work.blocks_per_multiprocessor;
     }
-    auto [load, compute] = write_ring_sides(p_, launch_, found_, plan_);
+    auto [load, compute, rings] = write_ring_sides(p_, launch_, found_, plan_);
+    rings_ = std::move(rings);
     if (plan_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
     plan_.epilogue.staged.clear();
     compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored_once,
@@ -131,7 +132,7 @@ class RoleWriter {
   Body own_storage(const Body& body) {
     const auto number = static_cast<int32_t>(&launch_ - p_.launches.data());
     std::set<BufferId> shared{turns_};
-    for (const Ring& r : rings()) {
+    for (const SlotRing& r : rings_) {
       shared.insert(r.full), shared.insert(r.empty);
       shared.insert(r.slots_of.begin(), r.slots_of.end());
     }
@@ -149,16 +150,16 @@ class RoleWriter {
 
   SlotsOf slots_by_barrier() const {
     SlotsOf out;
-    for (const Ring& r : rings()) out[r.empty].insert(r.slots_of.begin(), r.slots_of.end());
+    for (const SlotRing& r : rings_) out[r.empty].insert(r.slots_of.begin(), r.slots_of.end());
     return out;
   }
-  const std::vector<Ring>& rings() const { return found_.rings; }
 
   Plan& plan_;
   TileProgram& p_;
   Launch& launch_;
   FoundRings found_;
-  BufferId turns_;  // of two teams: mbarriers on which each waits for its turn
+  std::vector<SlotRing> rings_;  // as they are written
+  BufferId turns_;               // of two teams: mbarriers on which each waits for its turn
 };
 
 }  // namespace

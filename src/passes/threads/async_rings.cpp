@@ -11,8 +11,9 @@
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/assume_fast_calls.h"
 #include "passes/lower/intervals.h"
-#include "passes/threads/slots.h"
+#include "passes/threads/ring.h"
 
 namespace tilewright::passes {
 
@@ -25,9 +26,9 @@ namespace {
 constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
 constexpr int64_t kCopyBits = 128;  // of one cp.async: with fewer the hardware is no faster than loads and stores
 
-class Rings {
+class PipelinedLoops {
  public:
-  Rings(TileProgram& p, Launch& launch, std::vector<std::pair<LocationId, std::string>>& notes)
+  PipelinedLoops(TileProgram& p, Launch& launch, std::vector<std::pair<LocationId, std::string>>& notes)
       : p_(p), launch_(launch), notes_(notes) {}
 
   Body body(const Body& in, bool in_role) {
@@ -117,41 +118,34 @@ class Rings {
     const int64_t turns = std::max(constant_int(n.extent).value_or(kMostSlots), kFewestSlots);
     const int64_t slots = std::min({n.stages, turns, kMostSlots});
     const DType type = p_.var(n.var).type;
-    std::map<BufferId, BufferId> rings;
-    for (size_t i = 0; i < count; ++i) {
-      const BufferId id = n.body[i].as<Copy>()->to.buffer;
-      rings[id] = ring_of(p_, id, slots);
-    }
+    SlotRing ring{.slots = slots, .filled = SlotRing::Filled::CpAsync, .released = SlotRing::Released::Block};
+    for (size_t i = 0; i < count; ++i) ring.tiles.push_back(n.body[i].as<Copy>()->to.buffer);
+    ring = open_ring(p_, launch_, "", std::move(ring), 0);
+    auto turn = [&](const Expr& step) { return Turn{binary(BinaryOp::FloorMod, step, constant(type, slots)), {}}; };
     auto in_slot = [&](const Expr& step) {
       std::map<BufferId, IntoSlots::Slot> all;
-      for (const auto& [from, to] : rings) all[from] = {to, binary(BinaryOp::FloorMod, step, constant(type, slots))};
+      use_slot(ring, turn(step).slot, p_, all);
       return IntoSlots(std::move(all));
     };
-    // Copies of iteration `step` (counted from 0), if there is one.
+    // Fills the slot of iteration `step` (counted from 0), if there is one.
     auto issue = [&](const Expr& step) {
       Body copies;
       const Substitution index{{n.var, add(n.begin, step)}};
       for (size_t i = 0; i < count; ++i) {
         Copy c = *substitute(Body{n.body[i]}, index)[0].as<Copy>();
         c.to = in_slot(step).region(c.to);
-        c.completion.queue = Queue::CpAsync;
         copies.push_back(make_stmt(std::move(c), n.body[i]->location));
       }
-      const Expr exists = binary(BinaryOp::Lt, step, n.extent);
-      return constant_int(exists) == 1 ? copies : Body{make_stmt(If{exists, std::move(copies), {}}, at)};
+      return fill(ring, turn(step), {std::move(copies)}, at, binary(BinaryOp::Lt, step, n.extent));
     };
     Body out;
-    for (int64_t s = 0; s + 1 < slots; ++s) {
+    for (int64_t s = 0; s + 1 < slots; ++s)
       for (Stmt& c : issue(constant(type, s))) out.push_back(std::move(c));
-      out.push_back(make_stmt(Commit{Queue::CpAsync}, at));
-    }
     For loop = n;
     loop.kind = LoopKind::Serial, loop.stages = 0, loop.order.clear(), loop.stage.clear();
     const Expr step = sub(var(n.var, type), n.begin);
-    // The slot of this iteration has landed, and everybody is done with the one before it.
-    loop.body = {make_stmt(Drain{Queue::CpAsync, slots - 2}, at), make_stmt(Sync{}, at)};
+    loop.body = wait_full(ring, turn(step), at);
     for (Stmt& c : issue(add(step, constant(type, slots - 1)))) loop.body.push_back(std::move(c));
-    loop.body.push_back(make_stmt(Commit{Queue::CpAsync}, at));
     const Body rest(n.body.begin() + static_cast<long>(count), n.body.end());
     for (Stmt& s : in_slot(step).body(rest)) loop.body.push_back(std::move(s));
     out.push_back(make_stmt(std::move(loop), at));
@@ -170,7 +164,7 @@ AsyncRings materialize_async_rings(TileProgram program) {
   for (Launch& launch : out.program.launches) {
     bool roles = false;
     walk(launch.body, [&](const Stmt& s) { roles = roles || s.as<Role>(); });
-    launch.body = Rings(out.program, launch, out.notes).body(launch.body, roles);
+    launch.body = PipelinedLoops(out.program, launch, out.notes).body(launch.body, roles);
   }
   return out;
 }

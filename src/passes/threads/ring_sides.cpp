@@ -4,7 +4,6 @@
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
 #include "passes/threads/role_code.h"
-#include "passes/threads/slots.h"
 #include "plan/loop_orders.h"
 #include "target/wgmma.h"
 
@@ -21,16 +20,9 @@ using Ring = plan::FoundRing;
 
 namespace {
 
-// A tile of one dimension as a row of a matrix.
-BufferId row_of(TileProgram& p, BufferId vector) {
-  Buffer b = p.buffer(vector);
-  b.shape.insert(b.shape.begin(), constant(i32, int64_t{1}));
-  return p.new_buffer(std::move(b));
-}
-
 class SidesWriter {
  public:
-  SidesWriter(TileProgram& p, const Launch& launch, FoundRings& found, const plan::Plan& plan)
+  SidesWriter(TileProgram& p, const Launch& launch, const FoundRings& found, const plan::Plan& plan)
       : p_(p),
         launch_(launch),
         rings_(found.rings),
@@ -48,6 +40,7 @@ class SidesWriter {
     loading_ = false;
     out.compute = start_counters();
     append(out.compute, into_slots({}).body(math(launch_.body)));
+    out.rings = std::move(slots_);
     return out;
   }
 
@@ -57,17 +50,14 @@ class SidesWriter {
   using Counters = std::map<const For*, BufferId>;
 
   void make_slots() {
-    const int64_t warps = launch_.threads[0] / kWarpThreads;
-    for (Ring& r : rings_) {
+    for (const Ring& r : rings_) {
       std::string name;
-      for (BufferId t : r.tiles) {
-        name += (name.empty() ? "" : "_") + p_.buffer(t).name;
-        r.slots_of.push_back(ring_of(p_, p_.buffer(t).rank() == 1 ? row_of(p_, t) : t, r.slots));
-      }
-      r.full = new_barriers(p_, launch_, BarrierUse::Full, name + "_full", r.slots, 1);
-      r.empty = new_barriers(p_, launch_, BarrierUse::Empty, name + "_empty", r.slots, warps);
+      for (BufferId t : r.tiles) name += (name.empty() ? "" : "_") + p_.buffer(t).name;
+      SlotRing slots{.tiles = r.tiles, .slots = r.slots, .bytes = r.bytes};
+      slots_.push_back(open_ring(p_, launch_, name, std::move(slots), launch_.threads[0] / kWarpThreads));
     }
   }
+  const SlotRing& slots_of(const Ring& r) const { return slots_[static_cast<size_t>(&r - rings_.data())]; }
 
   // How often the ring has been filled before this iteration says which slot it is, and which round of the slots.
   Turn turn(const Ring& r, const Substitution& names) const {
@@ -151,24 +141,18 @@ class SidesWriter {
     return f;
   }
   Body fill(const Ring& r, const Body& in, const Substitution& names) const {
-    const Turn t = turn(r, names);
-    const LocationId at = r.copies[0]->location;
-    Body out{make_stmt(Wait{{r.empty, {t.slot}}, binary(BinaryOp::BitXor, t.parity, constant(i32, int64_t{1}))}, at),
-             make_stmt(Expect{{r.full, {t.slot}}, constant(i32, r.bytes), true}, at)};
+    Body copies;
     for (const Stmt& s : in) {
       if (!r.has(s)) continue;
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
       c.to = into_slots(names).region(c.to);
-      c.completion.barrier = {r.full, {t.slot}};
-      out.push_back(make_stmt(std::move(c), s->location));
+      copies.push_back(make_stmt(std::move(c), s->location));
     }
-    return out;
+    return passes::fill(slots_of(r), turn(r, names), {std::move(copies)}, r.copies[0]->location);
   }
   IntoSlots into_slots(const Substitution& names) const {
     std::map<BufferId, IntoSlots::Slot> all;
-    for (const Ring& r : rings_)
-      for (size_t i = 0; i < r.tiles.size(); ++i)
-        all[r.tiles[i]] = {r.slots_of[i], turn(r, names).slot, p_.buffer(r.tiles[i]).rank() == 1};
+    for (const Ring& r : rings_) use_slot(slots_of(r), turn(r, names).slot, p_, all);
     return IntoSlots(std::move(all));
   }
 
@@ -257,8 +241,7 @@ class SidesWriter {
   }
   static void append(Body& out, Body more) { out.insert(out.end(), more.begin(), more.end()); }
   void wait_full(const Ring& r, const Substitution& names, LocationId at, Body& out) const {
-    const Turn t = turn(r, names);
-    out.push_back(make_stmt(Wait{{r.full, {t.slot}}, t.parity}, at));
+    append(out, passes::wait_full(slots_of(r), turn(r, names), at));
   }
   // Statements of the loop's body as another turn runs them.
   Body at_turn(const Body& body, const Substitution& names) const {
@@ -315,12 +298,13 @@ class SidesWriter {
   }
 
   void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
-    out.push_back(arrive_by_warps({r.empty, {slot}}, at));
+    append(out, release(slots_of(r), slot, at));
   }
 
   TileProgram& p_;
   const Launch& launch_;
-  std::vector<Ring>& rings_;
+  const std::vector<Ring>& rings_;
+  std::vector<SlotRing> slots_;  // of each ring
   const std::set<VarId>& results_;
   const OverlappedProducts products_;
   const plan::Plan& plan_;
@@ -331,7 +315,8 @@ class SidesWriter {
 
 }  // namespace
 
-RingSides write_ring_sides(TileProgram& program, const Launch& launch, FoundRings& found, const plan::Plan& plan) {
+RingSides write_ring_sides(TileProgram& program, const Launch& launch, const FoundRings& found,
+                           const plan::Plan& plan) {
   return SidesWriter(program, launch, found, plan).run();
 }
 

@@ -75,10 +75,4 @@ std::set<VarId> vars_of_places(const Launch& launch, const std::vector<Stmt>& co
   return out;
 }
 
-Turn turn_of(int64_t slots, const Expr& count) {
-  const Expr c = cast(count, u32), all = constant(u32, slots), two = constant(u32, int64_t{2});
-  return {slots == 1 ? constant(i32, int64_t{0}) : cast(binary(BinaryOp::FloorMod, c, all), i32),
-          cast(binary(BinaryOp::FloorMod, slots == 1 ? c : binary(BinaryOp::FloorDiv, c, all), two), i32)};
-}
-
 }  // namespace tilewright::passes

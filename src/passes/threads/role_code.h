@@ -1,4 +1,4 @@
-// What plans write for roles: names for code that is written again, mbarriers, arrivals by warps, turns of rings.
+// What plans write for roles: names for code that is written again, mbarriers, arrivals by warps.
 #pragma once
 #include <map>
 #include <set>
@@ -19,11 +19,5 @@ ir::Stmt arrive_by_warps(ir::Element barrier, ir::LocationId at);
 // What tells which part of a tensor the copies read: variables, through names to those that names are made of. What has
 // one value for all blocks tells nothing.
 std::set<ir::VarId> vars_of_places(const ir::Launch& launch, const std::vector<ir::Stmt>& copies);
-
-// Fill `count` (from 0, int32) of a ring: which slot it is in, and the parity of that round of the slots.
-struct Turn {
-  ir::Expr slot, parity;
-};
-Turn turn_of(int64_t slots, const ir::Expr& count);
 
 }  // namespace tilewright::passes
