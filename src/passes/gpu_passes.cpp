@@ -103,7 +103,7 @@ void take_one_warp(GpuProgram& p, size_t i) {
 void end_turns(GpuProgram& p, size_t i) { end_turns_together(p.tiles, p.tiles.launches[i]); }
 
 void order_between_roles(GpuProgram& p, size_t i) {
-  p.handed_over.push_back(order_hand_overs(p.tiles.launches[i].body, p.tiles));
+  p.handed_over.push_back(order_hand_overs(p.tiles.launches[i], p.tiles));
 }
 
 // ---- registers and barriers
@@ -112,6 +112,7 @@ void place(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
   number_statements(launch);
   p.placements.push_back(place_fragments(p.tiles, launch, Uniformity(p.tiles, launch), p.target));
+  p.barriers.emplace_back(launch);
 }
 
 // An asynchronous gemm is wgmma's or nothing.
@@ -177,7 +178,7 @@ void sync(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
   find_turn_barriers(p.tiles, launch);
   number_statements(launch);
-  launch.body = place_sync(p.tiles, launch, Uniformity(p.tiles, launch), p.placements[i]);
+  launch.body = place_sync(p.tiles, launch, Uniformity(p.tiles, launch), p.placements[i], p.barriers[i]);
 }
 
 // ---- the code of a thread
@@ -193,7 +194,7 @@ void spread(GpuProgram& p, size_t i) { spread_over_banks(p.threads, p.tiles.laun
 
 void lower(GpuProgram& p, size_t i) {
   number_statements(p.tiles.launches[i]);
-  p.threads.launches.push_back(lower_launch(p.tiles, p.tiles.launches[i], p.placements[i], p.threads));
+  p.threads.launches.push_back(lower_launch(p.tiles, p.tiles.launches[i], p.placements[i], p.barriers[i], p.threads));
   for (Buffer& b : p.threads.buffers) {
     if (b.launch != static_cast<int32_t>(i) || b.space != Space::Fragment) continue;
     b.space = Space::Shared, b.reducer.reset();
@@ -202,7 +203,8 @@ void lower(GpuProgram& p, size_t i) {
 
 void place_buffers(GpuProgram& p, size_t i) {
   const target::GpuTarget share = share_of(p.target, p.plans[i], p.tiles.launches[i]);
-  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.attempts[i].over, p.plans[i].has_loader()))
+  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.barriers[i], p.attempts[i].over,
+                              p.plans[i].has_loader()))
     p.misfit = Misfit{Misfit::Of::Memory, i, std::move(*why)};
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/program.h"
+#include "passes/named_barriers.h"
 #include "passes/threads/decide_plan.h"
 #include "passes/threads/hand_over.h"
 #include "passes/threads/placement.h"
@@ -38,6 +39,7 @@ struct GpuProgram {
   std::vector<std::optional<plan::Price>> prices = {};  // by launch, of the plans
   ir::TileProgram planned = {};                         // with rings and roles, in words that a user has too
   std::vector<Placement> placements = {};               // by launch
+  std::vector<NamedBarriers> barriers = {};             // by launch
   std::vector<std::vector<HandOver>> handed_over = {};  // by launch: between roles, without a barrier of the program's
   std::vector<std::pair<ir::LocationId, std::string>> notes = {};  // why pipelined loops run without cp.async
   ir::ThreadProgram threads = {};

@@ -2,14 +2,13 @@
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/named_barriers.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
 
 namespace {
-
-constexpr int64_t kNamedBarriers = 16;  // of a block, barrier 0 among them (PTX ISA, "bar")
 
 const Role& role_of(const Stmt* s) { return *s->as<Role>(); }
 
@@ -30,22 +29,6 @@ std::optional<size_t> next_meeting(const Body& body, size_t at) {
     if (sync && sync->scope == SyncScope::Block && !sync->arrive_only && !sync->wait_only) return at;
     if (may_wait(body[at])) return std::nullopt;
   }
-  return std::nullopt;
-}
-
-// A number that the launch does not use; none where it computes numbers.
-std::optional<int64_t> free_barrier(const Body& body) {
-  std::set<int64_t> taken{0};
-  bool known = true;
-  walk(body, [&](const Stmt& s) {
-    const auto* n = s.as<Sync>();
-    if (!n || n->scope != SyncScope::Named) return;
-    const auto number = constant_int(n->barrier);
-    known = known && number;
-    taken.insert(number.value_or(0));
-  });
-  for (int64_t i = kNamedBarriers - 1; known && i > 0; --i)
-    if (!taken.contains(i)) return i;
   return std::nullopt;
 }
 
@@ -102,8 +85,9 @@ void meet_in_roles(Launch& launch) {
   }
   bool all_come = true;
   walk(launch.body, [&](const Stmt& s) { all_come = all_come && !s.as<Return>(); });
-  const auto number = free_barrier(launch.body);
-  if (meetings.empty() || !all_come || !number) return;
+  if (meetings.empty() || !all_come) return;
+  const auto number = NamedBarriers(launch).take();
+  if (!number) return;
   launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
     if (!meetings.contains(&*s)) return std::nullopt;
     Sync all;

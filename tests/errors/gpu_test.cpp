@@ -79,15 +79,24 @@ note: 'tile' takes 262144 bytes
 help: make the tiles smaller, or the pipeline shorter)");
 }
 
-TEST(GpuErrors, MoreRolesThanBarriers) {
-  std::string text = "program p {\n  param A: float32[512]\n  launch p(bx: 1) threads(tx: 512) {\n";
-  for (int i = 0; i < 16; ++i)
-    text += fmt::format("    role {}..{} {{\n      map i in 8 {{\n        A[{} + i] = 1.0\n      }}\n    }}\n", i * 32,
-                        i * 32 + 32, i * 8);
-  EXPECT_EQ(refusal(text + "  }\n}\n"),
-            R"(error TW8202 cuda: the block has more roles than hardware barriers are left
-  --> p.tile:79:5
-help: a block has 15 named barriers, for the program's own and one for each range of threads)");
+TEST(GpuErrors, MoreRangesThanBarriers) {
+  const auto roles = [](int64_t count, int64_t threads) {
+    std::string text =
+        fmt::format("program p {{\n  param A: float32[64]\n  launch p(bx: 1) threads(tx: {}) {{\n", count * threads);
+    text += fmt::format("    shared s: float32[{}, 64]\n", count);
+    for (int64_t i = 0; i < count; ++i)
+      text += fmt::format(
+          "    role {}..{} {{\n      map i in 64 {{\n        s[{}, i] = A[i]\n      }}\n      map i in 64 {{\n"
+          "        A[i] = s[{}, 63 - i]\n      }}\n    }}\n",
+          i * threads, (i + 1) * threads, i, i);
+    return text + "  }\n}\n";
+  };
+  EXPECT_EQ(refusal(roles(15, 64)), "");
+  EXPECT_EQ(refusal(roles(32, 32)), "");  // a warp needs none
+  EXPECT_EQ(refusal(roles(16, 64)),
+            R"(error TW8202 cuda: no named barrier is left for threads 960 to 1023, who meet here
+  --> p.tile:129:7
+help: a block has 15: for those that the program names, and one for each range of threads with more than one warp)");
 }
 
 // bfloat16 is the matrix unit's, but 24 rows are no whole tiles; float32 is not.

@@ -1,5 +1,7 @@
 // Elements of a tile dealt to threads by a layout: the loops of one thread over those that it holds.
 #pragma once
+#include <optional>
+
 #include "layout/fragment.h"
 #include "passes/lower/lowering.h"
 
@@ -9,8 +11,8 @@ namespace tilewright::passes {
 struct Team {
   ir::Expr thread;  // int32, from 0, of this thread among them
   int64_t count = 0;
-  int64_t begin = 0;    // the first of them in the block
-  int barrier = 0;      // hardware barrier: 0 is that of the block
+  int64_t begin = 0;                   // the first of them in the block
+  std::optional<int64_t> barrier = 0;  // the number of theirs: 0 is that of the block; none: none is left
   ir::Expr group = {};  // int32, of this thread's warpgroup among them, as a value that is the same for a warp's lanes
   bool in_line = true;  // the block's threads lie along x alone
 };

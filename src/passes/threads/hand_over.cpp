@@ -3,6 +3,7 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/named_barriers.h"
 #include "passes/role_groups.h"
 
 namespace tilewright::passes {
@@ -10,8 +11,6 @@ namespace tilewright::passes {
 using namespace ir;
 
 namespace {
-
-constexpr int64_t kNamedBarriers = 16;  // of a block, barrier 0 among them (PTX ISA, "bar")
 
 // Where a role touches a buffer: statements of its body by number.
 struct Use {
@@ -21,13 +20,8 @@ struct Use {
 
 class HandOvers {
  public:
-  HandOvers(const Body& body, const ProgramTables& p) : p_(p) {
-    walk(body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
-        taken_.insert(constant_int(n->barrier).value_or(0));
-      if (const auto* n = s.as<Role>()) ranges_.insert({n->begin, n->end});
-      all_come_ = all_come_ && !s.as<Return>();
-    });
+  HandOvers(const Launch& launch, const ProgramTables& p) : p_(p), barriers_(launch) {
+    walk(launch.body, [&](const Stmt& s) { all_come_ = all_come_ && !s.as<Return>(); });
   }
 
   std::vector<HandOver> run(Body& body) {
@@ -106,7 +100,7 @@ class HandOvers {
       readers.push_back(r), threads += to.end - to.begin;
     }
     if (readers.empty()) return;
-    const auto number = next_barrier();
+    const auto number = barriers_.take();
     if (!number) return;
     Sync sync;
     sync.scope = SyncScope::Named, sync.barrier = constant(*number), sync.count = threads;
@@ -119,25 +113,18 @@ class HandOvers {
     sync.arrive_only = true;
     added_[&**roles[writer]][write + 1].push_back(make_stmt(sync, from.body[write]->location));
   }
-  // Each role takes one for its own threads.
-  std::optional<int64_t> next_barrier() {
-    for (int64_t i = kNamedBarriers - 1; i > static_cast<int64_t>(ranges_.size()); --i)
-      if (taken_.insert(i).second) return i;
-    return std::nullopt;
-  }
 
   const ProgramTables& p_;
   bool all_come_ = true;  // threads that have returned would be waited for
-  std::set<int64_t> taken_;
-  std::set<std::pair<int64_t, int64_t>> ranges_;
+  NamedBarriers barriers_;
   std::map<const StmtNode*, std::map<size_t, Body>> added_;  // to a role, before the statement of this number
   std::vector<HandOver> found_;
 };
 
 }  // namespace
 
-std::vector<HandOver> order_hand_overs(Body& body, const ProgramTables& program) {
-  return HandOvers(body, program).run(body);
+std::vector<HandOver> order_hand_overs(Launch& launch, const ProgramTables& program) {
+  return HandOvers(launch, program).run(launch.body);
 }
 
 }  // namespace tilewright::passes

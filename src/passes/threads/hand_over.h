@@ -12,6 +12,6 @@ struct HandOver {
 
 // Changes the body: a named barrier between the one write of such a buffer and its readers. Only where no wait can come
 // of it that goes round in a circle: behind the write its role arrives nowhere, nor do the readers from their read on.
-std::vector<HandOver> order_hand_overs(ir::Body& body, const ir::ProgramTables& program);
+std::vector<HandOver> order_hand_overs(ir::Launch& launch, const ir::ProgramTables& program);
 
 }  // namespace tilewright::passes

@@ -8,6 +8,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
+#include "passes/named_barriers.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/copied_points.h"
 #include "passes/threads/elementwise.h"
@@ -675,9 +676,10 @@ Stmt CollectiveLowering::barrier(const Team& team) const {
   Sync sync;
   if (team.count == kWarpThreads) {
     sync.scope = SyncScope::Warp;
-  } else if (team.barrier > 0) {
-    sync.scope = SyncScope::Named;
-    sync.barrier = constant(static_cast<int64_t>(team.barrier)), sync.count = team.count;
+  } else if (!team.barrier) {
+    no_named_barrier(l.program, l.at, team.begin, team.begin + team.count);
+  } else if (*team.barrier > 0) {
+    sync.scope = SyncScope::Named, sync.barrier = constant(*team.barrier), sync.count = team.count;
   }
   return l.make(std::move(sync));
 }

@@ -63,11 +63,6 @@ struct Exits {
 // After so many rounds over a loop what is found open at the end of a turn adds up, so that there is an end.
 constexpr int kRounds = 3;
 
-// The variable of a dimension of any Map, so that indices of two can be compared: no program has as many variables.
-constexpr uint32_t kPointVars = UINT32_MAX - 64;
-VarId point_var(size_t dimension) { return VarId{kPointVars + static_cast<uint32_t>(dimension)}; }
-bool is_point_var(VarId v) { return v.valid() && v.index >= kPointVars; }
-
 // Who must meet before a touch that another one clashes with.
 enum class Meeting : uint8_t { None, Warp, Team };
 
@@ -94,18 +89,18 @@ bool are_apart(const Touch& a, const Touch& b) {
 
 class SyncPlacer {
  public:
-  SyncPlacer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const Placement& placement)
+  SyncPlacer(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const Placement& placement,
+             const NamedBarriers& barriers)
       : p_(p),
         launch_(launch),
         u_(u),
         placement_(placement),
+        named_(barriers),
         bound_(bound_vars(launch.body)),
         used_(used_vars(launch.body)),
         own_(launch),
         alike_(alike_stores(p, launch, u)) {
     walk(launch.body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
-        own_barriers_.insert(constant_int(n->barrier).value_or(0));
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid() && e.access != Access::Order) {
           if (e.access != Access::Read) written_.insert(p_.root(e.region.buffer));
@@ -229,6 +224,11 @@ class SyncPlacer {
     }
   }
 
+  // The variable of a dimension of any Map, so that indices of two can be compared: none of the program's, whose table
+  // ends before them.
+  VarId point_var(size_t dimension) const { return VarId{static_cast<uint32_t>(p_.vars.size() + dimension)}; }
+  bool is_point_var(VarId v) const { return v.index >= p_.vars.size(); }
+
   // The Map as a launch of which each point is a thread.
   static Launch points_as_threads(const Map& n, const Stmt& s) {
     Launch out;
@@ -348,13 +348,12 @@ class SyncPlacer {
 
   // ---- barriers
   Stmt barrier(LocationId at) const {
-    Sync sync;
-    if (role_) {
-      sync.scope = SyncScope::Named;
-      sync.barrier = constant(role_number_), sync.count = role_->end - role_->begin;
-      if (sync.count == kWarpThreads) sync = Sync{SyncScope::Warp, {}, 0, false};
-    }
-    return make_stmt(std::move(sync), at);
+    if (!role_) return make_stmt(Sync{}, at);
+    const int64_t count = role_->end - role_->begin;
+    if (count == kWarpThreads) return make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at);
+    const auto number = named_.between(role_->begin, role_->end);
+    if (!number) no_named_barrier(p_, at, role_->begin, role_->end);
+    return make_stmt(Sync{SyncScope::Named, constant(*number), count, false}, at);
   }
   bool orders_all(const Sync& n) const {
     if (n.scope == SyncScope::Warp) return role_ && role_->end - role_->begin == kWarpThreads;
@@ -611,32 +610,22 @@ class SyncPlacer {
     const Touches before = open_;
     for (const Stmt& s : group) {
       const Role* outer = std::exchange(role_, s.as<Role>());
-      const int64_t number = std::exchange(role_number_, number_of(*role_));
       open_ = before;
       Role copy = *role_;
       copy.body = body(role_->body);
       left_ = false;
       out.push_back(make_stmt(std::move(copy), s->location));
-      role_ = outer, role_number_ = number;
+      role_ = outer;
     }
     open_ = before;
     touch(all);
-  }
-
-  // The hardware barrier of the role's threads: none that the program names itself.
-  int64_t number_of(const Role& role) {
-    const auto [found, is_new] = numbers_.try_emplace({role.begin, role.end}, 0);
-    if (is_new) {
-      while (own_barriers_.contains(next_number_)) ++next_number_;
-      found->second = next_number_++;
-    }
-    return found->second;
   }
 
   const TileProgram& p_;
   const Launch& launch_;
   const analysis::Uniformity& u_;
   const Placement& placement_;
+  const NamedBarriers& named_;
   const std::set<VarId> bound_, used_;
   const analysis::OwnElements own_;
   const std::set<StmtId> alike_;
@@ -649,16 +638,13 @@ class SyncPlacer {
   std::vector<std::span<const Stmt>> behind_;  // what follows, in each of the bodies around
   std::vector<Exits> exits_;                   // of the loops around
   const Role* role_ = nullptr;
-  int64_t role_number_ = 0, next_number_ = 1;
-  std::map<std::pair<int64_t, int64_t>, int64_t> numbers_;
-  std::set<int64_t> own_barriers_;  // that the program names
 };
 
 }  // namespace
 
 Body place_sync(const TileProgram& program, const Launch& launch, const analysis::Uniformity& uniformity,
-                const Placement& placement) {
-  return SyncPlacer(program, launch, uniformity, placement).body(launch.body);
+                const Placement& placement, const NamedBarriers& barriers) {
+  return SyncPlacer(program, launch, uniformity, placement, barriers).body(launch.body);
 }
 
 }  // namespace tilewright::passes

@@ -42,8 +42,9 @@ std::vector<int64_t> shape_of(const Buffer& b) {
 class Shelf {
  public:
   // Without `own_roles` every two lives meet.
-  Shelf(const ThreadProgram& p, const Launch& launch, std::optional<bool> own_roles) : p_(p) {
-    if (own_roles) lives_.emplace(p, launch, *own_roles);
+  Shelf(const ThreadProgram& p, const Launch& launch, const NamedBarriers& barriers, std::optional<bool> own_roles)
+      : p_(p) {
+    if (own_roles) lives_.emplace(p, launch, barriers, *own_roles);
   }
   int64_t place(BufferId id, std::span<const BufferId> placed, int64_t multiple, std::set<Seam>& seams) const {
     const int64_t bytes = shared_bytes_of(p_.buffer(id));
@@ -123,8 +124,8 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
   for (BufferId id : rows) pad(p.buffers[id.index]);
 }
 
-std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target, bool reuse,
-                                       bool own_roles) {
+std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target,
+                                       const NamedBarriers& barriers, bool reuse, bool own_roles) {
   Launch& launch = p.launches[static_cast<size_t>(number)];
   std::set<BufferId> used;
   for (BufferId b : used_buffers(launch.body)) used.insert(p.root(b));
@@ -144,7 +145,7 @@ std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const t
     const int64_t size_a = reuse ? shared_bytes_of(p.buffer(a)) : 0, size_b = reuse ? shared_bytes_of(p.buffer(b)) : 0;
     return std::pair(alignment(a), size_a) > std::pair(alignment(b), size_b);
   });
-  const Shelf shelf(p, launch, reuse ? std::optional(own_roles) : std::nullopt);
+  const Shelf shelf(p, launch, barriers, reuse ? std::optional(own_roles) : std::nullopt);
   std::set<Seam> seams;
   std::vector<Note> notes;
   int64_t end = 0;
@@ -155,7 +156,7 @@ std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const t
     notes.push_back({fmt::format("'{}' takes {} bytes", b.name, shared_bytes_of(b)), p.location(b.location)});
   }
   if (end <= target.shared_bytes) {
-    wait_at(launch, seams);
+    wait_at(launch, barriers, seams);
     return std::nullopt;
   }
   return make_diagnostic(

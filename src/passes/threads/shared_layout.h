@@ -2,6 +2,7 @@
 // ldmatrix, or row after row; and where.
 #pragma once
 #include "ir/program.h"
+#include "passes/named_barriers.h"
 #include "passes/threads/placement.h"
 
 namespace tilewright::passes {
@@ -15,6 +16,6 @@ int64_t shared_bytes_of(const ir::Buffer& buffer);
 // Puts the shared buffers and barriers of a lowered launch one after the other; with `reuse` those whose lives do not
 // meet also over each other. If they do not fit: TW8203. `own_roles` as in SharedLives.
 std::optional<Diagnostic> place_shared(ir::ThreadProgram& program, int32_t launch, const target::GpuTarget& target,
-                                       bool reuse, bool own_roles);
+                                       const NamedBarriers& barriers, bool reuse, bool own_roles);
 
 }  // namespace tilewright::passes

@@ -1,6 +1,9 @@
 #include "passes/threads/shared_reuse.h"
 
+#include "ir/effects.h"
+#include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
 
 namespace tilewright::passes {
 
@@ -8,21 +11,19 @@ using namespace ir;
 
 namespace {
 
-// The barrier that the threads of a role wait at among themselves.
-const Sync* barrier_of(const Role& role) {
-  const Sync* found = nullptr;
-  walk(role.body, [&](const Stmt& s) {
-    const auto* sync = s.as<Sync>();
-    if (sync && sync->scope == SyncScope::Named && !sync->arrive_only && sync->count == role.end - role.begin)
-      found = sync;
-  });
-  return found;
+// Where the threads of a role meet.
+std::optional<Sync> meeting_of(const Role& role, const NamedBarriers& barriers) {
+  const int64_t threads = role.end - role.begin;
+  if (threads == kWarpThreads) return Sync{SyncScope::Warp, {}, 0, false};
+  const auto number = barriers.between(role.begin, role.end);
+  return number ? std::optional(Sync{SyncScope::Named, constant(*number), threads, false}) : std::nullopt;
 }
 
 }  // namespace
 
-SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, bool own_roles)
-    : program_(program), launch_(launch), own_roles_(own_roles), top_(uses_of(launch.body)) {
+SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, const NamedBarriers& barriers,
+                         bool own_roles)
+    : program_(program), launch_(launch), barriers_(barriers), own_roles_(own_roles), top_(uses_of(launch.body)) {
   walk(launch.body, [&](const Stmt& s) {
     if (s.as<Return>()) may_wait_ = false;
     if (const auto* copy = s.as<Copy>(); copy && copy->completion.queue == Queue::BulkStore)
@@ -49,20 +50,35 @@ std::optional<Seam> SharedLives::seam(BufferId early, BufferId late) const {
   if (first.back() < second.front()) return Seam{{}, second.front()};
   if (!own_roles_ || second.size() != 1 || !roles_.contains(second[0])) return std::nullopt;
   // Other roles only fill `early`, and what they fill is used up in this one.
-  for (size_t i : first)
-    if (i >= second[0] && !roles_.contains(i)) return std::nullopt;
+  for (size_t i : first) {
+    if (i == second[0]) continue;
+    if (roles_.contains(i) ? !only_fills(i, early) : i > second[0]) return std::nullopt;
+  }
   return in_role(second[0], early, late);
+}
+
+bool SharedLives::only_fills(size_t role, BufferId early) const {
+  bool only = true;
+  walk(launch_.body[role].as<Role>()->body, [&](const Stmt& s) {
+    const auto* copy = s.as<Copy>();
+    const BufferId tells = copy ? copy->completion.barrier.buffer : BufferId{};
+    if (tells.valid() && program_.buffer(tells).use == BarrierUse::Full && program_.root(copy->to.buffer) == early)
+      return;
+    for (const Effect& e : effects_of(s).list)
+      only = only && (!e.region.valid() || e.access == Access::Order || program_.root(e.region.buffer) != early);
+  });
+  return only;
 }
 
 std::optional<Seam> SharedLives::in_role(size_t role, BufferId early, BufferId late) const {
   const Uses& uses = roles_.at(role);
   const auto first = uses.find(early);
-  if (first == uses.end() || !barrier_of(*launch_.body[role].as<Role>())) return std::nullopt;
+  if (first == uses.end() || !meeting_of(*launch_.body[role].as<Role>(), barriers_)) return std::nullopt;
   const size_t begin = uses.at(late).front();
   return first->second.back() < begin ? std::optional(Seam{role, begin}) : std::nullopt;
 }
 
-void wait_at(Launch& launch, const std::set<Seam>& seams) {
+void wait_at(Launch& launch, const NamedBarriers& barriers, const std::set<Seam>& seams) {
   for (auto seam = seams.rbegin(); seam != seams.rend(); ++seam) {
     if (!seam->role) {
       launch.body.insert(launch.body.begin() + static_cast<int64_t>(seam->at),
@@ -71,8 +87,8 @@ void wait_at(Launch& launch, const std::set<Seam>& seams) {
     }
     const Stmt& statement = launch.body[*seam->role];
     Role role = *statement.as<Role>();
-    const Sync barrier = *barrier_of(role);
-    role.body.insert(role.body.begin() + static_cast<int64_t>(seam->at), make_stmt(barrier, statement->location));
+    role.body.insert(role.body.begin() + static_cast<int64_t>(seam->at),
+                     make_stmt(*meeting_of(role, barriers), statement->location));
     launch.body[*seam->role] = make_stmt(std::move(role), statement->location);
   }
 }

@@ -1,7 +1,7 @@
 // Shared buffers whose lives do not meet may lie over each other: which ones, and where the threads then have to wait
 // for each other.
 #pragma once
-#include "ir/program.h"
+#include "passes/named_barriers.h"
 
 namespace tilewright::passes {
 
@@ -12,21 +12,24 @@ struct Seam {
   auto operator<=>(const Seam&) const = default;
 };
 
-// Lives of the shared buffers of a lowered launch. `own_roles`: the roles are the compiler's loader and the program's
-// threads, who use up all that is loaded.
+// Lives of the shared buffers of a lowered launch. `own_roles`: the compiler has made the roles, and those that compute
+// use up all that is loaded.
 class SharedLives {
  public:
-  SharedLives(const ir::ThreadProgram& program, const ir::Launch& launch, bool own_roles);
+  SharedLives(const ir::ThreadProgram& program, const ir::Launch& launch, const NamedBarriers& barriers,
+              bool own_roles);
   // Where `late` begins, if `early` is used up there and those who use `late` can wait for each other.
   std::optional<Seam> seam(ir::BufferId early, ir::BufferId late) const;
 
  private:
   using Uses = std::map<ir::BufferId, std::vector<size_t>>;  // the numbers of the statements that use a buffer
   Uses uses_of(const ir::Body& body) const;
+  bool only_fills(size_t role, ir::BufferId early) const;
   std::optional<Seam> in_role(size_t role, ir::BufferId early, ir::BufferId late) const;
 
   const ir::ThreadProgram& program_;
   const ir::Launch& launch_;
+  const NamedBarriers& barriers_;
   bool may_wait_ = true, own_roles_;
   Uses top_;
   std::map<size_t, Uses> roles_;
@@ -34,6 +37,6 @@ class SharedLives {
 };
 
 // Lets those who use what begins at the seams wait for each other there.
-void wait_at(ir::Launch& launch, const std::set<Seam>& seams);
+void wait_at(ir::Launch& launch, const NamedBarriers& barriers, const std::set<Seam>& seams);
 
 }  // namespace tilewright::passes

@@ -19,36 +19,14 @@ using analysis::Uniformity;
 
 namespace {
 
-constexpr int kHardwareBarriers = 16;  // PTX 9.7.13.1 "bar, barrier": named 0 to 15, of which __syncthreads takes 0
-
-// The hardware barriers of the roles: one for each range of threads, none that the program names itself.
-std::map<std::pair<int64_t, int64_t>, int> role_barriers(const TileProgram& p, const Launch& launch) {
-  std::set<int64_t> taken{0};
-  std::map<std::pair<int64_t, int64_t>, int> out;
-  walk(launch.body, [&](const Stmt& s) {
-    if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Named)
-      if (auto id = constant_int(n->barrier)) taken.insert(*id);
-  });
-  int next = kHardwareBarriers - 1;
-  walk(launch.body, [&](const Stmt& s) {
-    const auto* role = s.as<Role>();
-    if (!role || out.contains({role->begin, role->end})) return;
-    while (taken.contains(next)) --next;
-    if (next <= 0)
-      fail(Code::GpuBarriers, p.location(s->location), "the block has more roles than hardware barriers are left",
-           "a block has 15 named barriers, for the program's own and one for each range of threads");
-    out[{role->begin, role->end}] = next--;
-  });
-  return out;
-}
-
 class ThreadCode {
  public:
-  ThreadCode(const TileProgram& tiles, const Uniformity& u, const Placement& placement, Lowering& l)
+  ThreadCode(const TileProgram& tiles, const Uniformity& u, const Placement& placement, const NamedBarriers& barriers,
+             Lowering& l)
       : u_(u),
         l_(l),
         c_{.l = l, .placement = placement, .registers = {}},
-        barriers_(role_barriers(tiles, l.launch)),
+        barriers_(barriers),
         alike_(alike_stores(tiles, l.launch, u)),
         used_(used_buffers(l.launch.body)) {}
 
@@ -258,7 +236,7 @@ class ThreadCode {
     Team team{sub(block_.thread, constant(n.begin)),
               n.end - n.begin,
               n.begin,
-              barriers_.at({n.begin, n.end}),
+              barriers_.within(n.begin, n.end),
               {},
               block_.in_line};
     const std::set<BufferId> outside = std::exchange(c_.in_flight, {});
@@ -368,7 +346,7 @@ class ThreadCode {
   const Uniformity& u_;
   Lowering& l_;
   CollectiveLowering c_;
-  const std::map<std::pair<int64_t, int64_t>, int> barriers_;
+  const NamedBarriers& barriers_;
   const std::set<StmtId> alike_;
   const std::set<BufferId> used_;
   Team block_;
@@ -378,7 +356,8 @@ class ThreadCode {
 
 }  // namespace
 
-Launch lower_launch(const TileProgram& tiles, const Launch& launch, const Placement& placement, ThreadProgram& out) {
+Launch lower_launch(const TileProgram& tiles, const Launch& launch, const Placement& placement,
+                    const NamedBarriers& barriers, ThreadProgram& out) {
   static const target::CpuTarget no_cpu;
   const Uniformity uniformity(tiles, launch);
   Lowering l{out, launch, no_cpu};
@@ -390,7 +369,7 @@ Launch lower_launch(const TileProgram& tiles, const Launch& launch, const Placem
     lowered.grid = {blocks_of(launch)}, lowered.block = {linear_block}, lowered.swizzle = {};
     if (!launch.cluster.empty()) lowered.cluster = {cluster_blocks(launch)};
   }
-  lowered.body = ThreadCode(tiles, uniformity, placement, l).lower(linear_block);
+  lowered.body = ThreadCode(tiles, uniformity, placement, barriers, l).lower(linear_block);
   return lowered;
 }
 
