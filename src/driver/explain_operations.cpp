@@ -136,7 +136,7 @@ class OperationWalk {
       add_once(op.becomes, fmt::format("points {}", points->text()));
   }
   void gemm(const ir::Gemm& n, const ir::Stmt& s, OperationFacts& op) const {
-    const GemmChoice& c = l_.placements[number_].gemms.at(s->id);
+    const GemmChoice& c = l_.placements[number_].choice_of(s);
     add_once(op.becomes, instruction_text(n, c));
     if (c.wgmma && !n.completion.immediate()) add_once(op.becomes, "its group stays open: other code runs beside it");
     const double rate = target_.rates.of_matrix(ir::operand_type(l_.tiles, n, n.a));

@@ -30,6 +30,7 @@
 #include "passes/threads/pad_rows.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/reducer_parts.h"
+#include "passes/threads/settle_plan.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/split_masks.h"
 #include "passes/threads/sum_copies.h"
@@ -115,29 +116,6 @@ void place(GpuProgram& p, size_t i) {
   p.barriers.emplace_back(launch);
 }
 
-// An asynchronous gemm is wgmma's or nothing.
-std::optional<Diagnostic> no_async_gemm(const TileProgram& p, const Launch& launch, const Placement& placement) {
-  std::optional<Diagnostic> out;
-  walk(launch.body, [&](const Stmt& s) {
-    const auto* g = s.as<Gemm>();
-    if (!g || out || g->completion.immediate()) return;
-    if (const GemmChoice& choice = placement.gemms.at(s->id); !choice.wgmma)
-      out = make_diagnostic(Code::GpuUnsupported, p.location(s->location),
-                            fmt::format("wgmma cannot do this gemm: {}", choice.why_not_wgmma),
-                            "write gemm: the compiler then takes the best instruction there is");
-  });
-  return out;
-}
-
-// Chunks of a result that not all threads have part of would take it out of its registers.
-std::optional<Diagnostic> no_staging(const TileProgram& p, const plan::Plan& plan, const Placement& placement) {
-  for (BufferId id : plan.epilogue.staged)
-    if (auto found = placement.in_memory.find(id); found != placement.in_memory.end())
-      return make_diagnostic(Code::GpuUnsupported, p.location(p.buffer(id).location),
-                             fmt::format("'{}' cannot be staged: {}", p.buffer(id).name, found->second), "");
-  return std::nullopt;
-}
-
 // Of the device, or of one of the blocks that share it.
 target::GpuTarget share_of(const target::GpuTarget& target, const plan::Plan& plan, const Launch& launch) {
   target::GpuTarget share = target;
@@ -157,16 +135,21 @@ std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, 
                          "make the tiles smaller, or the pipeline shorter");
 }
 
+// What a plan asks for has been asked before (settle_plan.h); what a program asks for itself has not.
 void check_plan(GpuProgram& p, size_t i) {
   const Launch& launch = p.tiles.launches[i];
-  if (auto why = no_async_gemm(p.tiles, launch, p.placements[i]))
-    p.misfit = Misfit{Misfit::Of::AsyncGemm, i, std::move(*why)};
-  else if (auto why = no_staging(p.tiles, p.plans[i], p.placements[i]))
-    p.misfit = Misfit{Misfit::Of::Staging, i, std::move(*why)};
-  else if (p.attempts[i].over || p.attempts[i].limits.slots == 0)
+  const plan::Plan& plan = p.plans[i];
+  if (const auto gemm = async_gemm_without_wgmma(launch, p.placements[i])) {
+    check_internal(!plan.has_loader(), "a plan leaves a gemm open that wgmma does not do: {}", gemm->why);
+    fail(Code::GpuUnsupported, p.tiles.location(gemm->at), fmt::format("wgmma cannot do this gemm: {}", gemm->why),
+         "write gemm: the compiler then takes the best instruction there is");
+  }
+  for (BufferId id : plan.epilogue.staged)
+    check_internal(!p.placements[i].in_memory.contains(id), "a plan stages '{}', which is not in registers",
+                   p.tiles.buffer(id).name);
+  if (p.attempts[i].over || p.attempts[i].limits.slots == 0)
     return;  // there is no plan below: all that takes memory is to be told
-  else if (auto why = too_large(p.tiles, launch, share_of(p.target, p.plans[i], launch)))
-    p.misfit = Misfit{Misfit::Of::Memory, i, std::move(*why)};
+  if (auto why = too_large(p.tiles, launch, share_of(p.target, plan, launch))) p.misfit = Misfit{i, std::move(*why)};
 }
 
 void sum_late(GpuProgram& p, size_t i) {
@@ -205,7 +188,7 @@ void place_buffers(GpuProgram& p, size_t i) {
   const target::GpuTarget share = share_of(p.target, p.plans[i], p.tiles.launches[i]);
   if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.barriers[i], p.attempts[i].over,
                               p.plans[i].has_loader()))
-    p.misfit = Misfit{Misfit::Of::Memory, i, std::move(*why)};
+    p.misfit = Misfit{i, std::move(*why)};
 }
 
 // ---- the tables
@@ -315,7 +298,7 @@ constexpr GpuPass kPlanPasses[] = {
      .run_launch = place,
      .needs = "decide_plan"},
     {.name = "check_plan",
-     .what = "whether the plan can be; changes nothing",
+     .what = "whether its tiles may fit, and gemms that run on are wgmma's; changes nothing",
      .here = "as early as instructions and layouts are known",
      .run_launch = check_plan,
      .needs = "place_fragments"},

@@ -16,10 +16,8 @@
 
 namespace tilewright::passes {
 
-// Why the plan of a launch cannot be.
+// Why the plan of a launch cannot be: what it wants of shared memory, or what it is without.
 struct Misfit {
-  enum class Of : uint8_t { Memory, AsyncGemm, Staging };
-  Of of;
   size_t launch;
   Diagnostic why;
 };

@@ -30,12 +30,12 @@ class PlanSearch {
   bool over() const { return over_; }
 
   // The next after one that did not fit. False: there is none.
-  bool next(const Misfit& misfit, const plan::Plan& plan) {
-    if (misfit.of == Misfit::Of::Memory && !reuse_ && !over_ && ends_with_a_tile(plan)) return over_ = true;
+  bool next(const plan::Plan& plan) {
+    if (!reuse_ && !over_ && ends_with_a_tile(plan)) return over_ = true;
     over_ = reuse_;
     if (is_of_loader()) {
-      const bool more = lower(misfit, plan) && is_of_loader();
-      if (more) return true;
+      lower(plan);
+      if (is_of_loader()) return true;
       if (plan.fit.any() && limits_.live != kAnyRegisters) {  // with the program's threads and steps, then
         limits_ = begin_, limits_.live = kAnyRegisters, begin_ = limits_;
         return true;
@@ -43,7 +43,7 @@ class PlanSearch {
       without_loader();
       return true;
     }
-    if (misfit.of != Misfit::Of::Memory || reuse_) return false;
+    if (reuse_) return false;
     reuse_ = over_ = true, limits_ = begin_ = first_;
     if (!is_of_loader()) without_loader();
     return true;
@@ -57,39 +57,33 @@ class PlanSearch {
     return p.has_loader() && p.work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
   }
 
-  // The limits below those that did not do; false: none of a loader.
-  bool lower(const Misfit& misfit, const plan::Plan& plan) {
+  // The limits below those that did not do.
+  void lower(const plan::Plan& plan) {
+    if (!plan.why_no_staging().empty()) limits_.staging = std::max(limits_.staging, plan.epilogue.how);
     const Staging next = limits_.staging == Staging::Whole    ? Staging::Chunks
                          : limits_.staging == Staging::Chunks ? Staging::None
                                                               : Staging::Straight;
-    if (misfit.of == Misfit::Of::Memory && limits_.next_tile && plan.next_tile_ahead()) {
+    if (limits_.next_tile && plan.next_tile_ahead()) {
       limits_.next_tile = false;
-      return true;
+      return;
     }
     int64_t longest = 0;
     for (const plan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
     if (plan.takes(Takes::IterationsInTurn)) {
-      if (misfit.of == Misfit::Of::Memory && longest > 2)
-        limits_.slots = longest - 1;
-      else
-        limits_.by_iteration = false, limits_.slots = kMaxSlots;
-      return true;
+      limits_.slots = std::min(limits_.slots, longest) - 1;
+      if (limits_.slots < 2) limits_.by_iteration = false, limits_.slots = kMaxSlots;
+      return;
     }
-    if (misfit.of == Misfit::Of::AsyncGemm)
-      return std::exchange(limits_.overlap, false);  // else it is the program's own
-    if (misfit.of == Misfit::Of::Staging) return std::exchange(limits_.staging, next) != Staging::Straight;
     limits_.slots = std::min(limits_.slots, longest) - 1;
     if (plan.work.blocks_per_multiprocessor > 1 && limits_.staging == Staging::Chunks && limits_.slots < kEnoughSlots) {
-      if (limits_.slots >= 1) return true;  // the other block works while this one's loader brings the next
-      const bool overlap = limits_.overlap;
+      if (limits_.slots >= 1) return;  // the other block works while this one's loader brings the next
       limits_ = begin_;
-      limits_.overlap = overlap, limits_.side_by_side = false;
-      return true;
+      limits_.side_by_side = false;
+      return;
     }
     const int64_t fewest = limits_.staging == Staging::None ? 2 : kEnoughSlots;
     if (limits_.staging != Staging::Straight && limits_.slots < fewest)
       limits_.staging = next, limits_.slots = kMaxSlots;
-    return true;
   }
 
   const plan::Limits first_;
@@ -132,7 +126,7 @@ void warn_of_slow_gemms(const GpuProgram& p) {
     walk(p.tiles.launches[i].body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
       if (!g) return;
-      const GemmChoice& choice = p.placements[i].gemms.at(s->id);
+      const GemmChoice& choice = p.placements[i].choice_of(s);
       const DType a = operand_type(p.tiles, *g, g->a), b = operand_type(p.tiles, *g, g->b);
       const DType c = p.tiles.buffer(g->c.buffer).type;
       if (choice.has_instruction() || !target::mma_for(a, b, c, p.target.arch, g->is_sparse())) return;
@@ -159,7 +153,7 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
     if (!out.misfit) break;
     const size_t launch = out.misfit->launch;
     out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
-    if (!searches[launch].next(*out.misfit, out.plans[launch])) throw CompileError(std::move(out.misfit->why));
+    if (!searches[launch].next(out.plans[launch])) throw CompileError(std::move(out.misfit->why));
   }
   check_hints(out);
   warn_of_slow_gemms(out);

@@ -60,7 +60,8 @@ class Reader {
     else if (kind == "epilogue")
       epilogue();
     else if (kind == "not")
-      rest_is({"a loader", "teams by iteration"}), out_.no_loader = out_.no_loader || words_[1] == "a";
+      rest_is({"a loader", "teams by iteration", "staging", "overlap"}),
+          out_.no_loader = out_.no_loader || words_[1] == "a";
     else if (kind == "clear")
       rest_is({"in gemms"});
     else if (kind == "order")

@@ -88,8 +88,8 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
     line("epilogue {}{}{}", how[static_cast<size_t>(plan.epilogue.how)], plan.epilogue.by_columns ? " by_columns" : "",
          plan.epilogue.staged.empty() ? "" : " of " + names(plan.epilogue.staged));
   }
-  for (const Rejection& r : plan.rejected)
-    line("not {}: {}", r.of == Rejection::Of::Loader ? "a loader" : "teams by iteration", r.why);
+  const char* const what[] = {"a loader", "teams by iteration", "staging", "overlap"};
+  for (const Rejection& r : plan.rejected) line("not {}: {}", what[static_cast<size_t>(r.of)], r.why);
   return out;
 }
 

@@ -73,7 +73,7 @@ struct Epilogue {
 
 // What the launch might have had, and why it has not.
 struct Rejection {
-  enum class Of : uint8_t { Loader, IterationTeams } of = Of::Loader;
+  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap } of = Of::Loader;
   std::string why;
   bool operator==(const Rejection&) const = default;
 };
@@ -101,6 +101,8 @@ struct Plan {
   // Empty: it has them, or nothing is against them.
   std::string why_no_loader() const { return why_no(Rejection::Of::Loader); }
   std::string why_no_iteration_teams() const { return why_no(Rejection::Of::IterationTeams); }
+  std::string why_no_staging() const { return why_no(Rejection::Of::Staging); }
+  std::string why_no_overlap() const { return why_no(Rejection::Of::Overlap); }
   bool operator==(const Plan&) const = default;
 
  private:

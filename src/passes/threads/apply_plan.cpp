@@ -1,6 +1,7 @@
 #include "passes/threads/apply_plan.h"
 
 #include "analysis/stored_once.h"
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
@@ -63,6 +64,7 @@ class RoleWriter {
   }
 
   void find() {
+    number_statements(launch_);  // as when it was decided
     found_ = find_rings(p_, launch_);
     check_internal(found_.rings.size() == plan_.rings.size(), "a plan of {} rings for a launch of {}",
                    plan_.rings.size(), found_.rings.size());

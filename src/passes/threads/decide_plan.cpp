@@ -1,8 +1,12 @@
 #include "passes/threads/decide_plan.h"
 
+#include "analysis/stored_once.h"
+#include "ir/number_statements.h"
 #include "passes/launch_order.h"
 #include "passes/threads/clear_in_gemms.h"
+#include "passes/threads/iteration_teams.h"
 #include "passes/threads/narrow_steps.h"
+#include "passes/threads/settle_plan.h"
 #include "passes/threads/stage_results.h"
 #include "plan/fit_registers.h"
 
@@ -16,15 +20,19 @@ using plan::Rejection;
 
 namespace {
 
-Plan decide(TileProgram scratch, Launch launch, const target::GpuTarget& target, const Limits& limits,
+// Of the launch as it stands in the program.
+Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target, const Limits& limits,
             const Hints& hints) {
+  Launch& launch = scratch.launches[number];
   if (std::string why = why_no_roles(launch, target, limits); !why.empty()) {
     Plan none;
     none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
     return none;
   }
+  const std::set<BufferId> stored_once = analysis::stored_once(scratch, launch);
   const Body own = std::exchange(launch.body, clear_in_gemms(scratch, launch.body));
   const bool clears = !std::ranges::equal(own, launch.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
+  number_statements(launch);
   std::string no_teams;
   const auto done = [&](Plan plan) {
     plan.clears = clears;
@@ -36,31 +44,45 @@ Plan decide(TileProgram scratch, Launch launch, const target::GpuTarget& target,
   if (limits.by_iteration && !hints.no_loader &&
       hints.takes.value_or(Takes::IterationsInTurn) == Takes::IterationsInTurn) {
     // Teams keep their halves of a result, and each brings its own away: no tile of all columns is in between.
-    Launch straight = launch;
+    TileProgram written = scratch;
+    Launch& straight = written.launches[number];
     std::vector<BufferId> none;
-    straight.body = stage_results(scratch, launch.body, launch.threads[0], plan::Staging::Straight, false, {}, none);
-    if (auto teams = teams_by_iteration(scratch, straight, limits, hints, no_teams)) return done(std::move(*teams));
+    straight.body = stage_results(written, launch.body, launch.threads[0], plan::Staging::Straight, false, {}, none);
+    if (auto teams = teams_by_iteration(written, straight, limits, hints, no_teams)) {
+      const std::vector<BufferId> staged = take_iterations_in_turn(written, straight, *teams);
+      no_teams = misfit_of_roles(std::move(written), number, staged, target);
+      if (no_teams.empty()) return done(std::move(*teams));
+    }
   }
-  return done(loader_plan(scratch, launch, target, limits, hints));
+  Plan plan = loader_plan(scratch, launch, target, limits, hints);
+  if (!plan.has_loader()) return done(std::move(plan));
+  if (std::string why = settle(plan, scratch, number, stored_once, target); !why.empty()) {
+    Plan none;
+    none.rejected = std::move(plan.rejected);
+    none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
+    plan = std::move(none);
+  }
+  return done(std::move(plan));
 }
 
 }  // namespace
 
 Plan decide_plan(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits) {
+  TileProgram own = program;
+  Launch& launch = own.launches[number];
   // Loaders run ahead of the program's statements, so that a wait for other launches comes before the roles.
-  Launch launch = program.launches[number];
-  const Hints hints = plan::parse_hints(launch.plan, program.location(launch.location));
   launch.body = without_launch_order(launch.body);
+  const Hints hints = plan::parse_hints(launch.plan, program.location(launch.location));
   if (target.has.tma && limits.slots >= 1) {
-    if (const plan::Fit fit = plan::fit_registers(program, launch, limits.live, hints); fit.any()) {
-      TileProgram scratch = program;
-      const Launch other = fitted(scratch, launch, fit);
-      Plan plan = decide(std::move(scratch), other, target, limits, hints);
+    if (const plan::Fit fit = plan::fit_registers(own, launch, limits.live, hints); fit.any()) {
+      TileProgram scratch = own;
+      scratch.launches[number] = fitted(scratch, launch, fit);
+      Plan plan = decide(std::move(scratch), number, target, limits, hints);
       plan.fit = fit;
       if (plan.has_loader()) return plan;
     }
   }
-  return decide(program, std::move(launch), target, limits, hints);
+  return decide(std::move(own), number, target, limits, hints);
 }
 
 }  // namespace tilewright::passes

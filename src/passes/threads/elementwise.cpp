@@ -101,15 +101,18 @@ std::optional<Stmt> own_loops(const Stmt& s, ProgramTables& p) {
   return std::nullopt;
 }
 
+Body copies_to_maps(const Body& body, ProgramTables& p) {
+  return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+    if (auto own = own_loops(s, p)) return Body{std::move(*own)};
+    if (const auto* n = s.as<Copy>(); n && n->completion.immediate())
+      return Body{make_stmt(map_of(*n, p, s->location), s->location)};
+    if (const auto* n = s.as<Fill>()) return Body{make_stmt(map_of(*n, s->location, p), s->location)};
+    return std::nullopt;
+  });
+}
+
 TileProgram copies_to_maps(TileProgram program) {
-  for (Launch& launch : program.launches)
-    launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
-      if (auto own = own_loops(s, program)) return Body{std::move(*own)};
-      if (const auto* n = s.as<Copy>(); n && n->completion.immediate())
-        return Body{make_stmt(map_of(*n, program, s->location), s->location)};
-      if (const auto* n = s.as<Fill>()) return Body{make_stmt(map_of(*n, s->location, program), s->location)};
-      return std::nullopt;
-    });
+  for (Launch& launch : program.launches) launch.body = copies_to_maps(launch.body, program);
   return program;
 }
 

@@ -93,7 +93,7 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
     }
     const auto* gemm = s.as<Gemm>();
     if (!gemm) return;
-    const GemmChoice& choice = placement.gemms.at(s->id);
+    const GemmChoice& choice = placement.choice_of(s);
     if (!choice.has_layout()) return;
     for (const Region* r : {&gemm->a, &gemm->b})
       if (!placement.layout_of(r->buffer)) (choice.wgmma ? panels : rows).insert(r->buffer);

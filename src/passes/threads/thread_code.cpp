@@ -151,7 +151,7 @@ class ThreadCode {
     if (const auto* n = s.as<Map>()) return lower_map(*n, points, team, c_);
     if (const auto* n = s.as<Reduce>()) return lower_reduce(*n, points, team, c_);
     if (const auto* n = s.as<Scan>()) return lower_scan(*n, team, c_);
-    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.gemms.at(s->id), points, team, c_);
+    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.choice_of(s), points, team, c_);
     if (const auto* n = s.as<Copy>())
       return n->completion.queue == Queue::CpAsync ? lower_async_copy(*n, *points, team, c_) : lower_tma(*n, team, c_);
     if (s.as<Expect>()) {
