@@ -1,7 +1,7 @@
 #include "analysis/im2col.h"
 
 #include "ir/operators.h"
-#include "ir/wide.h"
+#include "ir/widen.h"
 
 namespace tilewright::analysis {
 

@@ -149,7 +149,7 @@ class Conflicts : public SureWalk {
     Element out;
     const Buffer& b = program_.buffer(access.buffer);
     for (size_t d = 0; d < access.indices.size(); ++d) {
-      const auto index = value_at(access.indices[d], point);
+      const auto index = index_at(access.indices[d], point);
       const auto size = constant_int(b.shape[d]);
       if (!index || *index < 0 || (size && *index >= *size)) return {};
       out.push_back(*index);
@@ -219,7 +219,7 @@ class Conflicts : public SureWalk {
     Element both;  // the first element that is on both sides
     int64_t ahead = 0;
     for (size_t d = 0; d < b.rank(); ++d) {
-      const auto from = value_at(copy.from.min[d], first()), to = value_at(copy.to.min[d], first());
+      const auto from = index_at(copy.from.min[d], first()), to = index_at(copy.to.min[d], first());
       const auto extent = value_at(copy.to.extent[d], first()), other = value_at(copy.from.extent[d], first());
       if (!from || !to || !extent || extent != other) return;
       if (ahead == 0) ahead = *to - *from;

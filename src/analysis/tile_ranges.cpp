@@ -61,7 +61,7 @@ class TileRanges : public SureWalk {
     Range out;
     for_each_corner(vars, [&](const Point& point) {
       if (guarded && !holds(point)) return true;
-      const auto value = value_at(min, point);
+      const auto value = index_at(min, point);
       if (value && *value > -(int64_t{1} << 40) && *value < int64_t{1} << 40)
         out.low = std::min(out.low, *value), out.high = std::max(out.high, *value + extent - 1);
       return value.has_value();

@@ -3,7 +3,7 @@
 #include "analysis/divisibility.h"
 #include "analysis/im2col.h"
 #include "analysis/panels.h"
-#include "ir/wide.h"
+#include "ir/widen.h"
 
 namespace tilewright::analysis {
 
@@ -15,6 +15,13 @@ constexpr size_t kMaxRank = 5;  // of a tensor (CUDA driver API, cuTensorMapEnco
 
 bool is_multiple(const Expr& e, int64_t elements, const ProgramTables& p) {
   return elements <= 1 || analysis::power_of_two_divisor(widen(e), p) % elements == 0;
+}
+
+// A coordinate that the hardware would wrap around: numbers that leave 32 bits, or the upper half of unsigned ones.
+bool may_leave_coordinates(const Expr& e) {
+  const int64_t most = int64_t{1} << 31;
+  if (const auto number = constant_int(e)) return *number >= most || *number < -most;
+  return leaves_32_bits(e) || (!e->type.is_signed() && e->type.bits >= 32);
 }
 
 // Of a copy whose side on chip is `shared`, a part of tile `s`, of whose rows a box has `panel` elements.
@@ -40,6 +47,8 @@ std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int6
   // Seen on an H200: a box that begins elsewhere is an illegal instruction, whatever its swizzle.
   if (!is_multiple(global.min.back(), elements, p))
     return fmt::format("it may begin between pieces of {} bytes of rows of '{}'", kStrideBytes, g.name);
+  for (const Expr& e : global.min)
+    if (may_leave_coordinates(e)) return "it may begin beyond 32 bits, which TMA counts with";
   // The tile: the last two dimensions on chip, whole rows of it, against the last of the tensor.
   const size_t rank = shared.min.size();
   for (size_t d = 0; d + 2 < rank; ++d)

@@ -48,6 +48,25 @@ class Evaluation {
     return {};
   }
 
+  // Sums and products of int32 in 64 bits.
+  Known of_index(const Expr& e) {
+    const auto* b = e.as<Binary>();
+    if (e->type != i32 || !(e.as<Sum>() || (b && b->op == BinaryOp::Mul))) return of(e);
+    if (++nodes_ > kMostNodes) return {};
+    if (b) {
+      const Known x = of_index(b->a), y = x ? of_index(b->b) : std::nullopt;
+      return x && y ? Known(static_cast<int64_t>(static_cast<uint64_t>(*x) * static_cast<uint64_t>(*y))) : Known();
+    }
+    const Sum& s = *e.as<Sum>();
+    auto total = static_cast<uint64_t>(s.constant);
+    for (const Term& t : s.terms) {
+      const Known value = of_index(t.value);
+      if (!value) return {};
+      total += static_cast<uint64_t>(t.coefficient) * static_cast<uint64_t>(*value);
+    }
+    return static_cast<int64_t>(total);
+  }
+
  private:
   Known of_var(VarId id) {
     if (const auto found = point_.values.find(id); found != point_.values.end()) return found->second;
@@ -112,5 +131,6 @@ class Evaluation {
 }  // namespace
 
 std::optional<int64_t> value_at(const Expr& e, const Point& point) { return Evaluation(point).of(e); }
+std::optional<int64_t> index_at(const Expr& e, const Point& point) { return Evaluation(point).of_index(e); }
 
 }  // namespace tilewright::analysis

@@ -16,5 +16,7 @@ struct Point {
 
 // None: it depends on memory, on a variable without a value, or is no integer that fits 64 bits.
 std::optional<int64_t> value_at(const ir::Expr& e, const Point& point);
+// Of an index, or of the begin of a tile, which are computed in 64 bits.
+std::optional<int64_t> index_at(const ir::Expr& e, const Point& point);
 
 }  // namespace tilewright::analysis

@@ -6,6 +6,7 @@
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "support/diagnostic.h"
+#include "support/symbol_room.h"
 
 namespace tilewright {
 namespace {
@@ -43,6 +44,37 @@ std::optional<IntOp::Kind> kind_of(ir::BinaryOp op) {
   }
 }
 
+// Whether a host computes with the node itself.
+bool is_host_node(const ir::Expr& e) {
+  if (e.as<ir::Const>() || e.as<ir::Var>() || e.as<ir::Sum>()) return e->type.is_integral();
+  if (const auto* c = e.as<ir::Cast>()) return e->type.is_integral() && c->value->type.is_integral();
+  if (const auto* u = e.as<ir::Unary>()) return u->op == ir::UnaryOp::Not;
+  const auto* b = e.as<ir::Binary>();
+  return b && kind_of(b->op) && b->a->type.is_integral();
+}
+bool is_host_expression(const ir::Expr& e) {
+  bool all = true;
+  ir::walk(e, [&](const ir::Expr& x) { all = all && is_host_node(x); });
+  return all;
+}
+
+// What an integer can be at a call that nothing refuses.
+struct Range {
+  __int128 low, high;
+
+  static Range of_type(DType type) {
+    if (type.is_bool()) return {0, 1};
+    const __int128 values = __int128{1} << type.bits;
+    return type.is_signed() ? Range{-values / 2, values / 2 - 1} : Range{0, values - 1};
+  }
+  bool in(Range r) const { return low >= r.low && high <= r.high; }
+  Range operator+(Range r) const { return {low + r.low, high + r.high}; }
+  Range operator*(Range r) const {
+    const auto [least, most] = std::minmax({low * r.low, low * r.high, high * r.low, high * r.high});
+    return {least, most};
+  }
+};
+
 class Translation {
  public:
   Translation(const ir::ProgramTables& program, const Places& places) : program_(program), places_(places) {}
@@ -54,7 +86,49 @@ class Translation {
   }
 
  private:
+  // The host computes in 64 bits and the program in a node's type: what may differ is refused at the call.
   IntProgram of(const ir::Expr& e) const {
+    const IntProgram exact = in_64_bits(e);
+    return fits(e) ? exact : runtime::fitting(exact, e->type);
+  }
+  static bool computes(const ir::Expr& e) { return e.as<ir::Sum>() || e.as<ir::Binary>() || e.as<ir::Cast>(); }
+  bool fits(const ir::Expr& e) const {
+    return !e->type.is_int() || e->type.bits == 64 || !computes(e) || exact_range(e).in(Range::of_type(e->type));
+  }
+  Range range(const ir::Expr& e) const {
+    const Range type = Range::of_type(e->type);
+    if (!computes(e)) return exact_range(e);
+    const Range r = exact_range(e);
+    return {std::clamp(r.low, type.low, type.high), std::clamp(r.high, type.low, type.high)};
+  }
+  Range exact_range(const ir::Expr& e) const {
+    const Range type = Range::of_type(e->type);
+    if (const auto c = ir::constant_int(e)) return {*c, *c};
+    if (const auto* v = e.as<ir::Var>())
+      return places_.symbols.contains(v->id) && type.high > kSymbolRoom ? Range{type.low, type.high - kSymbolRoom}
+                                                                        : type;
+    if (const auto* c = e.as<ir::Cast>()) return range(c->value);
+    if (const auto* s = e.as<ir::Sum>()) {
+      Range total{s->constant, s->constant};
+      for (const ir::Term& t : s->terms) total = total + Range{t.coefficient, t.coefficient} * range(t.value);
+      return total;
+    }
+    const auto* b = e.as<ir::Binary>();
+    if (!b || !e->type.is_int()) return type;
+    const Range x = range(b->a), y = range(b->b);
+    const auto divisor = ir::constant_int(b->b).value_or(0);
+    switch (b->op) {
+      case ir::BinaryOp::Mul: return x * y;
+      case ir::BinaryOp::Min: return {std::min(x.low, y.low), std::min(x.high, y.high)};
+      case ir::BinaryOp::Max: return {std::max(x.low, y.low), std::max(x.high, y.high)};
+      case ir::BinaryOp::FloorMod: return divisor > 0 ? Range{0, divisor - 1} : type;
+      case ir::BinaryOp::FloorDiv:
+        if (divisor > 0) return x;  // nearer to 0
+        return {std::min(x.low, -x.high), std::max(x.high, -x.low)};
+      default: return type;
+    }
+  }
+  IntProgram in_64_bits(const ir::Expr& e) const {
     return ir::match(e->op, ir::Overloaded{
                                 [&](const ir::Const& n) { return runtime::constant(static_cast<int64_t>(n.bits)); },
                                 [&](const ir::Var& n) { return of_var(n.id); },
@@ -310,6 +384,12 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
     for (const ir::Expr& e : b.shape) size = ir::mul(size, ir::cast(e, i64));
     plan.workspaces.push_back({b.name, b.type, translate(size, b.location)});
   }
+  for (const ir::Launch& launch : program.launches)
+    for (const ir::Expr& e : launch.grid) {
+      if (!is_host_expression(e)) continue;
+      const IntProgram extent = translate(e, launch.location);
+      if (runtime::fitted_type(extent)) plan.grids.push_back(extent);
+    }
   runtime::verify(plan);
   return plan;
 }

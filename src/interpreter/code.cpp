@@ -8,6 +8,7 @@
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/widen.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::interpreter {
@@ -58,6 +59,9 @@ class Preparer {
   void check_view(const BufferCode& code);
   ElementCode element(const Element& e);
   RegionCode region(const Region& r);
+  // Of indices and extents.
+  const Node* place(const Expr& e);
+  std::vector<const Node*> places(const std::vector<Expr>& exprs);
   Steps steps(const Body& body);
   Step step(const Stmt& stmt);
   void fill(Step& step, const Stmt& stmt);
@@ -77,6 +81,8 @@ class Preparer {
   const analysis::Uniformity* uniformity_;
   std::unique_ptr<LaunchCode> code_ = std::make_unique<LaunchCode>();
   std::unordered_map<const ExprNode*, const Node*> known_;
+  std::vector<Expr> kept_;  // what known_ knows: another expression must not get its address
+  std::unordered_map<const ExprNode*, Expr> wide_;
   Arena arena_;
 };
 
@@ -89,6 +95,7 @@ const Node* Preparer::node(const Expr& e) {
   if (!e) return nullptr;
   auto [at, fresh] = known_.try_emplace(&*e, nullptr);
   if (!fresh) return at->second;
+  kept_.push_back(e);
   Node n = translate(e);
   n.type = e->type;
   for (const Node* arg : n.args) n.faults = n.faults || arg->faults;
@@ -182,11 +189,11 @@ Node Preparer::translate(const Expr& e) {
             },
             [&](const Bitcast& b) { n.op = Node::Op::Bitcast, n.args = {node(b.value)}; },
             [&](const Load& l) {
-              n.op = Node::Op::Load, n.faults = true, n.args = list(l.indices);
+              n.op = Node::Op::Load, n.faults = true, n.args = places(l.indices);
               n.buffer = &code_->buffers[l.buffer.index];
             },
             [&](const Address& a) {
-              n.op = Node::Op::Address, n.args = list(a.indices);
+              n.op = Node::Op::Address, n.args = places(a.indices);
               n.buffer = &code_->buffers[a.buffer.index];
             },
             [&](const Intrinsic& i) { n.op = Node::Op::Apply, n.function = i.function, n.args = list(i.args); },
@@ -211,7 +218,7 @@ void Preparer::shape_of(BufferCode& code, const Buffer& buffer) {
   auto numbers = [&](const std::vector<Expr>& exprs, std::vector<int64_t>& values, std::vector<const Node*>& nodes) {
     bool all = true;
     for (const Expr& e : exprs) {
-      nodes.push_back(node(e));
+      nodes.push_back(place(e));
       bool constant = nodes.back()->op == Node::Op::Const;
       values.push_back(constant ? nodes.back()->value.base : 0);
       all = all && constant;
@@ -222,7 +229,7 @@ void Preparer::shape_of(BufferCode& code, const Buffer& buffer) {
   bool known = numbers(buffer.shape, code.shape, code.shape_nodes);
   known &= numbers(buffer.strides, code.strides, code.stride_nodes);
   if (!known) {
-    code.shape_nodes = list(buffer.shape), code.stride_nodes = list(buffer.strides);
+    code.shape_nodes = places(buffer.shape), code.stride_nodes = places(buffer.strides);
     code.strides.resize(code.shape.size());
     return;
   }
@@ -282,12 +289,26 @@ void Preparer::check_view(const BufferCode& code) {
 
 ElementCode Preparer::element(const Element& e) {
   if (!e.valid()) return {};
-  return {&code_->buffers[e.buffer.index], list(e.indices)};
+  return {&code_->buffers[e.buffer.index], places(e.indices)};
 }
 
 RegionCode Preparer::region(const Region& r) {
   if (!r.valid()) return {};
-  return {&code_->buffers[r.buffer.index], list(r.min), list(r.extent)};
+  return {&code_->buffers[r.buffer.index], places(r.min), places(r.extent)};
+}
+
+const Node* Preparer::place(const Expr& e) {
+  const bool may_wrap = e && e->type == i32 && (e.as<Sum>() || e.as<Binary>());
+  if (!may_wrap) return node(e);
+  const auto [at, fresh] = wide_.try_emplace(&*e);
+  if (fresh) at->second = widen(e);
+  return node(at->second);
+}
+
+std::vector<const Node*> Preparer::places(const std::vector<Expr>& exprs) {
+  std::vector<const Node*> nodes;
+  for (const Expr& e : exprs) nodes.push_back(place(e));
+  return nodes;
 }
 
 Steps Preparer::steps(const Body& body) {
@@ -348,7 +369,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Assume& op) { s.nodes = {node(op.condition)}; },
                       [&](const Copy& op) {
                         s.regions = {region(op.from), region(op.to)};
-                        s.nodes = {node(op.im2col.row_block), node(op.im2col.column_block)};
+                        s.nodes = {place(op.im2col.row_block), place(op.im2col.column_block)};
                         s.elements = {element(op.completion.barrier)};
                         any_local({&op.from, &op.to});
                       },
@@ -407,7 +428,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
 }
 
 void Preparer::map(Step& s, const Stmt& stmt, const Map& op) {
-  s.nodes = list(op.extents);
+  s.nodes = places(op.extents);
   s.bodies = {steps(op.body)};
   std::set<VarId> own = bound_vars(op.body);
   own.insert(op.vars.begin(), op.vars.end());

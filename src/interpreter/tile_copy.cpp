@@ -14,6 +14,9 @@ struct Loop {
   int64_t from_last, to_last;
 };
 
+// Where a tile begins that is nowhere near any tensor: what is added to it does not overflow.
+constexpr int64_t kFarthest = int64_t{1} << 40;
+
 void in_bounds(int64_t min, int64_t extent, int64_t shape, int64_t& first, int64_t& last) {
   first = std::clamp<int64_t>(-min, 0, extent);
   last = std::clamp<int64_t>(shape - min, first, extent);
@@ -47,7 +50,7 @@ Box Strand::box(const RegionCode& region, Mask mask, int64_t lane, bool reads) {
   b.shape.assign(extents.shape.begin(), extents.shape.end());
   b.strides.assign(extents.strides.begin(), extents.strides.end());
   for (size_t d = 0; d < buffer.rank(); ++d) {
-    b.min.push_back(number(*region.min[d]));
+    b.min.push_back(std::clamp(number(*region.min[d]), -kFarthest, kFarthest));
     b.extent.push_back(number(*region.extent[d]));
   }
   Value offset = uniform_int(0);

@@ -1,6 +1,6 @@
 #include "ir/extent.h"
 
-#include "ir/wide.h"
+#include "ir/widen.h"
 
 namespace tilewright::ir {
 

@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/operators.h"
+#include "ir/widen.h"
 #include "scalar/functions.h"
 
 namespace tilewright::ir {
@@ -173,9 +174,101 @@ auto substituting(const Substitution& map) {
 }
 }  // namespace
 
-Expr substitute(const Expr& e, const Substitution& map) { return map.empty() ? e : rewrite(e, substituting(map)); }
+namespace {
+
+// Indices whose numbers might leave 32 bits, with the values in their places, are widened before: `i * 2^30` where i
+// becomes `4 * q + r` is no multiple of 2^32 in int32. The variables of such an index have names of their own.
+class WideIndices {
+ public:
+  explicit WideIndices(const Substitution& map) : map_(map), all_(map) {}
+
+  const Substitution& all() const { return all_; }
+  Body body(const Body& b) {
+    Body out;
+    out.reserve(b.size());
+    for (const Stmt& s : b) {
+      StmtOp op = s->op;
+      changed_ = false;
+      std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, *this); }, op);
+      out.push_back(changed_ ? Stmt(StmtNode{std::move(op), s->location}) : s);
+    }
+    return out;
+  }
+  Expr expr(const Expr& e) {
+    return rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+      if (const auto* n = x.as<Load>()) return with(*n, x->type);
+      if (const auto* n = x.as<Address>()) return with(*n, x->type);
+      return std::nullopt;
+    });
+  }
+
+  void operator()(const char*, auto& field) { visit(field); }
+
+ private:
+  void visit(auto& field) {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, Expr>) {
+      if (field) set(field, expr(field));
+    } else if constexpr (std::is_same_v<T, Body>) {
+      const bool before = std::exchange(changed_, false);
+      Body now = body(field);
+      const bool same = std::ranges::equal(now, field, [](const Stmt& x, const Stmt& y) { return x.same(y); });
+      if (!same) field = std::move(now);
+      changed_ = before || !same;
+    } else if constexpr (std::is_same_v<T, Element>) {
+      for (Expr& e : field.indices) set(e, index(expr(e)));
+    } else if constexpr (std::is_same_v<T, Region>) {
+      for (Expr& e : field.min) set(e, index(expr(e)));
+      for (Expr& e : field.extent) set(e, index(expr(e)));
+    } else if constexpr (std::is_same_v<T, std::vector<Expr>> || std::is_same_v<T, std::vector<Region>>) {
+      for (auto& item : field) visit(item);
+    } else if constexpr (HasFields<T>) {
+      T::fields(field, *this);
+    }
+  }
+  void set(Expr& e, Expr now) {
+    if (!now.same(e)) e = std::move(now), changed_ = true;
+  }
+  template <class Node>
+  std::optional<Expr> with(const Node& node, DType type) {
+    Node now = node;
+    bool wide = false;
+    for (Expr& e : now.indices)
+      if (Expr i = index(e); !i.same(e)) e = std::move(i), wide = true;
+    return wide ? std::optional(make_expr(std::move(now), type)) : std::nullopt;
+  }
+  Expr index(const Expr& e) {
+    if (!leaves_32_bits(e, &map_)) return e;
+    return rewrite(widen(e), [&](const Expr& x) -> std::optional<Expr> {
+      const auto* c = x.as<Cast>();
+      const auto* v = c && x->type == i64 && c->value->type == i32 ? c->value.as<Var>() : nullptr;
+      const auto found = v ? map_.find(v->id) : map_.end();
+      if (found == map_.end()) return std::nullopt;
+      const VarId own{v->id.index | kOwn};
+      all_.insert_or_assign(own, widen(found->second));
+      return var(own, i64);
+    });
+  }
+
+  static constexpr uint32_t kOwn = 1u << 30;
+  const Substitution& map_;
+  Substitution all_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Expr substitute(const Expr& e, const Substitution& map) {
+  if (map.empty()) return e;
+  WideIndices wide(map);
+  const Expr from = wide.expr(e);
+  return rewrite(from, substituting(wide.all()));
+}
 Body substitute(const Body& body, const Substitution& map) {
-  return map.empty() ? body : rewrite_exprs(body, substituting(map));
+  if (map.empty()) return body;
+  WideIndices wide(map);
+  const Body from = wide.body(body);
+  return rewrite_exprs(from, substituting(wide.all()));
 }
 
 std::set<VarId> used_vars(const Expr& e) {

@@ -218,6 +218,9 @@ void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, Boun
     if (!evaluate(assume.condition, call.symbols(), call.scalars(), holds)) refuse_overflow(call, assume.condition);
     if (holds == 0) refuse_assumption(call, assume);
   }
+  for (const IntProgram& extent : plan.grids)
+    if (int64_t value = 0; is_known(call, extent) && !evaluate(extent, call.symbols(), call.scalars(), value))
+      refuse_overflow(call, extent);
 }
 
 }  // namespace tilewright::runtime

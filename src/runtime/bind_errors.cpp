@@ -206,9 +206,15 @@ void refuse_symbol(const BoundCall& call, const Symbol& s, const Equation& e, in
            : fmt::format("declare {0} with 64 bits: T.dynamic(\"{0}\", \"int64\") in Python", s.name));
 }
 
+std::string room_of(const IntProgram& e) {
+  const auto type = fitted_type(e);
+  return type ? type->name() : "64 bits";
+}
+
 void refuse_overflow(const BoundCall& call, const IntProgram& e) {
   fail(Code::ExpressionOverflow, {},
-       fmt::format("{}: {} has no value in 64 bits ({})", call.plan->name, text_of(*call.plan, e), inputs(call, e)));
+       fmt::format("{}: {} has no value in {} ({})", call.plan->name, text_of(*call.plan, e), room_of(e),
+                   inputs(call, e)));
 }
 
 void refuse_shape(const BoundCall& call, size_t index, const NDArray& tensor, int dim, int64_t expected) {

@@ -1,5 +1,6 @@
 #include "runtime/int_program.h"
 
+#include "runtime/scalar_value.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::runtime {
@@ -37,6 +38,11 @@ bool apply(Kind kind, int64_t a, int64_t b, int64_t& result) {
     case Kind::Or: result = a != 0 || b != 0; return true;
     default: return false;
   }
+}
+
+DType type_of(const IntOp& fits) {
+  return {fits.value < 0 ? tilewright::Kind::Int : tilewright::Kind::UInt,
+          static_cast<uint8_t>(fits.value < 0 ? -fits.value : fits.value)};
 }
 
 struct Spelling {
@@ -100,6 +106,18 @@ IntProgram negate(const IntProgram& a) {
   return result;
 }
 
+IntProgram fitting(const IntProgram& a, DType type) {
+  IntProgram result = a;
+  result.ops.push_back({Kind::Fits, type.is_signed() ? -type.bits : type.bits});
+  return result;
+}
+
+std::optional<DType> fitted_type(const IntProgram& program) {
+  for (const IntOp& op : program.ops)
+    if (op.kind == Kind::Fits) return type_of(op);
+  return std::nullopt;
+}
+
 void verify(const IntProgram& program, int symbols, int scalars) {
   int depth = 0;
   for (const IntOp& op : program.ops) {
@@ -111,7 +129,7 @@ void verify(const IntProgram& program, int symbols, int scalars) {
       }
       check_internal(++depth <= kIntProgramDepth, "a launch expression needs more than {} values", kIntProgramDepth);
     } else {
-      const int operands = op.kind == Kind::Not ? 1 : 2;
+      const int operands = op.kind == Kind::Not || op.kind == Kind::Fits ? 1 : 2;
       check_internal(depth >= operands, "a launch expression lacks an operand");
       depth -= operands - 1;
     }
@@ -129,6 +147,9 @@ bool evaluate(const IntProgram& program, std::span<const int64_t> symbols, std::
       case Kind::Symbol: stack[top++] = symbols[static_cast<size_t>(op.value)]; break;
       case Kind::Scalar: stack[top++] = scalars[static_cast<size_t>(op.value)]; break;
       case Kind::Not: stack[top - 1] = stack[top - 1] == 0; break;
+      case Kind::Fits:
+        if (!integer_fits(type_of(op), stack[top - 1])) return false;
+        break;
       default:
         --top;
         if (!apply(op.kind, stack[top - 1], stack[top], stack[top - 1])) return false;
@@ -147,6 +168,7 @@ std::string to_string(const IntProgram& program, std::span<const std::string> sy
       case Kind::Constant: stack.push_back({std::to_string(op.value), op.value < 0 ? 5 : kTightest}); break;
       case Kind::Symbol: stack.push_back({symbols[index], kTightest}); break;
       case Kind::Scalar: stack.push_back({scalars[index], kTightest}); break;
+      case Kind::Fits: break;
       case Kind::Not: stack.back() = {fmt::format("not {}", within(stack.back(), 4)), 3}; break;
       default: {
         const Text b = stack.back();

@@ -2,9 +2,12 @@
 // sizes with.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "tilewright/dtype.h"
 
 namespace tilewright::runtime {
 
@@ -27,6 +30,7 @@ struct IntOp {
     And,
     Or,  // 0 or 1
     Not,
+    Fits,  // no value, unless it is one of an integer of `value` bits; of -`value` bits: a signed one
   };
   Kind kind = Kind::Constant;
   int64_t value = 0;
@@ -45,6 +49,7 @@ IntProgram symbol(int index);
 IntProgram scalar(int index);
 IntProgram combine(IntOp::Kind kind, const IntProgram& a, const IntProgram& b);
 IntProgram negate(const IntProgram& a);  // logical
+IntProgram fitting(const IntProgram& a, DType type);
 
 // Intermediate values that a program may need; verify() refuses deeper ones.
 inline constexpr int kIntProgramDepth = 32;
@@ -52,9 +57,13 @@ inline constexpr int kIntProgramDepth = 32;
 // An InternalError unless the program leaves exactly one value and names only existing symbols and scalars.
 void verify(const IntProgram& program, int symbols, int scalars);
 
-// False on overflow of 64 bits and on division by zero. Does not allocate; the program must be verified.
+// False on overflow of 64 bits, or of a type that it must fit, and on division by zero. Does not allocate; the program
+// must be verified.
 bool evaluate(const IntProgram& program, std::span<const int64_t> symbols, std::span<const int64_t> scalars,
               int64_t& result);
+
+// The first type that a value must fit.
+std::optional<DType> fitted_type(const IntProgram& program);
 
 // Infix text with as few parentheses as its reading needs: "2 * K + 1", "M // 16 % 4".
 std::string to_string(const IntProgram& program, std::span<const std::string> symbols,

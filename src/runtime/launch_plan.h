@@ -89,6 +89,7 @@ struct LaunchPlan {
   std::vector<Symbol> symbols;
   std::vector<AssumeCheck> assumes;
   std::vector<Workspace> workspaces;
+  std::vector<IntProgram> grids;  // extents of them that may have no value in their type
   std::vector<Site> sites;
 };
 
@@ -122,8 +123,8 @@ struct BoundCall {
 };
 
 // Checks in this order and throws a LaunchError at the first mistake: count; per parameter kind, null, dtype, rank,
-// device; symbols; shapes; strides; alignment; memory that is shared in part; assumptions. Does not allocate when all
-// is well.
+// device; symbols; shapes; strides; alignment; memory that is shared in part; assumptions; grids. Does not allocate
+// when all is well.
 void bind_call(const LaunchPlan& plan, std::span<const Argument> arguments, BoundCall& call);
 
 }  // namespace tilewright::runtime

@@ -63,7 +63,7 @@ void fields(Is<LoweredKernel> auto& n, auto&& f) {
 }
 
 // The last enumerator: what a damaged number is held against.
-constexpr IntOp::Kind last(IntOp::Kind) { return IntOp::Kind::Not; }
+constexpr IntOp::Kind last(IntOp::Kind) { return IntOp::Kind::Fits; }
 constexpr Site::Kind last(Site::Kind) { return Site::Kind::Overflow; }
 constexpr TensorMapPlan::Swizzle last(TensorMapPlan::Swizzle) { return TensorMapPlan::Swizzle::Bytes128; }
 constexpr TensorMapPlan::Interleave last(TensorMapPlan::Interleave) { return TensorMapPlan::Interleave::Bytes32; }

@@ -115,5 +115,98 @@ TEST(IntegerWraps, SumsOfALoopVariable) {
   }
 }
 
+constexpr Engine kEngines[] = {Engine::Interpreter, Engine::Cpu, Engine::Simulator};
+
+// What the text writes to out: int32[64], which begins as zeros, on every engine.
+void expect_written(const std::string& head, const std::string& body, std::vector<Argument> arguments,
+                    const std::map<int64_t, int64_t>& expected) {
+  const std::string text =
+      "program p {\n" + head + "  param out: int32[64]\n  launch l(bx: 1) threads(tx: 32) {\n" + body + "  }\n}\n";
+  for (const Engine engine : kEngines) {
+    const NDArray out = NDArray::zeros({64}, i32);
+    std::vector<Argument> all = arguments;
+    all.emplace_back(out);
+    compile(parse_program(text), {.engine = engine}).call(all);
+    std::map<int64_t, int64_t> written;
+    for (int64_t i = 0; i < 64; ++i)
+      if (const int64_t value = out.get_int({i})) written[i] = value;
+    EXPECT_EQ(written, expected) << text << "engine " << static_cast<int>(engine);
+  }
+}
+
+// x * x = 2^32 + 605032704 is no index of 32 bits.
+TEST(IntegerWraps, AnIndexIsTheOneThatWasMeant) {
+  const std::vector<Argument> x{70000};
+  const std::string head = "  param x: int32\n", tile = "    shared s: int32[4]\n    fill to=s value=5\n";
+  expect_written(head, "    out[x * x - 605032704] = 1\n", x, {});
+  expect_written(head, "    y: int32 = x * x\n    out[y - 605032704] = 1\n", x, {{0, 1}});
+  expect_written(head, "    out[x * x // 605032704] = 1\n", x, {{1, 1}});  // an operand of a division is none
+  expect_written(head, tile + "    copy from=s to=out[x * x - 605032704 : 4]\n", x, {});
+  expect_written(head, "    map i in 2 {\n      out[x * x - 605032704 + i] = 1\n    }\n", x, {});
+  expect_written(head, "    z: int32 = atomic add to=out[x * x - 605032704] value=1\n    out[1] = z + 1\n", x,
+                 {{1, 1}});
+  expect_written(head, "    for k in 0..5 {\n      out[k * 1073741824] = k + 1\n    }\n", x, {{0, 1}});
+  expect_written(head, "    for k in 0..5 unroll {\n      out[k * 1073741824] = k + 1\n    }\n", x, {{0, 1}});
+  expect_written(head, "    map i in 5 {\n      out[i * 1073741824] = i + 1\n    }\n", x, {{0, 1}});
+}
+
+// Narrower types wrap around in indices as anywhere.
+TEST(IntegerWraps, IndicesOfNarrowTypesWrapAround) {
+  for (const DType type : {i8, u8, i16, u16}) {
+    const Wide modulus = Wide{1} << type.bits;
+    const auto most = static_cast<int64_t>(type.is_signed() ? modulus / 2 - 1 : modulus - 1);
+    const std::string head = "  param x: " + type.name() + "\n";
+    const std::vector<Argument> x{most};
+    // most + most + 7 = 5 where that wraps once, and most + 1 + most + 1 = 0
+    expect_written(head, "    out[x * 2 + 7] = 1\n", x, {{5, 1}});
+    expect_written(head, "    shared s: int32[4]\n    fill to=s value=2\n    copy from=s to=out[x * 2 + 6 : 4]\n", x,
+                   {{4, 2}, {5, 2}, {6, 2}, {7, 2}});
+    expect_written(head, "    map i in 2 {\n      out[x * 2 + 3 + " + type.name() + "(i)] = 3\n    }\n", x,
+                   {{1, 3}, {2, 3}});
+    expect_written(head, "    map i: " + type.name() + " in x * 2 + 4 {\n      out[i] = 4\n    }\n", x,
+                   {{0, 4}, {1, 4}});
+    expect_written(head, "    for k: " + type.name() + " in 0..x * 2 + 4 {\n      out[k] = 5\n    }\n", x,
+                   {{0, 5}, {1, 5}});
+  }
+}
+
+// The host computes shapes and grids in 64 bits: a call for which that is not what the program computes is refused.
+TEST(IntegerWraps, WhatACallComputesFitsItsType) {
+  const auto refusal = [](const std::string& head, const std::string& grid, const std::vector<Argument>& arguments) {
+    const std::string text = "program p {\n" + head + "  param out: int32[64]\n  launch l(bx: " + grid +
+                             ") threads(tx: 32) {\n    out[bx] = 1\n  }\n}\n";
+    std::set<std::string> said;
+    for (const Engine engine : kEngines) {
+      std::vector<Argument> all = arguments;
+      const NDArray out = NDArray::zeros({64}, i32);
+      all.emplace_back(out);
+      try {
+        compile(parse_program(text), {.engine = engine}).call(all);
+        said.insert("");
+      } catch (const LaunchError& error) {
+        EXPECT_EQ(error.diagnostic().code_text(), "TW4012");
+        said.insert(error.diagnostic().message);
+      }
+    }
+    EXPECT_EQ(said.size(), 1u) << text;
+    return *said.begin();
+  };
+  const NDArray two = NDArray::zeros({2}, i32), ten = NDArray::zeros({10}, i32);
+  const std::string dim = "  symbol N: int8\n  param A: int32[N]\n", shape = dim + "  param B: int32[N * 63]\n";
+  EXPECT_EQ(refusal(dim, "(N + 31) // 32", {ten}), "");
+  EXPECT_EQ(refusal(dim, "(N * 12 + 7) // 32", {ten}), "");
+  EXPECT_EQ(refusal(dim, "(N * 12 + 8) // 32", {ten}),
+            "p: (12 * N + 8) // 32 has no value in int8 (N = 10 from 'A'.shape[0])");
+  EXPECT_EQ(refusal(shape, "1", {two, NDArray::zeros({126}, i32)}), "");
+  EXPECT_EQ(refusal(shape, "1", {NDArray::zeros({3}, i32), NDArray::zeros({189}, i32)}),
+            "p: 63 * N has no value in int8 (N = 3 from 'A'.shape[0])");
+  EXPECT_EQ(refusal("  param n: int32\n", "(n + 31) // 32", {2147483617}),
+            "p: (n + 31) // 32 has no value in int32 (n = 2147483617)");
+  EXPECT_EQ(refusal("  param n: int64\n", "int32(n)", {int64_t{1} << 32}),
+            "p: n has no value in int32 (n = 4294967296)");
+  EXPECT_EQ(refusal("  param n: int8\n  assume n * 2 < 5\n", "1", {100}),
+            "p: 2 * n < 5 has no value in int8 (n = 100)");
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -75,8 +75,8 @@ TEST(Bind, Count) {
               "matmul_relu: takes 3 arguments (A, B, C), but the call has 2");
   expect_bind(single(scalar_parameter("n", i32)), {1, 2}, Code::ArgumentCount,
               "k: takes 1 argument (n), but the call has 2");
-  expect_bind({.name = "k", .parameters = {}, .symbols = {}, .assumes = {}, .workspaces = {}, .sites = {}}, {1},
-              Code::ArgumentCount, "k: takes 0 arguments, but the call has 1");
+  expect_bind({.name = "k", .parameters = {}, .symbols = {}, .assumes = {}, .workspaces = {}, .grids = {}, .sites = {}},
+              {1}, Code::ArgumentCount, "k: takes 0 arguments, but the call has 1");
 }
 
 TEST(Bind, Kind) {

@@ -33,6 +33,13 @@ Expr bind_value(const char* name, const Expr& value, Body& before, Lowering& l) 
   return var(id, i64);
 }
 
+// A number far outside is outside nearer by as well, where sums with it do not wrap around.
+Expr begin_of(const Expr& e) {
+  constexpr int64_t kFarthest = int64_t{1} << 40;
+  const auto number = constant_int(e);
+  return number ? wide(std::clamp(*number, -kFarthest, kFarthest)) : widen(e);
+}
+
 Side make_side(const Region& region, const Box& box, Body& before, Lowering& l) {
   Side side{region.buffer, {}, std::vector<Expr>(box.vars.size()), std::vector<Expr>(box.vars.size()), {}};
   const Buffer& b = l.buffer(region.buffer);
@@ -40,7 +47,7 @@ Side make_side(const Region& region, const Box& box, Body& before, Lowering& l) 
   const std::vector<Expr> shape = widened(b.shape);
   size_t at = 0;
   for (size_t d = 0; d < region.min.size(); ++d) {
-    const Expr min = widen(region.min[d]);
+    const Expr min = begin_of(region.min[d]);
     if (is_one(region.extent[d])) {
       side.index.push_back(min);
       const Expr inside = logical_and(binary(BinaryOp::Le, wide(0), min), binary(BinaryOp::Lt, min, shape[d]));

@@ -120,19 +120,35 @@ bool Intervals::is_exact(const Expr& wide) const {
   return wide.as<Sum>() || is_constant(wide) ? bounded(of(wide)) : true;
 }
 
+namespace {
+
+// In 64 bits, narrow types as well: what the expression is where no sum of it wraps around.
+Expr unwrapped(const Expr& e) {
+  const bool narrow = e->type.is_int() && e->type.is_signed() && e->type.bits < 32;
+  const auto* b = e.as<Binary>();
+  if (narrow && b && b->op == BinaryOp::Mul) return mul(unwrapped(b->a), unwrapped(b->b));
+  const auto* s = narrow ? e.as<Sum>() : nullptr;
+  if (!s) return widen(e);
+  std::vector<Term> terms;
+  for (const Term& t : s->terms) terms.push_back({t.coefficient, unwrapped(t.value)});
+  return sum(std::move(terms), s->constant, i64);
+}
+
+}  // namespace
+
 Expr Intervals::normalized(const Expr& condition) const {
   const auto* b = condition.as<Binary>();
   if (!b || !is_comparison(b->op) || !b->a->type.is_int() || (!b->a->type.is_signed() && b->a->type.bits == 64))
     return condition;
   const Interval type = range_of_type(b->a->type);
   for (const Expr& side : {b->a, b->b}) {
-    const Expr wide = widen(side);
+    const Expr wide = unwrapped(side);
     if (!is_exact(wide)) return condition;
     if (b->a->type.bits >= 64) continue;
     const Interval range = of(wide);
     if (range.low < type.low || range.high > type.high) return condition;
   }
-  return binary(b->op, widen(b->a), widen(b->b));
+  return binary(b->op, unwrapped(b->a), unwrapped(b->b));
 }
 
 std::optional<Intervals::Order> Intervals::order_of(const Expr& normalized) const {

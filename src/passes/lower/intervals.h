@@ -1,7 +1,7 @@
 // Ranges of integer expressions, and conditions known to hold: what bounds checks are proven with.
 #pragma once
 #include "ir/program.h"
-#include "ir/wide.h"
+#include "ir/widen.h"
 #include "support/function_ref.h"
 
 namespace tilewright::passes {

@@ -5,7 +5,7 @@
 #include "analysis/uniformity.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "ir/wide.h"
+#include "ir/widen.h"
 #include "passes/lower/intervals.h"
 #include "target/cpu.h"
 

@@ -3,6 +3,7 @@
 #include "analysis/im2col.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/widen.h"
 
 namespace tilewright::passes {
 
@@ -32,8 +33,7 @@ class Box {
     std::vector<Expr> out;
     size_t at = 0;
     for (size_t d = 0; d < r.min.size(); ++d) {
-      const DType type = r.min[d]->type;
-      out.push_back(constant_int(r.extent[d]) == 1 ? r.min[d] : add(r.min[d], cast(var(at++), type)));
+      out.push_back(constant_int(r.extent[d]) == 1 ? r.min[d] : offset_by(r.min[d], var(at++)));
     }
     return out;
   }

@@ -4,6 +4,7 @@
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
+#include "ir/widen.h"
 #include "passes/threads/collectives.h"
 
 namespace tilewright::passes {
@@ -190,7 +191,7 @@ class Stager {
     out.away.combine = c.combine;
     Region& to = out.away.to;
     auto shift = [&](size_t d, int64_t by, const Expr& extent) {
-      to.min[d] = add(to.min[d], constant(to.min[d]->type, by)), to.extent[d] = extent;
+      to.min[d] = offset_by(to.min[d], constant(i32, by)), to.extent[d] = extent;
     };
     shift(to.min.size() - 1, piece.column, size[1]);
     for (size_t d = 0; d + 1 < to.min.size(); ++d)  // the dimension along which the rows lie

@@ -4,6 +4,7 @@
 #include "analysis/im2col.h"
 #include "analysis/panels.h"
 #include "ir/operators.h"
+#include "ir/widen.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/shared_layout.h"
