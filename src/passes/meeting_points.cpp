@@ -1,5 +1,6 @@
 #include "passes/meeting_points.h"
 
+#include "analysis/value_at.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -10,6 +11,8 @@ using namespace ir;
 namespace {
 
 using Vars = std::set<VarId>;
+
+constexpr int64_t kMostPoints = 1 << 16;  // of a map that are looked at one by one
 
 // One map: which of its variables do not choose the element that its points change.
 class Meeting {
@@ -28,6 +31,7 @@ class Meeting {
       if (!is_read) continue;
       for (VarId v : points_)
         if (!c.chosen_by.contains(v)) out.insert(v);
+      if (!is_told_apart(c)) meet(c, out);
     }
     return out;
   }
@@ -37,7 +41,62 @@ class Meeting {
     BufferId buffer;
     std::vector<Expr> indices;
     Vars chosen_by;  // variables of the map in an index, or of which one value alone comes here
+    std::vector<std::pair<Expr, bool>> guards;
   };
+  // Each variable of the map in the indices is alone in one of them, as a term.
+  bool is_told_apart(const Change& c) const {
+    Vars alone, all;
+    for (const Expr& e : c.indices) {
+      const Vars here = points_of(e);
+      all.insert(here.begin(), here.end());
+      const auto is_term = [&](VarId v) {
+        const auto is_it = [&](const Expr& x) { return x.as<Var>() && x.as<Var>()->id == v; };
+        const auto* s = e.as<Sum>();
+        return is_it(e) ||
+               (s && std::ranges::any_of(s->terms, [&](const Term& t) { return is_it(t.value); }) &&
+                std::ranges::count_if(s->terms, [&](const Term& t) { return used_vars(t.value).contains(v); }) == 1);
+      };
+      if (here.size() == 1 && is_term(*here.begin())) alone.insert(*here.begin());
+    }
+    return alone == all;
+  }
+  // Points that come to one element though their indices look different, `i % 2`: the variables in which they differ.
+  // Variables around the map count as 0.
+  void meet(const Change& c, Vars& out) const {
+    std::vector<int64_t> extents;
+    int64_t count = 1;
+    for (const Expr& e : map_.extents) {
+      extents.push_back(constant_int(e).value_or(kMostPoints + 1));
+      if (extents.back() <= 0 || (count *= extents.back()) > kMostPoints) return;
+    }
+    analysis::Point point;
+    for (const Expr& e : c.indices)
+      for (VarId v : used_vars(e)) point.values[v] = 0;
+    std::map<std::vector<int64_t>, int64_t> seen;
+    for (int64_t number = 0; number < count; ++number) {
+      int64_t left = number;
+      for (size_t d = extents.size(); d-- > 0; left /= extents[d]) point.values[map_.vars[d]] = left % extents[d];
+      const bool comes = std::ranges::all_of(c.guards, [&](const auto& guard) {
+        const auto value = analysis::value_at(guard.first, point);
+        return !value || (*value != 0) == guard.second;
+      });
+      if (!comes) continue;
+      std::vector<int64_t> element;
+      for (const Expr& e : c.indices) {
+        const auto index = analysis::index_at(e, point);
+        if (!index) return;  // elements that memory names are the program's to tell apart
+        element.push_back(*index);
+      }
+      const auto [other, fresh] = seen.try_emplace(std::move(element), number);
+      if (fresh) continue;
+      int64_t a = number, b = other->second;
+      Vars differ;
+      for (size_t d = extents.size(); d-- > 0; a /= extents[d], b /= extents[d])
+        if (a % extents[d] != b % extents[d]) differ.insert(map_.vars[d]);
+      if (std::ranges::none_of(differ, [&](VarId v) { return out.contains(v); }))
+        out.insert(differ.begin(), differ.end());
+    }
+  }
   // What names stand for in the body is put in.
   std::vector<Expr> spelled(const std::vector<Expr>& indices) const {
     std::vector<Expr> out;
@@ -78,15 +137,19 @@ class Meeting {
         names_[let->var] = substitute(let->value, names_);
       } else if (const auto* store = s.as<Store>()) {
         if (is_own(store->to.buffer)) continue;
-        Change c{store->to.buffer, spelled(store->to.indices), told};
+        Change c{store->to.buffer, spelled(store->to.indices), told, guards_};
         for (const Expr& e : c.indices)
           for (VarId v : points_of(e)) c.chosen_by.insert(v);
         stores_.push_back(std::move(c));
       } else if (const auto* branch = s.as<If>()) {
         Vars inside = told;
-        add_told(substitute(branch->condition, names_), inside);
+        const Expr condition = substitute(branch->condition, names_);
+        add_told(condition, inside);
+        guards_.emplace_back(condition, true);
         collect(branch->then_body, inside);
+        guards_.back().second = false;
         collect(branch->else_body, told);
+        guards_.pop_back();
       } else {
         for_each_body(s, [&](const Body& inside) { collect(inside, told); });
       }
@@ -97,6 +160,7 @@ class Meeting {
   const Map& map_;
   Vars points_;
   Substitution names_;
+  std::vector<std::pair<Expr, bool>> guards_;
   std::vector<Change> stores_;
   std::vector<std::pair<BufferId, std::vector<Expr>>> loads_;
 };
