@@ -351,7 +351,17 @@ def call(library, text, engine, arguments):
     return [decode(t, unpack(t, memory, n)) for t, memory, n in memories]
 
 
-def unlike(arguments, a, b):
+_SUMMED = r"(?:\breduce (?:sum|abssum) .*?|\bscan sum .*?|\batomic add |\bcombine=add .*?)to=(\w+)|\bgemm .*?\bc=(\w+)|\bcopy .*\bto=(\w+).* combine=add"
+
+
+def coarsest_sum(text):
+    """The bits of the mantissa of the narrowest type that a program sums in."""
+    types = dict(re.findall(r"^\s*(?:param|global|shared|fragment|local) (\w+): (\w+)", text, re.M))
+    names = {name for found in re.findall(_SUMMED, text) for name in found if name}
+    return min([TYPES[types[n]].mantissa for n in names if types.get(n) in TYPES and TYPES[types[n]].is_float], default=23)
+
+
+def unlike(arguments, a, b, mantissa=23):
     """Where two results differ by more than sums in another order do, or None."""
     tensors = [x for x in arguments if x[2] is not None]
     for (name, t, _, _), x, y in zip(tensors, a, b):
@@ -359,7 +369,7 @@ def unlike(arguments, a, b):
             x, y = x.astype(np.float64), y.astype(np.float64)
             with np.errstate(all="ignore"):
                 largest = np.max(np.abs(np.where(np.isfinite(x), x, 0)), initial=1e-3)
-                near = np.abs(x - y) <= largest * max(2.0 ** (3 - t.mantissa), 1e-3)
+                near = np.abs(x - y) <= largest * max(2.0 ** (3 - t.mantissa), 2.0 ** (1 - mantissa), 1e-3)
             wrong = ~((x == y) | np.isnan(x) & np.isnan(y) | near)
         else:
             wrong = x != y
@@ -452,7 +462,7 @@ def still_shows(library, engine, kind, seed):
         except Refused:
             return
         try:
-            wrong = unlike(arguments, expected, call(library, text, engine, arguments))
+            wrong = unlike(arguments, expected, call(library, text, engine, arguments), coarsest_sum(text))
         except Refused as why:
             raise Finding(why.code, why.text) from None
         if wrong:
@@ -500,8 +510,10 @@ class Mutation(runner.Work):
             self._note(seed, number)
             start = runner.spent()
             try:
-                wrong = unlike(arguments, expected, call(self.library, text, engine, arguments))
-                if wrong:
+                wrong = unlike(arguments, expected, call(self.library, text, engine, arguments), coarsest_sum(text))
+                if wrong and self.races(text, arguments):
+                    counts["not run: a race of its own"] += 1
+                elif wrong:
                     findings.append((seed, engine, "wrong", wrong + " after " + ", ".join(names)))
             except Refused as refused:
                 if may_refuse(refused.code):
@@ -512,6 +524,14 @@ class Mutation(runner.Work):
                     findings.append((seed, engine, refused.code, refused.text + "\n" + ", ".join(names)))
             times[engine] += runner.spent() - start
         return times, findings, counts
+
+    def races(self, text, arguments):
+        """Whether the simulator finds that threads or blocks of the variant store what has no order."""
+        try:
+            call(self.library, text, "simulator:sm_80", arguments)
+        except Refused as refused:
+            return own_mistake(text, refused)
+        return False
 
     def make(self, seed):
         """(text, names of changes, arguments, why not)."""
