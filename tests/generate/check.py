@@ -79,7 +79,11 @@ def check(library, program, text, expected, engine):
             if text is None:
                 return "python has no word for it"
         library.run(text, name, arch, arguments)
+        if program.refused:
+            raise Finding("called", f"although a shape or a grid leaves its type ({program.refused})")
     except Refused as why:
+        if program.refused and why.code == program.refused:
+            return None
         if may_refuse(why.code):
             return why.code + " " + why.message
         raise Finding(why.code, why.text) from None

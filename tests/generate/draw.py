@@ -46,8 +46,11 @@ class Generator(Maps, Hazards, Products, Exprs):
             t = TYPES[r.choice(("int64", "uint32", "uint64", "float32", "uint8", "int16", "bool"))]
             p.scalars.append((self.name("n"), t, self.number(t)))
         if self.chance(0.3):
-            p.symbols.append(("M", r.choice((1, 2, 5, 15, 16, 17, 31, 33, 40))))
-            self._parameter((("M", p.symbols[0][1]), (None, r.choice(self.sizes))))
+            t = TYPES[r.choice(("int32", "int32", "int32", "int8", "int8", "int16", "int64", "uint8", "uint32"))]
+            p.symbols.append(("M", t, r.choice((0, 1, 2, 5, 15, 16, 17, 31, 33, 40, 64) + ((100, 127) if t.bits == 8 else ()))))
+            self._parameter((("M", p.symbols[0][2]), (None, r.choice(self.sizes))))
+            if self.chance(0.4):
+                self._parameter((self.host_sum("M", *p.symbols[0][1:]), (None, r.choice(self.sizes[:1] + [1]))))
         for _ in range(r.choice((1, 2, 2, 3))):
             self._parameter([(None, self.extent()) for _ in range(r.choice((1, 2, 2, 2, 3)))])
         if self.chance(0.6):
@@ -58,6 +61,16 @@ class Generator(Maps, Hazards, Products, Exprs):
             if b not in p.inputs:
                 p.inputs[b] = self._elements(b)
         return p
+
+    def host_sum(self, name, t, value):
+        """(text, value) of a sum that a call computes, which is refused where it leaves the type."""
+        factor, more = self.r.choice((1, 2, 3, 5)), self.r.choice((0, 0, 1, 3, 7))
+        self.must_fit(t, value * factor + more)
+        return f"{name} * {factor} + {more}", value * factor + more
+
+    def must_fit(self, t, value):
+        if not t.min <= value <= t.max:
+            self.p.refused = "TW4012"
 
     def extent(self):
         r = self.r
@@ -113,11 +126,20 @@ class Generator(Maps, Hazards, Products, Exprs):
         self.grid = {f"bx{number}": gx, f"by{number}": gy}
         grid = [(n, str(v), v) for n, v in self.grid.items()]
         if p.symbols and self.chance(0.4):
-            tile = r.choice(self.sizes)
-            value = -(-p.symbols[0][1] // tile)
-            if value <= 4:
-                grid[1] = (f"by{number}", f"(M + {tile - 1}) // {tile}", value)
-                self.grid[f"by{number}"] = value
+            tile, factor = r.choice(self.sizes), r.choice((1, 1, 1, 3))
+            name, t, value = p.symbols[0]
+            whole = value * factor + tile - 1
+            if 1 <= whole // tile <= 4:
+                self.must_fit(t, whole)
+                grid[1] = (f"by{number}", f"(M * {factor} + {tile - 1}) // {tile}", whole // tile)
+                self.grid[f"by{number}"] = whole // tile
+        elif self.chance(0.08):
+            name, t, value = r.choice([s for s in p.scalars if s[1].is_int and s[1].bits < 64])
+            more = r.choice((0, 1, 2, -1, -5) if t.is_signed else (0, 1, 2))
+            self.must_fit(t, value + more)
+            value = min(max(value + more, 1), 2)
+            grid[1] = (f"by{number}", f"min(max({name} + {more}, 1), 2)", value)
+            self.grid[f"by{number}"] = value
         products = self.chance(self.PRODUCTS)
         threads = r.choice((128, 128, 128, 256) if products else (32, 32, 64, 64, 64, 96, 128, 128, 128, 256))
         self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra(), () if products else self._across(threads))
@@ -128,8 +150,8 @@ class Generator(Maps, Hazards, Products, Exprs):
             scope.add(Drawn(n, INT32, 0, v - 1, True))
         for n, t, v in p.scalars:
             scope.add(Drawn(n, t, v, v, True) if t.is_int else Drawn(n, t, None, None, True))
-        for n, v in p.symbols:
-            scope.add(Drawn(n, INT32, v, v, True))
+        for n, t, v in p.symbols:
+            scope.add(Drawn(n, t, v, v, True))
         self.budget = int(r.choice((1, 2, 3, 4, 6, 8)) * self.size)
         body = self.launch.body
         if products:
@@ -286,7 +308,7 @@ class Generator(Maps, Hazards, Products, Exprs):
 
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
-             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("copy_combine", 1), ("roles", 1), ("async_copy", 1), ("reducer", 1),
+             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("meeting_map", 2), ("copy_combine", 1), ("roles", 1), ("async_copy", 1), ("reducer", 1),
              ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1)]  # fmt: skip
 
     def statement(self, scope, body, depth):

@@ -102,7 +102,19 @@ class Exprs:
             e = ("bin", INT32, r.choice(("max", "min")), e, int32(r.choice((0, 1, size - 1))))
         if self.chance(0.05):
             e = ("cast", INT64, e)
+        elif self.chance(0.06):
+            e = self.wrapping_index(d)
         return e
+
+    def wrapping_index(self, d):
+        """An index that leaves its type, or 32 bits."""
+        r = self.r
+        if self.chance(0.4):
+            e = d.expr if d.type is INT32 else ("cast", INT32, d.expr)
+            return self.affine(e, r.choice((2**30, 2**29, -(2**30), 3 * 2**28)), r.choice((0, 0, 1, 2, 5)))
+        t = TYPES[r.choice(("int8", "int8", "uint8", "int16", "uint16", "uint32", "int64"))]
+        e = ("bin", t, "*", ("cast", t, d.expr), constant(t, r.choice((1, 2, 3, t.max // 2 + 1, t.max // 4 + 1))))
+        return ("bin", t, r.choice(("+", "-")), e, constant(t, r.choice((0, 1, 2, 5, t.max, t.max - 1, t.max // 2 + 1))))
 
     def part_index(self, scope, room, uniform=True):
         """A number from 0 to room."""

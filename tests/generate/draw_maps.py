@@ -261,6 +261,32 @@ class Maps:
         else:
             body.append(self._for(k, begin, extent, [Stmt("map", {"vars": names, "extents": bounds}, [[step]])]))
 
+    def meeting_map(self, scope, body):
+        """Points that change one element by what is there."""
+        r = self.r
+        found = [b for b in self.ready_tiles() if not b.dtype.is_bool and not b.dtype.is_packed]
+        if not found:
+            return self.map_into_new(scope, body)
+        b = r.choice(found)
+        names, extents = [self.name("i") for _ in b.shape], list(b.shape)
+        at = r.randint(0, len(names))
+        names.insert(at, self.name("i")), extents.insert(at, r.choice((2, 3, 4, 8, 17)))
+        inner = scope.inside()
+        inner.in_loop = False
+        for n, e in zip(names, extents):
+            inner.add(Drawn(n, INT32, 0, e - 1, False))
+        if self.chance(0.6):
+            index = [var(n) for n in names[:at] + names[at + 1 :]]
+        else:
+            index = [self.chip_index(inner, n) for n in b.shape]
+        self.ready_in_map, self.loads = set(), self.loads_of_map({b: None}, names)
+        t = b.dtype
+        value = self.expr(inner, t, 2) if t.is_int else ("cast", t, self.small(self.expr(inner, INT32, 2)))
+        self.loads = None
+        one = Stmt("store", {"buffer": b, "indices": index, "value": ("bin", t, r.choice(("+", "+", "-", "max", "min")), ("load", t, b, index), value)})
+        lines = [Stmt("if", {"condition": self.condition_of_point(inner)}, [[one]])] if self.chance(0.2) else [one]
+        body.append(Stmt("map", {"vars": names, "extents": [int32(e) for e in extents]}, [lines]))
+
     def atomic_map(self, scope, body):
         """Points that meet at elements, by atomics; in shared or global memory, or in a reducer."""
         r = self.r

@@ -22,6 +22,8 @@ class Products:
         n, k = r.choice((16, 16, 32, 64, 24)), r.choice((16, 32, 64))
         if t.bits == 8:
             k = max(k, 32)
+        if self.chance(0.04):  # more than the registers of its threads hold
+            m, n = 128, r.choice((128, 256))
         ta, tb = self.chance(0.15), self.chance(0.3)
         self.sum_type = INT32 if t.is_int else FLOAT32
         turns = r.choice((1, 2, 3, 4))

@@ -22,7 +22,8 @@ class Memory:
         self.known = np.full((rows, self.bytes.shape[1] // self.unit), UNDEFINED, np.uint8)
 
     def set_all(self, stored):
-        self.bytes[:] = np.ascontiguousarray(stored).view(np.uint8).reshape(1, -1)
+        if len(stored):
+            self.bytes[:] = np.ascontiguousarray(stored).view(np.uint8).reshape(1, -1)
         self.known[:] = EXACT
 
     def data(self, b):

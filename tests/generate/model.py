@@ -8,7 +8,7 @@ from alike import Alike
 from memory import Invalid, Memory, Races, spread
 from scalars import (BITS, BOOL, CLOSE, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
                      cast, either_zero, round_to, unary)  # fmt: skip
-from nodes import type_of
+from nodes import buffers_of, type_of
 
 LONGEST = 80  # rounds of a while
 
@@ -74,7 +74,7 @@ class Model:
         for launch in self.program.launches:
             self.launch = launch
             self._run_launch(launch)
-        return {b: (self.memories[b].data(b)[0], self.memories[b].states(b)[0]) for b in self.program.params}
+        return {b: (self.memories[b].data(b)[0][: b.size], self.memories[b].states(b)[0][: b.size]) for b in self.program.params}
 
     def _run_launch(self, launch):
         counts = [value for _, _, value in launch.grid]
@@ -98,10 +98,8 @@ class Model:
             self.env[name] = (number % count, None)
             number = number // count
         self.alike = Alike(launch, [name for name, _ in launch.thread_dims()])
-        for name, t, value in self.program.scalars:
+        for name, t, value in self.program.scalars + self.program.symbols:
             self.env[name] = (np.full((1, 1), value, t.carrier), None)
-        for name, value in self.program.symbols:
-            self.env[name] = (np.full((1, 1), value, np.int32), None)
         self.races, self.frames = Races(blocks, stored_in(launch.body, True)), []
         self.races.stored = stored_in(launch.body, False)
         self.returned = np.zeros(self.threads.shape, bool)
@@ -140,7 +138,7 @@ class Model:
 
     def _load(self, e, mask):
         b = e[2]
-        return self.read(b, [self.sure(i, mask) for i in e[3]], mask)
+        return self.read(b, [self.place(i, mask) for i in e[3]], mask)
 
     def _bin(self, e, mask):
         t, op = e[1], e[2]
@@ -242,6 +240,18 @@ class Model:
             return m, self.lanes.rows
         return m, self.lanes.own
 
+    def place(self, e, mask):
+        """An index, or an extent of a map: in 64 bits, and so are sums and products of int32 that it is."""
+        if is_sum(e) and magnitude(e) >= 2**31:
+            raise Invalid("numbers that leave 32 bits before anything is added")
+        return self._exact(e, mask)
+
+    def _exact(self, e, mask):
+        if not is_sum(e):
+            return self.sure(e, mask).astype(np.int64)
+        a, b = self._exact(e[3], mask), self._exact(e[4], mask)
+        return a + b if e[2] == "+" else a - b if e[2] == "-" else a * b
+
     def _place(self, b, indices, mask):
         """(flat index, whether it is inside) of the lanes."""
         flat, inside = np.zeros((1, 1), np.int64), None
@@ -249,9 +259,11 @@ class Model:
             i = i.astype(np.int64)
             ok = (i >= 0) & (i < n)
             inside = ok if inside is None else inside & ok
-            flat = flat * n + (i if ok.all() else np.clip(i, 0, n - 1))
+            flat = flat * n + (i if ok.all() else np.clip(i, 0, max(n - 1, 0)))
         if inside is None:
             inside = np.ones((1, 1), bool)
+        if b.size == 0:
+            flat = np.zeros_like(flat)
         if not b.is_global and not spread(inside, self.lanes.shape)[mask].all():
             raise Invalid("outside of a tile")
         return flat, inside
@@ -366,7 +378,9 @@ class Model:
 
     def do_store(self, s, mask):
         everybody, mask = mask, self._by_one(s, mask)
-        indices = [self.sure(i, mask) for i in s.indices]
+        indices = [self.place(i, mask) for i in s.indices]
+        if self.lanes.kind == "points" and self._in_turn(s, indices, mask):
+            return everybody
         v, state = self.value(s.value, mask)
         self.write(s.buffer, indices, v, state, mask)
         return everybody
@@ -484,7 +498,7 @@ class Model:
     def do_atomic(self, s, mask):
         b, t = s.buffer, s.buffer.dtype
         everybody, mask, shape = mask, self._by_one(s, mask), self.lanes.shape
-        indices = [self.sure(i, mask) for i in s.indices]
+        indices = [self.place(i, mask) for i in s.indices]
         flat, inside = self._place(b, indices, mask)
         m, rows = self._memory(b)
         self.spend(mask)
@@ -509,6 +523,27 @@ class Model:
             self.env[s.result] = (y, state)
             self._own(s.result)
         return everybody
+
+    def _in_turn(self, s, indices, mask):
+        """Points that change one element by what is there, one after the other: whether that is what they do."""
+        b, e, t = s.buffer, s.value, s.buffer.dtype
+        op = {"+": "add", "-": "add", "max": "max", "min": "min"}.get(e[2]) if e[0] == "bin" and not t.is_bool else None
+        if op is None or b.space == "local" or e[3][0] != "load" or e[3][2] is not b or list(e[3][3]) != list(s.indices):
+            return False
+        flat, inside = self._place(b, indices, mask)
+        m, rows = self._memory(b)
+        live = mask & inside
+        where = [spread(x, self.lanes.shape)[live] for x in (rows, flat)]
+        if not Races._repeats(*where):
+            return False
+        if b.root in {x.root for x in buffers_of(e[4], set())}:
+            raise Invalid("a race: what another changes is read")
+        v = spread(self.sure(e[4], mask), self.lanes.shape)[live]
+        v = binary("-", np.zeros_like(v), v, t) if e[2] == "-" else v
+        self.spend(mask)
+        self.races.update(m, b, *where, self.lanes, live, op, False)
+        m.update(b, *where, op, v, None, False)
+        return True
 
     @staticmethod
     def _done_by_each(operands, mask):
@@ -536,7 +571,7 @@ class Model:
             names, bounds, body = names + body[0].vars, bounds + body[0].extents, body[0].bodies[0]
         active = self.together(mask)
         self.lanes = self.single
-        extents = [spread(self.sure(e, active), active.shape).astype(np.int64) for e in bounds]
+        extents = [spread(self.place(e, active), active.shape) for e in bounds]
         sizes = [max(0, int(e[active].max())) for e in extents]
         count = int(np.prod(sizes))
         saved = self.env, self.frames, self.local_here, self.points
@@ -565,11 +600,13 @@ class Model:
         count = int(np.prod(extent))
         number, flat, inside, step = np.arange(count)[None, :], np.zeros((1, 1), np.int64), np.ones((1, 1), bool), 1
         for d in reversed(range(len(extent))):
-            begin = 0 if r.begin is None else self.sure(r.begin[d], active).astype(np.int64)
+            begin = 0 if r.begin is None else self.place(r.begin[d], active)
             i = begin + number % extent[d]
             number = number // extent[d]
             inside = inside & (i >= 0) & (i < b.shape[d])
-            flat, step = flat + np.clip(i, 0, b.shape[d] - 1) * step, step * b.shape[d]
+            flat, step = flat + np.clip(i, 0, max(b.shape[d] - 1, 0)) * step, step * b.shape[d]
+        if b.size == 0:
+            flat = np.zeros_like(flat)
         shape = (self.blocks, count)
         flat, inside = spread(flat, shape), spread(inside, shape)
         if not b.is_global and not inside[active[:, 0]].all():
@@ -663,8 +700,8 @@ class Model:
             if out_h < 1 or out_w < 1:
                 raise Invalid("an image smaller than a patch")
             rows, columns = [n for n in s.to.buffer.shape][-2:]
-            m = self.sure(p["row_block"], active).astype(np.int64) * rows + np.arange(rows * columns)[None, :] // columns
-            k = self.sure(p["column_block"], active).astype(np.int64) * columns + np.arange(rows * columns)[None, :] % columns
+            m = self.place(p["row_block"], active) * rows + np.arange(rows * columns)[None, :] // columns
+            k = self.place(p["column_block"], active) * columns + np.arange(rows * columns)[None, :] % columns
             y = m // out_w % out_h * p["stride"] + k // (channels * p["kernel"]) * p["dilation"] - p["pad"]
             x = m % out_w * p["stride"] + k // channels % p["kernel"] * p["dilation"] - p["pad"]
             n = m // (out_h * out_w)
@@ -833,6 +870,18 @@ class Model:
             self.put_tile(s.to, y.reshape(self.blocks, -1), mark, active)
 
         return self.collective(s, mask, action)
+
+
+def is_sum(e):
+    return e[0] == "bin" and e[1] is INT32 and e[2] in ("+", "-", "*")
+
+
+def magnitude(e):
+    """What the numbers of a sum of products come to, signs aside."""
+    if not is_sum(e):
+        return max(1, abs(int(e[2]))) if e[0] == "const" else 1
+    a, b = magnitude(e[3]), magnitude(e[4])
+    return a * b if e[2] == "*" else a + b
 
 
 def stored_in(body, with_tile_ops):

@@ -78,11 +78,12 @@ class Program:
     seed: int
     params: list  # Buffers
     scalars: list  # (name, type, value)
-    symbols: list  # (name, value)
+    symbols: list  # (name, type, value)
     launches: list
     workspaces: list = field(default_factory=list)
     options: dict = field(default_factory=dict)
     assumes: list = field(default_factory=list)
+    refused: str = ""  # the code with which a call is refused, where a shape or a grid leaves its type
     inputs: dict = field(default_factory=dict)  # of each parameter its elements as memory holds them
 
     def text(self):
@@ -248,7 +249,7 @@ def body_lines(body, depth, lines):
 
 def program_text(p):
     lines = [f"program p{p.seed} {{"]
-    lines += [f"  symbol {name}: int32" for name, _ in p.symbols]
+    lines += [f"  symbol {name}: {t.name}" for name, t, _ in p.symbols]
     lines += ["  " + buffer_text(b) for b in p.params]
     lines += [f"  param {name}: {t.name}" for name, t, _ in p.scalars]
     lines += ["  " + buffer_text(b) for b in p.workspaces]

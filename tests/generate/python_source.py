@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 from nodes import walk
+from scalars import INT32
 
 _BUILT = pathlib.Path(__file__).resolve().parents[2] / "build/release/python"
 _CALLS = {"neg": "-({})", "not": "not ({})", "~": "~({})"}
@@ -111,11 +112,11 @@ class Writer:
 
     def source(self):
         p = self.p
-        if p.assumes:
+        if p.assumes or p.refused or any(t is not INT32 for _, t, _ in p.symbols):
             raise Unsaid
         tensors = ", ".join(f"{b.name}: T.Tensor(({''.join(str(n) + ', ' for n in b.declared or b.shape)}), '{b.dtype.name}')" for b in p.params)
         scalars = ", ".join(f"{name}: T.{t.name}" for name, t, _ in p.scalars)
-        for name, _ in p.symbols:
+        for name, _, _ in p.symbols:
             self.put(0, f"{name} = T.dynamic('{name}')")
         self.put(0, "@T.prim_func")
         self.put(0, f"def p({tensors}, {scalars}):" if scalars else f"def p({tensors}):")

@@ -207,7 +207,7 @@ def shape_of(program):
 def described(seed, engine, kind, message, program):
     """A .tile file that says what it shows."""
     lines = [f"# seed {seed}: {engine}: {kind}", f"# {shape_of(program)}"] + [f"#   {line}" for line in message.splitlines()[:4]]
-    lines += [f"# {name}: {value}" for name, _, value in program.scalars + [(n, 0, v) for n, v in program.symbols]]
+    lines += [f"# {name}: {value}" for name, _, value in program.scalars + program.symbols]
     lines += [f"# {b.name}: {program.inputs[b].tolist()}"[:400] for b in program.params]
     return "\n".join(lines) + "\n" + program.text()
 

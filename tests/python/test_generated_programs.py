@@ -115,3 +115,10 @@ def test_kernels_that_are_compiled_together(tmp_path, monkeypatch):
     found = [ctypes.CDLL(str(tmp_path / str(n) / "kernel.so")).tw_entry(None) for n in range(9) if n != 5]
     assert found == [n * 11 for n in range(9) if n != 5]
     compile_many.started[0].kill()
+
+
+def test_calls_that_leave_a_type_are_drawn():
+    from draw import Generator
+
+    refused = [bool(Generator(seed).program().refused) for seed in range(400)]
+    assert 3 < sum(refused) < 60
