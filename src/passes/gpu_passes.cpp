@@ -11,6 +11,7 @@
 #include "ir/rewrite.h"
 #include "ir/verify.h"
 #include "passes/launch_order.h"
+#include "passes/threads/accumulators.h"
 #include "passes/threads/apply_plan.h"
 #include "passes/threads/async_rings.h"
 #include "passes/threads/bank_layout.h"
@@ -252,6 +253,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "panels that divide the columns of each warpgroup",
      .here = "behind pad_rows: gemms are as they will be",
      .run = [](GpuProgram& p) { narrow_panels(p.tiles, p.target); }},
+    {.name = "accumulate_in_registers",
+     .what = "products whose fragment cannot be the instruction's add to one of their own",
+     .here = "last, as plans will find the program: what is asked of fragments stands in its statements",
+     .run = [](GpuProgram& p) { accumulate_in_registers(p.tiles, p.target); }},
 };
 
 constexpr GpuPass kPlanPasses[] = {
