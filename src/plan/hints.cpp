@@ -45,8 +45,10 @@ class Reader {
   void read(const std::string& line) {
     line_ = line, words_ = words_of(line), next_ = 0;
     if (words_.empty()) return;
-    out_.lines.push_back(line);
     const std::string kind = take();
+    // What was rejected is for people, and follows from the rest; but a launch may be wanted without a loader.
+    const bool demands = kind != "not" || words_.back() == "loader";
+    if (demands) out_.lines.push_back(line);
     if (kind == "fit")
       fit();
     else if (kind == "work")

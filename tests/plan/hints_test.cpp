@@ -12,6 +12,7 @@
 #include "passes/lower_to_threads.h"
 #include "passes/pipeline.h"
 #include "passes/planned.h"
+#include "support/lines.h"
 #include "tilewright/compile.h"
 
 namespace tilewright {
@@ -45,6 +46,14 @@ std::string refusal(const ir::TileProgram& program, const std::string& plan) {
   return "";
 }
 
+// Without what was rejected: what is fixed is not asked for again.
+std::vector<std::string> decided(const passes::ThreadLowering& p) {
+  std::vector<std::string> out;
+  for (std::string& line : lines_in(print_plans(p)))
+    if (!line.starts_with("not ")) out.push_back(std::move(line));
+  return out;
+}
+
 // Lines as they are printed fix what was decided anyway.
 TEST(Hints, WhatIsPrintedCanBeHandedBack) {
   int with_loader = 0;
@@ -54,7 +63,7 @@ TEST(Hints, WhatIsPrintedCanBeHandedBack) {
     const ir::TileProgram program = order_symbols(c.program.box().program);
     const passes::ThreadLowering first = lowered(program);
     const passes::ThreadLowering again = lowered(with_plan(program, print_plans(first)));
-    EXPECT_EQ(print_plans(again), print_plans(first)) << e.name;
+    EXPECT_EQ(decided(again), decided(first)) << e.name;
     ir::ThreadProgram threads = again.threads;
     for (ir::Launch& launch : threads.launches) launch.plan.clear();
     EXPECT_EQ(ir::print(threads), ir::print(first.threads)) << e.name;

@@ -1,5 +1,6 @@
 #include "passes/threads/accumulators.h"
 
+#include "analysis/accessed.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -7,12 +8,12 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/lowering.h"
-#include "passes/threads/accessed.h"
 #include "passes/threads/settle_plan.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::writes_whole;
 
 namespace {
 
