@@ -21,6 +21,10 @@ class Meeting {
     for (size_t d = 0; d < map.vars.size(); ++d)
       if (constant_int(map.extents[d]) != 1) points_.insert(map.vars[d]);
     collect(map.body, {});
+    for (BufferId id : used_buffers(map.body)) {
+      const Buffer& b = program.buffer(program.root(id));
+      is_dealt_ = is_dealt_ || (b.space == Space::Fragment && b.layout.kind == LayoutHint::Function);
+    }
   }
   Vars vars() const {
     Vars out;
@@ -31,7 +35,7 @@ class Meeting {
       if (!is_read) continue;
       for (VarId v : points_)
         if (!c.chosen_by.contains(v)) out.insert(v);
-      if (!is_told_apart(c)) meet(c, out);
+      if (!is_dealt_ && !is_told_apart(c)) meet(c, out);
     }
     return out;
   }
@@ -159,6 +163,7 @@ class Meeting {
   const ProgramTables& program_;
   const Map& map_;
   Vars points_;
+  bool is_dealt_ = false;  // to the threads that the program says: which points meet in one is its word
   Substitution names_;
   std::vector<std::pair<Expr, bool>> guards_;
   std::vector<Change> stores_;
