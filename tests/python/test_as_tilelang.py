@@ -75,11 +75,11 @@ def test_an_installed_tilelang_is_not_hidden(tmp_path):
     assert python("-c", install.format("force=True"), str(tmp_path)).stdout == "True\n"
 
 
-def test_importing_is_quick():
-    code = "import time; t = time.process_time(); import tilewright; print(time.process_time() - t, 'torch' in __import__('sys').modules)"
-    found = [python("-c", code).stdout.split() for _ in range(3)]
-    assert all(loaded == "False" for _, loaded in found)
-    assert min(float(seconds) for seconds, _ in found) < 0.15  # of the processor: others may use it too
+def test_importing_takes_the_standard_library_and_our_own_modules():
+    """What makes an import slow is who comes with it (0.08 s on a quiet machine); how long it takes is the machine's."""
+    code = "import sys; before = set(sys.modules); import tilewright; print(*sorted({m.split('.')[0] for m in set(sys.modules) - before}))"
+    found = set(python("-c", code).stdout.split())
+    assert found - set(sys.stdlib_module_names) == {"tilewright"}
 
 
 def test_unknown_options_are_named_once():
