@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "codegen/cpu_kernel.h"
 #include "codegen/cuda_texts.h"
@@ -92,6 +93,26 @@ TEST(LockedTexts, DigestsOfProgramFiles) {
   expect_locked("program_files.digests.tsv", lines);
 }
 
+// A text is locked in parts that follow each other without a gap: the functions that the kernel calls; the kernel as
+// far as all warps and those that load go; each role that computes.
+void expect_parts(const std::string& name, const std::string& text) {
+  const std::string kernel = "\nextern \"C\" __global__";
+  const std::regex computes("\n  if \\(warp (< [0-9]+|>= [0-9]+ && warp < [0-9]+)\\) \\{");
+  std::vector<size_t> begins = {0, text.find(kernel) + 1};
+  ASSERT_NE(begins[1], 0u) << name;
+  for (std::sregex_iterator at(text.begin(), text.end(), computes), end; at != end; ++at)
+    begins.push_back(static_cast<size_t>(at->position()) + 1);
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const size_t end = i + 1 < begins.size() ? begins[i + 1] : text.size();
+    const std::string part = i == 0 ? "functions" : i == 1 ? "kernel" : fmt::format("role_{}", i - 1);
+    expect_locked(name + part + ".cu", text.substr(begins[i], end - begins[i]));
+  }
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(kGolden))
+    files += entry.path().filename().string().starts_with(name) && entry.path().extension() == ".cu";
+  EXPECT_EQ(files, begins.size()) << "golden files of " << name << " that are no part of it any more";
+}
+
 // The plan of a program: its tiles with rings and roles; and the text.
 TEST(LockedTexts, WholePlansAndTexts) {
   const std::set<std::string> plans = {"gemm",     "flash_attention", "attention_backward", "mla_decode",
@@ -113,7 +134,7 @@ TEST(LockedTexts, WholePlansAndTexts) {
       ir::check_valid(again);
       ++found;
     }
-    if (texts.contains(name)) expect_locked(name + ".sm_90a.cu", cuda_text_of(name, c, "sm_90a").kernel.text), ++found;
+    if (texts.contains(name)) expect_parts(name + ".sm_90a.", cuda_text_of(name, c, "sm_90a").kernel.text), ++found;
   }
   EXPECT_EQ(found, plans.size() + texts.size());
 }

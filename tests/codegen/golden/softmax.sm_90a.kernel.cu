@@ -1,33 +1,3 @@
-typedef signed char int8_t;
-typedef short int16_t;
-typedef int int32_t;
-typedef long long int64_t;
-typedef unsigned char uint8_t;
-typedef unsigned short uint16_t;
-typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t;
-__device__ __forceinline__ float f32_of_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-__device__ __forceinline__ float load_bf16(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
-__device__ __forceinline__ void __bfloat1622float2(float* to, const uint16_t* from) {
-  to[0] = load_bf16(from[0]);
-  to[1] = load_bf16(from[1]);
-}
-__device__ __forceinline__ void __float22bfloat162_rn(uint16_t* to, float first, float second) {
-  uint32_t pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
-  *(uint32_t*)to = pair;
-}
-__device__ __forceinline__ float abs_f32(float x) { return fabsf(x); }
-__device__ __forceinline__ float exp2_f32(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float fma_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-__device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b); }
-
-__device__ __forceinline__ float tw_exp2f(float x) { return exp2_f32(x); }
-
 extern "C" __global__ void __launch_bounds__(128) softmax_kernel(uint16_t* X, uint16_t* Y) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
   const int32_t by = blockIdx.x;

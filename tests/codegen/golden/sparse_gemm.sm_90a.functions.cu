@@ -110,10 +110,10 @@ __device__ __forceinline__ void tw_tma_store_2d(const void* shared, const tw_ten
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%1, {%2, %3}], [%0];"
                ::"r"(tw_shared_address(shared)), "l"(map), "r"(x0), "r"(x1) : "memory");
 }
-__device__ __forceinline__ void tw_wgmma_m64n256k16_f32_bf16_bf16_tb(float* c, uint64_t a, uint64_t b, bool accumulate) {
+__device__ __forceinline__ void tw_wgmma_m64n256k32_f32_bf16_bf16(float* c, uint64_t a, uint64_t b, uint32_t metadata, bool accumulate) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
+      "wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.bf16.bf16"
       " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11,"
       " %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23,"
       " %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35,"
@@ -125,7 +125,7 @@ __device__ __forceinline__ void tw_wgmma_m64n256k16_f32_bf16_bf16_tb(float* c, u
       " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107,"
       " %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119,"
       " %120, %121, %122, %123, %124, %125, %126, %127},"
-      " %128, %129, p, 1, 1, 0, 1;\n}"
+      " %128, %129, %131, 0, p, 1, 1, 0, 0;\n}"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
         "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
         "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]), "+f"(c[30]), "+f"(c[31]), "+f"(c[32]), "+f"(c[33]), "+f"(c[34]), "+f"(c[35]),
@@ -137,133 +137,7 @@ __device__ __forceinline__ void tw_wgmma_m64n256k16_f32_bf16_bf16_tb(float* c, u
         "+f"(c[96]), "+f"(c[97]), "+f"(c[98]), "+f"(c[99]), "+f"(c[100]), "+f"(c[101]), "+f"(c[102]), "+f"(c[103]), "+f"(c[104]), "+f"(c[105]), "+f"(c[106]), "+f"(c[107]),
         "+f"(c[108]), "+f"(c[109]), "+f"(c[110]), "+f"(c[111]), "+f"(c[112]), "+f"(c[113]), "+f"(c[114]), "+f"(c[115]), "+f"(c[116]), "+f"(c[117]), "+f"(c[118]), "+f"(c[119]),
         "+f"(c[120]), "+f"(c[121]), "+f"(c[122]), "+f"(c[123]), "+f"(c[124]), "+f"(c[125]), "+f"(c[126]), "+f"(c[127])
-      : "l"(a), "l"(b), "r"((int32_t)accumulate));
+      : "l"(a), "l"(b), "r"((int32_t)accumulate), "r"(metadata));
 }
 
-
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(uint16_t* A, uint16_t* B, uint16_t* C, const __grid_constant__ tw_tensor_map A_map, const __grid_constant__ tw_tensor_map B_map, const __grid_constant__ tw_tensor_map C_map) {
-  extern __shared__ __align__(1024) unsigned char tw_shared[];
-  const int32_t block = blockIdx.x;
-  const int32_t tx = threadIdx.x;
-  uint16_t* const A_shared = (uint16_t*)(tw_shared + 0);
-  uint16_t* const B_shared = (uint16_t*)(tw_shared + 49152);
-  uint64_t* const A_shared_B_shared_full = (uint64_t*)(tw_shared + 212992);
-  uint64_t* const A_shared_B_shared_empty = (uint64_t*)(tw_shared + 213016);
-  uint16_t* const C_local_staged = (uint16_t*)(tw_shared + 147456);
-  const int32_t warp = __shfl_sync(0xffffffffu, (int32_t)threadIdx.x / 32, 0);
-  // gemm.cpp:16
-  if (warp == 0) {
-    if (tw_elect()) {
-      tw_init_barrier(A_shared_B_shared_full, 1);
-      tw_init_barrier(&A_shared_B_shared_full[1], 1);
-      tw_init_barrier(&A_shared_B_shared_full[2], 1);
-      tw_init_barrier(A_shared_B_shared_empty, 8);
-      tw_init_barrier(&A_shared_B_shared_empty[1], 8);
-      tw_init_barrier(&A_shared_B_shared_empty[2], 8);
-      tw_fence_barrier_init();
-    }
-  }
-  __syncthreads();
-  if (warp >= 8) {
-    tw_leave_registers<40>();
-  }
-  if (warp == 8) {
-    for (int32_t turn = 0; turn < 4; ++turn) {
-      const int32_t tile = block + turn * 128;
-      const int32_t panel = tile >> 8;
-      const int32_t in_panel = tile & 255;
-      const int32_t panel_height = min<int32_t>(16, -(panel * 16) + 32);
-      const int32_t panel_column = floordiv<int32_t>(in_panel, panel_height);
-      const int32_t bx = (panel & 1) == 1 ? -panel_column + 15 : panel_column;
-      const int32_t by = panel * 16 + floormod<int32_t>(in_panel, panel_height);
-      // gemm.cpp:21
-      for (int32_t k = 0; k < 64; ++k) {
-        // gemm.cpp:22
-        const int32_t fill = turn * 64 + k;
-        const int32_t slot = (int32_t)((uint32_t)fill % 3u);
-        const int32_t parity = (int32_t)((uint32_t)fill / 3u & 1u);
-        tw_wait(&A_shared_B_shared_empty[slot], parity ^ 1);
-        if (tw_elect()) {
-          tw_arrive_expect(&A_shared_B_shared_full[slot], 49152);
-          tw_tma_load_2d(A_shared + slot * 8192, &A_map, &A_shared_B_shared_full[slot], k * 64, by * 128);
-          // gemm.cpp:23
-          tw_tma_load_2d(B_shared + slot * 16384, &B_map, &A_shared_B_shared_full[slot], bx * 256, k * 64);
-          tw_tma_load_2d(B_shared + slot * 16384 + 4096, &B_map, &A_shared_B_shared_full[slot], bx * 256 + 64, k * 64);
-          tw_tma_load_2d(B_shared + slot * 16384 + 8192, &B_map, &A_shared_B_shared_full[slot], bx * 256 + 128, k * 64);
-          tw_tma_load_2d(B_shared + slot * 16384 + 12288, &B_map, &A_shared_B_shared_full[slot], bx * 256 + 192, k * 64);
-        }
-      }
-    }
-  }
-  // gemm.cpp:16
-  if (warp < 8) {
-    const int32_t thread = tx;
-    const int32_t group = (int32_t)__shfl_sync(0xffffffffu, thread >> 7, 0);
-    tw_take_registers<232>();
-    for (int32_t turn = 0; turn < 4; ++turn) {
-      alignas(16) float C_local[128];
-      const int32_t tile = block + turn * 128;
-      const int32_t panel = tile >> 8;
-      const int32_t in_panel = tile & 255;
-      const int32_t panel_height = min<int32_t>(16, -(panel * 16) + 32);
-      const int32_t panel_column = floordiv<int32_t>(in_panel, panel_height);
-      const int32_t bx = (panel & 1) == 1 ? -panel_column + 15 : panel_column;
-      const int32_t by = panel * 16 + floormod<int32_t>(in_panel, panel_height);
-      // gemm.cpp:21
-      for (int32_t k = 0; k < 64; ++k) {
-        // gemm.cpp:24
-        const int32_t fill = turn * 64 + k;
-        const int32_t slot = (int32_t)((uint32_t)fill % 3u);
-        const int32_t parity = (int32_t)((uint32_t)fill / 3u & 1u);
-        tw_wait(&A_shared_B_shared_full[slot], parity);
-        tw_hold(C_local);
-        tw_wgmma_fence();
-        #pragma unroll
-        for (int32_t k_1 = 0; k_1 < 4; ++k_1) {
-          tw_wgmma_m64n256k16_f32_bf16_bf16_tb(C_local, tw_matrix<0x4000004000010000ull>(A_shared, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004002000000ull>(B_shared, slot * 2048 + k_1 * 128), !(k_1 == 0 && k == 0));
-        }
-        tw_wgmma_commit();
-        tw_wgmma_wait<0>();
-        tw_hold(C_local);
-        __syncwarp();
-        if ((tx & 31) == 0) {
-          tw_arrive(&A_shared_B_shared_empty[slot]);
-        }
-      }
-      // gemm.cpp:26
-      if (warp == 0) {
-        if (tw_elect()) {
-          tw_bulk_wait<0>();
-        }
-      }
-      tw_sync_threads<256>(3);
-      #pragma unroll
-      for (int32_t r = 0; r < 2; ++r) {
-        #pragma unroll
-        for (int32_t r_1 = 0; r_1 < 32; ++r_1) {
-          alignas(16) uint16_t C_local_staged_vector[2];
-          __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 1]);
-          *(uint32_t*)&C_local_staged[(thread >> 7) * 4096 + ((thread & 127) >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (r_1 * 8 + (thread & 3) * 2 >> 6) * 8192 + ((r_1 * 8 + (thread & 3) * 2 & 63) ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)C_local_staged_vector;
-        }
-      }
-      tw_fence_async_shared();
-      tw_sync_threads<256>(3);
-      if (warp == 0) {
-        if (tw_elect()) {
-          tw_tma_store_2d(C_local_staged, &C_map, bx * 256, by * 128);
-          tw_tma_store_2d(C_local_staged + 8192, &C_map, bx * 256 + 64, by * 128);
-          tw_tma_store_2d(C_local_staged + 16384, &C_map, bx * 256 + 128, by * 128);
-          tw_tma_store_2d(C_local_staged + 24576, &C_map, bx * 256 + 192, by * 128);
-          tw_bulk_commit();
-        }
-      }
-    }
-    // gemm.cpp:16
-    if (warp == 0) {
-      if (tw_elect()) {
-        tw_bulk_wait<0>();
-      }
-    }
-  }
-}
 

@@ -1,18 +1,3 @@
-typedef signed char int8_t;
-typedef short int16_t;
-typedef int int32_t;
-typedef long long int64_t;
-typedef unsigned char uint8_t;
-typedef unsigned short uint16_t;
-typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t;
-__device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b); }
-template <class T>
-__device__ __forceinline__ T min(T a, T b) {
-  return b < a ? b : a;
-}
-
-
 extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(float* scores, int64_t* topk_idx, float* topk_weights) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
   const int32_t bx = blockIdx.x;

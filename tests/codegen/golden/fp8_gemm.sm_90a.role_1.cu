@@ -1,0 +1,106 @@
+  if (warp < 8) {
+    const int32_t thread = tx;
+    const int32_t group = (int32_t)__shfl_sync(0xffffffffu, thread >> 7, 0);
+    tw_take_registers<232>();
+    for (int32_t turn = 0; turn < 14; ++turn) {
+      float scale_B_next;
+      alignas(16) float sums0[64];
+      const int32_t tile = block + turn * 128;
+      const int32_t panel = floordiv<int32_t>(tile, 448);
+      const int32_t in_panel = floormod<int32_t>(tile, 448);
+      const int32_t panel_height = min<int32_t>(8, -(panel * 8) + 32);
+      const int32_t panel_column = floordiv<int32_t>(in_panel, panel_height);
+      const int32_t bx = (panel & 1) == 1 ? -panel_column + 55 : panel_column;
+      const int32_t by = panel * 8 + floormod<int32_t>(in_panel, panel_height);
+      // fp8_gemm.cpp:40
+      #pragma unroll
+      for (int32_t r = 0; r < 2; ++r) {
+        #pragma unroll
+        for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+          #pragma unroll
+          for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+            sums0[r * 2 + r_1 * 4 + r_2] = 0.0f;
+          }
+        }
+      }
+      // fp8_gemm.cpp:52
+      scale_B_next = SB[(bx * 128 >> 7) * 128ll];
+      // fp8_gemm.cpp:44
+      for (int32_t k = 0; k < 128; ++k) {
+        alignas(16) float scales0[2];
+        alignas(16) float inner0[64];
+        // fp8_gemm.cpp:50
+        const int32_t fill = turn * 128 + k;
+        const int32_t slot = (int32_t)((uint32_t)fill & 3u);
+        const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
+        tw_wait(&B_shared_A_shared0_SA_shared0_full[slot], parity);
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          scales0[r] = SA_shared0[slot * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+        }
+        // fp8_gemm.cpp:52
+        const float scale_B = scale_B_next;
+        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k + 1, 127)];
+        // fp8_gemm.cpp:54
+        tw_hold(inner0);
+        tw_wgmma_fence();
+        #pragma unroll
+        for (int32_t k_1 = 0; k_1 < 4; ++k_1) {
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull>(A_shared0, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot * 1024 + k_1 * 2), k_1 != 0);
+        }
+        tw_wgmma_commit();
+        tw_wgmma_wait<0>();
+        tw_hold(inner0);
+        tw_fence_async_shared();
+        __syncwarp();
+        if ((tx & 31) == 0) {
+          tw_arrive(&B_shared_A_shared0_SA_shared0_empty[slot]);
+        }
+        // fp8_gemm.cpp:60
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          #pragma unroll
+          for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+            #pragma unroll
+            for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+              // fp8_gemm.cpp:61
+              sums0[r * 2 + r_1 * 4 + r_2] = fma_f32(inner0[r * 2 + r_1 * 4 + r_2], scales0[r] * scale_B, sums0[r * 2 + r_1 * 4 + r_2]);
+            }
+          }
+        }
+      }
+      // fp8_gemm.cpp:65
+      if (warp == 0) {
+        if (tw_elect()) {
+          tw_bulk_wait<0>();
+        }
+      }
+      tw_sync_threads<256>(3);
+      #pragma unroll
+      for (int32_t r = 0; r < 2; ++r) {
+        #pragma unroll
+        for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+          alignas(16) uint16_t sums0_staged_vector[2];
+          __float22bfloat162_rn(sums0_staged_vector, sums0[r * 2 + r_1 * 4], sums0[r * 2 + r_1 * 4 + 1]);
+          *(uint32_t*)&sums0_staged[(thread >> 7) * 4096 + ((thread & 127) >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (r_1 * 8 + (thread & 3) * 2 >> 6) * 8192 + ((r_1 * 8 + (thread & 3) * 2 & 63) ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)sums0_staged_vector;
+        }
+      }
+      tw_fence_async_shared();
+      tw_sync_threads<256>(3);
+      if (warp == 0) {
+        if (tw_elect()) {
+          tw_tma_store_2d(sums0_staged, &C_map, bx * 128, by * 128);
+          tw_tma_store_2d(sums0_staged + 8192, &C_map, bx * 128 + 64, by * 128);
+          tw_bulk_commit();
+        }
+      }
+    }
+    // fp8_gemm.cpp:25
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_bulk_wait<0>();
+      }
+    }
+  }
+}
+

@@ -1,0 +1,55 @@
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(uint16_t* A, uint16_t* B, uint16_t* C, const __grid_constant__ tw_tensor_map A_map, const __grid_constant__ tw_tensor_map B_map, const __grid_constant__ tw_tensor_map C_map) {
+  extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const int32_t block = blockIdx.x;
+  const int32_t tx = threadIdx.x;
+  uint16_t* const A_shared = (uint16_t*)(tw_shared + 0);
+  uint16_t* const B_shared = (uint16_t*)(tw_shared + 49152);
+  uint64_t* const A_shared_B_shared_full = (uint64_t*)(tw_shared + 212992);
+  uint64_t* const A_shared_B_shared_empty = (uint64_t*)(tw_shared + 213016);
+  uint16_t* const C_local_staged = (uint16_t*)(tw_shared + 147456);
+  const int32_t warp = __shfl_sync(0xffffffffu, (int32_t)threadIdx.x / 32, 0);
+  // gemm.cpp:16
+  if (warp == 0) {
+    if (tw_elect()) {
+      tw_init_barrier(A_shared_B_shared_full, 1);
+      tw_init_barrier(&A_shared_B_shared_full[1], 1);
+      tw_init_barrier(&A_shared_B_shared_full[2], 1);
+      tw_init_barrier(A_shared_B_shared_empty, 8);
+      tw_init_barrier(&A_shared_B_shared_empty[1], 8);
+      tw_init_barrier(&A_shared_B_shared_empty[2], 8);
+      tw_fence_barrier_init();
+    }
+  }
+  __syncthreads();
+  if (warp >= 8) {
+    tw_leave_registers<40>();
+  }
+  if (warp == 8) {
+    for (int32_t turn = 0; turn < 4; ++turn) {
+      const int32_t tile = block + turn * 128;
+      const int32_t panel = tile >> 8;
+      const int32_t in_panel = tile & 255;
+      const int32_t panel_height = min<int32_t>(16, -(panel * 16) + 32);
+      const int32_t panel_column = floordiv<int32_t>(in_panel, panel_height);
+      const int32_t bx = (panel & 1) == 1 ? -panel_column + 15 : panel_column;
+      const int32_t by = panel * 16 + floormod<int32_t>(in_panel, panel_height);
+      // gemm.cpp:21
+      for (int32_t k = 0; k < 64; ++k) {
+        // gemm.cpp:22
+        const int32_t fill = turn * 64 + k;
+        const int32_t slot = (int32_t)((uint32_t)fill % 3u);
+        const int32_t parity = (int32_t)((uint32_t)fill / 3u & 1u);
+        tw_wait(&A_shared_B_shared_empty[slot], parity ^ 1);
+        if (tw_elect()) {
+          tw_arrive_expect(&A_shared_B_shared_full[slot], 49152);
+          tw_tma_load_2d(A_shared + slot * 8192, &A_map, &A_shared_B_shared_full[slot], k * 64, by * 128);
+          // gemm.cpp:23
+          tw_tma_load_2d(B_shared + slot * 16384, &B_map, &A_shared_B_shared_full[slot], bx * 256, k * 64);
+          tw_tma_load_2d(B_shared + slot * 16384 + 4096, &B_map, &A_shared_B_shared_full[slot], bx * 256 + 64, k * 64);
+          tw_tma_load_2d(B_shared + slot * 16384 + 8192, &B_map, &A_shared_B_shared_full[slot], bx * 256 + 128, k * 64);
+          tw_tma_load_2d(B_shared + slot * 16384 + 12288, &B_map, &A_shared_B_shared_full[slot], bx * 256 + 192, k * 64);
+        }
+      }
+    }
+  }
+  // gemm.cpp:16
