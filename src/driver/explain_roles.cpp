@@ -118,10 +118,6 @@ class Steps {
   std::vector<std::string> lines_;
 };
 
-}  // namespace
-
-namespace {
-
 // By the job that the plan gives it; a program's own roles by what they do.
 const char* job_of(const ir::Role& role, const plan::Plan& plan) {
   bool loads = false, multiplies = false, works = false;

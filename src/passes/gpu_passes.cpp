@@ -56,10 +56,7 @@ void on_tiles(GpuProgram& p) {
 
 // ---- the plan and what it consists of
 
-void decide(GpuProgram& p, size_t i) {
-  p.plans.push_back(decide_plan(p.tiles, i, p.target, p.attempts[i].limits));
-  p.prices.push_back(plan::price(p.tiles, p.tiles.launches[i], p.plans.back(), p.target));
-}
+void decide(GpuProgram& p, size_t i) { p.plans.push_back(decide_plan(p.tiles, i, p.target, p.attempts[i].limits)); }
 
 void apply(GpuProgram& p, size_t i) { apply_plan(p.plans[i], p.tiles, i); }
 

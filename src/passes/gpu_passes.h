@@ -9,7 +9,6 @@
 #include "passes/threads/decide_plan.h"
 #include "passes/threads/hand_over.h"
 #include "passes/threads/placement.h"
-#include "plan/price.h"
 #include "support/diagnostic.h"
 #include "support/function_ref.h"
 #include "target/gpu.h"
@@ -34,7 +33,6 @@ struct GpuProgram {
   target::GpuTarget target;
   std::vector<PlanAttempt> attempts;                    // by launch
   std::vector<plan::Plan> plans = {};                   // by launch
-  std::vector<std::optional<plan::Price>> prices = {};  // by launch, of the plans
   ir::TileProgram planned = {};                         // with rings and roles, in words that a user has too
   std::vector<Placement> placements = {};               // by launch
   std::vector<NamedBarriers> barriers = {};             // by launch

@@ -157,7 +157,10 @@ ThreadLowering lower_to_threads(const TileProgram& program, const target::GpuTar
   }
   check_hints(out);
   warn_of_slow_gemms(out);
-  for (size_t i = 0; i < searches.size(); ++i) out.tried.push_back({i, out.attempts[i], ""});
+  for (size_t i = 0; i < searches.size(); ++i) {
+    out.tried.push_back({i, out.attempts[i], ""});
+    out.prices.push_back(plan::price(tiles.tiles, tiles.tiles.launches[i], out.plans[i], target));
+  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "passes/gpu_passes.h"
+#include "plan/price.h"
 
 namespace tilewright::passes {
 
@@ -19,7 +20,8 @@ struct TriedPlan {
 
 // The plan that was taken, `tiles` with rings and roles, of which the placements speak, and the threads' program.
 struct ThreadLowering : GpuProgram {
-  std::vector<TriedPlan> tried;  // in this order, those that were taken last
+  std::vector<TriedPlan> tried;                    // in this order, those that were taken last
+  std::vector<std::optional<plan::Price>> prices;  // by launch, of the plans that were taken
 };
 // The best plan under the limits that fits. The observer sees the passes of all plans that are tried.
 ThreadLowering lower_to_threads(

@@ -172,13 +172,8 @@ class Decider {
   }
   // Whether there are more blocks than multiprocessors.
   bool fills_device() const {
-    int64_t blocks = 1;
-    for (const Expr& e : launch_.grid) {
-      const auto extent = constant_int(e);
-      if (!extent) return true;
-      blocks *= *extent;
-    }
-    return blocks > target_.multiprocessors;
+    const auto blocks = constant_int(blocks_of(launch_));
+    return !blocks || *blocks > target_.multiprocessors;
   }
   int64_t widest_accumulator() const {
     int64_t most = 0;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <span>
 
 #include <fmt/ranges.h>
 
+#include "plan/words.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::plan {
@@ -58,16 +60,15 @@ class Reader {
     else if (kind == "ring")
       ring();
     else if (kind == "overlap")
-      out_.overlap = one_of({"no", "yes"}) == 1;
+      out_.overlap = one_of(std::array{"no", "yes"}) == 1;
     else if (kind == "epilogue")
       epilogue();
     else if (kind == "not")
-      rest_is({"a loader", "teams by iteration", "staging", "overlap"}),
-          out_.no_loader = out_.no_loader || words_[1] == "a";
+      rest_is(kRejectedWords), out_.no_loader = out_.no_loader || words_[1] == "a";
     else if (kind == "clear")
-      rest_is({"in gemms"});
+      rest_is(std::array{"in gemms"});
     else if (kind == "order")
-      one_of({"overlapped", "made_beside", "skewed"}), next_ = words_.size();
+      one_of(kOrderWords), next_ = words_.size();
     else
       refuse(fmt::format("'{}' is no part of one", kind),
              "lines begin with fit, work, role, ring, overlap, order, epilogue, clear in gemms, or not a loader");
@@ -84,13 +85,13 @@ class Reader {
     next_ += is_next;
     return is_next;
   }
-  size_t one_of(const std::vector<const char*>& choices) {
+  size_t one_of(std::span<const char* const> choices) {
     const std::string word = take();
     const auto found = std::ranges::find(choices, word);
     if (found == choices.end()) refuse(fmt::format("'{}' is none of {}", word, fmt::join(choices, ", ")), kSeePrinted);
     return static_cast<size_t>(found - choices.begin());
   }
-  void rest_is(const std::vector<std::string>& choices) {
+  void rest_is(std::span<const char* const> choices) {
     const std::string rest = fmt::format("{}", fmt::join(words_.begin() + 1, words_.end(), " "));
     if (std::ranges::find(choices, rest) == choices.end())
       refuse(fmt::format("'{}' is no part of one", rest), kSeePrinted);
@@ -128,22 +129,22 @@ class Reader {
     if (!out_.half_steps_of && !out_.threads) refuse("it changes neither steps nor threads", kSeePrinted);
   }
   void work() {
-    out_.work = one_of({"one_tile", "persistent"}) == 1 ? Work::Kind::Persistent : Work::Kind::OneTile;
+    out_.work = static_cast<Work::Kind>(one_of(kWorkWords));
     if (out_.work == Work::Kind::Persistent) out_.blocks = number("blocks", 1, 1 << 20);
     if (take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
     if (out_.work == Work::Kind::OneTile)
       out_.blocks_per_multiprocessor = number("blocks_per_multiprocessor", 1, 2).value_or(1);
   }
   void role() {
-    const bool loads = one_of({"load", "compute"}) == 0;
+    const bool loads = static_cast<Role::Job>(one_of(kJobWords)) == Role::Job::Load;
     derived({"warps"});
     if (const auto registers = number("registers", kFewestRegisters, kMostRegisters, kRegisterUnit))
       (loads ? out_.load_registers : out_.compute_registers) = registers;
     derived({"loading"});
     if (loads) return;
-    if (take_if("all_tiles")) out_.takes = Role::Takes::All;
-    if (take_if("tiles_in_turn") || field("tiles_in_turn")) out_.takes = Role::Takes::TilesInTurn;
-    if (take_if("iterations_in_turn") || field("iterations_in_turn")) out_.takes = Role::Takes::IterationsInTurn;
+    for (const Role::Takes takes : {Role::Takes::All, Role::Takes::TilesInTurn, Role::Takes::IterationsInTurn})
+      if (const char* name = word(kTakesWords, takes); take_if(name) || (takes != Role::Takes::All && field(name)))
+        out_.takes = takes;
   }
   void ring() {
     std::vector<std::string> tiles;
@@ -156,7 +157,7 @@ class Reader {
     take_if("ahead");
   }
   void epilogue() {
-    out_.staging = static_cast<Staging>(one_of({"whole", "chunks", "as_written", "straight"}));
+    out_.staging = static_cast<Staging>(one_of(kStagingWords));
     take_if("by_columns");
     if (take_if("of")) next_ = words_.size();
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "plan/words.h"
+
 namespace tilewright::plan {
 
 bool Plan::takes(Role::Takes what) const {
@@ -61,35 +63,29 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
   if (plan.clears) line("clear in gemms");
   if (plan.has_loader()) {
     const Work& w = plan.work;
-    line("work {}{}{}", w.kind == Work::Kind::Persistent ? fmt::format("persistent blocks={}", w.blocks) : "one_tile",
+    line("work {}{}{}{}", word(kWorkWords, w.kind),
+         w.kind == Work::Kind::Persistent ? fmt::format(" blocks={}", w.blocks) : "",
          w.reverse_odd_waves ? " reverse_odd_waves" : "",
          w.blocks_per_multiprocessor > 1 ? fmt::format(" blocks_per_multiprocessor={}", w.blocks_per_multiprocessor)
                                          : "");
   }
   for (const Role& r : plan.roles) {
-    const char* const takes[] = {"", " tiles_in_turn", " iterations_in_turn"};
-    line("role {} warps={}..{}{}{}{}", r.job == Role::Job::Load ? "load" : "compute", r.first_warp,
-         r.first_warp + r.warps, r.registers > 0 ? fmt::format(" registers={}", r.registers) : "",
+    const std::string turn = r.takes == Role::Takes::All ? "" : fmt::format("={}/{}", r.instance, r.instances);
+    line("role {} warps={}..{}{}{}{}", word(kJobWords, r.job), r.first_warp, r.first_warp + r.warps,
+         r.registers > 0 ? fmt::format(" registers={}", r.registers) : "",
          r.loading > 1 ? fmt::format(" loading={}", r.loading) : "",
-         r.job == Role::Job::Load ? ""
-         : r.takes == Role::Takes::All
-             ? " all_tiles"
-             : fmt::format("{}={}/{}", takes[static_cast<size_t>(r.takes)], r.instance, r.instances));
+         r.job == Role::Job::Load ? "" : fmt::format(" {}{}", word(kTakesWords, r.takes), turn));
   }
   for (const Ring& r : plan.rings)
     line("ring {} slots={} bytes={}{}", fmt::join(names_of(r, program), ", "), r.slots, r.bytes,
          r.ahead ? " ahead" : "");
   if (plan.has_loader()) {
     line("overlap {}", plan.overlap ? "yes" : "no");
-    const char* const orders[] = {"overlapped", "made_beside", "skewed"};
-    for (const Order& o : plan.orders)
-      line("order {} of {}", orders[static_cast<size_t>(o.how)], program.var(o.loop).name);
-    const char* const how[] = {"whole", "chunks", "as_written", "straight"};
-    line("epilogue {}{}{}", how[static_cast<size_t>(plan.epilogue.how)], plan.epilogue.by_columns ? " by_columns" : "",
+    for (const Order& o : plan.orders) line("order {} of {}", word(kOrderWords, o.how), program.var(o.loop).name);
+    line("epilogue {}{}{}", word(kStagingWords, plan.epilogue.how), plan.epilogue.by_columns ? " by_columns" : "",
          plan.epilogue.staged.empty() ? "" : " of " + names(plan.epilogue.staged));
   }
-  const char* const what[] = {"a loader", "teams by iteration", "staging", "overlap"};
-  for (const Rejection& r : plan.rejected) line("not {}: {}", what[static_cast<size_t>(r.of)], r.why);
+  for (const Rejection& r : plan.rejected) line("not {}: {}", word(kRejectedWords, r.of), r.why);
   return out;
 }
 

@@ -17,8 +17,6 @@ using analysis::tma_misfit;
 
 namespace {
 
-void append(Body& out, Body more) { out.insert(out.end(), more.begin(), more.end()); }
-
 class TeamsWriter {
  public:
   TeamsWriter(TileProgram& p, Launch& launch, const IterationParts& parts, const plan::Plan& plan)

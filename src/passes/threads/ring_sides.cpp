@@ -239,7 +239,6 @@ class SidesWriter {
     const Expr turn = cast(sub(var(loop.var, type), loop.begin), i32);
     return IntoSlots({{tile, {ring_of(p_, tile, 2), turn_of(2, turn).slot}}}).body(in);
   }
-  static void append(Body& out, Body more) { out.insert(out.end(), more.begin(), more.end()); }
   void wait_full(const Ring& r, const Substitution& names, LocationId at, Body& out) const {
     append(out, passes::wait_full(slots_of(r), turn(r, names), at));
   }

@@ -10,6 +10,8 @@ namespace tilewright::passes {
 // The body with fresh names for what it binds, for code that is written a second time.
 ir::Body renamed(ir::ProgramTables& program, ir::Body body);
 
+inline void append(ir::Body& out, ir::Body more) { out.insert(out.end(), more.begin(), more.end()); }
+
 // `count` mbarriers of a launch, each of which expects `arrivals`.
 ir::BufferId new_barriers(ir::ProgramTables& program, const ir::Launch& launch, ir::BarrierUse use, std::string name,
                           int64_t count, int64_t arrivals);

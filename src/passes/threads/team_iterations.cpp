@@ -3,14 +3,13 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "passes/threads/narrow_columns.h"
+#include "passes/threads/role_code.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
 
 namespace {
-
-void append(Body& out, Body more) { out.insert(out.end(), more.begin(), more.end()); }
 
 class Iterations {
  public:

@@ -15,7 +15,6 @@ namespace {
 constexpr int64_t kRowsAtOnce = 4;  // whose places are known before the first of them is asked for
 
 Expr number(int64_t value) { return constant(i32, value); }
-void append(Body& out, Body more) { out.insert(out.end(), more.begin(), more.end()); }
 
 // The copy of the tile's columns.
 Copy by_tma(const TeamLoop& l, const TeamTile& t) {

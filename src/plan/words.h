@@ -1,0 +1,20 @@
+// The words of printed plans, by the values that they stand for: what prints them and what reads them agree.
+#pragma once
+#include <array>
+#include <string>
+
+namespace tilewright::plan {
+
+inline constexpr std::array kWorkWords = {"one_tile", "persistent"};                                    // Work::Kind
+inline constexpr std::array kJobWords = {"load", "compute"};                                            // Role::Job
+inline constexpr std::array kTakesWords = {"all_tiles", "tiles_in_turn", "iterations_in_turn"};         // Role::Takes
+inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed"};                      // Order::How
+inline constexpr std::array kStagingWords = {"whole", "chunks", "as_written", "straight"};              // Staging
+inline constexpr std::array kRejectedWords = {"a loader", "teams by iteration", "staging", "overlap"};  // Rejection::Of
+
+template <size_t n, class Value>
+const char* word(const std::array<const char*, n>& words, Value value) {
+  return words.at(static_cast<size_t>(value));
+}
+
+}  // namespace tilewright::plan
