@@ -12,6 +12,8 @@ using namespace ir;
 
 namespace {
 
+constexpr const char* kFillIt = "fill it, or copy something to it, before";
+
 using Writes = std::map<BufferId, int>;  // how many statements may write a tile
 
 // Text of the user's may do more with what it is given than it says.
@@ -34,7 +36,7 @@ class FirstReads : public SureWalk {
  protected:
   void visit(const Stmt& s) override {
     if (!s.as<Assume>() && !s.as<Assert>() && !uncertain_) {
-      for_each_load(s, [&](const Load& load) { read(s, load.buffer, "fill it, or copy something to it, before"); });
+      for_each_load(s, [&](const Load& load) { read(s, load.buffer, kFillIt); });
       match(s->op, [&](const auto& op) { reads_of(s, op); });
     }
     add_writes(s, program_, written_);
@@ -43,10 +45,13 @@ class FirstReads : public SureWalk {
  private:
   template <class Op>
   void reads_of(const Stmt&, const Op&) {}
-  void reads_of(const Stmt& s, const Copy& op) {
-    if (op.completion.queue == Queue::Prefetch) return;
-    read(s, op.from.buffer, "fill it, or copy something to it, before");
-    if (op.combine != Combine::None) read(s, op.to.buffer, "the copy combines with what is there: clear it before");
+  template <TileOp Op>
+  void reads_of(const Stmt& s, const Op&) {
+    const std::string combines = fmt::format("the {} combines with what is there: clear it before", Op::name);
+    for (const Effect& e : own_effects_of(s).list) {
+      if (e.access == Access::Read) read(s, e.region.buffer, kFillIt);
+      if (e.access == Access::Accumulate) read(s, e.region.buffer, combines);
+    }
   }
   void reads_of(const Stmt& s, const Gemm& op) {
     for (const Region* r : {&op.a, &op.b, &op.metadata})
@@ -57,10 +62,9 @@ class FirstReads : public SureWalk {
                        program_.buffer(op.c.buffer).name));
   }
   void reads_of(const Stmt& s, const Reduce& op) {
-    read(s, op.from.buffer, "fill it, or copy something to it, before");
+    read(s, op.from.buffer, kFillIt);
     if (!op.clear) read(s, op.to.buffer, "without clear, reduce combines with what is there: fill it before");
   }
-  void reads_of(const Stmt& s, const Scan& op) { read(s, op.from.buffer, "fill it, or copy something to it, before"); }
   void reads_of(const Stmt& s, const Atomic& op) {
     if (op.op != AtomicOp::Store && op.op != AtomicOp::Exchange)
       read(s, op.to.buffer, "the atomic changes what is there: clear it before");

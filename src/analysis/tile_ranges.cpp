@@ -1,7 +1,6 @@
 #include "analysis/tile_ranges.h"
 
 #include "analysis/sure_walk.h"
-#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -20,33 +19,23 @@ class TileRanges : public SureWalk {
   void visit(const Stmt& s) override {
     if (uncertain_ || s.as<Assume>() || s.as<Assert>()) return;
     for_each_load(s, [&](const Load& load) { element(s, load.buffer, load.indices); });
-    match(s->op, [&](const auto& op) { accesses_of(s, op); });
+    if (const auto* op = s.as<Store>()) element(s, op->to.buffer, op->to.indices);
+    if (const auto* op = s.as<Atomic>()) element(s, op->to.buffer, op->to.indices);
+    if (is_tile_op(s)) for_each_region(s, [&](const Region& r) { region(s, r); });
   }
 
  private:
-  template <class Op>
-  void accesses_of(const Stmt&, const Op&) {}
-  void accesses_of(const Stmt& s, const Store& op) { element(s, op.to.buffer, op.to.indices); }
-  void accesses_of(const Stmt& s, const Atomic& op) { element(s, op.to.buffer, op.to.indices); }
-  void accesses_of(const Stmt& s, const Copy& op) { regions(s, {&op.from, &op.to}); }
-  void accesses_of(const Stmt& s, const Fill& op) { regions(s, {&op.to}); }
-  void accesses_of(const Stmt& s, const Gemm& op) { regions(s, {&op.a, &op.b, &op.c, &op.metadata}); }
-  void accesses_of(const Stmt& s, const Reduce& op) { regions(s, {&op.from, &op.to}); }
-  void accesses_of(const Stmt& s, const Scan& op) { regions(s, {&op.from, &op.to}); }
-
   void element(const Stmt& s, BufferId id, const std::vector<Expr>& indices) {
     const Buffer& b = program_.buffer(id);
     if (!is_tile(b)) return;
     for (size_t d = 0; d < indices.size(); ++d) index(s, id, d, indices[d], constant(indices[d]->type, int64_t{1}));
   }
-  void regions(const Stmt& s, std::initializer_list<const Region*> list) {
-    for (const Region* r : list) {
-      if (!r->valid() || !is_tile(program_.buffer(r->buffer))) continue;
-      // What has no elements touches none.
-      const bool some = std::all_of(r->extent.begin(), r->extent.end(),
-                                    [](const Expr& e) { return constant_int(e).value_or(0) > 0; });
-      for (size_t d = 0; some && d < r->min.size(); ++d) index(s, r->buffer, d, r->min[d], r->extent[d]);
-    }
+  void region(const Stmt& s, const Region& r) {
+    if (!is_tile(program_.buffer(r.buffer))) return;
+    // What has no elements touches none.
+    const bool some =
+        std::all_of(r.extent.begin(), r.extent.end(), [](const Expr& e) { return constant_int(e).value_or(0) > 0; });
+    for (size_t d = 0; some && d < r.min.size(); ++d) index(s, r.buffer, d, r.min[d], r.extent[d]);
   }
   static bool is_tile(const Buffer& b) {
     return b.space == Space::Shared || b.space == Space::Fragment || b.space == Space::Local;

@@ -1,6 +1,7 @@
 // A fixpoint over one launch: everything starts uniform and falls until nothing changes.
 #include "analysis/uniformity.h"
 
+#include "ir/effects.h"
 #include "ir/match.h"
 #include "ir/number_statements.h"
 #include "ir/rewrite.h"
@@ -148,18 +149,14 @@ struct Uniformity::Walk {
     in_loop = least(in_loop, when);
   }
   // Tile ops that write a local buffer run per thread; what they read decides.
-  void tile(const Stmt& stmt) {
+  void tile_op(const Stmt& stmt) {
     Agreement a = here();
     for_each_expr(stmt, [&](const Expr& e) { a = least(a, result.of(e, set)); });
-    auto reads = [&](const Region& r) {
-      if (r.valid()) a = least(a, result.of_load(r.buffer, r.min, set));
-    };
-    if (const auto* copy = stmt.as<Copy>()) reads(copy->from), local_write(copy->to.buffer, stmt, a);
-    if (const auto* fill = stmt.as<Fill>()) local_write(fill->to.buffer, stmt, a);
-    if (const auto* gemm = stmt.as<Gemm>())
-      reads(gemm->a), reads(gemm->b), reads(gemm->metadata), local_write(gemm->c.buffer, stmt, a);
-    if (const auto* reduce = stmt.as<Reduce>()) reads(reduce->from), local_write(reduce->to.buffer, stmt, a);
-    if (const auto* scan = stmt.as<Scan>()) reads(scan->from), local_write(scan->to.buffer, stmt, a);
+    const std::vector<Effect> effects = own_effects_of(stmt).list;
+    for (const Effect& e : effects)
+      if (e.access == Access::Read) a = least(a, result.of_load(e.region.buffer, e.region.min, set));
+    for (const Effect& e : effects)
+      if (e.access == Access::Write || e.access == Access::Accumulate) local_write(e.region.buffer, stmt, a);
   }
 
   void statement(const Stmt& stmt) {
@@ -197,7 +194,7 @@ struct Uniformity::Walk {
     if (stmt.as<Return>()) return jump(true);
     if (const auto* op = stmt.as<Role>()) return role(*op);
     if (const auto* op = stmt.as<Map>()) return map(*op);
-    tile(stmt);
+    if (is_tile_op(stmt)) tile_op(stmt);
   }
 };
 

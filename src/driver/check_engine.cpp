@@ -32,8 +32,9 @@ bool adds_floats(const ir::TileProgram& p) {
   for (const ir::Launch& launch : p.launches)
     ir::walk(launch.body, [&](const ir::Stmt& s) {
       if (const auto* n = s.as<ir::Gemm>()) found = found || is_float(n->c.buffer);
-      if (const auto* n = s.as<ir::Reduce>()) found = found || (is_sum(n->op) && is_float(n->to.buffer));
-      if (const auto* n = s.as<ir::Scan>()) found = found || (is_sum(n->op) && is_float(n->to.buffer));
+      ir::match(s->op, [&]<class Op>(const Op& n) {
+        if constexpr (ir::CombinesAlong<Op>) found = found || (is_sum(n.op) && is_float(n.to.buffer));
+      });
       if (const auto* n = s.as<ir::Atomic>()) found = found || (n->op == ir::AtomicOp::Add && is_float(n->to.buffer));
       if (const auto* n = s.as<ir::Copy>()) found = found || (n->combine == ir::Combine::Add && is_float(n->to.buffer));
     });

@@ -4,6 +4,7 @@
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "ir/effects.h"
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
@@ -60,12 +61,12 @@ class Costs {
   }
   Count flops(const ir::Stmt& s) const {
     if (const auto* n = s.as<ir::Gemm>()) return program_.buffer(n->c.buffer).type.is_float() ? products(*n) : Count(0);
-    if (const auto* n = s.as<ir::Reduce>())
-      return program_.buffer(n->to.buffer).type.is_float() ? product(n->from.extent) : Count(0);
-    if (const auto* n = s.as<ir::Scan>())
-      return program_.buffer(n->to.buffer).type.is_float() ? product(n->from.extent) : Count(0);
     if (const auto* n = s.as<ir::Map>()) return times(product(n->extents), flops_of_body(n->body));
-    return 0;
+    return ir::match(s->op, [&]<class Op>(const Op& n) -> Count {
+      if constexpr (ir::CombinesAlong<Op>)
+        if (program_.buffer(n.to.buffer).type.is_float()) return product(n.from.extent);
+      return 0;
+    });
   }
 
   // Of global memory that one execution touches.
@@ -107,11 +108,6 @@ class Costs {
   const ir::TileProgram& program_;
   const NamedValues& values_;
 };
-
-bool is_tile_operation(const ir::Stmt& s) {
-  return s.as<ir::Copy>() || s.as<ir::Fill>() || s.as<ir::Gemm>() || s.as<ir::Map>() || s.as<ir::Reduce>() ||
-         s.as<ir::Scan>() || s.as<ir::FinalizeReducer>();
-}
 
 // The lines of the program's text, by the place of the statement on each.
 using Lines = std::map<uint32_t, std::string>;
@@ -157,7 +153,7 @@ class LaunchWalk {
 
   void body(const ir::Body& b, Count executions, bool conditional) {
     for (const ir::Stmt& s : b) {
-      if (is_tile_operation(s)) {
+      if (ir::is_tile_op(s)) {
         add(s, executions, conditional);
         continue;  // what a Map holds is thread code
       }

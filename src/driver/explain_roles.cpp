@@ -1,6 +1,7 @@
 #include "driver/explain_roles.h"
 
 #include "analysis/launch_order.h"
+#include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
@@ -96,9 +97,16 @@ class Steps {
     if (const auto* n = s.as<ir::Map>()) return written("map", n->body, s);
     if (const auto* n = s.as<ir::Reduce>())
       return fmt::format("{} of {} -> {}", ir::name_of(n->op), name(n->from.buffer), name(n->to.buffer));
-    if (const auto* n = s.as<ir::Scan>())
-      return fmt::format("scan of {} -> {}", name(n->from.buffer), name(n->to.buffer));
-    return "";
+    return ir::is_tile_op(s) ? moved(s) : "";
+  }
+  // By what any op says of itself.
+  std::string moved(const ir::Stmt& s) const {
+    std::vector<std::string> from, to;
+    for (const ir::Effect& e : ir::own_effects_of(s).list)
+      if (e.region.valid()) (e.access == ir::Access::Read ? from : to).push_back(name(e.region.buffer));
+    if (to.empty()) return "";
+    return fmt::format("{}{} -> {}", ir::name_of(s), from.empty() ? "" : fmt::format(" of {}", fmt::join(from, ", ")),
+                       fmt::join(to, ", "));
   }
   std::string written(const char* what, const ir::Body& body, const ir::Stmt& at) const {
     std::vector<std::string> names;

@@ -65,6 +65,8 @@ class Preparer {
   Steps steps(const Body& body);
   Step step(const Stmt& stmt);
   void fill(Step& step, const Stmt& stmt);
+  template <class Op>
+  void fill_fields(Step& step, const Op& op);
   void map(Step& step, const Stmt& stmt, const Map& op);
   void find_distinct(Step& map_step, const Map& op, Steps& steps);
   void find_watched(Step& map_step, const Map& op);
@@ -335,10 +337,21 @@ Step Preparer::step(const Stmt& stmt) {
   return s;
 }
 
+// What most tile ops are made of.
+template <class Op>
+void Preparer::fill_fields(Step& s, const Op& op) {
+  Op::fields(op, [&](const char*, const auto& field) {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, Region>) s.regions.push_back(region(field));
+    if constexpr (std::is_same_v<T, Expr>) s.nodes.push_back(node(field));
+    if constexpr (std::is_same_v<T, Element>) s.elements.push_back(element(field));
+    if constexpr (std::is_same_v<T, BufferId>) s.elements.push_back({&code_->buffers[field.index], {}});
+  });
+}
+
 void Preparer::fill(Step& s, const Stmt& stmt) {
-  auto any_local = [&](std::initializer_list<const Region*> regions) {
-    for (const Region* r : regions) s.per_thread = s.per_thread || is_local(r->buffer);
-  };
+  if (is_tile_op(stmt))
+    for_each_region(stmt, [&](const Region& r) { s.per_thread = s.per_thread || is_local(r.buffer); });
   match(stmt->op, Overloaded{
                       [&](const Let& op) { s.nodes = {node(op.value)}; },
                       [&](const Store& op) {
@@ -371,31 +384,15 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                         s.regions = {region(op.from), region(op.to)};
                         s.nodes = {place(op.im2col.row_block), place(op.im2col.column_block)};
                         s.elements = {element(op.completion.barrier)};
-                        any_local({&op.from, &op.to});
-                      },
-                      [&](const Fill& op) {
-                        s.regions = {region(op.to)}, s.nodes = {node(op.value)};
-                        any_local({&op.to});
                       },
                       [&](const Gemm& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)}, s.nodes = {node(op.clear)};
                         if (op.is_sparse()) s.regions.push_back(region(op.metadata));
                         s.elements = {element(op.completion.barrier)};
                         s.tf32 = operand_type(source_, op, op.a) != source_.buffer(op.a.buffer).type;
-                        any_local({&op.a, &op.b, &op.c, op.is_sparse() ? &op.metadata : &op.a});
                       },
                       [&](const Map& op) { map(s, stmt, op); },
-                      [&](const Reduce& op) {
-                        s.regions = {region(op.from), region(op.to)};
-                        any_local({&op.from, &op.to});
-                      },
-                      [&](const Scan& op) {
-                        s.regions = {region(op.from), region(op.to)};
-                        any_local({&op.from, &op.to});
-                      },
-                      [&](const FinalizeReducer& op) {
-                        s.elements = {{&code_->buffers[op.buffer.index], {}}};
-                      },
+                      [&](const TileOp auto& op) { fill_fields(s, op); },
                       [&](const Role& op) { s.bodies = {steps(op.body)}; },
                       [&](const Arrive& op) { s.elements = {element(op.barrier)}, s.nodes = {node(op.cta)}; },
                       [&](const Expect& op) {
@@ -603,11 +600,9 @@ void Preparer::survey() {
     if (const auto* atomic = stmt.as<Atomic>()) code_->serial = code_->serial || is_global(atomic->to.buffer);
     // Blocks that write neighbouring 4-bit elements share a byte.
     auto shares_bytes = [&](BufferId id) { return is_global(id) && source_.buffer(id).type.is_packed(); };
-    if (const auto* store = stmt.as<Store>()) code_->serial = code_->serial || shares_bytes(store->to.buffer);
-    if (const auto* copy = stmt.as<Copy>())
-      code_->serial = code_->serial || (copy->combine != Combine::None && is_global(copy->to.buffer)) ||
-                      shares_bytes(copy->to.buffer);
-    if (const auto* fill = stmt.as<Fill>()) code_->serial = code_->serial || shares_bytes(fill->to.buffer);
+    for (const Effect& e : own_effects_of(stmt).list)
+      if (e.access == Access::Write || e.access == Access::Accumulate)
+        code_->serial = code_->serial || shares_bytes(e.region.buffer) || (e.update && is_global(e.region.buffer));
     if (stmt.as<Print>()) code_->serial = true;
   });
   code_->serial = code_->serial || waits_for_blocks();

@@ -9,6 +9,7 @@ constexpr int64_t kChunk = 1024;  // lanes at a time: temporaries of an expressi
 constexpr int64_t kFew = 128;     // less lanes than this in two dimensions are not worth keeping affine
 }  // namespace
 
+template <>
 void Strand::execute(const ir::Map&, const Step& s, Mask mask) {
   check_converged(s, mask, "a map");
   std::array<int64_t, 8> extents{};

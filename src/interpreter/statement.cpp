@@ -26,13 +26,11 @@ void Strand::run_body(const Steps& steps, Mask mask) {
 
 namespace {
 
-template <class Op, class... Ops>
-constexpr bool is_one_of = (std::is_same_v<Op, Ops> || ...);
-
-// Statements after which a loop may find something changed. Stores, atomics and meetings of strands count themselves.
+// Statements after which a loop may find something changed. Stores, those of maps too, atomics and meetings of strands
+// count themselves.
 template <class Op>
-constexpr bool changes_something =
-    is_one_of<Op, ir::Copy, ir::Fill, ir::Gemm, ir::Reduce, ir::Scan, ir::FinalizeReducer, ir::Arrive, ir::Expect>;
+constexpr bool changes_something = (ir::TileOp<Op> && !std::is_same_v<Op, ir::Map>) || std::is_same_v<Op, ir::Arrive> ||
+                                   std::is_same_v<Op, ir::Expect>;
 
 }  // namespace
 

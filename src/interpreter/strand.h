@@ -237,21 +237,19 @@ class Strand {
   void print_buffer(const ir::Print& op, const BufferCode& buffer, int64_t lane, Mask mask);
   std::string print_head(const ir::Print& op, int64_t lane) const;
 
+  // ---- tile ops: in a file of each
+  template <ir::TileOp Op>
+  void execute(const Op& op, const Step& step, Mask mask);
+  virtual void execute(const ir::Copy& op, const Step& step, Mask mask);
+
   // ---- map.cpp
-  void execute(const ir::Map& op, const Step& step, Mask mask);
   void map_points(const Step& step, std::span<const int64_t> extents, Mask mask);
   void bind_points(const Step& step, std::span<const int64_t> extents, int64_t first, bool affine);
   int64_t rank_in(const analysis::ThreadSet& set, int64_t thread) const;
   void map_dealt(const Step& step, std::span<const int64_t> extents, Mask mask);
 
-  // ---- tile_copy.cpp, tile_gemm.cpp, tile_reduce.cpp
+  // ---- tile_copy.cpp
   Box box(const RegionCode& region, Mask mask, int64_t lane, bool reads);
-  virtual void execute(const ir::Copy& op, const Step& step, Mask mask);
-  void execute(const ir::Fill& op, const Step& step, Mask mask);
-  void execute(const ir::Gemm& op, const Step& step, Mask mask);
-  void execute(const ir::Reduce& op, const Step& step, Mask mask);
-  void execute(const ir::Scan& op, const Step& step, Mask mask);
-  void execute(const ir::FinalizeReducer& op, const Step& step, Mask mask);
   // Runs `once` for the whole set, or for every executing thread with its lane if the op works on local buffers.
   void collective(const Step& step, Mask mask, const std::function<void(int64_t lane)>& once);
   void load_row(const Box& box, int64_t offset, int64_t stride, int64_t n, void* out, int64_t lane);

@@ -269,6 +269,7 @@ void Strand::copy_im2col(const ir::Copy& op, const Step& s, const Box& to, Mask 
     }
 }
 
+template <>
 void Strand::execute(const ir::Fill&, const Step& s, Mask mask) {
   collective(s, mask, [&](int64_t lane) {
     Box to = box(s.regions[0], mask, lane, false);

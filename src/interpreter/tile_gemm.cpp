@@ -60,6 +60,7 @@ int64_t first_unordered(SparseGroup group, const std::vector<uint8_t>& bits, con
 
 }  // namespace
 
+template <>
 void Strand::execute(const ir::Gemm& op, const Step& s, Mask mask) {
   collective(s, mask, [&](int64_t lane) {
     ArenaScope scope(arena_);

@@ -116,6 +116,7 @@ DType wide(DType type) {
 
 }  // namespace
 
+template <>
 void Strand::execute(const ir::Reduce& op, const Step& s, Mask mask) {
   collective(s, mask, [&](int64_t lane) {
     ArenaScope scope(arena_);
@@ -145,6 +146,7 @@ void Strand::execute(const ir::Reduce& op, const Step& s, Mask mask) {
   });
 }
 
+template <>
 void Strand::execute(const ir::Scan& op, const Step& s, Mask mask) {
   collective(s, mask, [&](int64_t lane) {
     ArenaScope scope(arena_);
@@ -174,6 +176,7 @@ void Strand::execute(const ir::Scan& op, const Step& s, Mask mask) {
   });
 }
 
+template <>
 void Strand::execute(const ir::FinalizeReducer& op, const Step& s, Mask mask) {
   check_converged(s, mask, "finalize_reducer");
   meet(s, mask, [&] {

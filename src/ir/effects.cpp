@@ -164,6 +164,12 @@ Effects effects_of(const Stmt& stmt) {
   return out;
 }
 
+Effects own_effects_of(const Stmt& stmt) {
+  Effects out;
+  match(stmt->op, Own{out});
+  return out;
+}
+
 std::set<BufferId> used_roots(const Body& body, const ProgramTables& program) {
   std::set<BufferId> out;
   for (BufferId id : used_buffers(body)) out.insert(program.root(id));

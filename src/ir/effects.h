@@ -26,6 +26,8 @@ struct Effects {
 };
 
 Effects effects_of(const Stmt& stmt);
+// The same without what the statement's expressions load.
+Effects own_effects_of(const Stmt& stmt);
 
 // What a body mentions, as the storage that it is.
 std::set<BufferId> used_roots(const Body& body, const ProgramTables& program);

@@ -33,6 +33,18 @@ struct FieldWalk {
 template <class OnExpr, class OnBody>
 FieldWalk(OnExpr&, OnBody&) -> FieldWalk<OnExpr, OnBody>;
 
+struct Regions {
+  function_ref<void(const Region&)> found;
+  void operator()(const char*, const auto& field) const {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, Region>) {
+      if (field.valid()) found(field);
+    } else if constexpr (std::is_same_v<T, std::vector<Region>>) {
+      for (const Region& r : field) (*this)("", r);
+    }
+  }
+};
+
 Expr rebuild(const ExprOp& op, DType type) {
   return match(op, Overloaded{
                        [&](const Sum& n) { return sum(n.terms, n.constant, type); },
@@ -86,6 +98,10 @@ void for_each_body(const Stmt& s, function_ref<void(const Body&)> f) {
   auto body = [&](const Body& b) { f(b); };
   FieldWalk fields{expr, body};
   match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, fields); });
+}
+
+void for_each_region(const Stmt& s, function_ref<void(const Region&)> f) {
+  match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, Regions{f}); });
 }
 
 void walk(const Expr& e, function_ref<void(const Expr&)> before) {

@@ -13,6 +13,9 @@ void for_each_operand(const Expr& e, function_ref<void(const Expr&)> f);
 void for_each_expr(const Stmt& s, function_ref<void(const Expr&)> f);
 // Every body held directly by a statement.
 void for_each_body(const Stmt& s, function_ref<void(const Body&)> f);
+// Every region that a statement names, whatever it does with it, in the order of its fields; not those of nested
+// bodies.
+void for_each_region(const Stmt& s, function_ref<void(const Region&)> f);
 
 // Preorder over an expression / all statements of a body and, with walk_exprs, every expression in them.
 void walk(const Expr& e, function_ref<void(const Expr&)> before);

@@ -56,6 +56,10 @@ Level level_of(const Stmt& stmt) {
   return match(stmt->op, [](const auto& node) { return std::decay_t<decltype(node)>::level; });
 }
 
+bool is_tile_op(const Stmt& stmt) {
+  return match(stmt->op, [](const auto& node) { return TileOp<std::decay_t<decltype(node)>>; });
+}
+
 bool has_atomic(AtomicOp op, DType type) {
   if (type.is_packed() || type.is_float8() || type.is_pointer()) return false;
   switch (op) {

@@ -6,6 +6,7 @@
 // the enclosing Role. A store or atomic whose operands and control flow are uniform over the executing set happens
 // once.
 #pragma once
+#include <concepts>
 #include <optional>
 #include <string>
 
@@ -196,6 +197,13 @@ struct Assume {  // a fact the user vouches for; the interpreter checks it
 // ---- Tile level: collectives
 // -----------------------------------------------------------------------------------------
 
+// A collective with a rule of its own in the verifier, a meaning and a lowering for each kind of engine: functions that
+// are declared once for all tile ops, and specialized in a file of the op's. CONTRIBUTING.md lists the places.
+template <class Op>
+concept TileOp = requires {
+  requires Op::tile_op;
+};
+
 // How an asynchronous op says that it is done.
 struct Completion {  // default: immediate, the effect is visible to all threads when the statement is done
   Queue queue = Queue::None;
@@ -222,6 +230,7 @@ struct Im2col {
 struct Copy {
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "copy";
+  static constexpr bool tile_op = true;
   Region from, to;
   Combine combine = Combine::None;
   Im2col im2col;
@@ -239,6 +248,7 @@ struct Copy {
 struct Fill {
   static constexpr Level level = Level::Tile;
   static constexpr const char* name = "fill";
+  static constexpr bool tile_op = true;
   Region to;
   Expr value;  // of the buffer's type
   static void fields(auto& n, auto&& f) { f("to", n.to), f("value", n.value); }
@@ -257,6 +267,7 @@ enum class GemmPolicy : uint8_t { Square, FullRow, FullCol };
 struct Gemm {  // c (+)= op(a) * op(b), accumulated in c's type; leading extents are 1
   static constexpr Level level = Level::Tile | Level::Loop;
   static constexpr const char* name = "gemm";
+  static constexpr bool tile_op = true;
   Region a, b, c;
   // Tile level: a holds half of its elements along k; rows of words that say which (scalar/sparse_group.h).
   Region metadata;
@@ -275,17 +286,27 @@ struct Gemm {  // c (+)= op(a) * op(b), accumulated in c's type; leading extents
 struct Map {  // every point of the box once, in no order; the body is thread code
   static constexpr Level level = Level::Tile;
   static constexpr const char* name = "map";
+  static constexpr bool tile_op = true;
   std::vector<VarId> vars;
   std::vector<Expr> extents;
   Body body;
   static void fields(auto& n, auto&& f) { f("vars", n.vars), f("extents", n.extents), f("body", n.body); }
 };
 enum class ReduceOp : uint8_t { Sum, Max, Min, AbsSum, AbsMax, BitAnd, BitOr, BitXor };
+// A tile op that combines elements of `from` into `to`, by `op`, along a dimension that counts from the first of
+// `from`.
+template <class Op>
+concept CombinesAlong = TileOp<Op> && requires(const Op& n) {
+  { n.op } -> std::convertible_to<ReduceOp>;
+  { n.dim } -> std::convertible_to<int64_t>;
+  n.from.extent, n.to.extent;
+};
 // Whether the atomic is the update of a reducer that combines by the operation.
 bool updates(AtomicOp op, ReduceOp reducer);
 struct Reduce {  // accumulates in the type of `to`; without clear it combines with what is there
   static constexpr Level level = Level::Tile;
   static constexpr const char* name = "reduce";
+  static constexpr bool tile_op = true;
   ReduceOp op = ReduceOp::Sum;
   Region from, to;
   int64_t dim = 0;
@@ -299,6 +320,7 @@ struct Reduce {  // accumulates in the type of `to`; without clear it combines w
 struct Scan {  // inclusive, along dim; op is Sum or Max
   static constexpr Level level = Level::Tile;
   static constexpr const char* name = "scan";
+  static constexpr bool tile_op = true;
   ReduceOp op = ReduceOp::Sum;
   Region from, to;
   int64_t dim = 0;
@@ -310,6 +332,7 @@ struct Scan {  // inclusive, along dim; op is Sum or Max
 struct FinalizeReducer {  // after it the buffer may be read
   static constexpr Level level = Level::Tile;
   static constexpr const char* name = "finalize_reducer";
+  static constexpr bool tile_op = true;
   BufferId buffer;
   static void fields(auto& n, auto&& f) { f("buffer", n.buffer); }
 };
@@ -581,6 +604,7 @@ Stmt make_stmt(T op, LocationId location = {}) {
 bool equal(const Stmt& a, const Stmt& b);
 const char* name_of(const Stmt& stmt);
 Level level_of(const Stmt& stmt);
+bool is_tile_op(const Stmt& stmt);
 
 // Names of enumerators as the text form spells them ("add", "full_row"); the parser reads the same table.
 // enum_names(E{}) gives all of them in order.

@@ -116,18 +116,14 @@ class Verifier {
   bool check_matrix(const Matrix& matrix, const char* what);
 
   // ---- tile ops (verify_tiles.cpp)
-  void check(const Copy& node);
+  // In a file of each op.
+  template <TileOp Op>
+  void check(const Op& node);
   void check_extents(const Copy& node);
   void check_im2col(const Copy& node);
   void check_completion(const Copy& node);
-  void check(const Fill& node);
-  void check(const Gemm& node);
   void check_gemm_shape(const Gemm& node);
   void check_metadata(const Gemm& node);
-  void check(const Map& node);
-  void check(const Reduce& node);
-  void check(const Scan& node);
-  void check(const FinalizeReducer& node);
   // True if the region is good enough to ask about its extents.
   bool check_region(const Region& region, const char* what);
   bool check_tile(const Region& region, const char* what, bool written);

@@ -104,6 +104,7 @@ bool is_one_box(const Copy& node) {
 
 }  // namespace
 
+template <>
 void Verifier::check(const Copy& given) {
   // One thread's cp_async brings zeros beyond what it reads, which may be nothing.
   Copy node = given;
@@ -189,6 +190,7 @@ void Verifier::check_completion(const Copy& node) {
 
 // ---- fill, map ----------------------------------------------------------------------------------------------------
 
+template <>
 void Verifier::check(const Fill& node) {
   const bool to = check_tile(node.to, "the destination of a fill", false);
   if (!check_value(node.value, "the value of a fill") || !to) return;
@@ -199,6 +201,7 @@ void Verifier::check(const Fill& node) {
                           node.value->type.name()));
 }
 
+template <>
 void Verifier::check(const Map& node) {
   if (node.vars.empty() || node.vars.size() != node.extents.size())
     return add(Code::VerifyMapRank,
@@ -216,6 +219,7 @@ void Verifier::check(const Map& node) {
 
 // ---- gemm ---------------------------------------------------------------------------------------------------------
 
+template <>
 void Verifier::check(const Gemm& node) {
   if (node.clear) check_condition(node.clear, "clear of a gemm");
   if (node.completion.barrier.valid()) check_barrier(node.completion.barrier, "the completion of a gemm");
@@ -299,6 +303,7 @@ void Verifier::check_metadata(const Gemm& node) {
 
 // ---- reductions ---------------------------------------------------------------------------------------------------
 
+template <>
 void Verifier::check(const Reduce& node) {
   const bool from = check_tile(node.from, "the source of a reduce", false),
              to = check_tile(node.to, "the destination of a reduce", true);
@@ -332,6 +337,7 @@ void Verifier::check(const Reduce& node) {
                     extents_text(without, program_), target.name, extents_text(node.to.extent, program_)));
 }
 
+template <>
 void Verifier::check(const Scan& node) {
   if (node.op != ReduceOp::Sum && node.op != ReduceOp::Max)
     add(Code::VerifyScanOp, fmt::format("a scan by {}; there are sum and max", name_of(node.op)));
@@ -354,6 +360,7 @@ void Verifier::check(const Scan& node) {
                     target.name, extents_text(node.to.extent, program_)));
 }
 
+template <>
 void Verifier::check(const FinalizeReducer& node) {
   if (!use(node.buffer)) return;
   if (!row(node.buffer).reducer)

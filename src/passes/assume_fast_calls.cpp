@@ -52,15 +52,8 @@ class Facts {
 
  private:
   void visit(const Stmt& s) {
-    if (const auto* n = s.as<Copy>()) {
-      region(n->from), region(n->to);
-    } else if (const auto* n = s.as<Fill>()) {
-      region(n->to);
-    } else if (const auto* n = s.as<Reduce>()) {
-      region(n->from), region(n->to);
-    } else if (const auto* n = s.as<Map>()) {
-      points(*n);
-    }
+    if (const auto* n = s.as<Map>()) return points(*n);
+    if (is_tile_op(s)) for_each_region(s, [&](const Region& r) { region(r); });
   }
   void region(const Region& r) {
     if (!r.extent.empty()) tile(r.buffer, analysis::power_of_two_divisor(r.extent.back()));

@@ -102,11 +102,13 @@ bool divides_for_two(const ProgramTables& p, const Launch& launch, const HalfSte
   bool fits = true;
   std::set<BufferId> kept;  // fragments that are read by more than what takes them to memory
   walk(launch.body, [&](const Stmt& s) {
-    if (const auto* g = s.as<Gemm>()) kept.insert(g->a.buffer);
-    if (const auto* r = s.as<Reduce>()) kept.insert(r->from.buffer);
+    const auto* copy = s.as<Copy>();
+    const bool leaves = copy && p.buffer(copy->to.buffer).space != Space::Fragment;
+    if (is_tile_op(s) && !leaves)
+      for (const Effect& e : own_effects_of(s).list)
+        if (e.access == Access::Read) kept.insert(e.region.buffer);
     if (const auto* m = s.as<Map>(); m && writes_fragment(p, *m))
       for (BufferId id : used_buffers(m->body)) kept.insert(id);
-    if (const auto* c = s.as<Copy>(); c && p.buffer(c->to.buffer).space == Space::Fragment) kept.insert(c->from.buffer);
   });
   walk(launch.body, [&](const Stmt& s) {
     const auto* g = s.as<Gemm>();

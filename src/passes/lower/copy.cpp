@@ -202,6 +202,7 @@ std::optional<Region> as_bytes(const Region& r, Lowering& l) {
 
 }  // namespace
 
+template <>
 Body lower(const Copy& copy, Lowering& l) {
   if (copy.im2col.present()) return lower_im2col(copy, l);
   if (l.type(copy.from.buffer).is_packed() && l.type(copy.from.buffer) == l.type(copy.to.buffer) &&
@@ -224,6 +225,7 @@ Body lower(const Copy& copy, Lowering& l) {
   return out;
 }
 
+template <>
 Body lower(const Fill& fill, Lowering& l) {
   Body out;
   const Box box = box_of(fill.to, l);

@@ -35,16 +35,6 @@ Expr one_thread(const Expr& condition, const Launch& launch) {
 Hazards::Hazards(const ProgramTables& program, const Launch& launch)
     : program_(program), launch_(launch), own_(launch) {}
 
-std::vector<Region> Hazards::regions(const Stmt& s) const {
-  if (const auto* n = s.as<Copy>()) return {n->from, n->to};
-  if (const auto* n = s.as<Fill>()) return {n->to};
-  if (const auto* n = s.as<Gemm>())
-    return n->is_sparse() ? std::vector<Region>{n->a, n->metadata, n->b, n->c} : std::vector<Region>{n->a, n->b, n->c};
-  if (const auto* n = s.as<Reduce>()) return {n->from, n->to};
-  if (const auto* n = s.as<Scan>()) return {n->from, n->to};
-  return {};
-}
-
 void Hazards::collect(const Stmt& s, const Expr& one, std::vector<Access>& out) const {
   for (const Effect& e : effects_of(s).list) {
     if (e.access == ir::Access::Order || !e.region.valid()) continue;

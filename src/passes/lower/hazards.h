@@ -17,8 +17,6 @@ class Hazards {
   bool conflicts(const ir::Stmt& s) const;
   // Does it within itself: two of its parts, or iterations of its loop?
   bool inside(const ir::Stmt& s) const;
-  // What a tile op reads and writes.
-  std::vector<ir::Region> regions(const ir::Stmt& s) const;
 
  private:
   struct Access {

@@ -31,19 +31,20 @@ target::GemmShape shape_of(const Gemm& g, const Lowering& l) {
           g.transpose_b};
 }
 
-// Buffers that something reads as plain memory.
+// Buffers that something reads as plain memory: all that finds elements otherwise is named here.
 std::set<BufferId> fixed_buffers(const Lowering& l) {
   std::set<BufferId> out;
   for (const Buffer& b : l.program.buffers)
     if (b.is_view()) out.insert(b.root);
   walk(l.launch.body, [&](const Stmt& s) {
     if (const auto* n = s.as<Print>()) out.insert(n->buffer);
-    if (const auto* n = s.as<Copy>(); n && n->combine != Combine::None)
-      out.insert(n->from.buffer), out.insert(n->to.buffer);
-    if (const auto* n = s.as<Copy>(); n && n->im2col.present()) out.insert(n->to.buffer);
     if (const auto* n = s.as<Atomic>()) out.insert(n->to.buffer);
-    if (const auto* n = s.as<Scan>()) out.insert(n->from.buffer), out.insert(n->to.buffer);
-    if (const auto* n = s.as<Reduce>()) out.insert(n->to.buffer);
+    const auto* copy = s.as<Copy>();
+    const auto* reduce = s.as<Reduce>();
+    if (s.as<Fill>() || s.as<Gemm>() || (copy && copy->combine == Combine::None && !copy->im2col.present())) return;
+    for_each_region(s, [&](const Region& r) {
+      if (!reduce || &r == &reduce->to) out.insert(r.buffer);
+    });
   });
   walk_exprs(l.launch.body, [&](const Expr& e) {
     if (const auto* n = e.as<Address>()) out.insert(n->buffer);

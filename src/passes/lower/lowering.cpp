@@ -6,11 +6,6 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-bool is_tile_op(const Stmt& s) {
-  return s.as<Copy>() || s.as<Fill>() || s.as<Gemm>() || s.as<Map>() || s.as<Reduce>() || s.as<Scan>() ||
-         s.as<FinalizeReducer>();
-}
-
 Expr Lowering::index(const std::string& name, const Expr& extent) {
   const VarId id = program.new_var(name, i64);
   intervals.set(id, {0, std::max<int64_t>(intervals.of(extent).high - 1, 0)});

@@ -48,7 +48,6 @@ struct Lowering {
 };
 
 inline bool is_loop(const ir::Stmt& s) { return s.as<ir::For>() || s.as<ir::While>(); }
-bool is_tile_op(const ir::Stmt& s);
 // What to do where this engine does not do it.
 inline constexpr const char* kUseInterpreter =
     "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
@@ -71,13 +70,9 @@ void forget_written(const ir::Body& body, Lowering& l);
 // What holds in every turn of the loop.
 void assume_turn(const ir::For& loop, Lowering& l);
 
-// ---- one op each
-ir::Body lower(const ir::Copy& copy, Lowering& l);
-ir::Body lower(const ir::Fill& fill, Lowering& l);
-ir::Body lower(const ir::Gemm& gemm, Lowering& l);
-ir::Body lower(const ir::Reduce& reduce, Lowering& l);
-ir::Body lower(const ir::Scan& scan, Lowering& l);
-ir::Body lower(const ir::Map& map, Lowering& l);
+// A tile op as loops, in a file of the op's.
+template <ir::TileOp Op>
+ir::Body lower(const Op& op, Lowering& l);
 
 // A nest of loops over a box whose body is scalar code: accesses of global memory get bounds checks, which leave the
 // loops where they can. The innermost loop is marked Vectorized if its points are independent and straight-line.

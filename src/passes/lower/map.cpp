@@ -119,6 +119,7 @@ class SumsApart {
 
 }  // namespace
 
+template <>
 Body lower(const Map& map, Lowering& l) {
   std::vector<Expr> vars;
   for (VarId v : map.vars) vars.push_back(var(v, l.program.var(v).type));
@@ -139,6 +140,7 @@ Region widened(const Region& r) { return {r.buffer, passes::widened(r.min), pass
 
 }  // namespace
 
+template <>
 Body lower(const Gemm& gemm, Lowering& l) {
   Body out;
   Gemm g = gemm;

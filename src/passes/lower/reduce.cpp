@@ -143,6 +143,7 @@ struct ReduceNest {
 
 }  // namespace
 
+template <>
 Body lower(const Reduce& r, Lowering& l) {
   const DType to_type = l.type(r.to.buffer);
   const auto dim = static_cast<size_t>(r.dim);
@@ -156,6 +157,7 @@ Body lower(const Reduce& r, Lowering& l) {
   return innermost || nest.w.vars.empty() ? nest.by_lanes() : nest.by_rows();
 }
 
+template <>
 Body lower(const Scan& s, Lowering& l) {
   const DType to_type = l.type(s.to.buffer), acc_type = accumulator(to_type);
   const auto dim = static_cast<size_t>(s.dim);
@@ -202,6 +204,12 @@ Body lower(const Scan& s, Lowering& l) {
   body.push_back(loop(l, w.along, wide(0), w.count, step));
   for (size_t d = w.vars.size(); d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};
   return body;
+}
+
+// Every contribution is there at once.
+template <>
+Body lower(const FinalizeReducer&, Lowering&) {
+  return {};
 }
 
 }  // namespace tilewright::passes

@@ -1,6 +1,7 @@
 #include "passes/lower/threads.h"
 
 #include "ir/cluster.h"
+#include "ir/match.h"
 #include "passes/lower/hazards.h"
 #include "passes/lower/strides.h"
 #include "support/diagnostic.h"
@@ -175,7 +176,7 @@ class Block {
   bool touches_thread_memory(const Stmt& s) const {
     bool found = false;
     auto check = [&](BufferId id) { found = found || is_thread_local(id, s); };
-    for (const Region& r : hazards_.regions(s)) check(r.buffer);
+    for_each_region(s, [&](const Region& r) { check(r.buffer); });
     return found;
   }
   bool is_thread_local(BufferId id, const Stmt& at) const {
@@ -339,13 +340,11 @@ class Block {
   }
 
   Body lowered(const Stmt& s) {
-    if (const auto* n = s.as<Copy>()) return passes::lower(*n, l_);
-    if (const auto* n = s.as<Fill>()) return passes::lower(*n, l_);
-    if (const auto* n = s.as<Gemm>()) return passes::lower(*n, l_);
-    if (const auto* n = s.as<Reduce>()) return passes::lower(*n, l_);
-    if (const auto* n = s.as<Scan>()) return passes::lower(*n, l_);
-    if (const auto* n = s.as<Map>()) return map(*n);
-    return {};
+    return match(s->op, [&]<class Op>(const Op& op) -> Body {
+      if constexpr (std::is_same_v<Op, Map>) return map(op);
+      if constexpr (TileOp<Op>) return passes::lower(op, l_);
+      return {};
+    });
   }
   void tile_op(const Stmt& s, const Context& c) {
     flush(c);

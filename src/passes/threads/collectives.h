@@ -19,7 +19,10 @@ struct CollectiveLowering {
   ir::Stmt barrier(const Team& team) const;
 };
 
-ir::Body lower_map(const ir::Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
+// The tile op of the statement, in a file of the op's.
+template <ir::TileOp Op>
+ir::Body lower_for_thread(const Op& op, const ir::Stmt& s, const Team& team, CollectiveLowering& c);
+
 // A vectorized loop of thread code: what its iterations access side by side, at once. Its body is made of stores of
 // each thread's own and of names. None: they access nothing so.
 std::optional<ir::Body> lower_lanes(const ir::For& lanes, const Team& team, CollectiveLowering& c);
@@ -28,13 +31,8 @@ std::optional<ir::Body> lower_lanes(const ir::For& lanes, const Team& team, Coll
 std::optional<ir::Body> lower_async_store(const ir::For& loop, const Team& team, CollectiveLowering& c);
 // A Copy from global to shared memory of the queue cp_async.
 ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);
-ir::Body lower_reduce(const ir::Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c);
-// The lanes that hold parts of the elements of a fragment add them up.
-ir::Body lower_total(ir::BufferId fragment, const Team& team, CollectiveLowering& c);
-ir::Body lower_scan(const ir::Scan& scan, const Team& team, CollectiveLowering& c);
 // Whether TMA does a Copy, which completes on a barrier or in the queue bulk_store: one thread asks for it.
 bool is_by_tma(const ir::Copy& copy);
-ir::Body lower_tma(const ir::Copy& copy, const Team& team, CollectiveLowering& c);
 // What one thread of the team, always the same, does for all.
 ir::Body by_one_thread(ir::Body body, const Team& team, const Lowering& l);
 // What the ways of multiplying share: the variable of an unrolled loop, the register of an element, the place in a tile
@@ -49,7 +47,5 @@ ir::Expr metadata_word(const ir::Gemm& gemm, const ir::Expr& row, const ir::Expr
                        const Lowering& l);
 ir::Body lower_wgmma(const ir::Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c);
 ir::Body lower_register_tile(const ir::Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c);
-ir::Body lower_gemm(const ir::Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
-                    CollectiveLowering& c);
 
 }  // namespace tilewright::passes

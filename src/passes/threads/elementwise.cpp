@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "ir/widen.h"
+#include "passes/threads/collectives.h"
 
 namespace tilewright::passes {
 
@@ -109,6 +110,11 @@ Body copies_to_maps(const Body& body, ProgramTables& p) {
     if (const auto* n = s.as<Fill>()) return Body{make_stmt(map_of(*n, s->location, p), s->location)};
     return std::nullopt;
   });
+}
+
+template <>
+Body lower_for_thread(const Fill&, const Stmt&, const Team&, CollectiveLowering&) {
+  fail_internal("a fill that has not become a map", __FILE__, __LINE__);
 }
 
 TileProgram copies_to_maps(TileProgram program) {

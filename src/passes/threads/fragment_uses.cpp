@@ -59,8 +59,8 @@ class UseWalk {
   bool is_whole(const Region& r) const { return ir::is_whole(r, p_.buffer(r.buffer)); }
   bool may_be_in_registers(BufferId id) const { return passes::may_be_in_registers(p_, id, found_); }
   void to_memory(BufferId id, std::string why) { found_.to_memory(p_.root(id), std::move(why)); }
-  void region_to_memory(const Region& r, const char* why) {
-    if (is_fragment(r.buffer)) to_memory(r.buffer, why);
+  void region_to_memory(const Region& r, std::string why) {
+    if (is_fragment(r.buffer)) to_memory(r.buffer, std::move(why));
   }
 
   // ---- nodes
@@ -97,15 +97,15 @@ class UseWalk {
     if (u_.in_map(s)) return;  // the Map has seen it
     if (const auto* n = s.as<Reduce>()) return reduce(*n, s);
     if (const auto* n = s.as<Gemm>()) return gemm(*n, s);
-    if (const auto* n = s.as<Scan>()) {
-      region_to_memory(n->from, "a scan reads it"), region_to_memory(n->to, "a scan writes it");
-      return;
-    }
     if (const auto* n = s.as<Copy>()) {
       region_to_memory(n->from, "an asynchronous copy reads it");
       region_to_memory(n->to, "an asynchronous copy writes it");
       return asynchronous(*n, s);
     }
+    if (is_tile_op(s))  // one that works on memory
+      for (const Effect& e : own_effects_of(s).list)
+        region_to_memory(e.region,
+                         fmt::format("a {} {} it", name_of(s), e.access == Access::Read ? "reads" : "writes"));
     if (const auto* n = s.as<Print>(); n && n->buffer.valid() && is_fragment(n->buffer))
       to_memory(n->buffer, "it is printed");
     const char* why = "thread code reads or writes it outside of tile operations";

@@ -377,11 +377,13 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
 
 }  // namespace
 
-Body lower_gemm(const Gemm& gemm, const GemmChoice& choice, const FragmentLayout* points, const Team& team,
-                CollectiveLowering& c) {
+template <>
+Body lower_for_thread(const Gemm& gemm, const Stmt& s, const Team& team, CollectiveLowering& c) {
+  const GemmChoice& choice = c.placement.choice_of(s);
   if (choice.wgmma) return lower_wgmma(gemm, choice, team, c);
   if (choice.tile) return lower_register_tile(gemm, choice, team, c);
-  return choice.mma ? MmaLowering(gemm, choice, team, c).lower() : multiply_add(gemm, points, team, c);
+  return choice.mma ? MmaLowering(gemm, choice, team, c).lower()
+                    : multiply_add(gemm, c.placement.points_of(s), team, c);
 }
 
 }  // namespace tilewright::passes

@@ -697,7 +697,9 @@ std::optional<Expr> CollectiveLowering::in_registers(const Expr& e, const Held& 
   return load(found->second, {add(register_of(layout, at, box->dims), constant(part->base.reg))}, e->type);
 }
 
-Body lower_map(const Map& map, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
+template <>
+Body lower_for_thread(const Map& map, const Stmt& s, const Team& team, CollectiveLowering& c) {
+  const FragmentLayout* points = c.placement.points_of(s);
   if (!points) return MapLowering(map, team, c).in_order();
   if (points->copy_count() == 1) return MapLowering(map, team, c).by_layout(*points);
   if (changes_memory_alone(map, c.l.program, [&](BufferId id) { return c.is_memory(id); }))

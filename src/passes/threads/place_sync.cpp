@@ -170,7 +170,7 @@ class SyncPlacer {
       const BufferId root = p_.root(e.region.buffer);
       if (!is_shared(root)) continue;
       // Whose threads read and write in two steps: only atomics may meet.
-      const bool plain = e.access == Access::Accumulate && (s.as<Reduce>() || s.as<Gemm>());
+      const bool plain = e.access == Access::Accumulate && !e.update;
       out.push_back({root, e.region.buffer, plain ? Access::Write : e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});

@@ -202,11 +202,16 @@ class ReduceLowering {
 
 }  // namespace
 
-Body lower_reduce(const Reduce& reduce, const FragmentLayout* points, const Team& team, CollectiveLowering& c) {
-  return ReduceLowering(reduce, points, team, c).lower();
+template <>
+Body lower_for_thread(const Reduce& reduce, const Stmt& s, const Team& team, CollectiveLowering& c) {
+  return ReduceLowering(reduce, c.placement.points_of(s), team, c).lower();
 }
 
-Body lower_total(BufferId fragment, const Team& team, CollectiveLowering& c) {
+// The lanes that hold parts of the elements of a fragment add them up.
+template <>
+Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, CollectiveLowering& c) {
+  const BufferId fragment = n.buffer;
+  if (!c.placement.partial.contains(fragment)) return {};
   Lowering& l = c.l;
   const FragmentLayout& layout = *c.placement.layout_of(fragment);
   const BufferId own = c.registers.at(fragment);
@@ -435,7 +440,8 @@ class ScanLowering {
 
 }  // namespace
 
-Body lower_scan(const Scan& scan, const Team& team, CollectiveLowering& c) {
+template <>
+Body lower_for_thread(const Scan& scan, const Stmt&, const Team& team, CollectiveLowering& c) {
   return ScanLowering(scan, team, c).lower();
 }
 

@@ -1,5 +1,6 @@
 #include "passes/threads/slots.h"
 
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -68,13 +69,12 @@ std::optional<Body> IntoSlots::statement(const Stmt& s) const {
   IntoSlotFields fields{slots_};
   std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, fields); }, op);
   if (!fields.changed) return std::nullopt;
-  // The dimension of a reduction or scan is counted from the first of the region that is read.
-  const auto in_front = [&](const Region& from) {
-    const auto found = slots_.find(from.buffer);
-    return found == slots_.end() ? 0 : static_cast<int64_t>(dims_in_front(found->second));
-  };
-  if (const auto* n = s.as<Reduce>()) std::get<Reduce>(op).dim += in_front(n->from);
-  if (const auto* n = s.as<Scan>()) std::get<Scan>(op).dim += in_front(n->from);
+  match(s->op, [&]<class Op>(const Op& n) {
+    if constexpr (CombinesAlong<Op>) {
+      const auto found = slots_.find(n.from.buffer);
+      if (found != slots_.end()) std::get<Op>(op).dim += static_cast<int64_t>(dims_in_front(found->second));
+    }
+  });
   return Body{Stmt(StmtNode{std::move(op), s->location})};
 }
 

@@ -2,6 +2,7 @@
 
 #include "ir/cluster.h"
 #include "ir/extent.h"
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
@@ -147,21 +148,13 @@ class ThreadCode {
   static bool is_elected(const Role* n) { return n && n->body.size() == 1 && n->body[0].as<Elect>(); }
 
   Body statement(const Stmt& s, const Team& team) {
-    const FragmentLayout* points = c_.placement.points_of(s);
-    if (const auto* n = s.as<Map>()) return lower_map(*n, points, team, c_);
-    if (const auto* n = s.as<Reduce>()) return lower_reduce(*n, points, team, c_);
-    if (const auto* n = s.as<Scan>()) return lower_scan(*n, team, c_);
-    if (const auto* n = s.as<Gemm>()) return lower_gemm(*n, c_.placement.choice_of(s), points, team, c_);
-    if (const auto* n = s.as<Copy>())
-      return n->completion.queue == Queue::CpAsync ? lower_async_copy(*n, *points, team, c_) : lower_tma(*n, team, c_);
+    if (is_tile_op(s)) return tile_op(s, team);
     if (s.as<Expect>()) {
       const Body code = guard_accesses({s}, l_);
       return u_.is_uniform_control(s) ? by_one_thread(code, team, l_) : code;
     }
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
     if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
-    if (const auto* n = s.as<FinalizeReducer>())
-      return c_.placement.partial.contains(n->buffer) ? lower_total(n->buffer, team, c_) : Body{};
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
       return {};
@@ -196,6 +189,12 @@ class ThreadCode {
     if (s.as<Store>() || s.as<Atomic>()) return scalar(s, team);
     if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) name(*n);
     return guard_accesses({s}, l_);
+  }
+  Body tile_op(const Stmt& s, const Team& team) {
+    return match(s->op, [&]<class Op>(const Op& op) -> Body {
+      if constexpr (TileOp<Op>) return lower_for_thread(op, s, team, c_);
+      return {};
+    });
   }
   void name(const Let& n) {
     l_.intervals.set(n.var, l_.intervals.of(n.value));

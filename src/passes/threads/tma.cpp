@@ -1,4 +1,5 @@
-// Copies of boxes between global and shared memory by TMA: one thread asks for each panel of the tile.
+// Copies that the threads do not wait for: boxes between global and shared memory by TMA, where one thread asks for
+// each panel of the tile. Those of cp.async are maps of stores (map.cpp).
 #include "analysis/tma.h"
 #include "analysis/divisibility.h"
 #include "analysis/im2col.h"
@@ -22,7 +23,9 @@ bool is_by_tma(const Copy& copy) {
   return !copy.completion.immediate() && queue != Queue::CpAsync && queue != Queue::Prefetch;
 }
 
-Body lower_tma(const Copy& copy, const Team& team, CollectiveLowering& c) {
+template <>
+Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, CollectiveLowering& c) {
+  if (copy.completion.queue == Queue::CpAsync) return lower_async_copy(copy, *c.placement.points_of(s), team, c);
   Lowering& l = c.l;
   const bool loads = l.is_global(copy.from.buffer);
   if (std::string why = tma_misfit(copy, l.program); !why.empty())
