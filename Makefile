@@ -16,6 +16,7 @@ test: build/setup/test build/release/build.ninja
 	@tools/check_format
 	@python3 tools/check_layers.py
 	@python3 tools/check_docs.py
+	@python3 tools/check_recipes.py
 	@$(BUILD) release -j $(JOBS)
 	@tools/run_tests build/release/$(TESTS) $(WITHOUT_GPU)
 	@$(TEST_PYTHON)
