@@ -91,6 +91,10 @@ TW_PUBLIC int tw_expr_equal(const tw_expr* a, const tw_expr* b); /* in structure
 /* "float16" for "half", "fp16", ...; NULL if there is no such dtype. */
 TW_PUBLIC const char* tw_dtype_name(const char* name);
 TW_PUBLIC int tw_dtype_bits(const char* name); /* of one element; 0 if there is no such dtype */
+/* Whether tensors of bytes (uint8) are taken for tensors of the dtype, which few libraries know. */
+TW_PUBLIC int tw_dtype_as_bytes(const char* name);
+/* The dtypes of tensors by their names; NULL for what is not below the number of them. */
+TW_PUBLIC const char* tw_tensor_dtype_at(int index);
 
 /* ---- operations */
 
@@ -173,6 +177,9 @@ typedef struct tw_tensor {
   int64_t* strides; /* in elements; NULL: row-major */
   uint64_t byte_offset;
 } tw_tensor;
+
+/* Type code, bits and lanes of a tensor of the dtype; 0 if there are no such tensors. */
+TW_PUBLIC int tw_tensor_set_dtype(tw_tensor* tensor, const char* name);
 
 typedef struct tw_argument {
   int32_t kind; /* TW_NONE, TW_INT, TW_UINT, TW_FLOAT, or TW_TENSOR */

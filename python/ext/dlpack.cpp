@@ -108,41 +108,6 @@ int code_of(const ArrayInterface& array) {
 
 }  // namespace
 
-bool set_type(tw_tensor& type, const char* dtype) {
-  static const struct {
-    const char* name;
-    uint8_t code, bits;
-  } kTypes[] = {{"float32", 2, 32},
-                {"float16", 2, 16},
-                {"bfloat16", 4, 16},
-                {"float64", 2, 64},
-                {"int32", 0, 32},
-                {"int64", 0, 64},
-                {"int16", 0, 16},
-                {"int8", 0, 8},
-                {"uint32", 1, 32},
-                {"uint64", 1, 64},
-                {"uint16", 1, 16},
-                {"uint8", 1, 8},
-                {"float8_e4m3fn", 10, 8},
-                {"float8_e5m2", 12, 8},
-                {"float8_e8m0fnu", 14, 8},
-                {"bool", 6, 8},
-                {"float4_e2m1fn", 17, 4},
-                {"float8_e3m4", 7, 8},
-                {"float8_e4m3b11fnuz", 9, 8},
-                {"float8_e4m3fnuz", 11, 8},
-                {"float8_e5m2fnuz", 13, 8},
-                {"float6_e2m3fn", 15, 8},
-                {"float6_e3m2fn", 16, 8}};
-  for (const auto& t : kTypes)
-    if (!std::strcmp(t.name, dtype)) {
-      type.type_code = t.code, type.type_bits = t.bits, type.type_lanes = 1;
-      return true;
-    }
-  return false;
-}
-
 // PyTorch's reason why a tensor has no memory to hand over (it is sparse, or on its device "meta") without the places
 // in its own sources. False.
 static bool explain_refusal(PyObject* object) {
@@ -259,7 +224,7 @@ bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {
   Py_XINCREF(capsule);
   bool ok = capsule && borrow_capsule(capsule, object) && dtype;
   const char* name = ok ? PyUnicode_AsUTF8AndSize(dtype, nullptr) : nullptr;
-  if (name && !set_type(tensor_, name)) PyErr_Format(PyExc_TypeError, "no tensor has dtype '%s'", name);
+  if (name && !tw_tensor_set_dtype(&tensor_, name)) PyErr_Format(PyExc_TypeError, "no tensor has dtype '%s'", name);
   ok = name && !PyErr_Occurred();
   Py_DECREF(result);
   return ok;

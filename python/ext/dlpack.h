@@ -25,9 +25,6 @@ class BorrowedTensor {
   PyObject* capsule_ = nullptr;
 };
 
-// DLPack's type code and bits of a dtype in `type`; false where libraries have no such type.
-bool set_type(tw_tensor& type, const char* dtype);
-
 // Whether `object` makes tensors like itself: PyTorch's new_empty(shape, dtype=...).
 bool makes_tensors(PyObject* object);
 

@@ -22,7 +22,7 @@ struct KernelObject {
 Output output_of(const std::vector<tw_parameter>& parameters, int index) {
   Output out{index, {}, nullptr};
   if (index >= 0 && static_cast<size_t>(index) < parameters.size())
-    set_type(out.type, parameters[static_cast<size_t>(index)].dtype);
+    tw_tensor_set_dtype(&out.type, parameters[static_cast<size_t>(index)].dtype);
   return out;
 }
 

@@ -192,6 +192,17 @@ PyObject* module_dtype(PyObject*, PyObject* args) {
   return Py_BuildValue("(si)", full, tw_dtype_bits(name));
 }
 
+PyObject* module_tensor_dtypes(PyObject*, PyObject*) {
+  PyObject* out = PyList_New(0);
+  for (int i = 0; out && tw_tensor_dtype_at(i); ++i) {
+    const char* name = tw_tensor_dtype_at(i);
+    PyObject* row = Py_BuildValue("(sO)", name, tw_dtype_as_bytes(name) ? Py_True : Py_False);
+    if (!row || PyList_Append(out, row) != 0) Py_CLEAR(out);
+    Py_XDECREF(row);
+  }
+  return out;
+}
+
 PyObject* module_device_count(PyObject*, PyObject*) { return PyLong_FromLong(tw_cuda_device_count()); }
 PyObject* module_set_stream(PyObject*, PyObject* stream) {
   void* handle = PyLong_AsVoidPtr(stream);
@@ -218,6 +229,8 @@ PyMethodDef module_methods[] = {
     {"operations", module_operations, METH_NOARGS, "The table: (name, group, signature, doc) of each operation."},
     {"parse", module_parse, METH_VARARGS, "parse(text, file): the program of a .tile text."},
     {"dtype", module_dtype, METH_VARARGS, "dtype(name): its full name and bits, or None."},
+    {"tensor_dtypes", module_tensor_dtypes, METH_NOARGS,
+     "(name, whether bytes stand for it) of each dtype of tensors."},
     {"device_count", module_device_count, METH_NOARGS, "CUDA devices here."},
     {"set_stream", module_set_stream, METH_O, "The CUDA stream of the calls of this thread, as an integer."},
     {"version", module_version, METH_NOARGS, "The version of the library."},

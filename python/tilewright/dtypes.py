@@ -99,13 +99,9 @@ def _text_of(name):
     return text
 
 
-NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 int4 uint4 float16 float32 float64 bfloat16 "
-    "float8_e4m3fn float8_e5m2 float8_e3m4 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu "
-    "float6_e2m3fn float6_e3m2fn float4_e2m1fn"
-).split()
+NAMES = [name for name, _ in _native.tensor_dtypes()]
 # Narrow floats that few libraries know: bytes stand for their codes in tensors.
-AS_BYTES = frozenset("float8_e3m4 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float6_e2m3fn float6_e3m2fn".split())
+AS_BYTES = frozenset(name for name, as_bytes in _native.tensor_dtypes() if as_bytes)
 # Other names of the language for them.
 ALIASES = {
     "float": "float32", "int": "int32", "uint": "uint32", "half": "float16", "double": "float64", "short": "int16",

@@ -2,6 +2,7 @@
 #include "capi/handles.h"
 #include "driver/explain.h"
 #include "driver/hand_in_plan.h"
+#include "scalar/dtype_rows.h"
 
 #include <mutex>
 
@@ -98,6 +99,25 @@ const char* tw_dtype_name(const char* name) {
 int tw_dtype_bits(const char* name) {
   const auto type = parse_dtype(name);
   return type ? type->bits : 0;
+}
+int tw_dtype_as_bytes(const char* name) {
+  const auto type = parse_dtype(name);
+  const DTypeRow* row = type ? dtype_row(*type) : nullptr;
+  return row && row->as_bytes;
+}
+const char* tw_tensor_dtype_at(int index) {
+  const auto rows = dtype_rows();
+  const auto at = static_cast<size_t>(index);
+  return at < rows.size() && rows[at].dlpack_code >= 0 ? rows[at].name : nullptr;
+}
+int tw_tensor_set_dtype(tw_tensor* tensor, const char* name) {
+  const auto type = parse_dtype(name);
+  const DTypeRow* row = type ? dtype_row(*type) : nullptr;
+  if (!row || row->dlpack_code < 0) return 0;
+  tensor->type_code = static_cast<uint8_t>(row->dlpack_code);
+  tensor->type_bits = static_cast<uint8_t>(type->storage_bits());
+  tensor->type_lanes = 1;
+  return 1;
 }
 
 int tw_operation_count() { return static_cast<int>(capi::operations().size()); }

@@ -5,6 +5,7 @@
 #include "driver/simulator_engine.h"
 #include "ir/rewrite.h"
 #include "runtime/executable.h"
+#include "scalar/dtype_rows.h"
 #include "tilewright/check.h"
 #include "tilewright/compile.h"
 #include "tilewright/cuda.h"
@@ -29,29 +30,9 @@ Engine engine_named(std::string_view name) {
   return open && cuda::device_count() > 0 ? Engine::Cuda : Engine::Auto;
 }
 
-// DLPack's type codes: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 7 to 17 floats of 8 bits and less.
 DType dtype_of(const tw_tensor& t) {
-  const auto bits = t.type_bits;
-  if (t.type_lanes == 1) {
-    switch (t.type_code) {
-      case 0: return {Kind::Int, bits};
-      case 1: return {Kind::UInt, bits};
-      case 2: return {Kind::Float, bits};
-      case 4: return {Kind::BFloat, bits};
-      case 6: return boolean;
-      case 7: return e3m4;
-      case 9: return e4m3b11fnuz;
-      case 10: return e4m3;
-      case 11: return e4m3fnuz;
-      case 12: return e5m2;
-      case 13: return e5m2fnuz;
-      case 14: return e8m0;
-      case 15: return e2m3;
-      case 16: return e3m2;
-      default: break;
-    }
-  }
-  if (t.type_code == 17 && t.type_bits == 4) return e2m1;
+  const uint16_t lanes = t.type_bits < 8 ? 1 : t.type_lanes;  // pairs of what is wanted are none for this
+  if (const auto type = dtype_of_dlpack(t.type_code, t.type_bits, lanes)) return *type;
   fail(Code::DlpackInvalid, {},
        fmt::format("a tensor of DLPack type code {}, {} bits, {} lanes has no dtype here", t.type_code, t.type_bits,
                    t.type_lanes),
@@ -68,8 +49,8 @@ bool holds_pairs(const tw_tensor& t, DType wanted) {
 
 // Whether bytes stand for the codes of a narrow float that few libraries know.
 bool holds_codes(const tw_tensor& t, DType wanted) {
-  return wanted.kind >= Kind::Float8E3M4 && wanted.kind <= Kind::Float6E3M2FN && t.type_code == 1 && t.type_bits == 8 &&
-         t.type_lanes == 1;
+  const DTypeRow* row = dtype_row(wanted);
+  return row && row->as_bytes && dtype_of_dlpack(t.type_code, t.type_bits, t.type_lanes) == u8;
 }
 
 NDArray array_of(const tw_tensor& t, DType wanted = {}) {

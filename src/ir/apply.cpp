@@ -1,5 +1,6 @@
 // The frontends' side of ir/operators.h: promotion of mixed operands, and the user's mistakes.
 #include "ir/operators.h"
+#include "scalar/dtype_rows.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 
@@ -229,26 +230,6 @@ Expr apply_bitcast(const Expr& value, DType type, const SourceLocation& at) {
   return of_fit_size(bitcast(value, type), at);
 }
 
-namespace {
-double largest(DType t) {
-  switch (t.kind) {
-    case Kind::BFloat: return 0x1.fep127;
-    case Kind::Float8E4M3FN: return 448;
-    case Kind::Float8E5M2:
-    case Kind::Float8E5M2FNUZ: return 57344;
-    case Kind::Float8E3M4: return 15.5;
-    case Kind::Float8E4M3B11FNUZ: return 30;
-    case Kind::Float8E4M3FNUZ: return 240;
-    case Kind::Float6E2M3FN: return 7.5;
-    case Kind::Float6E3M2FN: return 28;
-    case Kind::Float8E8M0: return 0x1p127;
-    case Kind::Float4E2M1: return 6;
-    default: break;
-  }
-  return t == f16 ? 65504 : t == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-}
-}  // namespace
-
 Expr infinity(DType type, const SourceLocation& at) {
   if (!(type == f16 || type == bf16 || type == f32 || type == f64 || type == tf32 || type == e5m2 || type == e3m4))
     fail(Code::FunctionType, at, fmt::format("infinity({}): this type has no infinity", type.name()),
@@ -256,13 +237,13 @@ Expr infinity(DType type, const SourceLocation& at) {
   return constant(type, std::numeric_limits<double>::infinity());
 }
 Expr max_value(DType type) {
-  if (type.is_float()) return constant(type, largest(type));
+  if (type.is_float()) return constant(type, dtype_row(type)->largest);
   if (type.is_bool()) return constant(type, int64_t{1});
   return constant(type, static_cast<int64_t>(~uint64_t{0} >> (64 - type.bits + (type.is_signed() ? 1 : 0))));
 }
 Expr min_value(DType type) {
   if (type == e8m0) return constant(type, 0x1p-127);
-  if (type.is_float()) return constant(type, -largest(type));
+  if (type.is_float()) return constant(type, -dtype_row(type)->largest);
   return constant(type, type.is_signed() ? INT64_MIN >> (64 - type.bits) : int64_t{0});
 }
 

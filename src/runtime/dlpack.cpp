@@ -1,6 +1,7 @@
 // NDArray to and from DLPack.
 #include "runtime/dlpack.h"
 
+#include "scalar/dtype_rows.h"
 #include "support/diagnostic.h"
 #include "tilewright/tensor.h"
 
@@ -11,46 +12,16 @@ constexpr uint32_t kMajor = 1, kMinor = 1;
 constexpr uint64_t kReadOnly = 1;  // DLPACK_FLAG_BITMASK_READ_ONLY
 constexpr uint64_t kUnpacked = 4;  // DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: 4-bit elements with a byte each
 
-struct Named {
-  uint8_t code;  // DLDataTypeCode
-  Kind kind;
-};
-constexpr Named kCodes[] = {{0, Kind::Int},
-                            {1, Kind::UInt},
-                            {2, Kind::Float},
-                            {4, Kind::BFloat},
-                            {6, Kind::Bool},
-                            {10, Kind::Float8E4M3FN},
-                            {12, Kind::Float8E5M2},
-                            {7, Kind::Float8E3M4},
-                            {9, Kind::Float8E4M3B11FNUZ},
-                            {11, Kind::Float8E4M3FNUZ},
-                            {13, Kind::Float8E5M2FNUZ},
-                            {15, Kind::Float6E2M3FN},
-                            {16, Kind::Float6E3M2FN},
-                            {14, Kind::Float8E8M0},
-                            {17, Kind::Float4E2M1}};
-
-std::optional<DType> dtype_of(DLDataType type) {
-  for (const Named& n : kCodes) {
-    if (n.code != type.code) continue;
-    if (n.kind == Kind::Bool) return type.bits == 8 && type.lanes == 1 ? std::optional(boolean) : std::nullopt;
-    for (DType t : {i4,  i8,   i16,  i32,  i64,  u4,   u8,   u16,         u32,      u64,      f16,  f32,
-                    f64, bf16, e4m3, e5m2, e8m0, e2m1, e3m4, e4m3b11fnuz, e4m3fnuz, e5m2fnuz, e2m3, e3m2})
-      if (t.kind == n.kind && t.bits == type.bits && type.lanes == 1) return t;
-  }
-  return std::nullopt;
-}
-
 DLDataType dlpack_type(DType type) {
   if (type == tf32) type = f32;  // stored alike
-  for (const Named& n : kCodes)
-    if (n.kind == type.kind) return {n.code, static_cast<uint8_t>(type.storage_bits()), 1};
-  fail(Code::DlpackInvalid, {}, fmt::format("DLPack has no type for {}", type.name()));
+  const DTypeRow* row = dtype_row(type);
+  if (!row || row->dlpack_code < 0)
+    fail(Code::DlpackInvalid, {}, fmt::format("DLPack has no type for {}", type.name()));
+  return {static_cast<uint8_t>(row->dlpack_code), static_cast<uint8_t>(type.storage_bits()), 1};
 }
 
 NDArray import(const DLTensor& t, uint64_t flags) {
-  const std::optional<DType> dtype = dtype_of(t.dtype);
+  const std::optional<DType> dtype = dtype_of_dlpack(t.dtype.code, t.dtype.bits, t.dtype.lanes);
   if (!dtype)
     fail(Code::DlpackInvalid, {},
          fmt::format("a DLPack tensor of type code {}, {} bits, {} lanes has no dtype here", t.dtype.code, t.dtype.bits,

@@ -1,5 +1,6 @@
 #include "scalar/functions.h"
 
+#include "scalar/dtype_rows.h"
 #include "support/diagnostic.h"
 
 namespace tilewright {
@@ -122,25 +123,6 @@ constexpr Alias kAliases[] = {
     {"sub", Sub},     {"fmul", Mul},  {"fma", Fma},      {"fmin", Min},        {"fmax", Max},
 };
 
-std::string_view suffix(DType type) {
-  switch (type.kind) {
-    case Kind::Float: return type.bits == 16 ? "f16" : type.bits == 32 ? "f32" : "f64";
-    case Kind::BFloat: return "bf16";
-    case Kind::TFloat: return "tf32";
-    case Kind::Float8E4M3FN: return "e4m3";
-    case Kind::Float8E5M2: return "e5m2";
-    case Kind::Float8E3M4: return "e3m4";
-    case Kind::Float8E4M3B11FNUZ: return "e4m3b11fnuz";
-    case Kind::Float8E4M3FNUZ: return "e4m3fnuz";
-    case Kind::Float8E5M2FNUZ: return "e5m2fnuz";
-    case Kind::Float6E2M3FN: return "e2m3";
-    case Kind::Float6E3M2FN: return "e3m2";
-    case Kind::Float8E8M0: return "e8m0";
-    case Kind::Float4E2M1: return "e2m1";
-    default: fail_internal(fmt::format("{} has no float suffix", type.name()), __FILE__, __LINE__);
-  }
-}
-
 }  // namespace
 
 const FunctionInfo& info(Function function) { return kFunctions[static_cast<size_t>(function)]; }
@@ -200,7 +182,7 @@ std::string narrowing(DType type) {
   if (type == i4) return "wrap_i4";
   if (type == u4) return "wrap_u4";
   if (!type.is_float() || type == f32 || type == f64) return "";
-  return fmt::format("round_{}", suffix(type));
+  return fmt::format("round_{}", dtype_row(type)->code);
 }
 
 }  // namespace tilewright

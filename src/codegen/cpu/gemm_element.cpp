@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/cpu/gemm_text.h"
+#include "scalar/dtype_rows.h"
 #include "support/diagnostic.h"
 
 namespace tilewright {
@@ -34,28 +35,7 @@ std::string load_value(DType stored, const std::string& base, const std::string&
 
 }  // namespace
 
-std::string type_code(DType type) {
-  switch (type.kind) {
-    case Kind::Bool: return "bool";
-    case Kind::Int: return fmt::format("i{}", type.bits);
-    case Kind::UInt: return fmt::format("u{}", type.bits);
-    case Kind::Float: return fmt::format("f{}", type.bits);
-    case Kind::BFloat: return "bf16";
-    case Kind::TFloat: return "tf32";
-    case Kind::Float8E4M3FN: return "e4m3";
-    case Kind::Float8E5M2: return "e5m2";
-    case Kind::Float8E3M4: return "e3m4";
-    case Kind::Float8E4M3B11FNUZ: return "e4m3b11fnuz";
-    case Kind::Float8E4M3FNUZ: return "e4m3fnuz";
-    case Kind::Float8E5M2FNUZ: return "e5m2fnuz";
-    case Kind::Float6E2M3FN: return "e2m3";
-    case Kind::Float6E3M2FN: return "e3m2";
-    case Kind::Float8E8M0: return "e8m0";
-    case Kind::Float4E2M1: return "e2m1";
-    case Kind::Pointer: break;
-  }
-  return "pointer";
-}
+std::string type_code(DType type) { return dtype_row(type)->code; }
 
 bool same_bits(DType stored, DType element) {
   if (stored == element) return true;
