@@ -2,6 +2,7 @@
 
 #include "analysis/sure_walk.h"
 #include "ir/effects.h"
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -73,7 +74,10 @@ class Conflicts : public SureWalk {
  protected:
   void visit(const Stmt& s) override {
     if (const auto* map = s.as<Map>()) return begin(s, *map);
-    if (const auto* copy = s.as<Copy>()) look(s, *copy);
+    if (const auto* copy = s.as<Copy>())
+      look(s, *copy);
+    else if (is_tile_op(s) && surely_at_first())
+      look_at_op(s);
     if (!map_) return;
     if (!is_inside(s)) return end();
     if (uncertain_ || s.as<Assume>() || s.as<Assert>()) return;
@@ -230,6 +234,43 @@ class Conflicts : public SureWalk {
     if (ahead == 0 || (ahead < 0 && b.space == Space::Local)) return;
     report(Code::PointsConflict, s, id, fmt::format("the copy reads {} and writes it as well", element_text(id, both)),
            "its elements have no order: copy through a second tile");
+  }
+
+  // Other ops take their elements in an order of each engine's own. What combines along a dimension may leave each
+  // result where its element was.
+  void look_at_op(const Stmt& s) {
+    const bool in_place = match(s->op, []<class Op>(const Op&) { return CombinesAlong<Op>; });
+    const std::vector<Effect> effects = own_effects_of(s).list;
+    for (const Effect& read : effects)
+      for (const Effect& write : effects) {
+        if (read.access != Access::Read || (write.access != Access::Write && write.access != Access::Accumulate))
+          continue;
+        const BufferId id = write.region.buffer;
+        if (read.region.buffer != id || program_.buffer(program_.root(id)).address) continue;
+        bool same = false;
+        const auto both = first_of_both(read.region, write.region, same);
+        if (both.empty() || (same && in_place)) continue;
+        report(Code::PointsConflict, s, id,
+               fmt::format("the {} reads {} and writes it as well", ir::name_of(s), element_text(id, both)),
+               "its elements have no order: read from a second tile, or write to one");
+        return;
+      }
+  }
+  // The first element of both boxes of a buffer, and whether they are the same; empty: none, or not known.
+  Element first_of_both(const Region& a, const Region& b, bool& same) const {
+    const Buffer& buffer = program_.buffer(a.buffer);
+    Element both;
+    same = true;
+    for (size_t d = 0; d < buffer.rank(); ++d) {
+      const auto x = index_at(a.min[d], first()), y = index_at(b.min[d], first());
+      const auto to_x = value_at(a.extent[d], first()), to_y = value_at(b.extent[d], first());
+      const auto size = constant_int(buffer.shape[d]);
+      if (!x || !y || !to_x || !to_y || !size) return {};
+      same = same && *x == *y && *to_x == *to_y;
+      both.push_back(std::max(*x, *y));
+      if (both.back() < 0 || both.back() >= std::min({*x + *to_x, *y + *to_y, *size})) return {};
+    }
+    return both;
   }
 
   void end() {

@@ -256,6 +256,8 @@ class Strand {
   void store_row(const Box& box, int64_t offset, int64_t stride, int64_t n, const void* in);
   void copy_box(const ir::Copy& op, const Box& from, const Box& to, int64_t lane);
   void copy_im2col(const ir::Copy& op, const Step& step, const Box& to, Mask mask, int64_t lane);
+  // That an op writes none of what it reads; `in_place`, element for element it may.
+  void check_apart(const Step& step, const Box& from, const Box& to, bool in_place, int64_t lane);
   // All elements of a box, row-major, as lanes of the type.
   void* read_box(const Box& box, DType type, int64_t lane);
   void write_box(const Box& box, DType type, const void* values);

@@ -223,6 +223,41 @@ void Strand::copy_box(const ir::Copy& op, const Box& from, const Box& to, int64_
   }
 }
 
+namespace {
+
+// Where the elements of a box that are there lie in memory, in order: in halves of bytes.
+std::vector<int64_t> places_of(const Box& box) {
+  std::vector<int64_t> out;
+  if (box.count() <= 0) return out;
+  std::vector<Loop> loops;
+  for (size_t d = 0; d < box.extent.size(); ++d) {
+    Loop loop{box.extent[d], box.strides[d], box.strides[d], 0, 0, 0, 0};
+    in_bounds(box.min[d], loop.extent, box.shape[d], loop.from_first, loop.from_last);
+    loops.push_back(loop);
+  }
+  const int64_t first = corner(box), halves = box.buffer->type.storage_bits() / 4;
+  for_each_point(loops, [&](int64_t, std::optional<int64_t> place, std::optional<int64_t>) {
+    for (int64_t i = 0; place && i < halves; ++i) out.push_back((first + *place) * halves + i);
+  });
+  return out;
+}
+
+}  // namespace
+
+void Strand::check_apart(const Step& s, const Box& from, const Box& to, bool in_place, int64_t lane) {
+  if (from.data != to.data || is_outside(from) || is_outside(to)) return;
+  const bool alike = from.base == to.base && from.strides == to.strides;
+  if (in_place && alike && from.min == to.min && from.extent == to.extent) return;
+  const std::vector<int64_t> read = places_of(from), written = places_of(to);
+  if (in_place && read == written) return;
+  const std::unordered_set<int64_t> met(written.begin(), written.end());
+  if (std::none_of(read.begin(), read.end(), [&](int64_t place) { return met.contains(place); })) return;
+  fail_at(Code::ReadAcrossPoints, lane,
+          fmt::format("the {} reads an element of '{}' that it writes as well", ir::name_of(s.stmt),
+                      from.buffer->source->name),
+          "its elements have no order: read from a second tile, or write to one");
+}
+
 void Strand::execute(const ir::Copy& op, const Step& s, Mask mask) {
   if (op.completion.queue == ir::Queue::Prefetch) return;
   collective(s, mask, [&](int64_t lane) {

@@ -68,6 +68,7 @@ void Strand::execute(const ir::Gemm& op, const Step& s, Mask mask) {
                  (lane >= 0 ? eval(*s.nodes[0], mask).int_at(lane, frame_.shape.columns) : eval_int(*s.nodes[0], mask));
     Box a = box(s.regions[0], mask, lane, true), b = box(s.regions[1], mask, lane, true);
     Box c = box(s.regions[2], mask, lane, true);
+    for (const Box* operand : {&a, &b}) check_apart(s, *operand, c, false, lane);
     Matrix am = matrix_of(a), bm = matrix_of(b), cm = matrix_of(c);
     GemmSize size{cm.rows, cm.columns, op.transpose_a ? am.rows : am.columns};
     const auto group = op.is_sparse() ? sparse_group(a.buffer->type) : std::nullopt;

@@ -122,6 +122,7 @@ void Strand::execute(const ir::Reduce& op, const Step& s, Mask mask) {
     ArenaScope scope(arena_);
     Box from = box(s.regions[0], mask, lane, true);
     Box to = box(s.regions[1], mask, lane, !op.clear);
+    check_apart(s, from, to, true, lane);
     Split size = split_at(from, op.dim);
     if (size.outer * size.inner != to.count())
       fail_at(Code::ShapeMismatch, lane,
@@ -151,6 +152,7 @@ void Strand::execute(const ir::Scan& op, const Step& s, Mask mask) {
   collective(s, mask, [&](int64_t lane) {
     ArenaScope scope(arena_);
     Box from = box(s.regions[0], mask, lane, true), to = box(s.regions[1], mask, lane, false);
+    check_apart(s, from, to, true, lane);
     Split size = split_at(from, op.dim);
     if (from.count() != to.count())
       fail_at(Code::ShapeMismatch, lane,

@@ -96,7 +96,7 @@ enum class Code : uint16_t {
   GemmMetadata = 1086,        // metadata of a sparse operand that does not fit it
   ExpressionTooLarge = 1087,  // an expression that is too deep, or too large as a tree
   ReadBeforeWrite = 1090,     // a tile that is read before anything is written to it
-  PointsConflict = 1091,      // two points of a map or a copy of which one writes what the other writes or reads
+  PointsConflict = 1091,      // two points of a map, or an op, of which one writes what the other writes or reads
   OutputNeverWritten = 1092,  // an output that no statement writes
   OperandKind = 1101,         // an operand of another kind than the operation takes
   UnknownOperation = 1102,    // no operation of this name

@@ -236,6 +236,19 @@ TEST(MapConflicts, ACopyWithinATileIsAMap) {
   EXPECT_NE(error_of(own + "    copy from=x[0 : 7] to=x[1 : 7]\n"), "");
 }
 
+TEST(MapConflicts, AnOpWritesNothingThatItReads) {
+  const std::string fill = "    copy from=A to=s\n";
+  EXPECT_EQ(with_shared(fill + "    scan sum from=s[0 : 32] to=s[16 : 32]\n"),
+            "TW1091 line 3: the scan reads s[16] and writes it as well");
+  EXPECT_EQ(with_shared(fill + "    reduce sum from=s to=s[5 : 1]\n"),
+            "TW1091 line 3: the reduce reads s[5] and writes it as well");
+  EXPECT_EQ(with_shared(fill + "    scan sum from=s to=s\n"), "");
+  EXPECT_EQ(with_shared(fill + "    scan sum from=s[0 : 32] to=s[32 : 32]\n"), "");
+  EXPECT_EQ(with_shared(fill + "    reduce sum from=s[0 : 32] to=s[40 : 1]\n"), "");
+  const std::string square = "    shared q: float16[16, 16]\n    fill to=q value=0.0\n";
+  EXPECT_EQ(error_of(square + "    gemm a=q b=q c=q\n"), "TW1091 line 3: the gemm reads q[0, 0] and writes it as well");
+}
+
 TEST(MapConflicts, TheSameValueAndOwnElementsAreNone) {
   EXPECT_EQ(with_shared("    map i in 64 {\n      s[i // 2] = A[i // 2]\n    }\n"), "");
   EXPECT_EQ(with_shared("    map i in 64 {\n      s[i // 2] = 1.0\n    }\n"), "");

@@ -105,6 +105,29 @@ TEST(InterpreterChecks, CopiesBetweenPartsOfOneTile) {
   EXPECT_EQ(shifted(3, 3, 5), "no error");
 }
 
+TEST(InterpreterChecks, OpsBetweenPartsOfOneTile) {
+  const auto scanned = [](int64_t from, int64_t to) {
+    return error_in([=](const Tensor& A, Value) {
+      auto s = alloc_shared({8}, i32, "s");
+      copy(A(slice(0, 8)), s);
+      auto at = alloc_var(i32, from);  // known when the program runs
+      cumsum(s(slice(at, at + 4)), s(slice(to, to + 4)));
+    });
+  };
+  EXPECT_EQ(scanned(0, 1), "TW6016: the scan reads an element of 's' that it writes as well, in block (0)");
+  EXPECT_EQ(scanned(4, 1), "TW6016: the scan reads an element of 's' that it writes as well, in block (0)");
+  EXPECT_EQ(scanned(0, 4), "no error");
+  EXPECT_EQ(scanned(2, 2), "no error");
+  EXPECT_EQ(error_in([](const Tensor& A, Value) {
+              auto s = alloc_shared({2, 4}, i32, "s");
+              fill(s, 1);
+              auto row = alloc_var(i32, 0);
+              reduce_sum(s, s(slice(0, 2), row), {.dim = 1});
+              A(0) = s(0, 0);
+            }),
+            "TW6016: the reduce reads an element of 's' that it writes as well, in block (0)");
+}
+
 TEST(InterpreterChecks, PointsThatReadWhatOthersWrite) {
   // Of one statement, whose reads come before its writes, and of two.
   EXPECT_EQ(error_in([](const Tensor& A, Value) {
