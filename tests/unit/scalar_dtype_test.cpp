@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "scalar/dtype_rows.h"
 #include "tilewright/dtype.h"
 
 namespace tilewright {
@@ -31,6 +32,21 @@ TEST(ScalarDtype, AliasesAndUnknownNames) {
   EXPECT_EQ(parse_dtype("float31"), std::nullopt);
   EXPECT_EQ(parse_dtype(""), std::nullopt);
   EXPECT_EQ(parse_dtype("Float32"), std::nullopt);
+}
+
+TEST(ScalarDtype, EachTypeIsOneRowThatDlpackComesBackTo) {
+  EXPECT_EQ(dtype_rows().size(), std::size(kAllTypes));
+  for (const DTypeRow& row : dtype_rows()) {
+    EXPECT_EQ(dtype_row(row.type), &row) << row.name;
+    EXPECT_EQ(parse_dtype(row.name), row.type);
+    EXPECT_EQ(parse_dtype(row.code), row.type);
+    if (row.dlpack_code < 0) continue;
+    const auto code = static_cast<uint8_t>(row.dlpack_code), bits = static_cast<uint8_t>(row.type.storage_bits());
+    EXPECT_EQ(dtype_of_dlpack(code, bits, 1), row.type) << row.name;
+    EXPECT_EQ(dtype_of_dlpack(code, bits, 3), std::nullopt) << row.name;
+  }
+  EXPECT_EQ(dtype_of_dlpack(0, 24, 1), std::nullopt);
+  EXPECT_EQ(dtype_of_dlpack(2, 128, 1), std::nullopt);
 }
 
 TEST(ScalarDtype, BytesRoundUpForPackedTypes) {
