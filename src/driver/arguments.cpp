@@ -25,6 +25,19 @@ std::set<ir::BufferId> parameters_with(const ir::TileProgram& program, bool writ
 
 }  // namespace
 
+ir::Substitution known_values(const ir::TileProgram& program, const NamedValues& values) {
+  ir::Substitution out;
+  const auto note = [&](ir::VarId id) {
+    const ir::VarInfo& var = program.var(id);
+    if (const auto at = values.find(var.name); at != values.end() && var.type.is_int())
+      out[id] = ir::constant(var.type, at->second);
+  };
+  for (ir::VarId id : program.symbols) note(id);
+  for (const ir::Param& p : program.params)
+    if (!p.is_tensor()) note(p.var);
+  return out;
+}
+
 std::optional<int64_t> value_of(const ir::Expr& e, const ir::TileProgram& program, const NamedValues& values) {
   ir::Substitution map;
   for (ir::VarId id : ir::used_vars(e)) {

@@ -4,12 +4,15 @@
 #include <string>
 
 #include "ir/program.h"
+#include "ir/rewrite.h"
 #include "tilewright/tensor.h"
 
 namespace tilewright {
 
 // Values of symbols and integer scalars by name.
 using NamedValues = std::map<std::string, int64_t>;
+
+ir::Substitution known_values(const ir::TileProgram& program, const NamedValues& values);
 
 // An expression of symbols and integer scalars; empty if it mentions one that has no value.
 std::optional<int64_t> value_of(const ir::Expr& e, const ir::TileProgram& program, const NamedValues& values);

@@ -21,6 +21,7 @@ using passes::ThreadLowering;
 // ---- plans
 
 constexpr int64_t kThreadRegisters = 255;  // CUDA C++ Programming Guide, technical specifications
+constexpr size_t kNextPlans = 2;
 
 std::string live_text(int64_t live) {
   if (live == plan::Limits{}.live) return "";
@@ -180,10 +181,11 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   GpuFacts& gpu = out.gpu.emplace();
   gpu.assumptions = std::move(assumptions), gpu.general = general;
   gpu.ladder = ladder_of(choice);
+  const std::vector<passes::PricedPlan> prices = price_plans(tiles, l, known_values(tiles, values), kNextPlans);
   for (size_t i = 0; i < l.threads.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
     const plan::Plan& plan = launch.plan = l.plans[i];
-    launch.price = l.prices[i];
+    launch.priced = prices[i];
     for (ir::BufferId id : plan.epilogue.staged) launch.staged.push_back(l.tiles.buffer(id).name);
     for (const plan::Ring& ring : plan.rings) {
       RingFacts& facts = launch.rings.emplace_back();

@@ -10,7 +10,7 @@
 #include "layout/fragment.h"
 #include "layout/memory.h"
 #include "passes/launch_order.h"
-#include "plan/price.h"
+#include "passes/plan_search.h"
 #include "runtime/nvrtc_log.h"
 #include "target/gpu.h"
 
@@ -45,7 +45,7 @@ struct RingFacts {
 
 struct GpuLaunchFacts {
   plan::Plan plan;
-  std::optional<plan::Price> price;
+  passes::PricedPlan priced;
   std::vector<RingFacts> rings;
   std::string fitted;                    // what was changed so that registers suffice
   passes::LaunchOrder order;             // among launches; kept around the roles, if there are any

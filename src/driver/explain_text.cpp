@@ -61,7 +61,9 @@ Json price_json(const plan::Price& p) {
 Json plan_json(const GpuLaunchFacts& launch) {
   const plan::Plan& plan = launch.plan;
   Json out = {{"loader_role", plan.has_loader()}};
-  if (launch.price) out["price"] = price_json(*launch.price);
+  if (launch.priced.price) out["price"] = price_json(*launch.priced.price);
+  for (const passes::NextPlan& next : launch.priced.next)
+    out["next"].push_back({{"line", next.line}, {"price", price_json(next.price)}});
   if (launch.order.waits) out["begins_early"] = launch.begins_early;
   if (!plan.has_loader()) {
     out["why_not"] = plan.why_no_loader();
@@ -187,8 +189,8 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
 
 // By the model of plan/price.h.
 void show_price(const GpuLaunchFacts& launch, Page& page) {
-  if (!launch.price || !launch.plan.has_loader()) return;
-  const plan::Price& p = *launch.price;
+  if (!launch.priced.price) return;
+  const plan::Price& p = *launch.priced.price;
   page.line("    price: about {:.0f} us, as a model of the device has it; {} decides", p.microseconds,
             p.limit == "matrix"   ? "the matrix unit"
             : p.limit == "shared" ? "shared memory"
@@ -199,6 +201,8 @@ void show_price(const GpuLaunchFacts& launch, Page& page) {
       "      {} of tiles; clocks of a tile: matrix unit {:.0f}, shared memory {:.0f}, L2 {:.0f}, elementwise {:.0f}, "
       "results {:.0f}",
       p.waves == 1 ? "1 wave" : fmt::format("{} waves", p.waves), p.matrix, p.shared, p.l2, p.issue, p.epilogue);
+  for (const passes::NextPlan& next : launch.priced.next)
+    page.line("      with the line '{}' instead: about {:.0f} us", next.line, next.price.microseconds);
 }
 
 void show_order(const GpuLaunchFacts& launch, Page& page) {

@@ -6,23 +6,10 @@
 #pragma once
 #include <span>
 
-#include "passes/gpu_passes.h"
-#include "plan/price.h"
+#include "passes/plan_search.h"
 
 namespace tilewright::passes {
 
-// Under which limits a plan of a launch was made, and why it was not taken; empty: it was.
-struct TriedPlan {
-  size_t launch = 0;
-  PlanAttempt attempt;
-  std::string why_not;
-};
-
-// The plan that was taken, `tiles` with rings and roles, of which the placements speak, and the threads' program.
-struct ThreadLowering : GpuProgram {
-  std::vector<TriedPlan> tried;                    // in this order, those that were taken last
-  std::vector<std::optional<plan::Price>> prices;  // by launch, of the plans that were taken
-};
 // The best plan under the limits that fits. The observer sees the passes of all plans that are tried.
 ThreadLowering lower_to_threads(
     const ir::TileProgram& program, const target::GpuTarget& target, plan::Limits limits = {},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "analysis/panels.h"
@@ -20,28 +21,38 @@ namespace {
 
 // Every constant of the model. Those that are marked so are fitted to measurements of products on an H200
 // (bench/results/2026-11-23-prices.json, which has each beside its prediction).
-constexpr double kClock = 1600;             // a microsecond, of an H200 under products (fitted; its limit is 1980)
-constexpr double kMultiplyAdds = 2048;      // a clock, of 16-bit operands by wgmma (H100 white paper)
-constexpr double kOfWarps = 0.5;            // of that, by mma.sync (fitted)
-constexpr double kPlainMultiplyAdds = 128;  // a clock, without matrix instructions (CUDA guide, throughput table)
-constexpr double kSpecial = 16;             // exponentials and the like a clock (the same table)
-constexpr double kSharedBytes = 128;        // a clock (the same)
-constexpr double kL2Bytes = 56;             // a clock and multiprocessor, all at a time (fitted)
-constexpr double kResultBytes = 64;         // a clock, of results that leave (fitted)
-constexpr double kResultLatency = 900;      // clocks until the last of a tile's have left (fitted)
-constexpr double kFirst = 4500;             // clocks before the first product and behind the last (fitted)
-constexpr double kLaunch = 2.2;             // microseconds of a launch among others (measured: `launch` in gpu.json)
-constexpr double kMemoryBytes = 4.2e6;      // a microsecond, of an H200's 4.8e6 (measured: `copies` in gpu.json)
+constexpr double kClock = 1600;          // a microsecond, of an H200 under products (fitted; its limit is 1980)
+constexpr double kMultiplyAdds = 2048;   // a clock, of 16-bit operands by wgmma (H100 white paper)
+constexpr double kOfWarps = 0.5;         // of that, by mma.sync (fitted)
+constexpr double kMultiplyAdds64 = 128;  // a clock, of float64 (H100 white paper)
+constexpr double kPlain = 128;           // operations a clock, multiply-adds too (CUDA guide, throughput table)
+constexpr double kSpecial = 16;          // exponentials and the like a clock (the same table)
+constexpr double kConversions = 64;      // a clock (the same table)
+constexpr int64_t kThreads = 2048;       // of a multiprocessor at a time (CUDA guide, compute capabilities)
+constexpr int64_t kRegisters = 65536;    // the same
+constexpr int64_t kOwnRegisters = 32;    // of a thread, beside those of tiles (assumed)
+constexpr double kSharedBytes = 128;     // a clock (the same)
+constexpr double kL2Bytes = 56;          // a clock and multiprocessor, all at a time (fitted)
+// Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
+constexpr double kTurnOfThreads = 150;
+// Of the less busy of products and other code, where they run beside each other (fitted).
+constexpr double kInTheWay = 0.2;
+constexpr double kResultBytes = 64;     // a clock, of results that leave (fitted)
+constexpr double kResultLatency = 900;  // clocks until the last of a tile's have left (fitted)
+constexpr double kFirst = 4500;         // clocks before the first product and behind the last (fitted)
+constexpr double kLaunch = 2.2;         // microseconds of a launch among others (measured: `launch` in gpu.json)
+constexpr double kMemoryBytes = 4.2e6;  // a microsecond, of an H200's 4.8e6 (measured: `copies` in gpu.json)
 
 class Pricer {
  public:
-  Pricer(const ProgramTables& p, const Launch& launch, const Plan& plan, const target::GpuTarget& target)
-      : p_(p), launch_(launch), plan_(plan), target_(target) {
+  Pricer(const ProgramTables& p, const Launch& launch, const Plan& plan, const target::GpuTarget& target,
+         Substitution values)
+      : p_(p), launch_(launch), plan_(plan), target_(target), known_(std::move(values)) {
     for (size_t d = 0; d < launch.grid.size(); ++d) {
       const int64_t extent = known(launch.grid[d]);
       tiles_ *= static_cast<double>(extent);
       // Loops whose turns depend on the block take those of one in the middle.
-      middle_[launch.block[d]] = constant(i32, (extent - 1) / 2);
+      known_[launch.block[d]] = constant(i32, (extent - 1) / 2);
     }
   }
 
@@ -50,17 +61,20 @@ class Pricer {
     count(launch_.body, 1);
     if (out_.epilogue > 0) out_.epilogue += kResultLatency;
     out_.memory = memory_bytes() / kMemoryBytes;
-    const auto blocks = static_cast<double>(plan_.work.blocks_per_multiprocessor);
-    const bool persistent = plan_.is_persistent();
-    const double at_once =
-        persistent ? static_cast<double>(plan_.work.blocks) : static_cast<double>(target_.multiprocessors) * blocks;
-    out_.waves = static_cast<int64_t>(std::ceil(tiles_ / at_once));
-    // Where products run on beside other code, the busier of the two decides.
-    const double computing = plan_.overlap ? std::max(out_.matrix, out_.issue) : out_.matrix + out_.issue;
-    const double busy = std::max({computing, out_.shared, out_.l2});
-    const bool hides_results = out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || blocks > 1);
-    const double wave = busy * blocks + (hides_results ? 0 : out_.epilogue);
-    const double clocks = static_cast<double>(out_.waves) * wave + kFirst + (hides_results ? out_.epilogue : 0);
+    // Tiles that are on a multiprocessor at a time, of blocks side by side.
+    const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor : resident());
+    const auto taken = static_cast<double>(plan_.is_persistent() ? plan_.work.blocks : target_.multiprocessors);
+    // Blocks with a loader fill a multiprocessor: all of a wave end together. Of others the next begins where one ends.
+    const double wave = plan_.has_loader() ? beside : 1;
+    out_.waves = static_cast<int64_t>(std::ceil(tiles_ / (taken * wave)));
+    // Where products run on beside other code, the busier of the two decides, but for what they wait for each other.
+    const bool run_on = !plan_.orders.empty() || beside > 1;
+    const auto [less, more] = std::minmax(out_.matrix, out_.issue);
+    const double computing = more + less * (run_on ? kInTheWay : 1) + waits_ / beside;
+    const bool hides_results = out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || beside > 1);
+    const double busy = std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0});
+    const double clocks = static_cast<double>(out_.waves) * (busy * wave + (hides_results ? 0 : out_.epilogue)) +
+                          kFirst + (hides_results ? out_.epilogue : 0);
     out_.microseconds = std::max(clocks / kClock, out_.memory) + kLaunch;
     out_.limit = out_.memory > clocks / kClock ? "memory"
                  : busy == out_.l2             ? "l2"
@@ -72,7 +86,7 @@ class Pricer {
 
  private:
   int64_t known(const Expr& e) {
-    const auto value = constant_int(substitute(e, middle_));
+    const auto value = constant_int(substitute(e, known_));
     is_known_ = is_known_ && value;
     return value.value_or(1);
   }
@@ -89,10 +103,17 @@ class Pricer {
 
   void count(const Body& body, double times) {
     for (const Stmt& s : body) {
-      if (const auto* n = s.as<For>())
-        count(n->body, times * static_cast<double>(std::max<int64_t>(known(n->extent), 0)));
+      if (const auto* n = s.as<For>()) {
+        const int64_t turns = std::max<int64_t>(known(n->extent), 0);
+        // What depends on the turn is as in one in the middle.
+        known_[n->var] = add(substitute(n->begin, known_), constant(p_.var(n->var).type, turns / 2));
+        count(n->body, times * static_cast<double>(turns));
+      } else if (const auto* n = s.as<Let>())
+        known_[n->var] = substitute(n->value, known_);
+      else if (const auto* n = s.as<ir::Role>())
+        has_roles_ = true, count(n->body, times);
       else if (const auto* n = s.as<If>())
-        count(n->then_body, times), count(n->else_body, times);
+        branch(*n, times);
       else if (const auto* n = s.as<Gemm>())
         multiply(*n, times);
       else if (const auto* n = s.as<Copy>())
@@ -100,20 +121,57 @@ class Pricer {
       else if (const auto* n = s.as<Map>())
         compute(*n, times);
       else if (const auto* n = s.as<Reduce>())
-        out_.issue += times * elements(n->from) / kPlainMultiplyAdds;
+        out_.issue += times * elements(n->from) / kPlain;
       else if (s.as<While>())
         is_known_ = false;
     }
   }
+  void branch(const If& n, double times) {
+    const auto taken = constant_int(substitute(n.condition, known_));
+    if (taken != 0) count(n.then_body, times);
+    if (!taken || *taken == 0) count(n.else_body, times);
+  }
+  // Blocks without roles that a multiprocessor has room for.
+  int64_t resident() const {
+    int64_t threads = 1, bytes = 0, bits = 0;
+    for (int64_t n : launch_.threads) threads *= n;
+    const std::map<BufferId, int64_t> stages = stages_of_tiles();
+    for (BufferId id : used_roots(launch_.body, p_)) {
+      const Buffer& b = p_.buffer(id);
+      const auto staged = stages.find(id);
+      if (b.space == Space::Shared) bytes += bytes_on_chip(b) * (staged == stages.end() ? 1 : staged->second);
+      if (b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
+    }
+    const int64_t registers = bits / 32 + kOwnRegisters * threads;
+    int64_t blocks = std::clamp<int64_t>(kRegisters / registers, 1, std::max<int64_t>(kThreads / threads, 1));
+    while (blocks > 1 && bytes > target_.shared_bytes_of_blocks(blocks)) --blocks;
+    return blocks;
+  }
+  std::map<BufferId, int64_t> stages_of_tiles() const {
+    std::map<BufferId, int64_t> out;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* loop = s.as<For>();
+      if (!loop || loop->kind != LoopKind::Pipelined) return;
+      walk(loop->body, [&](const Stmt& inner) {
+        const auto* copy = inner.as<Copy>();
+        if (copy && is_in(copy->from, Space::Global))
+          out[p_.root(copy->to.buffer)] = std::max<int64_t>(loop->stages, 1);
+      });
+    });
+    return out;
+  }
   void multiply(const Gemm& g, double times) {
     const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);
     const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
-    const bool by_warpgroups = plan_.has_loader() && target_.has.wgmma && target::wgmma_for(a, b, c, g.is_sparse()) &&
+    const bool by_warpgroups = target_.has.wgmma && target::wgmma_for(a, b, c, g.is_sparse()) &&
                                std::fmod(m, target::kWgmmaRows) == 0 && is_in_panels(g.b);
-    double rate = kPlainMultiplyAdds;
-    if (by_warpgroups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
+    double rate = kPlain;
+    if (c.bits == 64)
+      rate = kMultiplyAdds64;
+    else if (by_warpgroups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
       rate = kMultiplyAdds * 16 / std::max(a.bits, b.bits) * (by_warpgroups ? 1 : kOfWarps);
     out_.matrix += times * m * n * k / rate;
+    if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
     const double groups = by_warpgroups ? std::max(m / target::kWgmmaRows, 1.0) : 1;
     for (const Region* r : {&g.a, &g.b})
       if (is_in(*r, Space::Shared)) out_.shared += times * bytes(*r) * (r == &g.b ? groups : 1) / kSharedBytes;
@@ -130,14 +188,16 @@ class Pricer {
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / kSharedBytes;
   }
   void compute(const Map& m, double times) {
-    double points = times, plain = 0, special = 0;
+    double points = times, plain = 0, special = 0, conversions = 0;
     for (const Expr& e : m.extents) points *= static_cast<double>(known(e));
     const auto look = [&](const Expr& e) {
       walk(e, [&](const Expr& x) {
         if (x.as<Intrinsic>())
           ++special;
-        else if (x.as<Binary>() || x.as<ir::Sum>() || x.as<Select>() || x.as<Cast>())
+        else if (x.as<Binary>() || x.as<ir::Sum>() || x.as<Select>())
           ++plain;
+        else if (x.as<Cast>())
+          ++conversions;
       });
     };
     walk(m.body, [&](const Stmt& s) {
@@ -145,7 +205,8 @@ class Pricer {
       if (const auto* n = s.as<Let>()) look(n->value);
       if (const auto* n = s.as<Atomic>()) look(n->value);
     });
-    out_.issue += points * std::max(special / kSpecial, plain / kPlainMultiplyAdds);
+    out_.issue +=
+        points * std::max({special / kSpecial, conversions / kConversions, (special + conversions + plain) / kPlain});
   }
   // Of every tensor that the launch mentions, all of it once.
   double memory_bytes() {
@@ -164,17 +225,18 @@ class Pricer {
   const Launch& launch_;
   const Plan& plan_;
   const target::GpuTarget& target_;
-  Substitution middle_;
-  double tiles_ = 1;
+  Substitution known_;  // of variables
+  double tiles_ = 1, waits_ = 0;
   bool is_known_ = true;
+  bool has_roles_ = false;  // of its own
   Price out_;
 };
 
 }  // namespace
 
 std::optional<Price> price(const ProgramTables& program, const Launch& launch, const Plan& plan,
-                           const target::GpuTarget& target) {
-  return Pricer(program, launch, plan, target).run();
+                           const target::GpuTarget& target, const Substitution& known) {
+  return Pricer(program, launch, plan, target, known).run();
 }
 
 }  // namespace tilewright::plan

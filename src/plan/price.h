@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include "ir/rewrite.h"
 #include "plan/plan.h"
 #include "target/gpu.h"
 
@@ -21,8 +22,9 @@ struct Price {
   std::string_view limit;  // what decides: matrix, shared, l2, issue or memory
 };
 
-// Of a canonical launch under its plan. None: the number of tiles, or of a loop's turns, is not known before the call.
+// Of a canonical launch under its plan, with values of its variables as far as they are known. None: the number of
+// tiles, or of a loop's turns, is not.
 std::optional<Price> price(const ir::ProgramTables& program, const ir::Launch& launch, const Plan& plan,
-                           const target::GpuTarget& target);
+                           const target::GpuTarget& target, const ir::Substitution& known = {});
 
 }  // namespace tilewright::plan

@@ -5,7 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "driver/build_plan.h"
 #include "driver/cuda_engine.h"
+#include "driver/explain.h"
+#include "example.h"
 #include "files.h"
 #include "ir/parse.h"
 #include "passes/assume_fast_calls.h"
@@ -18,6 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const std::string kResults = TILEWRIGHT_SOURCE_DIR "/bench/results/";
+
+double rounded(double value) { return std::round(value * 1000) / 1000; }
 
 struct Row {
   std::string form, shape, tiles;  // bf16:nt, 8192x8192x8192, 128x256x64:stages:threads
@@ -94,18 +99,17 @@ TEST(Price, IsNearWhatWasMeasured) {
   std::vector<double> off;
   for (const Row& row : rows) {
     off.push_back(std::abs(row.off()));
-    const auto round = [](double value) { return std::round(value * 1000) / 1000; };
     out["rows"].push_back({{"form", row.form},
                            {"shape", row.shape},
                            {"tiles", row.tiles},
                            {"limit", row.limit},
-                           {"measured_us", round(row.measured)},
-                           {"predicted_us", round(row.predicted)},
-                           {"off", round(row.off())}});
+                           {"measured_us", rounded(row.measured)},
+                           {"predicted_us", rounded(row.predicted)},
+                           {"off", rounded(row.off())}});
     EXPECT_LT(std::abs(row.off()), 0.15) << row.form << " " << row.shape << " " << row.tiles;
   }
   std::ranges::sort(off);
-  out["median_off"] = std::round(off[off.size() / 2] * 1000) / 1000;
+  out["median_off"] = rounded(off[off.size() / 2]);
   EXPECT_LT(off[off.size() / 2], 0.05);
   expect_file(kResults + "2026-11-23-prices.json", out.dump(1) + "\n");
 }
@@ -119,6 +123,105 @@ TEST(Price, TakesATileThatIsFast) {
     const Row best = *std::ranges::min_element(rows, {}, &Row::measured);
     EXPECT_LT(taken.measured, best.measured * 1.05) << shape << ": " << taken.tiles << ", not " << best.tiles;
   }
+}
+
+// Values of the symbols of a case's program, where a dimension of an argument is one.
+NamedValues values_of(const examples::Case& c, const ir::TileProgram& p) {
+  NamedValues out;
+  for (size_t i = 0; i < p.params.size(); ++i) {
+    if (!p.params[i].is_tensor()) {
+      if (const auto* n = std::get_if<int64_t>(&c.arguments[i])) out[p.var(p.params[i].var).name] = *n;
+      continue;
+    }
+    const auto& array = std::get<examples::LazyArray>(c.arguments[i]);
+    const ir::Buffer& b = p.buffer(p.params[i].buffer);
+    for (size_t d = 0; d < b.shape.size(); ++d)
+      if (const auto* n = b.shape[d].as<ir::Var>()) out[p.var(n->id).name] = array.shape(static_cast<int>(d));
+  }
+  return out;
+}
+
+struct PricedLaunch {
+  std::string example, shape, name;
+  passes::PricedPlan priced;
+};
+
+// Of every example at its sizes for GPUs.
+const std::vector<PricedLaunch>& priced_examples() {
+  static const auto all = [] {
+    std::vector<PricedLaunch> out;
+    for (const examples::Example& e : examples::all_examples())
+      for (const examples::Case& c : e.cases(examples::Size::Gpu)) {
+        const ir::TileProgram& program = c.program.box().program;
+        const Explanation found = explain_gpu(program, values_of(c, program), "sm_90a", false);
+        for (size_t i = 0; i < found.gpu->launches.size(); ++i)
+          out.push_back({e.name, c.shape, found.launches[i].name, found.gpu->launches[i].priced});
+      }
+    return out;
+  }();
+  return all;
+}
+
+// Every launch whose work is known before the call has a price, and plans beside its own have theirs. Where the model
+// has one of those cheaper, it is wrong or the order in which plans are tried: the file says where, for a device to
+// tell.
+TEST(Price, OfEveryExampleAndOfPlansBesideIts) {
+  Json rows = Json::array();
+  int priced = 0, with_two = 0;
+  for (const PricedLaunch& launch : priced_examples()) {
+    Json row = {{"example", launch.example}, {"shape", launch.shape}, {"launch", launch.name}};
+    if (const auto& p = launch.priced.price) {
+      row["us"] = rounded(p->microseconds), row["limit"] = p->limit;
+      row["clocks"] = {{"matrix", rounded(p->matrix)},
+                       {"shared", rounded(p->shared)},
+                       {"l2", rounded(p->l2)},
+                       {"issue", rounded(p->issue)},
+                       {"results", rounded(p->epilogue)}};
+      ++priced;
+    }
+    for (const passes::NextPlan& next : launch.priced.next)
+      row["next"].push_back({{"line", next.line}, {"us", rounded(next.price.microseconds)}});
+    with_two += launch.priced.next.size() == 2;
+    rows.push_back(std::move(row));
+  }
+  EXPECT_GT(priced, 70);
+  EXPECT_GT(with_two, 30);
+  const char* what =
+      "launches of the examples at their sizes for GPUs: what their plan costs, and the next ones, by plan/price.h";
+  expect_file(kResults + "2026-11-23-plans.json", Json{{"what", what}, {"rows", rows}}.dump(1) + "\n");
+}
+
+// The sum of a program's launches beside what it took.
+TEST(Price, OfExamplesIsNearWhatWasMeasured) {
+  std::map<std::pair<std::string, std::string>, std::optional<double>> predicted;
+  for (const PricedLaunch& launch : priced_examples()) {
+    auto& sum = predicted.try_emplace({launch.example, launch.shape}, 0.0).first->second;
+    sum = sum && launch.priced.price ? std::optional(*sum + launch.priced.price->microseconds) : std::nullopt;
+  }
+  std::map<std::pair<std::string, std::string>, double> measured;  // the newest
+  for (const char* file : {"2026-11-21-gpu.json", "2026-11-22-gpu.json"}) {
+    const Json results = Json::parse(text_of(kResults + file));
+    for (const Json& row : results["programs"]) measured[{row["program"], row["shape"]}] = row["burst"]["us"];
+  }
+  Json rows = Json::array();
+  std::vector<double> off;
+  for (const auto& [program, took] : measured) {
+    const auto found = predicted.find(program);
+    if (found == predicted.end() || !found->second) continue;
+    off.push_back(std::abs(*found->second / took - 1));
+    rows.push_back({{"example", program.first},
+                    {"shape", program.second},
+                    {"measured_us", rounded(took)},
+                    {"predicted_us", rounded(*found->second)},
+                    {"off", rounded(*found->second / took - 1)}});
+  }
+  ASSERT_GT(off.size(), 60u);
+  std::ranges::sort(off);
+  EXPECT_LT(off[off.size() / 2], 0.10);
+  const char* what =
+      "examples on an H200 beside plan/price.h; measured: bursts of 2026-11-21-gpu.json and 2026-11-22-gpu.json";
+  const Json out = {{"what", what}, {"rows", rows}, {"median_off", rounded(off[off.size() / 2])}};
+  expect_file(kResults + "2026-11-23-prices-of-examples.json", out.dump(1) + "\n");
 }
 
 TEST(Price, IsNotKnownBeforeTheCallWhereExtentsAreNot) {

@@ -1,0 +1,171 @@
+#include "passes/plan_search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "plan/alternatives.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using plan::Staging;
+using Takes = plan::Role::Takes;
+
+namespace {
+
+constexpr int64_t kMaxSlots = plan::Limits{}.slots;  // of a ring: no program gains from more
+constexpr int64_t kEnoughSlots = 3;                  // measured: a gemm with three slots loses nothing to one with four
+constexpr int64_t kAnyRegisters = std::numeric_limits<int64_t>::max();
+
+// Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
+// beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
+// other only where nothing else helps, for it takes waits between what uses them.
+class PlanSearch {
+ public:
+  explicit PlanSearch(const plan::Limits& limits) : first_(limits), begin_(limits), limits_(limits) {
+    if (!is_of_loader()) without_loader();
+  }
+  const plan::Limits& limits() const { return limits_; }
+  bool over() const { return over_; }
+
+  // The next after one that did not fit. False: there is none.
+  bool next(const plan::Plan& plan) {
+    if (!reuse_ && !over_ && ends_with_a_tile(plan)) return over_ = true;
+    over_ = reuse_;
+    if (is_of_loader()) {
+      lower(plan);
+      if (is_of_loader()) return true;
+      if (plan.fit.any() && limits_.live != kAnyRegisters) {  // with the program's threads and steps, then
+        limits_ = begin_, limits_.live = kAnyRegisters, begin_ = limits_;
+        return true;
+      }
+      without_loader();
+      return true;
+    }
+    if (reuse_) return false;
+    reuse_ = over_ = true, limits_ = begin_ = first_;
+    if (!is_of_loader()) without_loader();
+    return true;
+  }
+
+ private:
+  bool is_of_loader() const { return limits_.slots >= (limits_.side_by_side ? 1 : 2); }
+  void without_loader() { limits_ = {.slots = 0}; }
+  // Blocks that end with the result of one tile: it may lie where the rings were.
+  static bool ends_with_a_tile(const plan::Plan& p) {
+    return p.has_loader() && p.work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
+  }
+
+  // The limits below those that did not do.
+  void lower(const plan::Plan& plan) {
+    if (!plan.why_no_staging().empty()) limits_.staging = std::max(limits_.staging, plan.epilogue.how);
+    const Staging next = limits_.staging == Staging::Whole    ? Staging::Chunks
+                         : limits_.staging == Staging::Chunks ? Staging::None
+                                                              : Staging::Straight;
+    if (limits_.next_tile && plan.next_tile_ahead()) {
+      limits_.next_tile = false;
+      return;
+    }
+    int64_t longest = 0;
+    for (const plan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
+    if (plan.takes(Takes::IterationsInTurn)) {
+      limits_.slots = std::min(limits_.slots, longest) - 1;
+      if (limits_.slots < 2) limits_.by_iteration = false, limits_.slots = kMaxSlots;
+      return;
+    }
+    limits_.slots = std::min(limits_.slots, longest) - 1;
+    if (plan.work.blocks_per_multiprocessor > 1 && limits_.staging == Staging::Chunks && limits_.slots < kEnoughSlots) {
+      if (limits_.slots >= 1) return;  // the other block works while this one's loader brings the next
+      limits_ = begin_;
+      limits_.side_by_side = false;
+      return;
+    }
+    const int64_t fewest = limits_.staging == Staging::None ? 2 : kEnoughSlots;
+    if (limits_.staging != Staging::Straight && limits_.slots < fewest)
+      limits_.staging = next, limits_.slots = kMaxSlots;
+  }
+
+  const plan::Limits first_;
+  plan::Limits begin_, limits_;
+  bool reuse_ = false;  // nothing has fitted without
+  bool over_ = false;
+};
+
+// What differs between two plans, whatever was rejected on the way.
+bool is_same(plan::Plan a, plan::Plan b) {
+  a.rejected.clear(), b.rejected.clear();
+  return a == b;
+}
+
+TileProgram with_line(TileProgram program, size_t launch, const std::string& line) {
+  program.launches[launch].plan.push_back(line);
+  return program;
+}
+
+// All lines of the launch are met, by another plan than the one that was taken.
+bool is_another(const plan::Plan& found, const plan::Plan& taken, const TileProgram& program, size_t launch) {
+  const Launch& l = program.launches[launch];
+  return !is_same(found, taken) &&
+         !plan::first_unmet(plan::parse_hints(l.plan, program.location(l.location)), found, program);
+}
+
+}  // namespace
+
+ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget& target, const plan::Limits& limits,
+                            GpuObserver observer) {
+  GpuProgram tiles{.tiles = program, .target = target, .attempts = {}};
+  for (Buffer& b : tiles.tiles.buffers) b.use = BarrierUse::None;  // a text may say what it does not hold
+  run_gpu_passes(tiles, gpu_tile_passes(), observer);
+  std::vector<PlanSearch> searches(program.launches.size(), PlanSearch(limits));
+  ThreadLowering out;
+  while (true) {
+    static_cast<GpuProgram&>(out) = tiles;
+    for (const PlanSearch& search : searches) out.attempts.push_back({search.limits(), search.over()});
+    run_gpu_passes(out, gpu_plan_passes(), observer);
+    if (!out.misfit) break;
+    const size_t launch = out.misfit->launch;
+    out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
+    if (!searches[launch].next(out.plans[launch])) throw CompileError(std::move(out.misfit->why));
+  }
+  for (size_t i = 0; i < searches.size(); ++i) out.tried.push_back({i, out.attempts[i], ""});
+  return out;
+}
+
+std::vector<PricedPlan> price_plans(const TileProgram& program, const ThreadLowering& taken, const Substitution& known,
+                                    size_t most) {
+  GpuProgram tiles{.tiles = program, .target = taken.target, .attempts = {}};
+  run_gpu_passes(tiles, gpu_tile_passes(), [](auto&&...) {});
+  std::vector<PricedPlan> out;
+  for (size_t i = 0; i < taken.plans.size(); ++i) {
+    const auto price = [&](const TileProgram& p, const plan::Plan& plan) {
+      return plan::price(p, p.launches[i], plan, taken.target, known);
+    };
+    PricedPlan& own = out.emplace_back(price(tiles.tiles, taken.plans[i]));
+    if (!own.price) continue;
+    std::vector<NextPlan> wanted;
+    for (const std::string& line : plan::lines_otherwise(taken.plans[i])) {
+      const TileProgram fixed = with_line(tiles.tiles, i, line);
+      const plan::Plan plan = decide_plan(fixed, i, taken.target, {});
+      const auto found = price(fixed, plan);
+      if (found && is_another(plan, taken.plans[i], fixed, i)) wanted.push_back({line, *found});
+    }
+    const auto micros = [](const NextPlan& next) { return next.price.microseconds; };
+    std::ranges::stable_sort(wanted, {}, micros);
+    // What fits is known of what has been lowered.
+    for (NextPlan& next : wanted) {
+      if (own.next.size() == most) break;
+      const TileProgram fixed = with_line(program, i, next.line);
+      try {
+        const plan::Plan plan = search_plans(fixed, taken.target, {}, [](auto&&...) {}).plans[i];
+        if (!is_another(plan, taken.plans[i], fixed, i)) continue;
+        own.next.push_back({std::move(next.line), *price(tiles.tiles, plan)});
+      } catch (const CompileError&) {
+        continue;  // nothing with this line fits
+      }
+    }
+    std::ranges::stable_sort(own.next, {}, micros);
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,30 @@
+#include "plan/alternatives.h"
+
+#include <fmt/format.h>
+
+#include "plan/words.h"
+
+namespace tilewright::plan {
+
+std::vector<std::string> lines_otherwise(const Plan& plan) {
+  if (!plan.has_loader()) return {};
+  std::vector<std::string> out;
+  const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+    out.push_back(fmt::format(format, std::forward<Args>(args)...));
+  };
+  const Work& work = plan.work;
+  if (!plan.is_persistent()) line("work {}", word(kWorkWords, Work::Kind::Persistent));
+  for (const int64_t blocks : {1, 2})
+    if (plan.is_persistent() || work.blocks_per_multiprocessor != blocks)
+      line("work {} blocks_per_multiprocessor={}", word(kWorkWords, Work::Kind::OneTile), blocks);
+  for (const auto takes : {Role::Takes::All, Role::Takes::TilesInTurn, Role::Takes::IterationsInTurn})
+    if (!plan.takes(takes)) line("role {} {}", word(kJobWords, Role::Job::Compute), word(kTakesWords, takes));
+  line("overlap {}", plan.overlap ? "no" : "yes");
+  for (const auto how : {Staging::Whole, Staging::Chunks, Staging::None, Staging::Straight})
+    if (plan.epilogue.how != how) line("epilogue {}", word(kStagingWords, how));
+  if (plan.fit.any()) line("fit none");
+  line("not {}", word(kRejectedWords, Rejection::Of::Loader));
+  return out;
+}
+
+}  // namespace tilewright::plan
