@@ -143,7 +143,7 @@ std::vector<PricedPlan> price_plans(const TileProgram& program, const ThreadLowe
     PricedPlan& own = out.emplace_back(price(tiles.tiles, taken.plans[i]));
     if (!own.price) continue;
     std::vector<NextPlan> wanted;
-    for (const std::string& line : plan::lines_otherwise(taken.plans[i])) {
+    for (const std::string& line : plan::lines_otherwise(taken.plans[i], tiles.tiles, tiles.tiles.launches[i])) {
       const TileProgram fixed = with_line(tiles.tiles, i, line);
       const plan::Plan plan = decide_plan(fixed, i, taken.target, {});
       const auto found = price(fixed, plan);

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "ir/rewrite.h"
 #include "plan/words.h"
 
 namespace tilewright::plan {
 
-std::vector<std::string> lines_otherwise(const Plan& plan) {
+std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTables& program, const ir::Launch& launch) {
   if (!plan.has_loader()) return {};
   std::vector<std::string> out;
   const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
@@ -20,6 +21,11 @@ std::vector<std::string> lines_otherwise(const Plan& plan) {
   for (const auto takes : {Role::Takes::All, Role::Takes::TilesInTurn, Role::Takes::IterationsInTurn})
     if (!plan.takes(takes)) line("role {} {}", word(kJobWords, Role::Job::Compute), word(kTakesWords, takes));
   line("overlap {}", plan.overlap ? "no" : "yes");
+  ir::walk(launch.body, [&](const ir::Stmt& s) {
+    const auto* loop = s.as<ir::For>();
+    if (loop && loop->kind == ir::LoopKind::Pipelined && plan.order_of(loop->var) != Order::How::Alternating)
+      line("order {} of {}", word(kOrderWords, Order::How::Alternating), program.var(loop->var).name);
+  });
   for (const auto how : {Staging::Whole, Staging::Chunks, Staging::None, Staging::Straight})
     if (plan.epilogue.how != how) line("epilogue {}", word(kStagingWords, how));
   if (plan.fit.any()) line("fit none");

@@ -95,7 +95,7 @@ class Decider {
     const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
     plan_.epilogue.how = hints_.staging.value_or(alternating && staged ? Staging::Chunks : limits_.staging);
     plan_.epilogue.by_columns = !persistent && !side_by_side && only_multiplies();
-    if (plan_.overlap) plan_.orders = OverlappedProducts(p_, launch_, rings()).orders(launch_.body);
+    if (plan_.overlap) plan_.orders = OverlappedProducts(p_, launch_, rings()).orders(launch_.body, hints_);
     for (const FoundRing& r : rings()) plan_.rings.push_back({r.tiles, r.slots, r.bytes, r.ahead});
     return std::move(plan_);
   }

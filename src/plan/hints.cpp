@@ -68,7 +68,7 @@ class Reader {
     else if (kind == "clear")
       rest_is(std::array{"in gemms"});
     else if (kind == "order")
-      one_of(kOrderWords), next_ = words_.size();
+      order();
     else
       refuse(fmt::format("'{}' is no part of one", kind),
              "lines begin with fit, work, role, ring, overlap, order, epilogue, clear in gemms, or not a loader");
@@ -155,6 +155,11 @@ class Reader {
       for (const std::string& tile : tiles) out_.slots[tile] = *slots;
     derived({"bytes"});
     take_if("ahead");
+  }
+  void order() {
+    const auto how = static_cast<Order::How>(one_of(kOrderWords));
+    if (!take_if("of")) refuse("it does not say of which loop", kSeePrinted);
+    out_.orders[take()] = how;
   }
   void epilogue() {
     out_.staging = static_cast<Staging>(one_of(kStagingWords));

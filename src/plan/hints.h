@@ -25,6 +25,7 @@ struct Hints {
   // ---- rings: slots, by the name of a tile
   std::map<std::string, int64_t> slots;
   std::optional<bool> overlap;
+  std::map<std::string, Order::How> orders;  // by the name of a loop's variable
   std::optional<Staging> staging;
 
   bool any() const { return !lines.empty(); }

@@ -2,6 +2,8 @@
 
 #include "analysis/accessed.h"
 #include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -9,6 +11,7 @@ namespace tilewright::plan {
 
 using namespace ir;
 using analysis::accessed_by;
+using analysis::Buffers;
 using analysis::meet;
 using analysis::writes_whole;
 using analysis::written_by;
@@ -17,6 +20,9 @@ namespace {
 
 // Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
 constexpr int64_t kEnough = 3;
+
+// Registers that tiles of a thread may take, of 232 and more.
+constexpr int64_t kLive = 216;
 
 // A tile of m x n elements takes m * n / 2048 cycles for each step along k in the matrix unit, and its operands
 // 2 * (m + n) bytes, of which 64 come from the L2 cache in a cycle; narrower types take fewer of both. So a tile of
@@ -152,11 +158,84 @@ std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
   return s;
 }
 
-std::vector<Order> OverlappedProducts::orders(const Body& body) const {
+std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
+  int fed = 0;
+  for (const FoundRing& r : rings_) {
+    if (std::ranges::find(r.nest, &loop) == r.nest.end()) continue;
+    if (r.nest.back() != &loop || r.slots < kEnough) return std::nullopt;
+    ++fed;
+  }
+  Promoted out;
+  Body before;
+  for (const Stmt& s : loop.body) {
+    if (is_moved(rings_, s)) continue;
+    if (s.as<Gemm>()) {
+      if (out.gemm) return std::nullopt;
+      out.gemm = s;
+      continue;
+    }
+    bool is_plain = true;
+    walk({s}, [&](const Stmt& x) { is_plain = is_plain && !x.as<Gemm>() && !x.as<Sync>(); });
+    if (!is_plain) return std::nullopt;
+    (out.gemm ? out.rest : before).push_back(s);
+  }
+  if (fed == 0 || !out.gemm || out.rest.empty() || may_jump(loop.body)) return std::nullopt;
+  const Gemm& g = *out.gemm.as<Gemm>();
+  const Buffer& c = p_.buffer(g.c.buffer);
+  if (!g.clear || !g.completion.immediate() || c.space != Space::Fragment || !is_whole(g.c, c) ||
+      !fits_twice(g.c.buffer))
+    return std::nullopt;
+  // Nobody else knows the tile: each turn begins with nothing of it.
+  Body uses = out.rest;
+  uses.push_back(out.gemm);
+  if (count_uses(launch_.body, g.c.buffer) != count_uses(uses, g.c.buffer)) return std::nullopt;
+  // What is not for the product moves behind it.
+  Body needed{out.gemm};
+  for (auto s = before.rbegin(); s != before.rend(); ++s) {
+    const auto* let = s->as<Let>();
+    const bool is_needed =
+        let ? used_vars(needed).contains(let->var) : meet(written_by({*s}, p_), accessed_by(needed, p_));
+    Body& to = is_needed ? needed : out.rest;
+    to.insert(to.begin(), *s);
+    if (is_needed) out.head.insert(out.head.begin(), *s);
+  }
+  // It comes before the rest of the turn before, then.
+  const auto without_result = [&](Buffers of) {
+    of.erase(p_.root(g.c.buffer));
+    return of;
+  };
+  if (meet(without_result(written_by(needed, p_)), accessed_by(out.rest, p_)) ||
+      meet(written_by(out.rest, p_), without_result(accessed_by(needed, p_))))
+    return std::nullopt;
+  for (const Stmt& s : out.head)
+    if (const auto* let = s.as<Let>(); let && used_vars(out.rest).contains(let->var)) return std::nullopt;
+  return out;
+}
+
+// How often statements say the buffer or one that lies on it.
+int OverlappedProducts::count_uses(const Body& body, BufferId id) const {
+  int uses = 0;
+  walk(body, [&](const Stmt& s) {
+    for (const Effect& e : effects_of(s).list) uses += e.region.valid() && p_.root(e.region.buffer) == p_.root(id);
+  });
+  return uses;
+}
+
+bool OverlappedProducts::fits_twice(BufferId id) const {
+  int64_t bits = elements_on_chip(p_.buffer(id)) * p_.buffer(id).type.bits;
+  for (BufferId used : used_roots(launch_.body, p_))
+    if (const Buffer& b = p_.buffer(used); b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
+  return bits / 32 / launch_.threads[0] <= kLive;
+}
+
+std::vector<Order> OverlappedProducts::orders(const Body& body, const Hints& hints) const {
   std::vector<Order> out;
   for (const Stmt& s : body) {
     const auto* loop = s.as<For>();
-    if (loop && skewed(*loop))
+    const auto wanted = loop ? hints.orders.find(p_.var(loop->var).name) : hints.orders.end();
+    if (wanted != hints.orders.end() && wanted->second == Order::How::Alternating && promoted(*loop))
+      out.push_back({Order::How::Alternating, loop->var});
+    else if (loop && skewed(*loop))
       out.push_back({Order::How::Skewed, loop->var});
     else if (loop && feeds_one_gemm(*loop))
       out.push_back({Order::How::Overlapped, loop->var});
@@ -164,7 +243,7 @@ std::vector<Order> OverlappedProducts::orders(const Body& body) const {
       out.push_back({Order::How::MadeBeside, loop->var});
     else if (loop || holds_copies(rings_, s))
       for_each_body(s, [&](const Body& inner) {
-        for (const Order& o : orders(inner)) out.push_back(o);
+        for (const Order& o : orders(inner, hints)) out.push_back(o);
       });
   }
   return out;

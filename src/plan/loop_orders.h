@@ -1,5 +1,6 @@
 // Loops whose products may run on beside something else.
 #pragma once
+#include "plan/hints.h"
 #include "plan/load_rings.h"
 #include "plan/plan.h"
 
@@ -22,6 +23,14 @@ struct Made {
   ir::BufferId tile;
 };
 
+// A product into a tile that each turn clears, and what is made of it (block scales): the product of the next turn runs
+// beside that, into a tile of its own.
+struct Promoted {
+  ir::Stmt gemm;
+  ir::Body head;  // what the product needs
+  ir::Body rest;  // what needs the product, or nothing of it
+};
+
 // Whether the gemm of the ring's loop, the only one, is done with a slot before the next has come.
 bool waits_for_loads(const FoundRing& ring);
 
@@ -36,11 +45,16 @@ class OverlappedProducts {
   Made makes_operand(const ir::For& loop) const;
   // s = a b; p = f(s); o = o * scale + p v: the product with v of one turn may run beside f of the next.
   std::optional<Skew> skewed(const ir::For& loop) const;
-  // Of every loop of the body that is one of these.
-  std::vector<Order> orders(const ir::Body& body) const;
+  // s = a b; o = f(o, s): the product of a turn may run beside f of the one before. None where registers do not suffice
+  // for another s.
+  std::optional<Promoted> promoted(const ir::For& loop) const;
+  // Of every loop of the body that is one of these. Those of the last kind are not measured yet: where hints say so.
+  std::vector<Order> orders(const ir::Body& body, const Hints& hints) const;
 
  private:
   bool is_made_anew(ir::BufferId id, const ir::Body& before) const;
+  int count_uses(const ir::Body& body, ir::BufferId id) const;
+  bool fits_twice(ir::BufferId id) const;
   const FoundRing* fed_by(const ir::Stmt& s, const ir::For& loop) const;
 
   const ir::ProgramTables& p_;

@@ -51,9 +51,11 @@ struct Ring {
 // How the turns of a loop with products lie beside each other; in a loop without an order each turn waits for its own.
 struct Order {
   enum class How : uint8_t {
-    Overlapped,  // a turn's product may run on while the next turn's operands are waited for
-    MadeBeside,  // likewise, and what the next turn multiplies is made beside it
-    Skewed,      // of two products, the second of a turn runs beside what the next turn makes of its first
+    Overlapped,   // a turn's product may run on while the next turn's operands are waited for
+    MadeBeside,   // likewise, and what the next turn multiplies is made beside it
+    Skewed,       // of two products, the second of a turn runs beside what the next turn makes of its first
+    Alternating,  // the product of a turn runs beside what is made of the one before, which has an accumulator of its
+                  // own
   } how = How::Overlapped;
   ir::VarId loop;  // by its variable
   bool operator==(const Order&) const = default;

@@ -1,5 +1,6 @@
 #include "passes/threads/ring_sides.h"
 
+#include "analysis/accessed.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
@@ -15,6 +16,7 @@ using plan::holds_copies;
 using plan::is_moved;
 using plan::Made;
 using plan::OverlappedProducts;
+using plan::Promoted;
 using plan::Skew;
 using Ring = plan::FoundRing;
 
@@ -46,6 +48,7 @@ class SidesWriter {
 
  private:
   static constexpr int64_t kGroup = target::kWarpgroupThreads;
+  static constexpr int64_t kTurnsTogether = 4;  // of a loop with two accumulators
   // How many turns a loop has taken in all, for each side on its own.
   using Counters = std::map<const For*, BufferId>;
 
@@ -185,6 +188,11 @@ class SidesWriter {
       check_internal(parts.has_value(), "a loop whose products could be skewed cannot be");
       return skew(*parts, loop, at);
     }
+    if (how == How::Alternating) {
+      const auto parts = products_.promoted(loop);
+      check_internal(parts.has_value(), "a loop whose product could alternate cannot");
+      return alternate(*parts, loop, at);
+    }
     For f = serial(loop);
     if (!how) {
       f.body = math(loop.body);
@@ -294,6 +302,60 @@ class SidesWriter {
     give_back(*s.second.operand, turn(*s.second.operand, last).slot, at, out);
     const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
+  }
+
+  // Two accumulators, in turn: each product of a few turns beside what is made of the one before. The last of them is
+  // waited for: ptxas 13.0 puts one product after the other where a loop begins with one under way whose registers it
+  // reads later (C7514). Turns that are left are as they were.
+  Body alternate(const Promoted& s, const For& loop, LocationId at) {
+    const DType type = p_.var(loop.var).type;
+    const auto number = [&](int64_t n) { return constant(type, n); };
+    const BufferId own = s.gemm.as<Gemm>()->c.buffer;
+    Buffer copy = p_.buffer(own);
+    copy.name += "_other";
+    const std::array accumulators = {own, p_.new_buffer(std::move(copy))};
+    const auto into = [&](Body body, const Expr& turn, size_t accumulator) {
+      body = renamed(p_, at_turn(body, {{loop.var, turn}}));
+      return with_buffers(body, {{own, accumulators[accumulator]}});
+    };
+    const auto multiply = [&](const Expr& turn, size_t accumulator, Body& out) {
+      for (const Ring& r : rings_)
+        if (r.nest.back() == &loop) wait_full(r, {{loop.var, turn}}, at, out);
+      Body product = s.head;
+      product.push_back(in_flight(s.gemm));
+      append(out, into(std::move(product), turn, accumulator));
+      out.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+    };
+    const auto needs_product = [&](const Stmt& x) { return analysis::accessed_by({x}, p_).contains(p_.root(own)); };
+    const auto waited = std::ranges::find_if(s.rest, needs_product) - s.rest.begin();
+    const auto finish = [&](const Expr& at_turn, size_t accumulator, int64_t open, Body& out) {
+      Body rest = into(s.rest, at_turn, accumulator);
+      rest.insert(rest.begin() + waited, make_stmt(Drain{Queue::Wgmma, open, {}}, at));
+      append(out, std::move(rest));
+      for (const Ring& r : rings_)
+        if (r.nest.back() == &loop) give_back(r, turn(r, {{loop.var, at_turn}}).slot, at, out);
+    };
+    For steady = serial(loop);
+    steady.var = p_.new_var(p_.var(loop.var).name + "_of_" + std::to_string(kTurnsTogether), type);
+    steady.begin = number(0);
+    steady.extent = binary(BinaryOp::FloorDiv, cast(loop.extent, type), number(kTurnsTogether));
+    steady.body = {};
+    const Expr first = add(loop.begin, mul(var(steady.var, type), number(kTurnsTogether)));
+    for (int64_t i = 0; i < kTurnsTogether; ++i) {
+      multiply(add(first, number(i)), static_cast<size_t>(i % 2), steady.body);
+      if (i > 0) finish(add(first, number(i - 1)), static_cast<size_t>((i - 1) % 2), 1, steady.body);
+    }
+    finish(add(first, number(kTurnsTogether - 1)), (kTurnsTogether - 1) % 2, 0, steady.body);
+    For left = serial(loop);
+    const Expr done = mul(steady.extent, number(kTurnsTogether));
+    left.begin = add(loop.begin, done), left.extent = sub(cast(loop.extent, type), done);
+    left.body = {};
+    multiply(var(loop.var, type), 0, left.body);
+    finish(var(loop.var, type), 0, 0, left.body);
+    Body out;
+    if (constant_int(steady.extent) != 0) out.push_back(make_stmt(std::move(steady), at));
+    if (constant_int(left.extent) != 0) out.push_back(make_stmt(std::move(left), at));
+    return out;
   }
 
   void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
