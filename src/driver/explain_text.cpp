@@ -65,8 +65,9 @@ Json plan_json(const GpuLaunchFacts& launch) {
   for (const passes::NextPlan& next : launch.priced.next)
     out["next"].push_back({{"line", next.line}, {"price", price_json(next.price)}});
   if (launch.order.waits) out["begins_early"] = launch.begins_early;
+  if (plan.brings_ahead()) out["brings_ahead"] = true;
   if (!plan.has_loader()) {
-    out["why_not"] = plan.why_no_loader();
+    if (const std::string why = plan.why_no_loader(); !why.empty()) out["why_not"] = why;
     return out;
   }
   out["persistent"] = plan.is_persistent();
@@ -154,8 +155,18 @@ void show(const OperationFacts& op, Page& page) {
   for (const std::string& warning : op.warnings) page.line("        warning: {}", warning);
 }
 
+void show_rings(const GpuLaunchFacts& launch, Page& page) {
+  for (const RingFacts& r : launch.rings)
+    page.line("    ring of {}: {} of {} bytes", fmt::join(r.tiles, " and "),
+              r.slots == 1 ? "1 slot" : fmt::format("{} slots", r.slots), r.bytes);
+}
+
 void show_plan(const GpuLaunchFacts& launch, Page& page) {
   const plan::Plan& plan = launch.plan;
+  if (plan.brings_ahead()) {
+    page.line("  plan: one block a multiprocessor, which takes one tile after the other and brings the next meanwhile");
+    return show_rings(launch, page);
+  }
   if (!plan.has_loader()) {
     page.line("  plan: every warp does everything; no loader role, because {}", plan.why_no_loader());
     return;
@@ -165,9 +176,7 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
   page.line("  plan: {} by TMA, the others compute{}",
             loading > 1 ? fmt::format("{} warps load", loading) : "a warp loads",
             plan.is_persistent() ? "; one block a multiprocessor, which takes one tile after the other" : "");
-  for (const RingFacts& r : launch.rings)
-    page.line("    ring of {}: {} of {} bytes", fmt::join(r.tiles, " and "),
-              r.slots == 1 ? "1 slot" : fmt::format("{} slots", r.slots), r.bytes);
+  show_rings(launch, page);
   if (plan.takes(Takes::TilesInTurn)) page.line("    two teams of the other threads take the tiles in turn");
   if (plan.work.blocks_per_multiprocessor > 1)
     page.line("    two blocks a multiprocessor: one multiplies while the other does something else");

@@ -43,7 +43,9 @@ TileProgram drop_launch_order(TileProgram program) {
 Body order_around_roles(const Launch& launch, const LaunchOrder& order, const ProgramTables& program) {
   Body out;
   if (order.waits) out.push_back(make_stmt(Sync{SyncScope::Launches, {}, 0, false, true}, launch.location));
+  bool roles = false;
   for (const Stmt& s : launch.body) {
+    roles = roles || s.as<Role>();
     const auto* role = s.as<Role>();
     if (!role || !order.lets_begin || !changes_global(role->body, program)) {
       out.push_back(s);
@@ -53,6 +55,8 @@ Body order_around_roles(const Launch& launch, const LaunchOrder& order, const Pr
     done.body.push_back(make_stmt(Sync{SyncScope::Launches, {}, 0, true, false}, launch.location));
     out.push_back(make_stmt(std::move(done), s->location));
   }
+  if (order.lets_begin && !roles)
+    out.push_back(make_stmt(Sync{SyncScope::Launches, {}, 0, true, false}, launch.location));
   return out;
 }
 

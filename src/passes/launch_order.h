@@ -16,7 +16,8 @@ LaunchOrder launch_order(const ir::Launch& launch);
 ir::Body without_launch_order(const ir::Body& body);
 
 // The same around roles: all threads wait before their roles begin, whatever of a tile's statements came first, as
-// loaders run ahead of the others. Those that bring results to memory let the launches after begin when they are done.
+// loaders run ahead of the others. Those that bring results to memory let the launches after begin when they are done,
+// without roles the last statement does.
 ir::Body order_around_roles(const ir::Launch& launch, const LaunchOrder& order, const ir::ProgramTables& program);
 
 }  // namespace tilewright::passes

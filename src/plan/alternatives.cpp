@@ -8,11 +8,14 @@
 namespace tilewright::plan {
 
 std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTables& program, const ir::Launch& launch) {
-  if (!plan.has_loader()) return {};
   std::vector<std::string> out;
   const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
     out.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
+  if (!plan.has_loader()) {
+    if (!plan.brings_ahead()) line("work {}", word(kWorkWords, Work::Kind::Persistent));
+    return out;
+  }
   const Work& work = plan.work;
   if (!plan.is_persistent()) line("work {}", word(kWorkWords, Work::Kind::Persistent));
   for (const int64_t blocks : {1, 2})

@@ -217,6 +217,10 @@ std::string why_no_roles(const Launch& launch, const target::GpuTarget& target, 
   if (launch.threads.size() != 1) return "the block is not along x alone";
   if (launch.threads[0] % kGroup != 0 || launch.threads[0] > 3 * kGroup)
     return "the threads are not one, two or three warpgroups";
+  return why_as_written(launch);
+}
+
+std::string why_as_written(const Launch& launch) {
   std::string why;
   walk(launch.body, [&](const Stmt& s) {
     const auto* copy = s.as<Copy>();

@@ -26,7 +26,10 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// What keeps a launch from being cut in roles, whatever it computes; empty: nothing.
+// Why a launch stays as the program has it, whatever it computes: it schedules itself, or threads return early. Empty:
+// it need not.
+std::string why_as_written(const ir::Launch& launch);
+// What keeps a launch from being cut in roles; empty: nothing.
 std::string why_no_roles(const ir::Launch& launch, const target::GpuTarget& target, const Limits& limits);
 
 // Teams that take the iterations of a loop in turn; none: `why` says why, or is empty where the launch has no such

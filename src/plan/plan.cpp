@@ -61,7 +61,7 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
          plan.fit.half_steps_of.valid() ? " half_steps=" + program.var(plan.fit.half_steps_of).name : "",
          plan.fit.threads > 0 ? fmt::format(" threads={}", plan.fit.threads) : "", plan.fit.live, plan.fit.own);
   if (plan.clears) line("clear in gemms");
-  if (plan.has_loader()) {
+  if (plan.has_loader() || plan.brings_ahead()) {
     const Work& w = plan.work;
     line("work {}{}{}{}", word(kWorkWords, w.kind),
          w.kind == Work::Kind::Persistent ? fmt::format(" blocks={}", w.blocks) : "",

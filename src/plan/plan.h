@@ -75,12 +75,12 @@ struct Epilogue {
 
 // What the launch might have had, and why it has not.
 struct Rejection {
-  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap } of = Of::Loader;
+  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap, TilesAhead } of = Of::Loader;
   std::string why;
   bool operator==(const Rejection&) const = default;
 };
 
-// A launch without roles is left as it is, but for gemms that clear what they add to (`clears`).
+// A launch without roles and rings is left as it is, but for gemms that clear what they add to (`clears`).
 struct Plan {
   Fit fit;
   bool clears = false;
@@ -93,6 +93,8 @@ struct Plan {
   std::vector<Rejection> rejected;
 
   bool has_loader() const { return !roles.empty(); }
+  // Its own threads bring a tile's rings while they compute the one before.
+  bool brings_ahead() const { return roles.empty() && !rings.empty(); }
   bool takes(Role::Takes what) const;
   // What a tile of the grid needs once comes while the one before is computed.
   bool next_tile_ahead() const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "analysis/panels.h"
@@ -10,6 +9,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "plan/residency.h"
 #include "target/mma.h"
 #include "target/wgmma.h"
 
@@ -28,9 +28,6 @@ constexpr double kMultiplyAdds64 = 128;  // a clock, of float64 (H100 white pape
 constexpr double kPlain = 128;           // operations a clock, multiply-adds too (CUDA guide, throughput table)
 constexpr double kSpecial = 16;          // exponentials and the like a clock (the same table)
 constexpr double kConversions = 64;      // a clock (the same table)
-constexpr int64_t kThreads = 2048;       // of a multiprocessor at a time (CUDA guide, compute capabilities)
-constexpr int64_t kRegisters = 65536;    // the same
-constexpr int64_t kOwnRegisters = 32;    // of a thread, beside those of tiles (assumed)
 constexpr double kSharedBytes = 128;     // a clock (the same)
 constexpr double kL2Bytes = 56;          // a clock and multiprocessor, all at a time (fitted)
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
@@ -62,7 +59,8 @@ class Pricer {
     if (out_.epilogue > 0) out_.epilogue += kResultLatency;
     out_.memory = memory_bytes() / kMemoryBytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
-    const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor : resident());
+    const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
+                                                               : blocks_beside(p_, launch_, target_));
     const auto taken = static_cast<double>(plan_.is_persistent() ? plan_.work.blocks : target_.multiprocessors);
     // Blocks with a loader fill a multiprocessor: all of a wave end together. Of others the next begins where one ends.
     const double wave = plan_.has_loader() ? beside : 1;
@@ -71,8 +69,12 @@ class Pricer {
     const bool run_on = !plan_.orders.empty() || beside > 1;
     const auto [less, more] = std::minmax(out_.matrix, out_.issue);
     const double computing = more + less * (run_on ? kInTheWay : 1) + waits_ / beside;
-    const bool hides_results = out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || beside > 1);
-    const double busy = std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0});
+    const bool ahead = plan_.has_loader() || plan_.brings_ahead() || beside > 1 || out_.matrix > 0;
+    const bool hides_results =
+        out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || plan_.brings_ahead() || beside > 1);
+    const double busy =
+        ahead ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
+              : computing + out_.shared + out_.l2;
     const double clocks = static_cast<double>(out_.waves) * (busy * wave + (hides_results ? 0 : out_.epilogue)) +
                           kFirst + (hides_results ? out_.epilogue : 0);
     out_.microseconds = std::max(clocks / kClock, out_.memory) + kLaunch;
@@ -130,35 +132,6 @@ class Pricer {
     const auto taken = constant_int(substitute(n.condition, known_));
     if (taken != 0) count(n.then_body, times);
     if (!taken || *taken == 0) count(n.else_body, times);
-  }
-  // Blocks without roles that a multiprocessor has room for.
-  int64_t resident() const {
-    int64_t threads = 1, bytes = 0, bits = 0;
-    for (int64_t n : launch_.threads) threads *= n;
-    const std::map<BufferId, int64_t> stages = stages_of_tiles();
-    for (BufferId id : used_roots(launch_.body, p_)) {
-      const Buffer& b = p_.buffer(id);
-      const auto staged = stages.find(id);
-      if (b.space == Space::Shared) bytes += bytes_on_chip(b) * (staged == stages.end() ? 1 : staged->second);
-      if (b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
-    }
-    const int64_t registers = bits / 32 + kOwnRegisters * threads;
-    int64_t blocks = std::clamp<int64_t>(kRegisters / registers, 1, std::max<int64_t>(kThreads / threads, 1));
-    while (blocks > 1 && bytes > target_.shared_bytes_of_blocks(blocks)) --blocks;
-    return blocks;
-  }
-  std::map<BufferId, int64_t> stages_of_tiles() const {
-    std::map<BufferId, int64_t> out;
-    walk(launch_.body, [&](const Stmt& s) {
-      const auto* loop = s.as<For>();
-      if (!loop || loop->kind != LoopKind::Pipelined) return;
-      walk(loop->body, [&](const Stmt& inner) {
-        const auto* copy = inner.as<Copy>();
-        if (copy && is_in(copy->from, Space::Global))
-          out[p_.root(copy->to.buffer)] = std::max<int64_t>(loop->stages, 1);
-      });
-    });
-    return out;
   }
   void multiply(const Gemm& g, double times) {
     const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);

@@ -5,12 +5,13 @@
 
 namespace tilewright::plan {
 
-inline constexpr std::array kWorkWords = {"one_tile", "persistent"};                                    // Work::Kind
-inline constexpr std::array kJobWords = {"load", "compute"};                                            // Role::Job
-inline constexpr std::array kTakesWords = {"all_tiles", "tiles_in_turn", "iterations_in_turn"};         // Role::Takes
-inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed", "alternating"};       // Order::How
-inline constexpr std::array kStagingWords = {"whole", "chunks", "as_written", "straight"};              // Staging
-inline constexpr std::array kRejectedWords = {"a loader", "teams by iteration", "staging", "overlap"};  // Rejection::Of
+inline constexpr std::array kWorkWords = {"one_tile", "persistent"};                                   // Work::Kind
+inline constexpr std::array kJobWords = {"load", "compute"};                                           // Role::Job
+inline constexpr std::array kTakesWords = {"all_tiles", "tiles_in_turn", "iterations_in_turn"};        // Role::Takes
+inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed", "alternating"};      // Order::How
+inline constexpr std::array kStagingWords = {"whole", "chunks", "as_written", "straight"};             // Staging
+inline constexpr std::array kRejectedWords = {"a loader", "teams by iteration", "staging", "overlap",  // Rejection::Of
+                                              "tiles ahead"};
 
 template <size_t n, class Value>
 const char* word(const std::array<const char*, n>& words, Value value) {

@@ -13,6 +13,7 @@
 #include "passes/threads/ring_sides.h"
 #include "passes/threads/role_code.h"
 #include "passes/threads/stage_results.h"
+#include "passes/threads/tiles_ahead.h"
 #include "passes/threads/walk_tiles.h"
 #include "support/diagnostic.h"
 
@@ -168,6 +169,13 @@ class RoleWriter {
 
 void apply_plan(Plan& plan, TileProgram& program, size_t number) {
   Launch& launch = program.launches[number];
+  if (plan.brings_ahead()) {
+    const LaunchOrder order = launch_order(launch);
+    launch.body = without_launch_order(launch.body);
+    bring_ahead(plan, program, launch);
+    if (order.any()) launch.body = order_around_roles(launch, order, program);
+    return;
+  }
   if (!plan.has_loader()) {
     if (plan.clears) launch.body = clear_in_gemms(program, launch.body);
     return;

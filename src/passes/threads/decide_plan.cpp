@@ -3,12 +3,15 @@
 #include "analysis/stored_once.h"
 #include "ir/number_statements.h"
 #include "passes/launch_order.h"
+#include "passes/threads/async_rings.h"
 #include "passes/threads/clear_in_gemms.h"
 #include "passes/threads/iteration_teams.h"
 #include "passes/threads/narrow_steps.h"
 #include "passes/threads/settle_plan.h"
 #include "passes/threads/stage_results.h"
+#include "passes/threads/tiles_ahead.h"
 #include "plan/fit_registers.h"
+#include "plan/tiles_ahead.h"
 
 namespace tilewright::passes {
 
@@ -20,10 +23,28 @@ using plan::Rejection;
 
 namespace {
 
+// Whether the copies that a plan has run ahead can: empty, or why not.
+std::string misfit_ahead(const Plan& plan, TileProgram program, size_t number) {
+  bring_ahead(plan, program, program.launches[number]);
+  const std::vector<Launch> others = std::exchange(program.launches, {program.launches[number]});
+  const AsyncRings rings = materialize_async_rings(std::move(program));
+  return rings.notes.empty() ? "" : rings.notes.front().second;
+}
+
 // Of the launch as it stands in the program.
 Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target, const Limits& limits,
             const Hints& hints) {
   Launch& launch = scratch.launches[number];
+  std::string why_not_ahead;
+  if (auto plan = tiles_ahead(scratch, launch, target, hints, why_not_ahead)) {
+    why_not_ahead = misfit_ahead(*plan, scratch, number);
+    if (why_not_ahead.empty()) return std::move(*plan);
+  }
+  if (!why_not_ahead.empty()) {
+    Plan none;
+    none.rejected.push_back({Rejection::Of::TilesAhead, std::move(why_not_ahead)});
+    return none;
+  }
   if (std::string why = why_no_roles(launch, target, limits); !why.empty()) {
     Plan none;
     none.rejected.push_back({Rejection::Of::Loader, std::move(why)});

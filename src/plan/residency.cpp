@@ -1,0 +1,52 @@
+#include "plan/residency.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::plan {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kThreads = 2048, kRegisters = 65536;  // of a multiprocessor (CUDA guide, compute capabilities)
+constexpr int64_t kOwnRegisters = 32;                   // of a thread, beside those of tiles (assumed)
+
+// Of tiles that pipelined loops bring.
+std::map<BufferId, int64_t> stages_of_tiles(const ProgramTables& p, const Launch& launch) {
+  std::map<BufferId, int64_t> out;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    if (!loop || loop->kind != LoopKind::Pipelined) return;
+    walk(loop->body, [&](const Stmt& inner) {
+      const auto* copy = inner.as<Copy>();
+      if (copy && p.buffer(p.root(copy->from.buffer)).space == Space::Global)
+        out[p.root(copy->to.buffer)] = std::max<int64_t>(loop->stages, 1);
+    });
+  });
+  return out;
+}
+
+}  // namespace
+
+int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target) {
+  int64_t threads = 1, bytes = 0, bits = 0;
+  for (int64_t n : launch.threads) threads *= n;
+  const std::map<BufferId, int64_t> stages = stages_of_tiles(p, launch);
+  for (BufferId id : used_roots(launch.body, p)) {
+    const Buffer& b = p.buffer(id);
+    const auto staged = stages.find(id);
+    if (b.space == Space::Shared) bytes += bytes_on_chip(b) * (staged == stages.end() ? 1 : staged->second);
+    if (b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
+  }
+  const int64_t registers = bits / 32 + kOwnRegisters * threads;
+  int64_t blocks = std::clamp<int64_t>(kRegisters / registers, 1, std::max<int64_t>(kThreads / threads, 1));
+  while (blocks > 1 && bytes > target.shared_bytes_of_blocks(blocks)) --blocks;
+  return blocks;
+}
+
+}  // namespace tilewright::plan

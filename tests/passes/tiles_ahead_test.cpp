@@ -1,0 +1,104 @@
+// Blocks that bring the next tile while they compute one, where a plan that is handed in says so.
+#include "ir/rewrite.h"
+#include "passes/lower_to_threads.h"
+#include "passes/planned.h"
+#include "passes/threads/async_rings.h"
+#include "tilewright/compile.h"
+
+namespace tilewright {
+namespace {
+
+struct Rows {
+  std::string grid = "by: 7", row = "by", in = "X", out = "Y", plan = "plan(\"work persistent\") ";
+  std::string bring = "    copy from={in}[{row}, 0 : 4096] to=x\n", scale = "";
+  int threads = 1024, registers = 16;  // of a thread, besides: what keeps blocks from running beside each other
+
+  // y = x - max(x), by rows; two rows of a fragment more than it needs.
+  std::string text() const {
+    std::string copy = bring;
+    for (const auto& [what, by] : {std::pair{"{in}", in}, {"{row}", row}})
+      if (const size_t at = copy.find(what); at != std::string::npos) copy.replace(at, std::strlen(what), by);
+    return fmt::format(
+        "program rows {{\n  param X: float16[7, 4096]\n  param Y: float16[7, 4096]\n"
+        "  launch rows({0}) threads(tx: {1}) {2}{{\n    fragment x: float32[1, 4096]\n    fragment held: float32[{3}, "
+        "{1}]\n"
+        "    fragment most: float32[1]\n{4}{5}    map i in {3}, j in {1} {{\n      held[i, j] = x[0, j]\n    }}\n"
+        "    reduce max from=x to=most dim=1\n    map i in 1, j in 4096 {{\n      x[i, j] = x[i, j] - most[i]\n    }}\n"
+        "    map i in 1, j in {1} {{\n      x[i, j] = x[i, j] + held[{3} - 1, j] * 0.0\n    }}\n"
+        "    copy from=x to={6}[{7}, 0 : 4096]\n  }}\n}}\n",
+        grid, threads, plan, registers, copy, scale, out, row);
+  }
+};
+
+int copies_ahead(const ir::TileProgram& p) {
+  int found = 0;
+  ir::walk(p.launches[0].body, [&](const ir::Stmt& s) {
+    const auto* c = s.as<ir::Copy>();
+    found += c && c->completion.queue == ir::Queue::CpAsync;
+  });
+  return found;
+}
+
+TEST(TilesAhead, TheNextTileComesWhileThisOneIsComputed) {
+  for (const int slots : {2, 3}) {
+    Planned p = planned(Rows{.plan = fmt::format("plan(\"work persistent\", \"ring x slots={}\") ", slots)}.text());
+    ASSERT_TRUE(p.plan.brings_ahead()) << fmt::format("{}", fmt::join(lines_of(p.plan, p.program), "\n"));
+    EXPECT_EQ(p.plan.rings[0].bytes, 4096 * 2);
+    EXPECT_EQ(p.plan.rings[0].slots, slots);
+    p.program = passes::materialize_async_rings(std::move(p.program)).program;
+    EXPECT_EQ(copies_ahead(p.program), slots);  // before the loop, and in it
+    expect_same_meaning(p, {numbers({7, 4096}, f16, 3)}, {7, 4096}, f16);
+  }
+}
+
+TEST(TilesAhead, PlacesMayHaveNames) {
+  Planned p = planned(Rows{.grid = "bx: 1, by: 7",
+                           .row = "row",
+                           .bring = "    row: int32 = by + bx\n    copy from={in}[{row}, 0 : 4096] to=x\n"}
+                          .text());
+  ASSERT_TRUE(p.plan.brings_ahead());
+  p.program = passes::materialize_async_rings(std::move(p.program)).program;
+  EXPECT_EQ(copies_ahead(p.program), 2);
+  expect_same_meaning(p, {numbers({7, 4096}, f16, 3)}, {7, 4096}, f16);
+}
+
+TEST(TilesAhead, IsTheSimulatorsToo) {
+  for (const char* plan :
+       {"plan(\"work persistent blocks=2\") ", "plan(\"work persistent blocks=3\", \"ring x slots=3\") "}) {
+    const Program program(
+        std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(Rows{.plan = plan}.text(), "p.tile")}));
+    const NDArray x = numbers({7, 4096}, f16, 5), want = NDArray::zeros({7, 4096}, f16),
+                  got = NDArray::zeros({7, 4096}, f16);
+    compile(program, {.engine = Engine::Interpreter})(x, want);
+    compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(x, got);
+    EXPECT_EQ(got.to_floats(), want.to_floats()) << plan;
+  }
+}
+
+std::string refusal(const Rows& rows) {
+  try {
+    const ir::TileProgram p = passes::canonicalize(ir::parse(rows.text(), "p.tile"));
+    passes::lower_to_threads(p, small_gpu());
+  } catch (const CompileError& e) {
+    std::string out = e.diagnostic().message;
+    for (const auto& note : e.diagnostic().notes) out += "\n" + note.message;
+    return out;
+  }
+  return "";
+}
+
+TEST(TilesAhead, IsRefusedWhereItCannotBe) {
+  const std::string none = "launch 'rows' has no plan with the line 'work persistent'\n";
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(refusal({.grid = "by: 2"}), none + "there are not known to be more tiles than multiprocessors");
+  EXPECT_EQ(refusal({.threads = 256, .registers = 2}),
+            none + "5 blocks run beside each other on a multiprocessor, as it is");
+  EXPECT_EQ(refusal({.out = "X"}), none + "'X' is written in the loop");
+  EXPECT_EQ(refusal({.bring = "    map i in 1, j in 4096 {\n      x[i, j] = float32(X[by, j])\n    }\n"}),
+            none + "no tile comes from global memory in a copy of its own at the top of the body");
+  EXPECT_EQ(refusal({.plan = "plan(\"work persistent\", \"ring x slots=40\") "}),
+            none + "a ring of such tiles has 2 to 4 slots, not 40");
+}
+
+}  // namespace
+}  // namespace tilewright
