@@ -234,8 +234,31 @@ def change_policy(r, lines):
     return lines[:i] + [line + r.choice(("", " policy=full_row", " policy=full_col"))] + lines[i + 1 :]
 
 
+PLAN_LINES = (
+    "overlap no", "overlap yes", "epilogue whole", "epilogue chunks", "epilogue as_written", "epilogue straight", "not a loader", "fit none",
+    "work persistent blocks=2", "work persistent blocks=3", "work one_tile", "work one_tile blocks_per_multiprocessor=2",
+    "role compute all_tiles", "role compute tiles_in_turn", "role compute iterations_in_turn",
+)  # fmt: skip
+
+
+def change_plan(r, lines):
+    """A launch with a line of a plan, or two: on a GPU what is handed in is obeyed or refused, and means nothing else."""
+    rows = [i for i, line in enumerate(lines) if line.startswith("  launch ") and line.endswith("{") and " plan(" not in line]
+    if not rows:
+        return None
+    text = "\n".join(lines)
+    some = list(PLAN_LINES)
+    for loop in re.findall(r"^ +for (\w+) in .* pipelined", text, re.M):
+        some += [f"order alternating of {loop}"] * 3
+    for tile in re.findall(r"^    (?:shared|fragment) (\w+):", text, re.M)[:3]:
+        some.append(f"ring {tile} slots={r.choice((1, 2, 3, 5))}")
+    i = r.choice(rows)
+    plan = ", ".join(f'"{line}"' for line in r.sample(some, r.choice((1, 1, 2))))
+    return lines[:i] + [lines[i][:-1] + f"plan({plan}) {{"] + lines[i + 1 :]
+
+
 CHANGES = [(change_size, 6), (change_extent, 3), (change_threads, 3), (change_loop, 3), (change_type, 3), (change_space, 3), (change_layout, 1),
-           (change_order, 3), (drop, 2), (repeat, 3), (change_offset, 3), (change_policy, 1)]  # fmt: skip
+           (change_order, 3), (drop, 2), (repeat, 3), (change_offset, 3), (change_policy, 1), (change_plan, 3)]  # fmt: skip
 
 
 def variant(r, text):
