@@ -2,7 +2,7 @@
 imported, and says that it is not there when it is used."""
 import types
 
-from . import language
+from . import language, packed_numbers
 from .trace import fail
 
 
@@ -63,6 +63,8 @@ _OPEN = (
 def modules():
     """name -> what the module has."""
     found = {f"tilelang.{name}": Open(f"tilelang.{name}") for name in _OPEN}
+    for name in ("tilelang.quantize", "tilelang.quantize.quantization"):
+        found[name] = Open(name, packed_numbers.names())
     for name in (*language._PARTS, "tir.ir", "tir.op", "tir.exports", "tir.entry", "tir.common", "eager.builder", "eager.ast", "eager.utils"):
         found[f"tilelang.language.{name}"] = language._part(name)
     for name in ("", ".cluster", ".intrinsics", ".pdl", ".print", ".random", ".tir", ".warpgroup"):

@@ -555,6 +555,7 @@ def test_modules_of_the_original_can_be_imported():
     text += (
         "from tilelang.language.reduce_op import reduce_max\nfrom tilelang.tools import plot_layout\nfrom tilelang.utils.language import is_fragment\n"
         "from tilelang.autotuner.tuner import AutoTuner\nfrom tilelang.cache.kernel_cache import KernelCache\n"
+        "from tilelang.quantize import _tir_packed_to_unsigned_convert, get_lop3_intrin_group\nassert callable(_tir_packed_to_unsigned_convert)\n"
         "import tilelang.language as T\nassert T.reduce_max is reduce_max and callable(plot_layout)\n"
         "try:\n    KernelCache()\nexcept tw.TilewrightError as error:\n    print(error)\n"
     )
