@@ -9,10 +9,22 @@ from .settings import dump, options_of, warn_once
 from .targets import Target
 from .trace import fail
 
+_ORDER = "out_idx execution_backend target target_host verbose pass_configs from_database compile_flags".split()  # of JITKernel
 _ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
 
 
-class Kernel(_native.Kernel):
+class _Kernels(type):
+    """Makes kernels of programs too, as compile() does: JITKernel(func, out_idx, ...) is TileLang's other way to say it."""
+
+    def __call__(cls, func, *arguments, **named):
+        if not isinstance(func, PrimFunc):
+            return super().__call__(func, *arguments, **named)
+        named.update(zip(_ORDER, arguments))
+        named.pop("from_database", None)  # where the original keeps what was compiled before
+        return compile(func, **named)
+
+
+class Kernel(_native.Kernel, metaclass=_Kernels):
     """A compiled program: call it with tensors and numbers, in the order of its parameters. Outputs are returned."""
 
     latency = ref_latency = config = program = checked = None

@@ -5,6 +5,7 @@ import tilewright as tw
 import twins
 import tilewright.language as T
 from engines import ENGINES, array_for
+from tilewright.kernel import Kernel
 
 HOST_ENGINES = [e for e in ENGINES if e != "cuda"]
 LIBRARIES = ["numpy", "torch"]
@@ -120,3 +121,11 @@ def test_what_a_fast_version_assumes(engine):
         np.testing.assert_allclose(found.cpu() if engine == "cuda" else found, wanted, rtol=2e-3, atol=1e-2)
     plain = tw.compile(twins.matmul_relu(M, N, K, 32, 32, 32, "float16"), engine="interpreter")
     assert plain.assumptions == [] and plain.general_calls == 0
+
+
+def test_a_kernel_is_made_of_a_program_as_compile_makes_it():
+    program = twins.online_softmax(16, 32, 8, 32, "float32")
+    x = normal(16, 32)
+    for kernel in (Kernel(program, [1], target="cpu"), Kernel(program, -1, "cython", "cpu", None, False, None, True)):
+        assert isinstance(kernel, Kernel)
+        assert np.array_equal(kernel(x), tw.compile(program, out_idx=1, engine="cpu")(x))
