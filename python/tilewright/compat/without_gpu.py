@@ -75,7 +75,7 @@ def install(arch="sm_90a"):
     answers = {
         "is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (version // 10, version % 10),
         "get_device_name": properties.name, "get_device_properties": properties, "memory_allocated": 0,
-        "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**31, 2**36), "is_initialized": True,
+        "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**31, 2**36), "is_initialized": True, "is_current_stream_capturing": False,
     }  # fmt: skip
     for name, value in answers.items():
         setattr(torch.cuda, name, lambda *arguments, value=value, **named: value)
