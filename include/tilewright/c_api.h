@@ -163,7 +163,9 @@ typedef struct tw_parameter {
 } tw_parameter;
 TW_PUBLIC int tw_kernel_parameter_count(const tw_kernel* kernel);
 TW_PUBLIC tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index);
-/* Whether a statement of the program may write the tensor. */
+/* What the program does to the tensor: nothing; writes elements; only changes them by what is there, as sums by
+ * atomics. */
+enum { TW_LEAVES = 0, TW_WRITES = 1, TW_ADDS = 2 };
 TW_PUBLIC int tw_kernel_writes(const tw_kernel* kernel, int index);
 
 /* DLPack's DLTensor, bit for bit: a pointer to one is a pointer to the other. */

@@ -343,7 +343,7 @@ PyObject* writes(PyObject* object, PyObject* parameter) {
   if (PyErr_Occurred()) return nullptr;
   if (index < 0 || static_cast<size_t>(index) >= self->parameters->size())
     return PyErr_Format(PyExc_IndexError, "the program has no parameter %ld", index);
-  return PyBool_FromLong(tw_kernel_writes(self->kernel, static_cast<int>(index)));
+  return PyLong_FromLong(tw_kernel_writes(self->kernel, static_cast<int>(index)));
 }
 
 PyObject* export_library(PyObject* object, PyObject* path) {
@@ -405,7 +405,8 @@ PyTypeObject* make_kernel_type() {
   static PyMethodDef methods[] = {
       {"output_shapes", output_shapes, METH_VARARGS,
        "output_shapes(*inputs): shapes of the outputs of a call; a tensor is given as (shape, strides)."},
-      {"writes", writes, METH_O, "writes(parameter): whether a statement of the program may write the tensor."},
+      {"writes", writes, METH_O,
+       "writes(parameter): 0, no statement writes the tensor; 1, some may; 2, they only change what is there."},
       {"export_library", export_library, METH_O,
        "export_library(path): a shared library with the kernel, which tvm_ffi.load_module() loads."},
       {nullptr, nullptr, 0, nullptr}};

@@ -10,6 +10,7 @@ from .targets import Target
 from .trace import fail
 
 _ORDER = "out_idx execution_backend target target_host verbose pass_configs from_database compile_flags".split()  # of JITKernel
+_ADDS = 2  # of Kernel.writes
 _ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
 
 
@@ -177,6 +178,10 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
         else:
             fail("OutputNeverWritten", f"'{func.name}' returns this tensor, but no statement writes to it",
                  "write its elements, or return another tensor", func.params[output].place)  # fmt: skip
+    for output in outputs:
+        if kernel.writes(output) == _ADDS:
+            warn_once(f"'{func.name}' only adds to '{func.params[output].name}', which every call makes anew: its elements begin "
+                      "as memory happens to be; pass a tensor of zeros, or write to it first")  # fmt: skip
     kernel.program, kernel.prim_func, kernel.outputs = program, func, outputs
     kernel.target, kernel.arch = target or "auto", arch
     dump(pass_configs, kernel, func.program)

@@ -207,12 +207,15 @@ tw_parameter tw_kernel_parameter(const tw_kernel* kernel, int index) {
 int tw_kernel_writes(const tw_kernel* kernel, int index) {
   const ir::TileProgram& program = kernel->program.box().program;
   const ir::BufferId buffer = program.params[static_cast<size_t>(index)].buffer;
-  bool writes = written_parameters(program).contains(buffer);
-  for (const ir::Launch& launch : program.launches)  // who has its address may do so too
+  for (const ir::Launch& launch : program.launches) {  // who has its address may do so too
+    bool shared = false;
     ir::walk_exprs(launch.body, [&](const ir::Expr& e) {
-      if (const auto* address = e.as<ir::Address>()) writes = writes || program.root(address->buffer) == buffer;
+      if (const auto* address = e.as<ir::Address>()) shared = shared || program.root(address->buffer) == buffer;
     });
-  return writes;
+    if (shared) return TW_WRITES;
+  }
+  if (added_to_parameters(program).contains(buffer)) return TW_ADDS;
+  return written_parameters(program).contains(buffer) ? TW_WRITES : TW_LEAVES;
 }
 
 tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t count) {

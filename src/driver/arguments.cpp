@@ -51,6 +51,25 @@ std::optional<int64_t> value_of(const ir::Expr& e, const ir::TileProgram& progra
 std::set<ir::BufferId> read_parameters(const ir::TileProgram& program) { return parameters_with(program, false); }
 std::set<ir::BufferId> written_parameters(const ir::TileProgram& program) { return parameters_with(program, true); }
 
+std::set<ir::BufferId> added_to_parameters(const ir::TileProgram& program) {
+  std::set<ir::BufferId> changed, begun;
+  for (const ir::Launch& launch : program.launches)
+    ir::walk(launch.body, [&](const ir::Stmt& s) {
+      std::set<ir::BufferId> reads, writes;
+      for (const ir::Effect& e : ir::effects_of(s).list) {
+        if (!e.region.valid()) continue;
+        const ir::BufferId buffer = program.root(e.region.buffer);
+        const bool anew = e.update && *e.update > ir::AtomicOp::Xor;  // an exchange
+        if (e.access == ir::Access::Read) reads.insert(buffer);
+        if (e.access == ir::Access::Accumulate) (anew ? writes : changed).insert(buffer);
+        if (e.access == ir::Access::Write) writes.insert(buffer);
+      }
+      for (ir::BufferId buffer : writes) (reads.contains(buffer) ? changed : begun).insert(buffer);
+    });
+  std::erase_if(changed, [&](ir::BufferId buffer) { return begun.contains(buffer); });
+  return changed;
+}
+
 void fill_random(const NDArray& array, uint64_t seed) {
   fuzz::Random random(seed);
   const auto n = static_cast<size_t>(array.size());

@@ -20,6 +20,8 @@ std::optional<int64_t> value_of(const ir::Expr& e, const ir::TileProgram& progra
 // The parameters that some launch reads, or writes. A view and its root are one.
 std::set<ir::BufferId> read_parameters(const ir::TileProgram& program);
 std::set<ir::BufferId> written_parameters(const ir::TileProgram& program);
+// Those of which every change counts on what is there: no statement writes an element that does not read or update it.
+std::set<ir::BufferId> added_to_parameters(const ir::TileProgram& program);
 
 // Floats from -1 to 1, signed integers from -8 to 7, unsigned from 0 to 7, bools.
 void fill_random(const NDArray& array, uint64_t seed);

@@ -1,8 +1,11 @@
 """What would surely be wrong when it runs is refused on every engine, at the user's line; and calls that are checked."""
+import warnings
+
 import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from tilewright import settings
 
 
 def line_of(marker):
@@ -149,6 +152,42 @@ def test_an_output_beside_others_that_nobody_writes():
     with pytest.warns(UserWarning, match="'double' returns 'unused', but no statement writes to it"):
         made, _ = double(np.ones(8, "float32"))
     assert (made == 2).all()
+
+
+def sums(begin, change):
+    """A program whose output only adds to what is there; or begins with numbers of its own."""
+
+    @T.prim_func
+    def total(A: T.Tensor((64,), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(2, threads=32) as bx:
+            begin(B)
+            for i in T.Parallel(32):
+                change(A[bx * 32 + i], B, i % 4)
+
+    return total
+
+
+def add_in_place(a, b, i):
+    b[i] = b[i] + a
+
+
+NOTHING = lambda b: None
+ADD = lambda a, b, i: T.atomic_add(b[i], a)
+
+
+@pytest.mark.parametrize("begin, change, warned", [
+    (NOTHING, ADD, True), (NOTHING, lambda a, b, i: T.atomic_max(b[i], a), True), (NOTHING, add_in_place, True),
+    (T.clear, ADD, False), (NOTHING, lambda a, b, i: b.__setitem__(i, 1.0), False), (NOTHING, lambda a, b, i: T.atomic_store(b[i], a), False),
+])  # fmt: skip
+def test_an_output_that_is_only_added_to_has_no_beginning(monkeypatch, begin, change, warned):
+    monkeypatch.setattr(settings, "_warned", set())
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        program = sums(begin, change)
+        tw.compile(program, engine="interpreter")  # a tensor that the caller gives begins as the caller says
+        assert not [w for w in heard if "only adds to" in str(w.message)]
+        tw.compile(program, out_idx=-1, engine="interpreter")
+    assert any("'total' only adds to 'B', which every call makes anew" in str(w.message) for w in heard) == warned
 
 
 @pytest.mark.parametrize("target", ["interpreter", "cpu", "simulator -arch=sm_80", "simulator -arch=sm_90a"])
