@@ -112,6 +112,33 @@ def _fp8(name="e4m3"):
     return language.float8_e4m3fn if "e4m3" in name else language.float8_e5m2
 
 
+def _torch_type(name):
+    exponent, _, kind = str(name).partition("_")
+    return dtypes.dtype(f"{kind}_{exponent}" if kind == "float8" else name).as_torch()  # "e4m3_float8" in older programs
+
+
+def _micro_size(of):
+    return 16, 16, 256 // dtypes.dtype(of).bits
+
+
+def _older_places():
+    """Modules that earlier releases had these names in; what else they had can be imported, and says that it is not there."""
+    layout, emitter = language.make_swizzled_layout, warp_mma.TensorCoreIntrinEmitter
+    found = {
+        "tilelang.intrinsics": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout, "TensorCoreIntrinEmitter": emitter},
+        "tilelang.intrinsics.mma_macro_generator": {"TensorCoreIntrinEmitter": emitter},
+        "tilelang.intrinsics.mma_layout": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout},
+        "tilelang.intrinsics.utils": {"get_mma_micro_size": _micro_size},
+        "tilelang.intrinsics.mfma_layout": {},
+        "tilelang.intrinsics.mfma_macro_generator": {},
+        "tilelang.cache": {"cached": cached, "clear_cache": clear_cache},
+        "tilelang.transform.simplify": {"apply_simplify": lambda func, inline_let=False: func, "simplify_prim_func": lambda func: func},
+        "tilelang.tileop": {},
+        "tilelang.tileop.base": {"GemmWarpPolicy": language.GemmWarpPolicy},
+    }
+    return {name: tilelang_parts.Open(name, content) for name, content in found.items()}
+
+
 # Programs for TileLang may wait for its refusal: what they hear is a warning.
 _autotune = functools.partial(tuner.autotune, portable=True)
 
@@ -128,7 +155,7 @@ def _modules():
     }  # fmt: skip
     tensors = {
         "torch_assert_close": testing.torch_assert_close, "get_tensor_supply": profiler.get_tensor_supply,
-        "TensorSupplyType": profiler.TensorSupplyType,
+        "TensorSupplyType": profiler.TensorSupplyType, "map_torch_type": _torch_type,
     }  # fmt: skip
     jits = {"jit": jitted.jit, "JITKernel": kernel.Kernel, "JITImpl": jitted.Jit, "compile": kernel.compile, "par_compile": jitted.par_compile}
     tirx = {
@@ -152,7 +179,7 @@ def _modules():
         "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
         "tilelang.transform": {"PassConfigKey": PassConfigKey, "simplify_prim_func": lambda f: f},
         "tilelang.transform.pass_config": {"PassConfigKey": PassConfigKey},
-        "tilelang.utils": {},
+        "tilelang.utils": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
         "tilelang.utils.tensor": tensors,
         "tilelang.utils.target": targets,
         "tilelang.utils.device": {"get_current_device": lambda: "cuda" if tilewright._native.device_count() else "cpu"},
@@ -190,6 +217,7 @@ def _modules():
         "tilelang.cuda.intrinsics.sparse_layout": sparse,
         "tilelang.cuda.intrinsics.layout": {},
         "tilelang.cuda.intrinsics.layout.mma_layout": {"make_mma_swizzle_layout": language.make_swizzled_layout},
+        **_older_places(),
         "tilelang.tools": {"Analyzer": analysis.Analyzer, "plot_layout": plot_layout.plot_layout},
         "tilelang.tools.plot_layout": plot_layout,
         "tilelang.layout": layouts,
@@ -201,6 +229,7 @@ def _modules():
         "tvm": {"DataType": dtypes.dtype, "TVMError": tilewright.TilewrightError, "__path__": []},
         "tvm.target": {"Target": targets.Target},
         "tvm.transform": {"PassContext": PassContext},
+        "tvm.te": {"var": lambda name="tindex", dtype="int32", span=None: values.dynamic(name, dtype)},
         "tvm.testing": testing,
         "tvm.error": {"InternalError": tilewright.TilewrightError},
         "tvm.ir": {"PrimExpr": values.Expr},

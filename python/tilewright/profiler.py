@@ -21,6 +21,13 @@ class TensorSupplyType(enum.Enum):
     Auto = 7
 
 
+def cached(factory, out_idx=None, *arguments, **named):
+    """tilelang.cached, where earlier releases had it."""
+    from .as_tilelang import cached as kernel_of
+
+    return kernel_of(factory, out_idx, *arguments, **named)
+
+
 def make_tensor(parameter, supply=TensorSupplyType.Auto, device=None):
     """A torch tensor for a parameter whose shape is known."""
     import torch

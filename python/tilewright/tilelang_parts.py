@@ -56,7 +56,7 @@ _OPEN = (
     "jit.adapter.wrapper jit.diagnostics jit.env jit.param utils.deprecated utils.language utils.pass_diff utils.pass_diff_hook "
     "utils.version tools.pass_timing tools.pass_visualizer autotuner.capture autotuner.param autotuner.grouped_compile carver.analysis "
     "carver.common_schedules carver.matmul_analysis carver.utils carver.roller.hint carver.roller.policy carver.roller.node "
-    "carver.arch.arch_base carver.arch.cuda carver.arch.cdna intrinsics intrinsics.mma_layout intrinsics.utils"
+    "carver.arch.arch_base carver.arch.cuda carver.arch.cdna"
 ).split()
 
 

@@ -556,7 +556,12 @@ def test_modules_of_the_original_can_be_imported():
         "from tilelang.language.reduce_op import reduce_max\nfrom tilelang.tools import plot_layout\nfrom tilelang.utils.language import is_fragment\n"
         "from tilelang.autotuner.tuner import AutoTuner\nfrom tilelang.cache.kernel_cache import KernelCache\n"
         "from tilelang.quantize import _tir_packed_to_unsigned_convert, get_lop3_intrin_group\nassert callable(_tir_packed_to_unsigned_convert)\n"
-        "import tilelang.language as T\nassert T.reduce_max is reduce_max and callable(plot_layout)\n"
+        "from tilelang.intrinsics.mma_macro_generator import TensorCoreIntrinEmitter, TensorCoreIntrinEmitterWithLadderTransform\n"
+        "from tilelang.intrinsics import get_swizzle_layout, make_mma_swizzle_layout, mfma_layout\n"
+        "from tilelang.transform.simplify import apply_simplify\nfrom tilelang.intrinsics.utils import get_mma_micro_size\nassert get_mma_micro_size('int8') == (16, 16, 32)\n"
+        "from tilelang.tileop.base import GemmWarpPolicy\nfrom tilelang.utils import determine_fp8_type\nfrom tilelang.cache import cached\n"
+        "import tilelang, tvm\nassert tilelang.profiler.cached and tvm.te.var('n') is not None\n"
+        "import tilelang.language as T\nassert T.GemmWarpPolicy is GemmWarpPolicy and T.reduce_max is reduce_max and callable(plot_layout)\n"
         "try:\n    KernelCache()\nexcept tw.TilewrightError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})

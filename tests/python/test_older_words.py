@@ -1,4 +1,5 @@
 """Operations in the words of TVM and PTX, which are written with others: pointers, reductions over threads, shuffles."""
+import os
 import re
 
 import numpy as np
@@ -458,3 +459,31 @@ def test_atomics_that_tma_has_not():
         assert (a == 3).all()
     with pytest.raises(tw.CompileError, match="TMA atomic add does not support dtype uint64.*supported scalar dtypes"):
         program("uint64", True)
+
+
+def test_names_where_earlier_releases_had_them(tmp_path):
+    """Programs name a symbol by tvm.te.var, make kernels by profiler.cached, and types of tensors by map_torch_type."""
+    import subprocess
+    import sys
+
+    text = """
+import tilewright; tilewright.install_as_tilelang(force=True)
+import numpy as np, tilelang, tilelang.language as T, tvm
+from tilelang.profiler import cached
+from tilelang.utils.tensor import map_torch_type
+def doubled(n, dtype):
+    @T.prim_func
+    def main(A: T.Buffer((n,), dtype), B: T.Buffer((n,), dtype)):
+        with T.Kernel(T.ceildiv(n, 32), threads=32) as bx:
+            for i in T.Parallel(32):
+                B[bx * 32 + i] = A[bx * 32 + i] * 2
+    return main
+kernel = cached(doubled, [1], tvm.te.var("n"), "float32")
+assert (kernel(np.ones(33, "float32")) == 2).all() and (kernel(np.ones(5, "float32")) == 2).all()
+print(map_torch_type("e4m3_float8"), map_torch_type("e5m2_float8"), map_torch_type("float16"))
+"""
+    pytest.importorskip("torch")
+    (tmp_path / "older.py").write_text(text)
+    done = subprocess.run([sys.executable, str(tmp_path / "older.py")], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float16"]
