@@ -292,11 +292,37 @@ void CFamily::body(const Body& b) {
   for (BufferId id : mine) declared_.erase(id);
 }
 
+namespace {
+
+constexpr int64_t kUnrolledStatements = 2048;  // a host compiler takes half a minute for some 5,000 that hold loops
+constexpr int64_t kLoopStatements = 8;         // a loop that stays, beside its body
+
+// How often the body of a loop is written, whose statements come to `size`.
+int64_t unrolled_times(const For& n, int64_t size) {
+  const int64_t extent = constant_int(n.extent).value_or(4);
+  const bool may = n.kind == LoopKind::Unroll && extent > 1 && extent <= 64;
+  return may && extent * size <= kUnrolledStatements ? extent : 1;
+}
+
+// Statements of a body whose loops are unrolled as they say.
+int64_t unrolled_size(const Body& body) {
+  int64_t size = 0;
+  for (const Stmt& s : body) {
+    int64_t inside = 0;
+    for_each_body(s, [&](const Body& b) { inside += unrolled_size(b); });
+    const auto* loop = s.as<For>();
+    const int64_t times = loop ? unrolled_times(*loop, inside) : 1;
+    size += times > 1 ? times * inside : 1 + inside + (loop ? kLoopStatements : 0);
+  }
+  return size;
+}
+
+}  // namespace
+
 std::string CFamily::loop_pragma(const For& n) const {
   if (n.kind == LoopKind::Vectorized) return "#pragma GCC ivdep";
-  const int64_t extent = constant_int(n.extent).value_or(4);
-  const bool unrolls = n.kind == LoopKind::Unroll && extent > 1 && extent <= 64;
-  return unrolls ? fmt::format("#pragma GCC unroll {}", extent) : "";
+  const int64_t times = unrolled_times(n, unrolled_size(n.body));
+  return times > 1 ? fmt::format("#pragma GCC unroll {}", times) : "";
 }
 
 void CFamily::for_loop(const For& n) {
