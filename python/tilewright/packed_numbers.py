@@ -29,7 +29,7 @@ def _in_words(read):
 
     def of(storage_type="uint", storage_nbit=8):
         storage = _dtype(f"{storage_type}{storage_nbit}")
-        return lambda nbit, val, pos, *more: read(storage, nbit, val, pos, *more)
+        return lambda *arguments, **named: read(storage, *arguments, **named)
 
     return of
 

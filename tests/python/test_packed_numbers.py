@@ -51,7 +51,7 @@ def found(engine, words, bits, convert, out_dtype):
 def test_integers(engine, storage, bits):
     words, of = WORDS[storage], (storage.rstrip("0123456789"), int(storage.lstrip("uint")))
     wanted = fields(words, bits)
-    out = found(engine, words, bits, lambda v, p: _tir_packed_to_unsigned_convert(*of)(bits, v, p, "float64"), "float64")
+    out = found(engine, words, bits, lambda v, p: _tir_packed_to_unsigned_convert(*of)(bits, v, pos=p, dtype="float64"), "float64")
     assert (out == wanted).all()
     out = found(engine, words, bits, lambda v, p: _tir_packed_int_to_int_convert(*of)(bits, v, p, "int32"), "int32")
     assert (out == np.where(wanted >= 1 << (bits - 1), wanted - (1 << bits), wanted)).all()
