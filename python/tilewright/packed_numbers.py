@@ -9,7 +9,7 @@ _cast, _select = operation("cast"), operation("if_then_else")
 def _field(nbit, val, pos, storage):
     """The bits of one number, as an int32 or, from words of 32 bits on, as they lie in the word."""
     found = _dtype(val.dtype)
-    if found != storage:
+    if found.bits != storage.bits or "int" not in found:  # a sign changes nothing of the bits in it
         fail("BadOption", f"a word of {found} holds the packed numbers, which were to be in {storage}",
              "name the type that the tensor has")  # fmt: skip
     if not 0 < nbit <= storage.bits:

@@ -51,6 +51,9 @@ def found(engine, words, bits, convert, out_dtype):
 def test_integers(engine, storage, bits):
     words, of = WORDS[storage], (storage.rstrip("0123456789"), int(storage.lstrip("uint")))
     wanted = fields(words, bits)
+    other = ("int" if of[0] == "uint" else "uint", of[1])  # a sign changes nothing of the bits
+    out = found(engine, words, bits, lambda v, p: _tir_packed_to_unsigned_convert(*other)(bits, v, p, "float64"), "float64")
+    assert (out == wanted).all()
     out = found(engine, words, bits, lambda v, p: _tir_packed_to_unsigned_convert(*of)(bits, v, pos=p, dtype="float64"), "float64")
     assert (out == wanted).all()
     out = found(engine, words, bits, lambda v, p: _tir_packed_int_to_int_convert(*of)(bits, v, p, "int32"), "int32")
@@ -80,7 +83,7 @@ def test_floats(engine):
 
 
 def test_words_of_another_type_are_refused():
-    with pytest.raises(tw.CompileError, match="TW.* a word of int8 holds the packed numbers, which were to be in uint8"):
-        each(WORDS["int8"], 4, lambda v, p: _tir_packed_to_unsigned_convert()(4, v, p, "float16"), "float16")
+    with pytest.raises(tw.CompileError, match="TW.* a word of uint32 holds the packed numbers, which were to be in uint8"):
+        each(WORDS["uint32"], 4, lambda v, p: _tir_packed_to_unsigned_convert()(4, v, p, "float16"), "float16")
     with pytest.raises(tw.CompileError, match="numbers of 9 bits in a word of uint8"):
         each(WORDS["uint8"], 4, lambda v, p: _tir_packed_to_unsigned_convert()(9, v, p, "float16"), "float16")
