@@ -32,8 +32,9 @@ constexpr uint64_t kReadOnly = 1;
 // How tensors of a type are read.
 struct Way {
   const ExchangeApi* api = nullptr;
-  bool array = false;  // NumPy's, by __array_struct__
-  bool makes = false;  // has new_empty()
+  bool array = false;      // NumPy's, by __array_struct__
+  bool makes = false;      // has new_empty()
+  bool gradients = false;  // may want one
 };
 
 // Whether a type, or one that it is derived from, is of this library.
@@ -73,8 +74,10 @@ Way way_of(PyTypeObject* type) {
   if (api && (api->header.major != 1 || !api->dltensor_from_py_object_no_sync)) api = nullptr;
   Py_XDECREF(capsule);
   PyErr_Clear();
-  const Way way{api, !api && is_numpy_array(type),
-                api && is_of(type, "torch") && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "new_empty")};
+  auto* const object = reinterpret_cast<PyObject*>(type);
+  const bool torch = is_of(type, "torch");
+  const Way way{api, !api && is_numpy_array(type), api && torch && PyObject_HasAttrString(object, "new_empty"),
+                torch && PyObject_HasAttrString(object, "requires_grad")};
   PyErr_Clear();
   for (Known& k : known)
     if (!k.type) {
@@ -124,6 +127,14 @@ static bool explain_refusal(PyObject* object) {
 }
 
 bool makes_tensors(PyObject* object) { return way_of(Py_TYPE(object)).makes; }
+
+bool wants_gradient(PyObject* object) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  PyObject* wants = way_of(Py_TYPE(object)).gradients ? PyObject_GetAttr(object, name) : nullptr;
+  if (!wants) PyErr_Clear();
+  Py_XDECREF(wants);
+  return wants == Py_True;
+}
 
 // False, without an exception, for what a type code does not say; __dlpack__ finds the words.
 bool BorrowedTensor::borrow_array(PyObject* object) {

@@ -27,5 +27,7 @@ class BorrowedTensor {
 
 // Whether `object` makes tensors like itself: PyTorch's new_empty(shape, dtype=...).
 bool makes_tensors(PyObject* object);
+// Whether it is a tensor of PyTorch's that wants a gradient.
+bool wants_gradient(PyObject* object);
 
 }  // namespace tilewright::python

@@ -1,5 +1,6 @@
 // The kernel object: a call goes from Python's tuple of arguments to tw_kernel_call without a line of Python.
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "dlpack.h"
@@ -196,12 +197,27 @@ PyObject* new_output(KernelObject* self, Arguments& arguments, Output& output, c
   return tensor;
 }
 
+// A call that its kernel cannot take: LaunchError TW4001. Null.
+PyObject* wrong_call(const KernelObject* self, const std::string& reason) {
+  std::string takes;
+  for (size_t i = 0; i < self->parameters->size(); ++i)
+    if (!is_output(self, static_cast<int>(i)))
+      takes += (takes.empty() ? "" : ", ") + std::string((*self->parameters)[i].name);
+  const std::string name = tw_kernel_name(self->kernel), message = name + " " + reason,
+                    help = "it takes " + name + "(" + takes + ")",
+                    text = "error TW4001 launch: " + message + "\nhelp: " + help;
+  PyObject* error = PyObject_CallFunction(registered.error, "sssssssii", "LaunchError", "TW4001", "launch",
+                                          message.c_str(), help.c_str(), text.c_str(), "", 0, 0);
+  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+  Py_XDECREF(error);
+  return nullptr;
+}
+
 PyObject* wrong_count(const KernelObject* self, size_t inputs, Py_ssize_t given) {
-  const char* name = tw_kernel_name(self->kernel);
-  if (self->outputs->empty())
-    return PyErr_Format(PyExc_ValueError, "%s expects %zu arguments, but %zd are given", name, inputs, given);
-  return PyErr_Format(PyExc_ValueError, "%s expects %zu inputs (or %zu arguments, outputs included), but %zd are given",
-                      name, inputs, self->parameters->size(), given);
+  const std::string but = ", but " + std::to_string(given) + (given == 1 ? " is given" : " are given");
+  if (self->outputs->empty()) return wrong_call(self, "expects " + std::to_string(inputs) + " arguments" + but);
+  return wrong_call(self, "expects " + std::to_string(inputs) + " inputs (or " +
+                              std::to_string(self->parameters->size()) + " arguments, outputs included)" + but);
 }
 
 // What a call returns: nothing, its output, or a list of several.
@@ -250,16 +266,14 @@ PyObject* refuse(const KernelObject* self, size_t parameter) {
 
 PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   auto* self = object_of<KernelObject>(object);
-  if (kwargs && PyDict_Size(kwargs) > 0) {
-    PyErr_Format(PyExc_TypeError, "%s takes its arguments by position", tw_kernel_name(self->kernel));
-    return nullptr;
-  }
+  if (kwargs && PyDict_Size(kwargs) > 0) return wrong_call(self, "takes its arguments by position");
   const size_t count = self->parameters->size(), inputs = count - self->outputs->size();
   const Py_ssize_t given = PyTuple_Size(args);
   const bool all = static_cast<size_t>(given) == count;
   if (!all && static_cast<size_t>(given) != inputs) return wrong_count(self, inputs, given);
   Arguments arguments(count);
   Example example;
+  bool gradient = false;
   Py_ssize_t next = 0;
   for (size_t i = 0; i < count; ++i) {
     if (!all && is_output(self, static_cast<int>(i))) {
@@ -268,7 +282,9 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
     }
     PyObject* argument = PyTuple_GetItem(args, next++);
     if (!arguments.set(i, argument)) return refuse(self, i);
-    if (!example.object && arguments.data()[i].kind == TW_TENSOR) example = {argument, arguments.data()[i].as.tensor};
+    if (arguments.data()[i].kind != TW_TENSOR) continue;
+    if (!example.object) example = {argument, arguments.data()[i].as.tensor};
+    gradient = gradient || wants_gradient(argument);
   }
   Results results(self->outputs->size());
   for (size_t k = 0; k < self->outputs->size(); ++k) {
@@ -290,7 +306,12 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Py_BEGIN_ALLOW_THREADS;
   error = tw_kernel_call(self->kernel, arguments.data(), arguments.count());
   Py_END_ALLOW_THREADS;
-  return error ? raise(error) : results.take();
+  if (error) return raise(error);
+  PyObject* result = results.take();
+  if (!gradient) return result;
+  PyObject* known = PyObject_CallFunctionObjArgs(registered.gradient, object, args, result, nullptr);
+  Py_DECREF(result);
+  return known;
 }
 
 // The integers of a tuple; false with an exception set.

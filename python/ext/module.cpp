@@ -213,13 +213,14 @@ PyObject* module_set_stream(PyObject*, PyObject* stream) {
 PyObject* module_version(PyObject*, PyObject*) { return PyUnicode_FromString(tw_version()); }
 
 PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"expr",    "buffer",    "tile",    "error", "empty",
-                                      "options", "to_dlpack", "refusal", nullptr};
+  static const char* const names[] = {"expr",    "buffer",    "tile",    "error",    "empty",
+                                      "options", "to_dlpack", "refusal", "gradient", nullptr};
   Registered r;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
-                                   &r.error, &r.empty, &r.options, &r.to_dlpack, &r.refusal))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
+                                   &r.error, &r.empty, &r.options, &r.to_dlpack, &r.refusal, &r.gradient))
     return nullptr;
-  for (PyObject* o : {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal}) Py_INCREF(o);
+  for (PyObject* o : {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal, r.gradient})
+    Py_INCREF(o);
   registered = r;
   Py_RETURN_NONE;
 }

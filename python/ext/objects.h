@@ -21,6 +21,7 @@ struct Registered {
   PyObject* options = nullptr;    // (dtype) -> {"dtype": PyTorch's}
   PyObject* to_dlpack = nullptr;  // (tensor) -> (capsule, dtype or None), for what has no fast way
   PyObject* refusal = nullptr;    // (kernel, position, parameter, exception) -> exception: what an argument cannot be
+  PyObject* gradient = nullptr;   // (kernel, arguments, result) -> result, for tensors that want a gradient
 };
 extern Registered registered;
 

@@ -3,7 +3,7 @@
 import tilewright as tw
 import tilewright.language as T
 """
-from . import _native, errors, tensors, values
+from . import _native, errors, gradients, tensors, tracebacks, values
 from .errors import CompileError, InternalError, LaunchError, TilewrightError
 
 _native.register(
@@ -15,6 +15,7 @@ _native.register(
     options=tensors.options,
     to_dlpack=tensors.to_dlpack,
     refusal=errors.refused_argument,
+    gradient=gradients.refused,
 )
 
 from . import language  # noqa: E402
@@ -69,3 +70,6 @@ __all__ = [
     "autotune", "cdiv", "compile", "custom_op", "do_bench", "install_as_tilelang", "jit", "language", "next_power_of_2",
     "par_compile", "parse", "set_autotune_inputs",
 ]  # fmt: skip
+
+
+tracebacks.install()

@@ -2,6 +2,7 @@
 as calls, intrinsics by their names, and what is trivially the same as another word."""
 from . import values
 from .dtypes import dtype as _dtype
+from .elsewhere import WORDS
 from .pointers import Pointer, head_of
 from .scopes import Frame, Parallel, ThreadBinding, thread_binding
 from .trace import OPERATIONS, apply, fail, operation, recording
@@ -128,11 +129,13 @@ class sblock:
         tracer.block, tracer.guards, tracer.reduced = self.outer
 
 
-def where(predicate):
+def where(predicate, *values):
     """In a T.sblock: the rest of it runs only where the predicate holds."""
     tracer = recording("where")
+    if values:
+        fail("OperandKind", f"T.where guards a T.sblock by a condition, but is given {1 + len(values)} values", f"write {WORDS['where']}")
     if tracer.guards is None:
-        fail("OutsideProgram", "T.where outside of T.sblock", "write `if` there; T.if_then_else and T.Select choose between values")
+        fail("OutsideProgram", "T.where outside of T.sblock", f"write `if` there; {WORDS['where']} and T.Select choose between values")
     _open_if(predicate)
     tracer.scope("if")
     tracer.guards += 1

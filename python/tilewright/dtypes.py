@@ -61,9 +61,11 @@ def _lookup(name):
         element, lanes = dtype(vector[1]), int(vector[2])
         found = f"{element}x{lanes}", element.bits
     if found is None:
+        from .elsewhere import nearest
         from .trace import fail
 
-        fail("UnknownDtype", f"there is no dtype {name!r}", "for example float32, float16, bfloat16, int32, bool")
+        near = nearest(text, NAMES)
+        fail("UnknownDtype", f"there is no dtype {name!r}", f"the nearest: {near}" if near else "for example float32, float16, bfloat16, int32, bool")
     full, bits = found
     bits = 6 if full.startswith("float6_") else bits
     result = _known.get(full)

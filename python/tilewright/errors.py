@@ -1,4 +1,5 @@
 """What goes wrong, as exceptions. The texts are the library's; the classes are what programs catch."""
+import linecache
 import re
 
 
@@ -27,7 +28,7 @@ _ALSO = {
     "TW1106": TypeError, "TW1033": AssertionError, "TW1036": IndexError, "TW1038": IndexError,
     "TW1061": AssertionError, "TW1062": AssertionError, "TW1063": AssertionError, "TW1064": AssertionError,
     "TW1077": RuntimeError, "TW1104": RuntimeError, "TW1105": NotImplementedError, "TW1109": RuntimeError,
-    "TW4004": TypeError,
+    "TW4001": TypeError, "TW4004": TypeError,
 }  # fmt: skip
 _KINDS = {kind.__name__: kind for kind in (CompileError, LaunchError, InternalError)}
 _classes = {}
@@ -46,15 +47,21 @@ def refused_argument(kernel, position, name, cause):
     error = make_error("LaunchError", code, "launch", message, help, f"error {code} launch: {message}\nhelp: {help}", "", 0, 0)
     also = next((kind for kind in (TypeError, BufferError, OverflowError) if isinstance(cause, kind)), None)
     if also is not None and not isinstance(error, also):
-        error.__class__ = _classes.setdefault((code, also), type("LaunchError", (LaunchError, also), {}))
+        error = of_class(error, also)
     error.__cause__ = cause
     return error
+
+
+def _value_in_python(value):
+    return {"true": "True", "false": "False"}.get(value, value.replace("{", "(").replace("}", ")"))
 
 
 # Advice of the library in C++'s words, and what Python says.
 _IN_PYTHON = [
     (re.compile(r"for \(auto (\w+) : Kernel\((.*?)\)\)"), r"with T.Kernel(\2) as \1:"),
-    (re.compile(r"\.transpose_([AB]) = true"), r"transpose_\1=True"),
+    (re.compile(r"(?<!\S)\.(\w+) = (\{[^}]*\}|\w+)"), lambda m: f"{m[1]}={_value_in_python(m[2])}"),
+    (re.compile(r"\bpass another \.(\w+)"), r"pass another \1"),
+    (re.compile(r"\(\.contiguous\(\) in Python, clone\(\) in C\+\+\)"), "(x.contiguous(), numpy.ascontiguousarray(x))"),
     (re.compile(r"\bScalar\(\) and list it in the parameters"), "parameter: name: T.int32"),
 ]
 
@@ -65,17 +72,44 @@ def _in_python(help):
     return help
 
 
+def _with_source(text, file, line, column):
+    """The text with the line that it is about, of a cell of a notebook: the library reads files."""
+    at = f"\n  --> {file}:{line}" + (f":{column}" if column > 0 else "")
+    if line < 1 or f"{at}\n  {line:>5} | " in text:
+        return text
+    source = linecache.getline(file, line).rstrip()
+    if not source:
+        return text
+    before = source.encode()[: column - 1].decode(errors="replace")
+    caret = "\n        | " + "".join("\t" if c == "\t" else " " for c in before) + "^" if 0 < column <= len(source.encode()) else ""
+    return text.replace(at, f"{at}\n  {line:>5} | {source}{caret}", 1)
+
+
 def make_error(kind, code, area, message, help, text, file, line, column):
     """Called by the extension module for every error of the library."""
     said = _in_python(help)
     if said != help:
         text, help = text.replace(help, said), said
-    cls = _classes.get((kind, code))
-    if cls is None:
-        base, also = _KINDS[kind], _ALSO.get(code)
-        cls = base if also is None or issubclass(base, also) else type(base.__name__, (base, also), {})
-        _classes[kind, code] = cls
-    error = cls(text)
+    cls = _class_of(_KINDS[kind], _ALSO.get(code))
+    error = cls(_with_source(text, file, line, column))
     error.code, error.area, error.message, error.help = code, area, message, help
     error.file, error.line, error.column = file, line, column
     return error
+
+
+def _class_of(base, also):
+    """The class of an error that is of a class of Python's too."""
+    if also is None or issubclass(base, also):
+        return base
+    made = _classes.get((base, also))
+    if made is None:
+        made = _classes[base, also] = type(base.__name__, (base, also), {})
+    return made
+
+
+def of_class(error, also):
+    """The same error, of another class of Python's too."""
+    base = next(kind for kind in _KINDS.values() if isinstance(error, kind))
+    made = _class_of(base, also)(str(error))
+    made.__dict__.update(error.__dict__)
+    return made

@@ -4,7 +4,7 @@ import ast
 import functools
 import inspect
 
-from .errors import LaunchError
+from .errors import LaunchError, TilewrightError
 from .kernel import compile as compile_program
 from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
@@ -12,7 +12,8 @@ from .rewrite import source_tree
 from .settings import dump, options_of, refuse_unknown
 from .specialized import Specialized
 from .surroundings import SIMPLE, Surroundings, is_dtype
-from .trace import fail, state
+from .trace import bind, fail, state
+from .tracebacks import cut, entry
 from .types import Declaration, TensorType
 from .values import Expr
 from .dtypes import dtype
@@ -20,6 +21,7 @@ from .dtypes import dtype
 _TYPE_WORDS = ("Tensor", "StridedTensor", "Buffer", "ptr", "handle")
 
 
+@entry
 def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_backend=None, verbose=None,
         pass_configs=None, debug_root_path=None, compile_flags=None, engine=None, **unknown):  # fmt: skip
     """Makes kernels of a function, one for each set of compile-time arguments; the kernel of a function under @T.prim_func."""
@@ -30,6 +32,8 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
         return functools.partial(jit, **options)
     if isinstance(func, PrimFunc):
         return compile_program(func, **options)
+    if not inspect.isfunction(func):
+        fail("OperandKind", f"jit takes a function, not {type(func).__name__}", "write @tilewright.jit above a def; its options are keywords: @tilewright.jit(out_idx=-1)")
     return Jit(func, **options)
 
 
@@ -78,6 +82,11 @@ class Jit:
     @property
     def func_source(self):
         return inspect.getsource(self.func)
+
+    def __repr__(self):
+        """<jit add(A, B): 2 kernels on cpu>."""
+        engines = " and ".join(sorted({k.engine for k in self.kernels.values()}))
+        return f"<jit {self.func.__name__}({', '.join(self.order)}): {_counted(len(self.kernels), 'kernel')}{' on ' + engines if engines else ''}>"
 
     # ---- which style
 
@@ -139,7 +148,7 @@ class Jit:
         return kernel
 
     def _lazy(self, args, kwargs):
-        bound = self.signature.bind(*args, **kwargs)
+        bound = bind(self.signature, self.func.__name__, args, kwargs)
         bound.apply_defaults()
         around = Surroundings(self.func, dict(bound.arguments))
         key = around.arguments, around.key
@@ -169,16 +178,17 @@ class Jit:
         """(tensors and scalars by name, compile-time arguments, consts given by name)."""
         consts = {n: v for n, v in kwargs.items() if n not in self.signature.parameters}
         rest = {n: v for n, v in kwargs.items() if n in self.signature.parameters}
-        bound = (self.signature.bind_partial if partial else self.signature.bind)(*args, **rest)
+        bound = bind(self.signature, self.func.__name__, args, rest, partial=partial)
         bound.apply_defaults()
         of_program = {n: v for n, v in bound.arguments.items() if n in self.tensor_names}
         fixed = {n: v for n, v in bound.arguments.items() if n not in self.tensor_names}
         missing = [n for n in self.order if n not in of_program and n not in fixed and n not in self.tensor_names]
         if missing:
-            raise TypeError(f"{self.func.__name__}() is missing a required argument: '{missing[0]}'")
+            bind(self.signature.replace(parameters=[p for n, p in self.signature.parameters.items() if n not in self.tensor_names]),
+                 self.func.__name__, (), fixed)  # fmt: skip
         return of_program, fixed, consts
 
-    def _consts_of(self, discovery, tensors, given):
+    def _consts_of(self, discovery, tensors, given, fixed):
         consts = {}
         for name in discovery.consts:
             if name in given:
@@ -186,22 +196,44 @@ class Jit:
                 continue
             where = discovery.where.get(name)
             if where is None:
+                self._refuse_bare_tensors(name, fixed)
                 fail("ConstantUnknown", f"T.const '{name}' of '{self.func.__name__}' is no dimension of a parameter by itself",
                      f"use it as a whole extent or stride of a tensor, or pass {name}=... to the call")  # fmt: skip
             parameter, kind, dim = where
             if parameter not in tensors:
                 fail("ConstantUnknown", f"T.const '{name}' of '{self.func.__name__}' is a dimension of '{parameter}', which is not given",
                      f"pass the tensor, or {name}=...")  # fmt: skip
+            declared = next(p for p in discovery.parameters if p.name == parameter)
+            self._check_tensor(declared, tensors[parameter])
             extents = _extents(tensors[parameter], kind)
             if discovery.holds_pairs(parameter, tensors[parameter]):
                 last = len(extents) - 1
                 extents = [e * 2 if (d == last) == (kind == "shape") else e for d, e in enumerate(extents)]
             if dim >= len(extents):
-                raise ValueError(
-                    f"{self.func.__name__}: '{parameter}' has {len(extents)} dimensions, but its type names dimension {dim}"
-                )
+                fail("ArgumentRank", f"{self._argument(parameter)} has shape {_shape_words(extents)}, but must have {_counted(len(declared.shape), 'dimension')}",
+                     "pass a tensor of as many dimensions: x.reshape(...)")  # fmt: skip
             consts[name] = int(extents[dim])
         return consts
+
+    def _refuse_bare_tensors(self, const, fixed):
+        """Tensors for parameters of which nothing says that they are tensors."""
+        for name, value in fixed.items():
+            if hasattr(value, "shape") and hasattr(value, "dtype"):
+                shape = _shape_words([const, *"MKLPQRS"][: len(value.shape)])
+                fail("ParameterType", f"'{name}' of '{self.func.__name__}' is given a tensor, but has no annotation",
+                     f'write {name}: T.Tensor({shape}, "{dtype(str(value.dtype).removeprefix("torch."))}") in the signature or at the beginning of the body',
+                     (self.func.__code__.co_filename, self.func.__code__.co_firstlineno, 1), RuntimeError)  # fmt: skip
+
+    def _argument(self, name):
+        return f"{self.func.__name__}: argument {self.order.index(name)} '{name}'"
+
+    def _check_tensor(self, declared, value):
+        """What has no shape is no tensor. All else the kernel checks itself."""
+        if isinstance(value, TensorType) or hasattr(value, "shape"):
+            return
+        what = f"the number {value}" if isinstance(value, (int, float)) else "None" if value is None else f"of type {type(value).__name__}"
+        fail("ArgumentKind", f"{self._argument(declared.name)} must be a tensor ({declared.dtype}, {_counted(len(declared.shape), 'dimension')}), but is {what}",
+             f'pass an array: numpy.asarray(x, dtype="{declared.dtype}"), torch.tensor(x, dtype=torch.{declared.dtype})', also=TypeError)  # fmt: skip
 
     def _eager(self, tensors, fixed, given, around):
         key = around.arguments, around.key
@@ -210,7 +242,7 @@ class Jit:
             discovery = self._traced(lambda: discover(self.func, self.order, fixed, self.annotations))
             if around.exact:
                 self.discoveries[key] = discovery
-        consts = self._consts_of(discovery, tensors, given)
+        consts = self._consts_of(discovery, tensors, given, fixed)
         key = key, tuple(consts.items())
         kernel = self.kernels.get(key) if around.exact else None
         if kernel is None:
@@ -222,6 +254,7 @@ class Jit:
 
     # ---- calls
 
+    @entry
     def compile(self, *args, **kwargs):
         """The kernel for these arguments: tensors may be left out where consts are given by name."""
         if self._is_lazy(args, kwargs):
@@ -239,14 +272,21 @@ class Jit:
         return self.mode_ == "lazy"
 
     def __call__(self, *args, **kwargs):
-        last = self.last
-        if last is not None and not kwargs and last.fits(args):
-            # The kernel of the last call checks its arguments itself: most calls are like the one before.
-            try:
-                return last.kernel(*(args if last.rest is None else args[: last.count]))
-            except LaunchError as error:
-                if not "TW4001" <= error.code <= "TW4011":
-                    raise
+        try:
+            last = self.last
+            if last is not None and not kwargs and last.fits(args):
+                # The kernel of the last call checks its arguments itself: most calls are like the one before.
+                try:
+                    return last.kernel(*(args if last.rest is None else args[: last.count]))
+                except LaunchError as error:
+                    if not "TW4001" <= error.code <= "TW4011":
+                        raise
+            return self._called(args, kwargs)
+        except TilewrightError as error:
+            cut(error)
+            raise
+
+    def _called(self, args, kwargs):
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs)
         count = self.tensor_count
@@ -274,6 +314,7 @@ class Jit:
         return self.compile(**config) if isinstance(config, dict) else self.compile(*config)
 
 
+@entry
 def par_compile(funcs, num_workers=None, ignore_error=False, **options):
     """Compiles programs (or calls functions that do) by several threads."""
     makers = [functools.partial(compile_program, f, **options) if isinstance(f, PrimFunc) else f for f in funcs]
@@ -297,6 +338,14 @@ def each_by_threads(calls, what, workers=None, catch=()):
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what is under way
     return results
+
+
+def _counted(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _shape_words(extents):
+    return f"({', '.join(map(str, extents))}{',' if len(extents) == 1 else ''})"
 
 
 def _extents(tensor, kind):

@@ -8,6 +8,7 @@ from .program import PrimFunc
 from .settings import dump, options_of, warn_once
 from .targets import Target
 from .trace import fail
+from .tracebacks import entry
 
 _ORDER = "out_idx execution_backend target target_host verbose pass_configs from_database compile_flags".split()  # of JITKernel
 _ADDS = 2  # of Kernel.writes
@@ -147,12 +148,14 @@ def output_indices(program, out_idx):
     return chosen
 
 
+@entry
 def compile(func, out_idx=None, execution_backend=None, target=None, target_host=None, verbose=None, pass_configs=None,
             compile_flags=None, *, engine=None, plan=""):  # fmt: skip
     """The kernel of a program. engine or target: "auto", "cuda", "cpu", "interpreter", "simulator". plan: lines that the
     plans of its launches for a GPU are to have, as `tilewright compile --stage plan` prints them (TW8206: they cannot)."""
     if not isinstance(func, PrimFunc):
-        raise TypeError(f"compile() takes a function under @T.prim_func, not {type(func).__name__}")
+        fail("OperandKind", f"compile() takes a function under @T.prim_func, not {type(func).__name__}",
+             "write @T.prim_func above it, and annotate its parameters: A: T.Tensor((M, N), 'float16')")  # fmt: skip
     resolve_execution_backend(execution_backend, "cuda")
     if isinstance(func, specialized.Specialized):
         options = {"target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags,

@@ -4,11 +4,13 @@ import functools
 import inspect
 import sys
 
+from .elsewhere import nearest
 from .errors import CompileError
 from .regions import until_settled
 from .rewrite import rewritten, source_tree
 from .scopes import Launch
-from .trace import OPERATIONS, Recording, StopTrace, Tracer, fail, place, state
+from .trace import OPERATIONS, Recording, StopTrace, Tracer, bind, fail, place, state
+from .tracebacks import cut, entry
 from .types import Declaration, TensorType, declaration_of, extents
 from .values import Buffer, Expr, Reading, Tile, Var, let, load
 from .values import dynamic as make_symbol
@@ -214,6 +216,8 @@ def prim_func(function=None, **ignored):
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
     if function is None:
         return functools.partial(prim_func)
+    if not inspect.isfunction(function):
+        fail("OperandKind", f"prim_func takes a function, not {type(function).__name__}", "write @T.prim_func above a def")
     try:
         return trace_prim_func(function, sys._getframe(1))
     except CompileError as error:
@@ -222,6 +226,7 @@ def prim_func(function=None, **ignored):
 
             return Specialized(function, sys._getframe(1), error)
         if error.code not in _FOUND_LATE or "tilelang" not in sys.modules:
+            cut(error)
             raise
         return Refused(error)
 
@@ -248,7 +253,7 @@ class Macro:
         if tracer is None:
             fail("OutsideProgram", f"macro '{self.function.__name__}' is called outside of a traced function",
                  "call it from a function under @T.prim_func, @T.macro or @tilewright.jit")  # fmt: skip
-        bound = self.signature.bind(*args, **kwargs)
+        bound = bind(self.signature, self.function.__name__, args, kwargs, "OperandKind")
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             bound.arguments[name] = self.argument(name, value)
@@ -276,9 +281,10 @@ class Macro:
         return let(name, value) if isinstance(value, Expr) and value.constant is None else value
 
 
+@entry
 def macro(function=None, **ignored):
     """A function that is recorded wherever it is called."""
-    return Macro if function is None else Macro(function)
+    return entry(Macro) if function is None else Macro(function)
 
 
 class Ref:
@@ -368,6 +374,11 @@ def _traced_eager_once(function, order, arguments, annotations, consts, decision
     with Recording(tracer):
         _set_options(tracer, at)
         result = rewritten(function)(*_arguments(tracer, order, arguments, annotations))
+        unknown = next((name for name in consts if name not in tracer.consts), None)
+        if unknown is not None:
+            known = nearest(unknown, [*tracer.consts, *order])
+            fail("ArgumentCount", f"{function.__name__}: got an unexpected keyword argument '{unknown}'",
+                 f"the nearest it has: {known}" if known else "keywords are parameters, and names that T.const makes", also=TypeError)  # fmt: skip
         chosen = returned_outputs(tracer, result, at)
         program = finish(tracer, at)
     made = PrimFunc(tracer, program, at)

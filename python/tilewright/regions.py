@@ -2,6 +2,7 @@
 variable: a trace that finds such a name tells the next one, which makes it a variable before the if or the loop."""
 import sys
 
+from .syntax import HOOKS
 from .trace import OPERATIONS, apply, fail, state
 from .values import Buffer, Expr, Tile, Var, rename
 from .vectors import VectorVariable
@@ -276,7 +277,7 @@ def _contents(value):
 
 def _is_changed(before, now):
     if isinstance(before, dict):
-        return any(k not in now or not is_same(v, now[k]) for k, v in before.items())
+        return len(before) != len(now) or any(k not in now or not is_same(v, now[k]) for k, v in before.items())
     return before != now if isinstance(before, bytes) else len(before) != len(now) or not all(map(is_same, before, now))
 
 
@@ -294,7 +295,8 @@ class Region:
         tracer = state.tracer
         self.what, self.key, self.may_skip, self.ends = what, tracer.region(self.place), True, []
         space, around = frame.f_locals, frame.f_code.co_freevars
-        self.kept = [(n, v, _contents(v)) for n, v in space.items() if isinstance(v, _KEPT) and n not in around]
+        held = sorted(space.items(), key=lambda item: item[0].startswith(HOOKS))  # what the user named first
+        self.kept = [(n, v, _contents(v)) for n, v in held if isinstance(v, _KEPT) and n not in around]
         self.before = {n: space.get(n) if n in space else Unbound(n) for n in self.names}
         self.variables, known = {}, tracer.decisions.variables
         for name, value in self.before.items():
@@ -338,7 +340,8 @@ class Region:
     def close(self):
         for name, value, before in self.kept:
             if _is_changed(before, _contents(value)):
-                fail("UnsupportedSyntax", f"the {type(value).__name__} '{name}' of Python is changed in {self.what} of the program",
+                named = f"the {type(value).__name__} '{name}'" if not name.startswith(HOOKS) else f"a {type(value).__name__}"
+                fail("UnsupportedSyntax", f"{named} of Python is changed in {self.what} of the program",
                      "only run time knows whether and how often: keep the values in T.alloc_local((n,), dtype) or T.alloc_var")  # fmt: skip
         self.values = tuple(self._merged(n) for n in self.names)
         self.changes = bool(self.names)

@@ -1,10 +1,13 @@
 """Options of compilations in TileLang's words: what means something here, what is known and changes no result, and what
 is misspelt."""
-import difflib
 import os
+import sys
 import warnings
+from collections.abc import Mapping
 
+from .elsewhere import nearest
 from .trace import fail
+from .tracebacks import is_ours
 
 # tl.NAME is TL_NAME of PassConfigKey, and tirx.NAME is TIR_NAME.
 _TL = (
@@ -49,10 +52,18 @@ _WITHOUT_EFFECT = {
 _warned = set()
 
 
+def depth_of_user():
+    """The stacklevel by which a warning of the caller is one of the user's line."""
+    depth, frame = 1, sys._getframe(1)
+    while is_ours(frame.f_code) and frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
 def warn_once(message):
     if message not in _warned:
         _warned.add(message)
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=depth_of_user())
 
 
 class Key(str):
@@ -69,9 +80,9 @@ def key_named(name):
     """The key of PassConfigKey.NAME."""
     if name in KEYS:
         return Key(KEYS[name])
-    near = difflib.get_close_matches(name, KEYS, 1, 0.8)
+    near = nearest(name, KEYS, 0.8, 1)
     if near:
-        raise AttributeError(f"PassConfigKey has no {name}; the nearest it has: {near[0]}")
+        fail("UnknownOperation", f"PassConfigKey has no {name}", f"the nearest it has: {near}", also=AttributeError)
     area, _, rest = name.partition("_")
     key = f"{area.lower()}.{rest.lower()}"
     warn_once(f"PassConfigKey.{name} is not known and is left out")
@@ -81,15 +92,17 @@ def key_named(name):
 def _check(key):
     if key in _KNOWN or key in _MEANINGS or key in _DUMP_KEYS:
         return
-    near = difflib.get_close_matches(key, [*_KNOWN, *_MEANINGS], 1, 0.85)
+    near = nearest(key, [*_KNOWN, *_MEANINGS], 0.85, 1)
     if near:
-        fail("BadOption", f"there is no option '{key}' of pass_configs", f"the nearest is '{near[0]}'")
+        fail("BadOption", f"there is no option '{key}' of pass_configs", f"the nearest is '{near}'")
     warn_once(f"the option '{key}' is not known and is left out")
 
 
 def options_of(pass_configs, compile_flags=None):
     """The options of a program that keys of pass_configs and flags of a compiler name."""
     options = {}
+    if pass_configs is not None and not isinstance(pass_configs, Mapping):
+        fail("BadOption", f"pass_configs is of type {type(pass_configs).__name__}", 'it is a dictionary: {"tl.enable_fast_math": True}')
     for key, value in (pass_configs or {}).items():
         key = str(getattr(key, "value", key))
         _check(key)
@@ -130,6 +143,6 @@ def dump(pass_configs, kernel, program):
 def refuse_unknown(function, unknown, known):
     """For keywords that a function does not have."""
     for name in unknown:
-        near = difflib.get_close_matches(name, known, 1, 0.6)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{hint}")
+        near = nearest(name, known, 0.6, 1)
+        help = f"the nearest it has: {near}" if near else f"it takes {', '.join(known)}"
+        fail("BadOption", f"{function}() got an unexpected keyword argument '{name}'", help, also=TypeError)

@@ -8,7 +8,7 @@ from .regions import Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
-from .values import Buffer, Expr, Reading, Tile, Var, Vector, in_launch, let, load, plain, rename
+from .values import Buffer, Expr, Reading, Tile, Var, Vector, described, in_launch, let, load, plain, rename
 from .vectors import VectorVariable, Vectors, bound, spans_lanes, store_lanes, vector_of
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
@@ -496,7 +496,7 @@ def loop(iterable, names, unpack, region):
         region.close()
         return
     if isinstance(iterable, (Expr, Buffer, Tile)):
-        raise TypeError(f"a loop over {iterable!r}: loops of programs are range(n), T.serial(n), T.Parallel(n), ...")
+        fail("OperandKind", f"a loop over {described(iterable)}", "loops of programs are range(n), T.serial(n), T.Parallel(n), ... over its indices")
     tracer = recording("for")
     tracer.scope("python")
     depth, path = len(tracer.scopes), tracer.path

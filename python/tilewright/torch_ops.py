@@ -10,9 +10,12 @@ import inspect
 from .jitted import Jit
 from .kernel import Kernel
 from .rewrite import source_tree
+from .trace import fail
+from .tracebacks import entry
 from .values import Expr
 
 
+@entry
 def custom_op(name, function=None, *, mutates=(), backward=None, setup_context=None):
     """The operator `name` ("namespace::name") of a kernel or of an eager function under @jit; also a decorator.
 
@@ -23,7 +26,8 @@ def custom_op(name, function=None, *, mutates=(), backward=None, setup_context=N
     if function is None:
         return functools.partial(custom_op, name, mutates=mutates, backward=backward, setup_context=setup_context)
     if not isinstance(function, (Kernel, Jit)):
-        raise TypeError(f"custom_op() takes a kernel or a function under @jit, not {type(function).__name__}")
+        fail("OperandKind", f"custom_op() takes a kernel or a function under @jit, not {type(function).__name__}",
+             'tilewright.custom_op("mine::f", kernel), or the decorator above @tilewright.jit')  # fmt: skip
     import torch
 
     form = _of_kernel(function) if isinstance(function, Kernel) else _of_eager(function)

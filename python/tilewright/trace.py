@@ -1,14 +1,12 @@
 """Tracing: the program that is being recorded on this thread, places in the user's files, and operations on both."""
-import os
 import sys
 import threading
 
-from . import _native
+from . import _native, errors
+from .tracebacks import is_ours
 
 _TABLE = _native.operations()
 OPERATIONS = {row[0]: index for index, row in enumerate(_TABLE)}
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_ours = {}
 _positions = {}
 
 
@@ -102,15 +100,12 @@ class Tracer:
             self.parameters.append(parameter)
 
 
-def place(depth=2):
-    """(file, line, column) of the innermost frame outside of this package."""
+def place(depth=2, beyond=None):
+    """(file, line, column) of the innermost frame outside of this package, and of the library `beyond`."""
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
-        ours = _ours.get(code)
-        if ours is None:
-            ours = _ours[code] = code.co_filename.startswith(_PACKAGE) or code.co_filename == "<tilewright>"
-        if not ours:
+        if not is_ours(code) and (beyond is None or str(frame.f_globals.get("__name__")).partition(".")[0] != beyond):
             return (code.co_filename, *_line_and_column(frame, code))
         frame = frame.f_back
     return None
@@ -171,9 +166,34 @@ def operation(name):
     return lambda *operands: apply(number, *operands)
 
 
-def fail(code, message, help="", at=None):
-    """Raises the error of a mistake that only this package can see."""
-    _native.apply(OPERATIONS["fail"], at or place(), code, message, help)
+def fail(code, message, help="", at=None, also=None):
+    """Raises the error of a mistake that only this package can see; `also` is a class of Python's that it is of too."""
+    try:
+        _native.apply(OPERATIONS["fail"], at or place(), code, message, help)
+    except errors.TilewrightError as error:
+        if also is None or isinstance(error, also):
+            raise
+        failed = error
+    raise errors.of_class(failed, also)
+
+
+def bind(signature, name, args, kwargs, code="ArgumentCount", partial=False):
+    """The arguments of a call by the names of the function's parameters; an error that says the function's own name."""
+    try:
+        return (signature.bind_partial if partial else signature.bind)(*args, **kwargs)
+    except TypeError as error:
+        reason = str(error)
+    from .elsewhere import nearest
+
+    unknown = next((n for n in kwargs if n not in signature.parameters), None)
+    near = nearest(unknown, signature.parameters) if unknown is not None else ""
+    help = f"the nearest it has: {near}" if near else f"it takes {name}({', '.join(map(str, _heads(signature)))})"
+    fail(code, f"{name}: {reason}", help, also=TypeError)
+
+
+def _heads(signature):
+    """Parameters with their defaults and without annotations."""
+    return [p.replace(annotation=p.empty) for p in signature.parameters.values()]
 
 
 def recording(what):

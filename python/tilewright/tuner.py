@@ -4,12 +4,17 @@ import itertools
 import os
 import threading
 import warnings
+from collections.abc import Mapping
 
+from .elsewhere import nearest
 from .errors import TilewrightError
 from .jitted import Jit, each_by_threads
 from .jitted import jit as plain_jit
 from .kernel import compile as compile_program
+from .settings import depth_of_user
 from .surroundings import Surroundings
+from .trace import fail
+from .tracebacks import entry
 from .tuning import Search
 
 
@@ -37,7 +42,12 @@ def _configurations(configs, args, kwargs):
     listed = configs(*args, **kwargs) if callable(configs) else configs
     if isinstance(listed, dict):
         keys = list(listed)
-        return [dict(zip(keys, values)) for values in itertools.product(*(listed[k] for k in keys))]
+        listed = [dict(zip(keys, values)) for values in itertools.product(*(listed[k] for k in keys))]
+    listed = [] if listed is None else list(listed)
+    wrong = next((c for c in listed if not isinstance(c, Mapping)), None)
+    if wrong is not None or not listed:
+        what = f"a configuration is {wrong!r}" if wrong is not None else "there is no configuration to choose from"
+        fail("BadOption", what, 'configs is a list of dictionaries, [{"block": 32}, {"block": 64}], or lists by name, {"block": [32, 64]}')
     return [dict(c) for c in listed]
 
 
@@ -51,8 +61,7 @@ class Tuned:
         self.function, self.configs, self.options = function, configs, options
         names = [do_not_specialize] if isinstance(do_not_specialize, str) else do_not_specialize or ()
         unknown = set(names) - set(function.order)
-        if unknown:
-            raise ValueError(f"'{function.func.__name__}' has no parameter {sorted(unknown)}, which do_not_specialize names")
+        _refuse_unknown(function, unknown, "do_not_specialize")
         self.same_for, self.portable = frozenset(names), portable
         self.best = {}
         functools.update_wrapper(self, function)
@@ -64,8 +73,7 @@ class Tuned:
         candidates = _configurations(self.configs, args, kwargs)
         names = {n for c in candidates for n in c} - {"pass_configs"}
         unknown = names - set(self.function.order)
-        if unknown:
-            raise ValueError(f"'{self.function.func.__name__}' has no parameter {sorted(unknown)}, which a configuration names")
+        _refuse_unknown(self.function, unknown, "a configuration")
         given = set(kwargs).union(self.function.order[: len(args)])
         if names & given - self.same_for:
             return None
@@ -106,11 +114,13 @@ class Tuned:
             return None
         return list(args[:count]) if all(hasattr(a, "__dlpack__") for a in args[:count]) else None
 
+    @entry
     def compile(self, *args, **kwargs):
         """The best kernel for these arguments; given a tunable one, the kernel with it."""
         best = self._tune(args, kwargs)
         return self.function.compile(*args, **kwargs) if best is None else best
 
+    @entry
     def __call__(self, *args, **kwargs):
         kernel_only = kwargs.pop("__return_kernel", False)
         best = self._tune(args, kwargs)
@@ -120,6 +130,13 @@ class Tuned:
             return best
         args, kwargs = self._with(best.config, args, kwargs)
         return self.function(*args, **kwargs)
+
+
+def _refuse_unknown(function, names, where):
+    for name in sorted(names):
+        near = nearest(name, function.order)
+        fail("BadOption", f"'{function.func.__name__}' has no parameter '{name}', which {where} names",
+             f"the nearest it has: {near}" if near else f"it has {', '.join(function.order)}")  # fmt: skip
 
 
 def _warn_of_closure(function):
@@ -133,7 +150,7 @@ def _warn_of_closure(function):
             continue
         if name not in parameters and not isinstance(value, (int, float, str, bool, type(None))):
             warnings.warn(f"'{name}', which '{function.__name__}' closes over, is {type(value).__name__}: not serializable. TileLang "
-                          "refuses to tune such a function (AssertionError); here it is tuned", stacklevel=5)  # fmt: skip
+                          "refuses to tune such a function (AssertionError); here it is tuned", stacklevel=depth_of_user())  # fmt: skip
 
 
 def _parameters(config):
@@ -153,6 +170,7 @@ def _fastest(name, candidates, makers, given, options):
     return Search(name, **options).best_of(candidates, kernels, _inputs.given or given)
 
 
+@entry
 def autotune(function=None, *, configs=None, do_not_specialize=(), portable=False, **options):
     """Chooses among configs, dictionaries of parameters, by measuring; wraps a function under @jit.
 
@@ -163,7 +181,7 @@ def autotune(function=None, *, configs=None, do_not_specialize=(), portable=Fals
     if function is None:
         return functools.partial(autotune, configs=configs, do_not_specialize=do_not_specialize, portable=portable, **options)
     if not isinstance(function, Jit):
-        raise TypeError("autotune wraps a function under @jit: write @autotune(...) above @jit")
+        fail("OperandKind", f"autotune wraps a function under @jit, not {type(function).__name__}", "write @autotune(...) above @jit")
     return Tuned(function, configs, options, do_not_specialize, portable)
 
 

@@ -8,6 +8,7 @@ from . import _native
 from .errors import TilewrightError
 from .profiler import Profiler, TensorSupplyType, do_bench, given_to
 from .progress import Progress
+from .settings import depth_of_user
 
 
 class Search:
@@ -25,6 +26,7 @@ class Search:
 
     def best_of(self, configs, kernels, given=None):
         """The fastest of the kernels; in place of one there may be the error that compiling it gave."""
+        best = None
         with Progress(f"tuning {self.name}", len(configs)) as bar:
             for config, kernel in zip(configs, kernels):
                 try:
@@ -38,7 +40,7 @@ class Search:
         if len(self.groups) > 1:
             others = [k.config for _, kernels in self.groups if best not in kernels for k in kernels]
             warnings.warn(f"configurations of '{self.name}' compute different results; most agree with {best.config}, "
-                          f"and these do not: {others}", stacklevel=4)  # fmt: skip
+                          f"and these do not: {others}", stacklevel=depth_of_user())  # fmt: skip
         if self.ref_prog is not None and not self.skip_check:
             own = _copies(self.inputs)
             best.ref_latency = do_bench(lambda: self.ref_prog(*own), self.warmup, self.rep)

@@ -1,7 +1,11 @@
 """Values of a program: expressions, buffers, elements and tiles of buffers, scalar variables."""
+import sys
+
 from . import _native
 from .dtypes import dtype
-from .trace import OPERATIONS, apply, fail, operation, state
+from .elsewhere import METHODS, instead_of, nearest
+from .tracebacks import is_ours
+from .trace import OPERATIONS, apply, fail, operation, place, state
 
 _ADD, _SUB, _MUL, _DIV = (OPERATIONS[n] for n in ("add", "sub", "mul", "div"))
 _FLOORDIV, _FLOORMOD = OPERATIONS["floordiv"], OPERATIONS["floormod"]
@@ -14,11 +18,63 @@ _NEG, _INVERT, _POW, _ABS = (OPERATIONS[n] for n in ("negative", "bitwise_not", 
 _LOAD, _STORE, _CAST = OPERATIONS["load"], OPERATIONS["store"], OPERATIONS["cast"]
 
 
-class Operators:
+# Operators that NumPy calls by a function of its own, where its scalar is the left side.
+_OF_UFUNC = {
+    "add": _ADD, "subtract": _SUB, "multiply": _MUL, "divide": _DIV, "true_divide": _DIV, "floor_divide": _FLOORDIV, "remainder": _FLOORMOD,
+    "bitwise_and": _AND, "bitwise_or": _OR, "bitwise_xor": _XOR, "left_shift": _SHL, "right_shift": _SHR, "less": _LT, "less_equal": _LE,
+    "greater": _GT, "greater_equal": _GE, "power": _POW,
+}  # fmt: skip
+
+
+def _refuse_function(library, name, operands):
+    """A function of NumPy's or PyTorch's that is given values of a program."""
+    given = next((o for o in operands if isinstance(o, (Operators, Buffer))), None)
+    what = described(given) if given is not None else "a value of the program"
+    fail("OperandKind", f"{library}.{name} takes arrays, but is given {what}", instead_of(name) or "functions of T take values of programs: dir(T) has them",
+         place(beyond=library))  # fmt: skip
+
+
+class _Foreign:
+    """Values that functions of NumPy and PyTorch are given by mistake."""
+
+    __slots__ = ()
+
+    def __array_function__(self, function, types, arguments, named):
+        _refuse_function("numpy", function.__name__, (*arguments, *named.values()))
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), named=None):
+        _refuse_function("torch", getattr(function, "__name__", str(function)), (*arguments, *(named or {}).values()))
+
+    def __dir__(self):
+        return [name for name in super().__dir__() if name not in METHODS]
+
+
+def described(value):
+    """A value of a program in a sentence."""
+    if isinstance(value, Var):
+        return f"the variable '{value.name}'"
+    if isinstance(value, Buffer):
+        return f"the whole buffer '{value.name}'"
+    if isinstance(value, Tile):
+        return f"{'an element' if value.is_element else 'a tile'} of '{value.buffer.name}'"
+    return f"an expression of {value.dtype}" if isinstance(value, Operators) else repr(value)
+
+
+class Operators(_Foreign):
     """What computes: expressions, and what is read where a value is wanted."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy's scalars leave the operator to us
+
+    def __array_ufunc__(self, function, method, *operands, **named):
+        name = function.__name__
+        if method == "__call__" and not named:
+            if name in ("equal", "not_equal"):
+                a, b = operands if isinstance(operands[0], Operators) else operands[::-1]
+                return a == b if name == "equal" else a != b
+            if name in _OF_UFUNC:
+                return apply(_OF_UFUNC[name], *operands)
+        _refuse_function("numpy", name, operands)
 
     def __add__(self, other): return apply(_ADD, self, other)  # noqa: E704
     def __radd__(self, other): return apply(_ADD, other, self)  # noqa: E704
@@ -99,6 +155,11 @@ class Operators:
 
     def astype(self, to):
         return apply(_CAST, self, dtype(to))
+
+    def __format__(self, form):
+        if form or (state.tracer is not None and not is_ours(sys._getframe(1).f_code)):
+            fail("ValueNotKnown", f"text is made of {described(self)}, whose value is known only at run time", "T.print(x, msg=...) prints values")
+        return str(self)
 
 
 def _is_asked(value, what, help):
@@ -182,11 +243,13 @@ class Expr(Operators, _native.Expr):
         return f"<{self.dtype_name} {'expression' if constant is None else constant}>"
 
 
-class Buffer:
+class Buffer(_Foreign):
     """A tensor, or memory on chip. buffer[i, j] is an element or the head of a tile; buffer[i, a:b] a box."""
 
     __slots__ = ("_id", "_shape", "_dtype", "named", "parameter", "__weakref__")
-    __array_ufunc__ = None
+
+    def __array_ufunc__(self, function, method, *operands, **named):
+        _refuse_function("numpy", function.__name__, operands)
 
     def __init__(self, number=None):
         self._id, self._shape, self._dtype, self.named, self.parameter = number, None, None, False, None
@@ -245,6 +308,8 @@ class Buffer:
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
         for i in index:
+            if type(i) is slice and i.step is not None:
+                check_step(self, i)
             if isinstance(i, Vector):
                 return Vector([self[at] for at in points_of(index)], self.dtype)
         tile = Tile(self, index)
@@ -258,6 +323,15 @@ class Buffer:
 
     def __len__(self):
         return len(self.shape)
+
+    def __getattr__(self, name):
+        return _unknown_attribute(self, name)
+
+    def __array__(self, *ignored, **also_ignored):
+        fail("ValueNotKnown", f"NumPy asks for the values of buffer '{self.name}', which are known only at run time", "T.copy moves tiles")
+
+    def __call__(self, *indices):
+        fail("OperandKind", f"buffer '{self.name}' is called", f"its elements are {self.name}[{', '.join('ijklmnop'[: self.ndim])}]")
 
     def __iter__(self):
         fail("ValueNotKnown", f"Python cannot iterate over buffer '{self.name}'", "loop over its indices: T.serial(n)")
@@ -363,7 +437,14 @@ class Tile(Operators):
         return tuple(r.extent for r in self.region)
 
     def __iter__(self):
-        fail("ValueNotKnown", f"Python cannot iterate over a tile of '{self.buffer.name}'", "loop over its indices")
+        fail("ValueNotKnown", f"Python cannot iterate over a tile of '{self.buffer.name}'",
+             "loop over its indices: T.serial(n), T.Parallel(n); T.reduce_sum(tile, result, dim=0) adds, T.reduce_max finds the largest")  # fmt: skip
+
+    def __getattr__(self, name):
+        return _unknown_attribute(self, name)
+
+    def __len__(self):
+        fail("ValueNotKnown", f"Python asks for the length of {described(self)}", "x.shape has its extents")
 
     def __bool__(self):
         fail("ValueNotKnown", f"an element of '{self.buffer.name}' is known only at run time",
@@ -426,6 +507,52 @@ class Vector(Operators):
     def __repr__(self):
         return f"<{self.dtype} vector>"
 
+
+def check_step(buffer, index):
+    step = plain(index.step)
+    if not (step is None or (isinstance(step, int) and step == 1)):
+        fail("UnsupportedSyntax", f"a slice of '{buffer.name}' with a step other than 1: tiles are boxes of neighbours",
+             f"for i in T.Parallel(n): ... {buffer.name}[i * step]")  # fmt: skip
+
+
+def _unknown_attribute(value, name):
+    if name.startswith("_"):
+        raise AttributeError(name)
+    if hasattr(type(value), name):  # it is there, and failed itself: with its own words
+        return object.__getattribute__(value, name)
+    near = nearest(name, [n for n in dir(value) if not n.startswith("_")])
+    fail("UnknownOperation", f"{described(value)} has no '{name}'", f"the nearest it has: {near}" if near else "T.name(x) for operations, x.shape, x.dtype",
+         also=AttributeError)  # fmt: skip
+
+
+def _word(name):
+    """What answers to a tensor's method of PyTorch or NumPy."""
+
+    def refuse(self):
+        fail("UnknownOperation", f"{described(self)} has no '{name}'", instead_of(name), also=AttributeError)
+
+    return property(refuse)
+
+
+def _operator_of_buffers(sign):
+    def refuse(self, *other):
+        if sign == "@":
+            fail("UnsupportedSyntax", f"@ of {described(self)}", "write T.gemm(a_shared, b_shared, c_fragment), which adds to c")
+        fail("OperandKind", f"{sign} of {described(self)}", "loop over its elements: for i, j in T.Parallel(M, N): c[i, j] = a[i, j] + b[i, j]")
+
+    return refuse
+
+
+for _cls in (Operators, Buffer):
+    for _name in METHODS:
+        if not hasattr(_cls, _name):
+            setattr(_cls, _name, _word(_name))
+for _sign, _names in {
+    "+": "add radd", "-": "sub rsub neg", "*": "mul rmul", "/": "truediv rtruediv", "//": "floordiv rfloordiv", "%": "mod rmod", "**": "pow rpow",
+    "@": "matmul rmatmul", "&": "and rand", "|": "or ror", "^": "xor rxor", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "abs()": "abs",
+}.items():  # fmt: skip
+    for _name in _names.split():
+        setattr(Buffer, f"__{_name}__", _operator_of_buffers(_sign))
 
 READABLE = (Expr, Var, Tile)
 

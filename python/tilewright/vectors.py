@@ -2,7 +2,7 @@
 from . import _native
 from .dtypes import dtype
 from .trace import OPERATIONS, apply, fail, operation
-from .values import Expr, Tile, Var, Vector, plain
+from .values import Expr, Tile, Var, Vector, check_step, plain
 
 _GROUPS = {number: row[1] for number, row in enumerate(_native.operations())}
 _NAMES = {number: row[0] for number, row in enumerate(_native.operations())}
@@ -41,6 +41,9 @@ def spans_lanes(index):
 def store_lanes(value, buffer, index):
     """Stores lanes, or one value for all of them, to the elements that a slice or a vector of indices names."""
     index = index if isinstance(index, tuple) else (index,)
+    for i in index:
+        if isinstance(i, slice):
+            check_step(buffer, i)
     if any(isinstance(i, Vector) for i in index):
         apply(_STORE, buffer[index], value)
         return

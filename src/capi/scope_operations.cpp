@@ -61,6 +61,9 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"ReduceShape", Code::ReduceShape},
     {"UnknownDtype", Code::UnknownDtype},
     {"ArgumentCount", Code::ArgumentCount},
+    {"ArgumentKind", Code::ArgumentKind},
+    {"ArgumentRank", Code::ArgumentRank},
+    {"GradientLost", Code::GradientLost},
 };
 
 Result report(const Operation&, const Operands& o) {

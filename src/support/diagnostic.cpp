@@ -15,6 +15,17 @@ std::string place(const SourceLocation& location) {
   return location.column > 0 ? at + fmt::format(":{}", location.column) : at;
 }
 
+// Under the column, which counts bytes: tabs stay tabs, and a character of several bytes is one.
+std::string caret(const std::string& line, int column) {
+  if (column < 1 || static_cast<size_t>(column) > line.size()) return "";
+  std::string before;
+  for (int i = 0; i + 1 < column; ++i) {
+    const auto byte = static_cast<unsigned char>(line[static_cast<size_t>(i)]);
+    if ((byte & 0xC0) != 0x80) before += byte == '\t' ? '\t' : ' ';
+  }
+  return fmt::format("\n        | {}^", before);
+}
+
 std::string source_line(const SourceLocation& location) {
   if (!location.known()) return "";
   std::ifstream file(location.file);
@@ -22,7 +33,7 @@ std::string source_line(const SourceLocation& location) {
   for (int i = 0; i < location.line; ++i)
     if (!std::getline(file, line)) return "";
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-  return fmt::format("\n  {:>5} | {}", location.line, line);
+  return fmt::format("\n  {:>5} | {}", location.line, line) + caret(line, location.column);
 }
 
 nlohmann::json json_of(const SourceLocation& at) {

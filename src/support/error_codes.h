@@ -264,6 +264,7 @@ enum class Code : uint16_t {
   ArgumentsOverlap = 4019,    // a tensor that is written and another share part of their memory
   EnginesDiffer = 4020,       // a checked call whose engines give different results
   EnginesNotCompared = 4021,  // a call that cannot be checked
+  GradientLost = 4022,        // a gradient is asked for that no kernel computes
 
   // 5000: cpu. The CPU engine, the host compiler, the kernel cache.
   CpuRole = 5001,                // what threads of several roles do together, each on its own values

@@ -295,7 +295,7 @@ def test_returns():
 
 
 def test_unknown_operations_name_the_nearest():
-    with pytest.raises(AttributeError, match=r"Tilewright has no T.reduce_summ; .*T.reduce_sum"):
+    with pytest.raises(AttributeError, match=r"Tilewright has no T.reduce_summ\n[\s\S]*nearest it has: T.reduce_sum"):
         T.reduce_summ
     assert not hasattr(T, "alloc_everywhere")
     with pytest.raises(tw.CompileError, match="TW1102"):
@@ -312,7 +312,7 @@ def test_arguments_of_calls():
     kernel = tw.compile(main, engine="interpreter")
     a, b = np.zeros((8, 4), "float32"), np.zeros(8, "float16")
     cases = [
-        ((a, 1), ValueError, "main expects 3 arguments, but 2 are given"),
+        ((a, 1), tw.LaunchError, "TW4001.*main expects 3 arguments, but 2 are given"),
         ((a.astype("float64"), 1, b), tw.LaunchError, "TW4004"),
         ((a[0], 1, b), tw.LaunchError, "TW4005"),
         ((a[:, :3], 1, b), tw.LaunchError, "TW4007"),

@@ -80,9 +80,7 @@ def _kind(error, line, case, after=""):
     if isinstance(error, AssertionError) and any(w in line for w in _TEXT) and _OWN_TEXT.search(after):
         return "text of TileLang"
     if isinstance(error, tilewright.TilewrightError):
-        return {"compile": "refused"}.get(getattr(error, "kind", ""), "refused")
-    if isinstance(error, AttributeError) and "Tilewright has no" in str(error):
-        return "not there"
+        return "not there" if error.message.startswith("Tilewright has no") else "refused"
     if isinstance(error, ImportError):
         return "import"
     if isinstance(error, AssertionError):

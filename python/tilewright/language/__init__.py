@@ -1,6 +1,5 @@
 """The language: T.Kernel, T.copy, T.gemm, ... Operations come from the library's table; help(T.gemm) shows its row."""
 import builtins as _builtins
-import difflib as _difflib
 import enum as _enum
 import itertools as _itertools
 import re as _re
@@ -8,7 +7,7 @@ import sys as _sys
 import types as _types
 import typing as _typing
 
-from .. import _native, dtypes as _dtypes, values as _values
+from .. import _native, dtypes as _dtypes, elsewhere as _elsewhere, values as _values
 from ..builder_words import (
     Assert,
     Ptr,
@@ -539,9 +538,10 @@ def __getattr__(name):
 
         globals()[name] = function(name)
         return globals()[name]
-    near = _difflib.get_close_matches(name, _known_names(), 3, 0.6)
-    hint = f"; the nearest it has: {', '.join('T.' + n for n in near)}" if near else ""
-    raise AttributeError(f"Tilewright has no T.{name}{hint}")
+    near = _elsewhere.nearest(name, _known_names())
+    instead = _elsewhere.WORDS.get(name) or (f"the nearest it has: T.{near.replace(', ', ', T.')}" if near else
+                                             "docs/python_language.md lists its operations, and dir(T) their names")  # fmt: skip
+    _fail("UnknownOperation", f"Tilewright has no T.{name}", instead, also=AttributeError)
 
 
 def __dir__():

@@ -794,7 +794,7 @@ def warpgroup_fence_operand(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""
 def wgmma_mma(A: Any, B: Any, C: Any, transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., k_pack: Any = ..., wg_wait: Any = ..., mbar: Any = ..., annotations: Any = ...) -> Any:
     """A gemm that does not wait: T.wait_wgmma(n) does."""
-def where(predicate: Any) -> Any:
+def where(predicate: Any, *values: Any) -> Any:
     """In a T.sblock: the rest of it runs only where the predicate holds."""
 def writes(*arguments: Any, **named: Any) -> Any:
     """A hint; results and checks are the same without it."""

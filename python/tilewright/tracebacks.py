@@ -1,0 +1,98 @@
+"""Tracebacks of coded errors: the lines of users stay, frames of this package are cut. TILEWRIGHT_TRACEBACK=full keeps them, and
+an error without a code keeps all of its own. On a terminal the message has colors."""
+import functools
+import os
+import re
+import sys
+import types
+
+from .errors import TilewrightError
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PYTHON = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+_ours = {}
+
+
+def is_ours(code):
+    """Whether a function is of this package, or text that it made."""
+    ours = _ours.get(code)
+    if ours is None:
+        ours = _ours[code] = code.co_filename.startswith(_PACKAGE) or code.co_filename == "<tilewright>"
+    return ours
+
+
+def _is_of_python(code):
+    file = code.co_filename
+    return file.startswith(("<frozen ", _PYTHON)) and not any(part in file for part in _INSTALLED)
+
+
+def cut(error):
+    """Takes this package's frames, and what it called of Python's library, out of a coded error's traceback. Only a user's
+    mistake is cut: of one of ours, every frame counts."""
+    if not error.code or error.area == "internal" or os.environ.get("TILEWRIGHT_TRACEBACK") == "full":
+        return
+    kept, called, entry = [], False, error.__traceback__
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        called = is_ours(code) or (called and _is_of_python(code))
+        if not called:
+            kept.append(entry)
+        entry = entry.tb_next
+    chain = None
+    for entry in reversed(kept):
+        chain = types.TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = chain
+
+
+def entry(function):
+    """A function that users call: coded errors leave it without frames of this package."""
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except TilewrightError as error:
+            cut(error)
+            raise  # which adds no frame
+
+    return called
+
+
+# ---- colors
+
+_RED, _BLUE, _GREEN, _BOLD, _PLAIN = "\033[1;31m", "\033[34m", "\033[32m", "\033[1m", "\033[0m"
+_COLORS = [
+    (re.compile(r"^(error TW\d{4} \w+:)", re.MULTILINE), _RED),
+    (re.compile(r"^(  --> .*)$", re.MULTILINE), _BLUE),
+    (re.compile(r"^ {8}\| *(\^)$", re.MULTILINE), _RED),
+    (re.compile(r"^(help:)", re.MULTILINE), _GREEN),
+    (re.compile(r"^(note:)", re.MULTILINE), _BOLD),
+]
+
+
+def colored(text):
+    """A message with colors of a terminal."""
+    for pattern, color in _COLORS:
+        text = pattern.sub(lambda m: m[0].replace(m[1], f"{color}{m[1]}{_PLAIN}"), text)
+    return text
+
+
+def has_colors(stream):
+    return "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb" and getattr(stream, "isatty", lambda: False)()
+
+
+def install():
+    """Coded errors that nobody catches are shown as cut() leaves them. Whoever has a hook of their own keeps it."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+
+
+def _show(kind, error, trace):
+    if not isinstance(error, TilewrightError):
+        return sys.__excepthook__(kind, error, trace)
+    import traceback
+
+    cut(error)
+    text, said = "".join(traceback.format_exception(kind, error, error.__traceback__)), str(error)
+    sys.stderr.write(text.replace(said, colored(said)) if has_colors(sys.stderr) else text)

@@ -1,0 +1,130 @@
+"""What newcomers meet: each mistake of first_hour/*.txt runs as a script of theirs, and all that they see is compared: what is
+printed, warnings, the lines of their files in the traceback, and the message. TILEWRIGHT_UPDATE=1 writes what is said."""
+import contextlib
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+from tilewright import elsewhere, settings, tracebacks
+
+FOLDER = pathlib.Path(__file__).parent / "first_hour"
+HEAD = re.compile(r"^=== (.*)$", re.MULTILINE)
+
+
+def cases():
+    for file in sorted(FOLDER.glob("*.txt")):
+        parts = HEAD.split(file.read_text())
+        for name, rest in zip(parts[1::2], parts[2::2]):
+            program, _, said = rest.lstrip("\n").partition("--- says\n")
+            yield pytest.param(file, name, program, said.rstrip(), id=name)
+
+
+def what_is_said(program, folder):
+    """All that a user sees, without colors; of a traceback the lines of the user's files and how many are others'."""
+    file = folder / "mine.py"
+    file.write_text(program)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            exec(compile(program, str(file), "exec"), {"np": np, "tw": tw, "T": T, "__name__": "mine", "__file__": str(file)})
+        except Exception as error:
+            if isinstance(error, tw.TilewrightError):
+                tracebacks.cut(error)  # as Python does it for one that nobody catches
+            frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+            for f in frames:
+                library = f.filename.rpartition("/site-packages/")[2]  # whose lines are not ours to know
+                print(f"at {library} in {f.name}" if library != f.filename else f"at {f.filename}:{f.lineno} in {f.name}", file=out)
+            print(f"{type(error).__name__}: {error}", file=out)
+    text = out.getvalue() + "".join(f"warning at {w.filename}:{w.lineno}: {w.message}\n" for w in warned)
+    text = text.replace(str(folder) + os.sep, "").replace(str(pathlib.Path(__file__).parent) + os.sep, "tests/")
+    text = re.sub(r"/\S*/tilewright/", "tilewright/", text)
+    text = re.sub(r"0x[0-9a-f]{6,}", "0x", text)
+    return "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
+
+
+@pytest.fixture(autouse=True)
+def as_a_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
+    monkeypatch.syspath_prepend(FOLDER)
+    settings._warned.clear()
+
+
+@pytest.mark.parametrize("file, name, program, said", list(cases()))
+def test_what_is_said(file, name, program, said, tmp_path):
+    if "import torch" in program:
+        pytest.importorskip("torch")
+    found = what_is_said(program, tmp_path)
+    if os.environ.get("TILEWRIGHT_UPDATE"):
+        before, mark, rest = file.read_text().partition(f"=== {name}\n")
+        after = HEAD.search(rest)
+        rest = rest[after.start() :] if after else ""
+        file.write_text(f"{before}{mark}{program}--- says\n{found}\n" + ("\n" + rest if rest else ""))
+        return
+    if sys.version_info < (3, 11):  # which does not say columns
+        found, said = (re.sub(r"(-->.*:\d+):\d+$", r"\1", t, flags=re.MULTILINE) for t in (found, said))
+    assert found == said
+
+
+def test_foreign_words_lead_to_words_that_there_are():
+    """Each word of elsewhere.WORDS is none of the language's, and what is written instead is."""
+    for word, instead in {**elsewhere.WORDS, **elsewhere.METHOD_WORDS}.items():
+        for name in re.findall(r"\bT\.(\w+)", instead):
+            assert name == "word" or name in dir(T), (word, name)
+        for name in re.findall(r"\btilewright\.(\w+)", instead):
+            assert name in tw.__all__, (word, name)
+    for method in elsewhere.METHODS:
+        assert elsewhere.instead_of(method), method
+
+
+CRASH = """import tilewright as tw
+import tilewright.language as T
+@T.prim_func
+def main(A: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=32):
+        A[0] = T.program_id(0)
+"""
+
+
+def crashed(text, tmp_path, **environment):
+    (tmp_path / "mine.py").write_text(text)
+    paths = os.pathsep.join(p for p in sys.path if p)
+    ran = subprocess.run([sys.executable, tmp_path / "mine.py"], env={**os.environ, "PYTHONPATH": paths, **environment}, capture_output=True, text=True)
+    assert ran.returncode == 1
+    return ran.stderr
+
+
+def test_tracebacks_of_coded_errors_are_the_users(tmp_path):
+    assert len(re.findall("  File ", crashed(CRASH, tmp_path))) == 2
+    full = crashed(CRASH, tmp_path, TILEWRIGHT_TRACEBACK="full")
+    assert len(re.findall("  File ", full)) > 4 and "tilewright/trace.py" in full
+    assert len(re.findall("  File ", crashed('import tilewright.language as T\nT.Tensor((64,), "flaot32")\n', tmp_path))) == 1
+    plain = crashed(CRASH.replace("T.program_id(0)", "[][3]"), tmp_path)  # no code: every frame stays
+    assert "IndexError" in plain and "tilewright/program.py" in plain
+
+
+def test_what_an_error_is_caused_by_stays(tmp_path):
+    text = crashed(CRASH.replace("        A[0] = T.program_id(0)\n", "        try_it(A)\n").replace("@T.prim_func\n", """def try_it(A):
+    try:
+        A[0] = {}["key"]
+    except KeyError as error:
+        raise RuntimeError("mine") from error
+@T.prim_func
+"""), tmp_path)
+    assert "KeyError: 'key'" in text and "RuntimeError: mine" in text
+
+
+def test_colors_are_for_terminals():
+    said = "error TW1102 build: Tilewright has no T.load\n  --> mine.py:6:16\n      6 |         A[0] = T.load(0)\n        |                ^\nhelp: T.copy"
+    made = tracebacks.colored(said)
+    assert re.sub(r"\033\[[\d;]*m", "", made) == said and "\033[1;31merror TW1102 build:\033[0m" in made and "\033[1;31m^\033[0m" in made
+    assert not tracebacks.has_colors(io.StringIO())
