@@ -51,7 +51,7 @@ def install_as_tilelang(force=False):
 # What not every program needs: found when it is named.
 _LATER = {
     "AutoTuner": "tuner", "TensorSupplyType": "profiler", "autotune": "tuner", "custom_op": "torch_ops",
-    "do_bench": "profiler", "set_autotune_inputs": "tuner",
+    "do_bench": "profiler", "plot": "pictures", "set_autotune_inputs": "tuner",
 }  # fmt: skip
 
 
@@ -68,8 +68,12 @@ def __getattr__(name):
 __all__ = [
     "AutoTuner", "CompileError", "InternalError", "Jit", "Kernel", "LaunchError", "PrimFunc", "TensorSupplyType", "TilewrightError",
     "autotune", "cdiv", "compile", "custom_op", "do_bench", "install_as_tilelang", "jit", "language", "next_power_of_2",
-    "par_compile", "parse", "set_autotune_inputs",
+    "par_compile", "parse", "plot", "set_autotune_inputs",
 ]  # fmt: skip
+
+
+def __dir__():
+    return sorted([*__all__, "__version__"])
 
 
 tracebacks.install()

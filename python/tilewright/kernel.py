@@ -5,6 +5,7 @@ import os
 from . import _native, specialized
 from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
+from .shown import Counts, Explanation
 from .settings import dump, options_of, warn_once
 from .targets import Target
 from .trace import fail
@@ -63,17 +64,19 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     print_source_code = show_source
 
     def explain(self, arch="", as_json=False, **symbols):
-        """What became of each operation and what it costs, as text or as a dict. arch: "sm_90a"; "" is the CPU."""
+        """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU."""
         arch = arch or (self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else "")
-        text = self.prim_func.program.explain(arch, as_json, symbols)
-        return json.loads(text) if as_json else text
+        program = self.prim_func.program
+        if as_json:
+            return json.loads(program.explain(arch, True, symbols))
+        return Explanation(program.explain(arch, False, symbols), lambda: json.loads(program.explain(arch, True, symbols)))
 
     def simulate(self, *arguments, arch="sm_90a"):
         """Calls it on a simulated GPU, which finds races and wrong accesses: (what the call returns, a dict of what the
-        memories did). Tensors in the processor's memory, and small ones: it is slow."""
+        memories did, which is shown as a table). Tensors in the processor's memory, and small ones: it is slow."""
         simulated = _native.Kernel(self.prim_func.program, "simulator", arch, self.outputs, True)
         result = simulated(*arguments)
-        return result, json.loads(simulated.counts)
+        return result, Counts(json.loads(simulated.counts))
 
     def check(self, *arguments):
         """Calls it after a check: on copies of the arguments, every engine that fits runs it, and all must agree. Returns

@@ -1,4 +1,5 @@
 """tilelang.tools.plot_layout: a layout drawn as a grid of its elements, each with where it lies."""
+import html
 import itertools
 import math
 import os
@@ -55,11 +56,14 @@ def _cells(layout, view, grid_shape):
     return 1 + max(r for r, _ in cells), 1 + max(c for _, c in cells), cells
 
 
-def _svg(rows, columns, cells):
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{columns * _CELL}" height="{rows * _CELL}" font-family="sans-serif" '
+def _svg(rows, columns, cells, title="", legend=""):
+    heads = [line for line in (title, legend) if line]
+    top = 20 * len(heads)
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{columns * _CELL}" height="{rows * _CELL + top}" font-family="sans-serif" '
              f'font-size="12" text-anchor="middle">']  # fmt: skip
+    lines += [f'<text x="4" y="{15 + 20 * k}" text-anchor="start">{html.escape(line)}</text>' for k, line in enumerate(heads)]
     for (row, column), (text, color) in sorted(cells.items()):
-        x, y = column * _CELL, row * _CELL
+        x, y = column * _CELL, row * _CELL + top
         hue = color % _COLORS * 360 // _COLORS
         lines.append(f'<rect x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill="hsl({hue}, 60%, 85%)" stroke="black"/>')
         for k, part in enumerate(text.split("\n")):

@@ -1,0 +1,84 @@
+"""tw.plot: pictures of layouts, those that programs give and those that the compiler chose for a kernel's tiles."""
+import re
+
+from .index_maps import Fragment, Layout, _Mapped
+from .plot_layout import _cells, _svg
+from .shown import Picture
+from .trace import fail
+
+_MODE = re.compile(r"(\d+):(?:([CGWLR])\((\d+)\)|(\d+))")
+_TEXT = re.compile(r"\((?P<shape>[\d, ]+)\): (?P<modes>.*?)(?:; bits (?P<bits>\d+))?(?:; swizzle \((?P<swizzle>[\d, ]+)\))?$")
+
+
+def plot(what, name=None, arch="", path=None):
+    """A picture of a T.Layout or T.Fragment, or of a kernel's tile: plot(kernel, "C_local"). A notebook shows it; `path` writes the SVG."""
+    if isinstance(what, _Mapped):
+        layout, title = what, name or ("fragment" if isinstance(what, Fragment) else "layout")
+    elif hasattr(what, "explain"):
+        layout, title = _of_kernel(what, name, arch)
+    else:
+        fail("OperandKind", f"plot() of {type(what).__name__}", 'a T.Layout, a T.Fragment, or a kernel and the name of a tile: plot(kernel, "C_local")')
+    rows, columns, cells = _cells(layout, "input", None)
+    made = Picture(_svg(rows, columns, cells, title, _legend(layout)), title)
+    if path is not None:
+        made.save(path)
+    return made
+
+
+def _legend(layout):
+    return "T: thread, L: its register; a color for each thread" if isinstance(layout, Fragment) else "place in memory, in elements; a color for each row of it"
+
+
+def _of_kernel(kernel, name, arch):
+    """(layout, title) of the tile of that name; without one, of the first in registers."""
+    facts = kernel.explain(arch or kernel.arch or "sm_90a", as_json=True)
+    found = [row for launch in facts["launches"] for row in launch.get("layouts", ())]
+    names = [row["name"] for row in found]
+    if name is None:
+        chosen = next((row for row in found if row["space"] == "registers"), found[0] if found else None)
+    else:
+        chosen = next((row for row in found if row["name"] == name), None)
+    if chosen is None:
+        what = f"kernel '{kernel.name}' has no tile '{name}' with a layout" if name else f"no tile of kernel '{kernel.name}' has a layout"
+        fail("BadOption", what, f"those that have one: {', '.join(names)}" if names else "tiles have layouts on a GPU: arch=\"sm_90a\"")
+    layout = layout_of_text(chosen["layout"])
+    return layout, f"{chosen['name']} in {chosen['space']}, decided by {chosen['decided_by']}"
+
+
+def layout_of_text(text):
+    """The map that a layout's text says (docs/layouts.md): modes from the slowest digit to the fastest, with their strides."""
+    parts = _TEXT.match(text)
+    shape = [int(e) for e in parts["shape"].split(", ")]
+    modes = [[(int(m[1]), m[2], int(m[3] or m[4])) for m in _MODE.finditer(axis)] for axis in re.findall(r"\[(.*?)\]", parts["modes"])]
+    if len(shape) > 2:  # one slot of a ring
+        shape, modes = shape[-2:], modes[len(shape) - 2 : len(shape)]
+    of_threads = any(kind for axis in modes for _, kind, _ in axis)
+
+    def places(index):
+        found = dict.fromkeys(["C", "G", "W", "L", "R", None], 0)
+        for position, axis in zip(index, modes):
+            for extent, kind, stride in reversed(axis):
+                found[kind] += position % extent * stride
+                position //= extent
+        return found
+
+    if of_threads:
+
+        def held(*index):
+            at = places(index)
+            return at["G"] * 128 + at["W"] * 32 + at["L"], at["R"]
+
+        return Fragment(shape, held)
+    bits = int(parts["bits"] or 8)
+    swizzle = [int(n) for n in parts["swizzle"].split(", ")] if parts["swizzle"] else None
+
+    def place(*index):
+        element = places(index)[None]
+        if swizzle is None:
+            return element
+        count, base, shift = swizzle
+        byte = element * bits // 8
+        byte ^= (byte >> shift) & (((1 << count) - 1) << base)
+        return byte * 8 // bits
+
+    return Layout(shape, place)
