@@ -3,6 +3,7 @@ import ast
 import copy
 import inspect
 import linecache
+import sys
 import types
 
 from . import staging
@@ -29,12 +30,30 @@ def source_tree(function):
 
 def _definition(function):
     """Its node, or None if the file as it was last read says something else."""
+    file = function.__code__.co_filename
+    lines = linecache.getlines(file, function.__globals__)
+    if lines:
+        return _definition_in(function, lines)
+    for lines in _cells():
+        node = _definition_in(function, lines)
+        if node is not None:
+            return node
+    fail("SourceMissing", f"the source of '{function.__name__}' cannot be read: there is no file {file}",
+         "traced functions stand in files or in cells of notebooks", (file, function.__code__.co_firstlineno, 1))  # fmt: skip
+
+
+def _cells():
+    """The lines of IPython's cells that a magic ran, as %%time does, the last one first: no file has them."""
+    python = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    for text in reversed(python.history_manager.input_hist_raw if python is not None else ()):
+        magic, _, rest = text.lstrip("\n").partition("\n")
+        if magic.startswith("%%"):
+            yield python.transform_cell(rest).splitlines(True)
+
+
+def _definition_in(function, lines):
     code = function.__code__
     file, first = code.co_filename, code.co_firstlineno
-    lines = linecache.getlines(file, function.__globals__)
-    if not lines:
-        fail("SourceMissing", f"the source of '{function.__name__}' cannot be read: there is no file {file}",
-             "traced functions stand in files or in cells of notebooks", (file, first, 1))  # fmt: skip
     known = _trees.get(file)
     if known is None or known[0] != lines:
         try:
