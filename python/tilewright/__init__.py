@@ -3,6 +3,8 @@
 import tilewright as tw
 import tilewright.language as T
 """
+from typing import TYPE_CHECKING
+
 from . import _native, errors, gradients, tensors, tracebacks, values
 from .errors import CompileError, InternalError, LaunchError, TilewrightError
 
@@ -47,6 +49,12 @@ def install_as_tilelang(force=False):
 
     install(force)
 
+
+if TYPE_CHECKING:
+    from .pictures import plot
+    from .profiler import TensorSupplyType, do_bench
+    from .torch_ops import custom_op
+    from .tuner import AutoTuner, autotune, set_autotune_inputs
 
 # What not every program needs: found when it is named.
 _LATER = {

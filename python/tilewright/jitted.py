@@ -1,11 +1,15 @@
 """jit: functions that become kernels when they are called. A lazy one is a factory: it returns a program, and calling
 it returns the kernel. An eager one has the launch in its own body, and calling it runs it."""
+from __future__ import annotations
+
 import ast
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any, overload
 
 from .errors import LaunchError, TilewrightError
-from .kernel import compile as compile_program
+from .kernel import Kernel, compile as compile_program
 from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
@@ -21,6 +25,15 @@ from .dtypes import dtype
 _TYPE_WORDS = ("Tensor", "StridedTensor", "Buffer", "ptr", "handle")
 
 
+@overload
+def jit(func: PrimFunc, *, out_idx: Any = None, target: Any = None, target_host: Any = None, execution_backend: Any = None, verbose: Any = None,
+        pass_configs: Any = None, debug_root_path: Any = None, compile_flags: Any = None, engine: str | None = None) -> Kernel: ...  # fmt: skip
+@overload
+def jit(func: Callable[..., Any], *, out_idx: Any = None, target: Any = None, target_host: Any = None, execution_backend: Any = None, verbose: Any = None,
+        pass_configs: Any = None, debug_root_path: Any = None, compile_flags: Any = None, engine: str | None = None) -> Jit: ...  # fmt: skip
+@overload
+def jit(func: None = None, *, out_idx: Any = None, target: Any = None, target_host: Any = None, execution_backend: Any = None, verbose: Any = None,
+        pass_configs: Any = None, debug_root_path: Any = None, compile_flags: Any = None, engine: str | None = None) -> Callable[[Callable[..., Any]], Jit]: ...  # fmt: skip
 @entry
 def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_backend=None, verbose=None,
         pass_configs=None, debug_root_path=None, compile_flags=None, engine=None, **unknown):  # fmt: skip
@@ -255,7 +268,7 @@ class Jit:
     # ---- calls
 
     @entry
-    def compile(self, *args, **kwargs):
+    def compile(self, *args: Any, **kwargs: Any) -> Kernel:
         """The kernel for these arguments: tensors may be left out where consts are given by name."""
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs)
@@ -271,7 +284,7 @@ class Jit:
                 self.mode_ = "eager"
         return self.mode_ == "lazy"
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             last = self.last
             if last is not None and not kwargs and last.fits(args):
@@ -299,7 +312,7 @@ class Jit:
             self.last = _Last(kernel, count, args[count:], around.places)
         return result
 
-    def get_tir(self, *args, **kwargs):
+    def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
         """The program for these arguments."""
         return self.compile(*args, **kwargs).prim_func
 

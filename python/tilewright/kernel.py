@@ -1,6 +1,9 @@
 """Compiled programs, and compiling them."""
+from __future__ import annotations
+
 import json
 import os
+from typing import Any, Literal, overload
 
 from . import _native, specialized
 from .execution_backends import resolve_execution_backend
@@ -63,6 +66,10 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
 
     print_source_code = show_source
 
+    @overload
+    def explain(self, arch: str = "", as_json: Literal[False] = False, **symbols: int) -> Explanation: ...
+    @overload
+    def explain(self, arch: str = "", *, as_json: Literal[True], **symbols: int) -> dict[str, Any]: ...
     def explain(self, arch="", as_json=False, **symbols):
         """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU."""
         arch = arch or (self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else "")
@@ -153,7 +160,7 @@ def output_indices(program, out_idx):
 
 @entry
 def compile(func, out_idx=None, execution_backend=None, target=None, target_host=None, verbose=None, pass_configs=None,
-            compile_flags=None, *, engine=None, plan=""):  # fmt: skip
+            compile_flags=None, *, engine: str | None = None, plan: str = "") -> Kernel:  # fmt: skip
     """The kernel of a program. engine or target: "auto", "cuda", "cpu", "interpreter", "simulator". plan: lines that the
     plans of its launches for a GPU are to have, as `tilewright compile --stage plan` prints them (TW8206: they cannot)."""
     if not isinstance(func, PrimFunc):

@@ -1,5 +1,8 @@
 """tw.plot: pictures of layouts, those that programs give and those that the compiler chose for a kernel's tiles."""
+from __future__ import annotations
+
 import re
+from typing import Any
 
 from .index_maps import Fragment, Layout, _Mapped
 from .plot_layout import _cells, _svg
@@ -10,7 +13,7 @@ _MODE = re.compile(r"(\d+):(?:([CGWLR])\((\d+)\)|(\d+))")
 _TEXT = re.compile(r"\((?P<shape>[\d, ]+)\): (?P<modes>.*?)(?:; bits (?P<bits>\d+))?(?:; swizzle \((?P<swizzle>[\d, ]+)\))?$")
 
 
-def plot(what, name=None, arch="", path=None):
+def plot(what: Any, name: str | None = None, arch: str = "", path: Any = None) -> Picture:
     """A picture of a T.Layout or T.Fragment, or of a kernel's tile: plot(kernel, "C_local"). A notebook shows it; `path` writes the SVG."""
     if isinstance(what, _Mapped):
         layout, title = what, name or ("fragment" if isinstance(what, Fragment) else "layout")

@@ -3,9 +3,13 @@
 from tilewright.torch_ops import custom_op
 softmax = custom_op("mine::softmax", softmax_kernel)
 """
+from __future__ import annotations
+
 import ast
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any, overload
 
 from .jitted import Jit
 from .kernel import Kernel
@@ -15,6 +19,11 @@ from .tracebacks import entry
 from .values import Expr
 
 
+@overload
+def custom_op(name: str, function: Kernel | Jit, *, mutates: Any = (), backward: Any = None, setup_context: Any = None) -> Callable[..., Any]: ...
+@overload
+def custom_op(name: str, function: None = None, *, mutates: Any = (), backward: Any = None, setup_context: Any = None
+              ) -> Callable[[Kernel | Jit], Callable[..., Any]]: ...  # fmt: skip
 @entry
 def custom_op(name, function=None, *, mutates=(), backward=None, setup_context=None):
     """The operator `name` ("namespace::name") of a kernel or of an eager function under @jit; also a decorator.

@@ -5,6 +5,8 @@ import os
 import re
 import sys
 import types
+from collections.abc import Callable
+from typing import TypeVar
 
 from .errors import TilewrightError
 
@@ -45,7 +47,10 @@ def cut(error):
     error.__traceback__ = chain
 
 
-def entry(function):
+_Function = TypeVar("_Function", bound=Callable)
+
+
+def entry(function: _Function) -> _Function:
     """A function that users call: coded errors leave it without frames of this package."""
 
     @functools.wraps(function)

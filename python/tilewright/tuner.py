@@ -1,16 +1,19 @@
 """autotune: the fastest of several configurations of a jitted function."""
+from __future__ import annotations
+
 import functools
 import itertools
 import os
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, overload
 
 from .elsewhere import nearest
 from .errors import TilewrightError
 from .jitted import Jit, each_by_threads
 from .jitted import jit as plain_jit
-from .kernel import compile as compile_program
+from .kernel import Kernel, compile as compile_program
 from .settings import depth_of_user
 from .surroundings import Surroundings
 from .trace import fail
@@ -115,13 +118,13 @@ class Tuned:
         return list(args[:count]) if all(hasattr(a, "__dlpack__") for a in args[:count]) else None
 
     @entry
-    def compile(self, *args, **kwargs):
+    def compile(self, *args: Any, **kwargs: Any) -> Kernel:
         """The best kernel for these arguments; given a tunable one, the kernel with it."""
         best = self._tune(args, kwargs)
         return self.function.compile(*args, **kwargs) if best is None else best
 
     @entry
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         kernel_only = kwargs.pop("__return_kernel", False)
         best = self._tune(args, kwargs)
         if best is None:
@@ -170,6 +173,10 @@ def _fastest(name, candidates, makers, given, options):
     return Search(name, **options).best_of(candidates, kernels, _inputs.given or given)
 
 
+@overload
+def autotune(function: Jit, **options: Any) -> Tuned: ...
+@overload
+def autotune(function: None = None, *, configs: Any = None, do_not_specialize: Any = (), portable: bool = False, **options: Any) -> Callable[[Jit], Tuned]: ...
 @entry
 def autotune(function=None, *, configs=None, do_not_specialize=(), portable=False, **options):
     """Chooses among configs, dictionaries of parameters, by measuring; wraps a function under @jit.
