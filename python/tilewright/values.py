@@ -74,6 +74,8 @@ class Operators(_Foreign):
                 return a == b if name == "equal" else a != b
             if name in _OF_UFUNC:
                 return apply(_OF_UFUNC[name], *operands)
+            if name == "divmod":
+                return apply(_FLOORDIV, *operands), apply(_FLOORMOD, *operands)
         _refuse_function("numpy", name, operands)
 
     def __add__(self, other): return apply(_ADD, self, other)  # noqa: E704

@@ -71,7 +71,7 @@ def test_what_is_said(file, name, program, said, tmp_path):
         file.write_text(f"{before}{mark}{program}--- says\n{found}\n" + ("\n" + rest if rest else ""))
         return
     if sys.version_info < (3, 11):  # which does not say columns
-        found, said = (re.sub(r"(-->.*:\d+):\d+$", r"\1", t, flags=re.MULTILINE) for t in (found, said))
+        found, said = (re.sub(r"(-->.*:\d+):\d+$|\n {8}\|\s*\^$", r"\1", t, flags=re.MULTILINE) for t in (found, said))
     assert found == said
 
 
@@ -128,3 +128,31 @@ def test_colors_are_for_terminals():
     made = tracebacks.colored(said)
     assert re.sub(r"\033\[[\d;]*m", "", made) == said and "\033[1;31merror TW1102 build:\033[0m" in made and "\033[1;31m^\033[0m" in made
     assert not tracebacks.has_colors(io.StringIO())
+
+
+SIGNS = ["+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "**", "/", "divmod"]
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("left", [True, False])
+def test_numbers_of_numpy_are_operands(sign, left):
+    """On either side of every operator: NumPy hands its own to the value of the program, as Python does."""
+    import operator
+
+    apply = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "&": operator.and_,
+             "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift, "<": operator.lt, "<=": operator.le,
+             ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "**": operator.pow, "/": operator.truediv,
+             "divmod": divmod}[sign]  # fmt: skip
+    of, number = ("float32", 3.0) if sign in ("/", "**") else ("int32", 3)
+
+    def program(given):
+        @T.prim_func
+        def main(A: T.Tensor((8,), of), B: T.Tensor((8,), of)):
+            with T.Kernel(1, threads=1):
+                found = apply(given, A[1]) if left else apply(A[1], given)
+                B[0] = T.cast(found[0] if sign == "divmod" else found, of)
+                B[1] = T.cast(found[1] if sign == "divmod" else found, of)
+
+        return main.script()
+
+    assert program(np.dtype(of).type(number)) == program(number)
