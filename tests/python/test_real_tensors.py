@@ -94,7 +94,7 @@ def test_transposes_are_refused_or_declared(engine):
         tw.compile(row_sums, out_idx=-1, engine=engine)(x.t())
     assert refused.value.code == "TW4008" and str(refused.value) == (
         "error TW4008 launch: row_sums: argument 0 'A' has strides (1, 24) for shape (24, 40), but must be row-major without "
-        "gaps: strides (40, 1)\nhelp: pass a row-major copy (.contiguous() in Python, clone() in C++), or declare the parameter "
+        "gaps: strides (40, 1)\nhelp: pass a row-major copy (x.contiguous(), numpy.ascontiguousarray(x)), or declare the parameter "
         "with strides"
     )
     kernel = tw.compile(strided_sums, out_idx=-1, engine=engine)
@@ -153,12 +153,14 @@ def test_three_milliard_elements(engine):
 
 
 @every_engine
-def test_gradients_are_neither_needed_nor_made(engine):
+def test_gradients_are_not_needed_and_not_lost(engine):
     kernel = tw.compile(doubled, out_idx=-1, engine=engine)
     x = torch.randn(50, device=device(engine), requires_grad=True)
     found = kernel(x)
-    assert torch.equal(found, x.detach() * 2) and not found.requires_grad
+    assert torch.equal(found, x.detach() * 2) and found.requires_grad  # to say that it has none: test_gradients.py
     assert torch.equal(kernel(torch.nn.Parameter(x.detach())), found) and type(found) is torch.Tensor
+    with torch.no_grad():
+        assert torch.equal(kernel(x), found) and not kernel(x).requires_grad
 
 
 @pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
@@ -224,7 +226,8 @@ def test_outputs_are_row_major_whatever_the_inputs_are(engine):
     for example in (x, x.contiguous(), torch.nn.Parameter(x.contiguous()), x[:, :1].expand(6, 6)):
         b, c, d = kernel(example)
         assert torch.equal(b, example) and torch.equal(c, example.t()) and torch.equal(d, example.to(torch.int32))
-        assert all(t.is_contiguous() and type(t) is torch.Tensor and not t.requires_grad for t in (b, c, d))
+        assert all(t.is_contiguous() and type(t) is torch.Tensor for t in (b, c, d))
+        assert [t.requires_grad for t in (b, c, d)] == [example.requires_grad, example.requires_grad, False]
 
 
 class Marked(torch.Tensor):
