@@ -3,7 +3,7 @@
 #include "codegen/cpu.h"
 #include "driver/dump.h"
 #include "ir/program.h"
-#include "passes/choose_lanes.h"
+#include "passes/loops/choose_lanes.h"
 #include "runtime/cpu_kernel.h"
 
 namespace tilewright {

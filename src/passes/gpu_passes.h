@@ -6,8 +6,8 @@
 
 #include "ir/program.h"
 #include "passes/named_barriers.h"
-#include "passes/threads/decide_plan.h"
-#include "passes/threads/hand_over.h"
+#include "passes/schedule/decide_plan.h"
+#include "passes/schedule/hand_over.h"
 #include "passes/threads/placement.h"
 #include "support/diagnostic.h"
 #include "support/function_ref.h"

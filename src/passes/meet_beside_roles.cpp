@@ -8,7 +8,7 @@
 #include "passes/lower/hazards.h"
 #include "passes/lower/lowering.h"
 #include "passes/role_groups.h"
-#include "passes/threads/whole_turns.h"
+#include "passes/tile/whole_turns.h"
 
 namespace tilewright::passes {
 

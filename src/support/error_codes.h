@@ -254,7 +254,7 @@ enum class Code : uint16_t {
   ArgumentAlignment = 4009,   // the address is not a multiple of what the program needs
   ScalarRange = 4010,         // the number does not fit the parameter's dtype
   SymbolUnsolvable = 4011,    // no integer value of the symbol gives this dimension or stride
-  ExpressionOverflow = 4012,  // a shape, stride or size leaves 64 bits or divides by zero
+  ExpressionOverflow = 4012,  // a shape, stride or size leaves its type or divides by zero
   AssumptionFailed = 4013,    // what the program assumes does not hold for these arguments
   PlanTooLarge = 4014,        // more parameters, workspaces or symbols than a call can hold
   AssertionFailed = 4015,     // an assertion in the kernel

@@ -10,7 +10,7 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
-#include "passes/read_again.h"
+#include "passes/loops/read_again.h"
 
 namespace tilewright {
 namespace {

@@ -1,5 +1,5 @@
 // Loop programs before and after choose_lanes(): text in, text out.
-#include "passes/choose_lanes.h"
+#include "passes/loops/choose_lanes.h"
 
 #include <gtest/gtest.h>
 

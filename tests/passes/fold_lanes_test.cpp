@@ -1,12 +1,12 @@
 // Loop programs before and after fold_lanes() and scan_rows(): text in, text out.
-#include "passes/fold_lanes.h"
+#include "passes/loops/fold_lanes.h"
 
 #include <gtest/gtest.h>
 
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
-#include "passes/scan_rows.h"
+#include "passes/loops/scan_rows.h"
 
 namespace tilewright::passes {
 namespace {

@@ -1,15 +1,15 @@
 // Loop programs before and after fuse_loops(), stream_stores(), prefetch_rows() and transpose_tiles(): text in, text
 // out.
-#include "passes/fuse_loops.h"
+#include "passes/loops/fuse_loops.h"
 
 #include <gtest/gtest.h>
 
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
-#include "passes/prefetch_rows.h"
-#include "passes/stream_stores.h"
-#include "passes/transpose_tiles.h"
+#include "passes/loops/prefetch_rows.h"
+#include "passes/loops/stream_stores.h"
+#include "passes/loops/transpose_tiles.h"
 
 namespace tilewright::passes {
 namespace {

@@ -1,6 +1,6 @@
 // Values that one role leaves in shared memory at its end, and another reads at its own: ordered where the program has
 // forgotten it, left alone where it has not, or where a barrier could not be passed.
-#include "passes/threads/hand_over.h"
+#include "passes/schedule/hand_over.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Names of places are what they stand for.
-#include "passes/threads/inline_lets.h"
+#include "passes/tile/inline_lets.h"
 
 #include "analysis/divisibility.h"
 #include "ir/rewrite.h"

@@ -1,10 +1,10 @@
 // What products wait for is loaded a turn before.
-#include "passes/threads/load_ahead.h"
+#include "passes/tile/load_ahead.h"
 
 #include "ir/rewrite.h"
 #include "passes/planned.h"
-#include "passes/threads/clear_in_gemms.h"
-#include "passes/threads/early_loads.h"
+#include "passes/tile/clear_in_gemms.h"
+#include "passes/tile/early_loads.h"
 
 namespace tilewright {
 namespace {

@@ -4,8 +4,8 @@
 #include "ir/rewrite.h"
 #include "passes/lower_to_threads.h"
 #include "passes/planned.h"
-#include "passes/threads/early_loads.h"
-#include "passes/threads/sum_copies.h"
+#include "passes/tile/early_loads.h"
+#include "passes/tile/sum_copies.h"
 
 namespace tilewright {
 namespace {

@@ -6,10 +6,10 @@
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
-#include "passes/threads/apply_plan.h"
-#include "passes/threads/decide_plan.h"
-#include "passes/threads/guard_returns.h"
-#include "passes/threads/split_masks.h"
+#include "passes/schedule/apply_plan.h"
+#include "passes/schedule/decide_plan.h"
+#include "passes/tile/guard_returns.h"
+#include "passes/tile/split_masks.h"
 
 namespace tilewright {
 

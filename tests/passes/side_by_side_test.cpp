@@ -1,5 +1,5 @@
 // Blocks that share rows, before and after side_by_side(); and what they compute.
-#include "passes/side_by_side.h"
+#include "passes/loops/side_by_side.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include "ir/rewrite.h"
 #include "passes/lower_to_threads.h"
 #include "passes/planned.h"
-#include "passes/threads/async_rings.h"
+#include "passes/schedule/async_rings.h"
 #include "tilewright/compile.h"
 
 namespace tilewright {

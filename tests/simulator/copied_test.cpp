@@ -4,7 +4,7 @@
 #include "ir/rewrite.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_threads.h"
-#include "passes/threads/fetch_ahead.h"
+#include "passes/tile/fetch_ahead.h"
 #include "simulator/lowered_programs.h"
 #include "simulator/simulate.h"
 #include "tilewright/compile.h"

@@ -6,7 +6,7 @@
 #include "ir/rewrite.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_threads.h"
-#include "passes/threads/pack_nibbles.h"
+#include "passes/tile/pack_nibbles.h"
 #include "simulator/lowered_programs.h"
 #include "tilewright/compile.h"
 #include "tilewright/diagnostic.h"

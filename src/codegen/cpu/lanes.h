@@ -1,4 +1,4 @@
-// Loops written in vectors of `lanes` iterations (lanes.text.h), as passes/choose_lanes.h has chosen them.
+// Loops written in vectors of `lanes` iterations (lanes.text.h), as passes/loops/choose_lanes.h has chosen them.
 #pragma once
 #include "codegen/c_reports.h"
 

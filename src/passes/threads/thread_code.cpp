@@ -9,7 +9,7 @@
 #include "passes/lower/block_index.h"
 #include "passes/threads/alike_stores.h"
 #include "passes/threads/collectives.h"
-#include "passes/threads/early_loads.h"
+#include "passes/tile/early_loads.h"
 #include "passes/warp_arrivals.h"
 #include "support/diagnostic.h"
 

@@ -1,0 +1,69 @@
+#include "passes/loops/name_bounds.h"
+
+#include "ir/effects.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// Every expression that a statement holds itself.
+template <class F>
+struct OwnExprs {
+  const F& each;
+  void operator()(const char*, auto& field) const {
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<T, Expr>) {
+      if (field) each(field);
+    } else if constexpr (std::is_same_v<T, std::vector<Expr>>) {
+      for (Expr& e : field) each(e);
+    } else if constexpr (HasFields<T>) {
+      T::fields(field, *this);
+    }
+  }
+};
+
+}  // namespace
+
+void name_changing_bounds(TileProgram& program, Launch& launch) {
+  const auto named = [&](const Stmt& s, const Body& body, Expr& bound, const char* name, Body& out) {
+    bool loads = false;
+    walk(bound, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    if (!loads) return;
+    const std::set<BufferId> changed = changed_roots(body, program);
+    const bool of_turns = s.as<For>() || s.as<Map>();
+    bool changes = false;
+    walk(bound, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      const bool anywhere = of_turns && n && program.buffer(program.root(n->buffer)).address;
+      changes = changes || anywhere || (n && changed.contains(program.root(n->buffer)));
+    });
+    if (!changes) return;
+    const VarId v = program.new_var(name, bound->type);
+    out.push_back(make_stmt(Let{v, bound}, s->location));
+    bound = var(v, bound->type);
+  };
+  launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+    Body out;
+    if (const auto* n = s.as<For>()) {
+      For f = *n;
+      named(s, n->body, f.begin, "begin", out), named(s, n->body, f.extent, "extent", out);
+      if (!out.empty()) out.push_back(make_stmt(std::move(f), s->location));
+    } else if (const auto* n = s.as<Map>()) {
+      Map m = *n;
+      for (Expr& e : m.extents) named(s, n->body, e, "extent", out);
+      if (!out.empty()) out.push_back(make_stmt(std::move(m), s->location));
+    } else if (is_tile_op(s)) {
+      StmtOp op = s->op;
+      const auto each = [&](Expr& e) { named(s, {s}, e, "operand", out); };
+      std::visit([&]<class Op>(Op& node) { Op::fields(node, OwnExprs<decltype(each)>{each}); }, op);
+      if (!out.empty()) out.push_back(make_stmt(std::move(op), s->location));
+    }
+    return out.empty() ? std::nullopt : std::optional(std::move(out));
+  });
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,190 @@
+#include "passes/schedule/apply_plan.h"
+
+#include "analysis/stored_once.h"
+#include "ir/number_statements.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "layout/fragment.h"
+#include "passes/launch_order.h"
+#include "passes/schedule/iteration_teams.h"
+#include "passes/schedule/late_waits.h"
+#include "passes/schedule/narrow_steps.h"
+#include "passes/schedule/ring_sides.h"
+#include "passes/schedule/role_code.h"
+#include "passes/schedule/stage_results.h"
+#include "passes/schedule/tiles_ahead.h"
+#include "passes/schedule/walk_tiles.h"
+#include "passes/tile/clear_in_gemms.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using plan::find_rings;
+using plan::FoundRings;
+using plan::Plan;
+using plan::Work;
+using Ring = plan::FoundRing;
+
+namespace {
+
+class RoleWriter {
+ public:
+  RoleWriter(Plan& plan, TileProgram& p, Launch& launch) : plan_(plan), p_(p), launch_(launch) {}
+
+  void run() {
+    const std::set<BufferId> stored_once = analysis::stored_once(p_, launch_);
+    if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
+    if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
+    const int64_t team = launch_.threads[0];
+    if (plan_.work.kind == Work::Kind::Persistent)
+      walk_tiles(p_, launch_, plan_.work.blocks, plan_.work.reverse_odd_waves);
+    find();
+    if (plan_.work.blocks_per_multiprocessor > 1) {
+      launch_ = with_order(std::move(launch_));
+      launch_.min_blocks = plan_.work.blocks_per_multiprocessor;
+    }
+    auto [load, compute, rings] = write_ring_sides(p_, launch_, found_, plan_);
+    rings_ = std::move(rings);
+    if (plan_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
+    plan_.epilogue.staged.clear();
+    compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored_once,
+                            plan_.epilogue.staged);
+    if (!plan_.epilogue.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
+    write_roles(std::move(load), std::move(compute));
+  }
+
+ private:
+  template <class T>
+  Stmt at_launch(T op) const {
+    return make_stmt(std::move(op), launch_.location);
+  }
+  Stmt role(const plan::Role& r, int64_t warps, Body body) const {
+    const int64_t begin = r.first_warp * kWarpThreads;
+    return at_launch(Role{begin, begin + warps * kWarpThreads, std::move(body)});
+  }
+
+  void find() {
+    number_statements(launch_);  // as when it was decided
+    found_ = find_rings(p_, launch_);
+    check_internal(found_.rings.size() == plan_.rings.size(), "a plan of {} rings for a launch of {}",
+                   plan_.rings.size(), found_.rings.size());
+    for (size_t i = 0; i < found_.rings.size(); ++i) {
+      check_internal(found_.rings[i].tiles == plan_.rings[i].tiles, "a plan of other rings than the launch has");
+      found_.rings[i].slots = plan_.rings[i].slots;
+    }
+  }
+  // Teams keep their halves of a result, and each brings its own away: no tile of all columns is in between.
+  void iterations_in_turn() {
+    std::vector<BufferId> none;
+    launch_.body = stage_results(p_, launch_.body, launch_.threads[0], plan_.epilogue.how, false, {}, none);
+    plan_.epilogue.staged = take_iterations_in_turn(p_, launch_, plan_);
+  }
+  // The first warp of the loader loads.
+  void write_roles(Body load, Body compute) {
+    Body out;
+    for (const plan::Role& r : plan_.roles) {
+      if (r.job == plan::Role::Job::Load) {
+        if (r.registers > 0) out.push_back(role(r, r.warps, {at_launch(SetRegisters{r.registers})}));
+        out.push_back(role(r, 1, std::move(load)));
+        launch_.threads[0] = (r.first_warp + r.warps) * kWarpThreads;
+        continue;
+      }
+      if (r.instance == 0 && r.registers > 0) compute.insert(compute.begin(), at_launch(SetRegisters{r.registers}));
+      if (r.takes == plan::Role::Takes::All) {
+        out.push_back(role(r, r.warps, std::move(compute)));
+        continue;
+      }
+      if (r.instance > 0) continue;
+      turns_ = new_barriers(p_, launch_, BarrierUse::Turn, "turns", r.instances, r.warps);
+      const plan::Role& second = plan_.roles.back();
+      Body other = every_second(own_storage(renamed(p_, compute)), second.instance);
+      out.push_back(role(r, r.warps, every_second(std::move(compute), r.instance)));
+      out.push_back(role(second, second.warps, std::move(other)));
+    }
+    launch_.body = std::move(out);
+  }
+
+  // The turns of the loop over tiles that have this remainder of two, each when the other team has waited for all that
+  // was brought for the turn before: a parity tells two fills of a slot apart, not three.
+  Body every_second(Body body, int64_t remainder) {
+    for (Stmt& s : body) {
+      const auto* tiles = s.as<For>();
+      if (!tiles) continue;
+      For f = *tiles;
+      const DType type = p_.var(f.var).type;
+      const Expr two = constant(type, int64_t{2}), first = constant(type, remainder);
+      f.var = p_.new_var("pair", type);
+      const Expr pair = var(f.var, type);
+      f.extent = binary(BinaryOp::FloorDiv, add(tiles->extent, constant(type, 1 - remainder)), two);
+      f.body = substitute(tiles->body, {{tiles->var, add(mul(pair, two), first)}});
+      size_t last = 0;
+      for (size_t i = 0; i < f.body.size(); ++i)
+        walk({f.body[i]}, [&](const Stmt& x) { last = x.as<Wait>() ? i : last; });
+      f.body.insert(f.body.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                    arrive_by_warps({turns_, {constant(i32, 1 - remainder)}}, s->location));
+      // The first turn of all is nobody's to give.
+      const Expr round = binary(BinaryOp::FloorMod, cast(pair, i32), constant(i32, int64_t{2}));
+      const Expr parity = remainder == 0 ? binary(BinaryOp::BitXor, round, constant(i32, int64_t{1})) : round;
+      f.body.insert(f.body.begin(), make_stmt(Wait{{turns_, {constant(i32, remainder)}}, parity}, s->location));
+      s = make_stmt(std::move(f), s->location);
+    }
+    return body;
+  }
+  // The same on buffers of its own, where they are of the block and no ring.
+  Body own_storage(const Body& body) {
+    const auto number = static_cast<int32_t>(&launch_ - p_.launches.data());
+    std::set<BufferId> shared{turns_};
+    for (const SlotRing& r : rings_) {
+      shared.insert(r.full), shared.insert(r.empty);
+      shared.insert(r.slots_of.begin(), r.slots_of.end());
+    }
+    std::map<BufferId, BufferId> own;
+    for (BufferId id : used_buffers(body)) {
+      for (BufferId each : {p_.root(id), id}) {
+        if (p_.buffer(each).launch != number || shared.contains(p_.root(each)) || own.contains(each)) continue;
+        Buffer b = p_.buffer(each);
+        if (b.is_view()) b.root = own.at(b.root);
+        own[each] = p_.new_buffer(std::move(b));
+      }
+    }
+    return with_buffers(body, own);
+  }
+
+  SlotsOf slots_by_barrier() const {
+    SlotsOf out;
+    for (const SlotRing& r : rings_) out[r.empty].insert(r.slots_of.begin(), r.slots_of.end());
+    return out;
+  }
+
+  Plan& plan_;
+  TileProgram& p_;
+  Launch& launch_;
+  FoundRings found_;
+  std::vector<SlotRing> rings_;  // as they are written
+  BufferId turns_;               // of two teams: mbarriers on which each waits for its turn
+};
+
+}  // namespace
+
+void apply_plan(Plan& plan, TileProgram& program, size_t number) {
+  Launch& launch = program.launches[number];
+  if (plan.brings_ahead()) {
+    const LaunchOrder order = launch_order(launch);
+    launch.body = without_launch_order(launch.body);
+    bring_ahead(plan, program, launch);
+    if (order.any()) launch.body = order_around_roles(launch, order, program);
+    return;
+  }
+  if (!plan.has_loader()) {
+    if (plan.clears) launch.body = clear_in_gemms(program, launch.body);
+    return;
+  }
+  const LaunchOrder order = launch_order(launch);
+  launch.body = without_launch_order(launch.body);
+  if (plan.fit.any()) launch = fitted(program, launch, plan.fit);
+  RoleWriter(plan, program, launch).run();
+  if (order.any()) launch.body = order_around_roles(launch, order, program);
+}
+
+}  // namespace tilewright::passes

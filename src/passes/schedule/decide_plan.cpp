@@ -1,0 +1,109 @@
+#include "passes/schedule/decide_plan.h"
+
+#include "analysis/stored_once.h"
+#include "ir/number_statements.h"
+#include "passes/launch_order.h"
+#include "passes/schedule/async_rings.h"
+#include "passes/schedule/iteration_teams.h"
+#include "passes/schedule/narrow_steps.h"
+#include "passes/schedule/settle_plan.h"
+#include "passes/schedule/stage_results.h"
+#include "passes/schedule/tiles_ahead.h"
+#include "passes/tile/clear_in_gemms.h"
+#include "plan/fit_registers.h"
+#include "plan/tiles_ahead.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using plan::Hints;
+using plan::Limits;
+using plan::Plan;
+using plan::Rejection;
+
+namespace {
+
+// Whether the copies that a plan has run ahead can: empty, or why not.
+std::string misfit_ahead(const Plan& plan, TileProgram program, size_t number) {
+  bring_ahead(plan, program, program.launches[number]);
+  const std::vector<Launch> others = std::exchange(program.launches, {program.launches[number]});
+  const AsyncRings rings = materialize_async_rings(std::move(program));
+  return rings.notes.empty() ? "" : rings.notes.front().second;
+}
+
+// Of the launch as it stands in the program.
+Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target, const Limits& limits,
+            const Hints& hints) {
+  Launch& launch = scratch.launches[number];
+  std::string why_not_ahead;
+  if (auto plan = tiles_ahead(scratch, launch, target, hints, why_not_ahead)) {
+    why_not_ahead = misfit_ahead(*plan, scratch, number);
+    if (why_not_ahead.empty()) return std::move(*plan);
+  }
+  if (!why_not_ahead.empty()) {
+    Plan none;
+    none.rejected.push_back({Rejection::Of::TilesAhead, std::move(why_not_ahead)});
+    return none;
+  }
+  if (std::string why = why_no_roles(launch, target, limits); !why.empty()) {
+    Plan none;
+    none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
+    return none;
+  }
+  const std::set<BufferId> stored_once = analysis::stored_once(scratch, launch);
+  const Body own = std::exchange(launch.body, clear_in_gemms(scratch, launch.body));
+  const bool clears = !std::ranges::equal(own, launch.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
+  number_statements(launch);
+  std::string no_teams;
+  const auto done = [&](Plan plan) {
+    plan.clears = clears;
+    if (!no_teams.empty())
+      plan.rejected.insert(plan.rejected.begin(), {Rejection::Of::IterationTeams, std::move(no_teams)});
+    return plan;
+  };
+  using Takes = plan::Role::Takes;
+  if (limits.by_iteration && !hints.no_loader &&
+      hints.takes.value_or(Takes::IterationsInTurn) == Takes::IterationsInTurn) {
+    // Teams keep their halves of a result, and each brings its own away: no tile of all columns is in between.
+    TileProgram written = scratch;
+    Launch& straight = written.launches[number];
+    std::vector<BufferId> none;
+    straight.body = stage_results(written, launch.body, launch.threads[0], plan::Staging::Straight, false, {}, none);
+    if (auto teams = teams_by_iteration(written, straight, limits, hints, no_teams)) {
+      const std::vector<BufferId> staged = take_iterations_in_turn(written, straight, *teams);
+      no_teams = misfit_of_roles(std::move(written), number, staged, target);
+      if (no_teams.empty()) return done(std::move(*teams));
+    }
+  }
+  Plan plan = loader_plan(scratch, launch, target, limits, hints);
+  if (!plan.has_loader()) return done(std::move(plan));
+  if (std::string why = settle(plan, scratch, number, stored_once, target); !why.empty()) {
+    Plan none;
+    none.rejected = std::move(plan.rejected);
+    none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
+    plan = std::move(none);
+  }
+  return done(std::move(plan));
+}
+
+}  // namespace
+
+Plan decide_plan(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits) {
+  TileProgram own = program;
+  Launch& launch = own.launches[number];
+  // Loaders run ahead of the program's statements, so that a wait for other launches comes before the roles.
+  launch.body = without_launch_order(launch.body);
+  const Hints hints = plan::parse_hints(launch.plan, program.location(launch.location));
+  if (target.has.tma && limits.slots >= 1) {
+    if (const plan::Fit fit = plan::fit_registers(own, launch, limits.live, hints); fit.any()) {
+      TileProgram scratch = own;
+      scratch.launches[number] = fitted(scratch, launch, fit);
+      Plan plan = decide(std::move(scratch), number, target, limits, hints);
+      plan.fit = fit;
+      if (plan.has_loader()) return plan;
+    }
+  }
+  return decide(std::move(own), number, target, limits, hints);
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,104 @@
+#include "passes/schedule/ring.h"
+
+#include "ir/operators.h"
+#include "passes/schedule/role_code.h"
+#include "support/diagnostic.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using Filled = SlotRing::Filled;
+using Released = SlotRing::Released;
+
+namespace {
+
+// A tile of one dimension as a row of a matrix.
+BufferId row_of(TileProgram& p, BufferId vector) {
+  Buffer b = p.buffer(vector);
+  b.shape.insert(b.shape.begin(), constant(i32, int64_t{1}));
+  return p.new_buffer(std::move(b));
+}
+
+Element full_of(const SlotRing& r, const Expr& slot, int64_t panel) {
+  if (r.panels == 1) return {r.full, {slot}};
+  return {r.full, {add(mul(slot, constant(i32, r.panels)), constant(i32, panel))}};
+}
+
+// The copies of a panel as ones that the ring hears of.
+Body told(const SlotRing& r, const Element& full, Body code) {
+  for (Stmt& s : code) {
+    if (!s.as<Copy>()) continue;
+    Copy c = *s.as<Copy>();
+    if (r.filled == Filled::CpAsync)
+      c.completion.queue = Queue::CpAsync;
+    else
+      c.completion.barrier = full;
+    s = make_stmt(std::move(c), s->location);
+  }
+  return code;
+}
+
+}  // namespace
+
+SlotRing open_ring(TileProgram& p, const Launch& launch, const std::string& name, SlotRing r, int64_t consumers) {
+  if (r.released != Released::Never)
+    for (BufferId tile : r.tiles) {
+      // TMA knows rows of a matrix, and no vectors.
+      const bool vector = r.filled == Filled::TmaBytes && p.buffer(tile).rank() == 1;
+      r.slots_of.push_back(ring_of(p, vector ? row_of(p, tile) : tile, r.slots));
+    }
+  if (r.filled != Filled::CpAsync)
+    r.full = new_barriers(p, launch, BarrierUse::Full, name + "_full", r.slots * r.panels, 1);
+  if (r.released == Released::Arrive)
+    r.empty = new_barriers(p, launch, BarrierUse::Empty, name + "_empty", r.slots, consumers);
+  return r;
+}
+
+Turn turn_of(int64_t slots, const Expr& count) {
+  const Expr c = cast(count, u32), all = constant(u32, slots), two = constant(u32, int64_t{2});
+  return {slots == 1 ? constant(i32, int64_t{0}) : cast(binary(BinaryOp::FloorMod, c, all), i32),
+          cast(binary(BinaryOp::FloorMod, slots == 1 ? c : binary(BinaryOp::FloorDiv, c, all), two), i32)};
+}
+
+void use_slot(const SlotRing& r, const Expr& slot, const ProgramTables& p, std::map<BufferId, IntoSlots::Slot>& all) {
+  for (size_t i = 0; i < r.tiles.size(); ++i) {
+    const bool is_row = p.buffer(r.slots_of[i]).rank() == p.buffer(r.tiles[i]).rank() + 2;
+    all[r.tiles[i]] = {r.slots_of[i], slot, is_row};
+  }
+}
+
+Body fill(const SlotRing& r, const Turn& turn, std::vector<Body> panels, LocationId at, const Expr& exists) {
+  check_internal(static_cast<int64_t>(panels.size()) == r.panels, "a fill of {} panels, not of {}", panels.size(),
+                 r.panels);
+  Body out;
+  if (r.released == Released::Arrive) {
+    const Expr before = binary(BinaryOp::BitXor, turn.parity, constant(i32, int64_t{1}));
+    out.push_back(make_stmt(Wait{{r.empty, {turn.slot}}, before}, at));
+  }
+  for (size_t i = 0; i < panels.size(); ++i) {
+    const Element full = r.full.valid() ? full_of(r, turn.slot, static_cast<int64_t>(i)) : Element{};
+    if (r.filled == Filled::TmaBytes)
+      out.push_back(make_stmt(Expect{full, constant(i32, r.bytes / r.panels), true}, at));
+    Body code = r.filled == Filled::Arrive ? std::move(panels[i]) : told(r, full, std::move(panels[i]));
+    if (exists && constant_int(exists) != 1) code = {make_stmt(If{exists, std::move(code), {}}, at)};
+    out.insert(out.end(), code.begin(), code.end());
+    if (r.filled == Filled::Arrive) out.push_back(arrive_by_warps(full, at));
+  }
+  if (r.filled == Filled::CpAsync) out.push_back(make_stmt(Commit{Queue::CpAsync}, at));
+  return out;
+}
+
+Body wait_full(const SlotRing& r, const Turn& turn, LocationId at, int64_t panel) {
+  if (r.filled != Filled::CpAsync) return {make_stmt(Wait{full_of(r, turn.slot, panel), turn.parity}, at)};
+  // All slots but the one of the turn before are under way: its fill is issued behind this wait.
+  Body out{make_stmt(Drain{Queue::CpAsync, r.slots - 2, {}}, at)};
+  if (r.released == Released::Block) out.push_back(make_stmt(Sync{}, at));
+  return out;
+}
+
+Body release(const SlotRing& r, const Expr& slot, LocationId at) {
+  if (r.released != Released::Arrive) return {};
+  return {arrive_by_warps({r.empty, {slot}}, at)};
+}
+
+}  // namespace tilewright::passes

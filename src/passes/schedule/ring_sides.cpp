@@ -1,0 +1,384 @@
+#include "passes/schedule/ring_sides.h"
+
+#include "analysis/accessed.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "layout/fragment.h"
+#include "passes/schedule/role_code.h"
+#include "plan/loop_orders.h"
+#include "target/wgmma.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using plan::FoundRings;
+using plan::holds_copies;
+using plan::is_moved;
+using plan::Made;
+using plan::OverlappedProducts;
+using plan::Promoted;
+using plan::Skew;
+using Ring = plan::FoundRing;
+
+namespace {
+
+class SidesWriter {
+ public:
+  SidesWriter(TileProgram& p, const Launch& launch, const FoundRings& found, const plan::Plan& plan)
+      : p_(p),
+        launch_(launch),
+        rings_(found.rings),
+        results_(found.results),
+        products_(p, launch, found.rings),
+        plan_(plan) {}
+
+  RingSides run() {
+    make_slots();
+    make_counters();
+    RingSides out;
+    loading_ = true;
+    out.load = start_counters();
+    append(out.load, loader(launch_.body, {}));
+    loading_ = false;
+    out.compute = start_counters();
+    append(out.compute, into_slots({}).body(math(launch_.body)));
+    out.rings = std::move(slots_);
+    return out;
+  }
+
+ private:
+  static constexpr int64_t kGroup = target::kWarpgroupThreads;
+  static constexpr int64_t kTurnsTogether = 4;  // of a loop with two accumulators
+  // How many turns a loop has taken in all, for each side on its own.
+  using Counters = std::map<const For*, BufferId>;
+
+  void make_slots() {
+    for (const Ring& r : rings_) {
+      std::string name;
+      for (BufferId t : r.tiles) name += (name.empty() ? "" : "_") + p_.buffer(t).name;
+      SlotRing slots{.tiles = r.tiles, .slots = r.slots, .bytes = r.bytes};
+      slots_.push_back(open_ring(p_, launch_, name, std::move(slots), launch_.threads[0] / kWarpThreads));
+    }
+  }
+  const SlotRing& slots_of(const Ring& r) const { return slots_[static_cast<size_t>(&r - rings_.data())]; }
+
+  // How often the ring has been filled before this iteration says which slot it is, and which round of the slots.
+  Turn turn(const Ring& r, const Substitution& names) const {
+    Expr count = constant(i32, int64_t{0});
+    auto step = [&](const For* loop) { return cast(sub(var(loop->var, p_.var(loop->var).type), loop->begin), i32); };
+    if (r.counted)
+      count = add(var(before_.at(r.nest.back()), i32), step(r.nest.back()));
+    else
+      for (const For* loop : r.nest) count = add(mul(count, cast(loop->extent, i32)), step(loop));
+    return turn_of(r.slots, substitute(count, names));
+  }
+  void make_counters() {
+    for (const Ring& r : rings_) {
+      if (!r.counted) continue;
+      for (Counters* side : {&loader_counters_, &math_counters_}) {
+        if (side->contains(r.nest.back())) continue;
+        Buffer b;
+        b.name = p_.var(r.nest.back()->var).name + "_before", b.type = i32, b.space = Space::Local;
+        b.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
+        side->emplace(r.nest.back(), p_.new_buffer(std::move(b)));
+      }
+    }
+  }
+  Body start_counters() {
+    Body out;
+    for (const auto& [loop, id] : counters()) {
+      out.push_back(make_stmt(Store{{id, {}}, constant(i32, int64_t{0})}, launch_.location));
+      before_[loop] = p_.new_var(p_.buffer(id).name, i32);
+    }
+    return out;
+  }
+  const Counters& counters() const { return loading_ ? loader_counters_ : math_counters_; }
+  // Tile operations of the loop that read a slot must not read a thread's own variable: the count has a name there.
+  void name_turns(const For& loop, LocationId at, Body& out) const {
+    if (const auto found = counters().find(&loop); found != counters().end())
+      out.push_back(make_stmt(Let{before_.at(&loop), load(found->second, {}, i32)}, at));
+  }
+  void count_turns(const For& loop, const Substitution& names, LocationId at, Body& out) const {
+    const auto found = counters().find(&loop);
+    if (found == counters().end()) return;
+    const Expr now = load(found->second, {}, i32);
+    out.push_back(make_stmt(Store{{found->second, {}}, add(now, substitute(cast(loop.extent, i32), names))}, at));
+  }
+  const Ring* begins(const Stmt& s) const {
+    for (const Ring& r : rings_)
+      if (&*r.copies[0] == &*s) return &r;
+    return nullptr;
+  }
+
+  // The loops and names around the copies, and the copies. Variables get names of their own.
+  Body loader(const Body& in, Substitution names) {
+    Body out;
+    for (const Stmt& s : in) {
+      if (const auto* n = s.as<Let>(); n && !results_.contains(n->var)) {
+        const VarId own = p_.new_var(p_.var(n->var).name, p_.var(n->var).type);
+        out.push_back(make_stmt(Let{own, substitute(n->value, names)}, s->location));
+        names[n->var] = var(own, p_.var(own).type);
+      } else if (const Ring* r = begins(s)) {
+        for (Stmt& x : fill(*r, in, names)) out.push_back(std::move(x));
+      } else if (const auto* loop = s.as<For>(); loop && holds_copies(rings_, s)) {
+        For f = serial(*loop);
+        f.var = p_.new_var(p_.var(loop->var).name, p_.var(loop->var).type);
+        f.begin = substitute(loop->begin, names), f.extent = substitute(loop->extent, names);
+        name_turns(*loop, s->location, out);
+        Substitution inside = names;
+        inside[loop->var] = var(f.var, p_.var(f.var).type);
+        f.body = loader(loop->body, inside);
+        out.push_back(make_stmt(std::move(f), s->location));
+        count_turns(*loop, names, s->location, out);
+      } else if (const auto* n = s.as<If>(); n && holds_copies(rings_, s)) {
+        If f{substitute(n->condition, names), loader(n->then_body, names), loader(n->else_body, names)};
+        out.push_back(make_stmt(std::move(f), s->location));
+      }
+    }
+    return out;
+  }
+  static For serial(const For& n) {
+    For f = n;
+    if (f.kind == LoopKind::Pipelined) f.kind = LoopKind::Serial;
+    f.stages = 0, f.order.clear(), f.stage.clear();
+    return f;
+  }
+  Body fill(const Ring& r, const Body& in, const Substitution& names) const {
+    Body copies;
+    for (const Stmt& s : in) {
+      if (!r.has(s)) continue;
+      Copy c = *substitute(Body{s}, names)[0].as<Copy>();
+      c.to = into_slots(names).region(c.to);
+      copies.push_back(make_stmt(std::move(c), s->location));
+    }
+    return passes::fill(slots_of(r), turn(r, names), {std::move(copies)}, r.copies[0]->location);
+  }
+  IntoSlots into_slots(const Substitution& names) const {
+    std::map<BufferId, IntoSlots::Slot> all;
+    for (const Ring& r : rings_) use_slot(slots_of(r), turn(r, names).slot, p_, all);
+    return IntoSlots(std::move(all));
+  }
+
+  Body math(const Body& in) {
+    Body out;
+    for (const Stmt& s : in) {
+      if (is_moved(rings_, s)) continue;
+      for (const Ring& r : rings_)
+        if (r.first_use == &*s) wait_full(r, {}, s->location, out);
+      if (const auto* loop = s.as<For>()) name_turns(*loop, s->location, out);
+      if (const auto* loop = s.as<For>()) {
+        append(out, turns(*loop, s->location));
+        count_turns(*loop, {}, s->location, out);
+      } else if (const auto* n = s.as<If>(); n && holds_copies(rings_, s)) {
+        out.push_back(make_stmt(If{n->condition, math(n->then_body), math(n->else_body)}, s->location));
+      } else {
+        out.push_back(s);
+      }
+      for (const Ring& r : rings_)
+        if (r.last_use == &*s) give_back(r, turn(r, {}).slot, s->location, out);
+    }
+    return out;
+  }
+  // A loop, in the order of its turns that the plan says.
+  Body turns(const For& loop, LocationId at) {
+    using How = plan::Order::How;
+    const auto how = plan_.order_of(loop.var);
+    if (how == How::Skewed) {
+      const auto parts = products_.skewed(loop);
+      check_internal(parts.has_value(), "a loop whose products could be skewed cannot be");
+      return skew(*parts, loop, at);
+    }
+    if (how == How::Alternating) {
+      const auto parts = products_.promoted(loop);
+      check_internal(parts.has_value(), "a loop whose product could alternate cannot");
+      return alternate(*parts, loop, at);
+    }
+    For f = serial(loop);
+    if (!how) {
+      f.body = math(loop.body);
+      return {make_stmt(std::move(f), at)};
+    }
+    const Made made = how == How::MadeBeside ? products_.makes_operand(loop) : Made{};
+    const Ring* ring = how == How::MadeBeside ? made.brought : products_.feeds_one_gemm(loop);
+    check_internal(ring, "a loop whose product could run on cannot be");
+    f.body = overlap(*ring, loop);
+    if (made.brought) f.body = into_two_slots(made.tile, loop, f.body);
+    Body out{make_stmt(std::move(f), at)};
+    finish(*ring, loop, at, out);
+    return out;
+  }
+  // One group of wgmma stays open while the next slot is waited for; a slot goes back once the group after it is
+  // issued.
+  Body overlap(const Ring& r, const For& loop) {
+    Body out;
+    for (const Stmt& s : loop.body) {
+      if (is_moved(rings_, s)) continue;
+      if (!s.as<Gemm>()) {
+        append(out, math({s}));
+        continue;
+      }
+      const LocationId at = s->location;
+      wait_full(r, {}, at, out);
+      out.push_back(in_flight(s));
+      out.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+      out.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
+      const Expr k = var(loop.var, p_.var(loop.var).type);
+      const Substitution before{{loop.var, sub(k, constant(k->type, int64_t{1}))}};
+      Body release;
+      give_back(r, turn(r, before).slot, at, release);
+      out.push_back(make_stmt(If{binary(BinaryOp::Lt, loop.begin, k), std::move(release), {}}, at));
+    }
+    return out;
+  }
+  void finish(const Ring& r, const For& loop, LocationId at, Body& out) const {
+    const DType type = p_.var(loop.var).type;
+    const Substitution last{{loop.var, sub(add(loop.begin, loop.extent), constant(type, int64_t{1}))}};
+    out.push_back(make_stmt(Drain{Queue::Wgmma, 0, {}}, at));
+    Body release;
+    give_back(r, turn(r, last).slot, at, release);
+    const Expr any = binary(BinaryOp::Lt, constant(loop.extent->type, int64_t{0}), loop.extent);
+    if (constant_int(any) == 1)
+      append(out, std::move(release));
+    else
+      out.push_back(make_stmt(If{any, std::move(release), {}}, at));
+  }
+  Body into_two_slots(BufferId tile, const For& loop, const Body& in) {
+    const DType type = p_.var(loop.var).type;
+    const Expr turn = cast(sub(var(loop.var, type), loop.begin), i32);
+    return IntoSlots({{tile, {ring_of(p_, tile, 2), turn_of(2, turn).slot}}}).body(in);
+  }
+  void wait_full(const Ring& r, const Substitution& names, LocationId at, Body& out) const {
+    append(out, passes::wait_full(slots_of(r), turn(r, names), at));
+  }
+  // Statements of the loop's body as another turn runs them.
+  Body at_turn(const Body& body, const Substitution& names) const {
+    return into_slots(names).body(substitute(body, names));
+  }
+  static Stmt in_flight(const Stmt& s) {
+    Gemm g = *s.as<Gemm>();
+    g.completion.queue = Queue::Wgmma;
+    return make_stmt(std::move(g), s->location);
+  }
+  // Turn 0 up to its second product; then each turn's first product beside the second of the one before; the last one.
+  Body skew(const Skew& s, const For& loop, LocationId at) {
+    const DType type = p_.var(loop.var).type;
+    const Expr i = var(loop.var, type), one = constant(type, int64_t{1});
+    const Substitution first{{loop.var, loop.begin}}, before{{loop.var, sub(i, one)}},
+        last{{loop.var, sub(add(loop.begin, loop.extent), one)}};
+    Body head = s.head, tail = s.map, out;
+    append(tail, s.pack);
+    Body start = s.head;
+    wait_full(*s.first.operand, {}, at, start);
+    start.push_back(s.first.gemm);
+    append(out, renamed(p_, at_turn(start, first)));
+    give_back(*s.first.operand, turn(*s.first.operand, first).slot, at, out);
+    append(out, renamed(p_, at_turn(tail, first)));
+
+    For steady = serial(loop);
+    steady.begin = add(loop.begin, one), steady.extent = sub(loop.extent, one);
+    Body& body = steady.body;
+    body = head;
+    wait_full(*s.first.operand, {}, at, body);
+    body.push_back(in_flight(s.first.gemm));
+    body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+    wait_full(*s.second.operand, before, at, body);
+    append(body,
+           into_slots(before).body({in_flight(s.second.gemm)}));  // what it reads elsewhere is the same every turn
+    body.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+    body.push_back(make_stmt(Drain{Queue::Wgmma, 1, {}}, at));
+    give_back(*s.first.operand, turn(*s.first.operand, {}).slot, at, body);
+    append(body, s.map);
+    // The device compiler moves the wait for the product up before the map, but not over another wait: that for v,
+    // which has come and whose slot is still ours. Three warpgroups fill each other's gaps then (d 64: 454 to 530
+    // TFLOP/s); two take turns of themselves while they wait early (487 against 463, d 128 702 against 678).
+    if (launch_.threads[0] > 2 * kGroup) wait_full(*s.second.operand, before, at, body);
+    body.push_back(make_stmt(Drain{Queue::Wgmma, 0, {}}, at));
+    give_back(*s.second.operand, turn(*s.second.operand, before).slot, at, body);
+    append(body, s.pack);
+    out.push_back(make_stmt(std::move(steady), at));
+
+    wait_full(*s.second.operand, last, at, out);
+    append(out, at_turn({s.second.gemm}, last));
+    give_back(*s.second.operand, turn(*s.second.operand, last).slot, at, out);
+    const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
+    return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
+  }
+
+  // Two accumulators, in turn: each product of a few turns beside what is made of the one before. The last of them is
+  // waited for: ptxas 13.0 puts one product after the other where a loop begins with one under way whose registers it
+  // reads later (C7514). Turns that are left are as they were.
+  Body alternate(const Promoted& s, const For& loop, LocationId at) {
+    const DType type = p_.var(loop.var).type;
+    const auto number = [&](int64_t n) { return constant(type, n); };
+    const BufferId own = s.gemm.as<Gemm>()->c.buffer;
+    Buffer copy = p_.buffer(own);
+    copy.name += "_other";
+    const std::array accumulators = {own, p_.new_buffer(std::move(copy))};
+    const auto into = [&](Body body, const Expr& turn, size_t accumulator) {
+      body = renamed(p_, at_turn(body, {{loop.var, turn}}));
+      return with_buffers(body, {{own, accumulators[accumulator]}});
+    };
+    const auto multiply = [&](const Expr& turn, size_t accumulator, Body& out) {
+      for (const Ring& r : rings_)
+        if (r.nest.back() == &loop) wait_full(r, {{loop.var, turn}}, at, out);
+      Body product = s.head;
+      product.push_back(in_flight(s.gemm));
+      append(out, into(std::move(product), turn, accumulator));
+      out.push_back(make_stmt(Commit{Queue::Wgmma}, at));
+    };
+    const auto needs_product = [&](const Stmt& x) { return analysis::accessed_by({x}, p_).contains(p_.root(own)); };
+    const auto waited = std::ranges::find_if(s.rest, needs_product) - s.rest.begin();
+    const auto finish = [&](const Expr& at_turn, size_t accumulator, int64_t open, Body& out) {
+      Body rest = into(s.rest, at_turn, accumulator);
+      rest.insert(rest.begin() + waited, make_stmt(Drain{Queue::Wgmma, open, {}}, at));
+      append(out, std::move(rest));
+      for (const Ring& r : rings_)
+        if (r.nest.back() == &loop) give_back(r, turn(r, {{loop.var, at_turn}}).slot, at, out);
+    };
+    For steady = serial(loop);
+    steady.var = p_.new_var(p_.var(loop.var).name + "_of_" + std::to_string(kTurnsTogether), type);
+    steady.begin = number(0);
+    steady.extent = binary(BinaryOp::FloorDiv, cast(loop.extent, type), number(kTurnsTogether));
+    steady.body = {};
+    const Expr first = add(loop.begin, mul(var(steady.var, type), number(kTurnsTogether)));
+    for (int64_t i = 0; i < kTurnsTogether; ++i) {
+      multiply(add(first, number(i)), static_cast<size_t>(i % 2), steady.body);
+      if (i > 0) finish(add(first, number(i - 1)), static_cast<size_t>((i - 1) % 2), 1, steady.body);
+    }
+    finish(add(first, number(kTurnsTogether - 1)), (kTurnsTogether - 1) % 2, 0, steady.body);
+    For left = serial(loop);
+    const Expr done = mul(steady.extent, number(kTurnsTogether));
+    left.begin = add(loop.begin, done), left.extent = sub(cast(loop.extent, type), done);
+    left.body = {};
+    multiply(var(loop.var, type), 0, left.body);
+    finish(var(loop.var, type), 0, 0, left.body);
+    Body out;
+    if (constant_int(steady.extent) != 0) out.push_back(make_stmt(std::move(steady), at));
+    if (constant_int(left.extent) != 0) out.push_back(make_stmt(std::move(left), at));
+    return out;
+  }
+
+  void give_back(const Ring& r, const Expr& slot, LocationId at, Body& out) const {
+    append(out, release(slots_of(r), slot, at));
+  }
+
+  TileProgram& p_;
+  const Launch& launch_;
+  const std::vector<Ring>& rings_;
+  std::vector<SlotRing> slots_;  // of each ring
+  const std::set<VarId>& results_;
+  const OverlappedProducts products_;
+  const plan::Plan& plan_;
+  Counters loader_counters_, math_counters_;
+  std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
+  bool loading_ = false;
+};
+
+}  // namespace
+
+RingSides write_ring_sides(TileProgram& program, const Launch& launch, const FoundRings& found,
+                           const plan::Plan& plan) {
+  return SidesWriter(program, launch, found, plan).run();
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,114 @@
+#include "passes/tile/clear_in_gemms.h"
+
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/jumps.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+class Clearer {
+ public:
+  Clearer(const ProgramTables& p, const Body& whole) : p_(p) {
+    walk(whole, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid()) ++uses_[p_.root(e.region.buffer)];
+    });
+  }
+
+  Body run(const Body& in) const {
+    Body out;
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (const auto* n = in[i].as<If>()) {
+        out.push_back(make_stmt(If{n->condition, run(n->then_body), run(n->else_body)}, in[i]->location));
+        continue;
+      }
+      const auto* loop = in[i].as<For>();
+      if (!loop) {
+        out.push_back(in[i]);
+        continue;
+      }
+      For f = *loop;
+      f.body = run(f.body);
+      std::set<BufferId> between;  // what statements before the loop use, behind the fill
+      for (size_t fill = out.size(); fill-- > 0;) {
+        if (may_jump({out[fill]})) break;  // past the loop
+        const auto* n = out[fill].as<Fill>();
+        if (n && !between.contains(n->to.buffer) && (clears_instead(out[fill], f) || clears_every_turn(out[fill], f))) {
+          out.erase(out.begin() + static_cast<std::ptrdiff_t>(fill));
+          continue;
+        }
+        for (BufferId id : used_buffers({out[fill]})) between.insert(p_.root(id));
+      }
+      out.push_back(make_stmt(std::move(f), in[i]->location));
+    }
+    return out;
+  }
+  bool clears_instead(const Stmt& s, For& loop) const {
+    const auto* fill = s.as<Fill>();
+    if (!fill || !is_zero(fill->value) || constant_int(loop.extent).value_or(0) < 1 || may_jump(loop.body))
+      return false;
+    const BufferId c = fill->to.buffer;
+    const Buffer& b = p_.buffer(c);
+    if (b.space != Space::Fragment || b.is_view()) return false;
+    Stmt* only = nullptr;
+    for (Stmt& x : loop.body) {
+      if (!used_buffers({x}).contains(c)) continue;
+      if (only || !x.as<Gemm>()) return false;
+      only = &x;
+    }
+    if (!only) return false;
+    Gemm g = *only->as<Gemm>();
+    if (!is_whole(fill->to, b) || !is_whole(g.c, b)) return false;
+    if (g.clear || g.a.buffer == c || g.b.buffer == c) return false;
+    if (b.type == f64) return false;  // choose_mma says why
+    g.clear = binary(BinaryOp::Eq, var(loop.var, p_.var(loop.var).type), loop.begin);
+    *only = make_stmt(std::move(g), (*only)->location);
+    return true;
+  }
+  // Cleared before the loop and at the end of each turn for the gemm of the next, and not asked for after the loop.
+  bool clears_every_turn(const Stmt& s, For& loop) const {
+    const auto* fill = s.as<Fill>();
+    if (!fill || !is_zero(fill->value) || may_jump(loop.body)) return false;
+    const BufferId c = fill->to.buffer;
+    const Buffer& b = p_.buffer(c);
+    if (b.space != Space::Fragment || b.is_view() || !is_whole(fill->to, b)) return false;
+    std::vector<Stmt*> uses;
+    int inside = 0;
+    for (Stmt& x : loop.body) {
+      if (used_buffers({x}).contains(c)) uses.push_back(&x);
+      walk({x}, [&](const Stmt& y) {
+        for (const Effect& e : effects_of(y).list) inside += e.region.valid() && p_.root(e.region.buffer) == c;
+      });
+    }
+    if (uses.size() < 2 || uses_.at(c) != inside + 1) return false;
+    const auto* first = uses.front()->as<Gemm>();
+    const auto* last = uses.back()->as<Fill>();
+    if (!first || !last || !is_zero(last->value) || !is_whole(last->to, b) || !is_whole(first->c, b)) return false;
+    if (first->clear || first->a.buffer == c || first->b.buffer == c) return false;
+    Gemm g = *first;
+    g.clear = constant(boolean, int64_t{1});
+    *uses.front() = make_stmt(std::move(g), (*uses.front())->location);
+    loop.body.erase(loop.body.begin() + (uses.back() - loop.body.data()));
+    return true;
+  }
+  static bool is_zero(const Expr& e) {
+    const auto* c = e.as<Const>();
+    return c && c->bits == 0;
+  }
+
+ private:
+  const ProgramTables& p_;
+  std::map<BufferId, int> uses_;
+};
+
+}  // namespace
+
+Body clear_in_gemms(const ProgramTables& program, const Body& body) { return Clearer(program, body).run(body); }
+
+}  // namespace tilewright::passes

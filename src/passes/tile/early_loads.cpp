@@ -1,0 +1,168 @@
+#include "passes/tile/early_loads.h"
+
+#include <numeric>
+
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/jumps.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kReuse = 8;  // points of a Map to a value: fewer would want as many registers as the Map's tile
+
+class EarlyLoads {
+ public:
+  EarlyLoads(TileProgram& p, const Launch& launch)
+      : p_(p), launch_(&launch - p.launches.data()), written_(changed_roots(launch.body, p)) {}
+  Body run(const Body& in) {
+    return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* loop = s.as<For>();
+      if (!loop || may_jump(loop->body)) return std::nullopt;
+      const auto gemm = std::find_if(loop->body.begin(), loop->body.end(), [](const Stmt& x) { return x.as<Gemm>(); });
+      if (gemm == loop->body.end()) return std::nullopt;
+      For f = *loop;
+      f.body.clear();
+      changed_ = changed_roots(loop->body, p_);
+      // A turn before its own, if the loop is pipelined.
+      const bool early = loop->kind == LoopKind::Pipelined && loop->stages > 0;
+      for (auto x = loop->body.begin(); x != gemm; ++x) {
+        const auto* map = early ? x->as<Map>() : nullptr;
+        f.body.push_back(map ? after_loads(*map, {}, (*x)->location, f.body) : *x);
+      }
+      Body rest;
+      Late late;
+      for (auto x = gemm; x != loop->body.end(); ++x) {
+        const auto* map = x->as<Map>();
+        rest.push_back(map ? after_loads(*map, late, (*x)->location, f.body) : *x);
+        late.vars.merge(bound_vars({*x})), late.buffers.merge(changed_roots({*x}, p_));
+      }
+      f.body.insert(f.body.end(), rest.begin(), rest.end());
+      return Body{make_stmt(std::move(f), s->location)};
+    });
+  }
+
+ private:
+  // What is not yet known where the loads come: names, and what changes in between.
+  struct Late {
+    std::set<VarId> vars;
+    std::set<BufferId> buffers;
+  };
+  // The Map with fragments for what `early` has loaded.
+  Stmt after_loads(const Map& map, Late late, LocationId at, Body& early) {
+    int64_t points = 1;
+    for (const Expr& e : map.extents) points *= constant_int(e).value_or(0);
+    late.vars.merge(bound_vars(map.body)), late.buffers.merge(changed_roots(map.body, p_));
+    std::vector<std::pair<Expr, Expr>> loaded;  // and what takes their place
+    auto consider = [&](const Expr& e) {
+      if (std::any_of(loaded.begin(), loaded.end(), [&](const auto& known) { return equal(known.first, e); })) return;
+      if (Expr kept = load_before(*e.as<Load>(), e, map, points, late, at, early)) loaded.emplace_back(e, kept);
+    };
+    for (const Stmt& s : map.body) {
+      if (const auto* n = s.as<Let>()) sure_loads(n->value, consider);
+      if (const auto* n = s.as<Store>()) sure_loads(n->value, consider);
+    }
+    Map out = map;
+    out.body = rewrite_exprs(map.body, [&](const Expr& e) -> std::optional<Expr> {
+      for (const auto& [from, to] : loaded)
+        if (equal(from, e)) return to;
+      return std::nullopt;
+    });
+    return make_stmt(std::move(out), at);
+  }
+  // Loads that happen whatever the values are: others may stand where there is nothing to load.
+  static void sure_loads(const Expr& e, function_ref<void(const Expr&)> found) {
+    if (e.as<Load>()) found(e);
+    if (const auto* select = e.as<Select>()) return sure_loads(select->condition, found);
+    if (const auto* b = e.as<Binary>(); b && (b->op == BinaryOp::And || b->op == BinaryOp::Or))
+      return sure_loads(b->a, found);
+    for_each_operand(e, [&](const Expr& part) { sure_loads(part, found); });
+  }
+  // floor((n * x + r) / d), where n divides d and 0 <= r < n whatever the Map's variables are, without r.
+  static Expr without_rest(const Expr& e, const Map& map) {
+    const auto* div = e.as<Binary>();
+    const auto* sum = div && div->op == BinaryOp::FloorDiv ? div->a.as<ir::Sum>() : nullptr;
+    const auto by = sum ? constant_int(div->b) : std::nullopt;
+    if (!by || *by <= 0) return e;
+    int64_t rest = 0, step = *by;
+    ir::Sum kept{{}, sum->constant};
+    for (const Term& t : sum->terms) {
+      const auto* v = t.value.as<Var>();
+      const auto d = v ? std::ranges::find(map.vars, v->id) : map.vars.end();
+      if (d == map.vars.end()) {
+        kept.terms.push_back(t), step = std::gcd(step, t.coefficient);
+        continue;
+      }
+      const auto extent = constant_int(map.extents[static_cast<size_t>(d - map.vars.begin())]);
+      if (!extent || t.coefficient < 0) return e;
+      rest += t.coefficient * (*extent - 1);
+    }
+    step = std::gcd(step, kept.constant);
+    for (const Term& t : kept.terms)
+      for (VarId v : map.vars)
+        if (used_vars(t.value).contains(v)) return e;
+    return rest < step ? binary(BinaryOp::FloorDiv, ir::sum(kept.terms, kept.constant, e->type), div->b) : e;
+  }
+  Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const Late& late, LocationId at,
+                   Body& early) {
+    const Buffer& from = p_.buffer(p_.root(load.buffer));
+    if (from.space != Space::Global || from.address || written_.contains(p_.root(load.buffer))) return {};
+    bool stays = true;  // where it is
+    for (const Expr& index : load.indices)
+      walk(index, [&](const Expr& e) {
+        const auto* n = e.as<Load>();
+        const BufferId root = n ? p_.root(n->buffer) : BufferId{};
+        stays = stays && (!n || (!changed_.contains(root) && !p_.buffer(root).address));
+      });
+    if (!stays) return {};
+    const Expr value = rewrite(all, [&](const Expr& e) { return std::optional(without_rest(e, map)); });
+    const std::set<VarId> used = used_vars(value);
+    Map before;
+    Buffer tile;
+    Substitution names;
+    std::vector<Expr> index, own;
+    int64_t count = 1;
+    for (size_t d = 0; d < map.vars.size(); ++d) {
+      if (!used.contains(map.vars[d])) continue;
+      const DType type = p_.var(map.vars[d]).type;
+      count *= constant_int(map.extents[d]).value_or(points);
+      before.vars.push_back(p_.new_var(p_.var(map.vars[d]).name, type)), before.extents.push_back(map.extents[d]);
+      tile.shape.push_back(map.extents[d]);
+      index.push_back(var(map.vars[d], type)), own.push_back(var(before.vars.back(), type));
+      names[map.vars[d]] = own.back();
+    }
+    if (index.empty() || count * kReuse > points) return {};
+    for (VarId v : used)
+      if (late.vars.contains(v)) return {};
+    bool known = true;  // where to load from
+    walk(value, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      known = known && !(n && late.buffers.contains(p_.root(n->buffer)));
+    });
+    if (!known) return {};
+    tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;
+    tile.launch = static_cast<int32_t>(launch_);
+    const BufferId id = p_.new_buffer(std::move(tile));
+    before.body = {make_stmt(Store{{id, own}, substitute(value, names)}, at)};
+    early.push_back(make_stmt(std::move(before), at));
+    return ir::load(id, index, value->type);
+  }
+  TileProgram& p_;
+  const std::ptrdiff_t launch_;
+  const std::set<BufferId> written_;
+  std::set<BufferId> changed_;  // by the loop
+};
+
+}  // namespace
+
+TileProgram load_early(TileProgram program) {
+  for (Launch& launch : program.launches) launch.body = EarlyLoads(program, launch).run(launch.body);
+  return program;
+}
+
+}  // namespace tilewright::passes

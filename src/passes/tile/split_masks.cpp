@@ -1,0 +1,126 @@
+#include "passes/tile/split_masks.h"
+
+#include "analysis/slope.h"
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+using analysis::slope;
+
+namespace {
+
+class Masks {
+ public:
+  explicit Masks(TileProgram& p) : p_(p) {}
+
+  Body body(const Body& in) {
+    Body out;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const Stmt& s = in[i];
+      if (const auto* loop = s.as<For>()) {
+        For f = *loop;
+        f.body = body(f.body);
+        out.push_back(make_stmt(std::move(f), s->location));
+        continue;
+      }
+      if (const auto* n = s.as<If>()) {
+        out.push_back(make_stmt(If{n->condition, body(n->then_body), body(n->else_body)}, s->location));
+        continue;
+      }
+      const Expr all = i + 1 < in.size() ? needless(s, in[i + 1]) : Expr{};
+      if (!all || constant_int(all) == 0) {
+        out.push_back(s);
+        continue;
+      }
+      Expr unmasked = all;
+      if (!constant_int(all)) {
+        const VarId whole = p_.new_var("unmasked", boolean);
+        unmasked = var(whole, boolean);
+        out.push_back(make_stmt(Let{whole, all}, s->location));
+        out.push_back(make_stmt(If{logical_not(unmasked), {s}, {}}, s->location));
+      }
+      Gemm g = *in[++i].as<Gemm>();
+      g.clear = unmasked;
+      out.push_back(make_stmt(std::move(g), in[i]->location));
+    }
+    return out;
+  }
+
+ private:
+  // When the Map leaves zeros alone, as an expression without its variables; none: it is no such Map.
+  Expr needless(const Stmt& s, const Stmt& next) const {
+    const auto* map = s.as<Map>();
+    const auto* gemm = next.as<Gemm>();
+    if (!map || !gemm || gemm->clear || map->body.empty()) return {};
+    const auto* store = map->body.back().as<Store>();
+    if (!store || store->to.buffer != gemm->c.buffer) return {};
+    const Buffer& tile = p_.buffer(store->to.buffer);
+    if (tile.space != Space::Fragment || tile.is_view() || !is_whole(gemm->c, tile)) return {};
+    if (map->vars.size() != tile.rank()) return {};
+    for (size_t d = 0; d < tile.rank(); ++d) {
+      const auto* v = store->to.indices[d].as<Var>();
+      if (!v || v->id != map->vars[d] || constant_int(map->extents[d]) != constant_int(tile.shape[d])) return {};
+    }
+    Substitution lets;
+    for (size_t i = 0; i + 1 < map->body.size(); ++i) {
+      const auto* let = map->body[i].as<Let>();
+      if (!let) return {};
+      lets[let->var] = substitute(let->value, lets);
+    }
+    const Expr value = substitute(store->value, lets);
+    if (is_zero(value)) return constant(boolean, int64_t{1});
+    const auto* select = value.as<Select>();
+    if (!select) return {};
+    if (is_zero(select->a)) return everywhere(select->condition, *map);
+    return is_zero(select->b) ? everywhere(opposite(select->condition), *map) : Expr{};
+  }
+  static bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
+  // The negation of comparisons of integers, as comparisons; what is none of those stays as it is, under a Not.
+  static Expr opposite(const Expr& e) {
+    const auto* b = e.as<Binary>();
+    if (b && b->op == BinaryOp::Or) return logical_and(opposite(b->a), opposite(b->b));
+    if (b && b->op == BinaryOp::Lt && b->a->type.is_int()) return binary(BinaryOp::Le, b->b, b->a);
+    if (b && b->op == BinaryOp::Le && b->a->type.is_int()) return binary(BinaryOp::Lt, b->b, b->a);
+    return logical_not(e);
+  }
+  // The condition at the points where it is hardest to meet.
+  Expr everywhere(const Expr& condition, const Map& map) const {
+    const auto* b = condition.as<Binary>();
+    if (!b) return {};
+    if (b->op == BinaryOp::And) {
+      const Expr x = everywhere(b->a, map), y = everywhere(b->b, map);
+      return x && y ? logical_and(x, y) : Expr{};
+    }
+    if (b->op != BinaryOp::Lt && b->op != BinaryOp::Le) return {};
+    if (const auto* least = b->b.as<Binary>(); least && least->op == BinaryOp::Min) {  // below both
+      const Expr x = everywhere(binary(b->op, b->a, least->a), map), y = everywhere(binary(b->op, b->a, least->b), map);
+      return x && y ? logical_and(x, y) : Expr{};
+    }
+    Substitution hardest;
+    for (size_t d = 0; d < map.vars.size(); ++d) {
+      const auto left = slope(b->a, map.vars[d]), right = slope(b->b, map.vars[d]);
+      const auto extent = constant_int(map.extents[d]);
+      if (!left || !right || !extent) return {};
+      const DType type = p_.var(map.vars[d]).type;
+      hardest[map.vars[d]] = constant(type, *left > *right ? *extent - 1 : int64_t{0});
+    }
+    const Expr out = substitute(condition, hardest);
+    bool loads = false;
+    walk(out, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    return loads ? Expr{} : out;
+  }
+
+  TileProgram& p_;
+};
+
+}  // namespace
+
+TileProgram split_masks(TileProgram program) {
+  for (Launch& launch : program.launches) launch.body = Masks(program).body(launch.body);
+  return program;
+}
+
+}  // namespace tilewright::passes
