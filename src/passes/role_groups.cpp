@@ -1,5 +1,6 @@
 #include "passes/role_groups.h"
 
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/named_barriers.h"
@@ -32,17 +33,17 @@ std::optional<size_t> next_meeting(const Body& body, size_t at) {
   return std::nullopt;
 }
 
-std::set<const StmtNode*> meetings_of(const RoleGroup& roles, int64_t threads) {
-  std::set<const StmtNode*> out;
+std::set<StmtId> meetings_of(const RoleGroup& roles, int64_t threads) {
+  std::set<StmtId> out;
   for (const Stmt* s : roles) threads -= role_of(s).end - role_of(s).begin;
   if (threads != 0 || roles.size() < 2) return out;
   std::vector<size_t> at(roles.size(), 0);
   for (;;) {
-    std::vector<const StmtNode*> now;
+    std::vector<StmtId> now;
     for (size_t r = 0; r < roles.size(); ++r) {
       const auto next = next_meeting(role_of(roles[r]).body, at[r]);
       if (!next) return out;
-      now.push_back(&*role_of(roles[r]).body[*next]);
+      now.push_back(role_of(roles[r]).body[*next]->id);
       at[r] = *next + 1;
     }
     out.insert(now.begin(), now.end());
@@ -75,7 +76,8 @@ void add_innermost_roles(const Stmt& s, RoleGroup& out) {
 }
 
 void meet_in_roles(Launch& launch) {
-  std::set<const StmtNode*> meetings;
+  number_statements(launch);
+  std::set<StmtId> meetings;
   for (size_t i = 0; i < launch.body.size();) {
     RoleGroup roles;
     const size_t end = std::max(end_of_roles(launch.body, i), i + 1);
@@ -89,7 +91,7 @@ void meet_in_roles(Launch& launch) {
   const auto number = NamedBarriers(launch).take();
   if (!number) return;
   launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
-    if (!meetings.contains(&*s)) return std::nullopt;
+    if (!meetings.contains(s->id)) return std::nullopt;
     Sync all;
     all.scope = SyncScope::Named, all.barrier = constant(*number), all.count = launch.thread_count();
     return Body{make_stmt(std::move(all), s->location)};

@@ -1,6 +1,7 @@
 #include "passes/schedule/hand_over.h"
 
 #include "ir/effects.h"
+#include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/named_barriers.h"
@@ -34,7 +35,7 @@ class HandOvers {
       if (roles.size() > 1) group(roles);
     }
     body = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
-      const auto at = added_.find(&*s);
+      const auto at = added_.find(s->id);
       if (at == added_.end()) return std::nullopt;
       Role role = *s.as<Role>();
       for (auto i = at->second.rbegin(); i != at->second.rend(); ++i)
@@ -107,23 +108,24 @@ class HandOvers {
     for (size_t r : readers) {
       const size_t read = *uses[r].at(buffer).reads.begin();
       const LocationId at = role(roles[r]).body[read]->location;
-      added_[&**roles[r]][read].push_back(make_stmt(sync, at));
+      added_[(*roles[r])->id][read].push_back(make_stmt(sync, at));
       found_.push_back({buffer, at});
     }
     sync.arrive_only = true;
-    added_[&**roles[writer]][write + 1].push_back(make_stmt(sync, from.body[write]->location));
+    added_[(*roles[writer])->id][write + 1].push_back(make_stmt(sync, from.body[write]->location));
   }
 
   const ProgramTables& p_;
   bool all_come_ = true;  // threads that have returned would be waited for
   NamedBarriers barriers_;
-  std::map<const StmtNode*, std::map<size_t, Body>> added_;  // to a role, before the statement of this number
+  std::map<StmtId, std::map<size_t, Body>> added_;  // to a role, before the statement at this place
   std::vector<HandOver> found_;
 };
 
 }  // namespace
 
 std::vector<HandOver> order_hand_overs(Launch& launch, const ProgramTables& program) {
+  number_statements(launch);
   return HandOvers(launch, program).run(launch.body);
 }
 

@@ -50,7 +50,7 @@ class SidesWriter {
   static constexpr int64_t kGroup = target::kWarpgroupThreads;
   static constexpr int64_t kTurnsTogether = 4;  // of a loop with two accumulators
   // How many turns a loop has taken in all, for each side on its own.
-  using Counters = std::map<const For*, BufferId>;
+  using Counters = std::map<VarId, BufferId>;  // by the loop's variable
 
   void make_slots() {
     for (const Ring& r : rings_) {
@@ -67,7 +67,7 @@ class SidesWriter {
     Expr count = constant(i32, int64_t{0});
     auto step = [&](const For* loop) { return cast(sub(var(loop->var, p_.var(loop->var).type), loop->begin), i32); };
     if (r.counted)
-      count = add(var(before_.at(r.nest.back()), i32), step(r.nest.back()));
+      count = add(var(before_.at(r.nest.back()->var), i32), step(r.nest.back()));
     else
       for (const For* loop : r.nest) count = add(mul(count, cast(loop->extent, i32)), step(loop));
     return turn_of(r.slots, substitute(count, names));
@@ -76,11 +76,11 @@ class SidesWriter {
     for (const Ring& r : rings_) {
       if (!r.counted) continue;
       for (Counters* side : {&loader_counters_, &math_counters_}) {
-        if (side->contains(r.nest.back())) continue;
+        if (side->contains(r.nest.back()->var)) continue;
         Buffer b;
         b.name = p_.var(r.nest.back()->var).name + "_before", b.type = i32, b.space = Space::Local;
         b.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
-        side->emplace(r.nest.back(), p_.new_buffer(std::move(b)));
+        side->emplace(r.nest.back()->var, p_.new_buffer(std::move(b)));
       }
     }
   }
@@ -95,11 +95,11 @@ class SidesWriter {
   const Counters& counters() const { return loading_ ? loader_counters_ : math_counters_; }
   // Tile operations of the loop that read a slot must not read a thread's own variable: the count has a name there.
   void name_turns(const For& loop, LocationId at, Body& out) const {
-    if (const auto found = counters().find(&loop); found != counters().end())
-      out.push_back(make_stmt(Let{before_.at(&loop), load(found->second, {}, i32)}, at));
+    if (const auto found = counters().find(loop.var); found != counters().end())
+      out.push_back(make_stmt(Let{before_.at(loop.var), load(found->second, {}, i32)}, at));
   }
   void count_turns(const For& loop, const Substitution& names, LocationId at, Body& out) const {
-    const auto found = counters().find(&loop);
+    const auto found = counters().find(loop.var);
     if (found == counters().end()) return;
     const Expr now = load(found->second, {}, i32);
     out.push_back(make_stmt(Store{{found->second, {}}, add(now, substitute(cast(loop.extent, i32), names))}, at));
@@ -370,7 +370,7 @@ class SidesWriter {
   const OverlappedProducts products_;
   const plan::Plan& plan_;
   Counters loader_counters_, math_counters_;
-  std::map<const For*, VarId> before_;  // names of the counts, on the side that is being written
+  std::map<VarId, VarId> before_;  // names of the counts by the loop's variable, on the side that is being written
   bool loading_ = false;
 };
 
