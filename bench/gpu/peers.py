@@ -1,6 +1,7 @@
 """Tile programs compiled by Tilewright and by TileLang, and the vendor's libraries, in one process and in turns.
 
     python bench/gpu/peers.py --examples TILELANG/examples [--json FILE] [--only TEXT]... [--side 8] [--seconds 400]
+    python bench/gpu/peers.py --random 300 [--seed 1] ...    products of shapes, tiles, types and orders that nobody chose
 
 Needs a GPU, torch and Tilewright; TileLang and its examples take part when they are there, so do DeepGEMM, and cuBLAS and
 cuDNN as torch calls them. Programs are the public examples at their published tile sizes and the same source for both compilers.
@@ -16,7 +17,9 @@ import functools
 import importlib
 import importlib.util
 import json
+import math
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -176,55 +179,63 @@ class Race:
 
 
 def gemm(mnk, form, *tiles):
-    """C = A * B in bf16; `form` nt or nn; tiles as BLOCK_MxBLOCK_NxBLOCK_K:STAGES:THREADS, the same program for each."""
+    """C = A * B; `form` is nt, nn, tn or tt, in bf16, or as f16.nt; tiles as BLOCK_MxBLOCK_NxBLOCK_K:STAGES:THREADS, the same
+    program for each."""
     import torch
 
     M, N, K = (int(x) for x in mnk.split("x"))
-    transposed = form == "nt"
-    a = torch.randn(M, K, device="cuda", dtype=torch.bfloat16)
-    b = torch.randn(*((N, K) if transposed else (K, N)), device="cuda", dtype=torch.bfloat16)
-    right = b.T if transposed else b
-    out = torch.empty(M, N, device="cuda", dtype=torch.bfloat16)
-    race = Race(f"gemm bf16 {form} {mnk}", flops=2 * M * N * K)
-    expected = race.add("cublas", lambda: (lambda: torch.mm(a, right, out=out), torch.mm(a, right)))
+    operand = "float16" if form.startswith("f16.") else "bfloat16"
+    order = form[-2:]
+    dtype = getattr(torch, operand)
+    a = torch.randn(*((K, M) if order[0] == "t" else (M, K)), device="cuda", dtype=dtype)
+    b = torch.randn(*((N, K) if order[1] == "t" else (K, N)), device="cuda", dtype=dtype)
+    left, right = (a.T if order[0] == "t" else a), (b.T if order[1] == "t" else b)
+    out = torch.empty(M, N, device="cuda", dtype=dtype)
+    race = Race(f"gemm {operand} {order} {mnk}", flops=2 * M * N * K)
+    expected = race.add("cublas", lambda: (lambda: torch.mm(left, right, out=out), torch.mm(left, right)))
     for tile in tiles:
         shape, stages, threads = tile.split(":")
         for front in frontends():
             name = f"{front.name} {tile}"
 
             def prepare(front=front, shape=shape, stages=stages, threads=threads):
-                kernel = _gemm_program(front, M, N, K, transposed, *(int(x) for x in shape.split("x")), int(stages), int(threads))
+                blocks = (int(x) for x in shape.split("x"))
+                kernel = _gemm_program(front, M, N, K, order, *blocks, int(stages), int(threads), operand)
                 return (lambda: kernel(a, b)), kernel(a, b)
 
             race.error(name, race.add(name, prepare, front), expected)
     return race.run()
 
 
-def _gemm_program(front, M, N, K, transposed, block_M, block_N, block_K, stages, threads, operand="bfloat16"):
+def _gemm_program(front, M, N, K, order, block_M, block_N, block_K, stages, threads, operand="bfloat16", result=None):
     tilelang, T = front.tilelang, front.T
+    left, transposed, result = order[0] == "t", order[1] == "t", result or operand
 
     @tilelang.jit(out_idx=[-1])
     def matmul():
         @T.prim_func
         def main(
-            A: T.Tensor((M, K), operand),
+            A: T.Tensor((K, M) if left else (M, K), operand),
             B: T.Tensor((N, K) if transposed else (K, N), operand),
-            C: T.Tensor((M, N), T.bfloat16),
+            C: T.Tensor((M, N), result),
         ):
             with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
-                A_shared = T.alloc_shared((block_M, block_K), operand)
+                A_shared = T.alloc_shared((block_K, block_M) if left else (block_M, block_K), operand)
                 B_shared = T.alloc_shared((block_N, block_K) if transposed else (block_K, block_N), operand)
                 C_local = T.alloc_fragment((block_M, block_N), T.float32)
-                C_shared = T.alloc_shared((block_M, block_N), T.bfloat16)
+                C_shared = T.alloc_shared((block_M, block_N), result)
                 T.use_swizzle(panel_size=10)
                 T.clear(C_local)
                 for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
-                    T.copy(A[by * block_M, k * block_K], A_shared)
+                    if left:
+                        T.copy(A[k * block_K, by * block_M], A_shared)
+                    else:
+                        T.copy(A[by * block_M, k * block_K], A_shared)
                     if transposed:
                         T.copy(B[bx * block_N, k * block_K], B_shared)
                     else:
                         T.copy(B[k * block_K, bx * block_N], B_shared)
-                    T.gemm(A_shared, B_shared, C_local, transpose_B=transposed)
+                    T.gemm(A_shared, B_shared, C_local, transpose_A=left, transpose_B=transposed)
                 T.copy(C_local, C_shared)
                 T.copy(C_shared, C[by * block_M, bx * block_N])
 
@@ -433,7 +444,7 @@ def scaled(mnk):
         return (lambda: kernel(a, b, scale_a, scale_b)), kernel(a, b, scale_a, scale_b)
 
     def plain():
-        kernel = _gemm_program(front, M, N, K, True, 128, 256, 128, 4, 256, "float8_e4m3fn")
+        kernel = _gemm_program(front, M, N, K, "nt", 128, 256, 128, 4, 256, "float8_e4m3fn", "bfloat16")
         return (lambda: kernel(a, b)), kernel(a, b)
 
     def by_cublaslt(fast):
@@ -635,6 +646,52 @@ CASES = [
 ]
 
 
+_SHARED_BYTES, _THREAD_REGISTERS = 227 << 10, 255  # of a block, of a thread (CUDA C++ Programming Guide, compute capability 9.0)
+
+
+def random_tile(r):
+    """A tile that fits: operands in all stages and the result in shared memory, the sums in registers."""
+    while True:
+        block_M, block_N = r.choice((64, 128, 192, 256)), r.choice((32, 64, 96, 128, 160, 192, 208, 256))
+        block_K, stages, threads = r.choice((32, 64, 128)), r.choice((2, 3, 4, 5)), r.choice((128, 256))
+        in_shared = 2 * ((block_M + block_N) * block_K * stages + block_M * block_N)
+        sums = block_M * block_N // threads
+        if in_shared <= _SHARED_BYTES and sums + 40 <= _THREAD_REGISTERS and block_M >= threads // 2:
+            return f"{block_M}x{block_N}x{block_K}:{stages}:{threads}"
+
+
+def random_gemms(count, seed):
+    """At least `count` products, three tiles to a shape, as cases of gemm(). A seed always gives the same."""
+    r = random.Random(seed)
+    cases = []
+    while 3 * len(cases) < count:
+        kind = r.randrange(4)
+        if kind == 0:  # squares
+            M = N = K = r.choice((512, 1024, 1536, 2048, 3072, 4096, 5000, 6144, 8192))
+        elif kind == 1:  # few rows
+            M, N, K = r.choice((16, 64, 128, 256)), r.choice((2048, 4096, 7168, 14336, 24576)), r.choice((2048, 4096, 7168, 16384))
+        else:
+            M, N, K = (r.choice((8, 64, 128)) * r.randint(1, 64) for _ in range(3))
+        if not 1e9 <= 2 * M * N * K <= 4e12:
+            continue
+        form = r.choice(("nt", "nt", "nn", "nn", "tn", "tt"))
+        cases.append(f"gemm {M}x{N}x{K} {r.choice(('', 'f16.'))}{form} " + " ".join(random_tile(r) for _ in range(3)))
+    return cases
+
+
+def against_tilelang(rows, kind="sustained"):
+    """(ratios of our rate to TileLang's by case and tile, the geometric mean)."""
+    took = {(row["case"], row["name"]): row[kind]["us"] for row in rows if kind in row}
+    ratios = {}
+    for (case, name), us in took.items():
+        front, _, tile = name.partition(" ")
+        peer = took.get((case, f"tilelang {tile}"))
+        if front == "tilewright" and peer:
+            ratios[f"{case} {tile}"] = peer / us
+    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios)) if ratios else None
+    return ratios, mean
+
+
 def _start(case):
     log = tempfile.TemporaryFile("w+")
     command = [sys.executable, os.path.abspath(__file__), "--examples", EXAMPLES, "--case", case]
@@ -683,6 +740,8 @@ def main():
     parser.add_argument("--side", type=int, default=6, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=400, help="start no case after this time")
     parser.add_argument("--case", action="append", help="exactly this case, in this process")
+    parser.add_argument("--random", type=int, default=0, help="so many random products instead of the list")
+    parser.add_argument("--seed", type=int, default=1, help="of the random products")
     options = parser.parse_args()
     EXAMPLES = options.examples
     if options.case:
@@ -691,14 +750,22 @@ def main():
             for row in globals()[kind](*arguments):
                 print(json.dumps(row), flush=True)
         return 0
-    cases = [c for c in CASES if not options.only or any(text in c for text in options.only)]
+    cases = random_gemms(options.random, options.seed) if options.random else CASES
+    cases = [c for c in cases if not options.only or any(text in c for text in options.only)]
     rows = run_all(cases, options.side, options.seconds)
+    ratios, mean = against_tilelang(rows)
+    if ratios:
+        below = sorted((ratio, case) for case, ratio in ratios.items() if ratio < 0.98)
+        print(f"{len(ratios)} beside TileLang: {mean:.3f} in geometric mean, {len(below)} below 0.98")
+        for ratio, case in below:
+            print(f"  {ratio:.3f} {case}")
     if options.json:
         import torch
 
         machine = {"device": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda}
         with open(options.json, "w") as out:
-            command = "python bench/gpu/peers.py " + " ".join(f"--only '{text}'" for text in options.only or [])
+            drawn = f"--random {options.random} --seed {options.seed} " if options.random else ""
+            command = f"python bench/gpu/peers.py {drawn}" + " ".join(f"--only '{text}'" for text in options.only or [])
             result = {"date": str(datetime.date.today()), "command": command.strip(), "machine": machine, "rows": rows}
             json.dump(result, out, indent=1)
     return 1 if any("failed" in row for row in rows) else 0
