@@ -42,6 +42,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_flag("!--no-odd", o.programs.odd, "Without the odd shapes of the examples");
   app.add_flag("!--no-timed", o.programs.timed, "Without the full-size shapes of the examples");
   app.add_flag("!--no-full", o.programs.full, "Full-size results against a sample alone, not all of the CPU engine's");
+  app.add_flag("--plans", o.programs.plans, "The plans that launches might have instead, beside those that they have");
   app.add_flag("!--no-programs", o.run_programs, "Without the examples");
   app.add_flag("!--no-gemm", o.run_gemm, "Without the products by tile sizes");
   app.add_flag("!--no-copies", o.run_copies, "Without the copies and the cost of a launch");

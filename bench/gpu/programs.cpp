@@ -6,6 +6,9 @@
 
 #include "codegen/cuda_functions.h"
 #include "compare.h"
+#include "driver/arguments.h"
+#include "driver/explain.h"
+#include "driver/hand_in_plan.h"
 #include "example.h"
 #include "tilewright/cuda.h"
 #include "tilewright/diagnostic.h"
@@ -22,6 +25,7 @@ using tilewright::NDArray;
 constexpr tilewright::Device kDevice{2, 0};
 constexpr int64_t kSampledElements = 1 << 12;
 constexpr double kLargestCopy = 4e9;
+constexpr size_t kMostPlans = 16;  // of a launch: more than there are lines
 
 using Clock = std::chrono::steady_clock;
 double milliseconds_since(Clock::time_point start) {
@@ -146,6 +150,56 @@ void time(const Case& c, const Executable& kernel, const std::vector<NDArray>& d
          {"ratio_sustained", ratio(work, times[0].sustained, peers[i].work, times[i + 1].sustained)}});
 }
 
+// Every plan that a launch might have instead, one line otherwise than its own, in turns with it: what was expected of
+// it (plan/price.h), and what it took. What it gives must be what the program gives.
+void time_plans(const Case& c, const Executable& kernel, const std::vector<NDArray>& device,
+                const std::vector<NDArray>& got, int turns, Row& row) {
+  const auto& program = c.program.box().program;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const NDArray& a : got) shapes.emplace_back(a.shape().begin(), a.shape().end());
+  const tilewright::Explanation page = tilewright::explain_gpu(program, tilewright::symbol_values(program, shapes),
+                                                               tilewright::cuda::architecture(), false, kMostPlans);
+  std::vector<Contestant> contestants = {{"ours", [&] { call_case(c, kernel, device); }}};
+  std::vector<std::vector<NDArray>> arrays;
+  Json plans = Json::array();
+  for (size_t i = 0; i < page.gpu->launches.size(); ++i)
+    for (const auto& next : page.gpu->launches[i].priced.next) {
+      const std::string& launch = page.launches[i].name;
+      Json plan = {{"launch", launch}, {"line", next.line}, {"expected_us", next.price.microseconds}};
+      if (const auto& own = page.gpu->launches[i].priced.price) plan["expected_us_of_ours"] = own->microseconds;
+      try {
+        const tilewright::Program with =
+            tilewright::with_plan(c.program, fmt::format("launch {}\n{}\n", launch, next.line));
+        const Executable other = compile(with, {.engine = Engine::Cuda});
+        arrays.push_back(to_device(make_arrays(c)));
+        call_case(c, other, arrays.back());
+        const std::vector<NDArray> found = to_host(arrays.back());
+        for (size_t a = 0; a < found.size() && !c.any_order; ++a)
+          if (const Agreement same =
+                  compare_stretches(found[a], got[a], allowed_difference(found[a].dtype(), got[0].dtype()));
+              !same.ok())
+            row.fail(fmt::format("with the plan '{}': argument {}: {}", next.line, a, same.first_bad));
+        contestants.push_back({next.line, [&c, other, given = arrays.back()] { call_case(c, other, given); }});
+        plan["contestant"] = contestants.size() - 1;
+      } catch (const tilewright::CompileError& e) {
+        plan["refused"] = e.diagnostic().message;  // by the device compiler's verdict
+      }
+      plans.push_back(std::move(plan));
+    }
+  const std::vector<Times> times = race(contestants, turns);
+  for (Json& plan : plans) {
+    if (!plan.contains("contestant")) continue;
+    const Times& took = times[plan["contestant"].get<size_t>()];
+    plan.erase("contestant");
+    plan["burst"] = {{"us", took.burst * 1e6}, {"of_ours", took.burst / times[0].burst}};
+    plan["sustained"] = {{"us", took.sustained * 1e6}, {"of_ours", took.sustained / times[0].sustained}};
+    fmt::print("       {:>6.3f} {:>6.3f} of its time with '{}' ({:.0f} us expected, {:.0f} taken)\n",
+               took.burst / times[0].burst, took.sustained / times[0].sustained, plan["line"].get<std::string>(),
+               plan["expected_us"].get<double>(), took.burst * 1e6);
+  }
+  row.json["plans"] = std::move(plans);
+}
+
 Row full_row(const Example& example, const Case& c, const Peers& peers, const ProgramOptions& options) {
   Row row;
   row.json = {{"program", example.name}, {"shape", c.shape}};
@@ -168,6 +222,7 @@ Row full_row(const Example& example, const Case& c, const Peers& peers, const Pr
   }
   host.clear();
   if (row.ok) time(c, kernel, device, peers.of(c), options.turns, row);
+  if (row.ok && options.plans) time_plans(c, kernel, device, got, options.turns, row);
   // What moves from call to call is a race.
   const std::vector<NDArray> after = to_host(device);
   for (size_t i = 0; i < got.size() && !c.any_order; ++i)

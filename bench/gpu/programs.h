@@ -11,7 +11,8 @@ struct ProgramOptions {
   Selection selection;
   int turns = 30;
   bool odd = true, timed = true;
-  bool full = true;  // all elements of a full-size result against the CPU engine's, besides the sample by plain loops
+  bool plans = false;  // the plans that a launch might have instead, beside the one that it has
+  bool full = true;    // all elements of a full-size result against the CPU engine's, besides the sample by plain loops
 };
 
 // Prints rows and gives them. `blas` may be null.

@@ -25,6 +25,19 @@ std::set<ir::BufferId> parameters_with(const ir::TileProgram& program, bool writ
 
 }  // namespace
 
+NamedValues symbol_values(const ir::TileProgram& program, const std::vector<std::vector<int64_t>>& shapes) {
+  NamedValues out;
+  size_t next = 0;
+  for (const ir::Param& p : program.params) {
+    if (!p.is_tensor()) continue;
+    const std::vector<int64_t>& shape = shapes.at(next++);
+    const ir::Buffer& b = program.buffer(p.buffer);
+    for (size_t d = 0; d < shape.size() && d < b.shape.size(); ++d)
+      if (const auto* symbol = b.shape[d].as<ir::Var>()) out[program.var(symbol->id).name] = shape[d];
+  }
+  return out;
+}
+
 ir::Substitution known_values(const ir::TileProgram& program, const NamedValues& values) {
   ir::Substitution out;
   const auto note = [&](ir::VarId id) {

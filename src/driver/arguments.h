@@ -12,6 +12,9 @@ namespace tilewright {
 // Values of symbols and integer scalars by name.
 using NamedValues = std::map<std::string, int64_t>;
 
+// Of symbols that are a dimension of a tensor by themselves, from the shapes of the tensor parameters, in order.
+NamedValues symbol_values(const ir::TileProgram& program, const std::vector<std::vector<int64_t>>& shapes);
+
 ir::Substitution known_values(const ir::TileProgram& program, const NamedValues& values);
 
 // An expression of symbols and integer scalars; empty if it mentions one that has no value.

@@ -311,10 +311,10 @@ Explanation explain(const ir::TileProgram& program, const NamedValues& values,
 }
 
 Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& values, const std::string& arch,
-                        bool compile) {
+                        bool compile, size_t plans) {
   const target::GpuTarget target = gpu_target(arch);  // a mistake of the caller's, not of the program
   Explanation e = explained(program, values, [&](const ir::TileProgram& tiles, Explanation& out) {
-    add_gpu_facts(tiles, values, arch, compile, out);
+    add_gpu_facts(tiles, values, arch, compile, plans, out);
   });
   if (!e.gpu) e.gpu.emplace();
   e.gpu->arch = arch, e.gpu->device = target.rates.device;

@@ -59,9 +59,10 @@ struct Explanation {
 // `values` may leave symbols out. CompileError if the program is not valid.
 Explanation explain(const ir::TileProgram& program, const NamedValues& values,
                     const runtime::ProcessorFeatures& processor);
-// On "sm_90a" and its like. `compile`: with NVRTC, where there is one, for registers and spills.
+// On "sm_90a" and its like. `compile`: with NVRTC, where there is one, for registers and spills. `plans`: how many
+// beside the taken one of each launch.
 Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& values, const std::string& arch,
-                        bool compile = true);
+                        bool compile = true, size_t plans = 2);
 
 // As `tilewright explain` prints it, and its --json.
 std::string to_text(const Explanation& explanation);

@@ -21,7 +21,6 @@ using passes::ThreadLowering;
 // ---- plans
 
 constexpr int64_t kThreadRegisters = 255;  // CUDA C++ Programming Guide, technical specifications
-constexpr size_t kNextPlans = 2;
 
 std::string live_text(int64_t live) {
   if (live == plan::Limits{}.live) return "";
@@ -158,7 +157,7 @@ void add_floors(const Explanation& e, const target::Rates& rates, GpuFacts& out)
 }  // namespace
 
 void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, const std::string& arch, bool compile,
-                   Explanation& out) {
+                   size_t plans, Explanation& out) {
   const target::GpuTarget target = gpu_target(arch);
   const ir::TileProgram fast = passes::assume_fast_calls(program);
   std::vector<std::string> assumptions;
@@ -181,7 +180,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   GpuFacts& gpu = out.gpu.emplace();
   gpu.assumptions = std::move(assumptions), gpu.general = general;
   gpu.ladder = ladder_of(choice);
-  const std::vector<passes::PricedPlan> prices = price_plans(tiles, l, known_values(tiles, values), kNextPlans);
+  const std::vector<passes::PricedPlan> prices = price_plans(tiles, l, known_values(tiles, values), plans);
   for (size_t i = 0; i < l.threads.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
     const plan::Plan& plan = launch.plan = l.plans[i];

@@ -76,7 +76,7 @@ struct GpuFacts {
 
 // `program`: canonical, as the facts in `out` speak of it. CompileError if the engine refuses the program.
 void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, const std::string& arch, bool compile,
-                   Explanation& out);
+                   size_t plans, Explanation& out);
 
 // Turns of a ring as a picture, one column a unit of time, where using a slot takes twice as long as filling it: the
 // numbers of the slots that the loader fills and the others use.

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/build_plan.h"
+#include "driver/arguments.h"
 #include "driver/cuda_engine.h"
 #include "driver/explain.h"
 #include "example.h"
@@ -125,19 +125,19 @@ TEST(Price, TakesATileThatIsFast) {
   }
 }
 
-// Values of the symbols of a case's program, where a dimension of an argument is one.
+// Values of the symbols of a case's program and its scalars.
 NamedValues values_of(const examples::Case& c, const ir::TileProgram& p) {
-  NamedValues out;
+  std::vector<std::vector<int64_t>> shapes;
   for (size_t i = 0; i < p.params.size(); ++i) {
-    if (!p.params[i].is_tensor()) {
-      if (const auto* n = std::get_if<int64_t>(&c.arguments[i])) out[p.var(p.params[i].var).name] = *n;
-      continue;
-    }
+    if (!p.params[i].is_tensor()) continue;
     const auto& array = std::get<examples::LazyArray>(c.arguments[i]);
-    const ir::Buffer& b = p.buffer(p.params[i].buffer);
-    for (size_t d = 0; d < b.shape.size(); ++d)
-      if (const auto* n = b.shape[d].as<ir::Var>()) out[p.var(n->id).name] = array.shape(static_cast<int>(d));
+    std::vector<int64_t>& shape = shapes.emplace_back();
+    for (size_t d = 0; d < p.buffer(p.params[i].buffer).shape.size(); ++d)
+      shape.push_back(array.shape(static_cast<int>(d)));
   }
+  NamedValues out = symbol_values(p, shapes);
+  for (size_t i = 0; i < p.params.size(); ++i)
+    if (const auto* n = std::get_if<int64_t>(&c.arguments[i])) out[p.var(p.params[i].var).name] = *n;
   return out;
 }
 
