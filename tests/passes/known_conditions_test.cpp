@@ -1,5 +1,5 @@
 // Conditions that the ranges of blocks, threads and loops decide.
-#include "passes/loops/known_conditions.h"
+#include "passes/known_conditions.h"
 
 #include "ir/print.h"
 #include "passes/lower_to_threads.h"

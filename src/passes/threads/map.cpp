@@ -13,7 +13,7 @@
 #include "passes/threads/copied_points.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/fragment_box.h"
-#include "passes/tile/map_sums.h"
+#include "passes/threads/map_sums.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 

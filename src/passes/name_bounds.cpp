@@ -1,4 +1,4 @@
-#include "passes/loops/name_bounds.h"
+#include "passes/name_bounds.h"
 
 #include "ir/effects.h"
 #include "ir/operators.h"

@@ -1,4 +1,4 @@
-#include "passes/tile/map_sums.h"
+#include "passes/threads/map_sums.h"
 
 #include "ir/operators.h"
 

@@ -1,4 +1,4 @@
-#include "passes/loops/known_conditions.h"
+#include "passes/known_conditions.h"
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
