@@ -2,6 +2,7 @@
 import functools
 import sys
 
+from .settings import warn_once
 from .trace import fail, place
 
 
@@ -11,11 +12,19 @@ def refused(kernel, arguments, result):
     torch = sys.modules["torch"]
     if not torch.is_grad_enabled():
         return result
-    made = [*(result if isinstance(result, list) else [] if result is None else [result]), *_written(kernel, arguments)]
+    written = [a for a in _written(kernel, arguments) if isinstance(a, torch.Tensor)]
+    made = [*(result if isinstance(result, list) else [] if result is None else [result]), *written]
     tensors = {id(t): t for t in made if isinstance(t, torch.Tensor) and t.is_floating_point() and not (t.requires_grad and t.is_leaf)}
     wanting = [a for a in arguments if isinstance(a, torch.Tensor) and a.requires_grad and id(a) not in tensors]
-    if tensors and wanting:
-        _node().apply(kernel.name, place(), len(tensors), *tensors.values(), *wanting)
+    # What is written over had a gradient of its own until now.
+    if tensors and (wanting or any(t.requires_grad for t in tensors.values())):
+        try:
+            _node().apply(kernel.name, place(), len(tensors), *tensors.values(), *wanting)
+        except RuntimeError as why:  # parts of a tensor that PyTorch keeps no history of: rows of a loop, leaves' slices
+            warn_once(f"'{kernel.name}' wrote to a part of a tensor whose gradients PyTorch cannot follow ({str(why).split('.')[0]}): "
+                      "none will come through it; call it under torch.no_grad() where none is wanted")  # fmt: skip
+    for tensor in written:  # what PyTorch saved of it for a gradient is not what it was
+        torch.autograd.graph.increment_version(tensor)
     return result
 
 

@@ -50,7 +50,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         architecture, as "cuda -arch=sm_90a", gives the text for it on machines without a GPU too."""
         if self.arch.startswith("sm_") and self.engine not in ("cuda", "simulator"):
             if self.for_cuda is None:
-                self.for_cuda = _native.Kernel(self.prim_func.program, "cuda", self.arch, self.outputs).source
+                self.for_cuda = _native.Kernel(self.program, "cuda", self.arch, self.outputs).source
             return self.for_cuda
         return self.source or self.prim_func.script()
 
@@ -73,7 +73,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     def explain(self, arch="", as_json=False, **symbols):
         """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU."""
         arch = arch or (self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else "")
-        program = self.prim_func.program
+        program = self.program
         if as_json:
             return json.loads(program.explain(arch, True, symbols))
         return Explanation(program.explain(arch, False, symbols), lambda: json.loads(program.explain(arch, True, symbols)))
@@ -81,7 +81,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     def simulate(self, *arguments, arch="sm_90a"):
         """Calls it on a simulated GPU, which finds races and wrong accesses: (what the call returns, a dict of what the
         memories did, which is shown as a table). Tensors in the processor's memory, and small ones: it is slow."""
-        simulated = _native.Kernel(self.prim_func.program, "simulator", arch, self.outputs, True)
+        simulated = self._another("simulator", arch, True)
         result = simulated(*arguments)
         return result, Counts(json.loads(simulated.counts))
 
@@ -89,8 +89,14 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         """Calls it after a check: on copies of the arguments, every engine that fits runs it, and all must agree. Returns
         what the call returns; LaunchError TW4020 names the engines, the tensor and the element that differ."""
         if self.checked is None:
-            self.checked = _native.Kernel(self.program, f"check {self.engine}", self.arch, self.outputs)
+            self.checked = self._another(f"check {self.engine}", self.arch)
         return self.checked(*arguments)
+
+    def _another(self, engine, arch, *counting):
+        """The same program, its options and plans too, on another engine."""
+        other = Kernel(self.program, engine, arch, self.outputs, *counting)
+        other.program, other.prim_func, other.outputs = self.program, self.prim_func, self.outputs
+        return other
 
     def get_profiler(self, tensor_supply_type=None):
         """Measures and checks the kernel on tensors that it makes."""

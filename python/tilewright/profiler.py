@@ -112,7 +112,7 @@ class Profiler:
     def report(self, warmup=25, rep=100, input_tensors=None, **named):
         """Of many calls the least, median and 95th percentile of milliseconds, the bytes of its tensors a second at the median and,
         on a GPU, how near that comes to the floor of explain(). Shown as a table."""
-        inputs = self._inputs(input_tensors)
+        inputs = self._inputs(input_tensors, named.pop("dynamic_symbolic_constraints", None))
         least, median, late = self.do_bench(warmup=warmup, rep=rep, input_tensors=inputs, quantiles=[0, 0.5, 0.95], **named)
         size = sum(t.numel() * t.element_size() if hasattr(t, "element_size") else getattr(t, "nbytes", 0) for t in inputs)
         made = self.kernel(*inputs)
@@ -140,6 +140,10 @@ class Profiler:
         wanted = reference_program(*inputs)
         found = self.kernel(*inputs)
         wanted, found = ([x] if not isinstance(x, (list, tuple)) else list(x) for x in (wanted, found))
+        if len(found) != len(wanted):
+            raise AssertionError(f"'{self.kernel.name}' has {len(found)} outputs, but the reference gives {len(wanted)}")
+        if all(b is None for b in wanted):
+            raise AssertionError(f"the reference of '{self.kernel.name}' gives nothing to compare with")
         for i, (a, b) in enumerate(zip(found, wanted)):
             if b is not None:
                 torch_assert_close(a, b, rtol=rtol, atol=atol, max_mismatched_ratio=max_mismatched_ratio,

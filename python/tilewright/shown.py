@@ -36,7 +36,7 @@ class Explanation(str):
         for launch in facts["launches"]:
             memory = f", {launch['shared_bytes']} bytes of shared memory" if "shared_bytes" in launch else ""
             threads = launch["threads"] if isinstance(launch["threads"], list) else [launch["threads"]]
-            lines.append(f"launch {launch['name']}: {launch['blocks']} blocks of {' x '.join(map(str, threads))} threads{memory}")
+            lines.append(f"launch {launch['name']}: {_known(launch['blocks'])} blocks of {' x '.join(map(str, threads))} threads{memory}")
             for operation in launch["operations"]:
                 if operation.get("becomes"):
                     lines.append(f"  line {operation['line']}: {operation['operation']}: {operation['becomes'][0]}")
@@ -51,11 +51,18 @@ class Explanation(str):
         printer.text(str(self))
 
 
+def _known(count):
+    return "as many as the call says" if count is None else count
+
+
 def _bound(facts):
     """In a sentence, what no kernel of this work can be faster than."""
-    if "compute_floor_us" not in facts:
-        return f"{facts['flops']} flops, {facts['moved_bytes']} bytes moved, {facts['tensor_bytes']} bytes of tensors"
-    compute, memory = facts["compute_floor_us"], facts["memory_floor_us"]
+    compute, memory = facts.get("compute_floor_us"), facts.get("memory_floor_us")
+    if compute is None or memory is None:
+        work = [facts.get(what) for what in ("flops", "moved_bytes", "tensor_bytes")]
+        if None in work:
+            return "how much work it is depends on the call: explain(N=4096) says more"
+        return f"{work[0]} flops, {work[1]} bytes moved, {work[2]} bytes of tensors"
     what, floor = ("the matrix and vector units", compute) if compute > memory else ("memory", memory)
     return f"bound by {what}, {floor:.3g} us at least on {facts.get('device') or facts['arch']}"
 

@@ -40,13 +40,22 @@ def custom_op(name, function=None, *, mutates=(), backward=None, setup_context=N
     import torch
 
     form = _of_kernel(function) if isinstance(function, Kernel) else _of_eager(function)
-    made = torch.library.custom_op(
-        name, form.run, mutates_args=tuple(mutates), schema=form.schema(tuple(mutates)), device_types=None
-    )
+    schema = form.schema(tuple(mutates))
+    if isinstance(function, Kernel):
+        _refuse_hidden_writes(function, tuple(mutates))
+    made = torch.library.custom_op(name, form.run, mutates_args=tuple(mutates), schema=schema, device_types=None)
     made.register_fake(form.fake)
     if backward is not None:
         made.register_autograd(backward, setup_context=setup_context or _save_tensors)
     return made
+
+
+def _refuse_hidden_writes(kernel, mutates):
+    """PyTorch leaves out calls of operators that change nothing."""
+    hidden = [p.name for i, p in enumerate(kernel.params) if p.shape is not None and i not in kernel.outputs and kernel.writes(i) and p.name not in mutates]
+    if hidden:
+        fail("BadOption", f"'{kernel.name}' writes to {', '.join(hidden)}, which custom_op() is not told",
+             f"write mutates={(*mutates, *hidden)!r}, or make the outputs the call's own: compile(..., out_idx=-1)")  # fmt: skip
 
 
 def _save_tensors(ctx, inputs, output):

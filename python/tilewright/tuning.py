@@ -39,8 +39,10 @@ class Search:
             raise TilewrightError("no configuration works:\n" + "\n".join(self.failures))
         if len(self.groups) > 1:
             others = [k.config for _, kernels in self.groups if best not in kernels for k in kernels]
-            warnings.warn(f"configurations of '{self.name}' compute different results; most agree with {best.config}, "
-                          f"and these do not: {others}", stacklevel=depth_of_user())  # fmt: skip
+            sizes = sorted((len(kernels) for _, kernels in self.groups), reverse=True)
+            verdict = f"most agree with {best.config}, and these do not: {others}" if sizes[0] > sizes[1] else (
+                f"as many agree with {best.config}, which is taken, as with others: {others}; ref_prog=... says who is right")
+            warnings.warn(f"configurations of '{self.name}' compute different results; {verdict}", stacklevel=depth_of_user())
         if self.ref_prog is not None and not self.skip_check:
             own = _copies(self.inputs)
             best.ref_latency = do_bench(lambda: self.ref_prog(*own), self.warmup, self.rep)

@@ -324,7 +324,9 @@ class Buffer(_Foreign):
         apply(_STORE, self[index], value)
 
     def __len__(self):
-        return len(self.shape)
+        if not self.shape or not isinstance(self.shape[0], int):
+            fail("ValueNotKnown", f"the length of '{self.name}' is known only at run time", f"write {self.name}.shape[0], and T.serial for loops over it")
+        return self.shape[0]
 
     def __getattr__(self, name):
         return _unknown_attribute(self, name)

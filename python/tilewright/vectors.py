@@ -2,7 +2,7 @@
 from . import _native
 from .dtypes import dtype
 from .trace import OPERATIONS, apply, fail, operation
-from .values import Expr, Tile, Var, Vector, check_step, plain
+from .values import Buffer, Expr, Tile, Var, Vector, check_step, plain
 
 _GROUPS = {number: row[1] for number, row in enumerate(_native.operations())}
 _NAMES = {number: row[0] for number, row in enumerate(_native.operations())}
@@ -173,7 +173,7 @@ class Vectors:
             apply(_STORE, element, lane)
 
     def __len__(self):
-        return len(self.shape)
+        return Buffer.__len__(self)
 
     def __repr__(self):
         return f"<buffer of {self.dtype}>"

@@ -106,3 +106,41 @@ def test_tensors_that_libraries_derive(weight):
         kernel(torch.nn.Parameter(torch.ones(8))).sum().backward()
     with lost():
         kernel(weight * 1.0).sum().backward()
+
+
+@T.prim_func
+def squared(A: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=8):
+        for i in T.Parallel(8):
+            A[i] = A[i] * A[i]
+
+
+def test_what_is_written_over_had_a_gradient(weight):
+    for write in (lambda h: tw.compile(squared, engine="interpreter")(h), lambda h: tw.compile(doubled, engine="interpreter")(torch.ones(8), h)):
+        hidden = weight * 3
+        write(hidden)
+        with pytest.raises(tw.LaunchError, match="TW4022"):
+            hidden.sum().backward()
+
+
+def test_what_pytorch_saved_of_it_is_not_what_it_was(weight):
+    hidden = weight * 1
+    wanted = hidden.square().sum()
+    tw.compile(doubled, engine="interpreter")(torch.ones(8), hidden)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        wanted.backward()
+
+
+def test_rows_of_an_output_in_a_loop(weight):
+    rows = torch.zeros(3, 8)
+    with pytest.warns(UserWarning, match="'doubled' wrote to a part of a tensor whose gradients PyTorch cannot follow"):
+        for row in rows:
+            tw.compile(doubled, engine="interpreter")(weight, row)
+    assert torch.equal(rows, torch.full((3, 8), 2.0))
+
+
+def test_simulated_and_checked_calls(weight):
+    kernel = tw.compile(doubled, out_idx=-1, engine="interpreter")
+    for made in (kernel.simulate(weight)[0], kernel.check(weight)):
+        with pytest.raises(tw.LaunchError, match="TW4022"):
+            made.sum().backward()

@@ -129,3 +129,43 @@ def test_a_kernel_is_made_of_a_program_as_compile_makes_it():
     for kernel in (Kernel(program, [1], target="cpu"), Kernel(program, -1, "cython", "cpu", None, False, None, True)):
         assert isinstance(kernel, Kernel)
         assert np.array_equal(kernel(x), tw.compile(program, out_idx=1, engine="cpu")(x))
+
+
+def test_the_length_of_a_buffer_is_that_of_its_first_dimension():
+    @tw.jit
+    def copied(A):
+        N = T.const("N")
+        A: T.Tensor((N, 2), "float32")
+        B = T.empty((N, 2), "float32")
+        with T.Kernel(1, threads=1):
+            for i in range(len(A)):
+                B[i, 0] = A[i, 0]
+                B[i, 1] = A[i, 1]
+        return B
+
+    a = np.arange(10, dtype=np.float32).reshape(5, 2)
+    assert np.array_equal(np.asarray(copied(a)), a)
+    length = T.dynamic("length")
+    with pytest.raises(tw.CompileError, match="the length of 'A' is known only at run time"):
+
+        @T.prim_func
+        def unknown(A: T.Tensor((length,), "float32")):
+            with T.Kernel(1, threads=1):
+                for i in range(len(A)):
+                    A[i] = 0.0
+
+
+def test_a_reference_must_give_something_to_compare_with():
+    pytest.importorskip("torch")
+
+    @T.prim_func
+    def doubled(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=8):
+            for i in T.Parallel(8):
+                B[i] = A[i] * 2
+
+    profiler = tw.compile(doubled, out_idx=-1, engine="interpreter").get_profiler()
+    profiler.assert_allclose(lambda a: a * 2)
+    for nothing in (lambda a: [], lambda a: None):
+        with pytest.raises(AssertionError):
+            profiler.assert_allclose(nothing)

@@ -120,3 +120,20 @@ def test_texts_of_layouts_are_the_maps_that_they_say(kernel):
 def test_a_call_still_returns_what_it_made(kernel):
     a = np.ones(8, "float32")
     assert (add(a, a) == 2).all()
+
+
+def test_a_summary_of_work_that_the_call_decides():
+    N = T.dynamic("N")
+
+    @T.prim_func
+    def any_length(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, 32), threads=32) as bx:
+            for i in T.Parallel(32):
+                B[bx * 32 + i] = A[bx * 32 + i]
+
+    kernel = tw.compile(any_length, out_idx=-1, engine="interpreter")
+    for arch in ("sm_90a", ""):
+        made = kernel.explain(arch)
+        assert "how much work it is depends on the call" in made.summary() and "None" not in made.summary()
+        assert "as many as the call says blocks" in made._repr_html_()
+    assert "bound by memory" in kernel.explain("sm_90a", N=4096).summary()

@@ -167,3 +167,9 @@ def test_calls_go_to_the_current_stream():
     assert not stream.query()
     stream.synchronize()
     assert (a == 8).all()
+
+
+def test_what_a_kernel_writes_must_be_told():
+    with pytest.raises(tw.CompileError, match=r"'double_program' writes to A, which custom_op\(\) is not told") as error:
+        custom_op("tilewright_test::hidden", tw.compile(double_program))
+    assert "mutates=('A',)" in str(error.value)
