@@ -201,11 +201,12 @@ void show_price(const GpuLaunchFacts& launch, Page& page) {
   if (!launch.priced.price) return;
   const plan::Price& p = *launch.priced.price;
   page.line("    price: about {:.0f} us, as a model of the device has it; {} decides", p.microseconds,
-            p.limit == "matrix"   ? "the matrix unit"
-            : p.limit == "shared" ? "shared memory"
-            : p.limit == "l2"     ? "the L2 cache"
-            : p.limit == "issue"  ? "elementwise code"
-                                  : "the device's memory");
+            p.limit == "matrix"    ? "the matrix unit"
+            : p.limit == "shared"  ? "shared memory"
+            : p.limit == "l2"      ? "the L2 cache"
+            : p.limit == "issue"   ? "elementwise code"
+            : p.limit == "results" ? "what leaves"
+                                   : "the device's memory");
   page.line(
       "      {} of tiles; clocks of a tile: matrix unit {:.0f}, shared memory {:.0f}, L2 {:.0f}, elementwise {:.0f}, "
       "results {:.0f}",

@@ -125,7 +125,12 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
     if (!out.misfit) break;
     const size_t launch = out.misfit->launch;
     out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
-    if (!searches[launch].next(out.plans[launch])) throw CompileError(std::move(out.misfit->why));
+    if (searches[launch].next(out.plans[launch])) continue;
+    const Launch& l = program.launches[launch];
+    for (const std::string& line : l.plan)
+      out.misfit->why.notes.push_back(
+          {fmt::format("its plan is to have the line '{}'", line), program.location(l.location)});
+    throw CompileError(std::move(out.misfit->why));
   }
   for (size_t i = 0; i < searches.size(); ++i) out.tried.push_back({i, out.attempts[i], ""});
   return out;

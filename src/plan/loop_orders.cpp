@@ -109,7 +109,7 @@ bool OverlappedProducts::is_made_anew(BufferId id, const Body& before) const {
 const FoundRing* OverlappedProducts::fed_by(const Stmt& s, const For& loop) const {
   const FoundRing* found = nullptr;
   for (const FoundRing& r : rings_) {
-    if (r.first_use != &*s || r.last_use != &*s || r.nest.back() != &loop) continue;
+    if (r.first_use != &*s || r.last_use != &*s || r.nest.empty() || r.nest.back() != &loop) continue;
     if (found) return nullptr;
     found = &r;
   }

@@ -78,11 +78,12 @@ class Pricer {
     const double clocks = static_cast<double>(out_.waves) * (busy * wave + (hides_results ? 0 : out_.epilogue)) +
                           kFirst + (hides_results ? out_.epilogue : 0);
     out_.microseconds = std::max(clocks / kClock, out_.memory) + kLaunch;
-    out_.limit = out_.memory > clocks / kClock ? "memory"
-                 : busy == out_.l2             ? "l2"
-                 : busy == out_.shared         ? "shared"
-                 : out_.issue > out_.matrix    ? "issue"
-                                               : "matrix";
+    const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
+                                                         {out_.issue, "issue"},
+                                                         {out_.shared, "shared"},
+                                                         {out_.l2, "l2"},
+                                                         {out_.epilogue, "results"}};
+    out_.limit = out_.memory > clocks / kClock ? "memory" : std::ranges::max(units).second;
     return is_known_ ? std::optional(out_) : std::nullopt;
   }
 
@@ -123,6 +124,8 @@ class Pricer {
       else if (const auto* n = s.as<Map>())
         compute(*n, times);
       else if (const auto* n = s.as<Reduce>())
+        out_.issue += times * elements(n->from) / kPlain;
+      else if (const auto* n = s.as<Scan>())
         out_.issue += times * elements(n->from) / kPlain;
       else if (s.as<While>())
         is_known_ = false;

@@ -19,7 +19,7 @@ struct Price {
   int64_t waves = 0;    // of tiles, one a block
   double memory = 0;    // microseconds that the device's memory takes for all that is read and written, once
   double microseconds = 0;
-  std::string_view limit;  // what decides: matrix, shared, l2, issue or memory
+  std::string_view limit;  // what decides: matrix, shared, l2, issue, results or memory
 };
 
 // Of a canonical launch under its plan, with values of its variables as far as they are known. None: the number of

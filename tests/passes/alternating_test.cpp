@@ -82,6 +82,22 @@ TEST(Alternating, IsTheSimulatorsToo) {
   }
 }
 
+// An operand that comes once for a tile of the grid, by a ring of its own.
+TEST(Alternating, OperandsMayComeOnce) {
+  std::string text = Scaled{.k = "256"}.text();
+  const auto replace = [&](const std::string& what, const std::string& by) {
+    text.replace(text.find(what), what.size(), by);
+  };
+  replace("      copy from=A[by * 64 : 64, k * 32 : 32] to=As\n", "");
+  replace("    fill to=acc value=0.0\n", "    copy from=A[by * 64 : 64, 0 : 32] to=As\n    fill to=acc value=0.0\n");
+  const Planned p = planned(text);
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+  ASSERT_EQ(p.plan.orders.size(), 1u);
+  EXPECT_EQ(p.plan.orders[0].how, plan::Order::How::Alternating);
+  EXPECT_EQ(p.plan.rings.size(), 2u);
+  expect_same_meaning(p, arguments_of(256), {130, 128}, f32);
+}
+
 std::string refusal(const Scaled& s) {
   try {
     passes::lower_to_threads(passes::canonicalize(ir::parse(s.text(), "p.tile")), target::GpuTarget::of(90));

@@ -304,6 +304,8 @@ class SidesWriter {
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
   }
 
+  // Not once for a tile of the grid.
+  static bool is_filled_in(const Ring& r, const For& loop) { return !r.nest.empty() && r.nest.back() == &loop; }
   // Two accumulators, in turn: each product of a few turns beside what is made of the one before. The last of them is
   // waited for: ptxas 13.0 puts one product after the other where a loop begins with one under way whose registers it
   // reads later (C7514). Turns that are left are as they were.
@@ -320,7 +322,7 @@ class SidesWriter {
     };
     const auto multiply = [&](const Expr& turn, size_t accumulator, Body& out) {
       for (const Ring& r : rings_)
-        if (r.nest.back() == &loop) wait_full(r, {{loop.var, turn}}, at, out);
+        if (is_filled_in(r, loop)) wait_full(r, {{loop.var, turn}}, at, out);
       Body product = s.head;
       product.push_back(in_flight(s.gemm));
       append(out, into(std::move(product), turn, accumulator));
@@ -333,7 +335,7 @@ class SidesWriter {
       rest.insert(rest.begin() + waited, make_stmt(Drain{Queue::Wgmma, open, {}}, at));
       append(out, std::move(rest));
       for (const Ring& r : rings_)
-        if (r.nest.back() == &loop) give_back(r, turn(r, {{loop.var, at_turn}}).slot, at, out);
+        if (is_filled_in(r, loop)) give_back(r, turn(r, {{loop.var, at_turn}}).slot, at, out);
     };
     For steady = serial(loop);
     steady.var = p_.new_var(p_.var(loop.var).name + "_of_" + std::to_string(kTurnsTogether), type);
