@@ -3,12 +3,41 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
+#include "ir/rewrite.h"
 #include "plan/hints.h"
 #include "support/diagnostic.h"
 #include "support/lines.h"
 
 namespace tilewright {
+
+namespace {
+
+// What lines name must be there, whatever becomes of it.
+void check_names(const plan::Hints& hints, const ir::TileProgram& program, size_t number) {
+  const ir::Launch& launch = program.launches[number];
+  const auto missing = [&](const char* what, const std::string& name) {
+    fail(Code::GpuPlan, program.location(launch.location),
+         fmt::format("the plan of launch '{}' speaks of a {} '{}', which it has not", launch.name, what, name),
+         "tilewright compile FILE --stage plan prints the lines of its plan");
+  };
+  for (const auto& [tile, slots] : hints.slots)
+    if (std::ranges::none_of(program.buffers, [&](const ir::Buffer& b) {
+          const bool half = tile == b.name + "_left" || tile == b.name + "_right";
+          return b.launch == static_cast<int32_t>(number) && (tile == b.name || half);
+        }))
+      missing("tile", tile);
+  std::set<std::string> loops;
+  ir::walk(launch.body, [&](const ir::Stmt& s) {
+    if (const auto* loop = s.as<ir::For>()) loops.insert(program.var(loop->var).name);
+  });
+  for (const auto& [loop, how] : hints.orders)
+    if (!loops.contains(loop)) missing("loop", loop);
+  if (hints.half_steps_of && !loops.contains(*hints.half_steps_of)) missing("loop", *hints.half_steps_of);
+}
+
+}  // namespace
 
 ir::TileProgram with_plan(ir::TileProgram program, const std::string& text) {
   ir::Launch* launch = program.launches.size() == 1 ? &program.launches[0] : nullptr;
@@ -40,7 +69,10 @@ Program with_plan(const Program& program, const std::string& text) {
 }
 
 void check_plans(const ir::TileProgram& program) {
-  for (const ir::Launch& launch : program.launches) plan::parse_hints(launch.plan, program.location(launch.location));
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    const ir::Launch& launch = program.launches[i];
+    check_names(plan::parse_hints(launch.plan, program.location(launch.location)), program, i);
+  }
 }
 
 }  // namespace tilewright

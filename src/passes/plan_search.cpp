@@ -150,9 +150,13 @@ std::vector<PricedPlan> price_plans(const TileProgram& program, const ThreadLowe
     std::vector<NextPlan> wanted;
     for (const std::string& line : plan::lines_otherwise(taken.plans[i], tiles.tiles, tiles.tiles.launches[i])) {
       const TileProgram fixed = with_line(tiles.tiles, i, line);
-      const plan::Plan plan = decide_plan(fixed, i, taken.target, {});
-      const auto found = price(fixed, plan);
-      if (found && is_another(plan, taken.plans[i], fixed, i)) wanted.push_back({line, *found});
+      try {
+        const plan::Plan plan = decide_plan(fixed, i, taken.target, {});
+        const auto found = price(fixed, plan);
+        if (found && is_another(plan, taken.plans[i], fixed, i)) wanted.push_back({line, *found});
+      } catch (const CompileError&) {
+        continue;  // the program's own lines say otherwise
+      }
     }
     const auto micros = [](const NextPlan& next) { return next.price.microseconds; };
     std::ranges::stable_sort(wanted, {}, micros);

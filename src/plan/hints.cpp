@@ -60,7 +60,7 @@ class Reader {
     else if (kind == "ring")
       ring();
     else if (kind == "overlap")
-      out_.overlap = one_of(std::array{"no", "yes"}) == 1;
+      fix(out_.overlap, one_of(std::array{"no", "yes"}) == 1);
     else if (kind == "epilogue")
       epilogue();
     else if (kind == "not")
@@ -118,6 +118,12 @@ class Reader {
     for (const char* name : names) field(name);
   }
 
+  template <class T>
+  void fix(std::optional<T>& what, T value) {
+    if (what && *what != value) refuse("another line says otherwise", "leave one of them");
+    what = value;
+  }
+
   void fit() {
     if (take_if("none")) {
       out_.own_threads_and_steps = true;
@@ -129,11 +135,11 @@ class Reader {
     if (!out_.half_steps_of && !out_.threads) refuse("it changes neither steps nor threads", kSeePrinted);
   }
   void work() {
-    out_.work = static_cast<Work::Kind>(one_of(kWorkWords));
+    fix(out_.work, static_cast<Work::Kind>(one_of(kWorkWords)));
     if (out_.work == Work::Kind::Persistent) out_.blocks = number("blocks", 1, 1 << 20);
     if (take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
     if (out_.work == Work::Kind::OneTile)
-      out_.blocks_per_multiprocessor = number("blocks_per_multiprocessor", 1, 2).value_or(1);
+      fix(out_.blocks_per_multiprocessor, number("blocks_per_multiprocessor", 1, 2).value_or(1));
   }
   void role() {
     const bool loads = static_cast<Role::Job>(one_of(kJobWords)) == Role::Job::Load;
@@ -144,7 +150,7 @@ class Reader {
     if (loads) return;
     for (const Role::Takes takes : {Role::Takes::All, Role::Takes::TilesInTurn, Role::Takes::IterationsInTurn})
       if (const char* name = word(kTakesWords, takes); take_if(name) || (takes != Role::Takes::All && field(name)))
-        out_.takes = takes;
+        fix(out_.takes, takes);
   }
   void ring() {
     std::vector<std::string> tiles;
@@ -162,7 +168,7 @@ class Reader {
     out_.orders[take()] = how;
   }
   void epilogue() {
-    out_.staging = static_cast<Staging>(one_of(kStagingWords));
+    fix(out_.staging, static_cast<Staging>(one_of(kStagingWords)));
     take_if("by_columns");
     if (take_if("of")) next_ = words_.size();
   }

@@ -50,6 +50,11 @@ def test_compile_takes_lines_of_a_plan():
         ("ring A_shared slots=some", "slots is 'some'"),
         ("launch other\noverlap no", "the plan speaks of a launch 'other'"),
         ("sideways", "'sideways' is no part of one"),
+        ("ring A_Shared slots=2", "speaks of a tile 'A_Shared', which it has not"),
+        ("order overlapped of z", "speaks of a loop 'z', which it has not"),
+        ("fit half_steps=q", "speaks of a loop 'q', which it has not"),
+        ("overlap no\noverlap yes", "another line says otherwise"),
+        ("work one_tile\nwork persistent blocks=3", "another line says otherwise"),
     ],
 )
 def test_what_no_plan_has_is_refused_on_every_engine(lines, what):
