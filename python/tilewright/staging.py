@@ -4,6 +4,7 @@ import functools
 import operator as python
 import sys
 
+from .errors import CompileError
 from .regions import Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
@@ -530,8 +531,12 @@ def while_loop(condition, region):
     _open_while(Var(_alloc_scalar("bool", None).id) if always else truth)  # known so far: the turn says whether it stays so
     tracer.scope("while", region)
     yield
-    tracer.end_scope()
-    _close()
+    try:
+        tracer.end_scope()
+        _close()
+    except CompileError:
+        region.close()  # names that the turn bound again are variables in the next trace: then the condition may change
+        raise
     region.close()
     if always and not tracer.decisions.more_variables:
         _open_while(truth)

@@ -904,3 +904,19 @@ def test_what_a_known_operand_decides_leaves_no_trace(last):
     arguments = [np.arange(4, dtype="float32"), made if last else None, np.zeros(4, "float32")]
     tw.compile(main, engine="interpreter")(*arguments)  # None is taken for a tensor that is not used
     assert made.tolist() == ([0, 0, 0, 3] if last else [0] * 4) and arguments[2].tolist() == ([0, 0, 2, 0] if last else [0, 1, 2, 3])
+
+
+def test_names_that_a_while_binds_again():
+    @T.prim_func
+    def halved(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=8):
+            for i in T.Parallel(8):
+                x = A[i]
+                while x > 0.5:
+                    x = x / 2
+                B[i] = x
+
+    a = np.arange(1, 9, dtype=np.float32)
+    wanted = np.array([0.5, 0.5, 0.375, 0.5, 0.3125, 0.375, 0.4375, 0.5], np.float32)
+    for engine in ("interpreter", "cpu", "simulator"):
+        assert np.array_equal(tw.compile(halved, out_idx=-1, engine=engine)(a), wanted)
