@@ -154,11 +154,12 @@ TEST(Hints, WhatCannotBeHadIsRefusedWithTheReason) {
   };
   for (const Row& row : {
            Row{"ring As slots=50", 256, "bytes of shared memory; sm_90 has"},
-           Row{"ring Other slots=2", 256, "has no plan with the line 'ring Other slots=2'"},
+           Row{"ring Other slots=2", 256, "speaks of a tile 'Other', which it has not"},
            Row{"role compute registers=256", 256, "more than 384 threads have"},
            Row{"role compute iterations_in_turn", 256, "has no plan with the line"},
            Row{"role compute tiles_in_turn", 256, "has no plan with the line"},
-           Row{"fit half_steps=j", 256, "has no plan with the line"},
+           Row{"fit half_steps=k", 256, "has no plan with the line"},
+           Row{"fit half_steps=j", 256, "speaks of a loop 'j', which it has not"},
            Row{"ring As slots=2 bytes=5", 256, "has no plan with the line"},
        }) {
     const std::string text = refusal(gemm(row.threads), row.plan);

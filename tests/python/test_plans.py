@@ -64,9 +64,9 @@ def test_what_no_plan_has_is_refused_on_every_engine(lines, what):
 
 
 def test_texts_pages_and_simulators_are_of_the_plan_and_the_options():
-    plain, fewer = (tw.compile(product(), plan=plan, target="cuda -arch=sm_90a", engine=None) for plan in ("", "ring A_shared slots=2"))
-    assert plain.get_kernel_source() != fewer.get_kernel_source()
-    assert "a ring of 2 slots" in str(fewer.explain("sm_90a")) and "a ring of 2 slots" not in str(plain.explain("sm_90a"))
+    plain, more = (tw.compile(product(), plan=plan, target="cuda -arch=sm_90a", engine=None) for plan in ("", "ring A_shared slots=3"))
+    assert plain.get_kernel_source() != more.get_kernel_source()
+    assert "a ring of 3 slots" in str(more.explain("sm_90a")) and "a ring of 3 slots" not in str(plain.explain("sm_90a"))
     with pytest.raises(tw.CompileError, match="TW8206"):
         tw.compile(product(), plan="ring A_shared slots=60", target="cuda -arch=sm_90a").get_kernel_source()
     A, B, C = (np.ones((256, 256), np.float16) for _ in range(3))
