@@ -7,6 +7,7 @@
 #include "analysis/panels.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "plan/residency.h"
@@ -123,13 +124,20 @@ class Pricer {
         move(*n, times);
       else if (const auto* n = s.as<Map>())
         compute(*n, times);
-      else if (const auto* n = s.as<Reduce>())
-        out_.issue += times * elements(n->from) / kPlain;
-      else if (const auto* n = s.as<Scan>())
-        out_.issue += times * elements(n->from) / kPlain;
       else if (s.as<While>())
         is_known_ = false;
+      else
+        out_.issue += times * combined(s) / kPlain;
     }
+  }
+  // Elements that an op combines along a dimension.
+  double combined(const Stmt& s) {
+    return match(s->op, [&]<class Op>(const Op& op) {
+      if constexpr (CombinesAlong<Op>)
+        return elements(op.from);
+      else
+        return 0.0;
+    });
   }
   void branch(const If& n, double times) {
     const auto taken = constant_int(substitute(n.condition, known_));
