@@ -7,6 +7,7 @@ import sys
 import time
 
 from .dtypes import dtype
+from .settings import warn_once
 from .shown import Measured
 
 
@@ -168,7 +169,10 @@ class Profiler:
         """Milliseconds of one call. dynamic_symbolic_constraints: {"m": 128}, dimensions that are known at the call."""
         inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
         func = func or self.kernel
-        named = {"backend": "event", **{k: v for k, v in named.items() if k in ("backend", "quantiles", "return_mode")}}
+        ignored = sorted(set(named) - {"backend", "quantiles", "return_mode"})
+        if ignored:
+            warn_once(f"do_bench() knows no {', '.join(ignored)}: nothing changes by it")
+        named = {"backend": "event", **{k: v for k, v in named.items() if k not in ignored}}
         if self.kernel.engine != "cuda" and named["backend"] in _BACKENDS:
             named["backend"] = "wall"  # what a device was busy with says nothing of it
         return do_bench(lambda: func(*inputs), warmup, rep, n_warmup, n_repeat, **named)

@@ -137,3 +137,9 @@ def test_a_summary_of_work_that_the_call_decides():
         assert "how much work it is depends on the call" in made.summary() and "None" not in made.summary()
         assert "as many as the call says blocks" in made._repr_html_()
     assert "bound by memory" in kernel.explain("sm_90a", N=4096).summary()
+
+
+def test_a_misspelt_word_of_do_bench_is_said(kernel):
+    pytest.importorskip("torch")
+    with pytest.warns(UserWarning, match=r"do_bench\(\) knows no backnd: nothing changes by it"):
+        assert kernel.get_profiler().do_bench(warmup=1, rep=1, backnd="wall") > 0
