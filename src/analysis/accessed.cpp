@@ -42,6 +42,14 @@ Buffers accessed_by(const Body& body, const ProgramTables& program) {
   return collect(body, program, [](Access) { return true; });
 }
 
+int accesses_of(const Body& body, BufferId owner, const ProgramTables& program) {
+  int count = 0;
+  walk(body, [&](const Stmt& s) {
+    for (const Effect& e : effects_of(s).list) count += e.region.valid() && program.root(e.region.buffer) == owner;
+  });
+  return count;
+}
+
 bool meet(const Buffers& a, const Buffers& b) {
   return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
 }

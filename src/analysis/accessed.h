@@ -14,6 +14,9 @@ Buffers read_by(const ir::Body& body, const ir::ProgramTables& program);
 Buffers written_by(const ir::Body& body, const ir::ProgramTables& program);
 Buffers accessed_by(const ir::Body& body, const ir::ProgramTables& program);
 
+// How often statements of the body say that they access the owner of memory, or a view of it.
+int accesses_of(const ir::Body& body, ir::BufferId owner, const ir::ProgramTables& program);
+
 bool meet(const Buffers& a, const Buffers& b);
 
 // Of the boxes of maps, and of shapes on chip; 0 for what is no constant.

@@ -11,6 +11,7 @@ namespace tilewright::plan {
 
 using namespace ir;
 using analysis::accessed_by;
+using analysis::accesses_of;
 using analysis::Buffers;
 using analysis::meet;
 using analysis::writes_whole;
@@ -91,10 +92,8 @@ bool OverlappedProducts::is_made_anew(BufferId id, const Body& before) const {
   if (b.space != Space::Shared || b.is_view()) return false;
   for (const Buffer& other : p_.buffers)
     if (other.is_view() && other.root == id) return false;
-  int uses = 0, writes = 0;
-  walk(launch_.body, [&](const Stmt& s) {
-    for (const Effect& e : effects_of(s).list) uses += e.region.valid() && e.region.buffer == id;
-  });
+  const int uses = accesses_of(launch_.body, id, p_);
+  int writes = 0;
   bool all = false;
   for (const Stmt& s : before) {
     walk({s}, [&](const Stmt& x) {
@@ -188,7 +187,8 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
   // Nobody else knows the tile: each turn begins with nothing of it.
   Body uses = out.rest;
   uses.push_back(out.gemm);
-  if (count_uses(launch_.body, g.c.buffer) != count_uses(uses, g.c.buffer)) return std::nullopt;
+  const BufferId own = p_.root(g.c.buffer);
+  if (accesses_of(launch_.body, own, p_) != accesses_of(uses, own, p_)) return std::nullopt;
   // What is not for the product moves behind it.
   Body needed{out.gemm};
   for (auto s = before.rbegin(); s != before.rend(); ++s) {
@@ -210,15 +210,6 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
   for (const Stmt& s : out.head)
     if (const auto* let = s.as<Let>(); let && used_vars(out.rest).contains(let->var)) return std::nullopt;
   return out;
-}
-
-// How often statements say the buffer or one that lies on it.
-int OverlappedProducts::count_uses(const Body& body, BufferId id) const {
-  int uses = 0;
-  walk(body, [&](const Stmt& s) {
-    for (const Effect& e : effects_of(s).list) uses += e.region.valid() && p_.root(e.region.buffer) == p_.root(id);
-  });
-  return uses;
 }
 
 bool OverlappedProducts::fits_twice(BufferId id) const {

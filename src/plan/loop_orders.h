@@ -53,7 +53,6 @@ class OverlappedProducts {
 
  private:
   bool is_made_anew(ir::BufferId id, const ir::Body& before) const;
-  int count_uses(const ir::Body& body, ir::BufferId id) const;
   bool fits_twice(ir::BufferId id) const;
   const FoundRing* fed_by(const ir::Stmt& s, const ir::For& loop) const;
 

@@ -18,6 +18,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::accesses_of;
 using analysis::begins_anywhere;
 using analysis::names_as_a_whole;
 
@@ -52,13 +53,6 @@ class PipelinedLoops {
     walk(body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
         count += e.access != Access::Read && e.region.valid() && p_.root(e.region.buffer) == id;
-    });
-    return count;
-  }
-  int uses(const Body& body, BufferId id) const {
-    int count = 0;
-    walk(body, [&](const Stmt& s) {
-      for (const Effect& e : effects_of(s).list) count += e.region.valid() && p_.root(e.region.buffer) == id;
     });
     return count;
   }
@@ -101,7 +95,7 @@ class PipelinedLoops {
       if (!filled.insert(c.to.buffer).second || writes(n.body, c.to.buffer) != 1)
         return fmt::format("'{}' is written twice", name);
       if (names_as_a_whole(launch_.body, c.to.buffer)) return fmt::format("'{}' is used as a whole", name);
-      if (uses(launch_.body, c.to.buffer) != uses(n.body, c.to.buffer))
+      if (accesses_of(launch_.body, c.to.buffer, p_) != accesses_of(n.body, c.to.buffer, p_))
         return fmt::format("'{}' is used outside of the loop", name);
       if (writes(n.body, p_.root(c.from.buffer)) > 0)
         return fmt::format("'{}' is written in the loop", p_.buffer(c.from.buffer).name);
