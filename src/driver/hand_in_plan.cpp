@@ -7,6 +7,7 @@
 
 #include "ir/rewrite.h"
 #include "plan/hints.h"
+#include "plan/words.h"
 #include "support/diagnostic.h"
 #include "support/lines.h"
 
@@ -24,8 +25,8 @@ void check_names(const plan::Hints& hints, const ir::TileProgram& program, size_
   };
   for (const auto& [tile, slots] : hints.slots)
     if (std::ranges::none_of(program.buffers, [&](const ir::Buffer& b) {
-          const bool half = tile == b.name + "_left" || tile == b.name + "_right";
-          return b.launch == static_cast<int32_t>(number) && (tile == b.name || half);
+          return b.launch == static_cast<int32_t>(number) &&
+                 std::ranges::any_of(plan::kHalfWords, [&](const char* half) { return tile == b.name + half; });
         }))
       missing("tile", tile);
   std::set<std::string> loops;

@@ -194,7 +194,7 @@ bool says(const std::string& printed, const std::vector<std::string>& words) {
 
 std::optional<int64_t> Hints::slots_of(const std::vector<ir::BufferId>& tiles, const ir::ProgramTables& program) const {
   for (ir::BufferId id : tiles)
-    for (const char* part : {"", "_left", "_right"})
+    for (const char* part : kHalfWords)
       if (const auto found = slots.find(program.buffer(id).name + part); found != slots.end()) return found->second;
   return std::nullopt;
 }

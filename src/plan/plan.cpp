@@ -30,10 +30,8 @@ std::string Plan::why_no(Rejection::Of what) const {
 }
 
 std::vector<std::string> names_of(const Ring& ring, const ir::ProgramTables& program) {
-  const char* const halves[] = {"", "_left", "_right"};
   std::vector<std::string> out;
-  for (ir::BufferId id : ring.tiles)
-    out.push_back(program.buffer(id).name + halves[static_cast<size_t>(ring.half + 1)]);
+  for (ir::BufferId id : ring.tiles) out.push_back(program.buffer(id).name + word(kHalfWords, ring.half + 1));
   return out;
 }
 

@@ -13,8 +13,7 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kThreads = 2048, kRegisters = 65536;  // of a multiprocessor (CUDA guide, compute capabilities)
-constexpr int64_t kOwnRegisters = 32;                   // of a thread, beside those of tiles (assumed)
+constexpr int64_t kOwnRegisters = 32;  // of a thread, beside those of tiles (assumed)
 
 // Of tiles that pipelined loops bring.
 std::map<BufferId, int64_t> stages_of_tiles(const ProgramTables& p, const Launch& launch) {
@@ -34,8 +33,9 @@ std::map<BufferId, int64_t> stages_of_tiles(const ProgramTables& p, const Launch
 }  // namespace
 
 int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target) {
-  int64_t threads = 1, bytes = 0, bits = 0;
-  for (int64_t n : launch.threads) threads *= n;
+  const target::Multiprocessor& m = target.multiprocessor;
+  const int64_t threads = launch.thread_count();
+  int64_t bytes = 0, bits = 0;
   const std::map<BufferId, int64_t> stages = stages_of_tiles(p, launch);
   for (BufferId id : used_roots(launch.body, p)) {
     const Buffer& b = p.buffer(id);
@@ -44,7 +44,7 @@ int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target
     if (b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
   }
   const int64_t registers = bits / 32 + kOwnRegisters * threads;
-  int64_t blocks = std::clamp<int64_t>(kRegisters / registers, 1, std::max<int64_t>(kThreads / threads, 1));
+  int64_t blocks = std::clamp<int64_t>(m.registers / registers, 1, std::max<int64_t>(m.threads / threads, 1));
   while (blocks > 1 && bytes > target.shared_bytes_of_blocks(blocks)) --blocks;
   return blocks;
 }

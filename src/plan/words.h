@@ -13,6 +13,9 @@ inline constexpr std::array kStagingWords = {"whole", "chunks", "as_written", "s
 inline constexpr std::array kRejectedWords = {"a loader", "teams by iteration", "staging", "overlap",  // Rejection::Of
                                               "tiles ahead"};
 
+// Behind the name of a tile whose halves of columns have rings of their own, by Ring::half + 1.
+inline constexpr std::array kHalfWords = {"", "_left", "_right"};
+
 template <size_t n, class Value>
 const char* word(const std::array<const char*, n>& words, Value value) {
   return words.at(static_cast<size_t>(value));

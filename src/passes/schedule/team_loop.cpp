@@ -5,6 +5,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
+#include "plan/words.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -20,7 +21,7 @@ int64_t columns_of(const ProgramTables& p, BufferId tile) { return *constant_int
 TeamTile half_of(TeamLoop& l, const LoopTile& t, int half) {
   const int64_t columns = columns_of(l.p, t.tile) / 2;
   Buffer b = l.p.buffer(t.tile);
-  b.name += half == 0 ? "_left" : "_right", b.shape.back() = constant(columns);
+  b.name += plan::word(plan::kHalfWords, half + 1), b.shape.back() = constant(columns);
   const BufferId id = l.p.new_buffer(std::move(b));
   l.halves[t.tile].push_back(id);
   return {t, id, half * columns, t.in_loop && t.tile == l.parts.values ? half : -1};
