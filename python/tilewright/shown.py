@@ -67,7 +67,17 @@ def _bound(facts):
     return f"bound by {what}, {floor:.3g} us at least on {facts.get('device') or facts['arch']}"
 
 
-class Counts(dict):
+class _Table(dict):
+    """A dict that is shown as the table that str() gives."""
+
+    def _repr_html_(self):
+        return _preformatted(str(self))
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(str(self))
+
+
+class Counts(_Table):
     """What the memories did in a simulated call: a dict, which is shown as a table by line."""
 
     _COLUMNS = ("shared_accesses", "shared_wavefronts", "global_accesses", "global_sectors", "bytes_moved", "atomics", "barriers")
@@ -81,12 +91,6 @@ class Counts(dict):
             rows.append(["all", *(launch["total"][c] for c in self._COLUMNS)])
             lines += table(("", *(c.replace("_", " ") for c in self._COLUMNS)), rows)
         return "\n".join(lines)
-
-    def _repr_html_(self):
-        return _preformatted(str(self))
-
-    def _repr_pretty_(self, printer, cycle):
-        printer.text(str(self))
 
 
 class Picture:
@@ -107,14 +111,8 @@ class Picture:
         return f"<picture of {self.title}: save(path) writes it>"
 
 
-class Measured(dict):
+class Measured(_Table):
     """Milliseconds of calls, and what they come to: a dict, which is shown as a table."""
 
     def __str__(self):
         return "\n".join(table(tuple(self), [[f"{v:.4g}" if isinstance(v, float) else v for v in self.values()]]))
-
-    def _repr_html_(self):
-        return _preformatted(str(self))
-
-    def _repr_pretty_(self, printer, cycle):
-        printer.text(str(self))

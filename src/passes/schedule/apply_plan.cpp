@@ -169,21 +169,17 @@ class RoleWriter {
 
 void apply_plan(Plan& plan, TileProgram& program, size_t number) {
   Launch& launch = program.launches[number];
-  if (plan.brings_ahead()) {
-    const LaunchOrder order = launch_order(launch);
-    launch.body = without_launch_order(launch.body);
-    bring_ahead(plan, program, launch);
-    if (order.any()) launch.body = order_around_roles(launch, order, program);
-    return;
-  }
-  if (!plan.has_loader()) {
+  if (!plan.has_loader() && !plan.brings_ahead()) {
     if (plan.clears) launch.body = clear_in_gemms(program, launch.body);
     return;
   }
   const LaunchOrder order = launch_order(launch);
   launch.body = without_launch_order(launch.body);
   if (plan.fit.any()) launch = fitted(program, launch, plan.fit);
-  RoleWriter(plan, program, launch).run();
+  if (plan.brings_ahead())
+    bring_ahead(plan, program, launch);
+  else
+    RoleWriter(plan, program, launch).run();
   if (order.any()) launch.body = order_around_roles(launch, order, program);
 }
 

@@ -26,7 +26,7 @@ namespace {
 // Whether the copies that a plan has run ahead can: empty, or why not.
 std::string misfit_ahead(const Plan& plan, TileProgram program, size_t number) {
   bring_ahead(plan, program, program.launches[number]);
-  const std::vector<Launch> others = std::exchange(program.launches, {program.launches[number]});
+  program.launches = {program.launches[number]};  // what the others are told is not asked
   const AsyncRings rings = materialize_async_rings(std::move(program));
   return rings.notes.empty() ? "" : rings.notes.front().second;
 }
