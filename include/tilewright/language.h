@@ -448,6 +448,12 @@ struct CopyOptions {
   std::string prefer_instruction = {};
 };
 void copy(const Tile& from, const Tile& to, CopyOptions options = {}, Location at = Location::current());
+// From this block's shared memory or fragments to the tile of that block of the cluster, where `remote_barrier` gets
+// one arrival when all is there; without one, cluster_sync() says so.
+void copy_cluster(const Tile& from, const Tile& to, const Operand& dst_block, Location at = Location::current());
+void copy_cluster(const Tile& from, const Tile& to, const Operand& dst_block, const Tile& remote_barrier,
+                  Location at = Location::current());
+void cluster_sync(Location at = Location::current());
 void fill(const Tile& to, const Operand& value, Location at = Location::current());
 void clear(const Tile& to, Location at = Location::current());
 enum class GemmWarpPolicy : uint8_t { Square, FullRow, FullCol };

@@ -160,8 +160,15 @@ Result store_in_bulk(const Operation&, const Operands& o) {
 
 Result copy_cluster(const Operation&, const Operands& o) {
   ir::CopyOptions options;
-  options.multicast = o.integer(2, 0);
   const ir::TileRef from = o.tile(0), to = o.tile(1);
+  options.cta = o.expr_or_none(2), options.multicast = o.integer(3, 0);
+  if (options.cta && options.multicast != 0)
+    fail(Code::BadOption, o.place(), "copy_cluster: both dst_block and cluster_mask",
+         "dst_block sends a tile of this block to another one; cluster_mask brings one from global memory to several");
+  if (o.given(4) && !options.cta)
+    fail(Code::BadOption, o.place(), "copy_cluster: a remote_barrier without dst_block",
+         "it is told of copies to another block; a copy from global memory waits by itself");
+  if (o.given(4)) options.completion.barrier = o.builder().barrier_element(o.tile(4));
   o.builder().copy(from, to, std::move(options));
   return {};
 }
@@ -266,10 +273,13 @@ void add_tile_operations(std::vector<Operation>& table) {
       {"store_in_bulk", "scope", "src: tile, dst: tile",
        "A bulk store that does not wait, of the group that T.tma_store_arrive closes.", store_in_bulk},
       {"copy_cluster", "tile",
-       "src: tile, dst: tile, *, dst_block: absent = None, cluster_mask: int = 0, remote_barrier: absent = None, "
-       "eviction_policy: ignored = None, coalesced_width: ignored = None, loop_layout: ignored = None",
-       "A copy from global memory to the same tile of the blocks of a cluster that `cluster_mask` has bits for: the "
-       "lowest of them copies for all, other blocks for themselves. Waits.",
+       "src: tile, dst: tile, *, dst_block: expr = None, cluster_mask: int = 0, remote_barrier: tile = None, "
+       "eviction_policy: ignored = None, coalesced_width: ignored = None, annotations: ignored = None, "
+       "loop_layout: ignored = None",
+       "With `dst_block`, a copy from this block's shared memory or fragments to the tile `dst` of that block of the "
+       "cluster: all threads of the block write it, and T.cluster_sync() says that it is there, or one arrival at "
+       "that block's own `remote_barrier`. Without, a copy from global memory to the same tile of the blocks that "
+       "`cluster_mask` has bits for: the lowest of them copies for all, other blocks for themselves. Waits.",
        copy_cluster},
       {"async_copy", "tile",
        "src: tile, dst: tile, *, coalesced_width: ignored = None, annotations: ignored = None, "

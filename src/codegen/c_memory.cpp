@@ -16,6 +16,11 @@ std::string CMemory::pointer(BufferId id) {
   const BufferId root = program_.root(id);
   if (program_.buffer(root).address) return fmt::format("(({}*){})", type, pointer(root));
   const std::string& name = names_.of(root);
+  if (b.cta) {
+    pieces_.insert("tw_map_shared");
+    const char* place = program_.buffer(root).rank() == 0 ? "&" : "";
+    return fmt::format("(({}*)tw_map_shared({}{}, {}))", type, place, name, text(narrowed(b.cta)));
+  }
   return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name) : name;
 }
 
@@ -117,7 +122,7 @@ std::set<VarId> CMemory::needed_vars(const Body& b) const {
       const Buffer& buffer = program_.buffer(id);
       for (const Expr& e : buffer.shape) also(e);
       for (const Expr& e : buffer.strides) also(e);
-      also(buffer.offset), also(buffer.address);
+      also(buffer.offset), also(buffer.cta), also(buffer.address);
     }
   return vars;
 }

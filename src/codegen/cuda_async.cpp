@@ -1,6 +1,7 @@
 #include "codegen/cuda_async.h"
 
 #include "ir/operators.h"
+#include "ir/rewrite.h"
 #include "support/diagnostic.h"
 #include "target/wgmma.h"
 
@@ -232,6 +233,21 @@ size_t CudaAsync::init_barriers(const Body& body, size_t first) {
   return at - first;
 }
 
+bool CudaAsync::writes_peers() const {
+  return std::any_of(program_.buffers.begin(), program_.buffers.end(), [](const Buffer& b) { return !!b.cta; });
+}
+
+bool CudaAsync::tells_of_writes(BufferId barriers) const {
+  bool found = false;
+  for (const Launch& launch : program_.launches)
+    if (writes_peers() && program_.buffer(barriers).launch == &launch - program_.launches.data())
+      walk(launch.body, [&](const Stmt& s) {
+        const auto* n = s.as<Arrive>();
+        found = found || (n && n->cta && n->barrier.buffer == barriers);
+      });
+  return found;
+}
+
 bool CudaAsync::async_statement(const Stmt& s) {
   auto barrier = [&](const Element& e) { return pointer_to(e.buffer, e.indices); };
   if (const auto* n = s.as<Copy>()) {
@@ -248,7 +264,9 @@ bool CudaAsync::async_statement(const Stmt& s) {
     return true;
   }
   if (const auto* n = s.as<Arrive>(); n && n->cta)
-    return line(fmt::format("{}({}, {});", helper("tw_arrive_at"), barrier(n->barrier), text(n->cta))), true;
+    return line(fmt::format("{}({}, {});", helper(writes_peers() ? "tw_arrive_written" : "tw_arrive_at"),
+                            barrier(n->barrier), text(n->cta))),
+           true;
   if (const auto* n = s.as<Arrive>()) {
     const char* name = n->queue == Queue::CpAsync ? "tw_arrive_copied" : "tw_arrive";
     return line(fmt::format("{}({});", helper(name), barrier(n->barrier))), true;
@@ -266,7 +284,9 @@ bool CudaAsync::async_statement(const Stmt& s) {
                             text(n->bytes))),
            true;
   if (const auto* n = s.as<Wait>())
-    return line(fmt::format("{}({}, {});", helper("tw_wait"), barrier(n->barrier), text(n->parity))), true;
+    return line(fmt::format("{}({}, {});", helper(tells_of_writes(n->barrier.buffer) ? "tw_wait_written" : "tw_wait"),
+                            barrier(n->barrier), text(n->parity))),
+           true;
   if (const auto* n = s.as<Fence>(); n && n->proxy == FenceProxy::Wgmma)
     return hold(n->registers), line(helper("tw_wgmma_fence") + "();"), true;
   if (const auto* n = s.as<Commit>(); n && n->queue != Queue::CpAsync)

@@ -26,6 +26,10 @@ class CudaAsync : public CReports {
   }
 
  private:
+  // Whether blocks write to the memory of others of their cluster: arrivals and waits then speak of that as well.
+  bool writes_peers() const;
+  // Whether another block says at these mbarriers that it has written to this one's memory.
+  bool tells_of_writes(ir::BufferId barriers) const;
   bool narrows_offsets() const override { return true; }
   // A place in a buffer on the chip.
   std::string place(ir::BufferId id, const ir::Expr& offset) {

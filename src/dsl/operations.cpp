@@ -114,6 +114,18 @@ void copy(const Tile& from, const Tile& to, CopyOptions options, Location at) {
   o.prefer = std::move(options.prefer_instruction);
   recording("copy", at).copy(TileAccess::of(from), TileAccess::of(to), std::move(o));
 }
+void copy_cluster(const Tile& from, const Tile& to, const Operand& dst_block, Location at) {
+  ir::CopyOptions o;
+  o.cta = expr_of(dst_block, "copy_cluster");
+  recording("copy_cluster", at).copy(TileAccess::of(from), TileAccess::of(to), std::move(o));
+}
+void copy_cluster(const Tile& from, const Tile& to, const Operand& dst_block, const Tile& remote_barrier, Location at) {
+  ir::Builder& b = recording("copy_cluster", at);
+  ir::CopyOptions o;
+  o.cta = expr_of(dst_block, "copy_cluster"), o.completion.barrier = b.barrier_element(TileAccess::of(remote_barrier));
+  b.copy(TileAccess::of(from), TileAccess::of(to), std::move(o));
+}
+void cluster_sync(Location at) { recording("cluster_sync", at).sync(ir::SyncScope::Cluster); }
 void fill(const Tile& to, const Operand& value, Location at) {
   recording("fill", at).fill(TileAccess::of(to), expr_of(value, "fill"));
 }

@@ -43,7 +43,8 @@ std::string list_of(std::span<const int64_t> values) { return fmt::format("({})"
 }  // namespace
 
 // The memory behind a buffer: sets data and written, and adds to the offset where a view or a thread's copy begins.
-void Strand::attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8_t*& written, Value& offset) {
+Block* Strand::attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8_t*& written, Value& offset) {
+  Block* owner = nullptr;
   if (buffer.offset) offset = add_scaled(offset, eval(*buffer.offset, mask), 1, frame_.shape, arena_);
   if (buffer.address) {
     Value address = eval(*buffer.address, mask);
@@ -62,7 +63,8 @@ void Strand::attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8
     data = static_cast<std::byte*>(program_.data[buffer.root]);
     written = nullptr;
   } else {
-    Memory& memory = block_.memory(buffer.root);
+    owner = buffer.cta ? &block_at(eval_int(*buffer.cta, mask), first_lane(mask)) : &block_;
+    Memory& memory = owner->memory(buffer.root);
     data = memory.data, written = memory.written;
     if (buffer.is_local()) {
       int64_t per_thread = memory.thread_bytes * 8 / buffer.type.storage_bits();
@@ -72,6 +74,14 @@ void Strand::attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8
   if (!data)
     fail_at(Code::NullBuffer, first_lane(mask), fmt::format("'{}' is accessed but has no memory", buffer.source->name),
             "pass an array for it");
+  return owner;
+}
+
+Block& Strand::block_at(int64_t rank, int64_t lane) {
+  const int64_t blocks = block_.cluster ? static_cast<int64_t>(block_.cluster->blocks.size()) : 1;
+  if (rank < 0 || rank >= blocks)
+    fail_at(Code::OutOfBounds, lane, fmt::format("block {} of a cluster of {}", rank, blocks));
+  return block_.cluster ? *block_.cluster->blocks[static_cast<size_t>(rank)] : block_;
 }
 
 Place Strand::locate(const BufferCode& buffer, const std::vector<const Node*>& indices, Mask mask) {
@@ -88,7 +98,7 @@ Place Strand::locate(const BufferCode& buffer, const std::vector<const Node*>& i
   place.offset = memory ? offset_in_layout(*memory, all) : uniform_int(0);
   for (size_t d = 0; d < indices.size() && !memory; ++d)
     place.offset = add_scaled(place.offset, index[d], extents.strides[d], frame_.shape, arena_);
-  attach(buffer, mask, place.data, place.written, place.offset);
+  place.block = attach(buffer, mask, place.data, place.written, place.offset);
   if (memory) place.offset = swizzled(*memory, place.offset);
   if (buffer.on_chip() && buffer.source->is_view() && buffer.offset && buffer.offset->op != Node::Op::Const)
     check_inside(place, mask);

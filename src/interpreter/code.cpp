@@ -259,6 +259,7 @@ void Preparer::buffers() {
     if (!here) continue;
     shape_of(code, buffer);
     if (buffer.offset) code.offset = node(buffer.offset);
+    if (buffer.cta) code.cta = node(buffer.cta);
     if (buffer.is_view() && source_.buffers[code.root].address) code.address = node(source_.buffers[code.root].address);
     if (buffer.address) code.address = node(buffer.address);
     if (buffer.fill) code.fill = node(buffer.fill);
@@ -432,7 +433,7 @@ void Preparer::map(Step& s, const Stmt& stmt, const Map& op) {
   std::set<VarId> used = used_vars(op.body);
   for (BufferId id : used_buffers(op.body)) {  // a view's offset and a tensor's address are read with it
     const Buffer &buffer = source_.buffer(id), &root = source_.buffer(source_.root(id));
-    for (const Expr& e : {buffer.offset, buffer.address, root.address, buffer.fill})
+    for (const Expr& e : {buffer.offset, buffer.cta, buffer.address, root.address, buffer.fill})
       if (e) used.merge(used_vars(e));
   }
   for (VarId var : used) {
@@ -589,10 +590,7 @@ void Preparer::survey() {
   auto location = [&](const Stmt& stmt) { return source_.location(stmt->location); };
   auto is_global = [&](BufferId id) { return source_.buffer(source_.root(id)).space == Space::Global; };
   walk(launch_.body, [&](const Stmt& stmt) {
-    if (uniformity_ && reaches_blocks(stmt))
-      fail(Code::InterpreterRefuses, location(stmt),
-           fmt::format("{} of blocks in a cluster: the interpreter runs them one after the other", name_of(stmt)),
-           "run the program with a cluster of 1");
+    code_->in_clusters = code_->in_clusters || reaches_blocks(source_, stmt);
     if (const auto* call = stmt.as<Call>())
       fail(Code::InterpreterRefuses, location(stmt),
            fmt::format("the interpreter cannot run the foreign function '{}'", call->function));

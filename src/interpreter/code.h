@@ -61,6 +61,7 @@ struct BufferCode {
   std::vector<int64_t> shape, strides;
   std::vector<const Node*> shape_nodes, stride_nodes;  // empty: all are numbers
   const Node* offset = nullptr;                        // none: 0
+  const Node* cta = nullptr;                           // whose shared memory; none: the block's own
   const Node* address = nullptr;
   const Node* fill = nullptr;
   int64_t elements = 0;  // of a root on chip
@@ -123,6 +124,7 @@ struct LaunchCode {
   std::vector<analysis::ThreadSet> strands;
   bool needs_strands = false;  // roles, barriers: strands switch at blocking ops
   bool grid_sync = false;      // all blocks at a time
+  bool in_clusters = false;    // the blocks of a cluster at a time
   bool serial = false;         // blocks one after the other, in order
 };
 

@@ -27,7 +27,7 @@ struct Binding {
 };
 
 // Runs all launches in order. LaunchError with a code of area "run" for a mistake of the program and for what the
-// interpreter cannot do (foreign text, clusters). Calls may run at the same time.
+// interpreter cannot do (foreign text). Calls may run at the same time.
 void interpret(const ir::TileProgram& program, const Binding& binding);
 
 }  // namespace tilewright::interpreter

@@ -91,7 +91,7 @@ void settle(Barrier& b) {
 
 }  // namespace
 
-Barrier& Strand::barrier_at(const ElementCode& at, Mask mask, int64_t lane, std::string* name) {
+Barrier& Strand::barrier_at(Block& block, const ElementCode& at, Mask mask, int64_t lane, std::string* name) {
   ArenaScope scope(arena_);
   Value index[8];
   for (size_t d = 0; d < at.indices.size(); ++d) index[d] = eval(*at.indices[d], mask);
@@ -104,7 +104,7 @@ Barrier& Strand::barrier_at(const ElementCode& at, Mask mask, int64_t lane, std:
     element += position.back() * extents.strides[d];
   }
   if (name) *name = fmt::format("'{}'[{}]", at.buffer->source->name, fmt::join(position, ", "));
-  return block_.barrier(at.buffer->root, element);
+  return block.barrier(at.buffer->root, element);
 }
 
 void Strand::arrive(const ElementCode& at, Barrier& b, int64_t arrivals, int64_t lane) {
@@ -122,7 +122,9 @@ void Strand::execute(const ir::Arrive& op, const Step& s, Mask mask) {
   const bool by_warps = op.by == ir::ArriveBy::Warp;  // whole ones come: analysis/collectives.h
   for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
     if (!mask.at(l) || (by_warps && frame_.threads[l] % kWarpThreads != 0)) continue;
-    arrive(s.elements[0], barrier_at(s.elements[0], mask, l), 1, l);
+    ArenaScope scope(arena_);
+    Block& block = op.cta ? block_at(eval(*s.nodes[0], mask).int_at(l, frame_.shape.columns), l) : block_;
+    arrive(s.elements[0], barrier_at(block, s.elements[0], mask, l), 1, l);
   }
 }
 
@@ -130,7 +132,7 @@ void Strand::execute(const ir::Expect& op, const Step& s, Mask mask) {
   auto expect = [&] {
     int64_t lane = first_lane(mask);
     ArenaScope scope(arena_);
-    Barrier& b = barrier_at(s.elements[0], mask, lane);
+    Barrier& b = barrier_at(block_, s.elements[0], mask, lane);
     b.bytes += eval(*s.nodes[0], mask).int_at(lane, frame_.shape.columns);
     if (op.arrive)
       arrive(s.elements[0], b, 1, lane);
@@ -144,8 +146,8 @@ void Strand::execute(const ir::Expect& op, const Step& s, Mask mask) {
     expect();  // by the thread that the program chose
 }
 
-void Strand::complete(const Step&, const ElementCode& at, int64_t bytes, Mask mask) {
-  Barrier& b = barrier_at(at, mask, first_lane(mask));
+void Strand::complete(Block& block, const ElementCode& at, int64_t bytes, Mask mask) {
+  Barrier& b = barrier_at(block, at, mask, first_lane(mask));
   b.bytes -= bytes;
   settle(b);
 }
@@ -157,7 +159,7 @@ void Strand::execute(const ir::Wait&, const Step& s, Mask mask) {
     if (!mask.at(l)) continue;
     Value parity = eval(*s.nodes[0], mask);
     int64_t p = parity.int_at(l, frame_.shape.columns) & 1;
-    Barrier& b = barrier_at(s.elements[0], mask, l, &name);
+    Barrier& b = barrier_at(block_, s.elements[0], mask, l, &name);
     bool same = parity.uniform() && s.elements[0].indices.size() <= 1;
     wait([&b, p] { return (b.completed & 1) != p; },
          [&b, p, name] {
@@ -189,14 +191,29 @@ void Strand::execute(const ir::InitBarriers& op, const Step&, Mask) {
   check_internal(false, "{} in a tile program", op.name);
 }
 
+void Strand::meet_cluster(Meeting& all, int strands, bool arrives, bool waits) {
+  if (arrives) {
+    ++block_.grid.changes;
+    cluster_meeting_ = all.held;
+    if (++all.arrived == strands) all.arrived = 0, ++all.held;
+  }
+  if (waits)
+    wait([&all, held = cluster_meeting_] { return all.held != held; },
+         [] { return std::string("for the other blocks of the cluster"); });
+}
+
 void Strand::execute(const ir::Sync& op, const Step& s, Mask mask) {
   switch (op.scope) {
     case ir::SyncScope::Warp:
     case ir::SyncScope::Launches:  // they run one after the other
       return;
     case ir::SyncScope::Block:
-    case ir::SyncScope::Cluster:
       check_converged(s, mask, "a barrier of the block");
+      meet(s, mask, [] { return Value(); });
+      return;
+    case ir::SyncScope::Cluster:
+      check_converged(s, mask, "a barrier of the cluster");
+      if (Cluster* all = block_.cluster) return meet_cluster(all->sync, all->strands, !op.wait_only, !op.arrive_only);
       meet(s, mask, [] { return Value(); });
       return;
     case ir::SyncScope::Grid: {

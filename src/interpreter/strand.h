@@ -52,6 +52,14 @@ struct NamedBarrier {
   int64_t arrived = 0, held = 0;
 };
 
+// Blocks that reach each other's shared memory.
+struct Cluster {
+  std::vector<Block*> blocks;             // by their number in the cluster
+  Meeting sync;                           // of all strands
+  std::map<const Step*, Meeting> copies;  // of one of each block, where one block copies for several
+  int strands = 0;
+};
+
 // What all blocks of a launch share.
 struct Grid {
   const ProgramCode& program;
@@ -77,6 +85,7 @@ class Block {
   Barrier& barrier(uint32_t root, int64_t index) { return barriers_[root][static_cast<size_t>(index)]; }
 
   Grid& grid;
+  Cluster* cluster = nullptr;  // none: it is alone
   std::array<int64_t, 3> index{};
   std::map<const Step*, Meeting> meetings;
   std::map<int64_t, NamedBarrier> named;
@@ -97,6 +106,7 @@ struct Extents {
 // Where the lanes access a buffer.
 struct Place {
   const BufferCode* buffer = nullptr;
+  Block* block = nullptr;  // whose memory on chip it is
   std::byte* data = nullptr;
   uint8_t* written = nullptr;
   Value offset;                     // elements from data; always inside where the lane is
@@ -177,7 +187,10 @@ class Strand {
   Extents extents_of(const BufferCode& buffer, Mask mask);
   Place locate(const BufferCode& buffer, const std::vector<const Node*>& indices, Mask mask);
   const uint8_t* check_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents, Mask mask);
-  void attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8_t*& written, Value& offset);
+  // Gives the block whose memory it is; null: global memory.
+  Block* attach(const BufferCode& buffer, Mask mask, std::byte*& data, uint8_t*& written, Value& offset);
+  // A block of the cluster, by its number.
+  Block& block_at(int64_t rank, int64_t lane);
   // Where a buffer with a memory layout has the element, in elements from its start, before and by the swizzle.
   Value offset_in_layout(const MemoryLayout& memory, std::span<const Value> index);
   Value swizzled(const MemoryLayout& memory, const Value& offset);
@@ -250,6 +263,8 @@ class Strand {
 
   // ---- tile_copy.cpp
   Box box(const RegionCode& region, Mask mask, int64_t lane, bool reads);
+  // As the copy says, where other blocks of the cluster get it too, or alone.
+  void copy_to_blocks(const ir::Copy& op, const Step& step, const Box& from, const Box& to, Mask mask, int64_t lane);
   // Runs `once` for the whole set, or for every executing thread with its lane if the op works on local buffers.
   void collective(const Step& step, Mask mask, const std::function<void(int64_t lane)>& once);
   void load_row(const Box& box, int64_t offset, int64_t stride, int64_t n, void* out, int64_t lane);
@@ -283,9 +298,10 @@ class Strand {
   }
   // True for the strand that is to execute the op; false, later, for the others of its set.
   bool meet(const Step& step, Mask mask, const std::function<Value()>& last);
-  void complete(const Step& step, const ElementCode& barrier, int64_t bytes, Mask mask);
+  void complete(Block& block, const ElementCode& barrier, int64_t bytes, Mask mask);
   void arrive(const ElementCode& at, Barrier& barrier, int64_t arrivals, int64_t lane);
-  Barrier& barrier_at(const ElementCode& at, Mask mask, int64_t lane, std::string* name = nullptr);
+  Barrier& barrier_at(Block& block, const ElementCode& at, Mask mask, int64_t lane, std::string* name = nullptr);
+  void meet_cluster(Meeting& all, int strands, bool arrives, bool waits);
   void check_converged(const Step& step, Mask mask, const char* what);
   void wait(std::function<bool()> ready, std::function<std::string()> what);
   // A chance for others: a loop may wait for memory that they write.
@@ -313,6 +329,7 @@ class Strand {
   const Step* current_ = nullptr;
   uint64_t loop_saw_ = UINT64_MAX;  // Grid::changes when the innermost While last began its body; the largest: none
   int64_t lanes_ = 0;               // threads of the strand
+  int64_t cluster_meeting_ = 0;     // at which it has arrived
 };
 
 }  // namespace tilewright::interpreter

@@ -1,4 +1,6 @@
 // Copy, Fill, and boxes of buffers as rows.
+#include <bit>
+
 #include "interpreter/arithmetic.h"
 #include "interpreter/shadow.h"
 #include "interpreter/strand.h"
@@ -265,13 +267,47 @@ void Strand::execute(const ir::Copy& op, const Step& s, Mask mask) {
     if (op.im2col.present()) {
       copy_im2col(op, s, to, mask, lane);
     } else {
-      Box from = box(s.regions[0], mask, lane, true);
+      const Box from = box(s.regions[0], mask, lane, true);
+      if (op.multicast != 0) return copy_to_blocks(op, s, from, to, mask, lane);
       if (from.count() > 0 && to.count() > 0) copy_box(op, from, to, lane);
     }
+    if (!s.elements[0]) return;
+    if (const BufferCode& target = *s.regions[1].buffer; target.cta) {  // it is there: one arrival says so
+      const int64_t first = first_lane(mask);
+      Block& block = block_at(eval_int(*target.cta, mask), first);
+      return arrive(s.elements[0], barrier_at(block, s.elements[0], mask, first), 1, first);
+    }
     // The bytes of the tile, which are those on chip, also where a part is out of bounds.
-    const Box& tile = to;
-    if (s.elements[0]) complete(s, s.elements[0], bytes_of(tile.buffer->type, tile.count()), mask);
+    complete(block_, s.elements[0], bytes_of(to.buffer->type, to.count()), mask);
   });
+}
+
+// Without a barrier the blocks meet before, when nobody uses any more what lies there, and after.
+void Strand::copy_to_blocks(const ir::Copy& op, const Step& s, const Box& from, const Box& to, Mask mask,
+                            int64_t lane) {
+  const uint32_t root = to.buffer->root;
+  const int64_t place = to.data - block_.memory(root).data;
+  const auto blocks = block_.cluster ? std::span<Block* const>(block_.cluster->blocks) : std::span<Block* const>();
+  const auto gets = [&](size_t rank) { return (op.multicast >> rank & 1) != 0; };
+  const auto copy_to = [&](Block& block) {
+    Box there = to;
+    there.data = block.memory(root).data + place, there.written = block.memory(root).written + place;
+    if (from.count() > 0 && to.count() > 0) copy_box(op, from, there, lane);
+    if (s.elements[0]) complete(block, s.elements[0], bytes_of(to.buffer->type, to.count()), mask);
+  };
+  const bool waits = op.completion.immediate();
+  const auto own = static_cast<size_t>(std::find(blocks.begin(), blocks.end(), &block_) - blocks.begin());
+  const auto meet_all = [&] {
+    if (block_.cluster) meet_cluster(block_.cluster->copies[&s], static_cast<int>(blocks.size()), true, true);
+  };
+  if (waits) meet_all();
+  if (!waits || own == static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(op.multicast)))) {
+    for (size_t rank = 0; rank < std::max<size_t>(blocks.size(), 1); ++rank)
+      if (gets(rank)) copy_to(blocks.empty() ? block_ : *blocks[rank]);
+  } else if (!gets(own)) {
+    copy_to(block_);
+  }
+  if (waits) meet_all();
 }
 
 // Row r of the patch matrix is output pixel (n, oh, ow), column k is (kh, kw, c) of an NHWC image.

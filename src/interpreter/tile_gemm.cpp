@@ -126,7 +126,7 @@ void Strand::execute(const ir::Gemm& op, const Step& s, Mask mask) {
       run(float{});
     else
       run(int64_t{});
-    if (s.elements[0]) complete(s, s.elements[0], 0, mask);
+    if (s.elements[0]) complete(block_, s.elements[0], 0, mask);
   });
 }
 

@@ -10,7 +10,7 @@ void add(const Buffer& b, std::set<VarId>& out) {
   for (const auto* list : {&b.shape, &b.strides})
     for (const Expr& e : *list)
       if (e) out.merge(used_vars(e));
-  for (const Expr& e : {b.offset, b.address, b.fill})
+  for (const Expr& e : {b.offset, b.cta, b.address, b.fill})
     if (e) out.merge(used_vars(e));
 }
 

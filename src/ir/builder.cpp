@@ -386,6 +386,27 @@ BufferId Builder::view(const std::string& name, BufferId source, std::vector<Exp
   return program_.new_buffer(std::move(b));
 }
 
+BufferId Builder::peer_view(BufferId tile, const Expr& cta) {
+  need_launch("copy_cluster");
+  need_integer(cta, "the block that gets the copy");
+  const int64_t blocks = cluster_blocks(program_.launches.back());
+  const auto rank = constant_int(cta);
+  if (blocks == 1 || (rank && (*rank < 0 || *rank >= blocks)))
+    fail_here(Code::ClusterCopy,
+              rank ? fmt::format("copy_cluster to block {} of a cluster of {}", *rank, blocks)
+                   : "copy_cluster to another block, but the launch has no cluster",
+              "cluster_dims of the kernel says how many blocks form a cluster; they have the numbers from 0 on");
+  const Buffer from = program_.buffer(tile);
+  if (from.space != Space::Shared)
+    fail_here(Code::ClusterCopy, fmt::format("copy_cluster to '{}', a {} buffer", from.name, ir::name_of(from.space)),
+              "blocks of a cluster reach each other's shared memory");
+  Buffer b = from;
+  b.name = from.name + "_peer", b.root = program_.root(tile), b.layout = {};
+  b.cta = let("peer", cast(cta, i32));
+  b.location = location_id(location_);
+  return program_.new_buffer(std::move(b));
+}
+
 void Builder::annotate_layout(BufferId id, LayoutAnnotation layout) {
   Buffer& b = program_.buffers[id.index];
   if (b.space != Space::Shared && b.space != Space::Fragment)
@@ -566,7 +587,7 @@ void Builder::need_bound_symbols(const std::unordered_map<VarId, Expr>& known) {
     location_ = program_.location(b.location);
     for (const std::vector<Expr>* list : {&b.shape, &b.strides, &b.layout.image})
       for (const Expr& e : *list) check(e);
-    for (const Expr* e : {&b.offset, &b.address, &b.fill})
+    for (const Expr* e : {&b.offset, &b.cta, &b.address, &b.fill})
       if (*e) check(*e);
   }
   for (const Assumption& a : program_.assumptions) {
@@ -605,8 +626,8 @@ TileProgram Builder::finish() {
   };
   auto replace_all = [&](std::vector<Expr>& list) { std::for_each(list.begin(), list.end(), replace); };
   for (Buffer& b : program_.buffers)
-    replace_all(b.shape), replace_all(b.strides), replace_all(b.layout.image), replace(b.offset), replace(b.address),
-        replace(b.fill);
+    replace_all(b.shape), replace_all(b.strides), replace_all(b.layout.image), replace(b.offset), replace(b.cta),
+        replace(b.address), replace(b.fill);
   for (Assumption& a : program_.assumptions) replace(a.condition);
   for (Launch& l : program_.launches) replace_all(l.grid), l.body = substitute(l.body, ids);
   return std::move(program_);

@@ -43,6 +43,7 @@ struct CopyOptions {
   Completion completion;
   std::string prefer;
   int64_t multicast = 0;  // as in Copy
+  Expr cta;               // to that block of the cluster, where a barrier gets one arrival when all is there
 };
 struct GemmOptions {
   std::optional<TileRef> metadata;  // a is sparse
@@ -99,6 +100,8 @@ class Builder {
   // compact.
   BufferId view(const std::string& name, BufferId source, std::vector<Expr> shape, DType type,
                 std::vector<Expr> strides = {});
+  // The same tile in the shared memory of that block of the cluster: to write to.
+  BufferId peer_view(BufferId tile, const Expr& cta);
   void annotate_layout(BufferId buffer, LayoutAnnotation layout);
   Expr layout_index(const std::string& name, DType type);  // a variable of a layout function
   void annotate_fill(BufferId buffer, const Expr& value);

@@ -174,7 +174,15 @@ void Builder::broadcast_copy(const Region& from, const Region& to, const CopyOpt
   close();
 }
 
-void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) {
+void Builder::copy(const TileRef& from, const TileRef& own, CopyOptions options) {
+  TileRef to = own;
+  if (options.cta) {
+    need_no_map("copy_cluster");
+    if (const Buffer& b = program_.buffer(from.buffer); b.space != Space::Shared && b.space != Space::Fragment)
+      fail_here(Code::ClusterCopy, fmt::format("copy_cluster from '{}', a {} buffer", b.name, ir::name_of(b.space)),
+                "a block sends what is in its own shared memory or fragments: copy it there first");
+    to.buffer = peer_view(own.buffer, options.cta);
+  }
   const Buffer &source = program_.buffer(from.buffer), &target = program_.buffer(to.buffer);
   if (source.space == Space::Barrier || target.space == Space::Barrier)
     fail_here(
@@ -184,11 +192,12 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
   if (target.reducer)
     fail_here(Code::ReducerStore, fmt::format("a copy to '{}', which is a reducer", target.name),
               "reducers are updated by acc(i) += v, atomic_max or atomic_min, and read after finalize_reducer");
-  if (from.is_element() && to.is_element() && options.combine == Combine::None) {
+  const bool tells = options.completion.barrier.valid();
+  if (from.is_element() && to.is_element() && options.combine == Combine::None && !tells) {
     store(to, load(from));
     return;
   }
-  if ((from.whole && source.rank() == 0) || (to.whole && target.rank() == 0)) {
+  if (((from.whole && source.rank() == 0) || (to.whole && target.rank() == 0)) && !tells) {
     store(to, load(from));
     return;
   }
@@ -204,8 +213,7 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
     fail_here(Code::AtomicSpace, fmt::format("an atomic on '{}', a {} buffer", target.name, ir::name_of(target.space)),
               "atomics work on global and shared memory");
   if (options.combine != Combine::None) need_atomic(atomic_op_of(options.combine), target.type);
-  const bool barrier = options.completion.barrier.valid();
-  if (barrier && !(source.space == Space::Global && target.space == Space::Shared))
+  if (tells && !options.cta && !(source.space == Space::Global && target.space == Space::Shared))
     fail_here(Code::AsyncCopySpaces,
               fmt::format("a copy that signals a barrier goes from global to shared memory, not from {} to {}",
                           ir::name_of(source.space), ir::name_of(target.space)),
@@ -221,7 +229,7 @@ void Builder::copy(const TileRef& from, const TileRef& to, CopyOptions options) 
               fmt::format("tma_store goes from shared to global memory, not from {} to {}", ir::name_of(source.space),
                           ir::name_of(target.space)),
               "use copy(), which works between any two spaces");
-  if (!options.completion.immediate() && source.type != target.type)
+  if (!options.completion.immediate() && !options.cta && source.type != target.type)
     fail_here(Code::AsyncCopyCast,
               fmt::format("an asynchronous copy cannot convert {} to {}", source.type.name(), target.type.name()),
               "copy first, then convert in a Parallel loop");

@@ -1,5 +1,8 @@
 #include "ir/cluster.h"
 
+#include <algorithm>
+
+#include "ir/effects.h"
 #include "ir/operators.h"
 
 namespace tilewright::ir {
@@ -23,7 +26,22 @@ Expr rank_in_cluster(const Launch& launch) {
   return rank;
 }
 
-bool reaches_blocks(const Stmt& s) {
+bool is_to_peer(const ProgramTables& program, const Copy& copy) {
+  return static_cast<bool>(program.buffer(copy.to.buffer).cta);
+}
+
+bool is_same_tile(const ProgramTables& program, const Buffer& view) {
+  if (!view.cta || view.offset) return false;
+  const Buffer& root = program.buffer(view.root);
+  const auto are_equal = [](const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    return std::ranges::equal(a, b, [](const Expr& x, const Expr& y) { return equal(x, y); });
+  };
+  return view.type == root.type && are_equal(view.shape, root.shape) && are_equal(view.strides, root.strides);
+}
+
+bool reaches_blocks(const ProgramTables& program, const Stmt& s) {
+  for (const Effect& e : own_effects_of(s).list)
+    if (e.region.valid() && program.buffer(e.region.buffer).cta) return true;
   const auto* arrive = s.as<Arrive>();
   const auto* copy = s.as<Copy>();
   const auto* sync = s.as<Sync>();

@@ -12,6 +12,11 @@ int64_t cluster_blocks(const Launch& launch);
 Expr rank_in_cluster(const Launch& launch);
 
 // Whether the statement itself concerns other blocks of the cluster. A cluster without such is a matter of speed.
-bool reaches_blocks(const Stmt& s);
+bool reaches_blocks(const ProgramTables& program, const Stmt& s);
+// Whether the copy goes from a block's own memory to the shared memory of another one.
+bool is_to_peer(const ProgramTables& program, const Copy& copy);
+
+// Whether a view has every element where the buffer that it views has it: the same tile of another block.
+bool is_same_tile(const ProgramTables& program, const Buffer& view);
 
 }  // namespace tilewright::ir

@@ -360,9 +360,9 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
     b.workspace = true;
     return;
   }
-  static constexpr std::string_view kAttributes[] = {"strides",   "view",   "offset", "address", "fill",
-                                                     "reducer",   "arrive", "use",    "layout",  "replicate",
-                                                     "alignment", "place",  "memory"};
+  static constexpr std::string_view kAttributes[] = {"strides",   "view",      "offset", "cta",   "address",
+                                                     "fill",      "reducer",   "arrive", "use",   "layout",
+                                                     "replicate", "alignment", "place",  "memory"};
   if (std::find(std::begin(kAttributes), std::end(kAttributes), attribute) == std::end(kAttributes))
     fail(Code::TextUnknownField, place(at), fmt::format("a buffer has no property '{}'", attribute),
          fmt::format("it has: {}, workspace", fmt::join(kAttributes, ", ")));
@@ -370,6 +370,7 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
   if (attribute == "strides") field(b.strides, {});
   if (attribute == "view") b.root = buffer_named("the buffer that is viewed");
   if (attribute == "offset") b.offset = expression();
+  if (attribute == "cta") b.cta = expression();
   if (attribute == "address") b.address = expression();
   if (attribute == "fill") b.fill = expression(b.type);
   if (attribute == "reducer") b.reducer = word<ReduceOp>("reduction");

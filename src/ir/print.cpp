@@ -228,7 +228,7 @@ bool Printer::can_declare(BufferId id) {
   if (buffer.is_view() && !buffer_names_.contains(buffer.root)) return false;
   std::vector<Expr> mentioned = buffer.shape;
   mentioned.insert(mentioned.end(), buffer.strides.begin(), buffer.strides.end());
-  mentioned.insert(mentioned.end(), {buffer.offset, buffer.address, buffer.fill});
+  mentioned.insert(mentioned.end(), {buffer.offset, buffer.cta, buffer.address, buffer.fill});
   bool named = true;
   for (const Expr& e : mentioned) {
     if (!e) continue;
@@ -257,6 +257,7 @@ void Printer::declare_used(const std::set<BufferId>& used) {
     std::set<BufferId> needed;
     if (buffer.is_view()) needed.insert(buffer.root);
     add_buffers(buffer.offset, needed);
+    add_buffers(buffer.cta, needed);
     add_buffers(buffer.address, needed);
     declare_used(needed);
     declare(id);
@@ -280,6 +281,7 @@ std::string Printer::buffer_text(const Buffer& buffer, bool tensor_param) {
   if (!buffer.strides.empty()) text += fmt::format(" strides=[{}]", exprs_.list(buffer.strides));
   if (buffer.is_view()) text += fmt::format(" view={}", exprs_.name(buffer.root));
   if (buffer.offset) text += fmt::format(" offset={}", exprs_.text(buffer.offset));
+  if (buffer.cta) text += fmt::format(" cta={}", exprs_.text(buffer.cta));
   if (buffer.address) text += fmt::format(" address={}", exprs_.text(buffer.address));
   if (buffer.fill) text += fmt::format(" fill={}", exprs_.text(buffer.fill, buffer.type));
   if (buffer.reducer) text += fmt::format(" reducer={}", name_of(*buffer.reducer));

@@ -60,13 +60,16 @@ struct Buffer {
   std::string name;
   DType type;
   Space space = Space::Global;
-  std::vector<Expr> shape;          // elements; on chip these are constants
-  std::vector<Expr> strides;        // elements; empty: row-major and compact
-  BufferId root;                    // a view: the buffer whose memory this is (itself no view), from its first element
-  Expr offset;                      // a view: where it starts, in elements of this buffer's type; none: 0
-  Expr address;                     // a global tensor made from an address: a pointer value
-  Expr fill;                        // what out-of-bounds reads give, of this type; none: 0
-  std::optional<ReduceOp> reducer;  // a deferred reduction: Sum, Max or Min
+  std::vector<Expr> shape;    // elements; on chip these are constants
+  std::vector<Expr> strides;  // elements; empty: row-major and compact
+  BufferId root;              // a view: the buffer whose memory this is (itself no view), from its first element
+  Expr offset;                // a view: where it starts, in elements of this buffer's type; none: 0
+  // A view of a shared buffer: of which block of the cluster, by its number, x first; none: this one. Such a view is
+  // written and never read.
+  Expr cta;
+  Expr address;                        // a global tensor made from an address: a pointer value
+  Expr fill;                           // what out-of-bounds reads give, of this type; none: 0
+  std::optional<ReduceOp> reducer;     // a deferred reduction: Sum, Max or Min
   std::vector<int64_t> arrive_counts;  // Barrier: one a mbarrier
   BarrierUse use = BarrierUse::None;
   LayoutAnnotation layout;

@@ -1,6 +1,7 @@
 // The walk: scopes, what may stand where, and what is thrown.
 #include "ir/verify.h"
 
+#include "ir/effects.h"
 #include "ir/match.h"
 #include "ir/rewrite.h"
 #include "ir/text_form.h"
@@ -102,7 +103,20 @@ void Verifier::statement(const Stmt& stmt, Place place) {
   if (!is_legal_here(stmt, place)) return;
   role_ = place.role;
   match(stmt->op, [&](const auto& node) { check(node); });
+  check_peers(stmt);
   nested(stmt, place);
+}
+
+// Of another block's memory nothing is known but what is written there.
+void Verifier::check_peers(const Stmt& stmt) {
+  const bool writes = stmt.as<Copy>() || stmt.as<Store>();
+  for (const Effect& e : effects_of(stmt).list) {
+    if (!e.region.valid() || e.region.buffer.index >= program_.buffers.size() || !row(e.region.buffer).cta) continue;
+    if (e.access != Access::Write || !writes)
+      add_about(Code::VerifyCluster, e.region.buffer,
+                fmt::format("{} uses '{}', which is in another block's memory", name_of(stmt), name(e.region.buffer)),
+                "copies and stores write there; a block reads its own");
+  }
 }
 
 bool Verifier::is_legal_here(const Stmt& stmt, const Place& place) {

@@ -38,7 +38,7 @@ bool Verifier::use(BufferId id) {
   for (const auto* list : {&b.shape, &b.strides})
     for (const Expr& e : *list)
       if (e) check_expr(e);
-  for (const Expr& e : {b.offset, b.address, b.fill})
+  for (const Expr& e : {b.offset, b.cta, b.address, b.fill})
     if (e) check_expr(e);
   return true;
 }

@@ -36,6 +36,7 @@ class Verifier {
   void body(const Body& body, Place place);
   void statement(const Stmt& stmt, Place place);
   bool is_legal_here(const Stmt& stmt, const Place& place);
+  void check_peers(const Stmt& stmt);
   void nested(const Stmt& stmt, Place place);
   void bind(VarId id);
   void leave_scope(size_t depth);
@@ -46,6 +47,7 @@ class Verifier {
   void check_buffer(BufferId id);
   void check_shape(const Buffer& b);
   void check_view(const Buffer& b);
+  void check_peer_view(const Buffer& b);
   void check_special(const Buffer& b);
   void check_layout(const Buffer& b);
   void check_launch(const Launch& launch);

@@ -1,7 +1,7 @@
 // Rules of launches, parameters, symbols and buffers.
-#include "ir/verify_rules.h"
-
+#include "ir/cluster.h"
 #include "ir/rewrite.h"
+#include "ir/verify_rules.h"
 
 namespace tilewright::ir {
 namespace {
@@ -198,6 +198,7 @@ void Verifier::check_view(const Buffer& b) {
         Code::VerifyViewRoot,
         fmt::format("'{}' is a {} view of '{}', a {} buffer", b.name, name_of(b.space), root.name, name_of(root.space)),
         "a view has the memory of its root; barriers have no views");
+  if (b.cta) check_peer_view(b);
   const auto offset = b.offset ? constant_int(b.offset) : std::optional<int64_t>(0);
   if (b.offset && !b.offset->type.is_int())
     return add(Code::VerifyViewRange,
@@ -213,7 +214,27 @@ void Verifier::check_view(const Buffer& b) {
         fmt::format("the view '{}' reaches over {} bits of '{}', which has {}", b.name, need, root.name, have));
 }
 
+void Verifier::check_peer_view(const Buffer& b) {
+  if (b.space != Space::Shared || b.launch < 0 || static_cast<size_t>(b.launch) >= program_.launches.size())
+    return add(Code::VerifyCluster,
+               fmt::format("'{}' is a {} view of another block's memory", b.name, name_of(b.space)),
+               "blocks of a cluster reach each other's shared memory");
+  const int64_t blocks = cluster_blocks(program_.launches[static_cast<size_t>(b.launch)]);
+  if (!b.cta->type.is_int())
+    return add(Code::VerifyCluster,
+               fmt::format("the block of the view '{}' is {}; it is an integer", b.name, b.cta->type.name()));
+  const auto rank = constant_int(b.cta);
+  if (blocks == 1 || (rank && (*rank < 0 || *rank >= blocks)))
+    add(Code::VerifyCluster,
+        rank ? fmt::format("the view '{}' is of block {} of a cluster of {}", b.name, *rank, blocks)
+             : fmt::format("the view '{}' is of another block, but the launch has no cluster", b.name),
+        "a launch says how many blocks form a cluster; they have the numbers from 0 on");
+}
+
 void Verifier::check_special(const Buffer& b) {
+  if (b.cta && !b.is_view())
+    add(Code::VerifyCluster, fmt::format("'{}' is of another block, but no view", b.name),
+        "a view names the buffer of that block");
   if (b.space == Space::Barrier) {
     const auto count = span_of(b);
     const bool counts_fit = count == static_cast<int64_t>(b.arrive_counts.size());

@@ -170,6 +170,13 @@ void Verifier::check_completion(const Copy& node) {
                     name_of(row(node.to.buffer).space)),
         "it goes from global to shared memory and completes on a barrier or at once");
   if (completion.barrier.valid()) check_barrier(completion.barrier, "the completion of a copy");
+  if (is_to_peer(program_, node)) {
+    if (row(node.from.buffer).space == Space::Global || completion.queue != Queue::None || node.multicast != 0)
+      add(Code::VerifyCluster,
+          fmt::format("a copy to another block of the cluster from {} memory", name_of(row(node.from.buffer).space)),
+          "it goes from the block's own shared memory or fragments, and completes at once or on that block's barrier");
+    return;
+  }
   if (completion.immediate()) return;
   const Buffer &source = row(node.from.buffer), &target = row(node.to.buffer);
   const bool load = source.space == Space::Global && target.space == Space::Shared;

@@ -81,7 +81,7 @@ void refuse(GpuProgram& program, size_t i) {
     if (async && copy->completion.queue == Queue::CpAsync)
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
-    if (!target.has.tma && (async || queue || arrive || reaches_blocks(s) || s.as<Expect>() || s.as<Wait>()))
+    if (!target.has.tma && (async || queue || arrive || reaches_blocks(p, s) || s.as<Expect>() || s.as<Wait>()))
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} as it stands needs sm_90a; the target is sm_{}", name_of(s), target.arch), help);
   });

@@ -78,8 +78,9 @@ SimulatedCluster::SimulatedCluster(Device& device, int64_t count)
 SimulatedBlock::SimulatedBlock(Device& owner, interpreter::Grid& grid, SimulatedCluster& all)
     : device(owner),
       cluster(all),
+      rank(static_cast<int64_t>(all.blocks.size())),
       memory(grid),
-      clocks(all.clocks.of_block(static_cast<int64_t>(all.blocks.size()))),
+      clocks(all.clocks.of_block(rank)),
       shared(owner.shared_cell_bits()),
       barriers(owner.code.thread_count),
       queues(owner.code.thread_count),
@@ -87,6 +88,7 @@ SimulatedBlock::SimulatedBlock(Device& owner, interpreter::Grid& grid, Simulated
       async(memory.bytes()),
       warpgroups(static_cast<size_t>((owner.code.thread_count + kWarpgroupThreads - 1) / kWarpgroupThreads)) {
   all.blocks.push_back(this);
+  all.memories.blocks.push_back(&memory), memory.cluster = &all.memories;
   all.warps += warps_of(owner.code);
 }
 
@@ -127,7 +129,9 @@ void SimulatedBlock::check_visits() {
       known = clocks.knows(clocks.witness(t), Deed{thread, at});
     if (!known)
       fail(Code::NeverCompleted, device.program.location(device.code.launch->location),
-           fmt::format("block {} may end before another block of its cluster arrives at one of its mbarriers", number),
+           fmt::format(
+               "block {} may end before another block of its cluster reaches its shared memory for the last time",
+               number),
            "let the blocks of the cluster meet before they end: sync cluster");
   }
 }

@@ -61,7 +61,8 @@ struct SimulatedCluster {
   SimulatedCluster(Device& device, int64_t blocks);
   Clocks clocks;
   std::vector<SimulatedBlock*> blocks;  // by their number in the cluster
-  int64_t warps = 0;                    // that meet
+  interpreter::Cluster memories;
+  int64_t warps = 0;  // that meet
   interpreter::Meeting meeting;
   // What is known of those who have arrived, and of all at the last meeting, where arrivals and waits are apart.
   Knowledge told, known;
@@ -79,6 +80,7 @@ struct SimulatedBlock {
 
   Device& device;
   SimulatedCluster& cluster;
+  int64_t rank;  // its number in the cluster
   interpreter::Block memory;
   Clocks clocks;
   Shadow shared;

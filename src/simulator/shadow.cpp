@@ -56,8 +56,8 @@ void Shadow::add_reader(Cell& cell, const Access& me, const Clocks& clocks) {
   if (!alone || has_more(cell, me.era)) {
     std::vector<Access>& set = readers(cell, me.era);
     set.resize(std::max<size_t>(set.size(), static_cast<size_t>(std::max(last.thread, me.thread)) + 1));
-    if (!alone) set[last.thread] = last;
-    set[me.thread] = me;
+    if (!alone) set[static_cast<size_t>(last.thread)] = last;
+    set[static_cast<size_t>(me.thread)] = me;  // who reads is of the block
   }
   cell.reader = me;
 }

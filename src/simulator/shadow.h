@@ -17,7 +17,9 @@ struct Access {
   Clock clock = 0;
   uint32_t instruction = 0;  // lanes of one warp that touch memory together have one number
   uint32_t block = 0;
-  uint16_t thread = 0;
+  // Of the block; of another block of the cluster: from the first thread of the block whose memory it is, which may be
+  // ahead of it.
+  int16_t thread = 0;
   uint16_t site = 0;  // which statement
   std::optional<ir::AtomicOp> atomic = {};
   bool pending = false;  // an asynchronous copy whose end nobody has waited for: unknown to everybody

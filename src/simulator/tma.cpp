@@ -178,7 +178,7 @@ void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, s
   if (!device_.writes(box.global->root)) return;
   Shadow& shadow = device_.global(box.global->root);
   Access me;
-  me.thread = static_cast<uint16_t>(threads_[static_cast<size_t>(lane)]);
+  me.thread = static_cast<int16_t>(threads_[static_cast<size_t>(lane)]);
   me.era = home_.clocks.era(), me.clock = home_.clocks.now(me.thread), me.instruction = device_.next_instruction();
   me.site = device_.site(*current_), me.block = home_.number;
   me.atomic = update, me.pending = stores;
@@ -222,8 +222,9 @@ void Warp::fail_async(const BufferCode& buffer, const std::string& doing, int64_
   }
   const Access& other = conflict.thread.other;
   const bool elsewhere = !buffer.on_chip() && other.block != home_.number;
-  const std::string who = elsewhere ? fmt::format("a thread of block {}", other.block)
-                                    : fmt::format("thread {}", thread_name(other.thread));
+  const std::string who = elsewhere          ? fmt::format("a thread of block {}", other.block)
+                          : buffer.on_chip() ? name_of_toucher(home_, other)
+                                             : fmt::format("thread {}", thread_name(other.thread));
   const char* did = other.pending                  ? "copies to it asynchronously"
                     : other.atomic                 ? "updates it atomically"
                     : conflict.thread.other_writes ? "writes it"

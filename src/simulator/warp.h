@@ -72,6 +72,9 @@ class Warp final : public interpreter::Strand {
              function_ref<const std::byte*(size_t lane)> bytes_of, bool pending = false,
              std::optional<ir::AtomicOp> update = {});
   const std::byte* pointer(const Place& place, uint64_t address) const;
+  // Whose shared memory it is.
+  SimulatedBlock& owner_of(const Place& place);
+  std::string name_of_toucher(const SimulatedBlock& owner, const Access& other) const;
   [[noreturn]] void fail_race(Touch kind, const Access& me, const Place& place, const Lanes& lanes, size_t i,
                               const Conflict& conflict);
 

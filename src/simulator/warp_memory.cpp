@@ -13,7 +13,7 @@ using interpreter::RegionCode;
 Warp::Lanes Warp::lanes_of_access(const Place& place, int64_t bits, Mask mask) {
   Lanes out;
   const bool shared = place.written != nullptr;
-  const auto base = static_cast<uint64_t>(shared ? place.data - home_.memory.base()
+  const auto base = static_cast<uint64_t>(shared ? place.data - place.block->base()
                                                  : static_cast<std::ptrdiff_t>(reinterpret_cast<intptr_t>(place.data)));
   for (int64_t l = 0; l < lanes_; ++l) {
     if (!mask.at(l)) continue;
@@ -38,7 +38,7 @@ void Warp::check_aligned(const Place& place, const Lanes& lanes, int64_t bits) {
 }
 
 const std::byte* Warp::pointer(const Place& place, uint64_t address) const {
-  if (place.written) return home_.memory.base() + address / 8;
+  if (place.written) return place.block->base() + address / 8;
   return reinterpret_cast<const std::byte*>(address / 8);
 }
 
@@ -82,15 +82,20 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
       add_global_access(device_.traffic(site), addresses, bits);
   }
   if (!shared && !device_.writes(place.buffer->root)) return;
-  Shadow& shadow = shared ? home_.shared : device_.global(place.buffer->root);
-  const Clocks& clocks = home_.clocks;
+  SimulatedBlock& owner = shared ? owner_of(place) : home_;
+  Shadow& shadow = shared ? owner.shared : device_.global(place.buffer->root);
+  const Clocks& clocks = owner.clocks;
+  // Threads as the owner counts them.
+  const int64_t shift = (home_.rank - owner.rank) * code_.thread_count;
   Access me;
   me.era = clocks.era(), me.instruction = device_.next_instruction(), me.site = site;
   me.block = shared ? 0 : home_.number, me.atomic = update, me.pending = pending;
   const auto cell_bits = static_cast<uint64_t>(shadow.cell_bits());
   for (size_t i = 0; i < lanes.count; ++i) {
-    me.thread = static_cast<uint16_t>(threads_[lanes.lane[i]]);
-    me.clock = clocks.now(me.thread);
+    const int64_t thread = threads_[lanes.lane[i]];
+    me.thread = static_cast<int16_t>(thread + shift);
+    me.clock = home_.clocks.now(thread);
+    if (&owner != &home_) owner.note_visit(home_.clocks.deed(thread));
     const uint64_t at = lanes.address[i];
     // The store's bits against those of another lane of this instruction, or against what memory holds.
     auto same_bits = [&](const Access& other) {
@@ -98,17 +103,17 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
       const auto bytes = static_cast<size_t>((bits + 7) / 8);
       std::memcpy(mine.data(), bytes_of(lanes.lane[i]), bytes);
       if (other.instruction == me.instruction)
-        return std::memcmp(mine.data(), bytes_of(static_cast<size_t>(other.thread - threads_[0])), bytes) == 0;
+        return std::memcmp(mine.data(), bytes_of(static_cast<size_t>(other.thread - shift - threads_[0])), bytes) == 0;
       const std::byte* memory = pointer(place, at);
       if (bits >= 8) return std::memcmp(mine.data(), memory, bytes) == 0;
       return (mine[0] & std::byte{15}) == ((memory[0] >> (at % 8)) & std::byte{15});
     };
     const CellRange cells{at / cell_bits, (at + static_cast<uint64_t>(bits) - 1) / cell_bits};
-    if (pending) home_.queues.add(me.thread, cells);
+    if (pending) home_.queues.add(thread, cells);
     if (shared) {
       const uint64_t last = at + static_cast<uint64_t>(bits) - 1;
-      const Witness who = clocks.witness(me.thread);
-      if (const auto conflict = home_.async.touch(at, last, kind != Touch::Read, who, clocks, home_.queues))
+      const Witness who = home_.clocks.witness(thread);
+      if (const auto conflict = owner.async.touch(at, last, kind != Touch::Read, who, clocks, owner.queues))
         fail_async(*place.buffer, kind == Touch::Read ? "read" : "written", lanes.lane[i], *conflict);
     }
     for (uint64_t c = cells.first; c <= cells.last; ++c) {
@@ -120,14 +125,30 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
   }
 }
 
+SimulatedBlock& Warp::owner_of(const Place& place) {
+  if (place.block == &home_.memory) return home_;
+  const std::vector<SimulatedBlock*>& blocks = home_.cluster.blocks;
+  return **std::find_if(blocks.begin(), blocks.end(),
+                        [&](const SimulatedBlock* b) { return &b->memory == place.block; });
+}
+
+// Who touched the shared memory of the block.
+std::string Warp::name_of_toucher(const SimulatedBlock& owner, const Access& other) const {
+  const int64_t number = owner.rank * code_.thread_count + other.thread;
+  const std::string thread = "thread " + thread_name(number % code_.thread_count);
+  const int64_t rank = number / code_.thread_count;
+  return rank == home_.rank ? thread : fmt::format("{} of block {} of the cluster", thread, rank);
+}
+
 void Warp::fail_race(Touch kind, const Access& me, const Place& place, const Lanes& lanes, size_t i,
                      const Conflict& conflict) {
   const Access& other = conflict.other;
   const BufferCode& buffer = *place.buffer;
   const int64_t lane = lanes.lane[i];
   const bool elsewhere = !place.written && other.block != home_.number;
-  const std::string who = elsewhere ? fmt::format("a thread of block {}", other.block)
-                                    : fmt::format("thread {}", thread_name(other.thread));
+  const std::string who = elsewhere       ? fmt::format("a thread of block {}", other.block)
+                          : place.written ? name_of_toucher(owner_of(place), other)
+                                          : fmt::format("thread {}", thread_name(other.thread));
   const char* did = other.pending               ? "copies to it asynchronously"
                     : !conflict.other_writes    ? "reads it"
                     : other.atomic && me.atomic ? "updates it by another atomic"

@@ -95,6 +95,7 @@ enum class Code : uint16_t {
   LayoutNotFitted = 1085,     // a layout function that is no list of digits with strides
   GemmMetadata = 1086,        // metadata of a sparse operand that does not fit it
   ExpressionTooLarge = 1087,  // an expression that is too deep, or too large as a tree
+  ClusterCopy = 1088,         // a copy to another block of the cluster that cannot be
   ReadBeforeWrite = 1090,     // a tile that is read before anything is written to it
   PointsConflict = 1091,      // two points of a map, or an op, of which one writes what the other writes or reads
   OutputNeverWritten = 1092,  // an output that no statement writes

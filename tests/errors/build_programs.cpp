@@ -349,6 +349,38 @@ TEST(ProgramErrors, ClusterOfNoBlocks) {
 help: it has at most 3 extents, each 1 or more)");
 }
 
+void copy_to_block(int64_t block, std::vector<int64_t> cluster, bool from_global, bool to_shared) {
+  Tensor A("A", {64}, f32);
+  prim_func("program", {A}, [&] {
+    for (auto bx : Kernel(4, {.threads = 32, .cluster_dims = cluster})) {
+      (void)bx;
+      auto S = alloc_shared({64}, f32, "S"), D = alloc_shared({64}, f32, "D");
+      auto F = alloc_fragment({64}, f32, "F");
+      mark();
+      copy_cluster(from_global ? Tile(A) : Tile(S), to_shared ? Tile(D) : Tile(F), block);
+    }
+  });
+}
+
+TEST(ProgramErrors, CopiesToOtherBlocks) {
+  expect_error([] { copy_to_block(2, {2}, false, true); },
+               R"(TW1088 build: copy_cluster to block 2 of a cluster of 2
+  --> the mistake
+help: cluster_dims of the kernel says how many blocks form a cluster; they have the numbers from 0 on)");
+  expect_error([] { copy_to_block(0, {}, false, true); },
+               R"(TW1088 build: copy_cluster to block 0 of a cluster of 1
+  --> the mistake
+help: cluster_dims of the kernel says how many blocks form a cluster; they have the numbers from 0 on)");
+  expect_error([] { copy_to_block(1, {2}, false, false); },
+               R"(TW1088 build: copy_cluster to 'F', a fragment buffer
+  --> the mistake
+help: blocks of a cluster reach each other's shared memory)");
+  expect_error([] { copy_to_block(1, {2}, true, true); },
+               R"(TW1088 build: copy_cluster from 'A', a global buffer
+  --> the mistake
+help: a block sends what is in its own shared memory or fragments: copy it there first)");
+}
+
 TEST(ProgramErrors, ThreadDimension) {
   expect_error(
       [] {

@@ -202,15 +202,28 @@ TEST(InterpreterErrors, ForeignText) {
 
 // Clusters of blocks that do not reach each other are a matter of speed.
 TEST(InterpreterErrors, Clusters) {
-  const auto run = [](const std::string& statement) {
-    const std::string text = "program p {\n  launch p(bx: 4) threads(tx: 32) cluster(2) {\n" + statement + "  }\n}\n";
+  const auto run = [](const std::string& statement, int grid = 4) {
+    const std::string text = fmt::format(
+        "program p {{\n  launch p(bx: {}) threads(tx: 32) cluster(2) {{\n    shared s: float32[32]\n"
+        "    shared t: float32[32] view=s cta=bx\n    fill to=s value=1.0\n{}  }}\n}}\n",
+        grid, statement);
     interpreter::run(Program(std::make_shared<ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")})), {});
   };
-  run("    sync block\n");
-  expect_error([&] { run("    sync cluster\n"); },
-               R"(TW6090 run: sync of blocks in a cluster: the interpreter runs them one after the other
-  --> p.tile:3
-help: run the program with a cluster of 1)");
+  run("    sync block\n", 3);
+  run("    sync cluster\n");
+  run("    copy from=s to=t\n", 2);
+  expect_error([&] { run("    sync cluster\n", 3); },
+               R"(TW6090 run: a grid of 3 x 1 x 1 blocks in clusters of 2
+  --> p.tile:2
+help: a grid consists of whole clusters)");
+  expect_error([&] { run("    copy from=s to=t\n"); },
+               R"(TW6001 run: block 2 of a cluster of 2, in block (2), thread (0)
+  --> p.tile:6)");
+  expect_error([&] { run("    if bx % 2 == 0 {\n      sync cluster\n    }\n"); },
+               R"(TW6009 run: deadlock: no thread can go on
+  --> p.tile:7
+note: block (0), threads 0 to 31 wait for the other blocks of the cluster
+  --> p.tile:7)");
 }
 
 // What compile() refuses by its rules, the interpreter still checks: it also runs programs that were never compiled.

@@ -142,21 +142,6 @@ std::optional<Arrays> interpreted(const Case& c, const ir::TileProgram& program)
   }
 }
 
-// Blocks of a cluster that copy for themselves what one may bring for all.
-ir::TileProgram without_clusters(ir::TileProgram program) {
-  for (ir::Launch& launch : program.launches) {
-    launch.cluster.clear();
-    launch.body = ir::rewrite(launch.body, [](const ir::Stmt& s) -> std::optional<ir::Body> {
-      const auto* copy = s.as<ir::Copy>();
-      if (!copy || copy->multicast == 0) return std::nullopt;
-      ir::Copy own = *copy;
-      own.multicast = 0;
-      return ir::Body{ir::make_stmt(std::move(own), s->location)};
-    });
-  }
-  return program;
-}
-
 Arrays compiled(const Case& c, const ir::LoopProgram& loops) {
   const runtime::ProcessorFeatures cpu = runtime::features_of_level(c.cpu);
   const codegen::CpuKernelSource source = codegen::emit_cpu(loops, features_of(cpu));
@@ -206,7 +191,7 @@ bool all_have_places(const ir::ThreadProgram& p) {
 
 // The text of what is left is a program again, and means what the case does.
 void expect_same_meaning(const Case& c, const PassRoad& road) {
-  const std::optional<Arrays> wanted = interpreted(c, without_clusters(c.program));
+  const std::optional<Arrays> wanted = interpreted(c, c.program);
   if (const ir::LoopProgram* loops = road.loops()) {
     EXPECT_EQ(ir::print(ir::parse_loop_program(ir::print(*loops), c.name)), ir::print(*loops));
     const bool runs_here =

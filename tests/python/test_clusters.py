@@ -16,12 +16,11 @@ def test_the_lowest_block_of_the_mask_copies_for_all_of_it():
             T.copy(S, B[by * 32, bx * 64])
 
     a, b = np.random.default_rng(1).random((64, 256)).astype("float16"), np.empty((64, 256), "float16")
-    tw.compile(main, target=SIMULATOR)(a, b)
-    assert (b[:, 64:128] == a[:, :64]).all()
-    b[:, 64:128] = a[:, 64:128]
-    assert (b == a).all()
-    with pytest.raises(tw.LaunchError, match="TW6090"):
-        tw.compile(main, engine="interpreter")(a, b)
+    for target in ("interpreter", SIMULATOR):
+        tw.compile(main, target=target)(a, b)
+        assert (b[:, 64:128] == a[:, :64]).all()
+        b[:, 64:128] = a[:, 64:128]
+        assert (b == a).all()
 
 
 def test_a_ring_of_two_blocks():
@@ -74,3 +73,90 @@ def test_numbers_of_a_cluster():
         y, x = np.mgrid[0:4, 0:4]
         assert (b[..., 0] == x % 2 + y % 2 * 2).all() and (b[..., 1] == x // 2).all() and (b[..., 2] == y // 2).all()
     assert seen == {"dims": [2, 2, 1], "size": 4, "extents": [2, 2, 1]}
+
+
+def sent(n, told, source="shared", result="float32"):
+    """Block 0 sends a row to block 1, which is told by a barrier or meets it."""
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), result)):
+        with T.ClusterKernel(2, threads=128, cluster_dims=(2, 1, 1)) as pid:
+            src = T.alloc_shared((n,), "float32")
+            if source == "fragment":
+                src = T.alloc_fragment((n,), "float32")
+            dst = T.alloc_shared((n,), result)
+            bar = T.alloc_cluster_barrier([1])
+            T.fill(dst, 0.0)
+            T.cluster_sync()
+            if pid == 0:
+                T.copy(A, src)
+                if told:
+                    T.copy_cluster(src, dst, dst_block=1, remote_barrier=bar[0])
+                else:
+                    T.copy_cluster(src, dst, dst_block=1)
+            if not told:
+                T.cluster_sync()
+            if pid == 1:
+                if told:
+                    T.mbarrier_wait_parity(bar[0], 0)
+                T.copy(dst, B)
+
+    return main
+
+
+@pytest.mark.parametrize("target", ["interpreter", SIMULATOR])
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("n", [127, 128])
+@pytest.mark.parametrize("source, result", [("shared", "float32"), ("fragment", "float16")])
+def test_a_block_sends_to_another(target, told, n, source, result):
+    a, b = np.random.default_rng(1).random(n, dtype="float32"), np.zeros(n, result)
+    tw.compile(sent(n, told, source, result), target=target)(a, b)
+    assert (b == a.astype(result)).all()
+
+
+@pytest.mark.parametrize("target", ["interpreter", SIMULATOR])
+def test_slices_are_sent(target):
+    @T.prim_func
+    def main(A: T.Tensor((4, 31), "float32"), B: T.Tensor((2, 4, 31), "float32")):
+        with T.ClusterKernel(2, threads=128, cluster_dims=(2, 1, 1)) as pid:
+            src, dst = T.alloc_shared((4, 64), "float32"), T.alloc_shared((4, 64), "float32")
+            bar = T.alloc_cluster_barrier([1])
+            for i, j in T.Parallel(4, 31):
+                src[i, j] = A[i, j] + pid
+            T.cluster_sync()
+            # Each block sends to the other.
+            T.copy_cluster(src[0:4, 0:31], dst[0:4, 0:31], dst_block=1 - pid, remote_barrier=bar[0])
+            T.mbarrier_wait_parity(bar[0], 0)
+            for i, j in T.Parallel(4, 31):
+                B[pid, i, j] = dst[i, j]
+
+    a, b = np.random.default_rng(1).random((4, 31), dtype="float32"), np.zeros((2, 4, 31), "float32")
+    tw.compile(main, target=target)(a, b)
+    assert (b[0] == a + np.float32(1)).all() and (b[1] == a).all()
+
+
+def refusal(**options):
+    with pytest.raises(tw.CompileError) as caught:
+
+        @T.prim_func
+        def main(A: T.Tensor((64,), "float32")):
+            with T.ClusterKernel(2, threads=128, cluster_dims=options.pop("cluster", (2, 1, 1))) as pid:
+                src, dst = T.alloc_shared((64,), "float32"), T.alloc_fragment((64,), "float32")
+                bar = T.alloc_cluster_barrier([1])
+                if options.pop("to_shared", True):
+                    dst = T.alloc_shared((64,), "float32")
+                if options.pop("told", False):
+                    options["remote_barrier"] = bar[0]
+                T.copy_cluster(A if options.pop("from_global", False) else src, dst, **options)
+
+        tw.compile(main)
+    return str(caught.value).splitlines()[0]
+
+
+def test_what_cannot_be_sent():
+    assert "TW1088 build: copy_cluster to block 2 of a cluster of 2" in refusal(dst_block=2)
+    assert "TW1088 build: copy_cluster to block 1 of a cluster of 1" in refusal(dst_block=1, cluster=(1, 1, 1))
+    assert "TW1088 build: copy_cluster to 'dst', a fragment buffer" in refusal(dst_block=1, to_shared=False)
+    assert "TW1088 build: copy_cluster from 'A', a global buffer" in refusal(dst_block=1, from_global=True)
+    assert "copy_cluster: both dst_block and cluster_mask" in refusal(dst_block=1, cluster_mask=3)
+    assert "copy_cluster: a remote_barrier without dst_block" in refusal(cluster_mask=3, told=True, from_global=True)

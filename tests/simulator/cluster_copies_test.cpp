@@ -9,6 +9,7 @@
 #include "simulator/simulate.h"
 #include "tilewright/compile.h"
 #include "tilewright/diagnostic.h"
+#include "tilewright/language.h"
 
 namespace tilewright::simulator {
 namespace {
@@ -95,13 +96,157 @@ TEST(ClusterCopies, BlocksArriveAtEachOthersBarriers) {
   }
 }
 
+// Each block sends a tile to the one after it, from shared memory or registers, with a barrier or without.
+struct Sent {
+  std::string from = "s", type = "float32", completion = " completion=(barrier=full[0])";
+  std::string tell = "    wait barrier=full[0] parity=0\n", prepare = "    sync cluster\n";
+  std::string text() const {
+    return "program sent {\n  param A: float32[128, 64]\n  param B: " + type +
+           "[128, 64]\n"
+           "  launch sent(bx: 4) threads(tx: 128) cluster(4) {\n    shared s: float32[32, 64]\n"
+           "    fragment f: float32[32, 64]\n    shared d: " +
+           type + "[32, 64]\n    shared there: " + type +
+           "[32, 64] view=d cta=(bx + 1) % 4\n"
+           "    barrier full: uint64[1] arrive=[1]\n    fill to=d value=0.0\n" +
+           prepare + "    copy from=A[bx * 32 : 32, 0 : 64] to=f\n    copy from=f to=s\n    copy from=" + from +
+           " to=there" + completion + "\n" + tell + "    copy from=d to=B[bx * 32 : 32, 0 : 64]\n  }\n}\n";
+  }
+  Program program() const {
+    return Program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text(), "sent.tile")}));
+  }
+  std::string error() const {
+    const NDArray a = NDArray::zeros({128, 64}, f32), b = NDArray::zeros({128, 64}, f32);
+    a.assign_floats(std::vector<double>(128 * 64, 2));
+    try {
+      compile(program(), {.engine = Engine::Simulator, .arch = "sm_90a"})(a, b);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  }
+};
+
+const std::string kMeet = "    sync cluster\n";
+
+TEST(ClusterCopies, ABlockSendsToAnother) {
+  for (const char* from : {"s", "f"})
+    for (const char* type : {"float32", "float16"})
+      for (const bool told : {true, false}) {
+        Sent sent{.from = from, .type = type};
+        if (!told) sent.completion = "", sent.tell = kMeet;
+        SCOPED_TRACE(sent.text());
+        std::mt19937 random(1);
+        const std::vector<NDArray> arrays = arrays_of(ir::parse(sent.text(), "sent.tile"), random);
+        const NDArray interpreted = NDArray::zeros({128, 64}, sent.type == "float32" ? f32 : f16);
+        compile(sent.program(), {.engine = Engine::Interpreter})(arrays[0], interpreted);
+        compile(sent.program(), {.engine = Engine::Simulator, .arch = "sm_90a"})(arrays[0], arrays[1]);
+        for (int64_t i = 0; i < 128; ++i)
+          for (int64_t j = 0; j < 64; ++j) {
+            const double want = arrays[0].get_float({(i + 96) % 128, j});
+            ASSERT_NEAR(interpreted.get_float({i, j}), want, sent.type == "float32" ? 0 : 1e-2 * std::abs(want));
+            ASSERT_EQ(arrays[1].get_float({i, j}), interpreted.get_float({i, j}));
+          }
+      }
+}
+
+TEST(ClusterCopies, SendsAreWrittenInCppToo) {
+  for (const bool told : {true, false}) {
+    const Tensor A("A", {128}, f32), B("B", {128}, f32);
+    const Program program = prim_func("swapped", {A, B}, [&] {
+      for (auto bx : Kernel(2, {.threads = 64, .cluster_dims = {2}})) {
+        auto s = alloc_shared({64}, f32), d = alloc_shared({64}, f32);
+        auto full = alloc_barrier({1});
+        copy(A(bx * 64), s);
+        cluster_sync();
+        if (told) {
+          copy_cluster(s, d, 1 - bx, full(0));
+          barrier_wait(full(0), 0);
+        } else {
+          copy_cluster(s, d, 1 - bx);
+          cluster_sync();
+        }
+        copy(d, B(bx * 64));
+      }
+    });
+    const NDArray a = NDArray::zeros({128}, f32);
+    for (int64_t i = 0; i < 128; ++i) a.set_float({i}, static_cast<double>(i));
+    for (const Engine engine : {Engine::Interpreter, Engine::Simulator}) {
+      const NDArray b = NDArray::zeros({128}, f32);
+      compile(program, {.engine = engine, .arch = "sm_90a"})(a, b);
+      for (int64_t i = 0; i < 128; ++i) ASSERT_EQ(b.get_float({i}), static_cast<double>((i + 64) % 128));
+    }
+  }
+}
+
+// What another block writes, and nothing orders.
+TEST(ClusterCopies, SendsAreOrdered) {
+  EXPECT_EQ(Sent{}.error(), "");
+  const std::string early = Sent{.prepare = ""}.error(), unread = Sent{.completion = "", .tell = ""}.error();
+  EXPECT_NE(early.find("TW9001"), std::string::npos) << early;
+  EXPECT_NE(early.find("of the cluster"), std::string::npos) << early;
+  EXPECT_NE(unread.find("TW9001"), std::string::npos) << unread;
+  Sent gone{.completion = "", .tell = ""};
+  const std::string text = "    copy from=d to=B[bx * 32 : 32, 0 : 64]\n";
+  // Nobody reads it: a block may have ended before it comes.
+  std::string program = gone.text();
+  program.erase(program.find(text), text.size());
+  const auto tiles = std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(program, "p.tile")});
+  try {
+    compile(Program(tiles), {.engine = Engine::Simulator, .arch = "sm_90a"})(NDArray::zeros({128, 64}, f32),
+                                                                             NDArray::zeros({128, 64}, f32));
+    FAIL() << "a block that ends early is not found";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("TW9012"), std::string::npos) << e.what();
+  }
+}
+
+TEST(ClusterCopies, WhatIsSentAndMultipliedLiesAsProductsReadIt) {
+  const std::string text = R"(program p {
+  param A: float16[64, 64]
+  param B: float16[64, 64]
+  param C: float32[2, 64, 64]
+  launch p(bx: 2) threads(tx: 128) cluster(2) {
+    shared a: float16[64, 64]
+    shared b: float16[64, 64]
+    shared d: float16[64, 64]
+    shared there: float16[64, 64] view=d cta=1 - bx
+    barrier full: uint64[1] arrive=[1]
+    fragment acc: float32[64, 64]
+    copy from=A to=a
+    copy from=B to=b
+    sync cluster
+    copy from=b to=there completion=(barrier=full[0])
+    wait barrier=full[0] parity=0
+    gemm a=a b=d c=acc clear=true
+    copy from=acc to=C[bx, 0 : 64, 0 : 64]
+  }
+}
+)";
+  std::mt19937 random(1);
+  const ir::TileProgram tiles = ir::parse(text, "p.tile");
+  const std::vector<NDArray> arrays = arrays_of(tiles, random);
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  const NDArray want = NDArray::zeros({2, 64, 64}, f32);
+  compile(program, {.engine = Engine::Interpreter})(arrays[0], arrays[1], want);
+  compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(arrays[0], arrays[1], arrays[2]);
+  for (int64_t i = 0; i < 64; ++i)
+    for (int64_t j = 0; j < 64; ++j)
+      ASSERT_NEAR(arrays[2].get_float({1, i, j}), want.get_float({1, i, j}),
+                  1e-3 * (1 + std::abs(want.get_float({1, i, j}))));
+}
+
 TEST(ClusterCopies, TheTextCompiles) {
   Dump dump("clusters");
-  for (const std::string& text : {summed("4", 3), summed("2", 3, " swizzle(2, column)"),
+  for (const std::string& text : {Sent{}.text(), Sent{.from = "f", .type = "float16"}.text(), summed("4", 3),
+                                  summed("2", 3, " swizzle(2, column)"),
                                   exchanged("    sync cluster arrive_only=true\n    sync cluster wait_only=true\n")}) {
     const CudaText source = write_cuda(passes::canonicalize(ir::parse(text, "p.tile")), "sm_90a", dump);
-    EXPECT_NE(source.kernel.text.find(".multicast::cluster"), std::string::npos);
-    EXPECT_EQ(source.kernel.text.find("tw_arrive_at(") != std::string::npos, text.find("cta=") != std::string::npos);
+    const auto has = [&](const char* what) { return source.kernel.text.find(what) != std::string::npos; };
+    const bool sends = text.find("view=") != std::string::npos;
+    EXPECT_EQ(has(".multicast::cluster"), !sends);
+    EXPECT_EQ(has("tw_arrive_at("), !sends && text.find("cta=") != std::string::npos);
+    // What is written to another block is released to the cluster, and acquired from it.
+    for (const char* word : {"tw_map_shared(", "tw_arrive_written(", "tw_wait_written("}) EXPECT_EQ(has(word), sends);
     try {
       runtime::Nvrtc::get();
     } catch (const CompileError& e) {

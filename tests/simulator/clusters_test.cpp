@@ -54,7 +54,7 @@ TEST(Clusters, EachBlockBringsHalfForBoth) {
 
 TEST(Clusters, BlocksMeetBeforeTheyReachEachOther) {
   expect_error(Exchange{.meet = "sync block"}.error(), "TW9009", "initialize");
-  expect_error(Exchange{.leave = ""}.error(), "TW9012", "may end before another block of its cluster arrives");
+  expect_error(Exchange{.leave = ""}.error(), "TW9012", "may end before another block of its cluster reaches");
 }
 
 TEST(Clusters, ASlotIsFreeWhenBothBlocksHaveReadIt) {

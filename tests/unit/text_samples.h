@@ -46,6 +46,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
   launch first(bx: M // 16, by: 4) threads(tx: 256) cluster(2, 1) swizzle(8, column) {
     shared A_s: float16[2, 16, 64] layout=swizzled
     shared A_v: int32[16, 64] strides=[32, 1] view=A_s offset=0
+    shared A_there: float16[2, 16, 64] view=A_s cta=1
     fragment acc: float32[16, 64] layout=(i, j) -> (i * 8 + j // 8, j % 8) replicate=2
     fragment sums: float32[16]
     fragment total: float32[16] reducer=sum

@@ -932,8 +932,8 @@ def condition(a: Value) -> Any:
     """A bool as it is; whether an integer is not zero."""
 def copy(src: Tile, dst: Tile, *, coalesced_width: object = None, disable_tma: object = False, eviction_policy: object = None, prefer_instruction: str = None, annotations: object = None, loop_layout: object = None) -> Any:
     """Moves a tile between any two spaces and converts its elements. What lies outside of a global tensor reads as zero and is not written."""
-def copy_cluster(src: Tile, dst: Tile, *, dst_block: None = None, cluster_mask: int = 0, remote_barrier: None = None, eviction_policy: object = None, coalesced_width: object = None, loop_layout: object = None) -> Any:
-    """A copy from global memory to the same tile of the blocks of a cluster that `cluster_mask` has bits for: the lowest of them copies for all, other blocks for themselves. Waits."""
+def copy_cluster(src: Tile, dst: Tile, *, dst_block: Value = None, cluster_mask: int = 0, remote_barrier: Tile = None, eviction_policy: object = None, coalesced_width: object = None, annotations: object = None, loop_layout: object = None) -> Any:
+    """With `dst_block`, a copy from this block's shared memory or fragments to the tile `dst` of that block of the cluster: all threads of the block write it, and T.cluster_sync() says that it is there, or one arrival at that block's own `remote_barrier`. Without, a copy from global memory to the same tile of the blocks that `cluster_mask` has bits for: the lowest of them copies for all, other blocks for themselves. Waits."""
 def copysign(x1: Value, x2: Value) -> Any:
     """The scalar function copysign, element by element."""
 def cos(x: Value) -> Any:

@@ -58,6 +58,24 @@ __device__ __forceinline__ void tw_arrive_at(uint64_t* barrier, uint32_t block) 
       : "memory");
 }
 
+// The same for who reads there what this thread knows to be written, in the memory of that block too.
+//@ tw_arrive_written: tw_shared_address
+__device__ __forceinline__ void tw_arrive_written(uint64_t* barrier, uint32_t block) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(tw_shared_address(barrier)),
+      "r"(block)
+      : "memory");
+}
+
+// Where that block of the cluster has what lies here in this one's shared memory.
+//@ tw_map_shared: types
+__device__ __forceinline__ void* tw_map_shared(const void* here, uint32_t block) {
+  uint64_t there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(here), "r"(block));
+  return (void*)there;
+}
+
 //@ tw_arrive_cluster: types
 __device__ __forceinline__ void tw_arrive_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
 
@@ -86,6 +104,16 @@ __device__ __forceinline__ void tw_wait(uint64_t* barrier, uint32_t parity) {
   asm volatile(
       "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\n"
       "bra again;\nover:\n}" ::"r"(tw_shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+
+// For what other blocks of the cluster have written to this one's memory, too.
+//@ tw_wait_written: tw_shared_address
+__device__ __forceinline__ void tw_wait_written(uint64_t* barrier, uint32_t parity) {
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra over;\nbra again;\nover:\n}" ::"r"(tw_shared_address(barrier)),
       "r"(parity)
       : "memory");
 }

@@ -673,7 +673,7 @@ class Block {
     fail(code, l_.location(), fmt::format("{} is not something the CPU engine runs", what), kUseInterpreter);
   }
   void refuse(const Stmt& s) const {
-    if (reaches_blocks(s)) refuse_as(Code::CpuCluster, "what reaches the other blocks of a cluster");
+    if (reaches_blocks(l_.program, s)) refuse_as(Code::CpuCluster, "what reaches the other blocks of a cluster");
     if (s.as<Call>()) refuse_as(Code::CpuForeignCall, "a call of foreign text");
   }
 

@@ -1,5 +1,6 @@
 #include "passes/threads/bank_layout.h"
 
+#include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -63,8 +64,9 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
   std::map<BufferId, std::vector<SharedUse>> uses;
   std::set<BufferId> other;  // used in ways that this does not see through
   for (const Buffer& b : p.buffers)
-    if (b.is_view()) other.insert(b.root);
+    if (b.is_view() && !is_same_tile(p, b)) other.insert(b.root);
   auto use = [&](BufferId id, const std::vector<Expr>& index, const Map& map, const FragmentLayout* points) {
+    if (is_same_tile(p, p.buffer(id))) id = p.root(id);
     if (p.buffer(id).space != Space::Shared || p.buffer(id).is_view()) return;
     const auto fragment = points ? in_order_of(index, map, *points) : std::nullopt;
     if (fragment && fragment->shape() == shape_of(p.buffer(id)))  // all of it
@@ -98,6 +100,8 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
                                                      [](const MemoryLayout& m) { return keeps_chunks(m); });
     if (memory != MemoryLayout::row_major(shape, b.type.storage_bits())) b.memory = memory;
   }
+  for (Buffer& b : p.buffers)
+    if (is_same_tile(p, b)) b.memory = p.buffer(b.root).memory;
 }
 
 }  // namespace tilewright::passes

@@ -1,6 +1,7 @@
 #include "passes/threads/shared_layout.h"
 
 #include "analysis/panels.h"
+#include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -119,9 +120,14 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
     b.memory = box_columns(p, id) * b.type.bits / 8 == span ? MemoryLayout::panels(shape_of(b), b.type.bits, span)
                                                             : MemoryLayout::row_major(shape_of(b), b.type.bits);
   }
-  for (const Buffer& b : p.buffers)
-    if (b.is_view()) rows.erase(b.root);  // a view sees rows without gaps
+  std::vector<Buffer*> of_peers;  // which lie as the tile does
+  for (Buffer& b : p.buffers)
+    if (is_same_tile(p, b))
+      of_peers.push_back(&b);
+    else if (b.is_view())
+      rows.erase(b.root);  // a view sees rows without gaps
   for (BufferId id : rows) pad(p.buffers[id.index]);
+  for (Buffer* b : of_peers) b->memory = p.buffer(b->root).memory, b->strides = p.buffer(b->root).strides;
 }
 
 std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target,

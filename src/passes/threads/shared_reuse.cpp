@@ -29,6 +29,8 @@ SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, con
     if (const auto* copy = s.as<Copy>(); copy && copy->completion.queue == Queue::BulkStore)
       stored_from_.insert(program.root(copy->from.buffer));
   });
+  for (const Buffer& b : program.buffers)
+    if (b.cta) written_by_peers_.insert(b.root);
   for (size_t i = 0; i < launch.body.size(); ++i)
     if (const auto* role = launch.body[i].as<Role>()) roles_[i] = uses_of(role->body);
 }
@@ -45,9 +47,13 @@ SharedLives::Uses SharedLives::uses_of(const Body& body) const {
 }
 
 std::optional<Seam> SharedLives::seam(BufferId early, BufferId late) const {
-  if (!may_wait_ || stored_from_.contains(early) || !top_.contains(early) || !top_.contains(late)) return std::nullopt;
+  if (!may_wait_ || stored_from_.contains(early) || written_by_peers_.contains(early) || !top_.contains(early) ||
+      !top_.contains(late))
+    return std::nullopt;
   const std::vector<size_t>&first = top_.at(early), &second = top_.at(late);
-  if (first.back() < second.front()) return Seam{{}, second.front()};
+  if (first.back() < second.front())
+    return is_told_to_peers(launch_.body, second.front(), late) ? std::optional(Seam{{}, second.front()})
+                                                                : std::nullopt;
   if (!own_roles_ || second.size() != 1 || !roles_.contains(second[0])) return std::nullopt;
   // Other roles only fill `early`, and what they fill is used up in this one.
   for (size_t i : first) {
@@ -75,7 +81,20 @@ std::optional<Seam> SharedLives::in_role(size_t role, BufferId early, BufferId l
   const auto first = uses.find(early);
   if (first == uses.end() || !meeting_of(*launch_.body[role].as<Role>(), barriers_)) return std::nullopt;
   const size_t begin = uses.at(late).front();
-  return first->second.back() < begin ? std::optional(Seam{role, begin}) : std::nullopt;
+  const bool apart = first->second.back() < begin && is_told_to_peers(launch_.body[role].as<Role>()->body, begin, late);
+  return apart ? std::optional(Seam{role, begin}) : std::nullopt;
+}
+
+// What other blocks write they write when this one has told them that the place is free: in the statement before which
+// its own threads meet.
+bool SharedLives::is_told_to_peers(const Body& body, size_t at, BufferId late) const {
+  if (!written_by_peers_.contains(late)) return true;
+  bool told = false;
+  walk({body[at]}, [&](const Stmt& s) {
+    const auto* arrive = s.as<Arrive>();
+    told = told || (arrive && arrive->cta && program_.buffer(arrive->barrier.buffer).use == BarrierUse::Empty);
+  });
+  return told;
 }
 
 void wait_at(Launch& launch, const NamedBarriers& barriers, const std::set<Seam>& seams) {

@@ -26,6 +26,7 @@ class SharedLives {
   Uses uses_of(const ir::Body& body) const;
   bool only_fills(size_t role, ir::BufferId early) const;
   std::optional<Seam> in_role(size_t role, ir::BufferId early, ir::BufferId late) const;
+  bool is_told_to_peers(const ir::Body& body, size_t at, ir::BufferId late) const;
 
   const ir::ThreadProgram& program_;
   const ir::Launch& launch_;
@@ -33,7 +34,8 @@ class SharedLives {
   bool may_wait_ = true, own_roles_;
   Uses top_;
   std::map<size_t, Uses> roles_;
-  std::set<ir::BufferId> stored_from_;  // by TMA, which reads while the threads go on
+  std::set<ir::BufferId> stored_from_;       // by TMA, which reads while the threads go on
+  std::set<ir::BufferId> written_by_peers_;  // by other blocks of the cluster
 };
 
 // Lets those who use what begins at the seams wait for each other there.

@@ -1,11 +1,13 @@
 #include "passes/tile/cluster_copies.h"
 
 #include <bit>
+#include <map>
 
 #include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/named_barriers.h"
 #include "passes/schedule/role_code.h"
 
 namespace tilewright::passes {
@@ -19,9 +21,14 @@ class ClusterCopies {
   ClusterCopies(TileProgram& p, const Launch& launch) : p_(p), launch_(launch) {}
 
   Body run() {
+    walk(launch_.body, [&](const Stmt& s) {
+      if (const auto* role = s.as<Role>()) walk(role->body, [&](const Stmt& inner) { roles_[&*inner] = role; });
+    });
     const Body body = rewrite(launch_.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* copy = s.as<Copy>();
-      if (!copy || copy->multicast == 0 || !copy->completion.immediate()) return std::nullopt;
+      if (!copy) return std::nullopt;
+      if (is_to_peer(p_, *copy) && copy->completion.barrier.valid()) return telling(*copy, roles_[&*s], s->location);
+      if (copy->multicast == 0 || !copy->completion.immediate()) return std::nullopt;
       return waiting(*copy, s->location);
     });
     Body out = std::move(start_);
@@ -30,6 +37,25 @@ class ClusterCopies {
   }
 
  private:
+  // The threads of the role write it, or of the block; when all have, one of them arrives there.
+  Body telling(const Copy& copy, const Role* role, LocationId at) {
+    Copy plain = copy;
+    plain.completion = {};
+    Sync all;
+    if (role) {
+      const int64_t threads = role->end - role->begin;
+      const auto number = named_.between(role->begin, role->end);
+      if (!number) no_named_barrier(p_, at, role->begin, role->end);
+      all = {SyncScope::Named, constant(i32, *number), threads, false};
+    }
+    Expr thread = constant(i32, int64_t{0});
+    for (size_t d = launch_.thread.size(); d-- > 0;)
+      thread = add(mul(thread, constant(i32, launch_.threads[d])), var(launch_.thread[d], i32));
+    const Expr first = binary(BinaryOp::Eq, thread, constant(i32, role ? role->begin : int64_t{0}));
+    const Expr peer = p_.buffer(copy.to.buffer).cta;
+    return {make_stmt(std::move(plain), at), make_stmt(std::move(all), at),
+            make_stmt(If{first, {make_stmt(Arrive{copy.completion.barrier, peer}, at)}, {}}, at)};
+  }
   Body waiting(const Copy& copy, LocationId at) {
     const std::string name = p_.buffer(copy.to.buffer).name;
     int64_t elements = 1;
@@ -66,7 +92,9 @@ class ClusterCopies {
 
   TileProgram& p_;
   const Launch& launch_;
-  Body start_;  // no turn has been
+  const NamedBarriers named_{launch_};
+  std::map<const StmtNode*, const Role*> roles_;  // around a statement
+  Body start_;                                    // no turn has been
 };
 
 }  // namespace
@@ -74,7 +102,7 @@ class ClusterCopies {
 TileProgram materialize_cluster_copies(TileProgram program) {
   for (Launch& launch : program.launches) {
     bool together = false;
-    walk(launch.body, [&](const Stmt& s) { together = together || reaches_blocks(s); });
+    walk(launch.body, [&](const Stmt& s) { together = together || reaches_blocks(program, s); });
     if (together)
       launch.body = ClusterCopies(program, launch).run();
     else
