@@ -71,6 +71,7 @@ Json plan_json(const GpuLaunchFacts& launch) {
     return out;
   }
   out["persistent"] = plan.is_persistent();
+  if (plan.work.parts > 1) out["parts"] = plan.work.parts;
   out["alternating"] = plan.takes(Takes::TilesInTurn), out["by_iteration"] = plan.takes(Takes::IterationsInTurn);
   const std::string no_teams = plan.why_no_iteration_teams();
   if (!no_teams.empty()) out["no_teams"] = no_teams;
@@ -178,6 +179,9 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
             plan.is_persistent() ? "; one block a multiprocessor, which takes one tile after the other" : "");
   show_rings(launch, page);
   if (plan.takes(Takes::TilesInTurn)) page.line("    two teams of the other threads take the tiles in turn");
+  if (plan.work.parts > 1)
+    page.line("    {} blocks of a cluster share the turns of the loop of products; the first adds their sums up",
+              plan.work.parts);
   if (plan.work.blocks_per_multiprocessor > 1)
     page.line("    two blocks a multiprocessor: one multiplies while the other does something else");
   if (plan.takes(Takes::IterationsInTurn))

@@ -53,7 +53,9 @@ class PlanSearch {
   void without_loader() { limits_ = {.slots = 0}; }
   // Blocks that end with the result of one tile: it may lie where the rings were.
   static bool ends_with_a_tile(const plan::Plan& p) {
-    return p.has_loader() && p.work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
+    plan::Work work = p.work;
+    if (work.kind == plan::Work::Kind::Split) work = {.blocks_per_multiprocessor = work.blocks_per_multiprocessor};
+    return p.has_loader() && work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
   }
 
   // The limits below those that did not do.

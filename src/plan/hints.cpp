@@ -14,7 +14,8 @@ namespace tilewright::plan {
 
 namespace {
 
-constexpr int64_t kMostSlots = 64;                                                 // of a ring
+constexpr int64_t kMostSlots = 64;  // of a ring
+constexpr int64_t kMostParts = 8;   // blocks of a cluster that every device of sm_90 has room for (CUDA guide)
 constexpr int64_t kFewestRegisters = 24, kMostRegisters = 256, kRegisterUnit = 8;  // PTX ISA, setmaxnreg
 
 // Words of a line, without commas; behind a colon stands a reason, for people.
@@ -138,7 +139,12 @@ class Reader {
     fix(out_.work, static_cast<Work::Kind>(one_of(kWorkWords)));
     if (out_.work == Work::Kind::Persistent) out_.blocks = number("blocks", 1, 1 << 20);
     if (take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
-    if (out_.work == Work::Kind::OneTile)
+    if (out_.work == Work::Kind::Split) {
+      const auto parts = number("k", 2, kMostParts);
+      if (!parts) refuse("it does not say among how many blocks", "work split k=2");
+      out_.parts = parts;
+    }
+    if (out_.work != Work::Kind::Persistent)
       fix(out_.blocks_per_multiprocessor, number("blocks_per_multiprocessor", 1, 2).value_or(1));
   }
   void role() {

@@ -17,7 +17,7 @@ struct Hints {
   std::optional<int64_t> threads;
   // ---- work
   std::optional<Work::Kind> work;
-  std::optional<int64_t> blocks, blocks_per_multiprocessor;
+  std::optional<int64_t> blocks, blocks_per_multiprocessor, parts;
   bool reverse_odd_waves = false;
   // ---- roles
   std::optional<Role::Takes> takes;

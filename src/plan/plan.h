@@ -21,10 +21,15 @@ struct Fit {
 
 // Which tiles of the grid a block takes.
 struct Work {
-  enum class Kind : uint8_t { OneTile, Persistent /* one after the other */ } kind = Kind::OneTile;
+  enum class Kind : uint8_t {
+    OneTile,
+    Persistent,  // one after the other
+    Split,       // one for a cluster of blocks, which share the turns of its loop of products
+  } kind = Kind::OneTile;
   int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor
   bool reverse_odd_waves = false;  // who had much gets little: tiles are uneven
   int64_t blocks_per_multiprocessor = 1;
+  int64_t parts = 1;  // Split: blocks of a cluster
   bool operator==(const Work&) const = default;
 };
 
@@ -75,7 +80,7 @@ struct Epilogue {
 
 // What the launch might have had, and why it has not.
 struct Rejection {
-  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap, TilesAhead } of = Of::Loader;
+  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap, TilesAhead, Split } of = Of::Loader;
   std::string why;
   bool operator==(const Rejection&) const = default;
 };

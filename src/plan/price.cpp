@@ -37,6 +37,8 @@ constexpr double kTurnOfThreads = 150;
 constexpr double kInTheWay = 0.2;
 constexpr double kResultBytes = 64;     // a clock, of results that leave (fitted)
 constexpr double kResultLatency = 900;  // clocks until the last of a tile's have left (fitted)
+// Of sums that go to the first block of a cluster, and until it has the last of them (assumed).
+constexpr double kPeerBytes = 32, kPeerLatency = 1500;
 constexpr double kFirst = 4500;         // clocks before the first product and behind the last (fitted)
 constexpr double kLaunch = 2.2;         // microseconds of a launch among others (measured: `launch` in gpu.json)
 constexpr double kMemoryBytes = 4.2e6;  // a microsecond, of an H200's 4.8e6 (measured: `copies` in gpu.json)
@@ -57,6 +59,11 @@ class Pricer {
   // None: something is not known.
   std::optional<Price> run() {
     count(launch_.body, 1);
+    if (const auto others = static_cast<double>(plan_.work.parts - 1); others > 0) {
+      tiles_ *= others + 1;  // a block each
+      for (BufferId id : added_to_) out_.epilogue += others * bytes_of_tile(id) / kPeerBytes;
+      out_.epilogue += kPeerLatency;
+    }
     if (out_.epilogue > 0) out_.epilogue += kResultLatency;
     out_.memory = memory_bytes() / kMemoryBytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
@@ -108,7 +115,9 @@ class Pricer {
   void count(const Body& body, double times) {
     for (const Stmt& s : body) {
       if (const auto* n = s.as<For>()) {
-        const int64_t turns = std::max<int64_t>(known(n->extent), 0);
+        int64_t turns = std::max<int64_t>(known(n->extent), 0);
+        // Of a loop that blocks share, those of the block that has most.
+        if (n->kind == LoopKind::Pipelined) turns = (turns + plan_.work.parts - 1) / plan_.work.parts;
         // What depends on the turn is as in one in the middle.
         known_[n->var] = add(substitute(n->begin, known_), constant(p_.var(n->var).type, turns / 2));
         count(n->body, times * static_cast<double>(turns));
@@ -144,7 +153,11 @@ class Pricer {
     if (taken != 0) count(n.then_body, times);
     if (!taken || *taken == 0) count(n.else_body, times);
   }
+  double bytes_of_tile(BufferId id) const {
+    return static_cast<double>(elements_on_chip(p_.buffer(id)) * p_.buffer(id).type.bits) / 8;
+  }
   void multiply(const Gemm& g, double times) {
+    added_to_.insert(g.c.buffer);
     const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);
     const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
     const bool by_warpgroups = target_.has.wgmma && target::wgmma_for(a, b, c, g.is_sparse()) &&
@@ -210,6 +223,7 @@ class Pricer {
   const Plan& plan_;
   const target::GpuTarget& target_;
   Substitution known_;  // of variables
+  std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
   bool is_known_ = true;
   bool has_roles_ = false;  // of its own

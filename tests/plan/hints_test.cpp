@@ -83,6 +83,7 @@ TEST(Hints, EachPartCanBeFixed) {
       {"ring As slots=2", 256, "ring As, Bs slots=2 bytes=32768 ahead"},
       {"ring Bs slots=6", 256, "ring As, Bs slots=6 bytes=32768 ahead"},
       {"work one_tile", 256, "work one_tile"},
+      {"work split k=2", 256, "work split k=2"},
       {"work persistent blocks=33", 256, "work persistent blocks=33"},
       {"work persistent reverse_odd_waves", 256, "work persistent blocks=132 reverse_odd_waves"},
       {"overlap no", 256, "overlap no"},
@@ -104,9 +105,10 @@ TEST(Hints, EachPartCanBeFixed) {
 
 // Plans that nobody would choose mean what the program does.
 TEST(Hints, FixedPlansMeanTheSame) {
-  for (const char* plan : {"ring As slots=1", "ring As slots=5\nwork one_tile", "epilogue straight\noverlap no",
-                           "work persistent blocks=3 reverse_odd_waves\nring Bs slots=2\nepilogue chunks",
-                           "role compute all_tiles\nepilogue as_written"}) {
+  for (const char* plan :
+       {"ring As slots=1", "ring As slots=5\nwork one_tile", "work split k=4", "epilogue straight\noverlap no",
+        "work persistent blocks=3 reverse_odd_waves\nring Bs slots=2\nepilogue chunks",
+        "role compute all_tiles\nepilogue as_written"}) {
     for (const int threads : {128, 256}) {
       const ir::TileProgram program = with_plan(gemm(threads, "", 256), plan);
       const Planned p = planned(ir::print(program));

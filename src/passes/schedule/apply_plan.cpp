@@ -11,6 +11,7 @@
 #include "passes/schedule/narrow_steps.h"
 #include "passes/schedule/ring_sides.h"
 #include "passes/schedule/role_code.h"
+#include "passes/schedule/split_turns.h"
 #include "passes/schedule/stage_results.h"
 #include "passes/schedule/tiles_ahead.h"
 #include "passes/schedule/walk_tiles.h"
@@ -36,6 +37,7 @@ class RoleWriter {
     const std::set<BufferId> stored_once = analysis::stored_once(p_, launch_);
     if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
     if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
+    if (plan_.work.kind == Work::Kind::Split) split_turns(p_, launch_, plan_.work.parts);
     const int64_t team = launch_.threads[0];
     if (plan_.work.kind == Work::Kind::Persistent)
       walk_tiles(p_, launch_, plan_.work.blocks, plan_.work.reverse_odd_waves);

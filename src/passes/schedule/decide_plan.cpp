@@ -7,10 +7,12 @@
 #include "passes/schedule/iteration_teams.h"
 #include "passes/schedule/narrow_steps.h"
 #include "passes/schedule/settle_plan.h"
+#include "passes/schedule/split_turns.h"
 #include "passes/schedule/stage_results.h"
 #include "passes/schedule/tiles_ahead.h"
 #include "passes/tile/clear_in_gemms.h"
 #include "plan/fit_registers.h"
+#include "plan/split_turns.h"
 #include "plan/tiles_ahead.h"
 
 namespace tilewright::passes {
@@ -53,16 +55,27 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   const std::set<BufferId> stored_once = analysis::stored_once(scratch, launch);
   const Body own = std::exchange(launch.body, clear_in_gemms(scratch, launch.body));
   const bool clears = !std::ranges::equal(own, launch.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
+  const int64_t parts = hints.parts.value_or(1);
+  if (parts > 1) {
+    std::string why;
+    if (!plan::split_loop(scratch, launch, parts, why)) {
+      Plan none;
+      none.rejected.push_back({Rejection::Of::Split, std::move(why)});
+      return none;
+    }
+    split_turns(scratch, launch, parts);
+  }
   number_statements(launch);
   std::string no_teams;
   const auto done = [&](Plan plan) {
     plan.clears = clears;
+    if (parts > 1 && plan.has_loader()) plan.work.kind = plan::Work::Kind::Split, plan.work.parts = parts;
     if (!no_teams.empty())
       plan.rejected.insert(plan.rejected.begin(), {Rejection::Of::IterationTeams, std::move(no_teams)});
     return plan;
   };
   using Takes = plan::Role::Takes;
-  if (limits.by_iteration && !hints.no_loader &&
+  if (limits.by_iteration && parts == 1 && !hints.no_loader &&
       hints.takes.value_or(Takes::IterationsInTurn) == Takes::IterationsInTurn) {
     // Teams keep their halves of a result, and each brings its own away: no tile of all columns is in between.
     TileProgram written = scratch;
@@ -75,7 +88,9 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
       if (no_teams.empty()) return done(std::move(*teams));
     }
   }
-  Plan plan = loader_plan(scratch, launch, target, limits, hints);
+  Hints own_hints = hints;
+  if (parts > 1) own_hints.work = plan::Work::Kind::OneTile;  // of the blocks that there are now
+  Plan plan = loader_plan(scratch, launch, target, limits, own_hints);
   if (!plan.has_loader()) return done(std::move(plan));
   if (std::string why = settle(plan, scratch, number, stored_once, target); !why.empty()) {
     Plan none;

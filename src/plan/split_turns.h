@@ -1,0 +1,20 @@
+// Launches whose blocks share the turns of a loop of products.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::plan {
+
+// A pipelined loop at the top of a launch that does nothing but add products to fragments: any of its turns may be
+// another block's, whose sums are added to those of this one.
+struct SplitLoop {
+  size_t at = 0;  // in the body
+  int64_t turns = 0;
+  std::vector<ir::BufferId> sums;  // what products add to
+};
+
+// None: the turns of no loop can be shared among so many blocks, and `why` says why. Needs gemms as plans find them,
+// those that clear what they add to included. Sums of floating-point numbers get another order.
+std::optional<SplitLoop> split_loop(const ir::ProgramTables& program, const ir::Launch& launch, int64_t blocks,
+                                    std::string& why);
+
+}  // namespace tilewright::plan
