@@ -579,6 +579,77 @@ def norm(rows, columns, block):
     return race.run()
 
 
+def rows(kind, rows, columns, *tiles):
+    """Softmax or RMS normalization of rows in bf16, a row whole on chip; tiles as ROWS:THREADS."""
+    import torch
+
+    rows, columns = int(rows), int(columns)
+    a = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
+    out = torch.empty_like(a)
+    race = Race(f"{kind} bf16 {rows}x{columns}", moved=4 * a.numel())
+    race.add("copy", lambda: (lambda: out.copy_(a), None))
+    if kind == "softmax":
+        expected = torch.softmax(a.float(), -1)
+    else:
+        expected = a.float() * torch.rsqrt(a.float().pow(2).mean(-1, keepdim=True) + 1e-6)
+    for tile in tiles:
+        block, threads = (int(x) for x in tile.split(":"))
+        for front in frontends():
+
+            def prepare(front=front, block=block, threads=threads):
+                kernel = _rows_program(front, kind, rows, columns, block, threads)
+                return (lambda: kernel(a)), kernel(a)
+
+            name = f"{front.name} {tile}"
+            race.error(name, race.add(name, prepare, front), expected)
+    return race.run()
+
+
+def _rows_program(front, kind, rows, columns, block, threads):
+    tilelang, T = front.tilelang, front.T
+
+    @tilelang.jit(out_idx=[-1])
+    def softmax():
+        @T.prim_func
+        def main(A: T.Tensor((rows, columns), T.bfloat16), B: T.Tensor((rows, columns), T.bfloat16)):
+            with T.Kernel(T.ceildiv(rows, block), threads=threads) as bx:
+                x = T.alloc_fragment((block, columns), T.float32)
+                largest = T.alloc_fragment((block,), T.float32)
+                total = T.alloc_fragment((block,), T.float32)
+                T.copy(A[bx * block, 0], x)
+                T.reduce_max(x, largest, dim=1)
+                for i, j in T.Parallel(block, columns):
+                    x[i, j] = T.exp(x[i, j] - largest[i])
+                T.reduce_sum(x, total, dim=1)
+                for i, j in T.Parallel(block, columns):
+                    x[i, j] = x[i, j] / total[i]
+                T.copy(x, B[bx * block, 0])
+
+        return main
+
+    @tilelang.jit(out_idx=[-1])
+    def rms_norm():
+        @T.prim_func
+        def main(A: T.Tensor((rows, columns), T.bfloat16), B: T.Tensor((rows, columns), T.bfloat16)):
+            with T.Kernel(T.ceildiv(rows, block), threads=threads) as bx:
+                x = T.alloc_fragment((block, columns), T.float32)
+                squares = T.alloc_fragment((block, columns), T.float32)
+                total = T.alloc_fragment((block,), T.float32)
+                T.copy(A[bx * block, 0], x)
+                for i, j in T.Parallel(block, columns):
+                    squares[i, j] = x[i, j] * x[i, j]
+                T.reduce_sum(squares, total, dim=1)
+                for i in T.Parallel(block):
+                    total[i] = T.rsqrt(total[i] / columns + 1e-6)
+                for i, j in T.Parallel(block, columns):
+                    x[i, j] = x[i, j] * total[i]
+                T.copy(x, B[bx * block, 0])
+
+        return main
+
+    return {"softmax": softmax, "rms_norm": rms_norm}[kind]()
+
+
 def copy(rows, columns, *tiles):
     """A copy in bf16 by a tile program; tiles as ROWSxCOLUMNS:THREADS."""
     import torch
@@ -643,6 +714,16 @@ CASES = [
     "norm 65536 8192 1",
     "norm 65536 8192 2",
     "copy 32768 16384 1x2048:256 8x1024:128 64x128:128",
+    # Tiles and shapes that nobody had tuned for, and that were behind once.
+    "gemm 6144x5120x4096 nn 192x192x64:3:256",
+    "gemm 3072x1024x1024 nt 192x192x128:2:256",
+    "gemm 5000x5000x5000 nt 128x256x64:3:256 128x128x64:4:128 128x128x32:4:128",
+    "gemm 6144x4096x8192 nt 256x64x32:3:256",
+    "gemm 16x14336x4096 nt 64x128x64:4:128",
+    "gemm 64x7168x16384 nt 64x64x128:3:128",
+    "gemm 2048x7168x8192 nn 256x96x128:2:128",
+    "rows rms_norm 65536 1024 8:128",
+    "rows softmax 16384 32768 1:1024",
 ]
 
 
