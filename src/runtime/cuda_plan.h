@@ -29,7 +29,7 @@ struct TensorMapPlan {
   std::vector<uint32_t> element_strides;  // empty: all 1
   Swizzle swizzle = Swizzle::None;
   Interleave interleave = Interleave::None;
-  L2Promotion l2_promotion = L2Promotion::Bytes256;
+  L2Promotion l2_promotion = L2Promotion::Bytes256;  // at most: of rows that are whole lines
   OobFill oob_fill = OobFill::Zero;
 };
 

@@ -128,8 +128,22 @@ TEST(CudaLaunch, EncodesTensorMaps) {
   EXPECT_EQ(b.element_strides, (std::vector<unsigned>{1, 1}));
   EXPECT_EQ(b.swizzle, 3);
   EXPECT_EQ(b.interleave, 0);
-  EXPECT_EQ(b.l2_promotion, 3);
+  EXPECT_GE(b.l2_promotion, 2);  // by where its rows lie
   EXPECT_EQ(b.oob_fill, 0);
+}
+
+// 256 bytes a miss are of use where rows are whole lines of the L2 cache.
+TEST(CudaLaunch, PromotesRowsOfWholeLines) {
+  FakeDriver driver;
+  const Executable matmul = load(matmul_text(), cuda_matmul_plan());
+  const Matrices whole(100, 32768, 64), part(100, 32776, 64);  // large ones lie on pages
+  matmul(whole.a, whole.b, whole.c);
+  matmul(part.a, part.b, part.c);
+  ASSERT_EQ(driver->maps.size(), 4u);
+  EXPECT_EQ(driver->maps[1].strides, (std::vector<uint64_t>{65536}));
+  EXPECT_EQ(driver->maps[1].l2_promotion, 3);
+  EXPECT_EQ(driver->maps[3].strides, (std::vector<uint64_t>{65552}));
+  EXPECT_EQ(driver->maps[3].l2_promotion, 2);
 }
 
 TEST(CudaLaunch, KeepsTensorMapsByAddressAndShape) {
