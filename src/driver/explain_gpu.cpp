@@ -20,12 +20,9 @@ using passes::ThreadLowering;
 
 // ---- plans
 
-constexpr int64_t kThreadRegisters = 255;  // CUDA C++ Programming Guide, technical specifications
-
-std::string live_text(int64_t live) {
-  if (live == plan::Limits{}.live) return "";
-  return live > kThreadRegisters ? ", the program's own threads and steps"
-                                 : fmt::format(", tiles of at most {} registers a thread", live);
+std::string fits_text(const plan::Limits& limits) {
+  if (!limits.fits) return ", the program's own threads and steps";
+  return limits.live == plan::Limits{}.live ? "" : fmt::format(", tiles of at most {} registers a thread", limits.live);
 }
 
 std::string plan_text(const passes::PlanAttempt& plan) {
@@ -37,7 +34,7 @@ std::string plan_text(const passes::PlanAttempt& plan) {
   const char* staging = texts[static_cast<size_t>(limits.staging)];
   return fmt::format(
       "rings of at most {} slot{}, {}{}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
-      limits.next_tile ? "" : ", nothing of the next tile ahead", live_text(limits.live),
+      limits.next_tile ? "" : ", nothing of the next tile ahead", fits_text(limits),
       limits.one_branch ? ", roles in one branch" : "", limits.lean_loader ? ", few registers for the loader" : "",
       limits.overlap ? "" : ", gemms waited for at once", limits.side_by_side ? "" : ", one block a multiprocessor",
       limits.by_iteration ? "" : ", no teams that take iterations in turn", reuse);

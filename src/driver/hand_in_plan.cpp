@@ -35,7 +35,8 @@ void check_names(const plan::Hints& hints, const ir::TileProgram& program, size_
   });
   for (const auto& [loop, how] : hints.orders)
     if (!loops.contains(loop)) missing("loop", loop);
-  if (hints.half_steps_of && !loops.contains(*hints.half_steps_of)) missing("loop", *hints.half_steps_of);
+  for (const auto& loop : {hints.half_steps_of, hints.wide_steps_of})
+    if (loop && !loops.contains(*loop)) missing("loop", *loop);
 }
 
 }  // namespace

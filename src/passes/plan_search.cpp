@@ -1,8 +1,8 @@
 #include "passes/plan_search.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "passes/schedule/other_steps.h"
 #include "plan/alternatives.h"
 
 namespace tilewright::passes {
@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t kMaxSlots = plan::Limits{}.slots;  // of a ring: no program gains from more
 constexpr int64_t kEnoughSlots = 3;                  // measured: a gemm with three slots loses nothing to one with four
-constexpr int64_t kAnyRegisters = std::numeric_limits<int64_t>::max();
 
 // Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
 // beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
@@ -35,8 +34,8 @@ class PlanSearch {
     if (is_of_loader()) {
       lower(plan);
       if (is_of_loader()) return true;
-      if (plan.fit.any() && limits_.live != kAnyRegisters) {  // with the program's threads and steps, then
-        limits_ = begin_, limits_.live = kAnyRegisters, begin_ = limits_;
+      if (plan.fit.any() && limits_.fits) {  // with the program's threads and steps, then
+        limits_ = begin_, limits_.fits = false, begin_ = limits_;
         return true;
       }
       without_loader();
@@ -105,8 +104,9 @@ TileProgram with_line(TileProgram program, size_t launch, const std::string& lin
 }
 
 // All lines of the launch are met, by another plan than the one that was taken.
-bool is_another(const plan::Plan& found, const plan::Plan& taken, const TileProgram& program, size_t launch) {
-  const Launch& l = program.launches[launch];
+bool is_another(const plan::Plan& found, const plan::Plan& taken, TileProgram program, size_t launch) {
+  const Launch l = program.launches[launch];
+  fitted(program, l, found.fit);  // the plan speaks of tiles that it makes
   return !is_same(found, taken) &&
          !plan::first_unmet(plan::parse_hints(l.plan, program.location(l.location)), found, program);
 }

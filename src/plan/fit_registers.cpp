@@ -1,15 +1,17 @@
 #include "plan/fit_registers.h"
 
+#include "analysis/half_steps.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/rewrite.h"
-#include "plan/half_steps.h"
+#include "plan/fit_steps.h"
 #include "support/diagnostic.h"
 #include "target/wgmma.h"
 
 namespace tilewright::plan {
 
 using namespace ir;
+using analysis::HalfSteps;
 
 namespace {
 
@@ -69,12 +71,6 @@ class Lives {
   std::map<BufferId, Life> lives_;
   int now_ = 0;
 };
-
-bool is_annotated(const ProgramTables& p, const Launch& launch) {
-  for (BufferId id : used_buffers(launch.body))
-    if (p.buffer(id).space != Space::Global && p.buffer(id).layout.kind != LayoutHint::None) return true;
-  return false;
-}
 
 // Whether the body means the same with any number of threads.
 bool counts_no_threads(const ProgramTables& p, const Launch& launch) {
@@ -140,9 +136,9 @@ Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t mo
   if (!multiplies || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
   const int64_t own = live_registers(program, launch);
   const bool fixed = hints.fits_are_fixed();
-  if ((own <= most && !fixed) || is_annotated(program, launch)) return {};
+  if ((own <= most && !fixed) || has_own_layouts(program, launch)) return {};
   std::optional<HalfSteps> halved;
-  for (size_t i = 0; i < launch.body.size() && !halved; ++i) halved = half_steps(program, launch, i);
+  for (size_t i = 0; i < launch.body.size() && !halved; ++i) halved = analysis::half_steps(program, launch, i);
   std::vector<const HalfSteps*> steps{nullptr};
   if (halved) steps.push_back(&*halved);
   struct Way {
@@ -159,8 +155,11 @@ Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t mo
         way.threads == hints.threads.value_or(launch.threads[0]) &&
         (way.halves ? hints.half_steps_of == program.var(way.halves->loop).name : !hints.half_steps_of);
     const int64_t live = Lives(program, launch, way.halves).most(way.threads);
-    if (fixed ? is_fixed : live <= most)
-      return {way.halves ? way.halves->loop : VarId{}, way.threads == launch.threads[0] ? 0 : way.threads, live, own};
+    if (fixed ? !is_fixed : live > most) continue;
+    Fit fit;
+    if (way.halves) fit.half_steps_of = way.halves->loop;
+    fit.threads = way.threads == launch.threads[0] ? 0 : way.threads, fit.live = live, fit.own = own;
+    return fit;
   }
   return {};
 }

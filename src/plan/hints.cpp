@@ -131,9 +131,12 @@ class Reader {
       return;
     }
     out_.half_steps_of = field("half_steps");
+    out_.wide_steps_of = field("wide_steps");
+    derived({"at_once"});
     out_.threads = number("threads", 128, 256, 128);
     derived({"live", "of"});
-    if (!out_.half_steps_of && !out_.threads) refuse("it changes neither steps nor threads", kSeePrinted);
+    if (!out_.half_steps_of && !out_.wide_steps_of && !out_.threads)
+      refuse("it changes neither steps nor threads", kSeePrinted);
   }
   void work() {
     fix(out_.work, static_cast<Work::Kind>(one_of(kWorkWords)));

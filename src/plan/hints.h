@@ -13,7 +13,7 @@ struct Hints {
   bool no_loader = false;
   // ---- fit
   bool own_threads_and_steps = false;
-  std::optional<std::string> half_steps_of;  // the name of a loop's variable; ...
+  std::optional<std::string> half_steps_of, wide_steps_of;  // the name of a loop's variable; ...
   std::optional<int64_t> threads;
   // ---- work
   std::optional<Work::Kind> work;
@@ -29,7 +29,7 @@ struct Hints {
   std::optional<Staging> staging;
 
   bool any() const { return !lines.empty(); }
-  bool fits_are_fixed() const { return own_threads_and_steps || half_steps_of || threads; }
+  bool fits_are_fixed() const { return own_threads_and_steps || half_steps_of || wide_steps_of || threads; }
   // What is fixed for a ring of these tiles.
   std::optional<int64_t> slots_of(const std::vector<ir::BufferId>& tiles, const ir::ProgramTables& program) const;
 };

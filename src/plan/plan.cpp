@@ -40,8 +40,12 @@ std::string text(const Fit& fit, const ir::ProgramTables& program) {
   std::vector<std::string> how;
   if (fit.half_steps_of.valid())
     how.push_back(fmt::format("half of a step of '{}' at a time", program.var(fit.half_steps_of).name));
+  if (fit.wide_steps_of.valid())
+    how.push_back(fmt::format("{} steps of '{}' at a time", fit.at_once, program.var(fit.wide_steps_of).name));
   if (fit.threads > 0) how.push_back(fmt::format("{} threads instead of {}", fit.threads, fit.threads / 2));
-  return fmt::format("{}: tiles take {} registers a thread, not {}", fmt::join(how, ", "), fit.live, fit.own);
+  const std::string all = fmt::format("{}", fmt::join(how, ", "));
+  if (fit.live == 0) return all + ": 128 bytes of a row of the operands in each";
+  return fmt::format("{}: tiles take {} registers a thread, not {}", all, fit.live, fit.own);
 }
 
 std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& program) {
@@ -55,9 +59,12 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
     return fmt::format("{}", fmt::join(list, ", "));
   };
   if (plan.fit.any())
-    line("fit{}{} live={} of={}",
-         plan.fit.half_steps_of.valid() ? " half_steps=" + program.var(plan.fit.half_steps_of).name : "",
-         plan.fit.threads > 0 ? fmt::format(" threads={}", plan.fit.threads) : "", plan.fit.live, plan.fit.own);
+    line("fit{}{}{}{}", plan.fit.half_steps_of.valid() ? " half_steps=" + program.var(plan.fit.half_steps_of).name : "",
+         plan.fit.wide_steps_of.valid()
+             ? fmt::format(" wide_steps={} at_once={}", program.var(plan.fit.wide_steps_of).name, plan.fit.at_once)
+             : "",
+         plan.fit.threads > 0 ? fmt::format(" threads={}", plan.fit.threads) : "",
+         plan.fit.live > 0 ? fmt::format(" live={} of={}", plan.fit.live, plan.fit.own) : "");
   if (plan.clears) line("clear in gemms");
   if (plan.has_loader() || plan.brings_ahead()) {
     const Work& w = plan.work;

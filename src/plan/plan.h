@@ -10,12 +10,15 @@
 
 namespace tilewright::plan {
 
-// Other threads and steps than the program's, where its tiles want more registers than there are.
+// Other threads and steps than the program's.
 struct Fit {
-  ir::VarId half_steps_of;    // the loop, by its variable: half of a step at a time
-  int64_t threads = 0;        // that compute; 0: as many as the program has
-  int64_t live = 0, own = 0;  // registers that tiles take in a thread: under the plan, and by the program
-  bool any() const { return half_steps_of.valid() || threads > 0; }
+  ir::VarId half_steps_of;  // the loop, by its variable: half of a step at a time
+  ir::VarId wide_steps_of;  // ..., several of its steps at a time: products of short rows (fit_steps.h)
+  int64_t at_once = 1;      // so many
+  int64_t threads = 0;      // that compute; 0: as many as the program has
+  int64_t live = 0,
+          own = 0;  // registers that tiles take in a thread: under the plan, and by the program; 0: either fits
+  bool any() const { return half_steps_of.valid() || wide_steps_of.valid() || threads > 0; }
   bool operator==(const Fit&) const = default;
 };
 

@@ -1,10 +1,10 @@
 // Programs whose tiles want more registers than a thread has: other threads and shorter steps are taken, and mean the
 // same on the interpreter and on the simulated device.
 #include "plan/fit_registers.h"
+#include "analysis/half_steps.h"
 #include "driver/cuda_engine.h"
 #include "ir/rewrite.h"
 #include "passes/planned.h"
-#include "plan/half_steps.h"
 #include "tilewright/compile.h"
 
 namespace tilewright {
@@ -121,7 +121,7 @@ TEST(FitRegisters, StepsThatAreMoreThanTheirHalvesStayWhole) {
     ir::TileProgram p = parsed(text);
     const ir::Launch& launch = p.launches[0];
     for (size_t i = 0; i < launch.body.size(); ++i)
-      if (launch.body[i].as<ir::For>()) return plan::half_steps(p, launch, i).has_value();
+      if (launch.body[i].as<ir::For>()) return analysis::half_steps(p, launch, i).has_value();
     return false;
   };
   auto with = [&](const std::string& from, const std::string& to) {

@@ -8,7 +8,7 @@
 #include "passes/launch_order.h"
 #include "passes/schedule/iteration_teams.h"
 #include "passes/schedule/late_waits.h"
-#include "passes/schedule/narrow_steps.h"
+#include "passes/schedule/other_steps.h"
 #include "passes/schedule/ring_sides.h"
 #include "passes/schedule/role_code.h"
 #include "passes/schedule/split_turns.h"

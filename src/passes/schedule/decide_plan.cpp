@@ -5,13 +5,14 @@
 #include "passes/launch_order.h"
 #include "passes/schedule/async_rings.h"
 #include "passes/schedule/iteration_teams.h"
-#include "passes/schedule/narrow_steps.h"
+#include "passes/schedule/other_steps.h"
 #include "passes/schedule/settle_plan.h"
 #include "passes/schedule/split_turns.h"
 #include "passes/schedule/stage_results.h"
 #include "passes/schedule/tiles_ahead.h"
 #include "passes/tile/clear_in_gemms.h"
 #include "plan/fit_registers.h"
+#include "plan/fit_steps.h"
 #include "plan/split_turns.h"
 #include "plan/tiles_ahead.h"
 
@@ -109,8 +110,15 @@ Plan decide_plan(const TileProgram& program, size_t number, const target::GpuTar
   // Loaders run ahead of the program's statements, so that a wait for other launches comes before the roles.
   launch.body = without_launch_order(launch.body);
   const Hints hints = plan::parse_hints(launch.plan, program.location(launch.location));
-  if (target.has.tma && limits.slots >= 1) {
-    if (const plan::Fit fit = plan::fit_registers(own, launch, limits.live, hints); fit.any()) {
+  if (target.has.tma && limits.slots >= 1 && limits.fits) {
+    std::vector<plan::Fit> fits{plan::fit_registers(own, launch, limits.live, hints)};
+    if (!fits[0].half_steps_of.valid())
+      if (plan::Fit both = plan::fit_steps(own, launch, target, hints); both.any()) {
+        both.threads = fits[0].threads, both.live = fits[0].live, both.own = fits[0].own;
+        fits.insert(fits.begin(), both);
+      }
+    for (const plan::Fit& fit : fits) {
+      if (!fit.any()) continue;
       TileProgram scratch = own;
       scratch.launches[number] = fitted(scratch, launch, fit);
       Plan plan = decide(std::move(scratch), number, target, limits, hints);

@@ -4,8 +4,8 @@
 
 namespace tilewright::passes {
 
-// The launch under a fit that was found for it (plan/fit_registers.h). Tiles of halved steps get new rows in the table.
-// Needs canonical tile programs; leaves them so.
+// The launch under a fit that was found for it (plan/fit_registers.h, fit_steps.h). Tiles of other steps get new rows
+// in the table. Needs canonical tile programs; leaves them so.
 ir::Launch fitted(ir::TileProgram& program, const ir::Launch& launch, const plan::Fit& fit);
 
 }  // namespace tilewright::passes

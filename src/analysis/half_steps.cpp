@@ -1,4 +1,6 @@
-#include "plan/half_steps.h"
+#include "analysis/half_steps.h"
+
+#include <algorithm>
 
 #include "analysis/body_order.h"
 #include "analysis/slope.h"
@@ -7,11 +9,9 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
-namespace tilewright::plan {
+namespace tilewright::analysis {
 
 using namespace ir;
-using analysis::may_overlap;
-using analysis::slope;
 
 namespace {
 
@@ -25,7 +25,7 @@ class Halves {
   bool find() {
     for (const Stmt& s : loop_.body)
       if (const auto* copy = s.as<Copy>(); copy && !from_tensor(*copy)) return false;
-    if (step_ == 0 || step_ % 2 != 0 || step_ / 2 < kFewestSteps) return false;
+    if (step_ == 0) return false;
     for (bool more = true; more && fits_;) {
       const size_t known = cut_.size() + cut_vars_.size();
       for (const Stmt& s : loop_.body) follow(s);
@@ -35,6 +35,15 @@ class Halves {
     return fits_ && own_tiles() && halves_stay_apart();
   }
 
+  bool can_be_cut() const { return step_ % 2 == 0 && step_ / 2 >= kFewestSteps; }
+  // Each statement brings an operand from a tensor, or adds a product over the step.
+  bool only_multiplies() const {
+    return std::ranges::all_of(loop_.body, [&](const Stmt& s) {
+      const auto* copy = s.as<Copy>();
+      const auto* g = s.as<Gemm>();
+      return copy ? is_global(copy->from.buffer) : g && cut_of(g->a.buffer) == dims_of(*g).depth_a;
+    });
+  }
   HalfSteps take(VarId loop) { return {loop, step_, std::move(cut_), std::move(cut_vars_)}; }
 
  private:
@@ -325,12 +334,25 @@ class Halves {
 
 }  // namespace
 
-std::optional<HalfSteps> half_steps(const ProgramTables& program, const Launch& launch, size_t at) {
+namespace {
+
+std::optional<HalfSteps> steps_of(const ProgramTables& program, const Launch& launch, size_t at,
+                                  bool (Halves::*fits)() const) {
   const auto* loop = launch.body[at].as<For>();
   if (!loop || loop->kind != LoopKind::Pipelined || loop->stages < 1) return std::nullopt;
   Halves halves(program, launch, *loop);
-  if (!halves.find()) return std::nullopt;
+  if (!halves.find() || !(halves.*fits)()) return std::nullopt;
   return halves.take(loop->var);
 }
 
-}  // namespace tilewright::plan
+}  // namespace
+
+std::optional<HalfSteps> half_steps(const ProgramTables& program, const Launch& launch, size_t at) {
+  return steps_of(program, launch, at, &Halves::can_be_cut);
+}
+
+std::optional<HalfSteps> product_steps(const ProgramTables& program, const Launch& launch, size_t at) {
+  return steps_of(program, launch, at, &Halves::only_multiplies);
+}
+
+}  // namespace tilewright::analysis
