@@ -34,6 +34,7 @@ bool may_have_layout(const ProgramTables& p, BufferId id) {
 int64_t panel_span(const Buffer& b) {
   if (b.rank() < 2 || !is_plain(b)) return 0;
   const int64_t row = constant_int(b.shape.back()).value_or(0) * b.type.bits / 8;
+  if (b.panel == kWidestPanel && row > kWidestPanel && row % kNarrowestPanel == 0) return kWidestPanel;
   for (int64_t span : {128, 64, 32})
     if (row % span == 0 && row > 0 && (b.panel == 0 || span <= b.panel)) return span;
   return row == kNarrowestPanel ? row : 0;

@@ -6,10 +6,12 @@ namespace tilewright::analysis {
 
 constexpr int64_t kSharedAlignment = 128;  // bytes: of a buffer, for any access and TMA
 
-// Bytes of the widest panel (128, 64, 32) that whole rows of the buffer are made of, or 16 if a row is that and lies in
+// Bytes of the widest panel (128, 64, 32) that whole rows of the buffer are made of (where its own panel is 128, whole
+// rows but for the last of them: a box that is narrower than its swizzle leaves the rest of each row of 128 bytes as it
+// is; CUDA C++ Programming Guide, tensor memory access), or 16 if a row is that and lies in
 // one that TMA fills but no matrix instruction reads; 0: none, or the buffer is seen through views, which know no
 // panels.
-constexpr int64_t kNarrowestPanel = 16;
+constexpr int64_t kNarrowestPanel = 16, kWidestPanel = 128;
 int64_t panel_span(const ir::ProgramTables& program, ir::BufferId id);
 int64_t panel_span(const ir::Buffer& seen_through_no_views);
 

@@ -54,7 +54,8 @@ std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int6
   for (size_t d = 0; d + 2 < rank; ++d)
     if (constant_int(shared.extent[d]) != 1) return fmt::format("it fills more than a matrix of '{}'", s.name);
   const auto first = constant_int(shared.min[rank - 1]), columns = constant_int(shared.extent[rank - 1]);
-  if (!first || !columns || *first % panel != 0 || *columns % panel != 0)
+  const bool ends = first && columns && *first + *columns == constant_int(s.shape.back());
+  if (!first || !columns || *first % panel != 0 || (*columns % panel != 0 && !ends))
     return fmt::format("it moves part of a panel of '{}'", s.name);
   if (rank > 1 && !is_multiple(shared.min[rank - 2], 8, p))
     return fmt::format("it begins between eights of rows of '{}'", s.name);

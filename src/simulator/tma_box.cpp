@@ -27,7 +27,7 @@ int64_t TmaBox::rows() const {
 
 TmaRow TmaBox::row(int64_t number) const {
   TmaRow row;
-  row.address = start + number * row_bytes();
+  row.address = start + number * pitch_bytes();
   bool inside = true;
   for (size_t d = extent.size() - 1; d-- > 0; number /= extent[d]) {
     const int64_t index = min[d] + number % extent[d];
@@ -39,6 +39,14 @@ TmaRow TmaBox::row(int64_t number) const {
   row.begin = std::clamp<int64_t>(-min.back(), 0, row_elements());
   row.end = std::clamp<int64_t>(shape.back() - min.back(), row.begin, row_elements());
   return row;
+}
+
+// A row that is less than what the swizzle moves chunks in leaves the rest of it as it is (seen on an H200: boxes of
+// 16, 32 and 64 bytes a row, swizzled by 128).
+int64_t TmaBox::pitch_bytes() const {
+  const MemoryLayout* layout = shared->memory();
+  const bool moves = layout && layout->swizzle().bits > 0;
+  return moves ? std::max<int64_t>(row_bytes(), layout->swizzle().span()) : row_bytes();
 }
 
 uint64_t TmaBox::place(int64_t address) const {
@@ -90,7 +98,9 @@ std::string TmaBox::shared_fault() const {
   };
   const int64_t corner = offset(shared_min);
   int64_t step = 1;
-  for (size_t d = shared_min.size(); d-- > 0; step *= shared_extent[d]) {
+  const int64_t last = static_cast<int64_t>(shared_min.size()) - 1, pitch = pitch_bytes() / element_bytes();
+  for (int64_t at = last; at >= 0; step = at == last ? pitch : step * shared_extent[static_cast<size_t>(at)], --at) {
+    const auto d = static_cast<size_t>(at);
     std::vector<int64_t> index = shared_min;
     for (int64_t i = 0; i < shared_extent[d]; ++i, ++index[d])
       if (offset(index) - corner != i * step)

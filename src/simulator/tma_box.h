@@ -27,6 +27,7 @@ struct TmaBox {
   int64_t row_elements() const { return extent.back(); }
   int64_t row_bytes() const { return row_elements() * element_bytes(); }
   int64_t rows() const;
+  int64_t pitch_bytes() const;  // from a row to the next, in shared memory
   TmaRow row(int64_t number) const;
   // Where a byte of the box stands: what the hardware does with an address, written down apart from the layouts that
   // made the code (PTX ISA 5.5.6, "Swizzling modes").

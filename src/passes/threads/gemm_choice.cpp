@@ -62,7 +62,8 @@ std::string misfit_wgmma(const ProgramTables& p, const Region& r, bool k_is_last
   if (analysis::power_of_two_divisor(r.min[rank - 2], p) % 8 != 0)
     return fmt::format("the tile does not begin at a multiple of eight rows of '{}'", b.name);
   const auto column = constant_int(r.min.back());
-  if (!column || *column % (k_is_last ? step : panel) != 0 || (!k_is_last && width % panel != 0))
+  const bool whole_row = width == constant_int(b.shape[rank - 1]);
+  if (!column || *column % (k_is_last ? step : panel) != 0 || (!k_is_last && width % panel != 0 && !whole_row))
     return fmt::format("the tile is no whole panels of '{}'", b.name);
   return "";
 }

@@ -42,7 +42,7 @@ Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, Collect
     Region on_chip = shared, box = global;
     for (Region* r : {&on_chip, &box}) {
       for (Expr& e : r->min) e = widen(e);
-      r->min.back() = add(r->min.back(), wide(first)), r->extent.back() = constant(panel);
+      r->min.back() = add(r->min.back(), wide(first)), r->extent.back() = constant(std::min(panel, columns - first));
     }
     Copy one = copy;
     one.im2col = {};

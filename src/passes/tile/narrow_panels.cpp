@@ -12,6 +12,7 @@
 namespace tilewright::passes {
 
 using namespace ir;
+using analysis::kWidestPanel;
 using analysis::panel_span;
 
 namespace {
@@ -30,6 +31,8 @@ int64_t columns_of_b(const TileProgram& p, const Gemm& n, const analysis::Thread
   return grid ? wgmma_columns(*i, *columns / grid->n) * b.type.bits / 8 : 0;
 }
 
+int64_t row_bytes(const Buffer& b) { return constant_int(b.shape.back()).value_or(0) * b.type.bits / 8; }
+
 }  // namespace
 
 void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
@@ -41,10 +44,16 @@ void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
       const auto* n = s.as<Gemm>();
       if (!n) return;
       const int64_t bytes = columns_of_b(program, *n, uniformity.executing_set(s));
+      Buffer& b = program.buffers[n->b.buffer.index];
       int64_t span = panel_span(program, n->b.buffer);
-      if (bytes == 0 || span == 0 || bytes % span == 0) return;
+      if (bytes == 0 || span == 0) return;
+      if (bytes == row_bytes(b) && bytes > kWidestPanel && b.panel == 0) {
+        b.panel = kWidestPanel;
+        return;
+      }
+      if (bytes % span == 0) return;
       while (span > 32 && bytes % span != 0) span /= 2;
-      if (bytes % span == 0) program.buffers[n->b.buffer.index].panel = span;
+      if (bytes % span == 0) b.panel = span;
     });
   }
 }
