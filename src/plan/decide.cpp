@@ -138,13 +138,15 @@ class Decider {
       r.slots = r.ahead ? std::min(std::max<int64_t>(r.nest.back()->stages, kFewest), limits_.slots) : of_tile;
     }
   }
-  // Teams in turn take all slots that fit: the loader brings a team's first tiles while the other's are in use.
+  // Teams in turn take all slots that fit: the loader brings a team's first tiles while the other's are in use. So do
+  // products of one wave: few blocks wait for memory longer than for their own turns, and nobody else wants the room.
   void deepen_rings(bool alternating, bool persistent) {
     const bool multiplies = only_multiplies(), one_wave = !persistent && !fills_device();
     for (FoundRing& r : found_.rings) {
       if (!r.ahead) continue;
-      const bool deep = multiplies || (one_wave && count_gemms(r.nest.back()->body) == 1);
-      if (alternating || (deep && waits_for_loads(r))) r.slots = std::max(r.slots, limits_.slots);
+      const bool one_product = one_wave && count_gemms(r.nest.back()->body) == 1;
+      const bool deep = multiplies ? one_wave || waits_for_loads(r) : one_product && waits_for_loads(r);
+      if (alternating || deep) r.slots = std::max(r.slots, limits_.slots);
     }
     for (FoundRing& r : found_.rings) r.slots = hints_.slots_of(r.tiles, p_).value_or(r.slots);
   }

@@ -62,7 +62,8 @@ TEST(Plans, OneStageIsTwoSlots) {
 }
 
 // A tile that waits for what is loaded has all slots that there are, each given back at once; a larger one as many as
-// the program asks for, of which one goes back when the next product is under way.
+// the program asks for, of which one goes back when the next product is under way; blocks of one wave, as the last are
+// here, all of them too.
 TEST(Plans, SmallTilesHaveMoreUnderWay) {
   auto text = [](int rows, int columns) {
     return fmt::format(
@@ -78,7 +79,7 @@ TEST(Plans, SmallTilesHaveMoreUnderWay) {
     int rows, columns;
     int64_t slots;
     bool overlaps;
-  } table[] = {{128, 64, 8, false}, {128, 128, 4, true}, {128, 256, 4, true}};
+  } table[] = {{128, 64, 8, false}, {128, 128, 4, true}, {128, 256, 8, true}};
   for (const auto& row : table) {
     const Planned p = planned(text(row.rows, row.columns));
     ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();

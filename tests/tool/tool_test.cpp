@@ -176,8 +176,8 @@ TEST_F(Tool, StagesOfCompile) {
   EXPECT_NE(tool("compile product.tile --stage planned --arch sm_90a").out.find("role 0..256 {"), std::string::npos);
   EXPECT_EQ(tool("compile product.tile --stage plan --arch sm_90a").out,
             "launch main\n  clear in gemms\n  work one_tile\n  role load warps=8..12 registers=40\n"
-            "  role compute warps=0..8 registers=232 all_tiles\n  ring A_s, B_s slots=3 bytes=32768 ahead\n"
-            "  overlap yes\n  epilogue whole by_columns of C_l\n");
+            "  role compute warps=0..8 registers=232 all_tiles\n  ring A_s, B_s slots=7 bytes=32768 ahead\n"
+            "  overlap yes\n  order overlapped of k\n  epilogue whole by_columns of C_l\n");
   write("fewer.plan", "ring A_s slots=2\n");
   EXPECT_NE(tool("compile product.tile --stage plan --plan fewer.plan").out.find("ring A_s, B_s slots=2"),
             std::string::npos);
@@ -286,20 +286,21 @@ TEST_F(Tool, ExplainOfAGpuNamesInstructionsAndReasons) {
   };
   EXPECT_EQ(operation("gemm")["becomes"][0],
             "wgmma.mma_async m64n128k16.f32.bf16.bf16, 2 x 1 warpgroups, a from shared memory");
-  EXPECT_EQ(operation("copy")["becomes"][0], "TMA load into a ring of 3 slots, completes on an mbarrier");
+  EXPECT_EQ(operation("copy")["becomes"][0], "TMA load into a ring of 7 slots, completes on an mbarrier");
   EXPECT_TRUE(launch["plan"]["loader_role"]);
   EXPECT_EQ(launch["plan"]["rings"][0]["tiles"], (Json{"A_s", "B_s"}));
-  EXPECT_EQ(launch["plan"]["rings"][0]["slots"], 3);
+  EXPECT_EQ(launch["plan"]["rings"][0]["slots"], 7);
   ASSERT_EQ(launch["roles"].size(), 3u);
   EXPECT_EQ(launch["roles"][2]["name"], "math");
   // 2 * 512^3 operations at 989 TFLOP/s; three matrices of 512 KB at 4.8 TB/s.
   EXPECT_NEAR(e["compute_floor_us"], 2.0 * 512 * 512 * 512 / 989e12 * 1e6, 1e-3);
   EXPECT_NEAR(e["memory_floor_us"], 3.0 * 512 * 512 * 2 / 4.8e12 * 1e6, 1e-3);
-  // The map of shared memory has no overlaps and ends where it says.
+  // The map of shared memory ends where it says. The result alone lies over something, the rings that it comes after.
   int64_t end = 0;
   for (const Json& range : launch["shared"]) {
-    EXPECT_GE(range["begin"], end);
-    end = range["begin"].get<int64_t>() + range["bytes"].get<int64_t>();
+    const auto begin = range["begin"].get<int64_t>();
+    EXPECT_TRUE(begin >= end || range["name"] == "C_l_staged" || begin == 0) << range;
+    end = std::max(end, begin + range["bytes"].get<int64_t>());
   }
   EXPECT_EQ(launch["shared_bytes"], end);
 

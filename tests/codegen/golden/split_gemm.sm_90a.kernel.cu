@@ -20,9 +20,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kern
   const int32_t s = blockIdx.z;
   const int32_t tx = threadIdx.x;
   uint16_t* const A_shared = (uint16_t*)(tw_shared + 0);
-  uint16_t* const B_shared = (uint16_t*)(tw_shared + 49152);
-  uint64_t* const A_shared_B_shared_full = (uint64_t*)(tw_shared + 147456);
-  uint64_t* const A_shared_B_shared_empty = (uint64_t*)(tw_shared + 147480);
+  uint16_t* const B_shared = (uint16_t*)(tw_shared + 65536);
+  uint64_t* const A_shared_B_shared_full = (uint64_t*)(tw_shared + 196608);
+  uint64_t* const A_shared_B_shared_empty = (uint64_t*)(tw_shared + 196640);
   const int32_t warp = __shfl_sync(0xffffffffu, (int32_t)threadIdx.x / 32, 0);
   // split_gemm.cpp:38
   if (warp == 0) {
@@ -30,9 +30,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kern
       tw_init_barrier(A_shared_B_shared_full, 1);
       tw_init_barrier(&A_shared_B_shared_full[1], 1);
       tw_init_barrier(&A_shared_B_shared_full[2], 1);
+      tw_init_barrier(&A_shared_B_shared_full[3], 1);
       tw_init_barrier(A_shared_B_shared_empty, 8);
       tw_init_barrier(&A_shared_B_shared_empty[1], 8);
       tw_init_barrier(&A_shared_B_shared_empty[2], 8);
+      tw_init_barrier(&A_shared_B_shared_empty[3], 8);
       tw_fence_barrier_init();
     }
   }
@@ -46,8 +48,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kern
     for (int32_t k = min<int32_t>(s * 32, 1024); k < k_end; ++k) {
       // split_gemm.cpp:27
       const int32_t fill = k - min<int32_t>(s * 32, 1024);
-      const int32_t slot = (int32_t)((uint32_t)fill % 3u);
-      const int32_t parity = (int32_t)((uint32_t)fill / 3u & 1u);
+      const int32_t slot = (int32_t)((uint32_t)fill & 3u);
+      const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
       tw_wait(&A_shared_B_shared_empty[slot], parity ^ 1);
       if (tw_elect()) {
         tw_arrive_expect(&A_shared_B_shared_full[slot], 49152);

@@ -19,8 +19,8 @@
     for (int32_t k = min<int32_t>(s * 32, 1024); k < k_end; ++k) {
       // split_gemm.cpp:29
       const int32_t fill = k - min<int32_t>(s * 32, 1024);
-      const int32_t slot = (int32_t)((uint32_t)fill % 3u);
-      const int32_t parity = (int32_t)((uint32_t)fill / 3u & 1u);
+      const int32_t slot = (int32_t)((uint32_t)fill & 3u);
+      const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
       tw_wait(&A_shared_B_shared_full[slot], parity);
       tw_hold(C_local);
       tw_wgmma_fence();
@@ -29,11 +29,22 @@
         tw_wgmma_m64n256k16_f32_bf16_bf16_tb(C_local, tw_matrix<0x4000004000010000ull>(A_shared, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004002000000ull>(B_shared, slot * 2048 + k_1 * 128), 1);
       }
       tw_wgmma_commit();
-      tw_wgmma_wait<0>();
+      tw_wgmma_wait<1>();
       tw_hold(C_local);
+      if (min<int32_t>(s * 32, 1024) < k) {
+        __syncwarp();
+        if ((tx & 31) == 0) {
+          tw_arrive(&A_shared_B_shared_empty[(int32_t)((uint32_t)(k - min<int32_t>(s * 32, 1024) - 1) & 3u)]);
+        }
+      }
+    }
+    // split_gemm.cpp:26
+    tw_wgmma_wait<0>();
+    tw_hold(C_local);
+    if (0 < min<int32_t>(s * 32 + 32, 1024) - min<int32_t>(s * 32, 1024)) {
       __syncwarp();
       if ((tx & 31) == 0) {
-        tw_arrive(&A_shared_B_shared_empty[slot]);
+        tw_arrive(&A_shared_B_shared_empty[(int32_t)((uint32_t)(min<int32_t>(s * 32 + 32, 1024) - min<int32_t>(s * 32, 1024) - 1) & 3u)]);
       }
     }
     // split_gemm.cpp:41
