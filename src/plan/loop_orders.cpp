@@ -224,7 +224,8 @@ std::vector<Order> OverlappedProducts::orders(const Body& body, const Hints& hin
   for (const Stmt& s : body) {
     const auto* loop = s.as<For>();
     const auto wanted = loop ? hints.orders.find(p_.var(loop->var).name) : hints.orders.end();
-    if (wanted != hints.orders.end() && wanted->second == Order::How::Alternating && promoted(*loop))
+    const bool is_open = wanted == hints.orders.end() || wanted->second == Order::How::Alternating;
+    if (loop && is_open && promoted(*loop))
       out.push_back({Order::How::Alternating, loop->var});
     else if (loop && skewed(*loop))
       out.push_back({Order::How::Skewed, loop->var});

@@ -26,36 +26,54 @@
       // fp8_gemm.cpp:52
       scale_B_next = SB[(bx * 128 >> 7) * 128ll];
       // fp8_gemm.cpp:44
-      for (int32_t k = 0; k < 128; ++k) {
+      for (int32_t k_of_4 = 0; k_of_4 < 32; ++k_of_4) {
         alignas(16) float scales0[2];
         alignas(16) float inner0[64];
-        // fp8_gemm.cpp:50
-        const int32_t fill = turn * 128 + k;
-        const int32_t slot = (int32_t)((uint32_t)fill & 3u);
-        const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
+        alignas(16) float inner0_other[64];
+        const int32_t fill = turn * 128 + k_of_4 * 4 + 3;
+        const int32_t fill_1 = turn * 128 + k_of_4 * 4 + 2;
+        const int32_t fill_2 = turn * 128 + k_of_4 * 4 + 1;
+        const int32_t fill_3 = turn * 128 + k_of_4 * 4;
+        const int32_t slot = (int32_t)((uint32_t)fill_3 & 3u);
+        const int32_t parity = (int32_t)((uint32_t)fill_3 >> 2 & 1u);
+        const int32_t slot_1 = (int32_t)((uint32_t)fill_2 & 3u);
+        const int32_t parity_1 = (int32_t)((uint32_t)fill_2 >> 2 & 1u);
+        const int32_t slot_2 = (int32_t)((uint32_t)fill_1 & 3u);
+        const int32_t parity_2 = (int32_t)((uint32_t)fill_1 >> 2 & 1u);
+        const int32_t slot_3 = (int32_t)((uint32_t)fill & 3u);
+        const int32_t parity_3 = (int32_t)((uint32_t)fill >> 2 & 1u);
         tw_wait(&B_shared_A_shared0_SA_shared0_full[slot], parity);
+        // fp8_gemm.cpp:54
+        tw_hold(inner0);
+        tw_wgmma_fence();
+        #pragma unroll
+        for (int32_t k = 0; k < 4; ++k) {
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull>(A_shared0, slot * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot * 1024 + k * 2), k != 0);
+        }
+        // fp8_gemm.cpp:44
+        tw_wgmma_commit();
+        tw_wait(&B_shared_A_shared0_SA_shared0_full[slot_1], parity_1);
+        // fp8_gemm.cpp:54
+        tw_hold(inner0_other);
+        tw_wgmma_fence();
+        #pragma unroll
+        for (int32_t k = 0; k < 4; ++k) {
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0_other, tw_matrix<0x4000004000010000ull>(A_shared0, slot_1 * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot_1 * 1024 + k * 2), k != 0);
+        }
+        // fp8_gemm.cpp:44
+        tw_wgmma_commit();
+        // fp8_gemm.cpp:50
         #pragma unroll
         for (int32_t r = 0; r < 2; ++r) {
           scales0[r] = SA_shared0[slot * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
         const float scale_B = scale_B_next;
-        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k + 1, 127)];
-        // fp8_gemm.cpp:54
+        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 1, 127)];
+        // fp8_gemm.cpp:44
+        tw_wgmma_wait<1>();
         tw_hold(inner0);
-        tw_wgmma_fence();
-        #pragma unroll
-        for (int32_t k_1 = 0; k_1 < 4; ++k_1) {
-          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull>(A_shared0, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot * 1024 + k_1 * 2), k_1 != 0);
-        }
-        tw_wgmma_commit();
-        tw_wgmma_wait<0>();
-        tw_hold(inner0);
-        tw_fence_async_shared();
-        __syncwarp();
-        if ((tx & 31) == 0) {
-          tw_arrive(&B_shared_A_shared0_SA_shared0_empty[slot]);
-        }
+        tw_hold(inner0_other);
         // fp8_gemm.cpp:60
         #pragma unroll
         for (int32_t r = 0; r < 2; ++r) {
@@ -67,6 +85,122 @@
               sums0[r * 2 + r_1 * 4 + r_2] = fma_f32(inner0[r * 2 + r_1 * 4 + r_2], scales0[r] * scale_B, sums0[r * 2 + r_1 * 4 + r_2]);
             }
           }
+        }
+        // fp8_gemm.cpp:44
+        tw_fence_async_shared();
+        __syncwarp();
+        if ((tx & 31) == 0) {
+          tw_arrive(&B_shared_A_shared0_SA_shared0_empty[slot]);
+        }
+        tw_wait(&B_shared_A_shared0_SA_shared0_full[slot_2], parity_2);
+        // fp8_gemm.cpp:54
+        tw_hold(inner0);
+        tw_wgmma_fence();
+        #pragma unroll
+        for (int32_t k = 0; k < 4; ++k) {
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull>(A_shared0, slot_2 * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot_2 * 1024 + k * 2), k != 0);
+        }
+        // fp8_gemm.cpp:44
+        tw_wgmma_commit();
+        // fp8_gemm.cpp:50
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          scales0[r] = SA_shared0[slot_1 * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+        }
+        // fp8_gemm.cpp:52
+        const float scale_B_1 = scale_B_next;
+        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 2, 127)];
+        // fp8_gemm.cpp:44
+        tw_wgmma_wait<1>();
+        tw_hold(inner0);
+        tw_hold(inner0_other);
+        // fp8_gemm.cpp:60
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          #pragma unroll
+          for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+            #pragma unroll
+            for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+              // fp8_gemm.cpp:61
+              sums0[r * 2 + r_1 * 4 + r_2] = fma_f32(inner0_other[r * 2 + r_1 * 4 + r_2], scales0[r] * scale_B_1, sums0[r * 2 + r_1 * 4 + r_2]);
+            }
+          }
+        }
+        // fp8_gemm.cpp:44
+        tw_fence_async_shared();
+        __syncwarp();
+        if ((tx & 31) == 0) {
+          tw_arrive(&B_shared_A_shared0_SA_shared0_empty[slot_1]);
+        }
+        tw_wait(&B_shared_A_shared0_SA_shared0_full[slot_3], parity_3);
+        // fp8_gemm.cpp:54
+        tw_hold(inner0_other);
+        tw_wgmma_fence();
+        #pragma unroll
+        for (int32_t k = 0; k < 4; ++k) {
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0_other, tw_matrix<0x4000004000010000ull>(A_shared0, slot_3 * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot_3 * 1024 + k * 2), k != 0);
+        }
+        // fp8_gemm.cpp:44
+        tw_wgmma_commit();
+        // fp8_gemm.cpp:50
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          scales0[r] = SA_shared0[slot_2 * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+        }
+        // fp8_gemm.cpp:52
+        const float scale_B_2 = scale_B_next;
+        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 3, 127)];
+        // fp8_gemm.cpp:44
+        tw_wgmma_wait<1>();
+        tw_hold(inner0);
+        tw_hold(inner0_other);
+        // fp8_gemm.cpp:60
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          #pragma unroll
+          for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+            #pragma unroll
+            for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+              // fp8_gemm.cpp:61
+              sums0[r * 2 + r_1 * 4 + r_2] = fma_f32(inner0[r * 2 + r_1 * 4 + r_2], scales0[r] * scale_B_2, sums0[r * 2 + r_1 * 4 + r_2]);
+            }
+          }
+        }
+        // fp8_gemm.cpp:44
+        tw_fence_async_shared();
+        __syncwarp();
+        if ((tx & 31) == 0) {
+          tw_arrive(&B_shared_A_shared0_SA_shared0_empty[slot_2]);
+        }
+        // fp8_gemm.cpp:50
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          scales0[r] = SA_shared0[slot_3 * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+        }
+        // fp8_gemm.cpp:52
+        const float scale_B_3 = scale_B_next;
+        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 4, 127)];
+        // fp8_gemm.cpp:44
+        tw_wgmma_wait<0>();
+        tw_hold(inner0);
+        tw_hold(inner0_other);
+        // fp8_gemm.cpp:60
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          #pragma unroll
+          for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+            #pragma unroll
+            for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+              // fp8_gemm.cpp:61
+              sums0[r * 2 + r_1 * 4 + r_2] = fma_f32(inner0_other[r * 2 + r_1 * 4 + r_2], scales0[r] * scale_B_3, sums0[r * 2 + r_1 * 4 + r_2]);
+            }
+          }
+        }
+        // fp8_gemm.cpp:44
+        tw_fence_async_shared();
+        __syncwarp();
+        if ((tx & 31) == 0) {
+          tw_arrive(&B_shared_A_shared0_SA_shared0_empty[slot_3]);
         }
       }
       // fp8_gemm.cpp:65
