@@ -100,8 +100,7 @@ Place Strand::locate(const BufferCode& buffer, const std::vector<const Node*>& i
     place.offset = add_scaled(place.offset, index[d], extents.strides[d], frame_.shape, arena_);
   place.block = attach(buffer, mask, place.data, place.written, place.offset);
   if (memory) place.offset = swizzled(*memory, place.offset);
-  if (buffer.on_chip() && buffer.source->is_view() && buffer.offset && buffer.offset->op != Node::Op::Const)
-    check_inside(place, mask);
+  if (buffer.source->is_view() && may_leave_its_root(buffer)) check_inside(place, mask);
   return place;
 }
 
@@ -143,17 +142,75 @@ Value Strand::swizzled(const MemoryLayout& memory, const Value& offset) {
   return array_value(LaneKind::Int64, to);
 }
 
-// A view whose offset is only known now must not leave the memory it looks into.
-void Strand::check_inside(const Place& place, Mask mask) {
-  const Memory& memory = block_.memory(place.buffer->root);
-  int64_t limit = memory.bytes * 8 / place.buffer->type.storage_bits();
-  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
-    int64_t offset = place.offset.int_at(l, frame_.shape.columns);
-    if (mask.at(l) && (offset < 0 || offset >= limit))
-      fail_at(Code::OutOfBounds, l,
-              fmt::format("the view '{}' is accessed past the memory of '{}'", place.buffer->source->name,
-                          code_.buffers[place.buffer->root].source->name));
+namespace {
+
+struct Bits {
+  int64_t first, behind;
+};
+
+Bits bits_of(std::span<const int64_t> shape, std::span<const int64_t> strides, int64_t base, int64_t element_bits) {
+  int64_t low = base, high = base;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] <= 0) return {0, 0};
+    const int64_t reach = (shape[d] - 1) * strides[d];
+    (reach < 0 ? low : high) += reach;
   }
+  return {low * element_bits, (high + 1) * element_bits};
+}
+
+}  // namespace
+
+// Whether a view may leave the memory it looks into. On chip those that are known have been looked at; a view of a
+// tensor may reach past its end, where nobody goes.
+bool Strand::may_leave_its_root(const BufferCode& view) const {
+  if (view.address) return false;
+  const bool moves = view.offset && view.offset->op != Node::Op::Const;
+  if (moves || view.on_chip()) return moves;
+  const BufferCode& root = code_.buffers[view.root];
+  if (view.is_dynamic() || root.is_dynamic()) return true;
+  const Bits whole = bits_of(root.shape, root.strides, 0, root.type.storage_bits());
+  const Bits part = bits_of(view.shape, view.strides, view.offset ? view.offset->value.base : 0, view.type.storage_bits());
+  return part.first < whole.first || part.behind > whole.behind;
+}
+
+std::pair<int64_t, int64_t> Strand::bits_of_root(const BufferCode& root, Mask mask) {
+  if (root.on_chip()) return {0, block_.memory(root.id.index).bytes * 8};
+  const Extents extents = extents_of(root, mask);
+  const auto [first, behind] = bits_of(extents.shape, extents.strides, 0, root.type.storage_bits());
+  return {first, behind};
+}
+
+void Strand::check_inside(const Place& place, Mask mask) {
+  const BufferCode& root = code_.buffers[place.buffer->root];
+  if (root.address) return;  // of a size that nobody knows
+  const auto [first, behind] = bits_of_root(root, mask);
+  const int64_t bits = place.buffer->type.storage_bits();
+  for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
+    if (!mask.at(l) || (place.inside && !place.inside[l])) continue;
+    const int64_t begin = place.offset.int_at(l, frame_.shape.columns) * bits;
+    if (begin < first || begin + bits > behind) leaves_its_root(*place.buffer, l);
+  }
+}
+
+void Strand::check_inside(const Box& box, Mask mask, int64_t lane) {
+  const BufferCode& root = code_.buffers[box.buffer->root];
+  if (root.address) return;
+  int64_t low = box.base, high = box.base;
+  for (size_t d = 0; d < box.shape.size(); ++d) {
+    const int64_t from = std::max<int64_t>(box.min[d], 0), to = std::min(box.min[d] + box.extent[d], box.shape[d]);
+    if (from >= to) return;
+    const int64_t near = from * box.strides[d], far = (to - 1) * box.strides[d];
+    low += std::min(near, far), high += std::max(near, far);
+  }
+  const auto [first, behind] = bits_of_root(root, mask);
+  const int64_t bits = box.buffer->type.storage_bits();
+  if (low * bits < first || (high + 1) * bits > behind) leaves_its_root(*box.buffer, lane);
+}
+
+void Strand::leaves_its_root(const BufferCode& view, int64_t lane) {
+  fail_at(Code::OutOfBounds, lane,
+          fmt::format("the view '{}' is accessed past the memory of '{}'", view.source->name,
+                      code_.buffers[view.root].source->name));
 }
 
 // Null if every executing lane is in bounds. Outside on chip is an error.

@@ -194,7 +194,12 @@ class Strand {
   // Where a buffer with a memory layout has the element, in elements from its start, before and by the swizzle.
   Value offset_in_layout(const MemoryLayout& memory, std::span<const Value> index);
   Value swizzled(const MemoryLayout& memory, const Value& offset);
+  bool may_leave_its_root(const BufferCode& view) const;
+  // The first bit of a buffer that is no view, and the one behind its last, from where it begins.
+  std::pair<int64_t, int64_t> bits_of_root(const BufferCode& root, Mask mask);
   void check_inside(const Place& place, Mask mask);
+  void check_inside(const Box& box, Mask mask, int64_t lane);
+  [[noreturn]] void leaves_its_root(const BufferCode& view, int64_t lane);
   Value load(const Place& place, Mask mask, void* out);
   void store(const Place& place, const Value& value, Mask mask);
   void store_one(const Place& place, const Value& value);

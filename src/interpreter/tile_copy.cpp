@@ -59,6 +59,7 @@ Box Strand::box(const RegionCode& region, Mask mask, int64_t lane, bool reads) {
   attach(buffer, mask, b.data, b.written, offset);
   int64_t at = lane >= 0 ? lane : first_lane(mask);
   b.base = offset.int_at(at, frame_.shape.columns);
+  if (buffer.source->is_view() && !buffer.memory() && may_leave_its_root(buffer)) check_inside(b, mask, lane);
   if (!buffer.on_chip()) return b;
   if (reads) check_readable(buffer, lane);
   for (size_t d = 0; d < buffer.rank(); ++d)

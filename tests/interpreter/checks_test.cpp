@@ -37,6 +37,29 @@ TEST(InterpreterChecks, BoundsOnChip) {
             "TW6001: the region (16) + (8) is outside 's' of shape (16), in block (0)");
 }
 
+TEST(InterpreterChecks, ViewsThatLeaveTheirMemory) {
+  const auto error = [](const std::string& view, const std::string& statement) {
+    const std::string text = "program p {\n  param A: int32[16]\n  param n: int32\n  launch main(bx: 1) threads(tx: 32) {\n" +
+                             ("    shared s: int32[16]\n    fill to=s value=0\n    " + view + "\n    " + statement + "\n  }\n}\n");
+    const Program p(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")}));
+    return error_of(p, {range_array({16}, i32)}, {.ints = {{"n", 12}}});
+  };
+  const std::string begins = "global w: int32[8] view=A offset=n", on_chip = "shared w: int32[8] view=s offset=bx + 12";
+  const std::string sized = "global w: int32[n, 2] view=A", bytes = "global w: uint8[40] view=A offset=n";
+  const std::string each = "map i in 8 {\n w[i] = 1\n }", left = "TW6001: the view 'w' is accessed past the memory of ";
+  EXPECT_EQ(error(begins, each), left + "'A', in block (0), point (4)");
+  EXPECT_EQ(error(begins, "fill to=w value=1"), left + "'A', in block (0)");
+  EXPECT_EQ(error(begins, "fill to=w[0 : 4] value=1"), "no error");
+  EXPECT_EQ(error(begins, "copy from=w to=s[0 : 8]"), left + "'A', in block (0)");
+  EXPECT_EQ(error(on_chip, each), left + "'s', in block (0), point (4)");
+  EXPECT_EQ(error(on_chip, "fill to=w[4 : 1] value=1"), left + "'s', in block (0)");
+  EXPECT_EQ(error(on_chip, "fill to=w[0 : 4] value=1"), "no error");
+  EXPECT_EQ(error(sized, "w[7, 1] = 1"), "no error");
+  EXPECT_EQ(error(sized, "w[8, 0] = 1"), left + "'A', in block (0), thread (0)");
+  EXPECT_EQ(error(sized, "w[12, 0] = 1"), "no error");  // outside the view: nothing is stored
+  EXPECT_EQ(error(bytes, "w[39] = uint8(1)"), "no error");
+}
+
 TEST(InterpreterChecks, ReadsBeforeWrites) {
   EXPECT_EQ(error_in([](const Tensor& A, Value tx) {
               auto s = alloc_shared({4, 8}, i32, "s");
