@@ -11,16 +11,25 @@ from python_source import python_source, traced
 from scalars import CLOSE, EXACT, decode
 
 
+LOST = "lost"  # the kind of a finding after which a process has no device any more
+
+
 class Finding(Exception):
-    """What is wrong with a program on an engine: its kind ("wrong", "TW6002", "SIGSEGV", "hang") and what there is to say."""
+    """What is wrong with a program on an engine: its kind ("wrong", "TW6002", "SIGSEGV", "hang", "lost") and what there is to say."""
 
     def __init__(self, kind, message):
         super().__init__(f"{kind}: {message}")
         self.kind, self.message = kind, message
 
 
-# An engine may refuse what it cannot do: the areas parse, build and verify of all engines, compile of the CPU and of GPUs.
+# Of the codes of a device: there is none, and what it cannot run or launch. The others are mistakes of who called it.
+_NO_SUCH_DEVICE = ("TW8101", "TW8102", "TW8103", "TW8105", "TW8106")
+
+
 def may_refuse(code):
+    """An engine may refuse what it cannot do: the areas parse, build and verify of all engines, compile of the CPU and of GPUs."""
+    if code.startswith("TW81"):
+        return code in _NO_SUCH_DEVICE
     return code[2:].isdigit() and code[2] in "12358"
 
 
@@ -107,8 +116,8 @@ def in_child(action, seconds):
                 message = "ok " + (action() or "")
             except Finding as found:
                 message = f"{found.kind} {found.message}"
-            except DeviceLost:
-                os._exit(1)
+            except DeviceLost as why:
+                message = f"{LOST} {why}"
             except Exception as why:  # a candidate that makes no sense
                 message = f"nonsense {why}"
             os.write(send, message.encode()[:60000])
@@ -131,7 +140,7 @@ def in_child(action, seconds):
 
 def shows(library, engine, kind, seconds=20):
     """Whether a program shows a finding of this kind on the engine, as a function for the minimizer."""
-    apart = kind == "hang" or kind.startswith(("SIG", "exit"))
+    apart = kind == "hang" or kind.startswith(("SIG", "exit")) or engine == "cuda"  # where any candidate may lose the device
 
     def holds(program):
         try:

@@ -45,6 +45,9 @@ class DeviceLost(Exception):
     """A kernel ended the device's context: nothing more runs there in this process."""
 
 
+_DRIVER_FAILED = "TW8104"  # a call of the driver's, which after a kernel that failed is every call
+
+
 class Device:
     """Memory of device 0, by CUDA's driver."""
 
@@ -57,7 +60,9 @@ class Device:
 
     def _check(self, result, what):
         if result:
-            raise DeviceLost(f"{what} gives {result}")
+            name = ctypes.c_char_p()
+            self.driver.cuGetErrorName(result, ctypes.byref(name))
+            raise DeviceLost(f"{what} gives {(name.value or str(result).encode()).decode()}")
 
     def take(self, memory):
         """A copy of an array of bytes."""
@@ -90,6 +95,8 @@ class Library:
         self.lib.tw_error_get(error, ctypes.byref(info))
         refused = Refused(info.code.decode(), info.message.decode(errors="replace"), info.text.decode(errors="replace"))
         self.lib.tw_error_release(error)
+        if refused.code == _DRIVER_FAILED:
+            raise DeviceLost(refused.text)
         raise refused
 
     def parse(self, text):

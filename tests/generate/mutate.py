@@ -16,8 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import library  # noqa: E402
 import numpy as np  # noqa: E402
 import run as runner  # noqa: E402
-from check import Finding, in_child, may_refuse  # noqa: E402
-from library import Refused, pack, unpack  # noqa: E402
+from check import LOST, Finding, in_child, may_refuse  # noqa: E402
+from library import DeviceLost, Refused, pack, unpack  # noqa: E402
 from scalars import TYPES, decode, encode, round_to  # noqa: E402
 
 _NUMBER = r"(?<![\w.]){}(?![\w.])"
@@ -545,15 +545,31 @@ class Mutation(runner.Work):
                     counts["not run: a race of its own"] += 1
                 else:
                     findings.append((seed, engine, refused.code, refused.text + "\n" + ", ".join(names)))
+            except DeviceLost as why:
+                self.done = True
+                if self.races(text, arguments):
+                    counts["not run: a race of its own"] += 1
+                else:
+                    findings.append((seed, engine, LOST, str(why) + "\n" + ", ".join(names)))
             times[engine] += runner.spent() - start
         return times, findings, counts
 
+    @classmethod
+    def of(cls, options):
+        """One that makes variants and runs none."""
+        made = cls.__new__(cls)
+        made.texts = options.texts
+        return made
+
     def races(self, text, arguments):
-        """Whether the simulator finds that threads or blocks of the variant store what has no order."""
-        try:
-            call(self.library, text, "simulator:sm_80", arguments)
-        except Refused as refused:
-            return own_mistake(text, refused)
+        """Whether the simulator finds that threads or blocks of the variant store what has no order; what one GPU has no
+        instructions for, another runs."""
+        for arch in ("sm_80", "sm_90a"):
+            try:
+                call(self.library, text, "simulator:" + arch, arguments)
+            except Refused as refused:
+                if not may_refuse(refused.code):
+                    return own_mistake(text, refused)
         return False
 
     def make(self, seed):
@@ -585,9 +601,7 @@ def work(options, at, connection):
 
 def _write_one(options, finding):
     seed, engine, kind, message = finding
-    maker = Mutation.__new__(Mutation)
-    maker.texts = options.texts
-    text = maker.make(seed)[0]
+    text = Mutation.of(options).make(seed)[0]
     if options.minimize and kind != "hang":
         text = TextMinimizer(text.rstrip("\n").split("\n"), still_shows(library.Library(options.library), engine, kind, seed), options.tries).run()
     head = "".join(f"# {line}\n" for line in [f"variant {seed}: {engine}: {kind}"] + message.splitlines()[:6])
@@ -599,6 +613,11 @@ def main(arguments=None):
     parser.add_argument("--from", nargs="*", default=[], dest="paths", help=".tile files, and folders of them; else the examples")
     options = runner.finish(parser.parse_args(arguments))
     options.texts = texts_of(options.paths)
+    if options.show:
+        for seed in options.seeds:
+            text, names, _, why = Mutation.of(options).make(seed)
+            print(f"# {', '.join(names)}{f': {why}' if why else ''}\n{text}")
+        return 0
     library.prepare(quick=not options.optimize)
     found = runner.Run(options, work).run()
     runner.report(found)

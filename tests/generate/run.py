@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import library  # noqa: E402
-from check import Finding, check, shows  # noqa: E402
+from check import LOST, Finding, check, shows  # noqa: E402
 from compile_many import processor_seconds, processor_seconds_of  # noqa: E402
 from draw import Generator  # noqa: E402
 from minimize import Minimizer  # noqa: E402
@@ -30,10 +30,10 @@ def spent():
 
 
 class Work:
-    """What a worker does with a seed; `at` is where it is, for who watches."""
+    """What a worker does with a seed; `at` is where it is, for who watches. It is `done` once it has lost the device."""
 
     def __init__(self, options, at):
-        self.options, self.at = options, at
+        self.options, self.at, self.done = options, at, False
         self.library = library.Library(options.library)
 
     def seed(self, seed, skip=()):
@@ -59,6 +59,9 @@ class Work:
                     refusals[f"{engine} {refused}"] += 1
             except Finding as found:
                 findings.append((seed, engine, found.kind, found.message))
+            except library.DeviceLost as why:
+                self.done = True
+                findings.append((seed, engine, LOST, str(why)))
             times[engine] += spent() - start
         self._note(seed, len(self.options.engines))
         return times, findings, refusals
@@ -72,8 +75,9 @@ def work(options, at, connection, kind=Work):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not options.verbose:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    while (job := connection.recv()) is not None:
-        connection.send(work_.seed(*job))
+    while not work_.done and (job := connection.recv()) is not None:
+        result = work_.seed(*job)
+        connection.send((*result, work_.done))
     library.leave()
 
 
@@ -154,7 +158,7 @@ class Run:
         try:
             if not w.connection.poll(0):
                 raise Finding("hang", f"more than {self.options.timeout} s")
-            times, findings, refusals = w.connection.recv()
+            times, findings, refusals, ended = w.connection.recv()
         except (EOFError, ConnectionError, Finding) as why:
             w.process.join(1) if not isinstance(why, Finding) else None
             kind = why.kind if isinstance(why, Finding) else _signal(w.process.exitcode)
@@ -169,6 +173,9 @@ class Run:
         self.times.update(times)
         self.refusals.update(refusals)
         self.done += 1
+        if ended:
+            w.end()
+            return Worker(self.options, self.target)
         return w
 
     def found(self, seed, engine, kind, message):
@@ -256,6 +263,7 @@ def parser_of(description, default_engines):
     parser.add_argument("--patience", type=float, default=300, help="seconds for the minimization of one finding")
     parser.add_argument("--out", default="", help="a folder for the programs of findings")
     parser.add_argument("--library", default=None, help="libtilewright.so")
+    parser.add_argument("--show", action="store_true", help="print the program of each seed, and run nothing")
     parser.add_argument("--verbose", action="store_true", help="let engines write to standard error")
     return parser
 
@@ -280,7 +288,6 @@ def report(run):
 
 def options_of(arguments):
     parser = parser_of(__doc__.splitlines()[0], ENGINES)
-    parser.add_argument("--show", action="store_true", help="print the program of each seed, and run nothing")
     return finish(parser.parse_args(arguments))
 
 

@@ -58,6 +58,84 @@ def test_the_model_leaves_the_sign_of_a_chosen_zero_open():
     assert not np.signbit(binary("max", plus, minus - 5, FLOAT32))
 
 
+class Device:
+    """The interpreter in the place of a device that the program of one seed breaks, for as long as the process lives."""
+
+    def __init__(self, breaks):
+        from library import Library
+
+        self.library, self.breaks, self.broken = Library(LIBRARY), breaks, False
+
+    def run(self, text, engine, arch, arguments):
+        from library import DeviceLost
+
+        if engine == "cuda":
+            self.broken |= self.breaks(text)
+            if self.broken:
+                raise DeviceLost("CUDA_ERROR_ILLEGAL_ADDRESS")
+            engine = "interpreter"
+        self.library.run(text, engine, arch, arguments)
+
+
+def on_device(kind, breaks, options):
+    """A run of all seeds on one worker after the other, each with a device of its own."""
+    import run as runner
+
+    class OnDevice(kind):
+        def __init__(self, options, at):
+            super().__init__(options, at)
+            self.library = Device(breaks)
+
+    return runner.Run(options, lambda options, at, connection: runner.work(options, at, connection, OnDevice)).run()
+
+
+def test_a_device_that_a_program_breaks_is_a_finding_of_that_program():
+    import run as runner
+
+    options = runner.options_of(["--seeds", "1..8", "--engines", "cuda", "--jobs", "1"])
+    done = on_device(runner.Work, lambda text: "program p3 " in text, options)
+    assert [f[:3] for f in done.findings] == [(3, "cuda", "lost")] and done.done == 8
+    assert "ILLEGAL_ADDRESS" in done.findings[0][3] and not any("ILLEGAL" in text for text in done.refusals)
+
+
+RACE = """program reads_early {
+  param A: float32[32, 64]
+  param B: float32[32, 64]
+  launch main(bx: 1) threads(tx: 128) {
+    shared A_s: float32[32, 64]
+    barrier full: uint64[1] arrive=[1]
+    expect barrier=full[0] bytes=8192 arrive=true
+    copy from=A to=A_s completion=(barrier=full[0])
+    WAIT
+    copy from=A_s to=B
+    OVER
+  }
+}
+"""
+
+
+def test_a_variant_with_a_race_of_its_own_may_break_a_device(monkeypatch):
+    """What only one GPU has instructions for is looked at there."""
+    import mutate
+    import run as runner
+
+    wait = "wait barrier=full[0] parity=0"
+    texts = [RACE.replace("WAIT", "").replace("OVER", wait), RACE.replace("WAIT", wait).replace("OVER", "")]
+    options = runner.finish(runner.parser_of("", "cuda").parse_args(["--seeds", "0..1", "--engines", "cuda", "--jobs", "1"]))
+    options.texts = texts
+    monkeypatch.setattr(mutate.Mutation, "make", lambda self, seed: (texts[seed], [], mutate.arguments_of(mutate.random.Random(1), texts[seed]), None))
+    done = on_device(mutate.Mutation, lambda text: True, options)
+    assert [f[:3] for f in done.findings] == [(1, "cuda", "lost")] and done.done == 2
+    assert done.refusals["not run: a race of its own"] == 1
+
+
+def test_what_a_device_may_refuse():
+    from check import may_refuse
+
+    assert [code for code in ("TW2007", "TW3093", "TW8101", "TW8104", "TW8105", "TW8108", "TW8203", "TW6001", "TW0001") if may_refuse(code)] == [
+        "TW2007", "TW3093", "TW8101", "TW8105", "TW8203"]  # fmt: skip
+
+
 def test_the_model_finds_what_is_planted():
     """A model that says otherwise than the engine is a finding, and the smallest program that shows it is small."""
     from library import Library
