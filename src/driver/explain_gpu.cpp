@@ -27,8 +27,9 @@ std::string fits_text(const plan::Limits& limits) {
 
 std::string plan_text(const passes::PlanAttempt& plan) {
   const plan::Limits& limits = plan.limits;
-  const char* reuse = plan.over ? ", buffers over each other" : "";
-  if (limits.slots < (limits.side_by_side ? 1 : 2)) return fmt::format("no loader role{}", reuse);
+  const std::string memory = fmt::format("{}{}", plan.over ? ", buffers over each other" : "",
+                                         plan.tight ? ", rows without gaps" : "");
+  if (limits.slots < (limits.side_by_side ? 1 : 2)) return fmt::format("no loader role{}", memory);
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
                                "results straight from registers"};
   const char* staging = texts[static_cast<size_t>(limits.staging)];
@@ -37,7 +38,7 @@ std::string plan_text(const passes::PlanAttempt& plan) {
       limits.next_tile ? "" : ", nothing of the next tile ahead", fits_text(limits),
       limits.one_branch ? ", roles in one branch" : "", limits.lean_loader ? ", few registers for the loader" : "",
       limits.overlap ? "" : ", gemms waited for at once", limits.side_by_side ? "" : ", one block a multiprocessor",
-      limits.by_iteration ? "" : ", no teams that take iterations in turn", reuse);
+      limits.by_iteration ? "" : ", no teams that take iterations in turn", memory);
 }
 
 std::vector<std::string> ladder_of(const DeviceChoice& choice) {

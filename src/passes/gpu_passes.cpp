@@ -169,9 +169,13 @@ void begin_threads(GpuProgram& p) {
   p.threads.launches.clear();
 }
 
-void lay_out(GpuProgram& p, size_t i) { lay_out_shared(p.threads, p.tiles.launches[i], p.placements[i]); }
+void lay_out(GpuProgram& p, size_t i) {
+  lay_out_shared(p.threads, p.tiles.launches[i], p.placements[i], p.attempts[i].tight);
+}
 
-void spread(GpuProgram& p, size_t i) { spread_over_banks(p.threads, p.tiles.launches[i], p.placements[i]); }
+void spread(GpuProgram& p, size_t i) {
+  spread_over_banks(p.threads, p.tiles.launches[i], p.placements[i], p.attempts[i].tight);
+}
 
 void lower(GpuProgram& p, size_t i) {
   number_statements(p.tiles.launches[i]);

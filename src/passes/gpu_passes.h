@@ -24,7 +24,8 @@ struct Misfit {
 // What a plan of a launch is made under.
 struct PlanAttempt {
   plan::Limits limits;
-  bool over = false;  // shared buffers may lie over each other
+  bool over = false;   // shared buffers may lie over each other
+  bool tight = false;  // rows of shared buffers lie without gaps, whatever banks they meet in
 };
 
 // A program on its road, and what has become known of it.

@@ -18,7 +18,8 @@ constexpr int64_t kEnoughSlots = 3;                  // measured: a gemm with th
 
 // Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
 // beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
-// other only where nothing else helps, for it takes waits between what uses them.
+// other only where nothing else helps, for it takes waits between what uses them; and where that does not help either, all of
+// this again without gaps between rows, for what meets in one bank is read one after the other.
 class PlanSearch {
  public:
   explicit PlanSearch(const plan::Limits& limits) : first_(limits), begin_(limits), limits_(limits) {
@@ -26,6 +27,7 @@ class PlanSearch {
   }
   const plan::Limits& limits() const { return limits_; }
   bool over() const { return over_; }
+  bool tight() const { return tight_; }
 
   // The next after one that did not fit. False: there is none.
   bool next(const plan::Plan& plan) {
@@ -41,8 +43,9 @@ class PlanSearch {
       without_loader();
       return true;
     }
-    if (reuse_) return false;
-    reuse_ = over_ = true, limits_ = begin_ = first_;
+    if (reuse_ && tight_) return false;
+    tight_ |= reuse_;
+    reuse_ = over_ = !reuse_, limits_ = begin_ = first_;
     if (!is_of_loader()) without_loader();
     return true;
   }
@@ -90,6 +93,7 @@ class PlanSearch {
   plan::Limits begin_, limits_;
   bool reuse_ = false;  // nothing has fitted without
   bool over_ = false;
+  bool tight_ = false;  // nothing has fitted with gaps
 };
 
 // What differs between two plans, whatever was rejected on the way.
@@ -122,7 +126,7 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
   ThreadLowering out;
   while (true) {
     static_cast<GpuProgram&>(out) = tiles;
-    for (const PlanSearch& search : searches) out.attempts.push_back({search.limits(), search.over()});
+    for (const PlanSearch& search : searches) out.attempts.push_back({search.limits(), search.over(), search.tight()});
     run_gpu_passes(out, gpu_plan_passes(), observer);
     if (!out.misfit) break;
     const size_t launch = out.misfit->launch;

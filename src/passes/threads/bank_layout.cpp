@@ -60,7 +60,7 @@ bool keeps_chunks(const MemoryLayout& memory) {
 
 }  // namespace
 
-void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& placement) {
+void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& placement, bool tight) {
   std::map<BufferId, std::vector<SharedUse>> uses;
   std::set<BufferId> other;  // used in ways that this does not see through
   for (const Buffer& b : p.buffers)
@@ -96,9 +96,12 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
     if (other.contains(id) || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 || b.rank() < 2) continue;
     const std::vector<int64_t> shape = shape_of(b);
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) continue;
-    const MemoryLayout memory = choose_shared_layout(shape, b.type.storage_bits(), list, false,
-                                                     [](const MemoryLayout& m) { return keeps_chunks(m); });
-    if (memory != MemoryLayout::row_major(shape, b.type.storage_bits())) b.memory = memory;
+    const MemoryLayout rows = MemoryLayout::row_major(shape, b.type.storage_bits());
+    const MemoryLayout memory =
+        choose_shared_layout(shape, b.type.storage_bits(), list, false, [&](const MemoryLayout& m) {
+          return keeps_chunks(m) && (!tight || m.bytes() <= rows.bytes());
+        });
+    if (memory != rows) b.memory = memory;
   }
   for (Buffer& b : p.buffers)
     if (is_same_tile(p, b)) b.memory = p.buffer(b.root).memory;

@@ -85,7 +85,7 @@ int64_t shared_bytes_of(const Buffer& b) {
   return b.memory ? b.memory->bytes() : bytes_on_chip(b);
 }
 
-void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& placement) {
+void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& placement, bool tight) {
   std::set<BufferId> panels, rows;
   walk(launch.body, [&](const Stmt& s) {
     if (const auto* copy = s.as<Copy>();
@@ -120,6 +120,7 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
     b.memory = box_columns(p, id) * b.type.bits / 8 == span ? MemoryLayout::panels(shape_of(b), b.type.bits, span)
                                                             : MemoryLayout::row_major(shape_of(b), b.type.bits);
   }
+  if (tight) rows.clear();
   std::vector<Buffer*> of_peers;  // which lie as the tile does
   for (Buffer& b : p.buffers)
     if (is_same_tile(p, b))

@@ -8,7 +8,8 @@
 namespace tilewright::passes {
 
 // Gives every shared buffer of the launch its layout. Before the lowering: accesses are made for what stands here.
-void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const Placement& placement);
+// `tight`: none takes more than its elements do.
+void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const Placement& placement, bool tight);
 
 // What a shared buffer or barriers take.
 int64_t shared_bytes_of(const ir::Buffer& buffer);
