@@ -136,6 +136,21 @@ bool wants_gradient(PyObject* object) {
   return wants == Py_True;
 }
 
+// A view of PyTorch's that negates what its memory holds whenever it is read (the imaginary part of a conjugate): what
+// reads the memory has the other sign. True with an exception.
+static bool is_negation(PyObject* object, const tw_tensor& tensor) {
+  constexpr int kFloat = 2;
+  if (tensor.type_code != kFloat) return false;
+  static PyObject* const name = PyUnicode_InternFromString("is_neg");
+  PyObject* const negates = PyObject_CallMethodObjArgs(object, name, nullptr);
+  if (!negates) PyErr_Clear();
+  Py_XDECREF(negates);
+  if (negates != Py_True) return false;
+  PyErr_SetString(PyExc_ValueError,
+                  "its memory holds the numbers of the other sign, as that of z.conj().imag does: pass x.resolve_neg()");
+  return true;
+}
+
 // False, without an exception, for what a type code does not say; __dlpack__ finds the words.
 bool BorrowedTensor::borrow_array(PyObject* object) {
   PyObject* capsule = PyObject_GetAttrString(object, "__array_struct__");
@@ -217,6 +232,7 @@ bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {
   if (way.array && borrow_array(object)) return true;
   if (const ExchangeApi* api = way.api) {
     if (api->dltensor_from_py_object_no_sync(object, &tensor_) != 0) return explain_refusal(object);
+    if (way.gradients && is_negation(object, tensor_)) return false;
     constexpr int32_t kCuda = 2;
     void* stream = nullptr;
     if (tensor_.device_type == kCuda && api->current_work_stream &&

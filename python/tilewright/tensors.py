@@ -16,6 +16,8 @@ def to_dlpack(tensor):
     number of Python for a scalar."""
     if _is(tensor, "torch", "Tensor"):
         torch = sys.modules["torch"]
+        if tensor.is_neg():
+            raise ValueError("its memory holds the numbers of the other sign, as that of z.conj().imag does: pass x.resolve_neg()")
         if tensor.is_cuda:
             _native.set_stream(torch.cuda.current_stream(tensor.device).cuda_stream)
         return torch.utils.dlpack.to_dlpack(tensor.detach())

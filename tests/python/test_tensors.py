@@ -3,6 +3,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+import tilewright
+import tilewright.language as T
+
 
 def test_a_call_without_tensors_has_its_outputs_where_the_engine_runs(tmp_path):
     """On a GPU that is PyTorch's memory, whether or not the program has imported PyTorch."""
@@ -12,3 +17,27 @@ def test_a_call_without_tensors_has_its_outputs_where_the_engine_runs(tmp_path):
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
     assert ran.stdout.split("]")[-1].strip().endswith("on cuda"), ran.stderr
     assert ran.stdout.startswith("["), ran.stdout  # NumPy's
+
+
+def test_a_view_of_the_other_sign_is_refused():
+    """PyTorch puts the negation of z.conj().imag off; its memory holds z.imag."""
+    torch = pytest.importorskip("torch")
+    s = T.dynamic("s")
+
+    @T.prim_func
+    def doubled(A: T.StridedTensor((4,), (s,), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                B[i] = 2 * A[i]
+
+    kernel = tilewright.compile(doubled, engine="interpreter")
+    z = torch.complex(torch.arange(4.0), torch.arange(4.0) + 1)
+    b = torch.empty(4)
+    kernel(z.imag, b)
+    assert b.tolist() == [2, 4, 6, 8]
+    with pytest.raises(tilewright.LaunchError, match=r"(?s)TW4002.*argument 0 'A'.*other sign.*resolve_neg"):
+        kernel(z.conj().imag, b)
+    kernel(z.conj().imag.resolve_neg(), b)
+    assert b.tolist() == [-2, -4, -6, -8]
+    with pytest.raises(ValueError, match="resolve_neg"):
+        tilewright.tensors.to_dlpack(z.conj().imag)
