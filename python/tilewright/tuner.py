@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import os
 import threading
@@ -60,7 +61,6 @@ class Tuned:
 
     def __init__(self, function, configs, options, do_not_specialize=(), portable=False):
         options = {**getattr(function, "measuring", {}), **options}
-        options.pop("keys", None)  # names of the tunable parameters: the configurations say them
         self.function, self.configs, self.options = function, configs, options
         names = [do_not_specialize] if isinstance(do_not_specialize, str) else do_not_specialize or ()
         unknown = set(names) - set(function.order)
@@ -185,11 +185,29 @@ def autotune(function=None, *, configs=None, do_not_specialize=(), portable=Fals
     that out. do_not_specialize: parameters whose values share one choice. portable: a warning for functions that TileLang
     would refuse to tune. log: a file of JSON lines, which a search that was stopped goes on from (or TILEWRIGHT_TUNING_LOG).
     """
+    _refuse_unknown_options("autotune", options)
     if function is None:
         return functools.partial(autotune, configs=configs, do_not_specialize=do_not_specialize, portable=portable, **options)
     if not isinstance(function, Jit):
         fail("OperandKind", f"autotune wraps a function under @jit, not {type(function).__name__}", "write @autotune(...) above @jit")
-    return Tuned(function, configs, options, do_not_specialize, portable)
+    return Tuned(function, configs, _without_effect_left_out(options), do_not_specialize, portable)
+
+
+# What a Search is told, and what TileLang's tuner is told besides: names of parameters, which the configurations say, how
+# long a candidate may take, whether tensors are kept.
+_SEARCHING = frozenset(list(inspect.signature(Search.__init__).parameters)[2:])
+_WITHOUT_EFFECT = frozenset({"keys", "timeout", "cache_input_tensors"})
+
+
+def _refuse_unknown_options(what, options):
+    known = sorted(_SEARCHING | _WITHOUT_EFFECT)
+    for name in sorted(set(options) - set(known)):
+        near = nearest(name, known)
+        fail("BadOption", f"{what} has no option '{name}'", f"the nearest it has: {near}" if near else f"it has {', '.join(known)}")
+
+
+def _without_effect_left_out(options):
+    return {name: value for name, value in options.items() if name not in _WITHOUT_EFFECT}
 
 
 _MEASURING = ("supply_type", "supply_prog", "ref_prog", "rtol", "atol", "max_mismatched_ratio", "skip_check", "warmup", "rep")
@@ -222,7 +240,8 @@ class AutoTuner:
         return self
 
     def set_profile_args(self, **options):
-        self.measuring = options
+        _refuse_unknown_options("set_profile_args", options)
+        self.measuring = _without_effect_left_out(options)
         return self
 
     def run(self, warmup=25, rep=100, **ignored):

@@ -16,7 +16,7 @@ class Search:
 
     def __init__(self, name, warmup=25, rep=100, supply_type=TensorSupplyType.Auto, supply_prog=None, ref_prog=None,
                  skip_check=False, rtol=1e-2, atol=1e-2, max_mismatched_ratio=0.01, manual_check_prog=None,
-                 early_stop=False, early_stop_factor=2.0, backend="event", log=None, **ignored):  # fmt: skip
+                 early_stop=False, early_stop_factor=2.0, backend="event", log=None):  # fmt: skip
         self.name, self.warmup, self.rep, self.backend = name, warmup, rep, backend
         self.supply_type, self.supply_prog, self.ref_prog, self.skip_check = supply_type, supply_prog, ref_prog, skip_check
         self.close = {"rtol": rtol, "atol": atol, "max_mismatched_ratio": max_mismatched_ratio}

@@ -180,6 +180,10 @@ def test_values_that_share_a_choice():
     assert torch.equal(second(torch.ones(64)), torch.full((64,), 2.0))
     doubled(32, 3.0)
     assert len(doubled.best) == 2
+    with pytest.raises(ValueError, match=r"autotune has no option 'warm_up'\n(?s:.*)the nearest it has: warmup"):
+        autotune(configs=blocks(8), warm_up=3)
+    with pytest.raises(ValueError, match="set_profile_args has no option 'reps'"):
+        AutoTuner.from_kernel(doubled.function, blocks(8)).set_profile_args(reps=3, timeout=4)
     with pytest.raises(ValueError, match=r"has no parameter 'M', which do_not_specialize names"):
         autotune(configs=blocks(8), do_not_specialize="M")(doubled.function)
 
