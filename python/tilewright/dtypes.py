@@ -86,12 +86,12 @@ def is_vector(name):
 
 def _text_of(name):
     if isinstance(name, str):
-        return str(name).removeprefix("torch.")
+        return _of_torch(name[6:]) if name.startswith("torch.") else str(name)
     if name in (float, int, bool):
         return {float: "float32", int: "int32", bool: "bool"}[name]
     text = str(name)
     if text.startswith("torch."):
-        return text[6:]
+        return _of_torch(text[6:])
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         try:
@@ -99,6 +99,11 @@ def _text_of(name):
         except TypeError:
             pass
     return text
+
+
+def _of_torch(name):
+    """float4_e2m1fn_x2, two to a byte, is the vector float4_e2m1fnx2 here."""
+    return name[:-3] + "x2" if name.endswith("_x2") else name
 
 
 NAMES = [name for name, _ in _native.tensor_dtypes()]
