@@ -91,10 +91,13 @@ def on_device(kind, breaks, options):
 
 def test_a_device_that_a_program_breaks_is_a_finding_of_that_program():
     import run as runner
+    from check import shows
 
     options = runner.options_of(["--seeds", "1..8", "--engines", "cuda", "--jobs", "1"])
     done = on_device(runner.Work, lambda text: "program p3 " in text, options)
     assert [f[:3] for f in done.findings] == [(3, "cuda", "lost")] and done.done == 8
+    shown = {seed: shows(Device(lambda text: "program p3 " in text), "cuda", "lost")(runner.minimized(options, seed, "cuda", "")) for seed in (3, 4)}
+    assert shown == {3: True, 4: False}  # what --minimize asks, each in a process of its own
     assert "ILLEGAL_ADDRESS" in done.findings[0][3] and not any("ILLEGAL" in text for text in done.refusals)
 
 
