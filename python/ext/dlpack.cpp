@@ -146,8 +146,9 @@ static bool is_negation(PyObject* object, const tw_tensor& tensor) {
   if (!negates) PyErr_Clear();
   Py_XDECREF(negates);
   if (negates != Py_True) return false;
-  PyErr_SetString(PyExc_ValueError,
-                  "its memory holds the numbers of the other sign, as that of z.conj().imag does: pass x.resolve_neg()");
+  PyErr_SetString(
+      PyExc_ValueError,
+      "its memory holds the numbers of the other sign, as that of z.conj().imag does: pass x.resolve_neg()");
   return true;
 }
 

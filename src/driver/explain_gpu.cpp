@@ -27,8 +27,8 @@ std::string fits_text(const plan::Limits& limits) {
 
 std::string plan_text(const passes::PlanAttempt& plan) {
   const plan::Limits& limits = plan.limits;
-  const std::string memory = fmt::format("{}{}", plan.over ? ", buffers over each other" : "",
-                                         plan.tight ? ", rows without gaps" : "");
+  const std::string memory =
+      fmt::format("{}{}", plan.over ? ", buffers over each other" : "", plan.tight ? ", rows without gaps" : "");
   if (limits.slots < (limits.side_by_side ? 1 : 2)) return fmt::format("no loader role{}", memory);
   const char* const texts[] = {"results staged whole", "results staged in chunks", "results not staged",
                                "results straight from registers"};

@@ -169,7 +169,8 @@ bool Strand::may_leave_its_root(const BufferCode& view) const {
   const BufferCode& root = code_.buffers[view.root];
   if (view.is_dynamic() || root.is_dynamic()) return true;
   const Bits whole = bits_of(root.shape, root.strides, 0, root.type.storage_bits());
-  const Bits part = bits_of(view.shape, view.strides, view.offset ? view.offset->value.base : 0, view.type.storage_bits());
+  const Bits part =
+      bits_of(view.shape, view.strides, view.offset ? view.offset->value.base : 0, view.type.storage_bits());
   return part.first < whole.first || part.behind > whole.behind;
 }
 

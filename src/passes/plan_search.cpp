@@ -18,8 +18,8 @@ constexpr int64_t kEnoughSlots = 3;                  // measured: a gemm with th
 
 // Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
 // beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
-// other only where nothing else helps, for it takes waits between what uses them; and where that does not help either, all of
-// this again without gaps between rows, for what meets in one bank is read one after the other.
+// other only where nothing else helps, for it takes waits between what uses them; and where that does not help either,
+// all of this again without gaps between rows, for what meets in one bank is read one after the other.
 class PlanSearch {
  public:
   explicit PlanSearch(const plan::Limits& limits) : first_(limits), begin_(limits), limits_(limits) {

@@ -39,8 +39,9 @@ TEST(InterpreterChecks, BoundsOnChip) {
 
 TEST(InterpreterChecks, ViewsThatLeaveTheirMemory) {
   const auto error = [](const std::string& view, const std::string& statement) {
-    const std::string text = "program p {\n  param A: int32[16]\n  param n: int32\n  launch main(bx: 1) threads(tx: 32) {\n" +
-                             ("    shared s: int32[16]\n    fill to=s value=0\n    " + view + "\n    " + statement + "\n  }\n}\n");
+    const std::string text =
+        "program p {\n  param A: int32[16]\n  param n: int32\n  launch main(bx: 1) threads(tx: 32) {\n" +
+        ("    shared s: int32[16]\n    fill to=s value=0\n    " + view + "\n    " + statement + "\n  }\n}\n");
     const Program p(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")}));
     return error_of(p, {range_array({16}, i32)}, {.ints = {{"n", 12}}});
   };

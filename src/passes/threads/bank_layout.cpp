@@ -97,10 +97,9 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
     const std::vector<int64_t> shape = shape_of(b);
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) continue;
     const MemoryLayout rows = MemoryLayout::row_major(shape, b.type.storage_bits());
-    const MemoryLayout memory =
-        choose_shared_layout(shape, b.type.storage_bits(), list, false, [&](const MemoryLayout& m) {
-          return keeps_chunks(m) && (!tight || m.bytes() <= rows.bytes());
-        });
+    const MemoryLayout memory = choose_shared_layout(
+        shape, b.type.storage_bits(), list, false,
+        [&](const MemoryLayout& m) { return keeps_chunks(m) && (!tight || m.bytes() <= rows.bytes()); });
     if (memory != rows) b.memory = memory;
   }
   for (Buffer& b : p.buffers)
