@@ -1,4 +1,6 @@
 """Tracing: the program that is being recorded on this thread, places in the user's files, and operations on both."""
+import inspect
+import re
 import sys
 import threading
 
@@ -214,5 +216,31 @@ class Recording:
         self.outer, state.tracer = state.tracer, self.tracer
         return self.tracer
 
-    def __exit__(self, *error):
+    def __exit__(self, kind, error, trace):
         state.tracer = self.outer
+        if kind is TypeError:
+            _refuse_wrong_call(error, trace)
+
+
+_WRONG_CALL = re.compile(r"(\w+)\(\) ((?:missing|takes|got) .*)")
+
+
+def _refuse_wrong_call(error, trace):
+    """Where Python could not call a word of the language with the arguments that a program gives it: its place, and what it takes."""
+    from . import language
+
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    said = _WRONG_CALL.fullmatch(str(error))
+    word = getattr(language, said[1], None) if said else None
+    code = trace.tb_frame.f_code
+    if trace.tb_frame.f_globals.get(said and said[1], word) is not word:
+        return  # a function of the program's own
+    if is_ours(code) or not is_ours(getattr(word, "__code__", code)):
+        return
+    heads = ", ".join(map(str, _heads(inspect.signature(word))))
+    try:
+        fail("OperandKind", f"{said[1]}: {said[2]}", f"it takes {said[1]}({heads})", (code.co_filename, trace.tb_lineno, 0), also=TypeError)
+    except errors.TilewrightError as refused:
+        failed = refused
+    raise failed from None

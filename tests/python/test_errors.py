@@ -174,6 +174,30 @@ def test_truth_of_run_time():
         traced(helper)
 
 
+def fill(A):
+    """Not the language's."""
+
+
+def test_words_that_are_called_with_other_arguments():
+    def missing(A, B, bx):
+        T.copy(A)  # one argument
+
+    with expect("TW1101", "one argument", "copy: missing 1 required positional argument: 'dst'", [TypeError]):
+        traced(missing)
+
+    def unknown(A, B, bx):
+        T.copy(A, B, to=B)  # a keyword
+
+    with expect("TW1101", "a keyword", "copy: got an unexpected keyword argument 'to'", [TypeError]):
+        traced(unknown)
+
+    def own(A, B, bx):
+        fill()
+
+    with pytest.raises(TypeError, match=r"^fill\(\) missing"):
+        traced(own)
+
+
 def test_integers_of_run_time():
     def helper(A, B, bx):
         return range(bx)  # integer
