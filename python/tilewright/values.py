@@ -144,7 +144,7 @@ class Operators(_Foreign):
         _is_asked(self, "math.ceil()", "write T.ceil(x)")
 
     def __index__(self):
-        _is_asked(self, "an integer", "loops over it are T.serial or range() in a traced function")
+        _is_asked(self, "an integer", "a loop over it is T.serial, or range() in a function under @T.prim_func or @T.macro")
 
     def __int__(self):
         _is_asked(self, "an integer", "convert it with T.int32(x) or T.cast")
@@ -221,14 +221,14 @@ class Expr(Operators, _native.Expr):
         same = getattr(self, "_same", None)
         if same is None:
             fail("ValueNotKnown", "the truth of an expression is known only at run time, but Python asks for it now",
-                 "in a traced function write if, and, or, not; elsewhere T.if_then_else, T.And, T.Or, T.max, T.min")  # fmt: skip
+                 "under @T.prim_func or @T.macro write if, and, or, not; elsewhere T.if_then_else, T.And, T.Or, T.max, T.min")  # fmt: skip
         return same
 
     def __index__(self):
         constant = self.constant
         if not isinstance(constant, int):
             fail("ValueNotKnown", f"Python asks for an integer, but this {self.dtype_name} is known only at run time",
-                 "loops over it are T.serial or range() in a traced function")  # fmt: skip
+                 "a loop over it is T.serial, or range() in a function under @T.prim_func or @T.macro")  # fmt: skip
         return constant
 
     __int__ = __index__
