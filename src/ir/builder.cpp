@@ -26,6 +26,7 @@ VarInfo free_var(VarId id) {
   return free_vars().infos[id.index - kFirstFree];
 }
 
+bool is_loop(const StmtOp& op) { return std::holds_alternative<For>(op) || std::holds_alternative<While>(op); }
 bool is_map(const StmtOp& op) { return std::holds_alternative<Map>(op); }
 
 }  // namespace
@@ -86,6 +87,18 @@ void Builder::need_no_map(const char* what) const {
   if (in_scope_of(is_map))
     fail_here(Code::TileOpInParallel, fmt::format("{} inside of Parallel, whose body is the code of one point", what),
               "move it out of the Parallel loop");
+}
+
+// A loop of the same thread or point: a Parallel between them is no loop, and its points cannot leave those around it.
+void Builder::need_loop(const char* what) const {
+  const auto inner =
+      std::find_if(scopes_.rbegin(), scopes_.rend(), [](const Scope& s) { return is_loop(s.op) || is_map(s.op); });
+  if (inner == scopes_.rend())
+    fail_here(Code::OutsideLoop, fmt::format("{}_loop() outside of a loop", what),
+              "to leave the kernel write thread_return()");
+  if (is_map(inner->op))
+    fail_here(Code::OutsideLoop, fmt::format("{} in Parallel, whose points all run", what),
+              "put what some points leave out under an if; serial() is a loop that can be left");
 }
 
 std::string Builder::fresh_name(const std::string& name) const { return name.empty() ? "v" : name; }

@@ -200,6 +200,7 @@ class Builder {
   void check_shape(const std::vector<Expr>& shape, const std::string& name, bool on_chip) const;
   void need_launch(const char* what) const;
   void need_no_map(const char* what) const;
+  void need_loop(const char* what) const;
   void need_end(const While& loop, const SourceLocation& at) const;
   void need_atomic(AtomicOp op, DType type) const;
   Element element(const TileRef& ref, const char* what) const;

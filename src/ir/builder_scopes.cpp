@@ -7,8 +7,6 @@
 namespace tilewright::ir {
 namespace {
 
-bool is_loop(const StmtOp& op) { return std::holds_alternative<For>(op) || std::holds_alternative<While>(op); }
-
 // Whether the host can tell from the arguments of a call: integer arithmetic of free variables.
 bool host_computes(const Expr& e) {
   if (!e->type.is_integral()) return false;
@@ -354,13 +352,11 @@ Expr Builder::warp_reduce(Operator op, const Expr& value) {
 }
 
 void Builder::break_loop() {
-  if (!in_scope_of(is_loop))
-    fail_here(Code::OutsideLoop, "break_loop() outside of a loop", "to leave the kernel write thread_return()");
+  need_loop("break");
   emit(Break{});
 }
 void Builder::continue_loop() {
-  if (!in_scope_of(is_loop))
-    fail_here(Code::OutsideLoop, "continue_loop() outside of a loop", "to leave the kernel write thread_return()");
+  need_loop("continue");
   emit(Continue{});
 }
 void Builder::return_thread() { emit(Return{}); }

@@ -486,6 +486,32 @@ TEST(StatementErrors, ContinueOutsideOfALoop) {
 help: to leave the kernel write thread_return())");
 }
 
+TEST(StatementErrors, LeavingAPointOfParallel) {
+  Tensor A("A", {64}, f32);
+  for (const bool breaks : {true, false})
+    expect_error(
+        [&] {
+          kernel({A}, [&] {
+            for (auto k : serial(4))  // which no point can leave
+              for (auto i : Parallel(8)) {
+                A(i) = cast(k, f32);
+                mark();
+                breaks ? break_loop() : continue_loop();
+              }
+          });
+        },
+        std::string("TW1052 build: ") + (breaks ? "break" : "continue") + R"( in Parallel, whose points all run
+  --> the mistake
+help: put what some points leave out under an if; serial() is a loop that can be left)");
+  kernel({A}, [&] {
+    for (auto i : Parallel(8))
+      for (auto k : serial(4)) {
+        A(i) = cast(k, f32);
+        break_loop();
+      }
+  });
+}
+
 TEST(StatementErrors, TileOpInParallel) {
   Tensor A("A", {64, 64}, f32);
   expect_error(
