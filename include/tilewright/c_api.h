@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Grows when a function or a field is added; a frontend checks that the library's is at least its own. */
-#define TW_ABI_VERSION 4
+#define TW_ABI_VERSION 5
 TW_PUBLIC int tw_abi_version(void);
 TW_PUBLIC const char* tw_version(void); /* "0.1.0" */
 
@@ -133,6 +133,16 @@ TW_PUBLIC void tw_text_release(tw_text* text);
  * "sm_90a"; "" is the CPU. names and values: symbols that are known. */
 TW_PUBLIC tw_error* tw_program_explain(const tw_program* program, const char* arch, int json, const char* const* names,
                                        const int64_t* values, size_t count, tw_text** out);
+
+/* Runs the program on random tensors, the same for one seed, on every engine that takes it, and compares them. names
+ * and values: its symbols and the numbers among its parameters. The error is what an engine found wrong or TW4020,
+ * where they differ; `out` says which ran; json: {"program", "engines": [{"engine", "milliseconds" or "refusal"},
+ * ...]}. */
+TW_PUBLIC tw_error* tw_program_check(const tw_program* program, const char* const* names, const double* values,
+                                     size_t count, uint64_t seed, int json, tw_text** out);
+/* What this machine offers, as the JSON of `tilewright doctor`. trying: compiles a kernel to see whether compilers
+ * work. */
+TW_PUBLIC tw_error* tw_machine(int trying, tw_text** out);
 
 /* ---- kernels */
 

@@ -149,6 +149,29 @@ PyObject* program_explain(PyObject* self, PyObject* args) {
   return error ? raise(error) : new_string(text);
 }
 
+// check(values, seed, json): `values` is a dict from names of symbols and numbers to numbers.
+PyObject* program_check(PyObject* self, PyObject* args) {
+  PyObject* values = nullptr;
+  unsigned long long seed = 0;
+  int json = 0;
+  if (!PyArg_ParseTuple(args, "O!Kp", &PyDict_Type, &values, &seed, &json)) return nullptr;
+  std::vector<const char*> names;
+  std::vector<double> numbers;
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(values, &at, &key, &value);) {
+    names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
+    numbers.push_back(PyFloat_AsDouble(value));
+    if (PyErr_Occurred()) return nullptr;
+  }
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  tw_program* program = object_of<ProgramObject>(self)->program;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_program_check(program, names.data(), numbers.data(), names.size(), seed, json, &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
+}
+
 PyObject* program_with_plan(PyObject* self, PyObject* args) {
   const char* plan = nullptr;
   if (!PyArg_ParseTuple(args, "s", &plan)) return nullptr;
@@ -210,6 +233,15 @@ PyObject* module_set_stream(PyObject*, PyObject* stream) {
   tw_cuda_set_stream(handle);
   Py_RETURN_NONE;
 }
+PyObject* module_machine(PyObject*, PyObject* trying) {
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  const int tries = PyObject_IsTrue(trying);
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_machine(tries, &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
+}
 PyObject* module_version(PyObject*, PyObject*) { return PyUnicode_FromString(tw_version()); }
 
 PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -234,6 +266,7 @@ PyMethodDef module_methods[] = {
      "(name, whether bytes stand for it) of each dtype of tensors."},
     {"device_count", module_device_count, METH_NOARGS, "CUDA devices here."},
     {"set_stream", module_set_stream, METH_O, "The CUDA stream of the calls of this thread, as an integer."},
+    {"machine", module_machine, METH_O, "machine(trying): what this machine offers, as JSON."},
     {"version", module_version, METH_NOARGS, "The version of the library."},
     {"register", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_register)),
      METH_VARARGS | METH_KEYWORDS, "Hands over the package's classes and functions."},
@@ -276,6 +309,7 @@ PyTypeObject* make_program_type() {
                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
   static PyMethodDef methods[] = {
       {"explain", program_explain, METH_VARARGS, "explain(arch, json, values): what becomes of it, as text."},
+      {"check", program_check, METH_VARARGS, "check(values, seed, json): every engine that takes it, compared."},
       {"with_plan", program_with_plan, METH_VARARGS, "with_plan(text): with lines of its launches' plans fixed."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},

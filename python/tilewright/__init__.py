@@ -52,6 +52,7 @@ def install_as_tilelang(force=False):
 
 if TYPE_CHECKING:
     from .pictures import plot
+    from .pretended_gpu import without_gpu
     from .profiler import TensorSupplyType, do_bench
     from .torch_ops import custom_op
     from .tuner import AutoTuner, autotune, set_autotune_inputs
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 _LATER = {
     "AutoTuner": "tuner", "TensorSupplyType": "profiler", "autotune": "tuner", "custom_op": "torch_ops",
     "do_bench": "profiler", "plot": "pictures", "set_autotune_inputs": "tuner",
+    "without_gpu": "pretended_gpu",
 }  # fmt: skip
 
 
@@ -76,7 +78,7 @@ def __getattr__(name):
 __all__ = [
     "AutoTuner", "CompileError", "InternalError", "Jit", "Kernel", "LaunchError", "PrimFunc", "TensorSupplyType", "TilewrightError",
     "autotune", "cdiv", "compile", "custom_op", "do_bench", "install_as_tilelang", "jit", "language", "next_power_of_2",
-    "par_compile", "parse", "plot", "set_autotune_inputs",
+    "par_compile", "parse", "plot", "set_autotune_inputs", "without_gpu",
 ]  # fmt: skip
 
 

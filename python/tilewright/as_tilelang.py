@@ -1,4 +1,4 @@
-"""`import tilelang` as Tilewright: by install(), by `python -m tilewright script.py`, or as a pytest plugin:
+"""`import tilelang` as Tilewright: by install(), by `tilewright run script.py`, or as a pytest plugin:
 `pytest -p tilewright.as_tilelang`. The modules are a table of names; what they hold is this package's."""
 import contextlib
 import functools

@@ -275,6 +275,16 @@ class Jit:
         tensors, fixed, consts = self._split(args, kwargs, True)
         return self._eager(tensors, fixed, consts, Surroundings(self.func, fixed))
 
+    def takes(self, given):
+        """Which of these values by name compile() takes: of parameters, and of names that T.const makes."""
+        fixed = {n: v for n, v in given.items() if n in self.signature.parameters}
+        if self._is_lazy((), fixed):
+            return fixed
+        fixed, names = {n: v for n, v in fixed.items() if n not in self.tensor_names}, set(fixed)
+        fixed.update({n: p.default for n, p in self.signature.parameters.items() if n not in fixed and p.default is not p.empty and n not in self.tensor_names})
+        names.update(self._traced(lambda: discover(self.func, self.order, fixed, self.annotations)).consts)
+        return {n: v for n, v in given.items() if n in names}
+
     def _is_lazy(self, args, kwargs):
         if self.mode == "undecided":
             try:

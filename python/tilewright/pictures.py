@@ -32,10 +32,19 @@ def _legend(layout):
     return "T: thread, L: its register; a color for each thread" if isinstance(layout, Fragment) else "place in memory, in elements; a color for each row of it"
 
 
+def _layouts_of(kernel, arch):
+    facts = kernel.explain(arch or kernel.arch or "sm_90a", as_json=True)
+    return [row for launch in facts["launches"] for row in launch.get("layouts", ())]
+
+
+def tiles_of(kernel, arch=""):
+    """Names of the tiles that have a layout."""
+    return [row["name"] for row in _layouts_of(kernel, arch)]
+
+
 def _of_kernel(kernel, name, arch):
     """(layout, title) of the tile of that name; without one, of the first in registers."""
-    facts = kernel.explain(arch or kernel.arch or "sm_90a", as_json=True)
-    found = [row for launch in facts["launches"] for row in launch.get("layouts", ())]
+    found = _layouts_of(kernel, arch)
     names = [row["name"] for row in found]
     if name is None:
         chosen = next((row for row in found if row["space"] == "registers"), found[0] if found else None)

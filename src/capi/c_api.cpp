@@ -1,8 +1,11 @@
 // The functions of tilewright/c_api.h on errors, values, builders and programs. Kernels are in kernels.cpp.
 #include "capi/handles.h"
+#include "driver/check_program.h"
 #include "driver/explain.h"
 #include "driver/hand_in_plan.h"
+#include "driver/machine.h"
 #include "scalar/dtype_rows.h"
+#include "tilewright/version.h"
 
 #include <mutex>
 
@@ -181,6 +184,21 @@ tw_error* tw_program_explain(const tw_program* program, const char* arch, int js
     const Explanation e = *arch ? explain_gpu(p, known, arch) : explain(p, known, runtime::processor_features());
     *out = new tw_text{json ? to_json(e) : to_text(e)};
   });
+}
+
+tw_error* tw_program_check(const tw_program* program, const char* const* names, const double* values, size_t count,
+                           uint64_t seed, int json, tw_text** out) {
+  return guarded([&] {
+    std::map<std::string, double> known;
+    for (size_t i = 0; i < count; ++i) known[names[i]] = values[i];
+    const std::string& name = program->program.name();
+    const std::vector<EngineOutcome> outcomes = check_program(program->program, known, seed);
+    *out = new tw_text{json ? to_json(name, outcomes) : to_text(name, outcomes)};
+  });
+}
+
+tw_error* tw_machine(int trying, tw_text** out) {
+  return guarded([&] { *out = new tw_text{machine_report(trying != 0)}; });
 }
 
 }  // extern "C"

@@ -64,6 +64,7 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"ArgumentKind", Code::ArgumentKind},
     {"ArgumentRank", Code::ArgumentRank},
     {"GradientLost", Code::GradientLost},
+    {"FileNotReadable", Code::FileNotReadable},
 };
 
 Result report(const Operation&, const Operands& o) {

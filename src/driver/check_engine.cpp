@@ -1,5 +1,6 @@
 #include "driver/check_engine.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -154,7 +155,8 @@ struct EngineCheck::Engines {
     std::string name;
     CompileOptions options;
     std::optional<Executable> executable = {};
-    bool refuses = false;
+    std::string refusal = {};
+    double milliseconds = 0;
   };
 
   const ir::Buffer& buffer(size_t parameter) const { return tiles().buffer(tiles().params[parameter].buffer); }
@@ -164,15 +166,18 @@ struct EngineCheck::Engines {
     return p.is_tensor() && written.contains(p.buffer);
   }
 
-  std::vector<NDArray> run(const Executable& executable, std::span<const Argument> arguments, bool on_device) const {
+  std::vector<NDArray> run(const Executable& executable, std::span<const Argument> arguments, bool on_device,
+                           double& milliseconds) const {
     std::vector<NDArray> arrays = copies_of(arguments);
     mark(arrays);
     if (on_device)
       for (NDArray& a : arrays)
         if (!a.is_null()) a = a.to(kDevice);
+    const auto begin = std::chrono::steady_clock::now();
     executable.call(with_arrays(arguments, arrays));
     for (NDArray& a : arrays)
       if (!a.is_null()) a = a.to(kHost);
+    milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     return arrays;
   }
 
@@ -211,6 +216,7 @@ struct EngineCheck::Engines {
   std::set<ir::BufferId> written, read;
   bool sums = false, addresses = false;
   std::optional<Executable> interpreter;
+  double interpreter_milliseconds = 0;
   std::vector<Other> others;
   std::mutex mutex;
 };
@@ -233,18 +239,18 @@ void EngineCheck::operator()(std::span<const Argument> arguments) const {
         Code::EnginesNotCompared, {},
         fmt::format("{}: not checked: it follows addresses, and what they lead to is not copied", all.tiles().name)));
   if (!all.interpreter) all.interpreter = compile_plainly(all.program, {Engine::Interpreter});
-  const std::vector<NDArray> want = all.run(*all.interpreter, arguments, false);
+  const std::vector<NDArray> want = all.run(*all.interpreter, arguments, false, all.interpreter_milliseconds);
   all.look_for_holes(want);
   for (Engines::Other& other : all.others) {
-    if (other.refuses) continue;
+    if (!other.refusal.empty()) continue;
     const bool on_device = other.options.engine == Engine::Cuda;
     std::vector<NDArray> got;
     try {
       if (!other.executable) other.executable = compile_plainly(all.program, other.options);
-      got = all.run(*other.executable, arguments, on_device);
+      got = all.run(*other.executable, arguments, on_device, other.milliseconds);
     } catch (const Error& e) {
       if (!is_refusal(e.diagnostic())) throw;
-      other.refuses = true;
+      other.refusal = e.diagnostic().message;
       continue;
     }
     const double functions = on_device ? codegen::device_units(all.tiles()) : 0;
@@ -252,6 +258,14 @@ void EngineCheck::operator()(std::span<const Argument> arguments) const {
     for (size_t i = 0; i < got.size(); ++i)
       if (!got[i].is_null() && all.is_written(i)) compare(all.buffer(i).name, want[i], got[i], other.name, units);
   }
+}
+
+std::vector<EngineOutcome> EngineCheck::outcomes() const {
+  std::lock_guard lock(engines_->mutex);
+  if (!engines_->interpreter) return {};
+  std::vector<EngineOutcome> out = {{"interpreter", "", engines_->interpreter_milliseconds}};
+  for (const Engines::Other& other : engines_->others) out.push_back({other.name, other.refusal, other.milliseconds});
+  return out;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "driver/check_program.h"
 #include "tilewright/compile.h"
 
 namespace tilewright {
@@ -16,6 +17,8 @@ class EngineCheck {
   ~EngineCheck();
   // Runs on copies. LaunchError for what the interpreter or the simulator finds, and where the engines differ.
   void operator()(std::span<const Argument> arguments) const;
+  // Of the last call that ended well: the interpreter first. Empty where the program cannot be checked.
+  std::vector<EngineOutcome> outcomes() const;
 
  private:
   struct Engines;

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <set>
 
 #include "runtime/failed_text.h"
 #include "runtime/process.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr const char* kTextName = "kernel.cpp";
 constexpr const char* kObjectName = "kernel.so";
+constexpr const char* kNames[] = {"g++", "clang++", "c++"};
 constexpr const char* kInstall =
     "install one (Debian: apt-get install g++), or set TILEWRIGHT_CXX to its absolute path";
 
@@ -55,7 +57,7 @@ std::string search_path(std::string_view name) {
 std::string chosen_path() {
   const std::string wish = environment_variable("TILEWRIGHT_CXX");
   if (wish.empty()) {
-    for (const char* name : {"g++", "clang++", "c++"})
+    for (const char* name : kNames)
       if (std::string path = search_path(name); !path.empty()) return path;
     fail(Code::HostCompilerMissing, {}, "no C++ compiler: the cpu engine looked for g++, clang++ and c++ on PATH",
          kInstall);
@@ -146,6 +148,22 @@ HostCompiler find_host_compiler() {
   compiler.path = chosen_path();
   compiler.identity = identify(compiler.path);
   return compiler;
+}
+
+std::vector<HostCompiler> host_compilers_of_path() {
+  std::vector<HostCompiler> out;
+  std::set<std::pair<dev_t, ino_t>> seen;  // one program may have two names
+  for (const char* name : kNames) {
+    const std::string path = search_path(name);
+    struct stat info {};
+    if (path.empty() || stat(path.c_str(), &info) != 0 || !seen.emplace(info.st_dev, info.st_ino).second) continue;
+    try {
+      out.push_back({path, identify(path)});
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return out;
 }
 
 HostCompiler host_compiler() {

@@ -16,7 +16,9 @@ struct HostCompiler {
 // TILEWRIGHT_CXX (an absolute path or a name on PATH) if set, else g++, clang++, c++ of PATH. CompileError naming what
 // to install if there is none.
 HostCompiler find_host_compiler();
-// The same, looked for once while TILEWRIGHT_CXX and PATH stay as they are.
+// Those of these three names that PATH has, in this order, each program once; what does not answer is left out.
+std::vector<HostCompiler> host_compilers_of_path();
+// What find_host_compiler() finds, looked for once while TILEWRIGHT_CXX and PATH stay as they are.
 HostCompiler host_compiler();
 
 struct CompileRequest {

@@ -49,10 +49,9 @@ def main(arguments):
     import tilewright
 
     from tilewright import _native
-    from tilewright.compat import without_gpu
 
     if not _native.device_count():
-        without_gpu.install("sm_90a")
+        tilewright.without_gpu()
     tilewright.install_as_tilelang()
     capture(out, run)
     try:

@@ -55,7 +55,7 @@ def script(tmp_path):
 
 @alone
 def test_scripts_run_by_the_package(script):
-    run = python("-m", "tilewright", str(script), "--size", "4")
+    run = python("-m", "tilewright", "run", str(script), "--size", "4")
     assert run.stdout.startswith("right ['--size', '4'] 0.1."), run.stderr
 
 
@@ -101,7 +101,7 @@ def test_some_mistakes_are_reported_when_a_program_is_compiled(tmp_path):
         "try:\n    tilelang.compile(main)\nexcept ValueError as error:\n    print(str(error).splitlines()[1].strip())\n"
     )
     column = ":13" if sys.version_info >= (3, 11) else ""  # which tells where expressions are
-    assert python("-m", "tilewright", str(tmp_path / "late.py")).stdout.endswith(f"late.py:6{column}\n")
+    assert python("-m", "tilewright", "run", str(tmp_path / "late.py")).stdout.endswith(f"late.py:6{column}\n")
 
 
 @alone
@@ -120,7 +120,7 @@ def test_float32_is_multiplied_as_tfloat32(tmp_path):
         "for options in (None, {'tilewright.tf32': False}):\n"
         "    print((tilelang.compile(main, out_idx=[2], pass_configs=options)(x, np.eye(16, dtype='float32')) == np.eye(16)).all())\n"
     )
-    run = python("-m", "tilewright", str(tmp_path / "product.py"))
+    run = python("-m", "tilewright", "run", str(tmp_path / "product.py"))
     assert run.stdout.split() == ["True", "False"], run.stdout + run.stderr
     native = (tmp_path / "product.py").read_text().replace("import tilelang, tilelang.language as T", "import tilewright as tilelang, tilewright.language as T")
     (tmp_path / "native.py").write_text(native)
@@ -143,7 +143,7 @@ def test_numbers_of_a_program_are_shown(tmp_path):
         "seen = []\ntvm.tirx.stmt_functor.post_order_visit(main.body, lambda n: seen.append((n.value, n.dtype, isinstance(n, tvm.tirx.FloatImm))))\n"
         "print(seen)\n"
     )
-    run = python("-m", "tilewright", str(tmp_path / "numbers.py"))
+    run = python("-m", "tilewright", "run", str(tmp_path / "numbers.py"))
     assert run.stdout.strip() == "[(1e+300, 'float64', True), (2.5, 'float64', True)]", run.stderr
 
 
@@ -173,7 +173,7 @@ print(len(made))
 def test_cached_kernels_are_made_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(CACHED)
-    ran = python("-m", "tilewright", str(script))
+    ran = python("-m", "tilewright", "run", str(script))
     assert ran.stdout == "2\n", ran.stderr
 
 
@@ -220,7 +220,7 @@ for use in (lambda: isinstance(body, tx.BufferStore), lambda: tx.For(1), lambda:
 @alone
 def test_calls_are_left_out_by_tvm_words(tmp_path):
     (tmp_path / "marked.py").write_text(MARKED)
-    run = python("-m", "tilewright", str(tmp_path / "marked.py"))
+    run = python("-m", "tilewright", "run", str(tmp_path / "marked.py"))
     assert run.stdout.splitlines() == [
         "['mark', 'keep']",
         "1 0 1 1 False",
@@ -245,7 +245,7 @@ def test_plugins_and_conftests_that_import_tilelang(tmp_path):
 @alone
 def test_a_folder_of_that_name_is_no_package(tmp_path, script):
     (tmp_path / "tilelang" / "docs").mkdir(parents=True)
-    run = subprocess.run([sys.executable, "-m", "tilewright", str(script)], cwd=tmp_path, capture_output=True, text=True,
+    run = subprocess.run([sys.executable, "-m", "tilewright", "run", str(script)], cwd=tmp_path, capture_output=True, text=True,
                          env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TILEWRIGHT_ENGINE": "interpreter"})  # fmt: skip
     assert run.stdout.startswith("right"), run.stderr
 
@@ -310,7 +310,7 @@ print("right")
 @alone
 def test_older_forms(tmp_path):
     (tmp_path / "older.py").write_text(OLDER)
-    run = python("-m", "tilewright", str(tmp_path / "older.py"), TILELANG_CACHE_DIR=str(tmp_path / "cache"))
+    run = python("-m", "tilewright", "run", str(tmp_path / "older.py"), TILELANG_CACHE_DIR=str(tmp_path / "cache"))
     assert run.stdout == "right\n", run.stderr
     assert run.stderr.count("is not called: CUDA text is not edited here") == 2
 

@@ -22,8 +22,7 @@ import runpy, sys
 import tilewright
 tilewright.install_as_tilelang(force=True)
 if tilewright._native.device_count() == 0:
-    from tilewright.compat import without_gpu
-    without_gpu.install()
+    tilewright.without_gpu()
 runpy.run_path(sys.argv[1], run_name="__main__")
 """
 

@@ -250,7 +250,8 @@ TEST_F(Tool, RunReadsAndWritesArrays) {
 }
 
 TEST_F(Tool, ExplainCountsWhatIsStatic) {
-  const Json e = json("explain gemm.tile --set M=32 --json");
+  const Json e = json("explain gemm.tile M=32 --json");
+  EXPECT_EQ(json("explain gemm.tile --set M=32 --json"), e);
   const Json& launch = e["launches"][0];
   EXPECT_EQ(launch["blocks"], 2);
   EXPECT_EQ(launch["bytes_on_chip"], (16 * 32 + 32 * 32 + 16 * 32) * 4);
@@ -364,15 +365,33 @@ TEST_F(Tool, PlotLayout) {
   EXPECT_EQ(tool("plot-layout \"(16, 8): nonsense\"").status, 1);
 }
 
+TEST_F(Tool, ChecksProgramsOnEveryEngine) {
+  const Json c = json("check gemm.tile M=33 --json");
+  EXPECT_EQ(c["program"], "relu_gemm");
+  ASSERT_GE(c["engines"].size(), 4u);
+  EXPECT_EQ(c["engines"][0]["engine"], "interpreter");
+  for (const Json& engine : c["engines"]) EXPECT_TRUE(engine.contains("milliseconds")) << engine;
+  EXPECT_TRUE(tool("check gemm.tile M=33").out.starts_with("relu_gemm: the engines agree: interpreter "));
+  const Json lacking = Json::parse(tool("check gemm.tile --json").out, nullptr, false);
+  EXPECT_EQ(lacking["error"]["code"], "TW4001");
+  EXPECT_EQ(lacking["error"]["help"], "give a value: M=64");
+  EXPECT_EQ(tool("check gemm.tile M").status, 2);
+  const Json unknown = Json::parse(tool("check gemm.tile M=3 Q=1 --json").out, nullptr, false);
+  EXPECT_EQ(unknown["error"]["code"], "TW1080");
+}
+
+TEST_F(Tool, SaysItsVersion) { EXPECT_EQ(tool("--version").out, "tilewright 0.1.0\n"); }
+
 TEST_F(Tool, Doctor) {
   const Json d = json("doctor --json");
-  EXPECT_EQ(d["engines"], (Json{"cpu", "interpreter"}));
+  EXPECT_EQ(d["engines"], (Json{"cpu", "interpreter", "simulator"}));
   EXPECT_TRUE(d["compiler"]["works"]);
   EXPECT_GE(d["threads"], 1);
   const Result none = shell("TILEWRIGHT_CXX=/nowhere " TILEWRIGHT_TOOL " doctor --json");
   EXPECT_EQ(none.status, 1);
   const Json broken = Json::parse(none.out, nullptr, false);
-  EXPECT_EQ(broken["engines"], Json{"interpreter"});
+  EXPECT_EQ(broken["engines"], (Json{"interpreter", "simulator"}));
+  EXPECT_FALSE(broken["compilers"].empty());  // those of PATH, whatever the variable says
   EXPECT_EQ(broken["switches"]["TILEWRIGHT_CXX"], "/nowhere");
   EXPECT_NE(tool("doctor").out.find("works"), std::string::npos);
 }

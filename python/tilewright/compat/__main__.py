@@ -1,4 +1,4 @@
-"""python -m tilewright.compat PATH... | --list FILE: runs programs written against TileLang, side by side, and reports."""
+"""tilewright compat PATH... | --list FILE: runs programs written against TileLang, side by side, and reports."""
 import argparse
 import os
 import sys
@@ -10,7 +10,7 @@ from . import programs, report, running
 
 
 def arguments(argv=None):
-    parse = argparse.ArgumentParser(prog="python -m tilewright.compat", description=__doc__)
+    parse = argparse.ArgumentParser(prog="tilewright compat", description=__doc__)
     parse.add_argument("paths", nargs="*", metavar="PATH", help="programs, or folders of them")
     parse.add_argument("--list", metavar="FILE", help="programs by a table with a column `path` (and `role`, where the name does not say it), or one path a line")
     parse.add_argument("--root", default=".", help="where the paths of the table begin (.)")
@@ -33,8 +33,8 @@ def arguments(argv=None):
     return options
 
 
-def main():
-    options = arguments()
+def main(argv=None):
+    options = arguments(argv)
     found = programs.of_list(options.list, options.root) if options.list else programs.of_paths(options.paths)
     found = programs.chosen(found, options.only, options.where)
     if not found:

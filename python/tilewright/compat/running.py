@@ -52,8 +52,6 @@ def _environment(program, options, cache):
         changed["TILEWRIGHT_CACHE_DIR"] = cache
     if options.engine != "auto":
         changed["TILEWRIGHT_ENGINE"] = options.engine
-    elif options.without_gpu:
-        changed["TILEWRIGHT_ENGINE"] = "cpu"
     return {**os.environ, **changed}
 
 

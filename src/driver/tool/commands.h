@@ -17,6 +17,14 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct CheckArguments {
+  std::string file;
+  std::vector<std::string> set;
+  uint64_t seed = 1;
+  bool json = false;
+};
+int check(const CheckArguments& options);
+
 struct DoctorOptions {
   bool json = false;
 };

@@ -3,12 +3,14 @@
 
 #include "driver/tool/commands.h"
 #include "tilewright/diagnostic.h"
+#include "tilewright/version.h"
 
 namespace tilewright::tool {
 namespace {
 
 struct Commands {
   DoctorOptions doctor;
+  CheckArguments check;
   CompileArguments compile;
   OptArguments opt;
   RunArguments run;
@@ -22,6 +24,15 @@ void add_doctor(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("doctor", "What this machine offers: compiler, processor, cache, switches");
   sub->add_flag("--json", c.doctor.json, "A JSON object");
   sub->callback([&] { chosen = [&] { return doctor(c.doctor); }; });
+}
+
+void add_check(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("check", "Run a program on random tensors on every engine, and compare them");
+  sub->add_option("file", c.check.file, "A .tile file; - is standard input")->required();
+  sub->add_option("values", c.check.set, "Symbols and numbers: M=17");
+  sub->add_option("--seed", c.check.seed, "Of the random tensors");
+  sub->add_flag("--json", c.check.json, "A JSON object");
+  sub->callback([&] { chosen = [&] { return check(c.check); }; });
 }
 
 void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
@@ -72,7 +83,7 @@ void add_run(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 void add_explain(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("explain", "What becomes of each tile operation, and what it costs");
   sub->add_option("file", c.explain.file, "A .tile file; - is standard input")->required();
-  sub->add_option("--set", c.explain.set, "A symbol: M=4096")->expected(1)->take_all();
+  sub->add_option("symbols,--set", c.explain.set, "Symbols: M=4096 N=64")->take_all();
   sub->add_option("--arch", c.explain.arch, "On a GPU instead of the CPU: sm_80, sm_89, sm_90a")
       ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
   sub->add_flag("!--no-compile", c.explain.compile, "Without the device compiler, which knows registers and spills");
@@ -123,11 +134,13 @@ void add_simulate(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 }
 
 int main(int argc, char** argv) {
-  CLI::App app("Tilewright: tile programs for the CPU", "tilewright");
+  CLI::App app("Tilewright: tile programs in text form, for CPUs and GPUs", "tilewright");
+  app.set_version_flag("--version", "tilewright " TILEWRIGHT_VERSION);
   app.require_subcommand(1);
   Commands commands;
   std::function<int()> chosen;
   add_doctor(app, commands, chosen);
+  add_check(app, commands, chosen);
   add_compile(app, commands, chosen);
   add_opt(app, commands, chosen);
   add_run(app, commands, chosen);
@@ -147,7 +160,7 @@ int main(int argc, char** argv) {
     return kUsage;
   } catch (const Error& e) {
     const bool json = commands.compile.json || commands.run.json || commands.explain.json || commands.fuzz.json ||
-                      commands.simulate.json;
+                      commands.simulate.json || commands.check.json;
     if (json) {
       fmt::print("{{\"error\": {}}}\n", e.diagnostic().to_json());
     } else {

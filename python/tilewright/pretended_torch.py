@@ -1,4 +1,4 @@
-"""PyTorch on a machine without a GPU, for programs that say "cuda": tensors are the CPU's, and a device is described."""
+"""PyTorch without a GPU, for programs that say "cuda": tensors are the CPU's, and a device is described."""
 import contextlib
 import time
 import types
@@ -6,7 +6,7 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .. import profiler
+from . import profiler
 
 
 def _on_cpu(value):
@@ -64,8 +64,8 @@ class _Generator(torch.Generator):
         return _MakeGenerator(_on_cpu(device))
 
 
-def install(arch="sm_90a"):
-    """From here on "cuda" means the CPU in this process, and the device has compute capability of `arch`."""
+def install(arch):
+    """From here on "cuda" is the CPU to PyTorch, and the device has compute capability of `arch`."""
     version = int("".join(c for c in arch if c.isdigit()) or 90)
     properties = _Properties(
         name="no device", major=version // 10, minor=version % 10, multi_processor_count=132, total_memory=2**36,

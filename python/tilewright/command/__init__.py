@@ -1,0 +1,66 @@
+"""The command `tilewright`, which is `python -m tilewright` too: a word, and what it takes."""
+import importlib
+import os
+import sys
+
+from .. import _native
+from ..elsewhere import nearest
+from ..errors import TilewrightError
+from ..tracebacks import colored, has_colors
+
+# Of each word: the module and its function, what it takes, what it does.
+WORDS = {
+    "doctor": ("machine", "doctor", "", "what this machine offers, and what to install"),
+    "explain": ("kernels", "explain", "FILE.py:NAME [M=4096 ...]", "what becomes of a kernel, and what it costs"),
+    "plot": ("kernels", "plot", "FILE.py:NAME [M=4096 ...]", "pictures of its layouts"),
+    "check": ("kernels", "check", "FILE.py[:NAME] [M=64 ...]", "every engine on random tensors, compared"),
+    "run": ("running", "run", "SCRIPT.py ...", "a program for TileLang as it is (--without-gpu: on the CPU)"),
+    "compat": ("running", "compat", "PATH...", "which of your programs for TileLang run"),
+}
+OK, WRONG, USAGE = 0, 1, 2  # exit status: 1 is the program's mistake, 2 the command line's
+
+
+def _overview():
+    from .machine import line
+
+    width = max(len(word) + len(takes) for word, (_, _, takes, _) in WORDS.items()) + 3
+    rows = [f"  {f'{word} {takes}'.ljust(width)}{help}" for word, (_, _, takes, help) in WORDS.items()]
+    return "\n".join([line(), *rows, "tilewright WORD --help says more of each; --version the version"])
+
+
+def usage(message):
+    print(f"tilewright: {message}", file=sys.stderr)
+    return USAGE
+
+
+def _unknown(word):
+    if os.path.exists(word):
+        return usage(f"no command '{word}'; a program is run by: tilewright run {word}")
+    near = nearest(word, WORDS, cutoff=0.6, count=1)
+    return usage(f"no command '{word}'; " + (f"did you mean {near}?" if near else f"it is one of {', '.join(WORDS)}"))
+
+
+def main(argv=None):
+    """Runs a command line; its exit status."""
+    word, *rest = list(sys.argv[1:] if argv is None else argv) or [""]
+    if word in ("", "-h", "--help"):
+        print(_overview())
+        return OK
+    if word in ("-V", "--version"):
+        print(f"tilewright {_native.version()}")
+        return OK
+    if word not in WORDS:
+        return _unknown(word)
+    module, function, _, _ = WORDS[word]
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), function)(rest)
+    except TilewrightError as error:
+        if word == "run" and error.code:
+            raise  # of the program that it runs, as that program would show it
+        print(colored(str(error)) if has_colors(sys.stderr) else error, file=sys.stderr)
+        return WRONG
+    except BrokenPipeError:
+        if word == "run":
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes when it ends
+        return WRONG

@@ -1,0 +1,44 @@
+"""tilewright run: a program in which `import tilelang` is Tilewright, untouched. tilewright compat: many, and a report."""
+import argparse
+import os
+import runpy
+import sys
+
+from . import usage
+
+
+def run(argv):
+    parse = argparse.ArgumentParser(prog="tilewright run", usage="tilewright run [--without-gpu] (SCRIPT.py | -m MODULE) [ARGUMENT ...]", description=run.__doc__)
+    parse.add_argument("--without-gpu", action="store_true", help='what says "cuda" runs on the CPU, tensors of torch too')
+    parse.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module, as python -m: -m pytest tests/")
+    parse.add_argument("script", nargs=argparse.REMAINDER, help="a file, and its own arguments")
+    options = parse.parse_args(argv)
+    given = options.module or options.script
+    if not given:
+        parse.error("give a file, or -m MODULE")
+    if not options.module and not os.path.exists(given[0]):
+        return usage(f"run: there is no file '{given[0]}'")
+    from ..as_tilelang import install
+
+    if options.without_gpu:
+        from ..pretended_gpu import NOTE, without_gpu
+
+        print(NOTE, file=sys.stderr)
+        without_gpu()
+    install()
+    sys.argv = given
+    sys.path[0] = os.getcwd() if options.module else os.path.dirname(os.path.abspath(given[0]))
+    if options.module:
+        runpy.run_module(given[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(given[0], run_name="__main__")
+    return 0
+
+
+run.__doc__ = "Runs a program in which `import tilelang` gives Tilewright."
+
+
+def compat(argv):
+    from ..compat.__main__ import main
+
+    return main(argv)

@@ -1,0 +1,22 @@
+"""Programs that say "cuda" on a machine without a GPU: kernels are the CPU's, PyTorch's tensors too, and a device is described."""
+import importlib.util
+import os
+
+from . import _native
+
+NOTE = "no GPU: programs for cuda run on the CPU"
+_installed = []  # the architecture that the device has
+
+
+def without_gpu(arch: str = "sm_90a") -> None:
+    """From here on "cuda" means the CPU in this process: kernels run there (or where TILEWRIGHT_ENGINE says), torch's tensors of
+    a device are in its memory, and torch.cuda describes a device of `arch`. Call it first: it cannot be taken back."""
+    if _installed:
+        return
+    _installed.append(arch)
+    os.environ.setdefault("TILEWRIGHT_ENGINE", "cpu")
+    _native.device_count = lambda: 1
+    if importlib.util.find_spec("torch") is not None:
+        from .pretended_torch import install
+
+        install(arch)

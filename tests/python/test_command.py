@@ -1,0 +1,358 @@
+"""The command `tilewright`: its words, on files of kernels, in processes of their own."""
+import importlib.util
+import json
+import os
+import pathlib
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+import tilewright
+from tilewright import command
+from tilewright.command import kernels, machine
+
+alone = pytest.mark.skipif(importlib.util.find_spec("tilelang") is not None, reason="TileLang itself is installed")
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+
+KERNELS = """
+import tilewright as tw
+import tilewright.language as T
+
+@tw.jit
+def add(A, B):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B: T.Tensor((N,), "float32")
+    C = T.empty((N,), "float32")
+    with T.Kernel(T.ceildiv(N, 128), threads=128) as bx:
+        for i in T.Parallel(128):
+            C[bx * 128 + i] = A[bx * 128 + i] + B[bx * 128 + i]
+    return C
+
+@tw.autotune(configs=[{"block": 64}, {"block": 128}])
+@tw.jit(out_idx=[-1])
+def product(M, N, K, block=64, dtype="float16"):
+    @T.prim_func
+    def product(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=128) as (bx, by):
+            A_shared = T.alloc_shared((block, 32), dtype)
+            B_shared = T.alloc_shared((32, block), dtype)
+            C_local = T.alloc_fragment((block, block), "float32")
+            T.clear(C_local)
+            for k in T.Pipelined(T.ceildiv(K, 32), num_stages=2):
+                T.copy(A[by * block, k * 32], A_shared)
+                T.copy(B[k * 32, bx * block], B_shared)
+                T.gemm(A_shared, B_shared, C_local)
+            T.copy(C_local, C[by * block, bx * block])
+    return product
+
+M = T.dynamic("M")
+
+@T.prim_func
+def scale(A: T.Tensor((M, 64), "float32"), f: T.float32):
+    with T.Kernel(T.ceildiv(M, 16), threads=64) as b:
+        for i, j in T.Parallel(16, 64):
+            A[b * 16 + i, j] = A[b * 16 + i, j] * f
+
+if __name__ == "__main__":
+    raise SystemExit("this part is for those who run it")
+"""
+RACING = """
+import tilewright.language as T
+
+@T.prim_func
+def halves(A: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=64):
+        s = T.alloc_shared((64,), "float32")
+        for i in T.Parallel(64):
+            s[i // 2] = A[i]
+        for i in T.Parallel(32):
+            A[i] = s[i]
+"""
+FOR_A_GPU = """
+import sys
+import torch
+import tilelang
+import tilelang.language as T
+
+@tilelang.jit(out_idx=[-1], target="cuda")
+def double(N):
+    @T.prim_func
+    def main(A: T.Tensor((N,), T.float32), B: T.Tensor((N,), T.float32)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(N):
+                B[i] = A[i] * 2
+    return main
+
+def test_double():
+    assert double(8)(torch.ones(8, device="cuda")).tolist() == [2] * 8
+
+if __name__ == "__main__":
+    test_double()
+    print("right", sys.argv[1:], torch.cuda.get_device_capability(), tilelang.utils.device.get_current_device())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in {"kernels.py": KERNELS, "racing.py": RACING, "for_a_gpu.py": FOR_A_GPU}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def environment(**changed):
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(tilewright.__file__)), os.environ.get("PYTHONPATH", "")])
+    kept = {k: v for k, v in os.environ.items() if k not in ("TILEWRIGHT_ENGINE", "TILEWRIGHT_CHECK", "NO_COLOR")}
+    return {**kept, "PYTHONPATH": path, **changed}
+
+
+def tw(folder, *words, **changed):
+    """Runs the command; in a process of its own, for it imports what it is given."""
+    return subprocess.run([sys.executable, "-m", "tilewright", *words], cwd=folder, capture_output=True, text=True, env=environment(**changed))
+
+
+def said(folder, *words, **changed):
+    ran = tw(folder, *words, **changed)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+# ---- words
+
+
+def test_alone_it_says_what_there_is(tmp_path):
+    first, *rows = said(tmp_path).splitlines()
+    assert re.fullmatch(r"tilewright \S+   cpu: .+, \d+ threads?, .+   cuda: .+   cache: \d+ MiB", first)
+    assert [row.split()[0] for row in rows[:-1]] == list(command.WORDS)
+    assert said(tmp_path, "--help").splitlines()[1:] == [first, *rows][1:]
+    for word in command.WORDS:
+        assert f"usage: tilewright {word}" in said(tmp_path, word, "--help")
+
+
+def test_version(tmp_path):
+    assert said(tmp_path, "--version") == f"tilewright {tilewright.__version__}\n"
+
+
+def test_misspelt_words(folder):
+    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, check, run, compat",
+                         "kernels.py": "a program is run by: tilewright run kernels.py"}.items():  # fmt: skip
+        ran = tw(folder, word)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"tilewright: no command '{word}'; {answer}\n")
+
+
+# ---- doctor
+
+
+def test_doctor(tmp_path):
+    found = json.loads(said(tmp_path, "doctor", "--json"))
+    assert found["version"] == tilewright.__version__ and found["compiler"]["works"] and found["threads"] >= 1
+    assert found["compiler"]["path"] in [c["path"] for c in found["compilers"]]
+    assert {"nvrtc", "driver", "cache", "processor_used", "python", "torch"} <= set(found)
+    text = said(tmp_path, "doctor")
+    assert found["compiler"]["path"] in text and found["processor"] in text and "\033" not in text
+
+
+def test_doctor_says_what_to_install(tmp_path):
+    ran = tw(tmp_path, "doctor", TILEWRIGHT_CXX="/nowhere/g++", TILEWRIGHT_NVRTC="/nowhere", TILEWRIGHT_LIBCUDA="/nowhere", TILEWRIGHT_CACHE_DIR=str(tmp_path / "none"))
+    assert ran.returncode == 1
+    for text in ("apt-get install g++", 'pip install "tilewright[cuda]"', "install NVIDIA's driver", "which the first kernel makes", "TILEWRIGHT_CXX=/nowhere/g++"):
+        assert text in ran.stdout, ran.stdout
+    assert re.search("^engines +interpreter, simulator$", ran.stdout, re.MULTILINE)
+
+
+def test_doctor_of_a_cache_that_is_not_private(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    assert "is not a private directory" in said(tmp_path, "doctor", TILEWRIGHT_CACHE_DIR=str(shared))
+
+
+def test_machines_that_have_devices(monkeypatch):
+    device = {"name": "H200", "architecture": "sm_90a", "sms": 132, "memory_bytes": 2**37}
+    here = machine.report(trying=False)
+    there = {**here, "driver": {"works": True, "path": "libcuda.so.1", "version": "13.0", "devices": [device]}}
+    monkeypatch.setattr(machine, "report", lambda trying=True: there)
+    assert "cuda: H200 (sm_90a)" in machine.line()
+    assert ("cuda:0", True, "H200, sm_90a, 132 SMs, 131072 MiB", "") in list(machine._rows(there))
+
+
+def on_terminal(*words, **changed):
+    """What it writes where standard output is a terminal."""
+    reads, writes = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "tilewright", *words], stdout=writes, stderr=writes, env=environment(**changed))
+    os.close(writes)
+    text = b""
+    while True:
+        try:
+            part = os.read(reads, 4096)
+        except OSError:  # it has ended
+            break
+        if not part:
+            break
+        text += part
+    os.close(reads)
+    process.wait()
+    return text.decode()
+
+
+def test_colors_are_for_terminals():
+    assert "\033[32m" in on_terminal("doctor", TERM="xterm")
+    assert "\033" not in on_terminal("doctor", TERM="xterm", NO_COLOR="1")
+    assert "\033[1;31merror TW7003" in on_terminal("explain", "nothing.py:x", TERM="xterm")
+
+
+# ---- explain
+
+
+def test_explain(folder):
+    on_cpu = said(folder, "explain", "kernels.py:product", "M=256", "N=256", "K=64", "dtype=bfloat16")
+    assert "product on the cpu engine" in on_cpu and "shared   A_shared: bfloat16[64, 32]" in on_cpu
+    on_gpu = said(folder, "explain", "kernels.py:product", "M=256", "N=256", "K=64", "block=128", "--arch", "sm_90a")
+    assert "wgmma" in on_gpu and "A_shared: float16" in on_gpu.replace("[3, ", "[")
+    facts = json.loads(said(folder, "explain", "kernels.py:scale", "M=48", "--json"))
+    assert facts["program"] == "scale" and facts["flops"] == 48 * 64
+    assert "unknown" in said(folder, "explain", "kernels.py:scale")
+    assert "add on the cpu engine" in said(folder, "explain", "kernels.py:add", "N=1000")
+
+
+def test_explain_says_the_same_as_the_package(folder):
+    spec = importlib.util.spec_from_file_location("kernels", folder / "kernels.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kernel = module.add.compile(N=1000)
+    assert said(folder, "explain", "kernels.py:add", "N=1000", "--arch", "sm_80") == str(kernel.explain("sm_80"))
+
+
+REFUSED = [
+    ("kernels.py:ad", "TW1080", "there is no 'ad' in 'kernels.py'", "did you mean add?"),
+    ("kernels.py:zzz", "TW1080", "there is no 'zzz' in 'kernels.py'", "it has add, product, scale"),
+    ("kernels.py", "TW1080", "'kernels.py' has 3 kernels", "name one: kernels.py:add, kernels.py:product, kernels.py:scale"),
+    ("kernels.py:T", "TW1101", "'T' in 'kernels.py' is of type module, and no kernel", "a function under @tilewright.jit"),
+    ("nothing.py:add", "TW7003", "there is no file 'nothing.py'", "FILE.py:NAME is a path"),
+    ("kernels.txt:add", "TW7003", "'kernels.txt' is no module of Python", ".tile texts"),
+    ("kernels.py:add", "TW1109", "T.const 'N' of 'add' is a dimension of 'A'", "or N=..."),
+    ("kernels.py:product", "TW4001", "product: missing", ""),
+]
+
+
+@pytest.mark.parametrize("target, code, message, help", REFUSED)
+def test_what_is_not_there(folder, target, code, message, help):
+    (folder / "kernels.txt").write_text("")
+    ran = tw(folder, "explain", target)
+    assert ran.returncode == 1 and ran.stdout == "" and ran.stderr.startswith(f"error {code} ")
+    assert message in ran.stderr and help in ran.stderr and "--> " in ran.stderr and "Traceback" not in ran.stderr
+    ran = tw(folder, "explain", target, "--json")
+    error = json.loads(ran.stdout)["error"]
+    assert ran.returncode == 1 and error["code"] == code and message in error["message"] and error["file"].endswith(target.partition(":")[0])
+
+
+def test_values_that_nothing_takes(folder):
+    for words, answer in ((("M=4", "Q=3"), "'scale' takes no Q; it has M, f"), (("M=large",), "M is a number, not 'large'"), (("M",), "'M' is no NAME=VALUE")):
+        ran = tw(folder, "explain", "kernels.py:scale", *words)
+        assert ran.returncode == 2 and answer in ran.stderr
+
+
+def test_a_pipe_that_is_closed(folder):
+    process = subprocess.Popen([sys.executable, "-m", "tilewright", "explain", "kernels.py:scale"], cwd=folder, env=environment(),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait() == 1
+
+
+# ---- plot
+
+
+def test_plot(folder):
+    text = said(folder, "plot", "kernels.py:product", "M=256", "N=256", "K=64", "--out", "pictures")
+    written = sorted(os.listdir(folder / "pictures"))
+    assert {"product.A_shared.svg", "product.B_shared.svg", "product.C_local.svg"} <= set(written)
+    assert sorted(os.path.basename(row.partition(": ")[0]) for row in text.splitlines()) == written
+    assert all((folder / "pictures" / name).read_text().startswith("<svg ") for name in written)
+    assert said(folder, "plot", "kernels.py:product", "M=256", "N=256", "K=64", "--buffer", "C_local", "--arch", "sm_80").count("\n") == 1
+    assert (folder / "product.C_local.svg").exists()
+    ran = tw(folder, "plot", "kernels.py:product", "M=256", "N=256", "K=64", "--buffer", "D")
+    assert ran.returncode == 1 and "has no tile 'D' with a layout" in ran.stderr
+
+
+# ---- check
+
+
+def test_check(folder):
+    text = said(folder, "check", "kernels.py:product", "M=64", "N=64", "K=64")
+    assert re.fullmatch(r"product: the engines agree: interpreter \S+ ms, cpu \S+ ms, the simulator as sm_80 \S+ ms, the simulator as sm_90a \S+ ms\n", text)
+    rows = said(folder, "check", "kernels.py", "M=64", "N=64", "K=64", "f=0.5").splitlines()
+    assert [row.partition(": the engines agree")[0] for row in rows] == ["add", "product", "scale"]
+    outcome = json.loads(said(folder, "check", "kernels.py:scale", "M=10", "f=2", "--json"))
+    assert outcome["program"] == "scale" and [e["engine"] for e in outcome["engines"]][:2] == ["interpreter", "cpu"]
+
+
+def test_check_finds_what_an_engine_finds(folder):
+    ran = tw(folder, "check", "racing.py")
+    assert ran.returncode == 1 and "halves: error TW6003" in ran.stdout and "racing.py:9:" in ran.stdout
+    row = json.loads(tw(folder, "check", "racing.py", "--json").stdout)
+    assert row["program"] == "halves" and row["error"]["code"] == "TW6003" and row["error"]["line"] == 9
+
+
+def test_check_says_what_it_lacks(folder):
+    ran = tw(folder, "check", "kernels.py:scale", "M=8")
+    assert ran.returncode == 1 and "TW4001" in ran.stdout and "nothing says what f is" in ran.stdout and "f=64" in ran.stdout
+    ran = tw(folder, "check", "kernels.py:scale", "M=8", "f=1", "Q=2")
+    assert ran.returncode == 2 and "no kernel takes Q" in ran.stderr
+    ran = tw(folder, "check", "kernels.py:scale", "M=8.5", "f=1")
+    assert ran.returncode == 1 and "TW4010" in ran.stdout and "'M' is int32, but is given 8.5" in ran.stdout
+
+
+def test_check_of_engines_that_do_not_take_it(folder):
+    text = said(folder, "check", "kernels.py:add", "N=100", TILEWRIGHT_CXX="/nowhere")
+    assert "the engines agree: interpreter" in text and "\n  cpu does not take it: TILEWRIGHT_CXX is '/nowhere'" in text
+
+
+# ---- run
+
+
+@alone
+@needs_torch
+def test_run_without_a_gpu(folder):
+    ran = tw(folder, "run", "--without-gpu", "for_a_gpu.py", "--size", "4")
+    assert (ran.stdout, ran.stderr) == ("right ['--size', '4'] (9, 0) cuda\n", "no GPU: programs for cuda run on the CPU\n")
+    assert "1 passed" in said(folder, "run", "--without-gpu", "-m", "pytest", "-q", "-p", "no:cacheprovider", "for_a_gpu.py")
+
+
+@alone
+def test_run_leaves_the_program_its_words(folder):
+    (folder / "words.py").write_text("import sys, tilelang\nprint(sys.argv, __name__)\nraise SystemExit(7)\n")
+    ran = tw(folder, "run", "words.py", "--without-gpu", "-h")
+    assert (ran.returncode, ran.stdout) == (7, "['words.py', '--without-gpu', '-h'] __main__\n")
+    ran = tw(folder, "run", "-m", "words", "-x")
+    assert ran.returncode == 7 and ran.stdout.endswith("words.py', '-x'] __main__\n")
+    assert tw(folder, "run").returncode == 2 and "there is no file 'nothing.py'" in tw(folder, "run", "nothing.py").stderr
+
+
+# ---- which kernel is meant
+
+
+def test_parts_of_a_target():
+    assert kernels._parts("a/k.py:add") == ("a/k.py", "add")
+    assert kernels._parts("k.py") == ("k.py", "")
+    assert kernels._parts("C:/k.py") == ("C:/k.py", "")
+
+
+# ---- docs/command.md
+
+
+def blurred(text):
+    """Lines without the figures that a machine or a version has of its own."""
+    return [re.sub(r"\(avx.*\)", "(...)", re.sub(r"\d+(\.\d+)?(e[+-]\d+)?", "0", row)) for row in text.splitlines()]
+
+
+def test_the_page_is_right(tmp_path):
+    page = (pathlib.Path(__file__).parents[2] / "docs/command.md").read_text()
+    (tmp_path / "kernels.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    shown = re.findall(r"```\n\$ tilewright (.*?)\n(.*?)```", page, re.DOTALL)
+    assert [words.split()[0] for words, _ in shown] == ["doctor", "explain", "plot", "check"]
+    for words, text in shown[1:]:
+        ran = blurred(said(tmp_path, *words.split()))
+        for row in blurred(text):
+            assert row == "..." or row in ran, (row, ran)
