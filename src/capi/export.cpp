@@ -66,6 +66,7 @@ std::string text_of_library(const tw_kernel& kernel, const std::string& program,
                                             : "tw_carried_bytes_of_code");
   out += fmt::format("static const unsigned long tw_carried_bytes = {}ul;\n", carried.code.size());
   constant("library_path", quoted(own_path()));
+  constant("library_name", quoted(fmt::format("libtilewright.so.{}", TW_ABI_VERSION)));
   out += fmt::format("#define TW_EXPORTED {}\n", symbol_of(kernel.executable.name()));
   for (const char* header : {"dlfcn", "pthread", "stdint", "stdio", "stdlib", "string"})
     out += fmt::format("#include <{}.h>\n", header);

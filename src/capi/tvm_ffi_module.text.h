@@ -73,14 +73,21 @@ void tw_fail(const char* message, const char* more) {
   snprintf(tw_this.failure, sizeof tw_this.failure, "%s%s", message, more);
 }
 
+/* The library in a folder ("": where the linker looks), by either of its names: packages of Python have no versions. */
+void tw_open_in(const char* folder, int length, int flags) {
+  const char* names[] = {tw_library_name, "libtilewright.so"};
+  for (int i = 0; i < 2 && !tw_this.library; ++i) {
+    char path[4096];
+    snprintf(path, sizeof path, "%.*s%s", length, folder, names[i]);
+    tw_this.library = dlopen(path, RTLD_NOW | flags);
+  }
+}
+
 void tw_open_beside() {
   Dl_info self;
   if (!dladdr(reinterpret_cast<void*>(&tw_raise), &self) || !self.dli_fname) return;
   const char* slash = strrchr(self.dli_fname, '/');
-  char path[4096];
-  const int length = slash ? static_cast<int>(slash - self.dli_fname) + 1 : 0;
-  snprintf(path, sizeof path, "%.*slibtilewright.so", length, self.dli_fname);
-  tw_this.library = dlopen(path, RTLD_NOW);
+  tw_open_in(self.dli_fname, slash ? static_cast<int>(slash - self.dli_fname) + 1 : 0, 0);
 }
 
 void tw_open() {
@@ -88,10 +95,10 @@ void tw_open() {
   if (const char* wish = getenv("TILEWRIGHT_LIBRARY")) {
     library = dlopen(wish, RTLD_NOW);
   } else {
-    library = dlopen("libtilewright.so", RTLD_NOW | RTLD_NOLOAD);
+    tw_open_in("", 0, RTLD_NOLOAD);
     if (!library) tw_open_beside();
     if (!library) library = dlopen(tw_library_path, RTLD_NOW);
-    if (!library) library = dlopen("libtilewright.so", RTLD_NOW);
+    if (!library) tw_open_in("", 0, 0);
   }
   if (!library)
     tw_fail(
