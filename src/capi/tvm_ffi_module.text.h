@@ -92,7 +92,7 @@ void tw_open_beside() {
 
 void tw_open() {
   void*& library = tw_this.library;
-  if (const char* wish = getenv("TILEWRIGHT_LIBRARY")) {
+  if (const char* wish = secure_getenv("TILEWRIGHT_LIBRARY")) {
     library = dlopen(wish, RTLD_NOW);
   } else {
     tw_open_in("", 0, RTLD_NOLOAD);
