@@ -14,7 +14,8 @@ def without_gpu(arch: str = "sm_90a") -> None:
     if _installed:
         return
     _installed.append(arch)
-    os.environ.setdefault("TILEWRIGHT_ENGINE", "cpu")
+    # The CPU though there be a device; where there is none, `auto` is the interpreter on machines without a compiler.
+    os.environ.setdefault("TILEWRIGHT_ENGINE", "cpu" if _native.device_count() else "auto")
     _native.device_count = lambda: 1
     if importlib.util.find_spec("torch") is not None:
         from .pretended_torch import install

@@ -330,6 +330,51 @@ def test_run_leaves_the_program_its_words(folder):
     assert tw(folder, "run").returncode == 2 and "there is no file 'nothing.py'" in tw(folder, "run", "nothing.py").stderr
 
 
+CONFTEST = "import torch\nassert torch.cuda.is_available()\nANSWER = torch.zeros(1, device='cuda')\n"
+
+
+@alone
+@needs_torch
+def test_pytest_without_a_gpu(folder):
+    """The plugin is there before the project's own conftest.py; without the option it changes nothing."""
+    (folder / "conftest.py").write_text(CONFTEST)
+    words = ["-m", "pytest", "-p", "tilewright.pytest_plugin", "-p", "tilewright.as_tilelang", "-p", "no:cacheprovider", "for_a_gpu.py"]
+    ran = subprocess.run([sys.executable, *words, "--without-gpu"], cwd=folder, capture_output=True, text=True, env=environment())
+    assert ran.returncode == 0 and "1 passed" in ran.stdout and "no GPU: programs for cuda run on the CPU" in ran.stdout, ran.stdout + ran.stderr
+    if not tilewright._native.device_count():
+        ran = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, env=environment())
+        assert ran.returncode != 0 and "no GPU" not in ran.stdout
+
+
+def test_the_plugin_is_light(tmp_path):
+    """pytest imports it in every project: it brings no torch along."""
+    code = "import sys, tilewright.pytest_plugin; print('torch' in sys.modules, 'tilewright.pretended_gpu' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert ran.stdout == "False False\n", ran.stderr
+
+
+@alone
+@needs_torch
+def test_notebooks_without_a_gpu(folder):
+    code = ("import tilewright\ntilewright.without_gpu('sm_80')\ntilewright.without_gpu()\ntilewright.install_as_tilelang()\n"
+            "import torch, for_a_gpu\nfor_a_gpu.test_double()\nprint(torch.cuda.get_device_capability())")  # fmt: skip
+    for changed, engine in (({}, "cpu"), ({"TILEWRIGHT_CXX": "/nowhere"}, "interpreter"), ({"TILEWRIGHT_ENGINE": "interpreter"}, "interpreter")):
+        asked = f"{code}\nprint(for_a_gpu.double(8).engine)"
+        ran = subprocess.run([sys.executable, "-c", asked], cwd=folder, capture_output=True, text=True, env=environment(**changed))
+        assert ran.stdout == f"(8, 0)\n{engine}\n", ran.stderr
+
+
+def test_without_torch_kernels_alone_are_moved(folder):
+    """torch is not looked for where it is not installed."""
+    (folder / "torch_is_away.py").write_text(
+        "import importlib.util, sys\nfind = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'torch' else find(name, *rest)\n"
+        "import tilewright\ntilewright.without_gpu()\nimport numpy, kernels\n"
+        "print(kernels.add(numpy.ones(5, 'float32'), numpy.ones(5, 'float32')).tolist(), 'torch' in sys.modules)\n")  # fmt: skip
+    ran = subprocess.run([sys.executable, "torch_is_away.py"], cwd=folder, capture_output=True, text=True, env=environment())
+    assert ran.stdout == "[2.0, 2.0, 2.0, 2.0, 2.0] False\n", ran.stderr
+
+
 # ---- which kernel is meant
 
 
