@@ -1,5 +1,8 @@
 // Executable: a compiled program that can be called.
 #pragma once
+#if __cplusplus < 202002L
+#error "Tilewright's headers are C++20: compile with -std=c++20 or newer"
+#endif
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -7,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tilewright/tensor.h"
@@ -29,6 +33,11 @@ class Argument {
   template <std::floating_point T>
   Argument(T value) : kind_(Kind::Float) {
     value_.number = static_cast<double>(value);
+  }
+  template <class T>
+  requires(!std::is_arithmetic_v<T> && !std::convertible_to<const T&, NDArray>) Argument(const T&) {
+    static_assert(!std::same_as<T, T>,
+                  "an argument is an NDArray or a number: NDArray::borrow(v.data(), {size}, f32) of a vector's memory");
   }
 
   Kind kind() const { return kind_; }

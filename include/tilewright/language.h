@@ -9,6 +9,9 @@
 //   A(i, j) = x;             stores
 //   auto v = alloc_var(i32, 0); v = v + 1;    a mutable scalar of each thread
 #pragma once
+#if __cplusplus < 202002L
+#error "Tilewright's headers are C++20: compile with -std=c++20 or newer"
+#endif
 #include <array>
 #include <concepts>
 #include <cstdint>

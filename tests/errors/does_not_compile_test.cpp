@@ -41,6 +41,20 @@ std::string compiler_says(const std::string& statement) {
   return result.output;
 }
 
+// What it says about a whole file, of the first mistake that it names.
+std::string first_error(const std::string& text, const std::string& standard) {
+  char directory[] = "/tmp/tilewright_does_not_compile_XXXXXX";
+  if (!mkdtemp(directory)) return "no directory";
+  const std::string file = std::string(directory) + "/program.cpp";
+  std::ofstream(file) << text;
+  const runtime::ProcessResult result = runtime::run_process(
+      {runtime::host_compiler().path, standard, "-fsyntax-only", "-I" TILEWRIGHT_SOURCE_DIR "/include", file},
+      {"LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=/tmp"}, directory, std::chrono::seconds(60));
+  std::filesystem::remove_all(directory);
+  const size_t at = result.output.find("error: ");
+  return at == std::string::npos ? "" : result.output.substr(at, result.output.find('\n', at) - at);
+}
+
 void expect_refused(const std::string& statement, const std::string& words) {
   const std::string said = compiler_says(statement);
   EXPECT_NE(said.find(words), std::string::npos) << statement << "\n" << (said.empty() ? "compiles" : said);
@@ -62,6 +76,29 @@ TEST(DoesNotCompile, BranchOnAnExpression) { expect_refused("if (x < y) A(i, j) 
 TEST(DoesNotCompile, BranchOnAValue) { expect_refused("if (x) A(i, j) = 0;", kBranch); }
 TEST(DoesNotCompile, LoopOnAVariable) { expect_refused("while (v) v -= 1;", kBranch); }
 TEST(DoesNotCompile, ChoiceByAnElement) { expect_refused("Value z = A(i, j) ? x : y;", kBranch); }
+
+TEST(DoesNotCompile, OlderStandards) {
+  for (const char* header : {"language", "executable", "compile"}) {
+    const std::string text = fmt::format("#include <tilewright/{}.h>\n", header);
+    EXPECT_EQ(first_error(text, "-std=c++20"), "");
+    EXPECT_NE(first_error(text, "-std=c++17").find("Tilewright's headers are C++20: compile with -std=c++20"),
+              std::string::npos)
+        << header;
+  }
+}
+
+TEST(DoesNotCompile, CallsWithWhatIsNoArray) {
+  const auto call = [](const std::string& argument) {
+    return first_error(
+        "#include <tilewright/compile.h>\n#include <vector>\n#include <string>\n"
+        "void call(const tilewright::Executable& kernel, tilewright::NDArray array) { kernel(" +
+            argument + "); }\n",
+        "-std=c++20");
+  };
+  EXPECT_EQ(call("array, array.clone(), 1, 2.5f, true, nullptr, 3ull"), "");
+  for (const char* argument : {"std::vector<float>(8)", "array, std::string()", "\"text\""})
+    EXPECT_NE(call(argument).find("an argument is an NDArray or a number"), std::string::npos) << call(argument);
+}
 
 }  // namespace
 }  // namespace tilewright
