@@ -136,8 +136,7 @@ def test_version(tmp_path):
 
 
 def test_misspelt_words(folder):
-    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, check, run, compat",
-                         "kernels.py": "a program is run by: tilewright run kernels.py"}.items():  # fmt: skip
+    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, check, run, compat"}.items():
         ran = tw(folder, word)
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"tilewright: no command '{word}'; {answer}\n")
 
@@ -327,6 +326,8 @@ def test_run_leaves_the_program_its_words(folder):
     assert (ran.returncode, ran.stdout) == (7, "['words.py', '--without-gpu', '-h'] __main__\n")
     ran = tw(folder, "run", "-m", "words", "-x")
     assert ran.returncode == 7 and ran.stdout.endswith("words.py', '-x'] __main__\n")
+    for short in (["words.py"], ["-m", "words"], ["--without-gpu", "words.py"]):  # without the word
+        assert tw(folder, *short).returncode == 7
     assert tw(folder, "run").returncode == 2 and "there is no file 'nothing.py'" in tw(folder, "run", "nothing.py").stderr
 
 

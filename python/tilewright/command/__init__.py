@@ -34,8 +34,6 @@ def usage(message):
 
 
 def _unknown(word):
-    if os.path.exists(word):
-        return usage(f"no command '{word}'; a program is run by: tilewright run {word}")
     near = nearest(word, WORDS, cutoff=0.6, count=1)
     return usage(f"no command '{word}'; " + (f"did you mean {near}?" if near else f"it is one of {', '.join(WORDS)}"))
 
@@ -49,6 +47,8 @@ def main(argv=None):
     if word in ("-V", "--version"):
         print(f"tilewright {_native.version()}")
         return OK
+    if word in ("-m", "--without-gpu") or os.path.isfile(word):
+        word, rest = "run", [word, *rest]
     if word not in WORDS:
         return _unknown(word)
     module, function, _, _ = WORDS[word]
