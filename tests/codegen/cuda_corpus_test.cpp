@@ -47,7 +47,6 @@ const std::vector<Exception>& exceptions() {
       {"linear_attention", "8x32x4096x128+128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"sparse_gemm", "8192x8192x8192 bfloat16 by 128x256", "sm_80", Finding::Refused, kWideTiles},
       {"sparse_gemm", "8192x8192x8192 float8_e4m3fn by 128x256", "sm_80", Finding::Refused, kWideTiles},
-      {"flash_attention", "2x16/16x4096x256 bfloat16", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x128x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
       {"mla_decode", "128x16x1:8192x512+64 bfloat16 by 64 keys", "sm_80", Finding::Refused, kTooLarge},
   };
