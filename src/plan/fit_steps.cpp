@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kRow = 128;   // bytes of a row of an operand that one step brings
 constexpr int64_t kFewest = 4;  // steps of a loop, so that some are under way
-constexpr int64_t kEnough = 4;  // slots of a ring that lose nothing to more
+constexpr int64_t kEnough = 3;  // slots of a ring that lose nothing to more
 constexpr int64_t kMostAtOnce = 8;
 
 struct Products {

@@ -13,7 +13,7 @@ using analysis::slope;
 
 namespace {
 
-constexpr int64_t kFewestSlots = 4;  // of steps that are several of the program's: fewer lose speed
+constexpr int64_t kFewestSlots = 4;  // of steps of products: fewer lose speed
 
 // So many steps of the program's are one, or one is so many.
 struct Ratio {
@@ -23,8 +23,8 @@ struct Ratio {
 
 class Stepper {
  public:
-  Stepper(TileProgram& p, const For& loop, const analysis::HalfSteps& steps, Ratio ratio)
-      : p_(p), loop_(loop), steps_(steps), ratio_(ratio) {}
+  Stepper(TileProgram& p, const For& loop, const analysis::HalfSteps& steps, Ratio ratio, bool deep)
+      : p_(p), loop_(loop), steps_(steps), ratio_(ratio), deep_(deep) {}
 
   Stmt run(LocationId at) {
     For f = loop_;
@@ -33,7 +33,7 @@ class Stepper {
     f.var = p_.new_var(p_.var(loop_.var).name, type);
     f.begin = mul(loop_.begin, parts);  // 0 where steps are wide
     f.extent = binary(BinaryOp::FloorDiv, add(mul(loop_.extent, parts), sub(times, constant(type, int64_t{1}))), times);
-    if (ratio_.times > 1) f.stages = std::max(kFewestSlots, (loop_.stages + ratio_.times - 1) / ratio_.times);
+    if (deep_) f.stages = std::max(kFewestSlots, (loop_.stages * ratio_.parts + ratio_.times - 1) / ratio_.times);
     std::map<BufferId, BufferId> tiles;
     for (const auto& [id, dim] : steps_.cut) {
       Buffer b = p_.buffer(id);
@@ -101,6 +101,7 @@ class Stepper {
   const For& loop_;
   const analysis::HalfSteps& steps_;
   const Ratio ratio_;
+  const bool deep_;  // as many bytes are under way as by the program's steps
 };
 
 }  // namespace
@@ -114,7 +115,8 @@ Launch fitted(TileProgram& program, const Launch& launch, const plan::Fit& fit) 
     const auto steps = halves ? analysis::half_steps(program, launch, i) : analysis::product_steps(program, launch, i);
     check_internal(steps.has_value(), "a loop whose steps could be others cannot have them");
     const Ratio ratio = halves ? Ratio{1, 2} : Ratio{fit.at_once, 1};
-    out.body[i] = Stepper(program, *loop, *steps, ratio).run(launch.body[i]->location);
+    out.body[i] =
+        Stepper(program, *loop, *steps, ratio, fit.live == 0 || fit.at_once > 1).run(launch.body[i]->location);
   }
   if (fit.threads > 0) out.threads[0] = fit.threads;
   return out;
