@@ -34,11 +34,12 @@ std::string plan_text(const passes::PlanAttempt& plan) {
                                "results straight from registers"};
   const char* staging = texts[static_cast<size_t>(limits.staging)];
   return fmt::format(
-      "rings of at most {} slot{}, {}{}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
+      "rings of at most {} slot{}, {}{}{}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
       limits.next_tile ? "" : ", nothing of the next tile ahead", fits_text(limits),
       limits.one_branch ? ", roles in one branch" : "", limits.lean_loader ? ", few registers for the loader" : "",
       limits.overlap ? "" : ", gemms waited for at once", limits.side_by_side ? "" : ", one block a multiprocessor",
-      limits.by_iteration ? "" : ", no teams that take iterations in turn", memory);
+      limits.by_iteration ? "" : ", no teams that take iterations in turn", limits.split ? "" : ", no turns shared",
+      memory);
 }
 
 std::vector<std::string> ladder_of(const DeviceChoice& choice) {

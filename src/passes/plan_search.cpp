@@ -34,6 +34,10 @@ class PlanSearch {
     if (!reuse_ && !over_ && ends_with_a_tile(plan)) return over_ = true;
     over_ = reuse_;
     if (is_of_loader()) {
+      if (shares_too_dearly(plan)) {
+        limits_ = begin_, limits_.split = false, begin_ = limits_;
+        return true;
+      }
       lower(plan);
       if (is_of_loader()) return true;
       if (plan.fit.any() && limits_.fits) {  // with the program's threads and steps, then
@@ -58,6 +62,12 @@ class PlanSearch {
     plan::Work work = p.work;
     if (work.kind == plan::Work::Kind::Split) work = {.blocks_per_multiprocessor = work.blocks_per_multiprocessor};
     return p.has_loader() && work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
+  }
+
+  // Blocks that share turns keep rings that hide latencies, or do not share.
+  bool shares_too_dearly(const plan::Plan& p) const {
+    return limits_.split && p.work.kind == plan::Work::Kind::Split && limits_.staging >= Staging::None &&
+           std::ranges::all_of(p.rings, [](const plan::Ring& r) { return r.slots <= kEnoughSlots; });
   }
 
   // The limits below those that did not do.

@@ -20,6 +20,7 @@ struct Limits {
   bool one_branch = false;           // the roles are written as arms of one branch
   bool lean_loader = false;          // the loader leaves the others as many registers as it can
   bool plain_integers = false;       // integers are compared and chosen such that ptxas merges nothing
+  bool split = true;                 // blocks of a cluster may share the turns of a loop
   bool fits = true;                  // other threads and steps than the program's may be taken
   // Registers that the tiles of a thread may take before other threads and steps than the program's are taken
   // (fit_registers.h): of the 232 and more that a computing thread has, some hold addresses and rows.

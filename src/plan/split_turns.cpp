@@ -19,6 +19,7 @@ using analysis::accessed_by;
 namespace {
 
 constexpr size_t kMostDimensions = 3;  // of a grid
+constexpr int64_t kFewestTurns = 24;   // of a block that shares a loop
 
 bool is_zero(const Expr& e) {
   const auto* c = e.as<Const>();
@@ -170,6 +171,21 @@ class LoopToSplit {
 std::optional<SplitLoop> split_loop(const ProgramTables& program, const Launch& launch, int64_t blocks,
                                     std::string& why) {
   return LoopToSplit(program, launch, blocks, why).run();
+}
+
+// Measured on an H200 (bench/results/2026-11-23-split.json): 64 tiles of 256x4096x14336 take 73 us alone, 59 in pairs,
+// 85 by three; 22 of 128x4096x16384 124, 72, 57 by three; 32 of 128x4096x7168 40, 31, 32 and 42 by four, whose clusters
+// do not all find room; 15 of 640x384x5760 31, 22, 19, 18. A hand-over takes what 20 turns do.
+int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target) {
+  const auto tiles = constant_int(blocks_of(launch));
+  if (!tiles || *tiles <= 0) return 1;
+  std::string why;
+  for (const int64_t blocks : {4, 3, 2}) {
+    if (*tiles * blocks > target.multiprocessors / (blocks > 2 ? 2 : 1)) continue;
+    const auto found = split_loop(program, launch, blocks, why);
+    if (found && found->turns >= kFewestTurns * blocks) return blocks;
+  }
+  return 1;
 }
 
 }  // namespace tilewright::plan

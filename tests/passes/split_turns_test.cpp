@@ -1,4 +1,5 @@
-// Blocks of a cluster that share the turns of a loop of products, where a plan that is handed in says so.
+// Blocks of a cluster that share the turns of a loop of products: where a plan that is handed in says so, or few tiles
+// take many turns.
 #include "ir/rewrite.h"
 #include "passes/lower_to_threads.h"
 #include "passes/planned.h"
@@ -156,6 +157,27 @@ TEST(SplitTurns, IsRefusedWhereItCannotBe) {
       refusal(replaced(text, "      gemm a=As",
                        "      map i in 64, j in 64 {\n        acc[i, j] = acc[i, j] * 0.5\n      }\n      gemm a=As")),
       none + "'acc' is used in the loop by more than products that add to it");
+}
+
+// Of tiles that leave half of the multiprocessors idle and take many turns, where nobody says.
+TEST(SplitTurns, FewTilesShareLongLoops) {
+  const auto parts = [](int64_t m, int64_t k, const std::string& line = "") {
+    Product p = kProduct;
+    p.m = m, p.k = k;
+    const std::string text = line.empty() ? p.text() : with_plan(p.text(), "\"" + line + "\"");
+    const passes::ThreadLowering l =
+        passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), target::GpuTarget::of(90));
+    EXPECT_TRUE(l.plans[0].has_loader());
+    return l.plans[0].work.kind == plan::Work::Kind::Split ? l.plans[0].work.parts : 1;
+  };
+  EXPECT_EQ(parts(128, 6400), 4);   // 4 tiles of 100 turns
+  EXPECT_EQ(parts(128, 4800), 3);   // of 75
+  EXPECT_EQ(parts(128, 3200), 2);   // of 50
+  EXPECT_EQ(parts(128, 2560), 1);   // of 40: handing over takes as long
+  EXPECT_EQ(parts(1024, 6400), 2);  // 32 tiles: clusters of more do not all find room
+  EXPECT_EQ(parts(4096, 6400), 1);  // 128
+  EXPECT_EQ(parts(128, 6400, "work one_tile"), 1);
+  EXPECT_EQ(parts(128, 6400, "work split k=2"), 2);
 }
 
 }  // namespace
