@@ -131,6 +131,15 @@ def test_alone_it_says_what_there_is(tmp_path):
         assert f"usage: tilewright {word}" in said(tmp_path, word, "--help")
 
 
+def test_who_stops_reading_is_told_nothing(tmp_path):
+    for words in ([], ["doctor"], ["--version"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        ran = subprocess.run([sys.executable, "-m", "tilewright", *words], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment())
+        os.close(writer)
+        assert (ran.returncode, ran.stderr) == (1, ""), words
+
+
 def test_version(tmp_path):
     assert said(tmp_path, "--version") == f"tilewright {tilewright.__version__}\n"
 

@@ -41,19 +41,10 @@ def _unknown(word):
 def main(argv=None):
     """Runs a command line; its exit status."""
     word, *rest = list(sys.argv[1:] if argv is None else argv) or [""]
-    if word in ("", "-h", "--help"):
-        print(_overview())
-        return OK
-    if word in ("-V", "--version"):
-        print(f"tilewright {_native.version()}")
-        return OK
     if word in ("-m", "--without-gpu") or os.path.isfile(word):
         word, rest = "run", [word, *rest]
-    if word not in WORDS:
-        return _unknown(word)
-    module, function, _, _ = WORDS[word]
     try:
-        return getattr(importlib.import_module(f"{__name__}.{module}"), function)(rest)
+        return _answer(word, rest)
     except TilewrightError as error:
         if word == "run" and error.code:
             raise  # of the program that it runs, as that program would show it
@@ -64,3 +55,16 @@ def main(argv=None):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes when it ends
         return WRONG
+
+
+def _answer(word, rest):
+    if word in ("", "-h", "--help"):
+        print(_overview(), flush=True)
+        return OK
+    if word in ("-V", "--version"):
+        print(f"tilewright {_native.version()}", flush=True)
+        return OK
+    if word not in WORDS:
+        return _unknown(word)
+    module, function, _, _ = WORDS[word]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), function)(rest)
