@@ -126,6 +126,18 @@ PyObject* program_text(PyObject* self, void*) {
   return PyUnicode_FromString(tw_program_text(object_of<ProgramObject>(self)->program));
 }
 
+// Of a dict from names to numbers. False with an exception.
+template <class Number>
+bool read_numbers(PyObject* values, auto read, std::vector<const char*>& names, std::vector<Number>& numbers) {
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(values, &at, &key, &value);) {
+    names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
+    numbers.push_back(read(value));
+    if (PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
 // explain(arch, json, values): `values` is a dict from names of symbols to integers.
 PyObject* program_explain(PyObject* self, PyObject* args) {
   const char* arch = nullptr;
@@ -134,12 +146,7 @@ PyObject* program_explain(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "spO!", &arch, &json, &PyDict_Type, &values)) return nullptr;
   std::vector<const char*> names;
   std::vector<int64_t> numbers;
-  PyObject *key = nullptr, *value = nullptr;
-  for (Py_ssize_t at = 0; PyDict_Next(values, &at, &key, &value);) {
-    names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
-    numbers.push_back(PyLong_AsLongLong(value));
-    if (PyErr_Occurred()) return nullptr;
-  }
+  if (!read_numbers(values, PyLong_AsLongLong, names, numbers)) return nullptr;
   tw_text* text = nullptr;
   tw_error* error = nullptr;
   tw_program* program = object_of<ProgramObject>(self)->program;
@@ -157,12 +164,7 @@ PyObject* program_check(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!Kp", &PyDict_Type, &values, &seed, &json)) return nullptr;
   std::vector<const char*> names;
   std::vector<double> numbers;
-  PyObject *key = nullptr, *value = nullptr;
-  for (Py_ssize_t at = 0; PyDict_Next(values, &at, &key, &value);) {
-    names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
-    numbers.push_back(PyFloat_AsDouble(value));
-    if (PyErr_Occurred()) return nullptr;
-  }
+  if (!read_numbers(values, PyFloat_AsDouble, names, numbers)) return nullptr;
   tw_text* text = nullptr;
   tw_error* error = nullptr;
   tw_program* program = object_of<ProgramObject>(self)->program;

@@ -332,10 +332,6 @@ class Halves {
   mutable int steps_in_sums_ = 0, points_in_sums_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 std::optional<HalfSteps> steps_of(const ProgramTables& program, const Launch& launch, size_t at,
                                   bool (Halves::*fits)() const) {
   const auto* loop = launch.body[at].as<For>();

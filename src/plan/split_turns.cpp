@@ -180,11 +180,11 @@ int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, cons
   const auto tiles = constant_int(blocks_of(launch));
   if (!tiles || *tiles <= 0) return 1;
   std::string why;
-  for (const int64_t blocks : {4, 3, 2}) {
-    if (*tiles * blocks > target.multiprocessors / (blocks > 2 ? 2 : 1)) continue;
-    const auto found = split_loop(program, launch, blocks, why);
-    if (found && found->turns >= kFewestTurns * blocks) return blocks;
-  }
+  const auto found = *tiles * 2 <= target.multiprocessors ? split_loop(program, launch, 2, why) : std::nullopt;
+  if (!found) return 1;
+  for (const int64_t blocks : {4, 3, 2})
+    if (*tiles * blocks <= target.multiprocessors / (blocks > 2 ? 2 : 1) && found->turns >= kFewestTurns * blocks)
+      return blocks;
   return 1;
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/cuda_tensor_map.h"
 
+#include <algorithm>
+
 #include "support/diagnostic.h"
 
 namespace tilewright::runtime::cuda {
@@ -37,6 +39,19 @@ std::string describe(const TensorMapPlan& map, const TensorMapValues& values) {
                      values.address, fmt::join(std::span(values.dims).first(rank), ", "),
                      fmt::join(std::span(values.strides).first(rank - 1), ", "), fmt::join(map.box, ", "),
                      map.dtype.name(), static_cast<int>(map.swizzle), static_cast<int>(map.interleave));
+}
+
+constexpr uint64_t kLine = 128;  // bytes of a line of the L2 cache
+
+// A box whose rows are less than a line, or lie across two, shares lines with others: 256 bytes a miss then bring what
+// nobody has asked for yet. On an H200 products of 5000 cubed take 550 us with 256 and 464 with 128, those of tiles
+// whose rows are 64 bytes up to a fifth less (4096 cubed, 256x64x32: 351 and 293); products of whole lines as long.
+TensorMapPlan::L2Promotion promotion_of(const TensorMapPlan& map, const TensorMapValues& values) {
+  bool whole_lines =
+      map.box[0] * static_cast<uint64_t>(map.dtype.storage_bits()) / 8 % kLine == 0 && values.address % kLine == 0;
+  for (size_t d = 0; d + 1 < map.dims.size(); ++d)
+    whole_lines = whole_lines && (values.dims[d + 1] == 1 || values.strides[d] % kLine == 0);
+  return whole_lines ? map.l2_promotion : std::min(map.l2_promotion, TensorMapPlan::L2Promotion::Bytes128);
 }
 
 }  // namespace
@@ -86,23 +101,6 @@ TensorMapValues evaluate_map(const TensorMapPlan& map, const BoundCall& call, co
   for (size_t d = 0; d + 1 < rank; ++d) values.strides[d] = values.dims[d + 1] == 1 ? unit : stride_of(d, map, call);
   return values;
 }
-
-namespace {
-
-constexpr uint64_t kLine = 128;  // bytes of a line of the L2 cache
-
-// A box whose rows are less than a line, or lie across two, shares lines with others: 256 bytes a miss then bring what
-// nobody has asked for yet. On an H200 products of 5000 cubed take 550 us with 256 and 464 with 128, those of tiles
-// whose rows are 64 bytes up to a fifth less (4096 cubed, 256x64x32: 351 and 293); products of whole lines as long.
-TensorMapPlan::L2Promotion promotion_of(const TensorMapPlan& map, const TensorMapValues& values) {
-  bool whole_lines =
-      map.box[0] * static_cast<uint64_t>(map.dtype.storage_bits()) / 8 % kLine == 0 && values.address % kLine == 0;
-  for (size_t d = 0; d + 1 < map.dims.size(); ++d)
-    whole_lines = whole_lines && (values.dims[d + 1] == 1 || values.strides[d] % kLine == 0);
-  return whole_lines ? map.l2_promotion : std::min(map.l2_promotion, TensorMapPlan::L2Promotion::Bytes128);
-}
-
-}  // namespace
 
 TensorMap encode_map(const Driver& driver, const TensorMapPlan& map, const BoundCall& call,
                      const TensorMapValues& values) {

@@ -4,6 +4,7 @@
 
 #include "driver/cuda_engine.h"
 #include "passes/planned.h"
+#include "simulator/lowered_programs.h"
 
 namespace tilewright {
 namespace {
@@ -15,22 +16,28 @@ struct Shape {
   int rows = 64, columns = 64, threads = 128;
 };
 
-std::string product(const Shape& s, bool symbolic = false, int64_t turns = 0) {
-  const std::string k = symbolic ? "K * 8" : std::to_string(s.k);
-  const std::string extent = turns > 0  ? std::to_string(turns)
-                             : symbolic ? fmt::format("(K * 8 + {}) // {}", s.step - 1, s.step)
-                                        : std::to_string((s.k + s.step - 1) / s.step);
-  return fmt::format(
-      "program product {{\n{}  param A: {}[{}, {}]\n  param B: {}[{}, {}]\n  param C: {}[{}, {}]\n"
-      "  launch product(bx: {}, by: {}) threads(tx: {}) {{\n    shared As: {}[{}, {}]\n    shared Bs: {}[{}, {}]\n"
-      "    fragment c: {}[{}, {}]\n    fill to=c value={}\n    for k in 0..{} pipelined(stages={}) {{\n"
-      "      copy from=A[by * {} : {}, k * {} : {}] to=As\n      copy from=B[bx * {} : {}, k * {} : {}] to=Bs\n"
-      "      gemm a=As b=Bs c=c transpose_b=true\n    }}\n    copy from=c to=C[by * {} : {}, bx * {} : {}]\n  }}\n}}\n",
-      symbolic ? "  symbol K: int32\n" : "", s.type, s.m, k, s.type, s.n, k,
-      s.type == std::string("int8") ? "int32" : "float32", s.m, s.n, s.n / s.columns, s.m / s.rows, s.threads, s.type,
-      s.rows, s.step, s.type, s.columns, s.step, s.type == std::string("int8") ? "int32" : "float32", s.rows, s.columns,
-      s.type == std::string("int8") ? "0" : "0.0", extent, s.stages, s.rows, s.rows, s.step, s.step, s.columns,
-      s.columns, s.step, s.step, s.rows, s.rows, s.columns, s.columns);
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from << text;
+  return text.replace(at, from.size(), to);
+}
+std::string product(const Shape& s) {
+  const char* result = s.type == std::string("int8") ? "int32" : "float32";
+  return simulator::Product{s.m,      s.n,   s.k,  s.rows, s.columns, s.step, s.threads,
+                            s.stages, false, true, false,  false,     s.type, result}
+      .text();
+}
+// Where the loop's turns are others than the tensors have.
+std::string product_of_turns(const Shape& s, const std::string& turns) {
+  return replaced(product(s), fmt::format("0..{} ", (s.k + s.step - 1) / s.step), fmt::format("0..{} ", turns));
+}
+// Where the depth is a symbol.
+std::string product_of_any_depth(const Shape& s) {
+  std::string text = product_of_turns(s, fmt::format("(K * 8 + {}) // {}", s.step - 1, s.step));
+  for (const char* tensor : {"A", "B"})
+    text = replaced(text, fmt::format("{}: {}[128, {}]", tensor, s.type, s.k),
+                    fmt::format("{}: {}[128, K * 8]", tensor, s.type));
+  return replaced(text, "{\n", "{\n  symbol K: int32\n");
 }
 
 std::string fit_of(const std::string& text) {
@@ -56,9 +63,9 @@ TEST(FitSteps, WhatLiesBehindTheLastStepIsZero) {
   const std::string wide = "2 steps of 'k' at a time: 128 bytes of a row of the operands in each";
   EXPECT_EQ(fit_of(product({.k = 288})), wide);
   EXPECT_EQ(fit_of(product({.k = 280})), wide);
-  EXPECT_EQ(fit_of(product({}, true)), wide);
-  EXPECT_EQ(fit_of(product({.k = 512}, false, 9)), "");  // the tensor goes on
-  EXPECT_EQ(fit_of(product({.k = 512}, false, 10)), wide);
+  EXPECT_EQ(fit_of(product_of_any_depth({})), wide);
+  EXPECT_EQ(fit_of(product_of_turns({.k = 512}, "9")), "");  // the tensor goes on
+  EXPECT_EQ(fit_of(product_of_turns({.k = 512}, "10")), wide);
   EXPECT_EQ(fit_of(product({.k = 96})), "");  // too few to be under way
 }
 

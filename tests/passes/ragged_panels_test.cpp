@@ -3,20 +3,16 @@
 
 #include "driver/cuda_engine.h"
 #include "passes/planned.h"
+#include "simulator/lowered_programs.h"
 #include "tilewright/compile.h"
 
 namespace tilewright {
 namespace {
 
 std::string product(int columns, int step, int threads) {
-  return fmt::format(
-      "program product {{\n  param A: float16[256, 192]\n  param B: float16[192, {1}]\n  param C: float32[256, {1}]\n"
-      "  launch product(bx: 2, by: {4}) threads(tx: {3}) {{\n    shared As: float16[{5}, {2}]\n"
-      "    shared Bs: float16[{2}, {0}]\n    fragment c: float32[{5}, {0}]\n    fill to=c value=0.0\n"
-      "    for k in 0..{6} pipelined(stages=3) {{\n      copy from=A[by * {5} : {5}, k * {2} : {2}] to=As\n"
-      "      copy from=B[k * {2} : {2}, bx * {0} : {0}] to=Bs\n      gemm a=As b=Bs c=c\n    }}\n"
-      "    copy from=c to=C[by * {5} : {5}, bx * {0} : {0}]\n  }}\n}}\n",
-      columns, 2 * columns - 8, step, threads, threads == 256 ? 2 : 4, threads == 256 ? 128 : 64, 192 / step);
+  return simulator::Product{256, 2 * columns - 8, 192,   threads / 2, columns, step,      threads,
+                            3,   false,           false, false,       false,   "float16", "float32"}
+      .text();
 }
 
 std::vector<double> result(const std::string& text, int columns, Engine engine) {

@@ -36,7 +36,7 @@ std::string misfit_ahead(const Plan& plan, TileProgram program, size_t number) {
 
 // Of the launch as it stands in the program.
 Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target, const Limits& limits,
-            const Hints& hints, bool shares) {
+            const Hints& hints, int64_t parts) {
   Launch& launch = scratch.launches[number];
   std::string why_not_ahead;
   if (auto plan = tiles_ahead(scratch, launch, target, hints, why_not_ahead)) {
@@ -56,7 +56,6 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   const std::set<BufferId> stored_once = analysis::stored_once(scratch, launch);
   const Body own = std::exchange(launch.body, clear_in_gemms(scratch, launch.body));
   const bool clears = !std::ranges::equal(own, launch.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
-  const int64_t parts = hints.parts.value_or(shares ? plan::blocks_to_share(scratch, launch, target) : 1);
   if (parts > 1) {
     std::string why;
     if (!plan::split_loop(scratch, launch, parts, why)) {
@@ -105,9 +104,10 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
 // With turns that blocks share, if there is such a plan, and nothing is said of which tiles a block takes.
 Plan decide(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits,
             const Hints& hints) {
-  if (limits.split && !hints.work && !hints.takes && !hints.no_loader)
-    if (Plan plan = decide(program, number, target, limits, hints, true); plan.has_loader()) return plan;
-  return decide(program, number, target, limits, hints, false);
+  if (target.has.tma && limits.split && !hints.work && !hints.takes && !hints.no_loader)
+    if (const int64_t parts = plan::blocks_to_share(program, program.launches[number], target); parts > 1)
+      if (Plan plan = decide(program, number, target, limits, hints, parts); plan.has_loader()) return plan;
+  return decide(program, number, target, limits, hints, hints.parts.value_or(1));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Ratio {
 class Stepper {
  public:
   Stepper(TileProgram& p, const For& loop, const analysis::HalfSteps& steps, Ratio ratio, bool deep)
-      : p_(p), loop_(loop), steps_(steps), ratio_(ratio), deep_(deep) {}
+      : p_(p), loop_(loop), steps_(steps), ratio_(ratio), step_(ratio.of(steps.step)), deep_(deep) {}
 
   Stmt run(LocationId at) {
     For f = loop_;
@@ -37,7 +37,7 @@ class Stepper {
     std::map<BufferId, BufferId> tiles;
     for (const auto& [id, dim] : steps_.cut) {
       Buffer b = p_.buffer(id);
-      b.shape[dim] = constant(b.shape[dim]->type, ratio_.of(steps_.step));
+      b.shape[dim] = constant(b.shape[dim]->type, step_);
       tiles[id] = p_.new_buffer(std::move(b));
     }
     f.body = rewrite(loop_.body, [&](const Stmt& s) -> std::optional<Body> { return of_step(s); });
@@ -53,14 +53,14 @@ class Stepper {
     if (const auto* n = s.as<Map>()) {
       Map m = *n;
       for (size_t i = 0; i < m.vars.size(); ++i)
-        if (steps_.cut_vars.contains(m.vars[i])) m.extents[i] = constant(m.extents[i]->type, ratio_.of(steps_.step));
+        if (steps_.cut_vars.contains(m.vars[i])) m.extents[i] = constant(m.extents[i]->type, step_);
       return Body{make_stmt(std::move(m), s->location)};
     }
     auto cut = [&](Region r) {
       const auto dim = steps_.cut_of(r.buffer);
-      if (dim) r.extent[*dim] = constant(r.extent[*dim]->type, ratio_.of(steps_.step));
+      if (dim) r.extent[*dim] = constant(r.extent[*dim]->type, step_);
       for (size_t d = 0; !dim && is_global(r.buffer) && d < r.min.size(); ++d)
-        if (uses_step(r.min[d])) r.extent[d] = constant(r.extent[d]->type, ratio_.of(steps_.step));
+        if (uses_step(r.min[d])) r.extent[d] = constant(r.extent[d]->type, step_);
       return r;
     };
     auto with = [&](auto op) { return Body{make_stmt(std::move(op), s->location)}; };
@@ -101,7 +101,8 @@ class Stepper {
   const For& loop_;
   const analysis::HalfSteps& steps_;
   const Ratio ratio_;
-  const bool deep_;  // as many bytes are under way as by the program's steps
+  const int64_t step_;  // elements of tensors that the loop walks over in one of its steps now
+  const bool deep_;     // as many bytes are under way as by the program's steps
 };
 
 }  // namespace
