@@ -61,6 +61,7 @@ class FirstReads : public SureWalk {
            fmt::format("gemm adds to '{}': clear it before, or let the first gemm start from zero (clear_accum)",
                        program_.buffer(op.c.buffer).name));
   }
+  void reads_of(const Stmt&, const Print&) {}  // shows what is there, and uses nothing
   void reads_of(const Stmt& s, const Reduce& op) {
     read(s, op.from.buffer, kFillIt);
     if (!op.clear) read(s, op.to.buffer, "without clear, reduce combines with what is there: fill it before");

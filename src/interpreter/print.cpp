@@ -1,5 +1,8 @@
 // Lines of Print, in the form that TileLang prints them.
+#include <utility>
+
 #include "interpreter/arithmetic.h"
+#include "interpreter/shadow.h"
 #include "interpreter/strand.h"
 #include "scalar/value_text.h"
 
@@ -11,6 +14,13 @@ std::string text_of(DType type, const Value& uniform) {
   if (uniform.kind == LaneKind::Int64) return value_text(type, static_cast<uint64_t>(uniform.base));
   if (uniform.kind == LaneKind::Float64) return value_text(type, std::bit_cast<uint64_t>(uniform.number));
   return value_text(type, std::bit_cast<uint32_t>(static_cast<float>(uniform.number)));
+}
+
+// Of element i in row-major order.
+int64_t element_offset(const Box& b, int64_t i) {
+  int64_t offset = b.base;
+  for (size_t d = b.extent.size(); d-- > 0; i /= b.extent[d]) offset += i % b.extent[d] * b.strides[d];
+  return offset;
 }
 
 }  // namespace
@@ -58,11 +68,16 @@ void Strand::print_buffer(const ir::Print& op, const BufferCode& buffer, int64_t
   attach(buffer, mask, b.data, b.written, offset);
   b.base = offset.int_at(lane, frame_.shape.columns);
   if (buffer.on_chip()) check_readable(buffer, lane);
+  // Printing is no use of a value: what was not written is shown as that.
+  const uint8_t* written = std::exchange(b.written, nullptr);
   Value values = array_value(lane_kind(buffer.type), read_box(b, buffer.type, lane));
   std::string head = print_head(op, lane);
-  for (int64_t i = 0, n = b.count(); i < n; ++i)
+  for (int64_t i = 0, n = b.count(); i < n; ++i) {
+    const bool known = !written || first_unwritten(written, buffer.type, element_offset(b, i), 1) < 0;
     program_.binding->print(fmt::format("{}: buffer={}, index={}, dtype={} value={}\n", head, buffer.source->name, i,
-                                        buffer.type.name(), text_of(buffer.type, pick(values, i, n))));
+                                        buffer.type.name(),
+                                        known ? text_of(buffer.type, pick(values, i, n)) : "unwritten"));
+  }
 }
 
 }  // namespace tilewright::interpreter

@@ -45,6 +45,12 @@ TEST(FirstReads, OfTilesThatNobodyFilled) {
             "TW1090 line 2: 'x' is read before anything is written to it");
 }
 
+TEST(FirstReads, PrintingATileIsNoUseOfIt) {
+  EXPECT_EQ(with_shared("    print message=\"\" buffer=s\n"), "");
+  EXPECT_EQ(with_shared("    print message=\"\" values=[s[tx]]\n"),
+            "TW1090 line 2: 's' is read before anything is written to it");
+}
+
 const char* const kProduct =
     "    shared a: float16[16, 16]\n    fragment c: float32[16, 16]\n    fill to=a value=1.0\n";
 

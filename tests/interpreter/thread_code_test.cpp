@@ -339,6 +339,26 @@ TEST(Interpreter, PrintsLines) {
             "msg='twice' BlockIdx=(0, 0, 0), ThreadIdx=(3, 0, 0): dtype=int32 value=6\n");
 }
 
+TEST(Interpreter, PrintsWhatNothingWasWrittenToAsThat) {
+  Tensor A("A", {2}, f32);
+  Program p = prim_func("talk", {A}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      auto s = alloc_shared({3, 2}, f32, "s");
+      copy(A, s(1, slice(0, 2)));
+      print(s);
+      auto r = alloc_fragment({2}, f16, "r");
+      print(r);
+    }
+  });
+  std::string text;
+  run(p, {range_array({2}, f32, 1, 0.5)}, {.printed = &text});
+  std::vector<std::string> values;
+  for (size_t at = 0; (at = text.find("value=", at)) != std::string::npos; at += 6)
+    values.push_back(text.substr(at + 6, text.find('\n', at) - at - 6));
+  EXPECT_EQ(values, (std::vector<std::string>{"unwritten", "unwritten", "0.5", "1.5", "unwritten", "unwritten",
+                                              "unwritten", "unwritten"}));
+}
+
 TEST(Interpreter, GatherThroughIndicesAndScalarParameters) {
   Tensor A("A", {10, 4}, f32), I("I", {6}, i32), B("B", {6, 4}, f32);
   Value scale = Scalar("scale", f32);
