@@ -10,6 +10,7 @@
 #include "interpreter/scheduler.h"
 #include "ir/number_statements.h"
 #include "support/diagnostic.h"
+#include "support/thread_team.h"
 
 namespace tilewright::interpreter {
 
@@ -100,8 +101,7 @@ void run_parallel(const ProgramCode& program, const LaunchCode& code, const Grou
   std::atomic<int64_t> next{0}, failed{groups.count()};
   std::exception_ptr error;
   std::mutex mutex;
-#pragma omp parallel num_threads(threads)
-  {
+  const auto work = [&] {
     std::unique_ptr<ClusterRunner> runner;
     for (int64_t g; (g = next++) < failed.load();) {
       try {
@@ -113,7 +113,11 @@ void run_parallel(const ProgramCode& program, const LaunchCode& code, const Grou
         if (g < failed.load()) failed = g, error = std::current_exception();
       }
     }
-  }
+  };
+  run_team([&] {
+#pragma omp parallel num_threads(threads)
+    work();
+  });
   if (error) std::rethrow_exception(error);
 }
 

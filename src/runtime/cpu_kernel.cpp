@@ -13,6 +13,7 @@
 #include "runtime/shared_object.h"
 #include "runtime/strands.h"
 #include "support/diagnostic.h"
+#include "support/thread_team.h"
 
 #include "runtime/kernel_abi.text.h"
 
@@ -58,7 +59,8 @@ class CpuKernel final : public Callee {
                       run_blocks,
                       wait_for,
                       sync_grid};
-    const int failed = entry_(&abi);
+    int failed = 0;
+    run_team([&] { failed = entry_(&abi); });
     if (host.error) std::rethrow_exception(host.error);
     check_internal(failed == 0 || report.failed(), "{}: the kernel failed without a report", call.plan->name);
   }

@@ -1,5 +1,6 @@
 """Many rounds of compiling and calling take no more memory than few; many threads and processes may compile at once."""
 import gc
+import multiprocessing
 import os
 import pathlib
 import subprocess
@@ -165,3 +166,28 @@ def test_eight_processes(engine, tmp_path):
     for n, (out, errors) in enumerate(found):
         assert out.strip() == str([79.0, 202.0 + n % 4]), errors
     assert len([f for f in tmp_path.iterdir() if f.is_file()]) == 2 * 5  # what any of them lowered, and compiled, once
+
+
+@pytest.mark.parametrize("engine", ["cpu", "interpreter", "simulator"])
+def test_workers_that_are_forked(engine, monkeypatch):
+    """As those of PyTorch's DataLoader are: with kernels that the parent has compiled and run, and new ones."""
+    monkeypatch.setenv("TILEWRIGHT_THREADS", "4")
+    known = tw.compile(program(1, block=1), out_idx=-1, engine=engine)
+    assert known(ONES).tolist() == [3.0] * 8
+
+    def work(connection):
+        new = tw.compile(program(2, block=1), out_idx=-1, engine=engine)
+        connection.send([known(ONES).tolist(), new(ONES).tolist()])
+
+    context = multiprocessing.get_context("fork")
+    for _ in range(2):
+        ours, theirs = context.Pipe()
+        worker = context.Process(target=work, args=(theirs,), daemon=True)
+        worker.start()
+        try:
+            assert ours.poll(60), "a worker hangs"
+            assert ours.recv() == [[3.0] * 8, [4.0] * 8]
+        finally:
+            worker.kill()
+            worker.join()
+    assert known(ONES).tolist() == [3.0] * 8
