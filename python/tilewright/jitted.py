@@ -101,6 +101,9 @@ class Jit:
         engines = " and ".join(sorted({k.engine for k in self.kernels.values()}))
         return f"<jit {self.func.__name__}({', '.join(self.order)}): {_counted(len(self.kernels), 'kernel')}{' on ' + engines if engines else ''}>"
 
+    def __get__(self, instance, owner=None):
+        return bound_to(instance, self, self.order)
+
     # ---- which style
 
     @property
@@ -335,6 +338,48 @@ class Jit:
 
     def _of_config(self, config):
         return self.compile(**config) if isinstance(config, dict) else self.compile(*config)
+
+
+class Method:
+    """A function under @jit (and @autotune) that a class defines with `self`, of one object."""
+
+    def __init__(self, function, instance):
+        self.__func__, self.__self__ = function, instance
+        functools.update_wrapper(self, function, updated=())
+
+    def __repr__(self):
+        return f"<method of {self.__self__!r}: {self.__func__!r}>"
+
+    def __getattr__(self, name):
+        return getattr(self.__func__, name)
+
+    def __eq__(self, other):
+        return isinstance(other, Method) and self.__func__ is other.__func__ and self.__self__ is other.__self__
+
+    def __hash__(self):
+        return hash((id(self.__func__), id(self.__self__)))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(self.__self__, *args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> Kernel:
+        return self.__func__.compile(self.__self__, *args, **kwargs)
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
+        return self.compile(*args, **kwargs).prim_func
+
+    def get_kernel_source(self, *args, **kwargs):
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def par_compile(self, configs, num_workers=None, ignore_error=False):
+        made = [functools.partial(self.compile, **c) if isinstance(c, dict) else functools.partial(self.compile, *c) for c in configs]
+        return par_compile(made, num_workers, ignore_error)
+
+
+def bound_to(instance, function, order):
+    """What `instance.function` means. TileLang's functions are never bound, so that a class may hold them as they are:
+    only one whose first parameter is `self` takes the object."""
+    return function if instance is None or order[:1] != ["self"] else Method(function, instance)
 
 
 @entry

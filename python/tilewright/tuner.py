@@ -12,7 +12,7 @@ from typing import Any, overload
 
 from .elsewhere import nearest
 from .errors import TilewrightError
-from .jitted import Jit, each_by_threads
+from .jitted import Jit, bound_to, each_by_threads
 from .jitted import jit as plain_jit
 from .kernel import Kernel, compile as compile_program
 from .settings import depth_of_user
@@ -71,6 +71,9 @@ class Tuned:
 
     def __getattr__(self, name):
         return getattr(self.function, name)
+
+    def __get__(self, instance, owner=None):
+        return bound_to(instance, self, self.function.order)
 
     def _tune(self, args, kwargs):
         candidates = _configurations(self.configs, args, kwargs)

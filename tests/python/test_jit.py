@@ -235,3 +235,60 @@ def test_calls_leave_no_memory_behind():
     grown = sum(s.size_diff for s in tracemalloc.take_snapshot().compare_to(before, "filename"))
     tracemalloc.stop()
     assert grown < 50_000
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @tw.jit(engine="cpu")
+    def eager(self, A, block: int = 32):
+        N = T.const("N")
+        A: T.Tensor((N,), "float32")
+        B = T.empty((N,), "float32")
+        with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] * self.factor
+        return B
+
+    @tw.autotune(configs=[{"block": 16}, {"block": 32}], warmup=1, rep=1)
+    @tw.jit(out_idx=-1, engine="cpu")
+    def tuned(self, N, block=8):
+        @T.prim_func
+        def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+            with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i] * self.factor
+
+        return main
+
+
+def test_methods():
+    """The object is an argument: what it holds chooses the kernel."""
+    two, three, ones = Scaled(2), Scaled(3), np.ones(64, "float32")
+    assert two.eager(ones)[0] == 2 and three.eager(ones)[0] == 3 and Scaled.eager(three, ones)[0] == 3
+    assert two.tuned(64)(ones)[0] == 2 and three.tuned(64)(ones)[0] == 3 and three.tuned(64).config["block"] in (16, 32)
+    assert two.tuned.compile(64, block=4)(ones)[0] == 2
+    assert len(Scaled.eager.kernels) == 2
+    two.factor = 5
+    assert two.eager(ones, block=16)[0] == 5 and two.eager.compile(ones)(ones)[0] == 5
+    assert [k(ones)[0] for k in two.eager.par_compile([{"N": 64, "block": 8}, {"N": 64}])] == [5, 5]
+    assert two.eager == two.eager != three.eager and "eager(self, A, block)" in repr(two.eager)
+    assert "A" in two.eager.get_tir(N=64).script() and two.eager.mode == "eager"
+
+
+def test_functions_that_a_class_holds_are_not_bound():
+    @tw.jit(engine="cpu")
+    def doubled(A):
+        N = T.const("N")
+        A: T.Tensor((N,), "float32")
+        B = T.empty((N,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(N):
+                B[i] = A[i] * 2
+        return B
+
+    class Holder:
+        function = doubled
+
+    assert Holder().function is doubled and Holder().function(np.ones(8, "float32"))[0] == 2
