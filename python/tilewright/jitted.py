@@ -104,6 +104,12 @@ class Jit:
     def __get__(self, instance, owner=None):
         return bound_to(instance, self, self.order)
 
+    def __reduce__(self):
+        return self.__qualname__  # found again by its name, as functions are
+
+    def __deepcopy__(self, memo):
+        return self
+
     # ---- which style
 
     @property
@@ -175,15 +181,16 @@ class Jit:
                 fail("ReturnValue", f"'{self.func.__name__}' returns {type(program).__name__}, which is no program",
                      "return a function under @T.prim_func, or write with T.Kernel(...) in the body",
                      (self.func.__code__.co_filename, self.func.__code__.co_firstlineno, 1))  # fmt: skip
-            kernel = self._kept(key, around, program)
+            kernel = self._kept(key, around, program, functools.partial(self.compile, *bound.args, **bound.kwargs))
         return kernel
 
-    def _kept(self, key, around, program):
+    def _kept(self, key, around, program, made_by):
         """The kernel of a program that was traced just now; that of an equal program, where there is one."""
         text = None if isinstance(program, Specialized) else (program.program.text, tuple(program.outputs))
         kernel = self.of_texts.get(text)
         if kernel is None or text is None:
             kernel = self.of_texts[text] = self._compiled(program)
+            kernel.made_by = made_by
         if around.exact:
             self.kernels[key] = kernel
         return kernel
@@ -265,7 +272,9 @@ class Jit:
             program = self._traced(
                 lambda: trace_eager(self.func, self.order, fixed, self.annotations, {**given, **consts})
             )
-            kernel = self._kept(key, around, program)
+            named = {**fixed, **consts}
+            first = [named.pop("self")] if "self" in named else []
+            kernel = self._kept(key, around, program, functools.partial(self.compile, *first, **named))
         return kernel
 
     # ---- calls

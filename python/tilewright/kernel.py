@@ -1,6 +1,7 @@
 """Compiled programs, and compiling them."""
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any, Literal, overload
@@ -36,6 +37,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     latency = ref_latency = config = program = checked = None
     arch = ""  # that was asked for
     for_cuda = None  # its text for that, where no GPU runs it
+    made_by = None  # makes it again, where it is loaded
 
     @property
     def params(self):
@@ -110,6 +112,13 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
 
     def __repr__(self):
         return f"<kernel {self.name} on {self.engine}>"
+
+    def __reduce__(self):
+        """Pickled is how it was made: where it is loaded it is compiled, for what is there."""
+        return self.made_by, ()
+
+    def __deepcopy__(self, memo):
+        return self
 
 
 def engine_of(target, engine=None):
@@ -203,5 +212,6 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
                       "as memory happens to be; pass a tensor of zeros, or write to it first")  # fmt: skip
     kernel.program, kernel.prim_func, kernel.outputs = program, func, outputs
     kernel.target, kernel.arch = target or "auto", arch
+    kernel.made_by = functools.partial(compile, func, out_idx, None, target, None, None, pass_configs, compile_flags, engine=engine, plan=plan)
     dump(pass_configs, kernel, func.program)
     return kernel

@@ -23,6 +23,7 @@ class PrimFunc:
 
     one_thread = False  # it has no Kernel
     ret_type = None
+    path = None  # (module, qualified name) of the function that it was recorded from
 
     def __init__(self, tracer, program, at):
         self.program, self.name, self.place = program, tracer.name, at
@@ -51,6 +52,16 @@ class PrimFunc:
 
     def __repr__(self):
         return f"<program {self.name}>"
+
+    def __reduce__(self):
+        if self.path is None or "<locals>" in self.path[1]:
+            fail("OperandKind", f"'{self.name}' cannot be pickled: it would be found again by its name, and no module has it",
+                 "write it at the top of a module, or the function under @tilewright.jit that makes it", self.place, also=TypeError)  # fmt: skip
+        self.__module__, name = self.path
+        return name
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __call__(self, *arguments):
         fail("OutsideProgram", f"'{self.name}' is a program and is called before it is compiled",
@@ -219,7 +230,9 @@ def prim_func(function=None, **ignored):
     if not inspect.isfunction(function):
         fail("OperandKind", f"prim_func takes a function, not {type(function).__name__}", "write @T.prim_func above a def")
     try:
-        return trace_prim_func(function, sys._getframe(1))
+        result = trace_prim_func(function, sys._getframe(1))
+        result.path = function.__module__, function.__qualname__
+        return result
     except CompileError as error:
         if error.code == _DYNAMIC_TILE and error.message.startswith("dimension"):  # of an allocation; other places are mistakes
             from .specialized import Specialized

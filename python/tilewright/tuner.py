@@ -75,6 +75,12 @@ class Tuned:
     def __get__(self, instance, owner=None):
         return bound_to(instance, self, self.function.order)
 
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __deepcopy__(self, memo):
+        return self
+
     def _tune(self, args, kwargs):
         candidates = _configurations(self.configs, args, kwargs)
         names = {n for c in candidates for n in c} - {"pass_configs"}

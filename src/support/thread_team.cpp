@@ -48,7 +48,7 @@ class Runner {
 
 // Of the calling thread. A child has one thread, a copy of the one that forked.
 thread_local bool had_team = false;
-thread_local bool lost_team = false;     // had one before the process was forked
+thread_local bool lost_team = false;    // had one before the process was forked
 thread_local Runner* runner = nullptr;  // if lost_team: where teams are begun; the one of a parent has no thread here
 
 void forget_teams() {
