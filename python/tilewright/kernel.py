@@ -117,6 +117,9 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         """Pickled is how it was made: where it is loaded it is compiled, for what is there."""
         return self.made_by, ()
 
+    def __copy__(self):
+        return self
+
     def __deepcopy__(self, memo):
         return self
 

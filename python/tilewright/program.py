@@ -60,6 +60,11 @@ class PrimFunc:
         self.__module__, name = self.path
         return name
 
+    def __copy__(self):
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, path=None)
+        return made
+
     def __deepcopy__(self, memo):
         return self
 
