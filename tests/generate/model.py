@@ -145,7 +145,8 @@ class Model:
         a, s = self.value(e[3], mask)
         b, r = self.value(e[4], mask)
         if op in ("//", "%", "truncdiv", "truncmod"):
-            wrong = (b == 0) | ((b == -1) & (a == t.min) if t.is_signed else False)
+            least = a == t.min if s is None else (a == t.min) | (s != EXACT)  # what is open may be that
+            wrong = (b == 0) | ((b == -1) & least if t.is_signed else False)
             if r is not None or (spread(wrong, self.lanes.shape) & mask).any():
                 raise Invalid("division by zero")
             b = np.where(b == 0, np.array(1, b.dtype), b)
