@@ -126,7 +126,7 @@ PyObject* program_text(PyObject* self, void*) {
   return PyUnicode_FromString(tw_program_text(object_of<ProgramObject>(self)->program));
 }
 
-// Of a dict from names to numbers. False with an exception.
+// Of a dict from names to numbers, or to texts. False with an exception.
 template <class Number>
 bool read_numbers(PyObject* values, auto read, std::vector<const char*>& names, std::vector<Number>& numbers) {
   PyObject *key = nullptr, *value = nullptr;
@@ -209,6 +209,39 @@ PyObject* module_parse(PyObject*, PyObject* args) {
   return new_program(program);
 }
 
+// library_program(family, options): `options` is a dict of texts.
+PyObject* module_library_program(PyObject*, PyObject* args) {
+  const char* family = nullptr;
+  PyObject* options = nullptr;
+  if (!PyArg_ParseTuple(args, "sO!", &family, &PyDict_Type, &options)) return nullptr;
+  std::vector<const char*> names, texts;
+  const auto text_of = [](PyObject* o) { return PyUnicode_AsUTF8AndSize(o, nullptr); };
+  if (!read_numbers(options, text_of, names, texts)) return nullptr;
+  tw_program* program = nullptr;
+  if (tw_error* error = tw_library_program(family, names.data(), texts.data(), names.size(), &program))
+    return raise(error);
+  return new_program(program);
+}
+
+// library_choose(family, options, arch, shape): `shape` is a dict from names of symbols to integers.
+PyObject* module_library_choose(PyObject*, PyObject* args) {
+  const char *family = nullptr, *arch = nullptr;
+  PyObject *options = nullptr, *shape = nullptr;
+  if (!PyArg_ParseTuple(args, "sO!sO!", &family, &PyDict_Type, &options, &arch, &PyDict_Type, &shape)) return nullptr;
+  std::vector<const char*> names, texts, symbols;
+  std::vector<int64_t> values;
+  const auto text_of = [](PyObject* o) { return PyUnicode_AsUTF8AndSize(o, nullptr); };
+  if (!read_numbers(options, text_of, names, texts) || !read_numbers(shape, PyLong_AsLongLong, symbols, values))
+    return nullptr;
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_library_choose(family, names.data(), texts.data(), names.size(), arch, symbols.data(), values.data(),
+                            symbols.size(), &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
+}
+
 PyObject* module_dtype(PyObject*, PyObject* args) {
   const char* name = nullptr;
   if (!PyArg_ParseTuple(args, "s", &name)) return nullptr;
@@ -263,6 +296,10 @@ PyMethodDef module_methods[] = {
     {"apply", module_apply, METH_VARARGS, "apply(operation, place, *operands): an operation on scalars alone."},
     {"operations", module_operations, METH_NOARGS, "The table: (name, group, signature, doc) of each operation."},
     {"parse", module_parse, METH_VARARGS, "parse(text, file): the program of a .tile text."},
+    {"library_program", module_library_program, METH_VARARGS,
+     "library_program(family, options): a program of the kernel library."},
+    {"library_choose", module_library_choose, METH_VARARGS,
+     "library_choose(family, options, arch, shape): what suits a shape, as JSON."},
     {"dtype", module_dtype, METH_VARARGS, "dtype(name): its full name and bits, or None."},
     {"tensor_dtypes", module_tensor_dtypes, METH_NOARGS,
      "(name, whether bytes stand for it) of each dtype of tensors."},

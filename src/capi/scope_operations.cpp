@@ -63,6 +63,8 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"ArgumentCount", Code::ArgumentCount},
     {"ArgumentKind", Code::ArgumentKind},
     {"ArgumentRank", Code::ArgumentRank},
+    {"ArgumentShape", Code::ArgumentShape},
+    {"ArgumentDtype", Code::ArgumentDtype},
     {"GradientLost", Code::GradientLost},
     {"FileNotReadable", Code::FileNotReadable},
 };

@@ -42,6 +42,11 @@ def test_quick_start(monkeypatch):
     assert "checked" in run("docs/quickstart.md", {})
 
 
+def test_ops_page(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
+    assert "kernels" in run("docs/ops.md", {})
+
+
 def test_migration_page():
     before = set(sys.modules)
     try:

@@ -61,6 +61,7 @@ def blocks(document):
 NOTEBOOKS = {
     "docs/quickstart.md": blocks("docs/quickstart.md"),
     "docs/python.md": blocks("docs/python.md"),
+    "docs/ops.md": blocks("docs/ops.md"),
     "one cell": [HEAD + ADD + CALL],
     "three cells": [HEAD, ADD, CALL],
     "a call alone": [HEAD + ADD, CALL],

@@ -1,0 +1,94 @@
+// The kernel library: programs for shapes that are known only at the call, and the tiles that suit a shape.
+// Each takes tensors that are row-major and compact. Sums are made in float32, of integers in int32.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tilewright/dtype.h"
+#include "tilewright/program.h"
+
+namespace tilewright::kernels {
+
+enum class Activation : uint8_t { None, Relu, Gelu, GeluTanh, Silu };  // Gelu by erf, GeluTanh by its approximation
+
+// Of a product: a block of `threads` has `m` x `n` elements of the result and takes `k` of the sum in a step, with
+// `stages` steps under way.
+struct MatmulTile {
+  int64_t m = 128, n = 128, k = 64, stages = 3, threads = 128;
+  bool operator==(const MatmulTile&) const = default;
+};
+
+// C = activation(A B + bias) + residual. A: [M, K], or [K, M] if transpose_a; B: [K, N] or [N, K]; C, residual: [M, N];
+// bias: [N]. With `batched`, A, B, C and residual have one more dimension in front. C has `result`'s dtype, rounded
+// once; bias and residual have it too. Integers: int8, summed in int32, without activation.
+struct MatmulOptions {
+  DType a = bf16, b = bf16, result = bf16;
+  bool transpose_a = false, transpose_b = false, batched = false;
+  bool bias = false, residual = false;
+  bool tf32 = false;  // float32 by the tensor cores' 10 bits of mantissa
+  Activation activation = Activation::None;
+  MatmulTile tile = {};
+};
+// Parameters A, B, bias, residual (as far as there are), C; symbols M, N, K and batch.
+Program matmul(const MatmulOptions& options);
+// Tiles that may suit a call on a GPU; `tile` of the options counts for nothing.
+std::vector<MatmulTile> matmul_tiles(const MatmulOptions& options);
+
+enum class RowFunction : uint8_t { Softmax, LogSoftmax, RmsNorm, LayerNorm, SoftmaxBackward };
+
+// Y[i, :] of X[i, :], computed in float32. RmsNorm: X / sqrt(mean(X^2) + epsilon) * W; LayerNorm: (X - mean) /
+// sqrt(variance + epsilon) * W + B; SoftmaxBackward: X is dY, Z is the forward's Y, the result Z (X - sum(X Z)).
+struct RowOptions {
+  RowFunction function = RowFunction::Softmax;
+  DType x = f32, result = f32;
+  bool weight = false, bias = false;  // of the norms: W [N], B [N]
+  int64_t columns = 0;  // N, where a row is on chip whole; 0: of any length, in two passes over tiles of it
+  int64_t rows = 4;     // of a block
+  int64_t tile = 1024;  // columns of a tile, where the row is not on chip whole
+  int64_t threads = 128;
+};
+// Parameters X, Z (SoftmaxBackward), W, B (as far as there are), Y, epsilon (of the norms); symbols M and N.
+Program rows(const RowOptions& options);
+
+enum class Reduction : uint8_t { Sum, Mean, Max, Min };
+
+// Y[i, j] of X[i, :, j], along the middle of three dimensions, or of rows. Sums in float32, or in int32; Mean divides
+// them by `count`; Max and Min are NaN where an element is.
+struct ReduceOptions {
+  Reduction reduction = Reduction::Sum;
+  DType x = f32, result = f32;
+  bool last = false;   // X has two dimensions, and rows are reduced
+  bool split = false;  // P blocks share what one result is made of, and each writes its own: Y has P in front
+  int64_t rows = 4, tile = 1024, columns = 64, threads = 128;  // last: rows x tile; else tile x columns
+};
+// Parameters X [M, R, N] or, with `last`, [M, R]; Y [M, N] or [M]; count (of Mean); symbols M, R, N, P.
+Program reduce(const ReduceOptions& options);
+
+// Y[b, j, i] = X[b, i, j], for elements of 8, 16, 32 or 64 bits.
+struct TransposeOptions {
+  DType x = f32;
+  int64_t tile = 64, threads = 256;
+};
+Program transpose(const TransposeOptions& options);
+
+// ---- by name: what other languages call
+
+// {"a": "bfloat16", "transpose_b": "true", "tile": "128x256x64x3x256"}: the fields above, the family's defaults for
+// those that are not there. CompileError TW1080 for what no family or option is called.
+using Options = std::map<std::string, std::string>;
+Program library_program(const std::string& family, const Options& options);
+
+// What suits a call of a shape: options beside those that the call has, and why.
+struct Choice {
+  Options options;
+  double microseconds = 0;  // predicted, of products on a GPU; else 0
+  int64_t parts = 1;        // of `reduce` with split: how many
+};
+// `arch`: "sm_90a", or "" for the CPU; `shape`: the program's symbols. Tiles of products on a GPU are compared by
+// predicted_microseconds(), which takes about 10 ms for each.
+Choice choose(const std::string& family, const Options& options, const std::string& arch,
+              const std::map<std::string, int64_t>& shape);
+
+}  // namespace tilewright::kernels

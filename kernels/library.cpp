@@ -1,0 +1,260 @@
+// Kernels by name: options that are text, and the options that suit a shape.
+#include <algorithm>
+#include <charconv>
+
+#include "tilewright/cost.h"
+#include "tilewright/diagnostic.h"
+#include "tilewright/kernels.h"
+#include "tilewright/language.h"
+
+namespace tilewright::kernels {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message, const std::string& help) {
+  Diagnostic d;
+  d.code = 1080;
+  d.message = message;
+  d.help = help;
+  throw CompileError(std::move(d));
+}
+
+// Reads the options of a family, each once. What is left at the end has no meaning there.
+class Reader {
+ public:
+  Reader(std::string family, Options given) : family_(std::move(family)), given_(std::move(given)) {}
+  ~Reader() noexcept(false) {
+    if (!given_.empty() && std::uncaught_exceptions() == 0)
+      refuse("'" + family_ + "' has no option '" + given_.begin()->first + "'", "tilewright/kernels.h lists them");
+  }
+  Reader(const Reader&) = delete;
+
+  void read(const char* name, DType& to) {
+    if (const std::string* text = find(name)) {
+      const std::optional<DType> type = parse_dtype(*text);
+      if (!type) wrong(name, *text, "a dtype, as \"bfloat16\"");
+      to = *type;
+    }
+    done(name);
+  }
+  void read(const char* name, bool& to) {
+    if (const std::string* text = find(name)) {
+      if (*text != "true" && *text != "false") wrong(name, *text, "true or false");
+      to = *text == "true";
+    }
+    done(name);
+  }
+  void read(const char* name, int64_t& to) {
+    if (const std::string* text = find(name)) to = number(name, *text, *text);
+    done(name);
+  }
+  // 128x256x64x3x256
+  void read(const char* name, MatmulTile& to) {
+    if (const std::string* text = find(name)) {
+      std::string_view rest = *text;
+      for (int64_t* field : {&to.m, &to.n, &to.k, &to.stages, &to.threads}) {
+        const size_t end = std::min(rest.find('x'), rest.size());
+        *field = number(name, rest.substr(0, end), *text);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+      }
+      if (!rest.empty()) wrong(name, *text, "m x n x k x stages x threads, as 128x256x64x3x256");
+    }
+    done(name);
+  }
+  template <class E>
+  void read(const char* name, E& to, std::initializer_list<std::pair<const char*, E>> words) {
+    if (const std::string* text = find(name)) {
+      std::string all;
+      const std::pair<const char*, E>* found = nullptr;
+      for (const auto& word : words) {
+        all += (all.empty() ? "" : ", ") + std::string(word.first);
+        if (*text == word.first) found = &word;
+      }
+      if (!found) wrong(name, *text, "one of: " + all);
+      to = found->second;
+    }
+    done(name);
+  }
+
+ private:
+  const std::string* find(const char* name) const {
+    const auto at = given_.find(name);
+    return at == given_.end() ? nullptr : &at->second;
+  }
+  void done(const char* name) { given_.erase(name); }
+  [[noreturn]] void wrong(const char* name, const std::string& text, const std::string& what) const {
+    refuse("option '" + std::string(name) + "' of '" + family_ + "' is '" + text + "'", "it is " + what);
+  }
+  int64_t number(const char* name, std::string_view digits, const std::string& text) const {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > (1 << 30))
+      wrong(name, text, "a number that is not negative");
+    return value;
+  }
+
+  std::string family_;
+  Options given_;
+};
+
+MatmulOptions matmul_options(const Options& given) {
+  MatmulOptions o;
+  Reader r("matmul", given);
+  r.read("a", o.a), r.read("b", o.b), r.read("result", o.result);
+  r.read("transpose_a", o.transpose_a), r.read("transpose_b", o.transpose_b), r.read("batched", o.batched);
+  r.read("bias", o.bias), r.read("residual", o.residual), r.read("tf32", o.tf32);
+  r.read("activation", o.activation,
+         {{"none", Activation::None},
+          {"relu", Activation::Relu},
+          {"gelu", Activation::Gelu},
+          {"gelu_tanh", Activation::GeluTanh},
+          {"silu", Activation::Silu}});
+  r.read("tile", o.tile);
+  return o;
+}
+
+RowOptions row_options(const Options& given) {
+  RowOptions o;
+  Reader r("rows", given);
+  r.read("function", o.function,
+         {{"softmax", RowFunction::Softmax},
+          {"log_softmax", RowFunction::LogSoftmax},
+          {"rms_norm", RowFunction::RmsNorm},
+          {"layer_norm", RowFunction::LayerNorm},
+          {"softmax_backward", RowFunction::SoftmaxBackward}});
+  r.read("x", o.x), r.read("result", o.result), r.read("weight", o.weight), r.read("bias", o.bias);
+  r.read("columns", o.columns), r.read("rows", o.rows), r.read("tile", o.tile), r.read("threads", o.threads);
+  return o;
+}
+
+ReduceOptions reduce_options(const Options& given) {
+  ReduceOptions o;
+  Reader r("reduce", given);
+  r.read("reduction", o.reduction,
+         {{"sum", Reduction::Sum}, {"mean", Reduction::Mean}, {"max", Reduction::Max}, {"min", Reduction::Min}});
+  r.read("x", o.x), r.read("result", o.result), r.read("last", o.last), r.read("split", o.split);
+  r.read("rows", o.rows), r.read("tile", o.tile), r.read("columns", o.columns), r.read("threads", o.threads);
+  return o;
+}
+
+TransposeOptions transpose_options(const Options& given) {
+  TransposeOptions o;
+  Reader r("transpose", given);
+  r.read("x", o.x), r.read("tile", o.tile), r.read("threads", o.threads);
+  return o;
+}
+
+int64_t value_of(const std::map<std::string, int64_t>& shape, const char* name) {
+  const auto at = shape.find(name);
+  if (at == shape.end()) refuse("the shape has no '" + std::string(name) + "'", "give the extents that the family has");
+  return at->second;
+}
+
+std::string tile_text(const MatmulTile& t) {
+  std::string out;
+  for (const int64_t extent : {t.m, t.n, t.k, t.stages, t.threads})
+    out += (out.empty() ? "" : "x") + std::to_string(extent);
+  return out;
+}
+
+int64_t power_of_two_from(int64_t n) {
+  int64_t p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+// A panel of B that stays in the second level cache, and rows that a call fills; a few tiles at least, for as many
+// cores.
+MatmulTile cpu_tile(const std::map<std::string, int64_t>& shape) {
+  const int64_t m = value_of(shape, "M"), n = value_of(shape, "N"), k = value_of(shape, "K");
+  MatmulTile t{std::clamp<int64_t>(power_of_two_from(m), 16, 256), std::clamp<int64_t>(power_of_two_from(n), 32, 512),
+               std::clamp<int64_t>(power_of_two_from(k), 32, 256), 1, 128};
+  while (t.n > 128 && tilewright::ceildiv(m, t.m) * tilewright::ceildiv(n, t.n) < 4) t.n /= 2;
+  return t;
+}
+
+// On a GPU the tile that its model finds the fastest.
+Choice choose_matmul(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
+  MatmulOptions o = matmul_options(given);
+  std::vector<MatmulTile> tiles = {cpu_tile(shape)};
+  if (!arch.empty()) tiles = matmul_tiles(o);
+  Choice best;
+  for (const MatmulTile& t : tiles) {
+    o.tile = t;
+    double us = 0;
+    if (!arch.empty()) {
+      const std::optional<double> predicted = predicted_microseconds(matmul(o), arch, shape);
+      if (!predicted) refuse("the shape of a product is not whole", "give M, N, K, and batch where it has one");
+      us = *predicted;
+    }
+    if (!best.options.empty() && us >= best.microseconds) continue;
+    best.microseconds = us;
+    best.options["tile"] = tile_text(t);
+  }
+  return best;
+}
+
+// Registers of a thread for elements of a row: 32 of each of the two copies that a function of rows keeps.
+constexpr int64_t kRowElements = 32;
+
+Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>& shape) {
+  const int64_t n = std::max<int64_t>(1, value_of(shape, "N"));
+  const bool gpu = !arch.empty();
+  const int64_t most = gpu ? 1024 * kRowElements : 64 * 1024;
+  int64_t threads = 128, rows = 1;
+  if (gpu)
+    while (threads < 1024 && n > threads * kRowElements) threads *= 2;
+  const int64_t room = gpu ? threads * kRowElements : 16 * 1024;
+  while (rows < 64 && rows * 2 * std::min(n, most) <= room) rows *= 2;
+  Choice out;
+  out.options = {{"columns", std::to_string(n <= most ? n : 0)},
+                 {"rows", std::to_string(rows)},
+                 {"tile", std::to_string(gpu ? 512 * kRowElements : 16 * 1024)},
+                 {"threads", std::to_string(n <= most ? threads : 512)}};
+  return out;
+}
+
+// Blocks that a device, or a few cores, can have at once; where results are fewer, each is made in parts.
+constexpr int64_t kBlocksAtOnce = 264;
+
+Choice choose_reduce(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
+  const ReduceOptions o = reduce_options(given);
+  const int64_t m = value_of(shape, "M"), r = value_of(shape, "R"), n = o.last ? 1 : value_of(shape, "N");
+  const bool gpu = !arch.empty();
+  const int64_t elements = gpu ? 128 * 32 : 16 * 1024;
+  int64_t rows = 1, tile = 0, columns = 1;
+  if (o.last) {
+    tile = std::clamp<int64_t>(power_of_two_from(r), 32, elements);
+    rows = elements / tile;
+  } else {
+    columns = std::clamp<int64_t>(power_of_two_from(n), 32, gpu ? 128 : 512);
+    tile = elements / columns;
+  }
+  const int64_t blocks = o.last ? tilewright::ceildiv(m, rows) : m * tilewright::ceildiv(n, columns);
+  const int64_t tiles = tilewright::ceildiv(r, tile);
+  const int64_t parts = std::min<int64_t>(tiles / 4, kBlocksAtOnce / std::max<int64_t>(1, blocks));
+  Choice out;
+  out.options = {{"rows", std::to_string(rows)}, {"tile", std::to_string(tile)}, {"columns", std::to_string(columns)}};
+  out.parts = std::max<int64_t>(1, parts);
+  return out;
+}
+
+}  // namespace
+
+Program library_program(const std::string& family, const Options& options) {
+  if (family == "matmul") return matmul(matmul_options(options));
+  if (family == "rows") return rows(row_options(options));
+  if (family == "reduce") return reduce(reduce_options(options));
+  if (family == "transpose") return transpose(transpose_options(options));
+  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose");
+}
+
+Choice choose(const std::string& family, const Options& options, const std::string& arch,
+              const std::map<std::string, int64_t>& shape) {
+  if (family == "matmul") return choose_matmul(options, arch, shape);
+  if (family == "rows") return choose_rows(arch, shape);
+  if (family == "reduce") return choose_reduce(options, arch, shape);
+  if (family == "transpose") return {};
+  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose");
+}
+
+}  // namespace tilewright::kernels

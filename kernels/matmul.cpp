@@ -1,0 +1,99 @@
+// Matrix products of any shape, with what comes behind them.
+#include <algorithm>
+#include <array>
+
+#include "tilewright/kernels.h"
+#include "tilewright/language.h"
+
+namespace tilewright::kernels {
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634;  // GPUs have an instruction for powers of two, not for those of e
+
+// x, or what an activation makes of it.
+Value activated(const Value& x, Activation f) {
+  switch (f) {
+    case Activation::None: return x;
+    case Activation::Relu: return max(x, 0);
+    case Activation::Gelu: return 0.5 * x * (1 + erf(x * 0.7071067811865476));
+    case Activation::GeluTanh: return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    case Activation::Silu: return x / (1 + exp2(x * -kLog2E));
+  }
+  return x;
+}
+
+// A matrix, or one of a batch, by the numbers of its first two dimensions from the last.
+Tensor matrix(const char* name, bool batched, const Value& batch, const Value& rows, const Value& columns, DType type) {
+  return batched ? Tensor(name, {batch, rows, columns}, type) : Tensor(name, {rows, columns}, type);
+}
+
+}  // namespace
+
+Program matmul(const MatmulOptions& o) {
+  const MatmulTile t = o.tile;
+  const Value M = dynamic("M"), N = dynamic("N"), K = dynamic("K"), batch = dynamic("batch");
+  const Tensor A = o.transpose_a ? matrix("A", o.batched, batch, K, M, o.a) : matrix("A", o.batched, batch, M, K, o.a);
+  const Tensor B = o.transpose_b ? matrix("B", o.batched, batch, N, K, o.b) : matrix("B", o.batched, batch, K, N, o.b);
+  const Tensor C = matrix("C", o.batched, batch, M, N, o.result);
+  const Tensor residual = matrix("residual", o.batched, batch, M, N, o.result);
+  const Tensor bias("bias", {N}, o.result);
+  const DType sum = o.a.is_int() ? i32 : f32;
+
+  const auto body = [&] {
+    set_tf32(o.tf32);
+    for (auto [bx, by, bz] :
+         Kernel({ceildiv(N, t.n), ceildiv(M, t.m), o.batched ? Value(batch) : Value(1)}, {.threads = t.threads})) {
+      auto A_shared =
+          o.transpose_a ? alloc_shared({t.k, t.m}, o.a, "A_shared") : alloc_shared({t.m, t.k}, o.a, "A_shared");
+      auto B_shared =
+          o.transpose_b ? alloc_shared({t.n, t.k}, o.b, "B_shared") : alloc_shared({t.k, t.n}, o.b, "B_shared");
+      auto C_local = alloc_fragment({t.m, t.n}, sum);
+      // The tile of a matrix that begins at a row and a column, of the block's own matrix of a batch.
+      const auto load = [&](const Tensor& from, const Value& row, const Value& column, const Buffer& to) {
+        o.batched ? copy(from(bz, row, column), to) : copy(from(row, column), to);
+      };
+      clear(C_local);
+      const Value row = by * t.m, column = bx * t.n;
+      for (auto step : Pipelined(ceildiv(K, t.k), {.num_stages = t.stages})) {
+        const Value k = step * t.k;
+        o.transpose_a ? load(A, k, row, A_shared) : load(A, row, k, A_shared);
+        o.transpose_b ? load(B, column, k, B_shared) : load(B, k, column, B_shared);
+        gemm(A_shared, B_shared, C_local, {.transpose_A = o.transpose_a, .transpose_B = o.transpose_b});
+      }
+      if (o.bias || o.residual || o.activation != Activation::None)
+        for (auto [i, j] : Parallel(t.m, t.n)) {
+          Value x = C_local(i, j);
+          if (o.bias) x = x + cast(bias(column + j), sum);
+          x = activated(x, o.activation);
+          if (o.residual && o.batched) x = x + cast(residual(bz, row + i, column + j), sum);
+          if (o.residual && !o.batched) x = x + cast(residual(row + i, column + j), sum);
+          C_local(i, j) = x;
+        }
+      o.batched ? copy(C_local, C(bz, row, column)) : copy(C_local, C(row, column));
+    }
+  };
+  if (o.bias && o.residual) return prim_func("matmul", {A, B, bias, residual, C}, body);
+  if (o.bias) return prim_func("matmul", {A, B, bias, C}, body);
+  if (o.residual) return prim_func("matmul", {A, B, residual, C}, body);
+  return prim_func("matmul", {A, B, C}, body);
+}
+
+std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o) {
+  const int64_t bits = std::max(o.a.storage_bits(), o.b.storage_bits());
+  const int64_t k = 1024 / bits;  // a line of 128 bytes
+  std::vector<MatmulTile> out;
+  for (const auto& [m, n, threads] : {std::array<int64_t, 3>{128, 256, 256},
+                                      {256, 128, 256},
+                                      {128, 128, 256},
+                                      {128, 64, 128},
+                                      {64, 256, 128},
+                                      {64, 128, 128},
+                                      {64, 64, 128}}) {
+    if (bits == 32 && m * n > 128 * 128) continue;  // sums and tiles of float32 take twice the room
+    const int64_t step = (m + n) * k * bits / 8;
+    out.push_back({m, n, k, std::min<int64_t>(4, 200 * 1024 / step), threads});
+  }
+  return out;
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,137 @@
+// Functions of rows: softmax and its gradient, norms. A row is on chip whole, or is walked twice in tiles.
+#include "tilewright/kernels.h"
+#include "tilewright/language.h"
+
+namespace tilewright::kernels {
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453;
+
+bool is_norm(RowFunction f) { return f == RowFunction::RmsNorm || f == RowFunction::LayerNorm; }
+
+// What a row has besides its elements, one number a row of the block.
+struct RowSums {
+  Buffer first, second;  // the largest, or the mean; the sum
+  Buffer before, part;   // the largest before a tile, and the tile's sum
+};
+
+// The statements of a block, over tiles of `width` columns at `column`.
+struct RowBlock {
+  const RowOptions& o;
+  const Tensor &X, &Z, &W, &B, &Y;
+  const Value &N, &row;
+  int64_t width;
+  Buffer x, other;
+
+  void load(const Value& column) const {
+    copy(X(row, column), x);
+    if (o.function == RowFunction::SoftmaxBackward) copy(Z(row, column), other);
+  }
+
+  // Adds a tile to what is known of the rows. Beyond a row there are zeros, or -inf where the largest is asked for.
+  void gather(const RowSums& s) const {
+    const int64_t R = o.rows;
+    if (o.function == RowFunction::Softmax || o.function == RowFunction::LogSoftmax) {
+      copy(s.first, s.before);
+      reduce_max(x, s.first, {.dim = 1, .clear = false});
+      // What was -inf so far adds nothing; a row of nothing else ends as 0 / 0.
+      for (auto [i, j] : Parallel(R, width))
+        other(i, j) = if_then_else(s.first(i) == -infinity(f32), 0.0F, exp2((x(i, j) - s.first(i)) * kLog2E));
+      reduce_sum(other, s.part, {.dim = 1});
+      for (auto i : Parallel(R)) {
+        Value kept = if_then_else(s.before(i) == -infinity(f32), 0.0F, exp2((s.before(i) - s.first(i)) * kLog2E));
+        s.second(i) = s.second(i) * kept + s.part(i);
+      }
+    } else if (o.function == RowFunction::SoftmaxBackward) {
+      for (auto [i, j] : Parallel(R, width)) x(i, j) = x(i, j) * other(i, j);
+      reduce_sum(x, s.second, {.dim = 1, .clear = false});
+    } else if (o.function == RowFunction::LayerNorm) {
+      reduce_sum(x, s.first, {.dim = 1, .clear = false});
+    } else {
+      for (auto [i, j] : Parallel(R, width)) other(i, j) = x(i, j) * x(i, j);
+      reduce_sum(other, s.second, {.dim = 1, .clear = false});
+    }
+  }
+
+  // The variance is of differences from the mean: the sum of squares would cancel.
+  void spread(const RowSums& s, const Value& column) const {
+    for (auto [i, j] : Parallel(o.rows, width)) {
+      Value d = if_then_else(column + j < N, x(i, j) - s.first(i), 0.0F);
+      other(i, j) = d * d;
+    }
+    reduce_sum(other, s.second, {.dim = 1, .clear = false});
+  }
+
+  void finish(const RowSums& s, const Value& column) const {
+    for (auto [i, j] : Parallel(o.rows, width)) {
+      Value v = x(i, j);
+      if (o.function == RowFunction::Softmax) v = exp2((v - s.first(i)) * kLog2E) / s.second(i);
+      if (o.function == RowFunction::LogSoftmax) v = v - s.first(i) - log2(s.second(i)) * kLn2;
+      if (o.function == RowFunction::SoftmaxBackward) v = other(i, j) * (v - s.second(i));
+      if (o.function == RowFunction::LayerNorm) v = v - s.first(i);
+      if (is_norm(o.function)) v = v * s.second(i);
+      if (o.weight) v = v * cast(W(column + j), f32);
+      if (o.bias) v = v + cast(B(column + j), f32);
+      x(i, j) = v;
+    }
+    copy(x, Y(row, column));
+  }
+};
+
+}  // namespace
+
+Program rows(const RowOptions& o) {
+  const bool whole = o.columns > 0, backward = o.function == RowFunction::SoftmaxBackward;
+  const bool exponents = o.function == RowFunction::Softmax || o.function == RowFunction::LogSoftmax;
+  const Value M = dynamic("M"), N = whole ? Value(o.columns) : dynamic("N"), epsilon = Scalar("epsilon", f32);
+  const Tensor X("X", {M, N}, o.x), Z("Z", {M, N}, o.x), W("W", {N}, o.x), B("B", {N}, o.x), Y("Y", {M, N}, o.result);
+  const int64_t width = whole ? o.columns : o.tile;
+
+  const auto body = [&] {
+    for (auto by : Kernel(ceildiv(M, o.rows), {.threads = o.threads})) {
+      const Value row = by * o.rows;
+      const RowBlock block{o,
+                           X,
+                           Z,
+                           W,
+                           B,
+                           Y,
+                           N,
+                           row,
+                           width,
+                           alloc_fragment({o.rows, width}, f32, "x"),
+                           alloc_fragment({o.rows, width}, f32, "other")};
+      const RowSums s{alloc_fragment({o.rows}, f32, "first"), alloc_fragment({o.rows}, f32, "second"),
+                      alloc_fragment({o.rows}, f32, "before"), alloc_fragment({o.rows}, f32, "part")};
+      if (exponents) annotate_safe_value(X, -infinity(o.x));
+      exponents ? fill(s.first, -infinity(f32)) : clear(s.first);
+      clear(s.second);
+      const auto each_tile = [&](const std::function<void(const Value&)>& run) {
+        if (whole) return run(0);
+        for (auto k : Pipelined(ceildiv(N, width), {.num_stages = 2})) {
+          const Value column = k * width;
+          block.load(column);
+          run(column);
+        }
+      };
+      if (whole) block.load(0);
+      each_tile([&](const Value&) { block.gather(s); });
+      if (o.function == RowFunction::LayerNorm) {
+        for (auto i : Parallel(o.rows)) s.first(i) = s.first(i) / cast(N, f32);
+        each_tile([&](const Value& column) { block.spread(s, column); });
+      }
+      if (is_norm(o.function))
+        for (auto i : Parallel(o.rows)) s.second(i) = rsqrt(s.second(i) / cast(N, f32) + epsilon);
+      if (backward && whole) block.load(0);  // their product stands in the place of x
+      each_tile([&](const Value& column) { block.finish(s, column); });
+    }
+  };
+  const char* const name = "rows";
+  if (backward) return prim_func(name, {X, Z, Y}, body);
+  if (!is_norm(o.function)) return prim_func(name, {X, Y}, body);
+  if (o.weight && o.bias) return prim_func(name, {X, W, B, Y, epsilon}, body);
+  if (o.weight) return prim_func(name, {X, W, Y, epsilon}, body);
+  return prim_func(name, {X, Y, epsilon}, body);
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,262 @@
+"""What the functions of this package share: which kernel a call takes, kernels that are compiled ahead, tensors."""
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import math
+import os
+import sys
+from typing import Any, NamedTuple
+
+from .. import _native
+from ..dtypes import dtype
+from ..jitted import each_by_threads
+from ..kernel import Kernel
+from ..trace import fail
+from ..tracebacks import entry
+
+
+class Spec:
+    """A tensor that is not there yet: plan() and choice() take it in a tensor's place. device: "cpu" or "cuda"."""
+
+    def __init__(self, shape, dtype="float32", device="cpu"):
+        self.shape, self.dtype, self.device = tuple(shape), dtype, device
+
+    def __repr__(self):
+        return f"Spec({self.shape}, {self.dtype!r}, {self.device!r})"
+
+
+class Specialization(NamedTuple):
+    """A program of the library, compiled for an engine: what kernels are kept by."""
+
+    family: str
+    options: tuple  # of (name, text), in order
+    engine: str
+    arch: str
+    outputs: tuple
+
+    def __str__(self):
+        return f"{self.family}({', '.join(f'{n}={t}' for n, t in self.options)}) on {self.arch or self.engine}"
+
+
+class Place(NamedTuple):
+    """Where a call runs: its engine, the GPU that this is or simulates ("" is the CPU)."""
+
+    engine: str
+    arch: str
+
+
+_kernels: dict[Specialization, Kernel] = {}
+_operators: list[Operator] = []
+_sealed = False
+
+
+def compiled(specialization):
+    """The kernel; TW1080 once the package is sealed and there is none."""
+    kernel = _kernels.get(specialization)
+    if kernel is None:
+        if _sealed:
+            fail("BadOption", f"this call wants a kernel that was not compiled before ops.seal(): {specialization}",
+                 "add the call to ops.plan([...]), or ops.unseal()")  # fmt: skip
+        program = _native.library_program(specialization.family, dict(specialization.options))
+        kernel = _kernels.setdefault(specialization, Kernel(program, specialization.engine, specialization.arch, list(specialization.outputs)))
+    return kernel
+
+
+@entry
+def plan(calls, num_workers=None):
+    """Compiles what calls will want, by several threads, with a progress bar: plan([ops.matmul.plan(Spec((M, K), "bfloat16",
+    "cuda"), ...), ...]). Returns the specializations, each once."""
+    wanted = list(dict.fromkeys(s for call in calls for s in call))
+    each_by_threads([functools.partial(compiled, s) for s in wanted if s not in _kernels], "compiling", num_workers)
+    return wanted
+
+
+def seal():
+    """From here on no call compiles: one that would is refused (TW1080)."""
+    global _sealed
+    _sealed = True
+
+
+def unseal():
+    """Calls may compile again."""
+    global _sealed
+    _sealed = False
+
+
+def _device_of(tensor):
+    if isinstance(tensor, Spec):
+        return tensor.device
+    if hasattr(tensor, "is_cuda"):
+        return "cuda" if tensor.is_cuda else "cpu"
+    if hasattr(tensor, "__cuda_array_interface__"):
+        return "cuda"
+    return "cpu"
+
+
+@functools.cache
+def _capability():
+    from ..device import get_device_attribute
+
+    major, minor = get_device_attribute(75), get_device_attribute(76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+    return "sm_90a" if (major, minor) == (9, 0) else "sm_89" if (major, minor) == (8, 9) else "sm_80"
+
+
+def place_of(tensor):
+    """Where a call on this tensor runs."""
+    if _device_of(tensor) == "cuda":
+        return Place("cuda", _capability()) if _native.device_count() else Place("cuda", "sm_90a")
+    engine = os.environ.get("TILEWRIGHT_ENGINE") or "auto"
+    return Place(engine, "sm_90a" if engine == "simulator" else "")
+
+
+def chosen(family, options, place, shape):
+    """(what suits the shape beside the options, microseconds if they are predicted, parts)."""
+    found = json.loads(_native.library_choose(family, options, place.arch, shape))
+    return found["options"], found["microseconds"], found["parts"]
+
+
+def specialization(family, options, place, outputs):
+    """Of options by name, texts or numbers."""
+    return Specialization(family, tuple(sorted((n, _text(v)) for n, v in options.items())), place.engine, place.arch if place.engine == "simulator" else "", outputs)
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Operator:
+    """A function of this package. resolve(*arguments) gives (a function of the arguments, its specializations)."""
+
+    def __init__(self, function, resolve):
+        functools.update_wrapper(self, function)
+        self.signature = inspect.signature(function)
+        self._function, self._resolve = function, resolve
+        self.calls = {}  # by everything that a call is told from another by
+        _operators.append(self)
+
+    def __repr__(self):
+        return f"<op {self.__name__}{self.signature}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @entry
+    def plan(self, *args, **kwargs):
+        """The specializations of a call with these tensors, or Specs in their place."""
+        return self._resolve(*args, **kwargs).specializations
+
+    @entry
+    def choice(self, *args, **kwargs):
+        """What was chosen for such a call: {"kernels": [...], "predicted_us": ...}."""
+        resolved = self._resolve(*args, **kwargs)
+        found = {"kernels": [str(s) for s in resolved.specializations]}
+        return {**found, "predicted_us": resolved.microseconds} if resolved.microseconds else found
+
+
+class Resolved(NamedTuple):
+    """A call that is decided: run(*tensors) calls its kernels."""
+
+    run: Any
+    specializations: list
+    microseconds: float = 0
+
+
+# ---- tensors
+
+
+def name_of(type_):
+    """The name of a tensor's dtype."""
+    return _name_of(type_)
+
+
+@functools.lru_cache(1024)
+def _name_of(type_):
+    return str(dtype(str(type_).removeprefix("torch.")))
+
+
+def refuse_dtype(function, argument, name, taken):
+    fail("ArgumentDtype", f"{function}: '{argument}' has dtype {name}, which it does not take", f"it takes {', '.join(taken)}", also=TypeError)
+
+
+def refuse_shape(function, message, help=""):
+    fail("ArgumentShape", f"{function}: {message}", help, also=ValueError)
+
+
+def is_torch(*tensors):
+    torch = sys.modules.get("torch")
+    return torch is not None and any(isinstance(t, torch.Tensor) for t in tensors)
+
+
+def check_tensor(function, argument, value):
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        fail("ArgumentKind", f"{function}: '{argument}' must be a tensor, but is of type {type(value).__name__}",
+             "pass a tensor of NumPy, PyTorch or another library with DLPack", also=TypeError)  # fmt: skip
+
+
+def strides_of(tensor):
+    """In elements."""
+    if isinstance(tensor, Spec):
+        return _compact_strides(tensor.shape)
+    stride = getattr(tensor, "stride", None)
+    if callable(stride):
+        return tuple(stride())
+    size = tensor.dtype.itemsize
+    return tuple(s // size for s in tensor.strides)
+
+
+def _compact_strides(shape):
+    out, step = [], 1
+    for extent in reversed(shape):
+        out.append(step)
+        step *= extent
+    return tuple(reversed(out))
+
+
+def is_compact(tensor):
+    known = getattr(tensor, "is_contiguous", None)  # PyTorch's
+    if known is not None:
+        return known()
+    known = getattr(getattr(tensor, "flags", None), "c_contiguous", None)  # NumPy's and CuPy's
+    if known is not None:
+        return known
+    return all(e == 1 or s == c for e, s, c in zip(tensor.shape, strides_of(tensor), _compact_strides(tensor.shape))) or 0 in tensor.shape
+
+
+def compact(tensor):
+    """The tensor, or a copy of it without gaps, row by row."""
+    if isinstance(tensor, Spec) or is_compact(tensor):
+        return tensor
+    if hasattr(tensor, "contiguous"):
+        return tensor.contiguous()
+    import numpy
+
+    library = numpy if isinstance(tensor, numpy.ndarray) else sys.modules[type(tensor).__module__.partition(".")[0]]
+    return library.ascontiguousarray(tensor)
+
+
+def swapped(tensor):
+    """A view with its last two dimensions exchanged."""
+    if isinstance(tensor, Spec):
+        return Spec((*tensor.shape[:-2], tensor.shape[-1], tensor.shape[-2]), tensor.dtype, tensor.device)
+    return tensor.mT if is_torch(tensor) else tensor.swapaxes(-1, -2)
+
+
+def reshaped(tensor, shape):
+    return Spec(shape, tensor.dtype, tensor.device) if isinstance(tensor, Spec) else tensor.reshape(shape)
+
+
+def permuted(tensor, order):
+    if isinstance(tensor, Spec):
+        return Spec([tensor.shape[d] for d in order], tensor.dtype, tensor.device)
+    return tensor.permute(*order) if is_torch(tensor) else tensor.transpose(order)
+
+
+def product(extents):
+    return math.prod(extents)
+
+
+def bucket(extent):
+    """Calls whose extents are of one bucket share a choice: the power of two that an extent is at most."""
+    return 16 if extent <= 16 else 1 << (extent - 1).bit_length()

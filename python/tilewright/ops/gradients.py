@@ -1,0 +1,167 @@
+"""The functions as operators of PyTorch: torch.compile takes them whole, and gradients go through them."""
+from __future__ import annotations
+
+import functools
+import sys
+
+
+def wanted(*tensors):
+    """Whether a call is to be an operator: a gradient goes through it, or torch.compile traces it."""
+    torch = sys.modules["torch"]
+    if torch.compiler.is_compiling():
+        return True
+    return torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in tensors if t is not None)
+
+
+_defined = False
+
+
+def _registered():
+    """Defines the operators torch.ops.tilewright.*, at the first call that wants one."""
+    global _defined
+    if _defined:
+        return True
+    _defined = True
+    import torch
+
+    from . import products, rows
+
+    def define(name, schema):
+        return torch.library.custom_op(f"tilewright::{name}", mutates_args=(), schema=schema)
+
+    def result(a, b, transpose_a, transpose_b, out_dtype):
+        m, n = (a.shape[-1] if transpose_a else a.shape[-2]), (b.shape[-2] if transpose_b else b.shape[-1])
+        name = products._RESULTS[str(a.dtype).removeprefix("torch.")]
+        return a.new_empty((*a.shape[:-2], m, n), dtype=out_dtype or getattr(torch, name))
+
+    @define("matmul", "(Tensor a, Tensor b, Tensor? bias, bool transpose_a, bool transpose_b, ScalarType? out_dtype, bool tf32) -> Tensor")
+    def matmul(a, b, bias, transpose_a, transpose_b, out_dtype, tf32):
+        return products.run(a, b, transpose_a, transpose_b, bias, None, None, out_dtype, tf32)
+
+    @matmul.register_fake
+    def _(a, b, bias, transpose_a, transpose_b, out_dtype, tf32):
+        return result(a, b, transpose_a, transpose_b, out_dtype)
+
+    def keep(ctx, inputs, output):
+        a, b, bias, ctx.transpose_a, ctx.transpose_b, _, ctx.tf32 = inputs
+        ctx.save_for_backward(a, b)
+        ctx.of_bias = None if bias is None else bias.dtype
+
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        ta, tb = ctx.transpose_a, ctx.transpose_b
+        grad = grad.to(a.dtype)
+        times = functools.partial(matmul, bias=None, out_dtype=None, tf32=ctx.tf32)
+        of_a = of_b = of_bias = None
+        if ctx.needs_input_grad[0]:
+            of_a = times(b, grad, transpose_a=tb, transpose_b=True) if ta else times(grad, b, transpose_a=False, transpose_b=not tb)
+        if ctx.needs_input_grad[1]:
+            x, g = (a, grad) if b.dim() == a.dim() else (a.reshape(-1, a.shape[-1]), grad.reshape(-1, grad.shape[-1]))
+            of_b = times(g, x, transpose_a=True, transpose_b=ta) if tb else times(x, g, transpose_a=not ta, transpose_b=False)
+        if ctx.of_bias is not None and ctx.needs_input_grad[2]:
+            of_bias = grad.sum(tuple(range(grad.dim() - 1)), dtype=torch.float32).to(ctx.of_bias)
+        return of_a, of_b, of_bias, None, None, None, None
+
+    matmul.register_autograd(backward, setup_context=keep)
+
+    def of_rows(name, run, backward):  # of what is known by its result
+        @define(name, "(Tensor x) -> Tensor")
+        def made(x):
+            return run(x)
+
+        made.register_fake(torch.empty_like)
+        made.register_autograd(backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output))
+
+    @define("softmax_backward", "(Tensor grad, Tensor y) -> Tensor")
+    def softmax_backward(grad, y):
+        return rows.run("softmax_backward", grad, [("", "y", y, tuple(grad.shape))])
+
+    softmax_backward.register_fake(lambda grad, y: torch.empty_like(grad))
+
+    def of_log(ctx, grad):
+        (y,) = ctx.saved_tensors
+        wide = grad.float()
+        return (wide - y.float().exp() * wide.sum(-1, keepdim=True)).to(grad.dtype)
+
+    of_rows("softmax", lambda x: rows.run("softmax", x), lambda ctx, grad: softmax_backward(grad.contiguous(), *ctx.saved_tensors))
+    of_rows("log_softmax", lambda x: rows.run("log_softmax", x), of_log)
+
+    def norm(function, centred):
+        @define(function, "(Tensor x, Tensor? weight, Tensor? bias, float epsilon) -> Tensor")
+        def made(x, weight, bias, epsilon):
+            return rows.run(function, x, rows._weights(x, weight, bias), epsilon)
+
+        made.register_fake(lambda x, weight, bias, epsilon: torch.empty_like(x))
+
+        def keep(ctx, inputs, output):
+            x, weight, bias, ctx.epsilon = inputs
+            ctx.save_for_backward(x, weight)
+            ctx.of_bias = None if bias is None else bias.dtype
+
+        def backward(ctx, grad):
+            x, weight = ctx.saved_tensors
+            wide, g = x.float(), grad.float()
+            if centred:
+                wide = wide - wide.mean(-1, keepdim=True)
+            scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + ctx.epsilon)
+            normal = wide * scale
+            over = tuple(range(x.dim() - 1))
+            of_weight = None if weight is None else (g * normal).sum(over).to(weight.dtype)
+            of_bias = None if ctx.of_bias is None else g.sum(over).to(ctx.of_bias)
+            if weight is not None:
+                g = g * weight.float()
+            of_x = g - normal * (g * normal).mean(-1, keepdim=True)
+            if centred:
+                of_x = of_x - g.mean(-1, keepdim=True)
+            return (of_x * scale).to(x.dtype), of_weight, of_bias, None
+
+        made.register_autograd(backward, setup_context=keep)
+
+    norm("rms_norm", False), norm("layer_norm", True)
+    return True
+
+
+_registered._dynamo_marked_constant = True  # torch.compile calls it while it traces
+
+
+def _operator(name):
+    import torch
+
+    _registered()
+    return getattr(torch.ops.tilewright, name)
+
+
+def matmul(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32):
+    """As the function; what comes behind the product is PyTorch's, which knows its gradients."""
+    import torch
+
+    if a.dim() < 2 or b.dim() < 2:
+        rows, columns = a.dim() < 2, b.dim() < 2
+        a = a.unsqueeze(-1 if transpose_a else 0) if rows else a
+        b = b.unsqueeze(0 if transpose_b else -1) if columns else b
+        y = matmul(a, b, transpose_a, transpose_b, None, None, None, out_dtype, tf32)
+        y = y.squeeze(-1) if columns else y
+        y = y.squeeze(-1 if columns else -2) if rows else y
+        y = y if bias is None else y + bias
+    else:
+        y = _operator("matmul")(a, b, bias, bool(transpose_a), bool(transpose_b), out_dtype, bool(tf32))
+    if activation is not None:
+        f = torch.nn.functional
+        y = {"relu": f.relu, "silu": f.silu, "gelu": f.gelu, "gelu_tanh": functools.partial(f.gelu, approximate="tanh")}[activation](y)
+    return y if residual is None else y + residual
+
+
+def softmax(x):
+    return _operator("softmax")(x)
+
+
+def log_softmax(x):
+    return _operator("log_softmax")(x)
+
+
+def rms_norm(x, weight, epsilon):
+    return _operator("rms_norm")(x, weight, None, float(epsilon))
+
+
+def layer_norm(x, weight, bias, epsilon):
+    return _operator("layer_norm")(x, weight, bias, float(epsilon))

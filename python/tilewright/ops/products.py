@@ -1,0 +1,137 @@
+"""Matrix products."""
+from __future__ import annotations
+
+import sys
+
+from ..trace import fail
+from ..tracebacks import entry
+from . import gradients
+from .calls import (Operator, Resolved, bucket, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of, place_of,
+                    product, refuse_dtype, refuse_shape, reshaped, specialization, swapped)  # fmt: skip
+
+_RESULTS = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "int8": "int32", "float8_e4m3fn": "bfloat16", "float8_e5m2": "bfloat16"}
+_FLOATS = ("float16", "bfloat16", "float32")
+_ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
+
+
+def _matmul(a, b, *, transpose_a=False, transpose_b=False, bias=None, activation=None, residual=None, out_dtype=None, tf32=False):
+    if is_torch(a, b) and gradients.wanted(a, b, bias, residual):
+        return gradients.matmul(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32)
+    return run(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32)
+
+
+def run(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32):
+    """The product, without a gradient."""
+    try:
+        key = (a.dtype, b.dtype, a.shape, b.shape, transpose_a, transpose_b, activation, out_dtype, tf32)
+        call = matmul.calls.get(key)
+    except (AttributeError, TypeError):
+        call = key = None
+    if call is not None and bias is None and residual is None and is_compact(a) and is_compact(b) and call[1] == place_of(a):
+        return call[0](a, b)
+    resolved, tensors, wide = _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32)
+    result = resolved.run(*tensors)
+    plain = key is not None and wide is None and tensors[0] is a and tensors[1] is b and len(tensors) == 2
+    if plain:
+        matmul.calls[key] = resolved.run, place_of(a)
+    return result if wide is None else result.reshape(wide)
+
+
+def _operand(function, name, x, transpose):
+    """(the matrix without gaps, whether it is transposed): a view that exchanges two dimensions is taken as it is."""
+    check_tensor(function, name, x)
+    if name_of(x.dtype) not in _RESULTS:
+        refuse_dtype(function, name, name_of(x.dtype), list(_RESULTS))
+    if len(x.shape) < 1:
+        refuse_shape(function, f"'{name}' has no dimension", "a product takes vectors, matrices, and batches of matrices")
+    if len(x.shape) >= 2 and not is_compact(x) and is_compact(swapped(x)):
+        return swapped(x), not transpose
+    return compact(x), transpose
+
+
+def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32):
+    """(the call, its tensors, the shape of the result where it is not the kernel's)."""
+    name = "matmul"
+    a, transpose_a = _operand(name, "a", a, bool(transpose_a))
+    b, transpose_b = _operand(name, "b", b, bool(transpose_b))
+    wide_a, wide_b = len(a.shape) == 1, len(b.shape) == 1
+    if wide_a:
+        a = reshaped(a, (a.shape[0], 1) if transpose_a else (1, a.shape[0]))
+    if wide_b:
+        b = reshaped(b, (1, b.shape[0]) if transpose_b else (b.shape[0], 1))
+    M, K = a.shape[-2:][:: -1 if transpose_a else 1]
+    K_b, N = b.shape[-2:][:: -1 if transpose_b else 1]
+    if K != K_b:
+        refuse_shape(name, f"'a' has {K} columns to sum over, but 'b' has {K_b} rows (shapes {tuple(a.shape)} and {tuple(b.shape)}"
+                     + (f", transpose_a={transpose_a}, transpose_b={transpose_b})" if transpose_a or transpose_b else ")"),
+                     "pass transpose_b=True where b is stored as (N, K)")  # fmt: skip
+    lead = tuple(a.shape[:-2])
+    if len(b.shape) == 2 and lead and not transpose_a:  # one b for all: the rows of all matrices are those of one
+        a = reshaped(a, (product(lead) * M, K))
+        rows, batch = product(lead) * M, None
+    elif not lead and len(b.shape) == 2:
+        rows, batch = M, None
+    elif tuple(b.shape[:-2]) == lead:
+        rows, batch = M, product(lead)
+        a, b = reshaped(a, (batch, *a.shape[-2:])), reshaped(b, (batch, *b.shape[-2:]))
+    else:
+        refuse_shape(name, f"'a' and 'b' have batches {lead} and {tuple(b.shape[:-2])}", "make them agree: b.expand(...).contiguous()")
+    of_a, of_b = name_of(a.dtype), name_of(b.dtype)
+    if of_a != of_b and not (of_a.startswith("float8") and of_b.startswith("float8")):
+        fail("ArgumentDtype", f"matmul: 'a' has dtype {of_a}, but 'b' has {of_b}", "convert one of them", also=TypeError)
+    result = _RESULTS[of_a] if out_dtype is None else name_of(out_dtype)
+    if result not in (*_FLOATS, "int32") or (of_a == "int8") != (result == "int32"):
+        fail("BadOption", f"matmul: out_dtype {result} of products of {of_a}", "int32 of int8; else float16, bfloat16 or float32")
+    if activation is not None and (activation not in _ACTIVATIONS or of_a == "int8"):
+        fail("BadOption", f"matmul: there is no activation {activation!r} of {of_a}", f"it is None or, of floats, one of: {', '.join(_ACTIVATIONS)}")
+    options = {"a": of_a, "b": of_b, "result": result, "transpose_a": transpose_a, "transpose_b": transpose_b, "batched": batch is not None,
+               "tf32": bool(tf32), "activation": activation or "none"}  # fmt: skip
+    tensors = [a, b]
+    shape = (rows, N) if batch is None else (batch, rows, N)
+    wide = (*lead, *(() if wide_a else (M,)), *(() if wide_b else (N,)))
+    for what, x, expected in (("bias", bias, (N,)), ("residual", residual, wide)):
+        if x is None:
+            continue
+        check_tensor(name, what, x)
+        if tuple(x.shape) != expected:
+            refuse_shape(name, f"'{what}' has shape {tuple(x.shape)}, but must have {expected}")
+        if name_of(x.dtype) != result:
+            fail("ArgumentDtype", f"matmul: '{what}' has dtype {name_of(x.dtype)}, but the result has {result}", "convert it", also=TypeError)
+        options[what] = True
+        tensors.append(reshaped(compact(x), expected if what == "bias" else shape))
+    place = place_of(a)
+    extents = {"M": bucket(rows), "N": max(N, 1), "K": max(K, 1)}
+    if batch is not None:
+        extents["batch"] = max(batch, 1)
+    texts = {n: str(v).lower() if isinstance(v, bool) else v for n, v in options.items()}
+    tile, microseconds, _ = _chosen(tuple(sorted(texts.items())), place, tuple(extents.items()))
+    wanted = specialization("matmul", {**options, **tile}, place, (len(tensors),))
+    resolved = Resolved(lambda *given: compiled(wanted)(*given), [wanted], microseconds)
+    return resolved, tensors, None if wide == shape else wide
+
+
+_choices = {}
+
+
+def _chosen(options, place, extents):
+    key = options, place, extents
+    found = _choices.get(key)
+    if found is None:
+        found = _choices[key] = chosen("matmul", dict(options), place, dict(extents))
+    return found
+
+
+def _of_call(a, b, *, transpose_a=False, transpose_b=False, bias=None, activation=None, residual=None, out_dtype=None, tf32=False):
+    return _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32)[0]
+
+
+_matmul.__name__ = "matmul"
+_matmul.__doc__ = """activation(a @ b + bias) + residual.
+
+a: (..., M, K), or (..., K, M) with transpose_a; b: (..., K, N) or (..., N, K), or one matrix for all of a's; a vector stands
+for a matrix of one row, or column. bias: (N,); residual: as the result. float16, bfloat16, float32 and float8 are summed in
+float32 and rounded once to out_dtype (their own; bfloat16 of float8); int8 in int32. tf32: float32 on a GPU's tensor cores, of
+10 bits of mantissa. activation: "relu", "gelu", "gelu_tanh", "silu". Views of two exchanged dimensions (w.T) cost nothing, others
+are copied. Has gradients in PyTorch.
+"""
+matmul = Operator(entry(_matmul), _of_call)

@@ -1,0 +1,88 @@
+"""Functions of rows: softmax and norms along the last dimension."""
+from __future__ import annotations
+
+from ..tracebacks import entry
+from . import gradients
+from .calls import (Operator, Resolved, check_tensor, chosen, compact, compiled, is_torch, name_of, place_of, product,
+                    refuse_dtype, refuse_shape, reshaped, specialization)  # fmt: skip
+
+_FLOATS = ("float16", "bfloat16", "float32")
+
+
+def resolve(function, x, others=(), epsilon=None):
+    """(the call, its tensors) of a function of rows; others: [(option or "", argument, tensor, shape)]."""
+    check_tensor(function, "x", x)
+    dtype = name_of(x.dtype)
+    if dtype not in _FLOATS:
+        refuse_dtype(function, "x", dtype, _FLOATS)
+    if not len(x.shape):
+        refuse_shape(function, "'x' has no dimension", "its last dimension is what the function goes along")
+    n = x.shape[-1]
+    m = product(x.shape[:-1])
+    options, tensors = {"function": function, "x": dtype, "result": dtype}, [reshaped(compact(x), (m, n))]
+    for option, argument, tensor, shape in others:
+        if tensor is None:
+            continue
+        check_tensor(function, argument, tensor)
+        if tuple(tensor.shape) != shape:
+            refuse_shape(function, f"'{argument}' has shape {tuple(tensor.shape)}, but must have {shape}")
+        if name_of(tensor.dtype) != dtype:
+            refuse_dtype(function, argument, name_of(tensor.dtype), [dtype])
+        if option:
+            options[option] = True
+        tensors.append(compact(tensor) if option else reshaped(compact(tensor), (m, n)))
+    place = place_of(x)
+    options.update(chosen("rows", {}, place, {"N": n})[0])
+    wanted = specialization("rows", options, place, (len(tensors),))
+    numbers = () if epsilon is None else (epsilon,)
+    return Resolved(lambda *given: compiled(wanted)(*given, *numbers), [wanted]), tensors
+
+
+def run(function, x, others=(), epsilon=None):
+    """The result, without a gradient."""
+    resolved, tensors = resolve(function, x, others, epsilon)
+    result = resolved.run(*tensors)
+    return result if len(x.shape) == 2 else result.reshape(tuple(x.shape))
+
+
+def _weights(x, weight, bias=None):
+    columns = tuple(x.shape[-1:]) if hasattr(x, "shape") else ()
+    return [("weight", "weight", weight, columns), ("bias", "bias", bias, columns)]
+
+
+def _made(function, plain, along, doc):
+    plain.__name__, plain.__doc__ = function, doc
+    return Operator(entry(plain), along)
+
+
+def _softmax(x):
+    return gradients.softmax(x) if is_torch(x) and gradients.wanted(x) else run("softmax", x)
+
+
+def _log_softmax(x):
+    return gradients.log_softmax(x) if is_torch(x) and gradients.wanted(x) else run("log_softmax", x)
+
+
+def _rms_norm(x, weight=None, *, epsilon=1e-6):
+    if is_torch(x) and gradients.wanted(x, weight):
+        return gradients.rms_norm(x, weight, epsilon)
+    return run("rms_norm", x, _weights(x, weight), float(epsilon))
+
+
+def _layer_norm(x, weight=None, bias=None, *, epsilon=1e-5):
+    if bias is not None and weight is None:
+        refuse_shape("layer_norm", "'bias' is given, but no 'weight'", "pass a weight of ones")
+    if is_torch(x) and gradients.wanted(x, weight, bias):
+        return gradients.layer_norm(x, weight, bias, epsilon)
+    return run("layer_norm", x, _weights(x, weight, bias), float(epsilon))
+
+
+_DTYPES = "float16, bfloat16 or float32, computed in float32 and rounded once. Has gradients in PyTorch."
+softmax = _made("softmax", _softmax, lambda x: resolve("softmax", x)[0],
+                f"exp(x - max) / sum, along the last dimension of any number of them. {_DTYPES} Rows of -inf alone give NaN.")  # fmt: skip
+log_softmax = _made("log_softmax", _log_softmax, lambda x: resolve("log_softmax", x)[0], f"x - log(sum(exp(x))), along the last dimension. {_DTYPES}")
+rms_norm = _made("rms_norm", _rms_norm, lambda x, weight=None, *, epsilon=1e-6: resolve("rms_norm", x, _weights(x, weight), epsilon)[0],
+                 f"x / sqrt(mean(x^2) + epsilon) * weight, along the last dimension; weight: (N,), of x's dtype, or None. {_DTYPES}")  # fmt: skip
+layer_norm = _made("layer_norm", _layer_norm,
+                   lambda x, weight=None, bias=None, *, epsilon=1e-5: resolve("layer_norm", x, _weights(x, weight, bias), epsilon)[0],
+                   f"(x - mean) / sqrt(variance + epsilon) * weight + bias, along the last dimension; weight, bias: (N,), of x's dtype, or None. {_DTYPES}")  # fmt: skip

@@ -1,0 +1,53 @@
+"""Tensors in another order."""
+from __future__ import annotations
+
+from ..tracebacks import entry
+from .calls import Operator, Resolved, check_tensor, compact, compiled, name_of, permuted, place_of, product, refuse_dtype, refuse_shape, reshaped, specialization
+
+
+def _resolve(x, first=-2, second=-1):
+    """((the call, its tensor), the shape of the result, the dimensions; None: they are one)."""
+    check_tensor("transpose", "x", x)
+    rank = len(x.shape)
+    for d in (first, second):
+        if not isinstance(d, int) or not -rank <= d < rank:
+            refuse_shape("transpose", f"there is no dimension {d!r} of shape {tuple(x.shape)}", "dimensions count from 0, and from -1 backwards")
+    low, high = sorted((first % rank, second % rank))
+    dtype = name_of(x.dtype)
+    if dtype in ("int4", "uint4", "float4_e2m1fn"):
+        refuse_dtype("transpose", "x", dtype, ["types of at least 8 bits"])
+    shape = list(x.shape)
+    if low == high:  # a copy
+        x, low, high = reshaped(compact(x), (1, product(shape), 1)), 1, 2
+        return _of_matrices(x, dtype), tuple(shape), None
+    shape[low], shape[high] = shape[high], shape[low]
+    between = product(x.shape[low + 1 : high])
+    if between != 1 or high != rank - 1:  # what lies between or behind moves too: as one matrix of a batch, by a view
+        order = [d for d in range(rank) if d not in (low, high)] + [low, high]
+        x = permuted(x, order)
+    m, n = x.shape[-2:]
+    return _of_matrices(reshaped(compact(x), (product(x.shape[:-2]), m, n)), dtype), tuple(shape), (low, high)
+
+
+def _of_matrices(x, dtype):
+    wanted = specialization("transpose", {"x": dtype}, place_of(x), (1,))
+    return Resolved(lambda t: compiled(wanted)(t), [wanted]), x
+
+
+def _transpose(x, first=-2, second=-1):
+    (resolved, given), shape, dims = _resolve(x, first, second)
+    made = resolved.run(given)
+    if dims is None:
+        return made.reshape(shape)
+    (low, high), rank = dims, len(shape)
+    if high == rank - 1 and product(shape[low + 1 : high]) == 1:
+        return made.reshape(shape)
+    rest = [d for d in range(rank) if d not in (low, high)]
+    made = made.reshape([*(shape[d] for d in rest), shape[low], shape[high]])
+    place = {d: i for i, d in enumerate([*rest, low, high])}
+    return compact(permuted(made, [place[d] for d in range(rank)]))
+
+
+_transpose.__name__ = "transpose"
+_transpose.__doc__ = """A copy without gaps in which two dimensions are exchanged. Elements of 8, 16, 32 or 64 bits of any dtype, unchanged."""
+transpose = Operator(entry(_transpose), lambda x, first=-2, second=-1: _resolve(x, first, second)[0][0])

@@ -1,0 +1,87 @@
+// The kernel library from C++: programs of families beside loops, choices, options by name.
+#include "tilewright/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/explain.h"
+#include "ir/program.h"
+#include "passes/planned.h"
+#include "tilewright/compile.h"
+#include "tilewright/cost.h"
+
+namespace tilewright {
+namespace {
+
+using kernels::MatmulOptions;
+
+TEST(Kernels, ProductsOfShapesThatSuitNoTile) {
+  MatmulOptions o{.a = f32, .b = f32, .result = f32, .transpose_b = true, .bias = true};
+  o.activation = kernels::Activation::Relu;
+  o.tile = {32, 32, 16, 2, 128};
+  const int64_t M = 37, N = 45, K = 70;
+  const NDArray a = numbers({M, K}, f32, 1), b = numbers({N, K}, f32, 2), bias = numbers({N}, f32, 3);
+  const std::vector<double> x = a.to_floats(), w = b.to_floats(), v = bias.to_floats();
+  for (const Engine engine : {Engine::Cpu, Engine::Interpreter, Engine::Simulator}) {
+    const NDArray c = NDArray::zeros({M, N}, f32);
+    compile(kernels::matmul(o), {.engine = engine})(a, b, bias, c);
+    const std::vector<double> got = c.to_floats();
+    for (int64_t i = 0; i < M; ++i)
+      for (int64_t j = 0; j < N; ++j) {
+        double sum = v[j];
+        for (int64_t k = 0; k < K; ++k) sum += x[i * K + k] * w[j * K + k];
+        ASSERT_EQ(got[i * N + j], std::max(sum, 0.0)) << i << ", " << j;
+      }
+  }
+}
+
+TEST(Kernels, EachTileOfAGpuIsPlannedWithTheUnitsItWasMadeFor) {
+  const NamedValues large = {{"M", 4096}, {"N", 4096}, {"K", 4096}};
+  for (const DType type : {bf16, f16, e4m3, i8}) {
+    MatmulOptions o{.a = type, .b = type, .result = type.is_int() ? i32 : bf16, .transpose_b = true};
+    for (const kernels::MatmulTile& tile : kernels::matmul_tiles(o)) {
+      o.tile = tile;
+      const Program program = kernels::matmul(o);
+      const std::string text = to_text(explain_gpu(program.box().program, large, "sm_90a", false, 0));
+      EXPECT_NE(text.find("wgmma.mma_async"), std::string::npos) << tile.m << " x " << tile.n << "\n" << text;
+      EXPECT_NE(text.find("TMA load into a ring"), std::string::npos) << tile.m << " x " << tile.n << "\n" << text;
+    }
+  }
+}
+
+TEST(Kernels, ATileIsChosenByItsPredictedTime) {
+  const kernels::Options options = {{"a", "bfloat16"}, {"b", "bfloat16"}, {"result", "bfloat16"}};
+  const std::map<std::string, int64_t> shape = {{"M", 8192}, {"N", 8192}, {"K", 8192}};
+  const kernels::Choice choice = kernels::choose("matmul", options, "sm_90a", shape);
+  kernels::Options all = options;
+  all.insert(choice.options.begin(), choice.options.end());
+  EXPECT_EQ(predicted_microseconds(kernels::library_program("matmul", all), "sm_90a", shape), choice.microseconds);
+  MatmulOptions o;
+  for (const kernels::MatmulTile& tile : kernels::matmul_tiles(o)) {
+    o.tile = tile;
+    EXPECT_LE(choice.microseconds, *predicted_microseconds(kernels::matmul(o), "sm_90a", shape));
+  }
+  EXPECT_FALSE(predicted_microseconds(kernels::matmul(o), "sm_90a", {{"M", 8192}}));
+}
+
+void expect_refused(const std::string& family, const kernels::Options& options, const std::string& message) {
+  try {
+    kernels::library_program(family, options);
+    FAIL() << message;
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.diagnostic().code_text(), "TW1080");
+    EXPECT_EQ(error.diagnostic().message, message);
+  }
+}
+
+TEST(Kernels, OptionsThatMeanNothingAreRefused) {
+  expect_refused("matmull", {}, "there is no kernel 'matmull'");
+  expect_refused("matmul", {{"tils", "1"}}, "'matmul' has no option 'tils'");
+  expect_refused("matmul", {{"tile", "64x64"}}, "option 'tile' of 'matmul' is '64x64'");
+  expect_refused("matmul", {{"tile", "64x64x64x2x128x9"}}, "option 'tile' of 'matmul' is '64x64x64x2x128x9'");
+  expect_refused("matmul", {{"a", "float33"}}, "option 'a' of 'matmul' is 'float33'");
+  expect_refused("rows", {{"columns", "-1"}}, "option 'columns' of 'rows' is '-1'");
+  EXPECT_THROW(kernels::choose("rows", {}, "", {{"M", 3}}), CompileError);
+}
+
+}  // namespace
+}  // namespace tilewright
