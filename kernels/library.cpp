@@ -185,6 +185,7 @@ Choice choose_matmul(const Options& given, const std::string& arch, const std::m
       const std::optional<double> predicted = predicted_microseconds(matmul(o), arch, shape);
       if (!predicted) refuse("the shape of a product is not whole", "give M, N, K, and batch where it has one");
       us = *predicted;
+      best.considered[tile_text(t)] = us;
     }
     if (!best.options.empty() && us >= best.microseconds) continue;
     best.microseconds = us;

@@ -149,7 +149,8 @@ TW_PUBLIC tw_error* tw_machine(int trying, tw_text** out);
 /* The program of a family with these options, by name and text. */
 TW_PUBLIC tw_error* tw_library_program(const char* family, const char* const* names, const char* const* texts,
                                        size_t count, tw_program** out);
-/* What suits a shape, on "sm_90a" or "" for the CPU, as JSON: {"options": {...}, "microseconds": ..., "parts": ...}. */
+/* What suits a shape, on "sm_90a" or "" for the CPU, as JSON: {"options": {...}, "microseconds": ...,
+ * "parts": ..., "considered": {...}}. */
 TW_PUBLIC tw_error* tw_library_choose(const char* family, const char* const* names, const char* const* texts,
                                       size_t count, const char* arch, const char* const* symbols, const int64_t* values,
                                       size_t symbol_count, tw_text** out);

@@ -85,6 +85,7 @@ struct Choice {
   Options options;
   double microseconds = 0;  // predicted, of products on a GPU; else 0
   int64_t parts = 1;        // of `reduce` with split: how many
+  std::map<std::string, double> considered;  // of products on a GPU: each tile and its predicted microseconds
 };
 // `arch`: "sm_90a", or "" for the CPU; `shape`: the program's symbols. Tiles of products on a GPU are compared by
 // predicted_microseconds(), which takes about 10 ms for each.
