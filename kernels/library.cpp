@@ -1,6 +1,7 @@
 // Kernels by name: options that are text, and the options that suit a shape.
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 
 #include "tilewright/cost.h"
 #include "tilewright/diagnostic.h"
@@ -47,16 +48,16 @@ class Reader {
     if (const std::string* text = find(name)) to = number(name, *text, *text);
     done(name);
   }
-  // 128x256x64x3x256
+  // 128x256x64x3x256x1
   void read(const char* name, MatmulTile& to) {
     if (const std::string* text = find(name)) {
       std::string_view rest = *text;
-      for (int64_t* field : {&to.m, &to.n, &to.k, &to.stages, &to.threads}) {
+      for (int64_t* field : {&to.m, &to.n, &to.k, &to.stages, &to.threads, &to.split}) {
         const size_t end = std::min(rest.find('x'), rest.size());
         *field = number(name, rest.substr(0, end), *text);
         rest.remove_prefix(std::min(end + 1, rest.size()));
       }
-      if (!rest.empty()) wrong(name, *text, "m x n x k x stages x threads, as 128x256x64x3x256");
+      if (!rest.empty()) wrong(name, *text, "m x n x k x stages x threads x split, as 128x256x64x3x256x1");
     }
     done(name);
   }
@@ -143,6 +144,13 @@ TransposeOptions transpose_options(const Options& given) {
   return o;
 }
 
+PadOptions pad_options(const Options& given) {
+  PadOptions o;
+  Reader r("pad", given);
+  r.read("x", o.x), r.read("rows", o.rows), r.read("tile", o.tile), r.read("threads", o.threads);
+  return o;
+}
+
 int64_t value_of(const std::map<std::string, int64_t>& shape, const char* name) {
   const auto at = shape.find(name);
   if (at == shape.end()) refuse("the shape has no '" + std::string(name) + "'", "give the extents that the family has");
@@ -151,7 +159,7 @@ int64_t value_of(const std::map<std::string, int64_t>& shape, const char* name) 
 
 std::string tile_text(const MatmulTile& t) {
   std::string out;
-  for (const int64_t extent : {t.m, t.n, t.k, t.stages, t.threads})
+  for (const int64_t extent : {t.m, t.n, t.k, t.stages, t.threads, t.split})
     out += (out.empty() ? "" : "x") + std::to_string(extent);
   return out;
 }
@@ -172,24 +180,35 @@ MatmulTile cpu_tile(const std::map<std::string, int64_t>& shape) {
   return t;
 }
 
+// Kept for good: a program for each tile of each kind of call that somebody asked about.
+const CostModel& model_of(const MatmulOptions& o, const std::string& arch, const Options& key) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, Options>, CostModel> models;
+  const std::lock_guard lock(mutex);
+  const auto found = models.find({arch, key});
+  if (found != models.end()) return found->second;
+  return models.try_emplace({arch, key}, matmul(o), arch).first->second;
+}
+
 // On a GPU the tile that its model finds the fastest.
-Choice choose_matmul(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
+Choice choose_matmul(Options given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
   MatmulOptions o = matmul_options(given);
-  std::vector<MatmulTile> tiles = {cpu_tile(shape)};
-  if (!arch.empty()) tiles = matmul_tiles(o);
   Choice best;
-  for (const MatmulTile& t : tiles) {
+  if (arch.empty()) {
+    best.options["tile"] = tile_text(cpu_tile(shape));
+    return best;
+  }
+  const auto batch = shape.find("batch");
+  for (const MatmulTile& t :
+       matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"), batch == shape.end() ? 1 : batch->second)) {
     o.tile = t;
-    double us = 0;
-    if (!arch.empty()) {
-      const std::optional<double> predicted = predicted_microseconds(matmul(o), arch, shape);
-      if (!predicted) refuse("the shape of a product is not whole", "give M, N, K, and batch where it has one");
-      us = *predicted;
-      best.considered[tile_text(t)] = us;
-    }
-    if (!best.options.empty() && us >= best.microseconds) continue;
-    best.microseconds = us;
-    best.options["tile"] = tile_text(t);
+    const std::string text = given["tile"] = tile_text(t);
+    const std::optional<double> us = model_of(o, arch, given).microseconds(shape);
+    if (!us) refuse("the shape of a product is not whole", "give M, N, K, and batch where it has one");
+    best.considered[text] = *us;
+    if (!best.options.empty() && *us >= best.microseconds) continue;
+    best.microseconds = *us;
+    best.options["tile"] = text;
   }
   return best;
 }
@@ -246,7 +265,8 @@ Program library_program(const std::string& family, const Options& options) {
   if (family == "rows") return rows(row_options(options));
   if (family == "reduce") return reduce(reduce_options(options));
   if (family == "transpose") return transpose(transpose_options(options));
-  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose");
+  if (family == "pad") return pad(pad_options(options));
+  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose, pad");
 }
 
 Choice choose(const std::string& family, const Options& options, const std::string& arch,
@@ -254,8 +274,8 @@ Choice choose(const std::string& family, const Options& options, const std::stri
   if (family == "matmul") return choose_matmul(options, arch, shape);
   if (family == "rows") return choose_rows(arch, shape);
   if (family == "reduce") return choose_reduce(options, arch, shape);
-  if (family == "transpose") return {};
-  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose");
+  if (family == "transpose" || family == "pad") return {};
+  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose, pad");
 }
 
 }  // namespace tilewright::kernels

@@ -8,6 +8,7 @@
 namespace tilewright::kernels {
 namespace {
 
+constexpr int64_t kPanel = 8;  // rows of tiles that are taken together, so that their operands stay in the L2 cache
 constexpr double kLog2E = 1.4426950408889634;  // GPUs have an instruction for powers of two, not for those of e
 
 // x, or what an activation makes of it.
@@ -39,38 +40,44 @@ Program matmul(const MatmulOptions& o) {
   const Tensor bias("bias", {N}, o.result);
   const DType sum = o.a.is_int() ? i32 : f32;
 
+  // The statements of a block, of the matrix `bz` of a batch.
+  const auto block = [&](const Value& bx, const Value& by, const Value& bz) {
+    use_swizzle(kPanel);
+    if (t.split > 1) annotate_plan("work split k=" + std::to_string(t.split));
+    auto A_shared =
+        o.transpose_a ? alloc_shared({t.k, t.m}, o.a, "A_shared") : alloc_shared({t.m, t.k}, o.a, "A_shared");
+    auto B_shared =
+        o.transpose_b ? alloc_shared({t.n, t.k}, o.b, "B_shared") : alloc_shared({t.k, t.n}, o.b, "B_shared");
+    auto C_local = alloc_fragment({t.m, t.n}, sum);
+    const auto load = [&](const Tensor& from, const Value& row, const Value& column, const Buffer& to) {
+      o.batched ? copy(from(bz, row, column), to) : copy(from(row, column), to);
+    };
+    clear(C_local);
+    const Value row = by * t.m, column = bx * t.n;
+    for (auto step : Pipelined(ceildiv(K, t.k), {.num_stages = t.stages})) {
+      const Value k = step * t.k;
+      o.transpose_a ? load(A, k, row, A_shared) : load(A, row, k, A_shared);
+      o.transpose_b ? load(B, column, k, B_shared) : load(B, k, column, B_shared);
+      gemm(A_shared, B_shared, C_local, {.transpose_A = o.transpose_a, .transpose_B = o.transpose_b});
+    }
+    if (o.bias || o.residual || o.activation != Activation::None)
+      for (auto [i, j] : Parallel(t.m, t.n)) {
+        Value x = C_local(i, j);
+        if (o.bias) x = x + cast(bias(column + j), sum);
+        x = activated(x, o.activation);
+        if (o.residual && o.batched) x = x + cast(residual(bz, row + i, column + j), sum);
+        if (o.residual && !o.batched) x = x + cast(residual(row + i, column + j), sum);
+        C_local(i, j) = x;
+      }
+    o.batched ? copy(C_local, C(bz, row, column)) : copy(C_local, C(row, column));
+  };
   const auto body = [&] {
     set_tf32(o.tf32);
-    for (auto [bx, by, bz] :
-         Kernel({ceildiv(N, t.n), ceildiv(M, t.m), o.batched ? Value(batch) : Value(1)}, {.threads = t.threads})) {
-      auto A_shared =
-          o.transpose_a ? alloc_shared({t.k, t.m}, o.a, "A_shared") : alloc_shared({t.m, t.k}, o.a, "A_shared");
-      auto B_shared =
-          o.transpose_b ? alloc_shared({t.n, t.k}, o.b, "B_shared") : alloc_shared({t.k, t.n}, o.b, "B_shared");
-      auto C_local = alloc_fragment({t.m, t.n}, sum);
-      // The tile of a matrix that begins at a row and a column, of the block's own matrix of a batch.
-      const auto load = [&](const Tensor& from, const Value& row, const Value& column, const Buffer& to) {
-        o.batched ? copy(from(bz, row, column), to) : copy(from(row, column), to);
-      };
-      clear(C_local);
-      const Value row = by * t.m, column = bx * t.n;
-      for (auto step : Pipelined(ceildiv(K, t.k), {.num_stages = t.stages})) {
-        const Value k = step * t.k;
-        o.transpose_a ? load(A, k, row, A_shared) : load(A, row, k, A_shared);
-        o.transpose_b ? load(B, column, k, B_shared) : load(B, k, column, B_shared);
-        gemm(A_shared, B_shared, C_local, {.transpose_A = o.transpose_a, .transpose_B = o.transpose_b});
-      }
-      if (o.bias || o.residual || o.activation != Activation::None)
-        for (auto [i, j] : Parallel(t.m, t.n)) {
-          Value x = C_local(i, j);
-          if (o.bias) x = x + cast(bias(column + j), sum);
-          x = activated(x, o.activation);
-          if (o.residual && o.batched) x = x + cast(residual(bz, row + i, column + j), sum);
-          if (o.residual && !o.batched) x = x + cast(residual(row + i, column + j), sum);
-          C_local(i, j) = x;
-        }
-      o.batched ? copy(C_local, C(bz, row, column)) : copy(C_local, C(row, column));
-    }
+    if (o.batched)
+      for (auto [bx, by, bz] : Kernel({ceildiv(N, t.n), ceildiv(M, t.m), batch}, {.threads = t.threads}))
+        block(bx, by, bz);
+    else
+      for (auto [bx, by] : Kernel({ceildiv(N, t.n), ceildiv(M, t.m)}, {.threads = t.threads})) block(bx, by, 0);
   };
   if (o.bias && o.residual) return prim_func("matmul", {A, B, bias, residual, C}, body);
   if (o.bias) return prim_func("matmul", {A, B, bias, C}, body);
@@ -78,21 +85,27 @@ Program matmul(const MatmulOptions& o) {
   return prim_func("matmul", {A, B, C}, body);
 }
 
-std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o) {
+std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t N, int64_t batch) {
+  constexpr int64_t kMultiprocessors = 132, kSharedBytes = 200 * 1024, kSums = 128;  // sums: registers of a thread
   const int64_t bits = std::max(o.a.storage_bits(), o.b.storage_bits());
   const int64_t k = 1024 / bits;  // a line of 128 bytes
   std::vector<MatmulTile> out;
-  for (const auto& [m, n, threads] : {std::array<int64_t, 3>{128, 256, 256},
-                                      {256, 128, 256},
-                                      {128, 128, 256},
-                                      {128, 64, 128},
-                                      {64, 256, 128},
-                                      {64, 128, 128},
-                                      {64, 64, 128}}) {
-    if (bits == 32 && m * n > 128 * 128) continue;  // sums and tiles of float32 take twice the room
-    const int64_t step = (m + n) * k * bits / 8;
-    out.push_back({m, n, k, std::min<int64_t>(4, 200 * 1024 / step), threads});
-  }
+  for (const auto& [m, threads] : {std::pair<int64_t, int64_t>{64, 128}, {128, 256}, {256, 256}, {192, 384}})
+    for (int64_t n = 32; n <= 256; n += 32) {
+      // Tiles of more rows than there are, and thin ones of many rows, are never the best.
+      if ((m > 64 && m / 2 >= M) || m > 4 * n || m * n > threads * kSums) continue;
+      if (n > 64 && n / 2 >= N) continue;
+      if (bits == 32 && m * n > 128 * 128) continue;  // results of float32 leave through twice the room
+      const int64_t step = (m + n) * k * bits / 8;
+      const MatmulTile tile{m, n, k, std::min<int64_t>(4, kSharedBytes / step), threads};
+      out.push_back(tile);
+      const int64_t tiles = ceildiv(M, m) * ceildiv(N, n) * batch;
+      for (int64_t split : {2, 3, 4, 8}) {
+        if (o.batched || tiles * split > kMultiprocessors || m * n > 128 * 128) break;
+        out.push_back(tile);
+        out.back().split = split;
+      }
+    }
   return out;
 }
 

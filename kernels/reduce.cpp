@@ -20,10 +20,15 @@ Program reduce(const ReduceOptions& o) {
     if (type.is_int()) return largest ? Value(min_value(type)) : Value(max_value(type));
     return largest ? Value(-infinity(type)) : Value(infinity(type));
   };
-  const auto add = [&](const Buffer& from, const Buffer& to, int64_t dim) {
-    const tilewright::ReduceOptions options{.dim = dim, .clear = false, .nan_propagate = true};
-    if (adds) return reduce_sum(from, to, {.dim = dim, .clear = false});
+  const auto reduce_all = [&](const Buffer& from, const Buffer& to, int64_t dim) {
+    const tilewright::ReduceOptions options{.dim = dim, .nan_propagate = true};
+    if (adds) return reduce_sum(from, to, {.dim = dim});
     largest ? reduce_max(from, to, options) : reduce_min(from, to, options);
+  };
+  const auto combined = [&](const Value& a, const Value& b) -> Value {
+    if (adds) return a + b;
+    const Value more = largest ? Value(max(a, b)) : Value(min(a, b));
+    return o.x.is_int() ? more : Value(if_then_else(isnan(a), a, if_then_else(isnan(b), b, more)));
   };
 
   const auto body = [&] {
@@ -31,16 +36,21 @@ Program reduce(const ReduceOptions& o) {
     const Value across = o.last ? Value(ceildiv(M, o.rows)) : Value(ceildiv(N, o.columns));
     for (auto [bx, by, bz] : Kernel({across, o.last ? Value(1) : M, o.split ? P : Value(1)}, {.threads = o.threads})) {
       auto x = o.last ? alloc_fragment({o.rows, o.tile}, sum, "x") : alloc_fragment({o.tile, o.columns}, sum, "x");
+      auto sums =
+          o.last ? alloc_fragment({o.rows, o.tile}, sum, "sums") : alloc_fragment({o.tile, o.columns}, sum, "sums");
       auto y = alloc_fragment({results}, sum);
       if (!adds) annotate_safe_value(X, nothing(o.x));
-      fill(y, nothing(sum));
+      fill(sums, nothing(sum));
       // The part of a block, in whole tiles.
       const Value tiles = ceildiv(R, o.tile), share = ceildiv(tiles, o.split ? P : Value(1));
       const Value first = min(bz * share, tiles), last = min(first + share, tiles);
       for (auto t : Pipelined(first, last, {.num_stages = 2})) {
         o.last ? copy(X(bx * o.rows, t * o.tile), x) : copy(X(by, t * o.tile, bx * o.columns), x);
-        add(x, y, o.last ? 1 : 0);
+        // Element by element: what is left at the end is combined across threads once.
+        for (auto [i, j] : Parallel(o.last ? o.rows : o.tile, o.last ? o.tile : o.columns))
+          sums(i, j) = combined(sums(i, j), x(i, j));
       }
+      reduce_all(sums, y, o.last ? 1 : 0);
       if (o.reduction == Reduction::Mean)
         for (auto i : Parallel(results)) y(i) = y(i) / count;
       if (o.last) {

@@ -19,7 +19,7 @@ struct RowSums {
 struct RowBlock {
   const RowOptions& o;
   const Tensor &X, &Z, &W, &B, &Y;
-  const Value &N, &row;
+  const Value &N, &row, &epsilon;
   int64_t width;
   Buffer x, other;
 
@@ -62,11 +62,21 @@ struct RowBlock {
     reduce_sum(other, s.second, {.dim = 1, .clear = false});
   }
 
+  // What each element of a row is combined with, once a row.
+  void sum_up(const RowSums& s) const {
+    for (auto i : Parallel(o.rows)) {
+      if (o.function == RowFunction::Softmax) s.second(i) = 1 / s.second(i);
+      if (o.function == RowFunction::LogSoftmax) s.first(i) = s.first(i) + log2(s.second(i)) * kLn2;
+      if (is_norm(o.function)) s.second(i) = rsqrt(s.second(i) / cast(N, f32) + epsilon);
+    }
+  }
+
   void finish(const RowSums& s, const Value& column) const {
     for (auto [i, j] : Parallel(o.rows, width)) {
       Value v = x(i, j);
-      if (o.function == RowFunction::Softmax) v = exp2((v - s.first(i)) * kLog2E) / s.second(i);
-      if (o.function == RowFunction::LogSoftmax) v = v - s.first(i) - log2(s.second(i)) * kLn2;
+      if (o.function == RowFunction::Softmax)  // a row that is on chip whole has its powers there
+        v = (o.columns > 0 ? Value(other(i, j)) : exp2((v - s.first(i)) * kLog2E)) * s.second(i);
+      if (o.function == RowFunction::LogSoftmax) v = v - s.first(i);
       if (o.function == RowFunction::SoftmaxBackward) v = other(i, j) * (v - s.second(i));
       if (o.function == RowFunction::LayerNorm) v = v - s.first(i);
       if (is_norm(o.function)) v = v * s.second(i);
@@ -98,6 +108,7 @@ Program rows(const RowOptions& o) {
                            Y,
                            N,
                            row,
+                           epsilon,
                            width,
                            alloc_fragment({o.rows, width}, f32, "x"),
                            alloc_fragment({o.rows, width}, f32, "other")};
@@ -120,8 +131,7 @@ Program rows(const RowOptions& o) {
         for (auto i : Parallel(o.rows)) s.first(i) = s.first(i) / cast(N, f32);
         each_tile([&](const Value& column) { block.spread(s, column); });
       }
-      if (is_norm(o.function))
-        for (auto i : Parallel(o.rows)) s.second(i) = rsqrt(s.second(i) / cast(N, f32) + epsilon);
+      if (!backward) block.sum_up(s);
       if (backward && whole) block.load(0);  // their product stands in the place of x
       each_tile([&](const Value& column) { block.finish(s, column); });
     }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,10 +10,20 @@
 
 namespace tilewright {
 
-// Microseconds of one call on a GPU, "sm_90a", by the model that plans are priced by (ARCHITECTURE.md,
-// src/plan/price.cpp); `values`: of its symbols and numbers. None: a count of blocks or turns depends on what is not
-// given. CompileError for what the GPU's engine refuses. Takes about 10 ms.
-std::optional<double> predicted_microseconds(const Program& program, const std::string& arch,
-                                             const std::map<std::string, int64_t>& values);
+// A program's plans on a GPU, "sm_90a", with the model that plans are priced by (docs/plans.md). Making one takes about
+// 10 ms, a question to it about 20 us. CompileError for what the GPU's engine refuses.
+class CostModel {
+ public:
+  CostModel(const Program& program, const std::string& arch);
+
+  // Microseconds of one call; `values`: of the program's symbols and numbers. Of the version that such a call takes,
+  // which differs where rows are no whole pieces of 16 bytes. None: a count of blocks or turns depends on what is not
+  // given.
+  std::optional<double> microseconds(const std::map<std::string, int64_t>& values) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
 
 }  // namespace tilewright

@@ -14,9 +14,9 @@ namespace tilewright::kernels {
 enum class Activation : uint8_t { None, Relu, Gelu, GeluTanh, Silu };  // Gelu by erf, GeluTanh by its approximation
 
 // Of a product: a block of `threads` has `m` x `n` elements of the result and takes `k` of the sum in a step, with
-// `stages` steps under way.
+// `stages` steps under way. With `split` that many blocks of a cluster share the sum.
 struct MatmulTile {
-  int64_t m = 128, n = 128, k = 64, stages = 3, threads = 128;
+  int64_t m = 128, n = 128, k = 64, stages = 3, threads = 128, split = 1;
   bool operator==(const MatmulTile&) const = default;
 };
 
@@ -33,8 +33,8 @@ struct MatmulOptions {
 };
 // Parameters A, B, bias, residual (as far as there are), C; symbols M, N, K and batch.
 Program matmul(const MatmulOptions& options);
-// Tiles that may suit a call on a GPU; `tile` of the options counts for nothing.
-std::vector<MatmulTile> matmul_tiles(const MatmulOptions& options);
+// Tiles that may suit a call of M x N x `batch` results on a GPU; `tile` of the options counts for nothing.
+std::vector<MatmulTile> matmul_tiles(const MatmulOptions& options, int64_t M, int64_t N, int64_t batch = 1);
 
 enum class RowFunction : uint8_t { Softmax, LogSoftmax, RmsNorm, LayerNorm, SoftmaxBackward };
 
@@ -73,6 +73,14 @@ struct TransposeOptions {
 };
 Program transpose(const TransposeOptions& options);
 
+// Y[i, j] = X[i, j], or 0 where X has no such element; Y may be smaller too. Elements of 8, 16, 32 or 64 bits.
+struct PadOptions {
+  DType x = f32;
+  int64_t rows = 16, tile = 256, threads = 256;
+};
+// Parameters X [M, N], Y [rows, columns]; symbols of these names.
+Program pad(const PadOptions& options);
+
 // ---- by name: what other languages call
 
 // {"a": "bfloat16", "transpose_b": "true", "tile": "128x256x64x3x256"}: the fields above, the family's defaults for
@@ -83,12 +91,12 @@ Program library_program(const std::string& family, const Options& options);
 // What suits a call of a shape: options beside those that the call has, and why.
 struct Choice {
   Options options;
-  double microseconds = 0;  // predicted, of products on a GPU; else 0
-  int64_t parts = 1;        // of `reduce` with split: how many
+  double microseconds = 0;                   // predicted, of products on a GPU; else 0
+  int64_t parts = 1;                         // of `reduce` with split: how many
   std::map<std::string, double> considered;  // of products on a GPU: each tile and its predicted microseconds
 };
 // `arch`: "sm_90a", or "" for the CPU; `shape`: the program's symbols. Tiles of products on a GPU are compared by
-// predicted_microseconds(), which takes about 10 ms for each.
+// CostModel, of which one is kept for each: the first call with some options takes 10 ms a tile, others 20 us.
 Choice choose(const std::string& family, const Options& options, const std::string& arch,
               const std::map<std::string, int64_t>& shape);
 

@@ -34,8 +34,10 @@ tw_error* tw_library_choose(const char* family, const char* const* names, const 
     std::map<std::string, int64_t> shape;
     for (size_t i = 0; i < symbol_count; ++i) shape[symbols[i]] = values[i];
     const kernels::Choice choice = kernels::choose(family, options_of(names, texts, count), arch, shape);
-    const nlohmann::json found = {
-        {"options", choice.options}, {"microseconds", choice.microseconds}, {"parts", choice.parts}, {"considered", choice.considered}};
+    const nlohmann::json found = {{"options", choice.options},
+                                  {"microseconds", choice.microseconds},
+                                  {"parts", choice.parts},
+                                  {"considered", choice.considered}};
     *out = new tw_text{found.dump()};
   });
 }

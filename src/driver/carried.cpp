@@ -1,6 +1,7 @@
 #include "driver/carried.h"
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "driver/versions.h"
@@ -12,11 +13,6 @@
 
 namespace tilewright {
 namespace {
-
-ir::TileProgram canonical(const Program& program) {
-  return passes::run_passes(order_symbols(program.box().program), passes::all_passes(),
-                            [](const char*, const ir::TileProgram&, double) {});
-}
 
 Engine engine_of(const std::string& name) {
   return name == "cpu"           ? Engine::Cpu
@@ -32,10 +28,11 @@ std::string hash_of_text(const std::string& text) { return runtime::hex(runtime:
 CarriedKernel carry(const Program& program, const std::string& engine, const std::string& arch) {
   CarriedKernel out{engine, arch, {}};
   Dump dump(program.name());
-  if (engine == "cpu") out.text = write_cpu(canonical(program), runtime::processor_features(), dump).text;
+  if (engine == "cpu") out.text = write_cpu(canonical(program.box().program), runtime::processor_features(), dump).text;
   if (engine == "cuda") {
     if (out.arch.empty()) out.arch = cuda::architecture();
-    DeviceChoice choice = choose_by_compiler(passes::assume_fast_calls(canonical(program)), out.arch, dump);
+    DeviceChoice choice =
+        choose_by_compiler(passes::assume_fast_calls(canonical(program.box().program)), out.arch, dump);
     out.code = std::move(choice.binary->cubin);
     out.text = std::move(choice.text.kernel.text);
   }
@@ -46,7 +43,7 @@ Executable load_carried(const Program& program, const std::string& engine, const
                         const std::string& hash, const void* code, size_t bytes) {
   Dump dump(program.name());
   if (engine == "cpu" && code) {
-    const ir::TileProgram tiles = canonical(program);
+    const ir::TileProgram tiles = canonical(program.box().program);
     CpuKernel kernel = write_cpu(tiles, runtime::processor_features(), dump);
     if (hash_of_text(kernel.text) == hash) {
       runtime::LaunchPlan plan = build_plan(tiles);
@@ -55,7 +52,7 @@ Executable load_carried(const Program& program, const std::string& engine, const
     }
   }
   if (engine == "cuda" && code) {
-    const ir::TileProgram tiles = canonical(program), fast = passes::assume_fast_calls(tiles);
+    const ir::TileProgram tiles = canonical(program.box().program), fast = passes::assume_fast_calls(tiles);
     std::vector<plan::Limits> plans(passes::limits_in_turn().begin(), passes::limits_in_turn().end());
     for (plan::Limits limits : passes::limits_in_turn()) limits.plain_integers = true, plans.push_back(limits);
     for (const plan::Limits& limits : plans) {  // the plan that was carried

@@ -2,6 +2,7 @@
 #include "tilewright/compile.h"
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/check_engine.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
@@ -67,9 +68,8 @@ Executable compile_plainly(const Program& given, const CompileOptions& options) 
   const Program program = options.plan.empty() ? given : with_plan(given, options.plan);
   check_plans(program.box().program);
   Dump dump(program.name());
-  ir::TileProgram tiles =
-      passes::run_passes(order_symbols(program.box().program), passes::all_passes(),
-                         [&](const char* pass, const ir::TileProgram& p, double) { dump.write(pass, p); });
+  ir::TileProgram tiles = canonical(program.box().program,
+                                    [&](const char* pass, const ir::TileProgram& p, double) { dump.write(pass, p); });
   runtime::LaunchPlan plan = build_plan(tiles);
   const Engine engine = chosen(options.engine);
   if (engine == Engine::Interpreter) return on_interpreter(std::move(tiles), std::move(plan));

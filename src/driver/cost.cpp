@@ -1,20 +1,74 @@
 #include "tilewright/cost.h"
 
-#include "driver/explain.h"
+#include <mutex>
+
+#include "driver/arguments.h"
+#include "driver/canonical.h"
+#include "driver/cuda_engine.h"
 #include "ir/program.h"
+#include "passes/assume_fast_calls.h"
+#include "passes/plan_search.h"
 
 namespace tilewright {
 
-std::optional<double> predicted_microseconds(const Program& program, const std::string& arch,
-                                             const std::map<std::string, int64_t>& values) {
-  const Explanation e = explain_gpu(program.box().program, values, arch, false, 0);
-  if (!e.gpu) return {};
-  double sum = 0;
-  for (const GpuLaunchFacts& launch : e.gpu->launches) {
-    if (!launch.priced.price) return {};
-    sum += launch.priced.price->microseconds;
+namespace {
+
+// A version of the program, as its plans see it.
+class PlannedVersion {
+ public:
+  PlannedVersion(ir::TileProgram program, const target::GpuTarget& target)
+      : program_(std::move(program)),
+        plans_(passes::search_plans(program_, target, {}, [](auto&&...) {}).plans),
+        tiles_{.tiles = program_, .target = target, .attempts = {}} {
+    passes::run_gpu_passes(tiles_, passes::gpu_tile_passes(), [](auto&&...) {});
   }
-  return sum;
+
+  bool takes(const NamedValues& values) const {
+    return std::ranges::all_of(program_.assumptions,
+                               [&](const ir::Assumption& a) { return value_of(a.condition, program_, values) != 0; });
+  }
+  std::optional<double> microseconds(const NamedValues& values) const {
+    const ir::Substitution known = known_values(program_, values);
+    double sum = 0;
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      const auto price = plan::price(tiles_.tiles, tiles_.tiles.launches[i], plans_[i], tiles_.target, known);
+      if (!price) return {};
+      sum += price->microseconds;
+    }
+    return sum;
+  }
+
+ private:
+  ir::TileProgram program_;
+  std::vector<plan::Plan> plans_;
+  passes::GpuProgram tiles_;
+};
+
+}  // namespace
+
+struct CostModel::State {
+  State(ir::TileProgram tiles, target::GpuTarget gpu, PlannedVersion version)
+      : program(std::move(tiles)), target(std::move(gpu)), fast(std::move(version)) {}
+
+  ir::TileProgram program;
+  const target::GpuTarget target;
+  PlannedVersion fast;
+  std::once_flag asked;
+  std::optional<PlannedVersion> general;
+};
+
+CostModel::CostModel(const Program& program, const std::string& arch) {
+  ir::TileProgram tiles = canonical(program.box().program);
+  const target::GpuTarget target = gpu_target(arch);
+  PlannedVersion fast(passes::assume_fast_calls(tiles), target);
+  state_ = std::make_shared<State>(std::move(tiles), target, std::move(fast));
+}
+
+std::optional<double> CostModel::microseconds(const std::map<std::string, int64_t>& values) const {
+  State& s = *state_;
+  if (s.fast.takes(values)) return s.fast.microseconds(values);
+  std::call_once(s.asked, [&] { s.general.emplace(s.program, s.target); });
+  return s.general->microseconds(values);
 }
 
 }  // namespace tilewright

@@ -1,6 +1,7 @@
 #include "driver/explain.h"
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "ir/effects.h"
@@ -288,8 +289,7 @@ Explanation explained(const ir::TileProgram& program, const NamedValues& values,
   Explanation out;
   const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { out.warnings.push_back(d); });
   const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(before); });
-  const ir::TileProgram tiles = passes::run_passes(order_symbols(program), passes::all_passes(),
-                                                   [](const char*, const ir::TileProgram&, double) {});
+  const ir::TileProgram tiles = canonical(program);
   build_plan(tiles);
   add_costs(tiles, values, out);
   try {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/cuda_engine.h"
 #include "driver/interpreter_engine.h"
 #include "driver/versions.h"
@@ -64,8 +65,7 @@ std::unique_ptr<runtime::Callee> simulator_callee(ir::ThreadProgram program, con
 }
 
 Executable counting_executable(const ir::TileProgram& program, simulator::SimulateOptions options, TrafficSink sink) {
-  const ir::TileProgram tiles = passes::run_passes(order_symbols(program), passes::all_passes(),
-                                                   [](const char*, const ir::TileProgram&, double) {});
+  const ir::TileProgram tiles = canonical(program);
   options.count_traffic = true;
   const auto make = [options, sink = std::move(sink)](const ir::TileProgram& p) -> runtime::Version {
     ir::ThreadProgram threads = passes::lower_to_threads(p, options.target).threads;

@@ -35,10 +35,9 @@ class LoopToSplit {
     if (cluster_blocks(launch_) > 1) return refuse("the launch has clusters of its own");
     if (launch_.grid.size() == kMostDimensions) return refuse("its grid has three dimensions already");
     if (!find()) return std::nullopt;
-    const auto turns = constant_int(loop().extent);
-    if (!turns) return refuse("how many turns '{}' has is not known", name(loop().var));
-    if (*turns < blocks_) return refuse("'{}' has {} turns for {} blocks", name(loop().var), *turns, blocks_);
-    out_.turns = *turns;
+    out_.turns = constant_int(loop().extent);
+    if (out_.turns && *out_.turns < blocks_)
+      return refuse("'{}' has {} turns for {} blocks", name(loop().var), *out_.turns, blocks_);
     if (may_jump(loop().body)) return refuse("'{}' may end early", name(loop().var));
     const auto end = launch_.body.begin() + static_cast<std::ptrdiff_t>(out_.at);
     before_.assign(launch_.body.begin(), end), after_.assign(end + 1, launch_.body.end());
@@ -124,6 +123,11 @@ class LoopToSplit {
       }
       first = false;
     }
+    if (starts && !out_.turns) {
+      refuse("how many turns '{}' has is not known, and a block without one would not clear '{}'", name(loop().var),
+             b.name);
+      return false;
+    }
     if (!starts && !is_cleared_before(id)) {
       refuse("'{}' is not cleared before the loop", b.name);
       return false;
@@ -183,7 +187,8 @@ int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, cons
   const auto found = *tiles * 2 <= target.multiprocessors ? split_loop(program, launch, 2, why) : std::nullopt;
   if (!found) return 1;
   for (const int64_t blocks : {4, 3, 2})
-    if (*tiles * blocks <= target.multiprocessors / (blocks > 2 ? 2 : 1) && found->turns >= kFewestTurns * blocks)
+    if (*tiles * blocks <= target.multiprocessors / (blocks > 2 ? 2 : 1) &&
+        found->turns.value_or(0) >= kFewestTurns * blocks)
       return blocks;
   return 1;
 }

@@ -1,5 +1,7 @@
 // Launches whose blocks share the turns of a loop of products.
 #pragma once
+#include <optional>
+
 #include "ir/program.h"
 #include "target/gpu.h"
 
@@ -8,8 +10,8 @@ namespace tilewright::plan {
 // A pipelined loop at the top of a launch that does nothing but add products to fragments: any of its turns may be
 // another block's, whose sums are added to those of this one.
 struct SplitLoop {
-  size_t at = 0;  // in the body
-  int64_t turns = 0;
+  size_t at = 0;                   // in the body
+  std::optional<int64_t> turns;    // where they are known
   std::vector<ir::BufferId> sums;  // what products add to
 };
 

@@ -115,7 +115,7 @@ def test_fetch_content(tmp_path):
     plan = run("ninja", "-C", folder, "-t", "commands", "all")
     sources = set(re.findall(r" -c (\S+)", plan))
     ours = {pathlib.Path(s).relative_to(ROOT).parts[0] for s in sources if s.startswith(f"{ROOT}/") and not s.startswith(str(CONSUMER))}
-    assert ours == {"src"} and not any("/driver/tool/" in s for s in sources)
+    assert ours == {"kernels", "src"} and not any("/driver/tool/" in s for s in sources)
     assert "-Werror" not in plan and "-lfmt" not in plan and "libfmt" not in plan
     run("ninja", "-C", folder, "CMakeFiles/app.dir/app.cpp.o")
     rules = "".join(p.read_text() for p in folder.rglob("cmake_install.cmake"))

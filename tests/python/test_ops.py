@@ -79,6 +79,16 @@ def test_products_of_vectors_and_batches():
         assert got.shape == expected.shape and np.allclose(got, expected, atol=1e-5)
 
 
+def test_products_of_rows_in_no_whole_pieces(engine_of_calls):
+    """A GPU's copies need pieces of 16 bytes: operands and result are brought into some."""
+    engine_of_calls("simulator")
+    a, b, bias, residual = (normal(*s, dtype="float16") for s in ((258, 257), (257, 255), (255,), (258, 255)))
+    assert len(ops.matmul.plan(a, b)) == 2
+    for given, transposes in [((a, b), {}), ((a.T.copy(), b.T.copy()), {"transpose_a": True, "transpose_b": True})]:
+        got = ops.matmul(*given, bias=bias, residual=residual, **transposes)
+        expect_near(got, wide(a) @ wide(b) + bias + residual, 1e-3, "float16")
+
+
 @pytest.mark.parametrize("m, n, k", [(0, 4, 4), (4, 0, 4), (4, 4, 0)])
 def test_products_of_nothing(m, n, k):
     assert np.array_equal(ops.matmul(normal(m, k), normal(k, n)), np.zeros((m, n)))
@@ -258,6 +268,16 @@ def test_what_is_planned_is_compiled_once_and_nothing_behind_the_seal():
     assert ops.softmax(normal(9, 92)).shape == (9, 92)
 
 
+def test_sealed_products_take_the_best_kernel_that_is_there(engine_of_calls):
+    engine_of_calls("simulator")
+    first = ops.matmul.plan(ops.Spec((64, 64)), ops.Spec((64, 64)))
+    ops.plan([first])
+    ops.seal()
+    a, b = normal(130, 64), normal(64, 160)
+    assert ops.matmul.plan(a, b) == first
+    expect_product(ops.matmul(a, b), a, b)
+
+
 def test_choices_for_a_gpu():
     """By the price of plans: one tile for a whole grid of large ones, small tiles for few rows, wgmma for both."""
     def tile(m, n, k, dtype="bfloat16"):
@@ -266,7 +286,8 @@ def test_choices_for_a_gpu():
         return [int(e) for e in found["kernels"][0].partition("tile=")[2].partition(",")[0].split("x")]
 
     assert tile(4096, 4096, 4096)[:2] in ([128, 256], [256, 128])
-    assert tile(16, 4096, 4096)[0] == 64
+    assert tile(16, 4096, 4096)[0] == 64 and tile(16, 4096, 16384)[5] > 1
+    assert tile(5000, 5000, 5000)[1] not in (128, 256)  # seven waves of these
     assert tile(8192, 8192, 8192, "float32")[0] <= 128
     a, b = ops.Spec((4096, 4096), "bfloat16", "cuda"), ops.Spec((4096, 4096), "bfloat16", "cuda")
     specialization = ops.matmul.plan(a, b)[0]

@@ -103,18 +103,49 @@ def _capability():
     return "sm_90a" if (major, minor) == (9, 0) else "sm_89" if (major, minor) == (8, 9) else "sm_80"
 
 
-def place_of(tensor):
-    """Where a call on this tensor runs."""
-    if _device_of(tensor) == "cuda":
-        return Place("cuda", _capability()) if _native.device_count() else Place("cuda", "sm_90a")
-    engine = os.environ.get("TILEWRIGHT_ENGINE") or "auto"
+@functools.cache
+def _place(device, engine):
+    if device == "cuda":
+        return Place("cuda", _capability() if _native.device_count() else "sm_90a")
     return Place(engine, "sm_90a" if engine == "simulator" else "")
 
 
+def place_of(tensor):
+    """Where a call on this tensor runs."""
+    return _place(_device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
+
+
+def remembered(calls, key, *tensors):
+    """What calls of this key do, if one has been there and these tensors have no gaps; else None. Part of a key: where the
+    first tensor is."""
+    found = calls.get((*key, getattr(tensors[0], "is_cuda", None), os.environ.get("TILEWRIGHT_ENGINE")))
+    return found if found is not None and all(is_compact(t) for t in tensors) else None
+
+
+def remember(calls, key, tensor, run):
+    calls[(*key, getattr(tensor, "is_cuda", None), os.environ.get("TILEWRIGHT_ENGINE"))] = run
+
+
 def chosen(family, options, place, shape):
-    """(what suits the shape beside the options, microseconds if they are predicted, parts)."""
-    found = json.loads(_native.library_choose(family, options, place.arch, shape))
-    return found["options"], found["microseconds"], found["parts"]
+    """What suits the shape, as kernels.h's Choice has it."""
+    return json.loads(_native.library_choose(family, options, place.arch, shape))
+
+
+_NEAR = 1.02  # a kernel that is there is taken for a better one that is not
+
+
+def best_of(choice, specialization_of):
+    """(specialization, microseconds) of a choice among tiles: the best, or one that is compiled and about as good. Once sealed,
+    the best of those that are compiled."""
+    considered = sorted(choice["considered"].items(), key=lambda of: of[1]) or [(choice["options"]["tile"], 0)]
+    least = considered[0][1]
+    for tile, microseconds in considered:
+        if not _sealed and microseconds > _NEAR * least:
+            break
+        wanted = specialization_of(tile)
+        if wanted in _kernels:
+            return wanted, microseconds
+    return specialization_of(considered[0][0]), least
 
 
 def specialization(family, options, place, outputs):
@@ -256,7 +287,3 @@ def permuted(tensor, order):
 def product(extents):
     return math.prod(extents)
 
-
-def bucket(extent):
-    """Calls whose extents are of one bucket share a choice: the power of two that an extent is at most."""
-    return 16 if extent <= 16 else 1 << (extent - 1).bit_length()

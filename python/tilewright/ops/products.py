@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import sys
 
+from ..tensors import empty
 from ..trace import fail
 from ..tracebacks import entry
 from . import gradients
-from .calls import (Operator, Resolved, bucket, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of, place_of,
-                    product, refuse_dtype, refuse_shape, reshaped, specialization, swapped)  # fmt: skip
+from .calls import (Operator, Resolved, best_of, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of, place_of, product,
+                    refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization, swapped)  # fmt: skip
 
 _RESULTS = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "int8": "int32", "float8_e4m3fn": "bfloat16", "float8_e5m2": "bfloat16"}
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -22,18 +23,17 @@ def _matmul(a, b, *, transpose_a=False, transpose_b=False, bias=None, activation
 
 def run(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32):
     """The product, without a gradient."""
-    try:
+    plain = bias is None and residual is None
+    key = None
+    if plain and hasattr(a, "dtype") and hasattr(b, "dtype"):
         key = (a.dtype, b.dtype, a.shape, b.shape, transpose_a, transpose_b, activation, out_dtype, tf32)
-        call = matmul.calls.get(key)
-    except (AttributeError, TypeError):
-        call = key = None
-    if call is not None and bias is None and residual is None and is_compact(a) and is_compact(b) and call[1] == place_of(a):
-        return call[0](a, b)
+        call = remembered(matmul.calls, key, a, b)
+        if call is not None:
+            return call(a, b)
     resolved, tensors, wide = _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32)
     result = resolved.run(*tensors)
-    plain = key is not None and wide is None and tensors[0] is a and tensors[1] is b and len(tensors) == 2
-    if plain:
-        matmul.calls[key] = resolved.run, place_of(a)
+    if key is not None and wide is None and tensors[0] is a and tensors[1] is b:
+        remember(matmul.calls, key, a, resolved.run)
     return result if wide is None else result.reshape(wide)
 
 
@@ -100,25 +100,63 @@ def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dty
         options[what] = True
         tensors.append(reshaped(compact(x), expected if what == "bias" else shape))
     place = place_of(a)
-    extents = {"M": bucket(rows), "N": max(N, 1), "K": max(K, 1)}
-    if batch is not None:
-        extents["batch"] = max(batch, 1)
-    texts = {n: str(v).lower() if isinstance(v, bool) else v for n, v in options.items()}
-    tile, microseconds, _ = _chosen(tuple(sorted(texts.items())), place, tuple(extents.items()))
-    wanted = specialization("matmul", {**options, **tile}, place, (len(tensors),))
+    if place.arch and batch is None and rows * N * K >= _WORTH_PADDING and not _in_pieces(a, b, N, result):
+        return _padded(options, tensors, (rows, N, K), place, None if wide == shape else wide)
+    wanted, microseconds = _kernel_for(options, place, {"M": rows, "N": N, "K": K, **({} if batch is None else {"batch": batch})}, len(tensors))
     resolved = Resolved(lambda *given: compiled(wanted)(*given), [wanted], microseconds)
     return resolved, tensors, None if wide == shape else wide
 
 
+def _kernel_for(options, place, extents, results):
+    """(specialization, microseconds): the tile that suits the shape."""
+    texts = tuple(sorted((n, str(v).lower() if isinstance(v, bool) else v) for n, v in options.items()))
+    key = texts, place, tuple(max(e, 1) for e in extents.values())
+    choice = _choices.get(key)
+    if choice is None:
+        choice = _choices[key] = chosen("matmul", dict(texts), place, {n: max(e, 1) for n, e in extents.items()})
+    return best_of(choice, lambda tile: specialization("matmul", {**options, "tile": tile}, place, (results,)))
+
+
 _choices = {}
 
+# ---- rows that are no whole pieces of 16 bytes, which a GPU's copies need, are brought into some that are
 
-def _chosen(options, place, extents):
-    key = options, place, extents
-    found = _choices.get(key)
-    if found is None:
-        found = _choices[key] = chosen("matmul", dict(options), place, dict(extents))
-    return found
+_WORTH_PADDING = 1 << 24  # multiplications
+
+
+def _pieces(extent, dtype_name):
+    """The extent up to whole pieces of 16 bytes."""
+    size = {"float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}.get(dtype_name, 1)
+    return -(-extent * size // 16) * 16 // size
+
+
+def _in_pieces(a, b, N, result):
+    return all(t.shape[-1] == _pieces(t.shape[-1], name_of(t.dtype)) for t in (a, b)) and N == _pieces(N, result)
+
+
+def _padded(options, tensors, extents, place, wide):
+    M, N, K = extents
+    of_a, result = options["a"], options["result"]
+    m = _pieces(M, of_a) if options["transpose_a"] else M
+    n, k = max(_pieces(N, of_a), _pieces(N, result)), _pieces(K, of_a)
+    wanted, microseconds = _kernel_for(options, place, {"M": m, "N": n, "K": k}, len(tensors))
+    shapes = [((k, m) if options["transpose_a"] else (m, k), of_a), ((n, k) if options["transpose_b"] else (k, n), options["b"])]
+    shapes += [((n,), result)] * bool(options.get("bias")) + [((m, n), result)] * bool(options.get("residual"))
+    pads = {type_: specialization("pad", {"x": type_}, place, ()) for type_ in (of_a, options["b"], result)}
+
+    def brought(tensor, shape, type_):
+        """The tensor with zeros, or without its end, in another shape."""
+        if tuple(tensor.shape) == shape:
+            return tensor
+        made = empty(tensor, shape, type_, place.engine)
+        compiled(pads[type_])(*(t if len(t.shape) == 2 else t.reshape((1, -1)) for t in (tensor, made)))
+        return made
+
+    def run(*given):
+        made = compiled(wanted)(*(brought(t, *to) for t, to in zip(given, shapes)))
+        return brought(made, (M, N), result)
+
+    return Resolved(run, list(dict.fromkeys([wanted, *pads.values()])), microseconds), tensors, wide
 
 
 def _of_call(a, b, *, transpose_a=False, transpose_b=False, bias=None, activation=None, residual=None, out_dtype=None, tf32=False):

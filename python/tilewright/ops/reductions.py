@@ -5,7 +5,7 @@ from ..tensors import empty
 from ..trace import fail
 from ..tracebacks import entry
 from .calls import (Operator, Resolved, Spec, check_tensor, chosen, compact, compiled, name_of, permuted, place_of, product,
-                    refuse_dtype, refuse_shape, reshaped, specialization)  # fmt: skip
+                    refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _TAKEN = (*_FLOATS, "int32")
@@ -22,10 +22,16 @@ def _axes(function, x, dim):
     return sorted(found)
 
 
+def _in_order(x, dim):
+    """Whether the dimensions lie beside each other, so that the tensor is reduced where it is."""
+    axes = _axes("", x, dim)
+    return axes == list(range(axes[0], axes[-1] + 1))
+
+
 def _laid_out(x, axes):
     """(x as (M, R, N) with R what is reduced, whether N is 1): dimensions that lie apart are brought together by a copy."""
     first, last = axes[0], axes[-1]
-    if axes != list(range(first, last + 1)):
+    if not _in_order(x, tuple(axes)):
         kept = [d for d in range(len(x.shape)) if d not in axes]
         x = permuted(x, [*kept, *axes])
         first, last = len(kept), len(x.shape) - 1
@@ -40,7 +46,8 @@ def _step(reduction, x, last, result, place, count):
     options = {"reduction": reduction, "x": name_of(x.dtype), "result": result, "last": last}
     extents = dict(zip("MRN", x.shape))
     text = {n: str(v).lower() if isinstance(v, bool) else v for n, v in options.items()}
-    tiles, _, parts = chosen("reduce", text, place, {**extents, "R": x.shape[1] or 1})
+    choice = chosen("reduce", text, place, {**extents, "R": x.shape[1] or 1})
+    tiles, parts = choice["options"], choice["parts"]
     numbers = (float(count),) if reduction == "mean" else ()
     if parts == 1:
         wanted = specialization("reduce", {**options, **tiles}, place, (1,))
@@ -82,8 +89,17 @@ def _resolve(function, x, dim=None, keepdim=False):
 
 
 def _reduction(function, doc):
+    calls = {}
+
     def plain(x, dim=None, keepdim=False):
+        key = (x.dtype, x.shape, dim, keepdim) if hasattr(x, "dtype") and isinstance(dim, (int, tuple, type(None))) else None
+        call = key and remembered(calls, key, x)
+        if call:
+            return call(x)
         resolved, given, shape = _resolve(function, x, dim, keepdim)
+        extents = tuple(given.shape)
+        if key and _in_order(x, dim):
+            remember(calls, key, x, lambda x: resolved.run(x.reshape(extents)).reshape(shape))
         return resolved.run(given).reshape(shape)
 
     plain.__name__, plain.__doc__ = function, doc

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ..tracebacks import entry
-from .calls import Operator, Resolved, check_tensor, compact, compiled, name_of, permuted, place_of, product, refuse_dtype, refuse_shape, reshaped, specialization
+from .calls import (Operator, Resolved, check_tensor, compact, compiled, name_of, permuted, place_of, product, refuse_dtype, refuse_shape,
+                    remember, remembered, reshaped, specialization)  # fmt: skip
 
 
 def _resolve(x, first=-2, second=-1):
@@ -34,13 +35,22 @@ def _of_matrices(x, dtype):
     return Resolved(lambda t: compiled(wanted)(t), [wanted]), x
 
 
+_calls = {}
+
+
 def _transpose(x, first=-2, second=-1):
+    key = (x.dtype, x.shape, first, second) if hasattr(x, "dtype") else None
+    call = key and remembered(_calls, key, x)
+    if call:
+        return call(x)
     (resolved, given), shape, dims = _resolve(x, first, second)
     made = resolved.run(given)
     if dims is None:
         return made.reshape(shape)
     (low, high), rank = dims, len(shape)
     if high == rank - 1 and product(shape[low + 1 : high]) == 1:
+        extents = tuple(given.shape)
+        remember(_calls, key, x, lambda x: resolved.run(x.reshape(extents)).reshape(shape))
         return made.reshape(shape)
     rest = [d for d in range(rank) if d not in (low, high)]
     made = made.reshape([*(shape[d] for d in rest), shape[low], shape[high]])

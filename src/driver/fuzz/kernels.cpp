@@ -1,6 +1,7 @@
 #include "driver/fuzz/kernels.h"
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "support/diagnostic.h"
@@ -40,8 +41,7 @@ Kernels::Kernels(std::span<const ir::TileProgram* const> programs, Optimize opti
 
 void Kernels::lower(const ir::TileProgram& program, One& one) {
   Dump dump(program.name);
-  const ir::TileProgram tiles = passes::run_passes(order_symbols(program), passes::all_passes(),
-                                                   [](const char*, const ir::TileProgram&, double) {});
+  const ir::TileProgram tiles = canonical(program);
   one.plan = build_plan(tiles);
   one.kernel = write_cpu(tiles, runtime::processor_features(), dump);
   one.plan.sites = one.kernel.sites;

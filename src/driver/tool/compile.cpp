@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "driver/hand_in_plan.h"
@@ -101,8 +102,7 @@ std::string compiled(const CompileArguments& arguments, Times& times) {
   times.step("verify");
   const std::string& stage = arguments.stage;
   if (stage == "tiles") return ir::print(tiles);
-  tiles = passes::run_passes(order_symbols(std::move(tiles)), passes::all_passes(),
-                             [&](const char* name, const ir::TileProgram&, double ms) { times.add(name, ms); });
+  tiles = canonical(tiles, [&](const char* name, const ir::TileProgram&, double ms) { times.add(name, ms); });
   if (stage == "canonical") return ir::print(tiles);
   if (stage == "launch_plan") return plan_json(build_plan(tiles)).dump(2) + "\n";
   if (stage == "loops") return ir::print(lower_cpu(tiles, runtime::processor_features()));

@@ -51,14 +51,14 @@ class Splitter {
   // The loop counts from its beginning, so that it knows its first turn.
   For own_turns(const For& loop) const {
     const DType type = p_.var(loop.var).type;
-    const int64_t each = split_.turns / blocks_, more = split_.turns % blocks_;
-    const Expr part = cast(part_, type), longer = constant(type, more);
-    Expr first = mul(part, constant(type, each));
+    const Expr part = cast(part_, type), turns = cast(loop.extent, type), blocks = constant(type, blocks_);
+    const Expr each = binary(BinaryOp::FloorDiv, turns, blocks), more = binary(BinaryOp::FloorMod, turns, blocks);
+    Expr first = mul(part, each);
     For f = loop;
-    f.extent = constant(type, each);
-    if (more > 0) {
-      first = add(first, binary(BinaryOp::Min, part, longer));
-      f.extent = select(binary(BinaryOp::Lt, part, longer), constant(type, each + 1), constant(type, each));
+    f.extent = each;
+    if (constant_int(more) != 0) {
+      first = add(first, binary(BinaryOp::Min, part, more));
+      f.extent = select(binary(BinaryOp::Lt, part, more), add(each, constant(type, int64_t{1})), each);
     }
     const Substitution turn{{loop.var, add(var(loop.var, type), first)}};
     f.body.clear();
