@@ -203,13 +203,19 @@ Choice choose_matmul(Options given, const std::string& arch, const std::map<std:
        matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"), batch == shape.end() ? 1 : batch->second)) {
     o.tile = t;
     const std::string text = given["tile"] = tile_text(t);
-    const std::optional<double> us = model_of(o, arch, given).microseconds(shape);
+    std::optional<double> us;
+    try {
+      us = model_of(o, arch, given).microseconds(shape);
+    } catch (const CompileError&) {
+      continue;  // does not fit
+    }
     if (!us) refuse("the shape of a product is not whole", "give M, N, K, and batch where it has one");
     best.considered[text] = *us;
     if (!best.options.empty() && *us >= best.microseconds) continue;
     best.microseconds = *us;
     best.options["tile"] = text;
   }
+  if (best.options.empty()) refuse("no tile of products fits on " + arch, "products need a GPU of sm_80 at least");
   return best;
 }
 

@@ -101,7 +101,8 @@ std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t 
       out.push_back(tile);
       const int64_t tiles = ceildiv(M, m) * ceildiv(N, n) * batch;
       for (int64_t split : {2, 3, 4, 8}) {
-        if (o.batched || tiles * split > kMultiprocessors || m * n > 128 * 128) break;
+        // The first block has room for the sums of the others, beside two steps of its own.
+        if (o.batched || tiles * split > kMultiprocessors || (split - 1) * m * n * 4 + 2 * step > kSharedBytes) break;
         out.push_back(tile);
         out.back().split = split;
       }

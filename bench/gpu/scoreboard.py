@@ -1,6 +1,6 @@
 """tilewright.ops beside PyTorch and the vendor's libraries that it calls, family by family, as its chooser has them.
 
-    python bench/gpu/scoreboard.py [--family matmul,rows,...] [--json FILE] [--every-tile] [--only TEXT]...
+    python bench/gpu/scoreboard.py [--family matmul,rows,...] [--json FILE] [--tiles N] [--only TEXT]...
     python bench/gpu/scoreboard.py --page FILE.json      the table of docs/scoreboard.md, from what was measured
 
 Needs a GPU, torch and Tilewright. All kernels are compiled ahead by several threads. Times are taken as in docs/measuring.md: contestants
@@ -78,19 +78,14 @@ def _race(name, flops, moved, dtype):
     return race
 
 
-def _library_of(specialization):
-    from tilewright import _native
-
-    return _native.library_program(specialization.family, dict(specialization.options))
-
-
-def _every_tile(wanted):
-    """The specialization with each tile that the library has for it."""
+def _other_tiles(wanted, shape, count):
+    """Of a product: by tile the specializations that are predicted to be the best, with their times."""
     from tilewright import _native
 
     given = {n: t for n, t in wanted.options if n != "tile"}
-    for tile in json.loads(_native.library_choose("matmul", given, "sm_90a", {"M": 4096, "N": 4096, "K": 4096, "batch": 1}))["considered"]:
-        yield tile, wanted._replace(options=tuple(sorted({**given, "tile": tile}.items())))
+    considered = json.loads(_native.library_choose("matmul", given, "sm_90a", shape))["considered"]
+    for tile in sorted(considered, key=considered.get)[:count]:
+        yield tile, (wanted._replace(options=tuple(sorted({**given, "tile": tile}.items()))), considered[tile])
 
 
 class Case:
@@ -122,10 +117,10 @@ class Case:
     def name(self):
         return f"{self.family} " + " ".join("x".join(map(str, w)) if isinstance(w, tuple) else str(w) for w in self.what)
 
-    def all_wanted(self, every_tile):
-        if every_tile and self.family == "matmul":
-            self.tiles = dict(_every_tile(self.wanted[0]))
-        return [*self.wanted, *self.tiles.values()]
+    def all_wanted(self, tiles):
+        if tiles and self.family == "matmul" and len(self.wanted) == 1:
+            self.tiles = dict(_other_tiles(self.wanted[0], dict(zip("MNK", self.what[2:])), tiles))
+        return [*self.wanted, *(wanted for wanted, _ in self.tiles.values())]
 
     def run(self):
         import tilewright.ops as ops
@@ -165,12 +160,13 @@ class Case:
 
         race.add("tilewright", lambda: checked(lambda: ops.matmul(a, b, **self.options)))
         race.add("torch", lambda: (theirs, theirs())[:1] + (None,))
-        for tile, wanted in self.tiles.items():
+        for tile, (wanted, _) in self.tiles.items():
             kernel = ops.calls.compiled(wanted)
             race.add(f"tile {tile}", lambda kernel=kernel: checked(lambda: kernel(a, b)))
         rows = race.run(turns=20)
         for row in rows:
-            row["predicted_us"] = self.found.get("predicted_us")
+            tile = row["name"].removeprefix("tile ")
+            row["predicted_us"] = self.tiles[tile][1] if tile in self.tiles else self.found.get("predicted_us")
             row["kernel"] = self.found["kernels"][0]
         return race, rows
 
@@ -219,7 +215,7 @@ def measure(options):
     cases = [Case(family, *what) for family in options.family.split(",") for what in FAMILIES[family]()]
     cases = [c for c in cases if not options.only or any(t in c.name() for t in options.only)]
     chosen = time.time() - start
-    kernels = ops.plan([c.all_wanted(options.every_tile) for c in cases])
+    kernels = ops.plan([c.all_wanted(options.tiles) for c in cases])
     print(f"{len(cases)} cases: chosen in {chosen:.1f} s, {len(kernels)} kernels compiled in {time.time() - start - chosen:.1f} s", flush=True)
     found = {"date": datetime.date.today().isoformat(), "device": torch.cuda.get_device_name(), "kernels": len(kernels),
              "compile_s": round(time.time() - start - chosen, 1), "rows": []}  # fmt: skip
@@ -287,7 +283,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--family", default=",".join(FAMILIES))
     parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--every-tile", action="store_true", help="each tile of the library beside the chosen one")
+    parser.add_argument("--tiles", type=int, default=0, help="so many of the tiles that are predicted to be the best, too")
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--json")
     parser.add_argument("--page")

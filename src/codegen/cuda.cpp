@@ -442,8 +442,14 @@ class CudaText final : public CudaAsync {
       default: return {};
     }
   }
+  static bool loads(const Expr& e) {
+    bool found = false;
+    walk(e, [&](const Expr& x) { found = found || x.as<Load>(); });
+    return found;
+  }
   std::optional<Text> choice(const Select& n) override {
-    if (!is_plain(n.a->type)) return {};
+    // A function's arguments are computed whatever the condition is, which often says where memory may be read.
+    if (!is_plain(n.a->type) || loads(n.a) || loads(n.b)) return {};
     return Text{fmt::format("{}({}, {}, {})", helper("tw_choose"), text(n.condition), text(n.a), text(n.b))};
   }
 

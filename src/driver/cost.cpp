@@ -5,9 +5,11 @@
 #include "driver/arguments.h"
 #include "driver/canonical.h"
 #include "driver/cuda_engine.h"
+#include "driver/versions.h"
 #include "ir/program.h"
 #include "passes/assume_fast_calls.h"
-#include "passes/plan_search.h"
+#include "passes/lower_to_threads.h"
+#include "support/warning.h"
 
 namespace tilewright {
 
@@ -18,7 +20,7 @@ class PlannedVersion {
  public:
   PlannedVersion(ir::TileProgram program, const target::GpuTarget& target)
       : program_(std::move(program)),
-        plans_(passes::search_plans(program_, target, {}, [](auto&&...) {}).plans),
+        plans_(passes::lower_to_threads(program_, target).plans),
         tiles_{.tiles = program_, .target = target, .attempts = {}} {
     passes::run_gpu_passes(tiles_, passes::gpu_tile_passes(), [](auto&&...) {});
   }
@@ -67,7 +69,11 @@ CostModel::CostModel(const Program& program, const std::string& arch) {
 std::optional<double> CostModel::microseconds(const std::map<std::string, int64_t>& values) const {
   State& s = *state_;
   if (s.fast.takes(values)) return s.fast.microseconds(values);
-  std::call_once(s.asked, [&] { s.general.emplace(s.program, s.target); });
+  std::call_once(s.asked, [&] {
+    const WarningSink loud = replace_warning_sink([](const Diagnostic&) {});
+    const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(loud); });
+    for_other_calls(s.program, [&](const ir::TileProgram& p) { return &s.general.emplace(p, s.target); });
+  });
   return s.general->microseconds(values);
 }
 

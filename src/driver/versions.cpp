@@ -1,6 +1,8 @@
 #include "driver/versions.h"
 
 #include "passes/assume_fast_calls.h"
+#include "support/diagnostic.h"
+#include "support/warning.h"
 
 namespace tilewright {
 
@@ -10,12 +12,22 @@ void demand_alignments(const ir::ThreadProgram& threads, runtime::LaunchPlan& pl
       plan.parameters[i].alignment = static_cast<int>(threads.buffer(threads.params[i].buffer).alignment);
 }
 
+void leave_out_plan_lines(ir::TileProgram& program, const CompileError& error) {
+  if (error.diagnostic().code != static_cast<uint16_t>(Code::GpuPlan)) throw error;
+  Diagnostic said = error.diagnostic();
+  said.severity = Diagnostic::Severity::Warning;
+  said.message += "; calls that need another version than the fast one run without the lines of the plan";
+  said.help = "they are calls with rows that are no whole pieces of 16 bytes, or tensors that begin elsewhere";
+  warn(std::move(said));
+  for (ir::Launch& launch : program.launches) launch.plan.clear();
+}
+
 Executable with_fast_version(ir::TileProgram program, runtime::LaunchPlan plan, std::string engine,
                              std::function<runtime::Version(const ir::TileProgram&)> make) {
   const ir::TileProgram fast = passes::assume_fast_calls(program);
   runtime::Version first = make(fast);
   auto general = [program = std::move(program), make = std::move(make)](bool aligned) {
-    return make(aligned ? program : passes::assume_no_alignment(program));
+    return for_other_calls(aligned ? program : passes::assume_no_alignment(program), make);
   };
   return runtime::make_executable(std::move(plan), std::move(first), std::move(general), std::move(engine));
 }

@@ -1,16 +1,34 @@
 // A program as versions: one that is fast for the calls that most programs get, and the program itself for the others.
 #pragma once
+#include <functional>
+
 #include "ir/program.h"
 #include "runtime/executable.h"
+#include "tilewright/diagnostic.h"
 
 namespace tilewright {
 
 // What accesses of the thread code ask of the addresses of tensors.
 void demand_alignments(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan);
 
+// Takes the lines of plans out, and warns of it. Throws the error if it says anything else than that no plan has them.
+void leave_out_plan_lines(ir::TileProgram& program, const CompileError& error);
+
 // `plan` is the canonical program's. `make` compiles the program it is given: the fast one now, the other when a call
 // needs it.
 Executable with_fast_version(ir::TileProgram program, runtime::LaunchPlan plan, std::string engine,
                              std::function<runtime::Version(const ir::TileProgram&)> make);
+
+// What `make` makes of the program for calls that the fast version does not take. Lines of plans that only the fast one can
+// have are left out, with a warning.
+template <class Make>
+auto for_other_calls(ir::TileProgram program, const Make& make) {
+  try {
+    return make(program);
+  } catch (const CompileError& error) {
+    leave_out_plan_lines(program, error);  // throws if that is not what is wrong
+    return make(program);
+  }
+}
 
 }  // namespace tilewright

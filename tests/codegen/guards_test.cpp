@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/cuda_engine.h"
 #include "passes/pipeline.h"
 #include "tilewright/compile.h"
@@ -61,6 +62,27 @@ TEST(Guards, WhatIsKnownOfAnElementEndsWhereItChanges) {
       "x + 2\n"
       "        }\n      }\n    }\n",
       {1, 1, 0, 0});
+}
+
+// What a function is given is computed whether it is wanted or not: a guarded element is no argument.
+TEST(Guards, ChoicesByFunctionsReadNothing) {
+  plan::Limits limits;
+  limits.plain_integers = true;
+  Dump dump("guards");
+  const std::string text =
+      write_cuda(canonical(parse_program("program chosen {\n  param A: int32[100]\n  param out: int32[32]\n"
+                                         "  param l: int32\n  launch chosen(bx: 1) threads(tx: 32) {\n"
+                                         "    out[tx] = select(l > 3, A[tx + l], 7) + select(A[tx] > 3, l + 1, l)\n  }\n}\n")
+                               .box()
+                               .program),
+                 "sm_90a", dump, limits)
+          .kernel.text;
+  const std::string kernel = text.substr(text.find("__global__"));
+  const size_t call = kernel.find("tw_choose(");
+  ASSERT_NE(call, std::string::npos) << kernel;
+  EXPECT_EQ(kernel.find("tw_choose(", call + 1), std::string::npos) << kernel;
+  EXPECT_NE(kernel.find(", l + 1, l)", call), std::string::npos) << kernel;
+  EXPECT_NE(kernel.find("? A["), std::string::npos) << kernel;
 }
 
 TEST(Guards, AnIndexThatIsCertainlyOutsideReadsNothing) {

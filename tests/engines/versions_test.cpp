@@ -6,6 +6,7 @@
 
 #include "driver/explain.h"
 #include "interpreter/run.h"
+#include "support/warning.h"
 #include "tilewright/compile.h"
 #include "tilewright/language.h"
 
@@ -69,6 +70,21 @@ TEST(Versions, CallsTakeTheFastOneWhereItsAssumptionsHold) {
 }
 
 // Where a tensor begins is a property of the call too.
+TEST(Versions, LinesOfAPlanThatOnlyTheFastOneHasAreLeftOutOfOthers) {
+  const Executable kernel = compile(matmul(), {.engine = Engine::Simulator, .arch = "sm_90a", .plan = "work split k=3"});
+  const Executable reference = compile(matmul(), {.engine = Engine::Interpreter});
+  std::vector<std::string> said;
+  const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { said.push_back(d.to_string()); });
+  EXPECT_TRUE(same_bits(product(kernel, 65, 72, 200), product(reference, 65, 72, 200)));  // seven turns by three
+  EXPECT_TRUE(same_bits(product(kernel, 65, 72, 40), product(reference, 65, 72, 40)));    // two: a block has none
+  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(same_bits(product(kernel, 65, 71, 201), product(reference, 65, 71, 201)));
+  replace_warning_sink(before);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("TW8206"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("run without the lines of the plan"), std::string::npos) << said[0];
+}
+
 TEST(Versions, AnAddressThatIsNotAlignedTakesTheGeneralOne) {
   Value N = dynamic("N");
   Tensor X("X", {N}, f32), Y("Y", {N}, f32);

@@ -64,6 +64,19 @@ def compiled(specialization):
     return kernel
 
 
+def calling(specialization, *numbers):
+    """A function that calls the kernel with tensors, and these numbers behind them."""
+    kernel = None
+
+    def call(*tensors):
+        nonlocal kernel
+        if kernel is None:
+            kernel = compiled(specialization)
+        return kernel(*tensors, *numbers)
+
+    return call
+
+
 @entry
 def plan(calls, num_workers=None):
     """Compiles what calls will want, by several threads, with a progress bar: plan([ops.matmul.plan(Spec((M, K), "bfloat16",
@@ -115,15 +128,28 @@ def place_of(tensor):
     return _place(_device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
 
 
+def _where(tensor):
+    """What place_of() depends on."""
+    return getattr(tensor, "is_cuda", None) or os.environ.get("TILEWRIGHT_ENGINE")
+
+
 def remembered(calls, key, *tensors):
-    """What calls of this key do, if one has been there and these tensors have no gaps; else None. Part of a key: where the
-    first tensor is."""
-    found = calls.get((*key, getattr(tensors[0], "is_cuda", None), os.environ.get("TILEWRIGHT_ENGINE")))
-    return found if found is not None and all(is_compact(t) for t in tensors) else None
+    """What calls of this key do, if one has been there on such a device and these tensors have no gaps; else None."""
+    found = calls.get((key, _where(tensors[0])))
+    if found is None:
+        return None
+    for tensor in tensors:
+        try:
+            if not tensor.is_contiguous():
+                return None
+        except AttributeError:  # not PyTorch's
+            if not is_compact(tensor):
+                return None
+    return found
 
 
 def remember(calls, key, tensor, run):
-    calls[(*key, getattr(tensor, "is_cuda", None), os.environ.get("TILEWRIGHT_ENGINE"))] = run
+    calls[key, _where(tensor)] = run
 
 
 def chosen(family, options, place, shape):
@@ -217,7 +243,11 @@ def refuse_shape(function, message, help=""):
 
 def is_torch(*tensors):
     torch = sys.modules.get("torch")
-    return torch is not None and any(isinstance(t, torch.Tensor) for t in tensors)
+    if torch is not None:
+        for t in tensors:
+            if isinstance(t, torch.Tensor):
+                return True
+    return False
 
 
 def check_tensor(function, argument, value):

@@ -10,7 +10,11 @@ def wanted(*tensors):
     torch = sys.modules["torch"]
     if torch.compiler.is_compiling():
         return True
-    return torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in tensors if t is not None)
+    if torch.is_grad_enabled():
+        for t in tensors:
+            if t is not None and getattr(t, "requires_grad", False):
+                return True
+    return False
 
 
 _defined = False

@@ -7,7 +7,7 @@ from ..tensors import empty
 from ..trace import fail
 from ..tracebacks import entry
 from . import gradients
-from .calls import (Operator, Resolved, best_of, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of, place_of, product,
+from .calls import (Operator, Resolved, best_of, calling, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of, place_of, product,
                     refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization, swapped)  # fmt: skip
 
 _RESULTS = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "int8": "int32", "float8_e4m3fn": "bfloat16", "float8_e5m2": "bfloat16"}
@@ -103,7 +103,7 @@ def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dty
     if place.arch and batch is None and rows * N * K >= _WORTH_PADDING and not _in_pieces(a, b, N, result):
         return _padded(options, tensors, (rows, N, K), place, None if wide == shape else wide)
     wanted, microseconds = _kernel_for(options, place, {"M": rows, "N": N, "K": K, **({} if batch is None else {"batch": batch})}, len(tensors))
-    resolved = Resolved(lambda *given: compiled(wanted)(*given), [wanted], microseconds)
+    resolved = Resolved(calling(wanted), [wanted], microseconds)
     return resolved, tensors, None if wide == shape else wide
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..tensors import empty
 from ..trace import fail
 from ..tracebacks import entry
-from .calls import (Operator, Resolved, Spec, check_tensor, chosen, compact, compiled, name_of, permuted, place_of, product,
+from .calls import (Operator, Resolved, Spec, calling, check_tensor, chosen, compact, name_of, permuted, place_of, product,
                     refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -51,7 +51,7 @@ def _step(reduction, x, last, result, place, count):
     numbers = (float(count),) if reduction == "mean" else ()
     if parts == 1:
         wanted = specialization("reduce", {**options, **tiles}, place, (1,))
-        return lambda given: compiled(wanted)(given, *numbers), [wanted]
+        return calling(wanted, *numbers), [wanted]
     # Each result in parts, which a second kernel adds.
     whole = "int32" if options["x"] == "int32" else "float32"
     adds = "sum" if reduction == "mean" else reduction
@@ -60,9 +60,11 @@ def _step(reduction, x, last, result, place, count):
     partial = Spec((1, parts, product(kept)), whole, "cpu")
     more, wanted = _step(reduction, partial, False, result, place, count)
 
+    add_parts = calling(first)
+
     def run(given):
         made = empty(given, (parts, *kept), whole, place.engine)
-        compiled(first)(given, made)
+        add_parts(given, made)
         return more(made.reshape((1, parts, product(kept))))
 
     return run, [first, *wanted]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..tracebacks import entry
 from . import gradients
-from .calls import (Operator, Resolved, check_tensor, chosen, compact, compiled, is_torch, name_of, place_of, product,
+from .calls import (Operator, Resolved, calling, check_tensor, chosen, compact, is_torch, name_of, place_of, product,
                     refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -35,7 +35,7 @@ def resolve(function, x, others=(), epsilon=None):
     options.update(chosen("rows", {}, place, {"N": n})["options"])
     wanted = specialization("rows", options, place, (len(tensors),))
     numbers = () if epsilon is None else (epsilon,)
-    return Resolved(lambda *given: compiled(wanted)(*given, *numbers), [wanted]), tensors
+    return Resolved(calling(wanted, *numbers), [wanted]), tensors
 
 
 def run(function, x, others=(), epsilon=None):

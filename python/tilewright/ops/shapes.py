@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..tracebacks import entry
-from .calls import (Operator, Resolved, check_tensor, compact, compiled, name_of, permuted, place_of, product, refuse_dtype, refuse_shape,
+from .calls import (Operator, Resolved, calling, check_tensor, compact, name_of, permuted, place_of, product, refuse_dtype, refuse_shape,
                     remember, remembered, reshaped, specialization)  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def _resolve(x, first=-2, second=-1):
 
 def _of_matrices(x, dtype):
     wanted = specialization("transpose", {"x": dtype}, place_of(x), (1,))
-    return Resolved(lambda t: compiled(wanted)(t), [wanted]), x
+    return Resolved(calling(wanted), [wanted]), x
 
 
 _calls = {}
