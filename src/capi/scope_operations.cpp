@@ -67,6 +67,7 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"ArgumentDtype", Code::ArgumentDtype},
     {"GradientLost", Code::GradientLost},
     {"FileNotReadable", Code::FileNotReadable},
+    {"FileNotWritten", Code::FileNotWritten},
 };
 
 Result report(const Operation&, const Operands& o) {

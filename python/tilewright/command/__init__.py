@@ -16,6 +16,7 @@ WORDS = {
     "check": ("kernels", "check", "FILE.py[:NAME] [M=64 ...]", "every engine on random tensors, compared"),
     "run": ("running", "run", "SCRIPT.py ...", "a program for TileLang as it is (--without-gpu: on the CPU)"),
     "compat": ("running", "compat", "PATH...", "which of your programs for TileLang run"),
+    "puzzles": ("puzzles", "puzzles", "[start|check|hint|solution]", "tile programs, learned by sixteen puzzles"),
 }
 OK, WRONG, USAGE = 0, 1, 2  # exit status: 1 is the program's mistake, 2 the command line's
 

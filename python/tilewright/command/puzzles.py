@@ -1,0 +1,104 @@
+"""tilewright puzzles: the learner's files, from the list to the stars."""
+import argparse
+import os
+import signal
+import sys
+
+from .. import puzzles as found
+from ..errors import TilewrightError
+from ..puzzles import checking, stars
+from ..trace import fail
+from ..tracebacks import colored, has_colors
+from .kernels import _one
+
+
+def _puzzle(text):
+    """A puzzle by its number or name, of the command line."""
+    try:
+        return found.named(text)
+    except TilewrightError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.help}") from None
+
+
+def _parser():
+    parse = argparse.ArgumentParser(prog="tilewright puzzles", description="Sixteen puzzles to learn tile programs by. Alone: the list, with the stars earned.")
+    words = parse.add_subparsers(dest="word", metavar="WORD")
+    start = words.add_parser("start", help="writes a file for each puzzle", description="Writes a file for each puzzle; files that are there stay as they are.")
+    start.add_argument("folder", nargs="?", default="puzzles", metavar="DIR", help="where (puzzles)")
+    check = words.add_parser("check", help="checks an answer", description="Runs an answer on the interpreter, the simulated GPU and the CPU beside NumPy. Status 1 if it is wrong.")
+    check.add_argument("puzzle", nargs="?", type=_puzzle, metavar="N", help="which puzzle (the first one without a star)")
+    check.add_argument("--in", dest="folder", metavar="DIR", help="where its file is (here, in puzzles, or where start wrote last)")
+    hint = words.add_parser("hint", help="says how to go on", description="Three steps to each answer: every call gives the next.")
+    hint.add_argument("puzzle", type=_puzzle, metavar="N", help="which puzzle")
+    hint.add_argument("step", nargs="?", type=int, choices=range(1, found.HINTS + 1), metavar="STEP", help="1, 2 or 3 (the next one)")
+    solution = words.add_parser("solution", help="shows the reference solution", description="Shows the reference solution, after a question.")
+    solution.add_argument("puzzle", type=_puzzle, metavar="N", help="which puzzle")
+    solution.add_argument("--yes", action="store_true", help="do not ask")
+    return parse
+
+
+def puzzles(argv):
+    options = _parser().parse_args(argv)
+    return {None: _list, "start": _start, "check": _check, "hint": _hint, "solution": _solution}[options.word](options)
+
+
+def _list(options):
+    print(found.overview())
+    if not stars.folder():
+        print("tilewright puzzles start DIR writes the files; tilewright puzzles --help says more")
+    return 0
+
+
+def _start(options):
+    written, kept = found.start(options.folder)
+    first = found.named(1)
+    print(f"{len(written)} files written to {options.folder}" + (f", {len(kept)} left as they are" if kept else ""))
+    print(f"open {os.path.join(options.folder, first.file)}, fill the hole, then: tilewright puzzles check 1")
+    return 0
+
+
+def _file_of(puzzle, folder):
+    """The learner's file."""
+    looked = [folder] if folder else [f for f in (".", "puzzles", stars.folder()) if f]
+    for place in looked:
+        path = os.path.join(place, puzzle.file)
+        if os.path.isfile(path):
+            return os.path.normpath(path)
+    fail("FileNotReadable", f"there is no {puzzle.file} in {' or '.join(looked)}", "tilewright puzzles start DIR writes it; --in DIR says where it is",
+         (puzzle.file, 0, 0))  # fmt: skip
+
+
+def _next():
+    """The first puzzle without a star; the last one where all have some."""
+    earned = stars.earned()
+    return next((p for p in found.every() if p.name not in earned), found.every()[-1])
+
+
+def _check(options):
+    puzzle = options.puzzle or _next()
+    path = _file_of(puzzle, options.folder)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an engine that runs hears no other
+    try:
+        answer = _one(f"{path}:{puzzle.name}")
+    except TilewrightError:
+        raise
+    except Exception as error:  # of the learner's own lines
+        result = checking.raised(puzzle, error, os.path.abspath(path))
+    else:
+        result = found.check(puzzle.number, answer)
+    print(colored(str(result)) if has_colors(sys.stdout) else result)
+    return 0 if result.stars else 1
+
+
+def _hint(options):
+    print(found.hint(options.puzzle.number, options.step))
+    return 0
+
+
+def _solution(options):
+    try:
+        print(found.solution(options.puzzle.number, options.yes))
+    except EOFError:
+        print("\nnobody answers: tilewright puzzles solution N --yes shows it", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,223 @@
+"""Checks an answer: on the interpreter, the simulated GPU and the CPU, beside NumPy; and says what is wrong, or how good it is."""
+from __future__ import annotations
+
+import functools
+import json
+import linecache
+import traceback
+
+import numpy as np
+
+from ..errors import TilewrightError
+from ..jitted import Jit
+from ..kernel import Kernel, compile as compile_program
+from ..program import PrimFunc
+from ..trace import fail
+from .puzzle import Facts
+
+ENGINES = {"interpreter": "", "simulator": "sm_80", "cpu": ""}  # in the order in which they run, with the GPU that is simulated
+_NAMES = {"interpreter": "the interpreter", "simulator": "the simulated GPU", "cpu": "the CPU"}
+_NO_COMPILER, _NO_LAUNCH = "TW5500", "TW1054"
+# What is said of errors that no mistake of the puzzle has.
+_OF_CODES = {
+    "TW6002": "Something is read before it was written: what a tile holds at first is undefined. T.clear or T.fill it, or copy to it first.",
+    "TW6001": "An index lies outside of a tile. Tiles on chip have exactly the elements that their shape says.",
+    "TW6003": "Two points of a T.Parallel write different values to one element. Each point is to have an element of its own.",
+    "TW6016": "A point of a T.Parallel reads what another one writes. Two loops, one after the other, have an order; points of one loop have none.",
+    "TW9001": "A race: two threads touch one element, one of them writes, and nothing says who is first.",
+    "TW4004": "The signature says another dtype than the puzzle: leave the given lines as they are.",
+    "TW4005": "The signature says another shape than the puzzle: leave the given lines as they are.",
+    "TW4007": "The signature says another shape than the puzzle: leave the given lines as they are.",
+}
+
+
+class Checked:
+    """What a check found: `stars` (0 is wrong), `mistake` (its name, "" if it is none of the known ones), `hint`, and all of it as text."""
+
+    def __init__(self, puzzle, stars, lines, mistake="", hint=""):
+        self.puzzle, self.number, self.stars, self.mistake, self.hint = puzzle.name, puzzle.number, stars, mistake, hint
+        self._lines = lines
+
+    def add(self, line):
+        self._lines.append(line)
+
+    def __str__(self):
+        return "\n".join([*self._lines, *([f"hint: {self.hint}"] if self.hint else [])])
+
+    __repr__ = __str__
+
+
+def stars_text(count):
+    return "*" * count + "." * (3 - count)
+
+
+def steps_of(counts):
+    """Of warps: what they ask of memories, in turns of the banks of shared memory, and how often they wait for each other."""
+    return counts["global_accesses"] + counts["shared_wavefronts"] + counts["atomics"] + counts["barriers"]
+
+
+def check(puzzle, answer):
+    """Checks a function under @tw.jit, a program under @T.prim_func, or a kernel of one."""
+    if not isinstance(answer, (Jit, PrimFunc, Kernel)):
+        fail("OperandKind", f"puzzle {puzzle.number} takes a function under @tw.jit, not {type(answer).__name__}",
+             f"write @tw.jit above def {puzzle.name}(...), and pass {puzzle.name} itself")  # fmt: skip
+    cases = [_facts_of_all(puzzle, case) for case in cases_of(puzzle)]
+    left_out = []
+    for engine in ENGINES:
+        for facts in cases:
+            try:
+                run(answer, facts[engine])
+            except TilewrightError as error:
+                if error.code == _NO_COMPILER and engine == "cpu":
+                    left_out = ["The CPU engine is left out: there is no C++ compiler (tilewright doctor)."]
+                    break
+                if error.area == "internal":
+                    raise
+                facts[engine].error = error
+                return _failed(facts[engine])
+            except Exception as error:  # of the learner's own lines, while the program is recorded
+                return raised(puzzle, error, answer.func.__code__.co_filename if isinstance(answer, Jit) else "")
+            if facts[engine].wrong_outputs() or facts[engine].changed_inputs():
+                return _wrong(facts[engine])
+    return _rated(puzzle, cases[0]["simulator"], left_out)
+
+
+def cases_of(puzzle):
+    return list(puzzle.cases(np.random.default_rng(puzzle.number)))
+
+
+def _facts_of_all(puzzle, case):
+    return {engine: Facts(puzzle, case, engine) for engine in ENGINES}
+
+
+def run(answer, facts):
+    """Runs an answer on the case and engine of these facts, which learn what it gives."""
+    arrays = [facts.arrays[name] for name in facts.puzzle.parameters]
+    kernel = _kernel(answer, arrays, facts.engine)
+    kernel(*arrays)
+    facts.kernel = kernel
+    if facts.engine == "simulator":
+        facts.launches = json.loads(kernel.counts)["launches"]
+        facts.counts = {name: sum(launch["total"][name] for launch in facts.launches) for name in facts.launches[0]["total"]}
+
+
+def _kernel(answer, arrays, engine):
+    """An answer compiled for an engine. The interpreter's is compiled by nobody, so it is the one to begin with."""
+    if isinstance(answer, Jit):
+        kernel = Jit(answer.func, answer.out_idx, None, answer.pass_configs, "interpreter", answer.compile_flags).compile(*arrays)
+    else:
+        kernel = compile_program(answer.prim_func if isinstance(answer, Kernel) else answer, engine="interpreter")
+    return kernel if engine == "interpreter" else kernel._another(engine, ENGINES[engine], *([True] if engine == "simulator" else []))
+
+
+def made(puzzle, text):
+    """The function of a program that is given as text."""
+    file = f"<puzzle {puzzle.number}: {hash(text) & 0xFFFFFFFF:08x}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    space = {"__name__": f"puzzle_{puzzle.name}"}
+    exec(compile(text, file, "exec"), space)
+    return space[puzzle.name]
+
+
+@functools.cache
+def _best(puzzle_name):
+    """What the simulator counts of the reference solution, on the first case."""
+    from . import named
+
+    puzzle = named(puzzle_name)
+    facts = Facts(puzzle, cases_of(puzzle)[0], "simulator")
+    run(made(puzzle, puzzle.solution), facts)
+    return facts
+
+
+# ---- what is wrong
+
+
+def _mistake(facts):
+    return next((mistake for mistake in facts.puzzle.mistakes if mistake.fits(facts)), None)
+
+
+def _head(facts, what):
+    return f"puzzle {facts.puzzle.number}, {facts.puzzle.name}: {what} on {_NAMES[facts.engine]} ({facts.text()})"
+
+
+def _not_right(facts, lines, mistake, otherwise):
+    return Checked(facts.puzzle, 0, lines, mistake.name if mistake else "", mistake.hint if mistake else otherwise)
+
+
+def _failed(facts):
+    otherwise = _to_begin_with(facts.puzzle) if facts.error.code == _NO_LAUNCH else _OF_CODES.get(facts.error.code, "")
+    return _not_right(facts, [_head(facts, "an error"), str(facts.error)], _mistake(facts), otherwise)
+
+
+def _to_begin_with(puzzle):
+    return f"Nothing is stored to {' and '.join(puzzle.outputs)} yet. To begin with: {puzzle.hints[0]}"
+
+
+def raised(puzzle, error, file):
+    """An exception of Python, with the last line of this file that it went through."""
+    lines = [f"puzzle {puzzle.number}, {puzzle.name}: an error", "".join(traceback.format_exception_only(type(error), error)).rstrip()]
+    own = [entry for entry in traceback.extract_tb(error.__traceback__) if entry.filename == file]
+    if own:
+        lines.append(f"  --> {own[-1].filename}:{own[-1].lineno}\n  {own[-1].lineno:>5} | {(own[-1].line or '').strip()}")
+    return Checked(puzzle, 0, lines)
+
+
+def _wrong(facts):
+    changed, lines = facts.changed_inputs(), []
+    for name in facts.wrong_outputs()[:2]:
+        differs = facts.differs(name)
+        at = tuple(int(i) for i in np.argwhere(differs)[0])
+        got = "never written" if facts.unwritten(name)[at] else f"{facts.got(name)[at]:.7g}"
+        lines.append(f"{name}[{', '.join(map(str, at))}]: expected {facts.want(name)[at]:.7g}, got {got}; {differs.sum()} of {differs.size} elements differ")
+    lines += [f"{name} is an input, and was changed" for name in changed]
+    lines.insert(0, _head(facts, "wrong"))
+    if facts.is_untouched():
+        return Checked(facts.puzzle, 0, lines, "", _to_begin_with(facts.puzzle))
+    return _not_right(facts, lines, _mistake(facts), _otherwise(facts))
+
+
+def _otherwise(facts):
+    """A hint for what is none of the mistakes of this puzzle."""
+    if facts.changed_inputs():
+        return "Inputs are only read: what is stored to stands on the left of the =, and is the second argument of T.copy."
+    for name in facts.wrong_outputs():
+        missing, wrong = facts.unwritten(name), facts.differs(name)
+        if (missing == wrong).all():
+            return (f"What is there is right, but {missing.sum()} elements of {name} are never written. Do the blocks reach all of it? The grid has "
+                    "T.ceildiv(extent, tile) blocks, and an index has the block's first element in it.")  # fmt: skip
+        got, want = facts.got(name), facts.want(name)
+        if np.issubdtype(got.dtype, np.floating) and np.isnan(got[wrong & ~missing]).any() and not np.isnan(want).any():
+            return "There are NaN: something infinite is divided or subtracted, 0 is divided by 0, or an output is read before it is written."
+        if got.ndim == 2 and got.shape[0] == got.shape[1] and np.allclose(got, want.T, equal_nan=True):
+            return f"{name} is transposed: rows come first in an index."
+    return f"tilewright puzzles hint {facts.puzzle.number} says how to go on."
+
+
+# ---- how good it is
+
+
+def _rated(puzzle, facts, left_out):
+    best = _best(puzzle.name)
+    facts.slow, facts.best = True, best.counts
+    moved, least = facts.counts["bytes_moved"], best.counts["bytes_moved"]
+    steps, fewest = steps_of(facts.counts), steps_of(best.counts)
+    stars = 1
+    for count, (of_bytes, of_steps) in enumerate(zip(puzzle.limits, puzzle.steps), start=2):
+        if moved <= of_bytes * least and steps <= of_steps * fewest and stars == count - 1:
+            stars = count
+    lacks = puzzle.needs(facts) if puzzle.needs else ""
+    if lacks:
+        stars = min(stars, 2)
+    engines = "the interpreter, the simulated GPU" + (" and the CPU" if not left_out else "")
+    lines = [
+        f"puzzle {puzzle.number}, {puzzle.name}: right on {engines}   {stars_text(stars)}",
+        f"bytes moved: {moved}, reference {least}; steps of warps: {steps}, reference {fewest}",
+        *left_out,
+    ]
+    if stars == 3:
+        return Checked(puzzle, 3, lines)
+    bytes_, steps_ = puzzle.limits[stars - 1] * least, puzzle.steps[stars - 1] * fewest
+    lines.append(f"{stars + 1} stars: {bytes_:.0f} bytes, {steps_:.0f} steps at most" + (f"; now {lacks}" if lacks else ""))
+    mistake = _mistake(facts)
+    return Checked(puzzle, stars, lines, mistake.name if mistake else "", mistake.hint if mistake else "")

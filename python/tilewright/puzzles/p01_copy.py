@@ -1,0 +1,101 @@
+"""Puzzle 1: a copy."""
+import numpy as np
+
+from .puzzle import Mistake, Puzzle
+
+
+def _cases(random):
+    for n in (1024, 1000):
+        yield {"A": random.standard_normal(n).astype("float32")}
+
+
+def _one_block(A, block):
+    """All blocks store to the same places; any of them may be the last."""
+    for begin in range(0, len(A), block):
+        stored = np.full_like(A, np.nan)
+        copied = A[begin : begin + block]
+        stored[:block] = np.pad(copied, (0, block - len(copied)))[: len(A)]
+        yield stored
+
+
+def _without_tail(A, block):
+    copied = A.copy()
+    copied[len(A) // block * block :] = np.nan
+    return copied
+
+
+PUZZLE = Puzzle(
+    1,
+    "copy",
+    "Copy an array",
+    """
+In NumPy it is B[:] = A. Here the array is cut into blocks of 256 elements, and the lines under T.Kernel run once for each
+block, all blocks at the same time. `bx` is the number of the block: 0, 1, 2, ... The loop `for i in T.Parallel(256)` goes
+through the places 0 to 255 of a block, in no order. Store what belongs there: one line.
+
+The array's length need not be a multiple of 256: what is written behind its end is dropped, what is read there is 0.
+""",
+    """
+          block bx = 0        block bx = 1        block bx = 2
+    A   [ 0 1 2 ... 255 ]   [ 256 ...  511 ]   [ 512 ...   N |  nothing ]
+            |                     |                  |
+    B   [ 0 1 2 ... 255 ]   [ 256 ...  511 ]   [ 512 ...   N |  nothing ]
+          i = 0 1 2 ...       i = 0 1 2 ...
+""",
+    """@tw.jit
+def copy(A, B):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B: T.Tensor((N,), "float32")
+    with T.Kernel(T.ceildiv(N, 256), threads=128) as bx:
+        for i in T.Parallel(256):
+""",
+    """            B[bx * 256 + i] = A[bx * 256 + i]
+""",
+    (
+        "The line stores one element: B[...] = A[...]. Both sides have the same index.",
+        "Block 0 has the elements 0 to 255, block 1 those from 256 on: block bx begins at bx * 256.",
+        "The element at place i of block bx is A[bx * 256 + i].",
+    ),
+    ("A", "B"),
+    ("B",),
+    lambda A: A,
+    _cases,
+    [
+        Mistake(
+            "the source has no block",
+            "B repeats the first elements of A: the index of A lacks bx.",
+            [("= A[bx * 256 + i]", "= A[i]")],
+            like=lambda A, block: np.resize(A[:block], A.shape),
+        ),
+        Mistake(
+            "the target has no block",
+            "All blocks store to the first places of B, over each other: the index of B lacks bx.",
+            [("B[bx * 256 + i] =", "B[i] =")],
+            others=[[("B[bx * 256 + i] = A[bx * 256 + i]", "B[i] = A[i]")]],
+            codes=("TW9001",),
+            like=_one_block,
+        ),
+        Mistake(
+            "the grid is rounded down",
+            "The last elements are missing: N // 256 blocks do not reach the end of an array whose length is no multiple of 256. T.ceildiv rounds up.",
+            [("T.ceildiv(N, 256)", "N // 256")],
+            like=_without_tail,
+        ),
+        Mistake(
+            "the copy goes the wrong way",
+            "A has changed, and B has not: the side that is stored to stands on the left of the =.",
+            [("B[bx * 256 + i] = A[bx * 256 + i]", "A[bx * 256 + i] = B[bx * 256 + i]")],
+            when=lambda f: f.changed_inputs() and f.unwritten().all(),
+        ),
+        Mistake(
+            "one thread does it all",
+            "One thread walks over the elements one after the other. A warp's 32 threads read 32 neighbours in one step: deal them out by T.Parallel.",
+            [
+                ("        for i in T.Parallel(256):\n", "        tx = T.get_thread_binding(0)\n        for i in T.serial(256):\n"),
+                ("            B[bx * 256 + i] = A[bx * 256 + i]", "            if tx == 0:\n                B[bx * 256 + i] = A[bx * 256 + i]"),
+            ],
+            slow=lambda f: f.counts["global_accesses"] > 8 * f.best["global_accesses"],
+        ),
+    ],
+)
