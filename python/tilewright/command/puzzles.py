@@ -21,17 +21,22 @@ def _puzzle(text):
 
 
 def _parser():
-    parse = argparse.ArgumentParser(prog="tilewright puzzles", description="Sixteen puzzles to learn tile programs by. Alone: the list, with the stars earned.")
+    parse = argparse.ArgumentParser(prog="tilewright puzzles",
+                                    description="Sixteen puzzles to learn tile programs by. Alone: the list, with the stars earned.")  # fmt: skip
     words = parse.add_subparsers(dest="word", metavar="WORD")
-    start = words.add_parser("start", help="writes a file for each puzzle", description="Writes a file for each puzzle; files that are there stay as they are.")
+
+    def word(name, help, description):
+        return words.add_parser(name, help=help, description=description)
+
+    start = word("start", "writes a file for each puzzle", "Writes a file for each puzzle; files that are there stay as they are.")
     start.add_argument("folder", nargs="?", default="puzzles", metavar="DIR", help="where (puzzles)")
-    check = words.add_parser("check", help="checks an answer", description="Runs an answer on the interpreter, the simulated GPU and the CPU beside NumPy. Status 1 if it is wrong.")
+    check = word("check", "checks an answer", "Runs an answer on the interpreter, the simulated GPU and the CPU beside NumPy. Status 1: it is wrong.")
     check.add_argument("puzzle", nargs="?", type=_puzzle, metavar="N", help="which puzzle (the first one without a star)")
     check.add_argument("--in", dest="folder", metavar="DIR", help="where its file is (here, in puzzles, or where start wrote last)")
-    hint = words.add_parser("hint", help="says how to go on", description="Three steps to each answer: every call gives the next.")
+    hint = word("hint", "says how to go on", "Three steps to each answer: every call gives the next.")
     hint.add_argument("puzzle", type=_puzzle, metavar="N", help="which puzzle")
     hint.add_argument("step", nargs="?", type=int, choices=range(1, found.HINTS + 1), metavar="STEP", help="1, 2 or 3 (the next one)")
-    solution = words.add_parser("solution", help="shows the reference solution", description="Shows the reference solution, after a question.")
+    solution = word("solution", "shows the reference solution", "Shows the reference solution, after a question.")
     solution.add_argument("puzzle", type=_puzzle, metavar="N", help="which puzzle")
     solution.add_argument("--yes", action="store_true", help="do not ask")
     return parse
@@ -64,8 +69,8 @@ def _file_of(puzzle, folder):
         path = os.path.join(place, puzzle.file)
         if os.path.isfile(path):
             return os.path.normpath(path)
-    fail("FileNotReadable", f"there is no {puzzle.file} in {' or '.join(looked)}", "tilewright puzzles start DIR writes it; --in DIR says where it is",
-         (puzzle.file, 0, 0))  # fmt: skip
+    fail("FileNotReadable", f"there is no {puzzle.file} in {' or '.join(looked)}",
+         "tilewright puzzles start DIR writes it; --in DIR says where it is", (puzzle.file, 0, 0))  # fmt: skip
 
 
 def _next():

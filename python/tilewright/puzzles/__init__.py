@@ -63,8 +63,8 @@ def start(folder="puzzles"):
                 file.write(p.template)
             written.append(path)
     except OSError as error:
-        fail("FileNotWritten", f"the puzzles cannot be written to '{folder}': {error.strerror}", "choose another folder: tilewright puzzles start DIR",
-             (str(folder), 0, 0))  # fmt: skip
+        fail("FileNotWritten", f"the puzzles cannot be written to '{folder}': {error.strerror}",
+             "choose another folder: tilewright puzzles start DIR", (str(folder), 0, 0))  # fmt: skip
     stars.remember_folder(folder)
     return written, kept
 

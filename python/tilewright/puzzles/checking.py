@@ -78,6 +78,7 @@ def check(puzzle, answer):
             except Exception as error:  # of the learner's own lines, while the program is recorded
                 return raised(puzzle, error, answer.func.__code__.co_filename if isinstance(answer, Jit) else "")
             if facts[engine].wrong_outputs() or facts[engine].changed_inputs():
+                facts[engine].simulated = None if engine != "interpreter" else _error_of(answer, facts["simulator"])
                 return _wrong(facts[engine])
     return _rated(puzzle, cases[0]["simulator"], left_out)
 
@@ -99,6 +100,15 @@ def run(answer, facts):
     if facts.engine == "simulator":
         facts.launches = json.loads(kernel.counts)["launches"]
         facts.counts = {name: sum(launch["total"][name] for launch in facts.launches) for name in facts.launches[0]["total"]}
+
+
+def _error_of(answer, facts):
+    """The error of a run, if it has one: a race may be all that is wrong."""
+    try:
+        run(answer, facts)
+    except TilewrightError as error:
+        return error
+    return None
 
 
 def _kernel(answer, arrays, engine):
@@ -169,12 +179,17 @@ def _wrong(facts):
         differs = facts.differs(name)
         at = tuple(int(i) for i in np.argwhere(differs)[0])
         got = "never written" if facts.unwritten(name)[at] else f"{facts.got(name)[at]:.7g}"
-        lines.append(f"{name}[{', '.join(map(str, at))}]: expected {facts.want(name)[at]:.7g}, got {got}; {differs.sum()} of {differs.size} elements differ")
+        place, expected = ", ".join(map(str, at)), f"{facts.want(name)[at]:.7g}"
+        lines.append(f"{name}[{place}]: expected {expected}, got {got}; {differs.sum()} of {differs.size} elements differ")
     lines += [f"{name} is an input, and was changed" for name in changed]
     lines.insert(0, _head(facts, "wrong"))
     if facts.is_untouched():
         return Checked(facts.puzzle, 0, lines, "", _to_begin_with(facts.puzzle))
-    return _not_right(facts, lines, _mistake(facts), _otherwise(facts))
+    mistake = _mistake(facts)
+    if facts.simulated is not None and (mistake is None or facts.simulated.code in mistake.codes):
+        lines += [f"and an error on {_NAMES['simulator']}:", str(facts.simulated)]
+        return _not_right(facts, lines, mistake, _OF_CODES.get(facts.simulated.code, ""))
+    return _not_right(facts, lines, mistake, _otherwise(facts))
 
 
 def _otherwise(facts):
@@ -220,4 +235,17 @@ def _rated(puzzle, facts, left_out):
     bytes_, steps_ = puzzle.limits[stars - 1] * least, puzzle.steps[stars - 1] * fewest
     lines.append(f"{stars + 1} stars: {bytes_:.0f} bytes, {steps_:.0f} steps at most" + (f"; now {lacks}" if lacks else ""))
     mistake = _mistake(facts)
-    return Checked(puzzle, stars, lines, mistake.name if mistake else "", mistake.hint if mistake else "")
+    return Checked(puzzle, stars, lines, mistake.name if mistake else "", mistake.hint if mistake else _faster(facts))
+
+
+def _faster(facts):
+    """A hint for a right answer whose counts are those of no known mistake."""
+    counts, best = facts.counts, facts.best
+    if counts["bytes_used"] > 1.2 * best["bytes_used"]:
+        return "More is read or written than is needed: bring an element on chip once, into a tile or under a name, and use it from there."
+    if counts["bytes_moved"] > 1.2 * best["bytes_moved"]:
+        return ("Memory is touched in pieces: the threads of a warp should touch neighbours in a row, many at a time. The last index is the one "
+                "that runs fastest; T.copy moves whole tiles; what is read under an `if` is read one by one.")  # fmt: skip
+    if counts["shared_wavefronts"] > 1.3 * counts["shared_wavefronts_ideal"] and counts["shared_wavefronts"] > 1.2 * best["shared_wavefronts"]:
+        return "Threads wait for each other at the banks of shared memory: leave dealing to T.Parallel, or make rows a column wider."
+    return "It takes more steps than it could: larger tiles and T.copy do more in a step."

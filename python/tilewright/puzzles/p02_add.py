@@ -86,13 +86,15 @@ def add(A, B, C):
     [
         Mistake(
             "no guard",
-            "The last block writes zeros behind the first N elements: a guard is missing, or is true there. Compare the place in the array, not the place in the block: if bx * 256 + i < N.",
+            "The last block writes zeros behind the first N elements: a guard is missing, or is true there. Compare the place "
+            "in the array, not the place in the block: if bx * 256 + i < N.",
             [("if bx * 256 + i < N", "if i < N")],
             like=_behind,
         ),
         Mistake(
             "the guard lets one too many in",
-            "One element too many is written, C[N]. Arrays count from 0: N - 1 is the last place that is yours, so the guard is < and not <=.",
+            "One element too many is written, C[N]. Arrays count from 0: N - 1 is the last place that is yours, so the guard "
+            "is < and not <=.",
             [("+ i < N", "+ i <= N")],
             like=_one_more,
         ),

@@ -67,17 +67,13 @@ def outer(A, B, C):
             "the grid is rounded down",
             "The last rows or columns are missing: // rounds down, and T.ceildiv up.",
             [("T.ceildiv(N, 64)", "N // 64"), ("T.ceildiv(M, 32)", "M // 32")],
+            others=[[("T.ceildiv(N, 64)", "N // 64")], [("T.ceildiv(M, 32)", "M // 32")]],
             like=lambda A, B, block, other: _reached(A, B, len(A) // block * block, len(B) // other * other),
         ),
         Mistake(
-            "the columns are rounded down",
-            "The last columns are missing: // rounds down, and T.ceildiv up.",
-            [("T.ceildiv(N, 64)", "N // 64")],
-            like=lambda A, B, block: _reached(A, B, len(A), len(B) // block * block),
-        ),
-        Mistake(
             "the grid counts the other way round",
-            "A part of C is missing, on one side: the grid has as many blocks along x as rows ask for, and along y as columns do. The first extent of T.Kernel is that of bx, which counts columns here: T.ceildiv(N, 64).",
+            "A part of C is missing, on one side: the grid has as many blocks along x as rows ask for, and along y as columns "
+            "do. The first extent of T.Kernel is that of bx, which counts columns here: T.ceildiv(N, 64).",
             [("T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 32)", "T.Kernel(T.ceildiv(M, 32), T.ceildiv(N, 64)")],
             when=lambda f: any(
                 f.is_like(_reached(f.inputs["A"], f.inputs["B"], -(-len(f.inputs["B"]) // c) * r, -(-len(f.inputs["A"]) // r) * c))
@@ -94,7 +90,8 @@ def outer(A, B, C):
         ),
         Mistake(
             "a row of blocks is missing in an index",
-            "Every row of blocks reads the same elements of A, the first ones, or every column of blocks those of B: an index lacks its by * 32 or bx * 64.",
+            "Every row of blocks reads the same elements of A, the first ones, or every column of blocks those of B: an index "
+            "lacks its by * 32 or bx * 64.",
             [("A[by * 32 + i]", "A[i]")],
             when=lambda f: any(
                 f.is_like(model)

@@ -72,7 +72,8 @@ def gradient(A, B, G, D):
         ),
         Mistake(
             "the mask is the wrong way round",
-            "There is a gradient where there should be 0, and the reverse: T.if_then_else(condition, value if true, value if false).",
+            "There is a gradient where there should be 0, and the reverse: T.if_then_else(condition, value if true, value if "
+            "false).",
             [("a * b > 0", "a * b <= 0")],
             like=lambda A, B, G: np.where(A * B <= 0, G * B, 0),
         ),
@@ -96,7 +97,8 @@ def gradient(A, B, G, D):
         ),
         Mistake(
             "not fused",
-            "A matrix goes to memory and comes back between two steps. Name the value and use it in the same loop: then it never leaves the registers.",
+            "A matrix goes to memory and comes back between two steps. Name the value and use it in the same loop: then it "
+            "never leaves the registers.",
             [
                 ("    with T.Kernel(", "    Y = T.alloc_global((M, N), \"float32\")\n    with T.Kernel("),
                 (
@@ -109,10 +111,24 @@ def gradient(A, B, G, D):
                 ),
                 ("T.if_then_else(a * b > 0", "T.if_then_else(Y[by * 32 + i, bx * 64 + j] > 0"),
             ],
+            slow=lambda f: f.counts["bytes_used"] > 1.2 * f.best["bytes_used"],
+        ),
+        Mistake(
+            "elements are read under an if",
+            "Right, but what stands under an `if` is read and stored one by one, not many neighbours at a time. "
+            "Choose the value by T.if_then_else, and store it in one statement.",
+            [
+                (
+                    "            D[by * 32 + i, bx * 64 + j] = T.if_then_else(a * b > 0, G[by * 32 + i, bx * 64 + j] * b, 0)\n",
+                    "            if a * b > 0:\n                D[by * 32 + i, bx * 64 + j] = G[by * 32 + i, bx * 64 + j] * b\n"
+                    "            else:\n                D[by * 32 + i, bx * 64 + j] = 0\n",
+                )
+            ],
             slow=lambda f: f.counts["bytes_moved"] > 1.3 * f.best["bytes_moved"],
         ),
     ],
-    limits=(2.0, 1.25),
+    limits=(3.5, 1.25),
+    steps=(8.0, 1.5),
 )
 
 

@@ -62,7 +62,8 @@ def row_sum(X, S):
     (
         "A loop of T.ceildiv(N, 64) rounds: for k in T.serial(T.ceildiv(N, 64)). In it, a copy and a reduction.",
         "The sums go on from round to round: T.clear(sums) before the loop, clear=False in it.",
-        "In round k: T.copy(X[bx * 16, k * 64], tile), then T.reduce_sum(tile, sums, dim=1, clear=False). After the loop: T.copy(sums, S[bx * 16]).",
+        "In round k: T.copy(X[bx * 16, k * 64], tile), then T.reduce_sum(tile, sums, dim=1, clear=False). After the loop: "
+        "T.copy(sums, S[bx * 16]).",
     ),
     ("X", "S"),
     ("S",),
@@ -77,13 +78,15 @@ def row_sum(X, S):
         ),
         Mistake(
             "only whole tiles are summed",
-            "The sums stop before the end of the rows: N // 64 rounds leave the rest of a row out. T.ceildiv(N, 64) takes it, and what the last tile has too much is 0.",
+            "The sums stop before the end of the rows: N // 64 rounds leave the rest of a row out. T.ceildiv(N, 64) takes it, "
+            "and what the last tile has too much is 0.",
             [("T.ceildiv(N, 64)", "N // 64")],
             like=_whole_chunks,
         ),
         Mistake(
             "each round begins anew",
-            "These are the sums of the last tile alone: they are cleared in every round. Clear them once, before the loop, and reduce with clear=False.",
+            "These are the sums of the last tile alone: they are cleared in every round. Clear them once, before the loop, "
+            "and reduce with clear=False.",
             [(", clear=False", "")],
             like=_last_chunk,
         ),
@@ -101,7 +104,8 @@ def row_sum(X, S):
         ),
         Mistake(
             "the wrong axis",
-            "dim is the dimension that disappears, as axis in NumPy: rows of 64 elements become one number by dim=1. With dim=0 there is a number for each column, and sums has none for them.",
+            "dim is the dimension that disappears, as axis in NumPy: rows of 64 elements become one number by dim=1. With "
+            "dim=0 there is a number for each column, and sums has none for them.",
             [("dim=1", "dim=0")],
             codes=("TW1069", "TW3089"),
         ),
@@ -113,7 +117,8 @@ def row_sum(X, S):
         ),
         Mistake(
             "every block sums the first rows",
-            "The sums of the first rows stand everywhere: the copy of the tile begins at row 0 in every block. Its rows begin at bx * 16.",
+            "The sums of the first rows stand everywhere: the copy of the tile begins at row 0 in every block. Its rows begin "
+            "at bx * 16.",
             [("X[bx * 16, k * 64]", "X[0, k * 64]")],
             like=lambda X, block: np.resize(X[:block].sum(1), len(X)),
         ),

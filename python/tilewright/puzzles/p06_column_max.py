@@ -53,7 +53,8 @@ def column_max(X, C):
         T.copy(most, C[bx * 64])
 """,
     (
-        "T.fill(most, -T.infinity(\"float32\")) first, then a loop over T.ceildiv(M, 32) tiles, each reduced with dim=0 and clear=False.",
+        "T.fill(most, -T.infinity(\"float32\")) first, then a loop over T.ceildiv(M, 32) tiles, each reduced with dim=0 and "
+        "clear=False.",
         "Rows from M on must not be zeros: fill the tile by T.Parallel(32, 64) instead of T.copy, and choose by T.if_then_else.",
         "tile[i, j] = T.if_then_else(k * 32 + i < M, X[k * 32 + i, bx * 64 + j], -T.infinity(\"float32\"))",
     ),
@@ -64,17 +65,20 @@ def column_max(X, C):
     [
         Mistake(
             "zeros take part everywhere",
-            "The result is 0 where every element is negative: the largest begins as 0. Begin with T.fill(most, -T.infinity(\"float32\")).",
+            "The result is 0 where every element is negative: the largest begins as 0. Begin with T.fill(most, "
+            "-T.infinity(\"float32\")).",
             [("T.fill(most, -T.infinity(\"float32\"))", "T.clear(most)")],
             when=lambda f: f.is_like(np.maximum(f.want(), 0)) and len(f.inputs["X"]) % 32 == 0,
         ),
         Mistake(
             "zeros from behind the last row",
-            "The result is 0 where X has no 0: rows behind the last one are read as 0, and 0 is the largest here. Put -infinity there: T.if_then_else(row < M, X[row, column], -T.infinity(\"float32\")).",
+            "The result is 0 where X has no 0: rows behind the last one are read as 0, and 0 is the largest here. Put "
+            "-infinity there: T.if_then_else(row < M, X[row, column], -T.infinity(\"float32\")).",
             [
                 (
                     "            for i, j in T.Parallel(32, 64):\n"
-                    "                tile[i, j] = T.if_then_else(k * 32 + i < M, X[k * 32 + i, bx * 64 + j], -T.infinity(\"float32\"))\n",
+                    "                tile[i, j] = T.if_then_else(k * 32 + i < M, X[k * 32 + i, bx * 64 + j], "
+                    "-T.infinity(\"float32\"))\n",
                     "            T.copy(X[k * 32, bx * 64], tile)\n",
                 )
             ],
@@ -82,13 +86,15 @@ def column_max(X, C):
         ),
         Mistake(
             "the wrong axis",
-            "dim is the dimension that disappears: dim=0 leaves a number for each column, and dim=1 one for each row, of which most has none.",
+            "dim is the dimension that disappears: dim=0 leaves a number for each column, and dim=1 one for each row, of "
+            "which most has none.",
             [("dim=0", "dim=1")],
             codes=("TW1069", "TW3089"),
         ),
         Mistake(
             "each round begins anew",
-            "These are the largest of the last tile alone: a reduction clears its result first. With clear=False it goes on from what is there.",
+            "These are the largest of the last tile alone: a reduction clears its result first. With clear=False it goes on "
+            "from what is there.",
             [(", clear=False", "")],
             like=lambda X, block: _chunks(X, block)[-1].max(0),
         ),
@@ -107,7 +113,11 @@ def column_max(X, C):
         Mistake(
             "the largest absolute value",
             "The signs are lost: T.reduce_absmax takes the largest distance from 0, T.reduce_max the largest element.",
-            [("T.reduce_max(", "T.reduce_absmax("), ("T.fill(most, -T.infinity(\"float32\"))", "T.clear(most)"), ("bx * 64 + j], -T.infinity(\"float32\")", "bx * 64 + j], 0")],
+            [
+                ("T.reduce_max(", "T.reduce_absmax("),
+                ("T.fill(most, -T.infinity(\"float32\"))", "T.clear(most)"),
+                ("bx * 64 + j], -T.infinity(\"float32\")", "bx * 64 + j], 0"),
+            ],
             like=lambda X: np.abs(X).max(0),
         ),
     ],

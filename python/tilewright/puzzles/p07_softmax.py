@@ -79,7 +79,8 @@ def softmax(X, Y):
     [
         Mistake(
             "the largest is not subtracted",
-            "Large elements overflow: exp(89) is infinite in float32, and infinity / infinity is NaN. Subtract the row's largest element before T.exp.",
+            "Large elements overflow: exp(89) is infinite in float32, and infinity / infinity is NaN. Subtract the row's "
+            "largest element before T.exp.",
             [("x[i, j] - largest[i]", "x[i, j]")],
             when=lambda f: f.inputs["X"].max() > 88 and not np.isfinite(f.seen("Y")[f.inputs["X"].max(1).argmax()]).all(),
         ),
@@ -111,18 +112,19 @@ def softmax(X, Y):
             "the sum of what was there before exp",
             "It is divided by the sum of the elements of X: reduce x to total after T.exp, not before.",
             [
-                ("            x[i, j] = T.exp(x[i, j] - largest[i])\n        T.reduce_sum(x, total, dim=1)\n", "            x[i, j] = T.exp(x[i, j] - largest[i])\n"),
+                (" - largest[i])\n        T.reduce_sum(x, total, dim=1)\n", " - largest[i])\n"),
                 ("        T.reduce_max(x, largest, dim=1)\n", "        T.reduce_max(x, largest, dim=1)\n        T.reduce_sum(x, total, dim=1)\n"),
             ],
             like=lambda X: np.exp(X.astype("float64") - X.max(1, keepdims=True)) / X.astype("float64").sum(1, keepdims=True),
         ),
         Mistake(
             "the padding counts",
-            "The rows add up to less than 1: the tile is wider than a row, its places behind the row are 0, and exp() of them is in the sum. Make the tile N wide, or put -infinity there.",
+            "The rows add up to less than 1: the tile is wider than a row, its places behind the row are 0, and exp() of them "
+            "is in the sum. Make the tile N wide, or put -infinity there.",
             [
                 ("x = T.alloc_fragment((4, N)", "x = T.alloc_fragment((4, 128)"),
-                ("        for i, j in T.Parallel(4, N):\n            x[i, j] = T.exp(", "        for i, j in T.Parallel(4, 128):\n            x[i, j] = T.exp("),
-                ("        for i, j in T.Parallel(4, N):\n            x[i, j] = x", "        for i, j in T.Parallel(4, 128):\n            x[i, j] = x"),
+                ("T.Parallel(4, N):\n            x[i, j] = T.exp(", "T.Parallel(4, 128):\n            x[i, j] = T.exp("),
+                ("T.Parallel(4, N):\n            x[i, j] = x", "T.Parallel(4, 128):\n            x[i, j] = x"),
             ],
             like=_with_padding,
         ),

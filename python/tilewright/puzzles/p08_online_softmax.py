@@ -103,8 +103,10 @@ def online_softmax(X, Y):
             T.copy(tile, Y[bx * 2, k * 128])
 """,
     (
-        "Walk 1 fills the tile as puzzle 6 does, with -infinity behind the row, and reduces it to new, which then takes the larger of itself and largest.",
-        "After that: tile = exp(tile - new), T.reduce_sum(tile, part, dim=1), total[i] = total[i] * T.exp(largest[i] - new[i]) + part[i], largest[i] = new[i].",
+        "Walk 1 fills the tile as puzzle 6 does, with -infinity behind the row, and reduces it to new, which then takes the "
+        "larger of itself and largest.",
+        "After that: tile = exp(tile - new), T.reduce_sum(tile, part, dim=1), total[i] = total[i] * T.exp(largest[i] - "
+        "new[i]) + part[i], largest[i] = new[i].",
         "Walk 2 copies each tile again, computes T.exp(tile[i, j] - largest[i]) / total[i] and copies it to Y[bx * 2, k * 128].",
     ),
     ("X", "Y"),
@@ -114,7 +116,8 @@ def online_softmax(X, Y):
     [
         Mistake(
             "the sum is not scaled",
-            "The rows do not add up to 1: the sum of the tiles before was made with an older, smaller largest element. Scale it by T.exp(largest[i] - new[i]) when a new one comes, before largest[i] becomes new[i].",
+            "The rows do not add up to 1: the sum of the tiles before was made with an older, smaller largest element. Scale "
+            "it by T.exp(largest[i] - new[i]) when a new one comes, before largest[i] becomes new[i].",
             [("total[i] * T.exp(largest[i] - new[i]) + part[i]", "total[i] + part[i]")],
             others=[[(_FIRST, _FIRST.replace(_LAST, "").replace("                total", _LAST + "                total"))]],
             like=lambda X, block: _running(X, block, lambda old, new: 1),
@@ -146,13 +149,15 @@ def online_softmax(X, Y):
         ),
         Mistake(
             "the padding counts",
-            "The rows add up to less than 1: the last tile's places behind the row hold 0, and exp() of them is in the sum. Put -infinity there.",
+            "The rows add up to less than 1: the last tile's places behind the row hold 0, and exp() of them is in the sum. "
+            "Put -infinity there.",
             [(_PASS, "            T.copy(X[bx * 2, k * 128], tile)\n")],
             like=lambda X, block: _running(X, block, _right, padding=True),
         ),
         Mistake(
             "the largest begins at 0",
-            "Rows whose elements are far below 0 come out as NaN or 0: the largest so far begins at 0, and stays there. Begin at -infinity.",
+            "Rows whose elements are far below 0 come out as NaN or 0: the largest so far begins at 0, and stays there. Begin "
+            "at -infinity.",
             [('T.fill(largest, -T.infinity("float32"))', "T.clear(largest)")],
             when=lambda f: _lost(f.inputs["X"], ~np.isfinite(f.seen("Y")).all(1)),
         ),
@@ -164,14 +169,16 @@ def online_softmax(X, Y):
         ),
         Mistake(
             "three walks",
-            "X is read three times: once for the largest, once for the sum, once for the result. The sum can be made in the first walk, if it is scaled by exp(old - new).",
+            "X is read three times: once for the largest, once for the sum, once for the result. The sum can be made in the "
+            "first walk, if it is scaled by exp(old - new).",
             [
                 (
                     "            for i, j in T.Parallel(2, 128):\n                tile[i, j] = T.exp(tile[i, j] - new[i])\n"
                     "            T.reduce_sum(tile, part, dim=1)\n" + _FIRST,
                     "            for i in T.Parallel(2):\n                largest[i] = new[i]\n"
                     "        for k in T.serial(T.ceildiv(N, 128)):\n" + _PASS + "            for i, j in T.Parallel(2, 128):\n"
-                    "                tile[i, j] = T.exp(tile[i, j] - largest[i])\n            T.reduce_sum(tile, total, dim=1, clear=False)\n",
+                    "                tile[i, j] = T.exp(tile[i, j] - largest[i])\n            T.reduce_sum(tile, total, "
+                    "dim=1, clear=False)\n",
                 )
             ],
             slow=lambda f: f.counts["bytes_moved"] > 1.2 * f.best["bytes_moved"],

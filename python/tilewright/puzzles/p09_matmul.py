@@ -65,7 +65,8 @@ def matmul(A, B, C):
 """,
     (
         "Three tiles of 32 x 32: a and b by T.alloc_shared in float16, c by T.alloc_fragment in float32. T.clear(c) first.",
-        "A loop of T.ceildiv(K, 32) rounds. Round k copies the tile of A at row by * 32, column k * 32, and that of B at row k * 32, column bx * 32.",
+        "A loop of T.ceildiv(K, 32) rounds. Round k copies the tile of A at row by * 32, column k * 32, and that of B at row "
+        "k * 32, column bx * 32.",
         "T.gemm(a, b, c) ends the round. After the loop: T.copy(c, C[by * 32, bx * 32]).",
     ),
     ("A", "B", "C"),
@@ -117,7 +118,8 @@ def matmul(A, B, C):
         ),
         Mistake(
             "A is read by columns of tiles",
-            "The tile of A is the one at row k, column by: in A the rows belong to the block, and the columns to the round: A[by * 32, k * 32].",
+            "The tile of A is the one at row k, column by: in A the rows belong to the block, and the columns to the round: "
+            "A[by * 32, k * 32].",
             [("A[by * 32, k * 32]", "A[k * 32, by * 32]")],
             when=lambda f: any(f.is_like(model) for model in _other_tiles(**f.inputs)),
         ),

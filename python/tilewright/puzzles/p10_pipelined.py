@@ -61,7 +61,8 @@ def pipelined(A, B, C):
     [
         Mistake(
             "K is rounded down",
-            "What K has beyond whole tiles is missing in the sums: K // 32 rounds leave it out. T.ceildiv(K, 32) takes it; zeros behind the edge add nothing.",
+            "What K has beyond whole tiles is missing in the sums: K // 32 rounds leave it out. T.ceildiv(K, 32) takes it; "
+            "zeros behind the edge add nothing.",
             [("T.ceildiv(K, 32)", "K // 32")],
             like=lambda A, B, block: _product(A[:, : A.shape[1] // block * block], B[: A.shape[1] // block * block]),
         ),
@@ -73,14 +74,16 @@ def pipelined(A, B, C):
         ),
         Mistake(
             "the loop is not pipelined",
-            "Right, but the block waits for every copy: the loop has one place for each tile. T.Pipelined(T.ceildiv(K, 32), num_stages=2) lets the copies run ahead.",
+            "Right, but the block waits for every copy: the loop has one place for each tile. T.Pipelined(T.ceildiv(K, 32), "
+            "num_stages=2) lets the copies run ahead.",
             [("T.Pipelined(T.ceildiv(K, 32), num_stages=2)", "T.serial(T.ceildiv(K, 32))")],
             others=[[("num_stages=2", "num_stages=1")]],
             slow=_overlaps,
         ),
         Mistake(
             "clear_accum in every round",
-            "This is the product of the last tiles alone: clear_accum=True clears in every round. Clear once before the loop, or say clear_accum=k == 0.",
+            "This is the product of the last tiles alone: clear_accum=True clears in every round. Clear once before the loop, "
+            "or say clear_accum=k == 0.",
             [("T.gemm(a, b, c)", "T.gemm(a, b, c, clear_accum=True)")],
             like=lambda A, B, block: _product(A[:, (A.shape[1] - 1) // block * block :], B[(A.shape[1] - 1) // block * block :]),
         ),
@@ -108,7 +111,8 @@ def _other_steps(A, B):
     k = A.shape[1]
     for width in (16, 32, 64):
         rounds = -(-k // width)
-        for a_step, b_step in ((2 * width, width), (width, 2 * width), (2 * width, 2 * width), (width // 2, width), (width, width // 2), (1, 1), (1, width)):
+        other = (2 * width, width // 2, 1)
+        for a_step, b_step in [(s, t) for s in (width, *other) for t in (width, *other) if (s, t) != (width, width)]:
             a_at, b_at = (np.concatenate([np.arange(r * s, r * s + width) for r in range(rounds)]) for s in (a_step, b_step))
             a = np.where(a_at < k, A[:, np.minimum(a_at, k - 1)], 0)
             b = np.where((b_at < k)[:, None], B[np.minimum(b_at, k - 1)], 0)

@@ -119,8 +119,10 @@ def epilogue(X, W, scale, bias, Y):
             "The epilogue runs in every round, on sums that are not done: it belongs behind the loop.",
             [
                 (
-                    "        for i, j in T.Parallel(32, 32):\n            y[i, j] = T.max(y[i, j] * scale[bx * 32 + j] + bias[bx * 32 + j], 0)\n",
-                    "            for i, j in T.Parallel(32, 32):\n                y[i, j] = T.max(y[i, j] * scale[bx * 32 + j] + bias[bx * 32 + j], 0)\n",
+                    "        for i, j in T.Parallel(32, 32):\n            y[i, j] = T.max(y[i, j] * scale[bx * 32 + j] + "
+                    "bias[bx * 32 + j], 0)\n",
+                    "            for i, j in T.Parallel(32, 32):\n                y[i, j] = T.max(y[i, j] * scale[bx * 32 + "
+                    "j] + bias[bx * 32 + j], 0)\n",
                 )
             ],
             like=lambda X, W, scale, bias, block: _in_the_loop(X, W, scale, bias, block),

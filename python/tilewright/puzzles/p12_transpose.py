@@ -29,19 +29,21 @@ def _conflicts(facts):
     return "" if c["shared_wavefronts"] <= 1.3 * c["shared_wavefronts_ideal"] else "threads wait for each other at the banks of shared memory"
 
 
+_IN = "        for i, j in T.Parallel(32, 32):\n            s[i, j] = A[by * 32 + i, bx * 32 + j]\n"
+
 PUZZLE = Puzzle(
     12,
     "transpose",
     "A transpose through shared memory",
     """
 B = A.T. Memory likes neighbours: a warp whose 32 threads touch 32 neighbours in a row is served at once, one that walks down
-a column asks for 32 pieces of which it uses 4 bytes each. A transpose reads rows and writes columns, or the reverse; so it goes
-through a tile in shared memory: rows in, rows out, and the turn happens on chip.
+a column asks for 32 pieces of which it uses 4 bytes each. A transpose reads rows and writes columns, or the reverse; so it
+goes through a tile in shared memory: rows in, rows out, and the turn happens on chip.
 
-Shared memory has 32 banks of 4 bytes; threads of a warp that touch different rows of one bank wait for each other. The compiler deals
-the points of T.Parallel so that they do not. If you deal them yourself, by tx = T.get_thread_binding(0), it is yours to see to: a
-column of a tile that is 32 wide is all in one bank. T.alloc_shared((32, 33), ...) has a column more than is used, which moves
-each row on by a bank.
+Shared memory has 32 banks of 4 bytes; threads of a warp that touch different rows of one bank wait for each other. The
+compiler deals the points of T.Parallel so that they do not. If you deal them yourself, by tx = T.get_thread_binding(0), it is
+yours to see to: a column of a tile that is 32 wide is all in one bank. T.alloc_shared((32, 33), ...) has a column more than
+is used, which moves each row on by a bank.
 """,
     """
        A            tile s              B
@@ -93,11 +95,13 @@ def transpose(A, B):
         ),
         Mistake(
             "transposed in place",
-            "Places of a tile read what others of the same loop write, and nothing says who is first. Read the tile in one loop, and store to B in that same statement: B[...] = s[j, i].",
+            "Places of a tile read what others of the same loop write, and nothing says who is first. Read the tile in one "
+            "loop, and store to B in that same statement: B[...] = s[j, i].",
             [
                 (
                     "        for i, j in T.Parallel(32, 32):\n            B[bx * 32 + i, by * 32 + j] = s[j, i]",
-                    "        for i, j in T.Parallel(32, 32):\n            s[i, j] = s[j, i]\n        for i, j in T.Parallel(32, 32):\n            B[bx * 32 + i, by * 32 + j] = s[i, j]",
+                    "        for i, j in T.Parallel(32, 32):\n            s[i, j] = s[j, i]\n        for i, j in "
+                    "T.Parallel(32, 32):\n            B[bx * 32 + i, by * 32 + j] = s[i, j]",
                 )
             ],
             codes=("TW6016", "TW6003", "TW1091", "TW9001"),
@@ -116,29 +120,29 @@ def transpose(A, B):
         ),
         Mistake(
             "memory is walked through by columns",
-            "Right, but warps touch global memory by columns, 32 pieces of 32 bytes for 128 bytes. Go through a shared tile: rows in, rows out, the last index of A and of B is j both times.",
+            "Right, but warps touch global memory by columns, 32 pieces of 32 bytes for 128 bytes. Go through a shared tile: "
+            "rows in, rows out, the last index of A and of B is j both times.",
             [
-                (
-                    '        s = T.alloc_shared((32, 33), "float32")\n        for i, j in T.Parallel(32, 32):\n            s[i, j] = A[by * 32 + i, bx * 32 + j]\n',
-                    "",
-                ),
+                ('        s = T.alloc_shared((32, 33), "float32")\n' + _IN, ""),
                 ("= s[j, i]", "= A[by * 32 + j, bx * 32 + i]"),
             ],
             slow=lambda f: f.counts["global_sectors"] > 1.3 * f.best["global_sectors"],
         ),
         Mistake(
             "bank conflicts",
-            "Right, but threads wait for each other at the banks of shared memory: a column of a tile that is 32 wide lies in one bank. Make the tile 33 wide, or leave the dealing to T.Parallel.",
+            "Right, but threads wait for each other at the banks of shared memory: a column of a tile that is 32 wide lies in "
+            "one bank. Make the tile 33 wide, or leave the dealing to T.Parallel.",
             [
                 ("T.alloc_shared((32, 33)", "T.alloc_shared((32, 32)"),
                 (
-                    "        for i, j in T.Parallel(32, 32):\n            s[i, j] = A[by * 32 + i, bx * 32 + j]\n",
+                    _IN,
                     "        tx = T.get_thread_binding(0)\n        for r in T.serial(8):\n"
                     "            s[r * 4 + tx // 32, tx % 32] = A[by * 32 + r * 4 + tx // 32, bx * 32 + tx % 32]\n",
                 ),
                 (
                     "        for i, j in T.Parallel(32, 32):\n            B[bx * 32 + i, by * 32 + j] = s[j, i]\n",
-                    "        for r in T.serial(8):\n            B[bx * 32 + r * 4 + tx // 32, by * 32 + tx % 32] = s[tx % 32, r * 4 + tx // 32]\n",
+                    "        for r in T.serial(8):\n            B[bx * 32 + r * 4 + tx // 32, by * 32 + tx % 32] = s[tx % 32, "
+                    "r * 4 + tx // 32]\n",
                 ),
             ],
             slow=_conflicts,

@@ -36,11 +36,13 @@ PUZZLE = Puzzle(
     "convolution",
     "A convolution by shifted tiles",
     """
-Y[i] = X[i] * W[0] + X[i + 1] * W[1] + ... + X[i + K - 1] * W[K - 1], for the L = N - K + 1 places where all of them are there; in
-NumPy, np.correlate(X, W, "valid"). Each element of X is needed K times, by its own block and at the edge by the one before.
+Y[i] = X[i] * W[0] + X[i + 1] * W[1] + ... + X[i + K - 1] * W[K - 1], for the L = N - K + 1 places where all of them are
+there; in NumPy, np.correlate(X, W, "valid"). Each element of X is needed K times, by its own block and at the edge by the one
+before.
 
-So a block brings what it needs into shared memory once: 256 elements, and K - 1 more, the halo. Then it adds up K shifted views of
-the tile, each times one weight. A loop over the weights, T.serial(K), and in it one over the places, T.Parallel(256).
+So a block brings what it needs into shared memory once: 256 elements, and K - 1 more, the halo. Then it adds up K shifted
+views of the tile, each times one weight. A loop over the weights, T.serial(K), and in it one over the places,
+T.Parallel(256).
 """,
     """
     tile   | x0 x1 x2 x3 ........ x255 | x256 .. |  256 + K - 1
@@ -67,7 +69,8 @@ def convolution(X, W, Y):
         T.copy(y, Y[bx * 256])
 """,
     (
-        "x = T.alloc_shared((256 + K - 1,), \"float32\"), filled by T.copy(X[bx * 256], x). y = T.alloc_fragment((256,), \"float32\"), which begins as zeros.",
+        "x = T.alloc_shared((256 + K - 1,), \"float32\"), filled by T.copy(X[bx * 256], x). y = T.alloc_fragment((256,), "
+        "\"float32\"), which begins as zeros.",
         "for k in T.serial(K), and in it for i in T.Parallel(256): the tile shifted by k is x[i + k].",
         "y[i] += x[i + k] * W[k], and after the loops T.copy(y, Y[bx * 256]).",
     ),
@@ -84,9 +87,10 @@ def convolution(X, W, Y):
         ),
         Mistake(
             "the halo is empty",
-            "The last places of each block are wrong: the halo holds zeros instead of the next block's first elements. Copy 256 + K - 1 elements, from X[bx * 256] on.",
+            "The last places of each block are wrong: the halo holds zeros instead of the next block's first elements. Copy "
+            "256 + K - 1 elements, from X[bx * 256] on.",
             [("        T.copy(X[bx * 256], x)", "        T.clear(x)\n        T.copy(X[bx * 256 : bx * 256 + 256], x[0:256])")],
-            when=lambda f: any(f.is_like(_without_halo(**f.inputs, block=b, halo=h)) for b in (64, 128, 256, 512, 1024) for h in range(len(f.inputs["W"]) - 1)),
+            like=lambda X, W, block: (_without_halo(X, W, block, halo) for halo in range(len(W) - 1)),
         ),
         Mistake(
             "the weights are turned round",
@@ -120,7 +124,8 @@ def convolution(X, W, Y):
         ),
         Mistake(
             "every shift goes to memory",
-            "Right, but every element of X is read from memory K times. Bring 256 + K - 1 of them into shared memory once, and shift there.",
+            "Right, but every element of X is read from memory K times. Bring 256 + K - 1 of them into shared memory once, "
+            "and shift there.",
             [("y[i] += x[i + k]", "y[i] += X[bx * 256 + i + k]"), ("        T.copy(X[bx * 256], x)\n", "")],
             slow=lambda f: f.counts["bytes_moved"] > 1.4 * f.best["bytes_moved"] or f.counts["global_accesses"] > 1.4 * f.best["global_accesses"],
         ),

@@ -68,7 +68,8 @@ def quantize(X, Q, S):
         T.copy(scale, S[bx * 4])
 """,
     (
-        "Copy the rows to x, then T.reduce_absmax(x, scale, dim=1), and divide each of the 4 scales by 127: scale[i] = T.if_then_else(scale[i] > 0, scale[i] / 127, 1).",
+        "Copy the rows to x, then T.reduce_absmax(x, scale, dim=1), and divide each of the 4 scales by 127: scale[i] = "
+        "T.if_then_else(scale[i] > 0, scale[i] / 127, 1).",
         "Then, for i, j in T.Parallel(4, N): x[i, j] = T.round(x[i, j] / scale[i]).",
         "Two copies end it: T.copy(x, Q[bx * 4, 0]), T.copy(scale, S[bx * 4]).",
     ),
@@ -79,7 +80,8 @@ def quantize(X, Q, S):
     [
         Mistake(
             "the largest, with its sign",
-            "A row whose largest distance from 0 is that of a negative element is out of range: T.reduce_absmax takes the largest |x|.",
+            "A row whose largest distance from 0 is that of a negative element is out of range: T.reduce_absmax takes the "
+            "largest |x|.",
             [("T.reduce_absmax(", "T.reduce_max(")],
             like=lambda X: (None, X.max(1) / np.float32(127)),
         ),
@@ -103,7 +105,8 @@ def quantize(X, Q, S):
         ),
         Mistake(
             "a row of zeros",
-            "The scale of a row of zeros is 0, and whoever divides by it gets NaN: choose 1 there, T.if_then_else(scale[i] > 0, scale[i] / 127, 1).",
+            "The scale of a row of zeros is 0, and whoever divides by it gets NaN: choose 1 there, T.if_then_else(scale[i] > "
+            "0, scale[i] / 127, 1).",
             [("T.if_then_else(scale[i] > 0, scale[i] / 127, 1)", "scale[i] / 127")],
             like=lambda X: None if X.any(1).all() else (None, np.abs(X).max(1) / np.float32(127)),
         ),

@@ -38,6 +38,13 @@ def _blocked(Q, K, V, block, sums=True, output=True, divided=True, mask=True):
     return o / total if divided else o
 
 
+def _of_whole_tiles(Q, K, V, block):
+    end = K.shape[1] // block * block
+    return _attention(Q, K[:, :end], V[:, :end]) if end else None
+
+
+_NEW = "                new[i] = T.max(new[i], largest[i])\n"
+
 PUZZLE = Puzzle(
     16,
     "attention",
@@ -106,9 +113,12 @@ def attention(Q, K, V, O):
         T.copy(o, O[h, bx * 32, 0])
 """,
     (
-        "Begin as in puzzle 8: q copied, largest = -infinity, total and o cleared. The loop, for t in T.serial(T.ceildiv(L, 32)), copies K[h, t * 32, 0] and V[h, t * 32, 0].",
-        "In it: clear p, T.gemm(q, k, p, transpose_B=True), scale and mask by t * 32 + j < L, new, exp, part, total; then o[i, j] = o[i, j] * T.exp(largest[i] - new[i]).",
-        "The round ends with T.copy(new, largest), T.copy(p, p16), T.gemm(p16, v, o). Behind the loop: o[i, j] / total[i], and T.copy(o, O[h, bx * 32, 0]).",
+        "Begin as in puzzle 8: q copied, largest = -infinity, total and o cleared. The loop, for t in T.serial(T.ceildiv(L, "
+        "32)), copies K[h, t * 32, 0] and V[h, t * 32, 0].",
+        "In it: clear p, T.gemm(q, k, p, transpose_B=True), scale and mask by t * 32 + j < L, new, exp, part, total; then "
+        "o[i, j] = o[i, j] * T.exp(largest[i] - new[i]).",
+        "The round ends with T.copy(new, largest), T.copy(p, p16), T.gemm(p16, v, o). Behind the loop: o[i, j] / total[i], "
+        "and T.copy(o, O[h, bx * 32, 0]).",
     ),
     ("Q", "K", "V", "O"),
     ("O",),
@@ -129,29 +139,33 @@ def attention(Q, K, V, O):
         ),
         Mistake(
             "the output is not scaled",
-            "The sum is scaled when the largest score grows, and the output so far is not: o[i, j] * T.exp(largest[i] - new[i]), before the second product.",
+            "The sum is scaled when the largest score grows, and the output so far is not: o[i, j] * T.exp(largest[i] - "
+            "new[i]), before the second product.",
             [("            for i, j in T.Parallel(32, D):\n                o[i, j] = o[i, j] * T.exp(largest[i] - new[i])\n", "")],
             like=lambda Q, K, V, block: _blocked(Q, K, V, block, output=False),
         ),
         Mistake(
             "the sum is not scaled",
-            "The output so far is scaled when the largest score grows, and the sum is not: total[i] * T.exp(largest[i] - new[i]) + part[i].",
+            "The output so far is scaled when the largest score grows, and the sum is not: total[i] * T.exp(largest[i] - "
+            "new[i]) + part[i].",
             [("total[i] * T.exp(largest[i] - new[i]) + part[i]", "total[i] + part[i]")],
             like=lambda Q, K, V, block: _blocked(Q, K, V, block, sums=False),
         ),
         Mistake(
             "nothing is scaled",
-            "Neither the sum nor the output is scaled when the largest score grows: both by T.exp(largest[i] - new[i]), before largest becomes new.",
+            "Neither the sum nor the output is scaled when the largest score grows: both by T.exp(largest[i] - new[i]), "
+            "before largest becomes new.",
             [
                 ("total[i] * T.exp(largest[i] - new[i]) + part[i]", "total[i] + part[i]"),
                 ("            for i, j in T.Parallel(32, D):\n                o[i, j] = o[i, j] * T.exp(largest[i] - new[i])\n", ""),
             ],
-            others=[[("            T.copy(new, largest)\n", ""), ("                new[i] = T.max(new[i], largest[i])\n", "                new[i] = T.max(new[i], largest[i])\n                largest[i] = new[i]\n")]],
+            others=[[("            T.copy(new, largest)\n", ""), (_NEW, f"{_NEW}                largest[i] = new[i]\n")]],
             like=lambda Q, K, V, block: _blocked(Q, K, V, block, sums=False, output=False),
         ),
         Mistake(
             "keys behind the end take part",
-            "There are keys behind the end of K, of which a copy makes zeros: their scores are 0, and exp() of them is in the sum. Put -infinity where t * 32 + j is not less than L.",
+            "There are keys behind the end of K, of which a copy makes zeros: their scores are 0, and exp() of them is in the "
+            "sum. Put -infinity where t * 32 + j is not less than L.",
             [("T.if_then_else(t * 32 + j < L, p[i, j] * scale, -T.infinity(\"float32\"))", "p[i, j] * scale")],
             like=lambda Q, K, V, block: _blocked(Q, K, V, block, mask=False),
         ),
@@ -166,11 +180,12 @@ def attention(Q, K, V, O):
             "The first product is q @ k, but the scores are q @ k.T: T.gemm(q, k, p, transpose_B=True).",
             [("T.gemm(q, k, p, transpose_B=True)", "T.gemm(q, k, p)")],
             codes=("TW3084", "TW3085"),
-            when=lambda f: f.error is not None or any(f.is_like(model) for model in _untransposed(**f.inputs)),
+            when=lambda f: any(f.is_like(model) for model in _untransposed(**f.inputs)),
         ),
         Mistake(
             "a tile begins undefined",
-            "A tile is read before anything is in it. T.gemm adds to p and o: p is cleared in every round, o and total before the loop, and largest begins as -infinity.",
+            "A tile is read before anything is in it. T.gemm adds to p and o: p is cleared in every round, o and total before "
+            "the loop, and largest begins as -infinity.",
             [("        T.clear(o)\n", "")],
             others=[[("            T.clear(p)\n", "")], [("        T.clear(total)\n", "")]],
             codes=("TW1090", "TW6002"),
@@ -185,7 +200,7 @@ def attention(Q, K, V, O):
             "only whole tiles of keys",
             "The last keys are left out: L // 32 rounds do not reach them.",
             [("T.serial(T.ceildiv(L, 32))", "T.serial(L // 32)")],
-            like=lambda Q, K, V, block: _attention(Q, K[:, : K.shape[1] // block * block], V[:, : K.shape[1] // block * block]) if K.shape[1] >= block else None,
+            like=lambda Q, K, V, block: _of_whole_tiles(Q, K, V, block),
         ),
     ],
     tolerance=2e-3,

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,8 +17,8 @@ class Mistake:
 
     like: what such a program computes, in NumPy, from the inputs by name; of parameters called `block` and `other` every usual
         size is tried; it may yield several; NaN and None stand for what it does not write.
-    codes: of the errors that such a program meets, of which `when` may ask for more.
-    when: whether the facts of a run are those of this mistake. slow: the same for a program that is right, and not the best.
+    when: whether what was computed is that of this mistake. slow: whether the counts are, of a program that is right.
+    codes: of the errors that such a program meets.
     example: [(part of the solution, what stands there instead)]; others: more of them.
     """
 
@@ -36,7 +36,9 @@ class Mistake:
         if facts.slow:
             return self.slow is not None and bool(self.slow(facts))
         if facts.error is not None:
-            return facts.error.code in self.codes and (self.when is None or bool(self.when(facts)))
+            return facts.error.code in self.codes
+        if facts.simulated is not None and facts.simulated.code in self.codes:
+            return True
         if self.like is not None and any(facts.is_like(model) for model in self._models(facts)):
             return True
         return self.when is not None and bool(self.when(facts))
@@ -49,7 +51,7 @@ class Mistake:
                 sizes = {n: v for n, v in (("block", block), ("other", other)) if v is not None}
                 with np.errstate(all="ignore"):
                     model = self.like(**given, **sizes)
-                    yield from model if inspect.isgenerator(model) else [model]
+                    yield from model if isinstance(model, Iterator) else [model]
 
 
 @dataclass
@@ -114,10 +116,12 @@ class Facts:
 
     def __init__(self, puzzle, case, engine):
         self.puzzle, self.case, self.engine = puzzle, case, engine
-        self.wanted = dict(zip(puzzle.outputs, _tuple(puzzle.reference(**{n: case[n] for n in puzzle.parameters if n in case and _is_read(puzzle, n)}))))
+        read = inspect.signature(puzzle.reference).parameters
+        self.wanted = dict(zip(puzzle.outputs, _tuple(puzzle.reference(**{n: a for n, a in case.items() if n in read}))))
         self.inputs = {n: case[n] for n in puzzle.parameters if n in case}
         self.error = self.counts = self.best = None  # of the simulated GPU's memories: of the answer, of the reference solution
         self.launches, self.kernel = [], None
+        self.simulated = None  # the error of the simulated GPU where the interpreter only computes something wrong
         self.slow = False
         self.given = {n: self._begins(n) for n in puzzle.parameters}
         self.arrays = {n: _aligned(a) for n, a in self.given.items()}
@@ -200,10 +204,6 @@ def _aligned(array):
     copied = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
     copied[...] = array
     return copied
-
-
-def _is_read(puzzle, name):
-    return name in inspect.signature(puzzle.reference).parameters
 
 
 def _tuple(value):

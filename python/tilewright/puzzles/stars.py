@@ -1,4 +1,5 @@
-"""Stars that were earned, and hints that were given, in a file of the user's: $XDG_STATE_HOME/tilewright/puzzles.json, else ~/.local/state/tilewright."""
+"""Stars that were earned and hints that were given, in a file of the user's: puzzles.json in $XDG_STATE_HOME/tilewright, or in
+~/.local/state/tilewright."""
 import json
 import os
 
