@@ -15,13 +15,14 @@ PUZZLE = Puzzle(
     "gradient",
     "Several operations in one pass",
     """
-A layer computes Y = max(A * B, 0), where the row B is multiplied with every row of A. Somebody hands you G, the gradient
-of Y, and wants that of A:
+A layer computes Y = max(A * B, 0), where the row B is multiplied with every row of A. Somebody hands you G, the gradient of
+Y, and wants that of A:
 
     D[i, j] = G[i, j] * B[j]   where A[i, j] * B[j] > 0, else 0
 
-NumPy writes np.where(A * B > 0, G * B, 0), and walks through memory four times for it. In a kernel the temporaries are values:
-read each element once, compute, store. T.if_then_else(condition, a, b) is np.where of one element. You choose the blocks.
+NumPy writes np.where(A * B > 0, G * B, 0), and walks through memory four times for it. In a kernel the temporaries are
+values: read each element once, compute, store. T.if_then_else(condition, a, b) is np.where of one element. You choose the
+blocks.
 """,
     """
     A [i, j] ----+

@@ -18,8 +18,8 @@ PUZZLE = Puzzle(
     "column_max",
     "The largest of each column",
     """
-C = X.max(axis=0). A block takes 64 columns and walks down them in tiles of 32 x 64. The way is that of puzzle 5, along the other
-axis, with one thing to think of: what a copy brings from behind the edge is 0, which does not disturb a sum. Here every
+C = X.max(axis=0). A block takes 64 columns and walks down them in tiles of 32 x 64. The way is that of puzzle 5, along the
+other axis, with one thing to think of: what a copy brings from behind the edge is 0, which does not disturb a sum. Here every
 element of X is negative.
 
     T.fill(tile, value)                       the value everywhere

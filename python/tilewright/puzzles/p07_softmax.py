@@ -37,8 +37,8 @@ PUZZLE = Puzzle(
     "Softmax of rows",
     """
 Y[i, :] = exp(X[i, :] - m) / s, where m is the largest element of the row, and s the sum of what is above the line. N is a
-number that the compiler knows, so a tile may be as wide as a row: 4 x N. T.exp is np.exp; a loop over T.Parallel(4, N) changes
-a tile element by element, and reads largest[i] or total[i] where it likes.
+number that the compiler knows, so a tile may be as wide as a row: 4 x N. T.exp is np.exp; a loop over T.Parallel(4, N)
+changes a tile element by element, and reads largest[i] or total[i] where it likes.
 
 Why subtract the largest? exp(89) is more than float32 can hold.
 """,

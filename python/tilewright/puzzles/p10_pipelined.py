@@ -21,9 +21,9 @@ PUZZLE = Puzzle(
     "A product whose copies run ahead",
     """
 C = A @ B again, with tiles of 64 x 64 and steps of 32 along K, which need not divide K. In puzzle 9 the block waits for each
-pair of tiles, multiplies, waits again. A loop `for k in T.Pipelined(rounds, num_stages=2)` computes the same, but its copies run
-ahead: while round k multiplies, the tiles of round k + 1 are on their way. For that every shared tile has num_stages places.
-On a GPU this is what hides the way to memory. Shared memory is small: 2 or 3 stages are the usual choice.
+pair of tiles, multiplies, waits again. A loop `for k in T.Pipelined(rounds, num_stages=2)` computes the same, but its copies
+run ahead: while round k multiplies, the tiles of round k + 1 are on their way. For that every shared tile has num_stages
+places. On a GPU this is what hides the way to memory. Shared memory is small: 2 or 3 stages are the usual choice.
 """,
     """
     T.serial     | copy 0 | gemm 0 | copy 1 | gemm 1 | copy 2 | gemm 2 |

@@ -26,16 +26,16 @@ PUZZLE = Puzzle(
     "histogram",
     "A histogram",
     """
-H[b] = how often b stands in X, for b from 0 to 63; np.bincount. H begins as zeros. Many threads find the same number at once: if
-two of them read a count, add 1 and store it, one of the two is lost. T.atomic_add(H[b], 1) does all three as one step.
+H[b] = how often b stands in X, for b from 0 to 63; np.bincount. H begins as zeros. Many threads find the same number at once:
+if two of them read a count, add 1 and store it, one of the two is lost. T.atomic_add(H[b], 1) does all three as one step.
 
-Steps of this kind stand in a queue, and the way to global memory is long. So each block counts in a tile of its own in
-shared memory first, and adds its 64 counts to H at the end. Nothing is counted behind the end of X.
+Steps of this kind stand in a queue, and the way to global memory is long. So each block counts in a tile of its own in shared
+memory first, and adds its 64 counts to H at the end. Nothing is counted behind the end of X.
 """,
     """
     X      3 0 3 1 | 3 3 0 2 | ...         1024 elements for each block
     block  counts  | counts  |             atomic_add(counts[X[...]], 1), in shared memory
-               \\        |        /
+               |         |
     H           + + + + + + + +            atomic_add(H[b], counts[b])
 """,
     """@tw.jit

@@ -37,11 +37,12 @@ PUZZLE = Puzzle(
     "quantize",
     "Rows as int8, with scales",
     """
-Q[i, j] = round(X[i, j] / S[i]) in int8, where S[i] = the largest |X[i, j]| of the row / 127: the largest element becomes 127 or
--127, and Q * S is about X again, in a quarter of the memory. A row of zeros has no such scale: there S[i] = 1.
+Q[i, j] = round(X[i, j] / S[i]) in int8, where S[i] = the largest |X[i, j]| of the row / 127: the largest element becomes 127
+or -127, and Q * S is about X again, in a quarter of the memory. A row of zeros has no such scale: there S[i] = 1.
 
-T.reduce_absmax(tile, most, dim=1) is the largest |x| of each row. T.cast(x, "int8") cuts off what is behind the point: T.round rounds
-first. A tile may be as wide as a row again, 4 x N; T.copy from a float32 tile to an int8 tile or tensor converts as T.cast does.
+T.reduce_absmax(tile, most, dim=1) is the largest |x| of each row. T.cast(x, "int8") cuts off what is behind the point:
+T.round rounds first. A tile may be as wide as a row again, 4 x N; T.copy from a float32 tile to an int8 tile or tensor
+converts as T.cast does.
 """,
     """
     X[i]     0.5  -2.0   1.0       largest |x| 2.0,  S[i] = 2.0 / 127

@@ -50,8 +50,9 @@ PUZZLE = Puzzle(
     "attention",
     "Flash attention, forward",
     """
-O[h] = softmax(Q[h] @ K[h].T / sqrt(D)) @ V[h], for each head h. The scores, L x L of them, are never in memory: a block has 32 rows
-of Q and walks along the rows of K and V in tiles of 32. It is puzzle 8's online softmax between the two products of puzzle 9:
+O[h] = softmax(Q[h] @ K[h].T / sqrt(D)) @ V[h], for each head h. The scores, L x L of them, are never in memory: a block has
+32 rows of Q and walks along the rows of K and V in tiles of 32. It is puzzle 8's online softmax between the two products of
+puzzle 9:
 
     p     = q @ k.T * scale                      T.gemm(q, k, p, transpose_B=True), p cleared before
             -infinity for keys from L on
