@@ -47,6 +47,11 @@ def test_ops_page(monkeypatch):
     assert "kernels" in run("docs/ops.md", {})
 
 
+def test_puzzles_page(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert "result" in run("docs/puzzles.md", {})
+
+
 def test_migration_page():
     before = set(sys.modules)
     try:

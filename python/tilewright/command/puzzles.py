@@ -6,10 +6,9 @@ import sys
 
 from .. import puzzles as found
 from ..errors import TilewrightError
-from ..puzzles import checking, stars
+from ..puzzles import stars
 from ..trace import fail
 from ..tracebacks import colored, has_colors
-from .kernels import _one
 
 
 def _puzzle(text):
@@ -80,6 +79,9 @@ def _next():
 
 
 def _check(options):
+    from ..puzzles import checking  # which brings the compiler: a list needs none
+    from .kernels import _one
+
     puzzle = options.puzzle or _next()
     path = _file_of(puzzle, options.folder)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an engine that runs hears no other

@@ -12,6 +12,7 @@ from ..errors import TilewrightError
 from ..jitted import Jit
 from ..kernel import Kernel, compile as compile_program
 from ..program import PrimFunc
+from ..specialized import Specialized, SpecializedKernel
 from ..trace import fail
 from .puzzle import Facts
 
@@ -21,10 +22,12 @@ _NO_COMPILER, _NO_LAUNCH = "TW5500", "TW1054"
 # What is said of errors that no mistake of the puzzle has.
 _OF_CODES = {
     "TW6002": "Something is read before it was written: what a tile holds at first is undefined. T.clear or T.fill it, or copy to it first.",
+    "TW1090": "Something is read before it was written: what a tile holds at first is undefined. T.clear or T.fill it, or copy to it first.",
     "TW6001": "An index lies outside of a tile. Tiles on chip have exactly the elements that their shape says.",
     "TW6003": "Two points of a T.Parallel write different values to one element. Each point is to have an element of its own.",
     "TW6016": "A point of a T.Parallel reads what another one writes. Two loops, one after the other, have an order; points of one loop have none.",
     "TW9001": "A race: two threads touch one element, one of them writes, and nothing says who is first.",
+    "TW4001": "The signature has other parameters than the puzzle: leave the given lines as they are.",
     "TW4004": "The signature says another dtype than the puzzle: leave the given lines as they are.",
     "TW4005": "The signature says another shape than the puzzle: leave the given lines as they are.",
     "TW4007": "The signature says another shape than the puzzle: leave the given lines as they are.",
@@ -58,9 +61,12 @@ def steps_of(counts):
 
 def check(puzzle, answer):
     """Checks a function under @tw.jit, a program under @T.prim_func, or a kernel of one."""
-    if not isinstance(answer, (Jit, PrimFunc, Kernel)):
+    if not isinstance(answer, (Jit, PrimFunc, Kernel, SpecializedKernel)):
         fail("OperandKind", f"puzzle {puzzle.number} takes a function under @tw.jit, not {type(answer).__name__}",
              f"write @tw.jit above def {puzzle.name}(...), and pass {puzzle.name} itself")  # fmt: skip
+    if isinstance(answer, Jit) and answer.mode == "lazy":
+        fail("OperandKind", f"puzzle {puzzle.number} takes a function of tensors, and '{answer.func.__name__}' makes programs",
+             "pass a program that it makes, or keep the given lines: they have T.const and T.Kernel in one function")  # fmt: skip
     cases = [_facts_of_all(puzzle, case) for case in cases_of(puzzle)]
     left_out = []
     for engine in ENGINES:
@@ -116,7 +122,10 @@ def _kernel(answer, arrays, engine):
     if isinstance(answer, Jit):
         kernel = Jit(answer.func, answer.out_idx, None, answer.pass_configs, "interpreter", answer.compile_flags).compile(*arrays)
     else:
-        kernel = compile_program(answer.prim_func if isinstance(answer, Kernel) else answer, engine="interpreter")
+        program = answer if isinstance(answer, PrimFunc) else answer.prim_func
+        if isinstance(program, Specialized):
+            program = program.at(program.values_of(arrays))
+        kernel = compile_program(program, engine="interpreter")
     return kernel if engine == "interpreter" else kernel._another(engine, ENGINES[engine], *([True] if engine == "simulator" else []))
 
 

@@ -119,10 +119,10 @@ class Facts:
         read = inspect.signature(puzzle.reference).parameters
         self.wanted = dict(zip(puzzle.outputs, _tuple(puzzle.reference(**{n: a for n, a in case.items() if n in read}))))
         self.inputs = {n: case[n] for n in puzzle.parameters if n in case}
-        self.error = self.counts = self.best = None  # of the simulated GPU's memories: of the answer, of the reference solution
-        self.launches, self.kernel = [], None
+        self.kernel = self.error = None
         self.simulated = None  # the error of the simulated GPU where the interpreter only computes something wrong
-        self.slow = False
+        self.launches, self.counts = [], None  # what the simulated GPU's memories did
+        self.slow, self.best = False, None  # of a right answer: that it is to be rated, and the reference solution's counts
         self.given = {n: self._begins(n) for n in puzzle.parameters}
         self.arrays = {n: _aligned(a) for n, a in self.given.items()}
 
