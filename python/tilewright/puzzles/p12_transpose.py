@@ -120,8 +120,8 @@ def transpose(A, B):
         ),
         Mistake(
             "memory is walked through by columns",
-            "Right, but warps touch global memory by columns, 32 pieces of 32 bytes for 128 bytes. Go through a shared tile: "
-            "rows in, rows out, the last index of A and of B is j both times.",
+            "Right, but warps touch global memory by columns, in pieces of which they use a part. Go through a shared tile: rows in, "
+            "rows out, the last index of A and of B is j both times.",
             [
                 ('        s = T.alloc_shared((32, 33), "float32")\n' + _IN, ""),
                 ("= s[j, i]", "= A[by * 32 + j, bx * 32 + i]"),
