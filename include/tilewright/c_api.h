@@ -140,6 +140,10 @@ TW_PUBLIC tw_error* tw_program_explain(const tw_program* program, const char* ar
  * ...]}. */
 TW_PUBLIC tw_error* tw_program_check(const tw_program* program, const char* const* names, const double* values,
                                      size_t count, uint64_t seed, int json, tw_text** out);
+/* Compiles the program ahead of time and writes a C header, an object and JSON to a folder in `folder`: `out` has their
+ * paths, a line each. arch: "cpu", "cpu:avx2", "sm_90a", ...; name: of the function, or "" for the program's. */
+TW_PUBLIC tw_error* tw_program_build(const tw_program* program, const char* arch, const char* name, const char* folder,
+                                     tw_text** out);
 /* What this machine offers, as the JSON of `tilewright doctor`. trying: compiles a kernel to see whether compilers
  * work. */
 TW_PUBLIC tw_error* tw_machine(int trying, tw_text** out);

@@ -174,6 +174,19 @@ PyObject* program_check(PyObject* self, PyObject* args) {
   return error ? raise(error) : new_string(text);
 }
 
+// build(arch, name, folder)
+PyObject* program_build(PyObject* self, PyObject* args) {
+  const char *arch = nullptr, *name = nullptr, *folder = nullptr;
+  if (!PyArg_ParseTuple(args, "sss", &arch, &name, &folder)) return nullptr;
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  tw_program* program = object_of<ProgramObject>(self)->program;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_program_build(program, arch, name, folder, &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
+}
+
 PyObject* program_with_plan(PyObject* self, PyObject* args) {
   const char* plan = nullptr;
   if (!PyArg_ParseTuple(args, "s", &plan)) return nullptr;
@@ -349,6 +362,7 @@ PyTypeObject* make_program_type() {
   static PyMethodDef methods[] = {
       {"explain", program_explain, METH_VARARGS, "explain(arch, json, values): what becomes of it, as text."},
       {"check", program_check, METH_VARARGS, "check(values, seed, json): every engine that takes it, compared."},
+      {"build", program_build, METH_VARARGS, "build(arch, name, folder): compiled ahead of time; the paths, a line each."},
       {"with_plan", program_with_plan, METH_VARARGS, "with_plan(text): with lines of its launches' plans fixed."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},

@@ -5,8 +5,10 @@
 #include <fstream>
 
 #include "capi/handles.h"
+#include "driver/build_kernel.h"
 #include "driver/carried.h"
 #include "embedded_text.h"
+#include "runtime/c_literal.h"
 #include "runtime/host_compiler.h"
 #include "runtime/process.h"
 #include "runtime/processor.h"
@@ -15,23 +17,6 @@ using namespace tilewright;
 using capi::guarded;
 
 namespace {
-
-// As a literal of C: octal escapes end by themselves.
-std::string quoted(std::string_view bytes) {
-  std::string out = "\"";
-  size_t column = 0;
-  for (char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\\' || c == '"')
-      out += '\\', out += c;
-    else if (byte >= 32 && byte < 127 && c != '?')  // ? begins trigraphs
-      out += c;
-    else
-      out += fmt::format("\\{:03o}", byte);
-    if (++column % 4096 == 0) out += "\"\n\"";
-  }
-  return out + '"';
-}
 
 // Where this library is.
 std::string own_path() {
@@ -55,18 +40,18 @@ std::string text_of_library(const tw_kernel& kernel, const std::string& program,
   const auto constant = [&](const char* name, const std::string& value) {
     out += fmt::format("static const char* const tw_{} = {};\n", name, value);
   };
-  constant("carried_program", quoted(program));
-  constant("carried_engine", quoted(carried.engine));
-  constant("carried_arch", quoted(carried.arch));
-  constant("carried_hash", quoted(hash_of_text(carried.text)));
-  if (!carried.code.empty()) constant("carried_bytes_of_code", quoted(carried.code));
+  constant("carried_program", runtime::c_string(program));
+  constant("carried_engine", runtime::c_string(carried.engine));
+  constant("carried_arch", runtime::c_string(carried.arch));
+  constant("carried_hash", runtime::c_string(hash_of_text(carried.text)));
+  if (!carried.code.empty()) constant("carried_bytes_of_code", runtime::c_string(carried.code));
   out += fmt::format("static const void* const tw_carried_code = {};\n",
                      cpu                    ? "reinterpret_cast<const void*>(&tw_entry)"
                      : carried.code.empty() ? "nullptr"
                                             : "tw_carried_bytes_of_code");
   out += fmt::format("static const unsigned long tw_carried_bytes = {}ul;\n", carried.code.size());
-  constant("library_path", quoted(own_path()));
-  constant("library_name", quoted(fmt::format("libtilewright.so.{}", TW_ABI_VERSION)));
+  constant("library_path", runtime::c_string(own_path()));
+  constant("library_name", runtime::c_string(fmt::format("libtilewright.so.{}", TW_ABI_VERSION)));
   out += fmt::format("#define TW_EXPORTED {}\n", symbol_of(kernel.executable.name()));
   for (const char* header : {"dlfcn", "pthread", "stdint", "stdio", "stdlib", "string"})
     out += fmt::format("#include <{}.h>\n", header);
@@ -85,6 +70,14 @@ std::vector<std::string> flags_of(const std::string& engine) {
 }  // namespace
 
 extern "C" {
+
+tw_error* tw_program_build(const tw_program* program, const char* arch, const char* name, const char* folder,
+                           tw_text** out) {
+  return guarded([&] {
+    const std::vector<std::string> paths = write_files(build_kernel(program->program, arch, name), folder);
+    *out = new tw_text{fmt::format("{}\n", fmt::join(paths, "\n"))};
+  });
+}
 
 tw_error* tw_kernel_export(const tw_kernel* kernel, const char* path) {
   return guarded([&] {

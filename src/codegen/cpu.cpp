@@ -57,7 +57,8 @@ class CpuText final : public LaneLoops {
     if (uses_strands_) head += text::codegen_cpu_strands;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
-    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_)};
+    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_),
+            uses_strands_ || waits_};
   }
 
  private:
@@ -151,7 +152,9 @@ class CpuText final : public LaneLoops {
     close();
   }
   void begin_turn(const While&) override {
-    if (takes_turns_) line("call->wait_for(call->host, 0, 0);");
+    if (!takes_turns_) return;
+    waits_ = true;
+    line("call->wait_for(call->host, 0, 0);");
   }
   // Roles that stand next to each other.
   size_t strands(const Body& b, size_t from) {
@@ -503,7 +506,7 @@ class CpuText final : public LaneLoops {
   }
 
   const target::CpuFeatures& features_;
-  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false, uses_strands_ = false;
+  bool uses_memory_ = false, uses_stream_ = false, uses_transpose_ = false, uses_strands_ = false, waits_ = false;
   const Launch* launch_ = nullptr;    // that is being written
   Role strand_;                       // of it
   bool meets_ = false;                // its blocks meet

@@ -22,6 +22,7 @@ struct CpuKernelSource {
   std::string text;
   std::vector<ReportSite> sites;
   std::vector<GemmReport> gemms;
+  bool waits = false;  // some of its code waits for other code of the call
 };
 
 // What lower_to_loops() needs to know of the gemm text.

@@ -255,9 +255,9 @@ runtime::Version build_cuda(const ir::TileProgram& program, const std::string& a
   return load_cuda_text(std::move(choice.text), build_plan(program), std::move(*choice.binary));
 }
 
-runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary) {
+runtime::LaunchPlan plan_of_text(const CudaText& text, runtime::LaunchPlan plan) {
   plan.memory = runtime::LaunchPlan::Memory::Cuda;
-  plan.sites = std::move(text.sites);
+  plan.sites = text.sites;
   const auto tensors = std::count_if(plan.parameters.begin(), plan.parameters.end(), [](const runtime::Parameter& p) {
     return p.kind == runtime::Parameter::Kind::Tensor;
   });
@@ -267,6 +267,11 @@ runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime
   for (runtime::Parameter& p : plan.parameters)
     if (p.kind == runtime::Parameter::Kind::Tensor)
       p.alignment = std::max(p.alignment, static_cast<int>(text.alignments[tensor++]));
+  return plan;
+}
+
+runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary) {
+  plan = plan_of_text(text, std::move(plan));
   auto callee = rt::load_cuda(text.kernel, std::move(binary), plan);
   return {std::move(plan), std::move(callee), std::move(text.kernel.text)};
 }

@@ -44,6 +44,8 @@ std::string code_architecture(const std::string& planned, const std::string& her
 // A canonical program for tensors in device memory. CompileError for what the engine refuses, and where there is no
 // device compiler.
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
+// The program's plan with what the text asks of a call beyond it.
+runtime::LaunchPlan plan_of_text(const CudaText& text, runtime::LaunchPlan plan);
 // The same from the text, the program's plan and what the text was compiled to.
 runtime::Version load_cuda_text(CudaText text, runtime::LaunchPlan plan, runtime::DeviceBinary binary);
 

@@ -198,15 +198,19 @@ class CudaKernel final : public Callee {
 
 }  // namespace
 
-std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary binary, const LaunchPlan& plan) {
-  check_internal(plan.memory == LaunchPlan::Memory::Cuda, "{}: a plan of the processor for a CUDA kernel", plan.name);
-  verify(kernel.plan, plan);
-  if (doubtful_code(binary.cubin).merged_clamp)
+void refuse_wrong_code(const std::string& name, const std::string& cubin) {
+  if (doubtful_code(cubin).merged_clamp)
     fail(
         Code::DeviceCompilerUnusable, {},
         fmt::format("the device compiler's machine code of kernel '{}' compares a clamped integer with the wrong bound",
-                    kernel.name),
+                    name),
         "ptxas 13.0 does that to max(0, min(a, b)) == a: in CUDA text of your own, ask for a <= b && a >= 0 instead");
+}
+
+std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary binary, const LaunchPlan& plan) {
+  check_internal(plan.memory == LaunchPlan::Memory::Cuda, "{}: a plan of the processor for a CUDA kernel", plan.name);
+  verify(kernel.plan, plan);
+  refuse_wrong_code(kernel.name, binary.cubin);
   auto callee = std::make_unique<CudaKernel>(kernel, std::move(binary.cubin));
   if (device_count() > 0) callee->on(0);
   return callee;

@@ -23,6 +23,9 @@ struct CudaKernelText {
 // kept with the cubin, so a cached kernel answers as a new one does (milliseconds are those of its compilation).
 DeviceBinary compile_cuda(const CudaKernelText& kernel, KernelOrigin* origin = nullptr);
 
+// CompileError if the device compiler made instructions of the text that are known to be wrong.
+void refuse_wrong_code(const std::string& name, const std::string& cubin);
+
 // Where there is a device, the kernel is loaded on device 0 at once, so that a first call may be captured; on others at
 // their first call. `plan` is what calls will be bound by: its `memory` is Cuda.
 std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary binary, const LaunchPlan& plan);

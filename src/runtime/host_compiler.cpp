@@ -131,7 +131,7 @@ bool is_clang(const HostCompiler& compiler) { return compiler.identity.find("cla
 // libgomp is named although the process has it, because a Python extension loads its libraries where a kernel's symbols
 // are not looked up.
 std::vector<std::string> command_line(const HostCompiler& compiler, const std::vector<std::string>& flags) {
-  std::vector<std::string> line = {compiler.path, "-x", "c++"};
+  std::vector<std::string> line = {"-x", "c++"};
   line.insert(line.end(), flags.begin(), flags.end());
   line.insert(line.end(), {kTextName, "-o", kObjectName, "-shared", "-Wl,--as-needed"});
   if (is_clang(compiler))
@@ -196,24 +196,35 @@ const std::vector<std::string>& kernel_flags() {
   return flags;
 }
 
-std::string compile_shared_object(const HostCompiler& compiler, const CompileRequest& request) {
+std::string run_compiler(const HostCompiler& compiler, const CompilerRun& run) {
   const ScratchDirectory scratch;
-  write_text(fmt::format("{}/{}", scratch.path(), kTextName), request.text);
-  const ProcessResult result = run_process(command_line(compiler, request.flags), compiler_environment(scratch.path()),
-                                           scratch.path(), request.deadline);
+  for (const auto& [name, bytes] : run.files) write_text(fmt::format("{}/{}", scratch.path(), name), bytes);
+  std::vector<std::string> line = run.arguments;
+  line.insert(line.begin(), compiler.path);
+  const ProcessResult result = run_process(line, compiler_environment(scratch.path()), scratch.path(), run.deadline);
+  const auto& [text_name, text] = run.files.front();
+  const auto kept = [&] { return keep_failed_text(run.dump_name, text_name.substr(text_name.rfind('.') + 1), text); };
   if (!result.started) fail(Code::HostCompilerFailed, {}, fmt::format("{} cannot be started", compiler.path), kInstall);
   if (result.timed_out)
     fail(Code::HostCompilerTimedOut, {},
-         fmt::format("{} did not finish kernel '{}' in {} s and was stopped", compiler.path, request.dump_name,
-                     static_cast<double>(request.deadline.count()) / 1000),
-         keep_failed_text(request.dump_name, "cpp", request.text));
-  std::string object = read_bytes(fmt::format("{}/{}", scratch.path(), kObjectName));
+         fmt::format("{} did not finish kernel '{}' in {} s and was stopped", compiler.path, run.dump_name,
+                     static_cast<double>(run.deadline.count()) / 1000),
+         kept());
+  std::string object = read_bytes(fmt::format("{}/{}", scratch.path(), run.result));
   if (result.status > 0 || object.empty())
     fail(Code::HostCompilerFailed, {},
-         fmt::format("{} refused kernel '{}' (status {}):\n{}", compiler.path, request.dump_name, result.status,
+         fmt::format("{} refused kernel '{}' (status {}):\n{}", compiler.path, run.dump_name, result.status,
                      first_lines(result.output, 20)),
-         keep_failed_text(request.dump_name, "cpp", request.text));
+         kept());
   return object;
+}
+
+std::string compile_shared_object(const HostCompiler& compiler, const CompileRequest& request) {
+  return run_compiler(compiler, {{{kTextName, request.text}},
+                                 command_line(compiler, request.flags),
+                                 kObjectName,
+                                 request.deadline,
+                                 request.dump_name});
 }
 
 }  // namespace tilewright::runtime

@@ -28,6 +28,17 @@ struct CompileRequest {
   std::string_view dump_name;                   // names the text kept under TILEWRIGHT_DUMP
 };
 
+// A run of the compiler in a directory of its own, which has these files; by our names alone.
+struct CompilerRun {
+  std::vector<std::pair<std::string, std::string_view>> files;  // name, bytes; the first is the text that may be refused
+  std::vector<std::string> arguments;
+  std::string result;                           // the file that it makes
+  std::chrono::milliseconds deadline{120'000};  // then the compiler and its children are killed
+  std::string_view dump_name;                   // names the text kept under TILEWRIGHT_DUMP
+};
+// The bytes of the result. CompileError with the compiler's messages if it does not make it in time.
+std::string run_compiler(const HostCompiler& compiler, const CompilerRun& run);
+
 // The flags every CPU kernel is compiled with; see host_compiler.cpp for why each of them.
 const std::vector<std::string>& kernel_flags();
 

@@ -42,6 +42,12 @@ std::string ProcessorFeatures::to_string() const {
   return names.empty() ? "portable" : fmt::format("{}", fmt::join(names, " "));
 }
 
+unsigned ProcessorFeatures::bits() const {
+  unsigned out = 0;
+  for (size_t i = 0; i < features().size(); ++i) out |= static_cast<unsigned>(this->*features()[i].member) << i;
+  return out;
+}
+
 ProcessorFeatures detect_processor() {
   ProcessorFeatures p;
 #if defined(__x86_64__)

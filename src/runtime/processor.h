@@ -19,6 +19,7 @@ struct ProcessorFeatures {
 
   std::vector<std::string> compiler_flags() const;  // "-mavx2", ...
   std::string to_string() const;                    // "avx2 fma f16c"; "portable" without any
+  unsigned bits() const;                            // one each, in the order of their names
 };
 
 // What this machine and its operating system can run.

@@ -280,6 +280,7 @@ enum class Code : uint16_t {
   ProcessorUnknown = 5504,       // TILEWRIGHT_CPU names no processor
   ScratchDirectory = 5505,       // no private directory for the compiler's files
   SettingInvalid = 5506,         // an environment variable that is not a number
+  ProcessorUnfit = 5507,         // the processor lacks instructions that a kernel was compiled ahead of time with
   CacheDirectoryRefused = 5510,  // not a private directory of this user: not used
   CacheEntryDamaged = 5511,      // set aside and compiled again
   CacheNotWritable = 5512,       // the kernel was compiled but could not be kept
@@ -310,6 +311,7 @@ enum class Code : uint16_t {
   FileNotReadable = 7003,  // an input file of a command
   FileNotWritten = 7004,   // an output file of a command
   NpyFile = 7005,          // not an .npy file that can be read, or a dtype that it cannot hold
+  AheadOfTime = 7006,      // what a kernel that is compiled ahead of time cannot do
 
   // 8000: cuda. The CUDA engine: its compiler, the driver, a launch on a device.
   DeviceCompilerMissing = 8001,   // no NVRTC was found

@@ -41,6 +41,14 @@ struct CompileArguments {
 };
 int compile_file(const CompileArguments& options);
 
+struct BuildArguments {
+  std::string file;
+  std::vector<std::string> arch;
+  std::string out;   // a folder
+  std::string name;  // of the function; none: the program's
+};
+int build(const BuildArguments& options);
+
 struct OptArguments {
   std::string file;
   std::vector<std::string> passes;

@@ -7,6 +7,7 @@
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "driver/hand_in_plan.h"
+#include "driver/plan_json.h"
 #include "driver/tool/commands.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -46,42 +47,6 @@ class Times {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::vector<std::pair<std::string, double>> list_;
 };
-
-Json plan_json(const runtime::LaunchPlan& plan) {
-  std::vector<std::string> symbols, scalars;
-  for (const runtime::Symbol& s : plan.symbols) symbols.push_back(s.name);
-  for (const runtime::Parameter& p : plan.parameters)
-    if (p.kind == runtime::Parameter::Kind::Scalar) scalars.push_back(p.name);
-  auto text = [&](const runtime::IntProgram& p) { return runtime::to_string(p, symbols, scalars); };
-  auto texts = [&](const std::vector<runtime::IntProgram>& list) {
-    Json out = Json::array();
-    for (const runtime::IntProgram& p : list) out.push_back(text(p));
-    return out;
-  };
-  Json out = {{"name", plan.name}, {"parameters", Json::array()}, {"symbols", Json::array()}};
-  for (const runtime::Parameter& p : plan.parameters) {
-    Json row = {{"name", p.name}, {"dtype", p.dtype.name()}};
-    if (p.kind == runtime::Parameter::Kind::Tensor) {
-      row["shape"] = texts(p.shape);
-      if (!p.strides.empty()) row["strides"] = texts(p.strides);
-    }
-    out["parameters"].push_back(std::move(row));
-  }
-  for (const runtime::Symbol& s : plan.symbols) {
-    const char* source = s.source == runtime::Equation::Source::Shape ? "shape" : "strides";
-    Json row = {
-        {"name", s.name},
-        {"from", fmt::format("{}.{}[{}]", plan.parameters[static_cast<size_t>(s.parameter)].name, source, s.dim)}};
-    if (s.coefficient != 1) row["coefficient"] = s.coefficient;
-    if (!s.rest.ops.empty()) row["rest"] = text(s.rest);
-    out["symbols"].push_back(std::move(row));
-  }
-  out["assumes"] = Json::array(), out["workspaces"] = Json::array();
-  for (const runtime::AssumeCheck& a : plan.assumes) out["assumes"].push_back(text(a.condition));
-  for (const runtime::Workspace& w : plan.workspaces)
-    out["workspaces"].push_back({{"name", w.name}, {"dtype", w.dtype.name()}, {"elements", text(w.size)}});
-  return out;
-}
 
 const char* origin_name(runtime::KernelOrigin origin) {
   switch (origin) {

@@ -12,6 +12,7 @@ struct Commands {
   DoctorOptions doctor;
   CheckArguments check;
   CompileArguments compile;
+  BuildArguments build;
   OptArguments opt;
   RunArguments run;
   ExplainArguments explain;
@@ -48,6 +49,17 @@ void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_flag("--times", c.compile.times, "The milliseconds of every step, on standard error");
   sub->add_flag("--json", c.compile.json, "JSON instead of text, errors included");
   sub->callback([&] { chosen = [&] { return compile_file(c.compile); }; });
+}
+
+void add_build(CLI::App& app, Commands& c, std::function<int()>& chosen) {
+  CLI::App* sub = app.add_subcommand("build", "Compile a program ahead of time: a C header, an object and JSON");
+  sub->add_option("file", c.build.file, "A .tile file; - is standard input")->required();
+  sub->add_option("--arch", c.build.arch, "For what: cpu, cpu:avx2, cpu:avx512, cpu:portable, sm_80, sm_89, sm_90a")
+      ->delimiter(',')
+      ->required();
+  sub->add_option("-o,--out", c.build.out, "A folder, in which each architecture has one")->required();
+  sub->add_option("--name", c.build.name, "Of the function; {arch} in it is the architecture's name");
+  sub->callback([&] { chosen = [&] { return build(c.build); }; });
 }
 
 void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
@@ -142,6 +154,7 @@ int main(int argc, char** argv) {
   add_doctor(app, commands, chosen);
   add_check(app, commands, chosen);
   add_compile(app, commands, chosen);
+  add_build(app, commands, chosen);
   add_opt(app, commands, chosen);
   add_run(app, commands, chosen);
   add_explain(app, commands, chosen);
