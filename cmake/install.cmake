@@ -18,7 +18,8 @@ endforeach()
 configure_package_config_file(cmake/tilewrightConfig.cmake.in ${PROJECT_BINARY_DIR}/tilewrightConfig.cmake INSTALL_DESTINATION ${cmake_folder})
 # Before 1.0 a minor version may change the C++ API.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tilewrightConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/tilewrightConfig.cmake ${PROJECT_BINARY_DIR}/tilewrightConfigVersion.cmake DESTINATION ${cmake_folder} COMPONENT dev)
+install(FILES ${PROJECT_BINARY_DIR}/tilewrightConfig.cmake ${PROJECT_BINARY_DIR}/tilewrightConfigVersion.cmake cmake/tilewrightKernels.cmake
+  DESTINATION ${cmake_folder} COMPONENT dev)
 
 # pkg-config: tilewright is C++, tilewright-c the C ABI. Paths are relative to the file, so that a prefix can be moved.
 file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

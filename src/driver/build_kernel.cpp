@@ -189,7 +189,9 @@ std::string json_of(const AotKernel& kernel, const std::string& features) {
               {"signature", aot_signature(kernel)},
               {"arch", kernel.arch}};
   if (kernel.on_cpu()) out["processor"] = features;
-  out["link"] = kernel.on_cpu() ? Json{"-lgomp", "-lm", "-lpthread", "-ldl"} : Json{"-lpthread", "-ldl"};
+  const bool clang = runtime::host_compiler().identity.find("clang") != std::string::npos;
+  out["link"] = {"-lpthread", "-ldl"};
+  if (kernel.on_cpu()) out["link"].push_back("-lm"), out["link"].push_back(clang ? "-lomp" : "-lgomp");
   Json plan = plan_json(kernel.plan);
   for (size_t i = 0; i < kernel.plan.parameters.size(); ++i) {
     const runtime::Parameter& p = kernel.plan.parameters[i];

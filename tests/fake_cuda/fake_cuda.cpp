@@ -158,6 +158,14 @@ Result cuMemFree_v2(DevicePointer address) {
   ++g_state.frees;
   return kSuccess;
 }
+Result cuMemAllocAsync(DevicePointer* address, size_t bytes, Stream) {
+  g_state.calls.push_back("cuMemAllocAsync");
+  return cuMemAlloc_v2(address, bytes);
+}
+Result cuMemFreeAsync(DevicePointer address, Stream) {
+  g_state.calls.push_back("cuMemFreeAsync");
+  return cuMemFree_v2(address);
+}
 Result cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = 1, *total = 2, kSuccess; }
 Result cuMemHostAlloc(void** memory, size_t bytes, unsigned) { return *memory = std::malloc(bytes), kSuccess; }
 Result cuMemFreeHost(void* memory) { return std::free(memory), kSuccess; }

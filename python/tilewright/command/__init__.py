@@ -14,6 +14,7 @@ WORDS = {
     "explain": ("kernels", "explain", "FILE.py:NAME [M=4096 ...]", "what becomes of a kernel, and what it costs"),
     "plot": ("kernels", "plot", "FILE.py:NAME [M=4096 ...]", "pictures of its layouts"),
     "check": ("kernels", "check", "FILE.py[:NAME] [M=64 ...]", "every engine on random tensors, compared"),
+    "build": ("building", "build", "FILE --arch cpu,sm_90a -o FOLDER", "a C header and an object, ahead of time"),
     "run": ("running", "run", "SCRIPT.py ...", "a program for TileLang as it is (--without-gpu: on the CPU)"),
     "compat": ("running", "compat", "PATH...", "which of your programs for TileLang run"),
     "puzzles": ("puzzles", "puzzles", "[start|check|hint|solution]", "tile programs, learned by sixteen puzzles"),
