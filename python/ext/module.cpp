@@ -362,7 +362,8 @@ PyTypeObject* make_program_type() {
   static PyMethodDef methods[] = {
       {"explain", program_explain, METH_VARARGS, "explain(arch, json, values): what becomes of it, as text."},
       {"check", program_check, METH_VARARGS, "check(values, seed, json): every engine that takes it, compared."},
-      {"build", program_build, METH_VARARGS, "build(arch, name, folder): compiled ahead of time; the paths, a line each."},
+      {"build", program_build, METH_VARARGS,
+       "build(arch, name, folder): compiled ahead of time; the paths, a line each."},
       {"with_plan", program_with_plan, METH_VARARGS, "with_plan(text): with lines of its launches' plans fixed."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},

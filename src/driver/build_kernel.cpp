@@ -50,10 +50,10 @@ std::string function_name(std::string wish, const std::string& arch) {
   constexpr std::string_view kArch = "{arch}";
   for (size_t at; (at = wish.find(kArch)) != std::string::npos;) wish.replace(at, kArch.size(), arch);
   static const std::set<std::string> taken = {
-      "auto",   "break",  "case",   "char",     "const",  "continue", "default", "do",     "double",
-      "else",   "enum",   "extern", "float",    "for",    "goto",     "if",      "inline", "int",
-      "long",   "main",   "return", "register", "short",  "signed",   "sizeof",  "static", "struct",
-      "switch", "typedef", "union", "unsigned", "void",   "volatile", "while",   "restrict"};
+      "auto",   "break",   "case",   "char",     "const", "continue", "default", "do",      "double",
+      "else",   "enum",    "extern", "float",    "for",   "goto",     "if",      "inline",  "int",
+      "long",   "main",    "return", "register", "short", "signed",   "sizeof",  "static",  "struct",
+      "switch", "typedef", "union",  "unsigned", "void",  "volatile", "while",   "restrict"};
   bool fits = !wish.empty() && !std::isdigit(static_cast<unsigned char>(wish[0])) && !taken.contains(wish) &&
               !wish.starts_with("tw_") && !wish.starts_with("tilewright_");
   for (char c : wish) fits = fits && (std::isalnum(static_cast<unsigned char>(c)) || c == '_');
@@ -102,9 +102,8 @@ AotVersion cuda_version(const AotKernel& kernel, const ir::TileProgram& tiles, D
 // Whether it takes every call that fulfils the program's plan.
 bool takes_all(const AotVersion& v, const runtime::LaunchPlan& plan) {
   if (v.plan.assumes.size() > plan.assumes.size()) return false;
-  return std::ranges::all_of(v.plan.parameters, [](const runtime::Parameter& p) {
-    return p.alignment <= bytes_of(p.dtype, 1);
-  });
+  return std::ranges::all_of(v.plan.parameters,
+                             [](const runtime::Parameter& p) { return p.alignment <= bytes_of(p.dtype, 1); });
 }
 
 // What LoadedProgram makes when a call needs it is made at once: fast calls, then aligned ones, then all others.
@@ -131,14 +130,14 @@ std::string compile_c(const runtime::HostCompiler& compiler, const std::string& 
   run.files = {{"host.c", text}};
   for (size_t i = 0; kernel && i < kernel->versions.size() && !kernel->on_cpu(); ++i)
     run.files.emplace_back(runtime::aot_image_file(i), kernel->versions[i].cubin);
-  run.arguments = {"-x",  "c",  "-std=c99",        "-O2",    "-fPIC",     "-fno-asynchronous-unwind-tables", "-fno-ident",
-                   "-w",  "-c", "-pipe",           "host.c", "-o",        "host.o"};
+  run.arguments = {"-x", "c",     "-std=c99", "-O2", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-ident", "-w",
+                   "-c", "-pipe", "host.c",   "-o",  "host.o"};
   run.result = "host.o", run.dump_name = name;
   return run_compiler(compiler, run);
 }
 
-std::string compile_kernel_text(const runtime::HostCompiler& compiler, const AotKernel& kernel,
-                                const std::string& text, const runtime::ProcessorFeatures& features) {
+std::string compile_kernel_text(const runtime::HostCompiler& compiler, const AotKernel& kernel, const std::string& text,
+                                const runtime::ProcessorFeatures& features) {
   runtime::CompilerRun run;
   run.files = {{"kernel.cpp", text}};
   run.arguments = {"-x", "c++", fmt::format("-Dtw_entry={}", aot_entry_name(kernel))};
@@ -219,9 +218,9 @@ KernelFiles build_kernel(const Program& program, const std::string& arch, const 
   if (!cpu) gpu_target(arch);
   check_plans(program.box().program);
   Dump dump(program.name());
-  const ir::TileProgram tiles = passes::run_passes(
-      order_symbols(program.box().program), passes::all_passes(),
-      [&](const char* pass, const ir::TileProgram& p, double) { dump.write(pass, p); });
+  const ir::TileProgram tiles =
+      passes::run_passes(order_symbols(program.box().program), passes::all_passes(),
+                         [&](const char* pass, const ir::TileProgram& p, double) { dump.write(pass, p); });
   kernel.plan = build_plan(tiles);
   refuse_scalars(kernel);
   const runtime::HostCompiler compiler = runtime::host_compiler();

@@ -13,7 +13,8 @@ struct KernelFiles {
 };
 
 // arch: a GPU ("sm_90a"), "cpu" for this machine's processor, or "cpu:LEVEL" with a level of features_of_level().
-// function: its name in C, in which {arch} is the architecture's; "": the program's. CompileError for what a kernel that stands alone cannot do.
+// function: its name in C, in which {arch} is the architecture's; "": the program's. CompileError for what a kernel
+// that stands alone cannot do.
 KernelFiles build_kernel(const Program& program, const std::string& arch, const std::string& function = "");
 
 // Writes them to FOLDER/kernel.folder, which is made where it is not there. The paths, in order.

@@ -40,8 +40,12 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
                               [&](const char* pass, const ir::LoopProgram& p) { dump.write(pass, p); });
   codegen::CpuKernelSource source = codegen::emit_cpu(loops, features);
   dump.write_text("cpu", "cpp", source.text);
-  return {std::move(source.text), sites_of(source.sites), std::move(source.gemms),
-          passes::lane_choices(loops, features), nullptr, source.waits};
+  return {std::move(source.text),
+          sites_of(source.sites),
+          std::move(source.gemms),
+          passes::lane_choices(loops, features),
+          nullptr,
+          source.waits};
 }
 
 std::string cpu_origin(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor) {

@@ -130,12 +130,13 @@ struct tw_aot_kernel {
   int site_count;
   const struct tw_version* versions; /* the first that fits a call takes it */
   int version_count;
-  unsigned features;                         /* of the processor: bits in the order of tw_feature_names */
-  int (*entry)(const struct tw_call* call);  /* null: a GPU's */
+  unsigned features;                        /* of the processor: bits in the order of tw_feature_names */
+  int (*entry)(const struct tw_call* call); /* null: a GPU's */
 };
 
 /* Checks the call and runs it: 0, or the number of an error, whose text tilewright_error_text() has. tensors: the
    addresses in order; integers: the symbols, then the scalars as kernel_abi.text.h writes values. */
-int tilewright_call_1(const struct tw_aot_kernel* kernel, void* const* tensors, const long long* integers, void* stream);
+int tilewright_call_1(const struct tw_aot_kernel* kernel, void* const* tensors, const long long* integers,
+                      void* stream);
 
 #endif

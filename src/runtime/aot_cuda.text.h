@@ -109,8 +109,9 @@ static int tw_find_driver(const struct tw_aot_kernel* kernel, int* devices) {
     }
     const char* missing = tw_load_entry_points(library);
     if (missing)
-      return tw_fail(TW_CODE_CudaDriverTooOld, "%s: the CUDA driver has no %s: CUDA 11.8 or newer is needed, 12.0 for TMA",
-                     kernel->name, missing);
+      return tw_fail(TW_CODE_CudaDriverTooOld,
+                     "%s: the CUDA driver has no %s: CUDA 11.8 or newer is needed, 12.0 for TMA", kernel->name,
+                     missing);
     const int started = tw_cuda.init(0);
     if (started == 0) tw_cuda.device_count(&count);
     if (started != 0 || count == 0)
@@ -150,7 +151,8 @@ static int tw_device_value(int device, int attribute) {
   return value;
 }
 
-/* A cubin runs on its own major version from its minor version on; with a letter behind it, on its own version alone. */
+/* A cubin runs on its own major version from its minor version on; with a letter behind it, on its own version alone.
+ */
 static int tw_check_device(const struct tw_aot_kernel* kernel, int device) {
   const int major = tw_device_value(device, TW_ATTRIBUTE_MAJOR), minor = tw_device_value(device, TW_ATTRIBUTE_MINOR);
   char* end = 0;
@@ -166,7 +168,8 @@ static int tw_prepare_launch(const struct tw_aot_kernel* kernel, const struct tw
   const int threads = l->block[0] * l->block[1] * l->block[2], cluster = l->cluster[0] * l->cluster[1] * l->cluster[2];
   const int room = tw_device_value(device, TW_ATTRIBUTE_SHARED_BYTES);
   void** const function = &m->functions[index];
-  if ((code = tw_check_driver(kernel, tw_cuda.module_function(function, m->module, l->function), "find a kernel")) != 0 ||
+  if ((code = tw_check_driver(kernel, tw_cuda.module_function(function, m->module, l->function), "find a kernel")) !=
+          0 ||
       (code = tw_check_driver(kernel, tw_cuda.function_attribute(&most_threads, TW_FUNCTION_MAX_THREADS, *function),
                               "ask for a kernel's threads")) != 0 ||
       (code = tw_check_driver(kernel, tw_cuda.function_attribute(&static_bytes, TW_FUNCTION_STATIC_SHARED, *function),
@@ -202,8 +205,8 @@ static int tw_fill_module(const struct tw_aot_kernel* kernel, const struct tw_ve
   if (version->map_count > 0 &&
       ((code = tw_check_driver(kernel, tw_cuda.memory_allocate(&m->placeholder, TW_PLACEHOLDER_BYTES),
                                "allocate memory")) != 0 ||
-       (code = tw_check_driver(kernel, tw_cuda.set_bytes(m->placeholder, 0, TW_PLACEHOLDER_BYTES, 0), "clear memory")) !=
-           0 ||
+       (code = tw_check_driver(kernel, tw_cuda.set_bytes(m->placeholder, 0, TW_PLACEHOLDER_BYTES, 0),
+                               "clear memory")) != 0 ||
        (code = tw_check_driver(kernel, tw_cuda.stream_synchronize(0), "wait for the default stream")) != 0))
     return code;
   if ((code = tw_check_driver(kernel, tw_cuda.module_load(&m->module, version->image), "load the kernel")) != 0)
@@ -304,10 +307,11 @@ struct tw_map_values {
 };
 
 static int tw_refuse_map(const struct tw_bound* call, const struct tw_map* map, const char* why, long long value) {
-  return tw_fail(TW_CODE_TensorMapInvalid,
-                 "%s: no tensor map of '%s': %s (%lld): TMA walks at most 2^32 elements a dimension, with strides that are "
-                 "multiples of 16 bytes below 2^40",
-                 call->kernel->name, map->name, why, value);
+  return tw_fail(
+      TW_CODE_TensorMapInvalid,
+      "%s: no tensor map of '%s': %s (%lld): TMA walks at most 2^32 elements a dimension, with strides that are "
+      "multiples of 16 bytes below 2^40",
+      call->kernel->name, map->name, why, value);
 }
 
 static int tw_evaluate_map(const struct tw_bound* call, const struct tw_map* map, const void* buffer,
@@ -362,10 +366,9 @@ static int tw_fill_map(const struct tw_bound* call, const struct tw_map* map, co
   if (!tw_cuda.tensor_map_encode)
     return tw_fail(TW_CODE_CudaDriverTooOld, "%s: the CUDA driver has no cuTensorMapEncodeTiled: CUDA 12.0 is needed",
                    call->kernel->name);
-  const int result = tw_cuda.tensor_map_encode(
-      out, map->type, (unsigned)map->rank, (void*)(uintptr_t)v.address, v.dims, v.strides, map->box,
-      map->element_strides ? map->element_strides : ones, map->interleave, map->swizzle, tw_promotion_of(map, &v),
-      map->oob_fill);
+  const int result = tw_cuda.tensor_map_encode(out, map->type, (unsigned)map->rank, (void*)(uintptr_t)v.address, v.dims,
+                                               v.strides, map->box, map->element_strides ? map->element_strides : ones,
+                                               map->interleave, map->swizzle, tw_promotion_of(map, &v), map->oob_fill);
   return result == 0 ? 0 : tw_refuse_map(call, map, "the driver refuses it", result);
 }
 
@@ -396,8 +399,8 @@ static int tw_fill_parameters(const struct tw_bound* call, const struct tw_versi
       long long number = 0;
       const int known = tw_evaluate(&p->value, call, &number);
       if (!known || (p->bytes == 4 && (number < -(1ll << 31) || number >= 1ll << 32)))
-        return tw_fail(TW_CODE_LaunchValueRange, "%s: parameter %d of kernel '%s' does not fit its type", call->kernel->name,
-                       i, l->function);
+        return tw_fail(TW_CODE_LaunchValueRange, "%s: parameter %d of kernel '%s' does not fit its type",
+                       call->kernel->name, i, l->function);
       memcpy(tw_place(block, i, (size_t)p->bytes, (size_t)p->bytes), &number, (size_t)p->bytes);
     } else {
       const struct tw_map* map = &version->maps[p->index];
@@ -415,9 +418,10 @@ static int tw_set_grid(const struct tw_bound* call, const struct tw_launch* l, s
     long long blocks = -1;
     const int known = tw_evaluate(&l->grid[d], call, &blocks);
     if (!known || blocks < 0 || blocks > largest[d] || blocks % l->cluster[d] != 0)
-      return tw_fail(TW_CODE_LaunchGridInvalid,
-                     "%s: kernel '%s' has %lld blocks in dimension %d of its grid, but must have 0 to %lld in clusters of %d",
-                     call->kernel->name, l->function, blocks, d, largest[d], l->cluster[d]);
+      return tw_fail(
+          TW_CODE_LaunchGridInvalid,
+          "%s: kernel '%s' has %lld blocks in dimension %d of its grid, but must have 0 to %lld in clusters of %d",
+          call->kernel->name, l->function, blocks, d, largest[d], l->cluster[d]);
     config->grid[d] = (unsigned)blocks;
   }
   return 0;
@@ -442,8 +446,10 @@ static int tw_launch_one(const struct tw_bound* call, const struct tw_version* v
     a->id = CLUSTER;
     for (int d = 0; d < 3; ++d) a->as.value[d] = (unsigned)l->cluster[d];
   }
-  if (l->cooperative) attributes[config.attribute_count].id = COOPERATIVE, attributes[config.attribute_count++].as.value[0] = 1;
-  if (l->begins_early) attributes[config.attribute_count].id = PROGRAMMATIC, attributes[config.attribute_count++].as.value[0] = 1;
+  if (l->cooperative)
+    attributes[config.attribute_count].id = COOPERATIVE, attributes[config.attribute_count++].as.value[0] = 1;
+  if (l->begins_early)
+    attributes[config.attribute_count].id = PROGRAMMATIC, attributes[config.attribute_count++].as.value[0] = 1;
   block.used = 0;
   if ((code = tw_fill_parameters(call, version, l, buffers, m, &block)) != 0) return code;
   return tw_check_driver(call->kernel, tw_cuda.launch(&config, m->functions[index], block.places, 0), "launch");

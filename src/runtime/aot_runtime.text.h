@@ -150,9 +150,9 @@ static int tw_check_symbols(const struct tw_bound* call) {
     const int negative = value < 0 && s->is_extent;
     if (!negative && tw_leaves_room(s, value)) continue;
     return tw_fail(TW_CODE_SymbolUnsolvable, "%s: %s = %lld %s %s", call->kernel->name, s->name, value,
-                   negative                                          ? "is negative, but is a dimension of type"
+                   negative                                     ? "is negative, but is a dimension of type"
                    : tw_fits_bits(value, s->bits, s->is_signed) ? "leaves no room to round it up in"
-                                                                     : "does not fit",
+                                                                : "does not fit",
                    s->dtype);
   }
   return 0;
@@ -402,8 +402,9 @@ static int tw_workspace_bytes(const struct tw_bound* call, const struct tw_works
   long long elements = 0, bits = 0;
   if (!tw_evaluate(&w->size, call, &elements) || elements < 0 || __builtin_mul_overflow(elements, w->bits, &bits) ||
       bits > LLONG_MAX - 7)
-    return tw_fail(TW_CODE_ExpressionOverflow, "%s: the size of the workspace '%s' is negative or has no value in 64 bits",
-                   call->kernel->name, w->name);
+    return tw_fail(TW_CODE_ExpressionOverflow,
+                   "%s: the size of the workspace '%s' is negative or has no value in 64 bits", call->kernel->name,
+                   w->name);
   *bytes = (size_t)((bits + 7) / 8);
   return 0;
 }
@@ -520,9 +521,11 @@ static int tw_run_on_processor(const struct tw_bound* call, const struct tw_vers
                      bytes, w->name);
   }
   if (code == 0) {
-    const struct tw_call abi = {
-        .buffers = buffers, .integers = call->integers, .host = &failure, .report = tw_take_report,
-        .max_threads = tw_thread_count()};
+    const struct tw_call abi = {.buffers = buffers,
+                                .integers = call->integers,
+                                .host = &failure,
+                                .report = tw_take_report,
+                                .max_threads = tw_thread_count()};
     if (call->kernel->entry(&abi) != 0) code = tw_refuse_assertion(call->kernel, &failure);
   }
   while (lent-- > 0) free(buffers[call->tensor_count + lent]);
@@ -534,7 +537,8 @@ static int tw_run_on_processor(const struct tw_bound* call, const struct tw_vers
 
 static int tw_run_on_device(const struct tw_bound* call, const struct tw_version* version, void* stream);
 
-int tilewright_call_1(const struct tw_aot_kernel* kernel, void* const* tensors, const long long* integers, void* stream) {
+int tilewright_call_1(const struct tw_aot_kernel* kernel, void* const* tensors, const long long* integers,
+                      void* stream) {
   struct tw_bound call;
   const struct tw_version* version = 0;
   int code;

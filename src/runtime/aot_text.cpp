@@ -140,8 +140,7 @@ class HostText {
   std::string assumptions(const LaunchPlan& plan, size_t first) {
     std::vector<std::string> rows;
     for (size_t i = first; i < plan.assumes.size(); ++i)
-      rows.push_back(
-          fmt::format("{{{}, {}}}", expression(plan.assumes[i].condition), c_string(plan.assumes[i].text)));
+      rows.push_back(fmt::format("{{{}, {}}}", expression(plan.assumes[i].condition), c_string(plan.assumes[i].text)));
     return list("tw_assumption", rows);
   }
   static int operand_type(DType type) {
@@ -311,6 +310,14 @@ std::string describe(const AotKernel& kernel, const Parameter& p) {
 
 }  // namespace
 
+std::string aot_kernel_abi_text() {
+  constexpr std::string_view kOfCxx = "extern \"C\" ";
+  std::string abi = text::runtime_kernel_abi;
+  const size_t at = abi.find(kOfCxx);
+  check_internal(at != std::string::npos, "kernel_abi.text.h declares no entry");
+  return abi.erase(at, kOfCxx.size());
+}
+
 std::string aot_entry_name(const AotKernel& kernel) { return "tw_entry_" + kernel.function; }
 std::string aot_image_file(size_t version) { return fmt::format("image_{}.cubin", version); }
 
@@ -340,7 +347,7 @@ std::string aot_header_text(const AotKernel& kernel) {
   std::string parameters;
   for (size_t i = 0; i < kernel.plan.parameters.size(); ++i)
     parameters += fmt::format("     {}: {}\n", names[i].c_name, describe(kernel, kernel.plan.parameters[i]));
-  std::string guard = "TILEWRIGHT_KERNEL_";
+  std::string guard = "TW_HEADER_OF_";
   for (char c : kernel.function) guard += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return fmt::format(
       "/* {0} for {1}, by Tilewright {2}. Tensors are row-major without gaps where no strides stand:\n{3}"
@@ -355,7 +362,7 @@ std::string aot_header_text(const AotKernel& kernel) {
 
 std::string aot_host_text(const AotKernel& kernel) {
   std::string text = "#include <stdint.h>\n";
-  text += text::runtime_kernel_abi;
+  text += aot_kernel_abi_text();
   text += text::runtime_aot_abi;
   text += kBitsOfFloats;
   if (kernel.on_cpu()) text += fmt::format("int {}(const struct tw_call* call);\n", aot_entry_name(kernel));
@@ -370,9 +377,9 @@ std::string aot_runtime_text() {
     out += fmt::format("#include <{}.h>\n", header);
   out += fmt::format("#define TW_SYMBOL_ROOM {}ll\n", kSymbolRoom);
   for (const auto& [name, code] : kCodes) out += fmt::format("#define TW_CODE_{} {}\n", name, static_cast<int>(code));
-  for (const char* part : {text::runtime_aot_api, text::runtime_kernel_abi, text::runtime_aot_abi,
-                           text::runtime_aot_runtime, text::runtime_aot_cuda})
-    out += part;
+  out += text::runtime_aot_api + aot_kernel_abi_text() + text::runtime_aot_abi;
+  out += text::runtime_aot_runtime;
+  out += text::runtime_aot_cuda;
   return out;
 }
 

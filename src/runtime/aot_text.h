@@ -14,14 +14,16 @@ struct AotVersion {
 };
 
 struct AotKernel {
-  std::string function;  // a name of C
-  std::string arch;      // "cpu:avx2", "sm_90a", as it was asked for
-  unsigned features = 0; // ProcessorFeatures::bits()
-  LaunchPlan plan;       // what every call must fulfil
+  std::string function;              // a name of C
+  std::string arch;                  // "cpu:avx2", "sm_90a", as it was asked for
+  unsigned features = 0;             // ProcessorFeatures::bits()
+  LaunchPlan plan;                   // what every call must fulfil
   std::vector<AotVersion> versions;  // the first that fits takes a call
   bool on_cpu() const { return plan.memory == LaunchPlan::Memory::Host; }
 };
 
+// kernel_abi.text.h as C has it.
+std::string aot_kernel_abi_text();
 // The names under which compiled parts meet.
 std::string aot_entry_name(const AotKernel& kernel);
 std::string aot_image_file(size_t version);

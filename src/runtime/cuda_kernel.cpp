@@ -200,11 +200,10 @@ class CudaKernel final : public Callee {
 
 void refuse_wrong_code(const std::string& name, const std::string& cubin) {
   if (doubtful_code(cubin).merged_clamp)
-    fail(
-        Code::DeviceCompilerUnusable, {},
-        fmt::format("the device compiler's machine code of kernel '{}' compares a clamped integer with the wrong bound",
-                    name),
-        "ptxas 13.0 does that to max(0, min(a, b)) == a: in CUDA text of your own, ask for a <= b && a >= 0 instead");
+    fail(Code::DeviceCompilerUnusable, {},
+         fmt::format(
+             "the device compiler's machine code of kernel '{}' compares a clamped integer with the wrong bound", name),
+         "ptxas 13.0 does that to max(0, min(a, b)) == a: in CUDA text of your own, ask for a <= b && a >= 0 instead");
 }
 
 std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary binary, const LaunchPlan& plan) {

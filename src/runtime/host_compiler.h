@@ -30,7 +30,8 @@ struct CompileRequest {
 
 // A run of the compiler in a directory of its own, which has these files; by our names alone.
 struct CompilerRun {
-  std::vector<std::pair<std::string, std::string_view>> files;  // name, bytes; the first is the text that may be refused
+  std::vector<std::pair<std::string, std::string_view>>
+      files;  // name, bytes; the first is the text that may be refused
   std::vector<std::string> arguments;
   std::string result;                           // the file that it makes
   std::chrono::milliseconds deadline{120'000};  // then the compiler and its children are killed

@@ -25,8 +25,5 @@ struct tw_call {
 /* A value in 64 bits (scalar parameters, reported values): integers and bool sign- or zero-extended; floating types of
    up to 32 bits as the binary32 of their value in the low half; float64 as it is. */
 /* The one symbol of a kernel; 0, or nonzero after a failed assertion was reported. */
-#ifdef __cplusplus
-extern "C"
-#endif
-__attribute__((visibility("default"))) int tw_entry(const struct tw_call* call);
+extern "C" __attribute__((visibility("default"))) int tw_entry(const struct tw_call* call);
 #endif

@@ -7,10 +7,10 @@
 #include <random>
 #include <sstream>
 
-#include "runtime/cpu_kernel.h"
 #include "runtime/cuda_kernel.h"
 #include "runtime/cuda_test_driver.h"
 #include "runtime/host_compiler.h"
+#include "runtime/processor.h"
 #include "runtime/shared_object.h"
 #include "tilewright/cuda.h"
 
@@ -25,15 +25,14 @@ constexpr Device kCuda0{2, 0}, kCuda1{2, 1};
 // The kernel and its runtime as a library; `code` beside them defines what they call.
 class Library {
  public:
-  explicit Library(const AotKernel& kernel, const std::string& code = "typedef int nothing;\n") : object_(compiled(kernel, code), "aot") {}
+  explicit Library(const AotKernel& kernel, const std::string& code = "typedef int nothing;\n")
+      : object_(compiled(kernel, code), "aot") {}
 
   template <class... T>
   int operator()(const char* function, T... arguments) const {
     return reinterpret_cast<int (*)(T...)>(object_.symbol(function))(arguments...);
   }
-  std::string error() const {
-    return reinterpret_cast<const char* (*)()>(object_.symbol("tilewright_error_text"))();
-  }
+  std::string error() const { return reinterpret_cast<const char* (*)()>(object_.symbol("tilewright_error_text"))(); }
 
  private:
   // The runtime is C99, of which compilers have nothing to say.
@@ -146,12 +145,12 @@ TEST(AheadOfTime, SaysWhatIsWrong) {
   EXPECT_EQ(library("strided", none, y, 16, 0.5, L{0}, L{4}, L{8}, stream), 0) << "without elements";
   refused(Code::SymbolUnsolvable, "M = -1 is negative, but is a dimension of type int32", x, y, 16, 0.5, L{-1}, L{4},
           L{8});
-  refused(Code::SymbolUnsolvable, "M = 2147483600 leaves no room to round it up in int32", x, y, 16, 0.5,
-          L{2147483600}, L{4}, L{8});
+  refused(Code::SymbolUnsolvable, "M = 2147483600 leaves no room to round it up in int32", x, y, 16, 0.5, L{2147483600},
+          L{4}, L{8});
   refused(Code::SymbolUnsolvable, "M = 4294967296 does not fit int32", x, y, 16, 0.5, L{1} << 32, L{4}, L{8});
   refused(Code::AssumptionFailed, "Assume: n % 16 == 0 does not hold (n = 3)", x, y, 3, 0.5, L{4}, L{4}, L{8});
-  refused(Code::ExpressionOverflow, "2 * N + 1 has no value in its type (N = 6917529027641081856)", x, y, 16, 0.5,
-          L{0}, L{3} << 61, L{8});
+  refused(Code::ExpressionOverflow, "2 * N + 1 has no value in its type (N = 6917529027641081856)", x, y, 16, 0.5, L{0},
+          L{3} << 61, L{8});
   refused(Code::ArgumentAlignment, "argument 1 'Y' lies 2 bytes past a multiple of 4, the size of its elements", x,
           reinterpret_cast<const float*>(reinterpret_cast<const char*>(y) + 2), 16, 0.5, L{4}, L{4}, L{8});
   refused(Code::ArgumentsOverlap,
@@ -201,7 +200,7 @@ TEST(AheadOfTime, HandsBuffersAndIntegersOn) {
   site.kind = Site::Kind::Assert, site.message = "n is small", site.location = {"p.tile", 7, 3};
   site.operands = {{"n", i32}, {"f", f32}};
   plan.sites = {site};
-  const std::string code = kernel_text_head() + R"(
+  const std::string code = aot_kernel_abi_text() + R"(
 int tw_entry_strided(const struct tw_call* call);
 int tw_entry_strided(const struct tw_call* call) {
   double* scratch = (double*)call->buffers[2];
@@ -306,8 +305,8 @@ int call(const Library& library, const Matrices& x, void* stream = nullptr) {
   return library("matmul_relu", x.a.data(), x.b.data(), x.c.data(), x.m, x.k, x.n, stream);
 }
 
-void expect_same_launches(FakeDriver& driver, const LaunchPlan& plan, const cuda::CudaPlan& cuda, const std::vector<int>& bytes,
-                          const std::vector<Matrices>& calls) {
+void expect_same_launches(FakeDriver& driver, const LaunchPlan& plan, const cuda::CudaPlan& cuda,
+                          const std::vector<int>& bytes, const std::vector<Matrices>& calls) {
   driver->parameter_bytes = bytes;
   const Library library(kernel_of(plan, cuda));
   const Executable executable = load(plan, cuda);
@@ -375,7 +374,9 @@ TEST(AheadOfTimeOnDevices, ChoosesTheVersionThatFits) {
     v.cuda.tensor_maps.clear();
     if (assumes)
       v.plan.assumes.push_back(
-          {combine(IntOp::Kind::Equal, combine(IntOp::Kind::FloorMod, symbol(1), constant(8)), constant(0)), "K % 8 == 0", {}});
+          {combine(IntOp::Kind::Equal, combine(IntOp::Kind::FloorMod, symbol(1), constant(8)), constant(0)),
+           "K % 8 == 0",
+           {}});
     for (Parameter& p : v.plan.parameters) p.alignment = alignment;
     return v;
   };
@@ -447,7 +448,8 @@ TEST(AheadOfTimeOnDevices, RefusesWhatDevicesCannotDo) {
   refused(Code::TensorMapInvalid, "no tensor map of 'A': elements of a stride (60)", plan, cuda, Matrices(64, 128, 60));
   cuda::CudaPlan odd = cuda;
   odd.launches[0].grid[1] = constant(65536);
-  refused(Code::LaunchGridInvalid, "has 65536 blocks in dimension 1 of its grid, but must have 0 to 65535", plan, odd, x);
+  refused(Code::LaunchGridInvalid, "has 65536 blocks in dimension 1 of its grid, but must have 0 to 65535", plan, odd,
+          x);
   odd.launches[0].grid[1] = constant(1);
   odd.launches[0].parameters[1] = ValueParameter{constant(int64_t{1} << 40), 4};
   refused(Code::LaunchValueRange, "parameter 1 of kernel 'matmul' does not fit its type", plan, odd, x);

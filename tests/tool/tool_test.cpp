@@ -118,6 +118,32 @@ class Tool : public testing::Test {
   std::string folder_;
 };
 
+TEST_F(Tool, BuildWritesAFolderForEachArchitecture) {
+  const Result r = tool("build gemm.tile --arch cpu,cpu:portable -o " + path("a/b"));
+  ASSERT_EQ(r.status, 0) << r.out;
+  for (const std::string folder : {"cpu", "cpu_portable"}) {
+    EXPECT_NE(r.out.find(path("a/b/" + folder + "/relu_gemm.o\n")), std::string::npos) << r.out;
+    const Json facts = Json::parse(read("a/b/" + folder + "/relu_gemm.json"));
+    EXPECT_EQ(facts["signature"], "int relu_gemm(const float* A, const float* B, float* C, int64_t M, void* stream)");
+    EXPECT_NE(read("a/b/" + folder + "/relu_gemm.h").find(facts["signature"].get<std::string>() + ";"),
+              std::string::npos);
+  }
+  EXPECT_EQ(Json::parse(read("a/b/cpu_portable/relu_gemm.json"))["processor"], "portable");
+}
+
+TEST_F(Tool, BuildRefusesWhatCannotStandAlone) {
+  write("barriers.tile", kBarriers);
+  const Result r = tool("build barriers.tile --arch cpu -o " + path("out"));
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out.find("error TW7006 tool: 'barriers' cannot be compiled ahead of time: on a CPU, some of its threads "
+                       "wait for others, as roles and barriers do\n"),
+            0u)
+      << r.out;
+  EXPECT_EQ(tool("build gemm.tile -o out").status, 2) << "without an architecture";
+  EXPECT_NE(tool("build gemm.tile --arch cpu -o out --name 1st").out.find("error TW1080"), std::string::npos);
+  EXPECT_NE(tool("build gemm.tile --arch cpu -o /proc/none").out.find("error TW7004"), std::string::npos);
+}
+
 TEST_F(Tool, SimulateCountsWhatEachLineMoves) {
   const Result r = tool("simulate " + path("gemm.tile") + " -D M=17 --json");
   ASSERT_EQ(r.status, 0) << r.out;
