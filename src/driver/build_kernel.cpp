@@ -113,7 +113,9 @@ void take_cuda(AotKernel& kernel, const ir::TileProgram& tiles, Dump& dump) {
     if (!kernel.versions.empty() && takes_all(kernel.versions.back(), kernel.plan)) return;
     AotVersion version = cuda_version(kernel, p, dump);
     const auto same = [&](const AotVersion& v) {
-      return v.cubin == version.cubin && v.plan.assumes.size() == version.plan.assumes.size();
+      return v.cubin == version.cubin && v.plan.assumes.size() == version.plan.assumes.size() &&
+             std::ranges::equal(v.plan.parameters, version.plan.parameters, {}, &runtime::Parameter::alignment,
+                                &runtime::Parameter::alignment);
     };
     if (std::ranges::none_of(kernel.versions, same)) kernel.versions.push_back(std::move(version));
   };
@@ -167,7 +169,8 @@ Json version_json(const AotVersion& v, const AotKernel& kernel) {
     if (p.kind == runtime::Parameter::Kind::Tensor)
       out["alignments"][p.name] = std::max<int64_t>(p.alignment, bytes_of(p.dtype, 1));
   if (kernel.on_cpu()) return out;
-  out["code_bytes"] = v.cubin.size(), out["launches"] = Json::array();
+  out["code_bytes"] = v.cubin.size(), out["tensor_maps"] = v.cuda.tensor_maps.size();
+  out["launches"] = Json::array();
   for (const runtime::cuda::KernelLaunch& l : v.cuda.launches) {
     Json grid = Json::array();
     for (const runtime::IntProgram& e : l.grid) grid.push_back(expression_text(e, v.plan));
@@ -176,8 +179,7 @@ Json version_json(const AotVersion& v, const AotKernel& kernel) {
                                {"block", l.block},
                                {"cluster", l.cluster},
                                {"shared_bytes", l.dynamic_shared_bytes},
-                               {"cooperative", l.cooperative},
-                               {"tensor_maps", v.cuda.tensor_maps.size()}});
+                               {"cooperative", l.cooperative}});
   }
   return out;
 }

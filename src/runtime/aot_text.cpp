@@ -291,6 +291,12 @@ constexpr std::pair<const char*, Code> kCodes[] = {
     {"PointerNotOnDevice", Code::PointerNotOnDevice},
 };
 
+// What stands in a comment of C, where names of programs may hold anything.
+std::string in_comment(std::string text) {
+  for (size_t at; (at = text.find("*/")) != std::string::npos;) text.replace(at, 2, "* /");
+  return text;
+}
+
 // "float32[M, 64]", and what is asked of the address.
 std::string describe(const AotKernel& kernel, const Parameter& p) {
   std::vector<std::string> symbols, scalars, extents;
@@ -346,7 +352,8 @@ std::string aot_header_text(const AotKernel& kernel) {
   const std::vector<AotParameter> names = aot_parameters(kernel);
   std::string parameters;
   for (size_t i = 0; i < kernel.plan.parameters.size(); ++i)
-    parameters += fmt::format("     {}: {}\n", names[i].c_name, describe(kernel, kernel.plan.parameters[i]));
+    parameters +=
+        fmt::format("     {}: {}\n", names[i].c_name, in_comment(describe(kernel, kernel.plan.parameters[i])));
   std::string guard = "TW_HEADER_OF_";
   for (char c : kernel.function) guard += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return fmt::format(
@@ -354,7 +361,7 @@ std::string aot_header_text(const AotKernel& kernel) {
       "   stream: {4}.\n   The result is 0, or the number of an error, whose text tilewright_error_text() has. */\n"
       "#ifndef {5}\n#define {5}\n#include <stdint.h>\n#include \"{6}\"\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{7};\n\n#ifdef __cplusplus\n}}\n#endif\n#endif\n",
-      kernel.plan.name, kernel.arch, TILEWRIGHT_VERSION, parameters,
+      in_comment(kernel.plan.name), kernel.arch, TILEWRIGHT_VERSION, parameters,
       kernel.on_cpu() ? "NULL; the call returns when the work is done"
                       : "a CUstream or cudaStream_t, NULL for the default one; the call returns when the work is on it",
       guard, kAotRuntimeHeader, aot_signature(kernel));

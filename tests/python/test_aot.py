@@ -310,7 +310,7 @@ def test_gpu_objects(built, tmp_path):
         facts = json.loads((built / f"out/{arch}/softmax.json").read_text())
         assert facts["link"] == ["-lpthread", "-ldl"] and all(v["code_bytes"] > 1000 for v in facts["versions"])
         assert facts["versions"][0]["launches"][0]["grid"] == ["(M + 7) // 8", "1", "1"]
-        assert facts["versions"][-1]["alignments"] == {"X": 4, "Y": 4}
+        assert facts["versions"][-1]["alignments"] == {"X": 4, "Y": 4} and facts["versions"][-1]["tensor_maps"] == 0
     source = """#include <stdio.h>\n#include "softmax.h"
 int main(void) { static float x[96], y[96]; printf("%d ", softmax(x, y, -1, NULL)); printf("%d ", softmax(x, y, 1, NULL)); puts(tilewright_error_text()); return 0; }
 """

@@ -190,6 +190,12 @@ TEST(AheadOfTime, NamesThatAreNoneOfC) {
             "int strided(float* float_, const float* a_b, int32_t a_b_, double stream_, int64_t M, int64_t N, "
             "int64_t S, void* stream)");
   Library(kernel_of(plan), entry_of("strided"));
+  plan.symbols[0].name = "a*/b", plan.name = "*/";
+  AotKernel kernel = kernel_of(plan);
+  kernel.function = "strided";
+  EXPECT_NE(aot_header_text(kernel).find("float_: float32[a* /b, N], strides (S, 1), written"), std::string::npos)
+      << aot_header_text(kernel);
+  EXPECT_EQ(aot_header_text(kernel).find("*/\n"), aot_header_text(kernel).find("*/"));
 }
 
 // Workspaces are there for the call, scalars and symbols are handed on, and a failed assertion is an error.
