@@ -1,6 +1,7 @@
 // Kernels by name: options that are text, and the options that suit a shape.
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <mutex>
 
 #include "tilewright/cost.h"
@@ -17,6 +18,11 @@ namespace {
   d.message = message;
   d.help = help;
   throw CompileError(std::move(d));
+}
+
+[[noreturn]] void refuse_family(const std::string& family) {
+  refuse("there is no kernel '" + family + "'",
+         "there are matmul, rows, reduce, transpose, attention, attention_backward, decode_attention, combine, pad");
 }
 
 // Reads the options of a family, each once. What is left at the end has no meaning there.
@@ -49,17 +55,23 @@ class Reader {
     done(name);
   }
   // 128x256x64x3x256x1
-  void read(const char* name, MatmulTile& to) {
+  void read(const char* name, std::initializer_list<int64_t*> to, const char* what) {
     if (const std::string* text = find(name)) {
       std::string_view rest = *text;
-      for (int64_t* field : {&to.m, &to.n, &to.k, &to.stages, &to.threads, &to.split}) {
+      for (int64_t* field : to) {
         const size_t end = std::min(rest.find('x'), rest.size());
         *field = number(name, rest.substr(0, end), *text);
         rest.remove_prefix(std::min(end + 1, rest.size()));
       }
-      if (!rest.empty()) wrong(name, *text, "m x n x k x stages x threads x split, as 128x256x64x3x256x1");
+      if (!rest.empty()) wrong(name, *text, what);
     }
     done(name);
+  }
+  void read(const char* name, MatmulTile& t) {
+    read(name, {&t.m, &t.n, &t.k, &t.stages, &t.threads}, "m x n x k x stages x threads, as 128x256x64x3x256");
+  }
+  void read(const char* name, AttentionTile& t) {
+    read(name, {&t.m, &t.n, &t.stages, &t.threads}, "m x n x stages x threads, as 128x128x2x256");
   }
   template <class E>
   void read(const char* name, E& to, std::initializer_list<std::pair<const char*, E>> words) {
@@ -151,24 +163,53 @@ PadOptions pad_options(const Options& given) {
   return o;
 }
 
+AttentionOptions attention_options(const std::string& family, const Options& given) {
+  AttentionOptions o;
+  Reader r(family, given);
+  r.read("dtype", o.dtype), r.read("dim", o.dim), r.read("value_dim", o.value_dim), r.read("group", o.group);
+  r.read("heads_first", o.heads_first), r.read("packed", o.packed), r.read("causal", o.causal);
+  r.read("left", o.left), r.read("right", o.right), r.read("tile", o.tile);
+  family == "attention" ? r.read("sink", o.sink) : r.read("dlse", o.dlse);
+  return o;
+}
+
+DecodeOptions decode_options(const Options& given) {
+  DecodeOptions o;
+  Reader r("decode_attention", given);
+  r.read("dtype", o.dtype), r.read("result", o.result), r.read("dim", o.dim), r.read("value_dim", o.value_dim);
+  r.read("group", o.group), r.read("page", o.page), r.read("lengths", o.lengths), r.read("left", o.left);
+  r.read("sink", o.sink), r.read("tile", o.tile);
+  return o;
+}
+
+CombineOptions combine_options(const Options& given) {
+  CombineOptions o;
+  Reader r("combine", given);
+  r.read("result", o.result), r.read("dim", o.dim), r.read("rows", o.rows);
+  return o;
+}
+
 int64_t value_of(const std::map<std::string, int64_t>& shape, const char* name) {
   const auto at = shape.find(name);
   if (at == shape.end()) refuse("the shape has no '" + std::string(name) + "'", "give the extents that the family has");
   return at->second;
 }
 
-std::string tile_text(const MatmulTile& t) {
+std::string tile_text(std::initializer_list<int64_t> extents) {
   std::string out;
-  for (const int64_t extent : {t.m, t.n, t.k, t.stages, t.threads, t.split})
-    out += (out.empty() ? "" : "x") + std::to_string(extent);
+  for (const int64_t extent : extents) out += (out.empty() ? "" : "x") + std::to_string(extent);
   return out;
 }
+std::string tile_text(const MatmulTile& t) { return tile_text({t.m, t.n, t.k, t.stages, t.threads, t.split}); }
+std::string tile_text(const AttentionTile& t) { return tile_text({t.m, t.n, t.stages, t.threads}); }
 
 int64_t power_of_two_from(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;
   return p;
 }
+
+constexpr int64_t kMultiprocessors = 132;  // of an H200
 
 // A panel of B that stays in the second level cache, and rows that a call fills; a few tiles at least, for as many
 // cores.
@@ -180,42 +221,107 @@ MatmulTile cpu_tile(const std::map<std::string, int64_t>& shape) {
   return t;
 }
 
-// Kept for good: a program for each tile of each kind of call that somebody asked about.
-const CostModel& model_of(const MatmulOptions& o, const std::string& arch, const Options& key) {
+// Kept for good: the programs with each tile of each kind of call that somebody asked about.
+const CostModel& model_of(const std::string& family, const Options& options, const std::string& arch,
+                          const std::function<Program()>& program) {
   static std::mutex mutex;
-  static std::map<std::pair<std::string, Options>, CostModel> models;
+  static std::map<std::tuple<std::string, Options, std::string>, CostModel> models;
   const std::lock_guard lock(mutex);
-  const auto found = models.find({arch, key});
+  const std::tuple key(family, options, arch);
+  const auto found = models.find(key);
   if (found != models.end()) return found->second;
-  return models.try_emplace({arch, key}, matmul(o), arch).first->second;
+  return models.try_emplace(key, program(), arch).first->second;
 }
 
-// On a GPU the tile that its model finds the fastest.
-Choice choose_matmul(Options given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
-  MatmulOptions o = matmul_options(given);
+// On a GPU the tile that its model finds the fastest; `program` makes the program of one. On the CPU the first.
+template <class Tile>
+Choice fastest(const std::string& family, Options given, const std::vector<Tile>& tiles, const std::string& arch,
+               const std::map<std::string, int64_t>& shape, const std::function<Program(const Tile&)>& program,
+               const std::string& help) {
   Choice best;
-  if (arch.empty()) {
-    best.options["tile"] = tile_text(cpu_tile(shape));
-    return best;
-  }
-  const auto batch = shape.find("batch");
-  for (const MatmulTile& t :
-       matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"), batch == shape.end() ? 1 : batch->second)) {
-    o.tile = t;
+  for (const Tile& t : tiles) {
     const std::string text = given["tile"] = tile_text(t);
-    std::optional<double> us;
-    try {
-      us = model_of(o, arch, given).microseconds(shape);
-    } catch (const CompileError&) {
-      continue;  // does not fit
+    double us = 0;
+    if (!arch.empty()) {
+      std::optional<double> predicted;
+      try {
+        predicted = model_of(family, given, arch, [&] { return program(t); }).microseconds(shape);
+      } catch (const CompileError&) {
+        continue;  // does not fit
+      }
+      if (!predicted) refuse("the shape of a call is not whole", help);
+      us = best.considered[text] = *predicted;
     }
-    if (!us) refuse("the shape of a product is not whole", "give M, N, K, and batch where it has one");
-    best.considered[text] = *us;
-    if (!best.options.empty() && *us >= best.microseconds) continue;
-    best.microseconds = *us;
+    if (!best.options.empty() && us >= best.microseconds) continue;
+    best.microseconds = us;
     best.options["tile"] = text;
   }
-  if (best.options.empty()) refuse("no tile of products fits on " + arch, "products need a GPU of sm_80 at least");
+  if (best.options.empty()) refuse("no tile of '" + family + "' fits on " + arch, "the library is made for sm_90a");
+  return best;
+}
+
+Choice choose_matmul(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
+  MatmulOptions o = matmul_options(given);
+  const auto program = [&](const MatmulTile& t) { return o.tile = t, matmul(o); };
+  const auto batch = shape.find("batch");
+  const std::vector<MatmulTile> tiles =
+      arch.empty() ? std::vector{cpu_tile(shape)}
+                   : matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"), batch == shape.end() ? 1 : batch->second);
+  return fastest<MatmulTile>("matmul", given, tiles, arch, shape, program, "give M, N, K, and batch where it has one");
+}
+
+// Of packed sequences the price of as many that are all as long as the longest: what their lengths are stands in
+// memory.
+Choice choose_attention(const std::string& family, const Options& given, const std::string& arch,
+                        const std::map<std::string, int64_t>& shape) {
+  AttentionOptions o = attention_options(family, given);
+  const bool backward = family == "attention_backward";
+  const int64_t queries = value_of(shape, "queries"), keys = value_of(shape, "keys");
+  const auto rows = [&](int64_t n) { return std::clamp<int64_t>(power_of_two_from(n), 16, 128); };
+  std::vector<AttentionTile> tiles = {{rows(queries), rows(keys), 1, 128}};
+  if (!arch.empty()) tiles = backward ? attention_backward_tiles(o) : attention_tiles(o);
+  // Tiles of one warpgroup read more, which the price takes for cheaper than it is: only where blocks are few.
+  const int64_t blocks = value_of(shape, "batch") * value_of(shape, "kv_heads") *
+                         (backward ? tilewright::ceildiv(keys, 128) : o.group * tilewright::ceildiv(queries, 128));
+  if (!arch.empty() && blocks >= kMultiprocessors && tiles.front().threads > 128)
+    std::erase_if(tiles, [](const AttentionTile& t) { return t.threads == 128; });
+  o.packed = false;
+  const auto program = [&](const AttentionTile& t) {
+    return o.tile = t, backward ? attention_backward(o) : attention(o);
+  };
+  return fastest<AttentionTile>(family, given, tiles, arch, shape, program, "give batch, kv_heads, queries, keys, left and right");
+}
+
+// Parts until multiprocessors have enough to do. Prices are of sequences that all have the keys there is room for, one
+// behind the other: what tables and lengths say stands in memory.
+Choice choose_decode(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
+  DecodeOptions o = decode_options(given);
+  std::vector<AttentionTile> tiles = decode_attention_tiles(o);
+  if (tiles.empty()) refuse("pages of " + std::to_string(o.page) + " keys", "a page has a multiple of 16");
+  if (arch.empty()) tiles.front().m = std::min<int64_t>(o.group, 64);
+  const int64_t keys = value_of(shape, "keys"), page = o.page;
+  Choice best;
+  for (int64_t parts = 1; parts <= 64; parts *= 2) {
+    const AttentionTile& t = tiles.front();
+    if (parts > 1 && keys < 4 * parts * t.n) break;
+    const int64_t blocks = value_of(shape, "batch") * value_of(shape, "kv_heads") * tilewright::ceildiv(o.group, t.m);
+    if (parts > 1 && (arch.empty() || blocks * parts > 4 * kMultiprocessors)) break;
+    std::map<std::string, int64_t> all = shape;
+    all["parts"] = parts, all["left"] = o.left ? value_of(shape, "left") : 0;
+    all["rows"] = value_of(shape, "batch") * value_of(shape, "kv_heads") * o.group;
+    o.page = 0, o.lengths = false;
+    double more = 0;
+    if (parts > 1) {
+      const CombineOptions last{o.dtype, o.value_dim};
+      const Options key = {{"result", last.result.name()}, {"dim", std::to_string(last.dim)}};
+      more = model_of("combine", key, arch, [&] { return combine(last); }).microseconds(all).value_or(0);
+    }
+    const auto program = [&](const AttentionTile& tile) { return o.tile = tile, decode_attention(o); };
+    Choice found = fastest<AttentionTile>("decode_attention", given, tiles, arch, all, program, "give batch, kv_heads, keys and left");
+    o.page = page;
+    found.microseconds += more, found.parts = parts;
+    if (best.options.empty() || found.microseconds < best.microseconds) best = found;
+  }
   return best;
 }
 
@@ -240,7 +346,7 @@ Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>
 }
 
 // Blocks that a device, or a few cores, can have at once; where results are fewer, each is made in parts.
-constexpr int64_t kBlocksAtOnce = 264;
+constexpr int64_t kBlocksAtOnce = 2 * kMultiprocessors;
 
 Choice choose_reduce(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
   const ReduceOptions o = reduce_options(given);
@@ -272,7 +378,11 @@ Program library_program(const std::string& family, const Options& options) {
   if (family == "reduce") return reduce(reduce_options(options));
   if (family == "transpose") return transpose(transpose_options(options));
   if (family == "pad") return pad(pad_options(options));
-  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose, pad");
+  if (family == "attention") return attention(attention_options(family, options));
+  if (family == "attention_backward") return attention_backward(attention_options(family, options));
+  if (family == "decode_attention") return decode_attention(decode_options(options));
+  if (family == "combine") return combine(combine_options(options));
+  refuse_family(family);
 }
 
 Choice choose(const std::string& family, const Options& options, const std::string& arch,
@@ -281,7 +391,10 @@ Choice choose(const std::string& family, const Options& options, const std::stri
   if (family == "rows") return choose_rows(arch, shape);
   if (family == "reduce") return choose_reduce(options, arch, shape);
   if (family == "transpose" || family == "pad") return {};
-  refuse("there is no kernel '" + family + "'", "there are matmul, rows, reduce, transpose, pad");
+  if (family == "attention" || family == "attention_backward") return choose_attention(family, options, arch, shape);
+  if (family == "decode_attention") return choose_decode(options, arch, shape);
+  if (family == "combine") return {};
+  refuse_family(family);
 }
 
 }  // namespace tilewright::kernels

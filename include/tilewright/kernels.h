@@ -81,6 +81,63 @@ struct PadOptions {
 // Parameters X [M, N], Y [rows, columns]; symbols of these names.
 Program pad(const PadOptions& options);
 
+// Of attention: a block has `m` queries and takes `n` keys in a step; backward it has `n` keys and takes `m` queries.
+struct AttentionTile {
+  int64_t m = 128, n = 128, stages = 2, threads = 256;
+  bool operator==(const AttentionTile&) const = default;
+};
+
+// O = softmax(scale Q K^T) V for each head of queries; `group` of them beside each other share a head of keys and
+// values. Queries and keys end together: with `causal` the last query sees all keys, the one before it one less. A
+// query that sees no key gets zeros. Weights are rounded to `dtype` before they meet the values; all sums are float32.
+struct AttentionOptions {
+  DType dtype = bf16;
+  int64_t dim = 128, value_dim = 128, group = 1;
+  bool heads_first = false;  // (batch, head, position, dim); else (batch, position, head, dim)
+  bool packed = false;       // (position, head, dim): sequence b has the positions starts[b] up to starts[b + 1]
+  bool causal = false;
+  bool left = false, right = false;  // a query sees so many keys before, and behind, the one that it stands at
+  bool sink = false;                 // one more key for each head of queries: a score, as it is, and zeros for a value
+  bool dlse = false;                 // backward: the logarithms have a gradient too
+  AttentionTile tile = {};
+};
+// Parameters Q, K, V, sink, O, LSE, scale, left, right; with `packed` query_starts and key_starts behind sink, and
+// longest_query behind LSE. LSE [batch, head, position], or [head, position]: log(sum(exp(scores))), -inf of no keys.
+// scale > 0. Parameters that the options leave out are null, or any number.
+Program attention(const AttentionOptions& options);
+// Parameters Q, K, V, O, LSE, dO, dLSE, dQ, dK, dV, scale, left, right; with `packed` the starts behind dLSE,
+// longest_query and longest_key behind dV. A sink's gradient is made of LSE and the rows of O dO.
+Program attention_backward(const AttentionOptions& options);
+// Tiles that may suit a call on a GPU.
+std::vector<AttentionTile> attention_tiles(const AttentionOptions& options);
+std::vector<AttentionTile> attention_backward_tiles(const AttentionOptions& options);
+
+// Attention of one query a sequence, by P blocks for each head of keys: a block has `tile.m` query heads at most, and
+// takes `tile.n` keys in a step. K and V lie as [batch, keys, kv_heads, dim], or with `page` > 0 in pages of so many
+// keys, [pages, page, kv_heads, dim]: key k of sequence b is number k % page of page table[b, k / page]. tile.n divides
+// page.
+struct DecodeOptions {
+  DType dtype = bf16, result = bf16;
+  int64_t dim = 128, value_dim = 128, group = 1, page = 0;
+  bool lengths = false;  // sequence b has lengths[b] keys; else all that there is room for
+  bool left = false;     // the last left + 1 of them
+  bool sink = false;
+  AttentionTile tile = {64, 64, 2, 128};
+};
+// Parameters Q [batch, kv_heads, group, dim], K, V, sink [kv_heads, group], table (with `page`), lengths,
+// O [P, batch, kv_heads, group, value_dim], LSE [P, batch, kv_heads, group], scale, left. No part reads behind a
+// sequence.
+Program decode_attention(const DecodeOptions& options);
+std::vector<AttentionTile> decode_attention_tiles(const DecodeOptions& options);
+
+// Rows of parts as one: the sum of X [P, rows, dim] by weights exp(logs [P, rows] - LSE), LSE = log(sum(exp(logs))).
+struct CombineOptions {
+  DType result = bf16;
+  int64_t dim = 128, rows = 4;  // of a block
+};
+// Parameters X, logs, Y [rows, dim], LSE [rows].
+Program combine(const CombineOptions& options);
+
 // ---- by name: what other languages call
 
 // {"a": "bfloat16", "transpose_b": "true", "tile": "128x256x64x3x256"}: the fields above, the family's defaults for
@@ -91,12 +148,12 @@ Program library_program(const std::string& family, const Options& options);
 // What suits a call of a shape: options beside those that the call has, and why.
 struct Choice {
   Options options;
-  double microseconds = 0;                   // predicted, of products on a GPU; else 0
+  double microseconds = 0;                   // predicted, of products and attention on a GPU; else 0
   int64_t parts = 1;                         // of `reduce` with split: how many
-  std::map<std::string, double> considered;  // of products on a GPU: each tile and its predicted microseconds
+  std::map<std::string, double> considered;  // on a GPU: each tile and its predicted microseconds
 };
-// `arch`: "sm_90a", or "" for the CPU; `shape`: the program's symbols. Tiles of products on a GPU are compared by
-// CostModel, of which one is kept for each: the first call with some options takes 10 ms a tile, others 20 us.
+// `arch`: "sm_90a", or "" for the CPU; `shape`: the program's symbols. Tiles of products and of attention on a GPU are compared by
+// CostModel, of which one is kept for each: the first call with some options takes 5 ms a tile, others 20 us.
 Choice choose(const std::string& family, const Options& options, const std::string& arch,
               const std::map<std::string, int64_t>& shape);
 
