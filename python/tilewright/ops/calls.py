@@ -174,6 +174,16 @@ def best_of(choice, specialization_of):
     return specialization_of(considered[0][0]), least
 
 
+def chosen_once(family, options, place, shape):
+    """chosen(), kept for the next call."""
+    return _chosen_once(family, tuple(sorted((n, _text(v)) for n, v in options.items())), place, tuple(shape.items()))
+
+
+@functools.lru_cache(4096)
+def _chosen_once(family, texts, place, extents):
+    return chosen(family, dict(texts), place, dict(extents))
+
+
 def specialization(family, options, place, outputs):
     """Of options by name, texts or numbers."""
     return Specialization(family, tuple(sorted((n, _text(v)) for n, v in options.items())), place.engine, place.arch if place.engine == "simulator" else "", outputs)

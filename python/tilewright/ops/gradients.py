@@ -122,7 +122,64 @@ def _registered():
         made.register_autograd(backward, setup_context=keep)
 
     norm("rms_norm", False), norm("layer_norm", True)
+    # The package has a function of the module's name.
+    module = sys.modules[f"{__package__}.attention"]
+    _of_attention(define, "attention", "str layout", module.run, module.backward, lambda layout: module._LAYOUTS[layout])
+    starts = "Tensor query_starts, Tensor key_starts, int? longest_query, int? longest_key"
+    _of_attention(define, "attention_varlen", starts, module.run_varlen, module.backward_varlen, lambda *packed: (0, 1))
     return True
+
+
+def _of_attention(define, name, more, run, backward_of, axes_of):
+    """Defines attention of a kind: `more` are its arguments beside those of all, axes_of(*more) the dimensions of positions and heads."""
+    import torch
+
+    options = f"bool causal, float scale, int? left, int? right, {more}"
+
+    @define(name, f"(Tensor q, Tensor k, Tensor v, Tensor? sink, {options}) -> (Tensor, Tensor)")
+    def forward(q, k, v, sink, causal, scale, left, right, *more):
+        return run(q, k, v, sink, causal, scale, (left, right), *more)
+
+    @forward.register_fake
+    def _(q, k, v, sink, causal, scale, left, right, *more):
+        positions, heads = axes_of(*more)
+        rows = (*q.shape[: q.dim() - 3], q.shape[heads], q.shape[positions])
+        return q.new_empty((*q.shape[:-1], v.shape[-1])), q.new_empty(rows, dtype=torch.float32)
+
+    @define(f"{name}_backward", f"(Tensor grad, Tensor? grad_lse, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, {options}) -> (Tensor, Tensor, Tensor)")
+    def backward_operator(*given):
+        return backward_of(*given)
+
+    @backward_operator.register_fake
+    def _(grad, grad_lse, q, k, v, *rest):
+        return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+    def keep(ctx, inputs, output):
+        q, k, v, sink, *options = inputs
+        starts = [x for x in options if isinstance(x, torch.Tensor)]
+        ctx.options = [None if isinstance(x, torch.Tensor) else x for x in options]
+        ctx.at = [i for i, x in enumerate(options) if isinstance(x, torch.Tensor)]
+        ctx.save_for_backward(q, k, v, sink, *output, *starts)
+        ctx.set_materialize_grads(False)
+
+    def backward(ctx, grad, grad_lse):
+        q, k, v, sink, out, lse, *starts = ctx.saved_tensors
+        options = list(ctx.options)
+        for i, x in zip(ctx.at, starts):
+            options[i] = x
+        grad = torch.zeros_like(out) if grad is None else grad.to(out.dtype)
+        of_sink = None
+        if sink is not None and ctx.needs_input_grad[3]:
+            # Its weight in each row, times what the row's sum changes.
+            positions, heads = axes_of(*options[4:])
+            sums = -(grad.float() * out.float()).sum(-1)
+            sums = sums.transpose(positions, heads) if positions < heads else sums
+            sums = sums if grad_lse is None else sums + grad_lse
+            weights = torch.where(lse == -torch.inf, 0, torch.exp(sink.float()[:, None] - lse))
+            of_sink = (weights * sums).sum([d for d in range(lse.dim()) if d != lse.dim() - 2]).to(sink.dtype)
+        return *backward_operator(grad, grad_lse, q, k, v, out, lse, *options), of_sink, *[None] * len(options)
+
+    forward.register_autograd(backward, setup_context=keep)
 
 
 _registered._dynamo_marked_constant = True  # torch.compile calls it while it traces
@@ -165,6 +222,14 @@ def log_softmax(x):
 
 def rms_norm(x, weight, epsilon):
     return _operator("rms_norm")(x, weight, None, float(epsilon))
+
+
+def attention(q, k, v, sink, causal, scale, left, right, layout):
+    return _operator("attention")(q, k, v, sink, causal, scale, left, right, layout)
+
+
+def attention_varlen(q, k, v, sink, causal, scale, left, right, *packed):
+    return _operator("attention_varlen")(q, k, v, sink, causal, scale, left, right, *packed)
 
 
 def layer_norm(x, weight, bias, epsilon):
