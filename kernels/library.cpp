@@ -135,7 +135,8 @@ RowOptions row_options(const Options& given) {
           {"layer_norm", RowFunction::LayerNorm},
           {"softmax_backward", RowFunction::SoftmaxBackward}});
   r.read("x", o.x), r.read("result", o.result), r.read("weight", o.weight), r.read("bias", o.bias);
-  r.read("columns", o.columns), r.read("rows", o.rows), r.read("tile", o.tile), r.read("threads", o.threads);
+  r.read("columns", o.columns), r.read("parts", o.parts), r.read("rows", o.rows), r.read("tile", o.tile),
+      r.read("threads", o.threads);
   return o;
 }
 
@@ -264,9 +265,9 @@ Choice choose_matmul(const Options& given, const std::string& arch, const std::m
   MatmulOptions o = matmul_options(given);
   const auto program = [&](const MatmulTile& t) { return o.tile = t, matmul(o); };
   const auto batch = shape.find("batch");
-  const std::vector<MatmulTile> tiles =
-      arch.empty() ? std::vector{cpu_tile(shape)}
-                   : matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"), batch == shape.end() ? 1 : batch->second);
+  const std::vector<MatmulTile> tiles = arch.empty() ? std::vector{cpu_tile(shape)}
+                                                     : matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"),
+                                                                    batch == shape.end() ? 1 : batch->second);
   return fastest<MatmulTile>("matmul", given, tiles, arch, shape, program, "give M, N, K, and batch where it has one");
 }
 
@@ -289,7 +290,8 @@ Choice choose_attention(const std::string& family, const Options& given, const s
   const auto program = [&](const AttentionTile& t) {
     return o.tile = t, backward ? attention_backward(o) : attention(o);
   };
-  return fastest<AttentionTile>(family, given, tiles, arch, shape, program, "give batch, kv_heads, queries, keys, left and right");
+  return fastest<AttentionTile>(family, given, tiles, arch, shape, program,
+                                "give batch, kv_heads, queries, keys, left and right");
 }
 
 // Parts until multiprocessors have enough to do. Prices are of sequences that all have the keys there is room for, one
@@ -317,7 +319,8 @@ Choice choose_decode(const Options& given, const std::string& arch, const std::m
       more = model_of("combine", key, arch, [&] { return combine(last); }).microseconds(all).value_or(0);
     }
     const auto program = [&](const AttentionTile& tile) { return o.tile = tile, decode_attention(o); };
-    Choice found = fastest<AttentionTile>("decode_attention", given, tiles, arch, all, program, "give batch, kv_heads, keys and left");
+    Choice found = fastest<AttentionTile>("decode_attention", given, tiles, arch, all, program,
+                                          "give batch, kv_heads, keys and left");
     o.page = page;
     found.microseconds += more, found.parts = parts;
     if (best.options.empty() || found.microseconds < best.microseconds) best = found;
@@ -325,34 +328,40 @@ Choice choose_decode(const Options& given, const std::string& arch, const std::m
   return best;
 }
 
-// Registers of a thread for elements of a row: 32 of each of the two copies that a function of rows keeps.
-constexpr int64_t kRowElements = 32;
+// Columns of a row that a thread has in registers; of a block of 256, which is fast, and of the largest (measured:
+// softmax of 8192 columns takes 1.07 of a copy's time with 256 threads, 1.45 with 512).
+constexpr int64_t kRowElements = 32, kFastColumns = 256 * kRowElements, kMostColumns = 512 * kRowElements;
+constexpr int64_t kMostParts = 8;  // blocks of a cluster
 
 Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>& shape) {
   const int64_t n = std::max<int64_t>(1, value_of(shape, "N"));
   const bool gpu = !arch.empty();
-  const int64_t most = gpu ? 1024 * kRowElements : 64 * 1024;
-  int64_t threads = 128, rows = 1;
-  if (gpu)
-    while (threads < 1024 && n > threads * kRowElements) threads *= 2;
+  int64_t parts = 1, threads = 128, rows = 1;
+  if (arch == "sm_90a") parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(n, kFastColumns)));
+  const int64_t width = tilewright::ceildiv(n, parts), most = gpu ? kMostColumns : 64 * 1024;
+  const bool whole = width <= most;
+  if (!whole) parts = 1, threads = 256;
+  if (gpu && whole)
+    while (width > threads * kRowElements) threads *= 2;
   const int64_t room = gpu ? threads * kRowElements : 16 * 1024;
-  while (rows < 64 && rows * 2 * std::min(n, most) <= room) rows *= 2;
+  while (parts == 1 && rows < 64 && rows * 2 * std::min(n, most) <= room) rows *= 2;
   Choice out;
-  out.options = {{"columns", std::to_string(n <= most ? n : 0)},
+  out.options = {{"columns", std::to_string(whole ? n : 0)},
+                 {"parts", std::to_string(parts)},
                  {"rows", std::to_string(rows)},
-                 {"tile", std::to_string(gpu ? 512 * kRowElements : 16 * 1024)},
-                 {"threads", std::to_string(n <= most ? threads : 512)}};
+                 {"tile", std::to_string(gpu ? kFastColumns : 16 * 1024)},
+                 {"threads", std::to_string(threads)}};
   return out;
 }
 
 // Blocks that a device, or a few cores, can have at once; where results are fewer, each is made in parts.
-constexpr int64_t kBlocksAtOnce = 2 * kMultiprocessors;
+constexpr int64_t kBlocksAtOnce = 8 * kMultiprocessors, kCoresAtOnce = 16;
 
 Choice choose_reduce(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
   const ReduceOptions o = reduce_options(given);
   const int64_t m = value_of(shape, "M"), r = value_of(shape, "R"), n = o.last ? 1 : value_of(shape, "N");
   const bool gpu = !arch.empty();
-  const int64_t elements = gpu ? 128 * 32 : 16 * 1024;
+  const int64_t elements = gpu ? 128 * 16 : 16 * 1024;
   int64_t rows = 1, tile = 0, columns = 1;
   if (o.last) {
     tile = std::clamp<int64_t>(power_of_two_from(r), 32, elements);
@@ -363,10 +372,23 @@ Choice choose_reduce(const Options& given, const std::string& arch, const std::m
   }
   const int64_t blocks = o.last ? tilewright::ceildiv(m, rows) : m * tilewright::ceildiv(n, columns);
   const int64_t tiles = tilewright::ceildiv(r, tile);
-  const int64_t parts = std::min<int64_t>(tiles / 4, kBlocksAtOnce / std::max<int64_t>(1, blocks));
+  const int64_t parts =
+      std::min<int64_t>(tiles / 4, (gpu ? kBlocksAtOnce : kCoresAtOnce) / std::max<int64_t>(1, blocks));
   Choice out;
   out.options = {{"rows", std::to_string(rows)}, {"tile", std::to_string(tile)}, {"columns", std::to_string(columns)}};
   out.parts = std::max<int64_t>(1, parts);
+  return out;
+}
+
+// Measured on an H200, of tiles of 32, 64 and 128 by 128 to 512 threads.
+Choice choose_transpose(const Options& given, const std::map<std::string, int64_t>& shape) {
+  const int64_t bytes = std::max<int64_t>(1, transpose_options(given).x.storage_bits() / 8);
+  const bool in_pieces = value_of(shape, "M") * bytes % 16 == 0 && value_of(shape, "N") * bytes % 16 == 0;
+  int64_t tile = 128, threads = bytes == 1 ? 512 : bytes == 2 ? 128 : 256;
+  if (bytes == 8) tile = 64;
+  if (!in_pieces) tile = bytes <= 2 ? 32 : tile, threads = bytes <= 2 ? 256 : 128;
+  Choice out;
+  out.options = {{"tile", std::to_string(tile)}, {"threads", std::to_string(threads)}};
   return out;
 }
 
@@ -390,7 +412,8 @@ Choice choose(const std::string& family, const Options& options, const std::stri
   if (family == "matmul") return choose_matmul(options, arch, shape);
   if (family == "rows") return choose_rows(arch, shape);
   if (family == "reduce") return choose_reduce(options, arch, shape);
-  if (family == "transpose" || family == "pad") return {};
+  if (family == "transpose") return choose_transpose(options, shape);
+  if (family == "pad") return {};
   if (family == "attention" || family == "attention_backward") return choose_attention(family, options, arch, shape);
   if (family == "decode_attention") return choose_decode(options, arch, shape);
   if (family == "combine") return {};

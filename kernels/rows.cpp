@@ -62,6 +62,44 @@ struct RowBlock {
     reduce_sum(other, s.second, {.dim = 1, .clear = false});
   }
 
+  // What the blocks of a cluster have of their parts of the rows, in each of them.
+  Buffer of_all(const Buffer& own, const Value& rank) const {
+    auto all = alloc_shared({o.parts, o.rows}, f32);
+    for (int64_t block = 0; block < o.parts; ++block) copy_cluster(own, all(rank, 0), block);
+    return all;
+  }
+  void add(const Buffer& sum, const Value& rank) const {
+    const Buffer all = of_all(sum, rank);
+    cluster_sync();
+    for (auto i : Parallel(o.rows)) {
+      Value whole = all(0, i);
+      for (int64_t block = 1; block < o.parts; ++block) whole = whole + all(block, i);
+      sum(i) = whole;
+    }
+  }
+  void add_powers(const RowSums& s, const Value& rank) const {
+    const Buffer largest = of_all(s.first, rank), sums = of_all(s.second, rank);
+    cluster_sync();
+    copy(s.first, s.before);
+    for (auto i : Parallel(o.rows)) {
+      Value most = largest(0, i);
+      for (int64_t block = 1; block < o.parts; ++block) most = max(most, largest(block, i));
+      s.first(i) = most;
+    }
+    for (auto i : Parallel(o.rows)) {
+      Value whole = 0.0F;
+      for (int64_t block = 0; block < o.parts; ++block)
+        whole = whole + if_then_else(largest(block, i) == -infinity(f32), 0.0F,
+                                     sums(block, i) * exp2((largest(block, i) - s.first(i)) * kLog2E));
+      s.second(i) = whole;
+    }
+    // The powers that are there are of the part's own largest.
+    if (o.function == RowFunction::Softmax)
+      for (auto [i, j] : Parallel(o.rows, width))
+        other(i, j) =
+            other(i, j) * if_then_else(s.before(i) == -infinity(f32), 0.0F, exp2((s.before(i) - s.first(i)) * kLog2E));
+  }
+
   // What each element of a row is combined with, once a row.
   void sum_up(const RowSums& s) const {
     for (auto i : Parallel(o.rows)) {
@@ -95,44 +133,44 @@ Program rows(const RowOptions& o) {
   const bool exponents = o.function == RowFunction::Softmax || o.function == RowFunction::LogSoftmax;
   const Value M = dynamic("M"), N = whole ? Value(o.columns) : dynamic("N"), epsilon = Scalar("epsilon", f32);
   const Tensor X("X", {M, N}, o.x), Z("Z", {M, N}, o.x), W("W", {N}, o.x), B("B", {N}, o.x), Y("Y", {M, N}, o.result);
-  const int64_t width = whole ? o.columns : o.tile;
+  // A part of a row is whole pieces of 8 elements.
+  const int64_t width = !whole ? o.tile : o.parts == 1 ? o.columns : ceildiv(ceildiv(o.columns, o.parts), 8) * 8;
 
   const auto body = [&] {
-    for (auto by : Kernel(ceildiv(M, o.rows), {.threads = o.threads})) {
-      const Value row = by * o.rows;
-      const RowBlock block{o,
-                           X,
-                           Z,
-                           W,
-                           B,
-                           Y,
-                           N,
-                           row,
-                           epsilon,
-                           width,
-                           alloc_fragment({o.rows, width}, f32, "x"),
+    KernelOptions options{.threads = o.threads};
+    if (o.parts > 1) options.cluster_dims = {o.parts, 1, 1};
+    for (auto bx : Kernel(ceildiv(M, o.rows) * o.parts, options)) {
+      const Value row = bx / o.parts * o.rows, rank = bx % o.parts, begin = rank * width;
+      // clang-format off
+      const RowBlock block{o, X, Z, W, B, Y, N, row, epsilon, width, alloc_fragment({o.rows, width}, f32, "x"),
                            alloc_fragment({o.rows, width}, f32, "other")};
+      // clang-format on
       const RowSums s{alloc_fragment({o.rows}, f32, "first"), alloc_fragment({o.rows}, f32, "second"),
                       alloc_fragment({o.rows}, f32, "before"), alloc_fragment({o.rows}, f32, "part")};
       if (exponents) annotate_safe_value(X, -infinity(o.x));
       exponents ? fill(s.first, -infinity(f32)) : clear(s.first);
       clear(s.second);
       const auto each_tile = [&](const std::function<void(const Value&)>& run) {
-        if (whole) return run(0);
+        if (whole) return run(begin);
         for (auto k : Pipelined(ceildiv(N, width), {.num_stages = 2})) {
           const Value column = k * width;
           block.load(column);
           run(column);
         }
       };
-      if (whole) block.load(0);
+      if (o.parts > 1) cluster_sync();  // all blocks have begun: there is memory to write to
+      if (whole) block.load(begin);
       each_tile([&](const Value&) { block.gather(s); });
+      if (o.parts > 1)
+        exponents ? block.add_powers(s, rank)
+                  : block.add(backward || o.function == RowFunction::RmsNorm ? s.second : s.first, rank);
       if (o.function == RowFunction::LayerNorm) {
         for (auto i : Parallel(o.rows)) s.first(i) = s.first(i) / cast(N, f32);
         each_tile([&](const Value& column) { block.spread(s, column); });
+        if (o.parts > 1) block.add(s.second, rank);
       }
       if (!backward) block.sum_up(s);
-      if (backward && whole) block.load(0);  // their product stands in the place of x
+      if (backward && whole) block.load(begin);  // their product stands in the place of x
       each_tile([&](const Value& column) { block.finish(s, column); });
     }
   };

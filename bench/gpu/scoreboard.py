@@ -70,6 +70,18 @@ def transpose_cases():
             yield dtype, shape
 
 
+def attention_cases():
+    """(what, batch, heads, heads of keys, length, dim, causal)"""
+    for what in ("forward", "backward"):
+        for dim in (64, 128, 256):
+            for causal in (False, True):
+                for batch, length in ((16, 1024), (4, 4096), (1, 16384)):
+                    if what == "forward" or dim < 256:
+                        yield what, batch, 2048 // dim, 2048 // dim, length, dim, causal
+    yield "forward", 4, 32, 8, 4096, 128, True
+    yield "forward", 2, 32, 8, 8000, 128, True
+
+
 def _race(name, flops, moved, dtype):
     from peers import Race
 
@@ -103,6 +115,10 @@ class Case:
             self.options = {"transpose_a": order[0] == "t", "transpose_b": order[1] == "t", "tf32": dtype == "tf32"}
             specs = (Spec((K, M) if order[0] == "t" else (M, K), kind, "cuda"), Spec((N, K) if order[1] == "t" else (K, N), kind, "cuda"))
             self.wanted, self.found = ops.matmul.plan(*specs, **self.options), ops.matmul.choice(*specs, **self.options)
+        elif family == "attention":
+            what, batch, heads, kv_heads, length, dim, causal = what
+            q, k = (Spec((batch, length, h, dim), "bfloat16", "cuda") for h in (heads, kv_heads))
+            self.wanted, self.found = ops.attention.plan(q, k, k, causal=causal), ops.attention.choice(q, k, k, causal=causal)
         elif family == "rows":
             function, rows, columns = what
             self.wanted = getattr(ops, function).plan(Spec((rows, columns), "bfloat16", "cuda"))
@@ -170,6 +186,43 @@ class Case:
             row["kernel"] = self.found["kernels"][0]
         return race, rows
 
+    def _attention(self, torch, ops):
+        from peers import _cudnn
+
+        what, batch, heads, kv_heads, length, dim, causal = self.what
+        q, k, v = (torch.randn(batch, length, h, dim, device="cuda", dtype=torch.bfloat16) for h in (heads, kv_heads, kv_heads))
+        flops = (4 if what == "forward" else 10) * batch * heads * length * length * dim // (1 + causal)
+        race = _race(self.name(), flops, 2 * (2 * q.numel() + 2 * k.numel()), "bfloat16")
+
+        def by_cudnn(q, k, v):
+            wide = [x.repeat_interleave(heads // kv_heads, 2) for x in (k, v)] if heads > kv_heads else (k, v)
+            return _cudnn(q, *wide, causal)
+
+        def ours(q, k, v):
+            return ops.attention(q, k, v, causal=causal)
+
+        tolerance = 2e-2
+        if what == "forward":
+            wrong = (ours(q, k, v).float() - by_cudnn(q, k, v).float()).abs().max().item()
+            calls = {"tilewright": lambda: ours(q, k, v), "torch": lambda: by_cudnn(q, k, v)}
+        else:
+            grad, calls, got = torch.randn_like(q), {}, []
+            for name, f in (("tilewright", ours), ("torch", by_cudnn)):
+                leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+                out = f(*leaves)
+                call = lambda out=out, leaves=leaves: torch.autograd.grad(out, leaves, grad, retain_graph=True)  # noqa: E731
+                calls[name] = call
+                got.append(call())
+            wrong = max((a.float() - b.float()).abs().max().item() / max(1, b.float().abs().max().item()) for a, b in zip(*got))
+        if not wrong < tolerance:
+            raise AssertionError(f"{self.name()}: off by {wrong}")
+        for name, call in calls.items():
+            race.add(name, lambda call=call: (call, None))
+        rows = race.run(turns=10 if what == "backward" else 20)
+        for row in rows:
+            row["predicted_us"], row["kernel"] = self.found.get("predicted_us"), self.found["kernels"][0]
+        return race, rows
+
     def _of(self, torch, race, ours, theirs, tolerance, copied):
         got, expected = ours().float(), theirs().float()
         if not torch.allclose(got, expected, atol=tolerance, rtol=tolerance):
@@ -204,7 +257,7 @@ class Case:
         return self._of(torch, race, lambda: ops.transpose(x), lambda: x.mT.contiguous(), 0, x)
 
 
-FAMILIES = {"matmul": matmul_cases, "rows": row_cases, "reductions": reduction_cases, "transposes": transpose_cases}
+FAMILIES = {"matmul": matmul_cases, "attention": attention_cases, "rows": row_cases, "reductions": reduction_cases, "transposes": transpose_cases}
 
 
 def measure(options):

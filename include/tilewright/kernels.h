@@ -45,6 +45,7 @@ struct RowOptions {
   DType x = f32, result = f32;
   bool weight = false, bias = false;  // of the norms: W [N], B [N]
   int64_t columns = 0;  // N, where a row is on chip whole; 0: of any length, in two passes over tiles of it
+  int64_t parts = 1;    // blocks of a cluster that share rows of `columns`
   int64_t rows = 4;     // of a block
   int64_t tile = 1024;  // columns of a tile, where the row is not on chip whole
   int64_t threads = 128;
@@ -152,8 +153,9 @@ struct Choice {
   int64_t parts = 1;                         // of `reduce` with split: how many
   std::map<std::string, double> considered;  // on a GPU: each tile and its predicted microseconds
 };
-// `arch`: "sm_90a", or "" for the CPU; `shape`: the program's symbols. Tiles of products and of attention on a GPU are compared by
-// CostModel, of which one is kept for each: the first call with some options takes 5 ms a tile, others 20 us.
+// `arch`: "sm_90a", or "" for the CPU; `shape`: the program's symbols. Tiles of products and of attention on a GPU are
+// compared by CostModel, of which one is kept for each: the first call with some options takes 5 ms a tile, others 20
+// us.
 Choice choose(const std::string& family, const Options& options, const std::string& arch,
               const std::map<std::string, int64_t>& shape);
 

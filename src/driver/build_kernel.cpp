@@ -6,12 +6,13 @@
 #include <cstdio>
 
 #include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/cpu_engine.h"
 #include "driver/cuda_engine.h"
 #include "driver/hand_in_plan.h"
 #include "driver/plan_json.h"
+#include "driver/versions.h"
 #include "passes/assume_fast_calls.h"
-#include "passes/pipeline.h"
 #include "runtime/aot_text.h"
 #include "runtime/host_compiler.h"
 #include "runtime/process.h"
@@ -120,8 +121,8 @@ void take_cuda(AotKernel& kernel, const ir::TileProgram& tiles, Dump& dump) {
     if (std::ranges::none_of(kernel.versions, same)) kernel.versions.push_back(std::move(version));
   };
   add(passes::assume_fast_calls(tiles));
-  add(tiles);
-  add(passes::assume_no_alignment(tiles));
+  for_other_calls(tiles, add);
+  for_other_calls(passes::assume_no_alignment(tiles), add);
 }
 
 // ---- objects
@@ -220,9 +221,8 @@ KernelFiles build_kernel(const Program& program, const std::string& arch, const 
   if (!cpu) gpu_target(arch);
   check_plans(program.box().program);
   Dump dump(program.name());
-  const ir::TileProgram tiles =
-      passes::run_passes(order_symbols(program.box().program), passes::all_passes(),
-                         [&](const char* pass, const ir::TileProgram& p, double) { dump.write(pass, p); });
+  const ir::TileProgram tiles = canonical(
+      program.box().program, [&](const char* pass, const ir::TileProgram& p, double) { dump.write(pass, p); });
   kernel.plan = build_plan(tiles);
   refuse_scalars(kernel);
   const runtime::HostCompiler compiler = runtime::host_compiler();

@@ -19,8 +19,8 @@ void leave_out_plan_lines(ir::TileProgram& program, const CompileError& error);
 Executable with_fast_version(ir::TileProgram program, runtime::LaunchPlan plan, std::string engine,
                              std::function<runtime::Version(const ir::TileProgram&)> make);
 
-// What `make` makes of the program for calls that the fast version does not take. Lines of plans that only the fast one can
-// have are left out, with a warning.
+// What `make` makes of the program for calls that the fast version does not take. Lines of plans that only the fast one
+// can have are left out, with a warning.
 template <class Make>
 auto for_other_calls(ir::TileProgram program, const Make& make) {
   try {

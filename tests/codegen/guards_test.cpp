@@ -70,12 +70,13 @@ TEST(Guards, ChoicesByFunctionsReadNothing) {
   limits.plain_integers = true;
   Dump dump("guards");
   const std::string text =
-      write_cuda(canonical(parse_program("program chosen {\n  param A: int32[100]\n  param out: int32[32]\n"
-                                         "  param l: int32\n  launch chosen(bx: 1) threads(tx: 32) {\n"
-                                         "    out[tx] = select(l > 3, A[tx + l], 7) + select(A[tx] > 3, l + 1, l)\n  }\n}\n")
-                               .box()
-                               .program),
-                 "sm_90a", dump, limits)
+      write_cuda(
+          canonical(parse_program("program chosen {\n  param A: int32[100]\n  param out: int32[32]\n"
+                                  "  param l: int32\n  launch chosen(bx: 1) threads(tx: 32) {\n"
+                                  "    out[tx] = select(l > 3, A[tx + l], 7) + select(A[tx] > 3, l + 1, l)\n  }\n}\n")
+                        .box()
+                        .program),
+          "sm_90a", dump, limits)
           .kernel.text;
   const std::string kernel = text.substr(text.find("__global__"));
   const size_t call = kernel.find("tw_choose(");

@@ -71,7 +71,8 @@ TEST(Versions, CallsTakeTheFastOneWhereItsAssumptionsHold) {
 
 // Where a tensor begins is a property of the call too.
 TEST(Versions, LinesOfAPlanThatOnlyTheFastOneHasAreLeftOutOfOthers) {
-  const Executable kernel = compile(matmul(), {.engine = Engine::Simulator, .arch = "sm_90a", .plan = "work split k=3"});
+  const Executable kernel =
+      compile(matmul(), {.engine = Engine::Simulator, .arch = "sm_90a", .plan = "work split k=3"});
   const Executable reference = compile(matmul(), {.engine = Engine::Interpreter});
   std::vector<std::string> said;
   const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { said.push_back(d.to_string()); });

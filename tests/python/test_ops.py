@@ -160,8 +160,23 @@ def test_rows(engine, function, engine_of_calls):
         expect_near(run(x, w, b), reference(wide(x), wide(w), wide(b)), 2e-5, "float16")
 
 
-@pytest.mark.parametrize("columns", [40, 70000])
-def test_rows_with_infinities(columns):
+@pytest.mark.parametrize("function", ROWS)
+def test_rows_that_blocks_of_a_cluster_share(function, engine_of_calls):
+    engine_of_calls("simulator")
+    run, reference = ROWS[function]
+    x, w, b = normal(2, 8300), normal(8300), normal(8300)
+    expect_near(run(x, w, b), reference(wide(x), wide(w), wide(b)), 2e-5)
+
+
+def test_softmax_backward_by_a_cluster(engine_of_calls):
+    torch = pytest.importorskip("torch")
+    engine_of_calls("simulator")
+    expect_gradients(ops.softmax, lambda x: torch.nn.functional.softmax(x, -1), torch_tensors((2, 8300)))
+
+
+@pytest.mark.parametrize("columns, engine", [(40, "cpu"), (70000, "cpu"), (40, "simulator"), (8300, "simulator")])
+def test_rows_with_infinities(columns, engine, engine_of_calls):
+    engine_of_calls(engine)
     x = normal(4, columns)
     x[1, : columns // 2] = -np.inf
     x[2] = -np.inf

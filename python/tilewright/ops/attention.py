@@ -6,7 +6,7 @@ import math
 from ..trace import fail
 from ..tracebacks import entry
 from . import gradients
-from .calls import (Operator, Resolved, Spec, bucket, check_tensor, chosen_once, compact, compiled, is_compact, is_torch, name_of,
+from .calls import (Operator, Resolved, Spec, best_of, bucket, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of,
                     place_of, refuse_dtype, refuse_shape, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -127,8 +127,8 @@ def _wanted(family, given, place, shape, outputs):
     left, right = _ends(shape["left"], shape["right"])
     extents = {n: max(shape[n], 1) if n == "kv_heads" else bucket(max(shape[n], 1)) for n in ("kv_heads", "queries", "keys")}
     extents.update(batch=max(shape["batch"], 1), left=left, right=right)
-    tile, microseconds, _ = chosen_once(family, given, place, extents)
-    return specialization(family, {**given, **tile}, place, outputs), microseconds
+    choice = chosen(family, given, place, extents)
+    return best_of(choice, lambda tile: specialization(family, {**given, "tile": tile}, place, outputs))
 
 
 def backward(grad, grad_lse, q, k, v, out, lse, causal, scale, left, right, layout):

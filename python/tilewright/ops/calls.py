@@ -153,8 +153,13 @@ def remember(calls, key, tensor, run):
 
 
 def chosen(family, options, place, shape):
-    """What suits the shape, as kernels.h's Choice has it."""
-    return json.loads(_native.library_choose(family, options, place.arch, shape))
+    """What suits the shape, as kernels.h's Choice has it; options by name, texts or numbers."""
+    return _chosen(family, tuple(sorted((n, _text(v)) for n, v in options.items())), place, tuple(shape.items()))
+
+
+@functools.lru_cache(4096)
+def _chosen(family, texts, place, extents):
+    return json.loads(_native.library_choose(family, dict(texts), place.arch, dict(extents)))
 
 
 _NEAR = 1.02  # a kernel that is there is taken for a better one that is not
@@ -172,16 +177,6 @@ def best_of(choice, specialization_of):
         if wanted in _kernels:
             return wanted, microseconds
     return specialization_of(considered[0][0]), least
-
-
-def chosen_once(family, options, place, shape):
-    """chosen(), kept for the next call."""
-    return _chosen_once(family, tuple(sorted((n, _text(v)) for n, v in options.items())), place, tuple(shape.items()))
-
-
-@functools.lru_cache(4096)
-def _chosen_once(family, texts, place, extents):
-    return chosen(family, dict(texts), place, dict(extents))
 
 
 def specialization(family, options, place, outputs):
@@ -327,3 +322,7 @@ def permuted(tensor, order):
 def product(extents):
     return math.prod(extents)
 
+
+def bucket(extent):
+    """Calls whose extents are of one bucket share a choice: the power of two that an extent is at most."""
+    return 16 if extent <= 16 else 1 << (extent - 1).bit_length()

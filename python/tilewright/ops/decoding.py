@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..tensors import empty
 from ..tracebacks import entry
 from .attention import _FLOATS, _MOST, _sink, options
-from .calls import (Operator, Resolved, bucket, check_tensor, chosen_once, compact, compiled, name_of, place_of, refuse_dtype,
+from .calls import (Operator, Resolved, bucket, check_tensor, chosen, compact, compiled, name_of, place_of, refuse_dtype,
                     refuse_shape, reshaped, specialization)  # fmt: skip
 
 
@@ -64,7 +64,8 @@ def _resolve(q, k, v, lengths, block_table, scale, window, sink):
              "left": left is not None, "sink": sink is not None}  # fmt: skip
     left = _MOST if left is None else min(left, _MOST)
     extents = {"batch": max(batch, 1) if batch <= 16 else bucket(batch), "kv_heads": kv_heads, "keys": bucket(max(room, 1)), "left": left}
-    tile, microseconds, parts = chosen_once("decode_attention", given, place, extents)
+    choice = chosen("decode_attention", given, place, extents)
+    tile, microseconds, parts = choice["options"], choice["microseconds"], choice["parts"]
     sink = _sink("decode_attention", sink, heads)
     tensors = [reshaped(compact(q), (batch, kv_heads, group, q.shape[-1])), compact(k), compact(v),
                None if sink is None else reshaped(sink, (kv_heads, group))]  # fmt: skip

@@ -109,15 +109,9 @@ def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dty
 
 def _kernel_for(options, place, extents, results):
     """(specialization, microseconds): the tile that suits the shape."""
-    texts = tuple(sorted((n, str(v).lower() if isinstance(v, bool) else v) for n, v in options.items()))
-    key = texts, place, tuple(max(e, 1) for e in extents.values())
-    choice = _choices.get(key)
-    if choice is None:
-        choice = _choices[key] = chosen("matmul", dict(texts), place, {n: max(e, 1) for n, e in extents.items()})
+    choice = chosen("matmul", options, place, {n: max(e, 1) for n, e in extents.items()})
     return best_of(choice, lambda tile: specialization("matmul", {**options, "tile": tile}, place, (results,)))
 
-
-_choices = {}
 
 # ---- rows that are no whole pieces of 16 bytes, which a GPU's copies need, are brought into some that are
 

@@ -45,8 +45,7 @@ def _step(reduction, x, last, result, place, count):
     """The calls that reduce (M, R, N) or (M, R): (run, specializations)."""
     options = {"reduction": reduction, "x": name_of(x.dtype), "result": result, "last": last}
     extents = dict(zip("MRN", x.shape))
-    text = {n: str(v).lower() if isinstance(v, bool) else v for n, v in options.items()}
-    choice = chosen("reduce", text, place, {**extents, "R": x.shape[1] or 1})
+    choice = chosen("reduce", options, place, {**extents, "R": x.shape[1] or 1})
     tiles, parts = choice["options"], choice["parts"]
     numbers = (float(count),) if reduction == "mean" else ()
     if parts == 1:

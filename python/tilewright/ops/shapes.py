@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..tracebacks import entry
-from .calls import (Operator, Resolved, calling, check_tensor, compact, name_of, permuted, place_of, product, refuse_dtype, refuse_shape,
+from .calls import (Operator, Resolved, calling, check_tensor, chosen, compact, name_of, permuted, place_of, product, refuse_dtype, refuse_shape,
                     remember, remembered, reshaped, specialization)  # fmt: skip
 
 
@@ -31,7 +31,9 @@ def _resolve(x, first=-2, second=-1):
 
 
 def _of_matrices(x, dtype):
-    wanted = specialization("transpose", {"x": dtype}, place_of(x), (1,))
+    place = place_of(x)
+    choice = chosen("transpose", {"x": dtype}, place, {"M": x.shape[1], "N": x.shape[2]})
+    wanted = specialization("transpose", {"x": dtype, **choice["options"]}, place, (1,))
     return Resolved(calling(wanted), [wanted]), x
 
 
