@@ -68,7 +68,8 @@ class Reader {
     done(name);
   }
   void read(const char* name, MatmulTile& t) {
-    read(name, {&t.m, &t.n, &t.k, &t.stages, &t.threads, &t.split}, "m x n x k x stages x threads x split, as 128x256x64x3x256x1");
+    read(name, {&t.m, &t.n, &t.k, &t.stages, &t.threads, &t.split},
+         "m x n x k x stages x threads x split, as 128x256x64x3x256x1");
   }
   void read(const char* name, AttentionTile& t) {
     read(name, {&t.m, &t.n, &t.stages, &t.threads}, "m x n x stages x threads, as 128x128x2x256");

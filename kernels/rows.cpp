@@ -140,7 +140,7 @@ Program rows(const RowOptions& o) {
     KernelOptions options{.threads = o.threads};
     if (o.parts > 1) options.cluster_dims = {o.parts, 1, 1};
     for (auto bx : Kernel(ceildiv(M, o.rows) * o.parts, options)) {
-      const Value row = bx / o.parts * o.rows, rank = bx % o.parts, begin = rank * width;
+      const Value row = floordiv(bx, o.parts) * o.rows, rank = bx % o.parts, begin = rank * width;
       // clang-format off
       const RowBlock block{o, X, Z, W, B, Y, N, row, epsilon, width, alloc_fragment({o.rows, width}, f32, "x"),
                            alloc_fragment({o.rows, width}, f32, "other")};
