@@ -115,7 +115,9 @@ Text CFamily::sum(const Sum& n, DType type) {
     out += (negative ? " - " : " + ") + constant(ir::constant(type, negative ? -n.constant : n.constant));
   }
   const bool single = terms.size() == 1 && n.constant == 0;
-  return rounded(type, {out, single && terms[0].coefficient > 0 ? Binds::Product : single ? Binds::Unary : Binds::Sum});
+  const bool minus = std::ranges::any_of(terms, [](const Term& t) { return t.coefficient < 0; });
+  const auto finish = [&](const Text& t) { return minus ? after_minus(type, t) : rounded(type, t); };
+  return finish({out, single && terms[0].coefficient > 0 ? Binds::Product : single ? Binds::Unary : Binds::Sum});
 }
 
 Text CFamily::divide(const Binary& n, DType type) {
@@ -198,7 +200,8 @@ Text CFamily::value(const Expr& e) {
                           [&](const Unary& n) -> Text {
                             const char* op = n.op == UnaryOp::Neg ? "-" : n.op == UnaryOp::Not ? "!" : "~";
                             const Text t{op + in(value(n.a), Binds::Primary), Binds::Unary};
-                            return type.is_int() ? rounded(type, t) : t;
+                            if (!type.is_int()) return t;
+                            return n.op == UnaryOp::Neg ? after_minus(type, t) : rounded(type, t);
                           },
                           [&](const Binary& n) -> Text {
                             if (n.op == BinaryOp::FloorDiv || n.op == BinaryOp::FloorMod ||

@@ -68,7 +68,8 @@ class CFamily {
   void note_source(const ir::Stmt& s);
 
   Text binary(ir::BinaryOp op, DType type, const Text& a, const Text& b, const ir::Expr& right = {});
-  Text rounded(DType type, const Text& t);  // after an operation
+  Text rounded(DType type, const Text& t);                                          // after an operation
+  virtual Text after_minus(DType type, const Text& t) { return rounded(type, t); }  // after one that takes opposites
   Text call(const std::string& function, const std::vector<std::string>& args);
   std::string constant(const ir::Expr& e) const;
   // The bits of a value as an unsigned integer, and back.

@@ -419,7 +419,8 @@ class CudaText final : public CudaAsync {
     const CudaFunction as = cuda_function(f, type, program_.options.fast_math);
     if (!as.piece.empty()) pieces_.insert(as.piece);
     if (as.piece != as.name && !as.piece.empty()) functions_.emplace(exact_of(f), type == f64);
-    return {fmt::format("{}({})", as.name, fmt::join(args, ", "))};
+    const Text called{fmt::format("{}({})", as.name, fmt::join(args, ", "))};
+    return f == Function::Abs && type.is_int() ? after_minus(type, called) : called;
   }
 
   std::optional<Text> quotient(DType type, const Text& a, const Text& b) override {
@@ -427,6 +428,10 @@ class CudaText final : public CudaAsync {
     return Text{fmt::format("__fdividef({}, {})", a.text, b.text)};
   }
 
+  Text after_minus(DType type, const Text& t) override {
+    if (!type.is_signed() || !type.is_int() || (type.bits != 8 && type.bits != 16)) return rounded(type, t);
+    return rounded(type, {fmt::format("{}<{}>({})", helper("tw_signed_low"), type.bits, t.text)});
+  }
   // Of integers of 32 bits and less, where ptxas may not merge what it knows of them.
   bool is_plain(DType type) const {
     return style_.plain_integers && type.is_int() && type.bits <= 32 && (type.is_signed() || type.bits < 32);

@@ -49,8 +49,20 @@ TEST(WrapSums, WhatIsLookedAtMayWrap) {
   EXPECT_EQ(stored("(A[tx] + 5) // 2", "int64"), "(int64_t)((uint64_t)A[tx] + 5ull) >> 1");
 }
 
-TEST(WrapSums, WhatFitsOrIsOnlyKeptStaysAsItIs) {
-  EXPECT_EQ(stored("A[tx] * 6 + 1"), "A[tx] * 6 + 1");
+TEST(WrapSums, WhatIsKeptMayWrap) {
+  EXPECT_EQ(stored("A[tx] * 6 + 1"), "(int32_t)((uint32_t)A[tx] * 6u + 1u)");
+  EXPECT_EQ(stored("A[tx] * n"), "(int32_t)((uint32_t)A[tx] * (uint32_t)n)");
+}
+
+// ptxas takes the opposite of int16 for one of 32 bits.
+TEST(WrapSums, OppositesOfNarrowNumbersAreMadeInThirtyTwoBits) {
+  EXPECT_EQ(stored("-A[tx]", "int16"), "(int16_t)tw_signed_low<16>(-A[tx])");
+  EXPECT_EQ(stored("n - A[tx]", "int8").find("tw_signed_low<8>("), 8u) << stored("n - A[tx]", "int8");
+  EXPECT_EQ(stored("abs(A[tx])", "int16").find("(int16_t)tw_signed_low<16>(abs"), 0u) << stored("abs(A[tx])", "int16");
+  EXPECT_EQ(stored("A[tx] + A[tx + 1 - 1]", "int16").find("tw_signed_low"), std::string::npos);
+}
+
+TEST(WrapSums, WhatFitsStaysAsItIs) {
   EXPECT_EQ(stored("(int32(S[tx]) * 6 + tx) // 3"), "floordiv<int32_t>((int32_t)S[tx] * 6 + tx, 3)");
   EXPECT_EQ(stored("(M + 63) // 64"), "M + 63 >> 6");
   EXPECT_EQ(stored("((int32(S[tx]) & 15 ^ 8) - 8) // 3"), "floordiv<int32_t>((((int32_t)S[tx] & 15) ^ 8) - 8, 3)");

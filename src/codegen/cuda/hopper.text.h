@@ -202,6 +202,16 @@ __device__ __forceinline__ bool tw_equal(int32_t x, int32_t y) {
   return difference == 0;
 }
 
+// The lower bits with their sign. ptxas 13.0 takes the opposite of int16 for one that needs no such step: that of
+// -32768 became 32768. Behind this it is made in 32 bits.
+//@ tw_signed_low: types
+template <int bits>
+__device__ __forceinline__ int32_t tw_signed_low(int32_t x) {
+  int32_t low;
+  asm("bfe.s32 %0, %1, 0, %2;" : "=r"(low) : "r"(x), "n"(bits));
+  return low;
+}
+
 //@ tw_min: types
 __device__ __forceinline__ int32_t tw_min(int32_t x, int32_t y) {
   int32_t least;

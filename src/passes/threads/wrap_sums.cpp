@@ -42,15 +42,21 @@ class Wrapping {
     const Expr x = wrapped(n->value);
     return same(x, n->value) ? std::nullopt : std::optional(cast(x, e->type, n->rounding, n->random));
   }
-  // The same of names, and of values in registers, that something looks at.
+  // The same of names and of what is stored: compilers add sums of several statements up, and what wraps in one of them
+  // is undefined in all.
   std::optional<Body> kept(const Stmt& s) const {
-    if (const auto* n = s.as<Let>(); n && seen_.contains(n->var)) {
+    if (const auto* n = s.as<Let>()) {
       const Expr x = wrapped(n->value);
       if (!same(x, n->value)) return Body{make_stmt(Let{n->var, x}, s->location)};
     }
-    if (const auto* n = s.as<Store>(); n && registers_.contains(n->to.buffer)) {
+    if (const auto* n = s.as<Store>()) {
       const Expr x = wrapped(n->value);
       if (!same(x, n->value)) return Body{make_stmt(Store{n->to, x, n->queue}, s->location)};
+    }
+    if (const auto* n = s.as<Atomic>()) {
+      Atomic own = *n;
+      own.value = wrapped(n->value);
+      if (!same(own.value, n->value)) return Body{make_stmt(std::move(own), s->location)};
     }
     // A counter is compared with the end of its loop.
     if (const auto* n = s.as<For>()) {
@@ -60,17 +66,6 @@ class Wrapping {
         return Body{make_stmt(std::move(loop), s->location)};
     }
     return std::nullopt;
-  }
-  void note_looks(const Body& body) {
-    walk(body, [&](const Stmt& s) {
-      if (const auto* n = s.as<For>()) note(n->begin), note(n->extent);
-    });
-    walk_exprs(body, [&](const Expr& e) {
-      if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) note(n->a), note(n->b);
-      if (const auto* n = e.as<Cast>(); n && is_wider(*n, e->type)) note(n->value);
-      if (const auto* n = e.as<Intrinsic>())
-        for (const Expr& a : n->args) note(a);
-    });
   }
 
  private:
@@ -100,14 +95,6 @@ class Wrapping {
     if (const auto* n = e.as<Cast>()) return cast(own[0], e->type, n->rounding, n->random);
     const auto* n = e.as<Binary>();
     return binary(n->op, own[0], own.size() > 1 ? own[1] : n->b);
-  }
-  void note(const Expr& e) {
-    if (const auto* n = e.as<Var>()) seen_.insert(n->id);
-    if (const auto* n = e.as<Load>()) registers_.insert(n->buffer);
-    if (const auto* n = e.as<ir::Sum>())
-      for (const Term& t : n->terms) note(t.value);
-    if (const auto* n = e.as<Binary>(); n && n->op == BinaryOp::Mul) note(n->a), note(n->b);
-    for (const Expr& x : handed_on(e)) note(x);
   }
   // Whether any of them is another expression then.
   bool wrap_all(std::vector<Expr>& list) const {
@@ -178,8 +165,6 @@ class Wrapping {
   }
 
   Intervals ranges_;
-  std::set<VarId> seen_;
-  std::set<BufferId> registers_;  // whose elements something looks at
 };
 
 }  // namespace
@@ -187,7 +172,6 @@ class Wrapping {
 void wrap_sums(ThreadProgram& program) {
   for (Launch& launch : program.launches) {
     Wrapping wrapping(program, launch);
-    wrapping.note_looks(launch.body);
     launch.body = rewrite_exprs(launch.body, [&](const Expr& e) { return wrapping.looked_at(e); });
     launch.body = rewrite(launch.body, [&](const Stmt& s) { return wrapping.kept(s); });
   }

@@ -4,10 +4,10 @@
 
 namespace tilewright::passes {
 
-// Signed integers wrap in the language; in CUDA C++ they may not, and NVRTC takes (x * 6) / 3 for x * 2 and x * x for
-// positive. Where something looks at the sign or the size of a sum or a product (a division, a comparison, a function,
-// a wider type, the end of a loop), and it may leave its type, it is computed without a sign and read as signed again.
-// What fits stays as it is: counters are as large as their loops and grids.
+// Signed integers wrap in the language; in CUDA C++ they may not, and NVRTC takes (x * 6) / 3 for x * 2, x * x for
+// positive, and adds constants of several statements up. Where a sum or a product may leave its type, and something
+// looks at it, keeps it or ends a loop by it, it is computed without a sign and read as signed again. What fits stays
+// as it is: counters are as large as their loops and grids. Indices of memory stay too: they are checked in 64 bits.
 void wrap_sums(ir::ThreadProgram& program);
 
 }  // namespace tilewright::passes
