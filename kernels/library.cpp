@@ -4,25 +4,18 @@
 #include <functional>
 #include <mutex>
 
+#include "refusal.h"
 #include "tilewright/cost.h"
-#include "tilewright/diagnostic.h"
 #include "tilewright/kernels.h"
 #include "tilewright/language.h"
 
 namespace tilewright::kernels {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message, const std::string& help) {
-  Diagnostic d;
-  d.code = 1080;
-  d.message = message;
-  d.help = help;
-  throw CompileError(std::move(d));
-}
-
 [[noreturn]] void refuse_family(const std::string& family) {
   refuse("there is no kernel '" + family + "'",
-         "there are matmul, rows, reduce, transpose, attention, attention_backward, decode_attention, combine, pad");
+         "there are matmul, rows, reduce, transpose, attention, attention_backward, decode_attention, combine, pad, "
+         "elementwise");
 }
 
 // Reads the options of a family, each once. What is left at the end has no meaning there.
@@ -48,6 +41,10 @@ class Reader {
       if (*text != "true" && *text != "false") wrong(name, *text, "true or false");
       to = *text == "true";
     }
+    done(name);
+  }
+  void read(const char* name, std::string& to) {
+    if (const std::string* text = find(name)) to = *text;
     done(name);
   }
   void read(const char* name, int64_t& to) {
@@ -162,6 +159,15 @@ PadOptions pad_options(const Options& given) {
   PadOptions o;
   Reader r("pad", given);
   r.read("x", o.x), r.read("rows", o.rows), r.read("tile", o.tile), r.read("threads", o.threads);
+  return o;
+}
+
+ElementwiseOptions elementwise_options(const Options& given) {
+  ElementwiseOptions o;
+  Reader r("elementwise", given);
+  r.read("function", o.function), r.read("operands", o.operands), r.read("x", o.x), r.read("result", o.result);
+  r.read("gated", o.gated), r.read("backward", o.backward);
+  r.read("rows", o.rows), r.read("columns", o.columns), r.read("threads", o.threads);
   return o;
 }
 
@@ -393,6 +399,18 @@ Choice choose_transpose(const Options& given, const std::map<std::string, int64_
   return out;
 }
 
+// 16 bytes a thread and tensor, four times on a GPU. M: rows, N: elements of one.
+Choice choose_elementwise(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
+  const ElementwiseOptions o = elementwise_options(given);
+  const int64_t bytes = std::max<int64_t>(1, std::max(o.x.storage_bits(), o.result.storage_bits()) / 8);
+  const int64_t elements = arch.empty() ? 16 * 1024 : o.threads * std::max<int64_t>(8, 32 / bytes);
+  const int64_t columns = std::clamp<int64_t>(power_of_two_from(value_of(shape, "N")), 8, elements);
+  const int64_t rows = std::clamp<int64_t>(power_of_two_from(value_of(shape, "M")), 1, elements / columns);
+  Choice out;
+  out.options = {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}};
+  return out;
+}
+
 }  // namespace
 
 Program library_program(const std::string& family, const Options& options) {
@@ -404,6 +422,7 @@ Program library_program(const std::string& family, const Options& options) {
   if (family == "attention") return attention(attention_options(family, options));
   if (family == "attention_backward") return attention_backward(attention_options(family, options));
   if (family == "decode_attention") return decode_attention(decode_options(options));
+  if (family == "elementwise") return elementwise(elementwise_options(options));
   if (family == "combine") return combine(combine_options(options));
   refuse_family(family);
 }
@@ -417,6 +436,7 @@ Choice choose(const std::string& family, const Options& options, const std::stri
   if (family == "pad") return {};
   if (family == "attention" || family == "attention_backward") return choose_attention(family, options, arch, shape);
   if (family == "decode_attention") return choose_decode(options, arch, shape);
+  if (family == "elementwise") return choose_elementwise(options, arch, shape);
   if (family == "combine") return {};
   refuse_family(family);
 }

@@ -82,6 +82,22 @@ struct PadOptions {
 // Parameters X [M, N], Y [rows, columns]; symbols of these names.
 Program pad(const PadOptions& options);
 
+// Y = f(A, B, C), element by element, in float32, in float64 of float64, or in the integers' type. `operands` has a
+// word for each operand, with a 1 for each dimension of Y that it has: it is repeated along the others; "-" is a
+// number. relu, gelu, gelu_tanh, silu, sigmoid, tanh, softplus, exp, exp2, expm1, log, log2, log1p, sqrt, rsqrt,
+// reciprocal, square, abs, neg, sin, cos, erf, floor, ceil, trunc, round, cast; add, sub, mul, div, pow, maximum,
+// minimum; where, lerp. `cast` saturates.
+struct ElementwiseOptions {
+  std::string function = "relu", operands = "1";
+  DType x = f32, result = f32;
+  bool gated = false;     // X [M, 2, N]: Y[m, n] = f(X[m, 0, n]) X[m, 1, n]; operands are "11"
+  bool backward = false;  // the gradient of A, by G of Y's shape; gated: of X
+  int64_t rows = 1, columns = 1024, threads = 128;  // of a block, in the last two dimensions
+};
+// Parameters: the tensors among A, B, C in order, G (backward), Y, the numbers; gated: X, G, Y. Symbols D0 and on, or M
+// and N.
+Program elementwise(const ElementwiseOptions& options);
+
 // Of attention: a block has `m` queries and takes `n` keys in a step; backward it has `n` keys and takes `m` queries.
 struct AttentionTile {
   int64_t m = 128, n = 128, stages = 2, threads = 256;

@@ -1,0 +1,285 @@
+"""Functions of elements of tilewright.ops beside NumPy or PyTorch in float64, on every engine: shapes, broadcasting, dtypes, gradients,
+what is refused, and how a GPU reaches memory."""
+import math
+
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.ops as ops
+from tilewright import _native
+
+RANDOM = np.random.default_rng(5)
+UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
+engines = pytest.mark.parametrize("engine", ["cpu", "interpreter", "simulator"])
+
+
+@pytest.fixture
+def engine_of_calls(monkeypatch):
+    return lambda engine: monkeypatch.setenv("TILEWRIGHT_ENGINE", engine)
+
+
+def normal(*shape, dtype="float32"):
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def expect_near(got, expected, dtype="float32", ulps=8, magnitude=None):
+    """ulps: of float32, of the result or of what it is made of."""
+    got = np.asarray(got, np.float64)
+    assert got.shape == expected.shape
+    size = np.abs(expected) if magnitude is None else np.maximum(np.abs(expected), magnitude)
+    allowed = size * ulps * UNIT["float32"] + np.abs(expected) * UNIT[dtype] * 1.01 + 1e-7 * (dtype == "float16") + 1e-37
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.abs(got - expected) <= allowed) & ~(got == expected) & ~(np.isnan(got) & np.isnan(expected))
+    assert not wrong.any(), (got[wrong][:3], expected[wrong][:3])
+
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+UNARY = {
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+    "softplus": lambda x: np.logaddexp(x, 0),
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "reciprocal": lambda x: 1 / x,
+    "square": np.square,
+    "abs": np.abs,
+    "neg": np.negative,
+    "sin": np.sin,
+    "cos": np.cos,
+    "erf": erf,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.round,
+}
+POSITIVE = ("log", "log2", "log1p", "sqrt", "rsqrt")
+
+
+@engines
+@pytest.mark.parametrize("function", UNARY)
+def test_functions_of_one_tensor(engine, function, engine_of_calls):
+    engine_of_calls(engine)
+    for shape, dtype in [((3, 37), "float32"), ((129,), "float16")] if engine == "cpu" else [((131,), "float32")]:
+        x = normal(*shape, dtype=dtype) * np.dtype(dtype).type(3)
+        x = np.abs(x) + np.dtype(dtype).type(0.01) if function in POSITIVE else x
+        got = getattr(ops, function)(x)
+        assert got.dtype == dtype and got.shape == shape
+        with np.errstate(over="ignore"):
+            expect_near(got, UNARY[function](x.astype("float64")), dtype, magnitude=np.abs(x) if "gelu" in function else None)
+
+
+@engines
+def test_shapes_of_one_tensor(engine, engine_of_calls):
+    engine_of_calls(engine)
+    for shape in [(), (1,), (0,), (3, 0, 2), (2, 3, 5, 7), (5000,)]:
+        x = normal(*shape) if shape else np.asarray(normal(1)[0])
+        assert np.array_equal(ops.neg(x), -x) and ops.neg(x).shape == shape
+    x = normal(6, 8)
+    for view in (x.T, x[::2, 1::3], x[:, ::-1]):
+        assert np.array_equal(ops.neg(view), -view)
+
+
+@engines
+def test_special_numbers(engine, engine_of_calls):
+    engine_of_calls(engine)
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], "float32")
+    assert np.array_equal(ops.relu(x), [np.nan, np.inf, 0, 0, 0], equal_nan=True)
+    assert np.array_equal(ops.sigmoid(x), [np.nan, 1, 0, 0.5, 0.5], equal_nan=True)
+    assert np.array_equal(ops.softplus(x)[:3], [np.nan, np.inf, 0], equal_nan=True)
+    assert np.array_equal(ops.abs(x), np.abs(x), equal_nan=True) and not np.signbit(ops.abs(x)[1:]).any()
+    y = np.array([1.0, np.nan, 2.0, np.inf, 1.0], "float32")
+    for function in ("maximum", "minimum"):
+        assert np.array_equal(getattr(ops, function)(x, y), getattr(np, function)(x, y), equal_nan=True)
+    ints = np.array([-(2**31), -5, 0, 7], "int32")
+    assert np.array_equal(ops.abs(ints), np.abs(ints)) and np.array_equal(ops.relu(ints), np.maximum(ints, 0))
+    assert np.array_equal(ops.mul(ints.astype("int64"), 3), ints.astype("int64") * 3)
+
+
+BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "maximum": np.maximum, "minimum": np.minimum, "pow": np.power}
+SHAPES = [((7, 33), (33,)), ((7, 33), (7, 1)), ((5, 1, 9), (4, 1)), ((3, 1, 5, 1), (1, 4, 1, 6)), ((2, 3), ()), ((2, 3, 4), (2, 1, 4)), ((0, 3), (3,)),
+          ((2, 3, 1, 5), (3, 4, 1)), ((1, 2, 1, 3, 1, 2), (2, 1, 2, 1, 2, 1))]  # fmt: skip
+
+
+@engines
+@pytest.mark.parametrize("function", BINARY)
+def test_functions_of_two(engine, function, engine_of_calls):
+    engine_of_calls(engine)
+    shapes = SHAPES if function in ("add", "sub") else SHAPES[:1]
+    for one, two in shapes:
+        a, b = np.asarray(normal(*one)), np.asarray(normal(*two), "float32")
+        a = np.abs(a) if function == "pow" else a
+        for x, y in ((a, b), (np.abs(b) if function == "pow" else b, a)):
+            expected = BINARY[function](x.astype("float64"), y.astype("float64"))
+            expect_near(getattr(ops, function)(x, y), np.asarray(expected), magnitude=8 if function in ("add", "sub") else None)
+    a = np.abs(normal(2, 5)) + np.float32(0.5)
+    for x, y in ((a, 2.5), (0.75, a), (a, 3)):
+        expect_near(getattr(ops, function)(x, y), BINARY[function](np.asarray(x, "float64"), np.asarray(y, "float64")), magnitude=8)
+
+
+@engines
+def test_choices_and_means(engine, engine_of_calls):
+    engine_of_calls(engine)
+    for dtype in ("float32", "float16", "int8", "int64", "bool", "float64"):
+        c, a, b = RANDOM.random((5, 1)) < 0.5, (normal(5, 9) * 50).astype(dtype), (normal(9) * 50).astype(dtype)
+        assert np.array_equal(ops.where(c, a, b), np.where(c, a, b))
+    assert np.array_equal(ops.where(c, normal(1) * 0 + 2, -3.5), np.where(c, np.float32(2), np.float32(-3.5)))
+    a, b, w = normal(4, 6), normal(4, 6), RANDOM.random(6).astype("float32")
+    expect_near(ops.lerp(a, b, w), a + w.astype("float64") * (b.astype("float64") - a), magnitude=8)
+    assert np.array_equal(ops.lerp(a, b, 1.0), b) and np.array_equal(ops.lerp(a, b, 0), a)
+
+
+GATED = {"silu_and_mul": "silu", "gelu_and_mul": "gelu", "gelu_tanh_and_mul": "gelu_tanh", "relu_and_mul": "relu", "sigmoid_and_mul": "sigmoid"}
+
+
+@engines
+@pytest.mark.parametrize("function", GATED)
+def test_gated(engine, function, engine_of_calls):
+    engine_of_calls(engine)
+    for shape in [(2, 3, 74), (5, 2), (0, 8)]:
+        x = normal(*shape)
+        a, b = np.split(x.astype("float64"), 2, -1)
+        expect_near(getattr(ops, function)(x), UNARY[GATED[function]](a) * b, magnitude=np.abs(a * b))
+
+
+NUMBERS = np.array([0, 1, -1, 0.4, -1.6, 2.5, 3.5, 100.5, 300, -300, 470, 1e5, -1e9, 1e20, np.inf, -np.inf, np.nan], "float32")
+
+
+@engines
+def test_conversions(engine, engine_of_calls):
+    engine_of_calls(engine)
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(NUMBERS)
+    for name, most in (("float8_e4m3fn", 448), ("float8_e5m2", 57344)):
+        dtype = getattr(torch, name)
+        got = ops.cast(x, name)
+        assert got.dtype is dtype  # PyTorch's, but for what is too large
+        assert torch.equal(got.float().nan_to_num(-1), x.clamp(-most, most).to(dtype).float().nan_to_num(-1))
+        assert torch.equal(ops.cast(got, torch.float32).nan_to_num(-1), got.float().nan_to_num(-1))
+        assert torch.equal(ops.cast(got, dtype).view(torch.uint8), got.view(torch.uint8))
+    for name in ("int8", "int32", "uint8", "int64"):
+        least, most = np.iinfo(name).min, np.iinfo(name).max
+        none = least if name == "int64" else 0  # as a GPU
+        expected = [none if np.isnan(v) else int(min(max(np.trunc(float(v)), least), most)) if np.isfinite(v) else (most if v > 0 else least) for v in NUMBERS]
+        got = ops.cast(NUMBERS, name)
+        assert got.dtype == name and got.tolist() == expected
+    assert ops.cast(NUMBERS, "bool").tolist() == NUMBERS.astype(bool).tolist()
+    whole = RANDOM.integers(-(2**40), 2**40, 77)
+    for name in ("int8", "uint16", "int32", "float16", "float64", "float32", "bool"):
+        with np.errstate(over="ignore"):
+            assert np.array_equal(ops.cast(whole, name), whole.astype(name))
+    half = normal(5, 7, dtype="float16")
+    assert np.array_equal(ops.cast(half, np.float32), half.astype("float32"))
+    assert torch.equal(ops.cast(x[:-3], "bfloat16"), x[:-3].bfloat16())
+
+
+def expect_gradients(ours, theirs, *tensors):
+    import torch
+
+    wide = [t.detach().double().requires_grad_(t.requires_grad) for t in tensors]
+    y, expected = ours(*tensors), theirs(*wide)
+    assert torch.allclose(y.double(), expected, atol=1e-4, rtol=1e-4)
+    grad = torch.randn(y.shape)
+    of = [(a, b) for a, b in zip(tensors, wide) if a.requires_grad]
+    for got, wanted in zip(torch.autograd.grad(y, [a for a, _ in of], grad), torch.autograd.grad(expected, [b for _, b in of], grad.double())):
+        assert got.shape == wanted.shape and torch.allclose(got.double(), wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_gradients():
+    torch = pytest.importorskip("torch")
+    f = torch.nn.functional
+    theirs = {"relu": f.relu, "gelu": f.gelu, "gelu_tanh": lambda x: f.gelu(x, approximate="tanh"), "silu": f.silu, "softplus": f.softplus}
+    assert set(UNARY) == set(ops.elementwise.UNARY)
+    for function in UNARY:
+        x = torch.randn(4, 9) * 2
+        x = (x.abs() + 0.3 if function in (*POSITIVE, "reciprocal") else x).requires_grad_()
+        expect_gradients(getattr(ops, function), theirs.get(function) or getattr(torch, function), x)
+    for function, name in GATED.items():
+        act = theirs.get(name) or getattr(torch, name)
+        expect_gradients(getattr(ops, function), lambda x, act=act: act(x[..., :5]) * x[..., 5:], torch.randn(3, 10, requires_grad=True))
+
+
+def test_gradients_of_several():
+    torch = pytest.importorskip("torch")
+    for function in BINARY:
+        a, b = (torch.rand(3, 1, 5) + 0.5).requires_grad_(), (torch.rand(4, 5) + 0.5).requires_grad_()
+        expect_gradients(getattr(ops, function), getattr(torch, function), a, b)
+        expect_gradients(lambda a, f=function: getattr(ops, f)(a, 2.0), lambda a, f=function: getattr(torch, f)(a, torch.tensor(2.0)), a)
+    a, b, w = torch.randn(3, 5, requires_grad=True), torch.randn(5, requires_grad=True), torch.rand(3, 1, requires_grad=True)
+    expect_gradients(ops.lerp, torch.lerp, a, b.detach().expand(3, 5).clone().requires_grad_(), w)
+    c = torch.rand(3, 5) < 0.5
+    expect_gradients(lambda a, b: ops.where(c, a, b), lambda a, b: torch.where(c, a, b), a, b)
+    expect_gradients(lambda a: ops.cast(ops.mul(a, 2.0), "float64"), lambda a: 2 * a, a)
+
+
+def test_operators_of_torch():
+    torch = pytest.importorskip("torch")
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def block(x, y):
+        return ops.silu_and_mul(ops.add(ops.gelu(x), y))
+
+    x, y = torch.randn(4, 10, requires_grad=True), torch.randn(10, requires_grad=True)
+    block(x, y).sum().backward()
+    assert x.grad.shape == x.shape and y.grad.shape == y.shape
+    torch.library.opcheck(torch.ops.tilewright.elements.default, (x, "gelu"))
+    torch.library.opcheck(torch.ops.tilewright.elements_of_two.default, (x, y, "mul"))
+
+
+@pytest.mark.parametrize("dtype, vector", [("float32", "float4"), ("bfloat16", "uint4"), ("float16", "uint4")])
+def test_a_gpu_reaches_memory_by_16_bytes(dtype, vector):
+    for options in ({"function": "silu"}, {"function": "add", "operands": "11,01"}, {"function": "gelu", "gated": "true", "operands": "11"},
+                    {"function": "tanh", "backward": "true"}):  # fmt: skip
+        program = _native.library_program("elementwise", {**options, "x": dtype, "result": dtype, "columns": "1024"})
+        source = tw.Kernel(program, "cuda", "sm_90a", []).source
+        assert f"= *(const {vector}*)&" in source and f"*({vector}*)&Y[" in source
+
+
+REFUSED = [
+    (lambda: ops.add(normal(3, 4), normal(3)), "TW4007.*do not go together: 'a' \\(3, 4\\), 'b' \\(3,\\)", ValueError),
+    (lambda: ops.add(normal(3), normal(3, dtype="float16")), "TW4004.*'a' has dtype float32, but 'b' has float16", TypeError),
+    (lambda: ops.add(1, 2), "TW4002.*no operand is a tensor", TypeError),
+    (lambda: ops.add(np.ones(3, "int32"), 0.5), "TW4004.*'b' is 0.5", TypeError),
+    (lambda: ops.exp(np.ones(3, "int32")), "TW4004.*exp: 'x' has dtype int32", TypeError),
+    (lambda: ops.exp([1.0]), "TW4002", TypeError),
+    (lambda: ops.where(normal(3), normal(3), normal(3)), "TW4004.*'condition' has dtype float32", TypeError),
+    (lambda: ops.silu_and_mul(normal(3, 5)), "TW4007.*two halves", ValueError),
+    (lambda: ops.cast(normal(3), "int4"), "TW1080.*dtype int4", None),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_what_is_refused(number):
+    call, words, also = REFUSED[number]
+    with pytest.raises(tw.TilewrightError, match=words) as error:
+        call()
+    assert error.value.file == __file__ and (also is None or isinstance(error.value, also))
+
+
+def test_options_of_the_library_are_checked():
+    for options, words in (({"function": "sine"}, "no function 'sine'"), ({"function": "add"}, "operands of 'add' are '1'"),
+                           ({"function": "add", "operands": "11,1"}, "'11,1'"), ({"function": "add", "operands": "01,01"}, "'01,01'"),
+                           ({"function": "exp", "x": "int32"}, "not computed on int32"), ({"function": "cast", "backward": "true"}, "no gradient"),
+                           ({"function": "silu", "gated": "true"}, "gated 'silu'")):  # fmt: skip
+        with pytest.raises(tw.CompileError, match=f"TW1080.*{words}"):
+            _native.library_program("elementwise", options)
+
+
+def test_what_was_planned_runs_sealed():
+    ops.plan([ops.gelu.plan(ops.Spec((5, 16))), ops.add.plan(ops.Spec((5, 16)), ops.Spec((16,)))])
+    ops.seal()
+    try:
+        assert ops.add(ops.gelu(normal(5, 16)), normal(16)).shape == (5, 16)
+        with pytest.raises(tw.CompileError, match="TW1080.*elementwise"):
+            ops.erf(normal(5, 16, dtype="float16"))
+    finally:
+        ops.unseal()
