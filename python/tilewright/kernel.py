@@ -47,7 +47,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     def out_idx(self):
         return list(self.outputs)
 
-    def get_kernel_source(self, kernel_only=True):
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The text that the engine compiled; the program's own text where it compiles none. A target that names an
         architecture, as "cuda -arch=sm_90a", gives the text for it on machines without a GPU too."""
         if self.arch.startswith("sm_") and self.engine not in ("cuda", "simulator"):
@@ -80,14 +80,14 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
             return json.loads(program.explain(arch, True, symbols))
         return Explanation(program.explain(arch, False, symbols), lambda: json.loads(program.explain(arch, True, symbols)))
 
-    def simulate(self, *arguments, arch="sm_90a"):
+    def simulate(self, *arguments: Any, arch: str = "sm_90a") -> tuple[Any, Counts]:
         """Calls it on a simulated GPU, which finds races and wrong accesses: (what the call returns, a dict of what the
         memories did, which is shown as a table). Tensors in the processor's memory, and small ones: it is slow."""
         simulated = self._another("simulator", arch, True)
         result = simulated(*arguments)
         return result, Counts(json.loads(simulated.counts))
 
-    def check(self, *arguments):
+    def check(self, *arguments: Any) -> Any:
         """Calls it after a check: on copies of the arguments, every engine that fits runs it, and all must agree. Returns
         what the call returns; LaunchError TW4020 names the engines, the tensor and the element that differ."""
         if self.checked is None:
@@ -177,8 +177,8 @@ def output_indices(program, out_idx):
 
 
 @entry
-def compile(func, out_idx=None, execution_backend=None, target=None, target_host=None, verbose=None, pass_configs=None,
-            compile_flags=None, *, engine: str | None = None, plan: str = "") -> Kernel:  # fmt: skip
+def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, target: Any = None, target_host: Any = None, verbose: Any = None,
+            pass_configs: Any = None, compile_flags: Any = None, *, engine: str | None = None, plan: str = "") -> Kernel:  # fmt: skip
     """The kernel of a program. engine or target: "auto", "cuda", "cpu", "interpreter", "simulator". plan: lines that the
     plans of its launches for a GPU are to have, as `tilewright compile --stage plan` prints them (TW8206: they cannot)."""
     if not isinstance(func, PrimFunc):

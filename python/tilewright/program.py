@@ -3,6 +3,7 @@ import ast
 import functools
 import inspect
 import sys
+from typing import Any
 
 from .elsewhere import nearest
 from .errors import CompileError
@@ -36,7 +37,7 @@ class PrimFunc:
     def buffer_map(self):
         return {p: p.as_tensor() for p in self.params if p.shape is not None}
 
-    def script(self, **ignored):
+    def script(self, **ignored: Any) -> str:
         return self.program.text
 
     __str__ = script
@@ -210,6 +211,7 @@ def _set_options(tracer, at):
 # Under TileLang's name: mistakes that it finds when a program is compiled, so that one that never is may have them.
 _FOUND_LATE = {"TW1014", "TW1058"}
 _DYNAMIC_TILE = "TW1020"
+take_mistake = None  # of an editor's analysis: called with each mistake, so that the rest of a file is read too
 
 
 class Refused(PrimFunc):
@@ -245,7 +247,9 @@ def prim_func(function=None, **ignored):
             return Specialized(function, sys._getframe(1), error)
         if error.code not in _FOUND_LATE or "tilelang" not in sys.modules:
             cut(error)
-            raise
+            if take_mistake is None:
+                raise
+            take_mistake(error)
         return Refused(error)
 
 

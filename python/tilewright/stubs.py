@@ -7,20 +7,32 @@ from . import _native, language
 
 FILE = pathlib.Path(__file__).parent / "language" / "__init__.pyi"
 _KINDS = {
-    "tile": "Tile", "buffer": "Buffer", "expr": "Value", "exprs": "Shape", "dtype": "DType", "int": "int",
-    "bool": "bool", "text": "str", "list": "Sequence[int]", "ignored": "object", "absent": "None",
+    "tile": "_Tile", "buffer": "_Buffer", "expr": "_Value", "exprs": "_Shape", "dtype": "_DType", "int": "_int | _Any",
+    "bool": "_bool | _Any", "text": "_str", "list": "_typing.Sequence[_int]", "ignored": "_object", "absent": "None",
 }  # fmt: skip
+# The language has names of Python's and of typing, Any, bool and max among them: what the stub needs for itself has others.
 _HEAD = '''"""Written by `python -m tilewright.stubs`."""
-from typing import Any, Sequence
+import typing as _typing
+from builtins import bool as _bool, int as _int, object as _object, str as _str
 
-class dtype(str): ...
+from ..program import PrimFunc as PrimFunc
 
-DType = Any  # "float16", T.float16, torch.float16
-Buffer = Any  # what alloc_* and parameters are
-Tile = Any  # a buffer, buffer[i, j] or buffer[i, a:b]
-Value = Any  # a number, an expression, an element, a variable
-Shape = Any  # an extent or a list of them
+class dtype(_str): ...
+
+_Any: _typing.TypeAlias = _typing.Any
+_Recorded = _typing.TypeVar("_Recorded", bound=_typing.Callable[..., _typing.Any])
+_DType: _typing.TypeAlias = _typing.Any  # "float16", T.float16, torch.float16
+_Buffer: _typing.TypeAlias = _typing.Any  # what alloc_* and parameters are
+_Tile: _typing.TypeAlias = _typing.Any  # a buffer, buffer[i, j] or buffer[i, a:b]
+_Value: _typing.TypeAlias = _typing.Any  # a number, an expression, an element, a variable
+_Shape: _typing.TypeAlias = _typing.Any  # an extent or a list of them
 '''
+# Decorators: what a function is under them.
+_DECORATORS = {
+    "prim_func": ("function: _typing.Callable[..., _Any]", "PrimFunc", "_typing.Callable[..., _Any]", "PrimFunc"),
+    "macro": ("function: _Recorded", "_Recorded", "_Recorded", "_Recorded"),
+}
+_OWN_ROWS = ("PrimFunc", "dtype")
 
 
 def _of_table(row):
@@ -30,14 +42,21 @@ def _of_table(row):
         if kind is None:
             heads.append(parameter)
         else:
-            heads.append(f"{parameter}: {_KINDS[kind]}" + ("" if default is None else f" = {default}"))
+            optional = " | None" if default == "None" and "Any" not in _KINDS[kind] else ""
+            heads.append(f"{parameter}: {_KINDS[kind]}{optional}" + ("" if default is None else f" = {default}"))
     return _function(name, ", ".join(heads), doc)
 
 
-def _function(name, parameters, doc):
+def _function(name, parameters, doc, result="_Any"):
     lines = inspect.cleandoc(doc or "").replace("\\", "\\\\").splitlines()
     body = f'    """{" ".join(lines)}"""' if lines else "    ..."
-    return f"def {name}({parameters}) -> Any:\n{body}\n"
+    return f"def {name}({parameters}) -> {result}:\n{body}\n"
+
+
+def _decorator(name, doc):
+    parameter, result, taken, given = _DECORATORS[name]
+    return (f"@_typing.overload\n{_function(name, parameter, doc, result)}"
+            f"@_typing.overload\n{_function(name, 'function: None = None, **ignored: _Any', doc, f'_typing.Callable[[{taken}], {given}]')}")  # fmt: skip
 
 
 def _of_function(name, value):
@@ -47,7 +66,7 @@ def _of_function(name, value):
         if p.kind is p.KEYWORD_ONLY and not any(q.startswith("*") for q in parameters):
             parameters.append("*")
         default = "" if p.default is p.empty else " = ..."
-        parameters.append(f"{star}{p.name}: Any{default}")
+        parameters.append(f"{star}{p.name}: _Any{default}")
     return _function(name, ", ".join(parameters), value.__doc__)
 
 
@@ -60,10 +79,12 @@ def text():
         value = own[name]
         if isinstance(value, language.dtype):
             parts.append(f"{name}: dtype\n")
+        elif name in _DECORATORS:
+            parts.append(_decorator(name, value.__doc__))
         elif inspect.isfunction(value):
             parts.append(_of_function(name, value))
-        elif name not in ("Buffer", "dtype"):
-            parts.append(f"{name}: Any\n")
+        elif name not in _OWN_ROWS:
+            parts.append(f"{name}: _Any\n")
     parts += [_of_table(table[name]) for name in sorted(table)]
     return "".join(parts)
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import _native
@@ -20,7 +21,7 @@ from ..tracebacks import entry
 class Spec:
     """A tensor that is not there yet: plan() and choice() take it in a tensor's place. device: "cpu" or "cuda"."""
 
-    def __init__(self, shape, dtype="float32", device="cpu"):
+    def __init__(self, shape: Iterable[int], dtype: str = "float32", device: str = "cpu") -> None:
         self.shape, self.dtype, self.device = tuple(shape), dtype, device
 
     def __repr__(self):
@@ -78,7 +79,7 @@ def calling(specialization, *numbers):
 
 
 @entry
-def plan(calls, num_workers=None):
+def plan(calls: Iterable[Iterable[Specialization]], num_workers: int | None = None) -> list[Specialization]:
     """Compiles what calls will want, by several threads, with a progress bar: plan([ops.matmul.plan(Spec((M, K), "bfloat16",
     "cuda"), ...), ...]). Returns the specializations, each once."""
     wanted = list(dict.fromkeys(s for call in calls for s in call))
@@ -86,13 +87,13 @@ def plan(calls, num_workers=None):
     return wanted
 
 
-def seal():
+def seal() -> None:
     """From here on no call compiles: one that would is refused (TW1080)."""
     global _sealed
     _sealed = True
 
 
-def unseal():
+def unseal() -> None:
     """Calls may compile again."""
     global _sealed
     _sealed = False
@@ -205,12 +206,12 @@ class Operator:
         return self._function(*args, **kwargs)
 
     @entry
-    def plan(self, *args, **kwargs):
+    def plan(self, *args: Any, **kwargs: Any) -> list[Specialization]:
         """The specializations of a call with these tensors, or Specs in their place."""
         return self._resolve(*args, **kwargs).specializations
 
     @entry
-    def choice(self, *args, **kwargs):
+    def choice(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """What was chosen for such a call: {"kernels": [...], "predicted_us": ...}."""
         resolved = self._resolve(*args, **kwargs)
         found = {"kernels": [str(s) for s in resolved.specializations]}
