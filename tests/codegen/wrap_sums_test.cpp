@@ -57,7 +57,7 @@ TEST(WrapSums, WhatIsKeptMayWrap) {
 // ptxas takes the opposite of int16 for one of 32 bits.
 TEST(WrapSums, OppositesOfNarrowNumbersAreMadeInThirtyTwoBits) {
   EXPECT_EQ(stored("-A[tx]", "int16"), "(int16_t)tw_signed_low<16>(-A[tx])");
-  EXPECT_EQ(stored("n - A[tx]", "int8").find("tw_signed_low<8>("), 8u) << stored("n - A[tx]", "int8");
+  EXPECT_EQ(stored("int8(n) - A[tx]", "int8").find("tw_signed_low<8>("), 8u) << stored("int8(n) - A[tx]", "int8");
   EXPECT_EQ(stored("abs(A[tx])", "int16").find("(int16_t)tw_signed_low<16>(abs"), 0u) << stored("abs(A[tx])", "int16");
   EXPECT_EQ(stored("A[tx] + A[tx + 1 - 1]", "int16").find("tw_signed_low"), std::string::npos);
 }
@@ -70,9 +70,9 @@ TEST(WrapSums, WhatFitsStaysAsItIs) {
 
 // -(x * -2147483648) would leave the type where x * -2147483648 does not.
 TEST(WrapSums, TheLeastNumberHasNoOpposite) {
-  EXPECT_EQ(stored("A[tx] * -2147483648"), "A[tx] * (-2147483647 - 1)");
-  EXPECT_EQ(stored("A[tx] + -2147483648"), "A[tx] + (-2147483647 - 1)");
-  EXPECT_EQ(stored("A[tx] * -2147483647"), "-(A[tx] * 2147483647)");
+  EXPECT_EQ(stored("A[tx] * -2147483648"), "(int32_t)((uint32_t)A[tx] * 2147483648u)");
+  EXPECT_EQ(stored("A[tx] + -2147483648"), "(int32_t)((uint32_t)A[tx] + 2147483648u)");
+  EXPECT_EQ(stored("A[tx] * -2147483647"), "(int32_t)((uint32_t)A[tx] * 2147483649u)");
 }
 
 }  // namespace
