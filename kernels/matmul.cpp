@@ -92,6 +92,8 @@ std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t 
   std::vector<MatmulTile> out;
   for (const auto& [m, threads] : {std::pair<int64_t, int64_t>{64, 128}, {128, 256}, {256, 256}, {192, 384}})
     for (int64_t n = 32; n <= 256; n += 32) {
+      // Instructions of three warpgroups, and of one that loads, have 128 registers.
+      if (threads > 256 && m * n > threads * 80) continue;
       // Tiles of more rows than there are, and thin ones of many rows, are never the best.
       if ((m > 64 && m / 2 >= M) || m > 4 * n || m * n > threads * kSums) continue;
       if (n > 64 && n / 2 >= N) continue;

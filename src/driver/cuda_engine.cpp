@@ -180,11 +180,21 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
     plan.text.kernel.arch = code_arch;
     plan.binary = rt::compile_cuda(plan.text.kernel);
   };
-  for (const plan::Limits& limits : passes::limits_in_turn()) {
-    if (limits.one_branch && (least.serialized || least.spilled > kFewSpilled)) continue;
+  std::optional<CompileError> refused;  // the first
+  std::vector<plan::Limits> turns(passes::limits_in_turn().begin(), passes::limits_in_turn().end());
+  turns.push_back({.slots = 0});  // without a loader, whose warps need registers too
+  for (const plan::Limits& limits : turns) {
+    if (limits.one_branch && (refused || least.serialized || least.spilled > kFewSpilled)) continue;
+    if (limits.slots == 0 && best) break;
     DeviceChoice now = planned(program, arch, dump, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
-    compile(now);
+    try {
+      compile(now);
+    } catch (const CompileError& error) {  // some instructions need more registers than a thread of so many has
+      if (!has_loader(now.lowering)) throw;
+      if (!refused) refused = error;
+      continue;
+    }
     if (now.binary->doubtful) {
       plan::Limits plain = limits;
       plain.plain_integers = true;
@@ -202,6 +212,7 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
     if (better) best = std::move(now), least = shortage;
     if (!least.any() || !has_loader(best->lowering)) break;
   }
+  if (!best) throw *refused;
   best->lost = std::move(lost);
   return std::move(*best);
 }

@@ -207,8 +207,8 @@ def paged(k, lengths, page):
 def test_decoding(engine, heads, kv_heads, page, parts, engine_of_calls, monkeypatch):
     engine_of_calls(engine)
     module = sys.modules["tilewright.ops.decoding"]
-    chosen = module.chosen_once
-    monkeypatch.setattr(module, "chosen_once", lambda *given: (*chosen(*given)[:2], parts))
+    chosen = module.chosen
+    monkeypatch.setattr(module, "chosen", lambda *given: {**chosen(*given), "parts": parts})
     lengths = [150, 0, 37]
     for dtype in ("float32", "float16") if engine == "cpu" else ("float16",):
         q, k, v = normal(3, heads, 32, dtype=dtype), normal(3, 150, kv_heads, 32, dtype=dtype), normal(3, 150, kv_heads, 48, dtype=dtype)

@@ -53,7 +53,7 @@ class Wrapping {
       const Expr x = wrapped(n->value);
       if (!same(x, n->value)) return Body{make_stmt(Store{n->to, x, n->queue}, s->location)};
     }
-    if (const auto* n = s.as<Atomic>()) {
+    if (const auto* n = s.as<Atomic>(); n && n->value) {  // a load has none
       Atomic own = *n;
       own.value = wrapped(n->value);
       if (!same(own.value, n->value)) return Body{make_stmt(std::move(own), s->location)};
