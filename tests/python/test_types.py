@@ -43,7 +43,7 @@ with tw.set_autotune_inputs(1, 2):
     add(np.zeros(4), np.zeros(4))
 tw.jit(out_index=-1)
 """
-KNOWN = ["tilewright.jitted.Jit", "tilewright.kernel.Kernel", "tilewright.tuner.Tuned", "Any", "tilewright.shown.Explanation", "dict[str, Any]",
+KNOWN = ["tilewright.jitted.Jit", "tilewright.kernel.Kernel", "tilewright.tuner.Tuned", "tilewright.kernel.Kernel", "tilewright.shown.Explanation", "dict[str, Any]",
          "tilewright.shown.Picture"]  # fmt: skip
 
 

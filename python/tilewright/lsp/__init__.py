@@ -1,1 +1,0 @@
-"""The language server: server.py answers an editor, analysis.py imports its files in processes of their own."""
