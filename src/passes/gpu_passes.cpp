@@ -13,6 +13,7 @@
 #include "passes/launch_order.h"
 #include "passes/schedule/apply_plan.h"
 #include "passes/schedule/async_rings.h"
+#include "passes/schedule/guard_bulk_stores.h"
 #include "passes/schedule/narrow_roles.h"
 #include "passes/schedule/settle_plan.h"
 #include "passes/schedule/turn_barriers.h"
@@ -58,7 +59,10 @@ void on_tiles(GpuProgram& p) {
 
 void decide(GpuProgram& p, size_t i) { p.plans.push_back(decide_plan(p.tiles, i, p.target, p.attempts[i].limits)); }
 
-void apply(GpuProgram& p, size_t i) { apply_plan(p.plans[i], p.tiles, i); }
+void apply(GpuProgram& p, size_t i) {
+  p.blocks.push_back(p.tiles.launches[i].block);
+  apply_plan(p.plans[i], p.tiles, i);
+}
 
 void ring_by_threads(GpuProgram& p) {
   AsyncRings rings = materialize_async_rings(std::move(p.tiles));
@@ -97,6 +101,11 @@ void take_one_warp(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
   number_statements(launch);
   launch.body = narrow_roles(p.tiles, launch);
+}
+
+void guard_stores(GpuProgram& p, size_t i) {
+  Launch& launch = p.tiles.launches[i];
+  launch.body = guard_bulk_stores(p.tiles, launch, i < p.blocks.size() ? p.blocks[i] : launch.block);
 }
 
 void end_turns(GpuProgram& p, size_t i) { end_turns_together(p.tiles, p.tiles.launches[i]); }
@@ -290,6 +299,10 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "a role that begins copies and waits is one warp",
      .here = "behind all that makes roles",
      .run_launch = take_one_warp},
+    {.name = "guard_bulk_stores",
+     .what = "a TMA store that may begin below 0 is a copy of threads where it does",
+     .here = "behind narrow_roles: what such a copy adds to a role is no work of its own",
+     .run_launch = guard_stores},
     {.name = "whole_turns",
      .what = "threads that continue a while meet the others at the end of the turn",
      .here = "before barriers, which may stand there",

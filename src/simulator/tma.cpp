@@ -87,6 +87,9 @@ void Warp::execute_tma(const ir::Copy& op, const Step& s, Mask mask) {
     if (const std::string fault = mine.fault(); !fault.empty())
       fail_at(Code::OperandUnfit, lane, "there is no such TMA copy: " + fault);
     if (!load) {
+      if (const auto begin = std::find_if(mine.min.begin(), mine.min.end(), [](int64_t i) { return i < 0; });
+          begin != mine.min.end())
+        fail_at(Code::OperandUnfit, lane, fmt::format("there is no such TMA copy: a store begins at {}", *begin));
       tma_store(mine, op, lane);
       last_store_ = &s;
       continue;

@@ -176,6 +176,8 @@ TEST(TmaStore, StoresWhatIsFencedBeforeTheBarrier) {
   expect_error(error_in(64, store_body("    sync block\n", kTo, kDrain)), "TW9008", "thread (");
   expect_error(error_in(64, store_body("    sync block\n    fence async\n", kTo, kDrain)), "TW9008", "thread (");
   expect_error(error_in(64, store_body("    fence async\n", kTo, kDrain)), "TW9001", "read by a TMA store");
+  for (const char* to : {"B[-3 : 32, 32 : 32]", "B[68 : 32, -4 : 32]"})  // an illegal instruction on an H100
+    expect_error(error_in(64, store_body(kFenced, to, kDrain)), "TW9011", "a store begins at -");
   expect_error(error_in(64, store_body(kFenced, kTo, "")), "TW9012", "thread (0) ends while what it stores");
 }
 
