@@ -213,6 +213,8 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   const int64_t count = eval_int(*to.extent.back(), mask);
   const DType type = from.buffer->type;
   const int64_t bits = count * type.storage_bits(), bytes = bits / 8;
+  if (async && bytes != 4 && bytes != 8 && bytes != 16)
+    fail_at(Code::OperandUnfit, first_lane(mask), fmt::format("cp.async moves 4, 8 or 16 bytes, not {}", bytes));
   // Lanes that read nothing write zeros.
   Mask reading = mask;
   if (async && ir::constant_int(op.from.extent.back()).value_or(0) == 0) {

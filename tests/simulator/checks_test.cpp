@@ -205,6 +205,19 @@ TEST(Simulator, AnAsynchronousCopyIsThereWhenItsQueueIsDrained) {
   EXPECT_EQ(error_of(32, copy + drain + "    B[tx] = s[tx * 4 + 3]\n"), kNoError) << "a thread's own copy";
 }
 
+TEST(Simulator, AnAsynchronousCopyMovesFourBytesAtLeast) {
+  const auto copied = [](int bytes) {
+    const std::string text = fmt::format(
+        "thread program p {{\n  param A: int8[256] alignment=16\n  launch p(bx: 1) threads(tx: 32) {{\n"
+        "    shared s: int8[256] place=0\n    copy from=A[tx * {0} : {0}] to=s[tx * {0} : {0}] "
+        "completion=(queue=cp_async)\n    commit cp_async\n    drain cp_async\n  }}\n}}\n",
+        bytes);
+    return error_of_text(text, [] { return std::vector<NDArray>{NDArray::zeros({256}, i8)}; });
+  };
+  EXPECT_EQ(copied(4), kNoError);
+  expect_error(copied(2), "TW9011", "cp.async moves 4, 8 or 16 bytes, not 2");
+}
+
 TEST(Simulator, RefusesWhatItDoesNotModel) {
   std::string text = launch(32, "    sync grid\n", 2);
   text.replace(text.find(" {\n    sync"), 2, " cluster(2) {");

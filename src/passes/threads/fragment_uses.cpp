@@ -182,7 +182,9 @@ class UseWalk {
       if (*extent != 1) shape.push_back(*extent);
     }
     if (shape.empty()) shape.push_back(1);
-    classes_.of(points(s, shape)).element_bits = std::max(8, p_.buffer(n.to.buffer).type.storage_bits());
+    LayoutClass& c = classes_.of(points(s, shape));
+    c.element_bits = std::max(8, p_.buffer(n.to.buffer).type.storage_bits());
+    c.by_queue = n.completion.queue == Queue::CpAsync;
   }
 
   void reduce(const Reduce& n, const Stmt& s) {

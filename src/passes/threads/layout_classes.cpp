@@ -11,6 +11,8 @@ using namespace ir;
 
 namespace {
 
+constexpr int kQueueBits = 32;  // the least that cp.async moves (PTX ISA 9.7.9.25.3)
+
 // A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along
 // it.
 std::vector<int64_t> without_ones(const std::vector<int64_t>& shape) {
@@ -48,7 +50,9 @@ void anchor(LayoutClass& c) {
   const int bits = c.element_bits ? c.element_bits : 32;
   c.decided_by =
       c.element_bits ? fmt::format("accesses of memory, elements of {} bits", bits) : "nothing: row after row";
-  const int64_t vector = best_vector(c.shape, c.threads, bits);
+  int64_t vector = best_vector(c.shape, c.threads, bits);
+  if (const int64_t least = kQueueBits / bits; c.by_queue && vector < least && c.shape.back() % least == 0)
+    vector = least;
   c.layout = row_major_fragment(c.shape, c.threads, vector, bits);
   if (!c.reduced || !crosses_warps(*c.layout)) return;
   if (auto rows = rows_in_warps(c.shape, c.threads, vector)) {
@@ -98,6 +102,7 @@ void LayoutClasses::unite(size_t a, size_t b) {
   const LayoutClass& gone = classes[b];
   keep.element_bits = std::max(keep.element_bits, gone.element_bits);
   keep.reduced = keep.reduced || gone.reduced;
+  keep.by_queue = keep.by_queue || gone.by_queue;
   if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;
   if (!keep.annotated) keep.annotated = gone.annotated;
 }

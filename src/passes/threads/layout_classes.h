@@ -20,7 +20,8 @@ struct LayoutClass {
   // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
   // took several such pieces would leave gaps in what the warp touches at once.
   int element_bits = 0;
-  bool reduced = false;  // along the last dimension
+  bool reduced = false;   // along the last dimension
+  bool by_queue = false;  // cp.async moves the elements
   std::optional<FragmentLayout> anchor, layout;
   std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds
   std::string decided_by;

@@ -406,7 +406,8 @@ class MapLowering {
 
   Body vector(Body body, const Held& at) {
     auto [loads, stores] = accesses_of(body, at);
-    if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && brings_zeros(loads[0]))
+    if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && is_async_width(loads[0], at) &&
+        brings_zeros(loads[0]))
       return direct(loads[0], stores[0], at);
     size_t ahead = 0;
     std::vector<bool> is_ahead;
