@@ -143,7 +143,8 @@ class CudaText final : public CudaAsync {
   void cp_async(const Copy& n) {
     const int64_t bytes = bytes_of(n.to), each = bytes / constant_int(n.to.extent.back()).value_or(1);
     const Expr& read = n.from.extent.back();
-    const std::string some = constant_int(read) ? "" : fmt::format(", \"r\"((uint32_t)({}) * {}u)", text(read), each);
+    const bool all = constant_int(read) == constant_int(n.to.extent.back());
+    const std::string some = all ? "" : fmt::format(", \"r\"((uint32_t)({}) * {}u)", text(read), each);
     line(
         fmt::format("asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}{};\" ::\"r\"((uint32_t)"
                     "__cvta_generic_to_shared(&{})), \"l\"(&{}){} : \"memory\");",
@@ -542,6 +543,7 @@ class CudaText final : public CudaAsync {
   }
   void kernel(const Launch& launch) {
     launch_ = &launch;
+    begin_launch(launch);
     CudaKernel k;
     k.function = function_of(launch);
     const std::string before = std::exchange(out_, {});

@@ -1,5 +1,6 @@
 #include "codegen/cuda_async.h"
 
+#include "analysis/wgmma_blocks.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "support/diagnostic.h"
@@ -218,6 +219,10 @@ void CudaAsync::hold(const std::vector<Region>& registers) {
 
 // ---- order
 
+void CudaAsync::begin_launch(const Launch& launch) {
+  split_ = analysis::wgmma_fences_to_split(launch.body, program_), fences_ = 0;
+}
+
 // One after the other, and one fence for all.
 size_t CudaAsync::init_barriers(const Body& body, size_t first) {
   size_t at = first;
@@ -287,8 +292,10 @@ bool CudaAsync::async_statement(const Stmt& s) {
     return line(fmt::format("{}({}, {});", helper(tells_of_writes(n->barrier.buffer) ? "tw_wait_written" : "tw_wait"),
                             barrier(n->barrier), text(n->parity))),
            true;
-  if (const auto* n = s.as<Fence>(); n && n->proxy == FenceProxy::Wgmma)
+  if (const auto* n = s.as<Fence>(); n && n->proxy == FenceProxy::Wgmma) {
+    if (split_.at(fences_++)) line(helper("tw_branch") + "();");
     return hold(n->registers), line(helper("tw_wgmma_fence") + "();"), true;
+  }
   if (const auto* n = s.as<Commit>(); n && n->queue != Queue::CpAsync)
     return line(helper(n->queue == Queue::Wgmma ? "tw_wgmma_commit" : "tw_bulk_commit") + "();"), true;
   if (const auto* n = s.as<Drain>(); n && n->queue != Queue::CpAsync) {

@@ -15,6 +15,7 @@ class CudaAsync : public CReports {
   size_t init_barriers(const ir::Body& body, size_t first);
   // Helpers that only this program needs, made for its shapes.
   std::string made_helpers() const;
+  void begin_launch(const ir::Launch& launch);
   // The parameter that holds the tensor map of a copy, among those of the kernel.
   std::vector<CudaTensorMap> maps_;         // of the program
   std::map<int, std::string> kernel_maps_;  // index among them -> its name in the kernel at hand
@@ -47,6 +48,8 @@ class CudaAsync : public CReports {
   void hold(const std::vector<ir::Region>& registers);
 
   std::map<std::string, std::string> made_;  // by name
+  std::vector<bool> split_;                  // by fence of wgmma of the launch at hand: a branch stands before it
+  size_t fences_ = 0;                        // that have been written
 };
 
 }  // namespace tilewright::codegen

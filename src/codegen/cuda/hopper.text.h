@@ -139,6 +139,18 @@ __device__ __forceinline__ void tw_hold(T (&r)[n]) {
   for (int i = 0; i < n; ++i) asm volatile("" : "+r"(r[i])::"memory");
 }
 
+//@ tw_branch: types
+// A loop without a turn, though ptxas cannot know (src/analysis/wgmma_blocks.h). Of what was tried, a trap in its place
+// makes ptxas wait for groups that are under way (C7517), and a loop without a statement is dropped.
+__device__ __forceinline__ void tw_branch() {
+  uint32_t bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  asm volatile(
+      "{\n.reg .pred never;\nsetp.eq.u32 never, %0, 0xffffffff;\nagain:\n@!never bra over;\nnanosleep.u32 1;\n"
+      "bra again;\nover:\n}" ::"r"(bytes)
+      : "memory");
+}
+
 //@ tw_wgmma_fence: types
 __device__ __forceinline__ void tw_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 

@@ -1,0 +1,77 @@
+// What CUDA text does about NVRTC and the hardware, and no engine without a device can see.
+#include <gtest/gtest.h>
+
+#include "driver/build_plan.h"
+#include "driver/cuda_engine.h"
+#include "ir/parse.h"
+#include "passes/pipeline.h"
+
+namespace tilewright {
+namespace {
+
+std::string kernel_text(const std::string& program) {
+  const ir::TileProgram tiles = ir::parse(program, "p.tile");
+  const ir::TileProgram passed = passes::run_passes(order_symbols(tiles), passes::all_passes(), [](auto&&...) {});
+  Dump dump("p");
+  const std::string text = write_cuda(passed, "sm_90a", dump).kernel.text;
+  return text.substr(text.find("__global__"));
+}
+int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+// A product whose accumulator is read in each turn, and what brings its operands.
+std::string running_product(const std::string& head, const std::string& load, const std::string& use) {
+  return "program p {\n  param A: float16[64, 128]\n  param B: float16[128, 32]\n  param O: float32[4, 64, 32]\n"
+         "  launch l(bx: 1) threads(tx: 128) {\n    shared a: float16[64, 32]\n    shared b: float16[32, 32]\n"
+         "    fragment c: float32[64, 32]\n    fill to=c value=0.0\n" +
+         head + load + "      gemm a=a b=b c=c\n" + use + "    }\n" +
+         "    copy from=c to=O[0, 0 : 64, 0 : 32]\n  }\n}\n";
+}
+constexpr const char* kUse = "      map i in 64, j in 32 {\n        O[k, i, j] = c[i, j] * 2.0\n      }\n";
+
+TEST(DeviceCompiler, AccumulatorsThatAreReadInTurnsStandInBlocksOfTheirOwn) {
+  const std::string by_threads =
+      "      copy from=A[0 : 64, k * 32 : 32] to=a\n      copy from=B[k * 32 : 32, 0 : 32] to=b\n";
+  // A tile that two statements write goes by no ring: nothing in the loop waits for an mbarrier.
+  const std::string twice = by_threads + "      map i in 1 {\n        a[0, 0] = a[0, 0]\n      }\n";
+  const std::string read = kernel_text(running_product("    for k in 0..4 {\n", twice, kUse));
+  ASSERT_EQ(count(read, "tw_wait("), 0) << read;
+  EXPECT_EQ(count(read, "    tw_branch();\n    tw_hold(c);\n    tw_wgmma_fence();"), 1) << read;
+  const std::string unread = kernel_text(running_product("    for k in 0..4 {\n", twice, ""));
+  EXPECT_EQ(count(unread, "tw_branch()"), 0) << unread;
+  EXPECT_EQ(count(unread, "tw_wgmma_fence()"), 1) << unread;
+  const std::string by_ring =
+      kernel_text(running_product("    for k in 0..4 pipelined(stages=2) {\n", by_threads, kUse));
+  ASSERT_GT(count(by_ring, "tw_wait("), 0) << by_ring;
+  EXPECT_EQ(count(by_ring, "tw_branch()"), 0) << "a wait is a branch";
+}
+
+TEST(DeviceCompiler, AccumulatorsOfOneProductAfterTheOther) {
+  const std::string turn =
+      "    copy from=A[0 : 64, {0} : 32] to=a\n    copy from=B[{0} : 32, 0 : 32] to=b\n    gemm a=a b=b c=c\n"
+      "    map i in 64, j in 32 {{\n      O[{1}, i, j] = c[i, j] * 2.0\n    }}\n";
+  const std::string text = kernel_text(
+      "program p {\n  param A: float16[64, 128]\n  param B: float16[128, 32]\n  param O: float32[4, 64, 32]\n"
+      "  launch l(bx: 1) threads(tx: 128) {\n    shared a: float16[64, 32]\n    shared b: float16[32, 32]\n"
+      "    fragment c: float32[64, 32]\n    fill to=c value=0.0\n" +
+      fmt::format(fmt::runtime(turn), 0, 0) + fmt::format(fmt::runtime(turn), 32, 1) +
+      fmt::format(fmt::runtime(turn), 64, 2) + "  }\n}\n");
+  ASSERT_EQ(count(text, "tw_wgmma_fence()"), 3) << text;
+  EXPECT_EQ(count(text, "tw_branch()"), 2) << "before the second and the third: " << text;
+}
+
+// What a copy by cp.async is not to read at all is a size of 0, not one that is left out.
+TEST(DeviceCompiler, CopiesThatReadNothingSaySo) {
+  const std::string text = kernel_text(
+      "program p {\n  param A: float32[1, 16, 32]\n  param O: float32[16, 32]\n  launch l(bx: 1) threads(tx: 128) {\n"
+      "    shared s: float32[16, 32]\n    copy from=A[3 : 1, 0 : 16, 0 : 32] to=s completion=(queue=cp_async)\n"
+      "    commit cp_async\n    drain cp_async\n    sync block\n    copy from=s to=O\n  }\n}\n");
+  EXPECT_EQ(count(text, "cp.async.cg.shared.global [%0], [%1], 16, %2;"), 1) << text;
+  EXPECT_EQ(count(text, "\"r\"((uint32_t)(0"), 1) << text;
+}
+
+}  // namespace
+}  // namespace tilewright
