@@ -6,7 +6,7 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import pretended_compile, profiler
+from . import pretended_compile, pretended_tf32, profiler
 
 
 def _on_cpu(value):
@@ -94,4 +94,5 @@ def install(arch):
     torch.set_default_device = lambda device: default(_on_cpu(device))
     torch.Generator = _Generator
     torch.compile = pretended_compile.compile
+    pretended_tf32.install()
     _Devices().__enter__()
