@@ -6,7 +6,7 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import profiler
+from . import pretended_compile, pretended_tf32, profiler
 
 
 def _on_cpu(value):
@@ -93,5 +93,6 @@ def install(arch):
     default = torch.set_default_device
     torch.set_default_device = lambda device: default(_on_cpu(device))
     torch.Generator = _Generator
-    torch.compile = lambda model=None, **named: model if model is not None else lambda function: function
+    torch.compile = pretended_compile.compile
+    pretended_tf32.install()
     _Devices().__enter__()

@@ -23,6 +23,7 @@ _FIXED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDe
 # Of our own classes those whose objects hold what they say in attributes.
 _DESCRIBING = frozenset({"tilewright.types", "tilewright.language", "tilewright.targets", "tilewright.layouts"})
 _MOST = 20000  # values around one function; past that it is traced at every call
+_DEEPEST = 100  # values within values, and functions that functions call: fewer than Python's frames allow; likewise
 _MOST_BYTES = 1 << 20
 
 
@@ -62,7 +63,8 @@ def _names_of(code):
             found |= set(_names_of(constant))
         elif isinstance(constant, str) and constant.isidentifier():
             found.add(constant)
-    return tuple(sorted(found))
+    # What pytest puts into assertions, under names that nobody can write, explains those that fail.
+    return tuple(sorted(name for name in found if not name.startswith("@")))
 
 
 class _Reader:
@@ -72,7 +74,7 @@ class _Reader:
         self.places = []  # (get, argument, value): the same objects there are the same surroundings
         self.settled = True  # unless one of them may change and stay the same object
         self.exact = True  # unless a value cannot be told from another
-        self.seen, self.kept, self.left = {}, [], _MOST
+        self.seen, self.kept, self.left, self.deeper = {}, [], _MOST, _DEEPEST
 
     def key(self, value):
         kind = type(value)
@@ -93,11 +95,14 @@ class _Reader:
         if known is not None:
             return "seen", known
         self.left -= 1
-        if self.left < 0:
+        if self.left < 0 or self.deeper == 0:
             return self._unknown(value)
         self.seen[id(value)] = len(self.seen)
         self.kept.append(value)  # so that no other object takes its number meanwhile
-        return self._object(value, kind)
+        self.deeper -= 1
+        found = self._object(value, kind)
+        self.deeper += 1
+        return found
 
     def _unknown(self, value):
         self.exact = self.settled = False

@@ -15,6 +15,7 @@
 #include "passes/running_reduces.h"
 #include "passes/thread_range.h"
 #include "passes/threads/elementwise.h"
+#include "passes/turn_tiles.h"
 
 namespace tilewright::passes {
 namespace {
@@ -176,6 +177,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     meet_in_roles(launch);
     meet_beside_roles(program, launch);
     begin_running_reduces(program, launch);
+    part_turn_tiles(program, launch);
   }
   return program;
 }

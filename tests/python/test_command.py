@@ -374,6 +374,22 @@ def test_notebooks_without_a_gpu(folder):
         assert ran.stdout == f"(8, 0)\n{engine}\n", ran.stderr
 
 
+@alone
+@needs_torch
+def test_products_of_tfloat32_without_a_gpu(tmp_path):
+    """Where a program allows them, in backward passes too."""
+    (tmp_path / "products.py").write_text(
+        "import tilewright\ntilewright.without_gpu()\nimport torch\n"
+        "x, ones = torch.full((4, 4), 1 + 2.0**-12, device='cuda', requires_grad=True), torch.ones(4, 4, device='cuda')\n"
+        "def both():\n    x.grad = None\n    out = torch.einsum('ij,jk->ik', x, x)\n    (out + 0).backward(ones)\n"
+        "    return out[0, 0].item(), x.grad[0, 0].item(), (x.double() @ x.double())[0, 0].item() > 4\n"
+        "print(both())\ntorch.backends.cuda.matmul.allow_tf32 = True\nprint(both())\n"
+        "torch.set_float32_matmul_precision('highest')\nprint(both())\n")  # fmt: skip
+    ran = subprocess.run([sys.executable, "products.py"], cwd=tmp_path, capture_output=True, text=True, env=environment())
+    exact, rounded = "(4.001953125, 8.001953125, True)\n", "(4.0, 8.0, True)\n"
+    assert ran.stdout == exact + rounded + exact, ran.stderr
+
+
 def test_without_torch_kernels_alone_are_moved(folder):
     """torch is not looked for where it is not installed."""
     (folder / "torch_is_away.py").write_text(

@@ -461,3 +461,19 @@ def test_what_has_every_name_holds_no_function():
 
     with pytest.raises(tw.CompileError, match="TW1102 .*tilelang.quantize.decode is part of TileLang's own machinery"):
         made(8)
+
+
+def test_what_pytest_puts_into_assertions_chooses_no_kernel():
+    def checked(a):
+        assert a == ONES.ndim, "pytest explains the two sides, by functions of its own"
+
+    found = surroundings.Surroundings(checked)
+    assert found.exact and len(found.places) < 10
+
+
+def test_helpers_that_call_each_other_without_end():
+    space = {"deep_0": lambda x: x}
+    for i in range(1, 400):
+        exec(f"def deep_{i}(x):\n    return deep_{i - 1}(x)", space)
+    assert surroundings.Surroundings(space["deep_20"]).exact
+    assert not surroundings.Surroundings(space["deep_399"]).exact  # traced at every call
