@@ -30,8 +30,8 @@ ir::MemoryOrder memory_order(const Operands& o, size_t i) {
   return kOrders[o.word(i, {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"})];
 }
 
-// Whether all threads are sure to have the same value: of constants, arguments of the call, indices of blocks, and memory
-// that is not a thread's own.
+// Whether all threads are sure to have the same value: of constants, arguments of the call, indices of blocks, and
+// memory that is not a thread's own.
 bool surely_alike(const ir::Builder& b, const ir::Expr& e) {
   bool alike = true;
   ir::walk(e, [&](const ir::Expr& x) {
