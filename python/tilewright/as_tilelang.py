@@ -10,8 +10,8 @@ import types
 
 import tilewright
 
-from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, profiler, scopes
-from . import plot_layout, settings, sparse, targets, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
+from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
+from . import profiler, program, scopes, settings, sparse, targets, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -52,10 +52,11 @@ class PassContext(contextlib.nullcontext):
 
 
 def cached(factory, out_idx=None, *args, target="auto", **ignored):
-    """The kernel of factory(*args), made once."""
+    """The kernel of a program, or of the one that factory(*args) gives, made once."""
     key = factory, hashable(args), hashable(out_idx), str(target)
     if key not in _kernels:
-        _kernels[key] = kernel.compile(factory(*args), out_idx, target=target)
+        func = factory if isinstance(factory, program.PrimFunc) else factory(*args)
+        _kernels[key] = kernel.compile(func, out_idx, target=target)
     return _kernels[key]
 
 
@@ -128,7 +129,7 @@ def _older_places():
         "tilelang.intrinsics": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout, "TensorCoreIntrinEmitter": emitter},
         "tilelang.intrinsics.mma_macro_generator": {"TensorCoreIntrinEmitter": emitter},
         "tilelang.intrinsics.mma_layout": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout},
-        "tilelang.intrinsics.utils": {"get_mma_micro_size": _micro_size},
+        "tilelang.intrinsics.utils": {"get_mma_micro_size": _micro_size, "get_swizzle_layout": warp_mma.get_swizzle_layout},
         "tilelang.intrinsics.mfma_layout": {},
         "tilelang.intrinsics.mfma_macro_generator": {},
         "tilelang.cache": {"cached": cached, "clear_cache": clear_cache},

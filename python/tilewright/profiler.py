@@ -47,7 +47,7 @@ def make_tensor(parameter, supply=TensorSupplyType.Auto, device=None):
         return torch.randint(0, 2, shape, device=device, dtype=kind)
     if name.startswith("uint"):
         return torch.randint(0, 3, shape, device=device, dtype=torch.int32).to(kind)
-    if name.startswith("float8"):
+    if name.startswith("float8") and supply in (TensorSupplyType.Auto, TensorSupplyType.Integer):
         return torch.randint(-128, 128, shape, device=device, dtype=torch.int8).to(kind)
     if supply is TensorSupplyType.Integer or name.startswith("int"):
         if name == "int8" and supply in (TensorSupplyType.Uniform, TensorSupplyType.Normal):

@@ -13,7 +13,7 @@ from .scopes import Launch
 from .trace import OPERATIONS, Recording, StopTrace, Tracer, bind, fail, place, state
 from .tracebacks import cut, entry
 from .types import Declaration, TensorType, declaration_of, extents
-from .values import Buffer, Expr, Reading, Tile, Var, let, load
+from .values import Buffer, Expr, Place, Reading, Tile, Var, let, load
 from .values import dynamic as make_symbol
 
 _OPTION, _NOTHING = OPERATIONS["set_option"], OPERATIONS["depth"]
@@ -297,6 +297,8 @@ class Macro:
             if not isinstance(value, (Var, Tile, Buffer)):
                 fail("OperandKind", f"'{name}' of macro '{self.function.__name__}' is a T.Ref, but {value!r} is given",
                      "pass a T.alloc_var or an element of a buffer")  # fmt: skip
+            if isinstance(value, Tile) and value.is_element and value.buffer.scope() != "shared.barrier":
+                return Place(value.buffer, tuple(let("", load(i)) if isinstance(i, (Expr, Var, Tile)) else i for i in value.indices))
             return value.of if isinstance(value, Reading) else value
         if isinstance(value, Var) or (isinstance(value, Tile) and value.is_element):
             return value if isinstance(value, Tile) and value.buffer.scope() == "shared.barrier" else let(name, load(value))

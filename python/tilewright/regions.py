@@ -4,7 +4,7 @@ import sys
 
 from .syntax import HOOKS
 from .trace import OPERATIONS, apply, fail, state
-from .values import Buffer, Expr, Tile, Var, rename
+from .values import Buffer, Expr, Place, Tile, Var, rename
 from .vectors import VectorVariable
 
 _CAST, _ALLOC = OPERATIONS["cast"], OPERATIONS["alloc_scalar"]
@@ -301,7 +301,7 @@ class Region:
         self.variables, known = {}, tracer.decisions.variables
         for name, value in self.before.items():
             kind = known.get((self.key, name)) if what != "Parallel" else None
-            if kind is not None and not isinstance(value, Var):
+            if kind is not None and not isinstance(value, (Var, Place)):
                 made = self.variables[name] = _variable(name, kind, value)
                 tracer.rebound[made.id] = Rebound(self, name, len(tracer.scopes))
             elif holds and self._is_held(value):
@@ -311,7 +311,7 @@ class Region:
     def _is_held(self, value):
         if isinstance(value, Var):  # of ours: points of a Parallel have no order in which to change it
             return self.what == "Parallel" and value.id in state.tracer.rebound
-        return not _is_over(value) and not isinstance(value, VectorVariable)
+        return not _is_over(value) and not isinstance(value, (VectorVariable, Place))
 
     def restore(self):
         """The names hold what they hold at the beginning, as the other side of an if wants it."""

@@ -96,15 +96,21 @@ class Launch(Frame):
 
 
 class Groups(Frame):
-    """T.ws(i, ...): the body runs on these groups of 128 threads alone."""
+    """T.ws(i, ...): the body runs on these groups of 128 threads alone; T.ws(-1) on all threads."""
 
     kind = "role"
 
     def __init__(self, *groups):
         self.groups = list(groups)
+        self.everyone = self.groups == [-1]
 
     def open(self, tracer):
-        _open_groups(self.groups)
+        if not self.everyone:
+            _open_groups(self.groups)
+
+    def close(self):
+        if not self.everyone:
+            super().close()
 
 
 class If(Frame):

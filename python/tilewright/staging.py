@@ -9,7 +9,7 @@ from .regions import Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
-from .values import Buffer, Expr, Reading, Tile, Var, Vector, described, in_launch, let, load, plain, rename
+from .values import Buffer, Expr, Place, Reading, Tile, Var, Vector, described, in_launch, let, load, plain, rename
 from .vectors import VectorVariable, Vectors, bound, spans_lanes, store_lanes, vector_of
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
@@ -39,6 +39,8 @@ def bind(name, value, current=None):
     kind = type(value)
     if isinstance(value, Vector) or type(current) is VectorVariable:
         return bound(value, current)
+    if type(current) is Place:
+        return current if value is current else _stored_there(current, value)
     if kind is Reading:
         return _stored(current, value) if isinstance(current, Var) else _let(name, load(value))
     if type(current) is Reading:
@@ -49,11 +51,11 @@ def bind(name, value, current=None):
         if type(current) is Var and current is not value:
             return _stored(current, value)
         return value if current is value else _let(name, load(value))
-    if type(current) is Var and (kind is Expr or kind in (int, float, bool) or (kind is Tile and value.is_element)):
+    if type(current) is Var and (kind is Expr or kind in (int, float, bool) or (issubclass(kind, Tile) and value.is_element)):
         return _stored(current, value)
     if kind is Expr:
         return _let(name, value)
-    if kind is Tile:
+    if kind is Tile or kind is Place:
         return _let(name, load(value)) if value.is_element and value.buffer.scope() != "shared.barrier" else value
     if kind is Buffer:
         return _named(name, value) if value.named is False else value
@@ -75,11 +77,18 @@ def _stored(variable, value):
     return variable
 
 
+def _stored_there(place, value):
+    if isinstance(value, (str, tuple, list)) or value is None:
+        fail("OperandKind", f"{value!r} is stored to an element of '{place.buffer.name}'", "store a number")
+    apply(_STORE, place, value)
+    return place
+
+
 def bind_here(name, value):
     """(name := value), which is a value too."""
     space = sys._getframe(1).f_locals
     current = space.get(name)
-    return bind(name, value, current if isinstance(current, Var) else None)
+    return bind(name, value, current if isinstance(current, (Var, Place)) else None)
 
 
 def held(value):
@@ -168,6 +177,9 @@ def update_name(name, operator, current, value):
         current = current.of if type(current) is Reading else current
         if state.tracer is not None and current.id in state.tracer.rebound:
             return _stored(current, _PYTHON[operator](current, value))
+        apply(_UPDATE, operator, current, value)
+        return current
+    if isinstance(current, Place):
         apply(_UPDATE, operator, current, value)
         return current
     if isinstance(current, (Buffer, Tile)):

@@ -458,6 +458,12 @@ class Tile(Operators):
         return f"<tile of {self.buffer.name}>"
 
 
+class Place(Tile):
+    """An element that a name stands for, as a parameter T.Ref of a macro does: assigning to the name stores."""
+
+    __slots__ = ()
+
+
 def points_of(index):
     """The indices that an index with vectors in it stands for, one for each lane."""
     counts = {len(i) for i in index if isinstance(i, Vector)}

@@ -26,6 +26,9 @@ class TensorCoreIntrinEmitter:
     """Tiles of 16 by 16 results: warp (i, j) of block_row_warps by block_col_warps has warp_row_tiles rows and
     warp_col_tiles columns; a thread has local_size_a elements of every 16 rows of A, and so on."""
 
+    M_DIM = N_DIM = n_dim = _TILE
+    WARP_SIZE = _WARP
+
     def __init__(self, a_dtype="float16", b_dtype="float16", accum_dtype="float16", a_transposed=False, b_transposed=False, block_row_warps=2,
                  block_col_warps=2, warp_row_tiles=8, warp_col_tiles=8, chunk=16, reduce_k=1, num_elems_per_byte=1,
                  **ignored):  # fmt: skip
@@ -37,7 +40,7 @@ class TensorCoreIntrinEmitter:
         self.block_row_warps, self.block_col_warps = block_row_warps, block_col_warps
         self.warp_row_tiles, self.warp_col_tiles, self.chunk = warp_row_tiles, warp_col_tiles, chunk
         self.micro_size_x = self.micro_size_y = _TILE
-        self.micro_size_k = 256 // self.a_dtype.bits
+        self.micro_size_k = self.k_dim = 256 // self.a_dtype.bits
         self.warp_rows, self.warp_cols = warp_row_tiles // _TILE, warp_col_tiles // _TILE
         self.local_size_a = self.local_size_b = _TILE * self.micro_size_k // _WARP
         self.local_size_out = _TILE * _TILE // _WARP

@@ -1,5 +1,6 @@
 // Stores, atomics, warps, order, checks: the code of threads.
 #include "capi/operations.h"
+#include "ir/rewrite.h"
 #include "support/diagnostic.h"
 #include "support/lines.h"
 
@@ -29,28 +30,57 @@ ir::MemoryOrder memory_order(const Operands& o, size_t i) {
   return kOrders[o.word(i, {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"})];
 }
 
-// The same value for every element of a box.
+// Whether all threads are sure to have the same value: of constants, arguments of the call, indices of blocks, and
+// memory that is not a thread's own.
+bool surely_alike(const ir::Builder& b, const ir::Expr& e) {
+  bool alike = true;
+  ir::walk(e, [&](const ir::Expr& x) {
+    if (x.as<ir::Intrinsic>()) alike = false;
+    if (const auto* n = x.as<ir::Load>()) {
+      const ir::Buffer& from = b.buffer(n->buffer);
+      if (from.space != ir::Space::Global && from.space != ir::Space::Shared) alike = false;
+    }
+    if (const auto* n = x.as<ir::Var>()) {
+      bool known = ir::is_free_var(n->id);
+      for (int d = 0; d < 3; ++d) {
+        const ir::Expr block = b.block_index(d);
+        known = known || (block.as<ir::Var>() && block.as<ir::Var>()->id == n->id);
+      }
+      alike = alike && known;
+    }
+  });
+  return alike;
+}
+
+// A value for every element of a box. Where threads have values of their own, or boxes, each of them goes through its
+// elements; else each element is changed once, and the threads share them.
 void atomic_on_elements(ir::AtomicOp kind, const Operands& o, ir::TileRef to) {
   ir::Builder& b = o.builder();
   const ir::Buffer& buffer = b.buffer(to.buffer);
   if (to.whole) to.indices.assign(buffer.rank(), {{}, {}, true});
   to.whole = false;
+  const ir::Expr value = o.expr(1);
+  bool alike = surely_alike(b, value);
   std::vector<size_t> dims;
   Exprs extents, begins;
   for (size_t d = 0; d < to.indices.size(); ++d) {
     ir::IndexSpec& index = to.indices[d];
+    if (index.begin) alike = alike && surely_alike(b, index.begin);
     if (!index.is_slice) continue;
     const ir::Expr end = index.end ? index.end : buffer.shape[d];
     begins.push_back(index.begin ? index.begin : ir::constant(i32, int64_t{0}));
     extents.push_back(ir::apply(ir::Operator::Sub, end, begins.back(), o.place()));
     dims.push_back(d);
   }
-  const ir::Expr value = o.expr(1);
-  const Exprs points = b.open_map({"i", "j", "k", "l", "m", "n", "o", "p"}, extents);
+  const std::vector<std::string> names{"i", "j", "k", "l", "m", "n", "o", "p"};
+  Exprs points;
+  if (alike) points = b.open_map(names, extents);
+  for (size_t i = 0; !alike && i < dims.size(); ++i)
+    points.push_back(b.open_for(names[i], ir::constant(i32, int64_t{0}), extents[i]));
   for (size_t i = 0; i < dims.size(); ++i)
     to.indices[dims[i]] = {ir::apply(ir::Operator::Add, begins[i], points[i], o.place()), {}, false};
   b.atomic(kind, to, value, false, memory_order(o, 2));
-  b.close();
+  for (size_t i = 0; i < (alike ? 1 : dims.size()); ++i) b.close();
 }
 
 // With a value: on one element. With a tile: on every element of the destination.

@@ -38,13 +38,13 @@ Expr swizzled(const Expr& at, const tilewright::Swizzle& s, int64_t element_bits
 
 std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
   const Buffer& b = program_.buffer(id);
-  if (b.rank() == 0 && !b.is_view()) return names_.of(id);
+  if (is_variable(b)) return names_.of(id);
   return fmt::format("{}[{}]", pointer(id), text(element_offset(id, index)));
 }
 
 std::string CMemory::pointer_to(BufferId id, const std::vector<Expr>& index) {
   const Buffer& b = program_.buffer(id);
-  if (b.rank() == 0 && !b.is_view()) return "&" + names_.of(id);
+  if (is_variable(b)) return "&" + names_.of(id);
   const Expr at = element_offset(id, index);
   return constant_int(at) == 0 ? pointer(id) : fmt::format("&{}[{}]", pointer(id), text(at));
 }
@@ -130,7 +130,7 @@ std::set<VarId> CMemory::needed_vars(const Body& b) const {
 std::string CMemory::load_bits(const Load& n, DType type) {
   const Buffer& b = program_.buffer(n.buffer);
   if (!type.is_packed()) return element(n.buffer, n.indices);
-  if (b.rank() == 0 && !b.is_view()) return names_.of(n.buffer);
+  if (is_variable(b)) return names_.of(n.buffer);
   return load_nibble(n.buffer, pointer(n.buffer), text(offset(n.buffer, n.indices)));
 }
 
@@ -143,7 +143,7 @@ Text CMemory::address(const Address& n) {
 void CMemory::store(const Store& n) {
   const Buffer& b = program_.buffer(n.to.buffer);
   const std::string v = bits(n.value);
-  if (!b.type.is_packed() || (b.rank() == 0 && !b.is_view()))
+  if (!b.type.is_packed() || is_variable(b))
     return line(fmt::format("{} = {};", element(n.to.buffer, n.to.indices), v));
   store_nibble(n.to.buffer, pointer(n.to.buffer), text(offset(n.to.buffer, n.to.indices)), v);
 }

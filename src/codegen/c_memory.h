@@ -20,6 +20,8 @@ class CMemory : public CFamily {
                             const std::string& bits) = 0;
 
   bool is_global(ir::BufferId id) const { return program_.buffer(program_.root(id)).space == ir::Space::Global; }
+  // A variable of the text, and no place behind a pointer: tensors of rank 0 are behind one.
+  static bool is_variable(const ir::Buffer& b) { return b.rank() == 0 && !b.is_view() && b.space != ir::Space::Global; }
   // The first element of the buffer's root, as a pointer to what memory holds of the buffer's type.
   std::string pointer(ir::BufferId id);
   // In elements of the buffer's type from the start of its root.

@@ -49,9 +49,9 @@ void CReports::print_buffer(const Print& n, const SourceLocation& at) {
                          in(value(b.strides.empty() ? stride : cast(b.strides[d], i64)), Binds::Unary));
     stride = mul(stride, cast(b.shape[d], i64));
   }
-  const std::string raw = b.rank() == 0 && !b.is_view() ? names_.of(n.buffer)
-                          : b.type.is_packed()          ? load_nibble(n.buffer, pointer(n.buffer), place)
-                                                        : fmt::format("{}[{}]", pointer(n.buffer), place);
+  const std::string raw = is_variable(b)       ? names_.of(n.buffer)
+                          : b.type.is_packed() ? load_nibble(n.buffer, pointer(n.buffer), place)
+                                               : fmt::format("{}[{}]", pointer(n.buffer), place);
   add({ReportSite::Kind::PrintBuffer, n.message, at, {{b.name, b.type}}}, n.place,
       {"(unsigned long long)index", word(b.type, load_text(b.type, raw, pieces_))});
   close();

@@ -214,6 +214,53 @@ def test_macros_take_values_and_references():
     assert found.tolist() == [3 * i for i in range(8)] + [409]
 
 
+def test_macros_store_to_the_elements_that_they_refer_to():
+    """A parameter T.Ref is the element: where it was when the macro was called, in branches and loops too."""
+
+    @T.macro
+    def swap(x: T.Ref, y: T.Ref):
+        kept = x
+        x = y
+        y = kept
+
+    @T.macro
+    def step(x: T.Ref, at):
+        if at > 3:
+            x = 100
+        else:
+            x -= 1
+        for i in T.serial(4):
+            x = x + i
+            if i == 2:
+                x += 1000
+
+    @T.macro
+    def twice(x: T.Ref, at):
+        step(x, at)
+        before = x
+        x = 0
+        x = before * 2
+
+    @T.prim_func
+    def main(A: T.Tensor((6,), "int32"), B: T.Tensor((2, 4), "int32"), c: T.int32):
+        with T.Kernel(1, threads=32):
+            i = T.alloc_var("int32", init=0)
+            swap(A[i], A[i + 1])
+            swap(i, A[2])
+            step(A[3], c)
+            twice(A[4], A[0])
+            A[5] = i
+            for j, k in T.Parallel(2, 4):
+                step(B[j, k], k)
+
+    for c in (1, 7):
+        a = np.array([3, 4, 9, 7, 8, 0], "int32")
+        b = np.zeros((2, 4), "int32")
+        run(main, a, b, c)
+        assert a.tolist() == [4, 3, 0, (100 if c > 3 else 6) + 1006, 2 * 1106, 9]
+        assert (b == 1005).all()
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_dynamic_shapes(engine):
     M, N = T.dynamic("M, N")

@@ -480,6 +480,17 @@ def doubled(n, dtype):
     return main
 kernel = cached(doubled, [1], tvm.te.var("n"), "float32")
 assert (kernel(np.ones(33, "float32")) == 2).all() and (kernel(np.ones(5, "float32")) == 2).all()
+assert cached(doubled(8, "int32"), [1])(np.ones(8, "int32")).tolist() == [2] * 8
+from tilelang.intrinsics.utils import get_swizzle_layout
+from tilelang.intrinsics.mma_macro_generator import TensorCoreIntrinEmitter as Emitter
+assert (Emitter.M_DIM, Emitter.n_dim, Emitter.WARP_SIZE, Emitter("int8", "int8", "int32").k_dim) == (16, 16, 32, 32)
+@T.prim_func
+def bytes_of(A: T.Tensor((99,), "float8_e5m2"), B: T.Tensor((99,), "float8_e5m2")):
+    with T.Kernel(1):
+        T.copy(A, B)
+kernel = tilelang.compile(bytes_of)
+for supply, large in ((tilelang.TensorSupplyType.Normal, False), (tilelang.TensorSupplyType.Integer, True)):
+    assert all((t.float().abs().max() > 9) == large for t in kernel.get_profiler(supply)._inputs())
 print(map_torch_type("e4m3_float8"), map_torch_type("e5m2_float8"), map_torch_type("float16"))
 """
     pytest.importorskip("torch")

@@ -36,6 +36,19 @@ def test_chains_of_branches_are_roles():
         assert (b[0] == a).all() and (b[1] == a).all() and (b[2] == 7).all()
 
 
+def test_a_group_of_everyone():
+    @T.prim_func
+    def main(A: T.Tensor((256,), "int32")):
+        with T.Kernel(1, threads=256):
+            tx = T.get_thread_binding()
+            with T.ws(-1):
+                A[tx] = tx
+
+    a = np.zeros(256, "int32")
+    tw.compile(main, engine="interpreter")(a)
+    assert (a == np.arange(256)).all()
+
+
 def test_a_branch_that_nobody_takes_leaves_nothing():
     @T.prim_func
     def main(B: T.Tensor((2, 32), "float32")):

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import tilewright
@@ -41,3 +42,18 @@ def test_a_view_of_the_other_sign_is_refused():
     assert b.tolist() == [-2, -4, -6, -8]
     with pytest.raises(ValueError, match="resolve_neg"):
         tilewright.tensors.to_dlpack(z.conj().imag)
+
+
+@pytest.mark.parametrize("target", ["interpreter", "cpu", "simulator"])
+def test_tensors_without_dimensions(target):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), S: T.Tensor((), "float32"), N: T.Tensor((), "int32")):
+        with T.Kernel(4, threads=8) as b:
+            if b == 3:
+                S[()] = A[b] + S[()]
+            T.atomic_add(N, b)
+
+    a, s, n = np.arange(8, dtype="float32"), np.array(0.5, "float32"), np.array(7, "int32")
+    tilewright.compile(main, target=target)(a, s, n)
+    assert s == 3.5 and n == 13
+    assert "S[0ll] = " in tilewright.compile(main, target="cuda -arch=sm_90a").get_kernel_source()

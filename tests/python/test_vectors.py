@@ -226,6 +226,24 @@ def test_one_value_for_every_element_of_a_tile(engine):
     assert (a == want).all() and b.tolist() == [5, 9, 5, 7]
 
 
+@pytest.mark.parametrize("engine", [*ENGINES, "simulator"])
+def test_values_of_threads_for_the_elements_of_a_tile(engine):
+    """Every thread changes each element of the tile by its own value, or a tile of its own by one value."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), S: T.Tensor((1,), "int32"), M: T.Tensor((3,), "int32"), R: T.Tensor((64, 2), "int32")):
+        with T.Kernel(2, threads=64):
+            tx = T.get_thread_binding()
+            T.atomic_add(S, A[tx])
+            T.atomic_max(M[1:3], A[tx] - tx)
+            T.atomic_add(R[tx, :], 5)
+
+    a = np.random.default_rng(3).integers(-50, 50, 64).astype("int32")
+    s, m, r = np.zeros(1, "int32"), np.full(3, -999, "int32"), np.zeros((64, 2), "int32")
+    tw.compile(main, engine=engine)(a, s, m, r)
+    assert s[0] == 2 * a.sum() and m.tolist() == [-999, *[(a - np.arange(64)).max()] * 2] and (r == 10).all()
+
+
 @pytest.mark.parametrize("name, order", [("load", "release"), ("load", "acq_rel"), ("store", "acquire"), ("store", "sideways")])
 def test_orders_that_an_access_has_not(name, order):
     with pytest.raises(ValueError, match=f"atomic_{name} does not support memory_order"):
