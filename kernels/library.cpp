@@ -341,12 +341,13 @@ constexpr int64_t kRowElements = 32, kFastColumns = 256 * kRowElements, kMostCol
 constexpr int64_t kMostParts = 8;  // blocks of a cluster
 
 Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>& shape) {
-  const int64_t n = std::max<int64_t>(1, value_of(shape, "N"));
+  const bool some = value_of(shape, "N") > 0;  // rows of no columns are no tile: they are walked
+  const int64_t n = some ? value_of(shape, "N") : 1;
   const bool gpu = !arch.empty();
   int64_t parts = 1, threads = 128, rows = 1;
   if (arch == "sm_90a") parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(n, kFastColumns)));
   const int64_t width = tilewright::ceildiv(n, parts), most = gpu ? kMostColumns : 64 * 1024;
-  const bool whole = width <= most;
+  const bool whole = some && width <= most;
   if (!whole) parts = 1, threads = 256;
   if (gpu && whole)
     while (width > threads * kRowElements) threads *= 2;

@@ -255,9 +255,10 @@ struct Solution {
   Linear equation;
 };
 
-// The first equation that gives one more symbol, shapes before strides, tensors that may be null last.
+// The first equation that gives one of the wanted symbols where the open ones are unknown: shapes before strides.
 std::optional<Solution> next_solution(const ir::TileProgram& program, const std::set<ir::VarId>& open,
-                                      const std::set<ir::BufferId>& used, bool of_used) {
+                                      const std::set<ir::VarId>& wanted, const std::set<ir::BufferId>& used,
+                                      bool of_used) {
   for (auto source : {runtime::Equation::Source::Shape, runtime::Equation::Source::Stride}) {
     for (size_t p = 0; p < program.params.size(); ++p) {
       if (!program.params[p].is_tensor() || (used.count(program.params[p].buffer) > 0) != of_used) continue;
@@ -267,7 +268,7 @@ std::optional<Solution> next_solution(const ir::TileProgram& program, const std:
         std::vector<ir::VarId> unknown;
         for (ir::VarId id : ir::used_vars(list[d]))
           if (open.count(id)) unknown.push_back(id);
-        if (unknown.size() != 1) continue;
+        if (unknown.size() != 1 || !wanted.count(unknown[0])) continue;
         if (auto equation = linear_in(list[d], unknown[0]))
           return Solution{unknown[0], static_cast<int>(p), source, static_cast<int>(d), *equation};
       }
@@ -294,17 +295,23 @@ std::vector<Solution> other_solutions(const ir::TileProgram& program, const Solu
   return out;
 }
 
-// In the order of the solutions. Symbols without one are left out.
+// Tensors that may be null are asked last.
+std::optional<Solution> next_solution(const ir::TileProgram& program, const std::set<ir::VarId>& open,
+                                      const std::set<ir::VarId>& wanted, const std::set<ir::BufferId>& used) {
+  auto found = next_solution(program, open, wanted, used, true);
+  return found ? found : next_solution(program, open, wanted, used, false);
+}
+
+// In the order of the program's symbols, which is how kernels count them: passes may have left fewer tensors in use
+// since order_symbols(), and another order would be the first to be found.
 std::vector<Solution> solve(const ir::TileProgram& program) {
   std::set<ir::VarId> open(program.symbols.begin(), program.symbols.end());
   const std::set<ir::BufferId> used = used_tensors(program);
   std::vector<Solution> out;
-  const auto next = [&] {
-    auto found = next_solution(program, open, used, true);
-    return found ? found : next_solution(program, open, used, false);
-  };
-  while (auto solution = next()) {
-    open.erase(solution->symbol);
+  for (ir::VarId id : program.symbols) {
+    const auto solution = next_solution(program, open, {id}, used);
+    check_internal(solution, "'{}': no equation gives '{}'", program.name, program.var(id).name);
+    open.erase(id);
     out.push_back(*solution);
   }
   return out;
@@ -326,7 +333,12 @@ ir::LocationId first_use(const ir::TileProgram& program, ir::VarId symbol) {
 
 ir::TileProgram order_symbols(ir::TileProgram program) {
   std::vector<ir::VarId> order;
-  for (const Solution& s : solve(program)) order.push_back(s.symbol);
+  std::set<ir::VarId> open(program.symbols.begin(), program.symbols.end());
+  const std::set<ir::BufferId> used = used_tensors(program);
+  while (const auto solution = next_solution(program, open, open, used)) {
+    open.erase(solution->symbol);
+    order.push_back(solution->symbol);
+  }
   for (ir::VarId id : program.symbols)
     if (std::find(order.begin(), order.end(), id) == order.end())
       fail(Code::UnsolvedSymbol, program.location(first_use(program, id)),

@@ -58,6 +58,14 @@ def guarded(A: T.Tensor((M,), "int32")):
         for i in T.Parallel(32):
             T.device_assert(A[bx * 32 + i] < 7, "A is small")
             A[bx * 32 + i] = 1
+
+@T.prim_func
+def extents(X: T.Tensor((M, N), "float32"), Y: T.Tensor((S, 24), "float32"), O: T.Tensor((3,), "int32")):
+    with T.Kernel(1, threads=32):
+        tile = T.alloc_shared((1,), "float32")
+        for i in T.Parallel(1):
+            tile[i] = T.if_then_else(i <= 1, 0.25, Y[0, 0])
+        O[0], O[1], O[2] = M, N, S
 """
 
 
@@ -458,3 +466,22 @@ def test_the_pages_cmake(tmp_path):
     bad.write_text(blocks("cmake")[0].replace("kernels.py:scale", "kernels.cu"))
     ran = subprocess.run(configure, capture_output=True, text=True, env=environment)
     assert ran.returncode != 0 and "'kernels.cu' is none of FILE.tile, FILE.py" in ran.stderr.replace("\n  ", " ")
+
+
+def test_dimensions_are_those_that_the_header_names(tmp_path):
+    """Folding leaves Y out of use after the order of the dimensions is decided."""
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    tw(tmp_path, "build", "kernels.py:extents", "--arch", "cpu", "-o", "out")
+    names = re.findall(r"int64_t (\w+)", re.search(r"int extents\((.*)\);", (tmp_path / "out/cpu/extents.h").read_text())[1])
+    values = ", ".join(str({"M": 2, "N": 3, "S": 5}[name]) for name in names)
+    app = cc(tmp_path, f"""#include <stdio.h>
+#include "extents.h"
+int main(void) {{
+  static float x[6], y[120];
+  int32_t o[3];
+  if (extents(x, y, o, {values}, NULL) != 0) return 1;
+  printf("%d %d %d", (int)o[0], (int)o[1], (int)o[2]);
+  return 0;
+}}
+""", objects(tmp_path, "extents"))  # fmt: skip
+    assert subprocess.run([app], capture_output=True, text=True).stdout == "2 3 5"

@@ -169,3 +169,21 @@ def test_a_reference_must_give_something_to_compare_with():
     for nothing in (lambda a: [], lambda a: None):
         with pytest.raises(AssertionError):
             profiler.assert_allclose(nothing)
+
+
+@pytest.mark.parametrize("engine", HOST_ENGINES)
+def test_dimensions_of_tensors_that_folding_leaves_unused(engine):
+    """Which tensors are in use decides where a dimension is read, but not which is which."""
+    N, K, M = T.dynamic("N"), T.dynamic("K"), T.dynamic("M")
+
+    @T.prim_func
+    def main(A: T.Tensor((N, K), "float32"), B: T.Tensor((M, 24), "float32"), out: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((1,), "float32")
+            for i in T.Parallel(1):
+                tile[i] = T.if_then_else(i <= 1, 0.25, B[0, 0])  # B is in use until this is folded
+            out[0], out[1], out[2] = N, K, M
+
+    found = np.zeros(4, "int32")
+    tw.compile(main, engine=engine)(np.zeros((2, 3), "float32"), np.zeros((5, 24), "float32"), found)
+    assert found.tolist() == [2, 3, 5, 0]

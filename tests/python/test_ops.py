@@ -188,6 +188,15 @@ def test_rows_with_infinities(columns, engine, engine_of_calls):
     assert np.isnan(got[2:]).all()
 
 
+@engines
+@pytest.mark.parametrize("function", [*ROWS])
+def test_rows_of_no_columns(engine, function, engine_of_calls):
+    engine_of_calls(engine)
+    for shape in ((8, 0), (0, 0), (0,), (2, 3, 0)):
+        got = ROWS[function][0](np.empty(shape, "float32"), np.empty(0, "float32"), np.empty(0, "float32"))
+        assert got.shape == shape and got.dtype == np.float32
+
+
 REDUCTIONS = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
 
 
