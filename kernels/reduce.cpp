@@ -27,8 +27,8 @@ Program reduce(const ReduceOptions& o) {
   };
   const auto combined = [&](const Value& a, const Value& b) -> Value {
     if (adds) return a + b;
-    const Value more = largest ? Value(max(a, b)) : Value(min(a, b));
-    return o.x.is_int() ? more : Value(if_then_else(isnan(a), a, if_then_else(isnan(b), b, more)));
+    if (o.x.is_int()) return largest ? Value(max(a, b)) : Value(min(a, b));
+    return scalar_function(largest ? "max_nan" : "min_nan", {a, b});
   };
 
   const auto body = [&] {

@@ -191,6 +191,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
       facts.tiles = names_of(ring, l.tiles);
     }
     launch.fitted = text(plan.fit, l.tiles);
+    if (plan.work.shared.valid()) launch.in_pairs = l.tiles.buffer(plan.work.shared).name;
     launch.order = passes::launch_order(l.tiles.launches[i]);
     for (const passes::HandOver& h : l.handed_over[i])
       launch.handed_over.push_back(

@@ -47,6 +47,7 @@ struct GpuLaunchFacts {
   plan::Plan plan;
   passes::PricedPlan priced;
   std::vector<RingFacts> rings;
+  std::string in_pairs;                  // the tile that pairs of blocks share
   std::string fitted;                    // what was changed so that registers suffice
   passes::LaunchOrder order;             // among launches; kept around the roles, if there are any
   std::vector<std::string> staged;       // fragments that leave through shared memory

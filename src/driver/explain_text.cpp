@@ -72,6 +72,7 @@ Json plan_json(const GpuLaunchFacts& launch) {
   }
   out["persistent"] = plan.is_persistent();
   if (plan.work.parts > 1) out["parts"] = plan.work.parts;
+  if (!launch.in_pairs.empty()) out["pairs"] = launch.in_pairs;
   out["alternating"] = plan.takes(Takes::TilesInTurn), out["by_iteration"] = plan.takes(Takes::IterationsInTurn);
   const std::string no_teams = plan.why_no_iteration_teams();
   if (!no_teams.empty()) out["no_teams"] = no_teams;
@@ -182,6 +183,8 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
   if (plan.work.parts > 1)
     page.line("    {} blocks of a cluster share the turns of the loop of products; the first adds their sums up",
               plan.work.parts);
+  if (!launch.in_pairs.empty())
+    page.line("    neighbouring blocks are pairs of a cluster: each brings half of '{}' for both", launch.in_pairs);
   if (plan.work.blocks_per_multiprocessor > 1)
     page.line("    two blocks a multiprocessor: one multiplies while the other does something else");
   if (plan.takes(Takes::IterationsInTurn))

@@ -60,7 +60,8 @@ class PlanSearch {
   // Blocks that end with the result of one tile: it may lie where the rings were.
   static bool ends_with_a_tile(const plan::Plan& p) {
     plan::Work work = p.work;
-    if (work.kind == plan::Work::Kind::Split) work = {.blocks_per_multiprocessor = work.blocks_per_multiprocessor};
+    if (work.kind == plan::Work::Kind::Split) work.kind = plan::Work::Kind::OneTile, work.parts = 1;
+    work.shared = {};  // what the other block of a pair brings has been waited for as well
     return p.has_loader() && work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
   }
 

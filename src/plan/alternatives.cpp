@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/rewrite.h"
+#include "plan/pairs.h"
 #include "plan/words.h"
 
 namespace tilewright::plan {
@@ -35,6 +36,9 @@ std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTabl
     if (plan.epilogue.how != how) line("epilogue {}", word(kStagingWords, how));
   if (plan.fit.any()) line("fit none");
   line("not {}", word(kRejectedWords, Rejection::Of::Loader));
+  if (!work.shared.valid() && work.kind != Work::Kind::Split && !plan.takes(Role::Takes::IterationsInTurn))
+    for (const std::string& tile : tiles_to_share(program, launch))
+      line("work {} pairs={}", word(kWorkWords, work.kind), tile);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "plan/decide.h"
 
+#include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -72,6 +73,8 @@ class Decider {
                                  why.empty() ? "it is used otherwise" : why));
     }
     if (hints_.no_loader) return refused("the plan that was handed in has none");
+    if (hints_.blocks && *hints_.blocks % cluster_blocks(launch_) != 0)
+      return refused(fmt::format("{} blocks are no pairs", *hints_.blocks));
     // A warpgroup alone leaves the matrix unit idle while it does something else: another block's goes on.
     const int64_t team = launch_.threads[0];
     const bool may_share = limits_.side_by_side && fills_device() && widest_accumulator() < kWide && !only_multiplies();
@@ -124,7 +127,8 @@ class Decider {
   // of loops depend on the tile; tiles are uneven then.
   void persist() {
     const auto tiles = constant_int(blocks_of(launch_));
-    const int64_t blocks = hints_.blocks.value_or(target_.multiprocessors);
+    const int64_t together = cluster_blocks(launch_);
+    const int64_t blocks = hints_.blocks.value_or(std::max(target_.multiprocessors / together, int64_t{1}) * together);
     if ((tiles && *tiles <= blocks) || hints_.work == Work::Kind::OneTile) return;
     FoundRings walked = find_rings(p_, launch_, true);
     if (!walked.feed_gemms) return;

@@ -149,6 +149,7 @@ class Reader {
     }
     if (out_.work != Work::Kind::Persistent)
       fix(out_.blocks_per_multiprocessor, number("blocks_per_multiprocessor", 1, 2).value_or(1));
+    if (out_.work != Work::Kind::Split) out_.pairs = field("pairs");
   }
   void role() {
     const bool loads = static_cast<Role::Job>(one_of(kJobWords)) == Role::Job::Load;

@@ -19,6 +19,7 @@ struct Hints {
   std::optional<Work::Kind> work;
   std::optional<int64_t> blocks, blocks_per_multiprocessor, parts;
   bool reverse_odd_waves = false;
+  std::optional<std::string> pairs;  // the name of a tile
   // ---- roles
   std::optional<Role::Takes> takes;
   std::optional<int64_t> load_registers, compute_registers;

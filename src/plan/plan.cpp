@@ -68,13 +68,14 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
   if (plan.clears) line("clear in gemms");
   if (plan.has_loader() || plan.brings_ahead()) {
     const Work& w = plan.work;
-    line("work {}{}{}{}", word(kWorkWords, w.kind),
+    line("work {}{}{}{}{}", word(kWorkWords, w.kind),
          w.kind == Work::Kind::Persistent ? fmt::format(" blocks={}", w.blocks)
          : w.kind == Work::Kind::Split    ? fmt::format(" k={}", w.parts)
                                           : "",
          w.reverse_odd_waves ? " reverse_odd_waves" : "",
          w.blocks_per_multiprocessor > 1 ? fmt::format(" blocks_per_multiprocessor={}", w.blocks_per_multiprocessor)
-                                         : "");
+                                         : "",
+         w.shared.valid() ? " pairs=" + program.buffer(w.shared).name : "");
   }
   for (const Role& r : plan.roles) {
     const std::string turn = r.takes == Role::Takes::All ? "" : fmt::format("={}/{}", r.instance, r.instances);

@@ -32,7 +32,8 @@ struct Work {
   int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor
   bool reverse_odd_waves = false;  // who had much gets little: tiles are uneven
   int64_t blocks_per_multiprocessor = 1;
-  int64_t parts = 1;  // Split: blocks of a cluster
+  int64_t parts = 1;         // Split: blocks of a cluster
+  ir::BufferId shared = {};  // neighbouring blocks are pairs, each of which brings half of this tile for both
   bool operator==(const Work&) const = default;
 };
 
@@ -83,7 +84,7 @@ struct Epilogue {
 
 // What the launch might have had, and why it has not.
 struct Rejection {
-  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap, TilesAhead, Split } of = Of::Loader;
+  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap, TilesAhead, Split, Pairs } of = Of::Loader;
   std::string why;
   bool operator==(const Rejection&) const = default;
 };

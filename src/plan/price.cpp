@@ -33,6 +33,7 @@ constexpr double kSharedBytes = 128;     // a clock (the same)
 constexpr double kL2Bytes = 56;          // a clock and multiprocessor, all at a time (fitted)
 // A row of a tile is a line of the cache, or reaches into the next one (fitted to 5056x5056x5000: 460 us for 351).
 constexpr double kLineBytes = 128, kOverTwoLines = 1.6;
+constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares comes for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
@@ -181,7 +182,8 @@ class Pricer {
   }
   void move(const Copy& c, double times) {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
-    if (arrives) out_.l2 += times * bytes(c.to) * lines_of_rows(c) / kL2Bytes;
+    if (arrives)
+      out_.l2 += times * bytes(c.to) * lines_of_rows(c) / kL2Bytes * (c.to.buffer == plan_.work.shared ? kHalf : 1);
     if (leaves) out_.epilogue += times * bytes(c.to) / kResultBytes;
     if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / kSharedBytes;
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / kSharedBytes;

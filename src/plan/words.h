@@ -12,7 +12,8 @@ inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed"
 inline constexpr std::array kStagingWords = {"whole", "chunks", "as_written", "straight"};         // Staging
 inline constexpr std::array kRejectedWords = {"a loader",    "teams by iteration",
                                               "staging",     "overlap",  // Rejection::Of
-                                              "tiles ahead", "split"};
+                                              "tiles ahead", "split",
+                                              "pairs"};
 
 // Behind the name of a tile whose halves of columns have rings of their own, by Ring::half + 1.
 inline constexpr std::array kHalfWords = {"", "_left", "_right"};

@@ -9,6 +9,7 @@
 #include "passes/schedule/iteration_teams.h"
 #include "passes/schedule/late_waits.h"
 #include "passes/schedule/other_steps.h"
+#include "passes/schedule/pair_blocks.h"
 #include "passes/schedule/ring_sides.h"
 #include "passes/schedule/role_code.h"
 #include "passes/schedule/split_turns.h"
@@ -38,6 +39,7 @@ class RoleWriter {
     if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
     if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
     if (plan_.work.kind == Work::Kind::Split) split_turns(p_, launch_, plan_.work.parts);
+    if (plan_.work.shared.valid()) pair();
     const int64_t team = launch_.threads[0];
     if (plan_.work.kind == Work::Kind::Persistent)
       walk_tiles(p_, launch_, plan_.work.blocks, plan_.work.reverse_odd_waves);
@@ -66,6 +68,12 @@ class RoleWriter {
     return at_launch(Role{begin, begin + warps * kWarpThreads, std::move(body)});
   }
 
+  void pair() {
+    std::string why;
+    const auto shared = plan::shared_tile(p_, launch_, p_.buffer(plan_.work.shared).name, why);
+    check_internal(shared && shared->tile == plan_.work.shared, "a plan of pairs that cannot be: {}", why);
+    pair_blocks(p_, launch_, *shared);
+  }
   void find() {
     number_statements(launch_);  // as when it was decided
     found_ = find_rings(p_, launch_);
@@ -103,6 +111,12 @@ class RoleWriter {
       Body other = every_second(own_storage(renamed(p_, compute)), second.instance);
       out.push_back(role(r, r.warps, every_second(std::move(compute), r.instance)));
       out.push_back(role(second, second.warps, std::move(other)));
+    }
+    // Who has ended has no mbarriers at which the other block could still arrive.
+    if (plan_.work.shared.valid()) {
+      Sync meet;
+      meet.scope = SyncScope::Cluster;
+      out.push_back(at_launch(std::move(meet)));
     }
     launch_.body = std::move(out);
   }

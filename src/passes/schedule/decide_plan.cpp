@@ -6,6 +6,7 @@
 #include "passes/schedule/async_rings.h"
 #include "passes/schedule/iteration_teams.h"
 #include "passes/schedule/other_steps.h"
+#include "passes/schedule/pair_blocks.h"
 #include "passes/schedule/settle_plan.h"
 #include "passes/schedule/split_turns.h"
 #include "passes/schedule/stage_results.h"
@@ -13,6 +14,7 @@
 #include "passes/tile/clear_in_gemms.h"
 #include "plan/fit_registers.h"
 #include "plan/fit_steps.h"
+#include "plan/pairs.h"
 #include "plan/split_turns.h"
 #include "plan/tiles_ahead.h"
 
@@ -65,11 +67,23 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     }
     split_turns(scratch, launch, parts);
   }
+  std::optional<plan::SharedTile> shared;
+  if (hints.pairs) {
+    std::string why;
+    shared = plan::shared_tile(scratch, launch, *hints.pairs, why);
+    if (!shared) {
+      Plan none;
+      none.rejected.push_back({Rejection::Of::Pairs, std::move(why)});
+      return none;
+    }
+    pair_blocks(scratch, launch, *shared);
+  }
   number_statements(launch);
   std::string no_teams;
   const auto done = [&](Plan plan) {
     plan.clears = clears;
     if (parts > 1 && plan.has_loader()) plan.work.kind = plan::Work::Kind::Split, plan.work.parts = parts;
+    if (shared && plan.has_loader()) plan.work.shared = shared->tile;
     if (!no_teams.empty())
       plan.rejected.insert(plan.rejected.begin(), {Rejection::Of::IterationTeams, std::move(no_teams)});
     return plan;

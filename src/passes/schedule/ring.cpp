@@ -50,7 +50,7 @@ SlotRing open_ring(TileProgram& p, const Launch& launch, const std::string& name
   if (r.filled != Filled::CpAsync)
     r.full = new_barriers(p, launch, BarrierUse::Full, name + "_full", r.slots * r.panels, 1);
   if (r.released == Released::Arrive)
-    r.empty = new_barriers(p, launch, BarrierUse::Empty, name + "_empty", r.slots, consumers);
+    r.empty = new_barriers(p, launch, BarrierUse::Empty, name + "_empty", r.slots, r.peer ? 2 * consumers : consumers);
   return r;
 }
 
@@ -98,7 +98,9 @@ Body wait_full(const SlotRing& r, const Turn& turn, LocationId at, int64_t panel
 
 Body release(const SlotRing& r, const Expr& slot, LocationId at) {
   if (r.released != Released::Arrive) return {};
-  return {arrive_by_warps({r.empty, {slot}}, at)};
+  Body out{arrive_by_warps({r.empty, {slot}}, at)};
+  if (r.peer) out.push_back(arrive_by_warps({r.empty, {slot}}, at, r.peer));
+  return out;
 }
 
 }  // namespace tilewright::passes

@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
+#include "passes/schedule/pair_blocks.h"
 #include "passes/schedule/role_code.h"
 #include "plan/loop_orders.h"
 #include "target/wgmma.h"
@@ -57,6 +58,7 @@ class SidesWriter {
       std::string name;
       for (BufferId t : r.tiles) name += (name.empty() ? "" : "_") + p_.buffer(t).name;
       SlotRing slots{.tiles = r.tiles, .slots = r.slots, .bytes = r.bytes};
+      if (std::ranges::find(r.tiles, plan_.work.shared) != r.tiles.end()) slots.peer = other_block(launch_);
       slots_.push_back(open_ring(p_, launch_, name, std::move(slots), launch_.threads[0] / kWarpThreads));
     }
   }
@@ -148,6 +150,7 @@ class SidesWriter {
     for (const Stmt& s : in) {
       if (!r.has(s)) continue;
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
+      if (c.to.buffer == plan_.work.shared) c = half_for_both(c, launch_);
       c.to = into_slots(names).region(c.to);
       copies.push_back(make_stmt(std::move(c), s->location));
     }

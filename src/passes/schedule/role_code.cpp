@@ -44,8 +44,8 @@ BufferId new_barriers(ProgramTables& p, const Launch& launch, BarrierUse use, st
   return p.new_buffer(std::move(b));
 }
 
-Stmt arrive_by_warps(Element barrier, LocationId at) {
-  return make_stmt(Arrive{std::move(barrier), {}, Queue::None, ArriveBy::Warp}, at);
+Stmt arrive_by_warps(Element barrier, LocationId at, Expr block) {
+  return make_stmt(Arrive{std::move(barrier), std::move(block), Queue::None, ArriveBy::Warp}, at);
 }
 
 std::set<VarId> vars_of_places(const Launch& launch, const std::vector<Stmt>& copies) {

@@ -16,7 +16,8 @@ inline void append(ir::Body& out, ir::Body more) { out.insert(out.end(), more.be
 ir::BufferId new_barriers(ir::ProgramTables& program, const ir::Launch& launch, ir::BarrierUse use, std::string name,
                           int64_t count, int64_t arrivals);
 
-ir::Stmt arrive_by_warps(ir::Element barrier, ir::LocationId at);
+// `block`: of the cluster, whose mbarrier it is; none: this block's.
+ir::Stmt arrive_by_warps(ir::Element barrier, ir::LocationId at, ir::Expr block = {});
 
 // What tells which part of a tensor the copies read: variables, through names to those that names are made of. What has
 // one value for all blocks tells nothing.

@@ -136,9 +136,7 @@ class Splitter {
     out.push_back(arrive(full_, number(0)));
     return out;
   }
-  Stmt arrive(BufferId barriers, Expr block) const {
-    return make_stmt(Arrive{only(barriers), std::move(block), Queue::None, ArriveBy::Warp}, at_);
-  }
+  Stmt arrive(BufferId barriers, Expr block) const { return arrive_by_warps(only(barriers), at_, std::move(block)); }
 
   TileProgram& p_;
   Launch& launch_;

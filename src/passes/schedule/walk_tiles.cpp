@@ -1,5 +1,6 @@
 #include "passes/schedule/walk_tiles.h"
 
+#include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -20,7 +21,8 @@ constexpr int64_t kPanel = 16;  // rows of tiles that blocks walk together (meas
 Launch with_order(Launch launch) {
   int gemms = 0;
   walk(launch.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
-  if (launch.swizzle.panel == 0 && launch.grid.size() == 2 && gemms == 1) launch.swizzle.panel = kPanel;
+  if (launch.swizzle.panel == 0 && launch.grid.size() == 2 && gemms == 1)
+    launch.swizzle.panel = kPanel / cluster_extent(launch, 1);
   return launch;
 }
 
@@ -30,10 +32,13 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   if (all && *all <= most) return false;
   const DType type = blocks_are_few(launch, p) ? i32 : i64;
   tiles = cast(tiles, type);
-  const Expr blocks = constant(type, most);
+  // Blocks of a cluster walk together: it takes tiles that are neighbours, in the order of its blocks.
+  const int64_t together = cluster_blocks(launch);
+  const Expr blocks = constant(type, most), each = constant(type, together);
+  const auto whole = [&](const Expr& n) { return together == 1 ? n : mul(ceildiv(n, each), each); };
   // As few blocks as make no more waves; of no tiles, none.
   const Expr one = constant(type, int64_t{1}), two = constant(type, int64_t{2});
-  const Expr blocks_walking = ceildiv(tiles, binary(BinaryOp::Max, ceildiv(tiles, blocks), one));
+  const Expr blocks_walking = whole(ceildiv(tiles, binary(BinaryOp::Max, ceildiv(tiles, blocks), one)));
   Body names;
   auto named = [&](const char* name, const Expr& value) {
     if (is_constant(value)) return value;
@@ -42,7 +47,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
     return var(id, type);
   };
   tiles = named("tiles", tiles);
-  const Expr grid = named("blocks", ceildiv(tiles, ceildiv(tiles, blocks)));
+  const Expr grid = named("blocks", whole(ceildiv(tiles, ceildiv(tiles, blocks))));
   const VarId block = p.new_var("block", i32), turn = p.new_var("turn", i32), tile = p.new_var("tile", type);
   const Expr first = cast(var(block, i32), type);
   For loop;
@@ -52,7 +57,10 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   // The place of the block in a wave.
   auto place = [&](const Expr& wave) {
     const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, wave, two), one);
-    return uneven ? select(odd, sub(sub(grid, one), first), first) : first;
+    if (!uneven) return first;
+    if (together == 1) return select(odd, sub(sub(grid, one), first), first);
+    const Expr rank = binary(BinaryOp::FloorMod, first, each);
+    return select(odd, add(sub(sub(grid, each), sub(first, rank)), rank), first);
   };
   const Expr last = named("last_wave", sub(ceildiv(tiles, grid), one));  // it may not be whole
   const Expr in_last = binary(BinaryOp::Lt, place(last), sub(tiles, mul(last, grid)));
@@ -67,6 +75,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   launch.body = std::move(names);
   launch.body.push_back(make_stmt(std::move(loop), launch.location));
   launch.grid = {blocks_walking}, launch.block = {block}, launch.swizzle = {};
+  if (together > 1) launch.cluster = {together};
   return true;
 }
 

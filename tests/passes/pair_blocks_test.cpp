@@ -1,0 +1,164 @@
+// Neighbouring blocks that each bring half of a tile for both, as a pair of a cluster: where a plan that is handed in
+// says so.
+#include "ir/cluster.h"
+#include "ir/rewrite.h"
+#include "passes/lower_to_threads.h"
+#include "passes/planned.h"
+#include "simulator/lowered_programs.h"
+#include "tilewright/compile.h"
+
+namespace tilewright {
+namespace {
+
+using simulator::Product;
+
+// Three rows of tiles, four columns.
+constexpr Product kProduct{.m = 192,
+                           .n = 256,
+                           .k = 320,
+                           .block_m = 64,
+                           .block_n = 64,
+                           .block_k = 64,
+                           .threads = 128,
+                           .stages = 3,
+                           .transpose_a = false,
+                           .transpose_b = true,
+                           .relu = true,
+                           .through_shared = false,
+                           .type = "float16",
+                           .result = "float32"};
+
+std::string with_plan(std::string text, const std::string& lines) {
+  const std::string before = ") {\n    shared";
+  const size_t at = text.find(before);
+  return text.replace(at, 2, ") plan(" + lines + ") ");
+}
+struct Case {
+  Product product;
+  std::string tile, work = "persistent blocks=4", more = {};
+  std::string text() const {
+    return with_plan(product.text(), fmt::format("\"work {} pairs={}\"{}", work, tile, more));
+  }
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const char* type : {"float16", "float8_e4m3"})
+    for (const char* tile : {"As", "Bs"})  // pairs along a row of an even number of tiles, and along an odd column
+      for (const char* work : {"persistent blocks=4", "one_tile"}) {
+        Case c{kProduct, tile, work};
+        c.product.type = type;
+        out.push_back(c);
+      }
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      Case c{kProduct, "Bs"};
+      c.product.transpose_a = a, c.product.transpose_b = b, c.product.relu = false, c.product.result = "float16";
+      c.product.threads = 256, c.product.block_m = 128, c.product.through_shared = a, c.product.n = 200;
+      out.push_back(c);
+    }
+  // The result lies over the rings.
+  Case large{kProduct, "Bs", "one_tile", ", \"ring As slots=5\""};
+  large.product.block_m = large.product.block_n = 128, large.product.threads = 256;
+  out.push_back(large);
+  // Teams in turn, of three pairs; all warps on each tile.
+  out.push_back({kProduct, "Bs", "persistent blocks=2", ", \"role compute tiles_in_turn\""});
+  out.push_back({kProduct, "As", "persistent blocks=2", ", \"role compute all_tiles\", \"ring As slots=2\""});
+  out.push_back({kProduct, "As", "persistent blocks=4 reverse_odd_waves"});
+  out.push_back({kProduct, "As", "one_tile blocks_per_multiprocessor=2"});
+  return out;
+}
+
+std::vector<NDArray> arguments_of(const Product& p) {
+  const auto program = ir::parse(p.text(), "p.tile");
+  std::vector<NDArray> out;
+  for (size_t i = 0; i < 2; ++i) {
+    const ir::Buffer& b = program.buffer(program.params[i].buffer);
+    out.push_back(
+        numbers({*ir::constant_int(b.shape[0]), *ir::constant_int(b.shape[1])}, b.type, static_cast<int>(i) + 1));
+  }
+  return out;
+}
+
+TEST(PairBlocks, EachBringsHalfForBoth) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.text());
+    const Planned p = planned(c.text());
+    ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+    ASSERT_TRUE(p.plan.work.shared.valid());
+    EXPECT_EQ(ir::cluster_blocks(p.program.launches[0]), 2);
+    int64_t multicasts = 0;
+    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+      const auto* copy = s.as<ir::Copy>();
+      multicasts += copy && copy->multicast == 3;
+    });
+    EXPECT_EQ(multicasts, 1);
+    expect_same_meaning(p, arguments_of(c.product), {c.product.m, c.product.n},
+                        ir::parse(c.product.text(), "p.tile").buffers[2].type);
+  }
+}
+
+TEST(PairBlocks, IsTheSimulatorsToo) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.text());
+    const Program program(
+        std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(c.text(), "p.tile")}));
+    const std::vector<NDArray> in = arguments_of(c.product);
+    const DType type = program.box().program.buffers[2].type;
+    const NDArray want = NDArray::zeros({c.product.m, c.product.n}, type),
+                  got = NDArray::zeros({c.product.m, c.product.n}, type);
+    compile(program, {.engine = Engine::Interpreter})(in[0], in[1], want);
+    compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(in[0], in[1], got);
+    EXPECT_EQ(got.to_floats(), want.to_floats());
+  }
+}
+
+passes::ThreadLowering lowered(const std::string& text) {
+  return passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), target::GpuTarget::of(90));
+}
+
+TEST(PairBlocks, ThePlanIsPrintedAndReadBack) {
+  const passes::ThreadLowering first = lowered(Case{kProduct, "Bs", "persistent blocks=6"}.text());
+  const std::string plan = print_plans(first);
+  EXPECT_NE(plan.find("  work persistent blocks=6 pairs=Bs\n"), std::string::npos) << plan;
+  std::string lines;
+  for (const std::string& line : plan::lines_of(first.plans[0], first.tiles))
+    lines += fmt::format("{}\"{}\"", lines.empty() ? "" : ", ", line);
+  const passes::ThreadLowering again = lowered(with_plan(kProduct.text(), lines));
+  EXPECT_EQ(print_plans(again), plan);
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    lowered(text);
+  } catch (const CompileError& e) {
+    std::string out = e.diagnostic().message;
+    for (const auto& note : e.diagnostic().notes) out += "\n" + note.message;
+    return out;
+  }
+  return "";
+}
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  return at == std::string::npos ? "no '" + from + "' in the text" : text.replace(at, from.size(), to);
+}
+
+TEST(PairBlocks, IsRefusedWhereItCannotBe) {
+  const std::string text = Case{kProduct, "Bs", "one_tile"}.text(),
+                    none = "launch 'product' has no plan with the line 'work one_tile pairs=Bs'\n";
+  EXPECT_EQ(refusal(text), "");
+  EXPECT_EQ(refusal(replaced(text, "pairs=Bs", "pairs=acc")),
+            replaced(none, "Bs", "acc") + "no ring of a pipelined loop brings 'acc'");
+  EXPECT_EQ(refusal(replaced(text, "by: 3", "by: 1")),
+            none + "no two neighbouring blocks want the same 'Bs' in the same turns");
+  EXPECT_EQ(refusal(replaced(text, "in 0..5 pipelined", "in 0..by + 1 pipelined")),
+            none + "how many turns a loop has depends on the tile of the grid");
+  EXPECT_EQ(refusal(Case{kProduct, "Bs", "persistent blocks=3"}.text()),
+            "launch 'product' has no plan with the line 'work persistent blocks=3 pairs=Bs'\n3 blocks are no pairs");
+  Product narrow = kProduct;
+  narrow.block_n = 40, narrow.n = 80;
+  EXPECT_EQ(refusal(Case{narrow, "Bs", "one_tile"}.text()), none + "'Bs' has 40 rows; halves have multiples of 8");
+}
+
+}  // namespace
+}  // namespace tilewright
