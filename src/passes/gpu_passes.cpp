@@ -59,10 +59,7 @@ void on_tiles(GpuProgram& p) {
 
 void decide(GpuProgram& p, size_t i) { p.plans.push_back(decide_plan(p.tiles, i, p.target, p.attempts[i].limits)); }
 
-void apply(GpuProgram& p, size_t i) {
-  p.blocks.push_back(p.tiles.launches[i].block);
-  apply_plan(p.plans[i], p.tiles, i);
-}
+void apply(GpuProgram& p, size_t i) { p.blocks.push_back(apply_plan(p.plans[i], p.tiles, i)); }
 
 void ring_by_threads(GpuProgram& p) {
   AsyncRings rings = materialize_async_rings(std::move(p.tiles));

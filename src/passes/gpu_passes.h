@@ -34,7 +34,7 @@ struct GpuProgram {
   target::GpuTarget target;
   std::vector<PlanAttempt> attempts;                    // by launch
   std::vector<plan::Plan> plans = {};                   // by launch
-  std::vector<std::vector<ir::VarId>> blocks = {};      // by launch: the variables of its blocks, before its plan
+  std::vector<std::vector<ir::VarId>> blocks = {};      // by launch: variables of blocks (apply_plan.h)
   ir::TileProgram planned = {};                         // with rings and roles, in words that a user has too
   std::vector<Placement> placements = {};               // by launch
   std::vector<NamedBarriers> barriers = {};             // by launch

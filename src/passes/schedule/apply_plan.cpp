@@ -32,7 +32,8 @@ namespace {
 
 class RoleWriter {
  public:
-  RoleWriter(Plan& plan, TileProgram& p, Launch& launch) : plan_(plan), p_(p), launch_(launch) {}
+  RoleWriter(Plan& plan, TileProgram& p, Launch& launch, std::vector<VarId>& blocks)
+      : plan_(plan), p_(p), launch_(launch), blocks_(blocks) {}
 
   void run() {
     const std::set<BufferId> stored_once = analysis::stored_once(p_, launch_);
@@ -108,7 +109,10 @@ class RoleWriter {
       if (r.instance > 0) continue;
       turns_ = new_barriers(p_, launch_, BarrierUse::Turn, "turns", r.instances, r.warps);
       const plan::Role& second = plan_.roles.back();
-      Body other = every_second(own_storage(renamed(p_, compute)), second.instance);
+      std::unordered_map<VarId, VarId> names;
+      Body other = every_second(own_storage(renamed(p_, compute, &names)), second.instance);
+      for (size_t b = 0, known = blocks_.size(); b < known; ++b)
+        if (const auto name = names.find(blocks_[b]); name != names.end()) blocks_.push_back(name->second);
       out.push_back(role(r, r.warps, every_second(std::move(compute), r.instance)));
       out.push_back(role(second, second.warps, std::move(other)));
     }
@@ -176,6 +180,7 @@ class RoleWriter {
   Plan& plan_;
   TileProgram& p_;
   Launch& launch_;
+  std::vector<VarId>& blocks_;  // variables that number blocks, by all of their names
   FoundRings found_;
   std::vector<SlotRing> rings_;  // as they are written
   BufferId turns_;               // of two teams: mbarriers on which each waits for its turn
@@ -183,11 +188,12 @@ class RoleWriter {
 
 }  // namespace
 
-void apply_plan(Plan& plan, TileProgram& program, size_t number) {
+std::vector<VarId> apply_plan(Plan& plan, TileProgram& program, size_t number) {
   Launch& launch = program.launches[number];
+  std::vector<VarId> blocks = launch.block;
   if (!plan.has_loader() && !plan.brings_ahead()) {
     if (plan.clears) launch.body = clear_in_gemms(program, launch.body);
-    return;
+    return blocks;
   }
   const LaunchOrder order = launch_order(launch);
   launch.body = without_launch_order(launch.body);
@@ -195,8 +201,9 @@ void apply_plan(Plan& plan, TileProgram& program, size_t number) {
   if (plan.brings_ahead())
     bring_ahead(plan, program, launch);
   else
-    RoleWriter(plan, program, launch).run();
+    RoleWriter(plan, program, launch, blocks).run();
   if (order.any()) launch.body = order_around_roles(launch, order, program);
+  return blocks;
 }
 
 }  // namespace tilewright::passes

@@ -7,7 +7,8 @@ namespace tilewright::passes {
 
 // Changes the launch as decide_plan() says for it, on the same program; mechanical: InternalError where the plan is of
 // another. Leaves a canonical tile program. The fragments that go to global memory through shared memory, by TMA, are
-// told in the plan.
-void apply_plan(plan::Plan& plan, ir::TileProgram& program, size_t launch);
+// told in the plan. Gives the variables of the launch's blocks as they were, and the names that these have in roles
+// that are made of others: none is ever below 0, though what walks tiles computes them.
+std::vector<ir::VarId> apply_plan(plan::Plan& plan, ir::TileProgram& program, size_t launch);
 
 }  // namespace tilewright::passes

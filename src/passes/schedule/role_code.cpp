@@ -9,7 +9,7 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-Body renamed(ProgramTables& p, Body body) {
+Body renamed(ProgramTables& p, Body body, std::unordered_map<VarId, VarId>* names) {
   std::unordered_map<VarId, VarId> fresh;
   Substitution uses;
   for (VarId v : bound_vars(body)) {
@@ -19,6 +19,7 @@ Body renamed(ProgramTables& p, Body body) {
   auto rename = [&](VarId& v) {
     if (auto found = fresh.find(v); found != fresh.end()) v = found->second;
   };
+  if (names) *names = fresh;
   body = substitute(body, uses);
   return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
     return match(s->op, [&](auto op) -> std::optional<Body> {

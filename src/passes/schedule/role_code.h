@@ -7,8 +7,8 @@
 
 namespace tilewright::passes {
 
-// The body with fresh names for what it binds, for code that is written a second time.
-ir::Body renamed(ir::ProgramTables& program, ir::Body body);
+// The body with fresh names for what it binds, for code that is written a second time; `names` gets them.
+ir::Body renamed(ir::ProgramTables& program, ir::Body body, std::unordered_map<ir::VarId, ir::VarId>* names = nullptr);
 
 inline void append(ir::Body& out, ir::Body more) { out.insert(out.end(), more.begin(), more.end()); }
 
