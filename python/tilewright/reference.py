@@ -7,7 +7,7 @@ import sys
 from . import _native, dtypes, language
 from .refused import Refused
 
-_GROUPS = {
+GROUPS = {
     "buffer": ("Memory", "Tiles of a block, variables of a thread, and other views of them."),
     "tile": ("Tiles", "What all threads of a block do together, on whole tiles or boxes of them."),
     "scalar": ("Values", "On elements and numbers; operators of Python (`+`, `//`, `<<`, `<`, ...) mean the same."),
@@ -24,19 +24,19 @@ variable; *exprs* a list of them. Parameters that TileLang has and that change n
 """
 
 
-def _parameters(signature):
+def parameters(signature):
     """Of an operation, but for those that change nothing."""
     words = [w.strip() for w in signature.split(", ")]
     kept = [w for w in words if not w.partition(": ")[2].startswith(("ignored", "absent"))]
     return ", ".join(kept[:-1] if kept[-1:] == ["*"] else kept)
 
 
-def _cell(text):
+def cell(text):
     return " ".join(inspect.cleandoc(text or "").split()).replace("|", "\\|")
 
 
 def _table(rows):
-    return "\n".join(["| Call | Meaning |", "|---|---|", *(f"| `{call}` | {_cell(doc)} |" for call, doc in rows)]) + "\n"
+    return "\n".join(["| Call | Meaning |", "|---|---|", *(f"| `{call}` | {cell(doc)} |" for call, doc in rows)]) + "\n"
 
 
 def _signature_of(name, value):
@@ -55,9 +55,9 @@ def _signature_of(name, value):
 
 
 def _operations():
-    for group, (title, meaning) in _GROUPS.items():
+    for group, (title, meaning) in GROUPS.items():
         rows = [
-            (f"T.{name}({_parameters(signature)})".replace("|", "\\|"), doc)
+            (f"T.{name}({parameters(signature)})".replace("|", "\\|"), doc)
             for name, of, signature, doc in sorted(_native.operations())
             if of == group
         ]
@@ -91,7 +91,7 @@ def _functions():
     yield f"\n## Other names of operations\n\n{others}.\n"
     yield "\n## Names that are refused\n\nThey can be imported and asked about; what uses them is an error.\n\n"
     for doc, names in refused.items():
-        yield f"- {', '.join(f'`T.{n}`' for n in names)}: {_cell(doc.removeprefix('Refused when used: '))}\n"
+        yield f"- {', '.join(f'`T.{n}`' for n in names)}: {cell(doc.removeprefix('Refused when used: '))}\n"
 
 
 def _dtypes():
