@@ -1,8 +1,9 @@
 """The GEMM of gemm.cpp in Python: the same program, called with arrays of NumPy. The second part of `make demo`.
 
-    python examples/gemm.py [--size 1024] [--original PROGRAM]
+    python examples/gemm.py [--size 1024] [--original PROGRAM] [--picture FILE.svg]
 
-PROGRAM prints the programs that the C++ examples record (tests/python/print_examples.cpp).
+PROGRAM prints the programs that the C++ examples record (tests/python/print_examples.cpp). The picture is of the result's tile on
+an H200: which thread has which element.
 """
 import argparse
 import subprocess
@@ -62,6 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--original")
+    parser.add_argument("--picture")
     chosen = parser.parse_args()
     print("\nThe same GEMM from Python (examples/gemm.py)")
     right = True
@@ -71,6 +73,10 @@ def main():
     seconds, error, bound = run(chosen.size)
     print(f"called with NumPy's arrays on the cpu engine: {chosen.size} x {chosen.size} x {chosen.size} float16, {seconds * 1e3:.2f} ms, "
           f"{2 * chosen.size**3 / seconds / 1e9:.0f} GFLOP/s, error {error:.2g} where {bound:.2g} is allowed")  # fmt: skip
+    if chosen.picture:
+        kernel = tw.compile(matmul_relu(chosen.size, chosen.size, chosen.size, 128, 128, 32, "float16"), engine="interpreter")
+        tw.plot(kernel, "C_local", arch="sm_90a", first=(16, 16)).save(chosen.picture)
+        print(f"a picture of its tile C_local in the registers of an H200: {chosen.picture}")
     return 0 if right and error <= bound else 1
 
 
