@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Checks that the documents are about this tree: links lead somewhere, every folder of src/ has its row in
 ARCHITECTURE.md, docs/language.md names every function of the language, and docs/debugging.md lists the environment
-variables that the sources ask for."""
+variables that the sources ask for, tables say what files say (tools/figures.py), and lines of prose are short."""
 import pathlib
 import re
 import sys
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FUNCTION = re.compile(r"^(?:inline |constexpr )*[A-Z_a-z][\w:<>]*(?:&&)? (\w+)\(", re.MULTILINE)
+LONGEST = 130
 VARIABLE = re.compile(r"TILEWRIGHT_[A-Z_]+")
 SETTING = re.compile(r'"(TILEWRIGHT_[A-Z_]+)"|\b(TILEWRIGHT_[A-Z_]+)=')  # asked for in C++, set in the Makefile
 
@@ -54,8 +57,23 @@ def undocumented_variables():
         yield f"docs/debugging.md: nothing knows {name}"
 
 
+def other_figures():
+    for page in figures.TABLES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        if figures.with_table(page, text) != text:
+            yield f"{page}: its table is not what the files say: tools/figures.py writes it"
+
+
+def long_lines():
+    for path, text in texts(".", "*.md", "docs/**/*.md"):
+        blank = CODE.sub(lambda match: "\n" * match[0].count("\n"), text)  # so that numbers of lines stay
+        for number, line in enumerate(blank.splitlines(), 1):
+            if len(line) > LONGEST and not line.startswith(("|", "<!--")):
+                yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns; lines of prose have {LONGEST} at most"
+
+
 def main():
-    faults = [*broken_links(), *unlisted_folders(), *unlisted_functions(), *undocumented_variables()]
+    faults = [*broken_links(), *unlisted_folders(), *unlisted_functions(), *undocumented_variables(), *other_figures(), *long_lines()]
     print("\n".join(faults), file=sys.stderr, end="\n" if faults else "")
     sys.exit(f"check_docs: {len(faults)} faults" if faults else 0)
 
