@@ -45,7 +45,7 @@ docs: build/setup/docs build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_python
 	@PYTHONPATH=build/release/python .venv/bin/python tools/build_site.py
 	@python3 tools/check_site.py
-	@echo 'open build/site/index.html'
+	@echo 'build/site/index.html; tools/check_site_in_browser.py looks at its contrast and keys with Chromium'
 
 bench: build/setup/bench build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_bench

@@ -21,7 +21,7 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)|<img[^>]* src=\"([^\":]+)\"")
 
 def pages():
     """The pages of the tree."""
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples/README.md"])
 
 
 def _list_folder(folder):
@@ -95,6 +95,7 @@ def main():
     site["nav"] = list(_filled(site["nav"], operations))
     site["not_in_nav"] = "\n".join(f"/{name}" for name in folders)
     (WORK / "mkdocs.yml").write_text(yaml.safe_dump(site, sort_keys=False), encoding="utf-8")
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # docs/decisions/029-the-site.md knows it
     return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--clean", "--strict", "-f", WORK / "mkdocs.yml"]).returncode
 
 

@@ -159,7 +159,7 @@ def page(name, group, signature, doc, example):
         lines.append("No code of its own: what uses it has that, or the launch around it.\n")
     lines.append("\n## Mistakes\n\n")
     for statement, error in mistakes(example):
-        help = f"\n\n    help: {error.help}" if error.help else ""
+        help = f"\n\n    help: {error.help}\n" if error.help else ""
         lines.append(f"- `{statement}`: **[{error.code}](../../errors.md)** {error.message.partition(chr(10))[0]}{help}\n")
     return "".join(lines)
 
