@@ -49,7 +49,7 @@ class Drawing:
 
 
 def first_tile():
-    d = Drawing(680, 190, "An array of ten numbers in blocks of four")
+    d = Drawing(680, 155, "An array of ten numbers in blocks of four")
     for i in range(12):
         color = (BLUE, GREEN, AMBER)[i // 4] if i < 10 else PAPER
         d.box(40 + i * 50, 60, 50, 50, color, str(i) if i < 10 else "", dashed=i >= 10)

@@ -17,7 +17,8 @@ GROUPS = {
 _HEAD = """# The language in Python
 
 Written by `python -m tilewright.reference`; a test holds it to the library's table. [python.md](python.md) says how functions become
-programs, [language.md](language.md) what the operations mean, with examples in C++. `T` is `tilewright.language`.
+programs, [language.md](language.md) what the operations mean, with examples in C++; [reference](reference/README.md) has a page for
+each operation. `T` is `tilewright.language`.
 
 A *tile* is a buffer, the head of a box (`A[i, j]`) or a box (`A[i, a:b]`); an *expr* a number, an expression, an element or a
 variable; *exprs* a list of them. Parameters that TileLang has and that change nothing here are taken, and left out of this page.
