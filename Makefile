@@ -14,7 +14,7 @@ demo: build/setup/demo build/release/build.ninja
 	@PYTHONPATH=build/release/python .venv/bin/python examples/gemm.py --original build/release/tests/print_examples \
 	  --picture build/C_local.svg
 	@printf '\n%s\n' 'Next: docs/quickstart.md, a kernel of your own in Python; docs/tutorials, seven pages from NumPy to attention'
-	@echo '      build/release/examples/demo --all, every example, 96 rows; --all with a name, one of them'
+	@echo '      build/release/examples/demo --all, every example, 96 rows; or with names, as in demo softmax'
 	@echo '      PYTHONPATH=build/release/python .venv/bin/python -m tilewright puzzles start, sixteen puzzles'
 
 test: build/setup/test build/release/build.ninja
