@@ -71,8 +71,9 @@ def _operations(folder):
     folder.mkdir(parents=True)
     reference_pages.write(folder)
     at = "docs/reference/operations"
-    for group, (title, _) in reference_pages.reference.GROUPS.items():
-        names = sorted(row[0] for row in reference_pages._native.operations() if row[1] == group)
+    rows = reference_pages.listed()
+    for group, (title, _) in reference_pages.GROUPS.items():
+        names = [row[0] for row in rows if row[1] == group]
         yield {title: [f"{at}/{group}_operations.md", *({f"T.{name}": f"{at}/{name}.md"} for name in names)]}
 
 

@@ -20,6 +20,9 @@ ARCH, CODE_LINES = "sm_90a", 14
 HEAD = "import numpy as np\nimport tilewright as tw\nimport tilewright.language as T\n"
 CPP_HEAD = "#include <tilewright/language.h>\n\nusing namespace tilewright;\n\n"
 RANDOM = "\nrandom = np.random.default_rng(0)\n"
+PROGRAMS = "program"
+GROUPS = {PROGRAMS: ("Programs and loops", "Words that make programs, launches and loops, and say things of tiles.")}
+GROUPS.update(reference.GROUPS)
 KINDS = {
     "tile": "a buffer, the head of a box (`A[i, j]`) or a box (`A[i, a:b]`)",
     "buffer": "a buffer",
@@ -47,9 +50,10 @@ def source_of(example, wrong=None):
 
 def line_of(example, source):
     """The line that has the operation."""
-    for number, line in enumerate(source.splitlines(), 1):
-        if example.called() in line:
-            return number
+    for text in (example.called(), example.called()[:-1]):  # decorators stand without parentheses
+        for number, line in enumerate(source.splitlines(), 1):
+            if text in line:
+                return number
     raise ValueError(f"the example of {example.name} does not call {example.called()})")
 
 
@@ -144,8 +148,11 @@ def page(name, group, signature, doc, example):
     """The page of one operation, in Markdown."""
     space = run(source_of(example), f"{name}.py")
     said, code = becomes(example, program_of(space))
-    call = f"T.{name}({reference.parameters(signature)})"
-    lines = [f"# T.{name}\n\n{doc}\n\n```python\n{call}\n```\n\n", _parameters(signature)]
+    if group == PROGRAMS:
+        lines = [f"# T.{name}\n\n{doc}\n\n```python\n{signature}\n```\n"]
+    else:
+        call = f"T.{name}({reference.parameters(signature)})"
+        lines = [f"# T.{name}\n\n{doc}\n\n```python\n{call}\n```\n\n", _parameters(signature)]
     lines += ["\n## Example\n\n", _tabs(example)]
     if not example.cpp:
         lines.append("\nC++ has no word for it: [the language in C++](../../language.md).\n")
@@ -164,16 +171,25 @@ def page(name, group, signature, doc, example):
     return "".join(lines)
 
 
+def listed():
+    """(name, group, signature, text) of all that has a page: operations, and the words around them that have an example."""
+    operations = [row for row in _native.operations() if row[1] in reference.GROUPS]
+    known = {row[0] for row in operations}
+    for name in reference_examples.examples().keys() - known:
+        value = getattr(T, name)
+        operations.append((name, PROGRAMS, reference.signature_of(name, value), reference.cell(value.__doc__)))
+    return sorted(operations)
+
+
 def write(folder, names=()):
     """The pages, and one that lists them for each group."""
-    found = reference_examples.examples()
-    for name, group, signature, doc in sorted(_native.operations()):
-        if group in reference.GROUPS and (not names or name in names):
+    found, rows = reference_examples.examples(), listed()
+    for name, group, signature, doc in rows:
+        if not names or name in names:
             (folder / f"{name}.md").write_text(page(name, group, signature, doc, found[name]), encoding="utf-8")
-    for group, (title, meaning) in reference.GROUPS.items():
-        listed = [(name, doc) for name, of, _, doc in sorted(_native.operations()) if of == group]
-        rows = "".join(f"| [`T.{name}`]({name}.md) | {reference.cell(doc)} |\n" for name, doc in listed)
-        text = f"# {title}\n\n{meaning}\n\n| Operation | Meaning |\n|---|---|\n{rows}"
+    for group, (title, meaning) in GROUPS.items():
+        of_group = "".join(f"| [`T.{name}`]({name}.md) | {reference.cell(doc)} |\n" for name, of, _, doc in rows if of == group)
+        text = f"# {title}\n\n{meaning}\n\n| Operation | Meaning |\n|---|---|\n{of_group}"
         (folder / f"{group}_operations.md").write_text(text, encoding="utf-8")
 
 

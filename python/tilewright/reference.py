@@ -40,7 +40,7 @@ def _table(rows):
     return "\n".join(["| Call | Meaning |", "|---|---|", *(f"| `{call}` | {cell(doc)} |" for call, doc in rows)]) + "\n"
 
 
-def _signature_of(name, value):
+def signature_of(name, value):
     if isinstance(value, type) and issubclass(value, enum.Enum):
         return ", ".join(f"T.{name}.{member.name}" for member in value)
     try:
@@ -85,7 +85,7 @@ def _functions():
     for name, value in own:
         others = same[id(value)][1:]
         also = f" Also {', '.join(f'`T.{n}`' for n in others)}." if others else ""
-        rows.append((_signature_of(name, value), value.__doc__ + also))
+        rows.append((signature_of(name, value), value.__doc__ + also))
     yield f"\n## Programs, launches, loops, and what is made of operations\n\n{_table(rows)}"
     yield f"\n## Hints\n\nThey change no result, and are taken without effect: {', '.join(f'`T.{n}`' for n in hints)}.\n"
     others = ", ".join(f"`T.{n}` = `T.{of}`" for n, of in sorted(language._OTHER_NAMES.items()))
