@@ -5,12 +5,17 @@ TESTS := tests/tilewright_tests
 WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
 TEST_PYTHON := .venv/bin/python -m pytest -q tests/python
-.PHONY: demo test test-gpu test-python test-wheel bench update format asan clean
+.PHONY: demo docs test test-gpu test-python test-wheel bench update format asan clean
 
+# DEMO=--all for all of its rows.
 demo: build/setup/demo build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target demo tilewright_python print_examples
-	@build/release/examples/demo
-	@PYTHONPATH=build/release/python .venv/bin/python examples/gemm.py --original build/release/tests/print_examples
+	@build/release/examples/demo $(DEMO)
+	@PYTHONPATH=build/release/python .venv/bin/python examples/gemm.py --original build/release/tests/print_examples \
+	  --picture build/C_local.svg
+	@printf '\n%s\n' 'Next: docs/quickstart.md, a kernel of your own in Python; docs/tutorials, seven pages from NumPy to attention'
+	@echo '      build/release/examples/demo --all, every example, 96 rows; or with names, as in demo softmax'
+	@echo '      PYTHONPATH=build/release/python .venv/bin/python -m tilewright puzzles start, sixteen puzzles'
 
 test: build/setup/test build/release/build.ninja
 	@tools/check_format
@@ -34,6 +39,13 @@ test-python: build/setup/test build/release/build.ninja
 test-wheel: build/setup/test build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target print_examples
 	@tools/test_wheel
+
+# The site of docs/site.yml in build/site, and whether its links lead somewhere. It needs no network once this machine is set up.
+docs: build/setup/docs build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target tilewright_python
+	@PYTHONPATH=build/release/python .venv/bin/python tools/build_site.py
+	@python3 tools/check_site.py
+	@echo 'build/site/index.html; tools/check_site_in_browser.py looks at its contrast and keys with Chromium'
 
 bench: build/setup/bench build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_bench

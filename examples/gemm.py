@@ -1,8 +1,9 @@
 """The GEMM of gemm.cpp in Python: the same program, called with arrays of NumPy. The second part of `make demo`.
 
-    python examples/gemm.py [--size 1024] [--original PROGRAM]
+    python examples/gemm.py [--size 1024] [--original PROGRAM] [--picture FILE.svg]
 
-PROGRAM prints the programs that the C++ examples record (tests/python/print_examples.cpp).
+PROGRAM prints the programs that the C++ examples record (tests/python/print_examples.cpp). The picture is of the result's tile on
+an H200: which thread has which element.
 """
 import argparse
 import subprocess
@@ -41,7 +42,7 @@ def is_the_original(printer):
 
 
 def run(size):
-    """(seconds of a call, the largest error as a share of what is allowed there, what is allowed there). The bound is that of gemm.cpp."""
+    """(seconds of a call, the largest error as a share of what is allowed there, what is allowed there): the bound of gemm.cpp."""
     kernel = tw.compile(matmul_relu(size, size, size, 128, 128, 32, "float16"), out_idx=-1, engine="cpu")
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((size, size), dtype="float32").astype("float16") for _ in range(2))
@@ -62,15 +63,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--original")
+    parser.add_argument("--picture")
     chosen = parser.parse_args()
     print("\nThe same GEMM from Python (examples/gemm.py)")
     right = True
     if chosen.original:
         text, right = is_the_original(chosen.original)
-        print(f"{text}\n" + ("the program that examples/gemm.cpp records" if right else "not the program that examples/gemm.cpp records"))
+        print(f"{text}\n{'' if right else 'not '}the program that examples/gemm.cpp records")
     seconds, error, bound = run(chosen.size)
-    print(f"called with NumPy's arrays on the cpu engine: {chosen.size} x {chosen.size} x {chosen.size} float16, {seconds * 1e3:.2f} ms, "
-          f"{2 * chosen.size**3 / seconds / 1e9:.0f} GFLOP/s, error {error:.2g} where {bound:.2g} is allowed")  # fmt: skip
+    print(f"called with NumPy's arrays on the cpu engine: {chosen.size} x {chosen.size} x {chosen.size} float16, "
+          f"{seconds * 1e3:.2f} ms, {2 * chosen.size**3 / seconds / 1e9:.0f} GFLOP/s, error {error:.2g} where {bound:.2g} is allowed")  # fmt: skip
+    if chosen.picture:
+        sizes = (chosen.size, chosen.size, chosen.size, 128, 128, 32)
+        kernel = tw.compile(matmul_relu(*sizes, "float16"), engine="interpreter")
+        tw.plot(kernel, "C_local", arch="sm_90a", first=(16, 16)).save(chosen.picture)
+        print(f"a picture of its tile C_local in the registers of an H200: {chosen.picture}")
     return 0 if right and error <= bound else 1
 
 

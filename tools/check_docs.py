@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Checks that the documents are about this tree: links lead somewhere, every folder of src/ has its row in
 ARCHITECTURE.md, docs/language.md names every function of the language, and docs/debugging.md lists the environment
-variables that the sources ask for."""
+variables that the sources ask for, tables say what files say (tools/figures.py), and lines of prose are short."""
 import pathlib
 import re
 import sys
+import textwrap
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FUNCTION = re.compile(r"^(?:inline |constexpr )*[A-Z_a-z][\w:<>]*(?:&&)? (\w+)\(", re.MULTILINE)
+WRITTEN = re.compile(r"\A#.*\n\n.{0,200}(?:[Ww]ritten by|writes this page)", re.DOTALL)  # by a program: its lines are as long as they are
+LONGEST, WRAP = 130, 126
 VARIABLE = re.compile(r"TILEWRIGHT_[A-Z_]+")
 SETTING = re.compile(r'"(TILEWRIGHT_[A-Z_]+)"|\b(TILEWRIGHT_[A-Z_]+)=')  # asked for in C++, set in the Makefile
 
@@ -54,8 +59,55 @@ def undocumented_variables():
         yield f"docs/debugging.md: nothing knows {name}"
 
 
+def other_figures():
+    for page in figures.TABLES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        if figures.with_table(page, text) != text:
+            yield f"{page}: its table is not what the files say: tools/figures.py writes it"
+
+
+def is_long(line):
+    return len(line) > LONGEST and not line.startswith(("|", "<!--"))
+
+
+def long_lines():
+    for path, text in texts(".", "*.md", "docs/**/*.md", "examples/*.md"):
+        if WRITTEN.search(text):
+            continue
+        blank = CODE.sub(lambda match: "\n" * match[0].count("\n"), text)  # so that numbers of lines stay
+        for number, line in enumerate(blank.splitlines(), 1):
+            if is_long(line):
+                yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns of {LONGEST}; tools/check_docs.py --wrap breaks lines"
+
+
+def wrapped(text):
+    """The text, with the rest of a paragraph filled again from a line on that is too long."""
+    parts, at = [], 0
+    for block in [*CODE.finditer(text), None]:
+        lines, made = text[at : block.start() if block else len(text)].split("\n"), []
+        while lines:
+            line = lines.pop(0)
+            if not is_long(line):
+                made.append(line)
+                continue
+            indent = re.match(r" *(?:[-*] |\d+\. )?", line)[0]
+            rest = [line]
+            while lines and lines[0].strip() and not re.match(r" *(?:[-*] |\d+\. |[|#>!<])", lines[0]):
+                rest.append(lines.pop(0))
+            words = " ".join(part.strip() for part in rest)
+            made += textwrap.wrap(words, WRAP, initial_indent=indent[: len(indent) - len(indent.lstrip())],
+                                  subsequent_indent=" " * len(indent), break_long_words=False, break_on_hyphens=False)  # fmt: skip
+        parts += ["\n".join(made), block[0] if block else ""]
+        at = block.end() if block else at
+    return "".join(parts)
+
+
 def main():
-    faults = [*broken_links(), *unlisted_folders(), *unlisted_functions(), *undocumented_variables()]
+    if sys.argv[1:] == ["--wrap"]:
+        for path, text in texts(".", "*.md", "docs/**/*.md", "examples/*.md"):
+            if not WRITTEN.search(text) and wrapped(text) != text:
+                path.write_text(wrapped(text), encoding="utf-8")
+    faults = [*broken_links(), *unlisted_folders(), *unlisted_functions(), *undocumented_variables(), *other_figures(), *long_lines()]
     print("\n".join(faults), file=sys.stderr, end="\n" if faults else "")
     sys.exit(f"check_docs: {len(faults)} faults" if faults else 0)
 

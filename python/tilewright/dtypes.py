@@ -96,7 +96,7 @@ def _text_of(name):
     if numpy is not None:
         try:
             return numpy.dtype(name).name
-        except TypeError:
+        except (TypeError, ValueError):  # the latter of what has a member `dtype` that is none of NumPy's
             pass
     return text
 

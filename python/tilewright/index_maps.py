@@ -4,7 +4,7 @@ import inspect
 import itertools
 
 from .settings import warn_once
-from .trace import OPERATIONS, apply, operation, recording
+from .trace import OPERATIONS, apply, fail, operation, recording
 from .values import Buffer
 
 _set_layout = operation("set_layout")
@@ -19,10 +19,18 @@ class AnyLayout:
         index, image = [], []
         if self.forward is not None:
             index = [apply(OPERATIONS["layout_index"], "i") for _ in buffer.shape]
-            # A function of copies besides the index places the first of them.
-            image = self.forward(*index, *([0] if self.takes_copy else []))
-            image = list(image) if isinstance(image, (tuple, list)) else [image]
+            image = self.image_of(index)  # a function of copies besides the index places the first of them
         _set_layout(buffer, self.kind, index, image, self.replicate)
+
+    def image_of(self, index, copy=0):
+        """What the function gives for an index, a list."""
+        arguments = [*index, *([copy] if self.takes_copy else [])]
+        try:
+            image = self.forward(*arguments)
+        except TypeError:
+            _need_parameters(self.forward, len(arguments), self.takes_copy)
+            raise
+        return list(image) if isinstance(image, (tuple, list)) else [image]
 
     def repeat(self, *times, repeat_on_thread=False, lower_dim_first=True):
         """A layout that is left to the compiler, of a larger tile."""
@@ -32,6 +40,16 @@ class AnyLayout:
 def _positional(function):
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(p.kind in kinds for p in inspect.signature(function).parameters.values())
+
+
+def _need_parameters(function, count, takes_copy):
+    """Refuses a function of a layout that does not take as many arguments."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        last = ", the last of which is the number of a copy" if takes_copy else ""
+        fail("OperandKind", f"the function of a layout is called with {count} arguments{last}, and does not take them",
+             "it has a parameter for each dimension of the tile: lambda i, j: ...")  # fmt: skip
 
 
 def _points(shape):
@@ -45,13 +63,11 @@ class _Mapped(AnyLayout):
 
     def at(self, index, copy=0):
         """Where an element lies, as integers."""
-        image = self.forward(*index, *([copy] if self.takes_copy else []))
-        return tuple(int(e) for e in (image if isinstance(image, (tuple, list)) else [image]))
+        return tuple(int(e) for e in self.image_of(index, copy))
 
     def map_forward_index(self, index):
         """Where the element lies, a number for each dimension; what the index leaves open is an expression."""
-        image = self.forward(*index, *([0] if self.takes_copy else []))
-        return list(image) if isinstance(image, (tuple, list)) else [image]
+        return self.image_of(index)
 
     def is_equal(self, other):
         """Whether both map every index to the same place."""

@@ -13,8 +13,11 @@ _MODE = re.compile(r"(\d+):(?:([CGWLR])\((\d+)\)|(\d+))")
 _TEXT = re.compile(r"\((?P<shape>[\d, ]+)\): (?P<modes>.*?)(?:; bits (?P<bits>\d+))?(?:; swizzle \((?P<swizzle>[\d, ]+)\))?$")
 
 
-def plot(what: Any, name: str | None = None, arch: str = "", path: Any = None) -> Picture:
-    """A picture of a T.Layout or T.Fragment, or of a kernel's tile: plot(kernel, "C_local"). A notebook shows it; `path` writes the SVG."""
+def plot(what: Any, name: str | None = None, arch: str = "", path: Any = None, banks: int | None = None,
+         first: tuple[int, int] | None = None) -> Picture:  # fmt: skip
+    """A picture of a T.Layout or T.Fragment, or of a kernel's tile: plot(kernel, "C_local"). A notebook shows it; `path` writes the SVG.
+    With `banks`, 32 on today's GPUs, the colors of a layout in memory are the banks of its elements, of 4 bytes each. `first` is how
+    many rows and columns of a large tile are drawn."""
     if isinstance(what, _Mapped):
         layout, title = what, name or ("fragment" if isinstance(what, Fragment) else "layout")
     elif hasattr(what, "explain"):
@@ -22,14 +25,23 @@ def plot(what: Any, name: str | None = None, arch: str = "", path: Any = None) -
     else:
         fail("OperandKind", f"plot() of {type(what).__name__}", 'a T.Layout, a T.Fragment, or a kernel and the name of a tile: plot(kernel, "C_local")')
     rows, columns, cells = _cells(layout, "input", None)
-    made = Picture(_svg(rows, columns, cells, title, _legend(layout)), title)
+    if banks is not None:
+        if isinstance(layout, Fragment) or banks < 1:
+            fail("BadOption", f"plot() with banks={banks} of {title}", "banks are 1 or more, and those of a layout in shared memory")
+        cells = {at: (place, int(place) % banks) for at, (place, _) in cells.items()}
+    if first is not None:
+        rows, columns = min(rows, first[0]), min(columns, first[1])
+        cells = {at: cell for at, cell in cells.items() if at[0] < rows and at[1] < columns}
+    made = Picture(_svg(rows, columns, cells, title, _legend(layout, banks)), title)
     if path is not None:
         made.save(path)
     return made
 
 
-def _legend(layout):
-    return "T: thread, L: its register; a color for each thread" if isinstance(layout, Fragment) else "place in memory, in elements; a color for each row of it"
+def _legend(layout, banks):
+    if isinstance(layout, Fragment):
+        return "T: thread, L: its register; a color for each thread"
+    return f"place in memory, in elements; a color for each {'bank' if banks else 'row of it'}"
 
 
 def _layouts_of(kernel, arch):

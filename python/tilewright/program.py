@@ -13,7 +13,7 @@ from .scopes import Launch
 from .trace import OPERATIONS, Recording, StopTrace, Tracer, bind, fail, place, state
 from .tracebacks import cut, entry
 from .types import Declaration, TensorType, declaration_of, extents
-from .values import Buffer, Expr, Place, Reading, Tile, Var, let, load
+from .values import Buffer, Expr, Place, Reading, Tile, Var, let, load, names_in
 from .values import dynamic as make_symbol
 
 _OPTION, _NOTHING = OPERATIONS["set_option"], OPERATIONS["depth"]
@@ -308,7 +308,11 @@ class Macro:
 @entry
 def macro(function=None, **ignored):
     """A function that is recorded wherever it is called."""
-    return entry(Macro) if function is None else Macro(function)
+    if function is None:
+        return entry(Macro)
+    if not inspect.isfunction(function):
+        fail("OperandKind", f"macro takes a function, not {type(function).__name__}", "write @T.macro above a def")
+    return Macro(function)
 
 
 class Ref:
@@ -415,7 +419,7 @@ def const(names, dtype="int32"):
     tracer = state.tracer
     if tracer is None:
         fail("OutsideProgram", "T.const outside of a traced function", "it is for functions under @tilewright.jit")
-    listed = [n for n in names.replace(",", " ").split() if n]
+    listed = names_in(names, "T.const")
     values = []
     for name in listed:
         if name in tracer.given:

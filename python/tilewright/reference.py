@@ -7,7 +7,7 @@ import sys
 from . import _native, dtypes, language
 from .refused import Refused
 
-_GROUPS = {
+GROUPS = {
     "buffer": ("Memory", "Tiles of a block, variables of a thread, and other views of them."),
     "tile": ("Tiles", "What all threads of a block do together, on whole tiles or boxes of them."),
     "scalar": ("Values", "On elements and numbers; operators of Python (`+`, `//`, `<<`, `<`, ...) mean the same."),
@@ -17,29 +17,30 @@ _GROUPS = {
 _HEAD = """# The language in Python
 
 Written by `python -m tilewright.reference`; a test holds it to the library's table. [python.md](python.md) says how functions become
-programs, [language.md](language.md) what the operations mean, with examples in C++. `T` is `tilewright.language`.
+programs, [language.md](language.md) what the operations mean, with examples in C++; [reference](reference/README.md) has a page for
+each operation. `T` is `tilewright.language`.
 
 A *tile* is a buffer, the head of a box (`A[i, j]`) or a box (`A[i, a:b]`); an *expr* a number, an expression, an element or a
 variable; *exprs* a list of them. Parameters that TileLang has and that change nothing here are taken, and left out of this page.
 """
 
 
-def _parameters(signature):
+def parameters(signature):
     """Of an operation, but for those that change nothing."""
     words = [w.strip() for w in signature.split(", ")]
     kept = [w for w in words if not w.partition(": ")[2].startswith(("ignored", "absent"))]
     return ", ".join(kept[:-1] if kept[-1:] == ["*"] else kept)
 
 
-def _cell(text):
+def cell(text):
     return " ".join(inspect.cleandoc(text or "").split()).replace("|", "\\|")
 
 
 def _table(rows):
-    return "\n".join(["| Call | Meaning |", "|---|---|", *(f"| `{call}` | {_cell(doc)} |" for call, doc in rows)]) + "\n"
+    return "\n".join(["| Call | Meaning |", "|---|---|", *(f"| `{call}` | {cell(doc)} |" for call, doc in rows)]) + "\n"
 
 
-def _signature_of(name, value):
+def signature_of(name, value):
     if isinstance(value, type) and issubclass(value, enum.Enum):
         return ", ".join(f"T.{name}.{member.name}" for member in value)
     try:
@@ -55,9 +56,9 @@ def _signature_of(name, value):
 
 
 def _operations():
-    for group, (title, meaning) in _GROUPS.items():
+    for group, (title, meaning) in GROUPS.items():
         rows = [
-            (f"T.{name}({_parameters(signature)})".replace("|", "\\|"), doc)
+            (f"T.{name}({parameters(signature)})".replace("|", "\\|"), doc)
             for name, of, signature, doc in sorted(_native.operations())
             if of == group
         ]
@@ -84,14 +85,14 @@ def _functions():
     for name, value in own:
         others = same[id(value)][1:]
         also = f" Also {', '.join(f'`T.{n}`' for n in others)}." if others else ""
-        rows.append((_signature_of(name, value), value.__doc__ + also))
+        rows.append((signature_of(name, value), value.__doc__ + also))
     yield f"\n## Programs, launches, loops, and what is made of operations\n\n{_table(rows)}"
     yield f"\n## Hints\n\nThey change no result, and are taken without effect: {', '.join(f'`T.{n}`' for n in hints)}.\n"
     others = ", ".join(f"`T.{n}` = `T.{of}`" for n, of in sorted(language._OTHER_NAMES.items()))
     yield f"\n## Other names of operations\n\n{others}.\n"
     yield "\n## Names that are refused\n\nThey can be imported and asked about; what uses them is an error.\n\n"
     for doc, names in refused.items():
-        yield f"- {', '.join(f'`T.{n}`' for n in names)}: {_cell(doc.removeprefix('Refused when used: '))}\n"
+        yield f"- {', '.join(f'`T.{n}`' for n in names)}: {cell(doc.removeprefix('Refused when used: '))}\n"
 
 
 def _dtypes():

@@ -592,6 +592,13 @@ def convert(value, to):
     return apply(_CAST, value, to)
 
 
+def names_in(text, word):
+    """The names of "M, N", a text that T.dynamic or T.const is given."""
+    if not isinstance(text, str):
+        fail("OperandKind", f"{word} of {type(text).__name__}", f'it takes names in a text: M, N = {word}("M, N")')
+    return [name for name in text.replace(",", " ").split() if name]
+
+
 def dynamic(name, of="int32"):
     if dtype(of).lanes > 1:
         element = dtype(of).element

@@ -248,11 +248,17 @@ Expr Builder::block_index(int dim) const {
 int64_t Builder::thread_extent(int dim) const {
   need_launch("get_thread_extent");
   const Launch& l = program_.launches.back();
+  if (dim < 0 || dim > 2)
+    fail_here(Code::ThreadDimension, fmt::format("get_thread_extent({}): there is no such dimension", dim),
+              "threads have dimensions 0 to 2: x, y and z");
   return static_cast<size_t>(dim) < l.threads.size() ? l.threads[static_cast<size_t>(dim)] : 1;
 }
 
 int64_t Builder::cluster_extent(int dim) const {
-  need_launch("get_cluster_dims");
+  need_launch("get_cluster_dim");
+  if (dim < 0 || dim > 2)
+    fail_here(Code::ThreadDimension, fmt::format("get_cluster_dim({}): there is no such dimension", dim),
+              "clusters have dimensions 0 to 2: x, y and z");
   return ir::cluster_extent(program_.launches.back(), static_cast<size_t>(dim));
 }
 

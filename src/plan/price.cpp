@@ -213,7 +213,7 @@ class Pricer {
     walk(m.body, [&](const Stmt& s) {
       if (const auto* n = s.as<Store>()) look(n->value);
       if (const auto* n = s.as<Let>()) look(n->value);
-      if (const auto* n = s.as<Atomic>()) look(n->value);
+      if (const auto* n = s.as<Atomic>(); n && n->value) look(n->value);
     });
     out_.issue +=
         points * std::max({special / kSpecial, conversions / kConversions, (special + conversions + plain) / kPlain});

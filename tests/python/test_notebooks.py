@@ -58,10 +58,27 @@ def blocks(document):
     return [m[2] for m in BLOCK.finditer((ROOT / document).read_text()) if not m[1] or importlib.util.find_spec(m[1])]
 
 
+def tutorials():
+    """The notebook of each tutorial that has one, the page of the others."""
+    for page in sorted((ROOT / "docs/tutorials").glob("[0-9]*.md")):
+        notebook = ROOT / f"examples/notebooks/{page.stem}.ipynb"
+        yield notebook if notebook.exists() else page
+
+
+def cells_of(path):
+    if path.suffix == ".md":
+        return blocks(path.relative_to(ROOT))
+    return ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+TUTORIALS = list(tutorials())
+
+
 NOTEBOOKS = {
     "docs/quickstart.md": blocks("docs/quickstart.md"),
     "docs/python.md": blocks("docs/python.md"),
     "docs/ops.md": blocks("docs/ops.md"),
+    **{str(path.relative_to(ROOT)): cells_of(path) for path in TUTORIALS},
     "one cell": [HEAD + ADD + CALL],
     "three cells": [HEAD, ADD, CALL],
     "a call alone": [HEAD + ADD, CALL],

@@ -152,8 +152,7 @@ class _Dynamic:
     """T.dynamic("M, N"), and T.dyn["M"]: dimensions that are known at the call."""
 
     def __call__(self, names, dtype="int32"):
-        listed = [n for n in names.replace(",", " ").split() if n]
-        made = tuple(_values.dynamic(n, dtype) for n in listed)
+        made = tuple(_values.dynamic(n, dtype) for n in _values.names_in(names, "T.dynamic"))
         return made[0] if len(made) == 1 else made
 
     def __getitem__(self, item):
