@@ -14,6 +14,7 @@ import tilewright as tw
 import tilewright.language as T
 
 
+# tilewright: M=1024, N=1024, K=1024, block_M=128, block_N=128, block_K=32, dtype=float16
 def matmul_relu(M, N, K, block_M, block_N, block_K, dtype):
     @T.prim_func
     def matmul_relu(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):

@@ -47,6 +47,10 @@ def test_ops_page(monkeypatch):
     assert "kernels" in run("docs/ops.md", {})
 
 
+def test_editor_page():
+    assert "transposed" in run("docs/lsp.md", {})
+
+
 def test_puzzles_page(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert "result" in run("docs/puzzles.md", {})
