@@ -24,6 +24,9 @@ class PrimFunc:
 
     one_thread = False  # it has no Kernel
     ret_type = None
+    name: str
+    params: list[Any]  # of each parameter its name, dtype and shape
+    outputs: list[int]
     path = None  # (module, qualified name) of the function that it was recorded from
 
     def __init__(self, tracer, program, at):
