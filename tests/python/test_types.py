@@ -10,14 +10,13 @@ import sys
 
 import pytest
 import tilewright as tw
+from pages import ROOT, blocks
 
 pytest.importorskip("mypy", reason="mypy is not installed: pip install -r tests/requirements.txt")
 needs_pyright = pytest.mark.skipif(importlib.util.find_spec("basedpyright") is None,
                                    reason="basedpyright is not installed: pip install -r tests/requirements.txt")  # fmt: skip
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = str(pathlib.Path(tw.__file__).parents[1])
-BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
-OTHERS = {"docs/migration.md"}  # programs that import TileLang
+OTHERS = {"docs/migration.md", "skills/tilewright/references/from_tilelang.md"}  # programs that import TileLang
 ARE_GIVEN = {"README.md": "import numpy as np; a = b = np.zeros((2, 2))"}  # what a document's first line leaves to its reader
 
 PROGRAM = """import numpy as np
@@ -187,11 +186,13 @@ def mypy(folder, cache):
 
 def documents(folder):
     """The Python of each document as a file with the document's line numbers."""
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "skills").rglob("*.md"))):
         name, text, source = str(page.relative_to(ROOT)), page.read_text(), ""
         source = ARE_GIVEN.get(name, "")
-        for block in BLOCK.finditer(text):
-            source += "\n" * (text.count("\n", 0, block.start(1)) - source.count("\n")) + block[1]
+        for mark, _, python, line in blocks(text):
+            if mark == "fails":
+                continue
+            source += "\n" * (line - source.count("\n")) + python
         if source and name not in OTHERS:
             (folder / f"{page.stem}.py").write_text(source)
 
