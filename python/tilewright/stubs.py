@@ -69,8 +69,8 @@ class _Dtype(_type):
     bits: _int
     lanes: _int
 
-# A tensor in annotations: T.Tensor[[M, N], T.float16]. Its brackets are values, not types, which pyright takes where a class has a
-# function for them, and mypy nowhere.
+# A tensor in annotations: T.Tensor[[M, N], T.float16]. Its brackets are values, not types, which pyright takes where a class has
+# a function for them, and mypy nowhere.
 if not MYPY:
     class Tensor(_Memory):
         """A tensor parameter: row-major and compact."""
@@ -90,11 +90,14 @@ else:
     Tensor = StridedTensor = SharedBuffer = Buffer = FragmentBuffer = LocalBuffer = _typing.cast(_typing.Any, None)
 '''
 # Decorators: what a function is under them.
+_CALLABLE = "_typing.Callable[..., _Any]"
 _DECORATORS = {
-    "prim_func": ("function: _typing.Callable[..., _Any]", "PrimFunc", "_typing.Callable[..., _Any]", "PrimFunc"),
-    "macro": ("function: _typing.Callable[..., _Any]", "_typing.Callable[..., _Any]", "_typing.Callable[..., _Any]", "_typing.Callable[..., _Any]"),
+    "prim_func": (f"function: {_CALLABLE}", "PrimFunc", _CALLABLE, "PrimFunc"),
+    "macro": (f"function: {_CALLABLE}", _CALLABLE, _CALLABLE, _CALLABLE),
 }
-_OWN_ROWS = tuple("PrimFunc dtype PrimExpr BufferRegion Tensor StridedTensor SharedBuffer Buffer FragmentBuffer LocalBuffer MYPY handle Ref".split())
+_OWN_ROWS = tuple(
+    "PrimFunc dtype PrimExpr BufferRegion Tensor StridedTensor SharedBuffer Buffer FragmentBuffer LocalBuffer MYPY handle Ref".split()
+)
 
 
 def _operators():

@@ -1,4 +1,5 @@
 """The language server, through its protocol: over pipes, as an editor talks to it."""
+
 import json
 import os
 import pathlib
@@ -71,7 +72,9 @@ class Client:
         threading.Thread(target=self.listen, daemon=True).start()
         threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True).start()
         capabilities = {"workspace": {"inlayHint": {"refreshSupport": True}}, "general": general}
-        self.begun = self.answer("initialize", processId=None, rootUri=None, capabilities=capabilities, initializationOptions=options or {})
+        self.begun = self.answer(
+            "initialize", processId=None, rootUri=None, capabilities=capabilities, initializationOptions=options or {}
+        )
         if "result" in self.begun:
             self.tell("initialized")
 
@@ -143,7 +146,12 @@ class Client:
         return {hint["position"]["line"]: hint["label"] for hint in found}
 
     def actions(self, uri, diagnostic):
-        return self.ask("textDocument/codeAction", textDocument={"uri": uri}, range=diagnostic["range"], context={"diagnostics": [diagnostic]})
+        return self.ask(
+            "textDocument/codeAction",
+            textDocument={"uri": uri},
+            range=diagnostic["range"],
+            context={"diagnostics": [diagnostic]},
+        )
 
     def end(self):
         assert self.ask("shutdown") is None
@@ -199,9 +207,18 @@ def test_initialize_and_shutdown(client):
     c = client()
     can = c.begun["result"]["capabilities"]
     assert can["hoverProvider"] and can["inlayHintProvider"] and can["codeActionProvider"]["codeActionKinds"] == ["quickfix"]
-    assert can["textDocumentSync"]["openClose"] and can["textDocumentSync"]["save"] and can.get("positionEncoding", "utf-16") == "utf-16"
+    assert (
+        can["textDocumentSync"]["openClose"]
+        and can["textDocumentSync"]["save"]
+        and can.get("positionEncoding", "utf-16") == "utf-16"
+    )
     assert c.answer("textDocument/nothing")["error"]["code"] == METHOD_NOT_FOUND
-    assert c.answer("textDocument/hover", textDocument={"uri": "file:///nowhere.py"}, position={"line": 0, "character": 0})["error"]["code"] == INVALID_PARAMS
+    assert (
+        c.answer("textDocument/hover", textDocument={"uri": "file:///nowhere.py"}, position={"line": 0, "character": 0})[
+            "error"
+        ]["code"]
+        == INVALID_PARAMS
+    )
     c.tell("textDocument/unheardOf")
     assert c.end() == 0
 
@@ -247,13 +264,22 @@ def test_hover_and_hints(client, tmp_path):
     uri = c.open(tmp_path / "kernels.py", KERNELS)
     assert c.diagnostics(uri, 1) == []
     said = c.hover(uri, KERNELS, "A_shared")
-    assert said.startswith("**A_shared**: float16[128, 64], shared, 16384 bytes") and "on sm_90a in shared, decided by TMA or wgmma" in said
+    assert (
+        said.startswith("**A_shared**: float16[128, 64], shared, 16384 bytes")
+        and "on sm_90a in shared, decided by TMA or wgmma" in said
+    )
     assert c.hover(uri, KERNELS, "A: T.Tensor").startswith("**A**: float16[256, 64], global, 32768 bytes")
     assert "on sm_90a in registers, decided by the accumulator of wgmma" in c.hover(uri, KERNELS, "C_local = ")
     operation = c.hover(uri, KERNELS, "T.gemm", inside=3)
-    assert "gemm a=A_shared b=B_shared c=C_local" in operation and "4 times on a call" in operation and "wgmma.mma_async m64n128k16" in operation
+    assert (
+        "gemm a=A_shared b=B_shared c=C_local" in operation
+        and "4 times on a call" in operation
+        and "wgmma.mma_async m64n128k16" in operation
+    )
     assert c.hover(uri, KERNELS, "import tilewright as") is None
-    assert c.hover(uri, KERNELS, "tile = ").startswith("**tile**: float32[128], fragment, 512 bytes")  # of a function that nobody has called
+    assert c.hover(uri, KERNELS, "tile = ").startswith(
+        "**tile**: float32[128], fragment, 512 bytes"
+    )  # of a function that nobody has called
     assert c.hover(uri, KERNELS, "A: T.Tensor((N") == "**A**: float32[N], global"
     hints = c.hints(uri)
     assert hints[14] == "wgmma m64n128k16" and hints[12].startswith("TMA load") and set(hints) <= {*range(10, 17), 24, 25, 26}
@@ -274,7 +300,9 @@ def test_what_is_known_moves_with_its_lines(shared, tmp_path):
     shared.change(uri, 3, half)
     (one,) = shared.diagnostics(uri, 3)
     assert one["source"] == "python" and one["range"]["start"]["line"] == 16 and "never closed" in one["message"]
-    assert shared.hints(uri)[14] == known[12] and shared.hover(uri, half, "C_local = ").startswith("**C_local**: float32[128, 128]")
+    assert shared.hints(uri)[14] == known[12] and shared.hover(uri, half, "C_local = ").startswith(
+        "**C_local**: float32[128, 128]"
+    )
     shared.change(uri, 4, KERNELS)
     assert shared.diagnostics(uri, 4) == [] and shared.hints(uri) == known
 
@@ -296,10 +324,12 @@ def rows(A, block: int):
     assert shared.diagnostics(uri, 1) == [] and shared.hover(uri, text, "tile = ") is None
     text = text.replace("@tw.jit\n", "# tilewright: N=1000, block=64\n@tw.jit\n")
     shared.change(uri, 2, text)
-    assert shared.diagnostics(uri, 2) == [] and shared.hover(uri, text, "tile = ").startswith("**tile**: float32[64], fragment, 256 bytes")
+    assert shared.diagnostics(uri, 2) == [] and shared.hover(uri, text, "tile = ").startswith(
+        "**tile**: float32[64], fragment, 256 bytes"
+    )
     text = text.replace("N=1000", "N")
     shared.change(uri, 3, text)
-    (first, *_) = shared.diagnostics(uri, 3)
+    first, *_ = shared.diagnostics(uri, 3)
     assert first["message"] == "'N' is no NAME=VALUE" and first["severity"] == 2
     assert first["range"]["start"]["line"] == text.split("\n").index("# tilewright: N, block=64")
 
@@ -307,7 +337,9 @@ def rows(A, block: int):
 def test_factories_whose_arguments_a_comment_gives(shared, tmp_path):
     text = (pathlib.Path(__file__).resolve().parents[2] / "examples/gemm.py").read_text()
     uri = shared.open(tmp_path / "gemm.py", text)
-    assert shared.diagnostics(uri, 1) == [] and shared.hover(uri, text, "C_local = ").startswith("**C_local**: float32[128, 128], fragment, 65536 bytes")
+    assert shared.diagnostics(uri, 1) == [] and shared.hover(uri, text, "C_local = ").startswith(
+        "**C_local**: float32[128, 128], fragment, 65536 bytes"
+    )
     line = text.split("\n").index("                T.gemm(A_shared, B_shared, C_local)")
     assert shared.hints(uri)[line].startswith("wgmma m64n128k16")
     shared.change(uri, 2, text.replace("block_K=32, dtype", "block_K=32, type"))
@@ -318,7 +350,9 @@ def test_factories_whose_arguments_a_comment_gives(shared, tmp_path):
 def test_mistakes_of_several_functions_and_their_fixes(shared, tmp_path):
     uri = shared.open(tmp_path / "wrong.py", WRONG)
     one, other = sorted(shared.diagnostics(uri, 1), key=lambda d: d["range"]["start"]["line"])
-    assert one["code"] == "TW1102" and one["source"] == "tilewright" and one["range"]["start"] == {"line": 5, "character": 12}, one
+    assert (
+        one["code"] == "TW1102" and one["source"] == "tilewright" and one["range"]["start"] == {"line": 5, "character": 12}
+    ), one
     assert "help: the nearest it has: T.alloc_shared, T.alloc_var" in one["message"]
     page, _, area = one["codeDescription"]["href"].removeprefix("file://").partition("#")
     assert f"| {one['code']} |" in pathlib.Path(page).read_text().split(f"## {area}\n")[1].split("\n## ")[0]
@@ -328,7 +362,9 @@ def test_mistakes_of_several_functions_and_their_fixes(shared, tmp_path):
     assert shared.actions(uri, other) == []
     action, another = shared.actions(uri, one)
     assert action["title"] == "Replace alloc_sharde by alloc_shared" and action["diagnostics"] == [one]
-    assert another["title"] == "Replace alloc_sharde by alloc_var" and not another["isPreferred"] and not action["isPreferred"]
+    assert (
+        another["title"] == "Replace alloc_sharde by alloc_var" and not another["isPreferred"] and not action["isPreferred"]
+    )
     shared.change(uri, 2, applied(WRONG, action["edit"]["changes"][uri]))
     assert [d["code"] for d in shared.diagnostics(uri, 2)] == ["TW1061"]
 
@@ -337,7 +373,9 @@ def test_mistakes_of_functions_of_any_shape(shared, tmp_path):
     text = KERNELS.replace("T.copy(tile, C[bx * 128])", "T.copy(tile, C[bx * 128, 0])")
     uri = shared.open(tmp_path / "eager.py", text)
     (one,) = shared.diagnostics(uri, 1)
-    assert one["code"] == "TW1038" and text.split("\n")[one["range"]["start"]["line"]].strip() == "T.copy(tile, C[bx * 128, 0])"
+    assert (
+        one["code"] == "TW1038" and text.split("\n")[one["range"]["start"]["line"]].strip() == "T.copy(tile, C[bx * 128, 0])"
+    )
     text = KERNELS.replace('T.alloc_fragment((128,), "float32")', 'T.alloc_fragment((N if N < 128 else 128,), "float32")')
     shared.change(uri, 2, text)  # only a call knows N: no mistake
     assert shared.diagnostics(uri, 2) == []
@@ -348,7 +386,13 @@ def test_mistakes_of_functions_of_any_shape(shared, tmp_path):
     ("", "Pass transpose_B=True"),
 ])  # fmt: skip
 def test_fixes_of_help_lines(shared, tmp_path, wrong, right):
-    text = KERNELS.replace(wrong, "") if wrong else KERNELS.replace("alloc_shared((64, 128)", "alloc_shared((128, 64)").replace("T.copy(B[k * 64, bx * 128], B_shared)", "T.clear(B_shared)")
+    text = (
+        KERNELS.replace(wrong, "")
+        if wrong
+        else KERNELS.replace("alloc_shared((64, 128)", "alloc_shared((128, 64)").replace(
+            "T.copy(B[k * 64, bx * 128], B_shared)", "T.clear(B_shared)"
+        )
+    )
     uri = shared.open(tmp_path / "fixes.py", text)
     (one,) = shared.diagnostics(uri, 1)
     (action,) = shared.actions(uri, one)
@@ -406,7 +450,11 @@ def test_files_without_programs_are_not_imported(shared, tmp_path):
     uri = shared.open(tmp_path / "other.py", f"open({str(mark)!r}, 'w')\nimport nothing_like_this\n")
     assert shared.diagnostics(uri, 1) == [] and not mark.exists()
     text = tmp_path / "notes.txt"
-    assert "error" in shared.answer("textDocument/hover", textDocument={"uri": shared.open(text, KERNELS, "plaintext")}, position={"line": 0, "character": 0})
+    assert "error" in shared.answer(
+        "textDocument/hover",
+        textDocument={"uri": shared.open(text, KERNELS, "plaintext")},
+        position={"line": 0, "character": 0},
+    )
 
 
 def test_texts_that_are_not_saved_reach_who_imports_them(shared, tmp_path):
@@ -438,7 +486,11 @@ def test_what_hangs_is_stopped_and_named_and_kernels_before_it_are_known(client,
     (one,) = c.diagnostics(uri, 1)
     assert one["message"] == "the analysis was stopped here after 1.5 s" and one["severity"] == 2
     assert one["range"]["start"]["line"] - KERNELS.count("\n") in (1, 2) and c.hints(uri)[14] == "wgmma m64n128k16"
-    c.change(uri, 2, "import time, tilewright\nwhile True:\n    try:\n        time.sleep(0.1)\n    except BaseException:\n        pass\n")
+    c.change(
+        uri,
+        2,
+        "import time, tilewright\nwhile True:\n    try:\n        time.sleep(0.1)\n    except BaseException:\n        pass\n",
+    )
     (one,) = c.diagnostics(uri, 2)
     assert one["message"] == "the analysis was stopped here after 3 s" and one["range"]["start"]["line"] in (1, 2, 3, 5)
     c.change(uri, 3, "import os, signal, tilewright\nos.kill(os.getpid(), signal.SIGSTOP)\n")
@@ -449,7 +501,10 @@ def test_what_hangs_is_stopped_and_named_and_kernels_before_it_are_known(client,
 def test_a_change_ends_the_analysis_before_it(client, tmp_path):
     mark = tmp_path / "started"
     c = client(timeout=60)
-    uri = c.open(tmp_path / "slow.py", f"import os, time, tilewright\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(50)\n")
+    uri = c.open(
+        tmp_path / "slow.py",
+        f"import os, time, tilewright\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(50)\n",
+    )
     end = time.monotonic() + 20
     while not (mark.exists() and mark.read_text()) and time.monotonic() < end:
         time.sleep(0.02)
@@ -463,7 +518,10 @@ def test_a_change_ends_the_analysis_before_it(client, tmp_path):
 def test_analyses_end_with_the_server(client, tmp_path):
     mark = tmp_path / "started"
     c = client(timeout=60)
-    c.open(tmp_path / "slow.py", f"import os, time, tilewright\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(50)\n")
+    c.open(
+        tmp_path / "slow.py",
+        f"import os, time, tilewright\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(50)\n",
+    )
     end = time.monotonic() + 20
     while not (mark.exists() and mark.read_text()) and time.monotonic() < end:
         time.sleep(0.02)
@@ -484,7 +542,10 @@ def test_analyses_at_saves_alone(client, tmp_path):
 
 def test_long_files(shared, tmp_path):
     """A thousand functions beside the kernel, half a megabyte, and a mistake at the end."""
-    filler = "".join(f"def f{n}(a, b):\n" + "    a = a + b  # and some words that make the line as long as lines are\n" * 7 for n in range(1000))
+    filler = "".join(
+        f"def f{n}(a, b):\n" + "    a = a + b  # and some words that make the line as long as lines are\n" * 7
+        for n in range(1000)
+    )
     text = KERNELS + filler + "T.alloc_sharde\n"
     uri = shared.open(tmp_path / "long.py", text)
     (one,) = shared.diagnostics(uri, 1)
@@ -502,12 +563,19 @@ def test_units_are_those_that_the_editor_counts(client, tmp_path):
         uri = c.open(tmp_path / "wrong.py", WRONG)
         other = next(d for d in c.diagnostics(uri, 1) if d["code"] == "TW1061")
         row = WRONG.split("\n")[10]
-        assert other["range"]["start"]["character"] == len(row[: row.index("T.gemm")].encode(encoding.replace("32", "32-le"))) // size
+        assert (
+            other["range"]["start"]["character"]
+            == len(row[: row.index("T.gemm")].encode(encoding.replace("32", "32-le"))) // size
+        )
 
 
 def test_lines_words_and_bytes():
     assert lines_of("a\r\nb\rc\x0c\u2028\n") == ["a", "b", "c\x0c\u2028", ""]
-    assert word_at("a = '😀'; bee.x", 11) == ("bee", "a = '😀'; ") and word_at("a + b", 3) == ("", "a +") or word_at("a + b", 2) == ("", "a ")
+    assert (
+        word_at("a = '😀'; bee.x", 11) == ("bee", "a = '😀'; ")
+        and word_at("a + b", 3) == ("", "a +")
+        or word_at("a + b", 2) == ("", "a ")
+    )
     assert characters_of_bytes("ä😀x", 6) == 2 and characters_of_bytes("ab", 99) == 2
 
 

@@ -90,8 +90,8 @@ class _Dtype(_type):
     bits: _int
     lanes: _int
 
-# A tensor in annotations: T.Tensor[[M, N], T.float16]. Its brackets are values, not types, which pyright takes where a class has a
-# function for them, and mypy nowhere.
+# A tensor in annotations: T.Tensor[[M, N], T.float16]. Its brackets are values, not types, which pyright takes where a class has
+# a function for them, and mypy nowhere.
 if not MYPY:
     class Tensor(_Memory):
         """A tensor parameter: row-major and compact."""

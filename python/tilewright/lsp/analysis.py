@@ -1,5 +1,6 @@
 """What one file says, asked in a process of its own: it is imported, as the editor has its text, and what that records is looked
 at. The request is on standard input, the answer a line on standard output, which the file itself does not get."""
+
 import ast
 import importlib.machinery
 import importlib.util
@@ -21,6 +22,7 @@ from .places import characters_of_bytes, lines_of
 _PARAMETER = re.compile(r"^ *param (\w+): (\w+)(?:\[(.*?)\])?(?: strides=\[(.*?)\])?$", re.MULTILINE)
 _VALUES = re.compile(r"^\s*#\s*tilewright:\s*(.*)$")
 _UNKNOWN = {"TW1020", "TW1106", "TW1109"}  # of functions whose dimensions nobody has given: another call may give them
+_OF_OPERATION = ("line", "text", "executions", "becomes", "rejected")
 ERROR, WARNING = 1, 2
 
 
@@ -165,7 +167,9 @@ class Analysis:
         name = os.path.splitext(os.path.basename(self.path))[0]
         name = name if name.isidentifier() and name not in sys.modules else "document"
         loader = _Text(name, self.path, self.text)
-        module = sys.modules[name] = importlib.util.module_from_spec(importlib.machinery.ModuleSpec(name, loader, origin=self.path))
+        module = sys.modules[name] = importlib.util.module_from_spec(
+            importlib.machinery.ModuleSpec(name, loader, origin=self.path)
+        )
         module.__file__ = self.path  # also where it is no file: a text that was never saved
         try:
             with watch:
@@ -239,7 +243,7 @@ class Analysis:
             self.take_other(error)
 
     def look_at_any_shape(self, found):
-        """A function whose dimensions the first call gives: each is a symbol here. What needs to know one is not known to be wrong."""
+        """A function whose dimensions the first call gives: each is a symbol here. What must know one may be right."""
         from ..errors import TilewrightError
         from ..kernel import compile as compile_program
         from ..program import discover, trace_eager
@@ -247,7 +251,11 @@ class Analysis:
         from ..values import dynamic
 
         rewritten(found.func)
-        fixed = {n: p.default for n, p in found.signature.parameters.items() if n not in found.tensor_names and p.default is not p.empty}
+        fixed = {
+            n: p.default
+            for n, p in found.signature.parameters.items()
+            if n not in found.tensor_names and p.default is not p.empty
+        }
         if any(n not in fixed and n not in found.tensor_names for n in found.order):
             return  # compile-time arguments that only a call gives
         try:
@@ -290,7 +298,9 @@ class Analysis:
         file, first = kernel.prim_func.place[:2]
         if file != self.path:
             return
-        last = next((n.end_lineno for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and _first(n) == first), first)
+        last = next(
+            (n.end_lineno for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and _first(n) == first), first
+        )
         facts = {"name": kernel.name, "first": first, "last": last, "arch": self.arch, "operations": [], "layouts": [],
                  "buffers": _parameters(kernel)}  # fmt: skip
         self.facts.append(facts)
@@ -302,12 +312,19 @@ class Analysis:
             facts["buffers"] += [{k: b[k] for k in ("name", "space", "dtype", "shape", "bytes")} for b in launch["buffers"]]
             facts["layouts"] += launch.get("layouts", [])
             facts["operations"] += [
-                {**{k: o.get(k) or [] for k in ("line", "text", "executions", "becomes", "rejected")}, "end": self.end_of(o["line"])}
+                {**{k: o.get(k) or [] for k in _OF_OPERATION}, "end": self.end_of(o["line"])}
                 for o in launch["operations"] if first <= o["line"] <= last]  # fmt: skip
 
     def end_of(self, line):
         """The last line of the statement that begins at a line; of a loop the line itself."""
-        return max((n.end_lineno for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and n.lineno == line and not hasattr(n, "body")), default=line)
+        return max(
+            (
+                n.end_lineno
+                for n in ast.walk(self.tree)
+                if isinstance(n, ast.stmt) and n.lineno == line and not hasattr(n, "body")
+            ),
+            default=line,
+        )
 
     # ---- what needs no recording
 
@@ -317,7 +334,11 @@ class Analysis:
         from ..errors import TilewrightError
 
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and getattr(module, node.value.id, None) is language:
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and getattr(module, node.value.id, None) is language
+            ):
                 try:
                     getattr(language, node.attr)
                 except TilewrightError as error:
@@ -328,7 +349,12 @@ class Analysis:
 
     def answer(self):
         files = {getattr(m, "__file__", None) for m in list(sys.modules.values())}
-        return {"mistakes": self.mistakes, "facts": self.facts, "files": sorted(f for f in files if f in self.texts), "complete": self.complete}
+        return {
+            "mistakes": self.mistakes,
+            "facts": self.facts,
+            "files": sorted(f for f in files if f in self.texts),
+            "complete": self.complete,
+        }
 
 
 def _first(node):
@@ -346,7 +372,16 @@ def _parameters(kernel):
         extents = shape.split(", ") if shape else []
         known = all(e.isdigit() for e in extents) and bool(extents) and not strides
         size = -(-math.prod(map(int, extents)) * dtype(of).bits // 8) if known else None
-        found.append({"name": name, "space": "global" if extents else "a number", "dtype": of, "shape": extents, "bytes": size, "strides": strides})
+        found.append(
+            {
+                "name": name,
+                "space": "global" if extents else "a number",
+                "dtype": of,
+                "shape": extents,
+                "bytes": size,
+                "strides": strides,
+            }
+        )
     return found
 
 
@@ -368,7 +403,9 @@ def main():
         frame = sys._current_frames().get(threading.main_thread().ident)
         while frame is not None and frame.f_code.co_filename != analysis.path:
             frame = frame.f_back
-        analysis.add(f"the analysis was stopped here after {2 * analysis.limit:g} s", frame.f_lineno if frame else 1, 0, WARNING)
+        analysis.add(
+            f"the analysis was stopped here after {2 * analysis.limit:g} s", frame.f_lineno if frame else 1, 0, WARNING
+        )
         end()
 
     watch = _Watch(analysis.limit, give_up)

@@ -1,4 +1,5 @@
 """What the help line of an error proposes, as edits of the text."""
+
 import ast
 import re
 
@@ -28,18 +29,34 @@ class Fixes:
             return []  # which one is meant is for the reader to say
         start, end = places[0].span()
         names = [n.strip().removeprefix("T.") for n in near[1].split(",")]
-        return [{"title": f"Replace {word} by {name}", "line": line, "start": start, "end": end, "text": name} for name in names if name]
+        return [
+            {"title": f"Replace {word} by {name}", "line": line, "start": start, "end": end, "text": name}
+            for name in names
+            if name
+        ]
 
     def with_argument(self, error, line):
         """A keyword that the call on the line lacks."""
         said = _ARGUMENT.search(error.help or "")
-        calls = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and n.lineno == n.end_lineno == line and isinstance(n.func, ast.Attribute)]
+        calls = [
+            n
+            for n in ast.walk(self.tree)
+            if isinstance(n, ast.Call) and n.lineno == n.end_lineno == line and isinstance(n.func, ast.Attribute)
+        ]
         if not said or len(calls) != 1 or any(k.arg == said[1] for k in calls[0].keywords):
             return []
         text = self.lines[line - 1]
         end = len(text.encode()[: calls[0].end_col_offset - 1].decode())
         comma = ", " if calls[0].args or calls[0].keywords else ""
-        return [{"title": f"Pass {said[1]}={said[2]}", "line": line, "start": end, "end": end, "text": f"{comma}{said[1]}={said[2]}"}]
+        return [
+            {
+                "title": f"Pass {said[1]}={said[2]}",
+                "line": line,
+                "start": end,
+                "end": end,
+                "text": f"{comma}{said[1]}={said[2]}",
+            }
+        ]
 
     def cleared(self, error, line):
         """T.clear of a tile that is added to, before the outermost loop of the launch around it."""
@@ -55,11 +72,24 @@ class Fixes:
         body = launches[-1].body
         before = next(n for n in body if n.lineno <= line <= n.end_lineno)
         indent = self.lines[before.lineno - 1][: before.col_offset]
-        return [{"title": f"Clear {name} before", "line": before.lineno, "start": 0, "end": 0, "text": f"{indent}{language}.clear({name})\n"}]
+        return [
+            {
+                "title": f"Clear {name} before",
+                "line": before.lineno,
+                "start": 0,
+                "end": 0,
+                "text": f"{indent}{language}.clear({name})\n",
+            }
+        ]
 
     def language_of(self, line):
         """The name by which the line's call says the language: T."""
         for n in ast.walk(self.tree):
-            if isinstance(n, ast.Call) and n.lineno <= line <= n.end_lineno and isinstance(n.func, ast.Attribute) and isinstance(n.func.value, ast.Name):
+            if (
+                isinstance(n, ast.Call)
+                and n.lineno <= line <= n.end_lineno
+                and isinstance(n.func, ast.Attribute)
+                and isinstance(n.func.value, ast.Name)
+            ):
                 return n.func.value.id
         return ""

@@ -1,5 +1,6 @@
 """Places in a text. The front end counts lines from 1 and bytes of UTF-8 in a line, Python characters, and an editor lines from 0
 and, where nothing else was agreed on, units of UTF-16."""
+
 import re
 
 _ENDS = re.compile("\r\n|\r|\n")

@@ -1,4 +1,5 @@
 """Asks a process of its own what a file says. What the file does there, and how long it takes, is no matter to the server."""
+
 import asyncio
 import contextlib
 import json
@@ -22,8 +23,8 @@ def _environment():
 
 
 async def ask(request, folder):
-    """The answer to a request ({"path", "texts", "arch", "limit"}): {"mistakes", "facts", "files", "complete"}. The file has `limit`
-    seconds to be imported, and its kernels as long to be recorded. Cancelled, it ends the process, and what that started."""
+    """The answer to a request ({"path", "texts", "arch", "limit"}): {"mistakes", "facts", "files", "complete"}. The file has
+    `limit` seconds to be imported, and its kernels as long to be recorded. Cancelled, it ends the process, and what that started."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _START, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, limit=_LONGEST,
         start_new_session=True, env=_environment(), cwd=folder if os.path.isdir(folder) else None)  # fmt: skip

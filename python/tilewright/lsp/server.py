@@ -1,4 +1,5 @@
-"""Answers an editor. The protocol is pygls's; what is said of a file comes from a process for each of its texts (processes.py)."""
+"""Answers an editor. The protocol is pygls's; what is said of a file comes from a process for each text (processes.py)."""
+
 import asyncio
 import contextlib
 import os
@@ -37,8 +38,12 @@ class File:
             first, last = where(facts["first"]), where(facts["last"])
             operations = [{**o, "line": where(o["line"]), "end": where(o["end"])} for o in facts["operations"]]
             if first and last:
-                kept.append({**facts, "first": first, "last": last, "operations": [o for o in operations if o["line"] and o["end"]]})
-        moved_mistakes = [{**m, "line": where(m["line"]), "fixes": []} for m in self.mistakes]  # their fixes are of the old text
+                kept.append(
+                    {**facts, "first": first, "last": last, "operations": [o for o in operations if o["line"] and o["end"]]}
+                )
+        moved_mistakes = [
+            {**m, "line": where(m["line"]), "fixes": []} for m in self.mistakes
+        ]  # their fixes are of the old text
         self.mistakes = [m for m in moved_mistakes if m["line"]]
         self.facts, self.version, self.text, self.lines = kept, version, text, lines
 
@@ -67,7 +72,11 @@ class Server(LanguageServer):
     def set(self, given):
         for name, value in (given or {}).items():
             allowed = _SETTINGS.get(name)
-            if not (value in allowed if isinstance(allowed, tuple) else allowed is not None and isinstance(value, (int, float)) and value >= 0):
+            if not (
+                value in allowed
+                if isinstance(allowed, tuple)
+                else allowed is not None and isinstance(value, (int, float)) and value >= 0
+            ):
                 raise JsonRpcInvalidParams(f"no setting {name}={value!r}: there are " + ", ".join(
                     f"{n} ({', '.join(v)})" if isinstance(v, tuple) else f"{n} (seconds)" for n, v in _SETTINGS.items()))  # fmt: skip
             self.settings[name] = value
@@ -100,7 +109,9 @@ class Server(LanguageServer):
         """Analyzes a file soon. What was under way for it ends."""
         if file.task is not None:
             file.task.cancel()
-        file.task = asyncio.get_running_loop().create_task(self.analyze(file, self.settings["delay"] if delay is None else delay))
+        file.task = asyncio.get_running_loop().create_task(
+            self.analyze(file, self.settings["delay"] if delay is None else delay)
+        )
 
     async def analyze(self, file, delay):
         await asyncio.sleep(delay)
@@ -115,7 +126,8 @@ class Server(LanguageServer):
             return
         file.learn(answer)
         self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(file.uri, [self.diagnostic(file, m) for m in file.mistakes], version))
+            types.PublishDiagnosticsParams(file.uri, [self.diagnostic(file, m) for m in file.mistakes], version)
+        )
         workspace = self.client_capabilities.workspace
         if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
             self.workspace_inlay_hint_refresh(None)
@@ -130,7 +142,8 @@ class Server(LanguageServer):
         help = f"\nhelp: {mistake['help']}" if mistake.get("help") else ""
         page = _page() if mistake["code"] else None
         return types.Diagnostic(
-            range=self.range(file, mistake), message=mistake["message"] + help, severity=types.DiagnosticSeverity(mistake["severity"]),
+            range=self.range(file, mistake), message=mistake["message"] + help,
+            severity=types.DiagnosticSeverity(mistake["severity"]),
             code=mistake["code"] or None, source="tilewright" if mistake["code"] else "python",
             code_description=types.CodeDescription(f"{page.as_uri()}#{mistake['area']}") if page else None)  # fmt: skip
 
@@ -205,8 +218,8 @@ def inlay_hints(ls: Server, params):
             label = short(operation["becomes"])
             if label and first <= operation["end"] <= last <= 1 << 31:
                 labels.setdefault(operation["end"], {}).setdefault(label, _of_operation(facts, operation))
-    return [types.InlayHint(position=ls.position(file, line, len(file.lines[line - 1].rstrip())), label=" | ".join(found), padding_left=True,
-                            tooltip=types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(found.values())))
+    return [types.InlayHint(position=ls.position(file, line, len(file.lines[line - 1].rstrip())), label=" | ".join(found),
+                            padding_left=True, tooltip=types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(found.values())))
             for line, found in sorted(labels.items()) if line <= len(file.lines)]  # fmt: skip
 
 
@@ -220,7 +233,8 @@ def code_actions(ls: Server, params):
         for number, fix in enumerate(mistake["fixes"]):
             edit = types.WorkspaceEdit(changes={file.uri: [types.TextEdit(ls.range(file, fix), fix["text"])]})
             actions.append(types.CodeAction(title=fix["title"], kind=types.CodeActionKind.QuickFix, edit=edit,
-                                            diagnostics=[ls.diagnostic(file, mistake)], is_preferred=len(mistake["fixes"]) == 1))  # fmt: skip
+                                            diagnostics=[ls.diagnostic(file, mistake)],
+                                            is_preferred=len(mistake["fixes"]) == 1))  # fmt: skip
     return actions
 
 
@@ -260,7 +274,8 @@ def _of_operation(facts, operation):
 
 
 _FEATURES = {
-    types.INITIALIZE: initialize, types.SHUTDOWN: shut_down, types.TEXT_DOCUMENT_DID_OPEN: opened, types.TEXT_DOCUMENT_DID_CHANGE: changed,
+    types.INITIALIZE: initialize, types.SHUTDOWN: shut_down,
+    types.TEXT_DOCUMENT_DID_OPEN: opened, types.TEXT_DOCUMENT_DID_CHANGE: changed,
     types.TEXT_DOCUMENT_DID_SAVE: saved, types.TEXT_DOCUMENT_DID_CLOSE: closed, types.TEXT_DOCUMENT_HOVER: hover,
     types.TEXT_DOCUMENT_INLAY_HINT: inlay_hints,
 }  # fmt: skip
