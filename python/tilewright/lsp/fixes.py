@@ -3,9 +3,13 @@
 import ast
 import re
 
+from .places import characters_of_bytes
+
 _NEAR = re.compile(r"(?:did you mean|the nearest(?: it has)?:?) ([\w., ]+?)\??(?:$|[;)])")
 _WRONG = re.compile(r"no T\.(\w+)|keyword argument '(\w+)'|'(\w+)'")
 _ARGUMENT = re.compile(r"pass (\w+)=(\w+)\b")
+_INSTEAD = re.compile(r"(?:write )?(T\.\w+)\((\w+(?:, \w+)*)\)")
+_FOREIGN = re.compile(r"(?:no |^)T\.(\w+)|(?:numpy|torch)\.(\w+) takes arrays")
 _UNSET = re.compile(r"\bto '(\w+)': clear it before|'(\w+)' is read before anything")
 
 
@@ -15,8 +19,7 @@ class Fixes:
 
     def of(self, error, line, start):
         """[{"title", "line", "start", "end", "text"}] for an error at a character of a line: what stands there becomes `text`."""
-        found = self.renamed(error, line) + self.with_argument(error, line) + self.cleared(error, line)
-        return found
+        return self.renamed(error, line) or self.called(error, line) or self.with_argument(error, line) or self.cleared(error, line)
 
     def renamed(self, error, line):
         """The nearest word that there is."""
@@ -35,6 +38,20 @@ class Fixes:
             if name
         ]
 
+    def called(self, error, line):
+        """The function that does what one of another library does, with as many arguments."""
+        said, foreign = _INSTEAD.match(error.help or ""), _FOREIGN.search(error.message)
+        if not said or not foreign:
+            return []
+        word, count = next(filter(None, foreign.groups())), len(said[2].split(","))
+        calls = [n.func for n in ast.walk(self.tree) if isinstance(n, ast.Call) and n.lineno == line and len(n.args) == count
+                 and not n.keywords and isinstance(n.func, ast.Attribute) and n.func.attr == word]  # fmt: skip
+        if len(calls) != 1 or calls[0].end_lineno != line:
+            return []
+        text = self.lines[line - 1]
+        start, end = (characters_of_bytes(text, c) for c in (calls[0].col_offset, calls[0].end_col_offset))
+        return [{"title": f"Call {said[1]}", "line": line, "start": start, "end": end, "text": said[1]}]
+
     def with_argument(self, error, line):
         """A keyword that the call on the line lacks."""
         said = _ARGUMENT.search(error.help or "")
@@ -46,7 +63,7 @@ class Fixes:
         if not said or len(calls) != 1 or any(k.arg == said[1] for k in calls[0].keywords):
             return []
         text = self.lines[line - 1]
-        end = len(text.encode()[: calls[0].end_col_offset - 1].decode())
+        end = characters_of_bytes(text, calls[0].end_col_offset - 1)
         comma = ", " if calls[0].args or calls[0].keywords else ""
         return [
             {
