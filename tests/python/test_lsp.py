@@ -13,7 +13,9 @@ import pytest
 import tilewright
 
 pytest.importorskip("pygls", reason="the language server needs pygls: pip install 'tilewright[lsp]'")
-from tilewright.lsp.places import characters_of_bytes, lines_of, moved, word_at  # noqa: E402
+from tilewright import program  # noqa: E402
+from tilewright.lsp.analysis import Analysis, _Watch  # noqa: E402
+from tilewright.lsp.places import characters_of_bytes, lines_of, moved, moved_facts, word_at  # noqa: E402
 from tilewright.lsp.server import File, short  # noqa: E402
 
 METHOD_NOT_FOUND, INVALID_PARAMS, CANCELLED = -32601, -32602, -32800
@@ -601,9 +603,39 @@ def test_lines_that_move():
     assert [where(n) for n in (1, 2, 3)] == [1, None, None]
 
 
+def test_kernels_that_did_not_change_are_not_explained_again(tmp_path, monkeypatch):
+    path = str(tmp_path / "kernels.py")
+
+    def analyzed(text, known=()):
+        explained = []
+        found = Analysis(path, {path: text}, "sm_90a", 60, {f["key"]: f for f in known})
+        module = found.load(_Watch(60, None))
+        monkeypatch.setattr(Analysis, "end_of", lambda self, line: explained.append(line) or line)
+        found.look(module, _Watch(60, None))
+        monkeypatch.undo()
+        assert found.complete and not found.mistakes
+        return found.facts, explained
+
+    before = sys.path[:], sys.meta_path[:], dict(sys.modules), sys.argv, program.take_mistake
+    try:
+        facts, explained = analyzed(KERNELS)
+        assert [f["name"] for f in facts] == ["product", "add"] and explained
+        assert analyzed("\n\n" + KERNELS, facts)[1]  # what is known is of other lines
+        down = [moved_facts(f, lambda line: line + 2) for f in facts]
+        again, explained = analyzed("\n\n" + KERNELS, down)
+        assert not explained and again == down and again == analyzed("\n\n" + KERNELS)[0]
+        _, explained = analyzed(KERNELS.replace("num_stages=2", "num_stages=3"), facts)
+        assert explained and max(explained) < 18  # the first kernel alone
+    finally:
+        sys.path[:], sys.meta_path[:] = before[0], before[1]
+        for name in set(sys.modules) - set(before[2]):
+            del sys.modules[name]
+        sys.argv, program.take_mistake = before[3:]
+
+
 def test_kernels_that_a_broken_file_does_not_come_to_stay_known():
     file = File("file:///a.py", 1, "one\ntwo\n")
-    kernel = {"first": 1, "last": 1, "operations": []}
+    kernel = {"first": 1, "last": 1, "operations": [], "layouts": [], "key": ""}
     file.learn({"facts": [{"name": "p", **kernel}, {"name": "q", **kernel}], "mistakes": [], "files": [], "complete": True})
     file.learn({"facts": [{"name": "p", **kernel, "last": 2}], "mistakes": [], "files": [], "complete": False})
     assert {f["name"]: f["last"] for f in file.facts} == {"p": 2, "q": 1}

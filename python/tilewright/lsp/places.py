@@ -4,6 +4,7 @@ and, where nothing else was agreed on, units of UTF-16."""
 import re
 
 _ENDS = re.compile("\r\n|\r|\n")
+_LINE = re.compile(r"\bline (\d+)\b")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -45,3 +46,24 @@ def moved(old, new):
         return number if len(old) == len(new) else None  # a line that is being typed stays where it is
 
     return line
+
+
+def moved_facts(facts, where):
+    """What is known of a kernel, at the places that `moved` says; None where the kernel's own lines are gone. Line numbers in its
+    texts go along. What lost a line is no longer known whole, and has no key to be found by."""
+    first, last = where(facts["first"]), where(facts["last"])
+    if not first or not last:
+        return None
+
+    def renumbered(text):
+        return _LINE.sub(lambda m: f"line {where(int(m[1])) or m[1]}", text)
+
+    operations = []
+    for o in facts["operations"]:
+        line, end = where(o["line"]), where(o["end"])
+        if line and end:
+            texts = {key: [renumbered(t) for t in o[key]] for key in ("becomes", "rejected")}
+            operations.append({**o, "line": line, "end": end, **texts})
+    layouts = [{**layout, "decided_by": renumbered(layout["decided_by"])} for layout in facts["layouts"]]
+    key = facts["key"] if len(operations) == len(facts["operations"]) else ""
+    return {**facts, "first": first, "last": last, "operations": operations, "layouts": layouts, "key": key}

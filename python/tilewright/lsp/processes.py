@@ -23,7 +23,7 @@ def _environment():
 
 
 async def ask(request, folder):
-    """The answer to a request ({"path", "texts", "arch", "limit"}): {"mistakes", "facts", "files", "complete"}. The file has
+    """The answer to a request (the arguments of Analysis): {"mistakes", "facts", "files", "complete"}. The file has
     `limit` seconds to be imported, and its kernels as long to be recorded. Cancelled, it ends the process, and what that started."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _START, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, limit=_LONGEST,

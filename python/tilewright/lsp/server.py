@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from .. import _native
-from .places import lines_of, moved, word_at
+from .places import lines_of, moved, moved_facts, word_at
 from .processes import ask
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
@@ -33,14 +33,7 @@ class File:
         """A new text: what is known of lines that are still there goes with them."""
         lines = lines_of(text)
         where = moved(self.lines, lines)
-        kept = []
-        for facts in self.facts:
-            first, last = where(facts["first"]), where(facts["last"])
-            operations = [{**o, "line": where(o["line"]), "end": where(o["end"])} for o in facts["operations"]]
-            if first and last:
-                kept.append(
-                    {**facts, "first": first, "last": last, "operations": [o for o in operations if o["line"] and o["end"]]}
-                )
+        kept = [f for f in (moved_facts(facts, where) for facts in self.facts) if f]
         moved_mistakes = [
             {**m, "line": where(m["line"]), "fixes": []} for m in self.mistakes
         ]  # their fixes are of the old text
@@ -119,7 +112,8 @@ class Server(LanguageServer):
         answer = {"mistakes": [], "facts": [], "files": [], "complete": True}
         if file.is_program:
             texts = {f.path: f.text for f in self.open.values()}
-            request = {"path": file.path, "texts": texts, "arch": self.settings["arch"], "limit": self.settings["timeout"]}
+            request = {"path": file.path, "texts": texts, "arch": self.settings["arch"], "limit": self.settings["timeout"],
+                       "known": {f["key"]: f for f in file.facts if f["key"]}}  # fmt: skip
             async with self.processes:
                 answer = await ask(request, os.path.dirname(file.path))
         if self.open.get(file.uri) is not file or file.version != version:
