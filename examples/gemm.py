@@ -4,6 +4,7 @@
 
 PROGRAM prints the programs that the C++ examples record (tests/python/print_examples.cpp).
 """
+# pyright: strict
 import argparse
 import subprocess
 import sys

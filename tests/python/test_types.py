@@ -81,7 +81,9 @@ def test_names_that_are_found_later_are_known_to_checkers():
 
 # ---- examples and documents
 
-STRICT = '''import numpy as np
+STRICT = '''
+# pyright: strict
+import numpy as np
 import tilewright as tw
 import tilewright.language as T
 
@@ -186,7 +188,7 @@ def mypy(folder, cache):
 
 def documents(folder):
     """The Python of each document as a file with the document's line numbers."""
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "skills").rglob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "skills").rglob("*.md"))):
         name, text, source = str(page.relative_to(ROOT)), page.read_text(), ""
         source = ARE_GIVEN.get(name, "")
         for mark, _, python, line in blocks(text):
@@ -194,7 +196,7 @@ def documents(folder):
                 continue
             source += "\n" * (line - source.count("\n")) + python
         if source and name not in OTHERS:
-            (folder / f"{page.stem}.py").write_text(source)
+            (folder / f"page_{page.stem}.py").write_text(source)
 
 
 def examples(folder):
@@ -204,15 +206,22 @@ def examples(folder):
 
 
 @needs_pyright
-def test_examples_are_right_to_pyright_at_its_strictest(tmp_path):
-    examples(tmp_path)
-    assert pyright(tmp_path, "strict") == []
+@pytest.mark.parametrize("which", [examples, documents])
+def test_examples_and_documents_are_right_to_pyright(which, tmp_path):
+    """At its strictest where a file says `# pyright: strict`. A function that annotates its parameters in its body declares them
+    twice, which its standard complains of."""
+    which(tmp_path)
+    assert pyright(tmp_path, "standard", reportRedeclaration=False) == []
 
 
 @needs_pyright
-def test_documents_are_right_to_pyright(tmp_path):
-    documents(tmp_path)  # a function that annotates its parameters in its body declares them twice
-    assert pyright(tmp_path, "standard", reportRedeclaration=False) == []
+def test_strict_files_are_held_to_it(tmp_path):
+    examples(tmp_path)
+    strict = [p for p in tmp_path.glob("*.py") if "\n# pyright: strict\n" in p.read_text()]
+    assert {"gemm.py", "all_of_the_package.py"} <= {p.name for p in strict}
+    for path in strict:
+        path.write_text(path.read_text() + "\n\ndef f(x):\n    return x\n")
+    assert {name for name, _, _ in pyright(tmp_path, "standard", reportRedeclaration=False)} == {p.name for p in strict}
 
 
 @pytest.mark.parametrize("which", [examples, documents])
