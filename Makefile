@@ -69,7 +69,8 @@ asan: build/asan/build.ninja
 clean:
 	rm -rf build
 
-# The stamp is newer than tools/setup once this machine has what the goal needs.
+# The stamp is newer than tools/setup and the packages of tests once this machine has what the goal needs.
+build/setup/test: tests/requirements.txt
 build/setup/%: tools/setup
 	@tools/setup $*
 	@mkdir -p $(@D) && touch $@

@@ -5,19 +5,22 @@
 PROGRAM prints the programs that the C++ examples record (tests/python/print_examples.cpp). The picture is of the result's tile on
 an H200: which thread has which element.
 """
+# pyright: strict
 import argparse
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import tilewright as tw
 import tilewright.language as T
 
 
-def matmul_relu(M, N, K, block_M, block_N, block_K, dtype):
+# tilewright: M=1024, N=1024, K=1024, block_M=128, block_N=128, block_K=32, dtype=float16
+def matmul_relu(M: Any, N: Any, K: Any, block_M: int, block_N: int, block_K: int, dtype: str):
     @T.prim_func
-    def matmul_relu(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
+    def matmul_relu(A: T.Tensor[[M, K], dtype], B: T.Tensor[[K, N], dtype], C: T.Tensor[[M, N], dtype]):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
             A_shared = T.alloc_shared((block_M, block_K), dtype)
             B_shared = T.alloc_shared((block_K, block_N), dtype)
@@ -34,19 +37,21 @@ def matmul_relu(M, N, K, block_M, block_N, block_K, dtype):
     return matmul_relu
 
 
-def is_the_original(printer):
+def is_the_original(printer: str):
     """Whether C++ records the same, line for line: for shapes that are known at the call, in float16."""
-    mine = matmul_relu(*T.dynamic("M, N, K"), 32, 64, 16, "float16").script().strip()
+    M, N, K = T.dynamic("M, N, K")
+    mine = matmul_relu(M, N, K, 32, 64, 16, "float16").script().strip()
     texts = subprocess.run([printer], capture_output=True, text=True, check=True).stdout.split("### ")
     return mine, any(text.startswith("gemm_relu ") and text.partition("\n")[2].strip() == mine for text in texts)
 
 
-def run(size):
+def run(size: int):
     """(seconds of a call, the largest error as a share of what is allowed there, what is allowed there): the bound of gemm.cpp."""
     kernel = tw.compile(matmul_relu(size, size, size, 128, 128, 32, "float16"), out_idx=-1, engine="cpu")
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((size, size), dtype="float32").astype("float16") for _ in range(2))
-    times = []
+    times: list[float] = []
+    c = kernel(a, b)
     for _ in range(5):
         begin = time.perf_counter()
         c = kernel(a, b)
@@ -55,12 +60,12 @@ def run(size):
     wanted = np.maximum(wide[0] @ wide[1], 0)
     summed = 2 * size * 2.0**-24 * (np.abs(wide[0]) @ np.abs(wide[1]))  # NumPy's own sums err as much
     error, bound = np.abs(c - wanted), summed + 2.0**-11 * (wanted + summed)
-    worst = (error / bound).argmax()
-    return min(times), error.flat[worst], bound.flat[worst]
+    worst = int((error / bound).argmax())
+    return min(times), float(error.flat[worst]), float(bound.flat[worst])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--original")
     parser.add_argument("--picture")

@@ -24,7 +24,7 @@ def texts(folder, *patterns):
 
 
 def broken_links():
-    for path, text in texts(".", "*.md", "docs/**/*.md"):
+    for path, text in texts(".", "*.md", "docs/**/*.md", "skills/**/*.md"):
         for target in LINK.findall(CODE.sub("", text)):
             if not (path.parent / target).exists():
                 yield f"{path.relative_to(ROOT)}: there is no {target}"

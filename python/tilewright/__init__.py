@@ -3,7 +3,7 @@
 import tilewright as tw
 import tilewright.language as T
 """
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native, errors, gradients, tensors, tracebacks, values
 from .errors import CompileError, InternalError, LaunchError, TilewrightError
@@ -28,22 +28,22 @@ from .program import PrimFunc  # noqa: E402
 __version__ = _native.version()
 
 
-def cdiv(a, b):
+def cdiv(a: Any, b: Any) -> Any:
     """The quotient of integers, rounded up."""
     return -(-a // b)
 
 
-def next_power_of_2(n):
+def next_power_of_2(n: int) -> int:
     """The least power of two that is at least n."""
     return 1 << max(0, n - 1).bit_length()
 
 
-def parse(text, file="program.tile"):
+def parse(text: str, file: str = "program.tile") -> _native.Program:
     """The program of a .tile text."""
     return _native.parse(text, file)
 
 
-def install_as_tilelang(force=False):
+def install_as_tilelang(force: bool = False) -> None:
     """From here on `import tilelang` gives Tilewright. An installed TileLang is never hidden unless `force`."""
     from .as_tilelang import install
 

@@ -338,10 +338,10 @@ class Jit:
         """The program for these arguments."""
         return self.compile(*args, **kwargs).prim_func
 
-    def get_kernel_source(self, *args, **kwargs):
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         return self.compile(*args, **kwargs).get_kernel_source()
 
-    def par_compile(self, configs, num_workers=None, ignore_error=False):
+    def par_compile(self, configs: Any, num_workers: int | None = None, ignore_error: bool = False) -> list[Any]:
         """The kernels of several sets of arguments, compiled at once."""
         return par_compile([functools.partial(self._of_config, c) for c in configs], num_workers, ignore_error)
 
@@ -377,10 +377,10 @@ class Method:
     def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
         return self.compile(*args, **kwargs).prim_func
 
-    def get_kernel_source(self, *args, **kwargs):
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         return self.compile(*args, **kwargs).get_kernel_source()
 
-    def par_compile(self, configs, num_workers=None, ignore_error=False):
+    def par_compile(self, configs: Any, num_workers: int | None = None, ignore_error: bool = False) -> list[Any]:
         made = [functools.partial(self.compile, **c) if isinstance(c, dict) else functools.partial(self.compile, *c) for c in configs]
         return par_compile(made, num_workers, ignore_error)
 
@@ -392,7 +392,7 @@ def bound_to(instance, function, order):
 
 
 @entry
-def par_compile(funcs, num_workers=None, ignore_error=False, **options):
+def par_compile(funcs: Any, num_workers: int | None = None, ignore_error: bool = False, **options: Any) -> list[Any]:
     """Compiles programs (or calls functions that do) by several threads."""
     makers = [functools.partial(compile_program, f, **options) if isinstance(f, PrimFunc) else f for f in funcs]
     made = each_by_threads(makers, "compiling", num_workers, Exception if ignore_error else ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _native, specialized
 from .execution_backends import resolve_execution_backend
@@ -14,6 +14,9 @@ from .settings import dump, options_of, warn_once
 from .targets import Target
 from .trace import fail
 from .tracebacks import entry
+
+if TYPE_CHECKING:
+    from .profiler import Profiler
 
 _ORDER = "out_idx execution_backend target target_host verbose pass_configs from_database compile_flags".split()  # of JITKernel
 _ADDS = 2  # of Kernel.writes
@@ -35,16 +38,17 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     """A compiled program: call it with tensors and numbers, in the order of its parameters. Outputs are returned."""
 
     latency = ref_latency = config = program = checked = None
+    prim_func: PrimFunc  # that it was made of
     arch = ""  # that was asked for
     for_cuda = None  # its text for that, where no GPU runs it
     made_by = None  # makes it again, where it is loaded
 
     @property
-    def params(self):
+    def params(self) -> list[Any]:
         return self.prim_func.params
 
     @property
-    def out_idx(self):
+    def out_idx(self) -> list[int]:
         return list(self.outputs)
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
@@ -57,13 +61,13 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         return self.source or self.prim_func.script()
 
     @property
-    def kernel_source(self):
+    def kernel_source(self) -> str:
         return self.get_kernel_source()
 
-    def get_host_source(self):
+    def get_host_source(self) -> str:
         return ""
 
-    def show_source(self, which="kernel"):
+    def show_source(self, which: str = "kernel") -> None:
         print(self.get_kernel_source())
 
     print_source_code = show_source
@@ -100,13 +104,13 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         other.program, other.prim_func, other.outputs = self.program, self.prim_func, self.outputs
         return other
 
-    def get_profiler(self, tensor_supply_type=None):
+    def get_profiler(self, tensor_supply_type: Any = None) -> Profiler:
         """Measures and checks the kernel on tensors that it makes."""
         from .profiler import Profiler, TensorSupplyType
 
         return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
 
-    def run_once(self):
+    def run_once(self) -> Any:
         """One call on inputs that are made for it."""
         return self.get_profiler().run_once()
 

@@ -5,6 +5,7 @@ import re
 import statistics
 import sys
 import time
+from typing import Any
 
 from .dtypes import dtype
 from .settings import warn_once
@@ -104,13 +105,13 @@ class Profiler:
         device = "cuda" if self.kernel.engine == "cuda" else "cpu"
         return [make_tensor(_sized(p, texts[p.name], sizes or {}), self.supply, device) for p in parameters]
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)
 
     def __repr__(self):
         return f"<profiler of {self.kernel.name} on {self.kernel.engine}: report() measures a call>"
 
-    def report(self, warmup=25, rep=100, input_tensors=None, **named):
+    def report(self, warmup: Any = 25, rep: Any = 100, input_tensors: Any = None, **named: Any) -> Measured:
         """Of many calls the least, median and 95th percentile of milliseconds, the bytes of its tensors a second at the median and,
         on a GPU, how near that comes to the floor of explain(). Shown as a table."""
         inputs = self._inputs(input_tensors, named.pop("dynamic_symbolic_constraints", None))
@@ -127,13 +128,14 @@ class Profiler:
         return found
 
     @property
-    def func(self):
+    def func(self) -> Any:
         return self.kernel
 
-    def run_once(self, func=None):
+    def run_once(self, func: Any = None) -> Any:
         return (func or self.kernel)(*self._inputs())
 
-    def assert_allclose(self, reference_program, input_tensors=None, atol=1e-2, rtol=1e-2, max_mismatched_ratio=0.01):
+    def assert_allclose(self, reference_program: Any, input_tensors: Any = None, atol: float = 1e-2, rtol: float = 1e-2,
+                        max_mismatched_ratio: float = 0.01) -> None:  # fmt: skip
         """The kernel's outputs against those of a function of the same inputs."""
         from .testing import torch_assert_close
 
@@ -150,11 +152,11 @@ class Profiler:
                 torch_assert_close(a, b, rtol=rtol, atol=atol, max_mismatched_ratio=max_mismatched_ratio,
                                    base_name=f"output {i}", ref_name=f"reference {i}")  # fmt: skip
 
-    def manual_assert_close(self, reference_program, input_tensors=None, manual_check_prog=None):
+    def manual_assert_close(self, reference_program: Any, input_tensors: Any = None, manual_check_prog: Any = None) -> None:
         inputs = self._inputs(input_tensors)
         manual_check_prog(self.kernel(*inputs), reference_program(*inputs))
 
-    def assert_consistent(self, repeat=10):
+    def assert_consistent(self, repeat: int = 10) -> None:
         import torch
 
         inputs = self._inputs()
@@ -164,8 +166,8 @@ class Profiler:
             for a, b in zip(*([x] if not isinstance(x, list) else x for x in (first, again))):
                 assert torch.equal(a, b), "two calls on the same inputs differ"
 
-    def do_bench(self, func=None, warmup=25, rep=100, n_warmup=0, n_repeat=0, input_tensors=None,
-                 dynamic_symbolic_constraints=None, **named):  # fmt: skip
+    def do_bench(self, func: Any = None, warmup: Any = 25, rep: Any = 100, n_warmup: int = 0, n_repeat: int = 0, input_tensors: Any = None,
+                 dynamic_symbolic_constraints: Any = None, **named: Any) -> Any:  # fmt: skip
         """Milliseconds of one call. dynamic_symbolic_constraints: {"m": 128}, dimensions that are known at the call."""
         inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
         func = func or self.kernel
@@ -178,8 +180,8 @@ class Profiler:
         return do_bench(lambda: func(*inputs), warmup, rep, n_warmup, n_repeat, **named)
 
 
-def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, fast_flush=True, backend="event",
-             return_mode="mean", device=None, cache_size=256, early_stop_baseline=None):  # fmt: skip
+def do_bench(fn: Any, warmup: Any = 25, rep: Any = 100, _n_warmup: int = 0, _n_repeat: int = 0, quantiles: Any = None, fast_flush: bool = True,
+             backend: str = "event", return_mode: str = "mean", device: Any = None, cache_size: Any = 256, early_stop_baseline: Any = None) -> Any:  # fmt: skip
     """Milliseconds of a call: warmup and rep are budgets in milliseconds, _n_warmup and _n_repeat counts.
 
     backend: "event" measures between two events of the stream; "cupti" adds up the kernels alone, and "cudagraph" replays

@@ -24,6 +24,9 @@ class PrimFunc:
 
     one_thread = False  # it has no Kernel
     ret_type = None
+    name: str
+    params: list[Any]  # of each parameter its name, dtype and shape
+    outputs: list[int]
     path = None  # (module, qualified name) of the function that it was recorded from
 
     def __init__(self, tracer, program, at):
@@ -217,8 +220,8 @@ take_mistake = None  # of an editor's analysis: called with each mistake, so tha
 class Refused(PrimFunc):
     """A program with a mistake that is reported where the program is used."""
 
-    def __init__(self, error):
-        self.__dict__["error"] = error
+    def __init__(self, error, function):
+        self.__dict__.update(error=error, name=function.__name__, place=_place_of(function))
 
     def __getattr__(self, name):
         raise self.__dict__["error"]
@@ -250,7 +253,7 @@ def prim_func(function=None, **ignored):
             if take_mistake is None:
                 raise
             take_mistake(error)
-        return Refused(error)
+        return Refused(error, function)
 
 
 class Macro:

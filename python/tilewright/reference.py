@@ -106,6 +106,20 @@ def _dtypes():
     )
 
 
+_SKILL_HEAD = """# Every operation
+
+Written by `python -m tilewright.reference`; a test holds it to the library's table. `T` is `tilewright.language`. A *tile* is a buffer,
+the head of a box (`A[i, j]`) or a box (`A[i, a:b]`); an *expr* a number, an expression, an element or a variable. In a session
+`help(T.gemm)` says the same, and `dir(T)` lists all names.
+"""
+
+
+def skill_text():
+    """The page for agents: what the language has, and not what it refuses or ignores."""
+    functions = next(_functions())
+    return "".join([_SKILL_HEAD, *_operations(), functions, _dtypes()])
+
+
 def text():
     """The whole page."""
     return "".join([_HEAD, *_operations(), *_functions(), _dtypes()])

@@ -1,6 +1,7 @@
 """Objects that show themselves: what explain() and simulate() give, and pictures, as text and in notebooks."""
 import functools
 import html
+from typing import Any
 
 _LINES = 12  # of a summary
 
@@ -26,10 +27,10 @@ class Explanation(str):
         return made
 
     @functools.cached_property
-    def json(self):
+    def json(self) -> dict[str, Any]:
         return self._facts()
 
-    def summary(self):
+    def summary(self) -> str:
         """What bounds it, what its launches take, what its operations become: at most 12 lines."""
         facts = self.json
         lines = [f"{facts['program']} on the {facts['engine']} engine: {_bound(facts)}", *facts.get("warnings", [])]
@@ -67,7 +68,7 @@ def _bound(facts):
     return f"bound by {what}, {floor:.3g} us at least on {facts.get('device') or facts['arch']}"
 
 
-class _Table(dict):
+class _Table(dict[str, Any]):
     """A dict that is shown as the table that str() gives."""
 
     def _repr_html_(self):
@@ -99,7 +100,7 @@ class Picture:
     def __init__(self, svg, title):
         self.svg, self.title = svg, title
 
-    def save(self, path):
+    def save(self, path: Any) -> Any:
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.svg)
         return path

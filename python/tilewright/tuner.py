@@ -32,13 +32,13 @@ _inputs = _Inputs()
 class set_autotune_inputs:
     """with set_autotune_inputs(a, b): candidates are measured on these tensors."""
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: Any) -> None:
         self.tensors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.outer, _inputs.given = _inputs.given, self.tensors
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         _inputs.given = self.outer
 
 
@@ -241,19 +241,19 @@ class AutoTuner:
         self.kernel, self.configs, self.compiling, self.measuring = kernel, configs, {}, {}
 
     @classmethod
-    def from_kernel(cls, kernel, configs):
+    def from_kernel(cls, kernel: Any, configs: Any) -> AutoTuner:
         return cls(kernel, configs)
 
-    def set_compile_args(self, out_idx=None, target=None, **ignored):
+    def set_compile_args(self, out_idx: Any = None, target: Any = None, **ignored: Any) -> AutoTuner:
         self.compiling = {"out_idx": out_idx, "target": target}
         return self
 
-    def set_profile_args(self, **options):
+    def set_profile_args(self, **options: Any) -> AutoTuner:
         _refuse_unknown_options("set_profile_args", options)
         self.measuring = _without_effect_left_out(options)
         return self
 
-    def run(self, warmup=25, rep=100, **ignored):
+    def run(self, warmup: Any = 25, rep: Any = 100, **ignored: Any) -> Kernel:
         make = self.kernel.compile if isinstance(self.kernel, Jit) else lambda **c: compile_program(self.kernel(**c), **self.compiling)
         options = {**self.measuring, "warmup": warmup, "rep": rep}
         candidates = _configurations(self.configs, (), {})

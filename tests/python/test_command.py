@@ -144,8 +144,19 @@ def test_version(tmp_path):
     assert said(tmp_path, "--version") == f"tilewright {tilewright.__version__}\n"
 
 
+def test_values_stand_before_options_and_behind_them(folder):
+    before, behind = tw(folder, "explain", "kernels.py:add", "N=1000", "--arch", "sm_90a"), tw(folder, "explain", "kernels.py:add", "--arch", "sm_90a", "N=1000")
+    assert (before.returncode, behind.returncode) == (0, 0) and before.stdout == behind.stdout, behind.stderr
+
+
+def test_the_language_server_says_what_it_needs(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    assert command.main(["lsp"]) == 2
+    assert capsys.readouterr() == ("", 'tilewright: lsp: the language server needs pygls: pip install "tilewright[lsp]"\n')
+
+
 def test_misspelt_words(folder):
-    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, check, build, run, compat, puzzles"}.items():
+    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, check, build, run, compat, lsp, puzzles"}.items():
         ran = tw(folder, word)
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"tilewright: no command '{word}'; {answer}\n")
 

@@ -1,32 +1,13 @@
 """The Python of README.md and of the pages about the package runs."""
-import importlib.util
-import linecache
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from pages import BLOCK, ROOT, run
 from tilewright import _native
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(?:<!-- needs: (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
-
-
-def run(document, space):
-    text = (ROOT / document).read_text()
-    for match in BLOCK.finditer(text):
-        if match[1] and importlib.util.find_spec(match[1]) is None:
-            continue
-        lines = text.count("\n", 0, match.start(2))
-        source = "\n" * lines + match[2]
-        name = f"<{document}:{lines}>"
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        exec(compile(source, name, "exec"), space)
-    return space
-
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
@@ -45,6 +26,10 @@ def test_quick_start(monkeypatch):
 def test_ops_page(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
     assert "kernels" in run("docs/ops.md", {})
+
+
+def test_editor_page():
+    assert {"transposed", "doubled"} <= set(run("docs/lsp.md", {}))
 
 
 def test_puzzles_page(monkeypatch, tmp_path):

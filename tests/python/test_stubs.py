@@ -9,13 +9,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def written_by(module):
+def written_by(module, function="text"):
     """Its text, of a process of its own: names that are used once become part of the language's module."""
     import tilewright
 
     folder = str(pathlib.Path(tilewright.__file__).parents[1])
     path = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
-    run = subprocess.run([sys.executable, "-c", f"import sys, tilewright.{module} as m; sys.stdout.write(m.text())"],
+    run = subprocess.run([sys.executable, "-c", f"import sys, tilewright.{module} as m; sys.stdout.write(m.{function}())"],
                          capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
     assert run.returncode == 0, run.stderr
     return run.stdout

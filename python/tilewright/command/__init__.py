@@ -17,6 +17,7 @@ WORDS = {
     "build": ("building", "build", "FILE --arch cpu,sm_90a -o FOLDER", "a C header and an object, ahead of time"),
     "run": ("running", "run", "SCRIPT.py ...", "a program for TileLang as it is (--without-gpu: on the CPU)"),
     "compat": ("running", "compat", "PATH...", "which of your programs for TileLang run"),
+    "lsp": ("editor", "lsp", "", "a language server, for editors to start"),
     "puzzles": ("puzzles", "puzzles", "[start|check|hint|solution]", "tile programs, learned by sixteen puzzles"),
 }
 OK, WRONG, USAGE = 0, 1, 2  # exit status: 1 is the program's mistake, 2 the command line's

@@ -15,7 +15,7 @@ def build(argv):
     parse.add_argument("-o", "--out", required=True, metavar="FOLDER", help="in which each architecture has a folder")
     parse.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="one of the values, as behind FILE.py:NAME")
     parse.add_argument("--name", default="", help="of the C function (the program's); {arch} in it is the architecture's")
-    options = parse.parse_args(argv)
+    options = parse.parse_intermixed_args(argv)
     program = _program(parse, options.kernel, _values(parse, [*options.values, *options.arg]))
     for arch in options.arch.split(","):
         print(program.build(arch.strip(), options.name, os.fspath(options.out)), end="", flush=True)

@@ -30,7 +30,7 @@ def explain(argv):
     parse = _parser("explain", "What becomes of each tile operation on the CPU or on a GPU, and what it costs.")
     parse.add_argument("--arch", default="", choices=_ARCHITECTURES, help="on this GPU instead of where it would run here")
     parse.add_argument("--json", action="store_true", help="an object; errors too")
-    options = parse.parse_args(argv)
+    options = parse.parse_intermixed_args(argv)
     try:
         kernel, symbols = _made(_one(options.kernel), _values(parse, options.values), "interpreter" if options.arch else None)
         _refuse_unknown(parse, kernel, symbols)
@@ -49,7 +49,7 @@ def plot(argv):
     parse.add_argument("--arch", default="", choices=_ARCHITECTURES, help="of this GPU (sm_90a, or the one that the kernel names)")
     parse.add_argument("--buffer", metavar="NAME", help="only this tile")
     parse.add_argument("--out", default=".", metavar="FOLDER", help="where KERNEL.TILE.svg are written (.)")
-    options = parse.parse_args(argv)
+    options = parse.parse_intermixed_args(argv)
     from ..pictures import plot as picture, tiles_of
 
     kernel, symbols = _made(_one(options.kernel), _values(parse, options.values), "interpreter")
@@ -66,7 +66,7 @@ def check(argv):
                     "which finds races; a GPU), and compares what they give. Without NAME: all of the file. Choose small sizes.")  # fmt: skip
     parse.add_argument("--seed", type=int, default=1, help="of the random tensors (1)")
     parse.add_argument("--json", action="store_true", help="an object a line")
-    options = parse.parse_args(argv)
+    options = parse.parse_intermixed_args(argv)
     values, (file, name) = _values(parse, options.values), _parts(options.kernel)
     chosen = [_one(options.kernel)] if name else _all(file)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an engine that runs hears no other

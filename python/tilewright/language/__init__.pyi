@@ -1,18 +1,114 @@
 """Written by `python -m tilewright.stubs`."""
 import typing as _typing
-from builtins import bool as _bool, int as _int, object as _object, str as _str
+from builtins import bool as _bool, int as _int, list as _list, object as _object, str as _str, tuple as _tuple, type as _type
 
 from ..program import PrimFunc as PrimFunc
 
-class dtype(_str): ...
-
+MYPY = False  # to mypy it is true
 _Any: _typing.TypeAlias = _typing.Any
-_Recorded = _typing.TypeVar("_Recorded", bound=_typing.Callable[..., _typing.Any])
 _DType: _typing.TypeAlias = _typing.Any  # "float16", T.float16, torch.float16
-_Buffer: _typing.TypeAlias = _typing.Any  # what alloc_* and parameters are
-_Tile: _typing.TypeAlias = _typing.Any  # a buffer, buffer[i, j] or buffer[i, a:b]
-_Value: _typing.TypeAlias = _typing.Any  # a number, an expression, an element, a variable
+_Operand: _typing.TypeAlias = _typing.Any  # a number, an expression, a buffer, buffer[i, j], buffer[i, a:b], a variable
 _Shape: _typing.TypeAlias = _typing.Any  # an extent or a list of them
+
+class dtype(_str):
+    bits: _int
+    def __call__(self, value: _Any = ...) -> "PrimExpr": ...
+
+class PrimExpr:
+    """A value of run time: an expression, an element, a variable."""
+    dtype: _Any
+    def __getattr__(self, name: _str) -> _Any: ...
+    def __add__(self, other: _Operand) -> PrimExpr: ...
+    def __radd__(self, other: _Operand) -> PrimExpr: ...
+    def __sub__(self, other: _Operand) -> PrimExpr: ...
+    def __rsub__(self, other: _Operand) -> PrimExpr: ...
+    def __mul__(self, other: _Operand) -> PrimExpr: ...
+    def __rmul__(self, other: _Operand) -> PrimExpr: ...
+    def __truediv__(self, other: _Operand) -> PrimExpr: ...
+    def __rtruediv__(self, other: _Operand) -> PrimExpr: ...
+    def __floordiv__(self, other: _Operand) -> PrimExpr: ...
+    def __rfloordiv__(self, other: _Operand) -> PrimExpr: ...
+    def __mod__(self, other: _Operand) -> PrimExpr: ...
+    def __rmod__(self, other: _Operand) -> PrimExpr: ...
+    def __pow__(self, other: _Operand) -> PrimExpr: ...
+    def __rpow__(self, other: _Operand) -> PrimExpr: ...
+    def __and__(self, other: _Operand) -> PrimExpr: ...
+    def __rand__(self, other: _Operand) -> PrimExpr: ...
+    def __or__(self, other: _Operand) -> PrimExpr: ...
+    def __ror__(self, other: _Operand) -> PrimExpr: ...
+    def __xor__(self, other: _Operand) -> PrimExpr: ...
+    def __rxor__(self, other: _Operand) -> PrimExpr: ...
+    def __lshift__(self, other: _Operand) -> PrimExpr: ...
+    def __rlshift__(self, other: _Operand) -> PrimExpr: ...
+    def __rshift__(self, other: _Operand) -> PrimExpr: ...
+    def __rrshift__(self, other: _Operand) -> PrimExpr: ...
+    def __lt__(self, other: _Operand) -> PrimExpr: ...
+    def __le__(self, other: _Operand) -> PrimExpr: ...
+    def __gt__(self, other: _Operand) -> PrimExpr: ...
+    def __ge__(self, other: _Operand) -> PrimExpr: ...
+    def __eq__(self, other: _Operand) -> PrimExpr: ...  # type: ignore[override]
+    def __ne__(self, other: _Operand) -> PrimExpr: ...  # type: ignore[override]
+    def __neg__(self) -> PrimExpr: ...
+    def __pos__(self) -> PrimExpr: ...
+    def __invert__(self) -> PrimExpr: ...
+    def __abs__(self) -> PrimExpr: ...
+    def __hash__(self) -> _int: ...
+    def astype(self, to: _DType) -> PrimExpr: ...
+
+class BufferRegion(PrimExpr):
+    """A buffer with indices: an element, the head of a tile, or a box."""
+    buffer: "_Memory"
+    shape: _tuple[_Any, ...]
+    def __getitem__(self, index: _Any) -> _Any: ...
+
+class _Memory:
+    """A tensor, or memory on chip: memory[i, j] is an element or the head of a tile, memory[i, a:b] a box."""
+    shape: _tuple[_Any, ...]
+    strides: _list[_Any]
+    dtype: _Any
+    data: _Any
+    name: _str
+    ndim: _int
+    def scope(self) -> _str: ...
+    def __getitem__(self, index: _Any) -> BufferRegion: ...
+    def __setitem__(self, index: _Any, value: _Operand) -> None: ...
+
+class _Variable(PrimExpr, _Memory):
+    """A variable of a thread, which assignments change."""
+    dtype: _Any
+    def __getitem__(self, index: _Any) -> BufferRegion: ...
+
+class handle(_Memory):
+    """A parameter that T.match_buffer describes in the body."""
+    def __init__(self, *ignored: _Any) -> None: ...
+
+class Ref(_Variable):
+    """Annotation of a macro's parameter that is an element or a variable, not its value."""
+
+class _Dtype(_type):
+    """What classes that stand for dtypes have themselves."""
+    bits: _int
+    lanes: _int
+
+# A tensor in annotations: T.Tensor[[M, N], T.float16]. Its brackets are values, not types, which pyright takes where a class has
+# a function for them, and mypy nowhere.
+if not MYPY:
+    class Tensor(_Memory):
+        """A tensor parameter: row-major and compact."""
+        def __init__(self, shape: _Shape, dtype: _DType = ..., data: _Any = ...) -> None: ...
+        def __class_getitem__(cls, item: _Any) -> _Any: ...
+    class StridedTensor(_Memory):
+        """A tensor parameter with strides of its own, in elements."""
+        def __init__(self, shape: _Shape, strides: _Shape, dtype: _DType = ...) -> None: ...
+        def __class_getitem__(cls, item: _Any) -> _Any: ...
+    class SharedBuffer(_Memory):
+        """Annotation of a macro's parameter; not checked."""
+        def __init__(self, shape: _Shape = ..., dtype: _DType = ...) -> None: ...
+        def __class_getitem__(cls, item: _Any) -> _Any: ...
+    Buffer = Tensor
+    FragmentBuffer = LocalBuffer = SharedBuffer
+else:
+    Tensor = StridedTensor = SharedBuffer = Buffer = FragmentBuffer = LocalBuffer = _typing.cast(_typing.Any, None)
 Add: _Any
 def And(a: _Any, b: _Any) -> _Any:
     """a and b; b is evaluated only where a is true."""
@@ -23,9 +119,7 @@ def Assert(condition: _Any, message: _Any, error_kind: _Any = ...) -> _Any:
 BaseTileScheduler: _Any
 def Broadcast(value: _Any, lanes: _Any, span: _Any = ...) -> _Any:
     """The same value in each lane of a vector."""
-Buffer: _Any
 BufferLoad: _Any
-BufferRegion: _Any
 def CUDASourceCodeKernel(*blocks: _Any, threads: _Any = ..., source_code_or_path: _Any, entry_name: _Any, cluster_dims: _Any = ...) -> _Any:
     """A launch of a kernel that is CUDA C++, text or the path of a file: it gets the program's tensors and numbers in their order, and then the dimensions that are known at the call."""
 Call: _Any
@@ -43,7 +137,6 @@ FloatImm: _Any
 FloorDiv: _Any
 FloorMod: _Any
 Fragment: _Any
-FragmentBuffer: _Any
 GE: _Any
 GT: _Any
 GemmWarpPolicy: _Any
@@ -57,7 +150,6 @@ LE: _Any
 LT: _Any
 Layout: _Any
 Let: _Any
-LocalBuffer: _Any
 Max: _Any
 Min: _Any
 Mod: _Any
@@ -75,7 +167,6 @@ def Persistent(domain: _Any, wave_size: _Any, index: _Any, group_size: _Any = ..
 PersistentTileScheduler: _Any
 def Pipelined(start: _Any, stop: _Any = ..., num_stages: _Any = ..., order: _Any = ..., stage: _Any = ..., sync: _Any = ..., group: _Any = ..., annotations: _Any = ...) -> _Any:
     """A loop whose copies may run ahead by num_stages; its results are those of serial."""
-PrimExpr: _Any
 ProducerLoad: _Any
 def Ptr(dtype: _Any, storage_scope: _Any = ...) -> _Any:
     """The type of a parameter that is an address of such elements."""
@@ -83,24 +174,20 @@ def Ramp(base: _Any, stride: _Any, lanes: _Any, span: _Any = ...) -> _Any:
     """The vector of base, base + stride, base + 2 stride, ... As an index it names as many elements: A[T.Ramp(i, 2, 4)]."""
 Range: _Any
 Reduce: _Any
-Ref: _Any
 def Select(cond: _Any, t: _Any, f: _Any) -> _Any:
     """t where the condition is true, else f; only that side is evaluated."""
 def Serial(start: _Any, stop: _Any = ..., step: _Any = ..., annotations: _Any = ...) -> _Any:
     """An ordinary loop; range() in a traced function is this."""
-SharedBuffer: _Any
 def Shuffle(vectors: _Any, indices: _Any, span: _Any = ...) -> _Any:
     """The lanes of these numbers of the vectors, counted through all of them: a vector, or a value where it is one."""
 SizeVar: _Any
 SparseTensorCoreIntrinEmitter: _Any
-StridedTensor: _Any
 StringImm: _Any
 Sub: _Any
 TCGEN05DescriptorParams: _Any
 TCGEN05TensorCoreIntrinEmitter: _Any
 TVMBackendAllocWorkspace: _Any
 TVMBackendFreeWorkspace: _Any
-Tensor: _Any
 TensorCoreIntrinEmitter: _Any
 TensorCoreIntrinEmitterSM120: _Any
 TensorCoreIntrinEmitterWithLadderTransform: _Any
@@ -184,20 +271,23 @@ ast: _Any
 atomic: _Any
 attr: _Any
 axis: _Any
-bfloat16: dtype
-bfloat16x16: dtype
-bfloat16x2: dtype
-bfloat16x32: dtype
-bfloat16x4: dtype
-bfloat16x64: dtype
-bfloat16x8: dtype
+class bfloat16(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+bfloat16x16: _Any
+bfloat16x2: _Any
+bfloat16x32: _Any
+bfloat16x4: _Any
+bfloat16x64: _Any
+bfloat16x8: _Any
 def bind(value: _Any, type_annotation: _Any = ..., *, var: _Any = ...) -> _Any:
     """Evaluates a value here, once."""
 def bitwise_neg(x: _Any) -> _Any:
     """~x"""
 block_name_suffix_context: _Any
-bool: dtype
-boolean: dtype
+class bool(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class boolean(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
 def break_loop(span: _Any = ...) -> _Any:
     """Leaves the innermost loop."""
 def broadcast(value: _Any, lanes: _Any, span: _Any = ...) -> _Any:
@@ -256,7 +346,8 @@ def decl_buffer(shape: _Any, dtype: _Any = ..., data: _Any = ..., strides: _Any 
     """A view of the memory `data`; without that an allocation in the space that `scope` names."""
 def disable_warp_group_reg_alloc(*arguments: _Any, **named: _Any) -> _Any:
     """A hint; results and checks are the same without it."""
-double: dtype
+class double(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
 dtypes: _Any
 dyn: _Any
 dynamic: _Any
@@ -276,120 +367,138 @@ def fast_rcp(x: _Any, rounding_mode: _Any = ...) -> _Any:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
 fastmath: _Any
 fill_op: _Any
-float: dtype
-float16: dtype
-float16x16: dtype
-float16x2: dtype
-float16x32: dtype
-float16x4: dtype
-float16x64: dtype
-float16x8: dtype
-float32: dtype
-float32x16: dtype
-float32x2: dtype
-float32x32: dtype
-float32x4: dtype
-float32x64: dtype
-float32x8: dtype
-float4_e2m1: dtype
-float4_e2m1_unpacked: dtype
-float4_e2m1fn: dtype
-float4_e2m1fnx16: dtype
-float4_e2m1fnx2: dtype
-float4_e2m1fnx32: dtype
-float4_e2m1fnx4: dtype
-float4_e2m1fnx64: dtype
-float4_e2m1fnx8: dtype
-float4_e2m1x16: dtype
-float4_e2m1x2: dtype
-float4_e2m1x32: dtype
-float4_e2m1x4: dtype
-float4_e2m1x64: dtype
-float4_e2m1x8: dtype
-float64: dtype
-float64x16: dtype
-float64x2: dtype
-float64x32: dtype
-float64x4: dtype
-float64x64: dtype
-float64x8: dtype
-float6_e2m3fn: dtype
-float6_e2m3fnx16: dtype
-float6_e2m3fnx2: dtype
-float6_e2m3fnx32: dtype
-float6_e2m3fnx4: dtype
-float6_e2m3fnx64: dtype
-float6_e2m3fnx8: dtype
-float6_e3m2fn: dtype
-float6_e3m2fnx16: dtype
-float6_e3m2fnx2: dtype
-float6_e3m2fnx32: dtype
-float6_e3m2fnx4: dtype
-float6_e3m2fnx64: dtype
-float6_e3m2fnx8: dtype
-float8_e3m4: dtype
-float8_e3m4x16: dtype
-float8_e3m4x2: dtype
-float8_e3m4x32: dtype
-float8_e3m4x4: dtype
-float8_e3m4x64: dtype
-float8_e3m4x8: dtype
-float8_e4m3: dtype
-float8_e4m3b11fnuz: dtype
-float8_e4m3b11fnuzx16: dtype
-float8_e4m3b11fnuzx2: dtype
-float8_e4m3b11fnuzx32: dtype
-float8_e4m3b11fnuzx4: dtype
-float8_e4m3b11fnuzx64: dtype
-float8_e4m3b11fnuzx8: dtype
-float8_e4m3fn: dtype
-float8_e4m3fnuz: dtype
-float8_e4m3fnuzx16: dtype
-float8_e4m3fnuzx2: dtype
-float8_e4m3fnuzx32: dtype
-float8_e4m3fnuzx4: dtype
-float8_e4m3fnuzx64: dtype
-float8_e4m3fnuzx8: dtype
-float8_e4m3fnx16: dtype
-float8_e4m3fnx2: dtype
-float8_e4m3fnx32: dtype
-float8_e4m3fnx4: dtype
-float8_e4m3fnx64: dtype
-float8_e4m3fnx8: dtype
-float8_e4m3x16: dtype
-float8_e4m3x2: dtype
-float8_e4m3x32: dtype
-float8_e4m3x4: dtype
-float8_e4m3x64: dtype
-float8_e4m3x8: dtype
-float8_e5m2: dtype
-float8_e5m2fnuz: dtype
-float8_e5m2fnuzx16: dtype
-float8_e5m2fnuzx2: dtype
-float8_e5m2fnuzx32: dtype
-float8_e5m2fnuzx4: dtype
-float8_e5m2fnuzx64: dtype
-float8_e5m2fnuzx8: dtype
-float8_e5m2x16: dtype
-float8_e5m2x2: dtype
-float8_e5m2x32: dtype
-float8_e5m2x4: dtype
-float8_e5m2x64: dtype
-float8_e5m2x8: dtype
-float8_e8m0: dtype
-float8_e8m0fnu: dtype
-float8_e8m0fnux16: dtype
-float8_e8m0fnux2: dtype
-float8_e8m0fnux32: dtype
-float8_e8m0fnux4: dtype
-float8_e8m0fnux64: dtype
-float8_e8m0fnux8: dtype
-float8_e8m0x16: dtype
-float8_e8m0x2: dtype
-float8_e8m0x32: dtype
-float8_e8m0x4: dtype
-float8_e8m0x64: dtype
-float8_e8m0x8: dtype
+class float(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class float16(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float16x16: _Any
+float16x2: _Any
+float16x32: _Any
+float16x4: _Any
+float16x64: _Any
+float16x8: _Any
+class float32(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float32x16: _Any
+float32x2: _Any
+float32x32: _Any
+float32x4: _Any
+float32x64: _Any
+float32x8: _Any
+class float4_e2m1(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class float4_e2m1_unpacked(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class float4_e2m1fn(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float4_e2m1fnx16: _Any
+float4_e2m1fnx2: _Any
+float4_e2m1fnx32: _Any
+float4_e2m1fnx4: _Any
+float4_e2m1fnx64: _Any
+float4_e2m1fnx8: _Any
+float4_e2m1x16: _Any
+float4_e2m1x2: _Any
+float4_e2m1x32: _Any
+float4_e2m1x4: _Any
+float4_e2m1x64: _Any
+float4_e2m1x8: _Any
+class float64(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float64x16: _Any
+float64x2: _Any
+float64x32: _Any
+float64x4: _Any
+float64x64: _Any
+float64x8: _Any
+class float6_e2m3fn(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float6_e2m3fnx16: _Any
+float6_e2m3fnx2: _Any
+float6_e2m3fnx32: _Any
+float6_e2m3fnx4: _Any
+float6_e2m3fnx64: _Any
+float6_e2m3fnx8: _Any
+class float6_e3m2fn(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float6_e3m2fnx16: _Any
+float6_e3m2fnx2: _Any
+float6_e3m2fnx32: _Any
+float6_e3m2fnx4: _Any
+float6_e3m2fnx64: _Any
+float6_e3m2fnx8: _Any
+class float8_e3m4(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float8_e3m4x16: _Any
+float8_e3m4x2: _Any
+float8_e3m4x32: _Any
+float8_e3m4x4: _Any
+float8_e3m4x64: _Any
+float8_e3m4x8: _Any
+class float8_e4m3(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class float8_e4m3b11fnuz(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float8_e4m3b11fnuzx16: _Any
+float8_e4m3b11fnuzx2: _Any
+float8_e4m3b11fnuzx32: _Any
+float8_e4m3b11fnuzx4: _Any
+float8_e4m3b11fnuzx64: _Any
+float8_e4m3b11fnuzx8: _Any
+class float8_e4m3fn(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class float8_e4m3fnuz(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float8_e4m3fnuzx16: _Any
+float8_e4m3fnuzx2: _Any
+float8_e4m3fnuzx32: _Any
+float8_e4m3fnuzx4: _Any
+float8_e4m3fnuzx64: _Any
+float8_e4m3fnuzx8: _Any
+float8_e4m3fnx16: _Any
+float8_e4m3fnx2: _Any
+float8_e4m3fnx32: _Any
+float8_e4m3fnx4: _Any
+float8_e4m3fnx64: _Any
+float8_e4m3fnx8: _Any
+float8_e4m3x16: _Any
+float8_e4m3x2: _Any
+float8_e4m3x32: _Any
+float8_e4m3x4: _Any
+float8_e4m3x64: _Any
+float8_e4m3x8: _Any
+class float8_e5m2(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class float8_e5m2fnuz(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float8_e5m2fnuzx16: _Any
+float8_e5m2fnuzx2: _Any
+float8_e5m2fnuzx32: _Any
+float8_e5m2fnuzx4: _Any
+float8_e5m2fnuzx64: _Any
+float8_e5m2fnuzx8: _Any
+float8_e5m2x16: _Any
+float8_e5m2x2: _Any
+float8_e5m2x32: _Any
+float8_e5m2x4: _Any
+float8_e5m2x64: _Any
+float8_e5m2x8: _Any
+class float8_e8m0(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class float8_e8m0fnu(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+float8_e8m0fnux16: _Any
+float8_e8m0fnux2: _Any
+float8_e8m0fnux32: _Any
+float8_e8m0fnux4: _Any
+float8_e8m0fnux64: _Any
+float8_e8m0fnux8: _Any
+float8_e8m0x16: _Any
+float8_e8m0x2: _Any
+float8_e8m0x32: _Any
+float8_e8m0x4: _Any
+float8_e8m0x64: _Any
+float8_e8m0x8: _Any
 def fma2(x: _Any, y: _Any, z: _Any) -> _Any:
     """x * y + z of each lane of vectors, rounded once."""
 def fmul(x: _Any, y: _Any) -> _Any:
@@ -441,8 +550,8 @@ def get_tvm_dtype(value: _Any) -> _Any:
     """A dtype by any of its names, or of PyTorch or NumPy."""
 def grid(*extents: _Any) -> _Any:
     """Nested serial loops."""
-half: dtype
-handle: _Any
+class half(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
 def handle_add_byte_offset(handle: _Any, offset: _Any) -> _Any:
     """The address so many bytes further on."""
 has_let_value: _Any
@@ -463,42 +572,48 @@ initialize_tcgen05_descriptor: _Any
 initialize_wgmma_descriptor: _Any
 def inline(func: _Any) -> _Any:
     """A method that is recorded where it is called."""
-int: dtype
-int16: dtype
-int16x16: dtype
-int16x2: dtype
-int16x32: dtype
-int16x4: dtype
-int16x64: dtype
-int16x8: dtype
-int32: dtype
-int32x16: dtype
-int32x2: dtype
-int32x32: dtype
-int32x4: dtype
-int32x64: dtype
-int32x8: dtype
-int4: dtype
-int4x16: dtype
-int4x2: dtype
-int4x32: dtype
-int4x4: dtype
-int4x64: dtype
-int4x8: dtype
-int64: dtype
-int64x16: dtype
-int64x2: dtype
-int64x32: dtype
-int64x4: dtype
-int64x64: dtype
-int64x8: dtype
-int8: dtype
-int8x16: dtype
-int8x2: dtype
-int8x32: dtype
-int8x4: dtype
-int8x64: dtype
-int8x8: dtype
+class int(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class int16(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+int16x16: _Any
+int16x2: _Any
+int16x32: _Any
+int16x4: _Any
+int16x64: _Any
+int16x8: _Any
+class int32(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+int32x16: _Any
+int32x2: _Any
+int32x32: _Any
+int32x4: _Any
+int32x64: _Any
+int32x8: _Any
+class int4(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+int4x16: _Any
+int4x2: _Any
+int4x32: _Any
+int4x4: _Any
+int4x64: _Any
+int4x8: _Any
+class int64(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+int64x16: _Any
+int64x2: _Any
+int64x32: _Any
+int64x4: _Any
+int64x64: _Any
+int64x8: _Any
+class int8(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+int8x16: _Any
+int8x2: _Any
+int8x32: _Any
+int8x4: _Any
+int8x64: _Any
+int8x8: _Any
 def int_div(a: _Any, b: _Any) -> _Any:
     """a // b of integers, rounded down"""
 def is_f8f6f4_family(value: _Any) -> _Any:
@@ -535,14 +650,15 @@ def likely(cond: _Any, span: _Any = ...) -> _Any:
     """The condition itself."""
 llvm_lookup_intrinsic_id: _Any
 logical: _Any
-long: dtype
+class long(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
 lookup_param: _Any
 loop: _Any
 @_typing.overload
-def macro(function: _Recorded) -> _Recorded:
+def macro(function: _typing.Callable[..., _Any]) -> _typing.Callable[..., _Any]:
     """A function that is recorded wherever it is called."""
 @_typing.overload
-def macro(function: None = None, **ignored: _Any) -> _typing.Callable[[_Recorded], _Recorded]:
+def macro(function: None = None, **ignored: _Any) -> _typing.Callable[[_typing.Callable[..., _Any]], _typing.Callable[..., _Any]]:
     """A function that is recorded wherever it is called."""
 make_blockscaled_gemm_layout: _Any
 def make_linear_layout(buffer: _Any) -> _Any:
@@ -591,7 +707,8 @@ def prim_func(function: _typing.Callable[..., _Any]) -> PrimFunc:
 def prim_func(function: None = None, **ignored: _Any) -> _typing.Callable[[_typing.Callable[..., _Any]], PrimFunc]:
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
 proxy: _Any
-ptr: dtype
+class ptr(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
 def ptx_arrive_barrier(barrier_id: _Any) -> _Any:
     """Arrives at a barrier."""
 def ptx_arrive_barrier_expect_tx(barrier_id: _Any, byte_count: _Any) -> _Any:
@@ -653,7 +770,8 @@ def sblock_attr(*arguments: _Any, **named: _Any) -> _Any:
 scan_op: _Any
 def serial(start: _Any, stop: _Any = ..., step: _Any = ..., annotations: _Any = ...) -> _Any:
     """An ordinary loop; range() in a traced function is this."""
-short: dtype
+class short(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
 def start_profile_intrinsic(*arguments: _Any, **named: _Any) -> _Any:
     """A hint; results and checks are the same without it."""
 def stg128(dst: _Any, value: _Any, pred: _Any = ...) -> _Any:
@@ -688,13 +806,14 @@ tcgen05_mma: _Any
 tcgen05_mma_arrive: _Any
 tcgen05_mma_blockscaled: _Any
 tcgen05_sf_warp_transpose: _Any
-tfloat32: dtype
-tfloat32x16: dtype
-tfloat32x2: dtype
-tfloat32x32: dtype
-tfloat32x4: dtype
-tfloat32x64: dtype
-tfloat32x8: dtype
+class tfloat32(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+tfloat32x16: _Any
+tfloat32x2: _Any
+tfloat32x32: _Any
+tfloat32x4: _Any
+tfloat32x64: _Any
+tfloat32x8: _Any
 def thread_binding(start: _Any, stop: _Any = ..., thread: _Any = ..., annotations: _Any = ...) -> _Any:
     """The index of this thread, of `stop` threads along a dimension, or of this block."""
 tile_schedule: _Any
@@ -745,42 +864,48 @@ def tvm_warp_shuffle_up(mask: _Any, value: _Any, delta: _Any, width: _Any = ...,
     """The value of the lane `delta` below."""
 def type_annotation(dtype: _Any) -> _Any:
     """A dtype where a call wants one as an operand."""
-uint: dtype
-uint16: dtype
-uint16x16: dtype
-uint16x2: dtype
-uint16x32: dtype
-uint16x4: dtype
-uint16x64: dtype
-uint16x8: dtype
-uint32: dtype
-uint32x16: dtype
-uint32x2: dtype
-uint32x32: dtype
-uint32x4: dtype
-uint32x64: dtype
-uint32x8: dtype
-uint4: dtype
-uint4x16: dtype
-uint4x2: dtype
-uint4x32: dtype
-uint4x4: dtype
-uint4x64: dtype
-uint4x8: dtype
-uint64: dtype
-uint64x16: dtype
-uint64x2: dtype
-uint64x32: dtype
-uint64x4: dtype
-uint64x64: dtype
-uint64x8: dtype
-uint8: dtype
-uint8x16: dtype
-uint8x2: dtype
-uint8x32: dtype
-uint8x4: dtype
-uint8x64: dtype
-uint8x8: dtype
+class uint(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+class uint16(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+uint16x16: _Any
+uint16x2: _Any
+uint16x32: _Any
+uint16x4: _Any
+uint16x64: _Any
+uint16x8: _Any
+class uint32(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+uint32x16: _Any
+uint32x2: _Any
+uint32x32: _Any
+uint32x4: _Any
+uint32x64: _Any
+uint32x8: _Any
+class uint4(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+uint4x16: _Any
+uint4x2: _Any
+uint4x32: _Any
+uint4x4: _Any
+uint4x64: _Any
+uint4x8: _Any
+class uint64(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+uint64x16: _Any
+uint64x2: _Any
+uint64x32: _Any
+uint64x4: _Any
+uint64x64: _Any
+uint64x8: _Any
+class uint8(PrimExpr, metaclass=_Dtype):
+    def __init__(self, value: _Operand = ...) -> None: ...
+uint8x16: _Any
+uint8x2: _Any
+uint8x32: _Any
+uint8x4: _Any
+uint8x64: _Any
+uint8x8: _Any
 def undef() -> _Any:
     """A value that is not to be relied on: zero."""
 def unroll(start: _Any, stop: _Any = ..., step: _Any = ..., *, explicit: _Any = ..., unroll_factor: _Any = ..., annotations: _Any = ...) -> _Any:
@@ -815,121 +940,121 @@ ws: _Any
 def ws_op(op_id: _Any) -> _Any:
     """A name for the statements in it, by which a schedule calls them."""
 ws_schedule: _Any
-def __cos(x: _Value) -> _Any:
+def __cos(x: _Operand) -> PrimExpr:
     """cos, as CUDA's approximation on a GPU, element by element."""
-def __exp(x: _Value) -> _Any:
+def __exp(x: _Operand) -> PrimExpr:
     """exp, as CUDA's approximation on a GPU, element by element."""
-def __exp10(x: _Value) -> _Any:
+def __exp10(x: _Operand) -> PrimExpr:
     """exp10, as CUDA's approximation on a GPU, element by element."""
-def __log(x: _Value) -> _Any:
+def __log(x: _Operand) -> PrimExpr:
     """log, as CUDA's approximation on a GPU, element by element."""
-def __log10(x: _Value) -> _Any:
+def __log10(x: _Operand) -> PrimExpr:
     """log10, as CUDA's approximation on a GPU, element by element."""
-def __log2(x: _Value) -> _Any:
+def __log2(x: _Operand) -> PrimExpr:
     """log2, as CUDA's approximation on a GPU, element by element."""
-def __sin(x: _Value) -> _Any:
+def __sin(x: _Operand) -> PrimExpr:
     """sin, as CUDA's approximation on a GPU, element by element."""
-def __tan(x: _Value) -> _Any:
+def __tan(x: _Operand) -> PrimExpr:
     """tan, as CUDA's approximation on a GPU, element by element."""
-def abs(x: _Value) -> _Any:
+def abs(x: _Operand) -> PrimExpr:
     """The scalar function abs, element by element."""
-def acos(x: _Value) -> _Any:
+def acos(x: _Operand) -> PrimExpr:
     """The scalar function acos, element by element."""
-def acosh(x: _Value) -> _Any:
+def acosh(x: _Operand) -> PrimExpr:
     """The scalar function acosh, element by element."""
 def activemask() -> _Any:
     """The lanes of the warp that are here, as bits."""
-def add(a: _Value, b: _Value) -> _Any:
+def add(a: _Operand, b: _Operand) -> PrimExpr:
     """a + b"""
-def address_of(obj: _Tile) -> _Any:
+def address_of(obj: _Operand) -> PrimExpr:
     """The address of an element of a global tensor."""
-def all_sync(predicate: _Value, mask: _object | None = None) -> _Any:
+def all_sync(predicate: _Operand, mask: _object | None = None) -> _Any:
     """Whether all lanes of the warp have it true."""
-def alloc_barrier(arrive_count: _typing.Sequence[_int]) -> _Any:
+def alloc_barrier(arrive_count: _typing.Sequence[_int]) -> _Memory:
     """mbarriers, one for each count of arrivals."""
-def alloc_fragment(shape: _Shape, dtype: _DType, scope: _object = 'local.fragment') -> _Any:
+def alloc_fragment(shape: _Shape, dtype: _DType, scope: _object = 'local.fragment') -> _Memory:
     """A tile of the block, spread over the registers of its threads."""
-def alloc_global(shape: _Shape, dtype: _DType, scope: _object = 'global') -> _Any:
+def alloc_global(shape: _Shape, dtype: _DType, scope: _object = 'global') -> _Memory:
     """Global scratch that only this program sees."""
-def alloc_local(shape: _Shape, dtype: _DType, scope: _object = 'local') -> _Any:
+def alloc_local(shape: _Shape, dtype: _DType, scope: _object = 'local') -> _Memory:
     """An array of each thread."""
-def alloc_reducer(shape: _Shape, dtype: _DType, op: _str = 'sum', replication: _object | None = None) -> _Any:
+def alloc_reducer(shape: _Shape, dtype: _DType, op: _str = 'sum', replication: _object | None = None) -> _Memory:
     """A tile that points of Parallel add to; finalize_reducer makes it readable."""
-def alloc_shared(shape: _Shape, dtype: _DType, scope: _object = 'shared.dyn') -> _Any:
+def alloc_shared(shape: _Shape, dtype: _DType, scope: _object = 'shared.dyn') -> _Memory:
     """A tile in the shared memory of the block."""
 def annotate_min_blocks_per_sm(n: _int | _Any) -> _Any:
     """As many blocks that a multiprocessor can hold at once: a bound on registers."""
 def annotate_plan(lines: _str) -> _Any:
     """Lines that the launch's plan for a GPU is to have, as `tilewright compile --stage plan` prints them."""
-def any_sync(predicate: _Value, mask: _object | None = None) -> _Any:
+def any_sync(predicate: _Operand, mask: _object | None = None) -> _Any:
     """Whether a lane of the warp has it true."""
-def asin(x: _Value) -> _Any:
+def asin(x: _Operand) -> PrimExpr:
     """The scalar function asin, element by element."""
-def asinh(x: _Value) -> _Any:
+def asinh(x: _Operand) -> PrimExpr:
     """The scalar function asinh, element by element."""
-def assume(cond: _Value) -> _Any:
+def assume(cond: _Operand) -> _Any:
     """Vouches for a condition. Before the first Kernel it is checked at the call."""
-def async_copy(src: _Tile, dst: _Tile, *, coalesced_width: _object | None = None, annotations: _object | None = None, loop_layout: _object | None = None) -> _Any:
+def async_copy(src: _Operand, dst: _Operand, *, coalesced_width: _object | None = None, annotations: _object | None = None, loop_layout: _object | None = None) -> _Any:
     """A copy of the threads from global to shared memory that does not wait: T.ptx_wait_group(n) does."""
-def atan(x: _Value) -> _Any:
+def atan(x: _Operand) -> PrimExpr:
     """The scalar function atan, element by element."""
-def atan2(x1: _Value, x2: _Value) -> _Any:
+def atan2(x1: _Operand, x2: _Operand) -> PrimExpr:
     """The scalar function atan2, element by element."""
-def atanh(x: _Value) -> _Any:
+def atanh(x: _Operand) -> PrimExpr:
     """The scalar function atanh, element by element."""
-def atomic_add(dst: _Tile, value: _Tile, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
+def atomic_add(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Adds to an element, or a tile to a tile, atomically."""
-def atomic_addx2(dst: _Tile, value: _Value, return_prev: _bool | _Any = False, memory_order: _str = 'relaxed') -> _Any:
+def atomic_addx2(dst: _Operand, value: _Operand, return_prev: _bool | _Any = False, memory_order: _str = 'relaxed') -> _Any:
     """Adds to each of 2 elements that follow each other, atomically."""
-def atomic_addx4(dst: _Tile, value: _Value, return_prev: _bool | _Any = False, memory_order: _str = 'relaxed') -> _Any:
+def atomic_addx4(dst: _Operand, value: _Operand, return_prev: _bool | _Any = False, memory_order: _str = 'relaxed') -> _Any:
     """Adds to each of 4 elements that follow each other, atomically."""
-def atomic_and(dst: _Tile, value: _Tile, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
+def atomic_and(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Bitwise and into an element, atomically."""
-def atomic_cas(dst: _Tile, compare: _Value, value: _Value) -> _Any:
+def atomic_cas(dst: _Operand, compare: _Operand, value: _Operand) -> _Any:
     """Writes the element if it equals `compare`; gives the old value."""
-def atomic_exchange(dst: _Tile, value: _Tile, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
+def atomic_exchange(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Stores, atomically, with the old value as result if asked."""
-def atomic_load(src: _Tile, memory_order: _str = 'seq_cst') -> _Any:
+def atomic_load(src: _Operand, memory_order: _str = 'seq_cst') -> _Any:
     """Reads an element atomically."""
-def atomic_max(dst: _Tile, value: _Tile, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
+def atomic_max(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Raises an element, or a tile by a tile, atomically."""
-def atomic_min(dst: _Tile, value: _Tile, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
+def atomic_min(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Lowers an element, or a tile by a tile, atomically."""
-def atomic_or(dst: _Tile, value: _Tile, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
+def atomic_or(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Bitwise or into an element, atomically."""
-def atomic_store(dst: _Tile, src: _Value, memory_order: _str = 'seq_cst') -> _Any:
+def atomic_store(dst: _Operand, src: _Operand, memory_order: _str = 'seq_cst') -> _Any:
     """Writes an element atomically."""
-def atomic_xor(dst: _Tile, value: _Tile, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
+def atomic_xor(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Bitwise exclusive or into an element, atomically."""
-def ballot(predicate: _Value, mask: _object | None = None) -> _Any:
+def ballot(predicate: _Operand, mask: _object | None = None) -> _Any:
     """The lanes of the warp that have it true, as bits."""
-def ballot_sync(predicate: _Value, mask: _object | None = None) -> _Any:
+def ballot_sync(predicate: _Operand, mask: _object | None = None) -> _Any:
     """The lanes of the warp that have it true, as bits."""
-def barrier_arrive(mbarrier: _Tile, cta_id: _Value | None = None) -> _Any:
+def barrier_arrive(mbarrier: _Operand, cta_id: _Operand | None = None) -> _Any:
     """Arrives at an mbarrier, or at that of block `cta_id` of the cluster: who waits there may copy over what this block has read. What blocks say through global memory needs T.cluster_sync()."""
-def barrier_wait(mbarrier: _Tile, parity: _Value) -> _Any:
+def barrier_wait(mbarrier: _Operand, parity: _Operand) -> _Any:
     """Waits for the phase of this parity."""
-def bitwise_and(x: _Value, y: _Value) -> _Any:
+def bitwise_and(x: _Operand, y: _Operand) -> _Any:
     """a & b"""
-def bitwise_not(x: _Value) -> _Any:
+def bitwise_not(x: _Operand) -> PrimExpr:
     """~x"""
-def bitwise_or(x: _Value, y: _Value) -> _Any:
+def bitwise_or(x: _Operand, y: _Operand) -> _Any:
     """a | b"""
-def bitwise_xor(x: _Value, y: _Value) -> _Any:
+def bitwise_xor(x: _Operand, y: _Operand) -> _Any:
     """a ^ b"""
 def block_rank_in_cluster() -> _Any:
     """The number of this block in its cluster, x first."""
-def brev(x: _Value) -> _Any:
+def brev(x: _Operand) -> PrimExpr:
     """The scalar function brev, element by element."""
-def cast(value: _Value, dtype: _DType, round: _str = '', sat: _bool | _Any = True, rbits: _object | None = None) -> _Any:
+def cast(value: _Operand, dtype: _DType, round: _str = '', sat: _bool | _Any = True, rbits: _object | None = None) -> PrimExpr:
     """The value as another dtype: to nearest even, or with round='rz' toward zero; floats to integers truncate and saturate."""
-def ceil(x: _Value) -> _Any:
+def ceil(x: _Operand) -> PrimExpr:
     """The scalar function ceil, element by element."""
-def ceildiv(lhs: _Value, rhs: _Value) -> _Any:
+def ceildiv(lhs: _Operand, rhs: _Operand) -> _Any:
     """The quotient of integers, rounded up."""
-def clamp(dst: _Value, min_val: _Value, max_val: _Value) -> _Any:
+def clamp(dst: _Operand, min_val: _Operand, max_val: _Operand) -> PrimExpr:
     """The scalar function clamp, element by element."""
-def clear(buffer: _Tile, annotations: _object | None = None) -> _Any:
+def clear(buffer: _Operand, annotations: _object | None = None) -> _Any:
     """Sets every element of a tile to zero."""
 def cluster_arrive() -> _Any:
     """Arrives at the barrier of the cluster; T.cluster_wait() is the other half."""
@@ -939,71 +1064,71 @@ def cluster_sync() -> _Any:
     """A barrier of the cluster."""
 def cluster_wait() -> _Any:
     """Waits for the blocks of the cluster, where this one has arrived."""
-def clz(x: _Value) -> _Any:
+def clz(x: _Operand) -> PrimExpr:
     """The scalar function clz, element by element."""
-def condition(a: _Value) -> _Any:
+def condition(a: _Operand) -> PrimExpr:
     """A bool as it is; whether an integer is not zero."""
-def copy(src: _Tile, dst: _Tile, *, coalesced_width: _object | None = None, disable_tma: _object = False, eviction_policy: _object | None = None, prefer_instruction: _str | None = None, annotations: _object | None = None, loop_layout: _object | None = None) -> _Any:
+def copy(src: _Operand, dst: _Operand, *, coalesced_width: _object | None = None, disable_tma: _object = False, eviction_policy: _object | None = None, prefer_instruction: _str | None = None, annotations: _object | None = None, loop_layout: _object | None = None) -> _Any:
     """Moves a tile between any two spaces and converts its elements. What lies outside of a global tensor reads as zero and is not written."""
-def copy_cluster(src: _Tile, dst: _Tile, *, dst_block: _Value | None = None, cluster_mask: _int | _Any = 0, remote_barrier: _Tile | None = None, eviction_policy: _object | None = None, coalesced_width: _object | None = None, annotations: _object | None = None, loop_layout: _object | None = None) -> _Any:
+def copy_cluster(src: _Operand, dst: _Operand, *, dst_block: _Operand | None = None, cluster_mask: _int | _Any = 0, remote_barrier: _Operand | None = None, eviction_policy: _object | None = None, coalesced_width: _object | None = None, annotations: _object | None = None, loop_layout: _object | None = None) -> _Any:
     """With `dst_block`, a copy from this block's shared memory or fragments to the tile `dst` of that block of the cluster: all threads of the block write it, and T.cluster_sync() says that it is there, or one arrival at that block's own `remote_barrier`. Without, a copy from global memory to the same tile of the blocks that `cluster_mask` has bits for: the lowest of them copies for all, other blocks for themselves. Waits."""
-def copysign(x1: _Value, x2: _Value) -> _Any:
+def copysign(x1: _Operand, x2: _Operand) -> PrimExpr:
     """The scalar function copysign, element by element."""
-def cos(x: _Value) -> _Any:
+def cos(x: _Operand) -> PrimExpr:
     """The scalar function cos, element by element."""
-def cosh(x: _Value) -> _Any:
+def cosh(x: _Operand) -> PrimExpr:
     """The scalar function cosh, element by element."""
-def cp_async_barrier_noinc(barrier: _Tile) -> _Any:
+def cp_async_barrier_noinc(barrier: _Operand) -> _Any:
     """Arrives at an mbarrier when what this thread has copied by T.ptx_cp_async is there."""
 def cp_async_wait(pending: _int | _Any = 0) -> _Any:
     """Waits for groups of async_copy."""
-def cummax(src: _Tile, dst: _Tile | None = None, dim: _int | _Any = 0, reverse: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def cummax(src: _Operand, dst: _Operand | None = None, dim: _int | _Any = 0, reverse: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """Running maxima along one dimension; in reverse from its end."""
-def cumsum(src: _Tile, dst: _Tile | None = None, dim: _int | _Any = 0, reverse: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def cumsum(src: _Operand, dst: _Operand | None = None, dim: _int | _Any = 0, reverse: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """Running sums along one dimension; in reverse from its end."""
 def dec_max_nreg(reg_count: _int | _Any, is_inc: _object | None = None) -> _Any:
     """Registers that a thread may use from here."""
-def device_assert(condition: _Value, msg: _str = '', no_stack_info: _object = False) -> _Any:
+def device_assert(condition: _Operand, msg: _str = '', no_stack_info: _object = False) -> _Any:
     """Stops the call where the condition is false."""
-def div(a: _Value, b: _Value) -> _Any:
+def div(a: _Operand, b: _Operand) -> PrimExpr:
     """a / b, of floats"""
-def dp4a(A: _Tile, B: _Tile, C: _Tile) -> _Any:
+def dp4a(A: _Operand, B: _Operand, C: _Operand) -> PrimExpr:
     """Adds to C the products of four int8 elements of A and B from these elements on; of packed int32 values it is the sum."""
-def equal(a: _Value, b: _Value) -> _Any:
+def equal(a: _Operand, b: _Operand) -> PrimExpr:
     """a == b"""
-def erf(x: _Value) -> _Any:
+def erf(x: _Operand) -> PrimExpr:
     """The scalar function erf, element by element."""
-def exp(x: _Value) -> _Any:
+def exp(x: _Operand) -> PrimExpr:
     """The scalar function exp, element by element."""
-def exp10(x: _Value) -> _Any:
+def exp10(x: _Operand) -> PrimExpr:
     """The scalar function exp10, element by element."""
-def exp2(x: _Value) -> _Any:
+def exp2(x: _Operand) -> PrimExpr:
     """The scalar function exp2, element by element."""
-def expm1(x: _Value) -> _Any:
+def expm1(x: _Operand) -> PrimExpr:
     """The scalar function expm1, element by element."""
-def fabs(x: _Value) -> _Any:
+def fabs(x: _Operand) -> PrimExpr:
     """Another name of abs."""
 def fence_proxy_async() -> _Any:
     """Orders writes before asynchronous copies that read them."""
-def ffs(x: _Value) -> _Any:
+def ffs(x: _Operand) -> PrimExpr:
     """The scalar function ffs, element by element."""
-def fill(buffer: _Tile, value: _Value, annotations: _object | None = None) -> _Any:
+def fill(buffer: _Operand, value: _Operand, annotations: _object | None = None) -> _Any:
     """Sets every element of a tile."""
-def finalize_reducer(reducer: _Buffer, dst: _Tile | None = None, batch: _int | _Any = 1, annotations: _object | None = None) -> _Any:
+def finalize_reducer(reducer: _Operand, dst: _Operand | None = None, batch: _int | _Any = 1, annotations: _object | None = None) -> _Any:
     """Makes a reducer readable, or writes what it holds to `dst`; batch, how many elements are joined at once, changes no result."""
-def floor(x: _Value) -> _Any:
+def floor(x: _Operand) -> PrimExpr:
     """The scalar function floor, element by element."""
-def floordiv(a: _Value, b: _Value) -> _Any:
+def floordiv(a: _Operand, b: _Operand) -> _Any:
     """a // b of integers, rounded down"""
-def floormod(a: _Value, b: _Value) -> _Any:
+def floormod(a: _Operand, b: _Operand) -> _Any:
     """a % b of integers, with the sign of b"""
-def fma(x: _Value, y: _Value, z: _Value) -> _Any:
+def fma(x: _Operand, y: _Operand, z: _Operand) -> PrimExpr:
     """Another name of ieee_fmaf."""
-def fmod(x: _Value, y: _Value) -> _Any:
+def fmod(x: _Operand, y: _Operand) -> PrimExpr:
     """The scalar function fmod, element by element."""
-def gemm(A: _Tile, B: _Tile, C: _Tile, transpose_A: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Value = False, k_pack: _object = 1, wg_wait: _object = 0, mbar: None | None = None, annotations: _object | None = None) -> _Any:
+def gemm(A: _Operand, B: _Operand, C: _Operand, transpose_A: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Operand = False, k_pack: _object = 1, wg_wait: _object = 0, mbar: None | None = None, annotations: _object | None = None) -> _Any:
     """C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N)."""
-def gemm_sp(A_sparse: _Tile, E: _Tile, B: _Tile, C: _Tile, transpose_A: _bool | _Any = False, transpose_E: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Value = False, wg_wait: _object = 0, annotations: _object | None = None) -> _Any:
+def gemm_sp(A_sparse: _Operand, E: _Operand, B: _Operand, C: _Operand, transpose_A: _bool | _Any = False, transpose_E: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Operand = False, wg_wait: _object = 0, annotations: _object | None = None) -> _Any:
     """C += A B, where A_sparse holds the kept elements of A, two of each four along a row (one of two of float32), and E has four bits for each group that say which."""
 def get_block_binding(dim: _int | _Any = 0) -> _Any:
     """The index of this block in the grid."""
@@ -1021,229 +1146,229 @@ def get_warp_idx(warp_size: _int | _Any = None) -> _Any:
     """Which warp of the block this thread is in."""
 def get_warp_idx_sync(warp_size: _int | _Any = None) -> _Any:
     """Which warp of the block this thread is in."""
-def greater(a: _Value, b: _Value) -> _Any:
+def greater(a: _Operand, b: _Operand) -> PrimExpr:
     """a > b"""
-def greater_equal(a: _Value, b: _Value) -> _Any:
+def greater_equal(a: _Operand, b: _Operand) -> PrimExpr:
     """a >= b"""
-def hypot(x1: _Value, x2: _Value) -> _Any:
+def hypot(x1: _Operand, x2: _Operand) -> PrimExpr:
     """The scalar function hypot, element by element."""
-def ieee_add(x: _Value, y: _Value, rounding_mode: _str = 'rn') -> _Any:
+def ieee_add(x: _Operand, y: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ieee_fdiv(x: _Value, y: _Value, rounding_mode: _str = 'rn') -> _Any:
+def ieee_fdiv(x: _Operand, y: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ieee_fmaf(x: _Value, y: _Value, z: _Value, rounding_mode: _str = 'rn') -> _Any:
+def ieee_fmaf(x: _Operand, y: _Operand, z: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ieee_frcp(x: _Value, rounding_mode: _str = 'rn') -> _Any:
+def ieee_frcp(x: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ieee_frsqrt(x: _Value) -> _Any:
+def ieee_frsqrt(x: _Operand) -> PrimExpr:
     """The scalar function ieee_frsqrt, element by element."""
-def ieee_fsqrt(x: _Value, rounding_mode: _str = 'rn') -> _Any:
+def ieee_fsqrt(x: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ieee_mul(x: _Value, y: _Value, rounding_mode: _str = 'rn') -> _Any:
+def ieee_mul(x: _Operand, y: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ieee_sqrt(x: _Value) -> _Any:
+def ieee_sqrt(x: _Operand) -> PrimExpr:
     """Another name of sqrt."""
-def ieee_sub(x: _Value, y: _Value, rounding_mode: _str = 'rn') -> _Any:
+def ieee_sub(x: _Operand, y: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def if_then_else(cond: _Value, t: _Value, f: _Value) -> _Any:
+def if_then_else(cond: _Operand, t: _Operand, f: _Operand) -> PrimExpr:
     """t where the condition is true, else f; only that side is evaluated."""
-def im2col(img: _Tile, col: _Tile, nhw_step: _Value, c_step: _Value, kernel: _int | _Any, stride: _int | _Any, dilation: _int | _Any, pad: _int | _Any, eviction_policy: _object | None = None) -> _Any:
+def im2col(img: _Operand, col: _Operand, nhw_step: _Operand, c_step: _Operand, kernel: _int | _Any, stride: _int | _Any, dilation: _int | _Any, pad: _int | _Any, eviction_policy: _object | None = None) -> _Any:
     """Patches of an NHWC image as a tile of the patch matrix."""
 def inc_max_nreg(reg_count: _int | _Any, is_inc: _object | None = None) -> _Any:
     """Registers that a thread may use from here."""
-def infinity(dtype: _DType) -> _Any:
+def infinity(dtype: _DType) -> PrimExpr:
     """Infinity of a float dtype."""
-def isfinite(x: _Value) -> _Any:
+def isfinite(x: _Operand) -> PrimExpr:
     """The scalar function isfinite, element by element."""
-def isinf(x: _Value) -> _Any:
+def isinf(x: _Operand) -> PrimExpr:
     """The scalar function isinf, element by element."""
-def isnan(x: _Value) -> _Any:
+def isnan(x: _Operand) -> PrimExpr:
     """The scalar function isnan, element by element."""
-def ldexp(x1: _Value, x2: _Value) -> _Any:
+def ldexp(x1: _Operand, x2: _Operand) -> PrimExpr:
     """The scalar function ldexp, element by element."""
-def less(a: _Value, b: _Value) -> _Any:
+def less(a: _Operand, b: _Operand) -> PrimExpr:
     """a < b"""
-def less_equal(a: _Value, b: _Value) -> _Any:
+def less_equal(a: _Operand, b: _Operand) -> PrimExpr:
     """a <= b"""
-def log(x: _Value) -> _Any:
+def log(x: _Operand) -> PrimExpr:
     """The scalar function log, element by element."""
-def log10(x: _Value) -> _Any:
+def log10(x: _Operand) -> PrimExpr:
     """The scalar function log10, element by element."""
-def log1p(x: _Value) -> _Any:
+def log1p(x: _Operand) -> PrimExpr:
     """The scalar function log1p, element by element."""
-def log2(x: _Value) -> _Any:
+def log2(x: _Operand) -> PrimExpr:
     """The scalar function log2, element by element."""
-def logical_and(a: _Value, b: _Value) -> _Any:
+def logical_and(a: _Operand, b: _Operand) -> PrimExpr:
     """a and b; b is evaluated only where a is true."""
-def logical_not(a: _Value) -> _Any:
+def logical_not(a: _Operand) -> PrimExpr:
     """not a"""
-def logical_or(a: _Value, b: _Value) -> _Any:
+def logical_or(a: _Operand, b: _Operand) -> PrimExpr:
     """a or b; b is evaluated only where a is false."""
 def loop_break() -> _Any:
     """Leaves the innermost loop: this thread only."""
 def loop_continue() -> _Any:
     """Leaves this round of the innermost loop: this thread only."""
-def make_tensor(ptr: _Value, shape: _Shape, dtype: _DType = 'float32', strides: _Shape | None = None) -> _Any:
+def make_tensor(ptr: _Operand, shape: _Shape, dtype: _DType = 'float32', strides: _Shape | None = None) -> _Any:
     """A global tensor at an address."""
-def match_all_sync(value: _Value, mask: _object | None = None) -> _Any:
+def match_all_sync(value: _Operand, mask: _object | None = None) -> _Any:
     """All lanes as bits if their values are equal, else 0."""
-def match_any_sync(value: _Value, mask: _object | None = None) -> _Any:
+def match_any_sync(value: _Operand, mask: _object | None = None) -> _Any:
     """The lanes of the warp whose value is mine, as bits."""
-def max(a: _Value, b: _Value) -> _Any:
+def max(a: _Operand, b: _Operand) -> _Any:
     """The larger of two values; of NaN and a number the number."""
-def max_nan(x: _Value, y: _Value) -> _Any:
+def max_nan(x: _Operand, y: _Operand) -> PrimExpr:
     """The scalar function max_nan, element by element."""
-def max_value(dtype: _DType) -> _Any:
+def max_value(dtype: _DType) -> PrimExpr:
     """The largest finite value of a dtype."""
-def mbarrier_arrive(mbarrier: _Tile, cta_id: _Value | None = None) -> _Any:
+def mbarrier_arrive(mbarrier: _Operand, cta_id: _Operand | None = None) -> _Any:
     """Arrives at an mbarrier, or at that of block `cta_id` of the cluster: who waits there may copy over what this block has read. What blocks say through global memory needs T.cluster_sync()."""
-def mbarrier_arrive_expect_tx(mbarrier: _Tile, tx: _Value) -> _Any:
+def mbarrier_arrive_expect_tx(mbarrier: _Operand, tx: _Operand) -> _Any:
     """Announces bytes and arrives."""
-def mbarrier_expect_tx(mbarrier: _Tile, tx: _Value) -> _Any:
+def mbarrier_expect_tx(mbarrier: _Operand, tx: _Operand) -> _Any:
     """Announces bytes."""
-def mbarrier_wait_parity(mbarrier: _Tile, parity: _Value) -> _Any:
+def mbarrier_wait_parity(mbarrier: _Operand, parity: _Operand) -> _Any:
     """Waits for the phase of this parity."""
-def min(a: _Value, b: _Value) -> _Any:
+def min(a: _Operand, b: _Operand) -> _Any:
     """The smaller of two values; of NaN and a number the number."""
-def min_nan(x: _Value, y: _Value) -> _Any:
+def min_nan(x: _Operand, y: _Operand) -> PrimExpr:
     """The scalar function min_nan, element by element."""
-def min_value(dtype: _DType) -> _Any:
+def min_value(dtype: _DType) -> PrimExpr:
     """The least finite value of a dtype."""
-def mul(a: _Value, b: _Value) -> _Any:
+def mul(a: _Operand, b: _Operand) -> PrimExpr:
     """a * b"""
-def mulhi(x: _Value, y: _Value) -> _Any:
+def mulhi(x: _Operand, y: _Operand) -> PrimExpr:
     """The scalar function mulhi, element by element."""
-def named_barrier_arrive(barrier_id: _Value, thread_count: _int | _Any) -> _Any:
+def named_barrier_arrive(barrier_id: _Operand, thread_count: _int | _Any) -> _Any:
     """Arrives at a named barrier without waiting."""
-def nearbyint(x: _Value) -> _Any:
+def nearbyint(x: _Operand) -> PrimExpr:
     """The scalar function nearbyint, element by element."""
-def neg(x: _Value) -> _Any:
+def neg(x: _Operand) -> PrimExpr:
     """The scalar function neg, element by element."""
-def negative(a: _Value) -> _Any:
+def negative(a: _Operand) -> PrimExpr:
     """-a"""
-def nextafter(x1: _Value, x2: _Value) -> _Any:
+def nextafter(x1: _Operand, x2: _Operand) -> PrimExpr:
     """The scalar function nextafter, element by element."""
-def not_equal(a: _Value, b: _Value) -> _Any:
+def not_equal(a: _Operand, b: _Operand) -> PrimExpr:
     """a != b"""
 def pdl_sync() -> _Any:
     """Waits until the kernels before this one have ended and what they wrote is there. Such a kernel is launched early, where they let it: before the wait it touches nothing that they do."""
 def pdl_trigger() -> _Any:
     """Lets the kernels after this one begin, those that wait by T.pdl_sync(), once all blocks have come here or are done."""
-def popcount(x: _Value) -> _Any:
+def popcount(x: _Operand) -> PrimExpr:
     """The scalar function popcount, element by element."""
-def pow(x: _Value, y: _Value) -> _Any:
+def pow(x: _Operand, y: _Operand) -> PrimExpr:
     """x to the power y; a whole constant y multiplies."""
-def print(obj: _Value | None = None, msg: _str = '', warp_group_id: _object = 0, warp_id: _object = 0) -> _Any:
+def print(obj: _Operand | None = None, msg: _str = '', warp_group_id: _object = 0, warp_id: _object = 0) -> _Any:
     """Prints a value, a buffer, or a message."""
 def ptx_commit_group() -> _Any:
     """Closes a group of async_copy."""
 def ptx_wait_group(num: _int | _Any = 0) -> _Any:
     """Waits for groups of async_copy."""
-def rcp_approx(x: _Value) -> _Any:
+def rcp_approx(x: _Operand) -> PrimExpr:
     """The scalar function rcp_approx, element by element."""
-def reduce_absmax(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_absmax(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The largest absolute value along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reduce_abssum(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_abssum(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The sum of the absolute values along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reduce_bitand(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_bitand(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The bitwise and along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reduce_bitor(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_bitor(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The bitwise or along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reduce_bitxor(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_bitxor(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The bitwise exclusive or along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reduce_max(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_max(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The largest along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reduce_min(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_min(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The smallest along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reduce_sum(buffer: _Tile, out: _Tile, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
+def reduce_sum(buffer: _Operand, out: _Operand, dim: _int | _Any = -1, clear: _bool | _Any = True, batch: _object = 1, nan_propagate: _bool | _Any = False, annotations: _object | None = None) -> _Any:
     """The sum along one dimension of a tile, into `out`, which has the shape without it or with 1 there. Without clear it combines with what is in `out`."""
-def reinterpret(value: _Value, dtype: _DType) -> _Any:
+def reinterpret(value: _Operand, dtype: _DType) -> PrimExpr:
     """The same bits as another dtype of that width."""
-def reshape(src: _Buffer, shape: _Shape) -> _Any:
+def reshape(src: _Operand, shape: _Shape) -> _Any:
     """The same memory under another shape."""
-def round(x: _Value, rounding_mode: _str = 'ties-to-even') -> _Any:
+def round(x: _Operand, rounding_mode: _str = 'ties-to-even') -> PrimExpr:
     """To a whole number."""
-def rsqrt(x: _Value) -> _Any:
+def rsqrt(x: _Operand) -> PrimExpr:
     """The scalar function rsqrt, element by element."""
 def set_max_nreg(reg_count: _int | _Any, is_inc: _object | None = None) -> _Any:
     """Registers that a thread may use from here."""
-def shfl_down(value: _Value, delta: _Value, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
+def shfl_down(value: _Operand, delta: _Operand, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
     """The value of another lane of the warp."""
-def shfl_sync(value: _Value, srcLane: _Value, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
+def shfl_sync(value: _Operand, srcLane: _Operand, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
     """The value of another lane of the warp."""
-def shfl_up(value: _Value, delta: _Value, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
+def shfl_up(value: _Operand, delta: _Operand, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
     """The value of another lane of the warp."""
-def shfl_xor(value: _Value, delta: _Value, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
+def shfl_xor(value: _Operand, delta: _Operand, width: _int | _Any = 32, mask: _object | None = None) -> _Any:
     """The value of another lane of the warp."""
-def shift_left(x: _Value, y: _Value) -> _Any:
+def shift_left(x: _Operand, y: _Operand) -> _Any:
     """a << b"""
-def shift_right(x: _Value, y: _Value) -> _Any:
+def shift_right(x: _Operand, y: _Operand) -> _Any:
     """a >> b"""
 def shuffle_elect(thread_extent: _int | _Any) -> _Any:
     """Whether this is the first thread of its group of that many; of the block where that is 0."""
-def sigmoid(x: _Value) -> _Any:
+def sigmoid(x: _Operand) -> PrimExpr:
     """The scalar function sigmoid, element by element."""
-def sin(x: _Value) -> _Any:
+def sin(x: _Operand) -> PrimExpr:
     """The scalar function sin, element by element."""
-def sinh(x: _Value) -> _Any:
+def sinh(x: _Operand) -> PrimExpr:
     """The scalar function sinh, element by element."""
-def sqrt(x: _Value) -> _Any:
+def sqrt(x: _Operand) -> PrimExpr:
     """The scalar function sqrt, element by element."""
-def sub(a: _Value, b: _Value) -> _Any:
+def sub(a: _Operand, b: _Operand) -> PrimExpr:
     """a - b"""
 def sync_global() -> _Any:
     """A barrier of the grid."""
 def sync_grid() -> _Any:
     """A barrier of the grid."""
-def sync_threads(barrier_id: _Value | None = None, arrive_count: _int | _Any = None) -> _Any:
+def sync_threads(barrier_id: _Operand | None = None, arrive_count: _int | _Any = None) -> _Any:
     """A barrier of the block, or a named one of `arrive_count` threads."""
 def sync_warp(mask: _object | None = None) -> _Any:
     """A barrier of the warp."""
-def syncthreads_and(predicate: _Value, mask: _object | None = None) -> _Any:
+def syncthreads_and(predicate: _Operand, mask: _object | None = None) -> _Any:
     """A barrier; whether all threads have it true."""
-def syncthreads_count(predicate: _Value, mask: _object | None = None) -> _Any:
+def syncthreads_count(predicate: _Operand, mask: _object | None = None) -> _Any:
     """A barrier; how many threads have it true."""
-def syncthreads_or(predicate: _Value, mask: _object | None = None) -> _Any:
+def syncthreads_or(predicate: _Operand, mask: _object | None = None) -> _Any:
     """A barrier; whether a thread has it true."""
-def tan(x: _Value) -> _Any:
+def tan(x: _Operand) -> PrimExpr:
     """The scalar function tan, element by element."""
-def tanh(x: _Value) -> _Any:
+def tanh(x: _Operand) -> PrimExpr:
     """The scalar function tanh, element by element."""
 def thread_return() -> _Any:
     """This thread is done with the launch."""
-def tma_copy(src: _Tile, dst: _Tile, *, barrier: _Tile | None = None, cluster_mask: _int | _Any = 0, leader_scope_threads: _object | None = None, eviction_policy: _object | None = None, annotations: _object | None = None) -> _Any:
+def tma_copy(src: _Operand, dst: _Operand, *, barrier: _Operand | None = None, cluster_mask: _int | _Any = 0, leader_scope_threads: _object | None = None, eviction_policy: _object | None = None, annotations: _object | None = None) -> _Any:
     """A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait."""
 def tma_store_arrive() -> _Any:
     """Closes a group of bulk stores; T.tma_copy closes its own."""
 def tma_store_wait(count: _int | _Any = 0, read: _object = True) -> _Any:
     """Waits for bulk stores."""
-def trunc(x: _Value) -> _Any:
+def trunc(x: _Operand) -> PrimExpr:
     """The scalar function trunc, element by element."""
-def truncdiv(a: _Value, b: _Value) -> _Any:
+def truncdiv(a: _Operand, b: _Operand) -> _Any:
     """The quotient of integers, rounded toward zero, as in C."""
-def truncmod(a: _Value, b: _Value) -> _Any:
+def truncmod(a: _Operand, b: _Operand) -> _Any:
     """The remainder of truncdiv, with the sign of a, as in C."""
 def use_swizzle(panel_size: _int | _Any, order: _str = 'row', enable: _bool | _Any = True) -> _Any:
     """The order in which blocks run: in panels of rows or columns."""
-def view(src: _Buffer, shape: _Shape | None = None, dtype: _DType | None = None, strides: _Shape | None = None) -> _Any:
+def view(src: _Operand, shape: _Shape | None = None, dtype: _DType | None = None, strides: _Shape | None = None) -> _Any:
     """The same memory under another shape and dtype of as many bits."""
 def wait_wgmma(id: _int | _Any = 0) -> _Any:
     """Waits for wgmma_gemm."""
-def warp_reduce_bitand(value: _Value) -> _Any:
+def warp_reduce_bitand(value: _Operand) -> _Any:
     """Over the whole warp; every lane gets the result."""
-def warp_reduce_bitor(value: _Value) -> _Any:
+def warp_reduce_bitor(value: _Operand) -> _Any:
     """Over the whole warp; every lane gets the result."""
-def warp_reduce_max(value: _Value) -> _Any:
+def warp_reduce_max(value: _Operand) -> _Any:
     """Over the whole warp; every lane gets the result."""
-def warp_reduce_min(value: _Value) -> _Any:
+def warp_reduce_min(value: _Operand) -> _Any:
     """Over the whole warp; every lane gets the result."""
-def warp_reduce_sum(value: _Value) -> _Any:
+def warp_reduce_sum(value: _Operand) -> _Any:
     """Over the whole warp; every lane gets the result."""
 def warpgroup_commit_batch() -> _Any:
     """Closes a group of products that do not wait; T.wgmma_gemm closes its own."""
 def warpgroup_wait(num_mma: _int | _Any = 0) -> _Any:
     """Another name of wait_wgmma."""
-def wgmma_gemm(A: _Tile, B: _Tile, C: _Tile, transpose_A: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Value = False, k_pack: _object = 1, wg_wait: _object = 0, mbar: None | None = None, annotations: _object | None = None) -> _Any:
+def wgmma_gemm(A: _Operand, B: _Operand, C: _Operand, transpose_A: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Operand = False, k_pack: _object = 1, wg_wait: _object = 0, mbar: None | None = None, annotations: _object | None = None) -> _Any:
     """A gemm that does not wait: T.wait_wgmma(n) does."""
-def wgmma_gemm_sp(A_sparse: _Tile, E: _Tile, B: _Tile, C: _Tile, transpose_A: _bool | _Any = False, transpose_E: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Value = False, wg_wait: _object = 0, annotations: _object | None = None) -> _Any:
+def wgmma_gemm_sp(A_sparse: _Operand, E: _Operand, B: _Operand, C: _Operand, transpose_A: _bool | _Any = False, transpose_E: _bool | _Any = False, transpose_B: _bool | _Any = False, policy: _int | _Any = 0, clear_accum: _Operand = False, wg_wait: _object = 0, annotations: _object | None = None) -> _Any:
     """A gemm_sp that does not wait: T.wait_wgmma(n) does."""
