@@ -21,7 +21,9 @@ namespace {
 
 constexpr Device kHost{}, kDevice{2, 0};
 constexpr double kUnitsOfSums = 64;  // in the last place of the largest value of a tensor
-constexpr std::byte kNobody{0xa5};   // what outputs hold before anybody wrote them
+// What the bytes of outputs hold before anybody wrote them: of floats a NaN that no operation gives, as 16 bits are
+// few.
+std::byte nobody(DType type) { return type.is_float() ? std::byte{0xff} : std::byte{0xa5}; }
 
 // ---- what is compared
 
@@ -189,7 +191,7 @@ struct EngineCheck::Engines {
   void mark(const std::vector<NDArray>& arrays) const {
     for (size_t i = 0; i < arrays.size(); ++i)
       if (!arrays[i].is_null() && is_marked(i, arrays[i]))
-        std::memset(arrays[i].data(), std::to_integer<int>(kNobody),
+        std::memset(arrays[i].data(), std::to_integer<int>(nobody(arrays[i].dtype())),
                     static_cast<size_t>(bytes_of(arrays[i].dtype(), arrays[i].size())));
   }
   // Elements that were not written are a warning: a caller may mean it.
@@ -198,9 +200,10 @@ struct EngineCheck::Engines {
       if (arrays[i].is_null() || !is_marked(i, arrays[i])) continue;
       const auto* bytes = static_cast<const std::byte*>(arrays[i].data());
       const int64_t size = arrays[i].dtype().storage_bits() / 8;
+      const std::byte mark = nobody(arrays[i].dtype());
       int64_t holes = 0, first = -1;
       for (int64_t e = 0; e < arrays[i].size(); ++e) {
-        if (!std::all_of(bytes + e * size, bytes + (e + 1) * size, [](std::byte b) { return b == kNobody; })) continue;
+        if (!std::all_of(bytes + e * size, bytes + (e + 1) * size, [&](std::byte b) { return b == mark; })) continue;
         first = first < 0 ? e : first, ++holes;
       }
       if (holes == 0) continue;

@@ -109,6 +109,28 @@ TEST(Check, ElementsThatNobodyWrote) {
   EXPECT_EQ(warned, "TW6017: half: 32 of the 64 elements of 'B' are not written, B[1] is the first");
 }
 
+// Sixteen bits are few: whatever number stands there was written.
+TEST(Check, WhatWasWrittenIsNoHole) {
+  std::vector<uint16_t> numbers;
+  for (uint32_t bits = 0; bits < 65536; ++bits)
+    if ((bits & 0x7c00) != 0x7c00 || (bits & 0x3ff) == 0) numbers.push_back(static_cast<uint16_t>(bits));
+  const auto count = static_cast<int64_t>(numbers.size());
+  Tensor A("A", {count}, f16), B("B", {count}, f16);
+  const Program all = prim_func("all", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      for (auto i : Parallel(count)) B(i) = A(i);
+    }
+  });
+  const NDArray a = NDArray::zeros({count}, f16);
+  std::memcpy(a.data(), numbers.data(), numbers.size() * 2);
+  std::string warned;
+  const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { warned += d.message; });
+  compile_checked(all, {.engine = Engine::Interpreter})(a, NDArray::zeros({count}, f16));
+  replace_warning_sink(before);
+  EXPECT_EQ(warned, "");
+}
+
 TEST(Check, AddressesAreNotFollowed) {
   Tensor P("P", {1}, pointer), B("B", {64}, f32);
   const Program p = prim_func("through", {P, B}, [&] {
