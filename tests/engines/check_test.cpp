@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <set>
 
 #include "interpreter/run.h"
 #include "support/warning.h"
@@ -91,6 +93,36 @@ TEST(Check, EnginesThatDiffer) {
   for (int64_t i = 0; i < 64; ++i) a.set_float({0, i}, (i % 2 ? -1.0 : 1.0) * (i < 32 ? 1e30 : 1) + (i % 3));
   const std::string message = message_of([&] { compile_checked(sum, {.engine = Engine::Interpreter})(a, b); });
   EXPECT_EQ(message.substr(0, 46), "TW4020: the engines differ: B[0] is 32 on the ") << message;
+}
+
+// A sum between two halves is one or the other, by the order in which it was made: what comes of it may differ by as
+// much.
+TEST(Check, SumsThatAreRoundedOnChip) {
+  Tensor A("A", {1, 64}, f32), B("B", {1}, f32);
+  const auto sum = [&](DType type) {
+    return prim_func("sum", {A, B}, [&] {
+      for (auto bx : Kernel(1, {.threads = 32})) {
+        (void)bx;
+        auto row = alloc_fragment({1, 64}, f32);
+        auto total = alloc_fragment({1}, f32);
+        auto rounded = alloc_fragment({1}, type);
+        copy(A, row);
+        reduce_sum(row, total);
+        copy(total, rounded);
+        copy(rounded, B);
+      }
+    });
+  };
+  const NDArray a = NDArray::zeros({1, 64}, f32), b = NDArray::zeros({1}, f32), c = NDArray::zeros({1}, f32);
+  for (int64_t i = 0; i < 64; ++i) a.set_float({0, i}, i == 0 ? 1 : i == 1 ? 0x1p-11 : 0x1p-25);
+  compile(sum(f16), {.engine = Engine::Interpreter})(a, b);
+  compile(sum(f16), {.engine = Engine::Simulator})(a, c);
+  EXPECT_EQ(std::set({b.get_float({0}), c.get_float({0})}), std::set({1.0, 1.0 + 0x1p-10}));
+  EXPECT_EQ(message_of([&] { compile_checked(sum(f16), {.engine = Engine::Interpreter})(a, b); }), "no error");
+  a.set_float({0, 1}, 0x1p-9);
+  a.set_float({0, 2}, -1e30), a.set_float({0, 3}, 1e30);  // what is left of 1 depends on the order
+  const std::string message = message_of([&] { compile_checked(sum(f32), {.engine = Engine::Interpreter})(a, b); });
+  EXPECT_EQ(message.substr(0, 27), "TW4020: the engines differ:") << message;
 }
 
 TEST(Check, ElementsThatNobodyWrote) {
