@@ -134,6 +134,10 @@ def _older_places():
         "tilelang.intrinsics.mfma_macro_generator": {},
         "tilelang.cache": {"cached": cached, "clear_cache": clear_cache},
         "tilelang.transform.simplify": {"apply_simplify": lambda func, inline_let=False: func, "simplify_prim_func": lambda func: func},
+        "tilelang.utils.sparse": {
+            n: getattr(sparse, n)
+            for n in "compress compress_sm80 compress_sm90 randn_semi_sparse randint_semi_sparse arange_semi_sparse".split()
+        },
         "tilelang.tileop": {},
         "tilelang.tileop.base": {"GemmWarpPolicy": language.GemmWarpPolicy},
     }

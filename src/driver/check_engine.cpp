@@ -21,7 +21,9 @@ namespace {
 
 constexpr Device kHost{}, kDevice{2, 0};
 constexpr double kUnitsOfSums = 64;  // in the last place of the largest value of a tensor
-constexpr std::byte kNobody{0xa5};   // what outputs hold before anybody wrote them
+// What the bytes of outputs hold before anybody wrote them: of floats a NaN that no operation gives, as 16 bits are
+// few.
+std::byte nobody(DType type) { return type.is_float() ? std::byte{0xff} : std::byte{0xa5}; }
 
 // ---- what is compared
 
@@ -51,6 +53,35 @@ double unit_of(DType type) {
   }
 }
 
+// Whether numbers are rounded to fewer bits on chip, and what comes of them is used: half a last place of the fewest. A
+// sum that engines make in orders of their own may come to the other neighbour there, as before a second product.
+double rounded_on_chip(const ir::TileProgram& p) {
+  double unit = 0;
+  const auto on_chip = [&](ir::BufferId id) {
+    const ir::Buffer& b = p.buffer(p.root(id));
+    return b.space != ir::Space::Global && p.buffer(id).type.is_float();
+  };
+  const auto narrows = [](DType from, DType to) {
+    return from.is_float() && to.is_float() && unit_of(from) < unit_of(to);
+  };
+  for (const ir::Launch& launch : p.launches)
+    ir::walk(launch.body, [&](const ir::Stmt& s) {
+      if (const auto* n = s.as<ir::Copy>(); n && on_chip(n->to.buffer)) {
+        const DType to = p.buffer(n->to.buffer).type;
+        if (narrows(p.buffer(n->from.buffer).type, to)) unit = std::max(unit, unit_of(to));
+      }
+      const auto* store = s.as<ir::Store>();
+      if (!s.as<ir::Let>() && !(store && on_chip(store->to.buffer))) return;
+      ir::for_each_expr(s, [&](const ir::Expr& whole) {
+        ir::walk(whole, [&](const ir::Expr& e) {
+          const auto* cast = e.as<ir::Cast>();
+          if (cast && narrows(cast->value->type, e->type)) unit = std::max(unit, unit_of(e->type));
+        });
+      });
+    });
+  return unit;
+}
+
 std::string index_text(const NDArray& array, int64_t element) {
   std::vector<int64_t> index(static_cast<size_t>(array.rank()));
   for (size_t d = index.size(); d-- > 0; element /= array.shape(static_cast<int>(d)))
@@ -66,9 +97,9 @@ std::string index_text(const NDArray& array, int64_t element) {
        "the interpreter is what the language means: please report the program, unless it has a race");
 }
 
-// `units`: how many of the last place of the largest value elements may be apart.
-void compare(const std::string& name, const NDArray& want, const NDArray& got, const std::string& engine,
-             double units) {
+// `units`: how many of the last place of the largest value elements may be apart; `rounded`: how much of that value.
+void compare(const std::string& name, const NDArray& want, const NDArray& got, const std::string& engine, double units,
+             double rounded) {
   if (!want.dtype().is_float()) {
     if (want.dtype().is_pointer()) return;
     const std::vector<int64_t> x = want.to_ints(), y = got.to_ints();
@@ -80,7 +111,7 @@ void compare(const std::string& name, const NDArray& want, const NDArray& got, c
   double largest = 0;
   for (const double v : x)
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
-  const double allowed = units * unit_of(want.dtype()) * largest;
+  const double allowed = std::max(units * unit_of(want.dtype()), rounded) * largest;
   for (size_t i = 0; i < x.size(); ++i) {
     const bool same = (std::isnan(x[i]) && std::isnan(y[i])) ||
                       (x[i] == y[i] && (units > 0 || std::signbit(x[i]) == std::signbit(y[i])));
@@ -144,6 +175,7 @@ struct EngineCheck::Engines {
     const ir::TileProgram& tiles = p.box().program;
     written = written_parameters(tiles), read = read_parameters(tiles);
     sums = adds_floats(tiles);
+    rounded = sums ? 2 * rounded_on_chip(tiles) : 0;
     addresses =
         std::any_of(tiles.buffers.begin(), tiles.buffers.end(), [](const ir::Buffer& b) { return bool(b.address); });
     others = {{"cpu", {Engine::Cpu}},
@@ -189,7 +221,7 @@ struct EngineCheck::Engines {
   void mark(const std::vector<NDArray>& arrays) const {
     for (size_t i = 0; i < arrays.size(); ++i)
       if (!arrays[i].is_null() && is_marked(i, arrays[i]))
-        std::memset(arrays[i].data(), std::to_integer<int>(kNobody),
+        std::memset(arrays[i].data(), std::to_integer<int>(nobody(arrays[i].dtype())),
                     static_cast<size_t>(bytes_of(arrays[i].dtype(), arrays[i].size())));
   }
   // Elements that were not written are a warning: a caller may mean it.
@@ -198,9 +230,10 @@ struct EngineCheck::Engines {
       if (arrays[i].is_null() || !is_marked(i, arrays[i])) continue;
       const auto* bytes = static_cast<const std::byte*>(arrays[i].data());
       const int64_t size = arrays[i].dtype().storage_bits() / 8;
+      const std::byte mark = nobody(arrays[i].dtype());
       int64_t holes = 0, first = -1;
       for (int64_t e = 0; e < arrays[i].size(); ++e) {
-        if (!std::all_of(bytes + e * size, bytes + (e + 1) * size, [](std::byte b) { return b == kNobody; })) continue;
+        if (!std::all_of(bytes + e * size, bytes + (e + 1) * size, [&](std::byte b) { return b == mark; })) continue;
         first = first < 0 ? e : first, ++holes;
       }
       if (holes == 0) continue;
@@ -215,6 +248,7 @@ struct EngineCheck::Engines {
   Program program;
   std::set<ir::BufferId> written, read;
   bool sums = false, addresses = false;
+  double rounded = 0;
   std::optional<Executable> interpreter;
   double interpreter_milliseconds = 0;
   std::vector<Other> others;
@@ -256,7 +290,8 @@ void EngineCheck::operator()(std::span<const Argument> arguments) const {
     const double functions = on_device ? codegen::device_units(all.tiles()) : 0;
     const double units = std::max(all.sums ? kUnitsOfSums : 0, functions);
     for (size_t i = 0; i < got.size(); ++i)
-      if (!got[i].is_null() && all.is_written(i)) compare(all.buffer(i).name, want[i], got[i], other.name, units);
+      if (!got[i].is_null() && all.is_written(i))
+        compare(all.buffer(i).name, want[i], got[i], other.name, units, all.rounded);
   }
 }
 

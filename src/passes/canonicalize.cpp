@@ -11,6 +11,7 @@
 #include "passes/meeting_points.h"
 #include "passes/merge_turns.h"
 #include "passes/name_bounds.h"
+#include "passes/part_branches.h"
 #include "passes/role_groups.h"
 #include "passes/running_reduces.h"
 #include "passes/thread_range.h"
@@ -174,6 +175,8 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     let_meeting_points_take_turns(program, launch);
     ir::number_statements(launch);
     launch.body = own_copies_apart(program, launch);
+    ir::number_statements(launch);
+    part_branches(program, launch);
     meet_in_roles(launch);
     meet_beside_roles(program, launch);
     begin_running_reduces(program, launch);

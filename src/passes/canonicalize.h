@@ -15,6 +15,7 @@
 //   - a Map that is all of another Map's body merged into it;
 //   - a serial loop whose turns are a Map each, of rows of a fragment, as one Map (merge_turns);
 //   - conditions that the ranges of blocks, threads and loops decide as constants (known_conditions);
+//   - branches in which threads of a warp share memory as several, between which they meet (part_branches);
 //   - copies and fills of a thread's own memory that not all threads come to as loops of thread code;
 //   - no If with a constant condition.
 // Fails: never.

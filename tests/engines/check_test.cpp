@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <set>
 
 #include "interpreter/run.h"
 #include "support/warning.h"
@@ -93,6 +95,36 @@ TEST(Check, EnginesThatDiffer) {
   EXPECT_EQ(message.substr(0, 46), "TW4020: the engines differ: B[0] is 32 on the ") << message;
 }
 
+// A sum between two halves is one or the other, by the order in which it was made: what comes of it may differ by as
+// much.
+TEST(Check, SumsThatAreRoundedOnChip) {
+  Tensor A("A", {1, 64}, f32), B("B", {1}, f32);
+  const auto sum = [&](DType type) {
+    return prim_func("sum", {A, B}, [&] {
+      for (auto bx : Kernel(1, {.threads = 32})) {
+        (void)bx;
+        auto row = alloc_fragment({1, 64}, f32);
+        auto total = alloc_fragment({1}, f32);
+        auto rounded = alloc_fragment({1}, type);
+        copy(A, row);
+        reduce_sum(row, total);
+        copy(total, rounded);
+        copy(rounded, B);
+      }
+    });
+  };
+  const NDArray a = NDArray::zeros({1, 64}, f32), b = NDArray::zeros({1}, f32), c = NDArray::zeros({1}, f32);
+  for (int64_t i = 0; i < 64; ++i) a.set_float({0, i}, i == 0 ? 1 : i == 1 ? 0x1p-11 : 0x1p-25);
+  compile(sum(f16), {.engine = Engine::Interpreter})(a, b);
+  compile(sum(f16), {.engine = Engine::Simulator})(a, c);
+  EXPECT_EQ(std::set({b.get_float({0}), c.get_float({0})}), std::set({1.0, 1.0 + 0x1p-10}));
+  EXPECT_EQ(message_of([&] { compile_checked(sum(f16), {.engine = Engine::Interpreter})(a, b); }), "no error");
+  a.set_float({0, 1}, 0x1p-9);
+  a.set_float({0, 2}, -1e30), a.set_float({0, 3}, 1e30);  // what is left of 1 depends on the order
+  const std::string message = message_of([&] { compile_checked(sum(f32), {.engine = Engine::Interpreter})(a, b); });
+  EXPECT_EQ(message.substr(0, 27), "TW4020: the engines differ:") << message;
+}
+
 TEST(Check, ElementsThatNobodyWrote) {
   Tensor A("A", {64}, f32), B("B", {64}, f32);
   const Program half = prim_func("half", {A, B}, [&] {
@@ -107,6 +139,28 @@ TEST(Check, ElementsThatNobodyWrote) {
   compile_checked(half, {.engine = Engine::Interpreter})(NDArray::zeros({64}, f32), NDArray::zeros({64}, f32));
   replace_warning_sink(before);
   EXPECT_EQ(warned, "TW6017: half: 32 of the 64 elements of 'B' are not written, B[1] is the first");
+}
+
+// Sixteen bits are few: whatever number stands there was written.
+TEST(Check, WhatWasWrittenIsNoHole) {
+  std::vector<uint16_t> numbers;
+  for (uint32_t bits = 0; bits < 65536; ++bits)
+    if ((bits & 0x7c00) != 0x7c00 || (bits & 0x3ff) == 0) numbers.push_back(static_cast<uint16_t>(bits));
+  const auto count = static_cast<int64_t>(numbers.size());
+  Tensor A("A", {count}, f16), B("B", {count}, f16);
+  const Program all = prim_func("all", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 64})) {
+      (void)bx;
+      for (auto i : Parallel(count)) B(i) = A(i);
+    }
+  });
+  const NDArray a = NDArray::zeros({count}, f16);
+  std::memcpy(a.data(), numbers.data(), numbers.size() * 2);
+  std::string warned;
+  const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { warned += d.message; });
+  compile_checked(all, {.engine = Engine::Interpreter})(a, NDArray::zeros({count}, f16));
+  replace_warning_sink(before);
+  EXPECT_EQ(warned, "");
 }
 
 TEST(Check, AddressesAreNotFollowed) {

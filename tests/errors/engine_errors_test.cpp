@@ -251,7 +251,7 @@ TEST(InterpreterErrors, OperandsThatDisagree) {
         const Program p = kernel({A}, [&] {
           auto S = alloc_shared({8}, f32, "S");
           mark();
-          copy(A(get_thread_binding()), S);
+          copy(A(floormod(get_thread_binding(), 7)), S);
         });
         interpreter::run(p, {a});
       },

@@ -218,3 +218,20 @@ def test_a_map_that_goes_beyond_a_fragment_ends_where_it_does(target, columns):
         wanted = (wanted + a.astype("float32") @ b) * (np.arange(64, dtype="float32") + k)[:, None]
     tw.compile(main, target=target)(a, b, np.array([2], "int32"), c)
     assert (c == wanted).all()
+
+
+def test_a_tile_that_each_thread_would_move_is_refused():
+    @T.prim_func
+    def main(A: T.Tensor((64, 4), "int32"), B: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            S = T.alloc_shared((64, 4), "int32")
+            own = T.alloc_local((4,), "int32")
+            tx = T.get_thread_binding()
+            T.copy(A[tx, :], own)
+            T.copy(A[tx, :], S[tx, :])
+            B[tx] = S[tx, 0] + own[1]
+
+    for target in ("interpreter", "cpu", "simulator -arch=sm_80", "simulator -arch=sm_90a", "cuda -arch=sm_90a"):
+        with pytest.raises(tw.CompileError, match="TW6012.*copy is done by all threads together, but an operand differs") as caught:
+            tw.compile(main, target=target)
+        assert "T.copy(A[tx, :], S[tx, :])" in str(caught.value)

@@ -60,6 +60,43 @@ def test_products(engine, name, bits, transposed):
     assert (c == dense.astype("float64") @ b.astype("float64").T).all()
 
 
+@pytest.mark.parametrize("name, arch, transposed", [("float16", "8.0", False), ("bfloat16", None, True), ("int8", "8.0", True), ("float32", "9.0", False)])
+def test_products_of_what_is_compressed(name, arch, transposed):
+    """By the functions that TileLang had in tilelang.utils.sparse."""
+    torch = pytest.importorskip("torch")
+    from tilewright import sparse
+
+    M, N, K, kind = 16, 24, 64, getattr(torch, name)
+    torch.manual_seed(1)
+    if name == "int8":
+        dense = sparse.randint_semi_sparse(M, K, -4, 5, device="cpu", transposed=transposed)
+    else:
+        dense = sparse.randn_semi_sparse(M, K, kind, device="cpu", transposed=transposed)
+    values, meta = sparse.compress(dense, transposed, arch)
+    words = "uint8" if arch != "8.0" else "int32" if name == "int8" else "int16"
+    e_shape, sum_type = (M, K // get_e_factor(name, words)), "int32" if name == "int8" else "float32"
+    assert tuple(meta.shape) == e_shape and str(meta.dtype) == f"torch.{words}" and values.numel() * 2 == dense.numel()
+
+    @T.prim_func
+    def main(A: T.Tensor(tuple(values.shape), name), E: T.Tensor(e_shape, words), B: T.Tensor((K, N), name), C: T.Tensor((M, N), sum_type)):
+        with T.Kernel(1, threads=32):
+            a, e = T.alloc_shared(tuple(values.shape), name), T.alloc_shared(e_shape, words)
+            b, c = T.alloc_shared((K, N), name), T.alloc_fragment((M, N), sum_type)
+            T.copy(A, a)
+            T.copy(E, e)
+            T.copy(B, b)
+            T.gemm_sp(a, e, b, c, transpose_A=transposed, clear_accum=True)
+            T.copy(c, C)
+
+    b, c = torch.randint(-4, 5, (K, N)).to(kind), torch.zeros(M, N, dtype=getattr(torch, sum_type))
+    tw.compile(main, engine="cpu")(values, meta, b, c)
+    rows = dense.t() if transposed else dense
+    assert torch.allclose(c.double(), rows.double() @ b.double(), rtol=1e-5, atol=1e-4)
+    assert (sparse.arange_semi_sparse(2, 8, torch.float32, "cpu").view(2, 4, 2) != 0).sum(-1).max() == 1
+    with pytest.raises(ValueError, match="a group of .* has more than"):
+        sparse.compress(torch.ones(16, 64, dtype=kind))
+
+
 def test_mistakes():
     def program(dtype, words):
         @T.prim_func
