@@ -62,4 +62,4 @@ def _transpose(x, first=-2, second=-1):
 
 _transpose.__name__ = "transpose"
 _transpose.__doc__ = """A copy without gaps in which two dimensions are exchanged. Elements of 8, 16, 32 or 64 bits of any dtype, unchanged."""
-transpose = Operator(entry(_transpose), lambda x, first=-2, second=-1: _resolve(x, first, second)[0][0])
+transpose = Operator(entry(_transpose), lambda x, first=-2, second=-1: _resolve(x, first, second)[0][0], traced=False)
