@@ -1,5 +1,7 @@
 """tilewright.ops beside NumPy in float64, on every engine: shapes that suit no tile, dtypes, gradients, what is refused."""
+import itertools
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -244,6 +246,20 @@ def test_transposes(engine, engine_of_calls):
             assert got.flags.c_contiguous and np.array_equal(got, y.swapaxes(*(dims or (-2, -1))))
 
 
+def test_dimensions_of_small_shapes():
+    """Every pair of dimensions, and every set, of shapes in which 0, 1 and 2 stand anywhere."""
+    for shape in itertools.chain(*(itertools.product((0, 1, 2), repeat=rank) for rank in (1, 2, 3, 4))):
+        x = np.arange(math.prod(shape), dtype="float32").reshape(shape)
+        for pair in itertools.combinations(range(len(shape)), 2):
+            expected = x.swapaxes(*pair)
+            for got in (ops.transpose(x, *pair), ops.transpose(x, *pair)):  # the second call is remembered
+                assert got.shape == expected.shape and np.array_equal(got, expected), (shape, pair)
+        for count in range(1, len(shape) + 1):
+            for dims in itertools.combinations(range(len(shape)), count):
+                for got in (ops.sum(x, dims), ops.sum(x, dims)):
+                    assert got.shape == x.sum(dims).shape and np.array_equal(got, x.sum(dims)), (shape, dims)
+
+
 REFUSED = [
     (lambda: ops.matmul(normal(3, 4), normal(5, 6)), "TW4007.*'a' has 4 columns to sum over, but 'b' has 5 rows", ValueError),
     (lambda: ops.matmul(normal(2, 3, 4), normal(3, 4, 6)), "TW4007.*batches \\(2,\\) and \\(3,\\)", ValueError),
@@ -303,6 +319,23 @@ def test_sealed_products_take_the_best_kernel_that_is_there(engine_of_calls):
     a, b = normal(130, 64), normal(64, 160)
     assert ops.matmul.plan(a, b) == first
     expect_product(ops.matmul(a, b), a, b)
+
+
+def test_sealed_products_of_other_shapes_on_the_cpu(monkeypatch):
+    """There the tile follows from the shape alone: the nearest that is compiled is taken."""
+    monkeypatch.setattr("tilewright.ops.calls._kernels", {})
+    near, far = ops.matmul.plan(ops.Spec((64, 300)), ops.Spec((300, 64))), ops.matmul.plan(ops.Spec((1, 8)), ops.Spec((8, 8)))
+    ops.plan([far, near])
+    ops.seal()
+    a, b = normal(300, 200), normal(200, 33)
+    assert ops.matmul.plan(a, b) == near
+    expect_product(ops.matmul(a, b), a, b)
+    with pytest.raises(tw.CompileError, match="TW1080"):
+        ops.matmul(a, b, activation="gelu")
+
+
+def test_functions_are_pickled_by_their_names():
+    assert pickle.loads(pickle.dumps([ops.softmax, ops.sum, ops.gelu])) == [ops.softmax, ops.sum, ops.gelu]
 
 
 def test_choices_for_a_gpu():

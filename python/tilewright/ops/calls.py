@@ -177,7 +177,21 @@ def best_of(choice, specialization_of):
         wanted = specialization_of(tile)
         if wanted in _kernels:
             return wanted, microseconds
-    return specialization_of(considered[0][0]), least
+    wanted = specialization_of(considered[0][0])
+    return (_nearest(wanted) if _sealed else wanted), least
+
+
+def _nearest(wanted):
+    """Of the kernels that are compiled, and differ in the tile alone, the one whose tile is the nearest; without any, `wanted`."""
+
+    def apart_from_tile(s):
+        return s._replace(options=tuple(o for o in s.options if o[0] != "tile"))
+
+    def distance(s):
+        extents = (dict(t.options)["tile"].split("x") for t in (s, wanted))
+        return sum(abs(math.log2((int(a) + 1) / (int(b) + 1))) for a, b in zip(*extents))
+
+    return min((s for s in _kernels if apart_from_tile(s) == apart_from_tile(wanted)), key=distance, default=wanted)
 
 
 def specialization(family, options, place, outputs):
@@ -203,6 +217,9 @@ class Operator:
     def __repr__(self):
         return f"<op {self.__name__}{self.signature}>"
 
+    def __reduce__(self):
+        return _by_name, (self.__name__,)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._traced and "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
             _keep_apart()
@@ -220,6 +237,11 @@ class Operator:
         resolved = self._resolve(*args, **kwargs)
         found = {"kernels": [str(s) for s in resolved.specializations]}
         return {**found, "predicted_us": resolved.microseconds} if resolved.microseconds else found
+
+
+def _by_name(name):
+    """What a function is pickled as."""
+    return next(operator for operator in _operators if operator.__name__ == name)
 
 
 def _keep_apart():
