@@ -1,5 +1,8 @@
 """tilewright.ops beside NumPy in float64, on every engine: shapes that suit no tile, dtypes, gradients, what is refused."""
+import itertools
 import math
+import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -74,6 +77,8 @@ def test_products_of_vectors_and_batches():
     for i in range(2):
         expect_product(got[i], x[i], s[i])
     expect_product(ops.matmul(x.swapaxes(1, 2), s, transpose_a=True)[1], x[1], s[1])
+    for given, transpose in ((x, False), (x.swapaxes(1, 2).copy(), True), (x.swapaxes(1, 2).copy().swapaxes(1, 2), False)):
+        expect_product(ops.matmul(given, w, transpose_a=transpose)[1], x[1], w)
     for got, expected in ((ops.matmul(x[0, 0], w), x[0, 0] @ w), (ops.matmul(x[0], w[:, 0].copy()), x[0] @ w[:, 0]),
                           (ops.matmul(x[0, 0], w[:, 0].copy()), x[0, 0] @ w[:, 0])):  # fmt: skip
         assert got.shape == expected.shape and np.allclose(got, expected, atol=1e-5)
@@ -241,6 +246,20 @@ def test_transposes(engine, engine_of_calls):
             assert got.flags.c_contiguous and np.array_equal(got, y.swapaxes(*(dims or (-2, -1))))
 
 
+def test_dimensions_of_small_shapes():
+    """Every pair of dimensions, and every set, of shapes in which 0, 1 and 2 stand anywhere."""
+    for shape in itertools.chain(*(itertools.product((0, 1, 2), repeat=rank) for rank in (1, 2, 3, 4))):
+        x = np.arange(math.prod(shape), dtype="float32").reshape(shape)
+        for pair in itertools.combinations(range(len(shape)), 2):
+            expected = x.swapaxes(*pair)
+            for got in (ops.transpose(x, *pair), ops.transpose(x, *pair)):  # the second call is remembered
+                assert got.shape == expected.shape and np.array_equal(got, expected), (shape, pair)
+        for count in range(1, len(shape) + 1):
+            for dims in itertools.combinations(range(len(shape)), count):
+                for got in (ops.sum(x, dims), ops.sum(x, dims)):
+                    assert got.shape == x.sum(dims).shape and np.array_equal(got, x.sum(dims)), (shape, dims)
+
+
 REFUSED = [
     (lambda: ops.matmul(normal(3, 4), normal(5, 6)), "TW4007.*'a' has 4 columns to sum over, but 'b' has 5 rows", ValueError),
     (lambda: ops.matmul(normal(2, 3, 4), normal(3, 4, 6)), "TW4007.*batches \\(2,\\) and \\(3,\\)", ValueError),
@@ -302,6 +321,23 @@ def test_sealed_products_take_the_best_kernel_that_is_there(engine_of_calls):
     expect_product(ops.matmul(a, b), a, b)
 
 
+def test_sealed_products_of_other_shapes_on_the_cpu(monkeypatch):
+    """There the tile follows from the shape alone: the nearest that is compiled is taken."""
+    monkeypatch.setattr("tilewright.ops.calls._kernels", {})
+    near, far = ops.matmul.plan(ops.Spec((64, 300)), ops.Spec((300, 64))), ops.matmul.plan(ops.Spec((1, 8)), ops.Spec((8, 8)))
+    ops.plan([far, near])
+    ops.seal()
+    a, b = normal(300, 200), normal(200, 33)
+    assert ops.matmul.plan(a, b) == near
+    expect_product(ops.matmul(a, b), a, b)
+    with pytest.raises(tw.CompileError, match="TW1080"):
+        ops.matmul(a, b, activation="gelu")
+
+
+def test_functions_are_pickled_by_their_names():
+    assert pickle.loads(pickle.dumps([ops.softmax, ops.sum, ops.gelu])) == [ops.softmax, ops.sum, ops.gelu]
+
+
 def test_choices_for_a_gpu():
     """By the price of plans: one tile for a whole grid of large ones, small tiles for few rows, wgmma for both."""
     def tile(m, n, k, dtype="bfloat16"):
@@ -346,10 +382,28 @@ def test_gradients_of_products():
     expect_gradients(ops.matmul, lambda a, b: a @ b, torch_tensors((2, 5, 6), (6, 7)))
     expect_gradients(ops.matmul, lambda a, b: a @ b, torch_tensors((2, 5, 6), (2, 6, 7)))
     expect_gradients(ops.matmul, lambda a, b: a @ b, torch_tensors((6,), (6, 7)))
+    for tb in (False, True):  # one b for a batch of transposed a
+        expect_gradients(lambda a, b: ops.matmul(a, b, transpose_a=True, transpose_b=tb), lambda a, b: a.mT @ (b.T if tb else b),
+                         torch_tensors((2, 6, 5), (7, 6) if tb else (6, 7)))  # fmt: skip
+    expect_gradients(ops.matmul, lambda a, b: a @ b, torch_tensors((2, 5, 0), (0, 7)))
     import torch
 
     gelu = torch.nn.functional.gelu
     expect_gradients(lambda a, b, r: ops.matmul(a, b, activation="gelu", residual=r), lambda a, b, r: gelu(a @ b) + r, torch_tensors((5, 6), (6, 7), (5, 7)))
+    low = torch_tensors((5, 6), (6, 7))
+    assert ops.matmul(*(t.half() for t in low), out_dtype="float32").dtype is torch.float32
+
+
+def test_products_with_gradients_are_checked_as_others():
+    torch = pytest.importorskip("torch")
+    for gradients in (False, True):
+        a, b = torch.ones(5, 6, requires_grad=gradients), torch.ones(6, 7)
+        with pytest.raises(tw.CompileError, match="TW1080.*no activation 'sigmoid'"):
+            ops.matmul(a, b, activation="sigmoid")
+        with pytest.raises(tw.LaunchError, match="TW4004.*'bias' has dtype torch.float16|TW4004.*'bias' has dtype float16"):
+            ops.matmul(a, b, bias=torch.ones(7, dtype=torch.float16))
+        with pytest.raises(tw.LaunchError, match="TW4007.*'residual' has shape"):
+            ops.matmul(a, b, residual=torch.ones(1, 7))
 
 
 def test_gradients_of_rows():
@@ -359,6 +413,8 @@ def test_gradients_of_rows():
     expect_gradients(ops.log_softmax, lambda x: f.log_softmax(x, -1), torch_tensors((4, 33)))
     expect_gradients(lambda x, w: ops.rms_norm(x, w, epsilon=1e-5), lambda x, w: f.rms_norm(x, (33,), w, 1e-5), torch_tensors((2, 4, 33), (33,)))
     expect_gradients(ops.layer_norm, lambda x, w, b: f.layer_norm(x, (33,), w, b, 1e-5), torch_tensors((4, 33), (33,), (33,)))
+    expect_gradients(ops.rms_norm, lambda x, w: f.rms_norm(x, (33,), w, 1e-6), torch_tensors((33,), (33,)))
+    expect_gradients(ops.layer_norm, lambda x, w, b: f.layer_norm(x, (33,), w, b, 1e-5), torch_tensors((33,), (33,), (33,)))
 
 
 def test_operators_of_torch():
@@ -369,8 +425,28 @@ def test_operators_of_torch():
         return ops.softmax(ops.matmul(ops.rms_norm(x, n), w, bias=b, activation="silu"))
 
     x, w, b, n = torch_tensors((6, 40), (40, 30), (30,), (40,))
-    y = block(x, w, b, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of code of ours that is traced
+        y = block(x, w, b, n)
     y.square().sum().backward()
     assert torch.allclose(y.sum(-1), torch.ones(6), atol=1e-5) and all(t.grad is not None for t in (x, w, b, n))
     torch.library.opcheck(torch.ops.tilewright.matmul.default, (x, w, b, False, False, None, False))
     torch.library.opcheck(torch.ops.tilewright.rms_norm.default, (x, n, None, 1e-5))
+    # Results are row-major, whatever the arguments are, and what torch.compile is told agrees.
+    turned, operators = torch.randn(5, 6, 40).transpose(0, 1), torch.ops.tilewright
+    for operator, given in ((operators.rms_norm, (turned, n, None, 1e-5)), (operators.layer_norm, (turned, n, n, 1e-5)),
+                            (operators.softmax, (turned,)), (operators.log_softmax, (turned,)), (operators.softmax_backward, (turned, turned))):  # fmt: skip
+        torch.library.opcheck(operator.default, given, test_utils="test_faketensor")
+
+
+def test_functions_that_are_no_operators_end_a_graph():
+    torch = pytest.importorskip("torch")
+
+    @torch.compile(backend="eager")
+    def block(x):
+        return ops.softmax(ops.transpose(x) * 2) * ops.sum(x, 1) + ops.max(x)
+
+    x = torch.randn(6, 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of code of ours that is traced
+        assert torch.allclose(block(x), torch.softmax(x.T * 2, -1) * x.sum(1) + x.max(), atol=1e-5)

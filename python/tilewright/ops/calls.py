@@ -177,7 +177,21 @@ def best_of(choice, specialization_of):
         wanted = specialization_of(tile)
         if wanted in _kernels:
             return wanted, microseconds
-    return specialization_of(considered[0][0]), least
+    wanted = specialization_of(considered[0][0])
+    return (_nearest(wanted) if _sealed else wanted), least
+
+
+def _nearest(wanted):
+    """Of the kernels that are compiled, and differ in the tile alone, the one whose tile is the nearest; without any, `wanted`."""
+
+    def apart_from_tile(s):
+        return s._replace(options=tuple(o for o in s.options if o[0] != "tile"))
+
+    def distance(s):
+        extents = (dict(t.options)["tile"].split("x") for t in (s, wanted))
+        return sum(abs(math.log2((int(a) + 1) / (int(b) + 1))) for a, b in zip(*extents))
+
+    return min((s for s in _kernels if apart_from_tile(s) == apart_from_tile(wanted)), key=distance, default=wanted)
 
 
 def specialization(family, options, place, outputs):
@@ -190,19 +204,26 @@ def _text(value):
 
 
 class Operator:
-    """A function of this package. resolve(*arguments) gives (a function of the arguments, its specializations)."""
+    """A function of this package. resolve(*arguments) gives (a function of the arguments, its specializations). traced: whether it
+    is an operator of PyTorch's where torch.compile traces it; else the graph ends in front of it, and goes on behind."""
 
-    def __init__(self, function, resolve):
+    def __init__(self, function, resolve, traced=True):
         functools.update_wrapper(self, function)
         self.signature = inspect.signature(function)
-        self._function, self._resolve = function, resolve
+        self._function, self._resolve, self._traced, self._apart = function, resolve, traced, None
         self.calls = {}  # by everything that a call is told from another by
         _operators.append(self)
 
     def __repr__(self):
         return f"<op {self.__name__}{self.signature}>"
 
+    def __reduce__(self):
+        return _by_name, (self.__name__,)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._traced and "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
+            _keep_apart()
+            return self._apart(*args, **kwargs)
         return self._function(*args, **kwargs)
 
     @entry
@@ -216,6 +237,23 @@ class Operator:
         resolved = self._resolve(*args, **kwargs)
         found = {"kernels": [str(s) for s in resolved.specializations]}
         return {**found, "predicted_us": resolved.microseconds} if resolved.microseconds else found
+
+
+def _by_name(name):
+    """What a function is pickled as."""
+    return next(operator for operator in _operators if operator.__name__ == name)
+
+
+def _keep_apart():
+    """Makes functions that torch.compile calls, and does not look into, of those that are no operators."""
+    disable = sys.modules["torch"].compiler.disable
+    for operator in _operators:
+        if not operator._traced and operator._apart is None:
+            operator._apart = disable(operator._function)
+    return True
+
+
+_keep_apart._dynamo_marked_constant = True  # torch.compile calls it while it traces
 
 
 class Resolved(NamedTuple):
@@ -232,6 +270,9 @@ class Resolved(NamedTuple):
 def name_of(type_):
     """The name of a tensor's dtype."""
     return _name_of(type_)
+
+
+name_of._dynamo_marked_constant = True
 
 
 @functools.lru_cache(1024)

@@ -99,4 +99,4 @@ keys. lengths: (batch,), int32, the keys of each sequence; None is all that ther
 window, sink, scale, head dims and dtypes are those of attention(). return_lse: also log(sum(exp(scores))), float32 (batch,
 heads). On a GPU long histories are split among blocks, and a second kernel combines the parts. Without gradients.
 """
-decode_attention = Operator(entry(_decode), _of_call)
+decode_attention = Operator(entry(_decode), _of_call, traced=False)

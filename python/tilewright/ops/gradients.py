@@ -29,6 +29,7 @@ def _registered():
     import torch
 
     from . import products, rows
+    from .calls import product
 
     def define(name, schema):
         return torch.library.custom_op(f"tilewright::{name}", mutates_args=(), schema=schema)
@@ -57,30 +58,38 @@ def _registered():
         grad = grad.to(a.dtype)
         times = functools.partial(matmul, bias=None, out_dtype=None, tf32=ctx.tf32)
         of_a = of_b = of_bias = None
+        one_for_all = b.dim() < a.dim()
         if ctx.needs_input_grad[0]:
-            of_a = times(b, grad, transpose_a=tb, transpose_b=True) if ta else times(grad, b, transpose_a=False, transpose_b=not tb)
+            of_rows = ta and not one_for_all
+            of_a = times(b, grad, transpose_a=tb, transpose_b=True) if of_rows else times(grad, b, transpose_a=False, transpose_b=not tb)
+            of_a = of_a.mT if ta and one_for_all else of_a
         if ctx.needs_input_grad[1]:
-            x, g = (a, grad) if b.dim() == a.dim() else (a.reshape(-1, a.shape[-1]), grad.reshape(-1, grad.shape[-1]))
-            of_b = times(g, x, transpose_a=True, transpose_b=ta) if tb else times(x, g, transpose_a=not ta, transpose_b=False)
+            x, g, turned = a, grad, ta
+            if one_for_all:  # the rows of all matrices are those of one
+                x, g, turned = (a.mT if ta else a).flatten(0, -2), grad.flatten(0, -2), False
+            of_b = times(g, x, transpose_a=True, transpose_b=turned) if tb else times(x, g, transpose_a=not turned, transpose_b=False)
         if ctx.of_bias is not None and ctx.needs_input_grad[2]:
             of_bias = grad.sum(tuple(range(grad.dim() - 1)), dtype=torch.float32).to(ctx.of_bias)
         return of_a, of_b, of_bias, None, None, None, None
 
     matmul.register_autograd(backward, setup_context=keep)
 
+    def compact_like(x, *rest):  # results are row-major, whatever their arguments are
+        return x.new_empty(x.shape)
+
     def of_rows(name, run, backward):  # of what is known by its result
         @define(name, "(Tensor x) -> Tensor")
         def made(x):
             return run(x)
 
-        made.register_fake(torch.empty_like)
+        made.register_fake(compact_like)
         made.register_autograd(backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output))
 
     @define("softmax_backward", "(Tensor grad, Tensor y) -> Tensor")
     def softmax_backward(grad, y):
         return rows.run("softmax_backward", grad, [("", "y", y, tuple(grad.shape))])
 
-    softmax_backward.register_fake(lambda grad, y: torch.empty_like(grad))
+    softmax_backward.register_fake(compact_like)
 
     def of_log(ctx, grad):
         (y,) = ctx.saved_tensors
@@ -95,7 +104,7 @@ def _registered():
         def made(x, weight, bias, epsilon):
             return rows.run(function, x, rows._weights(x, weight, bias), epsilon)
 
-        made.register_fake(lambda x, weight, bias, epsilon: torch.empty_like(x))
+        made.register_fake(compact_like)
 
         def keep(ctx, inputs, output):
             x, weight, bias, ctx.epsilon = inputs
@@ -109,9 +118,12 @@ def _registered():
                 wide = wide - wide.mean(-1, keepdim=True)
             scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + ctx.epsilon)
             normal = wide * scale
-            over = tuple(range(x.dim() - 1))
-            of_weight = None if weight is None else (g * normal).sum(over).to(weight.dtype)
-            of_bias = None if ctx.of_bias is None else g.sum(over).to(ctx.of_bias)
+
+            def over_rows(t):
+                return t.reshape(product(t.shape[:-1]), t.shape[-1]).sum(0)
+
+            of_weight = None if weight is None else over_rows(g * normal).to(weight.dtype)
+            of_bias = None if ctx.of_bias is None else over_rows(g).to(ctx.of_bias)
             if weight is not None:
                 g = g * weight.float()
             of_x = g - normal * (g * normal).mean(-1, keepdim=True)
@@ -196,6 +208,10 @@ def matmul(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype
     """As the function; what comes behind the product is PyTorch's, which knows its gradients."""
     import torch
 
+    from . import products
+
+    made = products.check("matmul", a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype)
+    out_dtype = None if out_dtype is None else getattr(torch, made.result)
     if a.dim() < 2 or b.dim() < 2:
         rows, columns = a.dim() < 2, b.dim() < 2
         a = a.unsqueeze(-1 if transpose_a else 0) if rows else a

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 from ..tensors import empty
 from ..trace import fail
@@ -37,44 +38,34 @@ def run(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, t
     return result if wide is None else result.reshape(wide)
 
 
-def _operand(function, name, x, transpose):
-    """(the matrix without gaps, whether it is transposed): a view that exchanges two dimensions is taken as it is."""
-    check_tensor(function, name, x)
-    if name_of(x.dtype) not in _RESULTS:
-        refuse_dtype(function, name, name_of(x.dtype), list(_RESULTS))
-    if len(x.shape) < 1:
-        refuse_shape(function, f"'{name}' has no dimension", "a product takes vectors, matrices, and batches of matrices")
-    if len(x.shape) >= 2 and not is_compact(x) and is_compact(swapped(x)):
-        return swapped(x), not transpose
-    return compact(x), transpose
+class Product(NamedTuple):
+    """What a call is to compute: op(a) is (*lead, M, K), op(b) is (K, N), or has a's lead too."""
+
+    lead: tuple
+    M: int
+    N: int
+    K: int
+    shape: tuple  # of the result
+    result: str
 
 
-def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32):
-    """(the call, its tensors, the shape of the result where it is not the kernel's)."""
-    name = "matmul"
-    a, transpose_a = _operand(name, "a", a, bool(transpose_a))
-    b, transpose_b = _operand(name, "b", b, bool(transpose_b))
+def check(name, a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype):
+    """The Product of these arguments, which are looked at and not touched; the errors of those that make none."""
+    for argument, x in (("a", a), ("b", b)):
+        check_tensor(name, argument, x)
+        if name_of(x.dtype) not in _RESULTS:
+            refuse_dtype(name, argument, name_of(x.dtype), list(_RESULTS))
+        if len(x.shape) < 1:
+            refuse_shape(name, f"'{argument}' has no dimension", "a product takes vectors, matrices, and batches of matrices")
     wide_a, wide_b = len(a.shape) == 1, len(b.shape) == 1
-    if wide_a:
-        a = reshaped(a, (a.shape[0], 1) if transpose_a else (1, a.shape[0]))
-    if wide_b:
-        b = reshaped(b, (1, b.shape[0]) if transpose_b else (b.shape[0], 1))
-    M, K = a.shape[-2:][:: -1 if transpose_a else 1]
-    K_b, N = b.shape[-2:][:: -1 if transpose_b else 1]
+    M, K = (1, a.shape[0]) if wide_a else tuple(a.shape[-2:])[:: -1 if transpose_a else 1]
+    K_b, N = (b.shape[0], 1) if wide_b else tuple(b.shape[-2:])[:: -1 if transpose_b else 1]
     if K != K_b:
         refuse_shape(name, f"'a' has {K} columns to sum over, but 'b' has {K_b} rows (shapes {tuple(a.shape)} and {tuple(b.shape)}"
-                     + (f", transpose_a={transpose_a}, transpose_b={transpose_b})" if transpose_a or transpose_b else ")"),
+                     + (f", transpose_a={bool(transpose_a)}, transpose_b={bool(transpose_b)})" if transpose_a or transpose_b else ")"),
                      "pass transpose_b=True where b is stored as (N, K)")  # fmt: skip
     lead = tuple(a.shape[:-2])
-    if len(b.shape) == 2 and lead and not transpose_a:  # one b for all: the rows of all matrices are those of one
-        a = reshaped(a, (product(lead) * M, K))
-        rows, batch = product(lead) * M, None
-    elif not lead and len(b.shape) == 2:
-        rows, batch = M, None
-    elif tuple(b.shape[:-2]) == lead:
-        rows, batch = M, product(lead)
-        a, b = reshaped(a, (batch, *a.shape[-2:])), reshaped(b, (batch, *b.shape[-2:]))
-    else:
+    if len(b.shape) > 2 and tuple(b.shape[:-2]) != lead:
         refuse_shape(name, f"'a' and 'b' have batches {lead} and {tuple(b.shape[:-2])}", "make them agree: b.expand(...).contiguous()")
     of_a, of_b = name_of(a.dtype), name_of(b.dtype)
     if of_a != of_b and not (of_a.startswith("float8") and of_b.startswith("float8")):
@@ -84,12 +75,8 @@ def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dty
         fail("BadOption", f"matmul: out_dtype {result} of products of {of_a}", "int32 of int8; else float16, bfloat16 or float32")
     if activation is not None and (activation not in _ACTIVATIONS or of_a == "int8"):
         fail("BadOption", f"matmul: there is no activation {activation!r} of {of_a}", f"it is None or, of floats, one of: {', '.join(_ACTIVATIONS)}")
-    options = {"a": of_a, "b": of_b, "result": result, "transpose_a": transpose_a, "transpose_b": transpose_b, "batched": batch is not None,
-               "tf32": bool(tf32), "activation": activation or "none"}  # fmt: skip
-    tensors = [a, b]
-    shape = (rows, N) if batch is None else (batch, rows, N)
-    wide = (*lead, *(() if wide_a else (M,)), *(() if wide_b else (N,)))
-    for what, x, expected in (("bias", bias, (N,)), ("residual", residual, wide)):
+    shape = (*lead, *(() if wide_a else (M,)), *(() if wide_b else (N,)))
+    for what, x, expected in (("bias", bias, (N,)), ("residual", residual, shape)):
         if x is None:
             continue
         check_tensor(name, what, x)
@@ -97,8 +84,40 @@ def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dty
             refuse_shape(name, f"'{what}' has shape {tuple(x.shape)}, but must have {expected}")
         if name_of(x.dtype) != result:
             fail("ArgumentDtype", f"matmul: '{what}' has dtype {name_of(x.dtype)}, but the result has {result}", "convert it", also=TypeError)
-        options[what] = True
-        tensors.append(reshaped(compact(x), expected if what == "bias" else shape))
+    return Product(lead, M, N, K, shape, result)
+
+
+def _operand(x, transpose, vector):
+    """(the matrix without gaps, whether it is transposed): a view that exchanges two dimensions is taken as it is. vector: the
+    shape of one as a matrix that is not transposed."""
+    if len(x.shape) == 1:
+        return reshaped(compact(x), vector), False
+    if not is_compact(x) and is_compact(swapped(x)):
+        return swapped(x), not transpose
+    return compact(x), transpose
+
+
+def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype, tf32):
+    """(the call, its tensors, the shape of the result where it is not the kernel's)."""
+    lead, M, N, K, wide, result = check("matmul", a, b, transpose_a, transpose_b, bias, activation, residual, out_dtype)
+    a, transpose_a = _operand(a, bool(transpose_a), (1, K))
+    b, transpose_b = _operand(b, bool(transpose_b), (K, 1))
+    rows, batch = M, None
+    if lead and len(b.shape) == 2:  # one b for all: the rows of all matrices are those of one
+        a, transpose_a = (compact(swapped(a)), False) if transpose_a else (a, False)
+        rows = product(lead) * M
+        a = reshaped(a, (rows, K))
+    elif lead:
+        batch = product(lead)
+        a, b = reshaped(a, (batch, *a.shape[-2:])), reshaped(b, (batch, *b.shape[-2:]))
+    options = {"a": name_of(a.dtype), "b": name_of(b.dtype), "result": result, "transpose_a": transpose_a, "transpose_b": transpose_b,
+               "batched": batch is not None, "tf32": bool(tf32), "activation": activation or "none"}  # fmt: skip
+    tensors = [a, b]
+    shape = (rows, N) if batch is None else (batch, rows, N)
+    for what, x, extents in (("bias", bias, (N,)), ("residual", residual, shape)):
+        if x is not None:
+            options[what] = True
+            tensors.append(reshaped(compact(x), extents))
     place = place_of(a)
     if place.arch and batch is None and rows * N * K >= _WORTH_PADDING and not _in_pieces(a, b, N, result):
         return _padded(options, tensors, (rows, N, K), place, None if wide == shape else wide)

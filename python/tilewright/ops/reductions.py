@@ -104,7 +104,7 @@ def _reduction(function, doc):
         return resolved.run(given).reshape(shape)
 
     plain.__name__, plain.__doc__ = function, doc
-    return Operator(entry(plain), lambda x, dim=None, keepdim=False: _resolve(function, x, dim, keepdim)[0])
+    return Operator(entry(plain), lambda x, dim=None, keepdim=False: _resolve(function, x, dim, keepdim)[0], traced=False)
 
 
 _MORE = "dim: a dimension, several, or None for all; keepdim keeps them with one element. Of x's dtype:"

@@ -22,12 +22,13 @@ def _resolve(x, first=-2, second=-1):
         x, low, high = reshaped(compact(x), (1, product(shape), 1)), 1, 2
         return _of_matrices(x, dtype), tuple(shape), None
     shape[low], shape[high] = shape[high], shape[low]
+    m, n = x.shape[low], x.shape[high]
     between = product(x.shape[low + 1 : high])
     if between != 1 or high != rank - 1:  # what lies between or behind moves too: as one matrix of a batch, by a view
         order = [d for d in range(rank) if d not in (low, high)] + [low, high]
         x = permuted(x, order)
-    m, n = x.shape[-2:]
-    return _of_matrices(reshaped(compact(x), (product(x.shape[:-2]), m, n)), dtype), tuple(shape), (low, high)
+    batch = product(e for d, e in enumerate(shape) if d not in (low, high))
+    return _of_matrices(reshaped(compact(x), (batch, m, n)), dtype), tuple(shape), (low, high)
 
 
 def _of_matrices(x, dtype):
@@ -62,4 +63,4 @@ def _transpose(x, first=-2, second=-1):
 
 _transpose.__name__ = "transpose"
 _transpose.__doc__ = """A copy without gaps in which two dimensions are exchanged. Elements of 8, 16, 32 or 64 bits of any dtype, unchanged."""
-transpose = Operator(entry(_transpose), lambda x, first=-2, second=-1: _resolve(x, first, second)[0][0])
+transpose = Operator(entry(_transpose), lambda x, first=-2, second=-1: _resolve(x, first, second)[0][0], traced=False)
