@@ -25,6 +25,9 @@ class OperandAgreement : public SureWalk {
         for (const Expr& e : *list)
           if (!said) said = differs(s, r.buffer, e);
     });
+    if (const auto* copy = s.as<Copy>(); copy && copy->completion.barrier.valid())
+      for (const Expr& e : copy->completion.barrier.indices)
+        if (!said) said = differs(s, copy->completion.barrier.buffer, e);
   }
 
  private:

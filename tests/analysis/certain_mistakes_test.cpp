@@ -225,6 +225,13 @@ TEST(OperandAgreement, ThreadsThatWouldEachMoveAnotherTile) {
       "32 and at 1 for thread 48");
 }
 
+TEST(OperandAgreement, ThreadsThatWouldEachHearByAnotherBarrier) {
+  EXPECT_EQ(with_shared("    barrier full: uint64[2] arrive=[1, 1]\n"
+                        "    copy from=A[0 : 64] to=s completion=(barrier=full[tx // 32])\n"),
+            "TW6012 line 3: threads do this copy together, but not of one part of 'full': it begins or ends at 0 for "
+            "thread 0 and at 1 for thread 32");
+}
+
 TEST(OperandAgreement, OneTileForAllIsNoMistake) {
   EXPECT_EQ(with_shared("    copy from=A[tx // 64 : 8] to=s[0 : 8]\n"), "");
   EXPECT_EQ(with_shared("    role 32..64 {\n      copy from=A[tx // 32 : 8] to=s[tx // 32 * 8 : 8]\n    }\n"), "");
