@@ -1,6 +1,7 @@
 """torch.compile without a GPU: a function runs as it is, but that a product which is added to something is rounded once,
 with the sum, as in the code that is made of it for a GPU. Tests that compare bits with such a function need that."""
 import functools
+import inspect
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -69,8 +70,8 @@ def compile(model=None, **named):
     """In place of torch.compile."""
     if model is None:
         return functools.partial(compile, **named)
-    if isinstance(model, torch.nn.Module) or not callable(model):
-        return model
+    if not inspect.isroutine(model):
+        return model  # modules, and classes such as those of torch.autograd.Function
 
     @functools.wraps(model)
     def called(*arguments, **keywords):

@@ -6,6 +6,7 @@
 #include "analysis/first_reads.h"
 #include "analysis/launch_order.h"
 #include "analysis/map_conflicts.h"
+#include "analysis/operand_agreement.h"
 #include "analysis/tile_ranges.h"
 #include "ir/verify.h"
 #include "passes/canonicalize.h"
@@ -69,6 +70,7 @@ ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes
   }
   ir::throw_findings(analysis::check_collectives(program), nullptr);
   ir::throw_findings(analysis::check_launch_order(program), nullptr);
+  ir::throw_findings(analysis::check_operand_agreement(program), nullptr);
   ir::throw_findings(analysis::check_tile_ranges(program), nullptr);
   ir::throw_findings(analysis::check_first_reads(program), nullptr);
   ir::throw_findings(analysis::check_map_conflicts(program), nullptr);

@@ -211,6 +211,35 @@ TEST(TileRanges, SumsWrap) {
   EXPECT_EQ(with_shared("    map i in 64 {\n      B[i + 1000] = A[i]\n    }\n"), "");  // global: nothing is there
 }
 
+// ---- tiles that threads move together
+
+TEST(OperandAgreement, ThreadsThatWouldEachMoveAnotherTile) {
+  const std::string of_warps = "threads do this copy together, but not of one part of ";
+  EXPECT_EQ(with_shared("    w: int32 = tx // 32\n    copy from=A[w * 32 : 32] to=s[w * 32 : 32]\n"),
+            "TW6012 line 3: " + of_warps + "'A': it begins or ends at 0 for thread 0 and at 32 for thread 32");
+  EXPECT_EQ(with_shared("    copy from=A[0 : 8] to=s[tx % 8 : 8]\n"),
+            "TW6012 line 2: " + of_warps + "'s': it begins or ends at 0 for thread 0 and at 1 for thread 1");
+  EXPECT_EQ(
+      with_shared("    role 32..64 {\n      fill to=s[tx // 48 : 8] value=0.0\n    }\n"),
+      "TW6012 line 3: threads do this fill together, but not of one part of 's': it begins or ends at 0 for thread "
+      "32 and at 1 for thread 48");
+}
+
+TEST(OperandAgreement, ThreadsThatWouldEachHearByAnotherBarrier) {
+  EXPECT_EQ(with_shared("    barrier full: uint64[2] arrive=[1, 1]\n"
+                        "    copy from=A[0 : 64] to=s completion=(barrier=full[tx // 32])\n"),
+            "TW6012 line 3: threads do this copy together, but not of one part of 'full': it begins or ends at 0 for "
+            "thread 0 and at 1 for thread 32");
+}
+
+TEST(OperandAgreement, OneTileForAllIsNoMistake) {
+  EXPECT_EQ(with_shared("    copy from=A[tx // 64 : 8] to=s[0 : 8]\n"), "");
+  EXPECT_EQ(with_shared("    role 32..64 {\n      copy from=A[tx // 32 : 8] to=s[tx // 32 * 8 : 8]\n    }\n"), "");
+  EXPECT_EQ(error_of("    local own: float32[2]\n    copy from=A[tx // 2 * 2 : 2] to=own\n    B[tx] = own[0]\n"), "");
+  EXPECT_EQ(with_shared("    if n > 3 {\n      copy from=A[tx : 1] to=s[tx : 1]\n    }\n"), "");  // not surely
+  EXPECT_EQ(with_shared("    copy from=A[I[tx] : 1] to=s[I[0] : 1]\n"), "");                      // memory says
+}
+
 // ---- points of a map
 
 TEST(MapConflicts, TwoPointsWriteOneElement) {

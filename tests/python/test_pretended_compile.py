@@ -64,6 +64,14 @@ def test_other_types_gradients_and_ways_to_say_it():
     model = torch.nn.Linear(2, 2)
     assert compiled(model) is model
 
+    @compiled
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    assert Doubled.apply(torch.tensor([2.0])) == 4.0
+
     @compiled(dynamic=True)
     def named(x):
         return x * x + x

@@ -74,8 +74,24 @@ def _asserted_after(file, number):
     return "".join(found)
 
 
-def _kind(error, line, case, after=""):
-    if _looks_for_own_text(error, line, case):
+def _looked_up(file, number):
+    """The lines of the same block before an assertion that look in a text for what it speaks of."""
+    lines = linecache.getlines(file)
+    if not 0 < number <= len(lines) or not lines[number - 1].strip().startswith("assert "):
+        return ""
+    indent, names = re.match(r"\s*", lines[number - 1])[0], set(re.findall(r"[A-Za-z_]\w*", lines[number - 1]))
+    found = []
+    for text in reversed(lines[: number - 1]):
+        if text.strip() and not text.startswith(indent):
+            break
+        bound = re.match(r"(\w+) = .*\.(find|findall|search|index|count)\(", text[len(indent) :])
+        if bound and bound[1] in names:
+            found.append(text)
+    return "".join(found)
+
+
+def _kind(error, line, case, after="", before=""):
+    if _looks_for_own_text(error, line, case) or (isinstance(error, AssertionError) and _OWN_TEXT.search(before)):
         return "text of TileLang"
     if isinstance(error, AssertionError) and any(w in line for w in _TEXT) and _OWN_TEXT.search(after):
         return "text of TileLang"
@@ -105,8 +121,8 @@ def described(error, case=""):
     cause = f"{code} {error.message}" if code else f"{type(error).__name__}: {first or line}"
     if isinstance(error, AssertionError) and line and line not in cause:
         cause += f" [{line}]"
-    after = _asserted_after(at.filename, at.lineno) if at else ""
-    return {"kind": _kind(error, line, case, after), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
+    after, before = (_asserted_after(at.filename, at.lineno), _looked_up(at.filename, at.lineno)) if at else ("", "")
+    return {"kind": _kind(error, line, case, after, before), "cause": cause[:400], "place": f"{at.filename}:{at.lineno}" if at else "", "line": line[:200]}
 
 
 def compile_also(arch, results, only):
