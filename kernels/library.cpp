@@ -65,8 +65,8 @@ class Reader {
     done(name);
   }
   void read(const char* name, MatmulTile& t) {
-    read(name, {&t.m, &t.n, &t.k, &t.stages, &t.threads, &t.split},
-         "m x n x k x stages x threads x split, as 128x256x64x3x256x1");
+    read(name, {&t.m, &t.n, &t.k, &t.stages, &t.threads, &t.split, &t.pairs},
+         "m x n x k x stages x threads x split x pairs, as 128x256x64x3x256x1x0");
   }
   void read(const char* name, AttentionTile& t) {
     read(name, {&t.m, &t.n, &t.stages, &t.threads}, "m x n x stages x threads, as 128x128x2x256");
@@ -208,7 +208,7 @@ std::string tile_text(std::initializer_list<int64_t> extents) {
   for (const int64_t extent : extents) out += (out.empty() ? "" : "x") + std::to_string(extent);
   return out;
 }
-std::string tile_text(const MatmulTile& t) { return tile_text({t.m, t.n, t.k, t.stages, t.threads, t.split}); }
+std::string tile_text(const MatmulTile& t) { return tile_text({t.m, t.n, t.k, t.stages, t.threads, t.split, t.pairs}); }
 std::string tile_text(const AttentionTile& t) { return tile_text({t.m, t.n, t.stages, t.threads}); }
 
 int64_t power_of_two_from(int64_t n) {
@@ -268,13 +268,29 @@ Choice fastest(const std::string& family, Options given, const std::vector<Tile>
   return best;
 }
 
+// Large tiles of operands whose rows are no whole lines, as pairs too, which share the larger operand: their speed is
+// that of the second level cache.
+void add_pairs(std::vector<MatmulTile>& tiles, const MatmulOptions& o, const std::map<std::string, int64_t>& shape) {
+  constexpr int64_t kLineBits = 1024, kSmallest = 128 * 128;
+  const int64_t m = value_of(shape, "M"), n = value_of(shape, "N"), k = value_of(shape, "K");
+  const bool whole = (o.transpose_a ? m : k) * o.a.storage_bits() % kLineBits == 0 &&
+                     (o.transpose_b ? k : n) * o.b.storage_bits() % kLineBits == 0;
+  for (size_t i = 0, count = whole ? 0 : tiles.size(); i < count; ++i) {
+    MatmulTile t = tiles[i];
+    t.pairs = t.m > t.n ? 1 : 2;
+    const int64_t neighbours = t.pairs == 1 ? tilewright::ceildiv(n, t.n) : tilewright::ceildiv(m, t.m);
+    if (t.split == 1 && t.m * t.n >= kSmallest && neighbours > 1) tiles.push_back(t);
+  }
+}
+
 Choice choose_matmul(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
   MatmulOptions o = matmul_options(given);
   const auto program = [&](const MatmulTile& t) { return o.tile = t, matmul(o); };
   const auto batch = shape.find("batch");
-  const std::vector<MatmulTile> tiles = arch.empty() ? std::vector{cpu_tile(shape)}
-                                                     : matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"),
-                                                                    batch == shape.end() ? 1 : batch->second);
+  std::vector<MatmulTile> tiles = arch.empty() ? std::vector{cpu_tile(shape)}
+                                               : matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"),
+                                                              batch == shape.end() ? 1 : batch->second);
+  if (arch == "sm_90a") add_pairs(tiles, o, shape);
   return fastest<MatmulTile>("matmul", given, tiles, arch, shape, program, "give M, N, K, and batch where it has one");
 }
 
@@ -347,7 +363,7 @@ Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>
   const bool gpu = !arch.empty();
   int64_t parts = 1, threads = 128, rows = 1;
   if (arch == "sm_90a" && n > kMostColumns)
-    parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(n, kFastColumns)));
+    parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(n, kMostColumns)));
   const int64_t width = tilewright::ceildiv(n, parts), most = gpu ? kMostColumns : 64 * 1024;
   const bool whole = some && width <= most;
   if (!whole) parts = 1, threads = 256;

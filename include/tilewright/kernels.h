@@ -14,9 +14,10 @@ namespace tilewright::kernels {
 enum class Activation : uint8_t { None, Relu, Gelu, GeluTanh, Silu };  // Gelu by erf, GeluTanh by its approximation
 
 // Of a product: a block of `threads` has `m` x `n` elements of the result and takes `k` of the sum in a step, with
-// `stages` steps under way. With `split` that many blocks of a cluster share the sum.
+// `stages` steps under way. With `split` that many blocks of a cluster share the sum. `pairs`: neighbouring blocks
+// bring half of a tile each, for both, of A (1) or of B (2).
 struct MatmulTile {
-  int64_t m = 128, n = 128, k = 64, stages = 3, threads = 128, split = 1;
+  int64_t m = 128, n = 128, k = 64, stages = 3, threads = 128, split = 1, pairs = 0;
   bool operator==(const MatmulTile&) const = default;
 };
 

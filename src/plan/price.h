@@ -11,13 +11,14 @@ namespace tilewright::plan {
 
 struct Price {
   // Clocks for which a tile of the grid keeps each unit of a multiprocessor busy.
-  double matrix = 0;    // products
-  double shared = 0;    // shared memory: operands that products read there, copies on chip
-  double l2 = 0;        // tiles that come from the L2 cache
-  double issue = 0;     // elementwise code and reductions, functions of the special unit included
-  double epilogue = 0;  // results on their way to memory
-  int64_t waves = 0;    // of tiles, one a block
-  double memory = 0;    // microseconds that the device's memory takes for all that is read and written, once
+  double matrix = 0;      // products
+  double shared = 0;      // shared memory: operands that products read there, copies on chip
+  double l2 = 0;          // tiles that come from the L2 cache
+  double over_lines = 0;  // of that, for rows that are no whole lines
+  double issue = 0;       // elementwise code and reductions, functions of the special unit included
+  double epilogue = 0;    // results on their way to memory
+  int64_t waves = 0;      // of tiles, one a block
+  double memory = 0;      // microseconds that the device's memory takes for all that is read and written, once
   double microseconds = 0;
   std::string_view limit;  // what decides: matrix, shared, l2, issue, results or memory
 };
