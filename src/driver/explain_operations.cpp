@@ -179,7 +179,13 @@ class OperationWalk {
     const auto space = [&](ir::BufferId id) { return tiles_.buffer(tiles_.root(id)).space; };
     const ir::Space from = space(n.from.buffer), to = space(n.to.buffer);
     if (from != ir::Space::Global && to != ir::Space::Global) return;
-    if (!tma && (from == ir::Space::Shared || to == ir::Space::Shared)) add_once(op.rejected, "TMA: " + why_not_tma(n));
+    if (target_.has.tma) op.by_tma = tma || is_staged(n);
+    if (!tma && (from == ir::Space::Shared || to == ir::Space::Shared)) {
+      op.not_tma = why_not_tma(n);
+      add_once(op.rejected, "TMA: " + op.not_tma);
+    } else if (op.by_tma == false) {
+      op.not_tma = to == ir::Space::Global ? "straight from registers" : "straight to registers";
+    }
     if (!tma && !is_staged(n) && from == ir::Space::Fragment && l_.plans[number_].has_loader())
       add_once(op.rejected,
                "TMA store through shared memory: TMA does not take the box, or there is no room to stage it");
