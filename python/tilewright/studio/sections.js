@@ -1,0 +1,169 @@
+"use strict";
+// What stands below the texts: operations, launches with their plan, memory and rings, counts, passes.
+
+function goTo(texts, number, line) {
+  return element("button", { type: "button", class: "go", onclick: () => {
+    texts.light(`${number}:${line}`);
+    document.getElementById("texts").scrollIntoView();
+  } }, String(line));
+}
+
+function operationTable(texts, operations) {
+  const rows = operations.map((o) => [goTo(texts, o.number, o.line), o.operation, (o.becomes || []).join("; ") || "", (o.rejected || []).map((r) => `not ${r}`).join("; "),
+    o.executions, o.flops === 0 ? "" : o.flops, o.bytes === 0 ? "" : o.bytes]);
+  return table(["line", "operation", "what it became", "why not better", "#times", "#flops each", "#bytes each"], rows);
+}
+
+// ---- the plan
+
+function planOf(launch) {
+  const plan = launch.plan;
+  const parts = [element("h3", {}, "Plan")];
+  if (plan.lines.length) parts.push(element("pre", { class: "plan" }, plan.lines.join("\n")));
+  if (plan.why_not) parts.push(element("p", {}, `No warp only loads: ${plan.why_not}`));
+  for (const what of ["fitted", "no_teams"]) if (plan[what]) parts.push(element("p", { class: "faint" }, plan[what]));
+  if (plan.price) parts.push(...priceOf(plan.price, plan.next || []));
+  return parts;
+}
+
+function priceOf(price, next) {
+  const clocks = price.clocks_of_a_tile;
+  const most = Math.max(1, ...Object.values(clocks));
+  const bars = Object.entries(clocks).map(([unit, count]) => {
+    const bar = element("div", {});
+    bar.style.width = percent(count, most);
+    return element("div", { class: "bar" }, element("span", {}, unit), bar, element("span", {}, shown(Math.round(count))));
+  });
+  return [
+    element("p", {}, `About ${shown(price.us)} us by the model of the device; what decides: ${price.limit}. ${price.waves} ${price.waves === 1 ? "wave" : "waves"} of tiles, ` +
+      `${shown(price.memory_us)} us for the device's memory. Clocks of a tile:`),
+    ...bars,
+    next.length
+      ? table(["plans with another line", "#us", "decides"], [["(this one)", price.us, price.limit], ...next.map((n) => [n.line, n.price.us, n.price.limit])])
+      : element("p", { class: "faint" }, "No plan that differs by one line is known to fit."),
+  ];
+}
+
+// ---- shared memory
+
+function memoryOf(launch, openLayout) {
+  const used = launch.shared.reduce((most, range) => Math.max(most, range.begin + range.bytes), 0);
+  if (!used) return [];
+  const says = element("p", { role: "status", "aria-live": "polite" });
+  const frame = element("div", { class: "memory", role: "group", "aria-label": "Shared memory: bytes from left to right, time downwards" });
+  launch.shared.forEach((range, i) => {
+    const text = `${range.name}: bytes ${shown(range.begin)} to ${shown(range.begin + range.bytes)}${range.slots > 1 ? `, ${range.slots} slots` : ""}${livesOf(range)}`;
+    const from = Math.min(1, ...range.lives.map((life) => life.begin / life.of));
+    const to = Math.max(0, ...range.lives.map((life) => life.end / life.of));
+    const button = element("button", { type: "button", title: text, "aria-label": text, onclick: () => {
+      says.textContent = text;
+      openLayout(range.name);
+    } }, range.name);
+    Object.assign(button.style, { left: percent(range.begin, used), width: percent(range.bytes, used), background: tint(i + 1),
+      top: range.lives.length ? `${100 * from}%` : "0", height: range.lives.length ? `${100 * Math.max(0.04, to - from)}%` : "100%" });
+    frame.append(button);
+  });
+  const occupancy = launch.occupancy;
+  return [element("h3", {}, `Shared memory: ${shown(launch.shared_bytes)} bytes`),
+    element("p", { class: "faint" }, "Bytes from left to right; downwards the part of its role's statements in which a buffer is in use. A click says more, and shows its layout."),
+    frame, says,
+    occupancy ? element("p", {}, `${occupancy.blocks} blocks, ${occupancy.warps} of ${occupancy.most_warps} warps on a multiprocessor; what limits: ${occupancy.limit}.`) : null,
+    launch.resources ? element("p", {}, `${launch.resources.registers} registers a thread, ${launch.resources.spill_store_bytes} bytes of spills stored, ` +
+      `${launch.resources.spill_load_bytes} loaded.`) : null];
+}
+
+function livesOf(range) {
+  return range.lives.map((life) => `; threads ${life.threads[0]} to ${life.threads[1] - 1}: statements ${life.begin + 1} to ${life.end} of ${life.of}`).join("");
+}
+
+// ---- rings and roles
+
+function ringsOf(plan) {
+  const rings = (plan.rings || []).filter((ring) => ring.slots > 1);
+  if (!rings.length) return [];
+  return [element("h3", {}, "Rings in time"), element("p", { class: "faint" }, "Which slot is filled and which is used, where using one takes twice as long as filling it."),
+    ...rings.map(ringOf)];
+}
+
+function ringOf(ring) {
+  const name = `${ring.tiles.join(" and ")}: ${ring.slots} slots of ${shown(ring.slot_bytes)} bytes`;
+  const grid = element("div", { class: "ring", role: "img", "aria-label": `Ring of ${name}` });
+  const put = (row, from, to, text, attributes) => {
+    const cell = element("span", attributes, text);
+    cell.style.gridRow = row;
+    cell.style.gridColumn = `${from + 2} / ${to + 2}`;
+    grid.append(cell);
+    return cell;
+  };
+  ["", "filled", "used"].forEach((text, i) => put(i + 1, -1, 0, text, { class: "name" }));
+  const end = ring.turns[ring.turns.length - 1].used[1];
+  for (let time = 0; time < end; ++time) put(1, time, time + 1, time, { class: "faint" });
+  for (const turn of ring.turns) {
+    for (const [row, what] of [[2, "filled"], [3, "used"]]) {
+      const cell = put(row, turn[what][0], turn[what][1], turn.slot, { class: "slot", title: `slot ${turn.slot} is ${what} from ${turn[what][0]} to ${turn[what][1]}` });
+      cell.style.background = tint(turn.slot + 1);
+    }
+  }
+  return element("div", {}, element("p", {}, name), element("div", { class: "wide" }, grid));
+}
+
+function rolesOf(launch) {
+  if (!launch.roles || !launch.roles.length) return [];
+  return [element("h3", {}, "Roles"), ...launch.roles.map((role) => element("details", {},
+    element("summary", {}, `${role.name}, threads ${role.begin} to ${role.end - 1}: ${role.steps.length} steps`),
+    element("pre", {}, role.steps.join("\n"))))];
+}
+
+function launchOf(launch, openLayout) {
+  const head = `Launch ${launch.name}: ${launch.blocks == null ? launch.grid.join(" x ") : shown(launch.blocks)} blocks of ` +
+    `${[launch.threads].flat().join(" x ")} threads, ${shown(launch.bytes_on_chip)} bytes on chip`;
+  const buffers = table(["tile", "space", "dtype", "shape", "#bytes"],
+    launch.buffers.map((b) => [b.name, b.space, b.dtype, b.shape.join(" x "), b.view ? "a view" : b.bytes]));
+  const parts = [element("p", {}, head), buffers];
+  if (launch.plan) parts.push(...planOf(launch), ...memoryOf(launch, openLayout), ...ringsOf(launch.plan), ...rolesOf(launch));
+  for (const why of launch.in_memory || []) parts.push(element("p", { class: "inlay not" }, why));
+  return element("div", {}, ...parts.filter(Boolean));
+}
+
+// ---- what the simulator counted
+
+const COUNTED = [["shared_wavefronts", "wavefronts"], ["shared_wavefronts_ideal", "least"], ["global_sectors", "sectors"], ["global_sectors_ideal", "least"],
+  ["bytes_moved", "bytes moved"], ["bytes_used", "bytes used"], ["atomics", "atomics"], ["barriers", "barriers"]];
+
+function saidOf(row) {
+  return COUNTED.filter(([key]) => row[key] && !key.endsWith("ideal")).map(([key, name]) => `${shown(row[key])} ${name}`).join(", ") || "nothing";
+}
+
+function countsOf(texts, simulated, files) {
+  if (simulated.error) return [element("p", { class: "inlay not" }, `The simulator ends with ${simulated.error}`)];
+  return [element("p", { class: "faint" }, simulated.about), ...simulated.launches.map((launch) => element("div", {},
+    element("p", {}, `Launch ${launch.launch}: ${shown(launch.blocks)} blocks of ${launch.threads} threads`),
+    table(["line", ...COUNTED.map(([, name]) => `#${name}`)], [
+      ...launch.lines.map((row) => [files.includes(row.file) ? goTo(texts, files.indexOf(row.file), row.line) : "?", ...COUNTED.map(([key]) => row[key])]),
+      ["all", ...COUNTED.map(([key]) => launch.total[key])]])))];
+}
+
+// ---- passes
+
+function passesOf(passes) {
+  const changed = passes.filter((pass) => pass.changed || pass.decided);
+  const others = passes.filter((pass) => !pass.changed && !pass.decided).map((pass) => pass.name);
+  return [...changed.map(passOf), element("p", { class: "faint" }, `Changed nothing: ${others.join(", ") || "none"}.`)];
+}
+
+function passOf(pass) {
+  const count = (kind) => (pass.diff || []).filter((line) => line[0] === kind).length;
+  const made = element("details", { class: "pass" }, element("summary", {}, element("strong", {}, pass.name), ` +${count("+")} -${count("-")}`,
+    pass.decided ? `, decides ${pass.decided.length}` : "", element("span", { class: "faint" }, ` ${pass.what}`)));
+  made.addEventListener("toggle", () => made.open && made.children.length === 1 && fillPass(made, pass));
+  return made;
+}
+
+// When it is opened: most never are.
+function fillPass(made, pass) {
+  if (pass.decided) made.append(element("pre", {}, pass.decided.join("\n")));
+  const kinds = { "+": "added", "-": "removed", "=": "" };
+  const lines = (pass.diff || []).map((line) => (line[0] === "..." ? element("div", { class: "gap" }, `... ${line[1]} lines`)
+    : element("div", { class: kinds[line[0]] }, `${line[0] === "=" ? " " : line[0]} ${line[2]}`)));
+  if (lines.length) made.append(element("pre", { class: "diff" }, ...lines));
+}
