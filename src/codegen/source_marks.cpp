@@ -32,7 +32,8 @@ std::vector<SourceLocation> places_of_lines(std::string_view text, std::span<con
         here = marks[next++];
       }
     }
-    places.push_back(here);
+    const bool closes = begin != std::string_view::npos && line[begin] == '}';
+    places.push_back(closes ? SourceLocation() : here);
   }
   return places;
 }

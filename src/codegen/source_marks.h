@@ -13,7 +13,7 @@ namespace tilewright::codegen {
 std::string source_mark(const SourceLocation& at);
 
 // The place of each line of a text, given those of its marks in their order. A line has the mark above it in the same
-// function; a place that is not known: it has none.
+// function; what closes a block, and what no mark is above, has no place.
 std::vector<SourceLocation> places_of_lines(std::string_view text, std::span<const SourceLocation> marks);
 
 }  // namespace tilewright::codegen

@@ -15,6 +15,8 @@ std::optional<double> modelled(const GpuFacts& gpu) {
   return gpu.launches.empty() ? std::nullopt : std::optional(sum);
 }
 
+std::string microseconds(double us) { return us < 1000 ? fmt::format("{:.3g} us", us) : fmt::format("{:.0f} us", us); }
+
 std::string work(const Explanation& e) {
   if (!e.flops || !e.moved_bytes || !e.tensor_bytes)
     return "how much work it is depends on the call: explain(N=4096) says more";
@@ -25,11 +27,12 @@ std::string bound(const Explanation& e) {
   if (!e.gpu || !e.gpu->compute_floor || !e.gpu->memory_floor) return work(e);
   const double compute = *e.gpu->compute_floor * 1e6, memory = *e.gpu->memory_floor * 1e6;
   const double floor = std::max(compute, memory);
-  std::string out = fmt::format("bound by {}, {:.3g} us at least on {}",
-                                compute > memory ? "the matrix and vector units" : "memory", floor, e.gpu->device);
+  std::string out =
+      fmt::format("bound by {}, {} at least on {}", compute > memory ? "the matrix and vector units" : "memory",
+                  microseconds(floor), e.gpu->device);
   const std::optional<double> model = modelled(*e.gpu);
   if (model && *model > 0 && floor > 0)
-    out += fmt::format("; about {:.3g} us by the model, {:.0f}% of the floor's speed", *model,
+    out += fmt::format("; about {} by the model, {:.0f}% of the floor's speed", microseconds(*model),
                        std::min(100.0, 100 * floor / *model));
   return out;
 }

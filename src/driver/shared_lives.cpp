@@ -9,11 +9,11 @@ namespace {
 // Counts the statements of a list, and between which of them each root is used.
 class Count {
  public:
-  explicit Count(const ir::ThreadProgram& program) : program_(program) {}
+  Count(const ir::ThreadProgram& program, bool of_role) : program_(program), of_role_(of_role) {}
 
   void body(const ir::Body& b) {
     for (const ir::Stmt& s : b) {
-      if (s.as<ir::Role>()) continue;  // a list of its own
+      if (s.as<ir::Role>() && !of_role_) continue;  // a list of its own
       const int64_t before = now_;
       bool nested = false;
       ir::for_each_body(s, [&](const ir::Body& inner) { nested = true, body(inner); });
@@ -35,6 +35,7 @@ class Count {
   }
 
   const ir::ThreadProgram& program_;
+  const bool of_role_;
   int64_t now_ = 0;
   std::map<ir::BufferId, std::pair<int64_t, int64_t>> lives_;
 };
@@ -44,16 +45,16 @@ class Count {
 std::map<ir::BufferId, std::vector<SharedLife>> shared_lives(const ir::ThreadProgram& program,
                                                              const ir::Launch& launch) {
   std::map<ir::BufferId, std::vector<SharedLife>> out;
-  Count all(program);
+  Count all(program, false);
   all.body(launch.body);
   all.add_to(out, 0, launch.thread_count());
-  ir::walk(launch.body, [&](const ir::Stmt& s) {
+  for (const ir::Stmt& s : launch.body) {
     const auto* role = s.as<ir::Role>();
-    if (!role) return;
-    Count own(program);
+    if (!role) continue;
+    Count own(program, true);
     own.body(role->body);
     own.add_to(out, role->begin, role->end);
-  });
+  }
   return out;
 }
 
