@@ -145,7 +145,7 @@ def test_version(tmp_path):
 
 
 def test_misspelt_words(folder):
-    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, check, build, run, compat, puzzles"}.items():
+    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, studio, check, build, run, compat, puzzles"}.items():
         ran = tw(folder, word)
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"tilewright: no command '{word}'; {answer}\n")
 

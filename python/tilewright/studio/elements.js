@@ -26,6 +26,15 @@ function shown(cell) {
   return typeof cell === "number" ? cell.toLocaleString("en-US", { maximumFractionDigits: 3 }) : cell;
 }
 
+// Three digits are what models are good for.
+function rounded(number) {
+  return Number(number.toPrecision(3)).toLocaleString("en-US");
+}
+
+function plural(number, what) {
+  return `${shown(number)} ${what}${number === 1 ? "" : "s"}`;
+}
+
 // A color for a number, neighbours far apart.
 function hue(number) {
   return (number * 137) % 360;

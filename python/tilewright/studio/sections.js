@@ -26,20 +26,22 @@ function planOf(launch) {
   return parts;
 }
 
+const UNITS = { matrix: "matrix unit", shared: "shared memory", l2: "L2 cache", issue: "elementwise code", results: "results", memory: "device memory" };
+
 function priceOf(price, next) {
   const clocks = price.clocks_of_a_tile;
   const most = Math.max(1, ...Object.values(clocks));
   const bars = Object.entries(clocks).map(([unit, count]) => {
     const bar = element("div", {});
     bar.style.width = percent(count, most);
-    return element("div", { class: "bar" }, element("span", {}, unit), bar, element("span", {}, shown(Math.round(count))));
+    return element("div", { class: "bar" }, element("span", {}, UNITS[unit]), bar, element("span", {}, shown(Math.round(count))));
   });
   return [
-    element("p", {}, `About ${shown(price.us)} us by the model of the device; what decides: ${price.limit}. ${price.waves} ${price.waves === 1 ? "wave" : "waves"} of tiles, ` +
-      `${shown(price.memory_us)} us for the device's memory. Clocks of a tile:`),
+    element("p", {}, `About ${rounded(price.us)} us by the model of the device; what decides: ${UNITS[price.limit]}. ${plural(price.waves, "wave")} of tiles, ` +
+      `${rounded(price.memory_us)} us for the device's memory. Clocks of a tile:`),
     ...bars,
     next.length
-      ? table(["plans with another line", "#us", "decides"], [["(this one)", price.us, price.limit], ...next.map((n) => [n.line, n.price.us, n.price.limit])])
+      ? table(["plans with another line", "#us", "decides"], [["(this one)", rounded(price.us), UNITS[price.limit]], ...next.map((n) => [n.line, rounded(n.price.us), UNITS[n.price.limit]])])
       : element("p", { class: "faint" }, "No plan that differs by one line is known to fit."),
   ];
 }
@@ -52,13 +54,14 @@ function memoryOf(launch, openLayout) {
   const says = element("p", { role: "status", "aria-live": "polite" });
   const frame = element("div", { class: "memory", role: "group", "aria-label": "Shared memory: bytes from left to right, time downwards" });
   launch.shared.forEach((range, i) => {
-    const text = `${range.name}: bytes ${shown(range.begin)} to ${shown(range.begin + range.bytes)}${range.slots > 1 ? `, ${range.slots} slots` : ""}${livesOf(range)}`;
+    const text = `${range.name}: bytes ${shown(range.begin)} to ${shown(range.begin + range.bytes)}${range.slots > 1 ? `, ${plural(range.slots, "slot")}` : ""}${livesOf(range)}`;
     const from = Math.min(1, ...range.lives.map((life) => life.begin / life.of));
     const to = Math.max(0, ...range.lives.map((life) => life.end / life.of));
     const button = element("button", { type: "button", title: text, "aria-label": text, onclick: () => {
       says.textContent = text;
       openLayout(range.name);
-    } }, range.name);
+    } }, element("span", {}, range.name));
+    if (range.bytes < used / 40) button.className = "thin";
     Object.assign(button.style, { left: percent(range.begin, used), width: percent(range.bytes, used), background: tint(i + 1),
       top: range.lives.length ? `${100 * from}%` : "0", height: range.lives.length ? `${100 * Math.max(0.04, to - from)}%` : "100%" });
     frame.append(button);
@@ -67,7 +70,7 @@ function memoryOf(launch, openLayout) {
   return [element("h3", {}, `Shared memory: ${shown(launch.shared_bytes)} bytes`),
     element("p", { class: "faint" }, "Bytes from left to right; downwards the part of its role's statements in which a buffer is in use. A click says more, and shows its layout."),
     frame, says,
-    occupancy ? element("p", {}, `${occupancy.blocks} blocks, ${occupancy.warps} of ${occupancy.most_warps} warps on a multiprocessor; what limits: ${occupancy.limit}.`) : null,
+    occupancy ? element("p", {}, `${plural(occupancy.blocks, "block")}, ${occupancy.warps} of ${occupancy.most_warps} warps on a multiprocessor; what limits: ${occupancy.limit}.`) : null,
     launch.resources ? element("p", {}, `${launch.resources.registers} registers a thread, ${launch.resources.spill_store_bytes} bytes of spills stored, ` +
       `${launch.resources.spill_load_bytes} loaded.`) : null];
 }
@@ -110,7 +113,7 @@ function ringOf(ring) {
 function rolesOf(launch) {
   if (!launch.roles || !launch.roles.length) return [];
   return [element("h3", {}, "Roles"), ...launch.roles.map((role) => element("details", {},
-    element("summary", {}, `${role.name}, threads ${role.begin} to ${role.end - 1}: ${role.steps.length} steps`),
+    element("summary", {}, `${role.name}, threads ${role.begin} to ${role.end - 1}: ${plural(role.steps.length, "step")}`),
     element("pre", {}, role.steps.join("\n"))))];
 }
 
