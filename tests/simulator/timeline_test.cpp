@@ -161,5 +161,31 @@ TEST(Timeline, OfAProductThatTmaFeeds) {
   EXPECT_GT(end_of(of(t, Track::Warp, 0), "waits for its products"), first);
 }
 
+// Roles, rings, two products in a loop, copies by threads: on both kinds of GPU.
+TEST(Timeline, OfOtherProgramsIsInTurnToo) {
+  const std::string texts[] = {
+      Attention{128, 256, 64, 64, 64, 128, 2}.text(),
+      Product{192, 96, 160, 64, 96, 32, 128, 4, false, true, true, true, "float16", "float16"}.text(),
+      Product{256, 128, 128, 128, 64, 64, 256, 2, true, false, false, false, "bfloat16", "bfloat16"}.text(),
+      Product{64, 64, 64, 64, 64, 16, 128, 2, false, false, false, false, "float64", "float64"}.text()};
+  for (const std::string& text : texts)
+    for (const int arch : {80, 90}) {
+      SCOPED_TRACE(fmt::format("sm_{}\n{}", arch, text));
+      const ir::TileProgram tiles = ir::parse(text, "p.tile");
+      std::mt19937 random(1);
+      const std::vector<NDArray> arrays = arrays_of(tiles, random);
+      const std::vector<Argument> arguments(arrays.begin(), arrays.end());
+      size_t events = 0;
+      const auto keep = [&](const std::vector<LaunchReport>&, const Timeline* timeline) {
+        events = timeline->events.size();
+        expect_in_turn(*timeline);
+      };
+      SimulateOptions options;
+      options.target = target::GpuTarget::of(arch);
+      counting_executable(tiles, options, keep, true).call(arguments);
+      EXPECT_GT(events, 20u);
+    }
+}
+
 }  // namespace
 }  // namespace tilewright::simulator

@@ -8,12 +8,12 @@ from .kernels import _ARCHITECTURES, _made, _numbers, _one, _parser, _refuse_unk
 
 
 def studio(argv):
-    parse = _parser("studio", "Writes a page about a kernel, HTML that needs no server and no network: its source beside what it becomes, what it costs, "
-                    "shared memory, rings, layouts, passes, plans. FILE.tile is a program in text form.")  # fmt: skip
+    parse = _parser("studio", "Writes a page about a kernel, HTML that needs no server and no network: its source beside what it "
+                    "becomes, what it costs, shared memory, rings, layouts, passes, plans. FILE.tile is a program in text form.")  # fmt: skip
     parse.add_argument("--arch", default="", choices=_ARCHITECTURES, help="on this GPU instead of where it would run here")
     parse.add_argument("-o", "--out", metavar="PAGE", help="the file (KERNEL.html)")
-    parse.add_argument("--simulate", nargs="*", metavar="NAME=VALUE", help="call it on random tensors on a simulated GPU, and show what that counts; its "
-                       "symbols and numbers, small ones, where they differ from those above")  # fmt: skip
+    parse.add_argument("--simulate", nargs="*", metavar="NAME=VALUE", help="call it on random tensors on a simulated GPU, and show "
+                       "what that counts; its symbols and numbers, small ones, where they differ from those above")  # fmt: skip
     parse.add_argument("--seed", type=int, default=1, help="of the random tensors (1)")
     parse.add_argument("--trace", metavar="FILE", help="when things happen in the simulated call, for ui.perfetto.dev")
     options = parse.parse_args(argv)

@@ -43,8 +43,8 @@ def write(program, path, arch, symbols, simulated=None):
 def counted(simulate):
     """What write() takes as `simulated`: counts, or what the simulator found wrong."""
     try:
-        return {**simulate(), "about": "In the simulated call, whose tensors may be smaller than those above: wavefronts of shared memory and sectors of "
-                "global memory, each beside the least that would do."}  # fmt: skip
+        return {**simulate(), "about": "In the simulated call, whose tensors may be smaller than those above: wavefronts of shared "
+                "memory and sectors of global memory, each beside the least that would do."}  # fmt: skip
     except TilewrightError as error:
         return {"error": str(error)}
 
@@ -77,9 +77,9 @@ def _sources(facts):
         if not lines or not wanted:
             continue
         chosen = _chosen(lines, wanted)
-        made.append((len(wanted), {"name": os.path.basename(file), "title": os.path.basename(file), "language": "python",
-                                   "text": "\n".join("..." if n is None else lines[n - 1] for n in chosen),
-                                   "numbers": chosen, "places": [[number, n, 1] if n in wanted else 0 for n in chosen]}))  # fmt: skip
+        text, name = "\n".join("..." if n is None else lines[n - 1] for n in chosen), os.path.basename(file)
+        places = [[number, n, 1] if n in wanted else 0 for n in chosen]
+        made.append((len(wanted), {"name": name, "title": name, "language": "python", "text": text, "numbers": chosen, "places": places}))
     made.sort(key=lambda found: -found[0])
     for _, text in made[:1]:
         text["name"] = "source"

@@ -23,8 +23,9 @@ class Layouts {
     this.row = this.column = 0;
     this.registers = layout.space === "registers";
     this.numbers = this.registers ? layout.thread : layout.bank;
-    this.about.textContent = `${layout.layout}, decided by ${layout.decided_by}${layout.cut ? "; a part of the tile is drawn" : ""}. ` +
-      (this.registers ? "A color is a thread." : "A color is a bank of shared memory.") + " The mouse or the arrow keys show a cell.";
+    this.about.textContent = `${layout.layout}, decided by ${layout.decided_by}` +
+      `${layout.cut ? "; a part of the tile is drawn" : ""}. A color is a ${this.registers ? "thread" : "bank of shared memory"}. ` +
+      "The mouse or the arrow keys show a cell.";
     this.size = Math.max(6, Math.min(22, Math.floor(1100 / layout.columns)));
     this.canvas.setAttribute("aria-label", `Elements of ${layout.name}: ${layout.rows} rows of ${layout.columns}`);
     this.draw();
@@ -74,7 +75,8 @@ class Layouts {
     const { layout } = this;
     const index = [...layout.shape.slice(0, -2).map(() => 0), ...(layout.shape.length > 1 ? [this.row] : []), this.column];
     const where = this.registers
-      ? `thread ${layout.thread[this.at()]}, register ${layout.register[this.at()]}${layout.copies > 1 ? `, and ${layout.copies - 1} copies` : ""}`
+      ? `thread ${layout.thread[this.at()]}, register ${layout.register[this.at()]}` +
+        (layout.copies > 1 ? `, and ${layout.copies - 1} copies` : "")
       : `byte ${layout.byte[this.at()]}, bank ${layout.bank[this.at()]}`;
     this.says.textContent = `${layout.name}[${index.join(", ")}]: ${where}`;
   }

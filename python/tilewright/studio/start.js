@@ -27,47 +27,60 @@ function useTheme(name, redraw) {
 }
 
 function section(id, title, ...parts) {
-  const made = element("section", { id, "aria-labelledby": `${id}-title` }, element("h2", { id: `${id}-title` }, title), ...parts);
+  const named = { id, "aria-labelledby": `${id}-title` };
+  const made = element("section", named, element("h2", { id: `${id}-title` }, title), ...parts);
   document.getElementById("main").append(made);
   document.getElementById("sections").append(element("a", { href: `#${id}` }, title));
-  return made;
 }
 
-function head(facts, explanation) {
-  document.getElementById("name").textContent = explanation.program;
-  document.getElementById("engine").textContent = explanation.arch ? `${explanation.arch}, rates of an ${explanation.device}` : `cpu: ${explanation.processor}`;
-  document.getElementById("headline").textContent = explanation.headline;
-  const warnings = [...explanation.warnings, ...(explanation.refused ? [explanation.refused] : [])];
-  for (const warning of warnings) {
+function head(explanation) {
+  const { arch, device, processor, program, headline } = explanation;
+  const say = (id, text) => (document.getElementById(id).textContent = text);
+  say("name", program);
+  say("engine", arch ? `${arch}, rates of an ${device}` : `cpu: ${processor}`);
+  say("headline", headline);
+  const warn = (text, kind = "") => document.getElementById("warnings").append(element("p", { class: kind }, text));
+  for (const warning of [...explanation.warnings, ...(explanation.refused ? [explanation.refused] : [])]) {
     const where = warning.line ? `line ${warning.line}: ` : "";
-    document.getElementById("warnings").append(element("p", {}, `${warning.code || ""} ${where}${warning.message}${warning.help ? ` (${warning.help})` : ""}`));
+    warn(`${warning.code || ""} ${where}${warning.message}${warning.help ? ` (${warning.help})` : ""}`);
   }
-  if ((explanation.assumptions || []).length) {
-    const what = explanation.general ? "The general version; of this call it does not hold that" : "Assumed of a call, which else takes a general version:";
-    document.getElementById("warnings").append(element("p", { class: "faint" }, `${what} ${explanation.assumptions.join(", ")}`));
-  }
+  if (!(explanation.assumptions || []).length) return;
+  const assumed = explanation.assumptions.join(", ");
+  warn(explanation.general ? `The general version; of this call it does not hold that ${assumed}`
+    : `Assumed of a call, which else takes a general version: ${assumed}`, "faint");
+}
+
+// The operations of all launches, with the numbers of their files.
+function operationsOf(explanation, files) {
+  return explanation.launches.flatMap((launch) => launch.operations.map((o) => ({ ...o, number: files.indexOf(o.file) })));
+}
+
+function countsByLine(simulated, files) {
+  const rows = simulated && !simulated.error ? simulated.launches.flatMap((launch) => launch.lines) : [];
+  return rows.map((row) => ({ number: files.indexOf(row.file), line: row.line, said: saidOf(row) }));
 }
 
 function start() {
   const facts = JSON.parse(document.getElementById("facts").textContent);
   const { explanation, files, simulated } = facts;
-  head(facts, explanation);
-  const operations = explanation.launches.flatMap((launch) => launch.operations.map((o) => ({ ...o, number: files.indexOf(o.file) })));
-  const counted = simulated && !simulated.error ? simulated.launches.flatMap((launch) => launch.lines) : [];
-  const counts = counted.map((row) => ({ number: files.indexOf(row.file), line: row.line, said: saidOf(row) }));
-  const texts = new Texts(facts.texts, operations, counts);
+  head(explanation);
+  const operations = operationsOf(explanation, files);
+  const texts = new Texts(facts.texts, operations, countsByLine(simulated, files));
   texts.files = files;
   section("texts", "Source and what it becomes", texts.tools, texts.frame, texts.detail);
   section("operations", "Operations", operationTable(texts, operations));
   const layouts = facts.layouts.length ? new Layouts(facts.layouts) : null;
   const openLayout = (name) => layouts && layouts.place(name) >= 0 && layouts.choose(layouts.place(name));
-  section("launches", explanation.launches.length > 1 ? "Launches" : "Launch", ...explanation.launches.map((launch) => launchOf(launch, openLayout)));
+  const launches = explanation.launches.map((launch) => launchOf(launch, openLayout));
+  section("launches", launches.length > 1 ? "Launches" : "Launch", ...launches);
   if (layouts) section("layouts", "Layouts", layouts.frame);
   if (simulated) section("counts", "What the simulator counted", ...countsOf(texts, simulated, files));
   section("passes", "Passes", ...passesOf(facts.passes));
-  if ((explanation.plans || []).length) section("plans", "Plans that were tried, best first", element("pre", {}, explanation.plans.join("\n")));
-  useTheme(THEMES.includes(kept()) ? kept() : "auto", () => layouts && layouts.draw());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => layouts && layouts.draw());
+  const plans = explanation.plans || [];
+  if (plans.length) section("plans", "Plans that were tried, best first", element("pre", {}, plans.join("\n")));
+  const redraw = () => layouts && layouts.draw();
+  useTheme(THEMES.includes(kept()) ? kept() : "auto", redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   texts.begin();
   document.documentElement.dataset.ready = "yes";
 }

@@ -30,7 +30,8 @@ class Texts {
     this.fill(column, number);
     column.frame = element("section", { class: "column" }, element("h3", {}, text.title || text.name), list);
     column.frame.hidden = Boolean(text.hidden);
-    const toggle = element("button", { type: "button", "aria-pressed": String(!text.hidden), onclick: () => this.toggle(column) }, text.name);
+    const pressed = { type: "button", "aria-pressed": String(!text.hidden), onclick: () => this.toggle(column) };
+    const toggle = element("button", pressed, text.name);
     column.toggle = toggle;
     list.addEventListener("click", (event) => this.point(column, event, (index) => this.choose(column, index)));
     list.addEventListener("mousemove", (event) => this.point(column, event, (index) => this.hover(column.lines[index].key)));
@@ -155,7 +156,8 @@ class Texts {
     for (const operation of this.operations.get(key) || []) lines.push(...described(operation));
     const counted = this.counts.get(key);
     if (counted) lines.push(element("p", {}, `simulated: ${counted.said}`));
-    if (lines.length === 1) lines.push(element("p", { class: "faint" }, `${this.elements(key).length} lines of the texts come from it.`));
+    if (lines.length === 1)
+      lines.push(element("p", { class: "faint" }, `${plural(this.elements(key).length, "line")} of the texts come from it.`));
     this.detail.append(...lines);
   }
 
@@ -199,7 +201,8 @@ function described(operation) {
   if (operation.executions != null) facts.push(`${operation.conditional ? "at most " : ""}${shown(operation.executions)} times`);
   if (operation.flops) facts.push(`${shown(operation.flops)} flops each`);
   if (operation.bytes) facts.push(`${shown(operation.bytes)} bytes each`);
-  if (operation.innermost_loops) facts.push(`innermost loops ${operation.innermost_loops}, vectorized ${operation.vectorized_loops}`);
+  if (operation.innermost_loops)
+    facts.push(`innermost loops ${operation.innermost_loops}, vectorized ${operation.vectorized_loops}`);
   const lines = [element("p", {}, `${operation.operation}: ${facts.join(", ")}`)];
   for (const what of operation.becomes || []) lines.push(element("p", { class: "inlay" }, what));
   for (const what of operation.rejected || []) lines.push(element("p", { class: "inlay not" }, `not ${what}`));
