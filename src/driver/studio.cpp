@@ -46,7 +46,7 @@ class Page {
       : program_(program), values_(values), arch_(arch) {}
 
   std::string json() {
-    add_text("tile program", "tile", program_);
+    add_text("tile program", program_);
     last_ = ir::print(program_);
     const WarningSink loud = replace_warning_sink([](const Diagnostic&) {});  // explain() says them
     const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(loud); });
@@ -76,7 +76,7 @@ class Page {
         lowered, passes::loop_passes(), features_of(processor), [&](const char* name, const ir::LoopProgram& p) {
           add_pass(name, passes::find_loop_pass(name)->what, ir::print(p), {});
         });
-    add_text("loops", "tile", loops);
+    add_text("loops", loops);
     Dump dump(program_.name);
     const CpuKernel kernel = write_cpu(tiles, processor, dump);
     add_code("C++", kernel.text, kernel.marks);
@@ -87,8 +87,8 @@ class Page {
     std::vector<GpuStages::Stage> stages;
     Explanation e = explain_gpu(program_, values_, arch_, true, 2, [&](const DeviceChoice& choice) {
       stages = choice.stages.list();
-      add_text("planned program", "tile", choice.lowering.planned);
-      add_text("thread program", "tile", choice.lowering.threads);
+      add_text("planned program", choice.lowering.planned);
+      add_text("thread program", choice.lowering.threads);
       add_code("CUDA C++", choice.text.kernel.text, choice.text.marks);
     });
     const ir::TileProgram tiles = shared_passes();
@@ -103,16 +103,16 @@ class Page {
   // ---- texts
 
   template <class Program>
-  void add_text(const char* name, const char* language, const Program& program) {
+  void add_text(const char* name, const Program& program) {
     const ir::PrintedLines printed = ir::print_lines(program);
     Json places = Json::array();
     for (const ir::PrintedPlace& p : printed.places) places.push_back(files_.place(program.location(p.location)));
-    texts_.push_back({{"name", name}, {"language", language}, {"text", printed.text}, {"places", std::move(places)}});
+    texts_.push_back({{"name", name}, {"text", printed.text}, {"places", std::move(places)}});
   }
   void add_code(const char* name, const std::string& text, const std::vector<SourceLocation>& marks) {
     Json places = Json::array();
     for (const SourceLocation& at : codegen::places_of_lines(text, marks)) places.push_back(files_.place(at));
-    texts_.push_back({{"name", name}, {"language", "c"}, {"text", text}, {"places", std::move(places)}});
+    texts_.push_back({{"name", name}, {"text", text}, {"places", std::move(places)}});
   }
 
   // ---- passes

@@ -380,6 +380,20 @@ def test_passes_show_their_difference(opened):
     assert any("wait barrier" in line for line in added) and page.run("return document.querySelectorAll('.pass[open] .removed').length") > 0
 
 
+def test_launches_have_their_own_parts(driver, folder):
+    body = ("  launch {0}(bx: 1) threads(tx: 64) {{\n    shared s: float32[64, {1}]\n    copy from=A[0 : 64, 0 : {1}] to=s\n"
+            "    copy from=s to=B[0 : 64, 0 : {1}]\n  }}\n")  # fmt: skip
+    text = f"program two {{\n  param A: float32[64, 64]\n  param B: float32[64, 64]\n{body.format('first', 16)}{body.format('second', 32)}}}\n"
+    path = studio.write(_native.parse(text, "two.tile"), folder / "two.html", "sm_80", {})
+    page = browser.Page(driver, path)
+    assert [link.text for link in page.all("#sections a")][2] == "Launches"
+    said = []
+    for button in page.all(".memory button"):
+        page.run("arguments[0].click()", button)
+        said.append(page.run("return document.querySelector('#layouts select').selectedOptions[0].textContent"))
+    assert said == ["s in shared, launch first", "s in shared, launch second"] and page.complaints() == []
+
+
 _CONTRAST = """
 const parts = (c) => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
 const light = (c) => { const [r, g, b] = parts(c).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });

@@ -13,6 +13,8 @@ from ..errors import TilewrightError
 _HERE = os.path.dirname(__file__)
 _SCRIPTS = ("elements.js", "texts.js", "layouts.js", "sections.js", "start.js")
 _HIDDEN = ("thread program",)  # behind a button
+_COUNTED = ("In the simulated call, whose tensors may be smaller than those above: wavefronts of shared memory and sectors of "
+            "global memory, each beside the least that would do.")  # fmt: skip
 
 
 def page(facts):
@@ -43,8 +45,7 @@ def write(program, path, arch, symbols, simulated=None):
 def counted(simulate):
     """What write() takes as `simulated`: counts, or what the simulator found wrong."""
     try:
-        return {**simulate(), "about": "In the simulated call, whose tensors may be smaller than those above: wavefronts of shared "
-                "memory and sectors of global memory, each beside the least that would do."}  # fmt: skip
+        return {**simulate(), "about": _COUNTED}
     except TilewrightError as error:
         return {"error": str(error)}
 
@@ -79,7 +80,7 @@ def _sources(facts):
         chosen = _chosen(lines, wanted)
         text, name = "\n".join("..." if n is None else lines[n - 1] for n in chosen), os.path.basename(file)
         places = [[number, n, 1] if n in wanted else 0 for n in chosen]
-        made.append((len(wanted), {"name": name, "title": name, "language": "python", "text": text, "numbers": chosen, "places": places}))
+        made.append((len(wanted), {"name": name, "title": name, "text": text, "numbers": chosen, "places": places}))
     made.sort(key=lambda found: -found[0])
     for _, text in made[:1]:
         text["name"] = "source"

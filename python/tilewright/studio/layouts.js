@@ -2,10 +2,13 @@
 // Where the elements of a tile are: a cell for each, drawn when it is looked at.
 
 class Layouts {
-  constructor(layouts) {
+  constructor(layouts, launches) {
     this.layouts = layouts;
     this.pick = element("select", { "aria-label": "Which tile", onchange: () => this.choose(Number(this.pick.value)) });
-    layouts.forEach((layout, i) => this.pick.append(element("option", { value: i }, `${layout.name} in ${layout.space}`)));
+    layouts.forEach((layout, i) => {
+      const launch = launches.length > 1 ? `, launch ${launches[layout.launch].name}` : "";
+      this.pick.append(element("option", { value: i }, `${layout.name} in ${layout.space}${launch}`));
+    });
     this.about = element("p", { class: "faint" });
     this.says = element("p", { role: "status", "aria-live": "polite" });
     this.canvas = element("canvas", { tabindex: 0, role: "img" });
@@ -23,8 +26,9 @@ class Layouts {
     this.row = this.column = 0;
     this.registers = layout.space === "registers";
     this.numbers = this.registers ? layout.thread : layout.bank;
-    this.about.textContent = `${layout.layout}, decided by ${layout.decided_by}` +
-      `${layout.cut ? "; a part of the tile is drawn" : ""}. A color is a ${this.registers ? "thread" : "bank of shared memory"}. ` +
+    const part = layout.cut ? "; a part of the tile is drawn" : "";
+    const color = this.registers ? "thread" : "bank of shared memory";
+    this.about.textContent = `${layout.layout}, decided by ${layout.decided_by}${part}. A color is a ${color}. ` +
       "The mouse or the arrow keys show a cell.";
     this.size = Math.max(6, Math.min(22, Math.floor(1100 / layout.columns)));
     this.canvas.setAttribute("aria-label", `Elements of ${layout.name}: ${layout.rows} rows of ${layout.columns}`);
@@ -32,8 +36,11 @@ class Layouts {
     this.say();
   }
 
-  place(name) {
-    return this.layouts.findIndex((layout) => layout.name === name);
+  // Shows the layout of a shared buffer of a launch, if it has one.
+  open(name, launch) {
+    const wanted = (layout) => layout.name === name && layout.launch === launch && layout.space === "shared";
+    const found = this.layouts.findIndex(wanted);
+    if (found >= 0) this.choose(found);
   }
 
   draw() {

@@ -66,7 +66,8 @@ function memoryOf(launch, openLayout) {
   const used = launch.shared.reduce((most, range) => Math.max(most, range.begin + range.bytes), 0);
   if (!used) return [];
   const says = element("p", { role: "status", "aria-live": "polite" });
-  const frame = element("div", { class: "memory", role: "group", "aria-label": "Shared memory: bytes to the right, time downwards" });
+  const label = "Shared memory: bytes to the right, time downwards";
+  const frame = element("div", { class: "memory", role: "group", "aria-label": label });
   const pressed = (range) => () => {
     says.textContent = saidOfRange(range);
     openLayout(range.name);
@@ -74,8 +75,8 @@ function memoryOf(launch, openLayout) {
   launch.shared.forEach((range, i) => frame.append(rangeOf(range, used, tint(i + 1), pressed(range))));
   return [
     element("h3", {}, `Shared memory: ${shown(launch.shared_bytes)} bytes`),
-    element("p", { class: "faint" }, "Bytes from left to right; downwards the part of its role's statements in which a buffer is " +
-      "in use. A click says more, and shows its layout."),
+    element("p", { class: "faint" }, "Bytes from left to right; downwards the part of its role's statements in which a buffer " +
+      "is in use. A click says more, and shows its layout."),
     frame, says, ...resourcesOf(launch)];
 }
 

@@ -69,9 +69,9 @@ function start() {
   texts.files = files;
   section("texts", "Source and what it becomes", texts.tools, texts.frame, texts.detail);
   section("operations", "Operations", operationTable(texts, operations));
-  const layouts = facts.layouts.length ? new Layouts(facts.layouts) : null;
-  const openLayout = (name) => layouts && layouts.place(name) >= 0 && layouts.choose(layouts.place(name));
-  const launches = explanation.launches.map((launch) => launchOf(launch, openLayout));
+  const layouts = facts.layouts.length ? new Layouts(facts.layouts, explanation.launches) : null;
+  const openLayout = (launch) => (name) => layouts && layouts.open(name, launch);
+  const launches = explanation.launches.map((launch, number) => launchOf(launch, openLayout(number)));
   section("launches", launches.length > 1 ? "Launches" : "Launch", ...launches);
   if (layouts) section("layouts", "Layouts", layouts.frame);
   if (simulated) section("counts", "What the simulator counted", ...countsOf(texts, simulated, files));
