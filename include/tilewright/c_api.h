@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Grows when a function or a field is added; a frontend checks that the library's is at least its own. */
-#define TW_ABI_VERSION 5
+#define TW_ABI_VERSION 6
 TW_PUBLIC int tw_abi_version(void);
 TW_PUBLIC const char* tw_version(void); /* "0.1.0" */
 
@@ -133,6 +133,10 @@ TW_PUBLIC void tw_text_release(tw_text* text);
  * "sm_90a"; "" is the CPU. names and values: symbols that are known. */
 TW_PUBLIC tw_error* tw_program_explain(const tw_program* program, const char* arch, int json, const char* const* names,
                                        const int64_t* values, size_t count, tw_text** out);
+/* All that the page about the program shows, as JSON (docs/studio.md): {"explanation": as tw_program_explain says it,
+ * "texts", "passes", "layouts", "files"}. */
+TW_PUBLIC tw_error* tw_program_studio(const tw_program* program, const char* arch, const char* const* names,
+                                      const int64_t* values, size_t count, tw_text** out);
 
 /* Runs the program on random tensors, the same for one seed, on every engine that takes it, and compares them. names
  * and values: its symbols and the numbers among its parameters. The error is what an engine found wrong or TW4020,
@@ -140,6 +144,11 @@ TW_PUBLIC tw_error* tw_program_explain(const tw_program* program, const char* ar
  * ...]}. */
 TW_PUBLIC tw_error* tw_program_check(const tw_program* program, const char* const* names, const double* values,
                                      size_t count, uint64_t seed, int json, tw_text** out);
+/* Runs the program on random tensors on the simulator of a GPU: `counts` as tw_kernel_counts gives them, and where
+ * `trace` is no NULL, the timeline as tw_kernel_trace does. names and values as for tw_program_check. */
+TW_PUBLIC tw_error* tw_program_simulate(const tw_program* program, const char* arch, const char* const* names,
+                                        const double* values, size_t count, uint64_t seed, tw_text** counts,
+                                        tw_text** trace);
 /* Compiles the program ahead of time and writes a C header, an object and JSON to a folder in `folder`: `out` has their
  * paths, a line each. arch: "cpu", "cpu:avx2", "sm_90a", ...; name: of the function, or "" for the program's. */
 TW_PUBLIC tw_error* tw_program_build(const tw_program* program, const char* arch, const char* name, const char* folder,
@@ -167,6 +176,11 @@ TW_PUBLIC tw_error* tw_library_choose(const char* family, const char* const* nam
 TW_PUBLIC tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out);
 /* On the simulator of a GPU, which counts what the memories do. */
 TW_PUBLIC tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out);
+/* The same; with `trace` it also keeps when things happen, by a model of a multiprocessor. */
+TW_PUBLIC tw_error* tw_compile_simulated(const tw_program* program, const char* arch, int trace, tw_kernel** out);
+/* That of the last call, in the Trace Event Format, which ui.perfetto.dev shows; "" before, and where it is not kept.
+ */
+TW_PUBLIC tw_error* tw_kernel_trace(const tw_kernel* kernel, tw_text** out);
 /* What it counted in the last call that ended well, as the JSON of `tilewright simulate`; "" before. */
 TW_PUBLIC tw_error* tw_kernel_counts(const tw_kernel* kernel, tw_text** out);
 TW_PUBLIC void tw_kernel_release(tw_kernel* kernel);

@@ -31,15 +31,16 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* const names[] = {"program", "engine", "arch", "outputs", "counting", nullptr};
   PyObject *program = nullptr, *outputs = nullptr;
   const char *engine = "auto", *arch = "";
-  int counting = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|ssOp", const_cast<char**>(names), program_type, &program, &engine,
+  int counting = 0;  // 1: the simulator counts; 2: and keeps a timeline
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|ssOi", const_cast<char**>(names), program_type, &program, &engine,
                                    &arch, &outputs, &counting))
     return nullptr;
   tw_kernel* kernel = nullptr;
   tw_error* error = nullptr;
   tw_program* handle = object_of<ProgramObject>(program)->program;
   Py_BEGIN_ALLOW_THREADS;
-  error = counting ? tw_compile_counting(handle, arch, &kernel) : tw_compile(handle, engine, arch, &kernel);
+  error =
+      counting ? tw_compile_simulated(handle, arch, counting > 1, &kernel) : tw_compile(handle, engine, arch, &kernel);
   Py_END_ALLOW_THREADS;
   if (error) return raise(error);
   PyObject* object = allocate(type);
@@ -404,6 +405,11 @@ PyObject* get_assumptions(PyObject* self, void*) {
 PyObject* get_general_calls(PyObject* self, void*) {
   return PyLong_FromLongLong(tw_kernel_general_calls(object_of<KernelObject>(self)->kernel));
 }
+PyObject* get_trace(PyObject* self, void*) {
+  tw_text* text = nullptr;
+  if (tw_error* error = tw_kernel_trace(object_of<KernelObject>(self)->kernel, &text)) return raise(error);
+  return new_string(text);
+}
 PyObject* get_counts(PyObject* self, void*) {
   tw_text* text = nullptr;
   if (tw_error* error = tw_kernel_counts(object_of<KernelObject>(self)->kernel, &text)) return raise(error);
@@ -422,6 +428,8 @@ PyTypeObject* make_kernel_type() {
        "How many calls did not hold to that, and went to the general version.", nullptr},
       {"counts", get_counts, nullptr, "What the memories did in the last call, as JSON; empty where nobody counts.",
        nullptr},
+      {"trace", get_trace, nullptr,
+       "When things happened in the last call, as JSON of traces; empty where nobody keeps it.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
   static PyMethodDef methods[] = {
       {"output_shapes", output_shapes, METH_VARARGS,

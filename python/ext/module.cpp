@@ -156,6 +156,41 @@ PyObject* program_explain(PyObject* self, PyObject* args) {
   return error ? raise(error) : new_string(text);
 }
 
+// studio(arch, values)
+PyObject* program_studio(PyObject* self, PyObject* args) {
+  const char* arch = nullptr;
+  PyObject* values = nullptr;
+  if (!PyArg_ParseTuple(args, "sO!", &arch, &PyDict_Type, &values)) return nullptr;
+  std::vector<const char*> names;
+  std::vector<int64_t> numbers;
+  if (!read_numbers(values, PyLong_AsLongLong, names, numbers)) return nullptr;
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  tw_program* program = object_of<ProgramObject>(self)->program;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_program_studio(program, arch, names.data(), numbers.data(), names.size(), &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
+}
+
+// simulate(arch, values, seed): what it counts, and its timeline, both as JSON.
+PyObject* program_simulate(PyObject* self, PyObject* args) {
+  const char* arch = nullptr;
+  PyObject* values = nullptr;
+  unsigned long long seed = 0;
+  if (!PyArg_ParseTuple(args, "sO!K", &arch, &PyDict_Type, &values, &seed)) return nullptr;
+  std::vector<const char*> names;
+  std::vector<double> numbers;
+  if (!read_numbers(values, PyFloat_AsDouble, names, numbers)) return nullptr;
+  tw_text *counts = nullptr, *trace = nullptr;
+  tw_error* error = nullptr;
+  tw_program* program = object_of<ProgramObject>(self)->program;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_program_simulate(program, arch, names.data(), numbers.data(), names.size(), seed, &counts, &trace);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : Py_BuildValue("(NN)", new_string(counts), new_string(trace));
+}
+
 // check(values, seed, json): `values` is a dict from names of symbols and numbers to numbers.
 PyObject* program_check(PyObject* self, PyObject* args) {
   PyObject* values = nullptr;
@@ -361,6 +396,9 @@ PyTypeObject* make_program_type() {
                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
   static PyMethodDef methods[] = {
       {"explain", program_explain, METH_VARARGS, "explain(arch, json, values): what becomes of it, as text."},
+      {"studio", program_studio, METH_VARARGS, "studio(arch, values): what the page about it shows, as JSON."},
+      {"simulate", program_simulate, METH_VARARGS,
+       "simulate(arch, values, seed): on random tensors; counts, a timeline."},
       {"check", program_check, METH_VARARGS, "check(values, seed, json): every engine that takes it, compared."},
       {"build", program_build, METH_VARARGS,
        "build(arch, name, folder): compiled ahead of time; the paths, a line each."},

@@ -78,18 +78,35 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     def explain(self, arch: str = "", *, as_json: Literal[True], **symbols: int) -> dict[str, Any]: ...
     def explain(self, arch="", as_json=False, **symbols):
         """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU."""
-        arch = arch or (self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else "")
-        program = self.program
+        arch, program = arch or self.explained_arch(), self.program
         if as_json:
             return json.loads(program.explain(arch, True, symbols))
         return Explanation(program.explain(arch, False, symbols), lambda: json.loads(program.explain(arch, True, symbols)))
 
-    def simulate(self, *arguments: Any, arch: str = "sm_90a") -> tuple[Any, Counts]:
+    def explained_arch(self):
+        """The GPU that it would run on; "" is the CPU."""
+        return self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else ""
+
+    def simulate(self, *arguments: Any, arch: str = "sm_90a", trace: str | os.PathLike[str] | None = None) -> tuple[Any, Counts]:
         """Calls it on a simulated GPU, which finds races and wrong accesses: (what the call returns, a dict of what the
-        memories did, which is shown as a table). Tensors in the processor's memory, and small ones: it is slow."""
-        simulated = self._another("simulator", arch, True)
+        memories did, which is shown as a table). Tensors in the processor's memory, and small ones: it is slow. trace: a file
+        for a timeline of warps, TMA, tensor cores and mbarriers, by a model, which ui.perfetto.dev shows."""
+        simulated = self._another("simulator", arch, 2 if trace else 1)
         result = simulated(*arguments)
+        if trace:
+            with open(trace, "w", encoding="utf-8") as file:
+                file.write(simulated.trace)
         return result, Counts(json.loads(simulated.counts))
+
+    def report(self, path: str | os.PathLike[str], *arguments: Any, arch: str = "", **symbols: int) -> str | os.PathLike[str]:
+        """Writes a page about the kernel, HTML that needs no server: the source beside what it becomes, memory, rings, layouts,
+        floors, passes, plans (docs/studio.md). arch and symbols as for explain(). With the arguments of a call, small ones, it
+        has what the simulator counts in that call. Returns the path."""
+        from . import studio
+
+        arch = arch or self.explained_arch()
+        simulated = studio.counted(lambda: self.simulate(*arguments, arch=arch or "sm_90a")[1]) if arguments else None
+        return studio.write(self.program, path, arch, symbols, simulated)
 
     def check(self, *arguments: Any) -> Any:
         """Calls it after a check: on copies of the arguments, every engine that fits runs it, and all must agree. Returns

@@ -33,7 +33,7 @@ class Explanation(str):
     def summary(self) -> str:
         """What bounds it, what its launches take, what its operations become: at most 12 lines."""
         facts = self.json
-        lines = [f"{facts['program']} on the {facts['engine']} engine: {_bound(facts)}", *facts.get("warnings", [])]
+        lines = [f"{facts['program']} on the {facts['engine']} engine: {facts['headline']}", *facts.get("warnings", [])]
         for launch in facts["launches"]:
             memory = f", {launch['shared_bytes']} bytes of shared memory" if "shared_bytes" in launch else ""
             threads = launch["threads"] if isinstance(launch["threads"], list) else [launch["threads"]]
@@ -54,18 +54,6 @@ class Explanation(str):
 
 def _known(count):
     return "as many as the call says" if count is None else count
-
-
-def _bound(facts):
-    """In a sentence, what no kernel of this work can be faster than."""
-    compute, memory = facts.get("compute_floor_us"), facts.get("memory_floor_us")
-    if compute is None or memory is None:
-        work = [facts.get(what) for what in ("flops", "moved_bytes", "tensor_bytes")]
-        if None in work:
-            return "how much work it is depends on the call: explain(N=4096) says more"
-        return f"{work[0]} flops, {work[1]} bytes moved, {work[2]} bytes of tensors"
-    what, floor = ("the matrix and vector units", compute) if compute > memory else ("memory", memory)
-    return f"bound by {what}, {floor:.3g} us at least on {facts.get('device') or facts['arch']}"
 
 
 class _Table(dict[str, Any]):

@@ -4,6 +4,8 @@
 #include "driver/explain.h"
 #include "driver/hand_in_plan.h"
 #include "driver/machine.h"
+#include "driver/simulate_program.h"
+#include "driver/studio.h"
 #include "scalar/dtype_rows.h"
 #include "tilewright/version.h"
 
@@ -186,6 +188,15 @@ tw_error* tw_program_explain(const tw_program* program, const char* arch, int js
   });
 }
 
+tw_error* tw_program_studio(const tw_program* program, const char* arch, const char* const* names,
+                            const int64_t* values, size_t count, tw_text** out) {
+  return guarded([&] {
+    NamedValues known;
+    for (size_t i = 0; i < count; ++i) known[names[i]] = values[i];
+    *out = new tw_text{studio_json(program->program.box().program, known, arch)};
+  });
+}
+
 tw_error* tw_program_check(const tw_program* program, const char* const* names, const double* values, size_t count,
                            uint64_t seed, int json, tw_text** out) {
   return guarded([&] {
@@ -194,6 +205,17 @@ tw_error* tw_program_check(const tw_program* program, const char* const* names, 
     const std::string& name = program->program.name();
     const std::vector<EngineOutcome> outcomes = check_program(program->program, known, seed);
     *out = new tw_text{json ? to_json(name, outcomes) : to_text(name, outcomes)};
+  });
+}
+
+tw_error* tw_program_simulate(const tw_program* program, const char* arch, const char* const* names,
+                              const double* values, size_t count, uint64_t seed, tw_text** counts, tw_text** trace) {
+  return guarded([&] {
+    std::map<std::string, double> known;
+    for (size_t i = 0; i < count; ++i) known[names[i]] = values[i];
+    Simulation simulation = simulate_program(program->program, arch, known, seed, trace != nullptr);
+    *counts = new tw_text{std::move(simulation.counts)};
+    if (trace) *trace = new tw_text{std::move(simulation.trace)};
   });
 }
 

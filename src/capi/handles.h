@@ -27,7 +27,7 @@ namespace tilewright::capi {
 // What the last call did, which another may replace at any time.
 struct Counts {
   std::mutex mutex;
-  std::string json;
+  std::string json, trace;
 };
 
 }  // namespace tilewright::capi

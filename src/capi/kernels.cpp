@@ -3,6 +3,7 @@
 #include "driver/arguments.h"
 #include "driver/cuda_engine.h"
 #include "driver/simulator_engine.h"
+#include "driver/timeline_json.h"
 #include "ir/rewrite.h"
 #include "runtime/executable.h"
 #include "scalar/dtype_rows.h"
@@ -166,16 +167,21 @@ tw_error* tw_compile(const tw_program* program, const char* engine, const char* 
   });
 }
 tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out) {
+  return tw_compile_simulated(program, arch, 0, out);
+}
+tw_error* tw_compile_simulated(const tw_program* program, const char* arch, int trace, tw_kernel** out) {
   return guarded([&] {
     const ir::TileProgram& p = program->program.box().program;
     auto counts = std::make_shared<capi::Counts>();
     simulator::SimulateOptions options;
     options.target = gpu_target(arch);
-    Executable executable =
-        counting_executable(p, options, [counts, name = p.name](const std::vector<simulator::LaunchReport>& reports) {
-          std::lock_guard lock(counts->mutex);
-          counts->json = to_json(name, reports);
-        });
+    const auto keep = [counts, name = p.name](const std::vector<simulator::LaunchReport>& reports,
+                                              const simulator::Timeline* timeline) {
+      std::lock_guard lock(counts->mutex);
+      counts->json = to_json(name, reports);
+      if (timeline) counts->trace = to_json(*timeline);
+    };
+    Executable executable = counting_executable(p, options, keep, trace != 0);
     *out = new tw_kernel{std::move(executable), program->program, arch, std::move(counts)};
   });
 }
@@ -185,6 +191,14 @@ tw_error* tw_kernel_counts(const tw_kernel* kernel, tw_text** out) {
     if (!kernel->counts) return;
     std::lock_guard lock(kernel->counts->mutex);
     (*out)->text = kernel->counts->json;
+  });
+}
+tw_error* tw_kernel_trace(const tw_kernel* kernel, tw_text** out) {
+  return guarded([&] {
+    *out = new tw_text{};
+    if (!kernel->counts) return;
+    std::lock_guard lock(kernel->counts->mutex);
+    (*out)->text = kernel->counts->trace;
   });
 }
 void tw_kernel_release(tw_kernel* kernel) { delete kernel; }

@@ -1,5 +1,6 @@
 #include "codegen/c_family.h"
 
+#include "codegen/source_marks.h"
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -270,12 +271,10 @@ void CFamily::close(const std::string& tail) {
 void CFamily::note_source(const Stmt& s) {
   if (s->location.index == 0) return;
   const SourceLocation& at = program_.location(s->location);
-  std::string file = at.file.substr(at.file.find_last_of('/') + 1);
-  for (char& c : file)
-    if (c == '\n' || c == '\r' || c == '\\') c = '_';
-  const std::string source = fmt::format("// {}:{}", file, at.line);
+  const std::string source = source_mark(at);
   if (!at.known() || source == last_source_) return;
   last_source_ = source;
+  marks_.push_back(at);
   line(source);
 }
 

@@ -89,8 +89,9 @@ class CFamily {
   std::set<std::string> pieces_;
   std::string out_;
   size_t depth_ = 0;
-  std::set<ir::BufferId> declared_;  // locals
-  std::string last_source_;          // what note_source() wrote last
+  std::set<ir::BufferId> declared_;    // locals
+  std::string last_source_;            // what note_source() wrote last
+  std::vector<SourceLocation> marks_;  // of its lines, in their order
 
  private:
   Text sum(const ir::Sum& n, DType type);

@@ -57,7 +57,8 @@ class CpuText final : public LaneLoops {
     if (uses_strands_) head += text::codegen_cpu_strands;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
-    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_), uses_strands_ || waits_};
+    return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_), uses_strands_ || waits_,
+            std::move(marks_)};
   }
 
  private:

@@ -22,7 +22,8 @@ struct CpuKernelSource {
   std::string text;
   std::vector<ReportSite> sites;
   std::vector<GemmReport> gemms;
-  bool waits = false;  // some of its code waits for other code of the call
+  bool waits = false;                 // some of its code waits for other code of the call
+  std::vector<SourceLocation> marks;  // of the lines "// file:line", in their order
 };
 
 // What lower_to_loops() needs to know of the gemm text.

@@ -103,7 +103,7 @@ class CudaText final : public CudaAsync {
     head += "\n" + cuda_function_names(functions_) + made_helpers();
     if (!sites_.empty()) head += report_head_;
     return {device_spelling(head) + "\n" + foreign_text_ + device_spelling(out_), std::move(kernels_), std::move(maps_),
-            std::move(sites_)};
+            std::move(sites_), std::move(marks_)};
   }
 
  private:

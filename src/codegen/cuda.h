@@ -31,6 +31,7 @@ struct CudaSource {
   std::vector<CudaKernel> kernels;  // by launch
   std::vector<CudaTensorMap> tensor_maps;
   std::vector<ReportSite> sites;
+  std::vector<SourceLocation> marks;  // of the lines "// file:line" of the kernels, in their order
 };
 
 struct CudaStyle {

@@ -45,7 +45,8 @@ CpuKernel write_cpu(const ir::TileProgram& program, const runtime::ProcessorFeat
           std::move(source.gemms),
           passes::lane_choices(loops, features),
           nullptr,
-          source.waits};
+          source.waits,
+          std::move(source.marks)};
 }
 
 std::string cpu_origin(const ir::TileProgram& program, const runtime::ProcessorFeatures& processor) {

@@ -17,7 +17,8 @@ struct CpuKernel {
   std::vector<codegen::GemmReport> gemms;  // none where it was lowered before
   std::vector<passes::LaneChoice> lanes;   // likewise
   std::unique_ptr<runtime::Callee> callee;
-  bool waits = false;  // some of its code waits for other code of the call; not known likewise
+  bool waits = false;                      // some of its code waits for other code of the call; not known likewise
+  std::vector<SourceLocation> marks = {};  // of its lines "// file:line", in order; none likewise
 };
 
 // What of the processor decides what loops become.

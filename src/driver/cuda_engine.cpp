@@ -116,7 +116,7 @@ CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch, code
   codegen::CudaSource source = codegen::emit_cuda(threads, gpu_target(arch), rt::report_text_head(), style);
   CudaText out;
   out.kernel.name = threads.name, out.kernel.text = std::move(source.text), out.kernel.arch = arch;
-  out.sites = sites_of(source.sites);
+  out.sites = sites_of(source.sites), out.marks = std::move(source.marks);
   const Places places(threads);
   for (const codegen::CudaTensorMap& map : source.tensor_maps) {
     out.kernel.plan.tensor_maps.push_back(map_of(threads, map, places));
@@ -135,9 +135,9 @@ void write(const DeviceChoice& choice, Dump& dump) {
   dump.write_text("cuda", "cu", choice.text.kernel.text);
 }
 
-DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, const Dump& dump, plan::Limits limits) {
+DeviceChoice planned(const ir::TileProgram& program, const std::string& arch, bool stages, plan::Limits limits) {
   DeviceChoice out;
-  out.stages = GpuStages(dump.wanted());
+  out.stages = GpuStages(stages);
   out.lowering = passes::lower_to_threads(program, gpu_target(arch), limits, out.stages);
   const codegen::CudaStyle style{limits.one_branch, program.options.fast_math, limits.plain_integers};
   out.text = text_of(out.lowering.threads, arch, style, analysis::read_by_single_blocks(program));
@@ -171,7 +171,7 @@ bool has_loader(const passes::ThreadLowering& l) {
 
 // The first of the plans of which the device compiler's verdict is the best. CompileError where there is none.
 DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch,
-                    const Dump& dump) {
+                    bool stages) {
   std::optional<DeviceChoice> best;
   Shortage least;
   std::set<std::string> seen;
@@ -186,7 +186,7 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
   for (const plan::Limits& limits : turns) {
     if (limits.one_branch && (refused || least.serialized || least.spilled > kFewSpilled)) continue;
     if (limits.slots == 0 && best) break;
-    DeviceChoice now = planned(program, arch, dump, limits);
+    DeviceChoice now = planned(program, arch, stages, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
     try {
       compile(now);
@@ -198,7 +198,7 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
     if (now.binary->doubtful) {
       plan::Limits plain = limits;
       plain.plain_integers = true;
-      now = planned(program, arch, dump, plain);
+      now = planned(program, arch, stages, plain);
       compile(now);
     }
     const Shortage shortage = shortage_of(now.binary->log);
@@ -220,20 +220,20 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
 }  // namespace
 
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, plan::Limits limits) {
-  DeviceChoice choice = planned(program, arch, dump, limits);
+  DeviceChoice choice = planned(program, arch, dump.wanted(), limits);
   write(choice, dump);
   return std::move(choice.text);
 }
 
-DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  DeviceChoice out = planned(program, arch, dump, {});
+DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& arch, Dump& dump, bool stages) {
+  DeviceChoice out = planned(program, arch, stages || dump.wanted(), {});
   write(out, dump);
   out.no_binary = "not asked";
   return out;
 }
 
-DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  DeviceChoice out = chosen(program, arch, arch, dump);
+DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump, bool stages) {
+  DeviceChoice out = chosen(program, arch, arch, stages || dump.wanted());
   write(out, dump);
   return out;
 }
@@ -260,7 +260,7 @@ runtime::Version build_cuda(const ir::TileProgram& program, const std::string& a
     runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
     return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
   }
-  DeviceChoice choice = chosen(program, arch, code_arch, dump);
+  DeviceChoice choice = chosen(program, arch, code_arch, dump.wanted());
   write(choice, dump);
   place.keep({choice.text.kernel.text, choice.text.sites, choice.text.kernel.plan, choice.text.alignments});
   return load_cuda_text(std::move(choice.text), build_plan(program), std::move(*choice.binary));

@@ -16,7 +16,8 @@ target::GpuTarget gpu_target(const std::string& arch);
 struct CudaText {
   runtime::cuda::CudaKernelText kernel;
   std::vector<runtime::Site> sites;
-  std::vector<int64_t> alignments;  // bytes, of the tensor parameters in order; 0: that of an element
+  std::vector<int64_t> alignments;         // bytes, of the tensor parameters in order; 0: that of an element
+  std::vector<SourceLocation> marks = {};  // of its lines "// file:line", in order; none where it was lowered before
 };
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, plan::Limits limits = {});
 
@@ -30,10 +31,12 @@ struct DeviceChoice {
   std::vector<passes::TriedPlan> lost;  // plans that fit, but for which the device compiler had too few registers
 };
 // The best plan, as far as can be known without the device compiler.
-DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& arch, Dump& dump);
+// `stages`: keeps what each pass left.
+DeviceChoice choose_unseen(const ir::TileProgram& program, const std::string& arch, Dump& dump, bool stages = false);
 // Plans one after the other (passes::limits_in_turn), until for one of them the device compiler neither spills nor
 // serializes what should run on by itself; else the one with least of it. Without a loader there is one plan.
-DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump);
+DeviceChoice choose_by_compiler(const ir::TileProgram& program, const std::string& arch, Dump& dump,
+                                bool stages = false);
 
 // What a kernel is found by that was lowered and chosen before: all that chosen plans and texts follow from.
 std::string cuda_origin(const ir::TileProgram& program, const std::string& arch, const std::string& code_arch);

@@ -8,6 +8,7 @@
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/print.h"
+#include "ir/print_lines.h"
 #include "ir/rewrite.h"
 #include "passes/pipeline.h"
 #include "support/diagnostic.h"
@@ -110,39 +111,20 @@ class Costs {
   const NamedValues& values_;
 };
 
-// The lines of the program's text, by the place of the statement on each.
+// The first line of the program's text that says a statement, by its place.
 using Lines = std::map<uint32_t, std::string>;
 
 Lines lines_of(const ir::TileProgram& program) {
-  // Numbered places survive printing; the user's may be missing or the same for several statements.
-  ir::TileProgram numbered = program;
-  numbered.locations = {SourceLocation{}};
-  std::vector<uint32_t> real = {0};
-  auto number = [&](ir::LocationId at) {
-    numbered.locations.push_back({"l", static_cast<int>(numbered.locations.size()), 1});
-    real.push_back(at.index);
-    return ir::LocationId{static_cast<uint32_t>(numbered.locations.size() - 1)};
-  };
-  for (ir::Buffer& b : numbered.buffers) b.location = {};
-  for (ir::Launch& launch : numbered.launches) {
-    launch.location = {};
-    launch.body = ir::rewrite(launch.body, [&](const ir::Stmt& s) -> std::optional<ir::Body> {
-      return ir::Body{ir::Stmt(ir::StmtNode{s->op, number(s->location)})};
-    });
-  }
+  const ir::PrintedLines printed = ir::print_lines(program);
   Lines lines;
-  const std::string text = ir::print(numbered, {true});
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
+  size_t begin = 0;
+  for (const ir::PrintedPlace& place : printed.places) {
+    const size_t end = printed.text.find('\n', begin);
+    std::string line = printed.text.substr(begin, end - begin);
     begin = end + 1;
-    const size_t at = line.rfind(" @ \"l\":");
-    if (at == std::string::npos) continue;
-    const auto row = static_cast<size_t>(std::stoul(line.substr(at + 7)));
-    if (real[row] == 0) continue;  // nobody knows which statement it is
-    line.resize(at);
+    if (!place.is_statement || place.location.index == 0) continue;
     if (line.ends_with(" {")) line.resize(line.size() - 2);
-    lines.emplace(real[row], line.substr(line.find_first_not_of(' ')));
+    lines.emplace(place.location.index, line.substr(line.find_first_not_of(' ')));
   }
   return lines;
 }
@@ -311,10 +293,10 @@ Explanation explain(const ir::TileProgram& program, const NamedValues& values,
 }
 
 Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& values, const std::string& arch,
-                        bool compile, size_t plans) {
+                        bool compile, size_t plans, const std::function<void(const DeviceChoice&)>& chosen) {
   const target::GpuTarget target = gpu_target(arch);  // a mistake of the caller's, not of the program
   Explanation e = explained(program, values, [&](const ir::TileProgram& tiles, Explanation& out) {
-    add_gpu_facts(tiles, values, arch, compile, plans, out);
+    add_gpu_facts(tiles, values, arch, compile, plans, chosen, out);
   });
   if (!e.gpu) e.gpu.emplace();
   e.gpu->arch = arch, e.gpu->device = target.rates.device;

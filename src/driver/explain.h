@@ -1,6 +1,7 @@
 // What an engine makes of a program's tile operations, and what they cost, as facts: each is computed from the
 // program, from what it is lowered to, or from what a compiler reports.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "runtime/processor.h"
 
 namespace tilewright {
+
+struct DeviceChoice;
 
 // One tile operation. Numbers are of one execution; empty where they depend on what is not known.
 struct OperationFacts {
@@ -26,6 +29,9 @@ struct OperationFacts {
   std::vector<std::string> warnings;  // slow paths
   std::optional<int64_t> products;    // of a gemm: multiplications and additions, integers too
   double rate = 0;                    // on a GPU: operations a second of the units that take it, on the whole device
+  // Of a copy between global memory and the chip on a GPU that has TMA: whether it is one, and why not.
+  std::optional<bool> by_tma;
+  std::string not_tma;
 };
 
 struct OnChipBuffer {
@@ -61,8 +67,10 @@ Explanation explain(const ir::TileProgram& program, const NamedValues& values,
                     const runtime::ProcessorFeatures& processor);
 // On "sm_90a" and its like. `compile`: with NVRTC, where there is one, for registers and spills. `plans`: how many
 // beside the taken one of each launch.
+// `chosen` is shown what the facts are computed from, with the text of each pass.
 Explanation explain_gpu(const ir::TileProgram& program, const NamedValues& values, const std::string& arch,
-                        bool compile = true, size_t plans = 2);
+                        bool compile = true, size_t plans = 2,
+                        const std::function<void(const DeviceChoice&)>& chosen = {});
 
 // As `tilewright explain` prints it, and its --json.
 std::string to_text(const Explanation& explanation);

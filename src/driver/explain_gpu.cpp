@@ -102,6 +102,7 @@ void add_layouts(const ThreadLowering& l, size_t number, GpuLaunchFacts& out) {
     out.layouts.push_back({l.tiles.buffer(id).name, placement.decided_by.at(id), layout, {}});
   for (const auto& [id, why] : placement.in_memory)
     out.in_memory.push_back(fmt::format("'{}' lives in shared memory: {}", l.tiles.buffer(id).name, why));
+  const auto lives = shared_lives(l.threads, l.threads.launches[number]);
   for (ir::BufferId id : used_roots(l.threads.launches[number].body, l.threads)) {
     const ir::Buffer& b = l.threads.buffer(id);
     if (b.place < 0) continue;
@@ -109,7 +110,8 @@ void add_layouts(const ThreadLowering& l, size_t number, GpuLaunchFacts& out) {
     out.shared.push_back({b.name, b.place, passes::shared_bytes_of(b),
                           b.space == ir::Space::Barrier ? static_cast<int64_t>(b.arrive_counts.size())
                           : ring != rings.end()         ? ring->second
-                                                        : 1});
+                                                        : 1,
+                          lives.contains(id) ? lives.at(id) : std::vector<SharedLife>()});
     if (b.space == ir::Space::Shared && b.rank() > 0) out.layouts.push_back({b.name, reason_of(b), {}, memory_of(b)});
   }
   std::sort(out.shared.begin(), out.shared.end(),
@@ -156,7 +158,7 @@ void add_floors(const Explanation& e, const target::Rates& rates, GpuFacts& out)
 }  // namespace
 
 void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, const std::string& arch, bool compile,
-                   size_t plans, Explanation& out) {
+                   size_t plans, const std::function<void(const DeviceChoice&)>& chosen, Explanation& out) {
   const target::GpuTarget target = gpu_target(arch);
   const ir::TileProgram fast = passes::assume_fast_calls(program);
   std::vector<std::string> assumptions;
@@ -167,10 +169,11 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   }
   const ir::TileProgram& tiles = general ? program : fast;
   Dump dump(tiles.name);
-  DeviceChoice choice = choose_unseen(tiles, arch, dump);
+  const bool stages = chosen != nullptr;
+  DeviceChoice choice = choose_unseen(tiles, arch, dump, stages);
   if (compile) {
     try {
-      choice = choose_by_compiler(tiles, arch, dump);
+      choice = choose_by_compiler(tiles, arch, dump, stages);
     } catch (const CompileError& e) {
       choice.no_binary = e.diagnostic().message;
     }
@@ -183,6 +186,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   for (size_t i = 0; i < l.threads.launches.size(); ++i) {
     GpuLaunchFacts& launch = gpu.launches.emplace_back();
     const plan::Plan& plan = launch.plan = l.plans[i];
+    launch.plan_lines = plan::lines_of(plan, l.tiles);
     launch.priced = prices[i];
     for (ir::BufferId id : plan.epilogue.staged) launch.staged.push_back(l.tiles.buffer(id).name);
     for (const plan::Ring& ring : plan.rings) {
@@ -203,30 +207,36 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
     add_operation_facts(tiles, l, i, target, out.launches[i]);
   }
   add_resources(choice, arch, gpu);
+  if (chosen) chosen(choice);
   add_floors(out, target.rates, gpu);
 }
 
-std::vector<std::string> ring_timeline(int64_t slots) {
-  const int64_t turns = 2 * slots + 2;
-  std::vector<int64_t> filled(static_cast<size_t>(turns)), used(static_cast<size_t>(turns));  // when each is done
-  std::string loader = "loader |", math = "math   |";
-  for (int64_t turn = 0; turn < turns; ++turn) {
-    const auto at = static_cast<size_t>(turn);
-    const int64_t free = turn >= slots ? used[static_cast<size_t>(turn - slots)] : 0;
-    filled[at] = std::max(turn > 0 ? filled[at - 1] : 0, free) + 1;
-    used[at] = std::max(turn > 0 ? used[at - 1] : 0, filled[at]) + 2;
+std::vector<RingTurn> ring_turns(int64_t slots) {
+  std::vector<RingTurn> turns(static_cast<size_t>(2 * slots + 2));
+  for (size_t at = 0; at < turns.size(); ++at) {
+    RingTurn& turn = turns[at];
+    const auto all = static_cast<size_t>(slots);
+    turn.slot = static_cast<int64_t>(at % all);
+    turn.filled_from = std::max(at > 0 ? turns[at - 1].filled : 0, at >= all ? turns[at - all].used : 0);
+    turn.filled = turn.filled_from + 1;
+    turn.used_from = std::max(at > 0 ? turns[at - 1].used : 0, turn.filled);
+    turn.used = turn.used_from + 2;
   }
-  const auto draw = [&](std::string& row, const std::vector<int64_t>& done, int64_t length) {
-    for (int64_t time = 0; time < used.back(); ++time) {
-      std::string cell = "  .";
-      for (int64_t turn = 0; turn < turns; ++turn)
-        if (const int64_t end = done[static_cast<size_t>(turn)]; time < end && time >= end - length)
-          cell = fmt::format("{:>3}", turn % slots);
-      row += cell;
+  return turns;
+}
+
+std::vector<std::string> ring_timeline(int64_t slots) {
+  const std::vector<RingTurn> turns = ring_turns(slots);
+  const auto row = [&](std::string out, int64_t RingTurn::*from, int64_t RingTurn::*to) {
+    for (int64_t time = 0; time < turns.back().used; ++time) {
+      const auto at =
+          std::find_if(turns.begin(), turns.end(), [&](const RingTurn& t) { return time >= t.*from && time < t.*to; });
+      out += at == turns.end() ? "  ." : fmt::format("{:>3}", at->slot);
     }
+    return out;
   };
-  draw(loader, filled, 1), draw(math, used, 2);
-  return {loader, math};
+  return {row("loader |", &RingTurn::filled_from, &RingTurn::filled),
+          row("math   |", &RingTurn::used_from, &RingTurn::used)};
 }
 
 }  // namespace tilewright

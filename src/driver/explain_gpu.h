@@ -1,11 +1,13 @@
 // What a GPU makes of a program: the plan and those that lost, the instruction of each copy and gemm with the rejected
 // candidates, layouts, roles and rings, the map of shared memory, what the device compiler reports.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "driver/arguments.h"
+#include "driver/shared_lives.h"
 #include "ir/program.h"
 #include "layout/fragment.h"
 #include "layout/memory.h"
@@ -16,6 +18,7 @@
 
 namespace tilewright {
 
+struct DeviceChoice;
 struct Explanation;
 
 // Where the elements of an on-chip buffer are: one of the two layouts.
@@ -28,7 +31,8 @@ struct LayoutFacts {
 struct SharedRange {
   std::string name;
   int64_t begin = 0, bytes = 0;
-  int64_t slots = 1;  // of a ring
+  int64_t slots = 1;                   // of a ring
+  std::vector<SharedLife> lives = {};  // none of barriers
 };
 
 // Warps with a job of their own, and what each of their turns does, as indented lines.
@@ -38,6 +42,11 @@ struct RoleFacts {
   std::vector<std::string> steps;
 };
 
+// One use of a slot, in units of time of which filling a slot takes one and using it two.
+struct RingTurn {
+  int64_t slot = 0, filled_from = 0, filled = 0, used_from = 0, used = 0;
+};
+
 struct RingFacts {
   std::vector<std::string> tiles;
   int64_t slots = 1, bytes = 0;  // bytes of a slot
@@ -45,6 +54,7 @@ struct RingFacts {
 
 struct GpuLaunchFacts {
   plan::Plan plan;
+  std::vector<std::string> plan_lines;  // as a user may hand them in
   passes::PricedPlan priced;
   std::vector<RingFacts> rings;
   std::string in_pairs;                  // the tile that pairs of blocks share
@@ -77,9 +87,11 @@ struct GpuFacts {
 
 // `program`: canonical, as the facts in `out` speak of it. CompileError if the engine refuses the program.
 void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, const std::string& arch, bool compile,
-                   size_t plans, Explanation& out);
+                   size_t plans, const std::function<void(const DeviceChoice&)>& chosen, Explanation& out);
 
-// Turns of a ring as a picture, one column a unit of time, where using a slot takes twice as long as filling it: the
+// The first turns of a ring.
+std::vector<RingTurn> ring_turns(int64_t slots);
+// The same as a picture, one column a unit of time, where using a slot takes twice as long as filling it: the
 // numbers of the slots that the loader fills and the others use.
 std::vector<std::string> ring_timeline(int64_t slots);
 

@@ -98,13 +98,15 @@ class OperationWalk {
     const auto made = planned_.find(place);
     const auto written = written_.find(place);
     op.rate = target_.rates.plain;
+    std::vector<std::string> points;  // behind what says more
     if (made != planned_.end())
-      for (const ir::Stmt& s : made->second) add(s, op);
+      for (const ir::Stmt& s : made->second) add(s, op, points);
     if (written != written_.end())
       if (const auto* copy = written->second.as<ir::Copy>()) alternatives(*copy, made, op);
     const auto code = widths_.find(place);
     if (code != widths_.end())
       for (std::string& text : code->second.text()) add_once(op.becomes, std::move(text));
+    for (std::string& text : points) add_once(op.becomes, std::move(text));
     const auto* copy = written != written_.end() ? written->second.as<ir::Copy>() : nullptr;
     if (copy && !copy->prefer.empty() && !names(op.becomes, copy->prefer))
       add_once(op.rejected,
@@ -128,12 +130,12 @@ class OperationWalk {
     });
   }
 
-  void add(const ir::Stmt& s, OperationFacts& op) const {
+  void add(const ir::Stmt& s, OperationFacts& op, std::vector<std::string>& points) const {
     if (const auto* n = s.as<ir::Gemm>()) return gemm(*n, s, op);
     if (const auto* n = s.as<ir::Copy>()) return add_once(op.becomes, asynchronous(*n));
     const passes::Placement& placement = l_.placements[number_];
-    if (const FragmentLayout* points = placement.points_of(s))
-      add_once(op.becomes, fmt::format("points {}", points->text()));
+    if (const FragmentLayout* layout = placement.points_of(s))
+      add_once(points, fmt::format("points {}", layout->text()));
   }
   void gemm(const ir::Gemm& n, const ir::Stmt& s, OperationFacts& op) const {
     const GemmChoice& c = l_.placements[number_].choice_of(s);
@@ -179,7 +181,13 @@ class OperationWalk {
     const auto space = [&](ir::BufferId id) { return tiles_.buffer(tiles_.root(id)).space; };
     const ir::Space from = space(n.from.buffer), to = space(n.to.buffer);
     if (from != ir::Space::Global && to != ir::Space::Global) return;
-    if (!tma && (from == ir::Space::Shared || to == ir::Space::Shared)) add_once(op.rejected, "TMA: " + why_not_tma(n));
+    if (target_.has.tma) op.by_tma = tma || is_staged(n);
+    if (!tma && (from == ir::Space::Shared || to == ir::Space::Shared)) {
+      op.not_tma = why_not_tma(n);
+      add_once(op.rejected, "TMA: " + op.not_tma);
+    } else if (op.by_tma == false) {
+      op.not_tma = to == ir::Space::Global ? "straight from registers" : "straight to registers";
+    }
     if (!tma && !is_staged(n) && from == ir::Space::Fragment && l_.plans[number_].has_loader())
       add_once(op.rejected,
                "TMA store through shared memory: TMA does not take the box, or there is no room to stage it");

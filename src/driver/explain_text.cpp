@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/explain.h"
+#include "driver/headline.h"
 #include "layout/picture.h"
 #include "support/diagnostic.h"
 
@@ -27,6 +28,9 @@ Json operation_json(const OperationFacts& op, bool gpu) {
   if (!op.becomes.empty()) out["becomes"] = op.becomes;
   if (!op.rejected.empty()) out["rejected"] = op.rejected;
   if (!op.warnings.empty()) out["warnings"] = op.warnings;
+  if (op.by_tma) out["tma"] = *op.by_tma;
+  if (!op.not_tma.empty()) out["not_tma"] = op.not_tma;
+  out["file"] = op.location.file, out["column"] = op.location.column;
   return out;
 }
 
@@ -58,9 +62,16 @@ Json price_json(const plan::Price& p) {
            {{"matrix", p.matrix}, {"shared", p.shared}, {"l2", p.l2}, {"issue", p.issue}, {"results", p.epilogue}}}};
 }
 
+Json turns_json(const std::vector<RingTurn>& turns) {
+  Json out = Json::array();
+  for (const RingTurn& t : turns)
+    out.push_back({{"slot", t.slot}, {"filled", {t.filled_from, t.filled}}, {"used", {t.used_from, t.used}}});
+  return out;
+}
+
 Json plan_json(const GpuLaunchFacts& launch) {
   const plan::Plan& plan = launch.plan;
-  Json out = {{"loader_role", plan.has_loader()}};
+  Json out = {{"loader_role", plan.has_loader()}, {"lines", launch.plan_lines}};
   if (launch.priced.price) out["price"] = price_json(*launch.priced.price);
   for (const passes::NextPlan& next : launch.priced.next)
     out["next"].push_back({{"line", next.line}, {"price", price_json(next.price)}});
@@ -81,7 +92,15 @@ Json plan_json(const GpuLaunchFacts& launch) {
   out["handed_over"] = launch.handed_over;
   out["loader_registers"] = plan.registers_of(Job::Load), out["math_registers"] = plan.registers_of(Job::Compute);
   for (const RingFacts& r : launch.rings)
-    out["rings"].push_back({{"tiles", r.tiles}, {"slots", r.slots}, {"slot_bytes", r.bytes}});
+    out["rings"].push_back(
+        {{"tiles", r.tiles}, {"slots", r.slots}, {"slot_bytes", r.bytes}, {"turns", turns_json(ring_turns(r.slots))}});
+  return out;
+}
+
+Json lives_json(const std::vector<SharedLife>& lives) {
+  Json out = Json::array();
+  for (const SharedLife& l : lives)
+    out.push_back({{"threads", {l.first_thread, l.end_thread}}, {"begin", l.begin}, {"end", l.end}, {"of", l.of}});
   return out;
 }
 
@@ -95,7 +114,8 @@ Json gpu_launch_json(const GpuLaunchFacts& launch) {
                               {"decided_by", l.decided_by}});
   if (!launch.in_memory.empty()) out["in_memory"] = launch.in_memory;
   for (const SharedRange& s : launch.shared)
-    out["shared"].push_back({{"name", s.name}, {"begin", s.begin}, {"bytes", s.bytes}, {"slots", s.slots}});
+    out["shared"].push_back(
+        {{"name", s.name}, {"begin", s.begin}, {"bytes", s.bytes}, {"slots", s.slots}, {"lives", lives_json(s.lives)}});
   for (const RoleFacts& r : launch.roles)
     out["roles"].push_back({{"name", r.name}, {"begin", r.begin}, {"end", r.end}, {"steps", r.steps}});
   if (launch.resources)
@@ -303,6 +323,7 @@ std::string to_json(const Explanation& e) {
   const bool gpu = e.gpu.has_value();
   Json out = {{"program", e.program}, {"engine", gpu ? "cuda" : "cpu"}};
   if (!gpu) out["processor"] = e.processor;
+  out["headline"] = headline(e);
   out["flops"] = count_json(e.flops), out["moved_bytes"] = count_json(e.moved_bytes);
   out["tensor_bytes"] = count_json(e.tensor_bytes);
   out["launches"] = Json::array();

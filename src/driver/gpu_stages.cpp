@@ -13,7 +13,8 @@ void GpuStages::operator()(const char* name, const passes::GpuProgram& program, 
     });
   // A pass comes once a launch: what it left of all of them counts.
   std::erase_if(stages_, [&](const Stage& s) { return s.name == name; });
-  stages_.push_back({name, passes::is_of_threads(program) ? ir::print(program.threads) : ir::print(program.tiles)});
+  stages_.push_back({name, passes::is_of_threads(program) ? ir::print(program.threads) : ir::print(program.tiles),
+                     decisions_of(program)});
 }
 
 void GpuStages::write(Dump& dump) const {

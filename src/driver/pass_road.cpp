@@ -6,8 +6,10 @@
 #include "driver/cuda_engine.h"
 #include "driver/explain_gpu.h"
 #include "driver/explain_operations.h"
+#include "driver/gpu_stages.h"
 #include "ir/rewrite.h"
 #include "passes/pipeline.h"
+#include "passes/schedule/other_steps.h"
 
 namespace tilewright {
 namespace {
@@ -16,10 +18,27 @@ namespace {
   throw PassNameError(fmt::format("there is no pass '{}'; opt --list names them", name));
 }
 
+// A plan speaks of the tiles and loops that its fit makes, which are there once it is applied.
+bool is_applied(const plan::Plan& plan, const ir::ProgramTables& tiles) {
+  const auto has = [&](ir::BufferId id) { return id.index < tiles.buffers.size(); };
+  const auto of_rings = [&](const plan::Ring& r) { return std::ranges::all_of(r.tiles, has); };
+  const auto of_order = [&](const plan::Order& o) { return o.loop.index < tiles.vars.size(); };
+  return std::ranges::all_of(plan.rings, of_rings) && std::ranges::all_of(plan.epilogue.staged, has) &&
+         std::ranges::all_of(plan.orders, of_order);
+}
+
+std::vector<std::string> lines_of_plan(const passes::GpuProgram& p, size_t i) {
+  const plan::Plan& plan = p.plans[i];
+  if (is_applied(plan, p.tiles)) return plan::lines_of(plan, p.tiles);
+  ir::TileProgram tiles = p.tiles;
+  passes::fitted(tiles, ir::Launch(tiles.launches[i]), plan.fit);
+  return plan::lines_of(plan, tiles);
+}
+
 std::vector<std::string> plans_of(const passes::GpuProgram& p) {
   std::vector<std::string> out;
   for (size_t i = 0; i < p.plans.size(); ++i) {
-    for (const std::string& line : plan::lines_of(p.plans[i], p.tiles))
+    for (const std::string& line : lines_of_plan(p, i))
       out.push_back(fmt::format("{}: {}", p.tiles.launches[i].name, line));
   }
   for (const auto& [at, why] : p.notes)
@@ -73,7 +92,8 @@ std::vector<std::string> layouts_of(const passes::GpuProgram& p) {
   return out;
 }
 
-// What is known of a program on its way that its statements do not say.
+}  // namespace
+
 std::vector<std::string> decisions_of(const passes::GpuProgram& p) {
   std::vector<std::string> out = plans_of(p);
   for (const ir::Buffer& b : p.tiles.buffers)
@@ -82,8 +102,6 @@ std::vector<std::string> decisions_of(const passes::GpuProgram& p) {
     for (std::string& line : lines(p)) out.push_back(std::move(line));
   return out;
 }
-
-}  // namespace
 
 std::vector<std::string> PassRoad::until(const std::string& name) {
   std::vector<std::string> out;

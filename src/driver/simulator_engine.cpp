@@ -43,35 +43,40 @@ Json json_of(const LaunchReport& r) {
 
 class SimulatorCallee : public runtime::Callee {
  public:
-  SimulatorCallee(ir::ThreadProgram program, const simulator::SimulateOptions& options, TrafficSink sink)
-      : program_(std::move(program)), options_(options), sink_(std::move(sink)) {}
+  SimulatorCallee(ir::ThreadProgram program, const simulator::SimulateOptions& options, TrafficSink sink, bool timeline)
+      : program_(std::move(program)), options_(options), sink_(std::move(sink)), timeline_(timeline) {}
 
   void run(const runtime::BoundCall& call, runtime::CallReport&) override {
-    auto reports = simulator::simulate(program_, binding_of(program_, call), options_);
-    if (sink_) sink_(std::move(reports));
+    simulator::Timeline timeline;  // calls may run at the same time
+    simulator::SimulateOptions options = options_;
+    if (timeline_) options.timeline = &timeline;
+    auto reports = simulator::simulate(program_, binding_of(program_, call), options);
+    if (sink_) sink_(std::move(reports), options.timeline);
   }
 
  private:
   ir::ThreadProgram program_;
   simulator::SimulateOptions options_;
   TrafficSink sink_;
+  bool timeline_;
 };
 
 }  // namespace
 
 std::unique_ptr<runtime::Callee> simulator_callee(ir::ThreadProgram program, const simulator::SimulateOptions& options,
-                                                  TrafficSink sink) {
-  return std::make_unique<SimulatorCallee>(std::move(program), options, std::move(sink));
+                                                  TrafficSink sink, bool timeline) {
+  return std::make_unique<SimulatorCallee>(std::move(program), options, std::move(sink), timeline);
 }
 
-Executable counting_executable(const ir::TileProgram& program, simulator::SimulateOptions options, TrafficSink sink) {
+Executable counting_executable(const ir::TileProgram& program, simulator::SimulateOptions options, TrafficSink sink,
+                               bool timeline) {
   const ir::TileProgram tiles = canonical(program);
   options.count_traffic = true;
-  const auto make = [options, sink = std::move(sink)](const ir::TileProgram& p) -> runtime::Version {
+  const auto make = [options, sink = std::move(sink), timeline](const ir::TileProgram& p) -> runtime::Version {
     ir::ThreadProgram threads = passes::lower_to_threads(p, options.target).threads;
     runtime::LaunchPlan own = build_plan(p);
     demand_alignments(threads, own);
-    return {std::move(own), simulator_callee(std::move(threads), options, sink), ""};
+    return {std::move(own), simulator_callee(std::move(threads), options, sink, timeline), ""};
   };
   return with_fast_version(tiles, build_plan(tiles), "simulator", make);
 }

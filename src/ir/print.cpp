@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/print_expr.h"
+#include "ir/print_lines.h"
 #include "ir/rewrite.h"
 
 namespace tilewright::ir {
@@ -19,6 +20,8 @@ class Printer {
  public:
   Printer(const ProgramTables& program, PrintOptions options);
   std::string run(const char* header);
+  // Of the lines of what run() gave.
+  std::vector<PrintedPlace> take_places() { return std::move(places_); }
 
  private:
   // ---- names
@@ -57,11 +60,23 @@ class Printer {
   std::string field_text(const T& value, std::optional<DType> known);
 
   std::string at(LocationId location) const;
-  void line(const std::string& text) { out_ += std::string(indent_ * 2, ' ') + text + '\n'; }
+  void line(const std::string& text) { line(text, {}); }
+  void line(const std::string& text, PrintedPlace place) {
+    out_ += std::string(indent_ * 2, ' ') + text + '\n';
+    places_.push_back(place);
+  }
+  // A line that begins a statement, and one that says a launch or a buffer, with its place.
+  void statement_line(const std::string& text, LocationId location, const char* tail = "") {
+    line(text + at(location) + tail, {location, true});
+  }
+  void table_line(const std::string& text, LocationId location, const char* tail = "") {
+    line(text + at(location) + tail, {location, false});
+  }
 
   const ProgramTables& program_;
   PrintOptions options_;
   std::string out_;
+  std::vector<PrintedPlace> places_;  // of its lines
   size_t indent_ = 0;
   std::unordered_map<VarId, std::string> var_names_;
   std::unordered_map<BufferId, std::string> buffer_names_;
@@ -157,8 +172,7 @@ void Printer::header() {
   }
   for (const Param& param : program_.params) {
     if (param.is_tensor())
-      line(fmt::format("param {}{}", buffer_text(program_.buffer(param.buffer), true),
-                       at(program_.buffer(param.buffer).location)));
+      table_line("param " + buffer_text(program_.buffer(param.buffer), true), program_.buffer(param.buffer).location);
     else
       line(fmt::format("param {}: {}", exprs_.name(param.var), program_.var(param.var).type.name()));
   }
@@ -166,7 +180,7 @@ void Printer::header() {
     if (program_.buffers[i].launch < 0 && !params.contains(BufferId{i})) pending_buffers_.insert(BufferId{i});
   for (BufferId id : std::set<BufferId>(pending_buffers_))
     if (can_declare(id)) declare(id);
-  for (const Assumption& a : program_.assumptions) line("assume " + exprs_.text(a.condition) + at(a.location));
+  for (const Assumption& a : program_.assumptions) table_line("assume " + exprs_.text(a.condition), a.location);
   const Options standard;
   if (program_.options.contract != standard.contract)
     line(fmt::format("option contract={}", program_.options.contract));
@@ -200,7 +214,7 @@ void Printer::launch(const Launch& launch, int32_t index) {
   std::vector<std::string> plan;
   for (const std::string& fixed : launch.plan) plan.push_back(quoted(fixed, '"'));
   if (!plan.empty()) opening += fmt::format(" plan({})", fmt::join(plan, ", "));
-  line(opening + at(launch.location) + " {");
+  table_line(opening, launch.location, " {");
   ++indent_;
   std::vector<BufferId> own;
   for (uint32_t i = 0; i < program_.buffers.size(); ++i)
@@ -245,7 +259,7 @@ void Printer::declare(BufferId id) {
   pending_buffers_.erase(id);
   const Buffer& buffer = program_.buffer(id);
   define(id);
-  line(fmt::format("{} {}{}", name_of(buffer.space), buffer_text(buffer, false), at(buffer.location)));
+  table_line(fmt::format("{} {}", name_of(buffer.space), buffer_text(buffer, false)), buffer.location);
 }
 
 // A buffer whose address or shape is computed in the body is declared before the first statement that uses it.
@@ -305,7 +319,7 @@ void Printer::body(const Body& body) {
 }
 
 void Printer::block(const std::string& opening, const Body& inner, LocationId location) {
-  line(opening + at(location) + " {");
+  statement_line(opening, location, " {");
   ++indent_;
   body(inner);
   --indent_;
@@ -338,12 +352,13 @@ void Printer::operator_text(const Stmt& stmt) {
               const bool exists = node.var.index < program_.vars.size();
               const DType type = exists ? program_.var(node.var).type : i32;
               const std::string value = exprs_.text(node.value, type);
-              line(fmt::format("{}: {} = {}{}", define(node.var), type.name(), value, at(location)));
+              statement_line(fmt::format("{}: {} = {}", define(node.var), type.name(), value), location);
             },
             [&](const Store& node) {
               const std::string queue = node.queue == Queue::None ? "" : fmt::format("{} ", name_of(node.queue));
-              line(fmt::format("{}{} = {}{}", queue, exprs_.element(node.to.buffer, node.to.indices),
-                               value_text(node.to, node.value), at(location)));
+              statement_line(fmt::format("{}{} = {}", queue, exprs_.element(node.to.buffer, node.to.indices),
+                                         value_text(node.to, node.value)),
+                             location);
             },
             [&](const For& node) {
               const size_t depth = scope_.size();
@@ -395,7 +410,7 @@ std::string Printer::for_text(const For& node) {
 }
 
 void Printer::if_text(std::string opening, const If& node, LocationId location) {
-  line(opening + exprs_.text(node.condition) + at(location) + " {");
+  statement_line(opening + exprs_.text(node.condition), location, " {");
   ++indent_;
   body(node.then_body);
   --indent_;
@@ -450,7 +465,7 @@ void Printer::generic(const T& node, LocationId location) {
     }
   });
   if (inner) return block(text, *inner, location);
-  line(text + at(location));
+  statement_line(text, location);
 }
 
 // ---- fields -------------------------------------------------------------------------------------------------------
@@ -537,6 +552,21 @@ std::string print(const LoopProgram& program, PrintOptions options) {
 std::string print(const ThreadProgram& program, PrintOptions options) {
   return Printer(program, options).run("thread program");
 }
+
+namespace {
+
+PrintedLines lines_of(const ProgramTables& program, const char* header) {
+  Printer printer(program, {});
+  PrintedLines out;
+  out.text = printer.run(header), out.places = printer.take_places();
+  return out;
+}
+
+}  // namespace
+
+PrintedLines print_lines(const TileProgram& program) { return lines_of(program, "program"); }
+PrintedLines print_lines(const LoopProgram& program) { return lines_of(program, "loop program"); }
+PrintedLines print_lines(const ThreadProgram& program) { return lines_of(program, "thread program"); }
 
 std::string print(const Expr& e, const ProgramTables& program) { return plain_names(program).text(e); }
 std::string print(const Region& region, const ProgramTables& program) { return plain_names(program).region(region); }

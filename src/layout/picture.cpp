@@ -109,10 +109,24 @@ Cell fragment_cell(const FragmentLayout& layout, std::span<const int64_t> index)
   return cell;
 }
 
+int64_t bank_of(int64_t byte) { return byte / 4 % 32; }
+
 Cell memory_cell(const MemoryLayout& layout, std::span<const int64_t> index) {
-  const int64_t byte = layout.byte_offset(index), bank = byte / 4 % 32;
+  const int64_t byte = layout.byte_offset(index), bank = bank_of(byte);
   return {fmt::format("{}/b{}", byte, bank), fmt::format("({}) byte {}, bank {}", fmt::join(index, ", "), byte, bank),
           bank};
+}
+
+LayoutGrid grid(const std::vector<int64_t>& shape, int64_t limit,
+                function_ref<std::pair<int64_t, int64_t>(std::span<const int64_t>)> cell) {
+  const Window window(shape, limit);
+  LayoutGrid out{window.rows, window.columns, window.cut, {}, {}};
+  for (int64_t row = 0; row < window.rows; ++row)
+    for (int64_t column = 0; column < window.columns; ++column) {
+      const auto [first, second] = cell(window.index(row, column));
+      out.first.push_back(first), out.second.push_back(second);
+    }
+  return out;
 }
 
 }  // namespace
@@ -135,6 +149,20 @@ std::string memory_table(const MemoryLayout& layout, int64_t limit) {
 std::string memory_svg(const MemoryLayout& layout, int64_t limit) {
   return svg(layout.text(), layout.shape(), limit,
              [&](std::span<const int64_t> index) { return memory_cell(layout, index); });
+}
+
+LayoutGrid fragment_grid(const FragmentLayout& layout, int64_t limit) {
+  return grid(layout.shape(), limit, [&](std::span<const int64_t> index) {
+    const Place place = layout.place(index);
+    return std::pair(place.cta * layout.threads() + place.thread, place.reg);
+  });
+}
+
+LayoutGrid memory_grid(const MemoryLayout& layout, int64_t limit) {
+  return grid(layout.shape(), limit, [&](std::span<const int64_t> index) {
+    const int64_t byte = layout.byte_offset(index);
+    return std::pair(byte, bank_of(byte));
+  });
 }
 
 }  // namespace tilewright

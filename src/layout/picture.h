@@ -16,4 +16,14 @@ std::string memory_table(const MemoryLayout& layout, int64_t limit = 64);
 // Colour by bank.
 std::string memory_svg(const MemoryLayout& layout, int64_t limit = 64);
 
+// The same as numbers, a row after the other: of a fragment the thread (over all CTAs) and the register of copy 0, of
+// memory the byte offset and the bank.
+struct LayoutGrid {
+  int64_t rows = 1, columns = 1;
+  bool cut = false;  // of a part of the tile
+  std::vector<int64_t> first, second;
+};
+LayoutGrid fragment_grid(const FragmentLayout& layout, int64_t limit = 64);
+LayoutGrid memory_grid(const MemoryLayout& layout, int64_t limit = 64);
+
 }  // namespace tilewright

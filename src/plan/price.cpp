@@ -12,25 +12,18 @@
 #include "ir/rewrite.h"
 #include "plan/residency.h"
 #include "target/mma.h"
+#include "target/unit_rates.h"
 #include "target/wgmma.h"
 
 namespace tilewright::plan {
 
 using namespace ir;
+using namespace target;
 
 namespace {
 
-// Every constant of the model. Those that are marked so are fitted to measurements of products on an H200
-// (bench/results/2026-11-23-prices.json, which has each beside its prediction).
-constexpr double kClock = 1600;          // a microsecond, of an H200 under products (fitted; its limit is 1980)
-constexpr double kMultiplyAdds = 2048;   // a clock, of 16-bit operands by wgmma (H100 white paper)
-constexpr double kOfWarps = 0.5;         // of that, by mma.sync (fitted)
-constexpr double kMultiplyAdds64 = 128;  // a clock, of float64 (H100 white paper)
-constexpr double kPlain = 128;           // operations a clock, multiply-adds too (CUDA guide, throughput table)
-constexpr double kSpecial = 16;          // exponentials and the like a clock (the same table)
-constexpr double kConversions = 64;      // a clock (the same table)
-constexpr double kSharedBytes = 128;     // a clock (the same)
-constexpr double kL2Bytes = 56;          // a clock and multiprocessor, all at a time (fitted)
+// The constants of the model beside the rates of units. Those that are marked so are fitted to measurements of products
+// on an H200 (bench/results/2026-11-23-prices.json, which has each beside its prediction).
 // A row of a tile is a line of the cache, or reaches into the next one (fitted to 5056x5056x5000: 460 us for 351).
 constexpr double kLineBytes = 128, kOverTwoLines = 1.6;
 constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares comes for each of them
@@ -38,7 +31,6 @@ constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares comes f
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
 constexpr double kInTheWay = 0.2;
-constexpr double kResultBytes = 64;     // a clock, of results that leave (fitted)
 constexpr double kResultLatency = 900;  // clocks until the last of a tile's have left (fitted)
 // Of sums that go to the first block of a cluster, and until it has the last of them (assumed).
 constexpr double kPeerBytes = 32, kPeerLatency = 1500;

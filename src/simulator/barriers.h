@@ -5,6 +5,7 @@
 
 #include "interpreter/code.h"
 #include "simulator/clocks.h"
+#include "simulator/timeline.h"
 
 namespace tilewright::simulator {
 
@@ -17,6 +18,7 @@ struct Phase {
   bool is_era = false;          // of all threads: they start anew
   int64_t tally = 0;            // of a vote
   Knowledge knowledge;
+  MeetingClock clock;
 };
 
 class Barriers {

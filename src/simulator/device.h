@@ -43,6 +43,7 @@ class Device {
   const SimulateOptions& options;
   uint32_t eras = 0;
   std::vector<SimulatedBlock*> blocks;  // that run now
+  MeetingClock clock;                   // of the barrier of the grid
 
  private:
   void survey();
@@ -67,6 +68,7 @@ struct SimulatedCluster {
   // What is known of those who have arrived, and of all at the last meeting, where arrivals and waits are apart.
   Knowledge told, known;
   bool in_halves = false;
+  MeetingClock clock;
 };
 
 struct SimulatedBlock {
@@ -91,6 +93,7 @@ struct SimulatedBlock {
   std::vector<Warpgroup> warpgroups;
   int64_t free_registers = 0;  // of the launch's, given up by set_registers
   uint32_t number = 0;
+  UnitClocks units;
 
  private:
   void check_visits();

@@ -6,6 +6,7 @@
 #include "simulator/warp.h"
 #include "support/diagnostic.h"
 #include "target/mma.h"
+#include "target/unit_rates.h"
 
 namespace tilewright::simulator {
 
@@ -63,7 +64,11 @@ void Warp::execute(const ir::Mma& op, const Step& s, Mask mask) {
   const Place pc = locate(*s.regions[2].buffer, s.regions[2].min, mask);
   touch_registers(pa, row.a_words(), mask), touch_registers(pb, row.b_words(), mask);
   touch_registers(pc, row.c_registers(), mask);
-  if (row.c == f64) return multiply_doubles(row, pa, pb, pc);
+  const bool doubles = row.c == f64;
+  const double rate = doubles ? target::kMultiplyAdds64 : target::kMultiplyAdds * target::kOfWarps * 16 / row.a.bits;
+  stall("multiplies", hand(TimelineEvent::Track::Matrix, "mma", op.instruction,
+                           static_cast<double>(row.m * row.n * row.k) / (rate / 4), 0));
+  if (doubles) return multiply_doubles(row, pa, pb, pc);
   const int64_t depth = row.a_k();
   auto* a = arena_.array<float>(row.m * depth);
   auto* b = arena_.array<float>(row.n * row.k);  // by columns
@@ -164,6 +169,7 @@ void Warp::execute(const ir::LoadMatrix& op, const Step& s, Mask mask) {
   check_run_in_bounds({from.buffer, from.indices, {}}, count, pointing);
   const Place source = locate(*from.buffer, from.indices, pointing);
   touch(Touch::Read, source, kRowBits, lanes_of_access(source, kRowBits, pointing), [](size_t) { return nullptr; });
+  spend(Touch::Read, source);
   auto* rows = arena_.array<std::byte>(matrices * kRows * kRowBytes);
   for (int64_t l = 0; l < matrices * kRows; ++l)
     std::memcpy(rows + l * kRowBytes, registers(source, l, count), static_cast<size_t>(kRowBytes));

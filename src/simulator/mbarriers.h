@@ -6,6 +6,7 @@
 
 #include "interpreter/code.h"
 #include "simulator/clocks.h"
+#include "simulator/timeline.h"
 
 namespace tilewright::simulator {
 
@@ -22,18 +23,20 @@ struct Mbarrier {
   const interpreter::Step* initialized = nullptr;
   int64_t by = 0;
   Clock at = 0;
+  MeetingClock clock;
 
   // The phase that is under way, as a clock of the agent once it is complete.
   Clock phase() const { return static_cast<Clock>(completed + 1); }
   void init(int64_t arrivals, const interpreter::Step& step, int64_t thread, Clock now) {
     count = pending = arrivals, bytes = completed = 0;
-    arriving = last = nullptr, delivered = 0;
+    arriving = last = nullptr, delivered = 0, clock = {};
     initialized = &step, by = thread, at = now;
   }
   // True if the phase is complete now.
   bool settle(const Clocks& clocks) {
     if (pending != 0 || bytes != 0) return false;
     ++completed;
+    clock.complete();
     pending = count;
     last = clocks.with_agent(arriving, agent, static_cast<Clock>(completed));
     arriving = nullptr;

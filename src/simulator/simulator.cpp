@@ -175,6 +175,7 @@ std::vector<LaunchReport> simulate(const ir::ThreadProgram& program, const inter
     check_barrier_places(program, *code);
     check_clusters(program, *code);
     Device device(*code, program, options);
+    if (options.timeline) options.timeline->launches.push_back({launch.name, report.threads, {}});
     if (report.blocks > 0 && code->grid_sync)
       run_cooperative(bound, device, report.blocks, random);
     else if (report.blocks > 0)

@@ -8,6 +8,7 @@
 
 #include "interpreter/interpreter.h"
 #include "ir/program.h"
+#include "simulator/timeline.h"
 #include "simulator/traffic.h"
 #include "target/gpu.h"
 
@@ -18,6 +19,7 @@ struct SimulateOptions {
   uint64_t seed = 0;
   target::GpuTarget target = target::GpuTarget::of(90);
   bool count_traffic = false;
+  Timeline* timeline = nullptr;  // what to write down of the first blocks of each launch; it needs count_traffic
   // Whether the end of a group of wgmmas, which one warp waits for, tells that the whole warpgroup is done with its
   // operands. PTX says it of the executing threads only; CUTLASS and cuDNN release operands by one thread of the
   // warpgroup, and no other way to do it is known to be free. False: a warp learns of its own part.

@@ -5,6 +5,7 @@
 #include "simulator/tma_box.h"
 #include "simulator/warp.h"
 #include "support/diagnostic.h"
+#include "target/unit_rates.h"
 
 namespace tilewright::simulator {
 
@@ -118,6 +119,13 @@ void Warp::tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane, boo
   interpreter::Block& memory = at.block->memory;
   const int64_t thread = threads_[static_cast<size_t>(lane)], size = box.element_bytes();
   const Witness who = home_.clocks.witness(thread);
+  // What a box takes of the L2 cache's rate, and until it is there (assumed).
+  constexpr double kLatency = 700;
+  const int64_t all_bytes = box.rows() * box.row_bytes();
+  if (reads)
+    loaded_ = hand(TimelineEvent::Track::Tma, "loads", box.shared->source->name,
+                   static_cast<double>(all_bytes) / target::kL2Bytes, kLatency, all_bytes);
+  barrier.clock.arrive(loaded_);
   AsyncAccess me{AsyncAccess::Kind::Load, static_cast<uint16_t>(thread), device_.site(*current_), 0, barrier.agent};
   for (int64_t r = 0; r < box.rows(); ++r) {
     const TmaRow row = box.row(r);
@@ -139,7 +147,8 @@ void Warp::tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane, boo
     barrier.delivered = me.clock;
     barrier.bytes -= box.row_bytes();
     check_bytes(at);
-    settle(barrier);
+    settle(at);
+    barrier.clock.arrive(loaded_);  // the rest of it, should the phase be complete before
   }
 }
 
@@ -148,6 +157,11 @@ void Warp::tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane) {
   const Witness who = home_.clocks.witness(thread);
   const AsyncAccess me{AsyncAccess::Kind::Store, static_cast<uint16_t>(thread), device_.site(*current_),
                        home_.queues.add_store(thread), 0};
+  // Until it has been read from shared memory (assumed).
+  constexpr double kLatency = 400;
+  const int64_t all_bytes = box.rows() * box.row_bytes();
+  clock_.stores.add(hand(TimelineEvent::Track::Tma, "stores", box.shared->source->name,
+                         static_cast<double>(all_bytes) / target::kResultBytes, kLatency, all_bytes));
   for (int64_t r = 0; r < box.rows(); ++r) {
     const TmaRow row = box.row(r);
     if (row.begin == row.end) continue;

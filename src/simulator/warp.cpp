@@ -22,6 +22,7 @@ void Warp::run() {
   last_store_ = nullptr;
   arrived_at_cluster_ = false;
   registers_a_thread_ = registers_at_launch();
+  clock_.begin(device_.options.timeline, home_.number, static_cast<uint32_t>(number()));
   Strand::run();
   check_queues_empty();
   home_.barriers.leave(lanes_);
@@ -30,6 +31,15 @@ void Warp::run() {
          fmt::format("threads {} to {} end without reaching the barrier of the block at which others wait, in {}",
                      threads_.front(), threads_.back(), where(-1).substr(3)),
          "let all threads of the block come by");
+}
+
+double Warp::hand(TimelineEvent::Track unit, const char* what, const std::string& name, double clocks, double latency,
+                  int64_t bytes) {
+  if (!clock_.runs()) return 0;
+  const bool tma = unit == TimelineEvent::Track::Tma;
+  const auto quarter = static_cast<uint32_t>(tma ? 0 : number() % 4);
+  double& free = tma ? home_.units.tma : home_.units.matrix[quarter];
+  return clock_.hand(unit, quarter, free, fmt::format("{} {}", what, name), location(), clocks, latency, bytes);
 }
 
 void Warp::check_queues_empty() {
@@ -76,6 +86,7 @@ void Warp::check_full_warp(const Step& s, Mask mask, const char* what) {
 
 void Warp::execute(const ir::Shuffle& op, const Step& s, Mask mask) {
   if (op.converged) check_converged_flag(s, mask, "a shuffle");
+  busy("exchanges between lanes", 2);
   Strand::execute(op, s, mask);
 }
 
@@ -169,6 +180,7 @@ std::shared_ptr<Phase> Warp::arrive_at(int64_t barrier, int64_t count, const Ste
          "name one count wherever they meet", {{"the others entered it here", line(*phase->first)}});
   phase->arrived += lanes_;
   phase->everybody_waits = phase->everybody_waits && waits;
+  phase->clock.arrive(clock_.now());
   if (phase->arrived > count)
     fail_at(Code::BarrierMiscount, 0,
             fmt::format("{} threads arrive at named barrier {}, which counts {}", phase->arrived, barrier, count));
@@ -176,7 +188,7 @@ std::shared_ptr<Phase> Warp::arrive_at(int64_t barrier, int64_t count, const Ste
   const bool alone = home_.clocks.is_alone();
   if (!whole_block || !alone) phase->knowledge = join(phase->knowledge, home_.clocks.release(threads_));
   if (phase->arrived < count) return phase;
-  phase->done = true;
+  phase->done = true, phase->clock.complete();
   home_.barriers.close(barrier);
   if (count == code_.thread_count && phase->everybody_waits && alone) phase->is_era = true, home_.clocks.new_era();
   return phase;
@@ -191,6 +203,7 @@ void Warp::wait_for(const std::shared_ptr<Phase>& phase, int64_t barrier) {
              phase->arrived, phase->count);
        });
   if (!phase->is_era) home_.clocks.acquire(threads_, phase->knowledge);
+  stall(barrier == 0 ? "waits for the block" : "waits at a named barrier", phase->clock.met);
 }
 
 void Warp::sync_named(const ir::Sync& op, const Step& s, Mask mask) {
@@ -220,10 +233,11 @@ void Warp::sync_cluster(const ir::Sync& op, const Step& s, Mask mask) {
     cluster_meeting_ = all.held, arrived_at_cluster_ = true;
     cluster.in_halves = cluster.in_halves || op.arrive_only;
     cluster.told = join(cluster.told, home_.clocks.release(executing(mask)));
+    cluster.clock.arrive(clock_.now());
     if (++all.arrived == cluster.warps) {
       // Where nobody does anything between his arrival and his wait, all is known to all.
       cluster.known = cluster.in_halves ? cluster.told : nullptr;
-      all.arrived = 0, ++all.held, cluster.told = nullptr;
+      all.arrived = 0, ++all.held, cluster.told = nullptr, cluster.clock.complete();
       if (!std::exchange(cluster.in_halves, false)) home_.clocks.new_era();
     }
     if (op.arrive_only) return;
@@ -233,16 +247,21 @@ void Warp::sync_cluster(const ir::Sync& op, const Step& s, Mask mask) {
     wait([&all, held = cluster_meeting_] { return all.held != held; },
          [] { return std::string("for the blocks of the cluster"); });
   if (cluster.known) home_.clocks.acquire(executing(mask), cluster.known);
+  stall("waits for the cluster", cluster.clock.met);
 }
 
 void Warp::sync_grid(const Step& s, Mask mask) {
   check_whole_warp(s, mask, "a barrier of the grid");
   interpreter::Meeting& all = home_.memory.grid.sync;
+  device_.clock.arrive(clock_.now());
   if (++all.arrived == home_.memory.grid.strands) {
-    all.arrived = 0, ++all.held;
-    return device_.meet_all();
+    all.arrived = 0, ++all.held, device_.clock.complete();
+    device_.meet_all();
+  } else {
+    wait([&all, held = all.held] { return all.held != held; },
+         [] { return std::string("for the blocks of the grid"); });
   }
-  wait([&all, held = all.held] { return all.held != held; }, [] { return std::string("for the blocks of the grid"); });
+  stall("waits for the grid", device_.clock.met);
 }
 
 }  // namespace tilewright::simulator

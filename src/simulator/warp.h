@@ -71,6 +71,18 @@ class Warp final : public interpreter::Strand {
   void touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
              function_ref<const std::byte*(size_t lane)> bytes_of, bool pending = false,
              std::optional<ir::AtomicOp> update = {});
+  // The warp's clock, where somebody looks: it is busy, waits, hands an operation to a unit, has made an access that
+  // touch() has counted.
+  void busy(const char* what, double clocks, double latency = 0) {
+    if (clock_.runs()) clock_.work(what, location(), clocks, latency);
+  }
+  void stall(const char* what, double until) {
+    if (clock_.runs()) clock_.wait(what, location(), until);
+  }
+  double hand(TimelineEvent::Track unit, const char* what, const std::string& name, double clocks, double latency,
+              int64_t bytes = 0);
+  void spend(Touch kind, const Place& place);
+  int64_t number() const { return threads_[0] / kWarpThreads; }
   const std::byte* pointer(const Place& place, uint64_t address) const;
   // Whose shared memory it is.
   SimulatedBlock& owner_of(const Place& place);
@@ -127,7 +139,7 @@ class Warp final : public interpreter::Strand {
   // What the thread has copied is there; `told`: an mbarrier says so.
   void land(int64_t thread, const std::vector<CellRange>& copied, bool told);
   void arrive_at_peers(const Step& step, Mask mask);
-  void settle(Mbarrier& barrier);
+  void settle(const BarrierLanes& at);
   void check_phase_known(const BarrierLanes& at);
   int64_t phases_known(const Mbarrier& barrier) const;
   int64_t phase_meant(const Mbarrier& barrier, int64_t parity) const;
@@ -185,6 +197,9 @@ class Warp final : public interpreter::Strand {
   bool arrived_at_cluster_ = false;
   const Step* last_store_ = nullptr;
   int64_t registers_a_thread_ = 0;
+  WarpClock clock_;
+  Traffic last_access_;  // of touch()
+  double loaded_ = 0;    // when the last TMA load is there
 };
 
 }  // namespace tilewright::simulator

@@ -46,10 +46,26 @@ void Warp::on_load(const Place& place, Mask mask) {
   if (place.buffer->is_local()) return touch_registers(place, 1, mask);
   const int64_t bits = place.buffer->type.storage_bits();
   touch(Touch::Read, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; });
+  spend(Touch::Read, place);
+}
+
+// Loads of one statement are under way together, and so wait once (latencies are assumed).
+void Warp::spend(Touch kind, const Place& place) {
+  constexpr double kSharedLatency = 25, kGlobalLatency = 500, kSectorsAClock = 2;
+  const bool reads = kind == Touch::Read;
+  if (place.written)
+    return busy(reads ? "reads shared memory" : "writes shared memory",
+                static_cast<double>(last_access_.shared_wavefronts), reads ? kSharedLatency : 0);
+  busy(reads ? "reads global memory" : "writes global memory",
+       static_cast<double>(last_access_.global_sectors) / kSectorsAClock, reads ? kGlobalLatency : 0);
 }
 
 void Warp::on_store(const Place& place, const Value& value, Mask mask) {
-  if (place.buffer->is_local()) return touch_registers(place, 1, mask);
+  constexpr double kRegisterClocks = 2;  // of a value that is computed and kept (assumed)
+  if (place.buffer->is_local()) {
+    busy("computes", kRegisterClocks);
+    return touch_registers(place, 1, mask);
+  }
   const DType type = place.buffer->type;
   const int64_t bits = type.storage_bits();
   std::array<std::byte, 8> stored{};
@@ -60,6 +76,7 @@ void Warp::on_store(const Place& place, const Value& value, Mask mask) {
     store_lanes(type, stored.data(), {}, 1, one.data());
     return stored.data();
   });
+  spend(Touch::Write, place);
 }
 
 void Warp::on_atomic(const ir::Atomic& op, const Place& place, Mask mask) {
@@ -68,6 +85,7 @@ void Warp::on_atomic(const ir::Atomic& op, const Place& place, Mask mask) {
   const Touch kind = op.op == ir::AtomicOp::Load ? Touch::Read : Touch::Write;
   touch(
       kind, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; }, false, op.op);
+  spend(kind, place);
 }
 
 void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,
@@ -76,10 +94,9 @@ void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lane
   const uint16_t site = device_.site(*current_);
   if (device_.options.count_traffic) {
     const std::span<const uint64_t> addresses(lanes.address.data(), lanes.count);
-    if (shared)
-      add_shared_access(device_.traffic(site), addresses, bits);
-    else
-      add_global_access(device_.traffic(site), addresses, bits);
+    last_access_ = {};
+    shared ? add_shared_access(last_access_, addresses, bits) : add_global_access(last_access_, addresses, bits);
+    device_.traffic(site) += last_access_;
   }
   if (!shared && !device_.writes(place.buffer->root)) return;
   SimulatedBlock& owner = shared ? owner_of(place) : home_;
@@ -229,6 +246,8 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   }
   if (reading.count > 0) check_run_in_bounds(from, count, reading);
   check_run_in_bounds(to, count, mask);
+  constexpr double kIssue = 4, kCopyLatency = 600;  // of cp.async (assumed)
+  if (async) busy("issues cp.async", kIssue), clock_.copies.add(clock_.now() + kCopyLatency);
   const Place source = locate(*from.buffer, from.min, mask), target = locate(*to.buffer, to.min, mask);
   auto offset = [&](const Place& place, int64_t lane) { return place.offset.int_at(lane, frame_.shape.columns); };
   auto pointer_at = [&](const Place& place, int64_t lane) {
@@ -244,10 +263,12 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   if (!from.buffer->is_local()) {
     check_alignment_demanded(*from.buffer, bytes, mask);
     touch(Touch::Read, source, bits, lanes_of_access(source, bits, reading), bytes_of);
+    if (!async) spend(Touch::Read, source);
   }
   if (!to.buffer->is_local()) {
     check_alignment_demanded(*to.buffer, bytes, mask);
     touch(Touch::Write, target, bits, lanes_of_access(target, bits, mask), bytes_of, async);
+    if (!async) spend(Touch::Write, target);
   }
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     if (!mask.at(lane)) continue;
@@ -270,6 +291,7 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
 
 void Warp::execute(const ir::Commit& op, const Step& s, Mask mask) {
   if (op.queue == ir::Queue::Wgmma) return commit_wgmma(s, mask);
+  if (clock_.runs()) (op.queue == ir::Queue::CpAsync ? clock_.copies : clock_.stores).commit();
   for (const int64_t thread : executing(mask))
     if (op.queue == ir::Queue::CpAsync)
       home_.queues.commit(thread);
@@ -280,6 +302,9 @@ void Warp::execute(const ir::Commit& op, const Step& s, Mask mask) {
 // What has landed is as if the thread wrote it now.
 void Warp::execute(const ir::Drain& op, const Step& s, Mask mask) {
   if (op.queue == ir::Queue::Wgmma) return drain_wgmma(op, s, mask);
+  const bool stores = op.queue == ir::Queue::BulkStore;
+  stall(stores ? "waits for its TMA stores" : "waits for its cp.async",
+        (stores ? clock_.stores : clock_.copies).drained(op.pending));
   for (const int64_t thread : executing(mask)) {
     if (op.queue == ir::Queue::BulkStore) {
       home_.queues.drain_stores(thread, op.pending, home_.clocks.now(thread));

@@ -81,8 +81,14 @@ void Warp::execute(const ir::InitBarriers&, const Step& s, Mask mask) {
   }
 }
 
-void Warp::settle(Mbarrier& b) {
-  if (b.settle(home_.clocks)) ++home_.memory.grid.changes;
+void Warp::settle(const BarrierLanes& at) {
+  Mbarrier& b = *at.barrier;
+  const double before = b.clock.met;
+  if (!b.settle(home_.clocks)) return;
+  ++home_.memory.grid.changes;
+  if (clock_.runs() && at.block == &home_)
+    clock_.phase(static_cast<uint32_t>(b.agent), name_of(at), fmt::format("phase {}", b.completed - 1), location(),
+                 before, b.clock.met);
 }
 
 // An arrival counts in the phase that is under way. Who does not know that the one before is complete might as well
@@ -100,6 +106,7 @@ void Warp::check_phase_known(const BarrierLanes& at) {
 void Warp::arrive(const BarrierLanes& at) {
   Mbarrier& b = *at.barrier;
   b.arriving = join(b.arriving, home_.clocks.release(at.threads));
+  b.clock.arrive(clock_.now());
   for (size_t i = 0; i < at.lanes.size(); ++i) {
     check_phase_known(at);
     if (b.pending == 0)
@@ -107,7 +114,7 @@ void Warp::arrive(const BarrierLanes& at) {
               fmt::format("more threads arrive at mbarrier {} than the {} that it counts in a phase", name_of(at),
                           b.count));
     --b.pending;
-    settle(b);
+    settle(at);
   }
 }
 
@@ -115,9 +122,13 @@ void Warp::execute(const ir::Arrive& op, const Step& s, Mask mask) {
   ++device_.traffic(device_.site(s)).barriers;
   if (op.cta) return arrive_at_peers(s, mask);
   // Of copies that an mbarrier tells, the thread itself would learn by waiting there.
-  if (op.queue == ir::Queue::CpAsync)
+  const bool copies = op.queue == ir::Queue::CpAsync;
+  if (copies)
     for (const int64_t thread : executing(mask)) land(thread, home_.queues.take_all(thread), true);
-  for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) arrive(at);
+  for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) {
+    if (copies) at.barrier->clock.arrive(std::max(clock_.copies.open, clock_.copies.drained(0)));
+    arrive(at);
+  }
 }
 
 void Warp::arrive_at_peers(const Step& s, Mask mask) {
@@ -158,7 +169,7 @@ void Warp::execute(const ir::Expect& op, const Step& s, Mask mask) {
     if (op.arrive)
       arrive(at);
     else
-      settle(*at.barrier);
+      settle(at);
   }
 }
 
@@ -193,6 +204,7 @@ void Warp::wait_for_phase(const BarrierLanes& at, int64_t parity) {
                         meant, name_of(at), meant + 1),
             "who waits must have passed a phase before the next one completes");
   home_.clocks.acquire(at.threads, b.last);
+  if (clock_.runs()) clock_.wait(fmt::format("waits for {}", name_of(at)), location(), b.clock.met);
 }
 
 void Warp::execute(const ir::Wait&, const Step& s, Mask mask) {

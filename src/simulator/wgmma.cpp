@@ -9,6 +9,7 @@
 #include "simulator/matrix_operand.h"
 #include "simulator/warp.h"
 #include "support/diagnostic.h"
+#include "target/unit_rates.h"
 
 namespace tilewright::simulator {
 
@@ -268,6 +269,10 @@ void Warp::execute(const ir::Wgmma& op, const Step& s, Mask mask) {
   multiply_rows(row, n, a, multiply.b.data(), met, pc, clear);
   watch_.add(c_use);
   multiplies_.last = multiplies_.committed + 1, multiplies_.step = &s;
+  // A warp's quarter of the rows on its quarter of the unit; the results are there a little later (assumed).
+  constexpr double kLatency = 60;
+  const double clocks = static_cast<double>(target::kWgmmaRows * n * k) / (target::kMultiplyAdds * 16 / row.a.bits);
+  clock_.multiplies.add(hand(TimelineEvent::Track::Matrix, "wgmma", op.instruction, clocks, kLatency));
   Warpgroup& group = warpgroup();
   const uint64_t done = *std::min_element(group.issued.begin(), group.issued.end());
   for (; group.gone < done; ++group.gone) group.under_way.pop_front();
@@ -333,6 +338,7 @@ void Warp::multiply_rows(const target::WgmmaInstruction& row, int64_t n, const f
 void Warp::commit_wgmma(const Step& s, Mask mask) {
   check_warpgroup(s, mask, "a commit of wgmma");
   warpgroup().commit(++multiplies_.committed);
+  if (clock_.runs()) clock_.multiplies.commit();
   ++home_.memory.grid.changes;
 }
 
@@ -346,6 +352,7 @@ void Warp::drain_wgmma(const ir::Drain& op, const Step& s, Mask mask) {
     multiplies_.retired = group;
     watch_.retire(group);
     home_.clocks.learn(threads_, wgmma_agent(), group);
+    stall("waits for its products", clock_.multiplies.drained(op.pending));
   }
   for (const RegisterRange& range : ranges_named(s, mask)) watch_.name(range);
 }

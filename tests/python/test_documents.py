@@ -37,6 +37,14 @@ def test_puzzles_page(monkeypatch, tmp_path):
     assert "result" in run("docs/puzzles.md", {})
 
 
+def test_studio_page(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert run("docs/studio.md", {})["page"] == "product.html"
+    page = (tmp_path / "product.html").read_text()
+    assert '"name":"source"' in page and "T.gemm(A_shared, B_shared, C_local)" in page
+    assert '"simulated"' in (tmp_path / "product_small.html").read_text() and (tmp_path / "product.json").stat().st_size > 1000
+
+
 def test_migration_page():
     before = set(sys.modules)
     try:

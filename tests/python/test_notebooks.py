@@ -91,6 +91,8 @@ NOTEBOOKS = {
     "other statements": [HEAD, "import numpy as np\nx = 3\n" + ADD + "y = x\n" + CALL],
     "a macro that calls itself": [HEAD, DOWN],
     "a function that names itself": [HEAD, ADD.replace("return C", "add.__name__\n    return C") + CALL],
+    "docs/studio.md": ["import os, tempfile\nos.chdir(tempfile.mkdtemp())", *blocks("docs/studio.md"),
+                       "assert all('T.gemm' in open(page).read() for page in ('product.html', 'product_small.html'))"],
 }
 
 

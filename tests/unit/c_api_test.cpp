@@ -126,6 +126,44 @@ TEST(CApi, RecordsCompilesAndCalls) {
   tw_program_release(program);
 }
 
+TEST(CApi, PagesAndSimulations) {
+  tw_program* program = doubled();
+  tw_text *text = nullptr, *trace = nullptr;
+  ASSERT_EQ(tw_program_studio(program, "sm_80", nullptr, nullptr, 0, &text), nullptr);
+  EXPECT_NE(std::string_view(tw_text_get(text)).find("\"name\":\"CUDA C++\""), std::string::npos);
+  tw_text_release(text);
+  ASSERT_EQ(tw_program_simulate(program, "sm_80", nullptr, nullptr, 0, 1, &text, &trace), nullptr);
+  EXPECT_NE(std::string_view(tw_text_get(text)).find("\"bytes_moved\""), std::string::npos);
+  EXPECT_NE(std::string_view(tw_text_get(trace)).find("\"traceEvents\""), std::string::npos);
+  tw_text_release(text), tw_text_release(trace);
+  ASSERT_EQ(tw_program_simulate(program, "sm_80", nullptr, nullptr, 0, 1, &text, nullptr), nullptr);
+  tw_text_release(text);
+  const char* names[] = {"N"};
+  const double values[] = {3};
+  tw_error* error = tw_program_simulate(program, "sm_80", names, values, 1, 1, &text, &trace);
+  ASSERT_NE(error, nullptr);
+  EXPECT_STREQ(taken(error).message, "'doubled' has no symbol or number 'N'");
+  tw_error_release(error);
+  for (const int wanted : {0, 1}) {
+    tw_kernel* kernel = nullptr;
+    ASSERT_EQ(tw_compile_simulated(program, "sm_80", wanted, &kernel), nullptr);
+    float a[8] = {}, b[8] = {};
+    int64_t shape[1] = {8};
+    tw_tensor A{a, 1, 0, 1, 2, 32, 1, shape, nullptr, 0}, B{b, 1, 0, 1, 2, 32, 1, shape, nullptr, 0};
+    tw_argument arguments[2] = {{TW_TENSOR, {}}, {TW_TENSOR, {}}};
+    arguments[0].as.tensor = &A, arguments[1].as.tensor = &B;
+    ASSERT_EQ(tw_kernel_trace(kernel, &trace), nullptr);
+    EXPECT_STREQ(tw_text_get(trace), "") << "before a call";
+    tw_text_release(trace);
+    ASSERT_EQ(tw_kernel_call(kernel, arguments, 2), nullptr);
+    ASSERT_EQ(tw_kernel_trace(kernel, &trace), nullptr);
+    EXPECT_EQ(std::string_view(tw_text_get(trace)).empty(), wanted == 0);
+    tw_text_release(trace);
+    tw_kernel_release(kernel);
+  }
+  tw_program_release(program);
+}
+
 TEST(CApi, ExplainsAndCounts) {
   tw_program* program = doubled();
   tw_text* text = nullptr;

@@ -13,6 +13,7 @@ WORDS = {
     "doctor": ("machine", "doctor", "", "what this machine offers, and what to install"),
     "explain": ("kernels", "explain", "FILE.py:NAME [M=4096 ...]", "what becomes of a kernel, and what it costs"),
     "plot": ("kernels", "plot", "FILE.py:NAME [M=4096 ...]", "pictures of its layouts"),
+    "studio": ("studio", "studio", "FILE [M=4096 ...] [-o PAGE]", "a page about a kernel: source, code, memory, passes"),
     "check": ("kernels", "check", "FILE.py[:NAME] [M=64 ...]", "every engine on random tensors, compared"),
     "build": ("building", "build", "FILE --arch cpu,sm_90a -o FOLDER", "a C header and an object, ahead of time"),
     "run": ("running", "run", "SCRIPT.py ...", "a program for TileLang as it is (--without-gpu: on the CPU)"),

@@ -110,6 +110,7 @@ int fuzz(const FuzzArguments& options);
 struct SimulateArguments {
   CallArguments call;
   std::string arch = "sm_90a";
+  std::string trace;  // a file for the timeline; none: it is not kept
   bool json = false;
 };
 int simulate(const SimulateArguments& options);

@@ -141,6 +141,7 @@ void add_simulate(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--seed", c.simulate.call.seed, "Of the random inputs and of the order of the warps");
   sub->add_option("--arch", c.simulate.arch, "Which GPU: sm_80, sm_89, sm_90a")
       ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--trace", c.simulate.trace, "A file for its timeline, which ui.perfetto.dev shows");
   sub->add_flag("--json", c.simulate.json, "A JSON object");
   sub->callback([&] { chosen = [&] { return simulate(c.simulate); }; });
 }

@@ -1,5 +1,6 @@
 // tilewright opt
 #include "driver/pass_road.h"
+#include "driver/text_diff.h"
 #include "driver/tool/commands.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -9,36 +10,11 @@
 namespace tilewright::tool {
 namespace {
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
-// The lines that differ, with - and +, along a longest common subsequence.
+// The lines that differ, with - and +.
 std::string diff(std::string_view before, std::string_view after) {
-  const std::vector<std::string_view> a = lines_of(before), b = lines_of(after);
-  std::vector<std::vector<uint32_t>> common(a.size() + 1, std::vector<uint32_t>(b.size() + 1));
-  for (size_t i = a.size(); i-- > 0;)
-    for (size_t j = b.size(); j-- > 0;)
-      common[i][j] = a[i] == b[j] ? common[i + 1][j + 1] + 1 : std::max(common[i + 1][j], common[i][j + 1]);
   std::string out;
-  size_t i = 0, j = 0;
-  while (i < a.size() || j < b.size()) {
-    if (i < a.size() && j < b.size() && a[i] == b[j]) {
-      ++i, ++j;
-    } else if (j == b.size() || (i < a.size() && common[i + 1][j] >= common[i][j + 1])) {
-      out += fmt::format("{:>4} - {}\n", i + 1, a[i]);
-      ++i;
-    } else {
-      out += fmt::format("{:>4} + {}\n", j + 1, b[j]);
-      ++j;
-    }
-  }
+  for (const DiffLine& line : text_diff(before, after))
+    if (line.kind != '=') out += fmt::format("{:>4} {} {}\n", line.number, line.kind, line.text);
   return out;
 }
 

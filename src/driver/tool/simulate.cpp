@@ -1,6 +1,7 @@
 // tilewright simulate
 #include "driver/cuda_engine.h"
 #include "driver/simulator_engine.h"
+#include "driver/timeline_json.h"
 #include "driver/tool/commands.h"
 #include "driver/tool/program_call.h"
 #include "runtime/report.h"
@@ -33,8 +34,11 @@ int simulate(const SimulateArguments& arguments) {
   simulator::SimulateOptions options;
   options.target = gpu_target(arguments.arch), options.seed = arguments.call.seed;
   std::vector<LaunchReport> reports;
-  const Executable executable =
-      counting_executable(call.program(), options, [&](std::vector<LaunchReport> r) { reports = std::move(r); });
+  const auto keep = [&](std::vector<LaunchReport> r, const simulator::Timeline* timeline) {
+    reports = std::move(r);
+    if (timeline) write_file(arguments.trace, to_json(*timeline));
+  };
+  const Executable executable = counting_executable(call.program(), options, keep, !arguments.trace.empty());
   const std::vector<NDArray> arrays = call.fresh();
   executable.call(call.list(arrays));
   if (arguments.json) {
