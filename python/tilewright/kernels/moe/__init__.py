@@ -1,0 +1,1 @@
+"""Mixtures of experts: which experts a token takes, where its rows go, and the sum of what comes back."""
