@@ -57,7 +57,7 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
                     gate[i, g, w, j] = T.cast(X[t, c], "float32")
                     up[i, g, w, j] = T.if_then_else(c < hidden, T.cast(X[t, c + hidden], "float32"), T.float32(0))
             if counted:
-                for which in range(3):
+                for which in (0, 1, 2):
                     flags = T.alloc_fragment((rows, eights, _LANES), "int32")
                     for i, w, j in T.Parallel(rows, eights, _LANES):
                         beyond = (gate[i, 0, w, j] > limit) if which == 0 else (up[i, 0, w, j] > limit) if which == 1 else (up[i, 0, w, j] < -limit)
@@ -128,8 +128,7 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
                 T.reduce_sum(of_eight, of_row, dim=2)
                 for i in T.Parallel(rows):
                     total[i] = total[i] + of_row[i, 0]
-                for half in range(2):
-                    part = right if half else left
+                for half, part in ((0, left), (1, right)):
                     for i, g, w, j in T.Parallel(*shape):
                         dX[t0 + i, half * hidden + n * group + w * _LANES + j] = T.cast(part[i, g, w, j], gradient)
                     T.reduce_absmax(part, of_eight, dim=3)
