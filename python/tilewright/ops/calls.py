@@ -62,8 +62,11 @@ def compiled(specialization):
             fail("BadOption", f"this call wants a kernel that was not compiled before ops.seal(): {specialization}",
                  "add the call to ops.plan([...]), or ops.unseal()")  # fmt: skip
         options, made = dict(specialization.options), PROGRAMS.get(specialization.family)
-        program = made(**options).program if made else _native.library_program(specialization.family, options)
-        kernel = _kernels.setdefault(specialization, Kernel(program, specialization.engine, specialization.arch, list(specialization.outputs)))
+        recorded = made(**options) if made else None
+        program = recorded.program if made else _native.library_program(specialization.family, options)
+        kernel = Kernel(program, specialization.engine, specialization.arch, list(specialization.outputs))
+        kernel.program, kernel.prim_func, kernel.outputs = program, recorded, list(specialization.outputs)
+        kernel = _kernels.setdefault(specialization, kernel)
     return kernel
 
 
