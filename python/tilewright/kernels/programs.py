@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ops.calls import PROGRAMS, Specialization, compiled, place_of
+from ..trace import state
 
 
 class Family:
@@ -14,7 +15,15 @@ class Family:
     def __init__(self, make: Callable[..., Any]) -> None:
         functools.update_wrapper(self, make)
         self.name = f"{make.__module__.rpartition('.kernels.')[2]}.{make.__name__}"
-        PROGRAMS[self.name] = make
+        PROGRAMS[self.name] = self.program
+
+    def program(self, **options):
+        """The program for these options. What it multiplies of float32 is one of them: under TileLang's name it would be the default's."""
+        outer, state.options = state.options, {"tf32": bool(options.get("tf32"))}
+        try:
+            return self.__wrapped__(**options)
+        finally:
+            state.options = outer
 
     def specialization(self, tensor, **options):
         """The program for these options, on the engine that calls with such a tensor take. A Spec may stand for the tensor."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .. import _native
 from ..dtypes import dtype
 from ..jitted import each_by_threads
-from ..kernel import Kernel, with_options
+from ..kernel import Kernel
 from ..trace import fail
 from ..tracebacks import entry
 
@@ -64,8 +64,6 @@ def compiled(specialization):
         options, made = dict(specialization.options), PROGRAMS.get(specialization.family)
         recorded = made(**options) if made else None
         program = recorded.program if made else _native.library_program(specialization.family, options)
-        if made and options.get("tf32"):
-            program = with_options(program, {"tf32": True})
         kernel = Kernel(program, specialization.engine, specialization.arch, list(specialization.outputs))
         kernel.program, kernel.prim_func, kernel.outputs = program, recorded, list(specialization.outputs)
         kernel = _kernels.setdefault(specialization, kernel)

@@ -1,2 +1,3 @@
-"""Layers with gradients: the gate of an engram, hyper-connections."""
+"""Layers with gradients: the gate of an engram, hyper-connections; modules of PyTorch over them."""
 from . import engram, mhc
+from .layers import EngramGateLayer, MHCPipeline

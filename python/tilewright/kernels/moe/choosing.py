@@ -9,6 +9,9 @@ from .gate_programs import top2_sum
 from .scoring import ScoringFunc
 
 
+_FLOATS = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+
+
 def _rows(columns):
     """Rows of a block of the grid: about 2048 elements."""
     return max(1, min(32, 2048 // max(columns, 1)))
@@ -30,6 +33,20 @@ def topk_gate(scores: torch.Tensor, num_topk: int) -> torch.Tensor:
     if tokens:
         choice_programs.topk(scores, experts=experts, topk=num_topk, rows=_rows(experts))(scores, idx)
     return idx
+
+
+def topk_gating(logits: torch.Tensor, top_k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """(weights float32, indices int64), both (tokens, top_k): the largest logits (tokens, experts) of each row, float32, bfloat16 or float16, the
+    largest first, of equal ones the first, and the softmax over them. NaN counts as infinity."""
+    name = "topk_gating"
+    check(name, "logits", logits, tuple(_FLOATS), rank=2)
+    tokens, experts = logits.shape
+    _check_topk(name, top_k, experts, "top_k")
+    weights = torch.empty((tokens, top_k), dtype=torch.float32, device=logits.device)
+    idx = torch.empty((tokens, top_k), dtype=torch.int64, device=logits.device)
+    if tokens:
+        choice_programs.gating(logits, experts=experts, topk=top_k, x=_FLOATS[logits.dtype], rows=_rows(experts))(logits, weights, idx)
+    return weights, idx
 
 
 def topk_sum_and_topk_group_idx(scores: torch.Tensor, num_topk_sum: int, num_topk_groups: int) -> torch.Tensor:

@@ -1,11 +1,28 @@
 """Where rows of tokens go, and what is added up of what comes back."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import torch
 
 from ..arguments import QuantTensor, align, ceil_div, check, check_option, check_pair, refuse_option
 from ..config import get_num_sms
 from . import mapping_programs, row_programs
+
+
+class RoutingMap(NamedTuple):
+    """Where the pairs of tokens and slots go when they are sorted by expert: what get_fused_mapping() returns."""
+
+    pos_to_expert: torch.Tensor
+    pos_to_token: torch.Tensor
+    pos_to_token_topk: torch.Tensor
+    token_topk_to_pos: torch.Tensor
+    expert_start: torch.Tensor
+    expert_end: torch.Tensor
+    num_tokens_per_expert: torch.Tensor
+    num_tokens_per_expert_list: list[int]
+
 
 _BITS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 _INDICES = {torch.int64: "int64", torch.int32: "int32"}
@@ -186,3 +203,22 @@ def mask_indices_by_tp(indices: torch.Tensor, n: int, num_ep_ranks: int, tp_rank
     if out.numel():
         row_programs.mask(indices, index=_INDICES[indices.dtype])(indices.view(-1), out.view(-1), n // num_ep_ranks, tp_rank, num_tp_ranks)
     return out
+
+
+def weight_normalize(topk_weights: torch.Tensor) -> torch.Tensor:
+    """Weights, float32 (tokens, topk), divided by their sum over each token."""
+    return normalize_weight(topk_weights)[1]
+
+
+def token_to_expert_map(topk_indices: torch.Tensor, num_experts: int, alignment: int = 1) -> RoutingMap:
+    """Where the rows of each expert are: get_fused_mapping() of indices (tokens, topk), int64 or int32, with names. The call waits for the device."""
+    check("token_to_expert_map", "topk_indices", topk_indices, tuple(_INDICES), rank=2)
+    return RoutingMap(*get_fused_mapping(topk_indices.long(), num_experts, 0, alignment))
+
+
+def fused_expand_reduce(x: torch.Tensor, routing_map: RoutingMap, topk_weights: torch.Tensor | None = None,
+                        fn: Callable[[torch.Tensor, RoutingMap], torch.Tensor] | None = None) -> torch.Tensor:  # fmt: skip
+    """Rows of x (tokens, hidden) copied to those of their experts, fn(rows, routing_map) of them, and the sum of what comes back, weighted by
+    topk_weights, float32 (tokens, topk): (tokens, columns of what fn gives). Without fn rows come back as they are."""
+    rows = expand_to_fused(x, routing_map.token_topk_to_pos, routing_map.pos_to_expert)
+    return reduce_fused(rows if fn is None else fn(rows, routing_map), topk_weights, routing_map.token_topk_to_pos)

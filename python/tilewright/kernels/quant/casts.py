@@ -235,3 +235,14 @@ def unpack_from_e2m1fn_x2(x: torch.Tensor, out_dtype: torch.dtype = torch.float3
     numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=out_dtype, device=x.device)
     codes = torch.stack([x & 15, (x >> 4) & 15], -1).flatten(-2) if x.ndim else refuse_option("unpack_from_e2m1fn_x2", "'x' has no dimension")
     return numbers[codes.long()]
+
+
+def per_token_cast_fp8(x: torch.Tensor) -> QuantTensor:
+    """(e4m3 values, float32 scales (tokens, 1)) of x (tokens, hidden), bfloat16 or float32: one scale for each row."""
+    check("per_token_cast_fp8", "x", x, _FLOATS, rank=2, compact=False)
+    return _per_token("per_token_cast_fp8", x, "e4m3", x.shape[1], None, False, False, False)
+
+
+def per_block_cast_fp8(w: torch.Tensor, block_size: int = 128) -> QuantTensor:
+    """(e4m3 values, float32 scales of square blocks) of w (rows, columns), bfloat16 or float32. block_size: 8, 16, ... 256."""
+    return _per_block("per_block_cast_fp8", w, "e4m3", (block_size, block_size), False, False, False)

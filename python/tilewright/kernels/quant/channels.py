@@ -75,3 +75,9 @@ def swiglu_forward_and_per_channel_cast_and_transpose(x: torch.Tensor, fmt: str,
     _check(name, x, fmt, num_per_tokens)
     check_multiple(name, "the number of columns of 'x'", x.shape[1], 2)
     return _cast(x, None, num_per_tokens, round_sf, gated=True, limit=swiglu_clamp_value, across=not without_transpose)
+
+
+def per_channel_cast_fp8(x: torch.Tensor, num_per_tokens: int = 128) -> QuantTensor:
+    """(e4m3 values, float32 scales (groups, hidden)) of x (tokens, hidden), bfloat16 or float32: one for each column of num_per_tokens rows."""
+    _check("per_channel_cast_fp8", x, "e4m3", num_per_tokens, (torch.bfloat16, torch.float32))
+    return _cast(x, None, num_per_tokens, False)

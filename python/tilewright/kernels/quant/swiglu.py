@@ -9,6 +9,26 @@ from .casts import _NAMES
 from .scales import LEAST, layout
 
 
+def _forward(x, group, **options):
+    threads = 128 if group <= 2048 else 256 if group <= 8192 else 512
+    return programs.forward(x, x=_NAMES[x.dtype], group=group, rows=min(max(1, 4096 // group), 32), threads=threads, **options)
+
+
+def fused_swiglu_quant_fp8(gate: torch.Tensor, up: torch.Tensor) -> QuantTensor:
+    """(e4m3 values (tokens, hidden), float32 scales (tokens, 1)) of silu(gate) * up, both bfloat16 or float32 (tokens, hidden)."""
+    name = "fused_swiglu_quant_fp8"
+    check(name, "gate", gate, (torch.bfloat16, torch.float32), rank=2)
+    check(name, "up", up, (gate.dtype,), shape=tuple(gate.shape))
+    tokens, hidden = gate.shape
+    check_multiple(name, "the number of columns of 'gate'", hidden, 8)
+    out = torch.empty((tokens, hidden), dtype=torch.float8_e4m3fn, device=gate.device)
+    scales = torch.empty((tokens, 1), dtype=torch.float32, device=gate.device)
+    if out.numel():
+        kernel = _forward(gate, hidden, weighted=False, masked=False, clamped=False, counted=False, rounded=False, packed=False)
+        kernel(gate, up, out, scales, None, None, None, None, 0.0, LEAST["e4m3"])
+    return out, scales
+
+
 def swiglu_forward_and_per_token_cast(x: torch.Tensor, fmt: str, num_per_channels: int, pos_to_token_topk: torch.Tensor | None = None,
                                       topk_weights: torch.Tensor | None = None, pos_to_expert: torch.Tensor | None = None,
                                       use_tma_aligned_col_major_sf: bool = False, round_sf: bool = False, use_packed_ue8m0: bool = False,
@@ -43,11 +63,9 @@ def swiglu_forward_and_per_token_cast(x: torch.Tensor, fmt: str, num_per_channel
     out = torch.empty((tokens, hidden), dtype=torch.float8_e4m3fn, device=x.device)
     scales, written = where.made(tokens, ceil_div(hidden, num_per_channels), x.device)
     if out.numel():
-        rows = max(1, 4096 // num_per_channels)
-        kernel = programs.forward(x, x=_NAMES[x.dtype], group=num_per_channels, rows=min(rows, 32), weighted=topk_weights is not None, masked=pos_to_expert is not None,
-                                  clamped=swiglu_clamp_value is not None, counted=clamped_count is not None, rounded=bool(round_sf), packed=where.packed,
-                                  threads=128 if num_per_channels <= 4096 else 256)  # fmt: skip
-        kernel(x, out, written, pos_to_token_topk, topk_weights, pos_to_expert, clamped_count, swiglu_clamp_value or 0.0,
+        kernel = _forward(x, num_per_channels, weighted=topk_weights is not None, masked=pos_to_expert is not None, clamped=swiglu_clamp_value is not None,
+                          counted=clamped_count is not None, rounded=bool(round_sf), packed=where.packed)  # fmt: skip
+        kernel(x[:, :hidden], x[:, hidden:], out, written, pos_to_token_topk, topk_weights, pos_to_expert, clamped_count, swiglu_clamp_value or 0.0,
                LEAST["e4m3"] if sf_clamp_min is None else sf_clamp_min)  # fmt: skip
     return out, scales
 

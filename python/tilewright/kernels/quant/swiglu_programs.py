@@ -30,11 +30,11 @@ def add_count(count, index, flags):
 def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed, threads=128):
     """silu(left) * right of each row, times its weight, in e4m3 with a scale for `group` columns. masked: rows without an
     expert are zeros, and are not read."""
-    tokens, hidden, weights_of, topk = T.dynamic("tokens, hidden, weight_rows, topk")
+    tokens, hidden, weights_of, topk, gate_row, up_row = T.dynamic("tokens, hidden, weight_rows, topk, gate_row, up_row")
     number, eights = T.ceildiv(hidden, group), group // _LANES
 
     @T.prim_func
-    def swiglu_cast(X: T.Tensor((tokens, 2 * hidden), x), Q: T.Tensor((tokens, hidden), "float8_e4m3fn"), scales: written_scales(tokens, number, packed),
+    def swiglu_cast(left: T.StridedTensor((tokens, hidden), (gate_row, 1), x), right: T.StridedTensor((tokens, hidden), (up_row, 1), x), Q: T.Tensor((tokens, hidden), "float8_e4m3fn"), scales: written_scales(tokens, number, packed),
                     pos_to_token_topk: T.Tensor((tokens,), "int32"), weights: T.Tensor((weights_of, topk), "float32"), pos_to_expert: T.Tensor((tokens,), "int32"),
                     count: T.Tensor((3,), "int64"), limit: T.float32, least: T.float32):  # fmt: skip
         with T.Kernel(number, T.ceildiv(tokens, rows), threads=threads) as (bx, by):
@@ -51,11 +51,11 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
                 t, c = t0 + i, c0 + w * _LANES + j
                 if masked:
                     lives = T.logical_and(t < tokens, pos_to_expert[t] >= 0)
-                    gate[i, g, w, j] = T.if_then_else(lives, T.cast(X[t, c], "float32"), T.float32(0))
-                    up[i, g, w, j] = T.if_then_else(lives, T.cast(X[t, c + hidden], "float32"), T.float32(0))
+                    gate[i, g, w, j] = T.if_then_else(lives, T.cast(left[t, c], "float32"), T.float32(0))
+                    up[i, g, w, j] = T.if_then_else(lives, T.cast(right[t, c], "float32"), T.float32(0))
                 else:
-                    gate[i, g, w, j] = T.cast(X[t, c], "float32")
-                    up[i, g, w, j] = T.if_then_else(c < hidden, T.cast(X[t, c + hidden], "float32"), T.float32(0))
+                    gate[i, g, w, j] = T.cast(left[t, c], "float32")
+                    up[i, g, w, j] = T.cast(right[t, c], "float32")
             if counted:
                 for which in (0, 1, 2):
                     flags = T.alloc_fragment((rows, eights, _LANES), "int32")
@@ -66,8 +66,8 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
             largest = T.alloc_fragment((rows, 1, eights), "float32")
             inverse = T.alloc_fragment((rows, 1), "float32")
             for i, g, w, j in T.Parallel(rows, 1, eights, _LANES):
-                left, right = limited(gate[i, g, w, j], up[i, g, w, j], limit) if clamped else (gate[i, g, w, j], up[i, g, w, j])
-                gate[i, g, w, j] = silu_times(left, right) * factor[i] if weighted else silu_times(left, right)
+                a, b = limited(gate[i, g, w, j], up[i, g, w, j], limit) if clamped else (gate[i, g, w, j], up[i, g, w, j])
+                gate[i, g, w, j] = silu_times(a, b) * factor[i] if weighted else silu_times(a, b)
             T.reduce_absmax(gate, largest, dim=3)
             T.reduce_max(largest, inverse, dim=2)
             for i, g in T.Parallel(rows, 1):
