@@ -38,7 +38,7 @@ def check(function, argument, tensor, dtypes=None, rank=None, shape=None, compac
         words = ", ".join("*" if e is None else str(e) for e in shape)
         refuse_shape(function, f"'{argument}' has shape {tuple(tensor.shape)}, but must have ({words})")
     if compact and not tensor.is_contiguous():
-        fail("ArgumentStrides", f"{function}: '{argument}' has strides {tuple(tensor.stride())}, but must lie row after row without gaps",
+        fail("ArgumentShape", f"{function}: '{argument}' has strides {tuple(tensor.stride())}, but must lie row after row without gaps",
              f"pass {argument}.contiguous()", also=ValueError)  # fmt: skip
 
 

@@ -57,7 +57,8 @@ def gate(streams, hidden, saved, threads):
                     Y: T.Tensor((tokens, streams, hidden), "bfloat16"), dots: T.Tensor((tokens, streams), "float32"), gates: T.Tensor((tokens, streams), "float32"),
                     x_norms: T.Tensor((tokens, streams), "float32"), k_norms: T.Tensor((tokens, streams), "float32"), epsilon: T.float32, least: T.float32,
                     factor: T.float32):  # fmt: skip
-        with T.Kernel(streams, tokens, threads=threads) as (h, t):
+        with T.Kernel(streams * tokens, threads=threads) as block:
+            t, h = block // streams, block % streams
             x = T.alloc_fragment((1, hidden), "float32")
             k = T.alloc_fragment((1, hidden), "float32")
             part = T.alloc_fragment((1, hidden), "float32")
@@ -134,7 +135,7 @@ def gate_gradient(streams, hidden, threads):
                     of_weight[i, j] = of_weight[i, j] + through[0] * x * k
             for i, j in T.Parallel(1, hidden):
                 dW[s, h, j] = of_weight[i, j]
-        with T.Kernel(T.ceildiv(hidden, columns), tokens, threads=128) as (bx, t):
+        with T.Kernel(tokens, T.ceildiv(hidden, columns), threads=128) as (t, bx):
             sums = T.alloc_fragment((columns,), "float32")
             T.clear(sums)
             for h in T.serial(streams):

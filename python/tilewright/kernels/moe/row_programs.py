@@ -7,25 +7,22 @@ from ..programs import Family
 
 
 @T.macro
-def scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, height, width, kind):
-    """Copies row t of X to the rows of Y that its pairs have; rows of Y without an expert become zeros."""
-    with T.Kernel(T.ceildiv(columns, width), T.ceildiv(tokens, height), threads=128) as (bx, by):
-        values = T.alloc_fragment((height, width), kind)
-        to = T.alloc_fragment((height,), "int32")
-        T.copy(X[by * height, bx * width], values)
+def scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, width, kind):
+    """Copies row t of X to the rows of Y that its pairs have; rows of Y without an expert become zeros. Where a row goes is known before
+    its elements are dealt to threads, which move them by 16 bytes."""
+    with T.Kernel(tokens, T.ceildiv(columns, width), threads=128) as (t, bx):
+        values = T.alloc_fragment((width,), kind)
+        for j in T.Parallel(width):
+            values[j] = X[t, bx * width + j]
         for k in T.serial(topk):
-            for i in T.Parallel(height):
-                to[i] = T.if_then_else(by * height + i < tokens, pair_to_pos[by * height + i, k], -1)
-            for i, j in T.Parallel(height, width):
-                if to[i] >= 0:
-                    Y[to[i], bx * width + j] = values[i, j]
-    with T.Kernel(T.ceildiv(columns, width), T.ceildiv(rows, height), threads=128) as (bx, by):
-        without = T.alloc_fragment((height,), "int32")
-        for i in T.Parallel(height):
-            without[i] = T.if_then_else(by * height + i < rows, T.cast(pos_to_expert[by * height + i] < 0, "int32"), 0)
-        for i, j in T.Parallel(height, width):
-            if without[i] > 0:
-                Y[by * height + i, bx * width + j] = T.cast(0, kind)
+            position = pair_to_pos[t, k]
+            if position >= 0:
+                for j in T.Parallel(width):
+                    Y[position, bx * width + j] = values[j]
+    with T.Kernel(rows, T.ceildiv(columns, width), threads=128) as (r, bx):
+        if pos_to_expert[r] < 0:
+            for j in T.Parallel(width):
+                Y[r, bx * width + j] = T.cast(0, kind)
 
 
 @Family
@@ -37,38 +34,36 @@ def expand(kind, scales):
     def expand_to_fused(X: T.Tensor((tokens, columns), kind), Y: T.Tensor((rows, columns), kind), pair_to_pos: T.Tensor((tokens, topk), "int32"),
                         pos_to_expert: T.Tensor((rows,), "int32"), S: T.Tensor((tokens, groups), scales or "int32"),
                         out: T.StridedTensor((rows, groups), (row, column), scales or "int32")):  # fmt: skip
-        scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, 8, 128 * 4 // T.dtype(kind).bytes, kind)
+        scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, 128 * 16 // T.dtype(kind).bytes, kind)
         if scales:
-            scatter(S, out, pair_to_pos, pos_to_expert, tokens, rows, groups, topk, 16, 32, scales)
+            scatter(S, out, pair_to_pos, pos_to_expert, tokens, rows, groups, topk, 128, scales)
 
     return expand_to_fused
 
 
 @Family
-def reduce(x, result, weighted, scaled, factored, height=4, width=256):
+def reduce(x, result, weighted, scaled, factored, width=1024):
     """The sum of the rows of each token, slot after slot, each times its weight and scale; then times `factor`."""
     tokens, rows, columns, topk = T.dynamic("tokens, rows, columns, topk")
 
     @T.prim_func
     def reduce_fused(X: T.Tensor((rows, columns), x), weights: T.Tensor((tokens, topk), "float32"), pair_to_pos: T.Tensor((tokens, topk), "int32"),
                      Y: T.Tensor((tokens, columns), result), factor: T.Tensor((1,), "float32"), scales: T.Tensor((rows,), "float32")):  # fmt: skip
-        with T.Kernel(T.ceildiv(columns, width), T.ceildiv(tokens, height), threads=128) as (bx, by):
-            total = T.alloc_fragment((height, width), "float32")
-            at = T.alloc_fragment((height,), "int32")
-            times = T.alloc_fragment((height,), "float32")
+        with T.Kernel(tokens, T.ceildiv(columns, width), threads=128) as (t, bx):
+            total = T.alloc_fragment((width,), "float32")
             T.clear(total)
             for k in T.serial(topk):
-                for i in T.Parallel(height):
-                    t = by * height + i
-                    at[i] = T.if_then_else(t < tokens, pair_to_pos[t, k], -1)
-                    times[i] = weights[t, k] if weighted else T.float32(1)
+                position = pair_to_pos[t, k]
+                if position >= 0:
+                    times = T.alloc_var("float32", init=1.0)
+                    if weighted:
+                        times = times * weights[t, k]
                     if scaled:
-                        times[i] = times[i] * T.if_then_else(at[i] >= 0, scales[T.max(at[i], 0)], T.float32(0))
-                for i, j in T.Parallel(height, width):
-                    if at[i] >= 0:
-                        total[i, j] = T.fma(T.cast(X[at[i], bx * width + j], "float32"), times[i], total[i, j])
-            for i, j in T.Parallel(height, width):
-                Y[by * height + i, bx * width + j] = T.cast(total[i, j] * factor[0] if factored else total[i, j], result)
+                        times = times * scales[position]
+                    for j in T.Parallel(width):
+                        total[j] = T.fma(T.cast(X[position, bx * width + j], "float32"), times, total[j])
+            for j in T.Parallel(width):
+                Y[t, bx * width + j] = T.cast(total[j] * factor[0] if factored else total[j], result)
 
     return reduce_fused
 

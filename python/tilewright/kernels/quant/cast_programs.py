@@ -26,6 +26,11 @@ def value_at(X, t, c, fmt):
     return T.cast(X[t, c], "float32")
 
 
+def block_of(first, lane, columns):
+    """The block that a lane of eight neighbouring elements is in: one for all of them where blocks are as wide."""
+    return first // columns if columns % _LANES == 0 else (first + lane) // columns
+
+
 def written_values(fmt, rows, columns):
     """The parameter for values that are written."""
     if fmt in WORDS:
@@ -75,7 +80,7 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
             for i, g, w, j in T.Parallel(rows, groups, group // _LANES, _LANES):
                 t, c = t0 + i, c0 + (g * (group // _LANES) + w) * _LANES + j
                 if given:
-                    values[i, g, w, j] = value_at(X, t, c, x) * scale_at(X_scales, t // block_rows, c // block_columns, given_packed)
+                    values[i, g, w, j] = value_at(X, t, c, x) * scale_at(X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed)
                 else:
                     values[i, g, w, j] = value_at(X, t, c, x)
             if mode == "values":
@@ -145,7 +150,7 @@ def back(x, block, packed, result, rows=16, columns=256):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
             for i, w, j in T.Parallel(rows, columns // _LANES, _LANES):
                 t, c = by * rows + i, bx * columns + w * _LANES + j
-                Y[t, c] = T.cast(value_at(X, t, c, x) * scale_at(scales, t // block_rows, c // block_columns, packed), result)
+                Y[t, c] = T.cast(value_at(X, t, c, x) * scale_at(scales, t // block_rows, block_of(c - j, j, block_columns), packed), result)
 
     return cast_back
 
@@ -203,7 +208,7 @@ def per_long_row(x, given, fmt, rounded, packed, mode, columns=4096, threads=256
         for i, g, w, j in T.Parallel(*shape):
             c = c0 + w * _LANES + j
             if given:
-                values[i, g, w, j] = value_at(X, t, c, x) * scale_at(X_scales, t // block_rows, c // block_columns, given_packed)
+                values[i, g, w, j] = value_at(X, t, c, x) * scale_at(X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed)
             else:
                 values[i, g, w, j] = value_at(X, t, c, x)
 

@@ -18,14 +18,14 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, across, col
     down, rows = 128 // group, 128
     shape = (down, group, columns // _LANES, _LANES)
 
-    def value_of(X, X_scales, limit, t, c):
+    def value_of(X, X_scales, limit, t, c, lane):
         if gated:
             gate, up = T.cast(X[t, c], "float32"), T.cast(X[t, c + hidden], "float32")
             if clamped:
                 gate, up = limited(gate, up, limit)
             return T.cast(T.cast(silu_times(gate, up), "bfloat16"), "float32")
         value = T.cast(X[t, c], "float32")
-        return value * X_scales[t, c // 128] if scaled else value
+        return value * X_scales[t, (c - lane) // 128] if scaled else value
 
     @T.prim_func
     def per_channel_cast(X: T.Tensor((source, hidden * 2 if gated else hidden), x), X_scales: T.Tensor((source, T.ceildiv(hidden, 128)), "float32"),
@@ -39,13 +39,14 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, across, col
             if gathered:
                 row_of = T.alloc_fragment((down, group), "int32")
                 for b, i in T.Parallel(down, group):
-                    row_of[b, i] = T.if_then_else(t0 + b * group + i < tokens, pos[t0 + b * group + i], -1)
+                    row = T.if_then_else(t0 + b * group + i < tokens, pos[t0 + b * group + i], -1)
+                    row_of[b, i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
             for b, i, w, j in T.Parallel(*shape):
                 t, c = t0 + b * group + i, c0 + w * _LANES + j
                 if gathered:
-                    values[b, i, w, j] = T.if_then_else(row_of[b, i] >= 0, value_of(X, X_scales, limit, T.max(row_of[b, i], 0), c), T.float32(0))
+                    values[b, i, w, j] = value_of(X, X_scales, limit, row_of[b, i], c, j)
                 else:
-                    values[b, i, w, j] = T.if_then_else(c < hidden, value_of(X, X_scales, limit, t, c), T.float32(0)) if gated else value_of(X, X_scales, limit, t, c)
+                    values[b, i, w, j] = T.if_then_else(c < hidden, value_of(X, X_scales, limit, t, c, j), T.float32(0)) if gated else value_of(X, X_scales, limit, t, c, j)
             T.reduce_absmax(values, inverse, dim=1)
             for b, w, j in T.Parallel(down, columns // _LANES, _LANES):
                 scale, of_scale = scale_and_inverse(inverse[b, w, j], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)

@@ -47,12 +47,16 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
                 if weighted:
                     pair = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
                     factor[i] = T.if_then_else(pair >= 0, weights[T.max(pair, 0) // topk, T.max(pair, 0) % topk], T.float32(0))
+            lives = T.alloc_fragment((rows,), "int32")
+            for i in T.Parallel(rows):
+                lives[i] = 1
+                if masked:
+                    lives[i] = T.if_then_else(t0 + i < tokens, T.cast(pos_to_expert[t0 + i] >= 0, "int32"), 0)
             for i, g, w, j in T.Parallel(rows, 1, eights, _LANES):
                 t, c = t0 + i, c0 + w * _LANES + j
                 if masked:
-                    lives = T.logical_and(t < tokens, pos_to_expert[t] >= 0)
-                    gate[i, g, w, j] = T.if_then_else(lives, T.cast(left[t, c], "float32"), T.float32(0))
-                    up[i, g, w, j] = T.if_then_else(lives, T.cast(right[t, c], "float32"), T.float32(0))
+                    gate[i, g, w, j] = T.if_then_else(lives[i] > 0, T.cast(left[t, c], "float32"), T.float32(0))
+                    up[i, g, w, j] = T.if_then_else(lives[i] > 0, T.cast(right[t, c], "float32"), T.float32(0))
                 else:
                     gate[i, g, w, j] = T.cast(left[t, c], "float32")
                     up[i, g, w, j] = T.cast(right[t, c], "float32")
