@@ -1,4 +1,5 @@
 """`import tile_kernels` as tilewright.kernels: by install(), or as a pytest plugin, `pytest -p tilewright.as_tile_kernels`."""
+
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -51,8 +52,8 @@ def install(force=False):
         return
     if not force and (found is not None or importlib.util.find_spec(_NAME) is not None):
         raise TilewrightError(
-            "tile_kernels itself is installed, and `import tile_kernels` gives it. install_as_tile_kernels(force=True) hides it in this "
-            "process; to use both, import tilewright.kernels by its own name"
+            "tile_kernels itself is installed, and `import tile_kernels` gives it. install_as_tile_kernels(force=True) hides it "
+            "in this process; to use both, import tilewright.kernels by its own name"
         )
     for name in [n for n in sys.modules if n == _NAME or n.startswith(_NAME + ".")]:
         del sys.modules[name]

@@ -1,4 +1,6 @@
-"""tilewright.kernels beside its references, bit for bit where the arithmetic says so: formats, layouts of scales, odd shapes, engines, refusals."""
+"""tilewright.kernels beside its references, bit for bit where the arithmetic says so: formats, layouts of scales, odd shapes,
+engines, refusals."""
+
 import pytest
 import tilewright as tw
 
@@ -50,7 +52,10 @@ def test_casts_on_every_engine(engine, on):
     expect_pair((values.T.contiguous(), scales), reference.cast(x, "e4m3", (32, 1), round_sf=True))
 
 
-@pytest.mark.parametrize("columns, rounded, packed, dtype", [(*LAYOUTS[0], torch.float32), (*LAYOUTS[1], torch.bfloat16), (*LAYOUTS[2], torch.bfloat16)])
+@pytest.mark.parametrize(
+    "columns, rounded, packed, dtype",
+    [(*LAYOUTS[0], torch.float32), (*LAYOUTS[1], torch.bfloat16), (*LAYOUTS[2], torch.bfloat16)],
+)
 def test_layouts_of_scales(columns, rounded, packed, dtype):
     named = {"use_tma_aligned_col_major_sf": columns, "round_sf": rounded, "use_packed_ue8m0": packed}
     x = normal(45, 200, dtype=dtype)
@@ -61,7 +66,9 @@ def test_layouts_of_scales(columns, rounded, packed, dtype):
         expect_pair((values, scales), wanted)
         assert_equal(kernels.quant.per_token_cast_with_sf_only(x, fmt, group, **named), scales)
         block = (1, group)
-        assert_equal(kernels.quant.cast_back((values, scales), "fp32", block), reference.cast_back((values, scales), "fp32", block))
+        assert_equal(
+            kernels.quant.cast_back((values, scales), "fp32", block), reference.cast_back((values, scales), "fp32", block)
+        )
         if not columns:
             given = kernels.quant.per_token_cast_with_precomputed_sf(x, fmt, group, sf=scales)
             assert_equal(given, reference.cast(x, fmt, block, sf=scales))
@@ -69,7 +76,10 @@ def test_layouts_of_scales(columns, rounded, packed, dtype):
 
 def test_casts_of_narrow_values():
     x = normal(70, 128)
-    for fmt, to, block, (columns, rounded, packed) in [("e4m3", "e2m1", (32, 32), LAYOUTS[1]), ("e2m1", "e4m3", (16, 64), LAYOUTS[2])]:
+    for fmt, to, block, (columns, rounded, packed) in [
+        ("e4m3", "e2m1", (32, 32), LAYOUTS[1]),
+        ("e2m1", "e4m3", (16, 64), LAYOUTS[2]),
+    ]:
         narrow = reference.cast(x, fmt, block, None, None, rounded, columns, packed)
         expect_pair(kernels.quant.per_token_cast(narrow, to, 64, block), reference.cast(narrow, to, (1, 64), x_block_size=block))
     narrow = reference.cast(x, "e2m1", (1, 32), round_sf=True)
@@ -98,7 +108,11 @@ def test_every_number_of_narrow_formats():
     bits = torch.zeros(finite.shape[0], dtype=torch.int64), torch.zeros(finite.shape[0], dtype=torch.int64)
     for k in range(4):
         bits = bits[0] << 12 | finite[:, k], bits[1] << 12 | finite[:, 4 + k]
-    words = torch.stack([bits[0] >> 16, (bits[0] & 0xFFFF) << 16 | bits[1] >> 32, bits[1] & 0xFFFFFFFF], 1).to(torch.uint32).view(torch.uint8)
+    words = (
+        torch.stack([bits[0] >> 16, (bits[0] & 0xFFFF) << 16 | bits[1] >> 32, bits[1] & 0xFFFFFFFF], 1)
+        .to(torch.uint32)
+        .view(torch.uint8)
+    )
     got = kernels.quant.cast_back((words, one), "fp32", (1, 8), "e5m6")
     sign, exponent, mantissa = finite >> 11, (finite >> 6) & 31, (finite & 63).double()
     number = torch.where(exponent == 0, mantissa / 64 * 2.0**-14, (1 + mantissa / 64) * 2.0 ** (exponent - 15.0))
@@ -115,7 +129,9 @@ def test_swiglu(engine, on):
     pairs = torch.randint(-1, 8 * topk, (rows,), dtype=torch.int32)
     weights, experts = torch.rand(8, topk), torch.where(pairs < 0, -1, 1).int()
     count, wanted_count = torch.zeros(3, dtype=torch.int64), torch.zeros(3, dtype=torch.int64)
-    values, scales = kernels.quant.swiglu_forward_and_per_token_cast(x, "e4m3", 128, pairs, weights, experts, swiglu_clamp_value=0.5, clamped_count=count)
+    values, scales = kernels.quant.swiglu_forward_and_per_token_cast(
+        x, "e4m3", 128, pairs, weights, experts, swiglu_clamp_value=0.5, clamped_count=count
+    )
     lives = experts >= 0
     act = reference.swiglu_forward(x[lives], pairs[lives], weights, 0.5, wanted_count)
     wanted, wanted_scales = reference.cast(act, "e4m3", (1, 128))
@@ -128,8 +144,14 @@ def test_swiglu(engine, on):
 def test_swiglu_as_it_is_written_and_back():
     x, gate, up = normal(128, 512), normal(9, 4104), normal(9, 4104)
     act = reference.swiglu_forward(x).bfloat16()
-    expect_pair(kernels.quant.swiglu_forward_and_per_channel_cast_and_transpose(x, "e4m3", 32, without_transpose=True), reference.cast(act, "e4m3", (32, 1)))
-    expect_pair(kernels.quant.fused_swiglu_quant_fp8(gate, up), reference.per_token_cast_fp8(reference.swiglu_forward(torch.cat([gate, up], 1))))
+    expect_pair(
+        kernels.quant.swiglu_forward_and_per_channel_cast_and_transpose(x, "e4m3", 32, without_transpose=True),
+        reference.cast(act, "e4m3", (32, 1)),
+    )
+    expect_pair(
+        kernels.quant.fused_swiglu_quant_fp8(gate, up),
+        reference.per_token_cast_fp8(reference.swiglu_forward(torch.cat([gate, up], 1))),
+    )
     narrow = kernels.quant.per_token_cast(x, "e4m3", 32)
     pairs = torch.full((128,), -1, dtype=torch.int32)
     to_pos = torch.full((32, 3), -1, dtype=torch.int32)
@@ -137,7 +159,9 @@ def test_swiglu_as_it_is_written_and_back():
     to_pos.view(-1)[pairs[:96].long()] = torch.arange(96, dtype=torch.int32)
     grad, weight = normal(128, 256), torch.rand(32, 3)
     for limit in (None, 0.5):
-        out, of_x, plain, of_weight = kernels.quant.swiglu_backward_and_per_token_cast(narrow, grad, weight, pairs, to_pos, 32, True, limit)
+        out, of_x, plain, of_weight = kernels.quant.swiglu_backward_and_per_token_cast(
+            narrow, grad, weight, pairs, to_pos, 32, True, limit
+        )
         wanted, wanted_x, wanted_weight = reference.swiglu_backward(narrow, grad, weight, pairs, to_pos, 32, limit)
         assert_equal(out, wanted.bfloat16())
         assert_equal(plain, wanted_x.bfloat16())
@@ -168,17 +192,26 @@ def test_routing(engine, on, monkeypatch):
     assert_equal(kernels.moe.group_count(idx, 9), reference.group_count(idx, 9))
     assert calc_diff(kernels.moe.aux_fi(idx, 9, 2), reference.aux_fi(idx, 9, 2)) < 2e-7
     found = kernels.moe.token_to_expert_map(idx, 9, alignment=4)
-    order = torch.cat([(idx.flatten() == e).nonzero().flatten() for e in range(9)])  # pairs by expert, those of one in their order
+    order = torch.cat(
+        [(idx.flatten() == e).nonzero().flatten() for e in range(9)]
+    )  # pairs by expert, those of one in their order
     assert torch.equal(found.pos_to_token_topk[found.pos_to_token_topk >= 0].long(), order)
-    assert (found.expert_end - found.expert_start == found.num_tokens_per_expert).all() and (found.num_tokens_per_expert % 4 == 0).all()
+    assert (found.expert_end - found.expert_start == found.num_tokens_per_expert).all() and (
+        found.num_tokens_per_expert % 4 == 0
+    ).all()
     rows = found.token_topk_to_pos[idx >= 0].long()
     assert torch.equal(found.pos_to_expert[rows].long(), idx[idx >= 0]) and (found.token_topk_to_pos[idx < 0] == -1).all()
     assert torch.equal(found.pos_to_token[rows].long(), (idx >= 0).nonzero()[:, 0])
     x, weights = normal(41, 40), torch.rand(41, 3)
     expanded = kernels.moe.expand_to_fused(x, found.token_topk_to_pos, found.pos_to_expert)
     assert_equal(expanded, reference.expand_to_fused(x, found.token_topk_to_pos, found.pos_to_expert))
-    assert_equal(kernels.moe.reduce_fused(expanded, weights, found.token_topk_to_pos), reference.reduce_fused(expanded, weights, found.token_topk_to_pos))
-    assert_equal(kernels.moe.fused_expand_reduce(x, found, weights), reference.reduce_fused(expanded, weights, found.token_topk_to_pos))
+    assert_equal(
+        kernels.moe.reduce_fused(expanded, weights, found.token_topk_to_pos),
+        reference.reduce_fused(expanded, weights, found.token_topk_to_pos),
+    )
+    assert_equal(
+        kernels.moe.fused_expand_reduce(x, found, weights), reference.reduce_fused(expanded, weights, found.token_topk_to_pos)
+    )
 
 
 def test_routing_of_several_blocks(monkeypatch):
@@ -202,7 +235,10 @@ def test_rows_with_scales():
         expect_pair(kernels.moe.expand_to_fused_with_sf(*given), reference.expand_to_fused_with_sf(*given))
     values, scales = kernels.quant.per_token_cast(x, "e4m3", 128)
     pos = found.pos_to_token
-    expect_pair(kernels.quant.per_channel_cast_fused((values, scales), "e4m3", 128, True, 128, pos), reference.per_channel_cast_fused((values, scales), 128, 128, True, pos))
+    expect_pair(
+        kernels.quant.per_channel_cast_fused((values, scales), "e4m3", 128, True, 128, pos),
+        reference.per_channel_cast_fused((values, scales), 128, 128, True, pos),
+    )
     rows, factor = normal(len(pos), 64, dtype=torch.float32), torch.rand(len(pos))
     wanted = reference.reduce_fused((rows, factor), None, found.token_topk_to_pos, "e4m3", torch.tensor([0.3]))
     assert_equal(kernels.moe.reduce_fused((rows, factor), None, found.token_topk_to_pos, "e4m3", torch.tensor([0.3])), wanted)
@@ -219,7 +255,9 @@ def test_choices(engine, on):
     assert torch.equal(idx, wanted[1]) and torch.allclose(weights, wanted[0], rtol=1e-5)
     grouped = torch.randn(19, 6, 4)
     for summed in (1, 2):
-        assert_equal(kernels.moe.topk_sum_and_topk_group_idx(grouped, summed, 3), reference.topk_sum_and_topk_group_idx(grouped, summed, 3))
+        assert_equal(
+            kernels.moe.topk_sum_and_topk_group_idx(grouped, summed, 3), reference.topk_sum_and_topk_group_idx(grouped, summed, 3)
+        )
     total, normalized = kernels.moe.normalize_weight(grouped[:, :, 0].abs().contiguous())
     expect_pair((total, normalized), reference.normalize_weight(grouped[:, :, 0].abs()))
     groups = torch.randint(-1, 5, (33, 6))
@@ -228,7 +266,9 @@ def test_choices(engine, on):
     kernels.moe.inplace_unique_group_indices(groups, 5)
     assert torch.equal(groups, wanted)
     for rank in range(2):
-        assert_equal(kernels.moe.mask_indices_by_tp(groups + 3, 8, 4, rank, 2), reference.mask_indices_by_tp(groups + 3, 8, 4, rank, 2))
+        assert_equal(
+            kernels.moe.mask_indices_by_tp(groups + 3, 8, 4, rank, 2), reference.mask_indices_by_tp(groups + 3, 8, 4, rank, 2)
+        )
 
 
 def test_a_score_that_is_no_number_counts_as_infinity():
@@ -244,14 +284,18 @@ def test_gates(kind):
     for groups, kept, shared, mapped, fixed in [(8, 2, 0, True, False), (4, 4, 1, True, True)]:
         more = {}
         if mapped:
-            more = {"to_physical_map": torch.randint(0, 36, (experts + shared, 5), dtype=torch.int32),
-                    "logical_count": torch.randint(1, 6, (experts + shared,), dtype=torch.int32)}  # fmt: skip
+            more = {
+                "to_physical_map": torch.randint(0, 36, (experts + shared, 5), dtype=torch.int32),
+                "logical_count": torch.randint(1, 6, (experts + shared,), dtype=torch.int32),
+            }
         if fixed:
             more.update(mask=torch.rand(tokens) < 0.8, fix_routing_mask=torch.rand(tokens) < 0.5)
         results = []
         for gate in (kernels.moe.top2_sum_gate, reference.top2_sum_gate):
             unmapped = raw.clone()
-            found = gate(logits, bias, topk, kept, groups, shared > 0, shared, 1.5, 1, 4, 1, 2, kind, unmapped_topk_idx=unmapped, **more)
+            found = gate(
+                logits, bias, topk, kept, groups, shared > 0, shared, 1.5, 1, 4, 1, 2, kind, unmapped_topk_idx=unmapped, **more
+            )
             results.append((*found, unmapped))
         assert torch.equal(results[0][0], results[1][0]) and torch.equal(results[0][2], results[1][2])
         assert torch.allclose(results[0][1], results[1][1], rtol=1e-5)
@@ -272,9 +316,13 @@ def test_refusals():
         (lambda: kernels.quant.cast_back(x, "bf16", (1, 32)), "TW4002", "a pair of tensors"),
         (lambda: kernels.moe.topk_gate(x.float(), 65), "TW1080", "num_topk is 65"),
         (lambda: kernels.moe.reduce_fused(x, None, torch.zeros((2, 2))), "TW4004", "'token_topk_to_pos' has dtype float32"),
-        (lambda: kernels.moe.expand_to_fused(x, torch.zeros((9, 2), dtype=torch.int32), torch.zeros(4, dtype=torch.int32)), "TW4007", "must have (8, *)"),
+        (
+            lambda: kernels.moe.expand_to_fused(x, torch.zeros((9, 2), dtype=torch.int32), torch.zeros(4, dtype=torch.int32)),
+            "TW4007",
+            "must have (8, *)",
+        ),
         (lambda: kernels.set_num_sms(0), "TW1080", "set_num_sms"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(tw.TilewrightError) as caught:
             call()
         assert caught.value.code == code and words in str(caught.value), str(caught.value)

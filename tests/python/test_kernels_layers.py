@@ -1,4 +1,6 @@
-"""tilewright.kernels.engram, mhc and modeling beside their references, gradients too; the package under the name of TileKernels."""
+"""tilewright.kernels.engram, mhc and modeling beside their references, gradients too; the package under the name of
+TileKernels."""
+
 import inspect
 import pathlib
 import subprocess
@@ -56,7 +58,10 @@ def test_hashes(engine, on):
     on(engine)
     ids, factors = torch.randint(0, 100000, (13, 4), dtype=torch.int32), torch.randint(0, 2**40, (2, 4))
     sizes = torch.randint(1000, 100000, (2, 3, 5), dtype=torch.int32)
-    assert_equal(kernels.engram.engram_hash(ids, factors, sizes, make_offsets(sizes)), engram_hash_ref(ids, factors, sizes, make_offsets(sizes)))
+    assert_equal(
+        kernels.engram.engram_hash(ids, factors, sizes, make_offsets(sizes)),
+        engram_hash_ref(ids, factors, sizes, make_offsets(sizes)),
+    )
 
 
 @engines
@@ -76,7 +81,12 @@ def test_gates_of_engrams(engine, on):
 
 
 def test_gradients_that_are_kept():
-    x, k, v, wh, we = torch.randn(4, 2, 16).bfloat16(), torch.randn(4, 2, 16).bfloat16(), torch.randn(4, 16).bfloat16(), *torch.randn(2, 2, 16).bfloat16()
+    x, k, v, wh, we = (
+        torch.randn(4, 2, 16).bfloat16(),
+        torch.randn(4, 2, 16).bfloat16(),
+        torch.randn(4, 16).bfloat16(),
+        *torch.randn(2, 2, 16).bfloat16(),
+    )
     wh, we = leaves(wh, we)
     wh.main_grad = torch.ones(2, 16)
     engram_gate(x, k, v, wh, we, 1e-6, 1e-20).float().sum().backward()
@@ -95,7 +105,13 @@ def test_gates_of_rows(dtype):
         layer.weight.data, layer.weight.grad = w.data, None
         return torch.func.functional_call(layer, {"weight": w}, (x,))
 
-    expect_gradients(got, wanted, (x, layer.weight.detach()), atol=1e-4 if dtype == torch.float32 else 2e-2, rtol=1e-4 if dtype == torch.float32 else 2e-2)
+    expect_gradients(
+        got,
+        wanted,
+        (x, layer.weight.detach()),
+        atol=1e-4 if dtype == torch.float32 else 2e-2,
+        rtol=1e-4 if dtype == torch.float32 else 2e-2,
+    )
 
 
 # ---- hyper-connections
@@ -116,8 +132,16 @@ def test_streams(engine, streams, on):
 def test_weights_of_streams(engine, on):
     on(engine)
     mixes, scale, base = torch.randn(2, 9, 15), torch.randn(3), torch.randn(15)
-    expect_gradients(lambda *t: ops.mhc_pre_split_mixes(*t, 3, 2.0, 1e-2), lambda *t: reference.mhc_pre_split_mixes_ref(*t, 3, 2.0, 1e-2), (mixes, scale, base))
-    expect_gradients(lambda *t: ops.mhc_head_compute_mix(*t, 1e-2), lambda *t: reference.mhc_head_compute_mix_ref(*t, 1e-2), (mixes, scale[:1], base))
+    expect_gradients(
+        lambda *t: ops.mhc_pre_split_mixes(*t, 3, 2.0, 1e-2),
+        lambda *t: reference.mhc_pre_split_mixes_ref(*t, 3, 2.0, 1e-2),
+        (mixes, scale, base),
+    )
+    expect_gradients(
+        lambda *t: ops.mhc_head_compute_mix(*t, 1e-2),
+        lambda *t: reference.mhc_head_compute_mix_ref(*t, 1e-2),
+        (mixes, scale[:1], base),
+    )
     for shape, repeat in [((5, 3, 3), 4), ((2, 4, 6), 1)]:
         x = torch.randn(shape)
         expect_gradients(lambda x: ops.sinkhorn_normalize(x, repeat), lambda x: reference.sinkhorn_normalize_ref(x, repeat), (x,))
@@ -129,8 +153,18 @@ def test_weights_of_streams(engine, on):
 def test_products_of_normalized_streams(engine, on):
     on(engine)
     residual, fn, weight = torch.randn(5, 2, 72).bfloat16(), torch.randn(8, 144) * 0.1, torch.rand(144) + 0.5
-    expect_gradients(lambda *t: ops.mhc_pre_norm_fn(*t, 1e-6, n_splits=3), lambda *t: reference.mhc_pre_norm_fn_ref(*t, 1e-6), (residual, fn, weight), atol=1e-4)
-    expect_gradients(lambda r, f: ops.mhc_pre_norm_fn(r, f, None, 1e-6), lambda r, f: reference.mhc_pre_norm_fn_ref(r, f, None, 1e-6), (residual, fn), atol=1e-4)
+    expect_gradients(
+        lambda *t: ops.mhc_pre_norm_fn(*t, 1e-6, n_splits=3),
+        lambda *t: reference.mhc_pre_norm_fn_ref(*t, 1e-6),
+        (residual, fn, weight),
+        atol=1e-4,
+    )
+    expect_gradients(
+        lambda r, f: ops.mhc_pre_norm_fn(r, f, None, 1e-6),
+        lambda r, f: reference.mhc_pre_norm_fn_ref(r, f, None, 1e-6),
+        (residual, fn),
+        atol=1e-4,
+    )
 
 
 def test_a_layer_between_streams():
@@ -138,14 +172,18 @@ def test_a_layer_between_streams():
 
     def wanted(x, *parameters):
         fn, scale, base = parameters
-        pre, post, comb = reference.mhc_pre_split_mixes_ref(reference.mhc_pre_norm_fn_ref(x, fn, None, 1e-6), scale, base, 2, 2.0, 1e-6)
+        pre, post, comb = reference.mhc_pre_split_mixes_ref(
+            reference.mhc_pre_norm_fn_ref(x, fn, None, 1e-6), scale, base, 2, 2.0, 1e-6
+        )
         comb = reference.sinkhorn_normalize_ref(comb)
         return reference.mhc_post_ref(reference.mhc_pre_apply_mix_ref(x, pre) * 2, x, post, comb)
 
     def got(x, *parameters):
         return torch.func.functional_call(block, dict(zip(("fn", "scale", "base"), parameters)), (x, lambda y: y * 2))
 
-    expect_gradients(got, wanted, (torch.randn(2, 6, 2, 32).bfloat16(), *(p.detach() for p in block.parameters())), rtol=2e-2, atol=2e-2)
+    expect_gradients(
+        got, wanted, (torch.randn(2, 6, 2, 32).bfloat16(), *(p.detach() for p in block.parameters())), rtol=2e-2, atol=2e-2
+    )
     x = torch.randn(6, 32).bfloat16()
     assert block(x).shape == (6, 2, 32)
     with torch.no_grad():
@@ -188,7 +226,11 @@ def test_every_function_is_on_the_page():
     found = {name for _, name, value in public_functions() if value.__doc__ and name not in helpers}
     assert len(found) > 40
     assert not [name for name in found if name not in page]
-    assert not [name for name in (*vars(reference), *ops.__dict__) if callable(vars(ops).get(name)) and not name.startswith("_") and name not in page]
+    assert not [
+        name
+        for name in (*vars(reference), *ops.__dict__)
+        if callable(vars(ops).get(name)) and not name.startswith("_") and name not in page
+    ]
 
 
 def run(program):

@@ -5,6 +5,7 @@ values, scales = kernels.quant.per_token_cast(x, "e4m3", 128)
 
 Functions take tensors of PyTorch, in the processor's memory or a GPU's. docs/kernels.md lists them.
 """
+
 import importlib
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,5 @@
 """What functions of this package ask of their tensors, and what they say where it does not hold."""
+
 from __future__ import annotations
 
 import torch
@@ -27,7 +28,11 @@ def is_power_of_two(x: int) -> bool:
 def check(function, argument, tensor, dtypes=None, rank=None, shape=None, compact=True):
     """That it is a tensor of one of these dtypes, of that rank or shape (None: any extent), row after row in memory."""
     if not isinstance(tensor, torch.Tensor):
-        fail("ArgumentKind", f"{function}: '{argument}' must be a tensor of PyTorch, but is of type {type(tensor).__name__}", also=TypeError)
+        fail(
+            "ArgumentKind",
+            f"{function}: '{argument}' must be a tensor of PyTorch, but is of type {type(tensor).__name__}",
+            also=TypeError,
+        )
     if dtypes is not None and tensor.dtype not in dtypes:
         refuse_dtype(function, argument, name_of(tensor.dtype), [name_of(d) for d in dtypes])
     if shape is not None:
@@ -38,14 +43,22 @@ def check(function, argument, tensor, dtypes=None, rank=None, shape=None, compac
         words = ", ".join("*" if e is None else str(e) for e in shape)
         refuse_shape(function, f"'{argument}' has shape {tuple(tensor.shape)}, but must have ({words})")
     if compact and not tensor.is_contiguous():
-        fail("ArgumentShape", f"{function}: '{argument}' has strides {tuple(tensor.stride())}, but must lie row after row without gaps",
-             f"pass {argument}.contiguous()", also=ValueError)  # fmt: skip
+        fail(
+            "ArgumentShape",
+            f"{function}: '{argument}' has strides {tuple(tensor.stride())}, but must lie row after row without gaps",
+            f"pass {argument}.contiguous()",
+            also=ValueError,
+        )
 
 
 def check_pair(function, argument, pair):
     """That it is a pair of tensors: values and their scales."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        fail("ArgumentKind", f"{function}: '{argument}' must be a pair of tensors, values and their scales, but is of type {type(pair).__name__}", also=TypeError)
+        fail(
+            "ArgumentKind",
+            f"{function}: '{argument}' must be a pair of tensors, values and their scales, but is of type {type(pair).__name__}",
+            also=TypeError,
+        )
     return pair
 
 

@@ -1,4 +1,5 @@
 """On how many multiprocessors kernels that stay there are spread."""
+
 from __future__ import annotations
 
 import functools

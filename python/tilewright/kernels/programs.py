@@ -1,4 +1,5 @@
 """Tile programs in Python as families of kernels, kept, planned and sealed as those of tilewright.ops are."""
+
 from __future__ import annotations
 
 import functools
@@ -18,7 +19,8 @@ class Family:
         PROGRAMS[self.name] = self.program
 
     def program(self, **options):
-        """The program for these options. What it multiplies of float32 is one of them: under TileLang's name it would be the default's."""
+        """The program for these options. What it multiplies of float32 is one of them: under TileLang's name it would be the
+        default's."""
         outer, state.options = state.options, {"tf32": bool(options.get("tf32"))}
         try:
             return self.__wrapped__(**options)
@@ -28,7 +30,9 @@ class Family:
     def specialization(self, tensor, **options):
         """The program for these options, on the engine that calls with such a tensor take. A Spec may stand for the tensor."""
         place = place_of(tensor)
-        return Specialization(self.name, tuple(sorted(options.items())), place.engine, place.arch if place.engine == "simulator" else "", ())
+        return Specialization(
+            self.name, tuple(sorted(options.items())), place.engine, place.arch if place.engine == "simulator" else "", ()
+        )
 
     def __call__(self, tensor, **options):
         return compiled(self.specialization(tensor, **options))

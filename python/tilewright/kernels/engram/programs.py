@@ -1,4 +1,5 @@
 """Programs of the engram: hashes of n-grams, the gate with its norms, and what comes back through it."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -33,15 +34,21 @@ def hashes(size, heads, rows=32):
         return total
 
     @T.prim_func
-    def engram_hash(ids: T.Tensor((tokens, size), "int32"), multipliers: T.Tensor((layers, size), "int64"),
-                    vocabularies: T.Tensor((layers, size - 1, heads), "int32"), offsets: T.Tensor((layers, (size - 1) * heads), "int32"),
-                    out: T.Tensor((layers, tokens, (size - 1) * heads), "int32")):  # fmt: skip
+    def engram_hash(
+        ids: T.Tensor((tokens, size), "int32"),
+        multipliers: T.Tensor((layers, size), "int64"),
+        vocabularies: T.Tensor((layers, size - 1, heads), "int32"),
+        offsets: T.Tensor((layers, (size - 1) * heads), "int32"),
+        out: T.Tensor((layers, tokens, (size - 1) * heads), "int32"),
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), layers, threads=128) as (bx, layer):
             for n in sizes:
                 for i, h in T.Parallel(rows, heads):
                     if bx * rows + i < tokens:
                         found = joined(ids, multipliers, layer, bx * rows + i, n) % T.cast(vocabularies[layer, n - 1, h], "int64")
-                        out[layer, bx * rows + i, (n - 1) * heads + h] = T.cast(found, "int32") + offsets[layer, (n - 1) * heads + h]
+                        out[layer, bx * rows + i, (n - 1) * heads + h] = (
+                            T.cast(found, "int32") + offsets[layer, (n - 1) * heads + h]
+                        )
 
     return engram_hash
 
@@ -52,11 +59,20 @@ def gate(streams, hidden, saved, threads):
     tokens, k_token, k_stream, v_token = T.dynamic("tokens, k_token, k_stream, v_token")
 
     @T.prim_func
-    def engram_gate(X: T.Tensor((tokens, streams, hidden), "bfloat16"), K: T.StridedTensor((tokens, streams, hidden), (k_token, k_stream, 1), "bfloat16"),
-                    V: T.StridedTensor((tokens, hidden), (v_token, 1), "bfloat16"), W: T.Tensor((streams, hidden), "float32"),
-                    Y: T.Tensor((tokens, streams, hidden), "bfloat16"), dots: T.Tensor((tokens, streams), "float32"), gates: T.Tensor((tokens, streams), "float32"),
-                    x_norms: T.Tensor((tokens, streams), "float32"), k_norms: T.Tensor((tokens, streams), "float32"), epsilon: T.float32, least: T.float32,
-                    factor: T.float32):  # fmt: skip
+    def engram_gate(
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        K: T.StridedTensor((tokens, streams, hidden), (k_token, k_stream, 1), "bfloat16"),
+        V: T.StridedTensor((tokens, hidden), (v_token, 1), "bfloat16"),
+        W: T.Tensor((streams, hidden), "float32"),
+        Y: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        dots: T.Tensor((tokens, streams), "float32"),
+        gates: T.Tensor((tokens, streams), "float32"),
+        x_norms: T.Tensor((tokens, streams), "float32"),
+        k_norms: T.Tensor((tokens, streams), "float32"),
+        epsilon: T.float32,
+        least: T.float32,
+        factor: T.float32,
+    ):
         with T.Kernel(streams * tokens, threads=threads) as block:
             t, h = block // streams, block % streams
             x = T.alloc_fragment((1, hidden), "float32")
@@ -98,16 +114,29 @@ def gate(streams, hidden, saved, threads):
 @Family
 def gate_gradient(streams, hidden, threads):
     """Gradients of gate(): each block of the grid has every blocks-th token of one stream, and keeps its part of the weight's."""
-    tokens, blocks, k_token, k_stream, v_token, g_token, g_stream = T.dynamic("tokens, blocks, k_token, k_stream, v_token, g_token, g_stream")
+    tokens, blocks, k_token, k_stream, v_token, g_token, g_stream = T.dynamic(
+        "tokens, blocks, k_token, k_stream, v_token, g_token, g_stream"
+    )
     columns = 1024
 
     @T.prim_func
-    def engram_gate_backward(dY: T.Tensor((tokens, streams, hidden), "bfloat16"), X: T.Tensor((tokens, streams, hidden), "bfloat16"),
-                             K: T.StridedTensor((tokens, streams, hidden), (k_token, k_stream, 1), "bfloat16"), V: T.StridedTensor((tokens, hidden), (v_token, 1), "bfloat16"),
-                             W: T.Tensor((streams, hidden), "float32"), dots: T.Tensor((tokens, streams), "float32"), gates: T.Tensor((tokens, streams), "float32"),
-                             x_norms: T.Tensor((tokens, streams), "float32"), k_norms: T.Tensor((tokens, streams), "float32"),
-                             dX: T.Tensor((tokens, streams, hidden), "bfloat16"), dK: T.StridedTensor((tokens, streams, hidden), (g_token, g_stream, 1), "bfloat16"),
-                             dV: T.Tensor((tokens, hidden), "bfloat16"), dW: T.Tensor((blocks, streams, hidden), "float32"), least: T.float32, factor: T.float32):  # fmt: skip
+    def engram_gate_backward(
+        dY: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        K: T.StridedTensor((tokens, streams, hidden), (k_token, k_stream, 1), "bfloat16"),
+        V: T.StridedTensor((tokens, hidden), (v_token, 1), "bfloat16"),
+        W: T.Tensor((streams, hidden), "float32"),
+        dots: T.Tensor((tokens, streams), "float32"),
+        gates: T.Tensor((tokens, streams), "float32"),
+        x_norms: T.Tensor((tokens, streams), "float32"),
+        k_norms: T.Tensor((tokens, streams), "float32"),
+        dX: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        dK: T.StridedTensor((tokens, streams, hidden), (g_token, g_stream, 1), "bfloat16"),
+        dV: T.Tensor((tokens, hidden), "bfloat16"),
+        dW: T.Tensor((blocks, streams, hidden), "float32"),
+        least: T.float32,
+        factor: T.float32,
+    ):
         with T.Kernel(streams, blocks, threads=threads) as (h, s):
             of_weight = T.alloc_fragment((1, hidden), "float32")
             dy = T.alloc_fragment((1, hidden), "float32")
@@ -127,7 +156,9 @@ def gate_gradient(streams, hidden, threads):
                 for n in T.Parallel(3):
                     to_scaled = total[0] * opened * (1.0 - opened) * slope
                     to_square = -to_scaled * scaled / hidden
-                    through[n] = T.if_then_else(n == 0, to_scaled * of_x * of_k * factor, to_square * T.if_then_else(n == 1, of_x * of_x, of_k * of_k))
+                    through[n] = T.if_then_else(
+                        n == 0, to_scaled * of_x * of_k * factor, to_square * T.if_then_else(n == 1, of_x * of_x, of_k * of_k)
+                    )
                 for i, j in T.Parallel(1, hidden):
                     x, k, w = T.cast(X[t, h, j], "float32"), T.cast(K[t, h, j], "float32"), W[h, j]
                     dX[t, h, j] = T.cast(dy[i, j] + through[0] * w * k + through[1] * x, "bfloat16")
@@ -153,8 +184,13 @@ def weight_gradient(columns=128):
     parts, streams, hidden = T.dynamic("parts, streams, hidden")
 
     @T.prim_func
-    def grad_w_reduce(dW: T.Tensor((parts, streams, hidden), "float32"), A: T.Tensor((streams, hidden), "bfloat16"), B: T.Tensor((streams, hidden), "bfloat16"),
-                      dA: T.Tensor((streams, hidden), "float32"), dB: T.Tensor((streams, hidden), "float32")):  # fmt: skip
+    def grad_w_reduce(
+        dW: T.Tensor((parts, streams, hidden), "float32"),
+        A: T.Tensor((streams, hidden), "bfloat16"),
+        B: T.Tensor((streams, hidden), "bfloat16"),
+        dA: T.Tensor((streams, hidden), "float32"),
+        dB: T.Tensor((streams, hidden), "float32"),
+    ):
         with T.Kernel(T.ceildiv(hidden, columns), streams, threads=128) as (bx, h):
             sums = T.alloc_fragment((columns,), "float32")
             T.clear(sums)

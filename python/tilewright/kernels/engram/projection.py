@@ -1,4 +1,5 @@
 """Gates of normalized rows: their products with one row for each gate, forward and backward."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -17,7 +18,9 @@ def norm_gradient(x, columns=2048, threads=128):
     tokens, hidden = T.dynamic("tokens, hidden")
 
     @T.prim_func
-    def rms_norm_backward(dN: T.Tensor((tokens, hidden), x), X: T.Tensor((tokens, hidden), x), dX: T.Tensor((tokens, hidden), x), epsilon: T.float32):
+    def rms_norm_backward(
+        dN: T.Tensor((tokens, hidden), x), X: T.Tensor((tokens, hidden), x), dX: T.Tensor((tokens, hidden), x), epsilon: T.float32
+    ):
         with T.Kernel(tokens, threads=threads) as t:
             squares = T.alloc_fragment((1, columns), "float32")
             products = T.alloc_fragment((1, columns), "float32")
@@ -50,7 +53,8 @@ def _check(function, hidden, weight):
 
 
 def engram_gate_forward(hidden: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:
-    """(norm_hidden @ weight^T (tokens, gates), norm_hidden): rows of hidden (tokens, hidden) divided by the root of their mean square plus eps.
+    """(norm_hidden @ weight^T (tokens, gates), norm_hidden): rows of hidden (tokens, hidden) divided by the root of their
+    mean square plus eps.
 
     weight: (gates, hidden); all of one dtype, bfloat16, float16 or float32. Sums are float32.
     """
@@ -60,8 +64,9 @@ def engram_gate_forward(hidden: torch.Tensor, weight: torch.Tensor, eps: float =
         return matmul(norm, weight, transpose_b=True), norm
 
 
-def engram_gate_backward(grad_output: torch.Tensor, hidden: torch.Tensor, weight: torch.Tensor, norm_hidden: torch.Tensor, eps: float = 1e-6
-                         ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+def engram_gate_backward(
+    grad_output: torch.Tensor, hidden: torch.Tensor, weight: torch.Tensor, norm_hidden: torch.Tensor, eps: float = 1e-6
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Gradients of hidden and weight of engram_gate_forward(): grad_output is (tokens, gates), norm_hidden what it returned."""
     name = "engram_gate_backward"
     _check(name, hidden, weight)

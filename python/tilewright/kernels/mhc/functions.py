@@ -1,4 +1,5 @@
 """Hyper-connections, forward and backward, without autograd: what tilewright.kernels.modeling is made of."""
+
 from __future__ import annotations
 
 import torch
@@ -72,12 +73,19 @@ def pre_apply_mix_bwd(o_grad, x, mix, x_grad):
     mix_grad = torch.zeros_like(mix) if x.numel() == 0 else torch.empty_like(mix)
     if x.numel():
         kernel = stream_programs.apply_gradient(x, streams=streams)
-        kernel(o_grad.contiguous().view(-1, hidden), x.view(-1, streams, hidden), mix.view(-1, streams), x_grad.view(-1, streams, hidden), mix_grad.view(-1, streams))
+        kernel(
+            o_grad.contiguous().view(-1, hidden),
+            x.view(-1, streams, hidden),
+            mix.view(-1, streams),
+            x_grad.view(-1, streams, hidden),
+            mix_grad.view(-1, streams),
+        )
     return mix_grad
 
 
 def post_fwd(x, residual, post_layer_mix, comb_res_mix, out=None):
-    """Stream n of (..., streams, hidden): x times post_layer_mix[n], and the streams m of residual times comb_res_mix[m, n]. bfloat16."""
+    """Stream n of (..., streams, hidden): x times post_layer_mix[n], and the streams m of residual times comb_res_mix[m, n].
+    bfloat16."""
     name = "mhc_post"
     residual = residual.contiguous()
     _check_streams(name, "residual", residual)
@@ -88,8 +96,13 @@ def post_fwd(x, residual, post_layer_mix, comb_res_mix, out=None):
     out = _result(name, out, residual.shape, torch.bfloat16, residual.device)
     if out.numel():
         kernel = stream_programs.post(residual, streams=streams)
-        kernel(comb_res_mix.view(-1, streams, streams), residual.view(-1, streams, hidden), post_layer_mix.view(-1, streams), x.view(-1, hidden),
-               out.view(-1, streams, hidden))  # fmt: skip
+        kernel(
+            comb_res_mix.view(-1, streams, streams),
+            residual.view(-1, streams, hidden),
+            post_layer_mix.view(-1, streams),
+            x.view(-1, hidden),
+            out.view(-1, streams, hidden),
+        )
     return out
 
 
@@ -101,8 +114,17 @@ def post_bwd(x, residual, post_layer_mix, comb_res_mix, d_o):
     d_x, d_residual, d_post, d_comb = made(x), made(residual), made(post_layer_mix), made(comb_res_mix)
     if d_o.numel():
         kernel = stream_programs.post_gradient(residual, streams=streams)
-        kernel(d_o.view(-1, streams, hidden), comb_res_mix.view(-1, streams, streams), residual.view(-1, streams, hidden), post_layer_mix.view(-1, streams),
-               x.view(-1, hidden), d_comb.view(-1, streams, streams), d_residual.view(-1, streams, hidden), d_post.view(-1, streams), d_x.view(-1, hidden))  # fmt: skip
+        kernel(
+            d_o.view(-1, streams, hidden),
+            comb_res_mix.view(-1, streams, streams),
+            residual.view(-1, streams, hidden),
+            post_layer_mix.view(-1, streams),
+            x.view(-1, hidden),
+            d_comb.view(-1, streams, streams),
+            d_residual.view(-1, streams, hidden),
+            d_post.view(-1, streams),
+            d_x.view(-1, hidden),
+        )
     return d_x, d_residual, d_post, d_comb
 
 
@@ -110,7 +132,8 @@ def post_bwd(x, residual, post_layer_mix, comb_res_mix, d_o):
 
 
 def split_fwd(name, mixes, scale, base, streams, post, pre):
-    """(weights before, behind, between streams) of rows (tokens, columns); the last two None where there are `streams` columns."""
+    """(weights before, behind, between streams) of rows (tokens, columns); the last two None where there are `streams`
+    columns."""
     tokens, columns = mixes.shape
     whole = columns == streams * (2 + streams) and scale.numel() == 3
     check(name, "the weights", mixes, _F32, rank=2)
@@ -119,7 +142,9 @@ def split_fwd(name, mixes, scale, base, streams, post, pre):
     made = [mixes.new_empty((tokens, n)) for n in ((streams, streams, streams * streams) if whole else (streams,))]
     made += [None] * (3 - len(made))
     if mixes.numel():
-        mix_programs.mixes(mixes, columns=columns, streams=streams, scales=3 if whole else 1)(mixes, scale, base, *made, pre, post)
+        mix_programs.mixes(mixes, columns=columns, streams=streams, scales=3 if whole else 1)(
+            mixes, scale, base, *made, pre, post
+        )
     return made
 
 
@@ -140,7 +165,11 @@ def split_bwd(grads, mixes, scale, base, streams, post):
 def _matrices(name, x, repeat):
     check(name, "x", x, _F32)
     if x.ndim < 2 or repeat < 1:
-        refuse_option(name, f"'x' has {x.ndim} dimensions, {repeat} repetitions", "it is (..., rows, columns), and is repeated once at least")
+        refuse_option(
+            name,
+            f"'x' has {x.ndim} dimensions, {repeat} repetitions",
+            "it is (..., rows, columns), and is repeated once at least",
+        )
     rows, columns = x.shape[-2:]
     if rows * columns > 4096:
         refuse_option(name, f"matrices of {rows} by {columns}", "they stay in registers: at most 4096 elements")
@@ -172,15 +201,20 @@ def sinkhorn_bwd(grad, x, repeat, eps):
 
 
 def norm_fn_fwd(x, fn, eps, parts):
-    """(products of the normalized rows of x with those of fn, products, sums of squares): x bfloat16 (tokens, width), fn float32."""
+    """(products of the normalized rows of x with those of fn, products, sums of squares): x bfloat16 (tokens, width), fn
+    float32."""
     name = "mhc_pre_norm_fn"
     check(name, "residual", x, _BF16, rank=2)
     tokens, width = x.shape
     check(name, "mhc_fn", fn, _F32, shape=(None, width))
     outputs = fn.shape[0]
     parts = max(1, min(parts, ceil_div(width, 512), ceil_div(2 * get_num_sms(), max(1, ceil_div(tokens, 64)))))
-    products, squares = x.new_empty((parts, tokens, outputs), dtype=torch.float32), x.new_empty((parts, tokens), dtype=torch.float32)
-    out, product, square = (x.new_empty(shape, dtype=torch.float32) for shape in ((tokens, outputs), (tokens, outputs), (tokens,)))
+    products, squares = x.new_empty((parts, tokens, outputs), dtype=torch.float32), x.new_empty(
+        (parts, tokens), dtype=torch.float32
+    )
+    out, product, square = (
+        x.new_empty(shape, dtype=torch.float32) for shape in ((tokens, outputs), (tokens, outputs), (tokens,))
+    )
     if tokens and outputs and width:
         norm_programs.sums(x, outputs=outputs, tf32=on_gpu(x))(x, fn, products, squares)
         norm_programs.norms(x, outputs=outputs)(products, squares, product, square, out, float(width), eps)

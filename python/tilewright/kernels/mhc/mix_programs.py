@@ -1,4 +1,5 @@
 """Programs of the weights of hyper-connections: sigmoids of scaled products, Sinkhorn's normalization, and their gradients."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -21,9 +22,16 @@ def mixes(columns, streams, scales, rows=64):
     tokens = T.dynamic("tokens")
 
     @T.prim_func
-    def split_mixes(X: T.Tensor((tokens, columns), "float32"), scale: T.Tensor((scales,), "float32"), base: T.Tensor((columns,), "float32"),
-                    pre_mix: T.Tensor((tokens, streams), "float32"), post_mix: T.Tensor((tokens, streams), "float32"),
-                    comb: T.Tensor((tokens, streams * streams), "float32"), pre: T.float32, post: T.float32):  # fmt: skip
+    def split_mixes(
+        X: T.Tensor((tokens, columns), "float32"),
+        scale: T.Tensor((scales,), "float32"),
+        base: T.Tensor((columns,), "float32"),
+        pre_mix: T.Tensor((tokens, streams), "float32"),
+        post_mix: T.Tensor((tokens, streams), "float32"),
+        comb: T.Tensor((tokens, streams * streams), "float32"),
+        pre: T.float32,
+        post: T.float32,
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             for i, c in T.Parallel(rows, columns):
                 t = bx * rows + i
@@ -47,10 +55,17 @@ def mixes_gradient(columns, streams, scales, rows=64):
     tokens, blocks = T.dynamic("tokens, blocks")
 
     @T.prim_func
-    def split_mixes_backward(d_pre: T.Tensor((tokens, streams), "float32"), d_post: T.Tensor((tokens, streams), "float32"),
-                             d_comb: T.Tensor((tokens, streams * streams), "float32"), X: T.Tensor((tokens, columns), "float32"), scale: T.Tensor((scales,), "float32"),
-                             base: T.Tensor((columns,), "float32"), dX: T.Tensor((tokens, columns), "float32"), sums: T.Tensor((blocks, 2, columns), "float32"),
-                             post: T.float32):  # fmt: skip
+    def split_mixes_backward(
+        d_pre: T.Tensor((tokens, streams), "float32"),
+        d_post: T.Tensor((tokens, streams), "float32"),
+        d_comb: T.Tensor((tokens, streams * streams), "float32"),
+        X: T.Tensor((tokens, columns), "float32"),
+        scale: T.Tensor((scales,), "float32"),
+        base: T.Tensor((columns,), "float32"),
+        dX: T.Tensor((tokens, columns), "float32"),
+        sums: T.Tensor((blocks, 2, columns), "float32"),
+        post: T.float32,
+    ):
         with T.Kernel(blocks, threads=128) as bx:
             dz = T.alloc_fragment((rows, columns), "float32")
             times = T.alloc_fragment((rows, columns), "float32")
@@ -68,8 +83,15 @@ def mixes_gradient(columns, streams, scales, rows=64):
                         s = sigmoid(X[t, c] * scale[kind] + base[c])
                         slope = s * (1.0 - s)
                         if scales == 3:
-                            dz[i, c] = T.if_then_else(c < streams, d_pre[t, T.min(c, streams - 1)] * slope, T.if_then_else(
-                                c < 2 * streams, d_post[t, T.max(T.min(c - streams, streams - 1), 0)] * post * slope, d_comb[t, T.max(c - 2 * streams, 0)]))  # fmt: skip
+                            dz[i, c] = T.if_then_else(
+                                c < streams,
+                                d_pre[t, T.min(c, streams - 1)] * slope,
+                                T.if_then_else(
+                                    c < 2 * streams,
+                                    d_post[t, T.max(T.min(c - streams, streams - 1), 0)] * post * slope,
+                                    d_comb[t, T.max(c - 2 * streams, 0)],
+                                ),
+                            )
                         else:
                             dz[i, c] = d_pre[t, c] * slope
                         times[i, c] = dz[i, c] * X[t, c]
@@ -91,8 +113,12 @@ def sinkhorn(rows, columns, steps, many, backward):
     shape = (rows, columns, many)
 
     @T.prim_func
-    def sinkhorn_normalize(X: T.Tensor((matrices, rows, columns), "float32"), Y: T.Tensor((matrices, rows, columns), "float32"),
-                           dX: T.Tensor((matrices, rows, columns), "float32"), epsilon: T.float32):  # fmt: skip
+    def sinkhorn_normalize(
+        X: T.Tensor((matrices, rows, columns), "float32"),
+        Y: T.Tensor((matrices, rows, columns), "float32"),
+        dX: T.Tensor((matrices, rows, columns), "float32"),
+        epsilon: T.float32,
+    ):
         with T.Kernel(T.ceildiv(matrices, many), threads=min(128, max(32, many * rows * columns))) as bx:
             x = T.alloc_fragment(shape, "float32")
             of_rows = T.alloc_fragment((rows, many), "float32")

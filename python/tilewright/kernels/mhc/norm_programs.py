@@ -1,4 +1,5 @@
 """Programs of products of normalized rows with a few others: the sums, the norm, and the gradients of both."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -20,8 +21,12 @@ def sums(outputs, tf32, rows=64):
     padded = (outputs + 7) // 8 * 8
 
     @T.prim_func
-    def norm_fn_sums(X: T.Tensor((tokens, width), "bfloat16"), F: T.Tensor((outputs, width), "float32"), products: T.Tensor((parts, tokens, outputs), "float32"),
-                     squares: T.Tensor((parts, tokens), "float32")):  # fmt: skip
+    def norm_fn_sums(
+        X: T.Tensor((tokens, width), "bfloat16"),
+        F: T.Tensor((outputs, width), "float32"),
+        products: T.Tensor((parts, tokens, outputs), "float32"),
+        squares: T.Tensor((parts, tokens), "float32"),
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), parts, threads=128) as (bx, part):
             lying = T.alloc_shared((rows, _DEPTH), "bfloat16")
             of_f = T.alloc_shared((padded, _DEPTH), "float32")
@@ -58,9 +63,15 @@ def norms(outputs, rows=32):
     tokens, parts = T.dynamic("tokens, parts")
 
     @T.prim_func
-    def norm_fn_norms(products: T.Tensor((parts, tokens, outputs), "float32"), squares: T.Tensor((parts, tokens), "float32"),
-                      product: T.Tensor((tokens, outputs), "float32"), square: T.Tensor((tokens,), "float32"), Y: T.Tensor((tokens, outputs), "float32"),
-                      width: T.float32, epsilon: T.float32):  # fmt: skip
+    def norm_fn_norms(
+        products: T.Tensor((parts, tokens, outputs), "float32"),
+        squares: T.Tensor((parts, tokens), "float32"),
+        product: T.Tensor((tokens, outputs), "float32"),
+        square: T.Tensor((tokens,), "float32"),
+        Y: T.Tensor((tokens, outputs), "float32"),
+        width: T.float32,
+        epsilon: T.float32,
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             found = T.alloc_fragment((rows, outputs), "float32")
             total = T.alloc_fragment((rows,), "float32")
@@ -88,10 +99,19 @@ def gradient(outputs, tf32, rows=64, columns=128):
     padded = (outputs + 15) // 16 * 16
 
     @T.prim_func
-    def norm_fn_gradient(dY: T.Tensor((tokens, outputs), "float32"), product: T.Tensor((tokens, outputs), "float32"), square: T.Tensor((tokens,), "float32"),
-                         X: T.Tensor((tokens, width), "bfloat16"), F: T.Tensor((outputs, width), "float32"), d_product: T.Tensor((tokens, padded), "float32"),
-                         d_square: T.Tensor((tokens,), "float32"), dX: T.Tensor((tokens, width), "bfloat16"), dF: T.Tensor((outputs, width), "float32"),
-                         mean: T.float32, epsilon: T.float32):  # fmt: skip
+    def norm_fn_gradient(
+        dY: T.Tensor((tokens, outputs), "float32"),
+        product: T.Tensor((tokens, outputs), "float32"),
+        square: T.Tensor((tokens,), "float32"),
+        X: T.Tensor((tokens, width), "bfloat16"),
+        F: T.Tensor((outputs, width), "float32"),
+        d_product: T.Tensor((tokens, padded), "float32"),
+        d_square: T.Tensor((tokens,), "float32"),
+        dX: T.Tensor((tokens, width), "bfloat16"),
+        dF: T.Tensor((outputs, width), "float32"),
+        mean: T.float32,
+        epsilon: T.float32,
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             times = T.alloc_fragment((rows, padded), "float32")
             total = T.alloc_fragment((rows,), "float32")
@@ -145,8 +165,13 @@ def merge(backward, columns=512):
     outputs, width = T.dynamic("outputs, width")
 
     @T.prim_func
-    def norm_fn_merge(F: T.Tensor((outputs, width), "float32"), weight: T.Tensor((width,), "float32"), merged: T.Tensor((outputs, width), "float32"),
-                      dF: T.Tensor((outputs, width), "float32"), d_weight: T.Tensor((width,), "float32")):  # fmt: skip
+    def norm_fn_merge(
+        F: T.Tensor((outputs, width), "float32"),
+        weight: T.Tensor((width,), "float32"),
+        merged: T.Tensor((outputs, width), "float32"),
+        dF: T.Tensor((outputs, width), "float32"),
+        d_weight: T.Tensor((width,), "float32"),
+    ):
         with T.Kernel(T.ceildiv(width, columns), threads=128) as bx:
             sums_of = T.alloc_fragment((columns,), "float32")
             T.clear(sums_of)

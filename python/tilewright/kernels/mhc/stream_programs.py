@@ -1,4 +1,5 @@
 """Programs over the streams of hyper-connections: spreading a row over them, their weighted sums, and the gradients of both."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -52,7 +53,11 @@ def apply(streams, rows=4, columns=512):
     tokens, hidden = T.dynamic("tokens, hidden")
 
     @T.prim_func
-    def apply_mix(X: T.Tensor((tokens, streams, hidden), "bfloat16"), mix: T.Tensor((tokens, streams), "float32"), Y: T.Tensor((tokens, hidden), "bfloat16")):
+    def apply_mix(
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix: T.Tensor((tokens, streams), "float32"),
+        Y: T.Tensor((tokens, hidden), "bfloat16"),
+    ):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
             for i, j in T.Parallel(rows, columns):
                 t, c = by * rows + i, bx * columns + j
@@ -74,8 +79,13 @@ def apply_gradient(streams, columns=1024, threads=128):
     numbers = tuple(range(streams))
 
     @T.prim_func
-    def apply_mix_backward(dY: T.Tensor((tokens, hidden), "bfloat16"), X: T.Tensor((tokens, streams, hidden), "bfloat16"), mix: T.Tensor((tokens, streams), "float32"),
-                           dX: T.Tensor((tokens, streams, hidden), "bfloat16"), d_mix: T.Tensor((tokens, streams), "float32")):  # fmt: skip
+    def apply_mix_backward(
+        dY: T.Tensor((tokens, hidden), "bfloat16"),
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix: T.Tensor((tokens, streams), "float32"),
+        dX: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        d_mix: T.Tensor((tokens, streams), "float32"),
+    ):
         with T.Kernel(tokens, threads=threads) as t:
             sums = T.alloc_fragment((streams, columns), "float32")
             total = T.alloc_fragment((streams,), "float32")
@@ -107,8 +117,13 @@ def post(streams, rows=2, columns=512):
     numbers = tuple(range(streams))
 
     @T.prim_func
-    def mhc_post(comb: T.Tensor((tokens, streams, streams), "float32"), R: T.Tensor((tokens, streams, hidden), "bfloat16"),
-                 weights: T.Tensor((tokens, streams), "float32"), X: T.Tensor((tokens, hidden), "bfloat16"), Y: T.Tensor((tokens, streams, hidden), "bfloat16")):  # fmt: skip
+    def mhc_post(
+        comb: T.Tensor((tokens, streams, streams), "float32"),
+        R: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        weights: T.Tensor((tokens, streams), "float32"),
+        X: T.Tensor((tokens, hidden), "bfloat16"),
+        Y: T.Tensor((tokens, streams, hidden), "bfloat16"),
+    ):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
             x = T.alloc_fragment((rows, columns), "float32")
             before = tiles(streams, (rows, columns))
@@ -122,7 +137,9 @@ def post(streams, rows=2, columns=512):
                     t = by * rows + i
                     if t < tokens:
                         Y[t, n, bx * columns + j] = T.cast(
-                            posted(x[i, j], weights[t, n], [comb[t, m, n] for m in numbers], [before[m][i, j] for m in numbers]), "bfloat16")  # fmt: skip
+                            posted(x[i, j], weights[t, n], [comb[t, m, n] for m in numbers], [before[m][i, j] for m in numbers]),
+                            "bfloat16",
+                        )
 
     return mhc_post
 
@@ -135,10 +152,17 @@ def post_gradient(streams, columns=256, threads=128):
     pairs = tuple((m, n) for m in range(streams + 1) for n in range(streams))  # the last rows: of x itself
 
     @T.prim_func
-    def mhc_post_backward(dY: T.Tensor((tokens, streams, hidden), "bfloat16"), comb: T.Tensor((tokens, streams, streams), "float32"),
-                          R: T.Tensor((tokens, streams, hidden), "bfloat16"), weights: T.Tensor((tokens, streams), "float32"), X: T.Tensor((tokens, hidden), "bfloat16"),
-                          d_comb: T.Tensor((tokens, streams, streams), "float32"), dR: T.Tensor((tokens, streams, hidden), "bfloat16"),
-                          d_weights: T.Tensor((tokens, streams), "float32"), dX: T.Tensor((tokens, hidden), "bfloat16")):  # fmt: skip
+    def mhc_post_backward(
+        dY: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        comb: T.Tensor((tokens, streams, streams), "float32"),
+        R: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        weights: T.Tensor((tokens, streams), "float32"),
+        X: T.Tensor((tokens, hidden), "bfloat16"),
+        d_comb: T.Tensor((tokens, streams, streams), "float32"),
+        dR: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        d_weights: T.Tensor((tokens, streams), "float32"),
+        dX: T.Tensor((tokens, hidden), "bfloat16"),
+    ):
         with T.Kernel(tokens, threads=threads) as t:
             sums = tiles(len(pairs), (columns,))
             dy = tiles(streams, (columns,))

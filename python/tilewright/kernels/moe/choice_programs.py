@@ -1,4 +1,5 @@
 """Programs that choose experts: the largest scores of a row, the best groups, and the gate of both."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -15,7 +16,8 @@ def begin_choice(best, chosen):
 
 @T.macro
 def take_best(scores, best, chosen):
-    """The next best element of each row and where it is: smaller than the last, or equal and behind it. NaN counts as infinity."""
+    """The next best element of each row and where it is: smaller than the last, or equal and behind it. NaN counts as
+    infinity."""
     rows, columns = scores.shape
     left = T.alloc_fragment((rows, columns), "float32")
     places = T.alloc_fragment((rows, columns), "int32")
@@ -90,7 +92,11 @@ def gating(experts, topk, x, rows=8):
     tokens = T.dynamic("tokens")
 
     @T.prim_func
-    def topk_gating(logits: T.Tensor((tokens, experts), x), weights: T.Tensor((tokens, topk), "float32"), idx: T.Tensor((tokens, topk), "int64")):
+    def topk_gating(
+        logits: T.Tensor((tokens, experts), x),
+        weights: T.Tensor((tokens, topk), "float32"),
+        idx: T.Tensor((tokens, topk), "int64"),
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             left = T.alloc_fragment((rows, experts), "float32")
             best = T.alloc_fragment((rows,), "float32")

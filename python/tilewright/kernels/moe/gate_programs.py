@@ -1,4 +1,5 @@
 """The program of the gate of a mixture of experts: scores, groups, experts, weights, and which of them this rank has."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -67,10 +68,22 @@ def top2_sum(kind, topk, kept, groups, experts, shared, masked, fixed, unmapped,
     slots = topk + shared
 
     @T.prim_func
-    def top2_sum_gate(logits: T.Tensor((tokens, experts), "float32"), bias: T.Tensor((experts,), "float32"), mask: T.Tensor((tokens,), "bool"),
-                      fix: T.Tensor((tokens,), "bool"), physical: T.Tensor((logical, copies), "int32"), count: T.Tensor((logical,), "int32"),
-                      idx: T.Tensor((tokens, slots), "int64"), raw: T.StridedTensor((tokens, topk), (row, 1), "int64"),
-                      weights: T.Tensor((tokens, slots), "float32"), factor: T.float32, ep_rank: T.int32, of_rank: T.int32, rank: T.int32, ranks: T.int32):  # fmt: skip
+    def top2_sum_gate(
+        logits: T.Tensor((tokens, experts), "float32"),
+        bias: T.Tensor((experts,), "float32"),
+        mask: T.Tensor((tokens,), "bool"),
+        fix: T.Tensor((tokens,), "bool"),
+        physical: T.Tensor((logical, copies), "int32"),
+        count: T.Tensor((logical,), "int32"),
+        idx: T.Tensor((tokens, slots), "int64"),
+        raw: T.StridedTensor((tokens, topk), (row, 1), "int64"),
+        weights: T.Tensor((tokens, slots), "float32"),
+        factor: T.float32,
+        ep_rank: T.int32,
+        of_rank: T.int32,
+        rank: T.int32,
+        ranks: T.int32,
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             x = T.alloc_fragment((rows, experts), "float32")
             scores = T.alloc_fragment((rows, experts), "float32")
@@ -100,7 +113,11 @@ def top2_sum(kind, topk, kept, groups, experts, shared, masked, fixed, unmapped,
                 take_best(ranked, best, chosen)
                 for i in T.Parallel(rows):
                     t = bx * rows + i
-                    expert[i] = T.if_then_else(T.logical_and(t < tokens, fix[t]), T.cast(raw[t, k], "int32"), chosen[i]) if fixed else chosen[i]
+                    expert[i] = (
+                        T.if_then_else(T.logical_and(t < tokens, fix[t]), T.cast(raw[t, k], "int32"), chosen[i])
+                        if fixed
+                        else chosen[i]
+                    )
                 for i, e in T.Parallel(rows, experts):
                     picked[i, e] = T.if_then_else(e == T.max(expert[i], 0), scores[i, e], T.float32(0))
                 T.reduce_sum(picked, weight, dim=1)

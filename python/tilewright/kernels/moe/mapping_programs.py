@@ -1,4 +1,5 @@
 """Programs that count the entries of groups and sort the pairs of tokens and slots by expert."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -25,12 +26,18 @@ def count_entries(count, indices, groups, begin, end, step):
 
 @Family
 def count(index, groups, as_share):
-    """How many entries each group has; as_share: times `factor`, divided by `total`. `parts` holds what each block has counted."""
+    """How many entries each group has; as_share: times `factor`, divided by `total`. `parts` holds what each block has
+    counted."""
     entries, blocks = T.dynamic("entries, blocks")
 
     @T.prim_func
-    def group_count(indices: T.Tensor((entries,), index), parts: T.Tensor((blocks, groups), "int32"),
-                    out: T.Tensor((groups,), "float32" if as_share else "int32"), factor: T.float32, total: T.float32):  # fmt: skip
+    def group_count(
+        indices: T.Tensor((entries,), index),
+        parts: T.Tensor((blocks, groups), "int32"),
+        out: T.Tensor((groups,), "float32" if as_share else "int32"),
+        factor: T.float32,
+        total: T.float32,
+    ):
         with T.Kernel(blocks, threads=_THREADS) as bx:
             of_block = T.alloc_shared((groups,), "int32")
             tx = T.get_thread_binding()
@@ -65,10 +72,18 @@ def fused_mapping(experts, topk, alignment):
     width = (experts + 31) // 32 * 32
 
     @T.prim_func
-    def get_fused_mapping(indices: T.Tensor((pairs,), "int64"), pos_to_expert: T.Tensor((rows,), "int32"), pos_to_token: T.Tensor((rows,), "int32"),
-                          pos_to_pair: T.Tensor((rows,), "int32"), pair_to_pos: T.Tensor((pairs,), "int32"), start: T.Tensor((experts,), "int32"),
-                          end: T.Tensor((experts,), "int32"), number: T.Tensor((experts,), "int32"), before: T.Tensor((blocks, experts), "int32"),
-                          total: T.Tensor((experts,), "int32")):  # fmt: skip
+    def get_fused_mapping(
+        indices: T.Tensor((pairs,), "int64"),
+        pos_to_expert: T.Tensor((rows,), "int32"),
+        pos_to_token: T.Tensor((rows,), "int32"),
+        pos_to_pair: T.Tensor((rows,), "int32"),
+        pair_to_pos: T.Tensor((pairs,), "int32"),
+        start: T.Tensor((experts,), "int32"),
+        end: T.Tensor((experts,), "int32"),
+        number: T.Tensor((experts,), "int32"),
+        before: T.Tensor((blocks, experts), "int32"),
+        total: T.Tensor((experts,), "int32"),
+    ):
         with T.Kernel(blocks, threads=_THREADS) as bx:
             of_block = T.alloc_shared((experts,), "int32")
             tx = T.get_thread_binding()

@@ -1,4 +1,5 @@
 """Programs that move rows of tokens to those of experts and add them up again."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -8,8 +9,8 @@ from ..programs import Family
 
 @T.macro
 def scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, width, kind):
-    """Copies row t of X to the rows of Y that its pairs have; rows of Y without an expert become zeros. Where a row goes is known before
-    its elements are dealt to threads, which move them by 16 bytes."""
+    """Copies row t of X to the rows of Y that its pairs have; rows of Y without an expert become zeros. Where a row goes is
+    known before its elements are dealt to threads, which move them by 16 bytes."""
     with T.Kernel(tokens, T.ceildiv(columns, width), threads=128) as (t, bx):
         values = T.alloc_fragment((width,), kind)
         for j in T.Parallel(width):
@@ -31,9 +32,14 @@ def expand(kind, scales):
     tokens, rows, columns, topk, groups, row, column = T.dynamic("tokens, rows, columns, topk, groups, scale_row, scale_column")
 
     @T.prim_func
-    def expand_to_fused(X: T.Tensor((tokens, columns), kind), Y: T.Tensor((rows, columns), kind), pair_to_pos: T.Tensor((tokens, topk), "int32"),
-                        pos_to_expert: T.Tensor((rows,), "int32"), S: T.Tensor((tokens, groups), scales or "int32"),
-                        out: T.StridedTensor((rows, groups), (row, column), scales or "int32")):  # fmt: skip
+    def expand_to_fused(
+        X: T.Tensor((tokens, columns), kind),
+        Y: T.Tensor((rows, columns), kind),
+        pair_to_pos: T.Tensor((tokens, topk), "int32"),
+        pos_to_expert: T.Tensor((rows,), "int32"),
+        S: T.Tensor((tokens, groups), scales or "int32"),
+        out: T.StridedTensor((rows, groups), (row, column), scales or "int32"),
+    ):
         scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, 128 * 16 // T.dtype(kind).bytes, kind)
         if scales:
             scatter(S, out, pair_to_pos, pos_to_expert, tokens, rows, groups, topk, 128, scales)
@@ -47,8 +53,14 @@ def reduce(x, result, weighted, scaled, factored, width=1024):
     tokens, rows, columns, topk = T.dynamic("tokens, rows, columns, topk")
 
     @T.prim_func
-    def reduce_fused(X: T.Tensor((rows, columns), x), weights: T.Tensor((tokens, topk), "float32"), pair_to_pos: T.Tensor((tokens, topk), "int32"),
-                     Y: T.Tensor((tokens, columns), result), factor: T.Tensor((1,), "float32"), scales: T.Tensor((rows,), "float32")):  # fmt: skip
+    def reduce_fused(
+        X: T.Tensor((rows, columns), x),
+        weights: T.Tensor((tokens, topk), "float32"),
+        pair_to_pos: T.Tensor((tokens, topk), "int32"),
+        Y: T.Tensor((tokens, columns), result),
+        factor: T.Tensor((1,), "float32"),
+        scales: T.Tensor((rows,), "float32"),
+    ):
         with T.Kernel(tokens, T.ceildiv(columns, width), threads=128) as (t, bx):
             total = T.alloc_fragment((width,), "float32")
             T.clear(total)
@@ -74,7 +86,9 @@ def normalize(topk, rows=64):
     tokens = T.dynamic("tokens")
 
     @T.prim_func
-    def normalize_weight(W: T.Tensor((tokens, topk), "float32"), total: T.Tensor((tokens,), "float32"), Y: T.Tensor((tokens, topk), "float32")):
+    def normalize_weight(
+        W: T.Tensor((tokens, topk), "float32"), total: T.Tensor((tokens,), "float32"), Y: T.Tensor((tokens, topk), "float32")
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=rows) as bx:
             lying = T.alloc_shared((rows, topk), "float32")
             sums = T.alloc_shared((rows,), "float32")
@@ -117,7 +131,9 @@ def mask(index, rows=1024):
     entries = T.dynamic("entries")
 
     @T.prim_func
-    def mask_indices(X: T.Tensor((entries,), index), Y: T.Tensor((entries,), index), of_rank: T.int32, rank: T.int32, ranks: T.int32):
+    def mask_indices(
+        X: T.Tensor((entries,), index), Y: T.Tensor((entries,), index), of_rank: T.int32, rank: T.int32, ranks: T.int32
+    ):
         with T.Kernel(T.ceildiv(entries, rows), threads=256) as bx:
             for i in T.Parallel(rows):
                 expert = T.cast(X[bx * rows + i], "int32")

@@ -1,4 +1,5 @@
 """What becomes of a logit before experts are chosen."""
+
 from __future__ import annotations
 
 from enum import IntEnum

@@ -1,4 +1,5 @@
 """Programs of casts: to narrow floats with a scale for a block of elements, and back."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -70,9 +71,12 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
     number = T.ceildiv(hidden, group)
 
     @T.prim_func
-    def per_token_cast(X: given_values(x, tokens, hidden),
-                       X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
-                       Q: written_values(fmt, tokens, hidden), scales: written_scales(tokens, number, packed)):  # fmt: skip
+    def per_token_cast(
+        X: given_values(x, tokens, hidden),
+        X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
+        Q: written_values(fmt, tokens, hidden),
+        scales: written_scales(tokens, number, packed),
+    ):
         with T.Kernel(T.ceildiv(hidden, groups * group), T.ceildiv(tokens, rows), threads=threads) as (bx, by):
             t0, c0 = by * rows, bx * groups * group
             values = T.alloc_fragment((rows, groups, group // _LANES, _LANES), "float32")
@@ -80,7 +84,9 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
             for i, g, w, j in T.Parallel(rows, groups, group // _LANES, _LANES):
                 t, c = t0 + i, c0 + (g * (group // _LANES) + w) * _LANES + j
                 if given:
-                    values[i, g, w, j] = value_at(X, t, c, x) * scale_at(X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed)
+                    values[i, g, w, j] = value_at(X, t, c, x) * scale_at(
+                        X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed
+                    )
                 else:
                     values[i, g, w, j] = value_at(X, t, c, x)
             if mode == "values":
@@ -109,8 +115,11 @@ def per_block(x, fmt, block, groups, threads, rounded, packed, mode):
     number = T.ceildiv(hidden, columns)
 
     @T.prim_func
-    def per_block_cast(X: given_values(x, tokens, hidden), Q: written_values(fmt, tokens, hidden),
-                       scales: written_scales(T.ceildiv(tokens, rows), number, packed)):  # fmt: skip
+    def per_block_cast(
+        X: given_values(x, tokens, hidden),
+        Q: written_values(fmt, tokens, hidden),
+        scales: written_scales(T.ceildiv(tokens, rows), number, packed),
+    ):
         with T.Kernel(T.ceildiv(hidden, groups * columns), T.ceildiv(tokens, rows), threads=threads) as (bx, by):
             t0, c0 = by * rows, bx * groups * columns
             values = T.alloc_fragment((rows, groups, columns // _LANES, _LANES), "float32")
@@ -144,13 +153,17 @@ def back(x, block, packed, result, rows=16, columns=256):
     block_rows, block_columns = block
 
     @T.prim_func
-    def cast_back(X: given_values(x, tokens, hidden),
-                  scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), packed),
-                  Y: T.Tensor((tokens, hidden), result)):  # fmt: skip
+    def cast_back(
+        X: given_values(x, tokens, hidden),
+        scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), packed),
+        Y: T.Tensor((tokens, hidden), result),
+    ):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
             for i, w, j in T.Parallel(rows, columns // _LANES, _LANES):
                 t, c = by * rows + i, bx * columns + w * _LANES + j
-                Y[t, c] = T.cast(value_at(X, t, c, x) * scale_at(scales, t // block_rows, block_of(c - j, j, block_columns), packed), result)
+                Y[t, c] = T.cast(
+                    value_at(X, t, c, x) * scale_at(scales, t // block_rows, block_of(c - j, j, block_columns), packed), result
+                )
 
     return cast_back
 
@@ -165,10 +178,12 @@ def lossless(block, given, in_columns, packed, threads=256):
     height, number = rows * down, T.ceildiv(hidden, columns)
 
     @T.prim_func
-    def per_block_cast_lossless(X: given_values("e2m1", tokens, hidden),
-                                X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
-                                Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
-                                scales: written_scales(T.ceildiv(tokens, rows), number, packed)):  # fmt: skip
+    def per_block_cast_lossless(
+        X: given_values("e2m1", tokens, hidden),
+        X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
+        Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
+        scales: written_scales(T.ceildiv(tokens, rows), number, packed),
+    ):
         with T.Kernel(T.ceildiv(hidden, groups * columns), T.ceildiv(tokens, height), threads=threads) as (bx, by):
             exponents = T.alloc_fragment((down, rows, groups, eights), "int32")
             of_row = T.alloc_fragment((down, rows, groups), "int32")
@@ -176,7 +191,9 @@ def lossless(block, given, in_columns, packed, threads=256):
             for b, i, g, w in T.Parallel(down, rows, groups, eights):
                 t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES
                 inside = T.logical_and(t < tokens, c < hidden)
-                exponents[b, i, g, w] = T.if_then_else(inside, exponent_at(X_scales, t // block_rows, c // block_columns, given_packed), 0)
+                exponents[b, i, g, w] = T.if_then_else(
+                    inside, exponent_at(X_scales, t // block_rows, c // block_columns, given_packed), 0
+                )
             T.reduce_max(exponents, of_row, dim=3)
             T.reduce_max(of_row, largest, dim=1)
             for b, g in T.Parallel(down, groups):
@@ -208,14 +225,19 @@ def per_long_row(x, given, fmt, rounded, packed, mode, columns=4096, threads=256
         for i, g, w, j in T.Parallel(*shape):
             c = c0 + w * _LANES + j
             if given:
-                values[i, g, w, j] = value_at(X, t, c, x) * scale_at(X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed)
+                values[i, g, w, j] = value_at(X, t, c, x) * scale_at(
+                    X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed
+                )
             else:
                 values[i, g, w, j] = value_at(X, t, c, x)
 
     @T.prim_func
-    def per_long_row_cast(X: given_values(x, tokens, hidden),
-                          X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
-                          Q: written_values(fmt, tokens, hidden), scales: written_scales(tokens, 1, packed)):  # fmt: skip
+    def per_long_row_cast(
+        X: given_values(x, tokens, hidden),
+        X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
+        Q: written_values(fmt, tokens, hidden),
+        scales: written_scales(tokens, 1, packed),
+    ):
         with T.Kernel(tokens, threads=threads) as t:
             values = T.alloc_fragment(shape, "float32")
             inverse = T.alloc_fragment((1, 1), "float32")

@@ -1,9 +1,10 @@
 """Casts of matrices to float8 (e4m3), four bits (e2m1) and twelve bits (e5m6) with scales, and back."""
+
 from __future__ import annotations
 
 import torch
 
-from ..arguments import (QuantTensor, ceil_div, check, check_multiple, check_option, check_pair, is_power_of_two, refuse_option)
+from ..arguments import QuantTensor, ceil_div, check, check_multiple, check_option, check_pair, is_power_of_two, refuse_option
 from . import cast_programs as programs
 from .scales import VALUES, layout
 
@@ -52,7 +53,9 @@ def _given(function, x, block):
         values, scales, fmt, packed, columns = given_pair(function, "x", x, block)
         return values, scales, {"x": fmt, "given": (*block, packed)}, columns
     if block is not None:
-        refuse_option(function, "x_block_size is given, but 'x' has no scales", "pass a pair of values and scales, or x_block_size=None")
+        refuse_option(
+            function, "x_block_size is given, but 'x' has no scales", "pass a pair of values and scales, or x_block_size=None"
+        )
     check(function, "x", x, _FLOATS, rank=2, compact=False)
     if x.shape[1] > 1 and x.stride(1) != 1 or x.shape[0] > 1 and x.stride(0) < x.shape[1]:
         check(function, "x", x)
@@ -67,7 +70,11 @@ def _per_token(function, x, fmt, group, x_block_size, in_columns, rounded, packe
     if group != hidden and (group < 8 or group > 256 or not is_power_of_two(group)):
         refuse_option(function, f"num_per_channels is {group}", f"it is 8, 16, 32, 64, 128, 256, or all {hidden} columns")
     if fmt == "e5m6" and (given_scales is not None or group != hidden or mode != "both"):
-        refuse_option(function, "e5m6 has one scale for a whole row of floats", f"pass num_per_channels={hidden} and a tensor without scales")
+        refuse_option(
+            function,
+            "e5m6 has one scale for a whole row of floats",
+            f"pass num_per_channels={hidden} and a tensor without scales",
+        )
     where = layout(function, in_columns, rounded, packed)
     number = ceil_div(hidden, group)
     if mode == "values":
@@ -83,7 +90,8 @@ def _per_token(function, x, fmt, group, x_block_size, in_columns, rounded, packe
         else:
             groups = max(1, 128 // group)
             programs.per_token(values, groups=groups, rows=32 if groups * group == 128 else 16, threads=128, **options)(
-                values, given_scales, stored if mode != "scales" else None, written)  # fmt: skip
+                values, given_scales, stored if mode != "scales" else None, written
+            )
     return made, scales
 
 
@@ -98,29 +106,63 @@ def _rows(values, given_scales, stored, written, hidden, options):
     kernel(values, given_scales, stored if options["mode"] != "scales" else None, written)
 
 
-def per_token_cast(x: torch.Tensor | QuantTensor, fmt: str, num_per_channels: int, x_block_size: tuple[int, int] | None = None,
-                   use_tma_aligned_col_major_sf: bool = False, round_sf: bool = False, use_packed_ue8m0: bool = False) -> QuantTensor:  # fmt: skip
+def per_token_cast(
+    x: torch.Tensor | QuantTensor,
+    fmt: str,
+    num_per_channels: int,
+    x_block_size: tuple[int, int] | None = None,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> QuantTensor:
     """(values, scales): x in a narrow format, with a scale for each `num_per_channels` columns of a row.
 
     x: (tokens, hidden) bfloat16 or float32, rows at any distance; or a pair of e4m3 or e2m1 values and the scales of their
-    blocks of x_block_size. fmt: "e4m3" (float8_e4m3fn), "e2m1" (two in an int8) or "e5m6" (eight in twelve uint8; one scale
-    a row). round_sf: scales are powers of two. use_tma_aligned_col_major_sf: scales lie column after column, each from a
-    multiple of 16 bytes. use_packed_ue8m0: their exponents, four of a row in an int32. Refuses other dtypes (TW4004), shapes (TW4007), strides (TW4008)
-    and options (TW1080).
+    blocks of x_block_size. fmt: "e4m3" (float8_e4m3fn), "e2m1" (two in an int8) or "e5m6" (eight in twelve uint8; one scale a
+    row). round_sf: scales are powers of two. use_tma_aligned_col_major_sf: scales lie column after column, each from a
+    multiple of 16 bytes. use_packed_ue8m0: their exponents, four of a row in an int32. Refuses other dtypes (TW4004), shapes
+    (TW4007), strides (TW4008) and options (TW1080).
     """
-    return _per_token("per_token_cast", x, fmt, num_per_channels, x_block_size, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0)
+    return _per_token(
+        "per_token_cast", x, fmt, num_per_channels, x_block_size, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0
+    )
 
 
-def per_token_cast_with_sf_only(x: torch.Tensor | QuantTensor, fmt: str, num_per_channels: int, x_block_size: tuple[int, int] | None = None,
-                                use_tma_aligned_col_major_sf: bool = False, round_sf: bool = False, use_packed_ue8m0: bool = False) -> torch.Tensor:  # fmt: skip
+def per_token_cast_with_sf_only(
+    x: torch.Tensor | QuantTensor,
+    fmt: str,
+    num_per_channels: int,
+    x_block_size: tuple[int, int] | None = None,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> torch.Tensor:
     """The scales of per_token_cast() alone."""
-    return _per_token("per_token_cast_with_sf_only", x, fmt, num_per_channels, x_block_size, use_tma_aligned_col_major_sf, round_sf,
-                      use_packed_ue8m0, "scales")[1]  # fmt: skip
+    return _per_token(
+        "per_token_cast_with_sf_only",
+        x,
+        fmt,
+        num_per_channels,
+        x_block_size,
+        use_tma_aligned_col_major_sf,
+        round_sf,
+        use_packed_ue8m0,
+        "scales",
+    )[1]
 
 
-def per_token_cast_with_precomputed_sf(x: torch.Tensor | QuantTensor, fmt: str, num_per_channels: int, sf: torch.Tensor, x_block_size: tuple[int, int] | None = None,
-                                       use_tma_aligned_col_major_sf: bool = False, round_sf: bool = False, use_packed_ue8m0: bool = False) -> torch.Tensor:  # fmt: skip
-    """The values of per_token_cast() for scales that are there: sf, float32 (tokens, groups). Each is multiplied by its inverse."""
+def per_token_cast_with_precomputed_sf(
+    x: torch.Tensor | QuantTensor,
+    fmt: str,
+    num_per_channels: int,
+    sf: torch.Tensor,
+    x_block_size: tuple[int, int] | None = None,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> torch.Tensor:
+    """The values of per_token_cast() for scales that are there: sf, float32 (tokens, groups). Each is multiplied by its
+    inverse."""
     name = "per_token_cast_with_precomputed_sf"
     _refuse_layout(name, use_tma_aligned_col_major_sf, use_packed_ue8m0)
     return _per_token(name, x, fmt, num_per_channels, x_block_size, False, round_sf, False, "values", sf)[0]
@@ -128,7 +170,9 @@ def per_token_cast_with_precomputed_sf(x: torch.Tensor | QuantTensor, fmt: str, 
 
 def _refuse_layout(function, in_columns, packed):
     if in_columns or packed:
-        refuse_option(function, "scales that are given are float32 and have strides of their own", "leave the layout of scales out")
+        refuse_option(
+            function, "scales that are given are float32 and have strides of their own", "leave the layout of scales out"
+        )
 
 
 def _per_block(function, x, fmt, block, in_columns, rounded, packed, mode="both", scales=None):
@@ -136,8 +180,12 @@ def _per_block(function, x, fmt, block, in_columns, rounded, packed, mode="both"
     check(function, "x", x, _FLOATS, rank=2)
     tokens, hidden = x.shape
     check_multiple(function, "the number of columns of 'x'", hidden, 8)
-    if len(block) != 2 or not (1 <= block[0] <= 256 and 8 <= block[1] <= 256 and is_power_of_two(block[0]) and is_power_of_two(block[1])):
-        refuse_option(function, f"block_size is {block!r}", "it is (rows, columns), powers of two up to 256, of 8 columns at least")
+    if len(block) != 2 or not (
+        1 <= block[0] <= 256 and 8 <= block[1] <= 256 and is_power_of_two(block[0]) and is_power_of_two(block[1])
+    ):
+        refuse_option(
+            function, f"block_size is {block!r}", "it is (rows, columns), powers of two up to 256, of 8 columns at least"
+        )
     where = layout(function, in_columns, rounded, packed)
     shape = ceil_div(tokens, block[0]), ceil_div(hidden, block[1])
     if mode == "values":
@@ -148,15 +196,29 @@ def _per_block(function, x, fmt, block, in_columns, rounded, packed, mode="both"
     made, stored = made_values(fmt, tokens if mode != "scales" else 0, hidden, x.device)
     if tokens and hidden:
         groups = max(1, min(128, 4096 // block[0]) // block[1])
-        kernel = programs.per_block(x, x=_NAMES[x.dtype], fmt=fmt, block=tuple(block), groups=groups,
-                                    threads=256 if block[0] * block[1] >= 8192 else 128,
-                                    rounded=bool(rounded), packed=where.packed, mode=mode)  # fmt: skip
+        kernel = programs.per_block(
+            x,
+            x=_NAMES[x.dtype],
+            fmt=fmt,
+            block=tuple(block),
+            groups=groups,
+            threads=256 if block[0] * block[1] >= 8192 else 128,
+            rounded=bool(rounded),
+            packed=where.packed,
+            mode=mode,
+        )
         kernel(x, stored if mode != "scales" else None, written)
     return made, scales
 
 
-def per_block_cast(x: torch.Tensor, fmt: str, block_size: tuple[int, int], use_tma_aligned_col_major_sf: bool = False,
-                   round_sf: bool = False, use_packed_ue8m0: bool = False) -> QuantTensor:  # fmt: skip
+def per_block_cast(
+    x: torch.Tensor,
+    fmt: str,
+    block_size: tuple[int, int],
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> QuantTensor:
     """(values, scales): x in "e4m3" or "e2m1", with a scale for each block of block_size (rows, columns).
 
     x: (tokens, hidden) bfloat16 or float32 without gaps. The layout of scales and what is refused are per_token_cast()'s.
@@ -164,25 +226,48 @@ def per_block_cast(x: torch.Tensor, fmt: str, block_size: tuple[int, int], use_t
     return _per_block("per_block_cast", x, fmt, block_size, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0)
 
 
-def per_block_cast_with_sf_only(x: torch.Tensor, fmt: str, block_size: tuple[int, int], use_tma_aligned_col_major_sf: bool = False,
-                                round_sf: bool = False, use_packed_ue8m0: bool = False) -> torch.Tensor:  # fmt: skip
+def per_block_cast_with_sf_only(
+    x: torch.Tensor,
+    fmt: str,
+    block_size: tuple[int, int],
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> torch.Tensor:
     """The scales of per_block_cast() alone."""
-    return _per_block("per_block_cast_with_sf_only", x, fmt, block_size, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0, "scales")[1]
+    return _per_block(
+        "per_block_cast_with_sf_only", x, fmt, block_size, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0, "scales"
+    )[1]
 
 
-def per_block_cast_with_precomputed_sf(x: torch.Tensor, fmt: str, block_size: tuple[int, int], sf: torch.Tensor, use_tma_aligned_col_major_sf: bool = False,
-                                       round_sf: bool = False, use_packed_ue8m0: bool = False) -> torch.Tensor:  # fmt: skip
+def per_block_cast_with_precomputed_sf(
+    x: torch.Tensor,
+    fmt: str,
+    block_size: tuple[int, int],
+    sf: torch.Tensor,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> torch.Tensor:
     """The values of per_block_cast() for scales that are there: sf, float32, one for each block."""
     name = "per_block_cast_with_precomputed_sf"
     _refuse_layout(name, use_tma_aligned_col_major_sf, use_packed_ue8m0)
     return _per_block(name, x, fmt, block_size, False, round_sf, False, "values", sf)[0]
 
 
-def per_block_cast_lossless(x: QuantTensor, fmt: str, x_block_size: tuple[int, int], out_block_size: tuple[int, int],
-                            use_tma_aligned_col_major_sf: bool = False, round_sf: bool = False, use_packed_ue8m0: bool = False) -> QuantTensor:  # fmt: skip
+def per_block_cast_lossless(
+    x: QuantTensor,
+    fmt: str,
+    x_block_size: tuple[int, int],
+    out_block_size: tuple[int, int],
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> QuantTensor:
     """(e4m3 values, scales of out_block_size) that are exactly the e2m1 values of x with scales of x_block_size.
 
-    Scales of x are positive powers of two. Where those of a block are more than 2^11 apart an element could be inexact: the call raises. On a GPU it waits for that.
+    Scales of x are positive powers of two. Where those of a block are more than 2^11 apart an element could be inexact: the
+    call raises. On a GPU it waits for that.
     """
     name = "per_block_cast_lossless"
     check_option(name, "fmt", fmt, ("e4m3",))
@@ -191,12 +276,16 @@ def per_block_cast_lossless(x: QuantTensor, fmt: str, x_block_size: tuple[int, i
     check_multiple(name, "the number of columns of a block of 'x'", x_block_size[1], 8)
     for of_result, of_x in zip(out_block_size, x_block_size):
         if of_result % of_x or not is_power_of_two(of_result):
-            refuse_option(name, f"out_block_size is {out_block_size!r}", f"powers of two, multiples of x_block_size {x_block_size!r}")
+            refuse_option(
+                name, f"out_block_size is {out_block_size!r}", f"powers of two, multiples of x_block_size {x_block_size!r}"
+            )
     tokens = values.shape[0]
     made, stored = made_values("e4m3", tokens, hidden, values.device)
     result, written = where.made(ceil_div(tokens, out_block_size[0]), ceil_div(hidden, out_block_size[1]), values.device)
     if tokens and hidden:
-        kernel = programs.lossless(values, block=tuple(out_block_size), given=(*x_block_size, packed), in_columns=where.in_columns, packed=where.packed)
+        kernel = programs.lossless(
+            values, block=tuple(out_block_size), given=(*x_block_size, packed), in_columns=where.in_columns, packed=where.packed
+        )
         kernel(values, scales, stored, written)
     return made, result
 
@@ -233,7 +322,11 @@ def unpack_from_e2m1fn_x2(x: torch.Tensor, out_dtype: torch.dtype = torch.float3
     """The numbers of e2m1 values, two in each byte of the last dimension, the first in the lower bits."""
     check("unpack_from_e2m1fn_x2", "x", x, (torch.int8, torch.uint8), compact=False)
     numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=out_dtype, device=x.device)
-    codes = torch.stack([x & 15, (x >> 4) & 15], -1).flatten(-2) if x.ndim else refuse_option("unpack_from_e2m1fn_x2", "'x' has no dimension")
+    codes = (
+        torch.stack([x & 15, (x >> 4) & 15], -1).flatten(-2)
+        if x.ndim
+        else refuse_option("unpack_from_e2m1fn_x2", "'x' has no dimension")
+    )
     return numbers[codes.long()]
 
 

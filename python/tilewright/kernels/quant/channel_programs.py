@@ -1,4 +1,5 @@
 """Programs of casts whose scales are those of rows one below the other: as they lie, gathered, behind SwiGLU, transposed."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -13,7 +14,8 @@ _LANES = 8
 @Family
 def per_channel(x, group, scaled, gathered, gated, clamped, rounded, across, columns=64, threads=256):
     """A scale for each column of `group` rows, in e4m3. scaled: float32 scales of 128 columns of each row of X; gathered:
-    row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves comes first; across: the result is transposed."""
+    row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves comes first; across: the result is transposed.
+    """
     tokens, source, hidden = T.dynamic("tokens, source, hidden")
     down, rows = 128 // group, 128
     shape = (down, group, columns // _LANES, _LANES)
@@ -28,10 +30,14 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, across, col
         return value * X_scales[t, (c - lane) // 128] if scaled else value
 
     @T.prim_func
-    def per_channel_cast(X: T.Tensor((source, hidden * 2 if gated else hidden), x), X_scales: T.Tensor((source, T.ceildiv(hidden, 128)), "float32"),
-                         pos: T.Tensor((tokens,), "int32"), limit: T.float32,
-                         Q: T.Tensor((hidden, tokens) if across else (tokens, hidden), "float8_e4m3fn"),
-                         scales: T.Tensor((T.ceildiv(tokens, group), hidden), "float32")):  # fmt: skip
+    def per_channel_cast(
+        X: T.Tensor((source, hidden * 2 if gated else hidden), x),
+        X_scales: T.Tensor((source, T.ceildiv(hidden, 128)), "float32"),
+        pos: T.Tensor((tokens,), "int32"),
+        limit: T.float32,
+        Q: T.Tensor((hidden, tokens) if across else (tokens, hidden), "float8_e4m3fn"),
+        scales: T.Tensor((T.ceildiv(tokens, group), hidden), "float32"),
+    ):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=threads) as (bx, by):
             t0, c0 = by * rows, bx * columns
             values = T.alloc_fragment(shape, "float32")
@@ -46,7 +52,11 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, across, col
                 if gathered:
                     values[b, i, w, j] = value_of(X, X_scales, limit, row_of[b, i], c, j)
                 else:
-                    values[b, i, w, j] = T.if_then_else(c < hidden, value_of(X, X_scales, limit, t, c, j), T.float32(0)) if gated else value_of(X, X_scales, limit, t, c, j)
+                    values[b, i, w, j] = (
+                        T.if_then_else(c < hidden, value_of(X, X_scales, limit, t, c, j), T.float32(0))
+                        if gated
+                        else value_of(X, X_scales, limit, t, c, j)
+                    )
             T.reduce_absmax(values, inverse, dim=1)
             for b, w, j in T.Parallel(down, columns // _LANES, _LANES):
                 scale, of_scale = scale_and_inverse(inverse[b, w, j], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)

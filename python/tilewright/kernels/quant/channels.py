@@ -1,4 +1,5 @@
 """Casts with a scale for each column of some rows, and those fused with SwiGLU, gathering and transposing."""
+
 from __future__ import annotations
 
 import torch
@@ -16,8 +17,17 @@ def _cast(x, x_scales, group, rounded, pos=None, gated=False, limit=None, across
     out = torch.empty((hidden, tokens) if across else (tokens, hidden), dtype=torch.float8_e4m3fn, device=x.device)
     scales = torch.empty((ceil_div(tokens, group), hidden), dtype=torch.float32, device=x.device)
     if out.numel():
-        kernel = per_channel(x, x=_NAMES[x.dtype], group=group, scaled=x_scales is not None, gathered=pos is not None, gated=gated,
-                             clamped=limit is not None, rounded=bool(rounded), across=across)  # fmt: skip
+        kernel = per_channel(
+            x,
+            x=_NAMES[x.dtype],
+            group=group,
+            scaled=x_scales is not None,
+            gathered=pos is not None,
+            gated=gated,
+            clamped=limit is not None,
+            rounded=bool(rounded),
+            across=across,
+        )
         kernel(x, x_scales, pos, 0.0 if limit is None else limit, out, scales)
     return out, scales
 
@@ -28,8 +38,14 @@ def _check(function, x, fmt, num_per_tokens, dtypes=(torch.bfloat16,)):
     check(function, "x", x, dtypes, rank=2)
 
 
-def per_channel_cast_fused(x: torch.Tensor | QuantTensor, fmt: str, num_per_tokens: int, round_sf: bool = False,
-                           num_per_channels: int | None = None, pos_to_token: torch.Tensor | None = None) -> QuantTensor:  # fmt: skip
+def per_channel_cast_fused(
+    x: torch.Tensor | QuantTensor,
+    fmt: str,
+    num_per_tokens: int,
+    round_sf: bool = False,
+    num_per_channels: int | None = None,
+    pos_to_token: torch.Tensor | None = None,
+) -> QuantTensor:
     """(values (tokens, hidden) in e4m3, scales (groups, hidden)): a float32 scale for each column of num_per_tokens rows.
 
     x: bfloat16 or float32, or e4m3 values and float32 scales of 128 columns of each row (num_per_channels=128), which are
@@ -52,8 +68,8 @@ def per_channel_cast_fused(x: torch.Tensor | QuantTensor, fmt: str, num_per_toke
 
 
 def per_channel_cast(x: torch.Tensor, fmt: str, num_per_tokens: int, round_sf: bool = False) -> QuantTensor:
-    """(e4m3 values, scales (groups, hidden)) of x (tokens, hidden), bfloat16 or float32: a scale for each column of num_per_tokens
-    rows (32, 64, 128). round_sf: scales are powers of two."""
+    """(e4m3 values, scales (groups, hidden)) of x (tokens, hidden), bfloat16 or float32: a scale for each column of
+    num_per_tokens rows (32, 64, 128). round_sf: scales are powers of two."""
     _check("per_channel_cast", x, fmt, num_per_tokens, (torch.bfloat16, torch.float32))
     return _cast(x, None, num_per_tokens, round_sf)
 
@@ -64,8 +80,14 @@ def per_channel_cast_and_transpose(x: torch.Tensor, fmt: str, num_per_tokens: in
     return _cast(x, None, num_per_tokens, round_sf, across=True)
 
 
-def swiglu_forward_and_per_channel_cast_and_transpose(x: torch.Tensor, fmt: str, num_per_tokens: int, round_sf: bool = False,
-                                                      without_transpose: bool = False, swiglu_clamp_value: float | None = None) -> QuantTensor:  # fmt: skip
+def swiglu_forward_and_per_channel_cast_and_transpose(
+    x: torch.Tensor,
+    fmt: str,
+    num_per_tokens: int,
+    round_sf: bool = False,
+    without_transpose: bool = False,
+    swiglu_clamp_value: float | None = None,
+) -> QuantTensor:
     """(e4m3 values, scales) of silu(left) * right, rounded to bfloat16, where x (tokens, 2 * hidden) is [left | right].
 
     Values are (hidden, tokens), or (tokens, hidden) without_transpose. swiglu_clamp_value: left is at most that, right within
@@ -78,6 +100,7 @@ def swiglu_forward_and_per_channel_cast_and_transpose(x: torch.Tensor, fmt: str,
 
 
 def per_channel_cast_fp8(x: torch.Tensor, num_per_tokens: int = 128) -> QuantTensor:
-    """(e4m3 values, float32 scales (groups, hidden)) of x (tokens, hidden), bfloat16 or float32: one for each column of num_per_tokens rows."""
+    """(e4m3 values, float32 scales (groups, hidden)) of x (tokens, hidden), bfloat16 or float32: one for each column of
+    num_per_tokens rows."""
     _check("per_channel_cast_fp8", x, "e4m3", num_per_tokens, (torch.bfloat16, torch.float32))
     return _cast(x, None, num_per_tokens, False)

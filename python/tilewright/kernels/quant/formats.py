@@ -1,4 +1,5 @@
 """Values of narrow floats in programs: four bits (e2m1) and twelve (e5m6) as words of 32 bits, and back."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -21,7 +22,9 @@ def e2m1_code(value):
 def e2m1_value(code):
     """The float32 of four bits."""
     magnitude = code & 7
-    positive = T.if_then_else(magnitude < 2, T.cast(magnitude, "float32") * 0.5, T.reinterpret((magnitude << 22) + T.uint32(126 << 23), "float32"))
+    positive = T.if_then_else(
+        magnitude < 2, T.cast(magnitude, "float32") * 0.5, T.reinterpret((magnitude << 22) + T.uint32(126 << 23), "float32")
+    )
     return T.if_then_else(code >= 8, -positive, positive)
 
 

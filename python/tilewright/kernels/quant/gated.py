@@ -1,4 +1,5 @@
 """SwiGLU inside of programs: the first half of a row is the gate, the second what it is multiplied with."""
+
 from __future__ import annotations
 
 import tilewright.language as T

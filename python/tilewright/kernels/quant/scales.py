@@ -1,4 +1,5 @@
 """Scales of quantized tensors: where they lie, how a largest magnitude becomes one, and how kernels read and write them."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -37,7 +38,11 @@ class Scales(NamedTuple):
 def layout(function, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0):
     """The layout that these arguments of a cast ask for."""
     if use_packed_ue8m0 and not (use_tma_aligned_col_major_sf and round_sf):
-        refuse_option(function, "use_packed_ue8m0 keeps exponents alone, in columns", "pass round_sf=True and use_tma_aligned_col_major_sf=True too")
+        refuse_option(
+            function,
+            "use_packed_ue8m0 keeps exponents alone, in columns",
+            "pass round_sf=True and use_tma_aligned_col_major_sf=True too",
+        )
     return Scales(bool(use_tma_aligned_col_major_sf), bool(use_packed_ue8m0))
 
 

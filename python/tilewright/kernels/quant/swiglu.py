@@ -1,4 +1,5 @@
 """SwiGLU of expanded tokens with a cast of its rows, forward and backward."""
+
 from __future__ import annotations
 
 import torch
@@ -15,7 +16,8 @@ def _forward(x, group, **options):
 
 
 def fused_swiglu_quant_fp8(gate: torch.Tensor, up: torch.Tensor) -> QuantTensor:
-    """(e4m3 values (tokens, hidden), float32 scales (tokens, 1)) of silu(gate) * up, both bfloat16 or float32 (tokens, hidden)."""
+    """(e4m3 values (tokens, hidden), float32 scales (tokens, 1)) of silu(gate) * up, both bfloat16 or float32 (tokens,
+    hidden)."""
     name = "fused_swiglu_quant_fp8"
     check(name, "gate", gate, (torch.bfloat16, torch.float32), rank=2)
     check(name, "up", up, (gate.dtype,), shape=tuple(gate.shape))
@@ -29,18 +31,28 @@ def fused_swiglu_quant_fp8(gate: torch.Tensor, up: torch.Tensor) -> QuantTensor:
     return out, scales
 
 
-def swiglu_forward_and_per_token_cast(x: torch.Tensor, fmt: str, num_per_channels: int, pos_to_token_topk: torch.Tensor | None = None,
-                                      topk_weights: torch.Tensor | None = None, pos_to_expert: torch.Tensor | None = None,
-                                      use_tma_aligned_col_major_sf: bool = False, round_sf: bool = False, use_packed_ue8m0: bool = False,
-                                      swiglu_clamp_value: float | None = None, clamped_count: torch.Tensor | None = None,
-                                      sf_clamp_min: float | None = None) -> QuantTensor:  # fmt: skip
+def swiglu_forward_and_per_token_cast(
+    x: torch.Tensor,
+    fmt: str,
+    num_per_channels: int,
+    pos_to_token_topk: torch.Tensor | None = None,
+    topk_weights: torch.Tensor | None = None,
+    pos_to_expert: torch.Tensor | None = None,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+    swiglu_clamp_value: float | None = None,
+    clamped_count: torch.Tensor | None = None,
+    sf_clamp_min: float | None = None,
+) -> QuantTensor:
     """(e4m3 values (rows, hidden), scales) of silu(left) * right, where x (rows, 2 * hidden) is [left | right].
 
-    x: bfloat16 or float32. num_per_channels: 32, 64, 128, or all columns. pos_to_token_topk: int32 (rows,); row r is multiplied by element
-    pos_to_token_topk[r] of topk_weights, float32 (tokens, topk), by zero where that is negative. pos_to_expert: int32 (rows,); rows
-    of a negative one are zeros, and x is not read there. swiglu_clamp_value: left is at most that, right within both signs of it;
-    clamped_count: int64 (3,), to which it adds how many elements were so: of left, of right above, of right below. sf_clamp_min: the
-    least magnitude that a scale is made for (1e-4). Layouts of scales are those of per_token_cast().
+    x: bfloat16 or float32. num_per_channels: 32, 64, 128, or all columns. pos_to_token_topk: int32 (rows,); row r is
+    multiplied by element pos_to_token_topk[r] of topk_weights, float32 (tokens, topk), by zero where that is negative.
+    pos_to_expert: int32 (rows,); rows of a negative one are zeros, and x is not read there. swiglu_clamp_value: left is at
+    most that, right within both signs of it; clamped_count: int64 (3,), to which it adds how many elements were so: of left,
+    of right above, of right below. sf_clamp_min: the least magnitude that a scale is made for (1e-4). Layouts of scales are
+    those of per_token_cast().
     """
     name = "swiglu_forward_and_per_token_cast"
     check_option(name, "fmt", fmt, ("e4m3",))
@@ -63,21 +75,47 @@ def swiglu_forward_and_per_token_cast(x: torch.Tensor, fmt: str, num_per_channel
     out = torch.empty((tokens, hidden), dtype=torch.float8_e4m3fn, device=x.device)
     scales, written = where.made(tokens, ceil_div(hidden, num_per_channels), x.device)
     if out.numel():
-        kernel = _forward(x, num_per_channels, weighted=topk_weights is not None, masked=pos_to_expert is not None, clamped=swiglu_clamp_value is not None,
-                          counted=clamped_count is not None, rounded=bool(round_sf), packed=where.packed)  # fmt: skip
-        kernel(x[:, :hidden], x[:, hidden:], out, written, pos_to_token_topk, topk_weights, pos_to_expert, clamped_count, swiglu_clamp_value or 0.0,
-               LEAST["e4m3"] if sf_clamp_min is None else sf_clamp_min)  # fmt: skip
+        kernel = _forward(
+            x,
+            num_per_channels,
+            weighted=topk_weights is not None,
+            masked=pos_to_expert is not None,
+            clamped=swiglu_clamp_value is not None,
+            counted=clamped_count is not None,
+            rounded=bool(round_sf),
+            packed=where.packed,
+        )
+        kernel(
+            x[:, :hidden],
+            x[:, hidden:],
+            out,
+            written,
+            pos_to_token_topk,
+            topk_weights,
+            pos_to_expert,
+            clamped_count,
+            swiglu_clamp_value or 0.0,
+            LEAST["e4m3"] if sf_clamp_min is None else sf_clamp_min,
+        )
     return out, scales
 
 
-def swiglu_backward_and_per_token_cast(x: QuantTensor, grad_out: torch.Tensor, weight: torch.Tensor, pos_to_token_topk: torch.Tensor,
-                                       token_topk_to_pos: torch.Tensor, num_per_channels: int, round_sf: bool = False, swiglu_clamp_value: float | None = None
-                                       ) -> tuple[torch.Tensor, QuantTensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+def swiglu_backward_and_per_token_cast(
+    x: QuantTensor,
+    grad_out: torch.Tensor,
+    weight: torch.Tensor,
+    pos_to_token_topk: torch.Tensor,
+    token_topk_to_pos: torch.Tensor,
+    num_per_channels: int,
+    round_sf: bool = False,
+    swiglu_clamp_value: float | None = None,
+) -> tuple[torch.Tensor, QuantTensor, torch.Tensor, torch.Tensor]:
     """(out, (e4m3 gradient, scales), gradient, gradient of weights) of swiglu_forward_and_per_token_cast().
 
-    x: e4m3 values (rows, 2 * hidden) and float32 scales of num_per_channels (32 or 128) columns. grad_out: (rows, hidden) bfloat16
-    or float32, the dtype of `out`, the result again, and of the gradient (rows, 2 * hidden). weight: float32 (tokens, topk), as its
-    gradient, zero where token_topk_to_pos, int32 (tokens, topk), is negative. swiglu_clamp_value: as it was forward.
+    x: e4m3 values (rows, 2 * hidden) and float32 scales of num_per_channels (32 or 128) columns. grad_out: (rows, hidden)
+    bfloat16 or float32, the dtype of `out`, the result again, and of the gradient (rows, 2 * hidden). weight: float32
+    (tokens, topk), as its gradient, zero where token_topk_to_pos, int32 (tokens, topk), is negative. swiglu_clamp_value: as
+    it was forward.
     """
     name = "swiglu_backward_and_per_token_cast"
     values, scales = check_pair(name, "x", x)
@@ -97,7 +135,25 @@ def swiglu_backward_and_per_token_cast(x: QuantTensor, grad_out: torch.Tensor, w
     narrow, narrow_scales = torch.empty_like(values), torch.empty_like(scales)
     weight_grad = torch.zeros_like(weight)
     if rows:
-        kernel = programs.backward(values, gradient=_NAMES[gradient.dtype], group=num_per_channels, rows=2048 // num_per_channels,
-                                   clamped=swiglu_clamp_value is not None, rounded=bool(round_sf))  # fmt: skip
-        kernel(values, scales, gradient, weight, pos_to_token_topk, out, narrow, narrow_scales, x_grad, weight_grad, swiglu_clamp_value or 0.0)
+        kernel = programs.backward(
+            values,
+            gradient=_NAMES[gradient.dtype],
+            group=num_per_channels,
+            rows=2048 // num_per_channels,
+            clamped=swiglu_clamp_value is not None,
+            rounded=bool(round_sf),
+        )
+        kernel(
+            values,
+            scales,
+            gradient,
+            weight,
+            pos_to_token_topk,
+            out,
+            narrow,
+            narrow_scales,
+            x_grad,
+            weight_grad,
+            swiglu_clamp_value or 0.0,
+        )
     return out, (narrow, narrow_scales), x_grad, weight_grad

@@ -1,4 +1,5 @@
 """Programs of SwiGLU with a cast of its rows, and of its gradient."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -34,9 +35,18 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
     number, eights = T.ceildiv(hidden, group), group // _LANES
 
     @T.prim_func
-    def swiglu_cast(left: T.StridedTensor((tokens, hidden), (gate_row, 1), x), right: T.StridedTensor((tokens, hidden), (up_row, 1), x), Q: T.Tensor((tokens, hidden), "float8_e4m3fn"), scales: written_scales(tokens, number, packed),
-                    pos_to_token_topk: T.Tensor((tokens,), "int32"), weights: T.Tensor((weights_of, topk), "float32"), pos_to_expert: T.Tensor((tokens,), "int32"),
-                    count: T.Tensor((3,), "int64"), limit: T.float32, least: T.float32):  # fmt: skip
+    def swiglu_cast(
+        left: T.StridedTensor((tokens, hidden), (gate_row, 1), x),
+        right: T.StridedTensor((tokens, hidden), (up_row, 1), x),
+        Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
+        scales: written_scales(tokens, number, packed),
+        pos_to_token_topk: T.Tensor((tokens,), "int32"),
+        weights: T.Tensor((weights_of, topk), "float32"),
+        pos_to_expert: T.Tensor((tokens,), "int32"),
+        count: T.Tensor((3,), "int64"),
+        limit: T.float32,
+        least: T.float32,
+    ):
         with T.Kernel(number, T.ceildiv(tokens, rows), threads=threads) as (bx, by):
             t0, c0 = by * rows, bx * group
             gate = T.alloc_fragment((rows, 1, eights, _LANES), "float32")
@@ -64,7 +74,11 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
                 for which in (0, 1, 2):
                     flags = T.alloc_fragment((rows, eights, _LANES), "int32")
                     for i, w, j in T.Parallel(rows, eights, _LANES):
-                        beyond = (gate[i, 0, w, j] > limit) if which == 0 else (up[i, 0, w, j] > limit) if which == 1 else (up[i, 0, w, j] < -limit)
+                        beyond = (
+                            (gate[i, 0, w, j] > limit)
+                            if which == 0
+                            else (up[i, 0, w, j] > limit) if which == 1 else (up[i, 0, w, j] < -limit)
+                        )
                         flags[i, w, j] = T.if_then_else(T.logical_and(beyond, c0 + w * _LANES + j < hidden), 1, 0)
                     add_count(count, which, flags)
             largest = T.alloc_fragment((rows, 1, eights), "float32")
@@ -92,11 +106,19 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
     shape = (rows, 1, eights, _LANES)
 
     @T.prim_func
-    def swiglu_backward(X: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"), X_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
-                        dY: T.Tensor((tokens, hidden), gradient), weights: T.Tensor((weights_of, topk), "float32"),
-                        pos_to_token_topk: T.Tensor((tokens,), "int32"), Y: T.Tensor((tokens, hidden), gradient),
-                        dQ: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"), dQ_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
-                        dX: T.Tensor((tokens, 2 * hidden), gradient), dW: T.Tensor((weights_of, topk), "float32"), limit: T.float32):  # fmt: skip
+    def swiglu_backward(
+        X: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"),
+        X_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
+        dY: T.Tensor((tokens, hidden), gradient),
+        weights: T.Tensor((weights_of, topk), "float32"),
+        pos_to_token_topk: T.Tensor((tokens,), "int32"),
+        Y: T.Tensor((tokens, hidden), gradient),
+        dQ: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"),
+        dQ_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
+        dX: T.Tensor((tokens, 2 * hidden), gradient),
+        dW: T.Tensor((weights_of, topk), "float32"),
+        limit: T.float32,
+    ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=threads) as by:
             t0 = by * rows
             factor = T.alloc_fragment((rows,), "float32")
@@ -114,7 +136,10 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
                 inverse = T.alloc_fragment((rows, 1), "float32")
                 for i, g, w, j in T.Parallel(*shape):
                     t, c = t0 + i, n * group + w * _LANES + j
-                    x, y = T.cast(X[t, c], "float32") * X_scales[t, n], T.cast(X[t, c + hidden], "float32") * X_scales[t, n + hidden // group]
+                    x, y = (
+                        T.cast(X[t, c], "float32") * X_scales[t, n],
+                        T.cast(X[t, c + hidden], "float32") * X_scales[t, n + hidden // group],
+                    )
                     a, b = limited(x, y, limit) if clamped else (x, y)
                     slope = 1.0 + T.exp(-a)
                     sigmoid = 1.0 / slope

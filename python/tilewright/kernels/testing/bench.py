@@ -1,4 +1,5 @@
 """Measuring functions, and names for what was measured."""
+
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +15,8 @@ from .numeric import count_bytes
 
 
 class Result(NamedTuple):
-    """Of many calls, milliseconds: their mean, median and least; gbps: bytes of tensors that went in and came out, 1e9 a second, at the mean."""
+    """Of many calls, milliseconds: their mean, median and least; gbps: bytes of tensors that went in and came out, 1e9 a
+    second, at the mean."""
 
     mean: float
     median: float
@@ -22,7 +24,9 @@ class Result(NamedTuple):
     gbps: float
 
 
-def benchmark_kernel(fn: Callable[..., Any], args: tuple = (), kwargs: dict[str, Any] | None = None, warmup: float = 25, rep: float = 100) -> Result:
+def benchmark_kernel(
+    fn: Callable[..., Any], args: tuple = (), kwargs: dict[str, Any] | None = None, warmup: float = 25, rep: float = 100
+) -> Result:
     """Measures fn(*args, **kwargs). warmup, rep: milliseconds that calls are made for, before and while they are measured."""
     from ...profiler import do_bench
 
@@ -92,14 +96,30 @@ def dtype_to_str(dtype: torch.dtype) -> str:
     return _DTYPES[dtype]
 
 
-_SHORT = {"num_ep_ranks": "ep", "num_experts": "experts", "use_tma_aligned_col_major_sf": "col", "use_packed_ue8m0": "ue8m0", "round_sf": "round"}
-_WIDTHS = {"num_tokens": 5, "num_ep_ranks": 2, "num_experts": 3, "hidden": 4, "use_tma_aligned_col_major_sf": 1, "use_packed_ue8m0": 1, "round_sf": 1,
-           "num_per_channels": 4}  # fmt: skip
+_SHORT = {
+    "num_ep_ranks": "ep",
+    "num_experts": "experts",
+    "use_tma_aligned_col_major_sf": "col",
+    "use_packed_ue8m0": "ue8m0",
+    "round_sf": "round",
+}
+_WIDTHS = {
+    "num_tokens": 5,
+    "num_ep_ranks": 2,
+    "num_experts": 3,
+    "hidden": 4,
+    "use_tma_aligned_col_major_sf": 1,
+    "use_packed_ue8m0": 1,
+    "round_sf": 1,
+    "num_per_channels": 4,
+}
 
 
 def make_param_key(params: dict) -> str:
     """The parameters of a measurement as text, numbers in columns; None is left out."""
-    return ",".join(f"{_SHORT.get(n, n)}={format(v, f'>{_WIDTHS[n]}') if n in _WIDTHS else v}" for n, v in params.items() if v is not None)
+    return ",".join(
+        f"{_SHORT.get(n, n)}={format(v, f'>{_WIDTHS[n]}') if n in _WIDTHS else v}" for n, v in params.items() if v is not None
+    )
 
 
 def make_param_id(params: dict) -> str:

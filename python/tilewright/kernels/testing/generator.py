@@ -1,4 +1,5 @@
 """Shapes and tensors that kernels are tested and measured with. TK_FULL_TEST=1 asks for more of them."""
+
 from __future__ import annotations
 
 import os
@@ -55,7 +56,8 @@ def generate_topk_idx(params: dict) -> torch.Tensor:
 
 
 def generate_e5m6_inputs(num_tokens: int, hidden: int, dtype: torch.dtype) -> Iterable[tuple[torch.Tensor, bool]]:
-    """(tensor, whether all of its elements are a special one): random numbers; the ends of e5m6's small ones, beside its largest."""
+    """(tensor, whether all of its elements are a special one): random numbers; the ends of e5m6's small ones, beside its
+    largest."""
     yield torch.randn((num_tokens, hidden), dtype=dtype, device="cuda"), False
     for value in (2.0**-20, 2.0**-14 * 63 / 64, 2.0**-14):
         x = torch.full((num_tokens, hidden), value, dtype=dtype, device="cuda")

@@ -1,4 +1,5 @@
 """Comparing tensors."""
+
 from __future__ import annotations
 
 import math
@@ -10,10 +11,16 @@ def _bytes(x):
     return x.contiguous().flatten().view(torch.uint8)
 
 
-def assert_equal(x: torch.Tensor, y: torch.Tensor, check_dtype: bool = True, check_shape: bool = True, check_stride: bool = True) -> None:
+def assert_equal(
+    x: torch.Tensor, y: torch.Tensor, check_dtype: bool = True, check_shape: bool = True, check_stride: bool = True
+) -> None:
     """AssertionError unless both have the same bits, and dtype, shape and strides."""
-    for what, checked, a, b in (("dtype", check_dtype, x.dtype, y.dtype), ("shape", check_shape, x.shape, y.shape), ("device", True, x.device, y.device),
-                                ("strides", check_stride and x.numel() > 0, x.stride(), y.stride())):  # fmt: skip
+    for what, checked, a, b in (
+        ("dtype", check_dtype, x.dtype, y.dtype),
+        ("shape", check_shape, x.shape, y.shape),
+        ("device", True, x.device, y.device),
+        ("strides", check_stride and x.numel() > 0, x.stride(), y.stride()),
+    ):
         if checked and a != b:
             raise AssertionError(f"tensors differ in {what}: {a} and {b}")
     a, b = _bytes(x), _bytes(y)
@@ -23,7 +30,9 @@ def assert_equal(x: torch.Tensor, y: torch.Tensor, check_dtype: bool = True, che
         size = x.element_size()
         at = (a != b).view(-1, size).any(1).nonzero().flatten()
         place = tuple(int(i) for i in torch.unravel_index(at[0], x.shape))
-        raise AssertionError(f"{at.numel()} of {x.numel()} elements differ, first at {place}: {x[place].item()} and {y[place].item()}")
+        raise AssertionError(
+            f"{at.numel()} of {x.numel()} elements differ, first at {place}: {x[place].item()} and {y[place].item()}"
+        )
 
 
 def calc_diff(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | float:
@@ -45,4 +54,6 @@ def check_bias(x: torch.Tensor, ref_x: torch.Tensor) -> None:
 
 def count_bytes(*tensors) -> int:
     """Bytes of tensors, and of those in tuples and lists; None has none."""
-    return sum(count_bytes(*t) if isinstance(t, (tuple, list)) else 0 if t is None else t.numel() * t.element_size() for t in tensors)
+    return sum(
+        count_bytes(*t) if isinstance(t, (tuple, list)) else 0 if t is None else t.numel() * t.element_size() for t in tensors
+    )

@@ -1,4 +1,5 @@
 """Scales as tests compare them."""
+
 from __future__ import annotations
 
 import torch

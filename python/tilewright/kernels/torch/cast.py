@@ -1,4 +1,5 @@
 """References of casts to e4m3 and e2m1, and back."""
+
 from __future__ import annotations
 
 import torch
@@ -8,7 +9,10 @@ from ..arguments import QuantTensor, align, ceil_div
 from ..quant.casts import unpack_from_e2m1fn_x2
 from .numbers import float_scales, repeated
 
-_RANGES = {"e4m3": (448.0, 1e-4), "e2m1": (6.0, 6.0 * 2.0**-126)}  # the largest number of a format, the least magnitude that is scaled
+_RANGES = {
+    "e4m3": (448.0, 1e-4),
+    "e2m1": (6.0, 6.0 * 2.0**-126),
+}  # the largest number of a format, the least magnitude that is scaled
 
 
 def _numbers(x: QuantTensor, block) -> torch.Tensor:
@@ -57,9 +61,16 @@ def scales_of(magnitude: torch.Tensor, largest: float, least: float, rounded: bo
     return scale, 1 / scale
 
 
-def cast(x: torch.Tensor | QuantTensor, fmt: str, block_size: tuple[int, int] = (32, 32), sf: torch.Tensor | None = None,
-         x_block_size: tuple[int, int] | None = None, round_sf: bool = False, use_tma_aligned_col_major_sf: bool = False,
-         use_packed_ue8m0: bool = False) -> torch.Tensor | QuantTensor:  # fmt: skip
+def cast(
+    x: torch.Tensor | QuantTensor,
+    fmt: str,
+    block_size: tuple[int, int] = (32, 32),
+    sf: torch.Tensor | None = None,
+    x_block_size: tuple[int, int] | None = None,
+    round_sf: bool = False,
+    use_tma_aligned_col_major_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> torch.Tensor | QuantTensor:
     """(values, scales) in "e4m3" or "e2m1" with a scale for each block of block_size; values alone where sf gives the scales."""
     x = _numbers(x, x_block_size) if isinstance(x, tuple) else x.float()
     rows, columns = x.shape

@@ -1,4 +1,5 @@
 """References of casts to twelve bits (e5m6), and back."""
+
 from __future__ import annotations
 
 import torch
@@ -18,8 +19,13 @@ def _codes(x: torch.Tensor) -> torch.Tensor:
     return (code + ((code & 1) + below > 0x10000).int()) & 0xFFF
 
 
-def cast_to_e5m6(x: torch.Tensor, num_per_channels: int, use_tma_aligned_col_major_sf: bool = False, round_sf: bool = False,
-                 use_packed_ue8m0: bool = False) -> QuantTensor:  # fmt: skip
+def cast_to_e5m6(
+    x: torch.Tensor,
+    num_per_channels: int,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+) -> QuantTensor:
     """(uint8 values, twelve bytes for eight of them, scales) with a scale for `num_per_channels` columns of each row."""
     x = x.float().contiguous()
     rows, columns = x.shape

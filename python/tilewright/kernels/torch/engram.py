@@ -1,4 +1,5 @@
 """References of the engram: n-gram hashes, and the gate with its norms."""
+
 from __future__ import annotations
 
 import torch
@@ -10,7 +11,9 @@ def make_offsets(vocab_sizes: torch.Tensor) -> torch.Tensor:
     return (sizes.cumsum(1) - sizes).int()
 
 
-def engram_hash_ref(ngram_token_ids: torch.Tensor, multipliers: torch.Tensor, vocab_sizes: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+def engram_hash_ref(
+    ngram_token_ids: torch.Tensor, multipliers: torch.Tensor, vocab_sizes: torch.Tensor, offsets: torch.Tensor
+) -> torch.Tensor:
     """Rows of the tables, int32 (layers, tokens, (n - 1) * heads): products of tokens and multipliers, joined by exclusive or."""
     joined = ngram_token_ids.long() * multipliers[:, None]
     columns, total = [], joined[..., 0]
@@ -20,8 +23,16 @@ def engram_hash_ref(ngram_token_ids: torch.Tensor, multipliers: torch.Tensor, vo
     return torch.cat(columns, -1).int() + offsets[:, None]
 
 
-def engram_gate_ref(hidden_states: torch.Tensor, k: torch.Tensor, v: torch.Tensor, weight_hidden: torch.Tensor, weight_embed: torch.Tensor,
-                    clamp_value: float, eps: float, save_for_backward: bool = False):  # fmt: skip
+def engram_gate_ref(
+    hidden_states: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    weight_hidden: torch.Tensor,
+    weight_embed: torch.Tensor,
+    clamp_value: float,
+    eps: float,
+    save_for_backward: bool = False,
+):
     """hidden_states + gate * v in bfloat16; with save_for_backward (that, dots, gates, both inverse norms). It has gradients."""
     x, k = hidden_states.float(), k.float()
     rstd_x, rstd_k = (torch.rsqrt(t.square().mean(-1) + eps) for t in (x, k))

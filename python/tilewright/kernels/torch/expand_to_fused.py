@@ -1,4 +1,5 @@
 """References of tokens that are copied to the rows of their experts."""
+
 from __future__ import annotations
 
 import torch
@@ -15,8 +16,13 @@ def expand_to_fused(x: torch.Tensor, token_topk_to_pos: torch.Tensor, pos_to_exp
     return out
 
 
-def expand_to_fused_with_sf(x: QuantTensor, num_per_channels: int, token_topk_to_pos: torch.Tensor, pos_to_expert: torch.Tensor,
-                            use_tma_aligned_col_major_sf: bool = False) -> QuantTensor:  # fmt: skip
+def expand_to_fused_with_sf(
+    x: QuantTensor,
+    num_per_channels: int,
+    token_topk_to_pos: torch.Tensor,
+    pos_to_expert: torch.Tensor,
+    use_tma_aligned_col_major_sf: bool = False,
+) -> QuantTensor:
     """Values and scales of tokens, both copied so."""
     values, scales = (expand_to_fused(part, token_topk_to_pos, pos_to_expert) for part in x)
     return values, stored_scales(scales, use_tma_aligned_col_major_sf, False)

@@ -1,4 +1,5 @@
 """References of what routes tokens to experts."""
+
 from __future__ import annotations
 
 import torch

@@ -1,11 +1,13 @@
 """Arithmetic of the references that PyTorch has no function for."""
+
 from __future__ import annotations
 
 import torch
 
 
 def exp(x: torch.Tensor) -> torch.Tensor:
-    """The exponential that kernels have where x is: CUDA's own on a GPU, Tilewright's in the processor's memory. Both are within an ULP."""
+    """The exponential that kernels have where x is: CUDA's own on a GPU, Tilewright's in the processor's memory. Both are
+    within an ULP."""
     if x.is_cuda:
         return torch.exp(x)
     from ...ops import exp as of_engine
@@ -14,7 +16,8 @@ def exp(x: torch.Tensor) -> torch.Tensor:
 
 
 def fma(a: torch.Tensor, b: torch.Tensor | float, c: torch.Tensor | float) -> torch.Tensor:
-    """a * b + c of float32, rounded once: the sum is made in float64 and rounded to odd, which a second rounding does not spoil."""
+    """a * b + c of float32, rounded once: the sum is made in float64 and rounded to odd, which a second rounding does not
+    spoil."""
     product = a.double() * b  # 48 bits: exact
     c = torch.as_tensor(c, dtype=torch.float64, device=a.device)
     total = product + c

@@ -1,4 +1,5 @@
 """The reference of the rows of experts that are added up to tokens."""
+
 from __future__ import annotations
 
 import torch
@@ -7,8 +8,13 @@ from ..arguments import QuantTensor
 from .numbers import fma
 
 
-def reduce_fused(x: torch.Tensor | QuantTensor, topk_weights: torch.Tensor | None, token_topk_to_pos: torch.Tensor, fp8_format: str = "",
-                 sf: torch.Tensor | None = None) -> torch.Tensor:  # fmt: skip
+def reduce_fused(
+    x: torch.Tensor | QuantTensor,
+    topk_weights: torch.Tensor | None,
+    token_topk_to_pos: torch.Tensor,
+    fp8_format: str = "",
+    sf: torch.Tensor | None = None,
+) -> torch.Tensor:
     """The weighted sum of each token's rows, slot after slot in float32, each product and addition rounded once."""
     values, scales = x if isinstance(x, tuple) else (x, None)
     total = torch.zeros((token_topk_to_pos.shape[0], values.shape[1]), dtype=torch.float32, device=values.device)

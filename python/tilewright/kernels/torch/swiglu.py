@@ -1,4 +1,5 @@
 """References of SwiGLU of expanded tokens, forward and backward."""
+
 from __future__ import annotations
 
 import torch
@@ -12,8 +13,13 @@ def _weights_of_rows(pos_to_token_topk, weights):
     return torch.where(pos_to_token_topk >= 0, weights.flatten()[rows].float(), torch.zeros((), device=weights.device))
 
 
-def swiglu_forward(x: torch.Tensor, pos_to_token_topk: torch.Tensor | None = None, topk_weights: torch.Tensor | None = None,
-                   swiglu_clamp_value: float | None = None, clamped_count: torch.Tensor | None = None) -> torch.Tensor:  # fmt: skip
+def swiglu_forward(
+    x: torch.Tensor,
+    pos_to_token_topk: torch.Tensor | None = None,
+    topk_weights: torch.Tensor | None = None,
+    swiglu_clamp_value: float | None = None,
+    clamped_count: torch.Tensor | None = None,
+) -> torch.Tensor:
     """silu(left) * right in float32, of x = [left | right], times the weight of each row where weights are given."""
     left, right = x.float().chunk(2, -1)
     if swiglu_clamp_value is not None:
@@ -25,8 +31,15 @@ def swiglu_forward(x: torch.Tensor, pos_to_token_topk: torch.Tensor | None = Non
     return out if pos_to_token_topk is None else out * _weights_of_rows(pos_to_token_topk, topk_weights)[:, None]
 
 
-def swiglu_backward(x: QuantTensor, grad_out: torch.Tensor, weight: torch.Tensor, pos_to_token_topk: torch.Tensor, token_topk_to_pos: torch.Tensor,
-                    num_per_channels: int, swiglu_clamp_value: float | None = None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+def swiglu_backward(
+    x: QuantTensor,
+    grad_out: torch.Tensor,
+    weight: torch.Tensor,
+    pos_to_token_topk: torch.Tensor,
+    token_topk_to_pos: torch.Tensor,
+    num_per_channels: int,
+    swiglu_clamp_value: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(the weighted result, the gradient of x, that of the weights) in float32."""
     values, scales = x
     values = values.view(-1, values.shape[-1])

@@ -1,4 +1,5 @@
 """References of the choice of experts."""
+
 from __future__ import annotations
 
 import torch
@@ -49,11 +50,26 @@ def _on_rank(idx, of_rank, tp_rank, num_tp_ranks):
     return torch.where(mine, torch.div(rank, num_tp_ranks, rounding_mode="floor") * of_rank + idx % of_rank, -1)
 
 
-def top2_sum_gate(logits: torch.Tensor, bias: torch.Tensor, num_topk: int, num_topk_groups: int, num_groups: int, use_shared_as_routed: bool,
-                  num_shared_experts: int, routed_scaling_factor: float, ep_rank: int, num_ep_ranks: int, tp_rank: int, num_tp_ranks: int,
-                  scoring_func: str, mask: torch.Tensor | None = None, fix_routing_mask: torch.Tensor | None = None,
-                  to_physical_map: torch.Tensor | None = None, logical_count: torch.Tensor | None = None,
-                  unmapped_topk_idx: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+def top2_sum_gate(
+    logits: torch.Tensor,
+    bias: torch.Tensor,
+    num_topk: int,
+    num_topk_groups: int,
+    num_groups: int,
+    use_shared_as_routed: bool,
+    num_shared_experts: int,
+    routed_scaling_factor: float,
+    ep_rank: int,
+    num_ep_ranks: int,
+    tp_rank: int,
+    num_tp_ranks: int,
+    scoring_func: str,
+    mask: torch.Tensor | None = None,
+    fix_routing_mask: torch.Tensor | None = None,
+    to_physical_map: torch.Tensor | None = None,
+    logical_count: torch.Tensor | None = None,
+    unmapped_topk_idx: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(experts of each token as this rank counts them, their weights): what tilewright.kernels.moe.top2_sum_gate() gives."""
     scores = scores_of(logits, scoring_func)
     ranked = (logits if ScoringFunc.from_str(scoring_func) == ScoringFunc.SOFTMAX else scores) + bias

@@ -1,4 +1,5 @@
 """Transposes of matrices and of batches of them."""
+
 from __future__ import annotations
 
 import tilewright.language as T
@@ -43,6 +44,10 @@ def batched_transpose(x: torch.Tensor) -> torch.Tensor:
 def transpose(x: torch.Tensor) -> torch.Tensor:
     """x of shape (m, n) as (n, m). x: any dtype of 1 to 8 bytes; its rows may lie at any distance."""
     if getattr(x, "ndim", 2) != 2:
-        refuse_shape("transpose", f"'x' has {x.ndim} dimensions (shape {tuple(x.shape)}), but must have 2", "batched_transpose() takes three")
+        refuse_shape(
+            "transpose",
+            f"'x' has {x.ndim} dimensions (shape {tuple(x.shape)}), but must have 2",
+            "batched_transpose() takes three",
+        )
     check("transpose", "x", x, compact=False)
     return batched_transpose(x[None])[0]

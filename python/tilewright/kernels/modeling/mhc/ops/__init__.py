@@ -1,4 +1,5 @@
 """Hyper-connections with gradients, one function each."""
+
 from .expand import expand_to_mhc
 from .head_compute_mix import mhc_head_compute_mix
 from .multilayer_recompute import mhc_multilayer_recompute

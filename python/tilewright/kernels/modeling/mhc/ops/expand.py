@@ -1,4 +1,5 @@
 """A row for every stream."""
+
 from __future__ import annotations
 
 import torch
@@ -17,6 +18,6 @@ class ExpandToMHCFn(torch.autograd.Function):
 
 
 def expand_to_mhc(hidden: torch.Tensor, mhc_mult: int, out: torch.Tensor | None = None) -> torch.Tensor:
-    """hidden (..., h), bfloat16, float16 or float32, as (..., mhc_mult, h). out: where it is written. Its gradient is the sum over the
-    streams, rounded once."""
+    """hidden (..., h), bfloat16, float16 or float32, as (..., mhc_mult, h). out: where it is written. Its gradient is the sum
+    over the streams, rounded once."""
     return ExpandToMHCFn.apply(hidden, mhc_mult, out)

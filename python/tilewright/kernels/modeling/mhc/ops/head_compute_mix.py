@@ -1,4 +1,5 @@
 """The weights of the streams in front of a head."""
+
 from __future__ import annotations
 
 import torch
@@ -23,6 +24,8 @@ class MHCHeadComputeMix(torch.autograd.Function):
         return of_mix.view(grad.shape), of_scale, of_base, None
 
 
-def mhc_head_compute_mix(input_mix: torch.Tensor, mhc_scale: torch.Tensor, mhc_base: torch.Tensor, mhc_pre_eps: float) -> torch.Tensor:
+def mhc_head_compute_mix(
+    input_mix: torch.Tensor, mhc_scale: torch.Tensor, mhc_base: torch.Tensor, mhc_pre_eps: float
+) -> torch.Tensor:
     """sigmoid(input_mix * mhc_scale + mhc_base) + mhc_pre_eps: float32 (..., streams), (1,) and (streams,)."""
     return MHCHeadComputeMix.apply(input_mix, mhc_scale, mhc_base, mhc_pre_eps)

@@ -1,4 +1,5 @@
 """Products of the streams, normalized as one row, with some others."""
+
 from __future__ import annotations
 
 import torch
@@ -37,19 +38,29 @@ class MHCPreNormFn(torch.autograd.Function):
         rows = x.view(-1, fn.shape[1])
         kept = kept_gradient(x) if ctx.fuse_grad_acc else None
         x_grad = torch.zeros_like(x) if kept is None else kept
-        fn_grad = functions.norm_fn_bwd(grad.view(-1, fn.shape[0]), rows, fn, product, square, ctx.norm_eps, x_grad.view(rows.shape))
+        fn_grad = functions.norm_fn_bwd(
+            grad.view(-1, fn.shape[0]), rows, fn, product, square, ctx.norm_eps, x_grad.view(rows.shape)
+        )
         if kept is not None:
             delattr(x.untyped_storage(), _KEPT)
         return x_grad if kept is None else None, fn_grad, None, None, None
 
 
-def mhc_pre_norm_fn(residual: torch.Tensor, mhc_fn: torch.Tensor, mhc_norm_weight: torch.Tensor | None, mhc_norm_eps: float, fuse_grad_acc: bool = True,
-                    n_splits: int = 16) -> torch.Tensor:  # fmt: skip
-    """Products (..., n) of the streams of residual, as one row divided by the root of its mean square plus mhc_norm_eps, with mhc_fn.
+def mhc_pre_norm_fn(
+    residual: torch.Tensor,
+    mhc_fn: torch.Tensor,
+    mhc_norm_weight: torch.Tensor | None,
+    mhc_norm_eps: float,
+    fuse_grad_acc: bool = True,
+    n_splits: int = 16,
+) -> torch.Tensor:
+    """Products (..., n) of the streams of residual, as one row divided by the root of its mean square plus mhc_norm_eps, with
+    mhc_fn.
 
-    residual: bfloat16 (..., streams, hidden); mhc_fn: float32 (n, streams * hidden), multiplied by mhc_norm_weight (streams * hidden,) where that is
-    given. On a GPU products are those of 10 bits of mantissa, rounded. n_splits: into how many parts at most a row's sums are made where there are
-    few rows. fuse_grad_acc: where mhc_post() has left the gradient of residual's memory, that of residual is added to it.
+    residual: bfloat16 (..., streams, hidden); mhc_fn: float32 (n, streams * hidden), multiplied by mhc_norm_weight (streams *
+    hidden,) where that is given. On a GPU products are those of 10 bits of mantissa, rounded. n_splits: into how many parts
+    at most a row's sums are made where there are few rows. fuse_grad_acc: where mhc_post() has left the gradient of
+    residual's memory, that of residual is added to it.
     """
     residual = residual.contiguous()
     check("mhc_pre_norm_fn", "residual", residual, (torch.bfloat16,))

@@ -1,4 +1,5 @@
 """What comes out of a layer, spread over the streams."""
+
 from __future__ import annotations
 
 import torch
@@ -14,15 +15,27 @@ def kept_gradient(x):
     return None if kept is None else kept.view_as(x)
 
 
-def mhc_post_fwd(x: torch.Tensor, residual: torch.Tensor, post_layer_mix: torch.Tensor, comb_res_mix: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+def mhc_post_fwd(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    post_layer_mix: torch.Tensor,
+    comb_res_mix: torch.Tensor,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
     """mhc_post() without a gradient."""
     return functions.post_fwd(x, residual, post_layer_mix, comb_res_mix, out)
 
 
-def mhc_post_bwd(x: torch.Tensor, residual: torch.Tensor, post_layer_mix: torch.Tensor, comb_res_mix: torch.Tensor, d_o: torch.Tensor,
-                 fuse_grad_acc: bool = True) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Gradients of the four tensors of mhc_post(). fuse_grad_acc: that of residual is left at its memory, so that those of other uses are added
-    to it in place."""
+def mhc_post_bwd(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    post_layer_mix: torch.Tensor,
+    comb_res_mix: torch.Tensor,
+    d_o: torch.Tensor,
+    fuse_grad_acc: bool = True,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of the four tensors of mhc_post(). fuse_grad_acc: that of residual is left at its memory, so that those of
+    other uses are added to it in place."""
     made = functions.post_bwd(x, residual, post_layer_mix, comb_res_mix, d_o)
     if fuse_grad_acc:
         setattr(residual.untyped_storage(), _KEPT, made[1])
@@ -41,10 +54,17 @@ class MHCPost(torch.autograd.Function):
         return (*mhc_post_bwd(*ctx.saved_tensors, grad), None)
 
 
-def mhc_post(x: torch.Tensor, residual: torch.Tensor, post_layer_mix: torch.Tensor, comb_res_mix: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-    """Stream n: x times post_layer_mix[n], plus the streams m of residual times comb_res_mix[m, n], in float32 and rounded to bfloat16.
+def mhc_post(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    post_layer_mix: torch.Tensor,
+    comb_res_mix: torch.Tensor,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Stream n: x times post_layer_mix[n], plus the streams m of residual times comb_res_mix[m, n], in float32 and rounded to
+    bfloat16.
 
-    x: bfloat16 (..., hidden); residual, and the result: bfloat16 (..., streams, hidden); the weights float32 (..., streams, 1) and
-    (..., streams, streams). out: where it is written.
+    x: bfloat16 (..., hidden); residual, and the result: bfloat16 (..., streams, hidden); the weights float32 (..., streams,
+    1) and (..., streams, streams). out: where it is written.
     """
     return MHCPost.apply(x, residual, post_layer_mix, comb_res_mix, out)

@@ -1,4 +1,5 @@
 """What goes into a layer: the weighted sum of the streams."""
+
 from __future__ import annotations
 
 import torch
@@ -24,6 +25,7 @@ class MHCPreApplyMix(torch.autograd.Function):
 
 
 def mhc_pre_apply_mix(x: torch.Tensor, mix: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-    """The sum of the streams of x, bfloat16 (..., streams, hidden), times mix, float32 (..., streams, 1), in float32 and rounded to
-    bfloat16. out: where it is written. Where mhc_post() has left the gradient of x's memory, that of x is added to it."""
+    """The sum of the streams of x, bfloat16 (..., streams, hidden), times mix, float32 (..., streams, 1), in float32 and
+    rounded to bfloat16. out: where it is written. Where mhc_post() has left the gradient of x's memory, that of x is added
+    to it."""
     return MHCPreApplyMix.apply(x, mix, out)

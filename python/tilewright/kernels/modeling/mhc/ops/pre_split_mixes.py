@@ -1,4 +1,5 @@
 """The weights of the streams before a layer, behind it, and between them."""
+
 from __future__ import annotations
 
 import torch
@@ -28,11 +29,18 @@ class MHCPreSplitMixes(torch.autograd.Function):
         return of_mixes.view(*ctx.outer, rows.shape[1]), of_scale, of_base, None, None, None
 
 
-def mhc_pre_split_mixes(input_mixes: torch.Tensor, mhc_scale: torch.Tensor, mhc_base: torch.Tensor, mhc_mult: int, mhc_post_mult_value: float,
-                        mhc_pre_eps: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """(weights before a layer (..., m, 1), behind it (..., m, 1), between streams (..., m, m)) of float32 (..., m * (2 + m)), m = mhc_mult.
+def mhc_pre_split_mixes(
+    input_mixes: torch.Tensor,
+    mhc_scale: torch.Tensor,
+    mhc_base: torch.Tensor,
+    mhc_mult: int,
+    mhc_post_mult_value: float,
+    mhc_pre_eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(weights before a layer (..., m, 1), behind it (..., m, 1), between streams (..., m, m)) of float32 (..., m * (2 + m)),
+    m = mhc_mult.
 
-    The columns of each are times one of three mhc_scale, plus mhc_base (m * (2 + m),). The first are sigmoids plus mhc_pre_eps, the
-    second sigmoids times mhc_post_mult_value, the third stay as they are.
+    The columns of each are times one of three mhc_scale, plus mhc_base (m * (2 + m),). The first are sigmoids plus
+    mhc_pre_eps, the second sigmoids times mhc_post_mult_value, the third stay as they are.
     """
     return MHCPreSplitMixes.apply(input_mixes, mhc_scale, mhc_base, mhc_mult, mhc_post_mult_value, mhc_pre_eps)

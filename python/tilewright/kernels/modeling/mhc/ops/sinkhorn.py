@@ -1,4 +1,5 @@
 """Matrices whose rows and columns sum to one."""
+
 from __future__ import annotations
 
 import torch
@@ -19,6 +20,6 @@ class SinkhornNormalize(torch.autograd.Function):
 
 
 def sinkhorn_normalize(x: torch.Tensor, repeat: int = 10, eps: float = 1e-6) -> torch.Tensor:
-    """softmax of the rows of float32 matrices (..., rows, columns), plus eps; then columns and rows divided in turn by their sums plus
-    eps, columns `repeat` times and last."""
+    """softmax of the rows of float32 matrices (..., rows, columns), plus eps; then columns and rows divided in turn by their
+    sums plus eps, columns `repeat` times and last."""
     return SinkhornNormalize.apply(x.contiguous(), repeat, eps)
