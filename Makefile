@@ -4,7 +4,7 @@ BUILD := cmake --build --preset
 TESTS := tests/tilewright_tests
 WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
-TEST_PYTHON := .venv/bin/python -m pytest -q tests/python
+TEST_PYTHON := .venv/bin/python -m pytest -q tests/python tests/transpose tests/quant tests/moe tests/engram
 .PHONY: demo test test-gpu test-python test-wheel bench update format asan clean
 
 demo: build/setup/demo build/release/build.ninja
