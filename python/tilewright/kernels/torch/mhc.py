@@ -7,7 +7,7 @@ import torch
 
 def expand_to_mhc_ref(hidden: torch.Tensor, mhc_mult: int) -> torch.Tensor:
     """Each row `mhc_mult` times: (..., hidden) becomes (..., mhc_mult, hidden)."""
-    return torch.stack([hidden] * mhc_mult, -2)
+    return torch.broadcast_to(hidden[..., None, :], (*hidden.shape[:-1], mhc_mult, hidden.shape[-1])).clone()
 
 
 def sinkhorn_normalize_ref(x: torch.Tensor, repeat: int = 10, eps: float = 1e-6) -> torch.Tensor:
