@@ -50,6 +50,13 @@ def install_as_tilelang(force: bool = False) -> None:
     install(force)
 
 
+def install_as_tile_kernels(force=False):
+    """From here on `import tile_kernels` gives tilewright.kernels. An installed tile_kernels is never hidden unless `force`."""
+    from .as_tile_kernels import install
+
+    install(force)
+
+
 if TYPE_CHECKING:
     from .pictures import plot
     from .pretended_gpu import without_gpu
@@ -70,14 +77,14 @@ def __getattr__(name):
 
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    if name in ("profiler", "testing", "torch_ops", "tuner"):
+    if name in ("kernels", "profiler", "testing", "torch_ops", "tuner"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
     "AutoTuner", "CompileError", "InternalError", "Jit", "Kernel", "LaunchError", "PrimFunc", "TensorSupplyType", "TilewrightError",
-    "autotune", "cdiv", "compile", "custom_op", "do_bench", "install_as_tilelang", "jit", "language", "next_power_of_2",
+    "autotune", "cdiv", "compile", "custom_op", "do_bench", "install_as_tile_kernels", "install_as_tilelang", "jit", "language", "next_power_of_2",
     "par_compile", "parse", "plot", "set_autotune_inputs", "without_gpu",
 ]  # fmt: skip
 

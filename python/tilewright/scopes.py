@@ -191,7 +191,7 @@ def _counted(what, kind, start, stop, step=None, factor=0, **options):
     known = plain(step)
     made.by_ones = step is None or (isinstance(known, int) and known == 1)
     bounds = [plain(start), plain(stop), 1 if step is None else known]
-    made.runs = all(isinstance(b, int) for b in bounds) and len(range(*bounds)) > 0 if bounds[2] != 0 else False
+    made.runs = all(isinstance(b, int) for b in bounds) and bounds[2] != 0 and len(range(*bounds)) > 0
     return made
 
 

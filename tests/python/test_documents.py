@@ -32,6 +32,16 @@ def test_editor_page():
     assert {"transposed", "doubled"} <= set(run("docs/lsp.md", {}))
 
 
+def test_kernels_page(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
+    try:
+        assert "block" in run("docs/kernels.md", {})
+    finally:
+        for name in [n for n in sys.modules if n.partition(".")[0] == "tile_kernels"]:
+            del sys.modules[name]
+
+
 def test_puzzles_page(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert "result" in run("docs/puzzles.md", {})

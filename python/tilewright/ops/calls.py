@@ -32,7 +32,7 @@ class Specialization(NamedTuple):
     """A program of the library, compiled for an engine: what kernels are kept by."""
 
     family: str
-    options: tuple  # of (name, text), in order
+    options: tuple  # of (name, text), in order; of programs that are written in Python (name, value)
     engine: str
     arch: str
     outputs: tuple
@@ -48,6 +48,7 @@ class Place(NamedTuple):
     arch: str
 
 
+PROGRAMS: dict[str, Any] = {}  # by family: functions from options to programs that are written in Python
 _kernels: dict[Specialization, Kernel] = {}
 _operators: list[Operator] = []
 _sealed = False
@@ -60,8 +61,12 @@ def compiled(specialization):
         if _sealed:
             fail("BadOption", f"this call wants a kernel that was not compiled before ops.seal(): {specialization}",
                  "add the call to ops.plan([...]), or ops.unseal()")  # fmt: skip
-        program = _native.library_program(specialization.family, dict(specialization.options))
-        kernel = _kernels.setdefault(specialization, Kernel(program, specialization.engine, specialization.arch, list(specialization.outputs)))
+        options, made = dict(specialization.options), PROGRAMS.get(specialization.family)
+        recorded = made(**options) if made else None
+        program = recorded.program if made else _native.library_program(specialization.family, options)
+        kernel = Kernel(program, specialization.engine, specialization.arch, list(specialization.outputs))
+        kernel.program, kernel.prim_func, kernel.outputs = program, recorded, list(specialization.outputs)
+        kernel = _kernels.setdefault(specialization, kernel)
     return kernel
 
 

@@ -1,0 +1,205 @@
+"""Programs of the engram: hashes of n-grams, the gate with its norms, and what comes back through it."""
+
+from __future__ import annotations
+
+import tilewright.language as T
+
+from ..programs import Family
+
+
+@Family
+def product(columns=1024):
+    """The product of two tensors of bfloat16 in float32."""
+    count = T.dynamic("count")
+
+    @T.prim_func
+    def fused_weight(A: T.Tensor((count,), "bfloat16"), B: T.Tensor((count,), "bfloat16"), C: T.Tensor((count,), "float32")):
+        with T.Kernel(T.ceildiv(count, columns), threads=128) as bx:
+            for j in T.Parallel(columns):
+                C[bx * columns + j] = T.cast(A[bx * columns + j], "float32") * T.cast(B[bx * columns + j], "float32")
+
+    return fused_weight
+
+
+@Family
+def hashes(size, heads, rows=32):
+    """Rows of the tables of each n-gram of 2 to `size` tokens: products of tokens and multipliers, joined by exclusive or."""
+    layers, tokens = T.dynamic("layers, tokens")
+    sizes = tuple(range(1, size))
+
+    def joined(ids, multipliers, layer, t, last):
+        total = T.cast(ids[t, 0], "int64") * multipliers[layer, 0]
+        for n in range(1, last + 1):
+            total = total ^ (T.cast(ids[t, n], "int64") * multipliers[layer, n])
+        return total
+
+    @T.prim_func
+    def engram_hash(
+        ids: T.Tensor((tokens, size), "int32"),
+        multipliers: T.Tensor((layers, size), "int64"),
+        vocabularies: T.Tensor((layers, size - 1, heads), "int32"),
+        offsets: T.Tensor((layers, (size - 1) * heads), "int32"),
+        out: T.Tensor((layers, tokens, (size - 1) * heads), "int32"),
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), layers, threads=128) as (bx, layer):
+            for n in sizes:
+                for i, h in T.Parallel(rows, heads):
+                    if bx * rows + i < tokens:
+                        found = joined(ids, multipliers, layer, bx * rows + i, n) % T.cast(vocabularies[layer, n - 1, h], "int64")
+                        out[layer, bx * rows + i, (n - 1) * heads + h] = (
+                            T.cast(found, "int32") + offsets[layer, (n - 1) * heads + h]
+                        )
+
+    return engram_hash
+
+
+@Family
+def gate(streams, hidden, saved, threads):
+    """x + gate * v, where the gate is the sigmoid of the signed root of the product of the norms of x and k."""
+    tokens, k_token, k_stream, v_token = T.dynamic("tokens, k_token, k_stream, v_token")
+
+    @T.prim_func
+    def engram_gate(
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        K: T.StridedTensor((tokens, streams, hidden), (k_token, k_stream, 1), "bfloat16"),
+        V: T.StridedTensor((tokens, hidden), (v_token, 1), "bfloat16"),
+        W: T.Tensor((streams, hidden), "float32"),
+        Y: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        dots: T.Tensor((tokens, streams), "float32"),
+        gates: T.Tensor((tokens, streams), "float32"),
+        x_norms: T.Tensor((tokens, streams), "float32"),
+        k_norms: T.Tensor((tokens, streams), "float32"),
+        epsilon: T.float32,
+        least: T.float32,
+        factor: T.float32,
+    ):
+        with T.Kernel(streams * tokens, threads=threads) as block:
+            t, h = block // streams, block % streams
+            x = T.alloc_fragment((1, hidden), "float32")
+            k = T.alloc_fragment((1, hidden), "float32")
+            part = T.alloc_fragment((1, hidden), "float32")
+            xx = T.alloc_fragment((1,), "float32")
+            kk = T.alloc_fragment((1,), "float32")
+            xk = T.alloc_fragment((1,), "float32")
+            for i, j in T.Parallel(1, hidden):
+                x[i, j] = T.cast(X[t, h, j], "float32")
+                k[i, j] = T.cast(K[t, h, j], "float32")
+            for i, j in T.Parallel(1, hidden):
+                part[i, j] = x[i, j] * W[h, j] * k[i, j]
+            T.reduce_sum(part, xk, dim=1)
+            for i, j in T.Parallel(1, hidden):
+                part[i, j] = x[i, j] * x[i, j]
+            T.reduce_sum(part, xx, dim=1)
+            for i, j in T.Parallel(1, hidden):
+                k[i, j] = k[i, j] * k[i, j]
+            T.reduce_sum(k, kk, dim=1)
+            for i in T.Parallel(1):
+                of_x, of_k = T.rsqrt(xx[i] / hidden + epsilon), T.rsqrt(kk[i] / hidden + epsilon)
+                scaled = xk[i] * of_x * of_k * factor
+                root = T.sqrt(T.max(T.abs(scaled), least))
+                signed = T.if_then_else(scaled > 0, root, T.if_then_else(scaled < 0, -root, T.float32(0)))
+                opened = 1.0 / (1.0 + T.exp(-signed))
+                if saved:
+                    dots[t, h] = xk[i]
+                    gates[t, h] = opened
+                    x_norms[t, h] = of_x
+                    k_norms[t, h] = of_k
+                kk[i] = opened
+            for i, j in T.Parallel(1, hidden):
+                Y[t, h, j] = T.cast(x[i, j] + kk[i] * T.cast(V[t, j], "float32"), "bfloat16")
+
+    return engram_gate
+
+
+@Family
+def gate_gradient(streams, hidden, threads):
+    """Gradients of gate(): each block of the grid has every blocks-th token of one stream, and keeps its part of the weight's."""
+    tokens, blocks, k_token, k_stream, v_token, g_token, g_stream = T.dynamic(
+        "tokens, blocks, k_token, k_stream, v_token, g_token, g_stream"
+    )
+    columns = 1024
+
+    @T.prim_func
+    def engram_gate_backward(
+        dY: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        K: T.StridedTensor((tokens, streams, hidden), (k_token, k_stream, 1), "bfloat16"),
+        V: T.StridedTensor((tokens, hidden), (v_token, 1), "bfloat16"),
+        W: T.Tensor((streams, hidden), "float32"),
+        dots: T.Tensor((tokens, streams), "float32"),
+        gates: T.Tensor((tokens, streams), "float32"),
+        x_norms: T.Tensor((tokens, streams), "float32"),
+        k_norms: T.Tensor((tokens, streams), "float32"),
+        dX: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        dK: T.StridedTensor((tokens, streams, hidden), (g_token, g_stream, 1), "bfloat16"),
+        dV: T.Tensor((tokens, hidden), "bfloat16"),
+        dW: T.Tensor((blocks, streams, hidden), "float32"),
+        least: T.float32,
+        factor: T.float32,
+    ):
+        with T.Kernel(streams, blocks, threads=threads) as (h, s):
+            of_weight = T.alloc_fragment((1, hidden), "float32")
+            dy = T.alloc_fragment((1, hidden), "float32")
+            part = T.alloc_fragment((1, hidden), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            through = T.alloc_fragment((3,), "float32")  # to x * w * k, to the squares of x and of k
+            T.clear(of_weight)
+            for step in T.serial(T.ceildiv(tokens - s, blocks)):
+                t = s + step * blocks
+                for i, j in T.Parallel(1, hidden):
+                    dy[i, j] = T.cast(dY[t, h, j], "float32")
+                    part[i, j] = dy[i, j] * T.cast(V[t, j], "float32")
+                T.reduce_sum(part, total, dim=1)
+                of_x, of_k, raw, opened = x_norms[t, h], k_norms[t, h], dots[t, h], gates[t, h]
+                scaled = raw * of_x * of_k * factor
+                slope = T.if_then_else(T.abs(scaled) >= least, 0.5 / T.sqrt(T.max(T.abs(scaled), least)), T.float32(0))
+                for n in T.Parallel(3):
+                    to_scaled = total[0] * opened * (1.0 - opened) * slope
+                    to_square = -to_scaled * scaled / hidden
+                    through[n] = T.if_then_else(
+                        n == 0, to_scaled * of_x * of_k * factor, to_square * T.if_then_else(n == 1, of_x * of_x, of_k * of_k)
+                    )
+                for i, j in T.Parallel(1, hidden):
+                    x, k, w = T.cast(X[t, h, j], "float32"), T.cast(K[t, h, j], "float32"), W[h, j]
+                    dX[t, h, j] = T.cast(dy[i, j] + through[0] * w * k + through[1] * x, "bfloat16")
+                    dK[t, h, j] = T.cast(through[0] * w * x + through[2] * k, "bfloat16")
+                    of_weight[i, j] = of_weight[i, j] + through[0] * x * k
+            for i, j in T.Parallel(1, hidden):
+                dW[s, h, j] = of_weight[i, j]
+        with T.Kernel(tokens, T.ceildiv(hidden, columns), threads=128) as (t, bx):
+            sums = T.alloc_fragment((columns,), "float32")
+            T.clear(sums)
+            for h in T.serial(streams):
+                for j in T.Parallel(columns):
+                    sums[j] = sums[j] + gates[t, h] * T.cast(dY[t, h, bx * columns + j], "float32")
+            for j in T.Parallel(columns):
+                dV[t, bx * columns + j] = T.cast(sums[j], "bfloat16")
+
+    return engram_gate_backward
+
+
+@Family
+def weight_gradient(columns=128):
+    """Adds the gradients of both weights of a product, from parts of the product's."""
+    parts, streams, hidden = T.dynamic("parts, streams, hidden")
+
+    @T.prim_func
+    def grad_w_reduce(
+        dW: T.Tensor((parts, streams, hidden), "float32"),
+        A: T.Tensor((streams, hidden), "bfloat16"),
+        B: T.Tensor((streams, hidden), "bfloat16"),
+        dA: T.Tensor((streams, hidden), "float32"),
+        dB: T.Tensor((streams, hidden), "float32"),
+    ):
+        with T.Kernel(T.ceildiv(hidden, columns), streams, threads=128) as (bx, h):
+            sums = T.alloc_fragment((columns,), "float32")
+            T.clear(sums)
+            for s in T.serial(parts):
+                for j in T.Parallel(columns):
+                    sums[j] = sums[j] + dW[s, h, bx * columns + j]
+            for j in T.Parallel(columns):
+                c = bx * columns + j
+                dA[h, c] = dA[h, c] + sums[j] * T.cast(B[h, c], "float32")
+                dB[h, c] = dB[h, c] + sums[j] * T.cast(A[h, c], "float32")
+
+    return grad_w_reduce

@@ -1,0 +1,249 @@
+"""Hyper-connections, forward and backward, without autograd: what tilewright.kernels.modeling is made of."""
+
+from __future__ import annotations
+
+import torch
+
+from ..arguments import align, ceil_div, check, refuse_option
+from ..config import get_num_sms
+from ..programs import on_gpu
+from . import mix_programs, norm_programs, stream_programs
+
+_BF16, _F32 = (torch.bfloat16,), (torch.float32,)
+_NAMES = {torch.bfloat16: "bfloat16", torch.float16: "float16", torch.float32: "float32"}
+
+
+def _result(function, out, shape, dtype, device):
+    if out is None:
+        return torch.empty(shape, dtype=dtype, device=device)
+    check(function, "out", out, (dtype,), shape=tuple(shape))
+    return out
+
+
+# ---- streams
+
+
+def expand_fwd(hidden, streams, out=None):
+    """hidden (..., h) for every stream: (..., streams, h)."""
+    name = "expand_to_mhc"
+    check(name, "hidden", hidden, tuple(_NAMES))
+    if streams < 1 or hidden.ndim < 1:
+        refuse_option(name, f"{streams} streams of a tensor of {hidden.ndim} dimensions", "both are 1 at least")
+    out = _result(name, out, (*hidden.shape[:-1], streams, hidden.shape[-1]), hidden.dtype, hidden.device)
+    _expand(hidden, out, False)
+    return out
+
+
+def expand_bwd(out_grad):
+    """The sum over the streams of (..., streams, h), rounded once."""
+    out_grad = out_grad.contiguous()
+    made = out_grad.new_empty((*out_grad.shape[:-2], out_grad.shape[-1]))
+    _expand(made, out_grad, True)
+    return made
+
+
+def _expand(row, streams, backward):
+    if streams.numel():
+        kernel = stream_programs.expand(row, streams=streams.shape[-2], x=_NAMES[row.dtype], backward=backward)
+        kernel(row.view(-1, row.shape[-1]), streams.view(-1, *streams.shape[-2:]))
+
+
+def _check_streams(function, argument, x):
+    check(function, argument, x, _BF16)
+    if x.ndim < 2:
+        refuse_option(function, f"'{argument}' has {x.ndim} dimensions", "it is (..., streams, hidden)")
+
+
+def pre_apply_mix_fwd(x, mix, out=None):
+    """The sum of the streams of x, bfloat16 (..., streams, hidden), times mix, float32 (..., streams, 1)."""
+    name = "mhc_pre_apply_mix"
+    x, mix = x.contiguous(), mix.contiguous()
+    _check_streams(name, "x", x)
+    check(name, "mix", mix, _F32, shape=(*x.shape[:-1], 1))
+    out = _result(name, out, (*x.shape[:-2], x.shape[-1]), torch.bfloat16, x.device)
+    if out.numel():
+        streams, hidden = x.shape[-2:]
+        stream_programs.apply(x, streams=streams)(x.view(-1, streams, hidden), mix.view(-1, streams), out.view(-1, hidden))
+    return out
+
+
+def pre_apply_mix_bwd(o_grad, x, mix, x_grad):
+    """The gradient of mix; that of x is added to x_grad."""
+    streams, hidden = x.shape[-2:]
+    mix_grad = torch.zeros_like(mix) if x.numel() == 0 else torch.empty_like(mix)
+    if x.numel():
+        kernel = stream_programs.apply_gradient(x, streams=streams)
+        kernel(
+            o_grad.contiguous().view(-1, hidden),
+            x.view(-1, streams, hidden),
+            mix.view(-1, streams),
+            x_grad.view(-1, streams, hidden),
+            mix_grad.view(-1, streams),
+        )
+    return mix_grad
+
+
+def post_fwd(x, residual, post_layer_mix, comb_res_mix, out=None):
+    """Stream n of (..., streams, hidden): x times post_layer_mix[n], and the streams m of residual times comb_res_mix[m, n].
+    bfloat16."""
+    name = "mhc_post"
+    residual = residual.contiguous()
+    _check_streams(name, "residual", residual)
+    *outer, streams, hidden = residual.shape
+    check(name, "x", x, _BF16, shape=(*outer, hidden))
+    check(name, "post_layer_mix", post_layer_mix, _F32, shape=(*outer, streams, 1))
+    check(name, "comb_res_mix", comb_res_mix, _F32, shape=(*outer, streams, streams))
+    out = _result(name, out, residual.shape, torch.bfloat16, residual.device)
+    if out.numel():
+        kernel = stream_programs.post(residual, streams=streams)
+        kernel(
+            comb_res_mix.view(-1, streams, streams),
+            residual.view(-1, streams, hidden),
+            post_layer_mix.view(-1, streams),
+            x.view(-1, hidden),
+            out.view(-1, streams, hidden),
+        )
+    return out
+
+
+def post_bwd(x, residual, post_layer_mix, comb_res_mix, d_o):
+    """Gradients of x, residual, post_layer_mix and comb_res_mix."""
+    *_, streams, hidden = residual.shape
+    residual, d_o = residual.contiguous(), d_o.contiguous()
+    made = torch.empty_like if d_o.numel() else torch.zeros_like
+    d_x, d_residual, d_post, d_comb = made(x), made(residual), made(post_layer_mix), made(comb_res_mix)
+    if d_o.numel():
+        kernel = stream_programs.post_gradient(residual, streams=streams)
+        kernel(
+            d_o.view(-1, streams, hidden),
+            comb_res_mix.view(-1, streams, streams),
+            residual.view(-1, streams, hidden),
+            post_layer_mix.view(-1, streams),
+            x.view(-1, hidden),
+            d_comb.view(-1, streams, streams),
+            d_residual.view(-1, streams, hidden),
+            d_post.view(-1, streams),
+            d_x.view(-1, hidden),
+        )
+    return d_x, d_residual, d_post, d_comb
+
+
+# ---- weights
+
+
+def split_fwd(name, mixes, scale, base, streams, post, pre):
+    """(weights before, behind, between streams) of rows (tokens, columns); the last two None where there are `streams`
+    columns."""
+    tokens, columns = mixes.shape
+    whole = columns == streams * (2 + streams) and scale.numel() == 3
+    check(name, "the weights", mixes, _F32, rank=2)
+    check(name, "mhc_scale", scale, _F32, shape=(3 if whole else 1,))
+    check(name, "mhc_base", base, _F32, shape=(columns,))
+    made = [mixes.new_empty((tokens, n)) for n in ((streams, streams, streams * streams) if whole else (streams,))]
+    made += [None] * (3 - len(made))
+    if mixes.numel():
+        mix_programs.mixes(mixes, columns=columns, streams=streams, scales=3 if whole else 1)(
+            mixes, scale, base, *made, pre, post
+        )
+    return made
+
+
+def split_bwd(grads, mixes, scale, base, streams, post):
+    """Gradients of mixes, scale and base."""
+    tokens, columns = mixes.shape
+    grad = torch.empty_like(mixes)
+    blocks = min(get_num_sms(), max(1, ceil_div(tokens, 64)))
+    sums = (torch.empty if tokens else torch.zeros)((blocks, 2, columns), dtype=torch.float32, device=mixes.device)
+    if mixes.numel():
+        kernel = mix_programs.mixes_gradient(mixes, columns=columns, streams=streams, scales=scale.numel())
+        kernel(*(None if g is None else g.contiguous().view(tokens, -1) for g in grads), mixes, scale, base, grad, sums, post)
+    of_base, of_scale = sums.sum(0)
+    sizes = [streams, streams, streams * streams] if scale.numel() == 3 else [columns]
+    return grad, torch.stack([part.sum() for part in of_scale.split(sizes)]), of_base
+
+
+def _matrices(name, x, repeat):
+    check(name, "x", x, _F32)
+    if x.ndim < 2 or repeat < 1:
+        refuse_option(
+            name,
+            f"'x' has {x.ndim} dimensions, {repeat} repetitions",
+            "it is (..., rows, columns), and is repeated once at least",
+        )
+    rows, columns = x.shape[-2:]
+    if rows * columns > 4096:
+        refuse_option(name, f"matrices of {rows} by {columns}", "they stay in registers: at most 4096 elements")
+    return rows, columns, max(1, min(128, 2048 // max(rows * columns, 1)))
+
+
+def sinkhorn_fwd(x, repeat, eps):
+    """Rows of matrices by a softmax, then columns and rows divided by their sums in turn, columns `repeat` times and last."""
+    rows, columns, many = _matrices("sinkhorn_normalize", x, repeat)
+    out = torch.empty_like(x)
+    if x.numel():
+        kernel = mix_programs.sinkhorn(x, rows=rows, columns=columns, steps=2 * repeat - 1, many=many, backward=False)
+        kernel(x.view(-1, rows, columns), out.view(-1, rows, columns), None, eps)
+    return out
+
+
+def sinkhorn_bwd(grad, x, repeat, eps):
+    """The gradient of x."""
+    rows, columns, many = _matrices("sinkhorn_normalize", x, repeat)
+    made, grad = torch.empty_like(x), grad.contiguous()
+    if x.numel():
+        many = max(1, min(many, 12288 // ((2 * repeat - 1) * max(rows, columns))))
+        kernel = mix_programs.sinkhorn(x, rows=rows, columns=columns, steps=2 * repeat - 1, many=many, backward=True)
+        kernel(*(t.view(-1, rows, columns) for t in (x, grad, made)), eps)
+    return made
+
+
+# ---- norms
+
+
+def norm_fn_fwd(x, fn, eps, parts):
+    """(products of the normalized rows of x with those of fn, products, sums of squares): x bfloat16 (tokens, width), fn
+    float32."""
+    name = "mhc_pre_norm_fn"
+    check(name, "residual", x, _BF16, rank=2)
+    tokens, width = x.shape
+    check(name, "mhc_fn", fn, _F32, shape=(None, width))
+    outputs = fn.shape[0]
+    parts = max(1, min(parts, ceil_div(width, 512), ceil_div(2 * get_num_sms(), max(1, ceil_div(tokens, 64)))))
+    products, squares = x.new_empty((parts, tokens, outputs), dtype=torch.float32), x.new_empty(
+        (parts, tokens), dtype=torch.float32
+    )
+    out, product, square = (
+        x.new_empty(shape, dtype=torch.float32) for shape in ((tokens, outputs), (tokens, outputs), (tokens,))
+    )
+    if tokens and outputs and width:
+        norm_programs.sums(x, outputs=outputs, tf32=on_gpu(x))(x, fn, products, squares)
+        norm_programs.norms(x, outputs=outputs)(products, squares, product, square, out, float(width), eps)
+    return out, product, square
+
+
+def norm_fn_bwd(grad, x, fn, product, square, eps, x_grad):
+    """The gradient of fn; that of x is added to x_grad."""
+    (tokens, width), outputs = x.shape, fn.shape[0]
+    if not x.numel():
+        return torch.zeros_like(fn)
+    fn_grad = torch.empty_like(fn)
+    d_product = x.new_empty((tokens, align(outputs, 16)), dtype=torch.float32)
+    kernel = norm_programs.gradient(x, outputs=outputs, tf32=on_gpu(x))
+    kernel(grad.contiguous(), product, square, x, fn, d_product, torch.empty_like(square), x_grad, fn_grad, float(width), eps)
+    return fn_grad
+
+
+def merge_fwd(fn, weight):
+    """fn times the weight of each column."""
+    check("mhc_pre_norm_fn", "mhc_fn", fn, _F32, rank=2)
+    check("mhc_pre_norm_fn", "mhc_norm_weight", weight, _F32, shape=(fn.shape[1],))
+    out = torch.empty_like(fn)
+    if fn.numel():
+        norm_programs.merge(fn, backward=False)(fn, weight, out, None, None)
+    return out
+
+
+def merge_bwd(grad, fn, weight, fn_grad, weight_grad):
+    """Adds the gradients of fn and weight."""
+    if fn.numel():
+        norm_programs.merge(fn, backward=True)(fn, weight, grad.contiguous(), fn_grad, weight_grad)

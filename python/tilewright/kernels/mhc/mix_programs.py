@@ -1,0 +1,186 @@
+"""Programs of the weights of hyper-connections: sigmoids of scaled products, Sinkhorn's normalization, and their gradients."""
+
+from __future__ import annotations
+
+import tilewright.language as T
+
+from ..programs import Family
+
+
+def sigmoid(x):
+    return 1.0 / (1.0 + T.exp(-x))
+
+
+def opened(z, column, streams, pre, post):
+    """A weight before the layer, behind it, or between streams, by its column."""
+    return T.if_then_else(column < streams, sigmoid(z) + pre, T.if_then_else(column < 2 * streams, sigmoid(z) * post, z))
+
+
+@Family
+def mixes(columns, streams, scales, rows=64):
+    """x * scale + base of each column, and what opened() makes of it. `scales`: 1, or 3 for the three kinds of columns."""
+    tokens = T.dynamic("tokens")
+
+    @T.prim_func
+    def split_mixes(
+        X: T.Tensor((tokens, columns), "float32"),
+        scale: T.Tensor((scales,), "float32"),
+        base: T.Tensor((columns,), "float32"),
+        pre_mix: T.Tensor((tokens, streams), "float32"),
+        post_mix: T.Tensor((tokens, streams), "float32"),
+        comb: T.Tensor((tokens, streams * streams), "float32"),
+        pre: T.float32,
+        post: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
+            for i, c in T.Parallel(rows, columns):
+                t = bx * rows + i
+                if t < tokens:
+                    kind = T.if_then_else(c < streams, 0, T.if_then_else(c < 2 * streams, 1, 2)) if scales == 3 else 0
+                    found = opened(X[t, c] * scale[kind] + base[c], c, streams, pre, post)
+                    if c < streams:
+                        pre_mix[t, c] = found
+                    if scales == 3:
+                        if T.logical_and(c >= streams, c < 2 * streams):
+                            post_mix[t, c - streams] = found
+                        if c >= 2 * streams:
+                            comb[t, c - 2 * streams] = found
+
+    return split_mixes
+
+
+@Family
+def mixes_gradient(columns, streams, scales, rows=64):
+    """Gradients of mixes(): of x, and sums over some tokens of those of x * scale + base and of them times x, of each block."""
+    tokens, blocks = T.dynamic("tokens, blocks")
+
+    @T.prim_func
+    def split_mixes_backward(
+        d_pre: T.Tensor((tokens, streams), "float32"),
+        d_post: T.Tensor((tokens, streams), "float32"),
+        d_comb: T.Tensor((tokens, streams * streams), "float32"),
+        X: T.Tensor((tokens, columns), "float32"),
+        scale: T.Tensor((scales,), "float32"),
+        base: T.Tensor((columns,), "float32"),
+        dX: T.Tensor((tokens, columns), "float32"),
+        sums: T.Tensor((blocks, 2, columns), "float32"),
+        post: T.float32,
+    ):
+        with T.Kernel(blocks, threads=128) as bx:
+            dz = T.alloc_fragment((rows, columns), "float32")
+            times = T.alloc_fragment((rows, columns), "float32")
+            of_base = T.alloc_fragment((columns,), "float32")
+            of_scale = T.alloc_fragment((columns,), "float32")
+            T.clear(of_base)
+            T.clear(of_scale)
+            for step in T.serial(bx, T.ceildiv(tokens, rows), blocks):
+                for i, c in T.Parallel(rows, columns):
+                    t = step * rows + i
+                    kind = T.if_then_else(c < streams, 0, T.if_then_else(c < 2 * streams, 1, 2)) if scales == 3 else 0
+                    dz[i, c] = 0.0
+                    times[i, c] = 0.0
+                    if t < tokens:
+                        s = sigmoid(X[t, c] * scale[kind] + base[c])
+                        slope = s * (1.0 - s)
+                        if scales == 3:
+                            dz[i, c] = T.if_then_else(
+                                c < streams,
+                                d_pre[t, T.min(c, streams - 1)] * slope,
+                                T.if_then_else(
+                                    c < 2 * streams,
+                                    d_post[t, T.max(T.min(c - streams, streams - 1), 0)] * post * slope,
+                                    d_comb[t, T.max(c - 2 * streams, 0)],
+                                ),
+                            )
+                        else:
+                            dz[i, c] = d_pre[t, c] * slope
+                        times[i, c] = dz[i, c] * X[t, c]
+                        dX[t, c] = dz[i, c] * scale[kind]
+                T.reduce_sum(dz, of_base, dim=0, clear=False)
+                T.reduce_sum(times, of_scale, dim=0, clear=False)
+            for c in T.Parallel(columns):
+                sums[bx, 0, c] = of_base[c]
+                sums[bx, 1, c] = of_scale[c]
+
+    return split_mixes_backward
+
+
+@Family
+def sinkhorn(rows, columns, steps, many, backward):
+    """Softmax of rows, then columns and rows in turn divided by their sums: `steps` divisions. `many` matrices a block, each of
+    which a thread has to itself where they are small. backward: the gradient; the sums are made again, and each step undone."""
+    matrices = T.dynamic("matrices")
+    shape = (rows, columns, many)
+
+    @T.prim_func
+    def sinkhorn_normalize(
+        X: T.Tensor((matrices, rows, columns), "float32"),
+        Y: T.Tensor((matrices, rows, columns), "float32"),
+        dX: T.Tensor((matrices, rows, columns), "float32"),
+        epsilon: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(matrices, many), threads=min(128, max(32, many * rows * columns))) as bx:
+            x = T.alloc_fragment(shape, "float32")
+            of_rows = T.alloc_fragment((rows, many), "float32")
+            of_columns = T.alloc_fragment((columns, many), "float32")
+            if backward:
+                soft = T.alloc_fragment(shape, "float32")
+                g = T.alloc_fragment(shape, "float32")
+                product = T.alloc_fragment(shape, "float32")
+                sums = T.alloc_shared((steps, max(rows, columns), many), "float32")
+            for i, j, t in T.Parallel(*shape):
+                x[i, j, t] = T.if_then_else(bx * many + t < matrices, X[bx * many + t, i, j], T.float32(0))
+            T.reduce_max(x, of_rows, dim=1)
+            for i, j, t in T.Parallel(*shape):
+                x[i, j, t] = T.exp(x[i, j, t] - of_rows[i, t])
+            T.reduce_sum(x, of_rows, dim=1)
+            for i, j, t in T.Parallel(*shape):
+                x[i, j, t] = x[i, j, t] / of_rows[i, t]
+            if backward:
+                T.copy(x, soft)
+            for i, j, t in T.Parallel(*shape):
+                x[i, j, t] = x[i, j, t] + epsilon
+            for step in T.serial((steps + 1) // 2):
+                T.reduce_sum(x, of_columns, dim=0)
+                for i, j, t in T.Parallel(*shape):
+                    x[i, j, t] = x[i, j, t] / (of_columns[j, t] + epsilon)
+                if backward:
+                    for j, t in T.Parallel(columns, many):
+                        sums[2 * step, j, t] = of_columns[j, t] + epsilon
+                if 2 * step + 1 < steps:
+                    T.reduce_sum(x, of_rows, dim=1)
+                    for i, j, t in T.Parallel(*shape):
+                        x[i, j, t] = x[i, j, t] / (of_rows[i, t] + epsilon)
+                    if backward:
+                        for i, t in T.Parallel(rows, many):
+                            sums[2 * step + 1, i, t] = of_rows[i, t] + epsilon
+            if backward:
+                for i, j, t in T.Parallel(*shape):
+                    g[i, j, t] = T.if_then_else(bx * many + t < matrices, Y[bx * many + t, i, j], T.float32(0))
+                for undone in T.serial((steps + 1) // 2):
+                    step = (steps - 1) // 2 - undone
+                    if 2 * step + 1 < steps:
+                        for i, j, t in T.Parallel(*shape):
+                            product[i, j, t] = g[i, j, t] * x[i, j, t]
+                        T.reduce_sum(product, of_rows, dim=1)
+                        for i, j, t in T.Parallel(*shape):
+                            g[i, j, t] = (g[i, j, t] - of_rows[i, t]) / sums[2 * step + 1, i, t]
+                            x[i, j, t] = x[i, j, t] * sums[2 * step + 1, i, t]
+                    for i, j, t in T.Parallel(*shape):
+                        product[i, j, t] = g[i, j, t] * x[i, j, t]
+                    T.reduce_sum(product, of_columns, dim=0)
+                    for i, j, t in T.Parallel(*shape):
+                        g[i, j, t] = (g[i, j, t] - of_columns[j, t]) / sums[2 * step, j, t]
+                        x[i, j, t] = x[i, j, t] * sums[2 * step, j, t]
+                for i, j, t in T.Parallel(*shape):
+                    product[i, j, t] = g[i, j, t] * soft[i, j, t]
+                T.reduce_sum(product, of_rows, dim=1)
+                for i, j, t in T.Parallel(*shape):
+                    if bx * many + t < matrices:
+                        dX[bx * many + t, i, j] = soft[i, j, t] * (g[i, j, t] - of_rows[i, t])
+            else:
+                for i, j, t in T.Parallel(*shape):
+                    if bx * many + t < matrices:
+                        Y[bx * many + t, i, j] = x[i, j, t]
+
+    return sinkhorn_normalize

@@ -1,0 +1,191 @@
+"""Programs of products of normalized rows with a few others: the sums, the norm, and the gradients of both."""
+
+from __future__ import annotations
+
+import tilewright.language as T
+
+from ..programs import Family
+
+_DEPTH = 64  # columns of a step of a product
+
+
+def rounded(x, tf32):
+    """What a product takes of a float32: all of it, or as tensor cores want it, 10 bits of mantissa, rounded."""
+    return T.reinterpret(T.reinterpret(x, "uint32") + T.uint32(0x1000), "float32") if tf32 else x
+
+
+@Family
+def sums(outputs, tf32, rows=64):
+    """Products of rows of X with those of F, and sums of squares, over a part of the columns each."""
+    tokens, width, parts = T.dynamic("tokens, width, parts")
+    padded = (outputs + 7) // 8 * 8
+
+    @T.prim_func
+    def norm_fn_sums(
+        X: T.Tensor((tokens, width), "bfloat16"),
+        F: T.Tensor((outputs, width), "float32"),
+        products: T.Tensor((parts, tokens, outputs), "float32"),
+        squares: T.Tensor((parts, tokens), "float32"),
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), parts, threads=128) as (bx, part):
+            lying = T.alloc_shared((rows, _DEPTH), "bfloat16")
+            of_f = T.alloc_shared((padded, _DEPTH), "float32")
+            x = T.alloc_fragment((rows, _DEPTH), "float32")
+            square = T.alloc_fragment((rows, _DEPTH), "float32")
+            total = T.alloc_fragment((rows,), "float32")
+            acc = T.alloc_fragment((rows, padded), "float32")
+            steps = T.ceildiv(T.ceildiv(width, _DEPTH), parts)
+            T.clear(acc)
+            T.clear(square)
+            for step in T.Pipelined(steps, num_stages=2):
+                c = (part * steps + step) * _DEPTH
+                T.copy(X[bx * rows, c], lying)
+                for n, j in T.Parallel(padded, _DEPTH):
+                    inside = T.logical_and(n < outputs, c + j < width)
+                    of_f[n, j] = T.if_then_else(inside, rounded(F[T.min(n, outputs - 1), c + j], tf32), T.float32(0))
+                T.copy(lying, x)
+                for i, j in T.Parallel(rows, _DEPTH):
+                    square[i, j] = square[i, j] + x[i, j] * x[i, j]
+                T.gemm(x, of_f, acc, transpose_B=True)
+            T.reduce_sum(square, total, dim=1)
+            for i, n in T.Parallel(rows, padded):
+                if n < outputs:
+                    products[part, bx * rows + i, n] = acc[i, n]
+            for i in T.Parallel(rows):
+                squares[part, bx * rows + i] = total[i]
+
+    return norm_fn_sums
+
+
+@Family
+def norms(outputs, rows=32):
+    """The parts of sums() added up, and the products divided by the root of the mean square."""
+    tokens, parts = T.dynamic("tokens, parts")
+
+    @T.prim_func
+    def norm_fn_norms(
+        products: T.Tensor((parts, tokens, outputs), "float32"),
+        squares: T.Tensor((parts, tokens), "float32"),
+        product: T.Tensor((tokens, outputs), "float32"),
+        square: T.Tensor((tokens,), "float32"),
+        Y: T.Tensor((tokens, outputs), "float32"),
+        width: T.float32,
+        epsilon: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
+            found = T.alloc_fragment((rows, outputs), "float32")
+            total = T.alloc_fragment((rows,), "float32")
+            T.clear(found)
+            T.clear(total)
+            for part in T.serial(parts):
+                for i in T.Parallel(rows):
+                    total[i] = total[i] + squares[part, bx * rows + i]
+                for i, n in T.Parallel(rows, outputs):
+                    found[i, n] = found[i, n] + products[part, bx * rows + i, n]
+            for i in T.Parallel(rows):
+                square[bx * rows + i] = total[i]
+                total[i] = T.rsqrt(total[i] / width + epsilon)
+            for i, n in T.Parallel(rows, outputs):
+                product[bx * rows + i, n] = found[i, n]
+                Y[bx * rows + i, n] = found[i, n] * total[i]
+
+    return norm_fn_norms
+
+
+@Family
+def gradient(outputs, tf32, rows=64, columns=128):
+    """Gradients of products and squares, then that of X, which is added to what is there, then that of F."""
+    tokens, width = T.dynamic("tokens, width")
+    padded = (outputs + 15) // 16 * 16
+
+    @T.prim_func
+    def norm_fn_gradient(
+        dY: T.Tensor((tokens, outputs), "float32"),
+        product: T.Tensor((tokens, outputs), "float32"),
+        square: T.Tensor((tokens,), "float32"),
+        X: T.Tensor((tokens, width), "bfloat16"),
+        F: T.Tensor((outputs, width), "float32"),
+        d_product: T.Tensor((tokens, padded), "float32"),
+        d_square: T.Tensor((tokens,), "float32"),
+        dX: T.Tensor((tokens, width), "bfloat16"),
+        dF: T.Tensor((outputs, width), "float32"),
+        mean: T.float32,
+        epsilon: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
+            times = T.alloc_fragment((rows, padded), "float32")
+            total = T.alloc_fragment((rows,), "float32")
+            norm = T.alloc_fragment((rows,), "float32")
+            for i in T.Parallel(rows):
+                norm[i] = T.rsqrt(T.if_then_else(bx * rows + i < tokens, square[bx * rows + i], T.float32(1)) / mean + epsilon)
+            for i, n in T.Parallel(rows, padded):
+                inside = T.logical_and(bx * rows + i < tokens, n < outputs)
+                dy = T.if_then_else(inside, dY[bx * rows + i, T.min(n, outputs - 1)], T.float32(0))
+                times[i, n] = T.if_then_else(inside, dy * product[bx * rows + i, T.min(n, outputs - 1)], T.float32(0))
+                d_product[bx * rows + i, n] = rounded(dy * norm[i], tf32)
+            T.reduce_sum(times, total, dim=1)
+            for i in T.Parallel(rows):
+                d_square[bx * rows + i] = total[i] * norm[i] * norm[i] * norm[i] * (-0.5 / mean)
+        with T.Kernel(T.ceildiv(width, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
+            of_product = T.alloc_shared((rows, padded), "float32")
+            of_f = T.alloc_shared((padded, columns), "float32")
+            acc = T.alloc_fragment((rows, columns), "float32")
+            T.copy(d_product[by * rows, 0], of_product)
+            for n, j in T.Parallel(padded, columns):
+                inside = T.logical_and(n < outputs, bx * columns + j < width)
+                of_f[n, j] = T.if_then_else(inside, rounded(F[T.min(n, outputs - 1), bx * columns + j], tf32), T.float32(0))
+            T.clear(acc)
+            T.gemm(of_product, of_f, acc)
+            for i, j in T.Parallel(rows, columns):
+                t, c = by * rows + i, bx * columns + j
+                if t < tokens:
+                    x = T.cast(X[t, c], "float32")
+                    dX[t, c] = T.cast(T.cast(dX[t, c], "float32") + acc[i, j] + 2.0 * x * d_square[t], "bfloat16")
+        with T.Kernel(T.ceildiv(width, columns), threads=128) as bx:
+            of_product = T.alloc_shared((_DEPTH, padded), "float32")
+            lying = T.alloc_shared((_DEPTH, columns), "bfloat16")
+            of_x = T.alloc_shared((_DEPTH, columns), "float32")
+            acc = T.alloc_fragment((padded, columns), "float32")
+            T.clear(acc)
+            for step in T.Pipelined(T.ceildiv(tokens, _DEPTH), num_stages=2):
+                T.copy(d_product[step * _DEPTH, 0], of_product)
+                T.copy(X[step * _DEPTH, bx * columns], lying)
+                T.copy(lying, of_x)
+                T.gemm(of_product, of_x, acc, transpose_A=True)
+            for n, j in T.Parallel(padded, columns):
+                if n < outputs:
+                    dF[n, bx * columns + j] = acc[n, j]
+
+    return norm_fn_gradient
+
+
+@Family
+def merge(backward, columns=512):
+    """F times a weight for each column; backward: adds the gradients of both."""
+    outputs, width = T.dynamic("outputs, width")
+
+    @T.prim_func
+    def norm_fn_merge(
+        F: T.Tensor((outputs, width), "float32"),
+        weight: T.Tensor((width,), "float32"),
+        merged: T.Tensor((outputs, width), "float32"),
+        dF: T.Tensor((outputs, width), "float32"),
+        d_weight: T.Tensor((width,), "float32"),
+    ):
+        with T.Kernel(T.ceildiv(width, columns), threads=128) as bx:
+            sums_of = T.alloc_fragment((columns,), "float32")
+            T.clear(sums_of)
+            for n in T.serial(outputs):
+                for j in T.Parallel(columns):
+                    c = bx * columns + j
+                    if c < width:
+                        if backward:
+                            sums_of[j] = sums_of[j] + merged[n, c] * F[n, c]
+                            dF[n, c] = dF[n, c] + merged[n, c] * weight[c]
+                        else:
+                            merged[n, c] = F[n, c] * weight[c]
+            if backward:
+                for j in T.Parallel(columns):
+                    d_weight[bx * columns + j] = d_weight[bx * columns + j] + sums_of[j]
+
+    return norm_fn_merge

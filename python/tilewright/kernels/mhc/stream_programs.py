@@ -1,0 +1,204 @@
+"""Programs over the streams of hyper-connections: spreading a row over them, their weighted sums, and the gradients of both."""
+
+from __future__ import annotations
+
+import tilewright.language as T
+
+from ..programs import Family
+
+
+def tiles(count, shape, dtype="float32"):
+    """As many fragments: one for each stream, so that a stream's number needs no index."""
+    return [T.alloc_fragment(shape, dtype) for _ in range(count)]
+
+
+def added(terms):
+    """The sum, one after the other."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+@Family
+def expand(streams, x, backward, rows=8, columns=512):
+    """Each row for every stream; backward: the sum over the streams, rounded once."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    numbers = tuple(range(streams))
+
+    @T.prim_func
+    def expand_to_mhc(X: T.Tensor((tokens, hidden), x), Y: T.Tensor((tokens, streams, hidden), x)):
+        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
+            values = T.alloc_fragment((rows, columns), "float32")
+            if backward:
+                T.clear(values)
+                for m in numbers:
+                    for i, j in T.Parallel(rows, columns):
+                        values[i, j] = values[i, j] + T.cast(Y[by * rows + i, m, bx * columns + j], "float32")
+                for i, j in T.Parallel(rows, columns):
+                    X[by * rows + i, bx * columns + j] = T.cast(values[i, j], x)
+            else:
+                for i, j in T.Parallel(rows, columns):
+                    values[i, j] = T.cast(X[by * rows + i, bx * columns + j], "float32")
+                for m in numbers:
+                    for i, j in T.Parallel(rows, columns):
+                        Y[by * rows + i, m, bx * columns + j] = T.cast(values[i, j], x)
+
+    return expand_to_mhc
+
+
+@Family
+def apply(streams, rows=4, columns=512):
+    """The sum of the streams times their weights."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+
+    @T.prim_func
+    def apply_mix(
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix: T.Tensor((tokens, streams), "float32"),
+        Y: T.Tensor((tokens, hidden), "bfloat16"),
+    ):
+        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
+            for i, j in T.Parallel(rows, columns):
+                t, c = by * rows + i, bx * columns + j
+                if t < tokens:
+                    Y[t, c] = T.cast(added([mix[t, m] * T.cast(X[t, m, c], "float32") for m in range_of(streams)]), "bfloat16")
+
+    return apply_mix
+
+
+def range_of(count):
+    """Numbers of Python's, which a loop in a program is not made of."""
+    return tuple(range(count))
+
+
+@Family
+def apply_gradient(streams, columns=1024, threads=128):
+    """Gradients of apply(): that of the streams is added to what is there."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    numbers = tuple(range(streams))
+
+    @T.prim_func
+    def apply_mix_backward(
+        dY: T.Tensor((tokens, hidden), "bfloat16"),
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix: T.Tensor((tokens, streams), "float32"),
+        dX: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        d_mix: T.Tensor((tokens, streams), "float32"),
+    ):
+        with T.Kernel(tokens, threads=threads) as t:
+            sums = T.alloc_fragment((streams, columns), "float32")
+            total = T.alloc_fragment((streams,), "float32")
+            T.clear(sums)
+            for step in T.serial(T.ceildiv(hidden, columns)):
+                for m, j in T.Parallel(streams, columns):
+                    c = step * columns + j
+                    dy = T.cast(dY[t, c], "float32")
+                    sums[m, j] = sums[m, j] + dy * T.cast(X[t, m, c], "float32")
+                for m, j in T.Parallel(streams, columns):
+                    c = step * columns + j
+                    dX[t, m, c] = T.cast(T.cast(dX[t, m, c], "float32") + T.cast(dY[t, c], "float32") * mix[t, m], "bfloat16")
+            T.reduce_sum(sums, total, dim=1)
+            for m in T.Parallel(streams):
+                d_mix[t, m] = total[m]
+
+    return apply_mix_backward
+
+
+def posted(x, weight, weights, streams):
+    """What a stream is behind a layer: its share of what the layer gives, and of each stream before."""
+    return x * weight + added([w * r for w, r in zip(weights, streams)])
+
+
+@Family
+def post(streams, rows=2, columns=512):
+    """Stream n: x times its weight, and the streams m times comb[m, n]."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    numbers = tuple(range(streams))
+
+    @T.prim_func
+    def mhc_post(
+        comb: T.Tensor((tokens, streams, streams), "float32"),
+        R: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        weights: T.Tensor((tokens, streams), "float32"),
+        X: T.Tensor((tokens, hidden), "bfloat16"),
+        Y: T.Tensor((tokens, streams, hidden), "bfloat16"),
+    ):
+        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
+            x = T.alloc_fragment((rows, columns), "float32")
+            before = tiles(streams, (rows, columns))
+            for i, j in T.Parallel(rows, columns):
+                x[i, j] = T.cast(X[by * rows + i, bx * columns + j], "float32")
+            for m in numbers:
+                for i, j in T.Parallel(rows, columns):
+                    before[m][i, j] = T.cast(R[by * rows + i, m, bx * columns + j], "float32")
+            for n in numbers:
+                for i, j in T.Parallel(rows, columns):
+                    t = by * rows + i
+                    if t < tokens:
+                        Y[t, n, bx * columns + j] = T.cast(
+                            posted(x[i, j], weights[t, n], [comb[t, m, n] for m in numbers], [before[m][i, j] for m in numbers]),
+                            "bfloat16",
+                        )
+
+    return mhc_post
+
+
+@Family
+def post_gradient(streams, columns=256, threads=128):
+    """Gradients of post()."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    numbers = tuple(range(streams))
+    pairs = tuple((m, n) for m in range(streams + 1) for n in range(streams))  # the last rows: of x itself
+
+    @T.prim_func
+    def mhc_post_backward(
+        dY: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        comb: T.Tensor((tokens, streams, streams), "float32"),
+        R: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        weights: T.Tensor((tokens, streams), "float32"),
+        X: T.Tensor((tokens, hidden), "bfloat16"),
+        d_comb: T.Tensor((tokens, streams, streams), "float32"),
+        dR: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        d_weights: T.Tensor((tokens, streams), "float32"),
+        dX: T.Tensor((tokens, hidden), "bfloat16"),
+    ):
+        with T.Kernel(tokens, threads=threads) as t:
+            sums = tiles(len(pairs), (columns,))
+            dy = tiles(streams, (columns,))
+            x = T.alloc_fragment((columns,), "float32")
+            lying = T.alloc_shared((len(pairs), columns), "float32")
+            total = T.alloc_fragment((len(pairs),), "float32")
+            for each in sums:
+                T.clear(each)
+            for step in T.serial(T.ceildiv(hidden, columns)):
+                for n in numbers:
+                    for j in T.Parallel(columns):
+                        dy[n][j] = T.cast(dY[t, n, step * columns + j], "float32")
+                for m in (*numbers, streams):
+                    for j in T.Parallel(columns):
+                        c = step * columns + j
+                        if m == streams:
+                            x[j] = T.cast(X[t, c], "float32")
+                            dX[t, c] = T.cast(added([dy[n][j] * weights[t, n] for n in numbers]), "bfloat16")
+                        else:
+                            x[j] = T.cast(R[t, m, c], "float32")
+                            dR[t, m, c] = T.cast(added([comb[t, m, n] * dy[n][j] for n in numbers]), "bfloat16")
+                    for n in numbers:
+                        for j in T.Parallel(columns):
+                            sums[m * streams + n][j] = sums[m * streams + n][j] + x[j] * dy[n][j]
+            for q, _ in enumerate_of(pairs):
+                for j in T.Parallel(columns):
+                    lying[q, j] = sums[q][j]
+            T.reduce_sum(lying, total, dim=1)
+            for q in T.Parallel(len(pairs)):
+                if q < streams * streams:
+                    d_comb[t, q // streams, q % streams] = total[q]
+                else:
+                    d_weights[t, q - streams * streams] = total[q]
+
+    return mhc_post_backward
+
+
+def enumerate_of(items):
+    return tuple(enumerate(items))

@@ -1,0 +1,3 @@
+"""Layers of the engram."""
+
+from .engram_gate import EngramGateFn, engram_gate

@@ -1,0 +1,43 @@
+"""Tile programs in Python as families of kernels, kept, planned and sealed as those of tilewright.ops are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..ops.calls import PROGRAMS, Specialization, compiled, place_of
+from ..trace import state
+
+
+class Family:
+    """A function from options to a program: called with them and a tensor, it gives the kernel for where that tensor is."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, make)
+        self.name = f"{make.__module__.rpartition('.kernels.')[2]}.{make.__name__}"
+        PROGRAMS[self.name] = self.program
+
+    def program(self, **options):
+        """The program for these options. What it multiplies of float32 is one of them: under TileLang's name it would be the
+        default's."""
+        outer, state.options = state.options, {"tf32": bool(options.get("tf32"))}
+        try:
+            return self.__wrapped__(**options)
+        finally:
+            state.options = outer
+
+    def specialization(self, tensor, **options):
+        """The program for these options, on the engine that calls with such a tensor take. A Spec may stand for the tensor."""
+        place = place_of(tensor)
+        return Specialization(
+            self.name, tuple(sorted(options.items())), place.engine, place.arch if place.engine == "simulator" else "", ()
+        )
+
+    def __call__(self, tensor, **options):
+        return compiled(self.specialization(tensor, **options))
+
+
+def on_gpu(tensor):
+    """Whether calls with the tensor run on a GPU, where products of float32 are those of 10 bits of mantissa."""
+    return place_of(tensor).engine == "cuda"

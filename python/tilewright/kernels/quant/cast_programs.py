@@ -1,0 +1,262 @@
+"""Programs of casts: to narrow floats with a scale for a block of elements, and back."""
+
+from __future__ import annotations
+
+import tilewright.language as T
+
+from ..programs import Family
+from .formats import WORDS, code_in_words, e2m1_code, e2m1_value, e5m6_code, e5m6_value, part_of_word
+from .scales import LARGEST, LEAST, exponent_at, given_scales, scale_and_inverse, scale_at, write_scale, written_scales
+
+_LANES = 8  # neighbouring elements that stay together: 16 bytes of bfloat16, a word of e2m1, three of e5m6
+
+
+def given_values(fmt, rows, columns):
+    """The parameter for values that are read: floats with any distance between rows, or words of narrow ones."""
+    if fmt in WORDS:
+        return T.Tensor((rows, columns // _LANES * WORDS[fmt]), "uint32")
+    return T.StridedTensor((rows, columns), (T.dynamic("x_row"), 1), fmt)
+
+
+def value_at(X, t, c, fmt):
+    """Element (t, c) as float32, where c is a multiple of eight and a number below eight."""
+    if fmt == "e2m1":
+        return e2m1_value((X[t, c // _LANES] >> T.cast(4 * (c % _LANES), "uint32")) & 15)
+    if fmt == "e5m6":
+        return e5m6_value(code_in_words(X, t, c // _LANES, c % _LANES))
+    return T.cast(X[t, c], "float32")
+
+
+def block_of(first, lane, columns):
+    """The block that a lane of eight neighbouring elements is in: one for all of them where blocks are as wide."""
+    return first // columns if columns % _LANES == 0 else (first + lane) // columns
+
+
+def written_values(fmt, rows, columns):
+    """The parameter for values that are written."""
+    if fmt in WORDS:
+        return T.Tensor((rows, columns // _LANES * WORDS[fmt]), "uint32")
+    return T.Tensor((rows, columns), "float8_e4m3fn")
+
+
+@T.macro
+def write_values(Q, x, inverse, t0, c0, fmt, one_for_rows):
+    """Stores x times the inverse scales of its groups, narrowed, from row t0 and column c0 on."""
+    rows, groups, eights, lanes = x.shape
+    if fmt == "e4m3":
+        for i, g, w, j in T.Parallel(rows, groups, eights, lanes):
+            scaled = x[i, g, w, j] * (inverse[g] if one_for_rows else inverse[i, g])
+            Q[t0 + i, c0 + (g * eights + w) * lanes + j] = T.cast(scaled, "float8_e4m3fn")
+    else:
+        codes = T.alloc_fragment((rows, groups, eights, lanes), "uint32")
+        word = T.alloc_fragment((rows, groups, eights), "uint32")
+        for i, g, w, j in T.Parallel(rows, groups, eights, lanes):
+            scaled = x[i, g, w, j] * (inverse[g] if one_for_rows else inverse[i, g])
+            codes[i, g, w, j] = e2m1_code(scaled) if fmt == "e2m1" else e5m6_code(scaled)
+        for k in T.unroll(WORDS[fmt], explicit=True):
+            parts = T.alloc_fragment((rows, groups, eights, lanes), "uint32")
+            for i, g, w, j in T.Parallel(rows, groups, eights, lanes):
+                parts[i, g, w, j] = part_of_word(fmt, codes[i, g, w, j], j, k)
+            T.reduce_bitor(parts, word, dim=3)
+            for i, g, w in T.Parallel(rows, groups, eights):
+                Q[t0 + i, (c0 // lanes + g * eights + w) * WORDS[fmt] + k] = word[i, g, w]
+
+
+@Family
+def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode):
+    """A scale for `group` columns of each row. x: the format of the values; given: () for floats, (rows, columns, packed) of
+    the blocks whose scales they have; mode: "both", "scales" alone, or "values" with scales that are there."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    block_rows, block_columns, given_packed = given or (1, 1, False)
+    number = T.ceildiv(hidden, group)
+
+    @T.prim_func
+    def per_token_cast(
+        X: given_values(x, tokens, hidden),
+        X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
+        Q: written_values(fmt, tokens, hidden),
+        scales: written_scales(tokens, number, packed),
+    ):
+        with T.Kernel(T.ceildiv(hidden, groups * group), T.ceildiv(tokens, rows), threads=threads) as (bx, by):
+            t0, c0 = by * rows, bx * groups * group
+            values = T.alloc_fragment((rows, groups, group // _LANES, _LANES), "float32")
+            inverse = T.alloc_fragment((rows, groups), "float32")
+            for i, g, w, j in T.Parallel(rows, groups, group // _LANES, _LANES):
+                t, c = t0 + i, c0 + (g * (group // _LANES) + w) * _LANES + j
+                if given:
+                    values[i, g, w, j] = value_at(X, t, c, x) * scale_at(
+                        X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed
+                    )
+                else:
+                    values[i, g, w, j] = value_at(X, t, c, x)
+            if mode == "values":
+                for i, g in T.Parallel(rows, groups):
+                    inverse[i, g] = 1.0 / scales[t0 + i, bx * groups + g]
+            else:
+                largest = T.alloc_fragment((rows, groups, group // _LANES), "float32")
+                T.reduce_absmax(values, largest, dim=3)
+                T.reduce_max(largest, inverse, dim=2)
+                for i, g in T.Parallel(rows, groups):
+                    scale, of_scale = scale_and_inverse(inverse[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
+                    if bx * groups + g < number:
+                        write_scale(scales, t0 + i, bx * groups + g, scale, packed)
+                    inverse[i, g] = of_scale
+            if mode != "scales":
+                write_values(Q, values, inverse, t0, c0, fmt, False)
+
+    return per_token_cast
+
+
+@Family
+def per_block(x, fmt, block, groups, threads, rounded, packed, mode):
+    """A scale for a block of rows and columns; a block of the grid has `groups` of them side by side."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    rows, columns = block
+    number = T.ceildiv(hidden, columns)
+
+    @T.prim_func
+    def per_block_cast(
+        X: given_values(x, tokens, hidden),
+        Q: written_values(fmt, tokens, hidden),
+        scales: written_scales(T.ceildiv(tokens, rows), number, packed),
+    ):
+        with T.Kernel(T.ceildiv(hidden, groups * columns), T.ceildiv(tokens, rows), threads=threads) as (bx, by):
+            t0, c0 = by * rows, bx * groups * columns
+            values = T.alloc_fragment((rows, groups, columns // _LANES, _LANES), "float32")
+            inverse = T.alloc_fragment((groups,), "float32")
+            for i, g, w, j in T.Parallel(rows, groups, columns // _LANES, _LANES):
+                values[i, g, w, j] = value_at(X, t0 + i, c0 + (g * (columns // _LANES) + w) * _LANES + j, x)
+            if mode == "values":
+                for g in T.Parallel(groups):
+                    inverse[g] = 1.0 / scales[by, bx * groups + g]
+            else:
+                of_eight = T.alloc_fragment((rows, groups, columns // _LANES), "float32")
+                of_row = T.alloc_fragment((rows, groups), "float32")
+                T.reduce_absmax(values, of_eight, dim=3)
+                T.reduce_max(of_eight, of_row, dim=2)
+                T.reduce_max(of_row, inverse, dim=0)
+                for g in T.Parallel(groups):
+                    scale, of_scale = scale_and_inverse(inverse[g], LEAST[fmt], LARGEST[fmt], rounded, packed)
+                    if bx * groups + g < number:
+                        write_scale(scales, by, bx * groups + g, scale, packed)
+                    inverse[g] = of_scale
+            if mode != "scales":
+                write_values(Q, values, inverse, t0, c0, fmt, True)
+
+    return per_block_cast
+
+
+@Family
+def back(x, block, packed, result, rows=16, columns=256):
+    """Values times their scales."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    block_rows, block_columns = block
+
+    @T.prim_func
+    def cast_back(
+        X: given_values(x, tokens, hidden),
+        scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), packed),
+        Y: T.Tensor((tokens, hidden), result),
+    ):
+        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
+            for i, w, j in T.Parallel(rows, columns // _LANES, _LANES):
+                t, c = by * rows + i, bx * columns + w * _LANES + j
+                Y[t, c] = T.cast(
+                    value_at(X, t, c, x) * scale_at(scales, t // block_rows, block_of(c - j, j, block_columns), packed), result
+                )
+
+    return cast_back
+
+
+@Family
+def lossless(block, given, in_columns, packed, threads=256):
+    """e2m1 values as e4m3 with scales of larger blocks: six exponents below the largest scale in the block, all are exact."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    (rows, columns), (block_rows, block_columns, given_packed) = block, given
+    groups = max(1, 128 // columns) if rows > 1 else max(1, 1024 // columns)
+    eights, down = columns // _LANES, max(rows, 16 if rows == 1 else 1) // rows  # blocks of the grid hold some rows of blocks
+    height, number = rows * down, T.ceildiv(hidden, columns)
+
+    @T.prim_func
+    def per_block_cast_lossless(
+        X: given_values("e2m1", tokens, hidden),
+        X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
+        Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
+        scales: written_scales(T.ceildiv(tokens, rows), number, packed),
+    ):
+        with T.Kernel(T.ceildiv(hidden, groups * columns), T.ceildiv(tokens, height), threads=threads) as (bx, by):
+            exponents = T.alloc_fragment((down, rows, groups, eights), "int32")
+            of_row = T.alloc_fragment((down, rows, groups), "int32")
+            largest = T.alloc_fragment((down, groups), "int32")
+            for b, i, g, w in T.Parallel(down, rows, groups, eights):
+                t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES
+                inside = T.logical_and(t < tokens, c < hidden)
+                exponents[b, i, g, w] = T.if_then_else(
+                    inside, exponent_at(X_scales, t // block_rows, c // block_columns, given_packed), 0
+                )
+            T.reduce_max(exponents, of_row, dim=3)
+            T.reduce_max(of_row, largest, dim=1)
+            for b, g in T.Parallel(down, groups):
+                largest[b, g] = T.max(largest[b, g] - 6, 0)
+                scale = T.cast(largest[b, g], "uint8") if packed else T.reinterpret(largest[b, g] << 23, "float32")
+                if (bx * groups + g) * columns < hidden:
+                    write_scale(scales, by * down + b, bx * groups + g, scale, packed)
+            for b, i, g, w in T.Parallel(down, rows, groups, eights):
+                t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES
+                if T.logical_and(t < tokens, c < hidden):
+                    T.device_assert(exponents[b, i, g, w] + 5 >= largest[b, g], "scales of a block are too far apart for e4m3")
+            for b, i, g, w, j in T.Parallel(down, rows, groups, eights, _LANES):
+                t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES + j
+                factor = T.reinterpret((exponents[b, i, g, w] - largest[b, g] + 127) << 23, "float32")
+                Q[t, c] = T.cast(value_at(X, t, c, "e2m1") * factor, "float8_e4m3fn")
+
+    return per_block_cast_lossless
+
+
+@Family
+def per_long_row(x, given, fmt, rounded, packed, mode, columns=4096, threads=256):
+    """A scale for a row that is too long to stay on chip: it is read twice."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    block_rows, block_columns, given_packed = given or (1, 1, False)
+    shape = (1, 1, columns // _LANES, _LANES)
+
+    @T.macro
+    def read(values, X, X_scales, t, c0):
+        for i, g, w, j in T.Parallel(*shape):
+            c = c0 + w * _LANES + j
+            if given:
+                values[i, g, w, j] = value_at(X, t, c, x) * scale_at(
+                    X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed
+                )
+            else:
+                values[i, g, w, j] = value_at(X, t, c, x)
+
+    @T.prim_func
+    def per_long_row_cast(
+        X: given_values(x, tokens, hidden),
+        X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
+        Q: written_values(fmt, tokens, hidden),
+        scales: written_scales(tokens, 1, packed),
+    ):
+        with T.Kernel(tokens, threads=threads) as t:
+            values = T.alloc_fragment(shape, "float32")
+            inverse = T.alloc_fragment((1, 1), "float32")
+            if mode == "values":
+                inverse[0, 0] = 1.0 / scales[t, 0]
+            else:
+                of_eight = T.alloc_fragment((1, 1, columns // _LANES), "float32")
+                T.clear(inverse)
+                for step in T.serial(T.ceildiv(hidden, columns)):
+                    read(values, X, X_scales, t, step * columns)
+                    T.reduce_absmax(values, of_eight, dim=3)
+                    T.reduce_max(of_eight, inverse, dim=2, clear=False)
+                for i, g in T.Parallel(1, 1):
+                    scale, of_scale = scale_and_inverse(inverse[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
+                    write_scale(scales, t, 0, scale, packed)
+                    inverse[i, g] = of_scale
+            if mode != "scales":
+                for step in T.serial(T.ceildiv(hidden, columns)):
+                    read(values, X, X_scales, t, step * columns)
+                    write_values(Q, values, inverse, t, step * columns, fmt, False)
+
+    return per_long_row_cast

@@ -1,0 +1,175 @@
+"""Programs of SwiGLU with a cast of its rows, and of its gradient."""
+
+from __future__ import annotations
+
+import tilewright.language as T
+
+from ..programs import Family
+from .cast_programs import write_values
+from .gated import limited, silu_times
+from .scales import LARGEST, LEAST, scale_and_inverse, write_scale, written_scales
+
+_LANES = 8
+
+
+@T.macro
+def add_count(count, index, flags):
+    """Adds how many of the flags (rows, eights, lanes) are set to an element of `count`."""
+    rows, eights, lanes = flags.shape
+    of_eight = T.alloc_fragment((rows, eights), "int32")
+    of_row = T.alloc_fragment((rows,), "int32")
+    total = T.alloc_fragment((1,), "int32")
+    T.reduce_sum(flags, of_eight, dim=2)
+    T.reduce_sum(of_eight, of_row, dim=1)
+    T.reduce_sum(of_row, total, dim=0)
+    for n in T.Parallel(1):
+        if total[n] > 0:
+            T.atomic_add(count[index], T.cast(total[n], "int64"))
+
+
+@Family
+def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed, threads=128):
+    """silu(left) * right of each row, times its weight, in e4m3 with a scale for `group` columns. masked: rows without an
+    expert are zeros, and are not read."""
+    tokens, hidden, weights_of, topk, gate_row, up_row = T.dynamic("tokens, hidden, weight_rows, topk, gate_row, up_row")
+    number, eights = T.ceildiv(hidden, group), group // _LANES
+
+    @T.prim_func
+    def swiglu_cast(
+        left: T.StridedTensor((tokens, hidden), (gate_row, 1), x),
+        right: T.StridedTensor((tokens, hidden), (up_row, 1), x),
+        Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
+        scales: written_scales(tokens, number, packed),
+        pos_to_token_topk: T.Tensor((tokens,), "int32"),
+        weights: T.Tensor((weights_of, topk), "float32"),
+        pos_to_expert: T.Tensor((tokens,), "int32"),
+        count: T.Tensor((3,), "int64"),
+        limit: T.float32,
+        least: T.float32,
+    ):
+        with T.Kernel(number, T.ceildiv(tokens, rows), threads=threads) as (bx, by):
+            t0, c0 = by * rows, bx * group
+            gate = T.alloc_fragment((rows, 1, eights, _LANES), "float32")
+            up = T.alloc_fragment((rows, 1, eights, _LANES), "float32")
+            factor = T.alloc_fragment((rows,), "float32")  # the weight of a row
+            for i in T.Parallel(rows):
+                factor[i] = 1.0
+                if weighted:
+                    pair = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
+                    factor[i] = T.if_then_else(pair >= 0, weights[T.max(pair, 0) // topk, T.max(pair, 0) % topk], T.float32(0))
+            lives = T.alloc_fragment((rows,), "int32")
+            for i in T.Parallel(rows):
+                lives[i] = 1
+                if masked:
+                    lives[i] = T.if_then_else(t0 + i < tokens, T.cast(pos_to_expert[t0 + i] >= 0, "int32"), 0)
+            for i, g, w, j in T.Parallel(rows, 1, eights, _LANES):
+                t, c = t0 + i, c0 + w * _LANES + j
+                if masked:
+                    gate[i, g, w, j] = T.if_then_else(lives[i] > 0, T.cast(left[t, c], "float32"), T.float32(0))
+                    up[i, g, w, j] = T.if_then_else(lives[i] > 0, T.cast(right[t, c], "float32"), T.float32(0))
+                else:
+                    gate[i, g, w, j] = T.cast(left[t, c], "float32")
+                    up[i, g, w, j] = T.cast(right[t, c], "float32")
+            if counted:
+                for which in (0, 1, 2):
+                    flags = T.alloc_fragment((rows, eights, _LANES), "int32")
+                    for i, w, j in T.Parallel(rows, eights, _LANES):
+                        beyond = (
+                            (gate[i, 0, w, j] > limit)
+                            if which == 0
+                            else (up[i, 0, w, j] > limit) if which == 1 else (up[i, 0, w, j] < -limit)
+                        )
+                        flags[i, w, j] = T.if_then_else(T.logical_and(beyond, c0 + w * _LANES + j < hidden), 1, 0)
+                    add_count(count, which, flags)
+            largest = T.alloc_fragment((rows, 1, eights), "float32")
+            inverse = T.alloc_fragment((rows, 1), "float32")
+            for i, g, w, j in T.Parallel(rows, 1, eights, _LANES):
+                a, b = limited(gate[i, g, w, j], up[i, g, w, j], limit) if clamped else (gate[i, g, w, j], up[i, g, w, j])
+                gate[i, g, w, j] = silu_times(a, b) * factor[i] if weighted else silu_times(a, b)
+            T.reduce_absmax(gate, largest, dim=3)
+            T.reduce_max(largest, inverse, dim=2)
+            for i, g in T.Parallel(rows, 1):
+                scale, of_scale = scale_and_inverse(inverse[i, g], least, LARGEST["e4m3"], rounded, packed)
+                write_scale(scales, t0 + i, bx, scale, packed)
+                inverse[i, g] = of_scale
+            write_values(Q, gate, inverse, t0, c0, "e4m3", False)
+
+    return swiglu_cast
+
+
+@Family
+def backward(gradient, group, rows, clamped, rounded, threads=128):
+    """What comes back through silu(left) * right * weight, whose input was e4m3 with scales: the result again, the gradient of
+    the input, in e4m3 with scales too, and that of each weight."""
+    tokens, hidden, weights_of, topk = T.dynamic("tokens, hidden, weight_rows, topk")
+    eights = group // _LANES
+    shape = (rows, 1, eights, _LANES)
+
+    @T.prim_func
+    def swiglu_backward(
+        X: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"),
+        X_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
+        dY: T.Tensor((tokens, hidden), gradient),
+        weights: T.Tensor((weights_of, topk), "float32"),
+        pos_to_token_topk: T.Tensor((tokens,), "int32"),
+        Y: T.Tensor((tokens, hidden), gradient),
+        dQ: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"),
+        dQ_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
+        dX: T.Tensor((tokens, 2 * hidden), gradient),
+        dW: T.Tensor((weights_of, topk), "float32"),
+        limit: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), threads=threads) as by:
+            t0 = by * rows
+            factor = T.alloc_fragment((rows,), "float32")
+            total = T.alloc_fragment((rows,), "float32")
+            T.clear(total)
+            for i in T.Parallel(rows):
+                pair = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
+                factor[i] = T.if_then_else(pair >= 0, weights[T.max(pair, 0) // topk, T.max(pair, 0) % topk], T.float32(0))
+            for n in T.serial(hidden // group):
+                left = T.alloc_fragment(shape, "float32")
+                right = T.alloc_fragment(shape, "float32")
+                product = T.alloc_fragment(shape, "float32")
+                of_eight = T.alloc_fragment((rows, 1, eights), "float32")
+                of_row = T.alloc_fragment((rows, 1), "float32")
+                inverse = T.alloc_fragment((rows, 1), "float32")
+                for i, g, w, j in T.Parallel(*shape):
+                    t, c = t0 + i, n * group + w * _LANES + j
+                    x, y = (
+                        T.cast(X[t, c], "float32") * X_scales[t, n],
+                        T.cast(X[t, c + hidden], "float32") * X_scales[t, n + hidden // group],
+                    )
+                    a, b = limited(x, y, limit) if clamped else (x, y)
+                    slope = 1.0 + T.exp(-a)
+                    sigmoid = 1.0 / slope
+                    act = a / slope * b
+                    upstream = T.cast(dY[t, c], "float32")
+                    Y[t, c] = T.cast(act * factor[i], gradient)
+                    product[i, g, w, j] = upstream * act
+                    through = upstream * factor[i] * sigmoid
+                    da, db = through * b * T.fma(a, 1.0 - sigmoid, T.float32(1)), through * a
+                    if clamped:
+                        da = T.if_then_else(x > limit, T.float32(0), da)
+                        db = T.if_then_else(T.logical_or(y > limit, y < -limit), T.float32(0), db)
+                    left[i, g, w, j], right[i, g, w, j] = da, db
+                T.reduce_sum(product, of_eight, dim=3)
+                T.reduce_sum(of_eight, of_row, dim=2)
+                for i in T.Parallel(rows):
+                    total[i] = total[i] + of_row[i, 0]
+                for half, part in ((0, left), (1, right)):
+                    for i, g, w, j in T.Parallel(*shape):
+                        dX[t0 + i, half * hidden + n * group + w * _LANES + j] = T.cast(part[i, g, w, j], gradient)
+                    T.reduce_absmax(part, of_eight, dim=3)
+                    T.reduce_max(of_eight, inverse, dim=2)
+                    for i, g in T.Parallel(rows, 1):
+                        scale, of_scale = scale_and_inverse(inverse[i, g], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
+                        dQ_scales[t0 + i, half * (hidden // group) + n] = scale
+                        inverse[i, g] = of_scale
+                    write_values(dQ, part, inverse, t0, half * hidden + n * group, "e4m3", False)
+            for i in T.Parallel(rows):
+                pair = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
+                if pair >= 0:
+                    dW[pair // topk, pair % topk] = total[i]
+
+    return swiglu_backward
