@@ -20,41 +20,57 @@ class OperandAgreement : public SureWalk {
     for_each_region(s, [&](const Region& r) { own = own || (r.valid() && is_own(r)); });
     if (own) return;
     bool said = false;
+    const auto part = [&](BufferId of, const Expr& e) {
+      if (said) return;
+      if (const auto d = difference(e, index_at))
+        said = true, tell(s, of, *d, fmt::format("of one part of '{}': it begins or ends", program_.buffer(of).name));
+    };
     for_each_region(s, [&](const Region& r) {
       for (const std::vector<Expr>* list : {&r.min, &r.extent})
-        for (const Expr& e : *list)
-          if (!said) said = differs(s, r.buffer, e);
+        for (const Expr& e : *list) part(r.buffer, e);
     });
     if (const auto* copy = s.as<Copy>(); copy && copy->completion.barrier.valid())
-      for (const Expr& e : copy->completion.barrier.indices)
-        if (!said) said = differs(s, copy->completion.barrier.buffer, e);
+      for (const Expr& e : copy->completion.barrier.indices) part(copy->completion.barrier.buffer, e);
+    if (const auto* fill = s.as<Fill>(); fill && !said)
+      if (const auto d = difference(as_integer(fill->value), value_at))
+        tell(s, fill->to.buffer, *d, "with one value: it is");
   }
 
  private:
   bool is_own(const Region& r) const { return program_.buffer(program_.root(r.buffer)).space == Space::Local; }
 
-  bool differs(const Stmt& s, BufferId of, const Expr& e) {
+  // Of a number that float32 or float64 has exactly, as those of threads are, the integer.
+  static Expr as_integer(const Expr& e) {
+    const auto* c = e.as<Cast>();
+    return c && e->type.is_float() && e->type.bits >= 32 ? c->value : e;
+  }
+  struct Difference {
+    int64_t first, here, other, there;  // a thread and what it is there
+  };
+  using Value = std::optional<int64_t> (*)(const Expr&, const Point&);
+
+  std::optional<Difference> difference(const Expr& e, Value value) {
     std::vector<VarId> vars;
     add_variables(e, vars);
     for (const VarId thread : launch_.thread) {
       const auto span = spans_.find(thread);
       if (span == spans_.end() || std::find(vars.begin(), vars.end(), thread) == vars.end()) continue;
       Point point = first();
-      const auto here = index_at(e, point);
+      const auto here = value(e, point);
       for (int64_t t = span->second.first + 1; here && t <= span->second.last; ++t) {
         point.values[thread] = t;
-        const auto there = index_at(e, point);
-        if (!there || *there == *here || !holds(point)) continue;
-        report(
-            Code::OperandsDisagree, s, of,
-            fmt::format("threads do this {} together, but not of one part of '{}': it begins or ends at {} for thread "
-                        "{} and at {} for thread {}",
-                        name_of(s), program_.buffer(of).name, *here, span->second.first, *there, t),
-            "make it the same for all threads that come here, as those of a role are: if tx < 32");
-        return true;
+        const auto there = value(e, point);
+        if (there && *there != *here && holds(point)) return Difference{span->second.first, *here, t, *there};
       }
     }
-    return false;
+    return std::nullopt;
+  }
+  void tell(const Stmt& s, BufferId of, const Difference& d, const std::string& what) {
+    const char* at = s.as<Fill>() && what.starts_with("with") ? "" : "at ";
+    report(Code::OperandsDisagree, s, of,
+           fmt::format("threads do this {} together, but not {} {}{} for thread {} and {}{} for thread {}", name_of(s),
+                       what, at, d.here, d.first, at, d.there, d.other),
+           "make it the same for all threads that come here, as those of a role are: if tx < 32");
   }
 };
 

@@ -221,7 +221,7 @@ TEST(OperandAgreement, ThreadsThatWouldEachMoveAnotherTile) {
             "TW6012 line 2: " + of_warps + "'s': it begins or ends at 0 for thread 0 and at 1 for thread 1");
   EXPECT_EQ(
       with_shared("    role 32..64 {\n      fill to=s[tx // 48 : 8] value=0.0\n    }\n"),
-      "TW6012 line 3: threads do this fill together, but not of one part of 's': it begins or ends at 0 for thread "
+      "TW6012 line 2: threads do this fill together, but not of one part of 's': it begins or ends at 0 for thread "
       "32 and at 1 for thread 48");
 }
 
@@ -230,6 +230,15 @@ TEST(OperandAgreement, ThreadsThatWouldEachHearByAnotherBarrier) {
                         "    copy from=A[0 : 64] to=s completion=(barrier=full[tx // 32])\n"),
             "TW6012 line 3: threads do this copy together, but not of one part of 'full': it begins or ends at 0 for "
             "thread 0 and at 1 for thread 32");
+}
+
+TEST(OperandAgreement, ThreadsThatWouldEachFillWithAnotherValue) {
+  EXPECT_EQ(with_shared("    fill to=s value=float32(tx // 64)\n"), "");
+  EXPECT_NE(with_shared("    fill to=s value=float32(tx)\n").find("not with one value: it is 0 for thread 0 and 1"),
+            std::string::npos);
+  EXPECT_EQ(error_of("    shared k: int32[4]\n    fill to=k value=tx + 3\n    B[tx] = float32(k[0])\n"),
+            "TW6012 line 2: threads do this fill together, but not with one value: it is 3 for thread 0 and 4 for "
+            "thread 1");
 }
 
 TEST(OperandAgreement, OneTileForAllIsNoMistake) {

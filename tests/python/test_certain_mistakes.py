@@ -232,6 +232,6 @@ def test_a_tile_that_each_thread_would_move_is_refused():
             B[tx] = S[tx, 0] + own[1]
 
     for target in ("interpreter", "cpu", "simulator -arch=sm_80", "simulator -arch=sm_90a", "cuda -arch=sm_90a"):
-        with pytest.raises(tw.CompileError, match="TW6012.*copy is done by all threads together, but an operand differs") as caught:
+        with pytest.raises(tw.CompileError, match="TW6012.*threads do this copy together, but not of one part of") as caught:
             tw.compile(main, target=target)
         assert "T.copy(A[tx, :], S[tx, :])" in str(caught.value)
