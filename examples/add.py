@@ -10,8 +10,8 @@ from bounds import within
 @tw.jit
 def add(A, B):
     N = T.dynamic("N")
-    A: T.Tensor((N,), "float32")
-    B: T.Tensor((N,), "float32")
+    A: T.Tensor[[N], T.float32]
+    B: T.Tensor[[N], T.float32]
     C = T.empty((N,), "float32")
     with T.Kernel(T.ceildiv(N, 1024), threads=128) as bx:
         for i in T.Parallel(1024):

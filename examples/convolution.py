@@ -10,8 +10,8 @@ from bounds import UNIT, within
 @tw.jit
 def convolution(X, W, stride=1, pad=1):
     B, H, L, C, F, KH, KW = T.const("B, H, L, C, F, KH, KW")
-    X: T.Tensor((B, H, L, C), "float16")
-    W: T.Tensor((KH, KW, C, F), "float16")
+    X: T.Tensor[[B, H, L, C], T.float16]
+    W: T.Tensor[[KH, KW, C, F], T.float16]
     OH, OL = (H + 2 * pad - KH) // stride + 1, (L + 2 * pad - KW) // stride + 1
     Y = T.empty((B, OH, OL, F), "float32")
     with T.Kernel(T.ceildiv(F, 32), T.ceildiv(B * OH * OL, 64), threads=128) as (bx, by):

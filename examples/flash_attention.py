@@ -11,9 +11,9 @@ from bounds import UNIT, within
 @tw.jit
 def attention(Q, K, V, D=64, causal=False):
     M, N = T.const("M, N")
-    Q: T.Tensor((M, D), "float32")
-    K: T.Tensor((N, D), "float32")
-    V: T.Tensor((N, D), "float32")
+    Q: T.Tensor[[M, D], T.float32]
+    K: T.Tensor[[N, D], T.float32]
+    V: T.Tensor[[N, D], T.float32]
     O = T.empty((M, D), "float32")
     scale = math.log2(math.e) / math.sqrt(D)
     with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:

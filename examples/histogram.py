@@ -12,8 +12,8 @@ BINS, SHARE = 64, 4096
 @tw.jit
 def histogram(X, H):
     N = T.dynamic("N")
-    X: T.Tensor((N,), "int32")
-    H: T.Tensor((BINS,), "int32")
+    X: T.Tensor[[N], T.int32]
+    H: T.Tensor[[BINS], T.int32]
     with T.Kernel(T.ceildiv(N, SHARE), threads=256) as bx:
         counts = T.alloc_shared((BINS,), "int32")
         T.clear(counts)

@@ -12,9 +12,9 @@ EPSILON = 1e-5
 @tw.jit
 def layer_norm(X, G, B):
     M, N = T.const("M, N")
-    X: T.Tensor((M, N), "float32")
-    G: T.Tensor((N,), "float32")
-    B: T.Tensor((N,), "float32")
+    X: T.Tensor[[M, N], T.float32]
+    G: T.Tensor[[N], T.float32]
+    B: T.Tensor[[N], T.float32]
     Y = T.empty((M, N), "float32")
     with T.Kernel(T.ceildiv(M, 4), threads=128) as by:
         x = T.alloc_fragment((4, N), "float32")

@@ -10,7 +10,7 @@ from bounds import UNIT, within
 @tw.jit
 def quantize(X):
     M, N = T.const("M, N")
-    X: T.Tensor((M, N), "float32")
+    X: T.Tensor[[M, N], T.float32]
     Q = T.empty((M, N), "int8")
     S = T.empty((M,), "float32")
     with T.Kernel(T.ceildiv(M, 4), threads=128) as by:

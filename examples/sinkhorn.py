@@ -13,7 +13,7 @@ TURNS = 10
 def sinkhorn(X):
     B = T.dynamic("B")
     N = T.const("N")
-    X: T.Tensor((B, N, N), "float32")
+    X: T.Tensor[[B, N, N], T.float32]
     Y = T.empty((B, N, N), "float32")
     with T.Kernel(T.ceildiv(B, 16), threads=128) as bx:
         x = T.alloc_fragment((16, N, N), "float32")

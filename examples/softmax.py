@@ -10,7 +10,7 @@ from bounds import UNIT, within
 @tw.jit
 def softmax(X):
     M, N = T.const("M, N")
-    X: T.Tensor((M, N), "float32")
+    X: T.Tensor[[M, N], T.float32]
     Y = T.empty((M, N), "float32")
     with T.Kernel(T.ceildiv(M, 4), threads=128) as by:
         x = T.alloc_fragment((4, N), "float32")

@@ -10,9 +10,9 @@ from bounds import UNIT, within
 @tw.jit
 def split_gemm(A, B, C, splits=4):
     M, N, K = T.const("M, N, K")
-    A: T.Tensor((M, K), "float16")
-    B: T.Tensor((K, N), "float16")
-    C: T.Tensor((M, N), "float32")
+    A: T.Tensor[[M, K], T.float16]
+    B: T.Tensor[[K, N], T.float16]
+    C: T.Tensor[[M, N], T.float32]
     rounds = -(-K // (32 * splits))
     with T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 64), splits, threads=128) as (bx, by, bz):
         a = T.alloc_shared((64, 32), "float16")

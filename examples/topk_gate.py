@@ -10,7 +10,7 @@ from bounds import within
 @tw.jit
 def topk(X, k=4):
     M, N = T.const("M, N")
-    X: T.Tensor((M, N), "float32")
+    X: T.Tensor[[M, N], T.float32]
     V = T.empty((M, k), "float32")
     I = T.empty((M, k), "int32")
     with T.Kernel(T.ceildiv(M, 8), threads=128) as by:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The pictures of README.md and of the tutorials: python docs/pictures/draw.py [FOLDER]. Layouts are drawn by tw.plot; the rest
-is rectangles, texts and arrows. A test compares the files with what this writes."""
+"""The pictures of README.md and of the tutorials: python docs/pictures/draw_pictures.py [FOLDER]. Layouts are drawn by
+tw.plot; the rest is rectangles, texts and arrows. A test compares the files with what this writes."""
 import html
 import pathlib
 import sys

@@ -68,6 +68,8 @@ class Memory:
         if op == "load":
             return old, state
         if alone:
+            if op == "compare_exchange" and t.is_float and ((old == 0) & (compare == 0) | np.isnan(old) & np.isnan(compare)).any():
+                raise Invalid("bits are compared, and nobody says a zero's sign or those of NaN")
             same = _bits(t, old) == _bits(t, compare) if op == "compare_exchange" else None
             new = {"store": lambda: v, "exchange": lambda: v, "compare_exchange": lambda: np.where(same, v, old),
                    "add": lambda: binary("+", old, v, t), "max": lambda: binary("max", old, v, t), "min": lambda: binary("min", old, v, t),

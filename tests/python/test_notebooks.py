@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from test_documents import BLOCK, ROOT
+import pages
+from pages import ROOT
 
 pytest.importorskip("IPython")
 
@@ -55,7 +56,8 @@ def indented(text):
 
 
 def blocks(document):
-    return [m[2] for m in BLOCK.finditer((ROOT / document).read_text()) if not m[1] or importlib.util.find_spec(m[1])]
+    found = pages.blocks((ROOT / document).read_text())
+    return [python for mark, word, python, _ in found if mark != "needs" or importlib.util.find_spec(word)]
 
 
 def tutorials():

@@ -2,6 +2,7 @@
 TileKernels."""
 
 import inspect
+import os
 import pathlib
 import subprocess
 import sys
@@ -234,7 +235,8 @@ def test_every_function_is_on_the_page():
 
 
 def run(program):
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
 
 
 def test_the_other_name():

@@ -6,10 +6,10 @@ import runpy
 import sys
 
 import pytest
-from test_documents import BLOCK, ROOT, run
+from pages import ROOT, blocks, run
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "docs/pictures")]
-import draw  # noqa: E402
+import draw_pictures  # noqa: E402
 import notebooks  # noqa: E402
 
 PAGES = sorted((ROOT / "docs/tutorials").glob("[0-9]*.md"))
@@ -37,7 +37,7 @@ def test_tutorial(page, capfd):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorial_as_a_script(page, tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("\n".join(block[2] for block in BLOCK.finditer(page.read_text())))
+    script.write_text("\n".join(python for _, _, python, _ in blocks(page.read_text())))
     assert "tw" in runpy.run_path(str(script), run_name="__main__")
 
 
@@ -49,7 +49,7 @@ def need_same(path, text):
 
 def test_pictures():
     shown = set(re.findall(r"pictures/(\w+)\.svg", "".join(page.read_text() for page in [*PAGES, ROOT / "README.md"])))
-    drawn = dict(draw.pictures())
+    drawn = dict(draw_pictures.pictures())
     assert shown == drawn.keys()
     for name, svg in drawn.items():
         need_same(ROOT / f"docs/pictures/{name}.svg", svg)
