@@ -194,6 +194,7 @@ def documents(folder):
         for mark, _, python, line in blocks(text):
             if mark == "fails":
                 continue
+            python = python.replace("from tile_kernels", "from tilewright.kernels")  # the same: install_as_tile_kernels
             source += "\n" * (line - source.count("\n")) + python
         if source and name not in OTHERS:
             (folder / f"page_{page.stem}.py").write_text(source)
