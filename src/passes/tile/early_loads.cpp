@@ -130,7 +130,9 @@ class EarlyLoads {
     for (size_t d = 0; d < map.vars.size(); ++d) {
       if (!used.contains(map.vars[d])) continue;
       const DType type = p_.var(map.vars[d]).type;
-      count *= constant_int(map.extents[d]).value_or(points);
+      const auto extent = constant_int(map.extents[d]);
+      if (!extent) return {};  // tiles on chip have constant shapes
+      count *= *extent;
       before.vars.push_back(p_.new_var(p_.var(map.vars[d]).name, type)), before.extents.push_back(map.extents[d]);
       tile.shape.push_back(map.extents[d]);
       index.push_back(var(map.vars[d], type)), own.push_back(var(before.vars.back(), type));
