@@ -120,12 +120,16 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
 // share, if that is cheaper by so much (measured on an H100: 5000 cubed in 128x256 tiles 384 us for 535, in 256x64 545
 // for 905, in 128x32 1035 for 1744; tiles of whole lines lose up to a fifth by it, or gain a tenth).
 constexpr double kWorthPairs = 0.92;
+// Clusters begin and end together, which the price does not know: a product of 9 us by it, 4224x640x296 in 128x160
+// tiles, took 17.6 as pairs. From 3000 cubed on (82 us) pairs have been seen to gain.
+constexpr double kShortestOfPairs = 60;  // microseconds
 
 std::optional<Plan> in_pairs(const Plan& alone, const TileProgram& program, size_t number,
                              const target::GpuTarget& target, const Limits& limits, Hints hints) {
   const Launch& launch = program.launches[number];
   const auto price = plan::price(program, launch, alone, target);
-  if (!price || price->limit != "l2" || price->over_lines == 0) return std::nullopt;
+  if (!price || price->limit != "l2" || price->over_lines == 0 || price->microseconds < kShortestOfPairs)
+    return std::nullopt;
   double least = price->microseconds * kWorthPairs;
   std::optional<Plan> best;
   for (const std::string& tile : plan::tiles_to_share(program, launch)) {
