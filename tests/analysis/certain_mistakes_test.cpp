@@ -221,7 +221,7 @@ TEST(OperandAgreement, ThreadsThatWouldEachMoveAnotherTile) {
             "TW6012 line 2: " + of_warps + "'s': it begins or ends at 0 for thread 0 and at 1 for thread 1");
   EXPECT_EQ(
       with_shared("    role 32..64 {\n      fill to=s[tx // 48 : 8] value=0.0\n    }\n"),
-      "TW6012 line 2: threads do this fill together, but not of one part of 's': it begins or ends at 0 for thread "
+      "TW6012 line 3: threads do this fill together, but not of one part of 's': it begins or ends at 0 for thread "
       "32 and at 1 for thread 48");
 }
 
