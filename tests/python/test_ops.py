@@ -450,3 +450,11 @@ def test_functions_that_are_no_operators_end_a_graph():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of code of ours that is traced
         assert torch.allclose(block(x), torch.softmax(x.T * 2, -1) * x.sum(1) + x.max(), atol=1e-5)
+
+
+def test_of_tiles_that_cost_alike_the_narrow_ones_are_left():
+    spec = lambda *shape: ops.Spec(shape, "bfloat16", "cuda")  # noqa: E731
+    for n, k in [(57344, 8192), (24576, 1536)]:
+        found = ops.matmul.choice(spec(16, k), spec(k, n))
+        columns = int(found["kernels"][0].partition("tile=")[2].split("x")[1])
+        assert columns >= 64, found

@@ -174,7 +174,8 @@ _NEAR = 1.02  # a kernel that is there is taken for a better one that is not
 def best_of(choice, specialization_of):
     """(specialization, microseconds) of a choice among tiles: the best, or one that is compiled and about as good. Once sealed,
     the best of those that are compiled."""
-    considered = sorted(choice["considered"].items(), key=lambda of: of[1]) or [(choice["options"]["tile"], 0)]
+    taken = choice["options"]["tile"]
+    considered = sorted(choice["considered"].items(), key=lambda of: (of[0] != taken, of[1])) or [(taken, 0)]
     least = considered[0][1]
     for tile, microseconds in considered:
         if not _sealed and microseconds > _NEAR * least:
