@@ -538,6 +538,8 @@ class Mutation(runner.Work):
                 wrong = unlike(arguments, expected, call(self.library, text, engine, arguments), coarsest_sum(text))
                 if wrong and self.races(text, arguments):
                     counts["not run: a race of its own"] += 1
+                elif wrong and self.trembles(text, arguments, expected):
+                    counts["not run: roundings decide what it gives"] += 1
                 elif wrong:
                     findings.append((seed, engine, "wrong", wrong + " after " + ", ".join(names)))
             except Refused as refused:
@@ -573,6 +575,20 @@ class Mutation(runner.Work):
                 if not may_refuse(refused.code):
                     return own_mistake(text, refused)
         return False
+
+    def trembles(self, text, arguments, expected):
+        """Whether the last bits of what goes in decide what the interpreter gives, as where sums that cancel are divided by: the order
+        of a sum then does so too."""
+        g, moved = np.random.default_rng(1), []
+        for name, t, shape, value in arguments:
+            if shape is not None and t.is_float:
+                x = decode(t, value).astype(np.float64)
+                value = encode(t, round_to(t, x * (1 + g.choice((-1.0, 1.0), x.shape) * 2.0 ** -t.mantissa)))
+            moved.append((name, t, shape, value))
+        try:
+            return unlike(arguments, expected, call(self.library, text, "interpreter", moved), coarsest_sum(text)) is not None
+        except Refused:
+            return False
 
     def make(self, seed):
         """(text, names of changes, arguments, why not)."""
