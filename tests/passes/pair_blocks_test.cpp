@@ -11,28 +11,11 @@ namespace tilewright {
 namespace {
 
 using simulator::Product;
+using simulator::with_plan;
 
 // Three rows of tiles, four columns.
-constexpr Product kProduct{.m = 192,
-                           .n = 256,
-                           .k = 320,
-                           .block_m = 64,
-                           .block_n = 64,
-                           .block_k = 64,
-                           .threads = 128,
-                           .stages = 3,
-                           .transpose_a = false,
-                           .transpose_b = true,
-                           .relu = true,
-                           .through_shared = false,
-                           .type = "float16",
-                           .result = "float32"};
+constexpr Product kProduct = simulator::product_of_five_turns(192, 256);
 
-std::string with_plan(std::string text, const std::string& lines) {
-  const std::string before = ") {\n    shared";
-  const size_t at = text.find(before);
-  return text.replace(at, 2, ") plan(" + lines + ") ");
-}
 struct Case {
   Product product;
   std::string tile, work = "persistent blocks=4", more = {};

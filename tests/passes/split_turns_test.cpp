@@ -10,27 +10,10 @@ namespace tilewright {
 namespace {
 
 using simulator::Product;
+using simulator::with_plan;
 
-constexpr Product kProduct{.m = 128,
-                           .n = 128,
-                           .k = 320,
-                           .block_m = 64,
-                           .block_n = 64,
-                           .block_k = 64,
-                           .threads = 128,
-                           .stages = 3,
-                           .transpose_a = false,
-                           .transpose_b = true,
-                           .relu = true,
-                           .through_shared = false,
-                           .type = "float16",
-                           .result = "float32"};
+constexpr Product kProduct = simulator::product_of_five_turns(128, 128);
 
-std::string with_plan(std::string text, const std::string& lines) {
-  const std::string before = ") {\n    shared";
-  const size_t at = text.find(before);
-  return text.replace(at, 2, ") plan(" + lines + ") ");
-}
 std::string split_text(const Product& p, int64_t parts) {
   return with_plan(p.text(), fmt::format("\"work split k={}\"", parts));
 }

@@ -53,6 +53,30 @@ struct Product {
   }
 };
 
+// A product in five turns, of so many rows and columns: 64 x 64 x 64 tiles of float16 operands.
+constexpr Product product_of_five_turns(int64_t m, int64_t n) {
+  return {.m = m,
+          .n = n,
+          .k = 320,
+          .block_m = 64,
+          .block_n = 64,
+          .block_k = 64,
+          .threads = 128,
+          .stages = 3,
+          .transpose_a = false,
+          .transpose_b = true,
+          .relu = true,
+          .through_shared = false,
+          .type = "float16",
+          .result = "float32"};
+}
+
+// The text of a program whose launch begins with shared tiles, with lines of a plan.
+inline std::string with_plan(std::string text, const std::string& lines) {
+  const std::string before = ") {\n    shared";
+  return text.replace(text.find(before), 2, ") plan(" + lines + ") ");
+}
+
 // Two gemms in one loop, the second with a fragment from registers.
 struct Attention {
   int64_t queries, keys, width, block_m, block_n, threads, stages;

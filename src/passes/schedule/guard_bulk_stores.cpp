@@ -4,6 +4,7 @@
 #include "ir/rewrite.h"
 #include "ir/widen.h"
 #include "passes/lower/intervals.h"
+#include "passes/schedule/role_code.h"
 #include "passes/threads/elementwise.h"
 
 namespace tilewright::passes {
@@ -25,7 +26,8 @@ class Guards {
     Body out;
     Intervals::Ranges assumed;
     for (const Stmt& s : in) {
-      if (const auto* n = s.as<Assume>()) append(assumed, known_.narrow(n->condition));
+      if (const auto* n = s.as<Assume>())
+        for (const auto& before : known_.narrow(n->condition)) assumed.push_back(before);
       note(s);
       append(out, statement(s));
     }
@@ -34,10 +36,6 @@ class Guards {
   }
 
  private:
-  template <class List>
-  static void append(List& list, const List& more) {
-    list.insert(list.end(), more.begin(), more.end());
-  }
   void note(const Stmt& s) {
     if (const auto* n = s.as<Let>(); n && n->value->type.is_int() && !natural_.contains(n->var))
       known_.set(n->var, known_.of(n->value));
