@@ -21,6 +21,14 @@ struct Scratch {
   Value row(const AttentionSequence& s, const Value& b, const Value& q) const {
     return (o.packed ? Value(floordiv(s.query_start, o.tile.m) + b + q) : q) * 2;
   }
+  void clear_sum(const Value& b, const Value& h, const Value& query, const Value& d) const {
+    if (o.packed)
+      dQ_sum(query, h, d) = 0.0;
+    else if (o.heads_first)
+      dQ_sum(b, h, query, d) = 0.0;
+    else
+      dQ_sum(b, query, h, d) = 0.0;
+  }
   const AttentionOptions& o;
   const Buffer rows, dQ_sum;
 };
@@ -40,8 +48,7 @@ Program attention_backward(const AttentionOptions& o) {
   const auto sums_of_rows = [&](const Scratch& scratch) {
     const Value longest = o.packed ? c.longest_query : c.queries;
     for (auto [bx, h, b] : Kernel({ceildiv(longest, m), c.kv_heads * o.group, c.batch}, {.threads = 128})) {
-      auto product = alloc_fragment({m, E}, f32), gradient = alloc_fragment({m, E}, f32),
-           zeros = alloc_fragment({m, D}, f32);
+      auto product = alloc_fragment({m, E}, f32), gradient = alloc_fragment({m, E}, f32);
       auto sums = alloc_fragment({m}, f32);
       const AttentionSequence s(c, b);
       Value first = bx * m, at = o.packed ? Value(0) : b, row = scratch.row(s, b, bx);
@@ -58,8 +65,7 @@ Program attention_backward(const AttentionOptions& o) {
         scratch.rows(at, h, row, i) = if_then_else(none, infinity(f32), log * kLog2E);
         scratch.rows(at, h, row + 1, i) = if_then_else(none, 0.0, sums(i) - of_log);
       }
-      clear(zeros);
-      copy(zeros, c.tile(scratch.dQ_sum, b, h, s.query_start + first, m));
+      for (auto [i, j] : Parallel(m, D)) scratch.clear_sum(b, h, s.query_start + first + i, j);
     }
   };
 

@@ -38,6 +38,7 @@
 #include "passes/tile/pad_rows.h"
 #include "passes/tile/reducer_parts.h"
 #include "passes/tile/split_masks.h"
+#include "passes/tile/spread_pairs.h"
 #include "passes/tile/sum_copies.h"
 #include "passes/tile/unshift_maps.h"
 #include "passes/tile/whole_turns.h"
@@ -284,6 +285,11 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "copies and fills of threads are maps",
      .here = "behind rings: what is left is elementwise",
      .run = on_tiles<copies_to_maps>},
+    {.name = "spread_pairs",
+     .what = "scratch that TMA adds accumulators to has its columns in another order",
+     .here = "behind copies_to_maps: all that touches it is elements, but for TMA",
+     .run = on_tiles<spread_pairs>,
+     .wanted = [](const target::GpuFeatures& has) { return has.tma; }},
     {.name = "refuse",
      .what = "what the target cannot do is refused",
      .here = "behind all that could have made something else of it",
