@@ -22,7 +22,8 @@ class Search:
         self.close = {"rtol": rtol, "atol": atol, "max_mismatched_ratio": max_mismatched_ratio}
         self.manual_check_prog, self.early_factor = manual_check_prog, early_stop_factor if early_stop else None
         self.log = _Log(log)
-        self.inputs, self.wanted, self.groups, self.failures = None, None, [], []
+        self.inputs, self.wanted, self.groups = None, None, []
+        self.outcomes = []  # of each configuration its kernel, or the error that it gave
 
     def best_of(self, configs, kernels, given=None):
         """The fastest of the kernels; in place of one there may be the error that compiling it gave."""
@@ -31,12 +32,13 @@ class Search:
             for config, kernel in zip(configs, kernels):
                 try:
                     self._consider(config, kernel, given)
+                    self.outcomes.append((config, kernel))
                 except (TilewrightError, AssertionError) as error:
-                    self.failures.append(f"{config}: {error}")
+                    self.outcomes.append((config, error))
                 best = self._best()
                 bar.step(f"best {best.latency:.4g} ms, {best.config}" if best else "")
         if best is None:
-            raise TilewrightError("no configuration works:\n" + "\n".join(self.failures))
+            raise TilewrightError("no configuration works:\n" + "\n".join(f"{config}: {error}" for config, error in self.outcomes))
         if len(self.groups) > 1:
             others = [k.config for _, kernels in self.groups if best not in kernels for k in kernels]
             sizes = sorted((len(kernels) for _, kernels in self.groups), reverse=True)

@@ -1,9 +1,7 @@
 """tilewright build: kernels as C headers and objects, for programs without Python and without a compiler."""
 import os
 
-from .. import _native
-from ..trace import fail
-from .kernels import _made, _one, _parser, _values
+from .kernels import _made, _one, _parsed, _parser, _values
 
 _ARCHITECTURES = "cpu (this machine's), cpu:portable, cpu:avx2, cpu:avx512, sm_80, sm_89, sm_90a"
 
@@ -32,10 +30,3 @@ def _program(parse, target, values):
         parse.error(f"'{kernel.name}' takes no {', '.join(sorted(others))} now: what its calls decide are parameters of the function")
     return kernel.program
 
-
-def _parsed(file):
-    try:
-        with open(file, encoding="utf-8") as opened:
-            return _native.parse(opened.read(), file)
-    except OSError as error:
-        fail("FileNotReadable", f"{file}: {error.strerror}", "give a file that can be read", (file, 0, 0))
