@@ -14,9 +14,12 @@ def build(argv):
     parse.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="one of the values, as behind FILE.py:NAME")
     parse.add_argument("--name", default="", help="of the C function (the program's); {arch} in it is the architecture's")
     options = parse.parse_intermixed_args(argv)
+    architectures = [arch.strip() for arch in options.arch.split(",")]
+    if not all(architectures):
+        parse.error(f"'{options.arch}' is no list of architectures: {_ARCHITECTURES}")
     program = _program(parse, options.kernel, _values(parse, [*options.values, *options.arg]))
-    for arch in options.arch.split(","):
-        print(program.build(arch.strip(), options.name, os.fspath(options.out)), end="", flush=True)
+    for arch in architectures:
+        print(program.build(arch, options.name, os.fspath(options.out)), end="", flush=True)
     return 0
 
 
