@@ -3,9 +3,17 @@
 import tilewright as tw
 import tilewright.language as T
 """
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from . import _native, errors, gradients, tensors, tracebacks, values
+try:
+    from . import _native
+except ImportError:
+    if importlib.util.find_spec(f"{__name__}._native") is None:
+        raise ImportError(f"{__path__[0]} is the source of tilewright, without its compiled part; help: start Python elsewhere after "
+                          "`pip install .`, or set PYTHONPATH to build/release/python of a build", name=__name__) from None  # fmt: skip
+    raise
+from . import errors, gradients, tensors, tracebacks, values
 from .errors import CompileError, InternalError, LaunchError, TilewrightError
 
 _native.register(

@@ -140,6 +140,13 @@ def test_who_stops_reading_is_told_nothing(tmp_path):
         assert (ran.returncode, ran.stderr) == (1, ""), words
 
 
+def test_the_source_says_that_it_is_one(tmp_path):
+    (tmp_path / "tilewright").mkdir()
+    (tmp_path / "tilewright/__init__.py").write_text(pathlib.Path(tilewright.__file__).read_text())
+    ran = subprocess.run([sys.executable, "-c", "import tilewright"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stderr.splitlines()[-1].startswith(f"ImportError: {tmp_path}/tilewright is the source of tilewright, without its compiled part; help: "), ran.stderr
+
+
 def test_version(tmp_path):
     assert said(tmp_path, "--version") == f"tilewright {tilewright.__version__}\n"
 
