@@ -66,6 +66,7 @@ def install_as_tile_kernels(force=False):
 
 
 if TYPE_CHECKING:
+    from . import kernels, ops, profiler, puzzles, testing, torch_ops, tuner
     from .pictures import plot
     from .pretended_gpu import without_gpu
     from .profiler import TensorSupplyType, do_bench
@@ -85,7 +86,7 @@ def __getattr__(name):
 
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    if name in ("kernels", "profiler", "testing", "torch_ops", "tuner"):
+    if name in ("kernels", "ops", "profiler", "puzzles", "testing", "torch_ops", "tuner"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

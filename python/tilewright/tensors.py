@@ -46,6 +46,17 @@ def to_dlpack(tensor):
 _NUMPY = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())
 
 
+def pytorch(what):
+    """The module torch, which `what` needs."""
+    try:
+        import torch
+    except ImportError:
+        from .trace import fail
+
+        fail("OperandKind", f"{what} needs PyTorch, which is not installed", 'pip install "tilewright[torch]"', also=ImportError)
+    return torch
+
+
 def is_numpy(name):
     """Whether NumPy has this dtype by itself."""
     return name in _NUMPY
@@ -55,7 +66,7 @@ def empty(example, shape, name, engine):
     """A new tensor beside `example`, the first tensor of the call; without one on the engine's device."""
     torch = sys.modules.get("torch")
     if torch is None and example is None and engine == "cuda":
-        import torch  # a call without tensors, and no other library of ours has memory there
+        torch = pytorch("a GPU's memory for outputs of a call without tensors")
     if torch is not None and (example is None or isinstance(example, torch.Tensor)):
         if example is not None:
             device = example.device

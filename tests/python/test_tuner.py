@@ -398,7 +398,9 @@ except AssertionError as error:
 for kind, supply in (("float16", "Normal"), ("int8", "Auto"), ("uint32", "Auto"), ("bool", "Auto"), ("float64", "One"), ("float32", "Zero")):
     made = doubled(64, block=16, dtype=kind, out="float32").get_profiler(tw.TensorSupplyType[supply])._inputs()[0]
     assert made.dtype == kind and made.shape == (64,), kind
-for call in (lambda: doubled(64, dtype="bfloat16"), lambda: doubled(64, block=16, out="bfloat16")(np.ones(64, "float32"))):
+assert tw.ops.add(np.ones(4, "float32"), np.ones(4, "float32")).tolist() == [2] * 4
+for call in (lambda: doubled(64, dtype="bfloat16"), lambda: doubled(64, block=16, out="bfloat16")(np.ones(64, "float32")),
+             lambda: tw.custom_op("mine::f", kernel), lambda: T.float16.as_torch()):
     try:
         call()
     except tw.TilewrightError as error:
@@ -411,7 +413,8 @@ def test_without_pytorch(tmp_path):
     ran = subprocess.run([sys.executable, "without.py"], cwd=tmp_path, capture_output=True, text=True,
                          env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TILEWRIGHT_ENGINE": "cpu"})  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    tensor, output = ran.stdout.splitlines()
+    tensor, output, *needs = ran.stdout.splitlines()
+    assert needs == [f'TW1101 {what} needs PyTorch, which is not installed | pip install "tilewright[torch]"' for what in ("custom_op()", "as_torch() of float16")]
     assert tensor == ("TW1101 no tensor of bfloat16 can be made for 'A': NumPy has none, and PyTorch is not installed | "
                       'pip install "tilewright[torch]", or pass tensors of your own')  # fmt: skip
     assert output == ("TW4004 an output is bfloat16, which NumPy has not: no array can be made for it | "
