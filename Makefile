@@ -35,9 +35,9 @@ test-python: build/setup/test build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_python print_examples
 	@$(TEST_PYTHON)
 
-# Builds the wheel, and runs the package's tests with it under every Python here.
-test-wheel: build/setup/test build/release/build.ninja
-	@$(BUILD) release -j $(JOBS) --target print_examples
+# Builds the wheel, tries it on a Debian that has nothing, and runs the package's tests with it under every Python here.
+test-wheel: build/setup/wheel build/release/build.ninja
+	@$(BUILD) release -j $(JOBS) --target print_examples tilewright_shared tilewright_tool
 	@tools/test_wheel
 
 # The site of docs/site.yml in build/site, and whether its links lead somewhere. It needs no network once this machine is set up.
@@ -70,7 +70,7 @@ clean:
 	rm -rf build
 
 # The stamp is newer than tools/setup and the packages of tests once this machine has what the goal needs.
-build/setup/test: tests/requirements.txt
+build/setup/test build/setup/wheel: tests/requirements.txt
 build/setup/%: tools/setup
 	@tools/setup $*
 	@mkdir -p $(@D) && touch $@

@@ -54,6 +54,8 @@ def support():
         ("Compiler of the build", f"g++ {_first(r'at_least (12) g', 'tools/setup')} or newer", "tools/setup"),
         ("CMake", f"{_first(r'at_least ([0-9.]+) cmake', 'tools/setup')} or newer", "tools/setup"),
         ("Python", f"{_first(r'requires-python = .>=([0-9.]+)', 'pyproject.toml')} or newer", "pyproject.toml"),
+        ("Pythons that tests of the wheel run with", "3." + ", 3.".join(_first(r"for minor in ([0-9 ]+); do", "tools/test_wheel").split()), "tools/test_wheel"),
+        ("C library that a wheel from Debian 12 needs", f"glibc {_first(r'^newest_glibc=([0-9.]+)', 'tools/test_wheel')}", "tools/test_wheel"),
         ("PyTorch", _first(r"^torch==(\S+)", pins), pins),
         ("NVRTC", _first(r"^nvidia-cuda-nvrtc==([0-9.]+)", pins), pins),
         ("GPU", f"{gpu['device']} ({gpu['arch']}), driver {gpu['driver']}", "bench/results/2026-11-22-gpu.json"),

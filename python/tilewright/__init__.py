@@ -3,9 +3,17 @@
 import tilewright as tw
 import tilewright.language as T
 """
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from . import _native, errors, gradients, tensors, tracebacks, values
+try:
+    from . import _native
+except ImportError:
+    if importlib.util.find_spec(f"{__name__}._native") is None:
+        raise ImportError(f"{__path__[0]} is the source of tilewright, without its compiled part; help: start Python elsewhere after "
+                          "`pip install .`, or set PYTHONPATH to build/release/python of a build", name=__name__) from None  # fmt: skip
+    raise
+from . import errors, gradients, tensors, tracebacks, values
 from .errors import CompileError, InternalError, LaunchError, TilewrightError
 
 _native.register(
@@ -58,6 +66,7 @@ def install_as_tile_kernels(force=False):
 
 
 if TYPE_CHECKING:
+    from . import kernels, ops, profiler, puzzles, testing, torch_ops, tuner
     from .pictures import plot
     from .pretended_gpu import without_gpu
     from .profiler import TensorSupplyType, do_bench
@@ -77,7 +86,7 @@ def __getattr__(name):
 
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    if name in ("kernels", "profiler", "testing", "torch_ops", "tuner"):
+    if name in ("kernels", "ops", "profiler", "puzzles", "testing", "torch_ops", "tuner"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -29,8 +29,9 @@ class dtype(str):
 
     def as_torch(self):
         """The torch dtype of tensors that hold this."""
-        import torch
+        from .tensors import pytorch
 
+        torch = pytorch(f"as_torch() of {self}")
         if self in ("float4_e2m1fnx2", "int4x2", "uint4x2"):
             return self.element.as_torch()
         if self in ("int4", "uint4", "float4_e2m1fn"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -211,11 +212,17 @@ class Jit:
                  self.func.__name__, (), fixed)  # fmt: skip
         return of_program, fixed, consts
 
+    def _extent_of(self, name, value):
+        try:
+            return operator.index(value)
+        except TypeError:
+            fail("OperandKind", f"T.const '{name}' of '{self.func.__name__}' is an integer, but {value!r} is given", f"{name}=128, for example", also=TypeError)
+
     def _consts_of(self, discovery, tensors, given, fixed):
         consts = {}
         for name in discovery.consts:
             if name in given:
-                consts[name] = given[name]
+                consts[name] = self._extent_of(name, given[name])
                 continue
             where = discovery.where.get(name)
             if where is None:

@@ -1,6 +1,7 @@
 """Inputs for a kernel, comparing its outputs with a reference, and measuring it."""
 import copy
 import enum
+import importlib.util
 import re
 import statistics
 import sys
@@ -10,6 +11,8 @@ from typing import Any
 from .dtypes import dtype
 from .settings import warn_once
 from .shown import Measured
+from .tensors import is_numpy
+from .trace import fail
 
 
 class TensorSupplyType(enum.Enum):
@@ -32,12 +35,14 @@ def cached(factory, out_idx=None, *arguments, **named):
 
 
 def make_tensor(parameter, supply=TensorSupplyType.Auto, device=None):
-    """A torch tensor for a parameter whose shape is known."""
-    import torch
-
+    """A tensor for a parameter whose shape is known: PyTorch's, or NumPy's where that is not installed."""
     if any(not isinstance(e, int) for e in parameter.shape):
         raise ValueError(f"the shape ({', '.join(map(str, parameter.shape))}) of '{parameter.name}' is known only at the call: "
                          "pass input_tensors, or dynamic_symbolic_constraints={name: value}")  # fmt: skip
+    if importlib.util.find_spec("torch") is None:
+        return _numpy_array(parameter, supply, device)
+    import torch
+
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     name, shape, kind = parameter.dtype, list(parameter.shape), dtype(parameter.dtype).as_torch()
     if supply is TensorSupplyType.Zero:
@@ -62,6 +67,50 @@ def make_tensor(parameter, supply=TensorSupplyType.Auto, device=None):
     else:
         made.uniform_(-1.0, 1.0)
     return made.to(kind)
+
+
+def _numpy_array(parameter, supply, device):
+    name, shape = parameter.dtype, tuple(parameter.shape)
+    if device == "cuda" or not is_numpy(name):
+        what = "on a GPU" if device == "cuda" else f"of {name}"
+        fail("OperandKind", f"no tensor {what} can be made for '{parameter.name}': NumPy has none, and PyTorch is not installed",
+             'pip install "tilewright[torch]", or pass tensors of your own')  # fmt: skip
+    import numpy
+
+    if supply in (TensorSupplyType.Zero, TensorSupplyType.One):
+        return numpy.full(shape, supply is TensorSupplyType.One, name)
+    random = numpy.random.default_rng()
+    if name == "bool" or name.startswith("uint"):
+        return random.integers(0, 2 if name == "bool" else 3, shape).astype(name)
+    if supply is TensorSupplyType.Integer or name.startswith("int"):
+        return random.integers(-2, 3, shape).astype(name)
+    if supply in (TensorSupplyType.Normal, TensorSupplyType.Randn):
+        return random.normal(-1.0 if supply is TensorSupplyType.Normal else 0.0, 1.0, shape).astype(name)
+    return random.uniform(-1.0, 1.0, shape).astype(name)
+
+
+def assert_close(found, wanted, name, rtol, atol, max_mismatched_ratio, other="what is wanted"):
+    """AssertionError if more than that share of the elements differ by more."""
+    if "torch" in sys.modules and hasattr(found, "clone"):
+        from .testing import torch_assert_close
+
+        torch_assert_close(found, wanted, rtol=rtol, atol=atol, max_mismatched_ratio=max_mismatched_ratio, base_name=name, ref_name=other)
+        return
+    import numpy
+
+    if found.shape != wanted.shape:
+        raise AssertionError(f"{name} has shape {found.shape}, not {wanted.shape}")
+    same = numpy.isclose(found.astype("float64"), wanted.astype("float64"), rtol=rtol, atol=atol, equal_nan=True)
+    if (~same).mean() > max_mismatched_ratio:
+        raise AssertionError(f"{name} differs in {(~same).sum()} of {same.size} elements")
+
+
+def _bytes_of(tensor):
+    return tensor.numel() * tensor.element_size() if hasattr(tensor, "element_size") else getattr(tensor, "nbytes", 0)
+
+
+def _equal(a, b):
+    return a.shape == b.shape and bool((a == b).all())
 
 
 def _dimensions(text):
@@ -116,10 +165,10 @@ class Profiler:
         on a GPU, how near that comes to the floor of explain(). Shown as a table."""
         inputs = self._inputs(input_tensors, named.pop("dynamic_symbolic_constraints", None))
         least, median, late = self.do_bench(warmup=warmup, rep=rep, input_tensors=inputs, quantiles=[0, 0.5, 0.95], **named)
-        size = sum(t.numel() * t.element_size() if hasattr(t, "element_size") else getattr(t, "nbytes", 0) for t in inputs)
+        size = sum(map(_bytes_of, inputs))
         made = self.kernel(*inputs)
         for t in made if isinstance(made, list) else [] if made is None else [made]:
-            size += t.numel() * t.element_size()
+            size += _bytes_of(t)
         found = Measured({"min ms": least, "median ms": median, "p95 ms": late, "GB/s": size / median / 1e6})
         if self.kernel.engine == "cuda":
             facts = self.kernel.explain(as_json=True)
@@ -137,8 +186,6 @@ class Profiler:
     def assert_allclose(self, reference_program: Any, input_tensors: Any = None, atol: float = 1e-2, rtol: float = 1e-2,
                         max_mismatched_ratio: float = 0.01) -> None:  # fmt: skip
         """The kernel's outputs against those of a function of the same inputs."""
-        from .testing import torch_assert_close
-
         inputs = self._inputs(input_tensors)
         wanted = reference_program(*inputs)
         found = self.kernel(*inputs)
@@ -149,22 +196,19 @@ class Profiler:
             raise AssertionError(f"the reference of '{self.kernel.name}' gives nothing to compare with")
         for i, (a, b) in enumerate(zip(found, wanted)):
             if b is not None:
-                torch_assert_close(a, b, rtol=rtol, atol=atol, max_mismatched_ratio=max_mismatched_ratio,
-                                   base_name=f"output {i}", ref_name=f"reference {i}")  # fmt: skip
+                assert_close(a, b, f"output {i}", rtol, atol, max_mismatched_ratio, f"reference {i}")
 
     def manual_assert_close(self, reference_program: Any, input_tensors: Any = None, manual_check_prog: Any = None) -> None:
         inputs = self._inputs(input_tensors)
         manual_check_prog(self.kernel(*inputs), reference_program(*inputs))
 
     def assert_consistent(self, repeat: int = 10) -> None:
-        import torch
-
         inputs = self._inputs()
         first = self.kernel(*inputs)
         for _ in range(repeat):
             again = self.kernel(*inputs)
             for a, b in zip(*([x] if not isinstance(x, list) else x for x in (first, again))):
-                assert torch.equal(a, b), "two calls on the same inputs differ"
+                assert _equal(a, b), "two calls on the same inputs differ"
 
     def do_bench(self, func: Any = None, warmup: Any = 25, rep: Any = 100, n_warmup: int = 0, n_repeat: int = 0, input_tensors: Any = None,
                  dynamic_symbolic_constraints: Any = None, **named: Any) -> Any:  # fmt: skip

@@ -46,11 +46,27 @@ def to_dlpack(tensor):
 _NUMPY = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())
 
 
+def pytorch(what):
+    """The module torch, which `what` needs."""
+    try:
+        import torch
+    except ImportError:
+        from .trace import fail
+
+        fail("OperandKind", f"{what} needs PyTorch, which is not installed", 'pip install "tilewright[torch]"', also=ImportError)
+    return torch
+
+
+def is_numpy(name):
+    """Whether NumPy has this dtype by itself."""
+    return name in _NUMPY
+
+
 def empty(example, shape, name, engine):
     """A new tensor beside `example`, the first tensor of the call; without one on the engine's device."""
     torch = sys.modules.get("torch")
     if torch is None and example is None and engine == "cuda":
-        import torch  # a call without tensors, and no other library of ours has memory there
+        torch = pytorch("a GPU's memory for outputs of a call without tensors")
     if torch is not None and (example is None or isinstance(example, torch.Tensor)):
         if example is not None:
             device = example.device
@@ -92,5 +108,8 @@ def _numpy_dtype(name):
     except ImportError:
         if name in AS_BYTES:
             return "uint8"
-        raise
+        from .trace import fail
+
+        fail("ArgumentDtype", f"an output is {name}, which NumPy has not: no array can be made for it",
+             "pip install ml_dtypes, which NumPy's types are extended by; or call it with PyTorch's tensors")  # fmt: skip
     return getattr(ml_dtypes, name)

@@ -14,6 +14,7 @@ from typing import Any, overload
 from .jitted import Jit
 from .kernel import Kernel
 from .rewrite import source_tree
+from .tensors import pytorch
 from .trace import fail
 from .tracebacks import entry
 from .values import Expr
@@ -37,8 +38,7 @@ def custom_op(name, function=None, *, mutates=(), backward=None, setup_context=N
     if not isinstance(function, (Kernel, Jit)):
         fail("OperandKind", f"custom_op() takes a kernel or a function under @jit, not {type(function).__name__}",
              'tilewright.custom_op("mine::f", kernel), or the decorator above @tilewright.jit')  # fmt: skip
-    import torch
-
+    torch = pytorch("custom_op()")
     form = _of_kernel(function) if isinstance(function, Kernel) else _of_eager(function)
     schema = form.schema(tuple(mutates))
     if isinstance(function, Kernel):

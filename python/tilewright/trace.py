@@ -12,6 +12,9 @@ OPERATIONS = {row[0]: index for index, row in enumerate(_TABLE)}
 _positions = {}
 
 
+entrances = set()  # code of functions that a command begins with: what called them is no file of a user
+
+
 class _State(threading.local):
     tracer = None  # the Tracer of the function that runs now
     options = {}  # of programs that are traced from here on: what jit() was given
@@ -103,10 +106,13 @@ class Tracer:
 
 
 def place(depth=2, beyond=None):
-    """(file, line, column) of the innermost frame outside of this package, and of the library `beyond`."""
+    """(file, line, column) of the innermost frame outside of this package, and of the library `beyond`. Whoever started the
+    command has none."""
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
+        if code in entrances:
+            return None
         if not is_ours(code) and (beyond is None or str(frame.f_globals.get("__name__")).partition(".")[0] != beyond):
             return (code.co_filename, *_line_and_column(frame, code))
         frame = frame.f_back

@@ -42,7 +42,8 @@ class set_autotune_inputs:
         _inputs.given = self.outer
 
 
-def _configurations(configs, args, kwargs):
+def configurations(configs, args, kwargs):
+    """The dictionaries that `configs` stands for: a list of them, lists by name, or a function that gives either."""
     listed = configs(*args, **kwargs) if callable(configs) else configs
     if isinstance(listed, dict):
         keys = list(listed)
@@ -82,7 +83,7 @@ class Tuned:
         return self
 
     def _tune(self, args, kwargs):
-        candidates = _configurations(self.configs, args, kwargs)
+        candidates = configurations(self.configs, args, kwargs)
         names = {n for c in candidates for n in c} - {"pass_configs"}
         unknown = names - set(self.function.order)
         _refuse_unknown(self.function, unknown, "a configuration")
@@ -108,7 +109,7 @@ class Tuned:
 
     def _with(self, config, args, kwargs):
         """The arguments with what the configuration gives in their place."""
-        values = _parameters(config)
+        values = parameters_of(config)
         args = [values.pop(name, arg) for name, arg in itertools.zip_longest(self.function.order[: len(args)], args)]
         return args, {**kwargs, **values}
 
@@ -165,7 +166,7 @@ def _warn_of_closure(function):
                           "refuses to tune such a function (AssertionError); here it is tuned", stacklevel=depth_of_user())  # fmt: skip
 
 
-def _parameters(config):
+def parameters_of(config):
     """What a configuration gives the function; options of passes change no result."""
     return {k: v for k, v in config.items() if k != "pass_configs"}
 
@@ -256,8 +257,8 @@ class AutoTuner:
     def run(self, warmup: Any = 25, rep: Any = 100, **ignored: Any) -> Kernel:
         make = self.kernel.compile if isinstance(self.kernel, Jit) else lambda **c: compile_program(self.kernel(**c), **self.compiling)
         options = {**self.measuring, "warmup": warmup, "rep": rep}
-        candidates = _configurations(self.configs, (), {})
+        candidates = configurations(self.configs, (), {})
         name = getattr(self.kernel, "__name__", "kernel")
-        best = _fastest(name, candidates, [functools.partial(make, **_parameters(c)) for c in candidates], None, options)
+        best = _fastest(name, candidates, [functools.partial(make, **parameters_of(c)) for c in candidates], None, options)
         best.libcode, best.func, best.kernel = best.get_kernel_source(), best.prim_func, best
         return best

@@ -6,7 +6,7 @@ import warnings
 
 from . import _native
 from .errors import TilewrightError
-from .profiler import Profiler, TensorSupplyType, do_bench, given_to
+from .profiler import Profiler, TensorSupplyType, assert_close, do_bench, given_to
 from .progress import Progress
 from .settings import depth_of_user
 
@@ -22,7 +22,8 @@ class Search:
         self.close = {"rtol": rtol, "atol": atol, "max_mismatched_ratio": max_mismatched_ratio}
         self.manual_check_prog, self.early_factor = manual_check_prog, early_stop_factor if early_stop else None
         self.log = _Log(log)
-        self.inputs, self.wanted, self.groups, self.failures = None, None, [], []
+        self.inputs, self.wanted, self.groups = None, None, []
+        self.outcomes = []  # of each configuration its kernel, or the error that it gave
 
     def best_of(self, configs, kernels, given=None):
         """The fastest of the kernels; in place of one there may be the error that compiling it gave."""
@@ -31,12 +32,16 @@ class Search:
             for config, kernel in zip(configs, kernels):
                 try:
                     self._consider(config, kernel, given)
+                    self.outcomes.append((config, kernel))
                 except (TilewrightError, AssertionError) as error:
-                    self.failures.append(f"{config}: {error}")
+                    self.outcomes.append((config, error))
                 best = self._best()
                 bar.step(f"best {best.latency:.4g} ms, {best.config}" if best else "")
         if best is None:
-            raise TilewrightError("no configuration works:\n" + "\n".join(self.failures))
+            first = self.outcomes[0][1]
+            if len(self.outcomes) > 1 and isinstance(first, TilewrightError) and len({str(error) for _, error in self.outcomes}) == 1:
+                raise first  # of what they have in common
+            raise TilewrightError("no configuration works:\n" + "\n".join(f"{config}: {error}" for config, error in self.outcomes))
         if len(self.groups) > 1:
             others = [k.config for _, kernels in self.groups if best not in kernels for k in kernels]
             sizes = sorted((len(kernels) for _, kernels in self.groups), reverse=True)
@@ -116,12 +121,12 @@ class Search:
             return self.manual_check_prog(found, self.wanted)
         for i, (a, b) in enumerate(zip(found, self.wanted)):
             if b is not None:
-                _assert_close(a, b, f"output {i}", **self.close)
+                assert_close(a, b, f"output {i}", **self.close)
 
     def _agree(self, found, others):
         try:
             for a, b in zip(found, others):
-                _assert_close(a, b, "output", **self.close)
+                assert_close(a, b, "output", **self.close)
         except AssertionError:
             return False
         return len(found) == len(others)
@@ -189,17 +194,3 @@ def _copies(tensors):
 def _zeros_like(tensor):
     return sys.modules["torch" if hasattr(tensor, "clone") else "numpy"].zeros_like(tensor)
 
-
-def _assert_close(found, wanted, name, **close):
-    if "torch" in sys.modules and hasattr(found, "clone"):
-        from .testing import torch_assert_close
-
-        torch_assert_close(found, wanted, base_name=name, ref_name="what is wanted", **close)
-        return
-    import numpy
-
-    if found.shape != wanted.shape:
-        raise AssertionError(f"{name} has shape {found.shape}, not {wanted.shape}")
-    same = numpy.isclose(found.astype("float64"), wanted.astype("float64"), rtol=close["rtol"], atol=close["atol"], equal_nan=True)
-    if (~same).mean() > close["max_mismatched_ratio"]:
-        raise AssertionError(f"{name} differs in {(~same).sum()} of {same.size} elements")

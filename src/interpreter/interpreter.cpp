@@ -1,9 +1,8 @@
 // Launches one after the other, their blocks in parallel where nobody can tell.
 #include "interpreter/interpreter.h"
 
-#include <omp.h>
-
 #include <atomic>
+#include <chrono>
 #include <mutex>
 
 #include "interpreter/clusters.h"
@@ -96,14 +95,18 @@ class Groups {
   int64_t blocks_;
 };
 
+// Little work is done before a thread has begun.
+constexpr std::chrono::microseconds kAlone{50};
+
 // The error that is reported is that of the first group, whatever the number of threads.
 void run_parallel(const ProgramCode& program, const LaunchCode& code, const Groups& groups, int threads) {
   std::atomic<int64_t> next{0}, failed{groups.count()};
   std::exception_ptr error;
   std::mutex mutex;
-  const auto work = [&] {
+  using Clock = std::chrono::steady_clock;
+  const auto work_until = [&](Clock::time_point end) {
     std::unique_ptr<ClusterRunner> runner;
-    for (int64_t g; (g = next++) < failed.load();) {
+    for (int64_t g; Clock::now() < end && (g = next++) < failed.load();) {
       try {
         if (!runner) runner = std::make_unique<ClusterRunner>(program, code, groups.size());
         runner->run(groups.blocks(g));
@@ -114,10 +117,8 @@ void run_parallel(const ProgramCode& program, const LaunchCode& code, const Grou
       }
     }
   };
-  run_team([&] {
-#pragma omp parallel num_threads(threads)
-    work();
-  });
+  work_until(Clock::now() + kAlone);
+  if (next < failed) share_work(threads, [&] { work_until(Clock::time_point::max()); });
   if (error) std::rethrow_exception(error);
 }
 
@@ -126,7 +127,7 @@ void run_launch(const ProgramCode& program, const ir::Launch& launch) {
   int64_t blocks = code->grid[0] * code->grid[1] * code->grid[2];
   if (blocks <= 0 || code->thread_count <= 0) return;
   const Groups groups(program, *code, blocks);
-  int threads = program.binding->threads > 0 ? program.binding->threads : omp_get_max_threads();
+  int threads = program.binding->threads > 0 ? program.binding->threads : usual_threads();
   threads = static_cast<int>(std::min<int64_t>(threads, groups.count()));
   if (!code->serial && threads > 1) return run_parallel(program, *code, groups, threads);
   ClusterRunner runner(program, *code, groups.size());

@@ -23,7 +23,7 @@ struct Binding {
   std::vector<std::pair<ir::VarId, uint64_t>> values;
   // Receives every line of a Print, with its newline. Without it Print writes nothing.
   std::function<void(std::string_view line)> print;
-  int threads = 0;  // blocks at a time; 0: as OpenMP decides
+  int threads = 0;  // blocks at a time; 0: usual_threads()
 };
 
 // Runs all launches in order. LaunchError with a code of area "run" for a mistake of the program and for what the

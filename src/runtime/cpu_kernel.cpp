@@ -1,7 +1,5 @@
 #include "runtime/cpu_kernel.h"
 
-#include <omp.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -131,7 +129,7 @@ std::string kernel_text_head() { return text::runtime_kernel_abi; }
 
 int kernel_threads() {
   const char* wish = std::getenv("TILEWRIGHT_THREADS");
-  if (!wish || !*wish) return omp_get_max_threads();
+  if (!wish || !*wish) return usual_threads();
   int threads = 0;
   const char* end = wish + std::strlen(wish);
   const auto [stop, error] = std::from_chars(wish, end, threads);
@@ -149,6 +147,7 @@ std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrig
 }
 
 std::unique_ptr<Callee> bind_cpu_kernel(const void* entry) {
+  keep_openmp(entry);
   return std::make_unique<CpuKernel>(nullptr, reinterpret_cast<Entry>(const_cast<void*>(entry)));
 }
 

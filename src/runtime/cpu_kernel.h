@@ -27,7 +27,7 @@ std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrig
 // A kernel that is in this process already: `entry` is the address of its entry, which stays.
 std::unique_ptr<Callee> bind_cpu_kernel(const void* entry);
 
-// Threads a kernel may use: TILEWRIGHT_THREADS, else OpenMP's maximum.
+// Threads a kernel may use: TILEWRIGHT_THREADS, else usual_threads().
 int kernel_threads();
 
 }  // namespace tilewright::runtime

@@ -22,6 +22,13 @@ std::string unique_path(int fd) {
   return path + std::to_string(fd);
 }
 
+void keep_openmp_of(void* object) {
+  const void* function = dlsym(object, "omp_get_max_threads");
+  Dl_info library{};
+  if (function && dladdr(function, &library) && library.dli_fname)
+    dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // never closed
+}
+
 }  // namespace
 
 SharedObject::SharedObject(std::string_view bytes, const std::string& name) {
@@ -30,7 +37,10 @@ SharedObject::SharedObject(std::string_view bytes, const std::string& name) {
     fail(Code::KernelNotLoadable, {}, fmt::format("no memory file for kernel '{}': {}", name, std::strerror(errno)));
   fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
   handle_ = dlopen(unique_path(file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle_) return;
+  if (handle_) {
+    keep_openmp_of(handle_);
+    return;
+  }
   const std::string reason = dlerror();  // begins with our path, which tells nobody anything
   const size_t colon = reason.find(": ");
   fail(Code::KernelNotLoadable, {},
@@ -40,6 +50,14 @@ SharedObject::SharedObject(std::string_view bytes, const std::string& name) {
 
 SharedObject::~SharedObject() {
   if (handle_) dlclose(handle_);
+}
+
+void keep_openmp(const void* address) {
+  Dl_info at{};
+  void* object = dladdr(address, &at) && at.dli_fname ? dlopen(at.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  if (!object) return;
+  keep_openmp_of(object);
+  dlclose(object);
 }
 
 void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name); }

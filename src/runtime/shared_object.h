@@ -21,4 +21,8 @@ class SharedObject {
   void* handle_ = nullptr;
 };
 
+// The OpenMP library that the object with this address has, if it has one, stays in the process: its threads go on when
+// the last kernel is unloaded, and would find their code gone.
+void keep_openmp(const void* address);
+
 }  // namespace tilewright::runtime

@@ -1,7 +1,5 @@
 #include "runtime/strands.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "support/coroutine.h"
+#include "support/thread_team.h"
 
 namespace tilewright::runtime {
 namespace {
@@ -154,18 +153,17 @@ int run_blocks(void*, int threads, long long blocks, int strands, long long stac
   if (blocks <= 0) return 0;
   const int wanted = static_cast<int>(std::min<long long>(threads, blocks));
   std::unique_ptr<Grid> grid;
-#pragma omp parallel num_threads(wanted)
-  {
-#pragma omp single
-    grid = std::make_unique<Grid>(blocks * strands, omp_get_num_threads());
+  std::once_flag once;
+  run_threads(wanted, [&](int thread, int count) {
+    std::call_once(once, [&] { grid = std::make_unique<Grid>(blocks * strands, count); });
     Turns turns(grid.get());
-    for (long long b = omp_get_thread_num(); b < blocks; b += omp_get_num_threads())
+    for (long long b = thread; b < blocks; b += count)
       turns.add([=] { code(argument, b); }, kOwnStack + static_cast<size_t>(stack_bytes));
     turns_here = &turns;
     turns.run();
     turns_here = nullptr;
     grid->leave();
-  }
+  });
   return grid->stuck();
 }
 

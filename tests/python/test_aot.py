@@ -394,6 +394,13 @@ def test_what_is_refused(tmp_path, words, code, message, more):
     assert not (tmp_path / "out").exists()
 
 
+def test_lists_of_architectures(built):
+    for given in ("cpu,,sm_80", "", ","):
+        ran = tw(built, "build", "kernels.py:softmax", "--arch", given, "-o", "lists", ok=False)
+        assert ran.returncode == 2 and f"'{given}' is no list of architectures: cpu (this machine's), cpu:portable" in ran.stderr
+    assert not (built / "lists").exists()
+
+
 def test_values_that_nothing_takes(built):
     for words, message in ((("kernels.py:softmax", "M=4"), "'softmax' takes no M now"), (("x.tile", "M=4"), "a .tile text takes no values: M")):
         ran = tw(built, "build", *words, "--arch", "cpu", "-o", "out", ok=False)

@@ -140,6 +140,13 @@ def test_who_stops_reading_is_told_nothing(tmp_path):
         assert (ran.returncode, ran.stderr) == (1, ""), words
 
 
+def test_the_source_says_that_it_is_one(tmp_path):
+    (tmp_path / "tilewright").mkdir()
+    (tmp_path / "tilewright/__init__.py").write_text(pathlib.Path(tilewright.__file__).read_text())
+    ran = subprocess.run([sys.executable, "-c", "import tilewright"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stderr.splitlines()[-1].startswith(f"ImportError: {tmp_path}/tilewright is the source of tilewright, without its compiled part; help: "), ran.stderr
+
+
 def test_version(tmp_path):
     assert said(tmp_path, "--version") == f"tilewright {tilewright.__version__}\n"
 
@@ -156,7 +163,7 @@ def test_the_language_server_says_what_it_needs(monkeypatch, capsys):
 
 
 def test_misspelt_words(folder):
-    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, studio, check, build, run, compat, lsp, puzzles"}.items():
+    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, studio, check, tune, build, run, compat, lsp, puzzles"}.items():
         ran = tw(folder, word)
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"tilewright: no command '{word}'; {answer}\n")
 
@@ -250,7 +257,7 @@ REFUSED = [
     ("kernels.py", "TW1080", "'kernels.py' has 3 kernels", "name one: kernels.py:add, kernels.py:product, kernels.py:scale"),
     ("kernels.py:T", "TW1101", "'T' in 'kernels.py' is of type module, and no kernel", "a function under @tilewright.jit"),
     ("nothing.py:add", "TW7003", "there is no file 'nothing.py'", "FILE.py:NAME is a path"),
-    ("kernels.txt:add", "TW7003", "'kernels.txt' is no module of Python", ".tile texts"),
+    ("kernels.txt:add", "TW7003", "'kernels.txt' is no module of Python", "FILE.tile"),
     ("kernels.py:add", "TW1109", "T.const 'N' of 'add' is a dimension of 'A'", "or N=..."),
     ("kernels.py:product", "TW4001", "product: missing", ""),
 ]
@@ -268,6 +275,8 @@ def test_what_is_not_there(folder, target, code, message, help):
 
 
 def test_values_that_nothing_takes(folder):
+    ran = tw(folder, "explain", "kernels.py:add", "N=abc")
+    assert ran.returncode == 1 and "error TW1101 build: T.const 'N' of 'add' is an integer, but 'abc' is given" in ran.stderr
     for words, answer in ((("M=4", "Q=3"), "'scale' takes no Q; it has M, f"), (("M=large",), "M is a number, not 'large'"), (("M",), "'M' is no NAME=VALUE")):
         ran = tw(folder, "explain", "kernels.py:scale", *words)
         assert ran.returncode == 2 and answer in ran.stderr
@@ -292,7 +301,68 @@ def test_plot(folder):
     assert said(folder, "plot", "kernels.py:product", "M=256", "N=256", "K=64", "--buffer", "C_local", "--arch", "sm_80").count("\n") == 1
     assert (folder / "product.C_local.svg").exists()
     ran = tw(folder, "plot", "kernels.py:product", "M=256", "N=256", "K=64", "--buffer", "D")
-    assert ran.returncode == 1 and "has no tile 'D' with a layout" in ran.stderr
+    assert ran.returncode == 1 and "has no tile 'D' with a layout" in ran.stderr and "-->" not in ran.stderr  # no file of the user's says it
+    ran = tw(folder, "plot", "kernels.py:add", "N=100")
+    assert (ran.returncode, ran.stdout) == (0, "") and ran.stderr.startswith("add: none of its tiles has a layout on sm_90a")
+
+
+def test_texts_of_programs(folder):
+    (folder / "scale.tile").write_text("program scale {\n  param A: float32[64]\n  launch main(bx: 1) threads(tx: 64) {\n    A[tx] = A[tx] * 2.0\n  }\n}\n")
+    assert said(folder, "explain", "scale.tile").startswith("scale on the cpu engine")
+    assert said(folder, "explain", "scale.tile", "--arch", "sm_90a").startswith("scale on the cuda engine (sm_90a")
+    assert said(folder, "check", "scale.tile").startswith("scale: the engines agree: interpreter")
+    assert "none of its tiles" in tw(folder, "plot", "scale.tile").stderr
+    ran = tw(folder, "tune", "scale.tile")
+    assert ran.returncode == 1 and "error TW1101 build: 'scale' is a program already" in ran.stderr and "--> scale.tile" in ran.stderr
+
+
+# ---- tune
+
+
+def test_tune(folder):
+    first, *rows = said(folder, "tune", "kernels.py:product", "M=64", "N=64", "K=64").splitlines()
+    assert first == "product on cpu, M=64 N=64 K=64: 2 configurations"
+    assert {row.split()[-1] for row in rows} == {"block=64", "block=128"} and rows[0].split()[1:4] == ["ms", "1.00", "x"]
+    found = json.loads(said(folder, "tune", "kernels.py:product", "M=64", "N=64", "K=64", "--over", "block=32,64", "--over", "dtype=float16", "--json",
+                            "--log", "log.json"))  # fmt: skip
+    tried = found["configurations"]
+    assert len(tried) == 2 and found["best"] == tried[0]["config"] and [r["ms"] for r in tried] == sorted(r["ms"] for r in tried)
+    assert {(r["config"]["block"], r["config"]["dtype"]) for r in tried} == {(32, "float16"), (64, "float16")}
+    assert len((folder / "log.json").read_text().splitlines()) == 2
+
+
+def test_tune_of_configurations_that_are_wrong(folder):
+    (folder / "some.py").write_text("""
+import tilewright as tw
+import tilewright.language as T
+
+@tw.jit(out_idx=[-1])
+def double(N, block=32):
+    @T.prim_func
+    def double(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] * (3 if block == 8 else 2)
+    return double
+""")
+    ran = tw(folder, "tune", "some.py", "N=64", "--over", "block=8,16,32,-4")
+    rows = ran.stdout.splitlines()
+    assert ran.returncode == 0 and len(rows) == 5, ran.stderr
+    assert any(re.match(r" +\S+ ms +block=8   computes something else than most of them$", row) for row in rows)
+    assert any(re.match(r" +-- +block=-4   error TW\d+ ", row) for row in rows)
+
+
+def test_what_tune_is_told_wrongly(folder):
+    sizes = ("kernels.py:product", "M=64", "N=64", "K=64")
+    for words, status, answer in [
+        (("kernels.py:add", "N=8"), 1, "error TW1080 build: 'add' has no configurations to choose from"),
+        ((*sizes, "--over", "blok=1,2"), 2, "'product' takes no blok; it has M, N, K, block, dtype"),
+        ((*sizes, "--over", "block"), 2, "--over 'block' is no NAME=VALUE,VALUE"),
+        ((*sizes, "block=32"), 2, "block is what is tuned: it has no value of its own"),
+        ((*sizes[:3],), 1, "error TW4001 launch: product: missing a required argument: 'K'"),
+    ]:
+        ran = tw(folder, "tune", *words)
+        assert (ran.returncode, ran.stdout) == (status, "") and answer in ran.stderr and "Traceback" not in ran.stderr, (words, ran.stderr)
 
 
 # ---- check
@@ -340,6 +410,15 @@ def test_run_without_a_gpu(folder):
 
 
 @alone
+def test_run_shows_a_mistake_as_python_does(folder):
+    (folder / "fails.py").write_text("def inner():\n    raise KeyError('mine')\n\nprint('before')\ninner()\n")
+    ran, python = tw(folder, "run", "fails.py"), subprocess.run([sys.executable, "fails.py"], cwd=folder, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr.replace(f'"{folder}/', '"')) == (python.returncode, python.stdout, python.stderr.replace(f'"{folder}/', '"'))
+    (folder / "refused.py").write_text(RACING + "\nimport tilewright as tw\nprint(tw.compile(halves, engine='nothing'))\n")
+    ran = tw(folder, "run", "refused.py")
+    assert ran.returncode == 1 and "TW1080" in ran.stderr and "command/" not in ran.stderr and "runpy" not in ran.stderr
+
+
 def test_run_leaves_the_program_its_words(folder):
     (folder / "words.py").write_text("import sys, tilelang\nprint(sys.argv, __name__)\nraise SystemExit(7)\n")
     ran = tw(folder, "run", "words.py", "--without-gpu", "-h")
@@ -426,14 +505,14 @@ def test_parts_of_a_target():
 
 def blurred(text):
     """Lines without the figures that a machine or a version has of its own."""
-    return [re.sub(r"\(avx.*\)", "(...)", re.sub(r"\d+(\.\d+)?(e[+-]\d+)?", "0", row)) for row in text.splitlines()]
+    return [re.sub(r"\(avx.*\)", "(...)", re.sub(r"\d+(\.\d+)?(e[+-]\d+)?", "0", re.sub(" +", " ", row))) for row in text.splitlines()]
 
 
 def test_the_page_is_right(tmp_path):
     page = (pathlib.Path(__file__).parents[2] / "docs/command.md").read_text()
     (tmp_path / "kernels.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
     shown = re.findall(r"```\n\$ tilewright (.*?)\n(.*?)```", page, re.DOTALL)
-    assert [words.split()[0] for words, _ in shown] == ["doctor", "explain", "plot", "check"]
+    assert [words.split()[0] for words, _ in shown] == ["doctor", "explain", "plot", "check", "tune"]
     for words, text in shown[1:]:
         ran = blurred(said(tmp_path, *words.split()))
         for row in blurred(text):

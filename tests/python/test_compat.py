@@ -163,6 +163,16 @@ def test_programs_of_a_folder(found):
     assert kinds["t/test_many.py"] == "tests" and "shared.py" not in kinds
 
 
+def test_what_is_installed_is_no_program_of_a_project(tmp_path):
+    text = 'import tilelang\nif __name__ == "__main__":\n    pass\n'
+    for file in ("own.py", "deep/own.py", "env/lib/theirs.py", ".cache/theirs.py", "lib/site-packages/theirs.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    (tmp_path / "env/pyvenv.cfg").write_text("")
+    assert [p.name for p in programs.of_paths([tmp_path])] == ["deep/own.py", "own.py"]
+    assert [p.name for p in programs.of_paths([tmp_path / "env/lib"])] == ["theirs.py"]
+
+
 def test_programs_that_say_cuda_run_without_one(tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "device.py").write_text(

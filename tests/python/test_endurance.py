@@ -191,3 +191,58 @@ def test_workers_that_are_forked(engine, monkeypatch):
             worker.kill()
             worker.join()
     assert known(ONES).tolist() == [3.0] * 8
+
+
+UNLOADED = """
+import gc, os, sys
+import numpy as np
+import tilewright as tw
+import tilewright.language as T
+
+def openmp():
+    return sorted({os.path.basename(line.split()[-1]).partition(".")[0] for line in open("/proc/self/maps") if "omp.so" in line})
+
+def kernel(more):
+    @T.prim_func
+    def add(A: T.Tensor((4096,), "float32"), B: T.Tensor((4096,), "float32")):
+        with T.Kernel(64, threads=64) as bx:
+            for i in T.Parallel(64):
+                B[bx * 64 + i] = A[bx * 64 + i] + more
+    return tw.compile(add, out_idx=-1, engine="cpu")
+
+assert openmp() == [], openmp()  # it comes with kernels
+a = np.zeros(4096, "float32")
+for more in range(3):
+    made = kernel(more)
+    assert (made(a) == more).all()
+    found = openmp()
+    del made
+    gc.collect()
+    assert found and openmp() == found, (found, openmp())
+print(*found)
+"""
+
+
+def test_openmp_stays_when_kernels_are_unloaded(tmp_path):
+    """Its threads wait for the next team: without the code of its library they would crash, at the latest when the process ends."""
+    environment = {**os.environ, "TILEWRIGHT_THREADS": "4", "TILEWRIGHT_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    (tmp_path / "unloaded.py").write_text(UNLOADED)
+    ran = subprocess.run([sys.executable, "unloaded.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0 and ran.stdout, (ran.returncode, ran.stderr)
+
+
+def test_how_many_threads_there_are():
+    """What OpenMP would use, though its library is not there yet."""
+    ask = "import json, tilewright; print(json.loads(tilewright._native.machine(False))['threads'])"
+    path = os.pathsep.join(p for p in sys.path if p)
+    here = len(os.sched_getaffinity(0))
+
+    def threads(before="", **changed):
+        kept = {k: v for k, v in os.environ.items() if k not in ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")}
+        ran = subprocess.run([sys.executable, "-c", before + ask], env={**kept, "PYTHONPATH": path, **changed}, capture_output=True, text=True)
+        return int(ran.stdout)
+
+    assert threads() == here
+    assert threads(OMP_NUM_THREADS="3") == threads(OMP_NUM_THREADS=" 3,2") == 3
+    assert threads(OMP_NUM_THREADS="many") == threads(OMP_NUM_THREADS="0") == here
+    assert threads("import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); ") == 1

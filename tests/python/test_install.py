@@ -122,6 +122,13 @@ def test_fetch_content(tmp_path):
     assert "/app" in rules and "libtilewright" not in rules
 
 
+def test_packages_that_are_missing_are_named_at_once(tmp_path):
+    disabled = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("fmt", "nlohmann_json", "CLI11", "Python3")]
+    ran = subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", *disabled], capture_output=True, text=True)
+    said = " ".join(ran.stderr.split())
+    assert ran.returncode != 0 and "On Debian, as root: apt-get install libfmt-dev nlohmann-json3-dev libcli11-dev python3-dev" in said, said
+
+
 def test_versions_agree():
     numbers = [re.search(rf"TILEWRIGHT_VERSION_{part} (\d+)", (ROOT / "include/tilewright/version.h").read_text())[1] for part in ("MAJOR", "MINOR", "PATCH")]
     assert ".".join(numbers) == VERSION

@@ -363,3 +363,59 @@ def test_control_c_stops_and_keeps_what_is_known(engine, tmp_path):
     assert time.monotonic() - begin < 20
     records = [json.loads(line) for line in log.read_text().splitlines()]
     assert 2 <= len(records) < int(count) - 1 and all("latency" in r for r in records)
+
+
+WITHOUT_TORCH = """
+import importlib.util, sys
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name in ("torch", "ml_dtypes") else found(name, *more)
+sys.modules["torch"] = sys.modules["ml_dtypes"] = None
+import numpy as np
+import tilewright as tw
+import tilewright.language as T
+
+@tw.autotune(configs=[{"block": b} for b in (16, 32)], warmup=1, rep=1)
+@tw.jit(out_idx=[-1])
+def doubled(N, block=32, dtype="float32", out="float32"):
+    @T.prim_func
+    def main(A: T.Tensor((N,), dtype), B: T.Tensor((N,), out)):
+        with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] * 2
+    return main
+
+kernel = doubled(64)
+assert kernel.config["block"] in (16, 32) and kernel.latency > 0
+profiler = kernel.get_profiler()
+assert set(profiler.report(warmup=1, rep=1)) == {"min ms", "median ms", "p95 ms", "GB/s"}
+profiler.assert_allclose(lambda a: a * 2)
+profiler.assert_consistent(3)
+assert isinstance(profiler.run_once(), np.ndarray)
+try:
+    profiler.assert_allclose(lambda a: a * 3)
+except AssertionError as error:
+    assert "output 0 differs in" in str(error)
+for kind, supply in (("float16", "Normal"), ("int8", "Auto"), ("uint32", "Auto"), ("bool", "Auto"), ("float64", "One"), ("float32", "Zero")):
+    made = doubled(64, block=16, dtype=kind, out="float32").get_profiler(tw.TensorSupplyType[supply])._inputs()[0]
+    assert made.dtype == kind and made.shape == (64,), kind
+assert tw.ops.add(np.ones(4, "float32"), np.ones(4, "float32")).tolist() == [2] * 4
+for call in (lambda: doubled(64, dtype="bfloat16"), lambda: doubled(64, block=16, out="bfloat16")(np.ones(64, "float32")),
+             lambda: tw.custom_op("mine::f", kernel), lambda: T.float16.as_torch()):
+    try:
+        call()
+    except tw.TilewrightError as error:
+        print(error.code, error.message, "|", error.help)
+"""
+
+
+def test_without_pytorch(tmp_path):
+    (tmp_path / "without.py").write_text(WITHOUT_TORCH)
+    ran = subprocess.run([sys.executable, "without.py"], cwd=tmp_path, capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TILEWRIGHT_ENGINE": "cpu"})  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    tensor, output, *needs = ran.stdout.splitlines()
+    assert needs == [f'TW1101 {what} needs PyTorch, which is not installed | pip install "tilewright[torch]"' for what in ("custom_op()", "as_torch() of float16")]
+    assert tensor == ("TW1101 no tensor of bfloat16 can be made for 'A': NumPy has none, and PyTorch is not installed | "
+                      'pip install "tilewright[torch]", or pass tensors of your own')  # fmt: skip
+    assert output == ("TW4004 an output is bfloat16, which NumPy has not: no array can be made for it | "
+                      "pip install ml_dtypes, which NumPy's types are extended by; or call it with PyTorch's tensors")  # fmt: skip

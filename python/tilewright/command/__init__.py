@@ -3,7 +3,7 @@ import importlib
 import os
 import sys
 
-from .. import _native
+from .. import _native, trace
 from ..elsewhere import nearest
 from ..errors import TilewrightError
 from ..tracebacks import colored, has_colors
@@ -15,6 +15,7 @@ WORDS = {
     "plot": ("kernels", "plot", "FILE.py:NAME [M=4096 ...]", "pictures of its layouts"),
     "studio": ("studio", "studio", "FILE [M=4096 ...] [-o PAGE]", "a page about a kernel: source, code, memory, passes"),
     "check": ("kernels", "check", "FILE.py[:NAME] [M=64 ...]", "every engine on random tensors, compared"),
+    "tune": ("tuning", "tune", "FILE.py:NAME [M=4096 ...]", "its configurations, measured and compared"),
     "build": ("building", "build", "FILE --arch cpu,sm_90a -o FOLDER", "a C header and an object, ahead of time"),
     "run": ("running", "run", "SCRIPT.py ...", "a program for TileLang as it is (--without-gpu: on the CPU)"),
     "compat": ("running", "compat", "PATH...", "which of your programs for TileLang run"),
@@ -50,15 +51,14 @@ def main(argv=None):
     try:
         return _answer(word, rest)
     except TilewrightError as error:
-        if word == "run" and error.code:
-            raise  # of the program that it runs, as that program would show it
         print(colored(str(error)) if has_colors(sys.stderr) else error, file=sys.stderr)
         return WRONG
     except BrokenPipeError:
-        if word == "run":
-            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes when it ends
         return WRONG
+
+
+trace.entrances.add(main.__code__)
 
 
 def _answer(word, rest):

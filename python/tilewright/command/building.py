@@ -1,9 +1,7 @@
 """tilewright build: kernels as C headers and objects, for programs without Python and without a compiler."""
 import os
 
-from .. import _native
-from ..trace import fail
-from .kernels import _made, _one, _parser, _values
+from .kernels import _made, _one, _parsed, _parser, _values
 
 _ARCHITECTURES = "cpu (this machine's), cpu:portable, cpu:avx2, cpu:avx512, sm_80, sm_89, sm_90a"
 
@@ -16,9 +14,12 @@ def build(argv):
     parse.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="one of the values, as behind FILE.py:NAME")
     parse.add_argument("--name", default="", help="of the C function (the program's); {arch} in it is the architecture's")
     options = parse.parse_intermixed_args(argv)
+    architectures = [arch.strip() for arch in options.arch.split(",")]
+    if not all(architectures):
+        parse.error(f"'{options.arch}' is no list of architectures: {_ARCHITECTURES}")
     program = _program(parse, options.kernel, _values(parse, [*options.values, *options.arg]))
-    for arch in options.arch.split(","):
-        print(program.build(arch.strip(), options.name, os.fspath(options.out)), end="", flush=True)
+    for arch in architectures:
+        print(program.build(arch, options.name, os.fspath(options.out)), end="", flush=True)
     return 0
 
 
@@ -32,10 +33,3 @@ def _program(parse, target, values):
         parse.error(f"'{kernel.name}' takes no {', '.join(sorted(others))} now: what its calls decide are parameters of the function")
     return kernel.program
 
-
-def _parsed(file):
-    try:
-        with open(file, encoding="utf-8") as opened:
-            return _native.parse(opened.read(), file)
-    except OSError as error:
-        fail("FileNotReadable", f"{file}: {error.strerror}", "give a file that can be read", (file, 0, 0))

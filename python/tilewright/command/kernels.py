@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 
+from .. import _native
 from ..elsewhere import nearest
 from ..errors import TilewrightError
 from ..jitted import Jit
@@ -22,7 +23,7 @@ _IMPORTS_TILELANG = re.compile(r"^\s*(?:import|from)\s+(?:tilelang|tvm)\b", re.M
 def _parser(word, what, **named):
     parse = argparse.ArgumentParser(prog=f"tilewright {word}", description=what, **named)
     parse.add_argument("kernel", metavar="FILE.py:NAME", help="a function under @jit or @T.prim_func, or a kernel; alone in its file, it needs no NAME")
-    parse.add_argument("values", nargs="*", metavar="NAME=VALUE", help="arguments, names of T.const, and symbols of T.dynamic: M=4096 dtype=float16")
+    parse.add_argument("values", nargs="*", default=[], metavar="NAME=VALUE", help="arguments, names of T.const, and symbols of T.dynamic: M=4096 dtype=float16")
     return parse
 
 
@@ -55,7 +56,10 @@ def plot(argv):
     kernel, symbols = _made(_one(options.kernel), _values(parse, options.values), "interpreter")
     _refuse_unknown(parse, kernel, symbols)
     os.makedirs(options.out, exist_ok=True)
-    for name in [options.buffer] if options.buffer else tiles_of(kernel, options.arch):
+    names = [options.buffer] if options.buffer else tiles_of(kernel, options.arch)
+    if not names:
+        print(f"{kernel.name}: none of its tiles has a layout on {options.arch or 'sm_90a'}; those in registers and shared memory have", file=sys.stderr)
+    for name in names:
         path = os.path.join(options.out, f"{kernel.name}.{name}.svg")
         print(f"{path}: {picture(kernel, name, options.arch, path).title}")
     return 0
@@ -119,6 +123,22 @@ def _numbers(parse, values):
     return values
 
 
+def _parsed(file):
+    """The program of a .tile text."""
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return _native.parse(opened.read(), file)
+    except OSError as error:
+        fail("FileNotReadable", f"{file}: {error.strerror}", "give a file that can be read", (file, 0, 0))
+
+
+def _kernel_of_text(file):
+    program = _parsed(file)
+    kernel = Kernel(program, "auto", "", [])
+    kernel.program, kernel.outputs = program, []
+    return kernel
+
+
 def _loaded(file):
     """The module of a file; its part for `if __name__ == "__main__"` does not run."""
     if not os.path.isfile(file):
@@ -128,7 +148,7 @@ def _loaded(file):
     path = os.path.abspath(file)
     name = os.path.splitext(os.path.basename(file))[0]
     if not name.isidentifier() or not file.endswith(".py"):
-        fail("FileNotReadable", f"'{file}' is no module of Python", "give FILE.py:NAME; .tile texts are for the tool of a build (docs/tool.md)", (file, 0, 0))
+        fail("FileNotReadable", f"'{file}' is no module of Python", "give FILE.py:NAME, or the text of a program, FILE.tile", (file, 0, 0))
     if _IMPORTS_TILELANG.search(source):
         from ..as_tilelang import install
 
@@ -164,6 +184,8 @@ def _kernels_of(module):
 
 
 def _all(file):
+    if file.endswith(".tile"):
+        return [_kernel_of_text(file)]
     found = _kernels_of(_loaded(file))
     if not found:
         fail("BadOption", f"'{file}' has no kernel", "a function under @tilewright.jit or @T.prim_func at the top of the file", (file, 0, 0))

@@ -4,7 +4,8 @@ import os
 import runpy
 import sys
 
-from . import usage
+from ..tracebacks import is_ours
+from . import OK, WRONG, usage
 
 
 def run(argv):
@@ -28,11 +29,23 @@ def run(argv):
     install()
     sys.argv = given
     sys.path[0] = os.getcwd() if options.module else os.path.dirname(os.path.abspath(given[0]))
-    if options.module:
-        runpy.run_module(given[0], run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(given[0], run_name="__main__")
-    return 0
+    try:
+        if options.module:
+            runpy.run_module(given[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(given[0], run_name="__main__")
+    except Exception as error:
+        sys.stdout.flush()
+        sys.excepthook(type(error), error.with_traceback(_of_program(error.__traceback__)), error.__traceback__)
+        return WRONG
+    return OK
+
+
+def _of_program(traceback):
+    """As Python itself would show it: without those who run the program."""
+    while traceback.tb_next and (is_ours(traceback.tb_frame.f_code) or traceback.tb_frame.f_code.co_filename == "<frozen runpy>"):
+        traceback = traceback.tb_next
+    return traceback
 
 
 run.__doc__ = "Runs a program in which `import tilelang` gives Tilewright."

@@ -3,8 +3,7 @@ import json
 import os
 
 from .. import studio as page
-from .building import _parsed
-from .kernels import _ARCHITECTURES, _made, _numbers, _one, _parser, _refuse_unknown, _values
+from .kernels import _ARCHITECTURES, _made, _numbers, _one, _parsed, _parser, _refuse_unknown, _values
 
 
 def studio(argv):

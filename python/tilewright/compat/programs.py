@@ -47,7 +47,7 @@ def _text_of(file):
 @functools.cache
 def _says_tilelang(folder):
     """Whether a module of a package, or of a folder of modules, says tilelang."""
-    return any("tilelang" in _text_of(f) for f in sorted(folder.rglob("*.py")))
+    return any("tilelang" in _text_of(f) for f in _files_of(folder))
 
 
 def _uses_tilelang(file, text):
@@ -76,12 +76,19 @@ def _is_program(file):
     return (_is_test_file(file) or "__main__" in text) and _uses_tilelang(file, text)
 
 
+def _files_of(folder):
+    """The modules of a project: nothing that was installed, no folder that is hidden."""
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "site-packages" and not os.path.exists(os.path.join(at, f, "pyvenv.cfg")))
+        yield from (Path(at, name) for name in sorted(names) if name.endswith(".py"))
+
+
 def of_paths(paths):
     """Files as they are; of folders the tests and the scripts that say tilelang."""
     found = []
     for path in map(Path, paths):
         path = path.resolve()
-        files = [path] if path.is_file() else [f for f in sorted(path.rglob("*.py")) if _is_program(f)]
+        files = [path] if path.is_file() else sorted(f for f in _files_of(path) if _is_program(f))
         top = path.parent if path.is_file() else path
         for file in files:
             kind = "tests" if _is_test_file(file) else "script"
