@@ -73,15 +73,27 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     print_source_code = show_source
 
     @overload
-    def explain(self, arch: str = "", as_json: Literal[False] = False, **symbols: int) -> Explanation: ...
+    def explain(self, arch: str = "", as_json: Literal[False] = False, predict: bool = False, machine: Any = "", **symbols: int) -> Explanation: ...
     @overload
-    def explain(self, arch: str = "", *, as_json: Literal[True], **symbols: int) -> dict[str, Any]: ...
-    def explain(self, arch="", as_json=False, **symbols):
-        """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU."""
+    def explain(self, arch: str = "", *, as_json: Literal[True], predict: bool = False, machine: Any = "", **symbols: int) -> dict[str, Any]: ...
+    def explain(self, arch="", as_json=False, predict=False, machine="", **symbols):
+        """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU.
+        predict: first what tilewright.cost.predict() says of it, on `machine` or the one that schedules for the architecture are made for."""
         arch, program = arch or self.explained_arch(), self.program
+        predicted = self._predicted(arch, machine, symbols) if predict or machine else None
+
+        def facts():
+            found = json.loads(program.explain(arch, True, symbols))
+            return found if predicted is None else {**found, "prediction": predicted.json}
+
         if as_json:
-            return json.loads(program.explain(arch, True, symbols))
-        return Explanation(program.explain(arch, False, symbols), lambda: json.loads(program.explain(arch, True, symbols)))
+            return facts()
+        return Explanation((f"{predicted}\n\n" if predicted else "") + program.explain(arch, False, symbols), facts)
+
+    def _predicted(self, arch, machine, symbols):
+        from .cost import predict
+
+        return predict(self, machine or arch or "sm_90a", **symbols)
 
     def explained_arch(self):
         """The GPU that it would run on; "" is the CPU."""
