@@ -58,6 +58,15 @@ def machines() -> dict[str, Machine]:
     return dict(_machines())
 
 
+# A program that fits every machine.
+_NOTHING = "program nothing {\n  param A: float32[1]\n  launch nothing(bx: 1) threads(tx: 32) {\n    fill to=A value=0.0\n  }\n}\n"
+
+
+def machine(text: str) -> Machine:
+    """The machine that a text means: "H200", "sm_80", "H100 memory_bytes=2e6"."""
+    return Machine(**json.loads(_native.parse(_NOTHING, "nothing.tile").cost(text, {}))["machine"])
+
+
 class Prediction:
     """What a program costs: `us` (None: `unknown` says which symbols have no value), `limit`, the unit that decides,
     `launches`, `utilization`, the share of the time for which each unit is busy, `machine`, `json`."""

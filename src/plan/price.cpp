@@ -77,9 +77,9 @@ class Pricer {
     const bool ahead = plan_.has_loader() || plan_.brings_ahead() || beside > 1 || out_.matrix > 0;
     const bool hides_results =
         out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || plan_.brings_ahead() || beside > 1);
-    double busy =
-        ahead ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
-              : computing + out_.shared + out_.l2;
+    double busy = ahead
+                      ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
+                      : computing + out_.shared + out_.l2;
     if (!plan_.is_persistent()) busy = std::max(busy, kBlock / beside);
     const double clocks = static_cast<double>(out_.waves) * (busy * wave + (hides_results ? 0 : out_.epilogue)) +
                           kFirst + (hides_results ? out_.epilogue : 0);
@@ -233,15 +233,21 @@ class Pricer {
     out_.special += points * by_special;
     out_.issue += points * std::max({by_special, conversions / machine_.conversions, all});
   }
-  // Of every tensor that the launch mentions, all of it once.
+  // Of every tensor that the launch mentions, all of it once, and again where it is both read and written.
   double memory_bytes() {
     double bytes = 0;
+    std::set<BufferId> read, written;
+    walk(launch_.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid() && e.access != Access::Order)
+          (e.access == Access::Read ? read : written).insert(p_.root(e.region.buffer));
+    });
     for (BufferId id : used_roots(launch_.body, p_)) {
       const Buffer& b = p_.buffer(id);
       if (b.space != Space::Global) continue;
       double elements = 1;
       for (const Expr& e : b.shape) elements *= static_cast<double>(known(e));
-      bytes += elements * b.type.bits / 8;
+      bytes += elements * b.type.bits / 8 * (read.contains(id) && written.contains(id) ? 2 : 1);
     }
     return bytes;
   }
