@@ -51,9 +51,11 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     def out_idx(self) -> list[int]:
         return list(self.outputs)
 
-    def get_kernel_source(self, kernel_only: bool = True) -> str:
+    def get_kernel_source(self, kernel_only: bool = True, arch: str = "") -> str:
         """The text that the engine compiled; the program's own text where it compiles none. A target that names an
-        architecture, as "cuda -arch=sm_90a", gives the text for it on machines without a GPU too."""
+        architecture, as "cuda -arch=sm_90a", gives the text for it on machines without a GPU too, and so does arch, "sm_90a"."""
+        if arch and (arch, self.engine) != (self.arch, "cuda"):
+            return _native.Kernel(self.program, "cuda", arch, self.outputs).source
         if self.arch.startswith("sm_") and self.engine not in ("cuda", "simulator"):
             if self.for_cuda is None:
                 self.for_cuda = _native.Kernel(self.program, "cuda", self.arch, self.outputs).source
@@ -243,6 +245,9 @@ def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, 
             fail("OutputNeverWritten", f"'{func.name}' returns this tensor, but no statement writes to it",
                  "write its elements, or return another tensor", func.params[output].place)  # fmt: skip
     for output in outputs:
+        if not kernel.writes(output) and output not in func.outputs:
+            warn_once(f"'{func.name}' returns '{func.params[output].name}' by out_idx, but no statement writes to it: T.copy(..., "
+                      f"{func.params[output].name}[...]), or another out_idx")  # fmt: skip
         if kernel.writes(output) == _ADDS:
             warn_once(f"'{func.name}' only adds to '{func.params[output].name}', which every call makes anew: its elements begin "
                       "as memory happens to be; pass a tensor of zeros, or write to it first")  # fmt: skip
