@@ -21,7 +21,7 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)|<img[^>]* src=\"([^\":]+)\"")
 
 def pages():
     """The pages of the tree."""
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples/README.md"])
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "skills").rglob("*.md"), ROOT / "examples/README.md"])
 
 
 def _list_folder(folder):

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Grows when a function or a field is added; a frontend checks that the library's is at least its own. */
-#define TW_ABI_VERSION 6
+#define TW_ABI_VERSION 7
 TW_PUBLIC int tw_abi_version(void);
 TW_PUBLIC const char* tw_version(void); /* "0.1.0" */
 
@@ -137,6 +137,12 @@ TW_PUBLIC tw_error* tw_program_explain(const tw_program* program, const char* ar
  * "texts", "passes", "layouts", "files"}. */
 TW_PUBLIC tw_error* tw_program_studio(const tw_program* program, const char* arch, const char* const* names,
                                       const int64_t* values, size_t count, tw_text** out);
+/* What it costs by the model of a machine ("H200", "sm_90a", "H100 memory_bytes=2e6"), before anything runs, as JSON:
+ * CostModel::prediction of cost.h. names and values: of symbols and integers. */
+TW_PUBLIC tw_error* tw_program_cost(const tw_program* program, const char* machine, const char* const* names,
+                                    const int64_t* values, size_t count, tw_text** out);
+/* The machines that it knows: a JSON list of their numbers. */
+TW_PUBLIC tw_error* tw_machines(tw_text** out);
 
 /* Runs the program on random tensors, the same for one seed, on every engine that takes it, and compares them. names
  * and values: its symbols and the numbers among its parameters. The error is what an engine found wrong or TW4020,

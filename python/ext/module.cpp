@@ -173,6 +173,23 @@ PyObject* program_studio(PyObject* self, PyObject* args) {
   return error ? raise(error) : new_string(text);
 }
 
+// cost(machine, values)
+PyObject* program_cost(PyObject* self, PyObject* args) {
+  const char* machine = nullptr;
+  PyObject* values = nullptr;
+  if (!PyArg_ParseTuple(args, "sO!", &machine, &PyDict_Type, &values)) return nullptr;
+  std::vector<const char*> names;
+  std::vector<int64_t> numbers;
+  if (!read_numbers(values, PyLong_AsLongLong, names, numbers)) return nullptr;
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  tw_program* program = object_of<ProgramObject>(self)->program;
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_program_cost(program, machine, names.data(), numbers.data(), names.size(), &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
+}
+
 // simulate(arch, values, seed): what it counts, and its timeline, both as JSON.
 PyObject* program_simulate(PyObject* self, PyObject* args) {
   const char* arch = nullptr;
@@ -340,6 +357,12 @@ PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
   Py_RETURN_NONE;
 }
 
+PyObject* module_machines(PyObject*, PyObject*) {
+  tw_text* text = nullptr;
+  tw_error* error = tw_machines(&text);
+  return error ? raise(error) : new_string(text);
+}
+
 PyMethodDef module_methods[] = {
     {"apply", module_apply, METH_VARARGS, "apply(operation, place, *operands): an operation on scalars alone."},
     {"operations", module_operations, METH_NOARGS, "The table: (name, group, signature, doc) of each operation."},
@@ -354,6 +377,7 @@ PyMethodDef module_methods[] = {
     {"device_count", module_device_count, METH_NOARGS, "CUDA devices here."},
     {"set_stream", module_set_stream, METH_O, "The CUDA stream of the calls of this thread, as an integer."},
     {"machine", module_machine, METH_O, "machine(trying): what this machine offers, as JSON."},
+    {"machines", module_machines, METH_NOARGS, "The machines that cost() knows, as JSON."},
     {"version", module_version, METH_NOARGS, "The version of the library."},
     {"register", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_register)),
      METH_VARARGS | METH_KEYWORDS, "Hands over the package's classes and functions."},
@@ -397,6 +421,7 @@ PyTypeObject* make_program_type() {
   static PyMethodDef methods[] = {
       {"explain", program_explain, METH_VARARGS, "explain(arch, json, values): what becomes of it, as text."},
       {"studio", program_studio, METH_VARARGS, "studio(arch, values): what the page about it shows, as JSON."},
+      {"cost", program_cost, METH_VARARGS, "cost(machine, values): what it costs by the machine's model, as JSON."},
       {"simulate", program_simulate, METH_VARARGS,
        "simulate(arch, values, seed): on random tensors; counts, a timeline."},
       {"check", program_check, METH_VARARGS, "check(values, seed, json): every engine that takes it, compared."},

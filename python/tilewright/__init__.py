@@ -86,7 +86,7 @@ def __getattr__(name):
 
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    if name in ("kernels", "ops", "profiler", "puzzles", "testing", "torch_ops", "tuner"):
+    if name in ("cost", "kernels", "ops", "profiler", "puzzles", "testing", "torch_ops", "tuner"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -29,8 +29,8 @@ class Analyzer:
 
     @staticmethod
     def analysis(fn, device=None):
-        """The cost of a program whose sizes are known, by what Kernel.explain says of it on a GPU."""
-        facts = json.loads(fn.program.explain(_GPU, True, {}))
+        """The cost of a program whose sizes are known, by what Kernel.explain says of it on the GPU that `device` is."""
+        facts = json.loads(fn.program.explain(device.machine.arch if getattr(device, "machine", None) else _GPU, True, {}))
         operations = [o for launch in facts["launches"] for o in launch["operations"]]
         flops = sum(o["executions"] * o["flops"] for o in operations if o["operation"] == "gemm")
         moved = sum(o["executions"] * o["bytes"] for o in operations if o["operation"] in ("copy", "im2col"))

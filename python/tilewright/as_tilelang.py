@@ -193,11 +193,7 @@ def _modules():
         "tilelang.backend.execution_backend": execution_backends,
         "tilelang.contrib": {},
         "tilelang.contrib.nvcc": {"get_target_compute_version": _compute_version, "parse_compute_version": _parse_version},
-        "tilelang.carver": {},
-        "tilelang.carver.arch": {n: getattr(carver, n) for n in ("CUDA", "CDNA", "auto_infer_current_arch")},
-        "tilelang.carver.template": {"MatmulTemplate": carver.MatmulTemplate},
-        "tilelang.carver.roller": {},
-        "tilelang.carver.roller.rasterization": {n: getattr(carver, n) for n in ("NoRasterization", "Rasterization2DRow")},
+        **carver.modules(),
         "tilelang.carver.arch.driver": {"get_num_sms": device.get_num_sms},
         "tilelang.carver.arch.driver.cuda_driver": device,
         "tilelang.language.dtypes": {

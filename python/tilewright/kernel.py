@@ -51,9 +51,11 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     def out_idx(self) -> list[int]:
         return list(self.outputs)
 
-    def get_kernel_source(self, kernel_only: bool = True) -> str:
+    def get_kernel_source(self, kernel_only: bool = True, arch: str = "") -> str:
         """The text that the engine compiled; the program's own text where it compiles none. A target that names an
-        architecture, as "cuda -arch=sm_90a", gives the text for it on machines without a GPU too."""
+        architecture, as "cuda -arch=sm_90a", gives the text for it on machines without a GPU too, and so does arch, "sm_90a"."""
+        if arch and (arch, self.engine) != (self.arch, "cuda"):
+            return _native.Kernel(self.program, "cuda", arch, self.outputs).source
         if self.arch.startswith("sm_") and self.engine not in ("cuda", "simulator"):
             if self.for_cuda is None:
                 self.for_cuda = _native.Kernel(self.program, "cuda", self.arch, self.outputs).source
@@ -73,15 +75,27 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     print_source_code = show_source
 
     @overload
-    def explain(self, arch: str = "", as_json: Literal[False] = False, **symbols: int) -> Explanation: ...
+    def explain(self, arch: str = "", as_json: Literal[False] = False, predict: bool = False, machine: Any = "", **symbols: int) -> Explanation: ...
     @overload
-    def explain(self, arch: str = "", *, as_json: Literal[True], **symbols: int) -> dict[str, Any]: ...
-    def explain(self, arch="", as_json=False, **symbols):
-        """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU."""
+    def explain(self, arch: str = "", *, as_json: Literal[True], predict: bool = False, machine: Any = "", **symbols: int) -> dict[str, Any]: ...
+    def explain(self, arch="", as_json=False, predict=False, machine="", **symbols):
+        """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU.
+        predict: first what tilewright.cost.predict() says of it, on `machine` or the one that schedules for the architecture are made for."""
         arch, program = arch or self.explained_arch(), self.program
+        predicted = self._predicted(arch, machine, symbols) if predict or machine else None
+
+        def facts():
+            found = json.loads(program.explain(arch, True, symbols))
+            return found if predicted is None else {**found, "prediction": predicted.json}
+
         if as_json:
-            return json.loads(program.explain(arch, True, symbols))
-        return Explanation(program.explain(arch, False, symbols), lambda: json.loads(program.explain(arch, True, symbols)))
+            return facts()
+        return Explanation((f"{predicted}\n\n" if predicted else "") + program.explain(arch, False, symbols), facts)
+
+    def _predicted(self, arch, machine, symbols):
+        from .cost import predict
+
+        return predict(self, machine or arch or "sm_90a", **symbols)
 
     def explained_arch(self):
         """The GPU that it would run on; "" is the CPU."""
@@ -231,6 +245,9 @@ def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, 
             fail("OutputNeverWritten", f"'{func.name}' returns this tensor, but no statement writes to it",
                  "write its elements, or return another tensor", func.params[output].place)  # fmt: skip
     for output in outputs:
+        if not kernel.writes(output) and output not in func.outputs:
+            warn_once(f"'{func.name}' returns '{func.params[output].name}' by out_idx, but no statement writes to it: T.copy(..., "
+                      f"{func.params[output].name}[...]), or another out_idx")  # fmt: skip
         if kernel.writes(output) == _ADDS:
             warn_once(f"'{func.name}' only adds to '{func.params[output].name}', which every call makes anew: its elements begin "
                       "as memory happens to be; pass a tensor of zeros, or write to it first")  # fmt: skip

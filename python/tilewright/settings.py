@@ -45,10 +45,7 @@ _KNOWN = frozenset(KEYS.values()) | {k.replace("tirx.", "tir.") for k in KEYS.va
 _MEANINGS = {"tl.enable_fast_math": ("fast_math", True), "tl.disable_fast_math": ("fast_math", False), "tilewright.tf32": ("tf32", True)}
 _DUMP, _FOLDER = "tl.enable_dump_ir", KEYS["TL_DUMP_IR_DIR"]
 _DUMP_KEYS = frozenset({_DUMP, _FOLDER, "tl.dump_ir_dir"})
-_WITHOUT_EFFECT = {
-    "tl.layout_visualization_enable": "layouts are shown by kernel.explain(arch)",
-    "tl.layout_visualization_formats": "layouts are shown by kernel.explain(arch)",
-}
+_PICTURES, _FORMATS = "tl.layout_visualization_enable", "tl.layout_visualization_formats"
 _warned = set()
 
 
@@ -109,8 +106,6 @@ def options_of(pass_configs, compile_flags=None):
         if key in _MEANINGS:
             option, when = _MEANINGS[key]
             options[option] = bool(value) is when
-        elif key in _WITHOUT_EFFECT and value:
-            warn_once(f"the option '{key}' does nothing here: {_WITHOUT_EFFECT[key]}")
         elif key == KEYS["TL_DEVICE_COMPILE_FLAGS"]:
             options.update(_of_flags(value))
     options.update(_of_flags(compile_flags))
@@ -128,8 +123,10 @@ def _of_flags(flags):
 
 
 def dump(pass_configs, kernel, program):
-    """Writes the program and the text that it was compiled to, where pass_configs ask for it."""
+    """Writes the program and the text that it was compiled to, and pictures of its layouts, where pass_configs ask for it."""
     named = {str(getattr(k, "value", k)): v for k, v in (pass_configs or {}).items()}
+    if named.get(_PICTURES):
+        _draw_layouts(kernel, str(named.get(_FORMATS) or "svg"))
     if not named.get(_DUMP):
         return
     folder = str(named.get(_FOLDER) or named.get("tl.dump_ir_dir") or "dump_ir")
@@ -138,6 +135,25 @@ def dump(pass_configs, kernel, program):
         if text:
             with open(os.path.join(folder, f"{kernel.name}.{kernel.engine}.{suffix}"), "w", encoding="utf-8") as file:
                 file.write(text)
+
+
+def _draw_layouts(kernel, formats):
+    """Of each tile tmp/KERNEL.TILE.svg, or its layout as text where the formats say txt, as a GPU has it."""
+    from .pictures import plot, tiles_of
+
+    wanted = [name.strip() for name in formats.split(",")]
+    for name in wanted:
+        if name not in ("svg", "txt", "all"):
+            warn_once(f"pictures of layouts are SVG or text: the format '{name}' of tl.layout_visualization_formats is left out")
+    os.makedirs("tmp", exist_ok=True)
+    for tile in dict.fromkeys(tiles_of(kernel)):
+        picture = plot(kernel, tile)
+        path = os.path.join("tmp", f"{kernel.name}.{tile}")
+        if {"svg", "all"} & set(wanted) or "txt" not in wanted:
+            picture.save(f"{path}.svg")
+        if {"txt", "all"} & set(wanted):
+            with open(f"{path}.txt", "w", encoding="utf-8") as file:
+                file.write(f"{picture.title}\n")
 
 
 def refuse_unknown(function, unknown, known):

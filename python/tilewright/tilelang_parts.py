@@ -55,8 +55,7 @@ _OPEN = (
     "jit.adapter.libgen jit.adapter.nvrtc jit.adapter.nvrtc.adapter jit.adapter.torch jit.adapter.tvm_ffi jit.adapter.utils "
     "jit.adapter.wrapper jit.diagnostics jit.env jit.param utils.deprecated utils.language utils.pass_diff utils.pass_diff_hook "
     "utils.version tools.pass_timing tools.pass_visualizer autotuner.capture autotuner.param autotuner.grouped_compile carver.analysis "
-    "carver.common_schedules carver.matmul_analysis carver.utils carver.roller.hint carver.roller.policy carver.roller.node "
-    "carver.arch.arch_base carver.arch.cuda carver.arch.cdna"
+    "carver.common_schedules carver.matmul_analysis carver.roller.node"
 ).split()
 
 

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
+from . import _native
 from .elsewhere import nearest
 from .errors import TilewrightError
 from .jitted import Jit, bound_to, each_by_threads
 from .jitted import jit as plain_jit
-from .kernel import Kernel, compile as compile_program
+from .kernel import Kernel, compile as compile_program, engine_of
 from .settings import depth_of_user
 from .surroundings import Surroundings
 from .trace import fail
@@ -94,8 +95,10 @@ class Tuned:
         if key not in self.best:
             if self.portable:
                 _warn_of_closure(self.function.func)
-            makers = [functools.partial(self._compiled, args, kwargs, c) for c in candidates]
-            self.best[key] = _fastest(self.function.func.__name__, candidates, makers, self._tensors(args), self.options)
+            asked = _asked(self.function)
+            makers = [(functools.partial(self._compiled, args, kwargs, c), functools.partial(self._compiled, args, kwargs, c, asked)) for c in candidates]
+            machine = self.options.get("machine") or _machine_of(self.function.target, self.function.engine)
+            self.best[key] = _fastest(self.function.func.__name__, candidates, makers, self._tensors(args), {**self.options, "machine": machine})
         best = self.best[key]
         if exact and not self.same_for:
             return best
@@ -103,9 +106,9 @@ class Tuned:
         kernel.latency, kernel.config, kernel.ref_latency = best.latency, best.config, best.ref_latency
         return kernel
 
-    def _compiled(self, args, kwargs, config):
+    def _compiled(self, args, kwargs, config, function=None):
         args, kwargs = self._with(config, args, kwargs)
-        return self.function.compile(*args, **kwargs)
+        return (function or self.function).compile(*args, **kwargs)
 
     def _with(self, config, args, kwargs):
         """The arguments with what the configuration gives in their place."""
@@ -176,10 +179,49 @@ def _shape_of(argument):
     return (tuple(argument.shape), str(argument.dtype)) if hasattr(argument, "shape") else argument
 
 
+def _asked(function):
+    """The function for the model alone: nothing is compiled for a device."""
+    return Jit(function.func, function.out_idx, None, function.pass_configs, "interpreter", function.compile_flags)
+
+
+def _machine_of(target, engine):
+    """The machine whose model ranks candidates: the device, where they run on one."""
+    name, arch = engine_of(target, engine)
+    if name == "auto":
+        name = os.environ.get("TILEWRIGHT_ENGINE") or "cuda"
+    if name != "cuda" or not _native.device_count():
+        return None
+    from .carver.arch import _device_here
+
+    return _device_here() or arch or None
+
+
+def _ranked(name, programs, machine):
+    """Numbers of the candidates, those that the model expects to be fastest first. What it knows no time of stays behind, in order."""
+    from .cost import Machine, machine as machine_of, predict
+
+    wanted = machine if isinstance(machine, Machine) else machine_of(machine)
+
+    def expected(make):
+        return predict(make(), wanted).us
+
+    times = each_by_threads([functools.partial(expected, make) for make in programs], f"predicting {name}", catch=TilewrightError)
+    known = [time if isinstance(time, float) else float("inf") for time in times]
+    return sorted(range(len(known)), key=known.__getitem__)
+
+
 def _fastest(name, candidates, makers, given, options):
-    """The fastest kernel of those that can be compiled and are right."""
+    """The fastest kernel of those that can be compiled and are right. makers: of each candidate what compiles it, and what gives the
+    model its program."""
     options = {"log": os.environ.get("TILEWRIGHT_TUNING_LOG"), **options}
-    kernels = each_by_threads(makers, f"compiling {name}", catch=TilewrightError)
+    machine, most = options.pop("machine", None), options.pop("compiles", None)
+    if most is not None and (not isinstance(most, int) or most < 1):
+        fail("BadOption", f"autotune with compiles={most!r}", "how many configurations are compiled at most, 1 or more; without it all are")
+    if machine and len(candidates) > 1:
+        order = _ranked(name, [program for _, program in makers], machine)
+        candidates, makers = [candidates[i] for i in order], [makers[i] for i in order]
+    candidates, makers = candidates[:most], makers[:most]
+    kernels = each_by_threads([make for make, _ in makers], f"compiling {name}", catch=TilewrightError)
     return Search(name, **options).best_of(candidates, kernels, _inputs.given or given)
 
 
@@ -192,7 +234,8 @@ def autotune(function=None, *, configs=None, do_not_specialize=(), portable=Fals
     """Chooses among configs, dictionaries of parameters, by measuring; wraps a function under @jit.
 
     What each computes is compared with ref_prog or, without one, with what most of them compute; skip_check=True leaves
-    that out. do_not_specialize: parameters whose values share one choice. portable: a warning for functions that TileLang
+    that out. On a GPU those that the cost model expects to be fastest come first, and compiles=8 takes so many alone (docs/tuner.md);
+    machine: whose model, "H100", instead of the device's. do_not_specialize: parameters whose values share one choice. portable: a warning for functions that TileLang
     would refuse to tune. log: a file of JSON lines, which a search that was stopped goes on from (or TILEWRIGHT_TUNING_LOG).
     """
     _refuse_unknown_options("autotune", options)
@@ -205,7 +248,7 @@ def autotune(function=None, *, configs=None, do_not_specialize=(), portable=Fals
 
 # What a Search is told, and what TileLang's tuner is told besides: names of parameters, which the configurations say, how
 # long a candidate may take, whether tensors are kept.
-_SEARCHING = frozenset(list(inspect.signature(Search.__init__).parameters)[2:])
+_SEARCHING = frozenset(list(inspect.signature(Search.__init__).parameters)[2:]) | {"compiles", "machine"}
 _WITHOUT_EFFECT = frozenset({"keys", "timeout", "cache_input_tensors"})
 
 
@@ -255,10 +298,14 @@ class AutoTuner:
         return self
 
     def run(self, warmup: Any = 25, rep: Any = 100, **ignored: Any) -> Kernel:
-        make = self.kernel.compile if isinstance(self.kernel, Jit) else lambda **c: compile_program(self.kernel(**c), **self.compiling)
-        options = {**self.measuring, "warmup": warmup, "rep": rep}
+        if isinstance(self.kernel, Jit):
+            make, ask, target, engine = self.kernel.compile, _asked(self.kernel).compile, self.kernel.target, self.kernel.engine
+        else:
+            make, ask, target, engine = lambda **c: compile_program(self.kernel(**c), **self.compiling), self.kernel, self.compiling.get("target"), None
+        options = {"machine": _machine_of(target, engine), **self.measuring, "warmup": warmup, "rep": rep}
         candidates = configurations(self.configs, (), {})
         name = getattr(self.kernel, "__name__", "kernel")
-        best = _fastest(name, candidates, [functools.partial(make, **parameters_of(c)) for c in candidates], None, options)
+        makers = [(functools.partial(make, **parameters_of(c)), functools.partial(ask, **parameters_of(c))) for c in candidates]
+        best = _fastest(name, candidates, makers, None, options)
         best.libcode, best.func, best.kernel = best.get_kernel_source(), best.prim_func, best
         return best

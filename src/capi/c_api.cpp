@@ -7,6 +7,7 @@
 #include "driver/simulate_program.h"
 #include "driver/studio.h"
 #include "scalar/dtype_rows.h"
+#include "tilewright/cost.h"
 #include "tilewright/version.h"
 
 #include <mutex>
@@ -195,6 +196,18 @@ tw_error* tw_program_studio(const tw_program* program, const char* arch, const c
     for (size_t i = 0; i < count; ++i) known[names[i]] = values[i];
     *out = new tw_text{studio_json(program->program.box().program, known, arch)};
   });
+}
+
+tw_error* tw_program_cost(const tw_program* program, const char* machine, const char* const* names,
+                          const int64_t* values, size_t count, tw_text** out) {
+  return guarded([&] {
+    NamedValues known;
+    for (size_t i = 0; i < count; ++i) known[names[i]] = values[i];
+    *out = new tw_text{CostModel(program->program, machine).prediction(known)};
+  });
+}
+tw_error* tw_machines(tw_text** out) {
+  return guarded([&] { *out = new tw_text{machines_json()}; });
 }
 
 tw_error* tw_program_check(const tw_program* program, const char* const* names, const double* values, size_t count,

@@ -43,7 +43,7 @@ const char* operand_names(const OperatorRow& row) {
 }
 
 // What the table of scalar functions knows by these spellings too.
-constexpr const char* kOtherSpellings[] = {"fma", "ieee_sqrt", "fabs"};
+constexpr const char* kOtherSpellings[] = {"fma", "fabs"};
 
 Result apply_operator(const Operation& op, const Operands& o) {
   return ir::apply(static_cast<ir::Operator>(op.variant), o.expr(0), o.expr(1), o.place());

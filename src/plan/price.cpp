@@ -12,7 +12,6 @@
 #include "ir/rewrite.h"
 #include "plan/residency.h"
 #include "target/mma.h"
-#include "target/unit_rates.h"
 #include "target/wgmma.h"
 
 namespace tilewright::plan {
@@ -37,15 +36,15 @@ constexpr double kPeerBytes = 32, kPeerLatency = 1500;
 // Of the time that places of the last wave stay empty, by which products that wait for memory take longer (fitted to
 // products of 16 and 64 rows on an H100: 16x14336x4096 in tiles of 64, 96, 112 columns 60.9, 58.8, 55.2 us).
 constexpr double kUnevenWaves = 0.3;
-constexpr double kFirst = 4500;         // clocks before the first product and behind the last (fitted)
-constexpr double kLaunch = 2.2;         // microseconds of a launch among others (measured: `launch` in gpu.json)
-constexpr double kMemoryBytes = 4.2e6;  // a microsecond, of an H200's 4.8e6 (measured: `copies` in gpu.json)
+// Of a block that does next to nothing: it is begun, and waits for its first load (assumed).
+constexpr double kBlock = 800;
+constexpr double kFirst = 4500;  // clocks before the first product and behind the last (fitted)
 
 class Pricer {
  public:
   Pricer(const ProgramTables& p, const Launch& launch, const Plan& plan, const target::GpuTarget& target,
-         Substitution values)
-      : p_(p), launch_(launch), plan_(plan), target_(target), known_(std::move(values)) {
+         const Machine& machine, Substitution values)
+      : p_(p), launch_(launch), plan_(plan), target_(target), machine_(machine), known_(std::move(values)) {
     for (size_t d = 0; d < launch.grid.size(); ++d) {
       const int64_t extent = known(launch.grid[d]);
       tiles_ *= static_cast<double>(extent);
@@ -63,7 +62,7 @@ class Pricer {
       out_.epilogue += kPeerLatency;
     }
     if (out_.epilogue > 0) out_.epilogue += kResultLatency;
-    out_.memory = memory_bytes() / kMemoryBytes;
+    out_.memory = memory_bytes() / machine_.memory_bytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
                                                                : blocks_beside(p_, launch_, target_));
@@ -78,9 +77,10 @@ class Pricer {
     const bool ahead = plan_.has_loader() || plan_.brings_ahead() || beside > 1 || out_.matrix > 0;
     const bool hides_results =
         out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || plan_.brings_ahead() || beside > 1);
-    const double busy =
-        ahead ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
-              : computing + out_.shared + out_.l2;
+    double busy = ahead
+                      ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
+                      : computing + out_.shared + out_.l2;
+    if (!plan_.is_persistent()) busy = std::max(busy, kBlock / beside);
     const double clocks = static_cast<double>(out_.waves) * (busy * wave + (hides_results ? 0 : out_.epilogue)) +
                           kFirst + (hides_results ? out_.epilogue : 0);
     // Beside the first and the last of a block's turns little comes from memory.
@@ -88,13 +88,16 @@ class Pricer {
     // In a last wave that is not full the others' share of the memory is not all used.
     const double places = static_cast<double>(out_.waves) * taken * wave;
     if (plan_.has_loader() && out_.waves > 1) out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
-    out_.microseconds = std::max((clocks - apart) / kClock, out_.memory) + apart / kClock + kLaunch;
+    out_.microseconds =
+        std::max((clocks - apart) / machine_.clock, out_.memory) + apart / machine_.clock + machine_.launch;
     const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
                                                          {out_.issue, "issue"},
                                                          {out_.shared, "shared"},
                                                          {out_.l2, "l2"},
                                                          {out_.epilogue, "results"}};
-    out_.limit = out_.memory > clocks / kClock ? "memory" : std::ranges::max(units).second;
+    out_.tiles = tiles_, out_.places = places, out_.multiprocessors = taken;
+    out_.barriers = waits_ + (out_.epilogue > 0 ? kResultLatency : 0);
+    out_.limit = out_.memory > clocks / machine_.clock ? "memory" : std::ranges::max(units).second;
     return is_known_ ? std::optional(out_) : std::nullopt;
   }
 
@@ -139,7 +142,7 @@ class Pricer {
       else if (s.as<While>())
         is_known_ = false;
       else
-        out_.issue += times * combined(s) / kPlain;
+        out_.issue += times * combined(s) / machine_.plain;
     }
   }
   // Elements that an op combines along a dimension.
@@ -165,16 +168,16 @@ class Pricer {
     const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
     const bool by_warpgroups = target_.has.wgmma && target::wgmma_for(a, b, c, g.is_sparse()) &&
                                std::fmod(m, target::kWgmmaRows) == 0 && is_in_panels(g.b);
-    double rate = kPlain;
+    double rate = machine_.plain;
     if (c.bits == 64)
-      rate = kMultiplyAdds64;
+      rate = machine_.multiply_adds_64;
     else if (by_warpgroups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
-      rate = kMultiplyAdds * 16 / std::max(a.bits, b.bits) * (by_warpgroups ? 1 : kOfWarps);
+      rate = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (by_warpgroups ? 1 : machine_.of_warps);
     out_.matrix += times * m * n * k / rate;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
     const double groups = by_warpgroups ? std::max(m / target::kWgmmaRows, 1.0) : 1;
     for (const Region* r : {&g.a, &g.b})
-      if (is_in(*r, Space::Shared)) out_.shared += times * bytes(*r) * (r == &g.b ? groups : 1) / kSharedBytes;
+      if (is_in(*r, Space::Shared)) out_.shared += times * bytes(*r) * (r == &g.b ? groups : 1) / machine_.shared_bytes;
   }
   // Panels that the matrix unit reads; what else lies on chip is read by warps.
   bool is_in_panels(const Region& r) const {
@@ -183,12 +186,13 @@ class Pricer {
   void move(const Copy& c, double times) {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
-      const double clocks = times * bytes_within(c) / kL2Bytes * (c.to.buffer == plan_.work.shared ? kHalf : 1);
+      const double clocks =
+          times * bytes_within(c) / machine_.l2_bytes * (c.to.buffer == plan_.work.shared ? kHalf : 1);
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
     }
-    if (leaves) out_.epilogue += times * bytes(c.to) / kResultBytes;
-    if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / kSharedBytes;
-    if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / kSharedBytes;
+    if (leaves) out_.epilogue += times * bytes(c.to) / machine_.result_bytes;
+    if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / machine_.shared_bytes;
+    if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / machine_.shared_bytes;
   }
   // Of a tile that is larger than its tensor, what there is.
   double bytes_within(const Copy& c) {
@@ -225,18 +229,25 @@ class Pricer {
       if (const auto* n = s.as<Let>()) look(n->value);
       if (const auto* n = s.as<Atomic>(); n && n->value) look(n->value);
     });
-    out_.issue +=
-        points * std::max({special / kSpecial, conversions / kConversions, (special + conversions + plain) / kPlain});
+    const double by_special = special / machine_.special, all = (special + conversions + plain) / machine_.plain;
+    out_.special += points * by_special;
+    out_.issue += points * std::max({by_special, conversions / machine_.conversions, all});
   }
-  // Of every tensor that the launch mentions, all of it once.
+  // Of every tensor that the launch mentions, all of it once, and again where it is both read and written.
   double memory_bytes() {
     double bytes = 0;
+    std::set<BufferId> read, written;
+    walk(launch_.body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        if (e.region.valid() && e.access != Access::Order)
+          (e.access == Access::Read ? read : written).insert(p_.root(e.region.buffer));
+    });
     for (BufferId id : used_roots(launch_.body, p_)) {
       const Buffer& b = p_.buffer(id);
       if (b.space != Space::Global) continue;
       double elements = 1;
       for (const Expr& e : b.shape) elements *= static_cast<double>(known(e));
-      bytes += elements * b.type.bits / 8;
+      bytes += elements * b.type.bits / 8 * (read.contains(id) && written.contains(id) ? 2 : 1);
     }
     return bytes;
   }
@@ -245,6 +256,7 @@ class Pricer {
   const Launch& launch_;
   const Plan& plan_;
   const target::GpuTarget& target_;
+  const Machine& machine_;
   Substitution known_;  // of variables
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
@@ -256,8 +268,8 @@ class Pricer {
 }  // namespace
 
 std::optional<Price> price(const ProgramTables& program, const Launch& launch, const Plan& plan,
-                           const target::GpuTarget& target, const Substitution& known) {
-  return Pricer(program, launch, plan, target, known).run();
+                           const target::GpuTarget& target, const Substitution& known, const Machine* machine) {
+  return Pricer(program, launch, plan, target, machine ? *machine : *machine_of(target.arch), known).run();
 }
 
 }  // namespace tilewright::plan

@@ -6,26 +6,33 @@
 #include "ir/rewrite.h"
 #include "plan/plan.h"
 #include "target/gpu.h"
+#include "target/machine.h"
 
 namespace tilewright::plan {
 
 struct Price {
   // Clocks for which a tile of the grid keeps each unit of a multiprocessor busy.
-  double matrix = 0;      // products
-  double shared = 0;      // shared memory: operands that products read there, copies on chip
-  double l2 = 0;          // tiles that come from the L2 cache
-  double over_lines = 0;  // of that, for rows that are no whole lines
-  double issue = 0;       // elementwise code and reductions, functions of the special unit included
-  double epilogue = 0;    // results on their way to memory
-  int64_t waves = 0;      // of tiles, one a block
-  double memory = 0;      // microseconds that the device's memory takes for all that is read and written, once
+  double matrix = 0;           // products
+  double shared = 0;           // shared memory: operands that products read there, copies on chip
+  double l2 = 0;               // tiles that come from the L2 cache
+  double over_lines = 0;       // of that, for rows that are no whole lines
+  double issue = 0;            // elementwise code and reductions, functions of the special unit included
+  double special = 0;          // of that, exponentials and the like
+  double epilogue = 0;         // results on their way to memory
+  double barriers = 0;         // no unit is busy: threads wait for each other, or for results to leave
+  double tiles = 0;            // of the grid
+  double places = 0;           // for them in all waves: the last is not always full
+  double multiprocessors = 0;  // that take them
+  int64_t waves = 0;           // of tiles, one a block
+  double memory = 0;           // microseconds that the device's memory takes for all that is read and written, once
   double microseconds = 0;
   std::string_view limit;  // what decides: matrix, shared, l2, issue, results or memory
 };
 
-// Of a canonical launch under its plan, with values of its variables as far as they are known. None: the number of
-// tiles, or of a loop's turns, is not.
+// Of a canonical launch under its plan, with values of its variables as far as they are known, on a machine, or on the
+// one that the target's schedules are made for. None: the number of tiles, or of a loop's turns, is not known.
 std::optional<Price> price(const ir::ProgramTables& program, const ir::Launch& launch, const Plan& plan,
-                           const target::GpuTarget& target, const ir::Substitution& known = {});
+                           const target::GpuTarget& target, const ir::Substitution& known = {},
+                           const target::Machine* machine = nullptr);
 
 }  // namespace tilewright::plan

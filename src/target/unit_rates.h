@@ -1,5 +1,6 @@
-// What the units of a multiprocessor do in a clock, for models of time: prices of plans, timelines of the simulator.
-// Those that are marked so are fitted to measurements on an H200 (bench/results/2026-11-23-prices.json).
+// What the units of a multiprocessor of an H200 do in a clock, for models of time: the first row of machine.cpp, and
+// timelines of the simulator. Those that are marked so are fitted to measurements
+// (bench/results/2026-11-23-prices.json).
 #pragma once
 
 namespace tilewright::target {

@@ -63,3 +63,42 @@ class Page:
     def complaints(self):
         """What the console says: errors of scripts, and what the page's policy kept from it."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def counters(self):
+        """Milliseconds from the start of the navigation, by the browser's own clock; elements; bytes."""
+        return self.run("""const n = performance.getEntriesByType('navigation')[0];
+            return {interactive: n.domInteractive, complete: n.domComplete, elements: document.querySelectorAll('*').length,
+                    bytes: n.decodedBodySize || document.documentElement.outerHTML.length}""")
+
+    def looks(self, columns=20, rows=14):
+        """What the window shows, coarsely: of each of so many cells the mean red, green and blue, and how much neighbours differ (which
+        text does). Fonts and words may differ a little, and leave it nearly as it is."""
+        shot = self.driver.get_screenshot_as_base64()
+        return self.driver.execute_async_script(_LOOKS, shot, columns, rows)
+
+
+_LOOKS = """
+const [shot, columns, rows, done] = arguments;
+const image = new Image();
+image.onload = () => {
+  const canvas = document.createElement('canvas');
+  canvas.width = image.width; canvas.height = image.height;
+  const pen = canvas.getContext('2d', {willReadFrequently: true});
+  pen.drawImage(image, 0, 0);
+  const data = pen.getImageData(0, 0, image.width, image.height).data, found = [];
+  const luma = (at) => 0.299 * data[at] + 0.587 * data[at + 1] + 0.114 * data[at + 2];
+  for (let r = 0; r < rows; ++r) for (let c = 0; c < columns; ++c) {
+    const [x0, x1] = [c, c + 1].map((n) => Math.floor(n * image.width / columns)), [y0, y1] = [r, r + 1].map((n) => Math.floor(n * image.height / rows));
+    const sums = [0, 0, 0, 0];
+    for (let y = y0; y < y1; ++y) for (let x = x0; x < x1; ++x) {
+      const at = 4 * (y * image.width + x);
+      for (let k = 0; k < 3; ++k) sums[k] += data[at + k];
+      if (x + 1 < x1) sums[3] += Math.abs(luma(at) - luma(at + 4));
+    }
+    found.push(...sums.map((sum) => Math.round(sum / ((x1 - x0) * (y1 - y0)))));
+  }
+  done(found);
+};
+image.onerror = () => done(null);
+image.src = 'data:image/png;base64,' + shot;
+"""

@@ -329,8 +329,6 @@ def test_options_that_are_misspelt_or_do_nothing(tmp_path):
         made(pass_configs={"tl.enable_fast_maht": True})
     with pytest.warns(UserWarning, match="the option 'tl.of_next_year' is not known"):
         made(pass_configs={"tl.of_next_year": True})
-    with pytest.warns(UserWarning, match="'tl.layout_visualization_enable' does nothing here"):
-        made(pass_configs={"tl.layout_visualization_enable": True})
     with pytest.warns(UserWarning, match="the compiler flag '-lineinfo' is left out"):
         made(compile_flags=["-lineinfo"])
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'pass_config'[\s\S]*the nearest it has: pass_configs"):

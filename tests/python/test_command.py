@@ -163,7 +163,7 @@ def test_the_language_server_says_what_it_needs(monkeypatch, capsys):
 
 
 def test_misspelt_words(folder):
-    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, plot, studio, check, tune, build, run, compat, lsp, puzzles"}.items():
+    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, cost, plot, studio, check, tune, build, run, compat, lsp, puzzles"}.items():
         ran = tw(folder, word)
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"tilewright: no command '{word}'; {answer}\n")
 
@@ -241,6 +241,23 @@ def test_explain(folder):
     assert facts["program"] == "scale" and facts["flops"] == 48 * 64
     assert "unknown" in said(folder, "explain", "kernels.py:scale")
     assert "add on the cpu engine" in said(folder, "explain", "kernels.py:add", "N=1000")
+
+
+def test_cost(folder):
+    words = ("cost", "kernels.py:product", "M=1024", "N=1024", "K=1024", "block=128")
+    both = said(folder, *words, "--machine", "H200", "--machine", "A100")
+    assert re.search(r"product on an H200 \(fitted to measurements\): about [\d.]+ us; what decides: ", both) and "product on an A100" in both
+    found = json.loads(said(folder, *words, "--json", "--machine", "H100 memory_bytes=1e4"))
+    assert found["launches"][0]["limit"] == "memory" and found["machine"]["memory_bytes"] == 1e4
+    assert "nothing says what M is" in said(folder, "cost", "kernels.py:scale")
+    said(folder, *words, "--picture", "cost.svg")
+    assert (folder / "cost.svg").read_text().startswith("<svg") and "decides" in (folder / "cost.svg").read_text()
+    machines = said(folder, "cost", "--machines")
+    assert "B200: on paper" in machines and "multiply_adds" in machines
+    assert {m["name"] for m in json.loads(said(folder, "cost", "--machines", "--json"))} == {"H200", "H100", "A100", "L40S", "B200"}
+    ran = tw(folder, *words, "--machine", "H300", "--json")
+    assert ran.returncode == 1 and json.loads(ran.stdout)["error"]["code"] == "TW1080"
+    assert tw(folder, *words, "--machine", "H300").stderr.startswith("error TW1080 build: there is no machine 'H300'")
 
 
 def test_explain_says_the_same_as_the_package(folder):
@@ -512,7 +529,7 @@ def test_the_page_is_right(tmp_path):
     page = (pathlib.Path(__file__).parents[2] / "docs/command.md").read_text()
     (tmp_path / "kernels.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
     shown = re.findall(r"```\n\$ tilewright (.*?)\n(.*?)```", page, re.DOTALL)
-    assert [words.split()[0] for words, _ in shown] == ["doctor", "explain", "plot", "check", "tune"]
+    assert [words.split()[0] for words, _ in shown] == ["doctor", "explain", "cost", "plot", "check", "tune"]
     for words, text in shown[1:]:
         ran = blurred(said(tmp_path, *words.split()))
         for row in blurred(text):

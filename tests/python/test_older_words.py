@@ -413,20 +413,6 @@ def test_casts_that_are_not_rounded_toward_zero():
             T.cast(T.float64(1.5), dtype, round="rz")
 
 
-def test_tiles_to_try():
-    from tilewright import carver
-
-    hints = carver.MatmulTemplate(4096, 4096, 4096).with_arch(carver.CUDA("cuda")).recommend_hints(topk=8)
-    assert len(hints) == 8
-    for hint in hints:
-        assert all(b % w == 0 for b, w in zip(hint.block, hint.warp)) and hint.pipeline_stage > 1 and hint.rstep[0] > 0
-    assert carver.MatmulTemplate(64, 64, 64).recommend_hints(2)[0].rasterization_plan is carver.NoRasterization
-    for size in (4096, 8192):  # large tiles, whose loads the tensor cores hide
-        m, n = carver.MatmulTemplate(size, size, size).recommend_hints(1)[0].block
-        assert m * n == 256 * 128
-    assert carver.MatmulTemplate(16, 4096, 4096).recommend_hints(1)[0].block[0] == 32
-
-
 def test_layouts_of_global_tensors_change_nothing():
     with pytest.warns(UserWarning, match="'B' is in global memory"):
 

@@ -86,7 +86,7 @@ def paths(folder, kernels):
             "product": studio.write(kernel.program, folder / "product.html", "sm_90a", {}, simulated),
             "cpu": small.report(folder / "cpu.html"),
             "scale": tw.compile(kernels.scale, engine="interpreter").report(folder / "scale.html", arch="sm_80", M=4096)}  # fmt: skip
-    for name in ("attention", "mla_decode"):
+    for name in ("gemm", "attention", "mla_decode"):
         (folder / f"{name}.tile").write_text(example(name))
         program = _native.parse(example(name), str(folder / f"{name}.tile"))
         made[name] = studio.write(program, folder / f"{name}.html", "sm_90a", {})
@@ -400,7 +400,7 @@ const light = (c) => { const [r, g, b] = parts(c).map((v) => { v /= 255; return 
   return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
 const poor = [];
-for (const e of document.querySelectorAll('h1, h2, h3, p, a, th, td, button, select, summary, pre, span, strong, .line, .diff div')) {
+for (const e of document.querySelectorAll('h1, h2, h3, p, a, dt, dd, th, td, button, select, summary, pre, span, strong, .line, .diff div')) {
   if (!e.textContent.trim() || !e.getClientRects().length) continue;
   const a = light(getComputedStyle(e).color), b = light(behind(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   if (ratio < 4.5) poor.push([e.className || e.tagName, e.textContent.slice(0, 40), ratio]);
@@ -496,3 +496,115 @@ def test_ten_thousand_lines(driver, folder, paths):
     line_of(page, 0, "T.gemm(A_shared").click()
     assert page.run("return document.querySelectorAll('.lit').length") > 500
     assert page.complaints() == []
+
+
+# ---- how it looks
+
+SHOTS = ROOT / "tests/python/studio_looks.json"
+LOOKS = [(name, theme, width) for name in ("gemm", "attention", "mla_decode") for theme in ("light", "dark") for width in (1400, 390)]
+
+
+def unlike(found, wanted):
+    """(mean difference, share of the numbers that are far apart): 0 to 255, 0 to 1."""
+    apart = [abs(a - b) for a, b in zip(found, wanted, strict=True)]
+    return sum(apart) / len(apart), sum(a > 32 for a in apart) / len(apart)
+
+
+def is_like(found, wanted):
+    mean, far = unlike(found, wanted)
+    return mean < 4 and far < 0.04
+
+
+def test_pages_look_as_they_did(opened):
+    """Coarse pictures of the first screen beside those that are kept; TILEWRIGHT_UPDATE=1 keeps them anew: look at the pages first."""
+    kept = json.loads(SHOTS.read_text()) if SHOTS.exists() else {}
+    found = {}
+    for name, theme, width in LOOKS:
+        page = opened(name, theme=theme, width=width)
+        page.run("return document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))")
+        found[f"{name} {theme} {width}"] = page.looks()
+    if os.environ.get("TILEWRIGHT_UPDATE"):
+        SHOTS.write_text(json.dumps(found, separators=(",", ":")).replace("],", "],\n") + "\n")
+    for which, looks in found.items():
+        assert is_like(looks, kept.get(which, looks if os.environ.get("TILEWRIGHT_UPDATE") else [])), (which, unlike(looks, kept[which]))
+
+
+def test_a_page_that_looks_otherwise_is_found_out(opened):
+    """What the comparison is worth: another theme, no style, texts that are gone, another width's layout."""
+    kept = json.loads(SHOTS.read_text())
+    page = opened("gemm", theme="light", width=1400)
+    assert is_like(page.looks(), kept["gemm light 1400"]) and not is_like(kept["gemm dark 1400"], kept["gemm light 1400"])
+    for harm in ("document.querySelectorAll('.column').forEach((c) => { c.hidden = true; })", "document.querySelector('style').disabled = true",
+                 "document.querySelector('header').remove()", "document.querySelector('.columns').style.gridAutoFlow = 'row'"):  # fmt: skip
+        harmed = opened("gemm", theme="light", width=1400)
+        harmed.run(harm.replace("querySelector('style').disabled = true", "querySelector('style').remove()"))
+        assert not is_like(harmed.looks(), kept["gemm light 1400"]), harm
+
+
+def test_opening_a_page(opened, record_property):
+    """What opening takes, by the browser's own clock, is reported; what it depends on is held: elements and bytes."""
+    for name in ("gemm", "attention", "mla_decode"):
+        counters = opened(name).counters()
+        record_property(name, counters)
+        print(f"{name}: interactive {counters['interactive']:.0f} ms from the start of the navigation, complete {counters['complete']:.0f} ms, "
+              f"{counters['elements']} elements, {counters['bytes']} bytes")  # fmt: skip
+        assert counters["elements"] < 5000 and counters["bytes"] < 1.5e6, counters
+
+
+def test_words_are_colored_without_elements(opened):
+    page = opened("gemm")
+    page.run("return new Promise((done) => setTimeout(done, 100))")  # what is in sight is seen by then
+    painted = page.run("return ['word', 'number', 'comment'].map((kind) => CSS.highlights.get(`tw-${kind}`).size)")
+    assert all(painted), painted
+    assert page.run("return [...document.querySelectorAll('.line')].every((line) => [...line.children].every((c) => c.classList.contains('inlay')))")
+    before = sum(painted)
+    text = page.all(".text")[4]
+    text.click()
+    page.press(text, "END")
+    page.run("return new Promise((done) => setTimeout(done, 100))")
+    assert page.run("return [...CSS.highlights.values()].reduce((sum, h) => sum + h.size, 0)") > before, "the rest when it comes into sight"
+
+
+def luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def test_colors_of_words_can_be_read_on_every_ground():
+    style = (pathlib.Path(studio.__file__).parent / "page.css").read_text()
+    themes = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", block)) for block in re.findall(r"\{([^{}]*--back:[^{}]*)\}", style)]
+    assert len(themes) == 3 and themes[1] == themes[2]
+    for colors in themes:
+        for ink in ("text", "word", "number", "quote", "comment", "inlay", "not"):
+            for ground in ("back", "lit", "near"):
+                light, dark = sorted((luminance(colors[ink]), luminance(colors[ground])), reverse=True)
+                assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, ground, (light + 0.05) / (dark + 0.05))
+
+
+def test_lines_of_one_source_line_have_one_color(opened):
+    page = opened("gemm")
+    hues = page.run("""return [...document.querySelectorAll('.column')].map((c) => {
+        const line = [...c.querySelectorAll('.line.placed')].find((l) => l.textContent.includes('gemm') || l.textContent.includes('wgmma_m64'));
+        return line ? getComputedStyle(line).borderLeftColor : null})""")
+    gemm = page.run("""const lines = [...document.querySelectorAll('.column')[1].querySelectorAll('.line.placed')];
+        const line = lines.find((l) => l.textContent.includes('gemm a=')); line.click();
+        return [...document.querySelectorAll('.lit')].map((l) => getComputedStyle(l).borderLeftColor)""")
+    assert len(set(gemm)) == 1 and len(gemm) >= 4 and any(hues)
+
+
+def test_figures_come_first(opened, paths):
+    page = opened("gemm")
+    shown = dict(zip(page.run("return [...document.querySelectorAll('#figures dt')].map((e) => e.textContent)"),
+                     page.run("return [...document.querySelectorAll('#figures dd')].map((e) => e.textContent)")))  # fmt: skip
+    facts = facts_of(paths["gemm"])["explanation"]
+    assert shown["what decides"] == "matrix unit" and shown["floor"] == "139 us"
+    assert shown["bytes of shared memory"] == f"{facts['launches'][0]['shared_bytes']:,}"
+    assert [e for e in opened("cpu").all("#figures div")] == []
+
+
+def test_the_device_text_opens_at_the_kernel(opened):
+    page = opened("attention")
+    first = page.run("""const column = document.querySelectorAll('.column')[4], list = column.querySelector('.text').getBoundingClientRect();
+        const line = column.querySelector('.line.placed').getBoundingClientRect(); return (line.top - list.top) / list.height""")
+    assert 0 <= first < 0.5, first

@@ -143,6 +143,39 @@ def test_log_is_gone_on_from(tmp_path):
     assert len(log.read_text().splitlines()) == 3
 
 
+def test_the_models_best_come_first_and_so_many_are_compiled(tmp_path):
+    """On a model of a GPU small blocks are slow: a launch of many that do little."""
+    from tilewright import cost
+
+    tried = tmp_path / "tuning.json"
+    best = make(blocks(1, 2, 64, 4, 256, 8), machine="H200", compiles=2, log=tried)(1 << 16)
+    records = [json.loads(line)["config"] for line in tried.read_text().splitlines()]
+    assert sorted(r["block"] for r in records) == [64, 256] and best.config in records
+    times = [cost.predict(make(blocks(1)).function(1 << 16, block=b), "H200").us for b in (r["block"] for r in records)]
+    assert times == sorted(times)
+    untouched = tmp_path / "all.json"
+    make(blocks(1, 2, 64), log=untouched)(64)
+    assert [json.loads(line)["config"]["block"] for line in untouched.read_text().splitlines()] == [1, 2, 64]
+    with pytest.raises(ValueError, match="autotune with compiles=0"):
+        make(blocks(1, 2), compiles=0)(64)
+    with pytest.raises(ValueError, match="there is no machine 'H999'"):
+        make(blocks(1, 2), machine="H999")(64)
+
+
+def test_a_tuner_of_programs_asks_the_model_too():
+    def factory(block):
+        @T.prim_func
+        def main(A: T.Tensor((1 << 16,), "float32"), B: T.Tensor((1 << 16,), "float32")):
+            with T.Kernel((1 << 16) // block, threads=32) as bx:
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i]
+
+        return main
+
+    tuner = AutoTuner.from_kernel(factory, blocks(1, 2, 128)).set_compile_args(out_idx=-1).set_profile_args(machine="H100", compiles=1)
+    assert tuner.run(warmup=1, rep=1).config == {"block": 128}
+
+
 def test_dynamic_shapes_need_tensors():
     n = T.dynamic("n")
 

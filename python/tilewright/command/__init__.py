@@ -12,6 +12,7 @@ from ..tracebacks import colored, has_colors
 WORDS = {
     "doctor": ("machine", "doctor", "", "what this machine offers, and what to install"),
     "explain": ("kernels", "explain", "FILE.py:NAME [M=4096 ...]", "what becomes of a kernel, and what it costs"),
+    "cost": ("cost", "cost", "FILE [M=4096 ...] [--machine H100]", "how long a kernel will take on a GPU, by a model"),
     "plot": ("kernels", "plot", "FILE.py:NAME [M=4096 ...]", "pictures of its layouts"),
     "studio": ("studio", "studio", "FILE [M=4096 ...] [-o PAGE]", "a page about a kernel: source, code, memory, passes"),
     "check": ("kernels", "check", "FILE.py[:NAME] [M=64 ...]", "every engine on random tensors, compared"),

@@ -438,7 +438,7 @@ class _Part(_types.ModuleType):
 
 
 _PARTS = (
-    "allocate annotations dtypes kernel ast atomic builtin common copy_op customize eager experimental fastmath fill_op frame gemm_op logical loop "
+    "allocate annotations dtypes layout kernel ast atomic builtin common copy_op customize eager experimental fastmath fill_op frame gemm_op logical loop "
     "math_intrinsics meta overrides parser proxy random reduce_op scan_op symbolics tile_schedule tir utils warp_specialize ws_schedule"
 ).split()
 for _name in _PARTS:
@@ -458,7 +458,7 @@ _OTHER_NAMES = {
     "Select": "if_then_else", "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
     "gemm_v1": "gemm", "gemm_v2": "gemm", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
     "sync_global": "sync_grid", "int_div": "floordiv",
-    "wgmma_mma": "wgmma_gemm", "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp",
+    "wgmma_mma": "wgmma_gemm", "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp", "ieee_sqrt": "ieee_fsqrt",
 }  # fmt: skip
 _VECTOR_MEMORY = frozenset("ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 lds128 sts32 sts64 sts128".split())
 # Operators by name, that take plain numbers too: what Python computes stays Python's.

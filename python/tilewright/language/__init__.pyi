@@ -555,6 +555,8 @@ class half(PrimExpr, metaclass=_Dtype):
 def handle_add_byte_offset(handle: _Any, offset: _Any) -> _Any:
     """The address so many bytes further on."""
 has_let_value: _Any
+def ieee_sqrt(x: _Any, rounding_mode: _Any = ...) -> _Any:
+    """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
 def ignore_loop_partition(cond: _Any, span: _Any = ...) -> _Any:
     """The condition itself."""
 def import_source(source: _Any = ...) -> _Any:
@@ -630,6 +632,7 @@ iter_var: _Any
 kernel: _Any
 def launch_thread(thread: _Any, extent: _Any) -> _Any:
     """The index of this thread or block along a dimension; the launch is T.Kernel's."""
+layout: _Any
 def ldg128(src: _Any, pred: _Any = ...) -> _Any:
     """128 bits from an element on, as uint32; zeros where `pred` does not hold."""
 def ldg256(src: _Any, pred: _Any = ...) -> _Any:
@@ -1166,8 +1169,6 @@ def ieee_fsqrt(x: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
 def ieee_mul(x: _Operand, y: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ieee_sqrt(x: _Operand) -> PrimExpr:
-    """Another name of sqrt."""
 def ieee_sub(x: _Operand, y: _Operand, rounding_mode: _str = 'rn') -> PrimExpr:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
 def if_then_else(cond: _Operand, t: _Operand, f: _Operand) -> PrimExpr:

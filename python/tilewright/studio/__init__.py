@@ -11,7 +11,7 @@ import string
 from ..errors import TilewrightError
 
 _HERE = os.path.dirname(__file__)
-_SCRIPTS = ("elements.js", "texts.js", "layouts.js", "sections.js", "start.js")
+_SCRIPTS = ("elements.js", "colors.js", "texts.js", "layouts.js", "sections.js", "start.js")
 _HIDDEN = ("thread program",)  # behind a button
 _COUNTED = ("In the simulated call, whose tensors may be smaller than those above: wavefronts of shared memory and sectors of "
             "global memory, each beside the least that would do.")  # fmt: skip

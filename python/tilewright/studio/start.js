@@ -37,7 +37,7 @@ function head(explanation) {
   const { arch, device, processor, program, headline } = explanation;
   const say = (id, text) => (document.getElementById(id).textContent = text);
   say("name", program);
-  say("engine", arch ? `${arch}, rates of an ${device}` : `cpu: ${processor}`);
+  say("engine", arch ? `${arch}, rates of ${/^[AEFHILMNORSX]/.test(device) ? "an" : "a"} ${device}` : `cpu: ${processor}`);
   say("headline", headline);
   const warn = (text, kind = "") => document.getElementById("warnings").append(element("p", { class: kind }, text));
   for (const warning of [...explanation.warnings, ...(explanation.refused ? [explanation.refused] : [])]) {
@@ -48,6 +48,31 @@ function head(explanation) {
   const assumed = explanation.assumptions.join(", ");
   warn(explanation.general ? `The general version; of this call it does not hold that ${assumed}`
     : `Assumed of a call, which else takes a general version: ${assumed}`, "faint");
+}
+
+// What one looks for first, as large numbers: of the launch that takes longest.
+function figuresOf(explanation) {
+  const { launches, compute_floor_us: compute, memory_floor_us: memory } = explanation;
+  const priced = launches.filter((launch) => launch.plan && launch.plan.price);
+  const model = priced.length === launches.length ? priced.reduce((sum, launch) => sum + launch.plan.price.us, 0) : 0;
+  const floor = Math.max(compute || 0, memory || 0);
+  const longest = priced.sort((a, b) => b.plan.price.us - a.plan.price.us)[0] || launches[0] || {};
+  const { occupancy, resources, shared_bytes: shared } = longest;
+  return [
+    floor ? ["floor", `${rounded(floor)} us`] : null,
+    model ? ["by the model", `${rounded(model)} us`] : null,
+    model && floor ? ["of the floor's speed", `${Math.min(100, Math.round((100 * floor) / model))}%`] : null,
+    longest.plan && longest.plan.price ? ["what decides", UNITS[longest.plan.price.limit]] : null,
+    occupancy ? ["warps at a time", `${occupancy.warps} of ${occupancy.most_warps}`] : null,
+    resources ? ["registers a thread", shown(resources.registers)] : null,
+    resources ? ["bytes of spills", shown(resources.spill_store_bytes + resources.spill_load_bytes)] : null,
+    shared ? ["bytes of shared memory", shown(shared)] : null,
+  ].filter(Boolean);
+}
+
+function showFigures(explanation) {
+  for (const [name, value] of figuresOf(explanation))
+    document.getElementById("figures").append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
 }
 
 // The operations of all launches, with the numbers of their files.
@@ -64,6 +89,7 @@ function start() {
   const facts = JSON.parse(document.getElementById("facts").textContent);
   const { explanation, files, simulated } = facts;
   head(explanation);
+  showFigures(explanation);
   const operations = operationsOf(explanation, files);
   const texts = new Texts(facts.texts, operations, countsByLine(simulated, files));
   texts.files = files;

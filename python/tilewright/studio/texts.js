@@ -2,6 +2,7 @@
 // Texts side by side: what comes from the same line of the source is lit together.
 
 const CHUNK = 200; // lines that the browser may leave out while they are out of sight
+const HUES = 12; // colors of the lines' edges, those of neighbours far apart: page.css has them
 
 class Texts {
   constructor(texts, operations, counts) {
@@ -26,8 +27,9 @@ class Texts {
   add(text) {
     const number = this.columns.length;
     const list = element("div", { class: "text", role: "listbox", tabindex: 0, "aria-label": text.name });
-    const column = { text, list, lines: [], current: -1, chunks: [] };
+    const column = { text, list, lines: [], current: -1 };
     this.fill(column, number);
+    colorWhenSeen(list, languageOf(text));
     column.frame = element("section", { class: "column" }, element("h3", {}, text.title || text.name), list);
     column.frame.hidden = Boolean(text.hidden);
     const pressed = { type: "button", "aria-pressed": String(!text.hidden), onclick: () => this.toggle(column) };
@@ -54,7 +56,7 @@ class Texts {
       }
       const place = text.places[index];
       const made = document.createElement("div");
-      made.className = place ? "line placed" : "line";
+      made.className = place ? `line placed hue${(7 * place[1]) % HUES}` : "line";
       made.setAttribute("role", "option");
       made.dataset.n = text.numbers ? text.numbers[index] || "" : index + 1;
       made.textContent = line;
@@ -79,7 +81,10 @@ class Texts {
 
   // Every text at the first line that comes from the source: kernels begin with functions of the library.
   begin() {
-    for (const column of this.columns) this.reveal(column, Math.max(0, column.lines.findIndex((line) => line.key)), false);
+    for (const column of this.columns) {
+      const first = column.lines.findIndex((line) => line.key);
+      if (first > 0) this.reveal(column, first, true);
+    }
   }
 
   toggle(column) {
@@ -144,7 +149,7 @@ class Texts {
       const below = frame.top + list.clientHeight - line.bottom;
       const margin = leads ? line.height : 0;
       if (above >= margin && below >= margin) return;
-      list.scrollTop += leads ? above - list.clientHeight / 3 : above < 0 ? above : -below;
+      list.scrollTop += leads ? above - list.clientHeight / 6 : above < 0 ? above : -below;
     }
   }
 
