@@ -1,24 +1,67 @@
-"""Kernels by name: matrix products, attention, softmax, norms, reductions, transposes, for tensors of PyTorch, NumPy, CuPy or any
-library with DLPack, in the processor's memory or a GPU's. docs/ops.md lists them.
+"""Kernels by name: matrix products, attention, norms, reductions, scans, convolutions, mixtures of experts and more, for tensors of
+PyTorch, NumPy, CuPy or any library with DLPack, in the processor's memory or a GPU's. docs/ops.md lists them.
 
 import tilewright.ops as ops
 y = ops.matmul(x, w, bias=b, activation="gelu")
-"""
-from .attention import attention, attention_varlen
-from .calls import Spec, plan, seal, unseal
-from .decoding import decode_attention
-from .elementwise import (abs, add, cast, ceil, cos, div, erf, exp, exp2, expm1, floor, gelu, gelu_and_mul, gelu_tanh, gelu_tanh_and_mul, lerp,
-                          log, log1p, log2, maximum, minimum, mul, neg, pow, reciprocal, relu, relu_and_mul, round, rsqrt, sigmoid,
-                          sigmoid_and_mul, silu, silu_and_mul, sin, softplus, sqrt, square, sub, tanh, trunc, where)  # fmt: skip
-from .products import matmul
-from .reductions import max, mean, min, sum
-from .rows import layer_norm, log_softmax, rms_norm, softmax
-from .shapes import transpose
 
-__all__ = [
-    "Spec", "abs", "add", "attention", "attention_varlen", "cast", "ceil", "cos", "decode_attention", "div", "erf", "exp", "exp2",
-    "expm1", "floor", "gelu", "gelu_and_mul", "gelu_tanh", "gelu_tanh_and_mul", "layer_norm", "lerp", "log", "log1p", "log2",
-    "log_softmax", "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "plan", "pow", "reciprocal", "relu",
-    "relu_and_mul", "rms_norm", "round", "rsqrt", "seal", "sigmoid", "sigmoid_and_mul", "silu", "silu_and_mul", "sin", "softmax",
-    "softplus", "sqrt", "square", "sub", "sum", "tanh", "transpose", "trunc", "unseal", "where",
-]  # fmt: skip
+The module of a family is imported when one of its functions is named.
+"""
+import importlib
+
+# By module: what users import of it.
+_FAMILIES = {
+    "attending": (
+        "attention attention_varlen"
+    ),
+    "calls": (
+        "Spec plan seal unseal"
+    ),
+    "decoding": (
+        "decode_attention"
+    ),
+    "elementwise": (
+        "abs acos acosh add addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor "
+        "cast ceil celu clamp copysign cos cosh div elu eq erf exp exp2 expm1 floor floor_divide fmax fmin fmod frac ge "
+        "gelu gelu_and_mul gelu_tanh gelu_tanh_and_mul gt hardshrink hardsigmoid hardswish hardtanh hypot isfinite isinf "
+        "isnan le leaky_relu lerp log log10 log1p log2 log_sigmoid logaddexp logical_and logical_not logical_or "
+        "logical_xor lt masked_fill maximum minimum mish mul nan_to_num ne neg pow prelu reciprocal relu relu6 "
+        "relu_and_mul remainder round rsqrt selu sigmoid sigmoid_and_mul sign silu silu_and_mul sin sinh softplus "
+        "softshrink softsign sqrt square sub tan tanh tanhshrink threshold trunc where"
+    ),
+    "products": (
+        "matmul"
+    ),
+    "reductions": (
+        "all amax amin any count_nonzero inf_norm l1_norm l2_norm logsumexp max mean min prod std sum var var_mean"
+    ),
+    "rows": (
+        "layer_norm log_softmax rms_norm softmax"
+    ),
+    "scans": (
+        "cummax cummin cumprod cumsum logcumsumexp"
+    ),
+    "shapes": (
+        "transpose"
+    ),
+    "sorting": (
+        "argmax argmin argsort kthvalue median sort topk topk_selector"
+    ),
+}
+_HOME = {name: module for module, names in _FAMILIES.items() for name in names.split()}
+
+
+def __getattr__(name):
+    home = _HOME.get(name)
+    if home is None:
+        if name in _FAMILIES:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    return found
+
+
+__all__ = sorted(_HOME)
+
+
+def __dir__():
+    return __all__
