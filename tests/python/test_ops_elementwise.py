@@ -231,7 +231,7 @@ def test_operators_of_torch():
     block(x, y).sum().backward()
     assert x.grad.shape == x.shape and y.grad.shape == y.shape
     torch.library.opcheck(torch.ops.tilewright.elements.default, (x, "gelu"))
-    torch.library.opcheck(torch.ops.tilewright.elements_of_two.default, (x, y, "mul"))
+    torch.library.opcheck(torch.ops.tilewright.elements_of_several.default, (x, y, None, "mul", []))
 
 
 @pytest.mark.parametrize("dtype, vector", [("float32", "float4"), ("bfloat16", "uint4"), ("float16", "uint4")])

@@ -16,6 +16,9 @@ _FAMILIES = {
     "calls": (
         "Spec plan seal unseal"
     ),
+    "convolutions": (
+        "conv1d conv2d conv3d"
+    ),
     "decoding": (
         "decode_attention"
     ),
@@ -28,11 +31,23 @@ _FAMILIES = {
         "relu_and_mul remainder round rsqrt selu sigmoid sigmoid_and_mul sign silu silu_and_mul sin sinh softplus "
         "softshrink softsign sqrt square sub tan tanh tanhshrink threshold trunc where"
     ),
+    "norms": (
+        "ada_layer_norm ada_layer_norm_zero batch_norm batch_norm_backward fused_add_layer_norm fused_add_rms_norm group_norm "
+        "instance_norm"
+    ),
+    "pooling": (
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_indices "
+        "adaptive_max_pool2d adaptive_max_pool2d_indices adaptive_max_pool3d adaptive_max_pool3d_indices avg_pool1d "
+        "avg_pool2d avg_pool3d max_pool1d max_pool1d_indices max_pool2d max_pool2d_indices max_pool3d max_pool3d_indices"
+    ),
     "products": (
         "matmul"
     ),
     "reductions": (
         "all amax amin any count_nonzero inf_norm l1_norm l2_norm logsumexp max mean min prod std sum var var_mean"
+    ),
+    "rotary": (
+        "alibi dropout rope_llama31 rope_long_rope rope_neox rope_neox_position_ids rope_non_neox rope_yarn sinusoidal"
     ),
     "rows": (
         "layer_norm log_softmax rms_norm softmax"

@@ -5,6 +5,7 @@ import functools
 import sys
 
 from .gradients import wanted  # noqa: F401
+from .operators import Core
 
 
 @functools.cache
@@ -107,15 +108,7 @@ def _run_several(a, b, c, function, numbers):
     return module.run(function, module.TABLE[function].names, (*(x for x in (a, b, c) if x is not None), *numbers))
 
 
-@functools.cache
-def _several():
-    from .operators import Core
-
-    schema = "(Tensor a, Tensor b, Tensor? c, str function, float[] numbers) -> Tensor"
-    return Core("elements_of_several", schema, _run_several, _of_several)
-
-
-_several._dynamo_marked_constant = True
+_several = Core("elements_of_several", "(Tensor a, Tensor b, Tensor? c, str function, float[] numbers) -> Tensor", _run_several, _of_several)
 
 
 def gated(function, x):
@@ -135,4 +128,4 @@ def of(row, *operands):
         return _operator("elements")(tensors[0], row.name, numbers)
     like = next(x for x in tensors[1 if row.name == "where" else 0 :] if isinstance(x, torch.Tensor))
     tensors = [x if isinstance(x, torch.Tensor) else torch.full((), x, dtype=like.dtype, device=like.device) for x in tensors]
-    return _several()(*tensors, *[None] * (3 - len(tensors)), row.name, numbers)
+    return _several(*tensors, *[None] * (3 - len(tensors)), row.name, numbers)

@@ -23,26 +23,25 @@ class Core:
         self.name, self.schema, self.run, self.reference = name, schema, run, reference
         words = [word.strip() for word in schema.partition(") ->")[0].lstrip("(").split(", ")]
         self.tensors = [i for i, word in enumerate(words) if word.startswith("Tensor")]
+        _undefined.append(self)
 
     def __call__(self, *arguments):
         if wanted(*(arguments[i] for i in self.tensors)):
             return self.operator()(*arguments)
         return self.run(*arguments)
 
-    @functools.cached_property
-    def _defined(self):
+    def operator(self):
+        import torch
+
+        _define_all()
+        return getattr(torch.ops.tilewright, self.name)
+
+    def define(self):
         import torch
 
         made = torch.library.custom_op(f"tilewright::{self.name}", self.run, mutates_args=(), schema=self.schema)
         made.register_fake(self._like)
         made.register_autograd(self._backward, setup_context=self._keep)
-        return made
-
-    def operator(self):
-        import torch
-
-        defined(self)
-        return getattr(torch.ops.tilewright, self.name)
 
     def _like(self, *arguments, **named):
         """Empty tensors as the results are: without gaps."""
@@ -65,11 +64,16 @@ class Core:
         return tuple(given.get(i) for i in range(len(arguments)))
 
 
-def defined(core):
-    return core._defined is not None
+_undefined = []
 
 
-defined._dynamo_marked_constant = True  # torch.compile calls it while it traces
+def _define_all():
+    while _undefined:
+        _undefined.pop().define()
+    return True
+
+
+_define_all._dynamo_marked_constant = True  # torch.compile calls it while it traces
 
 
 def gradients_of(function, arguments, asked, grads):

@@ -1,7 +1,6 @@
 """Reductions along any dimensions: a table, and the kernels that a row of it takes."""
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 from ..tensors import empty
@@ -10,6 +9,7 @@ from ..tracebacks import entry
 from . import gradients
 from .calls import (Operator, Resolved, Spec, calling, check_tensor, chosen, compact, is_torch, name_of, permuted, place_of, product,
                     refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
+from .operators import Core
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _NUMBERS = (*_FLOATS, "int32")
@@ -169,21 +169,14 @@ def reference(function, x, dim, keepdim, correction=1):
     return getattr(torch, function)(x, dim, keepdim) if dim or x.dim() else getattr(torch, function)(x)
 
 
-@functools.cache
-def _core():
-    from .operators import Core
-
-    schema = "(Tensor x, str function, int[] dim, bool keepdim, float correction) -> Tensor"
-    return Core("reduction", schema, lambda x, function, dim, keepdim, correction: compute(function, x, tuple(dim), keepdim, correction),
-                lambda x, function, dim, keepdim, correction: reference(function, x, dim, keepdim, correction))  # fmt: skip
-
-
-_core._dynamo_marked_constant = True
+_core = Core("reduction", "(Tensor x, str function, int[] dim, bool keepdim, float correction) -> Tensor",
+             lambda x, function, dim, keepdim, correction: compute(function, x, tuple(dim), keepdim, correction),
+             lambda x, function, dim, keepdim, correction: reference(function, x, dim, keepdim, correction))  # fmt: skip
 
 
 def _call(function, x, dim, keepdim, correction=1):
     if is_torch(x) and x.dim() and gradients.wanted(x):
-        return _core()(x, function, _axes(function, x, dim), bool(keepdim), float(correction))
+        return _core(x, function, _axes(function, x, dim), bool(keepdim), float(correction))
     return compute(function, x, dim, keepdim, correction)
 
 
@@ -218,3 +211,27 @@ def _var_mean(x, dim=None, *, correction=1, keepdim=False):
 _var_mean.__name__ = "var_mean"
 _var_mean.__doc__ = "(var(), mean()) along the same dimensions. float16, bfloat16, float32. Has gradients in PyTorch."
 var_mean = Operator(entry(_var_mean), lambda x, dim=None, *, correction=1, keepdim=False: _resolve("var", x, dim, keepdim, correction)[0])
+
+
+def moments(x, variance=True):
+    """(mean, variance without correction or None) of each channel of x (batch, channels, ...), in float32, without a copy of x: along
+    what is behind the channels, then along the batch."""
+    batch, channels = x.shape[:2]
+    length, place = product(x.shape[2:]), place_of(x)
+    x = x.contiguous()
+
+    def step(reduction, given, count, *centre):
+        extents = tuple(given.shape)
+        run, _ = _step(reduction, Spec(extents, name_of(given.dtype)), len(extents) == 2, "float32", place, count)
+        return run(given, *centre)
+
+    if length == 1 or batch == 1:  # one reduction
+        wide = x.view(1, batch, channels) if length == 1 else x.view(channels, length)
+        mean = step("mean", wide, batch * length).view(channels)
+        return mean, step("var", wide, batch * length, mean.view(wide.shape[0], -1) if length == 1 else mean).view(channels) if variance else None
+    flat = x.view(batch * channels, length)
+    mean = step("mean", step("sum", flat, 0).view(1, batch, channels), batch * length).view(channels)
+    if not variance:
+        return mean, None
+    parts = step("var", flat, 1, mean.expand(batch, channels).reshape(-1)).view(1, batch, channels)
+    return mean, step("mean", parts, batch * length).view(channels)
