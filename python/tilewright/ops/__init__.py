@@ -31,6 +31,9 @@ _FAMILIES = {
         "relu_and_mul remainder round rsqrt selu sigmoid sigmoid_and_mul sign silu silu_and_mul sin sinh softplus "
         "softshrink softsign sqrt square sub tan tanh tanhshrink threshold trunc where"
     ),
+    "fourier": (
+        "fft fft2 ifft ifft2 irfft rfft"
+    ),
     "norms": (
         "ada_layer_norm ada_layer_norm_zero batch_norm batch_norm_backward fused_add_layer_norm fused_add_rms_norm group_norm "
         "instance_norm"
@@ -42,6 +45,10 @@ _FAMILIES = {
     ),
     "products": (
         "matmul"
+    ),
+    "recurrences": (
+        "delta_net delta_net_decode gated_delta_net gated_delta_net_decode gla gla_decode mamba2 retention ssd_chunk_products "
+        "ssd_chunk_scan ssd_chunk_state ssd_da_cumsum ssd_decode ssd_state_passing"
     ),
     "reductions": (
         "all amax amin any count_nonzero inf_norm l1_norm l2_norm logsumexp max mean min prod std sum var var_mean"

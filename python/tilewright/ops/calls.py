@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -54,8 +55,21 @@ _operators: list[Operator] = []
 _sealed = False
 
 
+class _Recording(threading.local):
+    """While a call is planned: what it would launch, and where."""
+
+    found: list | None = None
+    place: Place
+
+
+recording = _Recording()
+
+
 def compiled(specialization):
     """The kernel; TW1080 once the package is sealed and there is none."""
+    if recording.found is not None:
+        recording.found.append(specialization)
+        return _launch_nothing
     kernel = _kernels.get(specialization)
     if kernel is None:
         if _sealed:
@@ -68,6 +82,10 @@ def compiled(specialization):
         kernel.program, kernel.prim_func, kernel.outputs = program, recorded, list(specialization.outputs)
         kernel = _kernels.setdefault(specialization, kernel)
     return kernel
+
+
+def _launch_nothing(*arguments):
+    pass
 
 
 def calling(specialization, *numbers):
@@ -131,6 +149,8 @@ def _place(device, engine):
 
 def place_of(tensor):
     """Where a call on this tensor runs."""
+    if recording.found is not None:
+        return recording.place
     return _place(_device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
 
 

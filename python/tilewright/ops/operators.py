@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 
 from ..trace import fail
 from ..tracebacks import entry
-from .calls import (Operator, Place, Resolved, Spec, check_tensor, compact, compiled, name_of, place_of, refuse_dtype, refuse_shape,
-                    specialization)  # fmt: skip
+from .calls import (Operator, Place, Resolved, Spec, check_tensor, compact, compiled, name_of, place_of, recording, refuse_dtype,
+                    refuse_shape, specialization)  # fmt: skip
 from .gradients import wanted
 
 FLOATS = ("float16", "bfloat16", "float32")
@@ -98,19 +97,8 @@ def gradients_of(function, arguments, asked, grads):
 # ---- launches
 
 
-class _Recording(threading.local):
-    place = None  # where planned calls would run
-    found: list
-
-
-_recording = _Recording()
-
-
 def launch(family, options, *arguments):
-    """Calls the kernel of a family with these options, for where its first tensor is; a planned call is noted alone."""
-    if _recording.place is not None:
-        _recording.found.append(specialization_of(family, options, _recording.place))
-        return
+    """Calls the kernel of a family with these options, for where its first tensor is."""
     tensor = next(x for x in arguments if hasattr(x, "shape"))
     compiled(specialization_of(family, options, place_of(tensor)))(*arguments)
 
@@ -126,7 +114,7 @@ def specialization_of(family, options, place):
 
 def engine_of(tensor):
     """The engine that calls with the tensor take."""
-    return (_recording.place or place_of(tensor)).engine
+    return place_of(tensor).engine
 
 
 def on_gpu(tensor):
@@ -148,12 +136,13 @@ def _planned(function):
     def resolve(*arguments, **named):
         first = next((x for x in (*arguments, *named.values()) if hasattr(x, "shape")), None)
         place = Place("cpu", "") if first is None else place_of(first)
-        _recording.place, _recording.found = place, []
+        given = [_meta(x) for x in arguments], {n: _meta(x) for n, x in named.items()}
+        recording.place, recording.found = place, []
         try:
-            function(*map(_meta, arguments), **{n: _meta(x) for n, x in named.items()})
-            return Resolved(function, list(dict.fromkeys(_recording.found)))
+            function(*given[0], **given[1])
+            return Resolved(function, list(dict.fromkeys(recording.found)))
         finally:
-            _recording.place = None
+            recording.found = None
 
     return resolve
 
