@@ -31,8 +31,15 @@ _FAMILIES = {
         "relu_and_mul remainder round rsqrt selu sigmoid sigmoid_and_mul sign silu silu_and_mul sin sinh softplus "
         "softshrink softsign sqrt square sub tan tanh tanhshrink threshold trunc where"
     ),
+    "experts": (
+        "fused_moe grouped_matmul moe_experts moe_gate_up moe_grouped_matmul moe_permute moe_permute_align moe_topk moe_unpermute"
+    ),
     "fourier": (
         "fft fft2 ifft ifft2 irfft rfft"
+    ),
+    "gathering": (
+        "dsa_attention lightning_indexer mla_decode nsa_attention nsa_compress nsa_compressed_attention nsa_selected_attention "
+        "nsa_topk"
     ),
     "norms": (
         "ada_layer_norm ada_layer_norm_zero batch_norm batch_norm_backward fused_add_layer_norm fused_add_rms_norm group_norm "

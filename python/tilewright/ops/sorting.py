@@ -91,12 +91,12 @@ def _reference_order(x, count, largest, dim, starts, ends):
     import torch
 
     if starts is None:
-        values, places = torch.sort(x, dim, descending=largest, stable=True)
+        values, places = torch.sort(x, dim=dim, descending=largest, stable=True)
         return values.narrow(dim, 0, count), places.narrow(dim, 0, count)
     n, at = x.shape[-1], torch.arange(x.shape[-1], device=x.device)
     inside = (at >= starts[..., None]) & (at < ends[..., None])
     masked = torch.where(inside, x, -float("inf") if largest else float("inf"))
-    order = torch.sort(masked, -1, descending=largest, stable=True).indices[..., :count]
+    order = torch.sort(masked, dim=-1, descending=largest, stable=True).indices[..., :count]
     there = inside.gather(-1, order)
     return torch.where(there, x.gather(-1, order), 0), torch.where(there, order, -1)
 
