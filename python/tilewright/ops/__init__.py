@@ -53,6 +53,9 @@ _FAMILIES = {
     "products": (
         "matmul"
     ),
+    "quantized": (
+        "fp8_quant gemm_fp8 gemm_w4a16"
+    ),
     "recurrences": (
         "delta_net delta_net_decode gated_delta_net gated_delta_net_decode gla gla_decode mamba2 retention ssd_chunk_products "
         "ssd_chunk_scan ssd_chunk_state ssd_da_cumsum ssd_decode ssd_state_passing"
@@ -68,6 +71,9 @@ _FAMILIES = {
     ),
     "scans": (
         "cummax cummin cumprod cumsum logcumsumexp"
+    ),
+    "streams": (
+        "engram_decode engram_gate engram_gate_conv engram_hash mhc_post mhc_pre sinkhorn_normalize"
     ),
     "shapes": (
         "transpose"
