@@ -57,14 +57,13 @@ def _reference(q, kv, v, indices, value_dim, block, scale, first, stride, window
     import torch
 
     kind = torch.promote_types(q.dtype, torch.float32)
-    group = q.shape[2] // kv.shape[2]
-    times = _seen(q, kv, indices, block, first, stride, window).repeat_interleave(group, 2).to(kind)
-    keys = kv.to(kind).repeat_interleave(group, 2)
-    values = keys[..., :value_dim] if v is None else v.to(kind).repeat_interleave(group, 2)
-    scores = torch.einsum("bshd,bnhd->bshn", q.to(kind), keys) * scale
+    times = _seen(q, kv, indices, block, first, stride, window).to(kind)[:, :, :, None]
+    keys = kv.to(kind)
+    values = keys[..., :value_dim] if v is None else v.to(kind)
+    scores = torch.einsum("bskgd,bnkd->bskgn", q.to(kind).unflatten(2, (kv.shape[2], -1)), keys) * scale
     logs = torch.logsumexp(torch.where(times > 0, scores + times.clamp(1e-30).log(), -torch.inf), -1)
     weights = torch.where(times > 0, (scores - torch.where(logs == -torch.inf, 0, logs)[..., None]).exp() * times, 0)
-    return torch.einsum("bshn,bnhd->bshd", weights, values).to(q.dtype), logs.float()
+    return torch.einsum("bskgn,bnkd->bskgd", weights, values).flatten(2, 3).to(q.dtype), logs.flatten(2).float()
 
 
 _attend = Core("attend_named", "(Tensor q, Tensor kv, Tensor? v, Tensor? indices, int value_dim, int block, float scale, int first, int stride, int window)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 
 from ..trace import fail
 from ..tracebacks import entry
@@ -12,6 +13,13 @@ from .calls import (Operator, Place, Resolved, Spec, check_tensor, compact, comp
 from .gradients import wanted
 
 FLOATS = ("float16", "bfloat16", "float32")
+
+
+class _Computing(threading.local):
+    reference = False  # by PyTorch's functions alone
+
+
+_computing = _Computing()
 
 
 class Core:
@@ -25,6 +33,8 @@ class Core:
         _undefined.append(self)
 
     def __call__(self, *arguments):
+        if _computing.reference:
+            return self.reference(*arguments)
         if wanted(*(arguments[i] for i in self.tensors)):
             return self.operator()(*arguments)
         return self.run(*arguments)
@@ -162,7 +172,18 @@ def public(function):
                     return function(*arguments, **named)
         return _of_others(function, arguments, named)
 
-    return Operator(entry(called), _planned(function))
+    made = Operator(entry(called), _planned(function))
+    made.reference = functools.partial(_by_reference, function)
+    return made
+
+
+def _by_reference(function, *arguments, **named):
+    """The same by PyTorch's own functions, of tensors of PyTorch; floats may be float64 too."""
+    outer, _computing.reference = _computing.reference, True
+    try:
+        return function(*arguments, **named)
+    finally:
+        _computing.reference = outer
 
 
 def _is_tensor(x):
@@ -212,6 +233,8 @@ def check(function, argument, x, dtypes=FLOATS, rank=None, shape=None, like=None
     check_tensor(function, argument, x)
     if like is not None:
         dtypes = [name_of(like.dtype)]
+    if _computing.reference and name_of(x.dtype) == "float64":
+        dtypes = None
     if dtypes is not None and name_of(x.dtype) not in dtypes:
         refuse_dtype(function, argument, name_of(x.dtype), dtypes)
     if shape is not None:

@@ -55,7 +55,7 @@ def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype):
 
     made = a.new_empty((a.shape[0], b.shape[0]), dtype=getattr(torch, out_dtype))
     if made.numel():
-        options = {"x": name_of(a.dtype), "result": out_dtype, "blocks": scale_a.shape != (1, 1), "bias": bias is not None, "rows": 64, "columns": 64,
+        options = {"x": name_of(a.dtype), "result": out_dtype, "blocks": not scale_a.numel() == scale_b.numel() == 1, "bias": bias is not None, "rows": 64, "columns": 64,
                    "threads": 128}  # fmt: skip
         launch(programs().scaled, options, a, b, scale_a, scale_b, made.new_empty((1,)) if bias is None else bias, made)
     return made
@@ -65,7 +65,7 @@ def _reference_scaled(a, b, scale_a, scale_b, bias, out_dtype):
     import torch
 
     def wide(x, scale):
-        if scale.shape == (1, 1):
+        if scale_a.numel() == scale_b.numel() == 1:
             return x.float() * scale
         return x.float() * scale.repeat_interleave(128, 1)[:, : x.shape[1]]
 
