@@ -43,8 +43,7 @@ struct Elements {
       refuse("'" + o.function + "' has no gradient here", "functions of one tensor have");
     if (o.gated && o.operands != "11")
       refuse("operands of a gated '" + o.function + "' are '" + o.operands + "'", "they are \"11\"");
-    if (!is_taken())
-      refuse("'" + o.function + "' is not computed on " + o.x.name(), "it takes floats");
+    if (!is_taken()) refuse("'" + o.function + "' is not computed on " + o.x.name(), "it takes floats");
   }
   bool is_taken() const {
     if (f.computes == Computes::Any) return true;

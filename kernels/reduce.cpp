@@ -28,7 +28,7 @@ bool is_centred(Reduction r) {
 struct Reducing {
   const ReduceOptions& o;
   Joins joins = joins_of(o.reduction);
-  DType sum = asks(o.reduction) || o.x.is_int() ? i32 : f32;  // the type of sums
+  DType sum = asks(o.reduction) || o.x.is_int() ? i32 : f32;                    // the type of sums
   bool is_plain = o.mapped || !(asks(o.reduction) || is_centred(o.reduction));  // zeros outside are as good as any
 
   // What changes no result.

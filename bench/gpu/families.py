@@ -1,14 +1,16 @@
-"""Every function of tilewright.ops that tests/python/family_cases.py has a call of: right on this GPU, and how long it takes beside
-PyTorch and beside a copy of as many bytes.
+"""Every function of tilewright.ops that tests/python/family_cases.py has a call of: right on this GPU, and how long it takes
+beside PyTorch and beside a copy of as many bytes.
 
-    python bench/gpu/families.py [--json FILE] [--seconds 200] [--side 12] [--only TEXT]... [--no-times]
+python bench/gpu/families.py [--json FILE] [--seconds 200] [--side 12] [--only TEXT]... [--no-times]
 
-Needs a GPU, torch and Tilewright. First `--side` processes go through the functions, compile them and compare them with PyTorch, at a
-small shape and at a large one; then one process takes times at the large shape, as in docs/measuring.md: 256 MB written before each call,
-contestants in turns, medians. What the limit leaves no time for is named. The status is 1 if a result is wrong."""
+Needs a GPU, torch and Tilewright. First `--side` processes go through the functions, compile them and compare them with
+PyTorch, at a small shape and at a large one; then one process takes times at the large shape, as in docs/measuring.md: 256
+MB written before each call, contestants in turns, medians. What the limit leaves no time for is named. The status is 1 if a
+result is wrong."""
 
 import argparse
 import datetime
+import functools
 import json
 import math
 import os
@@ -156,13 +158,15 @@ def times(rows, seconds):
             continue
         case = CASES[name]
         arguments, named, _, _, _ = call_of(name, case, LARGE)
-        ours = lambda: getattr(ops, name)(*arguments, **named)  # noqa: E731, B023
-        theirs = lambda: case.reference(*arguments, **named)  # noqa: E731, B023
-        made = ours()
+        ours, theirs = getattr(ops, name), case.reference
+        made = ours(*arguments, **named)
         row["bytes"] = bytes_of(arguments) + bytes_of(several(made))
         one = torch.empty(max(row["bytes"] // 2, 16), dtype=torch.uint8, device="cuda")
-        two = torch.empty_like(one)
-        contestants = {"ours_us": ours, "torch_us": theirs, "copy_us": lambda: two.copy_(one)}  # noqa: B023
+        contestants = {
+            "ours_us": functools.partial(ours, *arguments, **named),
+            "torch_us": functools.partial(theirs, *arguments, **named),
+            "copy_us": functools.partial(torch.empty_like(one).copy_, one),
+        }
         found = {key: [] for key in contestants}
         try:
             for f in contestants.values():
@@ -183,7 +187,7 @@ def times(rows, seconds):
             row.update({key: round(statistics.median(t), 2) for key, t in found.items()})
         except Exception as error:
             row["times"] = f"{type(error).__name__}: {error}"[:300]
-        del arguments, named, made, one, two, ours, theirs, contestants
+        del arguments, named, made, one, contestants
         torch.cuda.empty_cache()
     return left
 
@@ -216,13 +220,23 @@ def main():
     def is_right(found):
         return isinstance(found, (int, float)) and found <= 1
 
-    wrong = {n: {k: row.get(k) for k in ("small", "large")} for n, row in rows.items() if not (is_right(row.get("small")) and is_right(row.get("large")))}
+    wrong = {
+        n: {k: row.get(k) for k in ("small", "large")}
+        for n, row in rows.items()
+        if not (is_right(row.get("small")) and is_right(row.get("large")))
+    }
     timed = [row for row in rows.values() if "ours_us" in row]
-    summary = {"functions": len(names), "checked": len(rows), "right": len(rows) - len(wrong), "timed": len(timed),
-               "of_torch": geometric([row["torch_us"] / row["ours_us"] for row in timed]),
-               "of_a_copy": geometric([row["copy_us"] / row["ours_us"] for row in timed])}  # fmt: skip
+    summary = {
+        "functions": len(names),
+        "checked": len(rows),
+        "right": len(rows) - len(wrong),
+        "timed": len(timed),
+        "of_torch": geometric([row["torch_us"] / row["ours_us"] for row in timed]),
+        "of_a_copy": geometric([row["copy_us"] / row["ours_us"] for row in timed]),
+    }
     for row in sorted(timed, key=lambda r: r["torch_us"] / r["ours_us"]):
-        print(f"{row['name']:28} {row['dtype']:9} {row['ours_us']:10.1f} us  {row['torch_us'] / row['ours_us']:7.2f} of torch  {row['copy_us'] / row['ours_us']:6.2f} of a copy")
+        speeds = f"{row['torch_us'] / row['ours_us']:7.2f} of torch  {row['copy_us'] / row['ours_us']:6.2f} of a copy"
+        print(f"{row['name']:28} {row['dtype']:9} {row['ours_us']:10.1f} us  {speeds}")
     for name, found in wrong.items():
         print("WRONG", name, json.dumps(found))
     for text, missed in (("not checked", without), ("not timed", left)):
@@ -231,8 +245,19 @@ def main():
     print(json.dumps(summary))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"date": datetime.date.today().isoformat(), "device": torch.cuda.get_device_name(), "torch": torch.__version__, **summary,
-                       "rows": list(rows.values()), "not_checked": without, "not_timed": left}, file, indent=1)  # fmt: skip
+            json.dump(
+                {
+                    "date": datetime.date.today().isoformat(),
+                    "device": torch.cuda.get_device_name(),
+                    "torch": torch.__version__,
+                    **summary,
+                    "rows": list(rows.values()),
+                    "not_checked": without,
+                    "not_timed": left,
+                },
+                file,
+                indent=1,
+            )
     return 1 if wrong else 0
 
 

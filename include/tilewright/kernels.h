@@ -55,11 +55,20 @@ struct RowOptions {
 Program rows(const RowOptions& options);
 
 enum class Reduction : uint8_t {
-  Sum, Mean, Max, Min, Prod,
-  L1Norm, L2Norm, InfNorm,   // of magnitudes
-  Any, All, CountNonzero,    // of whether elements are not 0
-  Variance, Deviation,       // of differences from C, the mean; divided by `count`
-  LogSumExp,                 // of differences from C, the largest
+  Sum,
+  Mean,
+  Max,
+  Min,
+  Prod,
+  L1Norm,
+  L2Norm,
+  InfNorm,  // of magnitudes
+  Any,
+  All,
+  CountNonzero,  // of whether elements are not 0
+  Variance,
+  Deviation,  // of differences from C, the mean; divided by `count`
+  LogSumExp,  // of differences from C, the largest
 };
 
 // Y[i, j] of X[i, :, j], along the middle of three dimensions, or of rows. Sums in float32, of int32 in int32; Max, Min
@@ -101,8 +110,8 @@ struct ElementwiseOptions {
   bool backward = false;  // the gradient of A, where the others are numbers, by G of Y's shape; gated: of X
   int64_t rows = 1, columns = 1024, threads = 128;  // of a block, in the last two dimensions
 };
-// Parameters: the tensors among A, B, C, D in order, G (backward), Y, the numbers; gated: X, G, Y. Symbols D0 and on, or M
-// and N.
+// Parameters: the tensors among A, B, C, D in order, G (backward), Y, the numbers; gated: X, G, Y. Symbols D0 and on,
+// or M and N.
 Program elementwise(const ElementwiseOptions& options);
 
 // Of attention: a block has `m` queries and takes `n` keys in a step; backward it has `n` keys and takes `m` queries.

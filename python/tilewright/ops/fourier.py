@@ -1,5 +1,6 @@
 """Fourier transforms, of any length: by the program where it is a power of two, in two halves where it is a long one, and as a
 convolution with a chirp (Bluestein) where it is none."""
+
 from __future__ import annotations
 
 import functools
@@ -36,7 +37,11 @@ def _times(x, angles):
     """Complex numbers turned by angles, both as pairs; angles in float64."""
     import torch
 
-    turned = torch.polar(torch.ones_like(angles), angles).to(torch.complex64 if x.dtype is torch.float32 else torch.complex128).to(x.device)
+    turned = (
+        torch.polar(torch.ones_like(angles), angles)
+        .to(torch.complex64 if x.dtype is torch.float32 else torch.complex128)
+        .to(x.device)
+    )
     return torch.view_as_real(torch.view_as_complex(x) * turned)
 
 
@@ -53,7 +58,9 @@ def _transformed(x, inverse, scale):
         first = 1 << ((n.bit_length() - 1) // 2)
         second, lead = n // first, x.shape[:-2]
         columns = _transformed(x.reshape(*lead, first, second, 2).transpose(-3, -2).contiguous(), inverse, 1)
-        turns = torch.outer(torch.arange(second, dtype=torch.float64), torch.arange(first, dtype=torch.float64)) * (sign * 2 * math.pi / n)
+        turns = torch.outer(torch.arange(second, dtype=torch.float64), torch.arange(first, dtype=torch.float64)) * (
+            sign * 2 * math.pi / n
+        )
         rows = _transformed(_times(columns, turns).transpose(-3, -2).contiguous(), inverse, scale)
         return rows.transpose(-3, -2).reshape(x.shape).contiguous()
     at = torch.arange(n, dtype=torch.int64)
@@ -123,8 +130,9 @@ def _along(name, x, n, dim, norm, inverse):
 def fft(x, n=None, dim=-1, norm=None):
     """The discrete Fourier transform along dimension dim, of n points: x is cut, or filled with zeros.
 
-    x: complex64, complex128, float32 or float64; the result is complex. norm: "forward" (or of the inverse "backward", as None) divides by
-    n, "ortho" by its root. Lengths that are powers of two cost n log n, others about six times as much. Has gradients in PyTorch."""
+    x: complex64, complex128, float32 or float64; the result is complex. norm: "forward" (or of the inverse "backward", as
+    None) divides by n, "ortho" by its root. Lengths that are powers of two cost n log n, others about six times as much. Has
+    gradients in PyTorch."""
     return _along("fft", x, n, dim, norm, False)
 
 

@@ -1,4 +1,6 @@
-"""Attention to chosen keys: of latent heads (MLA), of tokens that an index names (DSA), of blocks (NSA), and what chooses them."""
+"""Attention to chosen keys: of latent heads (MLA), of tokens that an index names (DSA), of blocks (NSA), and what chooses
+them."""
+
 from __future__ import annotations
 
 from .calls import refuse_shape
@@ -25,17 +27,42 @@ def _run(q, kv, v, indices, value_dim, block, scale, first, stride, window):
     if not logs.numel():
         return made, logs
     gpu, group = on_gpu(q), heads // kv.shape[2]
-    options = {"x": _kind(q), "dim": dim, "value_dim": value_dim, "own_values": v is not None, "named": indices is not None, "block": block,
-               "limited": stride > 0, "left": window > 0, "rows": 64 if group > 32 and gpu else 32 if group > 16 else 16, "keys": 64 if gpu and dim <= 256 else 32,
-               "threads": 128, "tf32": False}  # fmt: skip
+    options = {
+        "x": _kind(q),
+        "dim": dim,
+        "value_dim": value_dim,
+        "own_values": v is not None,
+        "named": indices is not None,
+        "block": block,
+        "limited": stride > 0,
+        "left": window > 0,
+        "rows": 64 if group > 32 and gpu else 32 if group > 16 else 16,
+        "keys": 64 if gpu and dim <= 256 else 32,
+        "threads": 128,
+        "tf32": False,
+    }
     one = q.new_empty((1,))
     indices = torch.empty((batch, length, kv.shape[2], 1), dtype=torch.int32, device=q.device) if indices is None else indices
-    launch(programs().attend, options, q, kv, one if v is None else v, indices, made, logs, float(scale), first, max(stride, 1), window)
+    launch(
+        programs().attend,
+        options,
+        q,
+        kv,
+        one if v is None else v,
+        indices,
+        made,
+        logs,
+        float(scale),
+        first,
+        max(stride, 1),
+        window,
+    )
     return made, logs
 
 
 def _seen(q, kv, indices, block, first, stride, window):
-    """Which keys each query and head of keys sees: bool (batch, queries, heads of keys, keys); how often, if indices name some twice."""
+    """Which keys each query and head of keys sees: bool (batch, queries, heads of keys, keys); how often, if indices name
+    some twice."""
     import torch
 
     batch, length, keys, heads = q.shape[0], q.shape[1], kv.shape[1], kv.shape[2]
@@ -66,8 +93,13 @@ def _reference(q, kv, v, indices, value_dim, block, scale, first, stride, window
     return torch.einsum("bskgn,bnkd->bskgd", weights, values).flatten(2, 3).to(q.dtype), logs.flatten(2).float()
 
 
-_attend = Core("attend_named", "(Tensor q, Tensor kv, Tensor? v, Tensor? indices, int value_dim, int block, float scale, int first, int stride, int window)"
-               " -> (Tensor, Tensor)", _run, _reference)  # fmt: skip
+_attend = Core(
+    "attend_named",
+    "(Tensor q, Tensor kv, Tensor? v, Tensor? indices, int value_dim, int block, float scale, int first, int stride, int window)"
+    " -> (Tensor, Tensor)",
+    _run,
+    _reference,
+)
 
 
 def _heads(name, q, kv):
@@ -78,9 +110,9 @@ def _heads(name, q, kv):
 def mla_decode(q, q_pe, kv, k_pe, *, scale=None):
     """Attention of one query a sequence to a latent cache: (batch, heads, dim), softmax(scale * (q kv^T + q_pe k_pe^T)) kv.
 
-    q: (batch, heads, dim); q_pe: (batch, heads, rotary dim); kv: (batch, keys, heads of keys, dim); k_pe: (batch, keys, heads of keys, rotary
-    dim); of one dtype, float16, bfloat16 or float32. scale: 1 / sqrt(dim + rotary dim) if None. Weights take the dtype before they meet the
-    values; sums are float32. Has gradients in PyTorch, of its own functions."""
+    q: (batch, heads, dim); q_pe: (batch, heads, rotary dim); kv: (batch, keys, heads of keys, dim); k_pe: (batch, keys,
+    heads of keys, rotary dim); of one dtype, float16, bfloat16 or float32. scale: 1 / sqrt(dim + rotary dim) if None.
+    Weights take the dtype before they meet the values; sums are float32. Has gradients in PyTorch, of its own functions."""
     import torch
 
     name = "mla_decode"
@@ -96,13 +128,14 @@ def mla_decode(q, q_pe, kv, k_pe, *, scale=None):
 
 
 def dsa_attention(q, kv, indices, *, dim_tail=0, scale=None, is_causal=True, q_start=0, stride=1, return_lse=False):
-    """Attention of each query to the keys that its indices name: (batch, queries, heads, dim), softmax(scale * q kv^T) of their first dim
-    elements.
+    """Attention of each query to the keys that its indices name: (batch, queries, heads, dim), softmax(scale * q kv^T) of
+    their first dim elements.
 
-    q: (batch, queries, heads, dim + dim_tail); kv: (batch, keys, heads of keys, dim + dim_tail), float16, bfloat16 or float32; indices: int32
-    (batch, queries, heads of keys, topk), negative ones are none. is_causal: query s sees keys up to (q_start + s + 1 - stride) // stride
-    alone. A query that sees nothing gets zeros. scale: 1 / sqrt(dim + dim_tail) if None. return_lse: also log(sum(exp(scores))), float32
-    (batch, queries, heads). Has gradients in PyTorch, of its own functions."""
+    q: (batch, queries, heads, dim + dim_tail); kv: (batch, keys, heads of keys, dim + dim_tail), float16, bfloat16 or
+    float32; indices: int32 (batch, queries, heads of keys, topk), negative ones are none. is_causal: query s sees keys up to
+    (q_start + s + 1 - stride) // stride alone. A query that sees nothing gets zeros. scale: 1 / sqrt(dim + dim_tail) if
+    None. return_lse: also log(sum(exp(scores))), float32 (batch, queries, heads). Has gradients in PyTorch, of its own
+    functions."""
     name = "dsa_attention"
     q = check(name, "q", q, rank=4)
     kv = check(name, "kv", kv, shape=(q.shape[0], None, None, q.shape[3]), like=q)
@@ -114,7 +147,6 @@ def dsa_attention(q, kv, indices, *, dim_tail=0, scale=None, is_causal=True, q_s
     scale = q.shape[3] ** -0.5 if scale is None else scale
     made, logs = _attend(q, kv, None, indices, q.shape[3] - dim_tail, 1, float(scale), q_start, stride if is_causal else 0, 0)
     return (made, logs) if return_lse else made
-
 
 
 # ---- blocks
@@ -129,8 +161,8 @@ def _of_blocks(name, q, k, v):
 
 
 def nsa_compress(x, block_size):
-    """Means of whole blocks of positions: (batch, positions // block_size, heads, dim) of (batch, positions, heads, dim). float16, bfloat16 or
-    float32, summed in float32. Has gradients in PyTorch."""
+    """Means of whole blocks of positions: (batch, positions // block_size, heads, dim) of (batch, positions, heads, dim).
+    float16, bfloat16 or float32, summed in float32. Has gradients in PyTorch."""
     name = "nsa_compress"
     x = check(name, "x", x, rank=4)
     check_number(name, "block_size", block_size, 1, whole=True)
@@ -142,10 +174,11 @@ def nsa_compress(x, block_size):
 
 
 def nsa_compressed_attention(q, k, v, block_size, *, scale=None):
-    """(attention of each query to the blocks that end before it or at it, log(sum(exp(scores)))): k and v are as nsa_compress() makes them.
+    """(attention of each query to the blocks that end before it or at it, log(sum(exp(scores)))): k and v are as
+    nsa_compress() makes them.
 
-    q: (batch, positions, heads, dim); k, v: (batch, blocks, heads of keys, ...), float16, bfloat16 or float32. A query that sees no block gets
-    zeros and -inf. scale: 1 / sqrt(dim) if None. Has gradients in PyTorch, of its own functions."""
+    q: (batch, positions, heads, dim); k, v: (batch, blocks, heads of keys, ...), float16, bfloat16 or float32. A query that
+    sees no block gets zeros and -inf. scale: 1 / sqrt(dim) if None. Has gradients in PyTorch, of its own functions."""
     name = "nsa_compressed_attention"
     q, k, v = _of_blocks(name, q, k, v)
     check_number(name, "block_size", block_size, 1, whole=True)
@@ -153,8 +186,8 @@ def nsa_compressed_attention(q, k, v, block_size, *, scale=None):
 
 
 def nsa_topk(q, k, block_count, block_size, *, scale=None, lse=None):
-    """The blocks that each query attends to: int32 (batch, positions, heads of keys, block_count), its own block first, then those of the
-    largest sum over the heads of a group of compressed attention's weights; -1 where there are fewer.
+    """The blocks that each query attends to: int32 (batch, positions, heads of keys, block_count), its own block first, then
+    those of the largest sum over the heads of a group of compressed attention's weights; -1 where there are fewer.
 
     q: (batch, positions, heads, dim); k: (batch, blocks, heads of keys, dim), as nsa_compress() makes it; lse: as
     nsa_compressed_attention() gives it, computed if None. block_count: up to 8192."""
@@ -171,8 +204,15 @@ def nsa_topk(q, k, block_count, block_size, *, scale=None, lse=None):
     batch, length, heads, dim = q.shape
     blocks, kv_heads = k.shape[1:3]
     group = heads // kv_heads
-    rows = q.detach().reshape(batch, length, kv_heads, group, dim).permute(0, 2, 1, 3, 4).reshape(batch * kv_heads, length * group, dim)
-    scores = matmul(rows, k.detach().permute(0, 2, 1, 3).reshape(batch * kv_heads, blocks, dim), transpose_b=True, out_dtype="float32")
+    rows = (
+        q.detach()
+        .reshape(batch, length, kv_heads, group, dim)
+        .permute(0, 2, 1, 3, 4)
+        .reshape(batch * kv_heads, length * group, dim)
+    )
+    scores = matmul(
+        rows, k.detach().permute(0, 2, 1, 3).reshape(batch * kv_heads, blocks, dim), transpose_b=True, out_dtype="float32"
+    )
     scores = scores.reshape(batch, kv_heads, length, group, blocks) * scale
     at = torch.arange(length, device=q.device)
     seen = torch.arange(blocks, device=q.device) <= ((at + 1 - block_size) // block_size)[:, None]
@@ -187,11 +227,12 @@ def nsa_topk(q, k, block_count, block_size, *, scale=None, lse=None):
 
 
 def nsa_selected_attention(q, k, v, block_indices, block_size, *, scale=None, return_lse=False):
-    """Attention of each query to the blocks that its indices name, as far as they are not behind it: (batch, positions, heads, value dim).
+    """Attention of each query to the blocks that its indices name, as far as they are not behind it: (batch, positions,
+    heads, value dim).
 
-    q: (batch, positions, heads, dim); k, v: (batch, positions, heads of keys, ...); block_indices: int32 (batch, positions, heads of keys,
-    blocks), negative ones are none. float16, bfloat16 or float32. scale: 1 / sqrt(dim) if None. return_lse as for dsa_attention(). Has
-    gradients in PyTorch, of its own functions."""
+    q: (batch, positions, heads, dim); k, v: (batch, positions, heads of keys, ...); block_indices: int32 (batch, positions,
+    heads of keys, blocks), negative ones are none. float16, bfloat16 or float32. scale: 1 / sqrt(dim) if None. return_lse as
+    for dsa_attention(). Has gradients in PyTorch, of its own functions."""
     name = "nsa_selected_attention"
     q, k, v = _of_blocks(name, q, k, v)
     block_indices = check(name, "block_indices", block_indices, ("int32",), shape=(*q.shape[:2], k.shape[2], None))
@@ -202,15 +243,18 @@ def nsa_selected_attention(q, k, v, block_indices, block_size, *, scale=None, re
 
 
 def nsa_attention(q, k, v, g_cmp, g_slc, g_swa, *, block_count=16, block_size=64, window_size=0, block_indices=None, scale=None):
-    """Native sparse attention: the sum, times gates, of attention to compressed blocks, to chosen ones and, with window_size, to the last so
-    many keys: (batch, positions, heads, value dim).
+    """Native sparse attention: the sum, times gates, of attention to compressed blocks, to chosen ones and, with
+    window_size, to the last so many keys: (batch, positions, heads, value dim).
 
-    q: (batch, positions, heads, dim); k, v: (batch, positions, heads of keys, ...), float16, bfloat16 or float32; gates: (batch, positions,
-    heads), of the same dtype, g_swa None without window_size. block_indices: as nsa_topk() makes them, computed if None. Has gradients in
-    PyTorch, of its own functions."""
+    q: (batch, positions, heads, dim); k, v: (batch, positions, heads of keys, ...), float16, bfloat16 or float32; gates:
+    (batch, positions, heads), of the same dtype, g_swa None without window_size. block_indices: as nsa_topk() makes them,
+    computed if None. Has gradients in PyTorch, of its own functions."""
     name = "nsa_attention"
     q, k, v = _of_blocks(name, q, k, v)
-    gates = [None if g is None else check(name, n, g, shape=tuple(q.shape[:3]), like=q) for n, g in (("g_cmp", g_cmp), ("g_slc", g_slc), ("g_swa", g_swa))]
+    gates = [
+        None if g is None else check(name, n, g, shape=tuple(q.shape[:3]), like=q)
+        for n, g in (("g_cmp", g_cmp), ("g_slc", g_slc), ("g_swa", g_swa))
+    ]
     if (gates[2] is None) != (window_size == 0):
         refuse_option(name, f"window_size is {window_size}, g_swa is {'none' if g_swa is None else 'there'}", "both, or neither")
     scale = float(q.shape[-1] ** -0.5 if scale is None else scale)
@@ -218,7 +262,9 @@ def nsa_attention(q, k, v, g_cmp, g_slc, g_swa, *, block_count=16, block_size=64
     made, logs = nsa_compressed_attention(q, k_cmp, v_cmp, block_size, scale=scale)
     if block_indices is None:
         block_indices = nsa_topk(q, k_cmp, block_count, block_size, scale=scale, lse=logs)
-    made = made * gates[0][..., None] + nsa_selected_attention(q, k, v, block_indices, block_size, scale=scale) * gates[1][..., None]
+    made = (
+        made * gates[0][..., None] + nsa_selected_attention(q, k, v, block_indices, block_size, scale=scale) * gates[1][..., None]
+    )
     if window_size:
         made = made + _attend(q, k, v, None, v.shape[-1], 1, scale, 0, 1, window_size)[0] * gates[2][..., None]
     return made
@@ -238,9 +284,28 @@ def _run_index(q, k, weights, starts, ends, scales, cleaned):
         queries = max(1, 64 // each)
         while queries * each % 16:
             queries += 1
-        options = {"x": _kind(q), "heads": each, "dim": dim, "scaled": scales is not None, "cleaned": cleaned, "queries": queries, "keys": 64, "threads": 128,
-                   "tf32": False}  # fmt: skip
-        launch(programs().index, options, q, k, weights, made.new_empty((batch, keys, groups)) if scales is None else scales, starts, ends, made)
+        options = {
+            "x": _kind(q),
+            "heads": each,
+            "dim": dim,
+            "scaled": scales is not None,
+            "cleaned": cleaned,
+            "queries": queries,
+            "keys": 64,
+            "threads": 128,
+            "tf32": False,
+        }
+        launch(
+            programs().index,
+            options,
+            q,
+            k,
+            weights,
+            made.new_empty((batch, keys, groups)) if scales is None else scales,
+            starts,
+            ends,
+            made,
+        )
     return made
 
 
@@ -254,32 +319,61 @@ def _reference_index(q, k, weights, starts, ends, scales, cleaned):
     made = made if scales is None else made * scales[:, None]
     at = torch.arange(k.shape[1], device=q.device)
     outside = (at < starts[:, None]) | (at >= ends[:, None])
-    return (torch.where(outside[None, :, :, None], -torch.inf, made) if cleaned else made).to(torch.promote_types(kind, torch.float32))
+    return (torch.where(outside[None, :, :, None], -torch.inf, made) if cleaned else made).to(
+        torch.promote_types(kind, torch.float32)
+    )
 
 
-_index = Core("lightning_indexer", "(Tensor q, Tensor k, Tensor weights, Tensor starts, Tensor ends, Tensor? scales, bool cleaned) -> Tensor", _run_index,
-              _reference_index)  # fmt: skip
+_index = Core(
+    "lightning_indexer",
+    "(Tensor q, Tensor k, Tensor weights, Tensor starts, Tensor ends, Tensor? scales, bool cleaned) -> Tensor",
+    _run_index,
+    _reference_index,
+)
 
 
 def lightning_indexer(index_q, index_k, weights, cu_seqlen_ks, cu_seqlen_ke, index_k_scale=None, *, clean_logits=True):
-    """Scores by which keys are chosen: float32 (batch, queries, keys, groups), the sum over the heads of a group of max(q . k, 0) * weight,
-    times the scale of the key; keys outside of cu_seqlen_ks up to cu_seqlen_ke - 1 are -inf, if clean_logits.
+    """Scores by which keys are chosen: float32 (batch, queries, keys, groups), the sum over the heads of a group of max(q .
+    k, 0) * weight, times the scale of the key; keys outside of cu_seqlen_ks up to cu_seqlen_ke - 1 are -inf, if
+    clean_logits.
 
-    index_q: (batch, queries, heads, dim); index_k: (batch, keys, groups, dim), both float8_e4m3fn, float16, bfloat16 or float32; weights:
-    float32 (queries, heads); cu_seqlen_ks, cu_seqlen_ke: int32 (queries,); index_k_scale: float32 (batch, keys, groups). Products sum in
-    float32. Has gradients in PyTorch, of its own functions, but of float8."""
+    index_q: (batch, queries, heads, dim); index_k: (batch, keys, groups, dim), both float8_e4m3fn, float16, bfloat16 or
+    float32; weights: float32 (queries, heads); cu_seqlen_ks, cu_seqlen_ke: int32 (queries,); index_k_scale: float32 (batch,
+    keys, groups). Products sum in float32. Has gradients in PyTorch, of its own functions, but of float8."""
     name = "lightning_indexer"
     index_q = check(name, "index_q", index_q, (*FLOATS, "float8_e4m3fn"), rank=4)
     batch, queries, heads, dim = index_q.shape
     index_k = check(name, "index_k", index_k, shape=(batch, None, None, dim), like=index_q)
     _heads(name, index_q, index_k)
     weights = check(name, "weights", weights, ("float32",), shape=(queries, heads))
-    starts, ends = (check(name, n, t, ("int32",), shape=(queries,)) for n, t in (("cu_seqlen_ks", cu_seqlen_ks), ("cu_seqlen_ke", cu_seqlen_ke)))
+    starts, ends = (
+        check(name, n, t, ("int32",), shape=(queries,))
+        for n, t in (("cu_seqlen_ks", cu_seqlen_ks), ("cu_seqlen_ke", cu_seqlen_ke))
+    )
     if index_k_scale is not None:
         index_k_scale = check(name, "index_k_scale", index_k_scale, ("float32",), shape=tuple(index_k.shape[:3]))
     return _index(index_q, index_k, weights, starts, ends, index_k_scale, bool(clean_logits))
 
 
-(mla_decode, dsa_attention, nsa_compress, nsa_compressed_attention, nsa_topk, nsa_selected_attention, nsa_attention, lightning_indexer) = map(
-    public, (mla_decode, dsa_attention, nsa_compress, nsa_compressed_attention, nsa_topk, nsa_selected_attention, nsa_attention, lightning_indexer)
+(
+    mla_decode,
+    dsa_attention,
+    nsa_compress,
+    nsa_compressed_attention,
+    nsa_topk,
+    nsa_selected_attention,
+    nsa_attention,
+    lightning_indexer,
+) = map(
+    public,
+    (
+        mla_decode,
+        dsa_attention,
+        nsa_compress,
+        nsa_compressed_attention,
+        nsa_topk,
+        nsa_selected_attention,
+        nsa_attention,
+        lightning_indexer,
+    ),
 )

@@ -1,4 +1,5 @@
 """Norms: of rows with a residual, adaptive ones, of groups, instances and batches."""
+
 from __future__ import annotations
 
 from .calls import product, refuse_shape
@@ -33,11 +34,30 @@ def _run(x, residual, weight, bias, gate, kind, how, groups, length, epsilon):
         one = x.new_empty((1,))
         given = [one if t is None else t.contiguous() for t in (residual, weight, bias, gate)]
         wide = [t if t is one or t.dim() == 1 else t.view(m, n) for t in given]
-        options = {"x": _kind(x), "kind": kind, "added": residual is not None, "weight": how if weight is not None else "",
-                   "bias": how if bias is not None else "", "gate": gate is not None, "columns": columns, "rows": rows, "tile": tile,
-                   "threads": threads}  # fmt: skip
-        launch(norms.rows, options, x.contiguous().view(m, n), *wide, made.view(m, n), total.view(m, n) if residual is not None else one,
-               float(epsilon), groups[2], groups[3], length)  # fmt: skip
+        options = {
+            "x": _kind(x),
+            "kind": kind,
+            "added": residual is not None,
+            "weight": how if weight is not None else "",
+            "bias": how if bias is not None else "",
+            "gate": gate is not None,
+            "columns": columns,
+            "rows": rows,
+            "tile": tile,
+            "threads": threads,
+        }
+        launch(
+            norms.rows,
+            options,
+            x.contiguous().view(m, n),
+            *wide,
+            made.view(m, n),
+            total.view(m, n) if residual is not None else one,
+            float(epsilon),
+            groups[2],
+            groups[3],
+            length,
+        )
     return made, total
 
 
@@ -54,7 +74,13 @@ def _reference(x, residual, weight, bias, gate, kind, how, groups, length, epsil
 
     def lying(t):
         if how == "channel":
-            return t.reshape(group_count, count, 1).expand(group_count, count, length).reshape(group_count, n).repeat(m // group_count, 1).to(wide.dtype)
+            return (
+                t.reshape(group_count, count, 1)
+                .expand(group_count, count, length)
+                .reshape(group_count, n)
+                .repeat(m // group_count, 1)
+                .to(wide.dtype)
+            )
         return t.reshape(-1, n).to(wide.dtype)
 
     rows = rows if weight is None else rows * lying(weight)
@@ -63,8 +89,13 @@ def _reference(x, residual, weight, bias, gate, kind, how, groups, length, epsil
     return rows.reshape(x.shape).to(x.dtype), total if residual is not None else x.new_empty((0,))
 
 
-_norm = Core("norm_of_rows", "(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? gate, str kind, str how, int[] groups, int length, "
-             "float epsilon) -> (Tensor, Tensor)", _run, _reference)  # fmt: skip
+_norm = Core(
+    "norm_of_rows",
+    "(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? gate, str kind, str how, int[] groups, int length, "
+    "float epsilon) -> (Tensor, Tensor)",
+    _run,
+    _reference,
+)
 
 
 def _columns(name, x):
@@ -92,9 +123,11 @@ def fused_add_rms_norm(x, residual, weight=None, *, epsilon=1e-6):
 
 
 def fused_add_layer_norm(x, residual, weight=None, bias=None, *, epsilon=1e-5):
-    """(layer_norm(x + residual) * weight + bias, x + residual), where the sum is rounded to x's dtype before it is normalized.
+    """(layer_norm(x + residual) * weight + bias, x + residual), where the sum is rounded to x's dtype before it is
+    normalized.
 
-    x, residual: (..., N) of float16, bfloat16 or float32; weight, bias: (N,) or None. Computed in float32. Has gradients in PyTorch."""
+    x, residual: (..., N) of float16, bfloat16 or float32; weight, bias: (N,) or None. Computed in float32. Has gradients in
+    PyTorch."""
     name = "fused_add_layer_norm"
     x, groups = _columns(name, x)
     (residual,), (weight, bias) = _beside(name, x, residual=residual), _along(name, x, weight=weight, bias=bias)
@@ -110,8 +143,8 @@ def ada_layer_norm(x, scale, shift, *, epsilon=1e-5):
 
 
 def ada_layer_norm_zero(x, scale, shift, gate, *, epsilon=1e-5):
-    """gate * (layer_norm(x) * scale + shift), where all are as x: (..., N) of float16, bfloat16 or float32. Computed in float32. Has
-    gradients in PyTorch."""
+    """gate * (layer_norm(x) * scale + shift), where all are as x: (..., N) of float16, bfloat16 or float32. Computed in
+    float32. Has gradients in PyTorch."""
     x, groups = _columns("ada_layer_norm_zero", x)
     scale, shift, gate = _beside("ada_layer_norm_zero", x, scale=scale, shift=shift, gate=gate)
     return _norm(x, None, scale, shift, gate, "layer", "row", groups, 1, float(epsilon))[0]
@@ -120,8 +153,21 @@ def ada_layer_norm_zero(x, scale, shift, gate, *, epsilon=1e-5):
 def _of_groups(name, x, num_groups, weight, bias, epsilon):
     batch, channels = x.shape[:2]
     length, count = product(x.shape[2:]), channels // max(num_groups, 1)
-    weight, bias = (None if t is None else check(name, n, t, shape=(channels,), like=x) for n, t in (("weight", weight), ("bias", bias)))
-    return _norm(x, None, weight, bias, None, "layer", "channel", [batch * num_groups, count * length, num_groups, count], max(length, 1), float(epsilon))[0]
+    weight, bias = (
+        None if t is None else check(name, n, t, shape=(channels,), like=x) for n, t in (("weight", weight), ("bias", bias))
+    )
+    return _norm(
+        x,
+        None,
+        weight,
+        bias,
+        None,
+        "layer",
+        "channel",
+        [batch * num_groups, count * length, num_groups, count],
+        max(length, 1),
+        float(epsilon),
+    )[0]
 
 
 def group_norm(x, num_groups, weight=None, bias=None, *, epsilon=1e-5):
@@ -136,13 +182,15 @@ def group_norm(x, num_groups, weight=None, bias=None, *, epsilon=1e-5):
     return _of_groups("group_norm", x, num_groups, weight, bias, epsilon)
 
 
-def instance_norm(x, running_mean=None, running_var=None, weight=None, bias=None, *, use_input_stats=True, momentum=0.1, epsilon=1e-5):
+def instance_norm(
+    x, running_mean=None, running_var=None, weight=None, bias=None, *, use_input_stats=True, momentum=0.1, epsilon=1e-5
+):
     """x with mean 0 and variance 1 over each channel of each element of the batch, times weight, plus bias. Without
     use_input_stats by running_mean and running_var.
 
-    x: (batch, channels, length, ...) of float16, bfloat16 or float32; weight, bias: (channels,) of x's dtype, or None. Running
-    statistics: float32 (channels,); with use_input_stats they are brought nearer to those of the batch, by `momentum`. Computed in
-    float32. Has gradients in PyTorch."""
+    x: (batch, channels, length, ...) of float16, bfloat16 or float32; weight, bias: (channels,) of x's dtype, or None.
+    Running statistics: float32 (channels,); with use_input_stats they are brought nearer to those of the batch, by
+    `momentum`. Computed in float32. Has gradients in PyTorch."""
     name = "instance_norm"
     x = check(name, "x", x, rank=(3, 4, 5, 6))
     batch, channels = x.shape[:2]
@@ -233,11 +281,12 @@ _moments = Core("moments_of_channels", "(Tensor x) -> (Tensor, Tensor)", _run_mo
 
 
 def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, *, training=False, momentum=0.1, epsilon=1e-5):
-    """x with mean 0 and variance 1 over each channel of the batch, times weight, plus bias; unless training, by running_mean and
-    running_var.
+    """x with mean 0 and variance 1 over each channel of the batch, times weight, plus bias; unless training, by running_mean
+    and running_var.
 
-    x: (batch, channels, ...) of float16, bfloat16 or float32; weight, bias: (channels,), or None; running statistics: float32
-    (channels,), when training brought nearer to those of the batch by `momentum`. Computed in float32. Has gradients in PyTorch."""
+    x: (batch, channels, ...) of float16, bfloat16 or float32; weight, bias: (channels,), or None; running statistics:
+    float32 (channels,), when training brought nearer to those of the batch by `momentum`. Computed in float32. Has gradients
+    in PyTorch."""
     name = "batch_norm"
     x = check(name, "x", x, rank=(2, 3, 4, 5))
     statistics = _running(name, x.shape[1], running_mean, running_var)
@@ -261,12 +310,14 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, *
 def batch_norm_backward(grad_out, x, weight, mean, rstd):
     """(the gradient of x, float32 gradients of weight and bias) of batch_norm() in training.
 
-    grad_out, x: (batch, channels, ...) of one dtype; weight, mean, rstd: float32 (channels,), of the batch: rstd is 1 / sqrt(variance +
-    epsilon). Computed in float32."""
+    grad_out, x: (batch, channels, ...) of one dtype; weight, mean, rstd: float32 (channels,), of the batch: rstd is 1 /
+    sqrt(variance + epsilon). Computed in float32."""
     name = "batch_norm_backward"
     x = check(name, "x", x, rank=(2, 3, 4, 5))
     grad_out = check(name, "grad_out", grad_out, shape=tuple(x.shape), like=x)
-    weight, mean, rstd = (check(name, n, t, ("float32",), shape=(x.shape[1],)) for n, t in (("weight", weight), ("mean", mean), ("rstd", rstd)))
+    weight, mean, rstd = (
+        check(name, n, t, ("float32",), shape=(x.shape[1],)) for n, t in (("weight", weight), ("mean", mean), ("rstd", rstd))
+    )
     from . import elementwise
     from .reductions import moments
 
@@ -279,6 +330,25 @@ def batch_norm_backward(grad_out, x, weight, mean, rstd):
     return of_x.to(x.dtype), of_weight, of_bias
 
 
-(fused_add_rms_norm, fused_add_layer_norm, ada_layer_norm, ada_layer_norm_zero, group_norm, instance_norm, batch_norm, batch_norm_backward) = map(
-    public, (fused_add_rms_norm, fused_add_layer_norm, ada_layer_norm, ada_layer_norm_zero, group_norm, instance_norm, batch_norm, batch_norm_backward)
+(
+    fused_add_rms_norm,
+    fused_add_layer_norm,
+    ada_layer_norm,
+    ada_layer_norm_zero,
+    group_norm,
+    instance_norm,
+    batch_norm,
+    batch_norm_backward,
+) = map(
+    public,
+    (
+        fused_add_rms_norm,
+        fused_add_layer_norm,
+        ada_layer_norm,
+        ada_layer_norm_zero,
+        group_norm,
+        instance_norm,
+        batch_norm,
+        batch_norm_backward,
+    ),
 )

@@ -1,5 +1,7 @@
-"""Functions as operators of PyTorch, each with a reference made of PyTorch's own functions: it says what the result is like, and gives
-the gradient. And what functions whose programs are written in Python share: tensors of any library, launches, planning."""
+"""Functions as operators of PyTorch, each with a reference made of PyTorch's own functions: it says what the result is like,
+and gives the gradient. And what functions whose programs are written in Python share: tensors of any library, launches,
+planning."""
+
 from __future__ import annotations
 
 import functools
@@ -8,8 +10,21 @@ import threading
 
 from ..trace import fail
 from ..tracebacks import entry
-from .calls import (Operator, Place, Resolved, Spec, check_tensor, compact, compiled, name_of, place_of, recording, refuse_dtype,
-                    refuse_shape, specialization)  # fmt: skip
+from .calls import (
+    Operator,
+    Place,
+    Resolved,
+    Spec,
+    check_tensor,
+    compact,
+    compiled,
+    name_of,
+    place_of,
+    recording,
+    refuse_dtype,
+    refuse_shape,
+    specialization,
+)
 from .gradients import wanted
 
 FLOATS = ("float16", "bfloat16", "float32")
@@ -23,8 +38,9 @@ _computing = _Computing()
 
 
 class Core:
-    """An operator torch.ops.tilewright.<name>. run(*arguments) computes it by kernels, without a gradient; reference(*arguments) is the
-    same in PyTorch's functions, on floats of any width. schema: "(Tensor x, int dim) -> Tensor"."""
+    """An operator torch.ops.tilewright.<name>. run(*arguments) computes it by kernels, without a gradient;
+    reference(*arguments) is the same in PyTorch's functions, on floats of any width. schema: "(Tensor x, int dim) ->
+    Tensor"."""
 
     def __init__(self, name, schema, run, reference):
         self.name, self.schema, self.run, self.reference = name, schema, run, reference
@@ -149,7 +165,10 @@ def _planned(function):
         given = [_meta(x) for x in arguments], {n: _meta(x) for n, x in named.items()}
         recording.place, recording.found = place, []
         try:
-            function(*given[0], **given[1])
+            try:
+                function(*given[0], **given[1])
+            except AttributeError:  # a result of the library's programs, which there is none of
+                fail("BadOption", f"{function.__name__}: its calls are not planned", "call it once before ops.seal()")
             return Resolved(function, list(dict.fromkeys(recording.found)))
         finally:
             recording.found = None
@@ -208,7 +227,12 @@ def _of_others(function, arguments, named):
             try:
                 return torch.from_numpy(x if x.flags.writeable and min((0, *x.strides)) >= 0 else x.copy())
             except TypeError as error:
-                fail("ArgumentDtype", f"{function.__name__}: PyTorch has no dtype {x.dtype}", "convert it, or pass a tensor of PyTorch", also=TypeError)
+                fail(
+                    "ArgumentDtype",
+                    f"{function.__name__}: PyTorch has no dtype {x.dtype}",
+                    "convert it, or pass a tensor of PyTorch",
+                    also=TypeError,
+                )
                 raise error
         return torch.from_dlpack(x)
 
@@ -229,11 +253,12 @@ def _of_others(function, arguments, named):
 
 
 def check(function, argument, x, dtypes=FLOATS, rank=None, shape=None, like=None):
-    """The tensor without gaps, if its dtype is one of these, or that of `like`, and it has this rank or shape (None: any extent)."""
+    """The tensor without gaps, if its dtype is one of these, or that of `like`, and it has this rank or shape (None: any
+    extent)."""
     check_tensor(function, argument, x)
     if like is not None:
         dtypes = [name_of(like.dtype)]
-    if _computing.reference and name_of(x.dtype) == "float64":
+    if _computing.reference and name_of(x.dtype) in ("float32", "float64"):
         dtypes = None
     if dtypes is not None and name_of(x.dtype) not in dtypes:
         refuse_dtype(function, argument, name_of(x.dtype), dtypes)
@@ -271,7 +296,9 @@ def dimension_of(function, x, dim, argument="dim"):
     """A dimension of x, counted from 0."""
     rank = len(x.shape)
     if not isinstance(dim, int) or not -rank <= dim < rank:
-        refuse_shape(function, f"{argument} is {dim!r}, but 'x' has {rank} dimensions", "dimensions count from 0, and from -1 backwards")
+        refuse_shape(
+            function, f"{argument} is {dim!r}, but 'x' has {rank} dimensions", "dimensions count from 0, and from -1 backwards"
+        )
     return dim % rank
 
 

@@ -1,4 +1,5 @@
 """Pooling over one, two and three dimensions: means and largest elements of windows, of a fixed size or of a fixed number."""
+
 from __future__ import annotations
 
 from .calls import product, refuse_shape
@@ -39,10 +40,20 @@ def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_pad
     at = x.new_empty(shape if places else (0,), dtype=torch.int64)
     if made.numel():
         m, threads = product(lead), 128
-        options = {"x": str(x.dtype).removeprefix("torch."), "largest": largest, "places": places, "adaptive": bool(sizes),
-                   "window": tuple(_in_three(window, 1)), "stride": tuple(_in_three(stride, 1)), "padding": tuple(_in_three(padding, 0)),
-                   "dilation": tuple(_in_three(dilation, 1)), "counts_padding": counts_padding, "divisor": divisor,
-                   "width": 256 if on_gpu(x) else 1024, "threads": threads}  # fmt: skip
+        options = {
+            "x": str(x.dtype).removeprefix("torch."),
+            "largest": largest,
+            "places": places,
+            "adaptive": bool(sizes),
+            "window": tuple(_in_three(window, 1)),
+            "stride": tuple(_in_three(stride, 1)),
+            "padding": tuple(_in_three(padding, 0)),
+            "dilation": tuple(_in_three(dilation, 1)),
+            "counts_padding": counts_padding,
+            "divisor": divisor,
+            "width": 256 if on_gpu(x) else 1024,
+            "threads": threads,
+        }
         whole = (m, *_in_three(results, 1))
         given = at.view(whole) if places else at.new_empty((1, *whole[1:]))
         launch(pooling.windows, options, x.contiguous().view(m, *_in_three(extents, 1)), made.view(whole), given)
@@ -57,7 +68,11 @@ def _reference(x, largest, places, window, stride, padding, dilation, ceil, coun
     lead = x.shape[: x.dim() - n]
     wide = x.reshape(product(lead), 1, *x.shape[x.dim() - n :])
     if sizes:
-        made = getattr(f, f"adaptive_max_pool{kind}")(wide, list(sizes), return_indices=True) if largest else getattr(f, f"adaptive_avg_pool{kind}")(wide, list(sizes))
+        made = (
+            getattr(f, f"adaptive_max_pool{kind}")(wide, list(sizes), return_indices=True)
+            if largest
+            else getattr(f, f"adaptive_avg_pool{kind}")(wide, list(sizes))
+        )
     elif largest:
         made = getattr(f, f"max_pool{kind}")(wide, window, stride, padding, dilation, ceil, return_indices=True)
     else:
@@ -68,8 +83,13 @@ def _reference(x, largest, places, window, stride, padding, dilation, ceil, coun
     return values.reshape(shape), at.reshape(shape) if places else x.new_empty((0,), dtype=torch.int64)
 
 
-_pool = Core("pool", "(Tensor x, bool largest, bool places, int[] window, int[] stride, int[] padding, int[] dilation, bool ceil, bool counts_padding, "
-             "int divisor, int[] sizes) -> (Tensor, Tensor)", _run, _reference)  # fmt: skip
+_pool = Core(
+    "pool",
+    "(Tensor x, bool largest, bool places, int[] window, int[] stride, int[] padding, int[] dilation, bool ceil, bool counts_padding, "
+    "int divisor, int[] sizes) -> (Tensor, Tensor)",
+    _run,
+    _reference,
+)
 
 
 def _checked(name, x, n):
@@ -85,7 +105,9 @@ def _windows(name, x, n, kernel_size, stride, padding, dilation, ceil_mode):
     padding, dilation = spread(name, "padding", padding, n), spread(name, "dilation", dilation, n, 1)
     for p, w in zip(padding, window):
         if 2 * p > w:
-            refuse_option(name, f"padding {padding} of windows {window}", "it is half a window at most: each window has an element")
+            refuse_option(
+                name, f"padding {padding} of windows {window}", "it is half a window at most: each window has an element"
+            )
     results = [_results(*of, bool(ceil_mode)) for of in zip(x.shape[-n:], window, stride, padding, dilation)]
     if any(r < 1 for r in results):
         refuse_shape(name, f"windows {window} with dilation {dilation} do not fit into 'x' of shape {tuple(x.shape)}")
@@ -103,9 +125,25 @@ def _avg(n):
     def of(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         x = _checked(name, x, n)
         if divisor_override is not None and (not isinstance(divisor_override, int) or divisor_override < 1 or n == 1):
-            refuse_option(name, f"divisor_override is {divisor_override!r}", "it is a whole number above 0, of two dimensions and three, or None")
+            refuse_option(
+                name,
+                f"divisor_override is {divisor_override!r}",
+                "it is a whole number above 0, of two dimensions and three, or None",
+            )
         window, stride, padding, dilation = _windows(name, x, n, kernel_size, stride, padding, 1, ceil_mode)
-        return _pool(x, False, False, window, stride, padding, dilation, bool(ceil_mode), bool(count_include_pad), divisor_override or 0, [])[0]
+        return _pool(
+            x,
+            False,
+            False,
+            window,
+            stride,
+            padding,
+            dilation,
+            bool(ceil_mode),
+            bool(count_include_pad),
+            divisor_override or 0,
+            [],
+        )[0]
 
     of.__name__ = of.__qualname__ = name
     of.__doc__ = f"""The mean of each window. Divided by divisor_override, or by the elements of the window, padding included or not.
@@ -119,11 +157,24 @@ def _max(n, places):
 
     def of(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
         x = _checked(name, x, n)
-        made = _pool(x, True, places, *_windows(name, x, n, kernel_size, stride, padding, dilation, ceil_mode), bool(ceil_mode), True, 0, [])
+        made = _pool(
+            x,
+            True,
+            places,
+            *_windows(name, x, n, kernel_size, stride, padding, dilation, ceil_mode),
+            bool(ceil_mode),
+            True,
+            0,
+            [],
+        )
         return made if places else made[0]
 
     of.__name__ = of.__qualname__ = name
-    what = "(the largest element of each window, its place in the flattened last dimensions, int64)" if places else "The largest element of each window"
+    what = (
+        "(the largest element of each window, its place in the flattened last dimensions, int64)"
+        if places
+        else "The largest element of each window"
+    )
     of.__doc__ = f"""{what}; NaN where one is, of equals the first.
 
     {_DTYPES.format(batch="batch, ", extents=_EXTENTS[n], dilation=", dilation")}. Has gradients in PyTorch."""
@@ -142,8 +193,13 @@ def _adaptive(n, largest, places):
         return made if places else made[0]
 
     of.__name__ = of.__qualname__ = name
-    what = ("(the largest element of each window, its place in the flattened last dimensions, int64)" if places else
-            "The largest element of each window" if largest else "The mean of each window")  # fmt: skip
+    what = (
+        "(the largest element of each window, its place in the flattened last dimensions, int64)"
+        if places
+        else "The largest element of each window"
+        if largest
+        else "The mean of each window"
+    )
     of.__doc__ = f"""{what}, of output_size windows: window w of n begins at the whole part of w * extent / n and ends where the next begins, rounded up.
 
     x: (batch, channels, {_EXTENTS[n]}) of float16, bfloat16 or float32, with or without a batch in front. output_size: a number, or one for each
@@ -152,8 +208,13 @@ def _adaptive(n, largest, places):
 
 
 for _n in (1, 2, 3):
-    globals().update({
-        f"avg_pool{_n}d": _avg(_n), f"max_pool{_n}d": _max(_n, False), f"max_pool{_n}d_indices": _max(_n, True),
-        f"adaptive_avg_pool{_n}d": _adaptive(_n, False, False), f"adaptive_max_pool{_n}d": _adaptive(_n, True, False),
-        f"adaptive_max_pool{_n}d_indices": _adaptive(_n, True, True),
-    })  # fmt: skip
+    globals().update(
+        {
+            f"avg_pool{_n}d": _avg(_n),
+            f"max_pool{_n}d": _max(_n, False),
+            f"max_pool{_n}d_indices": _max(_n, True),
+            f"adaptive_avg_pool{_n}d": _adaptive(_n, False, False),
+            f"adaptive_max_pool{_n}d": _adaptive(_n, True, False),
+            f"adaptive_max_pool{_n}d_indices": _adaptive(_n, True, True),
+        }
+    )

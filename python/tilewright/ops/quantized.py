@@ -1,4 +1,5 @@
 """Quantized numbers: rows as float8 with scales, and products of float8 and of four bits."""
+
 from __future__ import annotations
 
 from .calls import name_of, product, refuse_shape
@@ -36,8 +37,9 @@ _rows = Core("fp8_quant", "(Tensor x) -> (Tensor, Tensor)", _run_rows, _referenc
 
 
 def fp8_quant(x):
-    """(scales, float32 without the last dimension; x divided by them, float8_e4m3fn): the scale of a row is its largest magnitude, 1e-4 at
-    least, divided by 448. x: (..., N) of float16, bfloat16 or float32, N from 1 to 32768. Rounded once, to nearest even."""
+    """(scales, float32 without the last dimension; x divided by them, float8_e4m3fn): the scale of a row is its largest
+    magnitude, 1e-4 at least, divided by 448. x: (..., N) of float16, bfloat16 or float32, N from 1 to 32768. Rounded
+    once, to nearest even."""
     x = check("fp8_quant", "x", x)
     if not len(x.shape) or not 0 < x.shape[-1] <= 32768:
         refuse_shape("fp8_quant", f"'x' has shape {tuple(x.shape)}", "its last dimension has 1 to 32768 elements")
@@ -55,8 +57,15 @@ def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype):
 
     made = a.new_empty((a.shape[0], b.shape[0]), dtype=getattr(torch, out_dtype))
     if made.numel():
-        options = {"x": name_of(a.dtype), "result": out_dtype, "blocks": not scale_a.numel() == scale_b.numel() == 1, "bias": bias is not None, "rows": 64, "columns": 64,
-                   "threads": 128}  # fmt: skip
+        options = {
+            "x": name_of(a.dtype),
+            "result": out_dtype,
+            "blocks": not scale_a.numel() == scale_b.numel() == 1,
+            "bias": bias is not None,
+            "rows": 64,
+            "columns": 64,
+            "threads": 128,
+        }
         launch(programs().scaled, options, a, b, scale_a, scale_b, made.new_empty((1,)) if bias is None else bias, made)
     return made
 
@@ -73,14 +82,20 @@ def _reference_scaled(a, b, scale_a, scale_b, bias, out_dtype):
     return (made if bias is None else made + bias.float()).to(getattr(torch, out_dtype))
 
 
-_scaled = Core("scaled_product", "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias, str out_dtype) -> Tensor", _run_scaled, _reference_scaled)
+_scaled = Core(
+    "scaled_product",
+    "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias, str out_dtype) -> Tensor",
+    _run_scaled,
+    _reference_scaled,
+)
 
 
 def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16"):
     """(a * scale_a) @ (b * scale_b)^T + bias, (M, N).
 
-    a: (M, K), b: (N, K) of one float8 dtype; scales: float32 (1, 1) both, or (M, ceil(K / 128)) and (N, ceil(K / 128)), one for each 128
-    elements; bias: (N,) of out_dtype: float16, bfloat16 or float32. Summed in float32, block of 128 by block, and rounded once."""
+    a: (M, K), b: (N, K) of one float8 dtype; scales: float32 (1, 1) both, or (M, ceil(K / 128)) and (N, ceil(K / 128)), one
+    for each 128 elements; bias: (N,) of out_dtype: float16, bfloat16 or float32. Summed in float32, block of 128 by block,
+    and rounded once."""
     name = "gemm_fp8"
     a = check(name, "a", a, _EIGHTS, rank=2)
     b = check(name, "b", b, shape=(None, a.shape[1]), like=a)
@@ -89,7 +104,11 @@ def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16"):
         check(name, argument, scale, ("float32",), rank=2)
     given = tuple(scale_a.shape), tuple(scale_b.shape)
     if given not in (((1, 1), (1, 1)), ((a.shape[0], blocks), (b.shape[0], blocks))):
-        refuse_shape(name, f"scales have shapes {given[0]} and {given[1]}", f"both are (1, 1), or ({a.shape[0]}, {blocks}) and ({b.shape[0]}, {blocks})")
+        refuse_shape(
+            name,
+            f"scales have shapes {given[0]} and {given[1]}",
+            f"both are (1, 1), or ({a.shape[0]}, {blocks}) and ({b.shape[0]}, {blocks})",
+        )
     bias = None if bias is None else check(name, "bias", bias, (kind,), shape=(b.shape[0],))
     return _scaled(a, b, scale_a.contiguous(), scale_b.contiguous(), bias, kind)
 
@@ -108,19 +127,26 @@ def _reference_four_bits(a, packed, scale, zero, group):
 
     numbers = torch.stack((packed & 15, packed >> 4), -1).flatten(1).float()
     weight = (numbers - zero.float().repeat_interleave(group, 1)) * scale.repeat_interleave(group, 1)
-    return (a.to(torch.promote_types(a.dtype, torch.float32)) @ weight.to(a.dtype).to(torch.promote_types(a.dtype, torch.float32)).T).to(a.dtype)
+    return (
+        a.to(torch.promote_types(a.dtype, torch.float32)) @ weight.to(a.dtype).to(torch.promote_types(a.dtype, torch.float32)).T
+    ).to(a.dtype)
 
 
-_four_bits = Core("four_bit_product", "(Tensor a, Tensor packed, Tensor scale, Tensor zero, int group) -> Tensor", _run_four_bits, _reference_four_bits)
+_four_bits = Core(
+    "four_bit_product",
+    "(Tensor a, Tensor packed, Tensor scale, Tensor zero, int group) -> Tensor",
+    _run_four_bits,
+    _reference_four_bits,
+)
 
 
 def gemm_w4a16(activation, packed_weight, weight_scale, weight_zero, *, group_size=128):
-    """activation @ W^T, (M, N), of weights of four bits: W = (bits - zero) * scale, for groups of group_size along K, rounded to the
-    activation's dtype before the product.
+    """activation @ W^T, (M, N), of weights of four bits: W = (bits - zero) * scale, for groups of group_size along K,
+    rounded to the activation's dtype before the product.
 
-    activation: (M, K) of float16 or bfloat16; packed_weight: uint8 (N, K / 2), the even k in the lower bits; weight_scale: float32 and
-    weight_zero: uint8, both (N, K / group_size). group_size is even and divides K. Summed in float32 and rounded once. The activation has a
-    gradient in PyTorch."""
+    activation: (M, K) of float16 or bfloat16; packed_weight: uint8 (N, K / 2), the even k in the lower bits; weight_scale:
+    float32 and weight_zero: uint8, both (N, K / group_size). group_size is even and divides K. Summed in float32 and rounded
+    once. The activation has a gradient in PyTorch."""
     name = "gemm_w4a16"
     activation = check(name, "activation", activation, ("float16", "bfloat16"), rank=2)
     check_number(name, "group_size", group_size, 2, whole=True)

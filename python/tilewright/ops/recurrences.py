@@ -1,4 +1,6 @@
-"""Linear attention: gated (GLA), by delta rules, and the state space of Mamba 2, of sequences and of one position after the other."""
+"""Linear attention: gated (GLA), by delta rules, and the state space of Mamba 2, of sequences and of one position after the
+other."""
+
 from __future__ import annotations
 
 
@@ -28,8 +30,18 @@ def _run(q, k, v, decay, beta, initial, corrects, scale, state_dtype):
     padded = max(16, up_to_power_of_two(keys))
     columns = min(up_to_power_of_two(values), max(4, 2048 // padded) if gpu else max(16, 4096 // padded))
     decays = "" if decay is None else "key" if decay.dim() == 4 else "head"
-    options = {"x": _kind(v), "decays": decays, "gates": beta is not None, "corrects": corrects, "begins": initial is not None, "keys": padded,
-               "columns": columns, "positions": 0, "state": state_dtype, "threads": 128}  # fmt: skip
+    options = {
+        "x": _kind(v),
+        "decays": decays,
+        "gates": beta is not None,
+        "corrects": corrects,
+        "begins": initial is not None,
+        "keys": padded,
+        "columns": columns,
+        "positions": 0,
+        "state": state_dtype,
+        "threads": 128,
+    }
     nothing = v.new_empty((1,), dtype=torch.float32)
     q, k, v = (t if t.stride(-1) == 1 or t.shape[-1] == 1 else t.contiguous() for t in (q, k, v))
     decay = nothing.expand(batch, length, heads, keys if decays == "key" else 1) if decay is None else decay.float()
@@ -68,8 +80,13 @@ def _reference(q, k, v, decay, beta, initial, corrects, scale, state_dtype):
     return made.to(v.dtype), state.to(ends)
 
 
-_walk = Core("linear_attention", "(Tensor q, Tensor k, Tensor v, Tensor? decay, Tensor? beta, Tensor? initial, bool corrects, float scale, str state_dtype)"
-             " -> (Tensor, Tensor)", _run, _reference)  # fmt: skip
+_walk = Core(
+    "linear_attention",
+    "(Tensor q, Tensor k, Tensor v, Tensor? decay, Tensor? beta, Tensor? initial, bool corrects, float scale, str state_dtype)"
+    " -> (Tensor, Tensor)",
+    _run,
+    _reference,
+)
 
 
 def _checked(name, q, k, v, layout, initial=None, **beside):
@@ -97,23 +114,26 @@ def _laid(made, layout):
 
 
 def gla(q, k, v, g, initial_state=None, *, scale=None, layout="bthd"):
-    """Gated linear attention: (output, final state). At each position the state of a head, keys by values, is multiplied by exp(g) row by
-    row, k v^T is added, and the output is scale * S^T q.
+    """Gated linear attention: (output, final state). At each position the state of a head, keys by values, is multiplied by
+    exp(g) row by row, k v^T is added, and the output is scale * S^T q.
 
-    q, k, g: (batch, positions, heads, keys); v: (batch, positions, heads, values), or with layout "bhtd" heads first; float16, bfloat16 or
-    float32 (g any of them, the logarithm of the decay, at most 0). initial_state: (batch, heads, keys, values), zeros if None; the final one
-    is float32. scale: 1 / sqrt(keys) if None. Computed in float32, position after position. Has gradients in PyTorch."""
+    q, k, g: (batch, positions, heads, keys); v: (batch, positions, heads, values), or with layout "bhtd" heads first;
+    float16, bfloat16 or float32 (g any of them, the logarithm of the decay, at most 0). initial_state: (batch, heads, keys,
+    values), zeros if None; the final one is float32. scale: 1 / sqrt(keys) if None. Computed in float32, position after
+    position. Has gradients in PyTorch."""
     q, k, v, (g,) = _checked("gla", q, k, v, layout, initial_state, g=(g, 4))
-    return _laid(_walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32"), layout)
+    return _laid(
+        _walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32"), layout
+    )
 
 
 def delta_net(q, k, v, beta, initial_state=None, *, scale=1.0, layout="bthd"):
-    """The delta rule: (output, final state). At each position k (beta (v - S^T k))^T is added to the state of a head, keys by values, and the
-    output is scale * S^T q.
+    """The delta rule: (output, final state). At each position k (beta (v - S^T k))^T is added to the state of a head, keys
+    by values, and the output is scale * S^T q.
 
-    q, k: (batch, positions, heads, keys); v: (batch, positions, heads, values); beta: (batch, positions, heads), or with layout "bhtd" heads
-    first; float16, bfloat16 or float32. initial_state: (batch, heads, keys, values), zeros if None; the final one is float32. Computed in
-    float32, position after position. Has gradients in PyTorch."""
+    q, k: (batch, positions, heads, keys); v: (batch, positions, heads, values); beta: (batch, positions, heads), or with
+    layout "bhtd" heads first; float16, bfloat16 or float32. initial_state: (batch, heads, keys, values), zeros if None; the
+    final one is float32. Computed in float32, position after position. Has gradients in PyTorch."""
     q, k, v, (beta,) = _checked("delta_net", q, k, v, layout, initial_state, beta=(beta, 3))
     return _laid(_walk(q, k, v, None, beta, initial_state, True, float(scale), "float32"), layout)
 
@@ -131,7 +151,9 @@ def retention(q, k, v, g, initial_state=None, *, scale=None, layout="bthd"):
 
     g: (batch, positions, heads); all else as for gla()."""
     q, k, v, (g,) = _checked("retention", q, k, v, layout, initial_state, g=(g, 3))
-    return _laid(_walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32"), layout)
+    return _laid(
+        _walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32"), layout
+    )
 
 
 def _decode(name, q, k, v, state, corrects, scale, g=None, beta=None):
@@ -150,7 +172,8 @@ def _decode(name, q, k, v, state, corrects, scale, g=None, beta=None):
 def gla_decode(q, k, v, g, state, *, scale=None):
     """One position of gla(): (output (batch, heads, values), the state behind it, of its dtype).
 
-    q, k, g: (batch, heads, keys); v: (batch, heads, values); state: (batch, heads, keys, values), float16, bfloat16 or float32."""
+    q, k, g: (batch, heads, keys); v: (batch, heads, values); state: (batch, heads, keys, values), float16, bfloat16 or
+    float32."""
     return _decode("gla_decode", q, k, v, state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), g)
 
 
@@ -188,8 +211,8 @@ def _chunks(name, positions, chunk_len):
 def ssd_da_cumsum(dt, A, chunk_len, dt_bias=None, *, dt_softplus=False, dt_min=0.0, dt_max=float("inf")):
     """(step sizes, running sums of step size * A within chunks), both float32 (batch, heads, chunks, chunk_len).
 
-    dt: float32 (batch, positions, heads); A, dt_bias: float32 (heads,). Step sizes are dt + dt_bias, their softplus if dt_softplus, brought
-    between dt_min and dt_max. chunk_len divides the positions. Has gradients in PyTorch."""
+    dt: float32 (batch, positions, heads); A, dt_bias: float32 (heads,). Step sizes are dt + dt_bias, their softplus if
+    dt_softplus, brought between dt_min and dt_max. chunk_len divides the positions. Has gradients in PyTorch."""
     name = "ssd_da_cumsum"
     dt = check(name, "dt", dt, ("float32",), rank=3)
     batch, positions, heads = dt.shape
@@ -208,8 +231,8 @@ def _heads(name, x, B, groups_of="B"):
 
 
 def ssd_chunk_products(C, B, chunk_len):
-    """C @ B^T within each chunk: (batch, chunks, groups, chunk_len, chunk_len) of (batch, positions, groups, states). float16, bfloat16 or
-    float32, summed in float32. Has gradients in PyTorch."""
+    """C @ B^T within each chunk: (batch, chunks, groups, chunk_len, chunk_len) of (batch, positions, groups, states).
+    float16, bfloat16 or float32, summed in float32. Has gradients in PyTorch."""
     name = "ssd_chunk_products"
     C = check(name, "C", C, rank=4)
     B = check(name, "B", B, shape=tuple(C.shape), like=C)
@@ -223,17 +246,21 @@ def ssd_chunk_products(C, B, chunk_len):
 
 
 def ssd_chunk_state(x, B, dt, dA_cumsum, seq_idx=None):
-    """What each chunk adds to the state: float32 (batch, chunks, heads, values, states), the sum over its positions of exp(the decay that is
-    left of the chunk) * dt * x B^T. seq_idx, int32 (batch, positions): positions of another sequence than the chunk's last count nothing.
+    """What each chunk adds to the state: float32 (batch, chunks, heads, values, states), the sum over its positions of
+    exp(the decay that is left of the chunk) * dt * x B^T. seq_idx, int32 (batch, positions): positions of another
+    sequence than the chunk's last count nothing.
 
-    x: (batch, positions, heads, values); B: (batch, positions, groups, states); dt, dA_cumsum: (batch, heads, chunks, chunk_len), as
-    ssd_da_cumsum() makes them. Products take x's dtype and sum in float32. Has gradients in PyTorch."""
+    x: (batch, positions, heads, values); B: (batch, positions, groups, states); dt, dA_cumsum: (batch, heads, chunks,
+    chunk_len), as ssd_da_cumsum() makes them. Products take x's dtype and sum in float32. Has gradients in PyTorch."""
     name = "ssd_chunk_state"
     x = check(name, "x", x, rank=4)
     batch, positions, heads, values = x.shape
     B = check(name, "B", B, shape=(batch, positions, None, None), like=x)
     group, (_, _, chunks, length) = _heads(name, x, B), dt.shape
-    check(name, "dt", dt, FLOATS, shape=(batch, heads, chunks, length)), check(name, "dA_cumsum", dA_cumsum, ("float32",), shape=tuple(dt.shape))
+    (
+        check(name, "dt", dt, FLOATS, shape=(batch, heads, chunks, length)),
+        check(name, "dA_cumsum", dA_cumsum, ("float32",), shape=tuple(dt.shape)),
+    )
     if chunks * length != positions:
         refuse_shape(name, f"{chunks} chunks of {length} are not the {positions} positions of 'x'")
     from .products import matmul
@@ -242,18 +269,22 @@ def ssd_chunk_state(x, B, dt, dA_cumsum, seq_idx=None):
     if seq_idx is not None:
         ids = seq_idx.reshape(batch, 1, chunks, length)
         weights = weights * (ids == ids[..., -1:])
-    lying = x.reshape(batch, chunks, length, heads, values).permute(0, 1, 3, 2, 4) * weights.permute(0, 2, 1, 3)[..., None].to(x.dtype)
+    lying = x.reshape(batch, chunks, length, heads, values).permute(0, 1, 3, 2, 4) * weights.permute(0, 2, 1, 3)[..., None].to(
+        x.dtype
+    )
     states = B.reshape(batch, chunks, length, -1, B.shape[-1]).transpose(2, 3).repeat_interleave(group, 2)
-    made = matmul(lying.reshape(-1, length, values), states.reshape(-1, length, B.shape[-1]), transpose_a=True, out_dtype="float32")
+    made = matmul(
+        lying.reshape(-1, length, values), states.reshape(-1, length, B.shape[-1]), transpose_a=True, out_dtype="float32"
+    )
     return made.reshape(batch, chunks, heads, values, -1)
 
 
 def ssd_state_passing(states, dA_chunk_cumsum, initial_states=None):
-    """(the state before each chunk, float32 as states; the state behind the last): each is exp(dA_chunk_cumsum) times the one before, plus
-    what the chunk adds.
+    """(the state before each chunk, float32 as states; the state behind the last): each is exp(dA_chunk_cumsum) times the
+    one before, plus what the chunk adds.
 
-    states: (batch, chunks, heads, N); dA_chunk_cumsum: float32 (batch, heads, chunks); initial_states: (batch, heads, N), zeros if None.
-    Has gradients in PyTorch."""
+    states: (batch, chunks, heads, N); dA_chunk_cumsum: float32 (batch, heads, chunks); initial_states: (batch, heads, N),
+    zeros if None. Has gradients in PyTorch."""
     import torch
 
     name = "ssd_state_passing"
@@ -264,18 +295,27 @@ def ssd_state_passing(states, dA_chunk_cumsum, initial_states=None):
         check(name, "initial_states", initial_states, ("float32",), shape=(batch, heads, n))
     # A recurrence of one key: what comes out of a position is the state behind it.
     one = states.new_ones((batch, chunks, heads, 1), dtype=torch.float32)
-    made, ends = _walk(one, one, states.float(), dA_chunk_cumsum.transpose(1, 2), None,
-                       None if initial_states is None else initial_states[:, :, None], False, 1.0, "float32")  # fmt: skip
+    made, ends = _walk(
+        one,
+        one,
+        states.float(),
+        dA_chunk_cumsum.transpose(1, 2),
+        None,
+        None if initial_states is None else initial_states[:, :, None],
+        False,
+        1.0,
+        "float32",
+    )
     first = torch.zeros_like(made[:, :1]) if initial_states is None else initial_states[:, None].float()
     return torch.cat((first, made[:, :-1]), 1), ends.squeeze(2)
 
 
 def ssd_chunk_scan(x, cb, dA_cumsum, C, prev_states, dt):
-    """The outputs, float32 (batch, positions, heads, values): what the state before a chunk gives, decayed, and the positions of the chunk up
-    to each one, by products cb, decays and step sizes.
+    """The outputs, float32 (batch, positions, heads, values): what the state before a chunk gives, decayed, and the
+    positions of the chunk up to each one, by products cb, decays and step sizes.
 
-    Tensors as ssd_chunk_products(), ssd_da_cumsum() and ssd_state_passing() make them; prev_states: (batch, chunks, heads, values, states).
-    Has gradients in PyTorch."""
+    Tensors as ssd_chunk_products(), ssd_da_cumsum() and ssd_state_passing() make them; prev_states: (batch, chunks, heads,
+    values, states). Has gradients in PyTorch."""
     import torch
 
     name = "ssd_chunk_scan"
@@ -289,7 +329,10 @@ def ssd_chunk_scan(x, cb, dA_cumsum, C, prev_states, dt):
 
     decay = dA_cumsum.permute(0, 2, 1, 3)  # (batch, chunks, heads, length)
     mask = torch.ones((length, length), dtype=torch.bool, device=x.device).tril()
-    weights = torch.where(mask, decay[..., :, None] - decay[..., None, :], -torch.inf).exp() * dt.float().permute(0, 2, 1, 3)[..., None, :]
+    weights = (
+        torch.where(mask, decay[..., :, None] - decay[..., None, :], -torch.inf).exp()
+        * dt.float().permute(0, 2, 1, 3)[..., None, :]
+    )
     weights = (weights * cb.float().repeat_interleave(group, 2)).to(x.dtype).reshape(-1, length, length)
     lying = x.reshape(batch, chunks, length, heads, values).transpose(2, 3).reshape(-1, length, values)
     rows = C.reshape(batch, chunks, length, -1, C.shape[-1]).transpose(2, 3).repeat_interleave(group, 2)
@@ -300,13 +343,13 @@ def ssd_chunk_scan(x, cb, dA_cumsum, C, prev_states, dt):
 
 
 def mamba2(x, dt, A, B, C, dt_bias=None, initial_states=None, *, dt_softplus=True):
-    """The state space of Mamba 2: (outputs, float32 as x; final states, float32 (batch, heads, values, states)). At each position the
-    state is multiplied by exp(dt A), dt x B^T is added, and the output is the state times C.
+    """The state space of Mamba 2: (outputs, float32 as x; final states, float32 (batch, heads, values, states)). At each
+    position the state is multiplied by exp(dt A), dt x B^T is added, and the output is the state times C.
 
-    x: (batch, positions, heads, values); dt: float32 (batch, positions, heads); A, dt_bias: float32 (heads,); B, C: (batch, positions,
-    groups, states), groups divide heads; initial_states: float32 (batch, heads, values, states). dt is dt + dt_bias, its softplus if
-    dt_softplus. Any number of positions; float16, bfloat16, float32, computed in float32, position after position. Has gradients in
-    PyTorch."""
+    x: (batch, positions, heads, values); dt: float32 (batch, positions, heads); A, dt_bias: float32 (heads,); B, C: (batch,
+    positions, groups, states), groups divide heads; initial_states: float32 (batch, heads, values, states). dt is dt +
+    dt_bias, its softplus if dt_softplus. Any number of positions; float16, bfloat16, float32, computed in float32, position
+    after position. Has gradients in PyTorch."""
     name = "mamba2"
     x = check(name, "x", x, rank=4)
     batch, positions, heads, values = x.shape
@@ -345,15 +388,21 @@ def _reference_step(A, dt, x, B, C, state):
     return (ends * c).sum(-1), ends
 
 
-_step = Core("state_step", "(Tensor A, Tensor dt, Tensor x, Tensor B, Tensor C, Tensor state) -> (Tensor, Tensor)", _run_step, _reference_step)
+_step = Core(
+    "state_step",
+    "(Tensor A, Tensor dt, Tensor x, Tensor B, Tensor C, Tensor state) -> (Tensor, Tensor)",
+    _run_step,
+    _reference_step,
+)
 
 
 def ssd_decode(A, dt, x, B, C, state):
-    """One position of a state space: (output, float32 (batch, heads, values); the state behind it). The state is multiplied by exp(dt A),
-    dt x B^T is added, and the output is the state times C.
+    """One position of a state space: (output, float32 (batch, heads, values); the state behind it). The state is multiplied
+    by exp(dt A), dt x B^T is added, and the output is the state times C.
 
-    A: float32 (heads, values, states); dt: float32 (batch, heads, values); x: (batch, heads, values); B, C: (batch, groups, states) of
-    x's dtype, float16, bfloat16 or float32; state: float32 (batch, heads, values, states). Has gradients in PyTorch."""
+    A: float32 (heads, values, states); dt: float32 (batch, heads, values); x: (batch, heads, values); B, C: (batch, groups,
+    states) of x's dtype, float16, bfloat16 or float32; state: float32 (batch, heads, values, states). Has gradients in
+    PyTorch."""
     name = "ssd_decode"
     x = check(name, "x", x, rank=3)
     batch, heads, values = x.shape
@@ -362,10 +411,27 @@ def ssd_decode(A, dt, x, B, C, state):
     groups, n = B.shape[1:]
     if not groups or heads % groups:
         refuse_shape(name, f"{heads} heads do not divide among {groups} groups")
-    A, dt = check(name, "A", A, ("float32",), shape=(heads, values, n)), check(name, "dt", dt, ("float32",), shape=(batch, heads, values))
+    A, dt = (
+        check(name, "A", A, ("float32",), shape=(heads, values, n)),
+        check(name, "dt", dt, ("float32",), shape=(batch, heads, values)),
+    )
     return _step(A, dt, x, B, C, check(name, "state", state, ("float32",), shape=(batch, heads, values, n)))
 
 
-_FUNCTIONS = (gla, delta_net, gated_delta_net, retention, gla_decode, delta_net_decode, gated_delta_net_decode, ssd_da_cumsum, ssd_chunk_products,
-              ssd_chunk_state, ssd_state_passing, ssd_chunk_scan, mamba2, ssd_decode)  # fmt: skip
+_FUNCTIONS = (
+    gla,
+    delta_net,
+    gated_delta_net,
+    retention,
+    gla_decode,
+    delta_net_decode,
+    gated_delta_net_decode,
+    ssd_da_cumsum,
+    ssd_chunk_products,
+    ssd_chunk_state,
+    ssd_state_passing,
+    ssd_chunk_scan,
+    mamba2,
+    ssd_decode,
+)
 globals().update({function.__name__: public(function) for function in _FUNCTIONS})

@@ -214,8 +214,8 @@ var_mean = Operator(entry(_var_mean), lambda x, dim=None, *, correction=1, keepd
 
 
 def moments(x, variance=True):
-    """(mean, variance without correction or None) of each channel of x (batch, channels, ...), in float32, without a copy of x: along
-    what is behind the channels, then along the batch."""
+    """(mean, variance without correction or None) of each channel of x (batch, channels, ...), in float32, without a copy of
+    x: along what is behind the channels, then along the batch."""
     batch, channels = x.shape[:2]
     length, place = product(x.shape[2:]), place_of(x)
     x = x.contiguous()

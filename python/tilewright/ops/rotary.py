@@ -1,4 +1,5 @@
 """Rotary embedding of heads, and what is made of places: position encodings, dropout."""
+
 from __future__ import annotations
 
 import functools
@@ -30,10 +31,20 @@ def _rotate(x, cosines, sines, positions, neighbours, heads, length, back):
 
         m, pairs = product(x.shape[:-1]), cosines.shape[-1]
         rows = max(1, 1024 // pairs)
-        options = {"x": _kind(x), "neighbours": neighbours, "pairs": pairs, "rest": width - 2 * pairs, "positions": "" if positions is None else _kind(positions),
-                   "back": back, "rows": rows, "threads": 128}  # fmt: skip
+        options = {
+            "x": _kind(x),
+            "neighbours": neighbours,
+            "pairs": pairs,
+            "rest": width - 2 * pairs,
+            "positions": "" if positions is None else _kind(positions),
+            "back": back,
+            "rows": rows,
+            "threads": 128,
+        }
         given = x.new_empty((1,), dtype=torch.int32) if positions is None else positions.contiguous()
-        launch(programs().rotate, options, x.contiguous().view(m, width), cosines, sines, given, made.view(m, width), heads, length)
+        launch(
+            programs().rotate, options, x.contiguous().view(m, width), cosines, sines, given, made.view(m, width), heads, length
+        )
     return made
 
 
@@ -56,7 +67,12 @@ def _reference(x, cosines, sines, positions, neighbours, heads, length):
     return torch.cat((made, rest), -1).reshape(x.shape).to(x.dtype)
 
 
-_rotary = Core("rotary", "(Tensor x, Tensor cosines, Tensor sines, Tensor? positions, bool neighbours, int heads, int length) -> Tensor", _run, _reference)
+_rotary = Core(
+    "rotary",
+    "(Tensor x, Tensor cosines, Tensor sines, Tensor? positions, bool neighbours, int heads, int length) -> Tensor",
+    _run,
+    _reference,
+)
 
 
 def _table(frequencies, length, device, factor=1.0):
@@ -133,40 +149,38 @@ _MORE = """x: (positions, head dim) with layout "1d", (batch, positions, heads, 
 
 
 def rope_neox(x, layout="1d", base=10000.0):
-    """x with the pairs (j, j + head dim / 2) of each head turned by the angle position * base^(-2 j / head dim).
-
-    """
+    """x with the pairs (j, j + head dim / 2) of each head turned by the angle position * base^(-2 j / head dim)."""
     return _turn("rope_neox", x, layout, "plain", float(base))
 
 
 def rope_non_neox(x, layout="1d", base=10000.0):
-    """x with the pairs (2 j, 2 j + 1) of each head turned by the angle position * base^(-2 j / head dim).
-
-    """
+    """x with the pairs (2 j, 2 j + 1) of each head turned by the angle position * base^(-2 j / head dim)."""
     return _turn("rope_non_neox", x, layout, "plain", float(base), neighbours=True)
 
 
-def rope_llama31(x, layout="1d", base=10000.0, scale_factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position=8192):
-    """rope_neox() where frequencies with fewer than low_freq_factor turns in original_max_position are divided by scale_factor, those
-    with more than high_freq_factor stay, and between them it goes over.
+def rope_llama31(
+    x, layout="1d", base=10000.0, scale_factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position=8192
+):
+    """rope_neox() where frequencies with fewer than low_freq_factor turns in original_max_position are divided by
+    scale_factor, those with more than high_freq_factor stay, and between them it goes over."""
+    return _turn(
+        "rope_llama31", x, layout, "llama31", float(base), scale_factor, low_freq_factor, high_freq_factor, original_max_position
+    )
 
-    """
-    return _turn("rope_llama31", x, layout, "llama31", float(base), scale_factor, low_freq_factor, high_freq_factor, original_max_position)
 
-
-def rope_yarn(x, layout="1d", base=10000.0, scale=16.0, original_max_position=4096, beta_fast=32.0, beta_slow=1.0, attn_factor=1.0):
-    """rope_neox() where frequencies go over from those of `base`, of pairs with beta_fast turns in original_max_position, to those of
-    scale * base, of pairs with beta_slow turns; cosines and sines times attn_factor.
-
-    """
+def rope_yarn(
+    x, layout="1d", base=10000.0, scale=16.0, original_max_position=4096, beta_fast=32.0, beta_slow=1.0, attn_factor=1.0
+):
+    """rope_neox() where frequencies go over from those of `base`, of pairs with beta_fast turns in original_max_position, to
+    those of scale * base, of pairs with beta_slow turns; cosines and sines times attn_factor."""
     return _turn("rope_yarn", x, layout, "yarn", float(base), scale, original_max_position, beta_fast, beta_slow, attn_factor)
 
 
-def rope_long_rope(x, layout="1d", base=10000.0, rescale_factors=None, max_position_embeddings=4096, original_max_position_embeddings=4096):
-    """rope_neox() where frequencies are divided by rescale_factors (head dim / 2 of them), and cosines and sines are multiplied by
-    sqrt(1 + log(s) / log(original)), s the quotient of both maximal positions, where that is above 1.
-
-    """
+def rope_long_rope(
+    x, layout="1d", base=10000.0, rescale_factors=None, max_position_embeddings=4096, original_max_position_embeddings=4096
+):
+    """rope_neox() where frequencies are divided by rescale_factors (head dim / 2 of them), and cosines and sines are
+    multiplied by sqrt(1 + log(s) / log(original)), s the quotient of both maximal positions, where that is above 1."""
     name = "rope_long_rope"
     factors = None if rescale_factors is None else tuple(float(f) for f in rescale_factors)
     if factors is not None and len(factors) != x.shape[-1] // 2:
@@ -177,14 +191,16 @@ def rope_long_rope(x, layout="1d", base=10000.0, rescale_factors=None, max_posit
 def rope_neox_position_ids(x, position_ids, max_position, base=10000.0, rotary_dim=None):
     """rope_neox() of tokens that stand at position_ids, of the first rotary_dim elements of each head; the others stay.
 
-    x: (tokens, heads, head dim) of float16, bfloat16 or float32; position_ids: int32 or int64 (tokens,), 0 to max_position - 1: others
-    count as the nearest of these. rotary_dim: even, the head dim if None. Has gradients in PyTorch."""
+    x: (tokens, heads, head dim) of float16, bfloat16 or float32; position_ids: int32 or int64 (tokens,), 0 to max_position -
+    1: others count as the nearest of these. rotary_dim: even, the head dim if None. Has gradients in PyTorch."""
     name = "rope_neox_position_ids"
     x = check(name, "x", x, rank=3)
     position_ids = check(name, "position_ids", position_ids, ("int32", "int64"), shape=(x.shape[0],))
     turned = x.shape[-1] if rotary_dim is None else rotary_dim
     if not isinstance(turned, int) or not 0 < turned <= x.shape[-1] or turned % 2:
-        refuse_option(name, f"rotary_dim is {turned!r} of a head dim of {x.shape[-1]}", "it is even, and no more than the head dim")
+        refuse_option(
+            name, f"rotary_dim is {turned!r} of a head dim of {x.shape[-1]}", "it is even, and no more than the head dim"
+        )
     check_number(name, "max_position", max_position, 1, whole=True)
     device = "cpu" if x.device.type == "meta" else x.device
     cosines, sines = _kept("plain", turned // 2, max_position, device, float(base))
@@ -224,8 +240,8 @@ def alibi(seq_len, num_heads, dtype="float32", device="cpu"):
 
 
 def sinusoidal(seq_len, d_model, dtype="float32", device="cpu"):
-    """Sines (even columns) and cosines (odd ones) of position * 10000^(-2 j / d_model), (seq_len, d_model), j the pair of columns.
-    d_model is even. float16, bfloat16 or float32; angles are float32."""
+    """Sines (even columns) and cosines (odd ones) of position * 10000^(-2 j / d_model), (seq_len, d_model), j the pair of
+    columns. d_model is even. float16, bfloat16 or float32; angles are float32."""
     import torch
 
     check_number("sinusoidal", "seq_len", seq_len, 1, whole=True), check_number("sinusoidal", "d_model", d_model, 2, whole=True)
@@ -252,7 +268,16 @@ def _run_dropout(x, p, seed):
     if count:
         low, high = _key(seed)
         least = min(round(p * 2**32), 2**32 - 1)
-        launch(programs().drop, {"x": _kind(x), "width": 2048, "threads": 128}, x.contiguous().view(count), made.view(count), low, high, least, 1 / (1 - p))
+        launch(
+            programs().drop,
+            {"x": _kind(x), "width": 2048, "threads": 128},
+            x.contiguous().view(count),
+            made.view(count),
+            low,
+            high,
+            least,
+            1 / (1 - p),
+        )
     return made
 
 
@@ -291,8 +316,8 @@ _dropout = Core("dropout", "(Tensor x, float p, int seed) -> Tensor", _run_dropo
 def dropout(x, p=0.5, seed=0, training=True):
     """x / (1 - p), with 0 in the place of each element with probability p. x itself, copied, unless training.
 
-    Of which elements, `seed` and their places say alone: Philox 4x32-10, on every engine the same. x: any shape, float16, bfloat16 or
-    float32, up to 2^31 elements. p: 0 up to 1. Has gradients in PyTorch, through the elements that stay."""
+    Of which elements, `seed` and their places say alone: Philox 4x32-10, on every engine the same. x: any shape, float16,
+    bfloat16 or float32, up to 2^31 elements. p: 0 up to 1. Has gradients in PyTorch, through the elements that stay."""
     x = check("dropout", "x", x)
     if not isinstance(p, (int, float)) or not 0 <= p <= 1:
         refuse_option("dropout", f"p is {p!r}", "it is a probability, 0 up to 1")

@@ -1,4 +1,5 @@
 """Scans: what stands before an element along a dimension, and itself, joined."""
+
 from __future__ import annotations
 
 from .calls import product
@@ -30,7 +31,12 @@ def _run(x, scan, dim):
         options = {"x": kind, "scan": scan, "rows": max(1, (1024 if gpu else 4096) // width), "width": width, "threads": 128}
         launch(programs().along_rows, options, wide.view(m, r), out.view(m, r))
     else:
-        launch(programs().down_columns, {"x": kind, "scan": scan, "columns": 256 if gpu else 1024, "threads": 128}, wide, out.view(m, r, n))
+        launch(
+            programs().down_columns,
+            {"x": kind, "scan": scan, "columns": 256 if gpu else 1024, "threads": 128},
+            wide,
+            out.view(m, r, n),
+        )
     return out
 
 
@@ -58,7 +64,13 @@ def _run_places(x, largest, dim):
     values, places = moved.new_empty(moved.shape), moved.new_empty(moved.shape, dtype=torch.int64)
     if x.numel():
         width = _width(n, on_gpu(x))
-        options = {"x": str(x.dtype).removeprefix("torch."), "largest": largest, "rows": max(1, 1024 // width), "width": width, "threads": 128}
+        options = {
+            "x": str(x.dtype).removeprefix("torch."),
+            "largest": largest,
+            "rows": max(1, 1024 // width),
+            "width": width,
+            "threads": 128,
+        }
         launch(programs().running_places, options, moved.view(m, n), values.view(m, n), places.view(m, n))
     return values.movedim(-1, dim).contiguous(), places.movedim(-1, dim).contiguous()
 

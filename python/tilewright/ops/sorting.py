@@ -1,9 +1,9 @@
 """Places: of the largest and the least, of all in order, of the first few of that."""
+
 from __future__ import annotations
 
 from .calls import product, refuse_shape
-from .operators import (FLOATS, Core, check, check_number, dimension_of, launch, on_gpu, public, refuse_option,
-                        up_to_power_of_two)  # fmt: skip
+from .operators import FLOATS, Core, check, check_number, dimension_of, launch, on_gpu, public, refuse_option, up_to_power_of_two
 
 _NUMBERS = (*FLOATS, "int32")
 _MOST = 16384  # elements that a block has on chip, with their places
@@ -29,7 +29,14 @@ def _run_extreme(x, largest, dim):
     if out.numel():
         elements, last = 2048 if on_gpu(x) else 4096, n == 1
         tile = max(32, min(up_to_power_of_two(r), elements)) if last else 16
-        options = {"x": _kind(x), "largest": largest, "last": last, "rows": elements // tile if last else 1, "tile": tile, "columns": 128}
+        options = {
+            "x": _kind(x),
+            "largest": largest,
+            "last": last,
+            "rows": elements // tile if last else 1,
+            "tile": tile,
+            "columns": 128,
+        }
         launch(programs().of_extreme, options, x.view(m, r) if last else x.view(m, r, n), out.view(m) if last else out.view(m, n))
     return out
 
@@ -51,7 +58,9 @@ def _arg(function, largest):
         else:
             flat, d = x, dimension_of(function, x, dim)
         if not flat.shape[d]:
-            refuse_shape(function, f"no elements along {d}: 'x' has shape {tuple(x.shape)}", "there is no largest or least of none")
+            refuse_shape(
+                function, f"no elements along {d}: 'x' has shape {tuple(x.shape)}", "there is no largest or least of none"
+            )
         made = _extreme(flat, largest, d)
         if not keepdim:
             return made
@@ -79,11 +88,28 @@ def _run_order(x, count, largest, dim, starts, ends):
     values, places = moved.new_empty(shape), moved.new_empty(shape, dtype=torch.int64)
     if values.numel():
         wanted = max(up_to_power_of_two(count), 16)
-        width = min(max(up_to_power_of_two(n), 2 * wanted if wanted < n else wanted), max(2 * wanted, 2048) if wanted < n else _MOST)
+        width = min(
+            max(up_to_power_of_two(n), 2 * wanted if wanted < n else wanted), max(2 * wanted, 2048) if wanted < n else _MOST
+        )
         if starts is None:
             starts, ends = (moved.new_full((m,), e, dtype=torch.int32) for e in (0, n))
-        options = {"x": _kind(x), "largest": largest, "width": width, "count": min(wanted, width), "walks": width < n, "threads": 256 if on_gpu(x) else 128}
-        launch(programs().in_order, options, moved.view(m, n), starts.contiguous().view(m), ends.contiguous().view(m), values.view(m, count), places.view(m, count))
+        options = {
+            "x": _kind(x),
+            "largest": largest,
+            "width": width,
+            "count": min(wanted, width),
+            "walks": width < n,
+            "threads": 256 if on_gpu(x) else 128,
+        }
+        launch(
+            programs().in_order,
+            options,
+            moved.view(m, n),
+            starts.contiguous().view(m),
+            ends.contiguous().view(m),
+            values.view(m, count),
+            places.view(m, count),
+        )
     return values.movedim(-1, dim).contiguous(), places.movedim(-1, dim).contiguous()
 
 
@@ -93,7 +119,7 @@ def _reference_order(x, count, largest, dim, starts, ends):
     if starts is None:
         values, places = torch.sort(x, dim=dim, descending=largest, stable=True)
         return values.narrow(dim, 0, count), places.narrow(dim, 0, count)
-    n, at = x.shape[-1], torch.arange(x.shape[-1], device=x.device)
+    at = torch.arange(x.shape[-1], device=x.device)
     inside = (at >= starts[..., None]) & (at < ends[..., None])
     masked = torch.where(inside, x, -float("inf") if largest else float("inf"))
     order = torch.sort(masked, dim=-1, descending=largest, stable=True).indices[..., :count]
@@ -101,7 +127,12 @@ def _reference_order(x, count, largest, dim, starts, ends):
     return torch.where(there, x.gather(-1, order), 0), torch.where(there, order, -1)
 
 
-_order = Core("order", "(Tensor x, int count, bool largest, int dim, Tensor? starts, Tensor? ends) -> (Tensor, Tensor)", _run_order, _reference_order)
+_order = Core(
+    "order",
+    "(Tensor x, int count, bool largest, int dim, Tensor? starts, Tensor? ends) -> (Tensor, Tensor)",
+    _run_order,
+    _reference_order,
+)
 
 
 def _check_count(function, count, n):
@@ -114,11 +145,11 @@ def _check_count(function, count, n):
 
 
 def topk(x, k, dim=-1, largest=True):
-    """(the k largest elements along dimension dim, the largest first, their places, int64): of equals the first comes first, and NaN
-    counts as the largest. With largest=False the k least, the least first.
+    """(the k largest elements along dimension dim, the largest first, their places, int64): of equals the first comes first,
+    and NaN counts as the largest. With largest=False the k least, the least first.
 
-    k: up to the extent of dim, and 8192 where it is less than that; all of them up to 16384. float16, bfloat16, float32, int32. The
-    elements have gradients in PyTorch."""
+    k: up to the extent of dim, and 8192 where it is less than that; all of them up to 16384. float16, bfloat16, float32,
+    int32. The elements have gradients in PyTorch."""
     x = check("topk", "x", x, _NUMBERS)
     d = dimension_of("topk", x, dim)
     check_number("topk", "k", k, 0, whole=True)
@@ -127,7 +158,8 @@ def topk(x, k, dim=-1, largest=True):
 
 
 def sort(x, dim=-1, descending=False):
-    """(x with its elements along dimension dim in order, where they stood, int64): the least first, of equals the first; NaN last.
+    """(x with its elements along dimension dim in order, where they stood, int64): the least first, of equals the first; NaN
+    last.
 
     float16, bfloat16, float32, int32, up to 16384 elements along dim. The elements have gradients in PyTorch."""
     x = check("sort", "x", x, _NUMBERS)
@@ -147,8 +179,8 @@ def argsort(x, dim=-1, descending=False):
 def kthvalue(x, k, dim=-1, keepdim=False):
     """(the k-th least element along dimension dim, counted from 1, its place, int64), of equals the first.
 
-    k up to 8192, or to the extent of dim where that is 16384 at most. float16, bfloat16, float32, int32. The element has a gradient in
-    PyTorch."""
+    k up to 8192, or to the extent of dim where that is 16384 at most. float16, bfloat16, float32, int32. The element has a
+    gradient in PyTorch."""
     x = check("kthvalue", "x", x, _NUMBERS)
     d = dimension_of("kthvalue", x, dim)
     check_number("kthvalue", "k", k, 1, whole=True)
@@ -167,11 +199,11 @@ def median(x, dim=-1, keepdim=False):
 
 
 def topk_selector(index_score, starts, ends, topk):
-    """The places, int32 (batch, queries, groups, topk), of the largest scores of each query among keys starts to ends - 1, the largest
-    first; -1 where there are fewer.
+    """The places, int32 (batch, queries, groups, topk), of the largest scores of each query among keys starts to ends - 1,
+    the largest first; -1 where there are fewer.
 
-    index_score: float32 (batch, queries, keys, groups); starts, ends: int32 (batch, queries). topk: up to the number of keys, 8192 at
-    most where there are more."""
+    index_score: float32 (batch, queries, keys, groups); starts, ends: int32 (batch, queries). topk: up to the number of
+    keys, 8192 at most where there are more."""
     name = "topk_selector"
     index_score = check(name, "index_score", index_score, ("float32",), rank=4)
     batch, queries, keys, groups = index_score.shape

@@ -9,8 +9,9 @@ from ...kernels.programs import Family
 
 @Family
 def patches(x, window, stride, padding, dilation, bias, tf32, rows, columns, depth, threads):
-    """Y[n, g * F + f, at] = sum over (channel, window) of W[g * F + f, channel, window] X[n, g * C + channel, at * stride - padding +
-    window * dilation], plus B. A block has `rows` channels of the result and `columns` places, and sums `depth` terms in a step."""
+    """Y[n, g * F + f, at] = sum over (channel, window) of W[g * F + f, channel, window] X[n, g * C + channel, at * stride -
+    padding + window * dilation], plus B. A block has `rows` channels of the result and `columns` places, and sums `depth`
+    terms in a step."""
     N, IC, D, H, W_, OC, C, OD, OH, OW, G = T.dynamic("N, IC, D, H, W, OC, C, OD, OH, OW, G")
     taps = window[0] * window[1] * window[2]
 

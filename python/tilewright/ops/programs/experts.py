@@ -16,8 +16,9 @@ _GATES = {
 
 @Family
 def grouped(x, result, transposed, gate, rows, columns, depth, stages, threads, tf32):
-    """C[r] = A[r] B[e] for the rows begin[e] up to begin[e] + size[e] of each expert e; transposed: B is [experts, N, K]. gate: B has
-    2 N columns, and C is the gate of the first N times the others. The first launch says which expert each tile of rows has."""
+    """C[r] = A[r] B[e] for the rows begin[e] up to begin[e] + size[e] of each expert e; transposed: B is [experts, N, K].
+    gate: B has 2 N columns, and C is the gate of the first N times the others. The first launch says which expert each
+    tile of rows has."""
     R, N, K, E, tiles, BN = T.dynamic("R, N, K, E, tiles, BN")
     act = _GATES.get(gate)
 
@@ -85,7 +86,11 @@ def outer(x, rows, columns, depth, threads, tf32):
 
     @T.prim_func
     def grouped_outer(
-        A: T.Tensor((R, M), x), B: T.Tensor((R, N), x), begin: T.Tensor((E,), "int32"), size: T.Tensor((E,), "int32"), C: T.Tensor((E, M, N), x)
+        A: T.Tensor((R, M), x),
+        B: T.Tensor((R, N), x),
+        begin: T.Tensor((E,), "int32"),
+        size: T.Tensor((E,), "int32"),
+        C: T.Tensor((E, M, N), x),
     ):
         with T.Kernel(T.ceildiv(N, columns), T.ceildiv(M, rows), E, threads=threads) as (bx, by, e):
             a = T.alloc_shared((depth, rows), x)
@@ -95,10 +100,14 @@ def outer(x, rows, columns, depth, threads, tf32):
             for k in T.serial(T.ceildiv(size[e], depth)):
                 for i, j in T.Parallel(depth, rows):
                     r = k * depth + i
-                    a[i, j] = T.if_then_else(r < size[e], A[T.min(begin[e] + r, R - 1), T.min(by * rows + j, M - 1)], T.cast(0, x))
+                    a[i, j] = T.if_then_else(
+                        r < size[e], A[T.min(begin[e] + r, R - 1), T.min(by * rows + j, M - 1)], T.cast(0, x)
+                    )
                 for i, j in T.Parallel(depth, columns):
                     r = k * depth + i
-                    b[i, j] = T.if_then_else(r < size[e], B[T.min(begin[e] + r, R - 1), T.min(bx * columns + j, N - 1)], T.cast(0, x))
+                    b[i, j] = T.if_then_else(
+                        r < size[e], B[T.min(begin[e] + r, R - 1), T.min(bx * columns + j, N - 1)], T.cast(0, x)
+                    )
                 T.gemm(a, b, acc, transpose_A=True)
             for i, j in T.Parallel(rows, columns):
                 C[e, by * rows + i, bx * columns + j] = T.cast(acc[i, j], x)

@@ -9,12 +9,18 @@ from ...kernels.programs import Family
 
 @Family
 def transform(kind, length, inverse, rows, threads):
-    """Y[m] = the transform of X[m], pairs of real and imaginary parts, times `scale`. W: cosines and sines of -2 pi j / length."""
+    """Y[m] = the transform of X[m], pairs of real and imaginary parts, times `scale`. W: cosines and sines of -2 pi j /
+    length."""
     M = T.dynamic("M")
     half, steps = length // 2, range(length.bit_length() - 1)
 
     @T.prim_func
-    def fourier(X: T.Tensor((M, length, 2), kind), W: T.Tensor((max(half, 1), 2), kind), Y: T.Tensor((M, length, 2), kind), scale: T.float32):
+    def fourier(
+        X: T.Tensor((M, length, 2), kind),
+        W: T.Tensor((max(half, 1), 2), kind),
+        Y: T.Tensor((M, length, 2), kind),
+        scale: T.float32,
+    ):
         with T.Kernel(T.ceildiv(M, rows), threads=threads) as bx:
             a = T.alloc_shared((rows, length), kind)
             b = T.alloc_shared((rows, length), kind)

@@ -11,9 +11,10 @@ _LOG2E = 1.4426950408889634
 
 @Family
 def attend(x, dim, value_dim, own_values, named, block, limited, left, rows, keys, threads, tf32):
-    """O of one query and `rows` of its heads that share a head of keys: the softmax of their scores times the values, which are V, or the
-    first elements of keys. Key n of the walk is n, or `named`: I[n / block] * block + n % block, where a negative I is none. limited: keys
-    up to (first + s + 1 - stride) // stride are seen by query s; left: and no more than `window` of them. L: log(sum(exp(scores)))."""
+    """O of one query and `rows` of its heads that share a head of keys: the softmax of their scores times the values, which
+    are V, or the first elements of keys. Key n of the walk is n, or `named`: I[n / block] * block + n % block, where a
+    negative I is none. limited: keys up to (first + s + 1 - stride) // stride are seen by query s; left: and no more than
+    `window` of them. L: log(sum(exp(scores)))."""
     B, S, H, HK, N, K = T.dynamic("B, S, H, HK, N, K")
     padded, wide = (dim + 15) // 16 * 16, (value_dim + 15) // 16 * 16
     low = -1e30
@@ -88,15 +89,17 @@ def attend(x, dim, value_dim, own_values, named, block, limited, left, rows, key
                     O[b, s, h + i, j] = T.cast(T.if_then_else(total[i] > 0, acc[i, j] / total[i], T.float32(0)), x)
             for i in T.Parallel(rows):
                 if h + i < last:
-                    L[b, s, h + i] = T.if_then_else(total[i] > 0, (most[i] + T.log2(total[i])) * T.float32(1 / _LOG2E), -T.infinity("float32"))
+                    L[b, s, h + i] = T.if_then_else(
+                        total[i] > 0, (most[i] + T.log2(total[i])) * T.float32(1 / _LOG2E), -T.infinity("float32")
+                    )
 
     return attend_named
 
 
 @Family
 def index(x, heads, dim, scaled, cleaned, queries, keys, threads, tf32):
-    """Y[b, s, n, g] = the sum over the heads h of group g of max(Q[h] . K[n], 0) * W[s, h], times the scale of the key; keys outside of
-    begin[s] up to end[s] are -inf, if `cleaned`."""
+    """Y[b, s, n, g] = the sum over the heads h of group g of max(Q[h] . K[n], 0) * W[s, h], times the scale of the key; keys
+    outside of begin[s] up to end[s] are -inf, if `cleaned`."""
     B, S, N, G = T.dynamic("B, S, N, G")
     padded = (dim + 15) // 16 * 16
     rows = queries * heads

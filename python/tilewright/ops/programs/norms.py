@@ -9,9 +9,9 @@ from ...kernels.programs import Family
 
 @Family
 def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
-    """Y = (X + R) as normal rows, times W plus B, times G. kind: "rms" or "layer". weight, bias: "" (none), "column" [N], "row" (as X),
-    or "channel": [groups * channels], of which row m has those of group m % groups, each for `length` columns. A row of `columns` is
-    on chip whole, one of 0 is walked in tiles."""
+    """Y = (X + R) as normal rows, times W plus B, times G. kind: "rms" or "layer". weight, bias: "" (none), "column" [N],
+    "row" (as X), or "channel": [groups * channels], of which row m has those of group m % groups, each for `length`
+    columns. A row of `columns` is on chip whole, one of 0 is walked in tiles."""
     M, N = T.dynamic("M, N")
     channels = T.dynamic("C")
     width, whole, centred = columns or tile, columns > 0, kind == "layer"
@@ -68,7 +68,9 @@ def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
                 for t in T.serial(tiles):
                     if not whole:
                         for i, j in T.Parallel(rows, width):
-                            v[i, j] = T.cast(S[bx * rows + i, t * width + j] if added else X[bx * rows + i, t * width + j], "float32")
+                            v[i, j] = T.cast(
+                                S[bx * rows + i, t * width + j] if added else X[bx * rows + i, t * width + j], "float32"
+                            )
                     for i, j in T.Parallel(rows, width):
                         d = v[i, j] - mean[i]
                         part[i, j] = T.if_then_else(t * width + j < N, d * d, T.float32(0))
@@ -99,10 +101,14 @@ def channels(x, rows, columns, threads):
     M, N, C = T.dynamic("M, N, C")
 
     @T.prim_func
-    def scale_channels(X: T.Tensor((M, N), x), A: T.Tensor((C,), "float32"), B: T.Tensor((C,), "float32"), Y: T.Tensor((M, N), x)):
+    def scale_channels(
+        X: T.Tensor((M, N), x), A: T.Tensor((C,), "float32"), B: T.Tensor((C,), "float32"), Y: T.Tensor((M, N), x)
+    ):
         with T.Kernel(T.ceildiv(M, rows), T.ceildiv(N, columns), threads=threads) as (by, bx):
             for i, j in T.Parallel(rows, columns):
                 c = (by * rows + i) % C
-                Y[by * rows + i, bx * columns + j] = T.cast(T.cast(X[by * rows + i, bx * columns + j], "float32") * A[c] + B[c], x)
+                Y[by * rows + i, bx * columns + j] = T.cast(
+                    T.cast(X[by * rows + i, bx * columns + j], "float32") * A[c] + B[c], x
+                )
 
     return scale_channels

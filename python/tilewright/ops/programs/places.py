@@ -16,7 +16,13 @@ def of_extreme(x, largest, last, rows, tile, columns, threads=128):
     kind = "float32" if "float" in x else "int32"
     down, across = (rows, tile) if last else (tile, columns)
     results = rows if last else columns
-    worst = (-T.infinity(kind) if largest else T.infinity(kind)) if kind == "float32" else T.min_value(kind) if largest else T.max_value(kind)
+    worst = (
+        (-T.infinity(kind) if largest else T.infinity(kind))
+        if kind == "float32"
+        else T.min_value(kind)
+        if largest
+        else T.max_value(kind)
+    )
 
     def better(a, b):
         found = a > b if largest else a < b
@@ -91,15 +97,20 @@ def _sort(keys, places, width):
 
 @Family
 def in_order(x, largest, width, count, walks, threads):
-    """The first `count` of each row in order, with their places, int64. A block has `width` of them at once: if it `walks`, it keeps
-    the better half and takes as many again. S and E: where each row begins and ends; what is beyond has no place, -1."""
+    """The first `count` of each row in order, with their places, int64. A block has `width` of them at once: if it `walks`,
+    it keeps the better half and takes as many again. S and E: where each row begins and ends; what is beyond has no
+    place, -1."""
     M, N, K = T.dynamic("M, N, K")
     kept = width // 2
     least = -(2**31)
 
     @T.prim_func
     def rows_in_order(
-        X: T.Tensor((M, N), x), S: T.Tensor((M,), "int32"), E: T.Tensor((M,), "int32"), V: T.Tensor((M, K), x), P: T.Tensor((M, K), "int64")
+        X: T.Tensor((M, N), x),
+        S: T.Tensor((M,), "int32"),
+        E: T.Tensor((M,), "int32"),
+        V: T.Tensor((M, K), x),
+        P: T.Tensor((M, K), "int64"),
     ):
         with T.Kernel(M, threads=threads) as m:
             keys = T.alloc_shared((width,), "int32")

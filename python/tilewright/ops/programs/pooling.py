@@ -9,8 +9,8 @@ from ...kernels.programs import Family
 
 @Family
 def windows(x, largest, places, adaptive, window, stride, padding, dilation, counts_padding, divisor, width, threads):
-    """Y of X (M, D, H, W): the mean or the largest of each window, whose first element may lie in the padding. `places`: where the
-    largest stands in D x H x W, of equals the first. adaptive: window w of n begins at w * extent / n."""
+    """Y of X (M, D, H, W): the mean or the largest of each window, whose first element may lie in the padding. `places`:
+    where the largest stands in D x H x W, of equals the first. adaptive: window w of n begins at w * extent / n."""
     M, D, H, W, OD, OH, OW = T.dynamic("M, D, H, W, OD, OH, OW")
 
     def reach(at, axis, extent, results):

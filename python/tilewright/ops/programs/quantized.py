@@ -31,7 +31,8 @@ def rows(x, columns, rows, threads):
 
 @Family
 def scaled(x, result, blocks, bias, rows, columns, threads):
-    """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales; without `blocks` all times one scale of each."""
+    """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales; without `blocks` all times one scale of
+    each."""
     M, N, K, SA, SB, KS = T.dynamic("M, N, K, SA, SB, KS")
     depth = 128
 

@@ -1,4 +1,5 @@
-"""Programs of linear attention: a state of keys by values that decays, is corrected, and grows by one outer product a position."""
+"""Programs of linear attention: a state of keys by values that decays, is corrected, and grows by one outer product a
+position."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from ...kernels.programs import Family
 
 @Family
 def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, threads):
-    """For each position t of a head: S = exp(G) S; with `corrects` v = beta (v - S^T k), else v = beta v; S = S + k v^T; O = scale S^T q.
-    decays: "" (none), "head" (G is one number) or "key" (one for each row of S). `gates`: there is a beta. A block has `columns` columns
-    of the state of a head; `begins`: I is where it begins. Heads of q and k may be fewer: neighbours share. `positions`: the extent of
-    time if it is small and fixed, or 0. state: the dtype of I and of E, where it ends."""
+    """For each position t of a head: S = exp(G) S; with `corrects` v = beta (v - S^T k), else v = beta v; S = S + k v^T; O =
+    scale S^T q. decays: "" (none), "head" (G is one number) or "key" (one for each row of S). `gates`: there is a beta. A
+    block has `columns` columns of the state of a head; `begins`: I is where it begins. Heads of q and k may be fewer:
+    neighbours share. `positions`: the extent of time if it is small and fixed, or 0. state: the dtype of I and of E,
+    where it ends."""
     B, L, H, HK, D, V = T.dynamic("B, L, H, HK, D, V")
     (qb, qt, qh), (kb, kt, kh) = T.dynamic("qb, qt, qh"), T.dynamic("kb, kt, kh")
     (vb, vt, vh), (gb, gt, gh), (eb, et, eh), (ob, ot, oh) = (T.dynamic(f"{n}b, {n}t, {n}h") for n in "vgeo")
@@ -102,7 +104,9 @@ def step(x, rows, threads):
                     p, n = bx * rows + i, t * width + j
                     if T.logical_and(p < P, n < N):
                         d = dt[b, h, p]
-                        grown = T.exp(d * A[h, p, n]) * S[b, h, p, n] + d * T.cast(Bs[b, g, n], "float32") * T.cast(X[b, h, p], "float32")
+                        grown = T.exp(d * A[h, p, n]) * S[b, h, p, n] + d * T.cast(Bs[b, g, n], "float32") * T.cast(
+                            X[b, h, p], "float32"
+                        )
                         E[b, h, p, n] = grown
                         total[i, j] = total[i, j] + grown * T.cast(Cs[b, g, n], "float32")
             T.reduce_sum(total, y, dim=1)

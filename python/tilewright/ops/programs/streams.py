@@ -9,8 +9,8 @@ from ...kernels.programs import Family
 
 @Family
 def mix(streams, turns, width, threads):
-    """Of each row the streams of X mixed by a matrix whose rows and columns sum to 1 (Sinkhorn, `turns` times), and their sum by weights.
-    H: products of X with the projections, of which the weights come first and the matrix last."""
+    """Of each row the streams of X mixed by a matrix whose rows and columns sum to 1 (Sinkhorn, `turns` times), and their
+    sum by weights. H: products of X with the projections, of which the weights come first and the matrix last."""
     B, C, K = T.dynamic("B, C, K")
 
     @T.prim_func
@@ -136,12 +136,17 @@ def gate(x, hidden, threads):
 
 @Family
 def smooth(x, taps, rows, columns, threads):
-    """Y = silu(sum over p of C[p] N[t - (taps - 1 - p) * dilation]) + X, N = X * of_v * W; positions before the first are zeros."""
+    """Y = silu(sum over p of C[p] N[t - (taps - 1 - p) * dilation]) + X, N = X * of_v * W; positions before the first are
+    zeros."""
     B, L, D = T.dynamic("B, L, D")
 
     @T.prim_func
     def smooth_memories(
-        X: T.Tensor((B, L, D), x), of_v: T.Tensor((B, L), "float32"), W: T.Tensor((D,), x), C: T.Tensor((taps, D), x), Y: T.Tensor((B, L, D), x),
+        X: T.Tensor((B, L, D), x),
+        of_v: T.Tensor((B, L), "float32"),
+        W: T.Tensor((D,), x),
+        C: T.Tensor((taps, D), x),
+        Y: T.Tensor((B, L, D), x),
         dilation: T.int32,
     ):
         with T.Kernel(T.ceildiv(D, columns), T.ceildiv(L, rows), B, threads=threads) as (bx, by, b):
@@ -152,7 +157,9 @@ def smooth(x, taps, rows, columns, threads):
                     for p in T.serial(taps):
                         at = t - (taps - 1 - p) * dilation
                         if at >= 0:
-                            total = total + T.cast(C[p, d], "float32") * (T.cast(X[b, at, d], "float32") * of_v[b, at] * T.cast(W[d], "float32"))
+                            total = total + T.cast(C[p, d], "float32") * (
+                                T.cast(X[b, at, d], "float32") * of_v[b, at] * T.cast(W[d], "float32")
+                            )
                     Y[b, t, d] = T.cast(total / (1 + T.exp(-total)) + T.cast(X[b, t, d], "float32"), x)
 
     return smooth_memories
