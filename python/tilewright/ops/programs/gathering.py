@@ -48,8 +48,10 @@ def attend(x, dim, value_dim, own_values, named, block, limited, left, rows, key
             T.clear(total)
             T.fill(most, T.float32(low))
             for i, j in T.Parallel(rows, padded):
-                inside = T.logical_and(h + i < last, j < dim)
-                q[i, j] = T.if_then_else(inside, Q[b, s, T.min(h + i, H - 1), T.min(j, dim - 1)], T.cast(0, x))
+                if T.logical_and(h + i < last, j < dim) if padded > dim else h + i < last:
+                    q[i, j] = Q[b, s, h + i, j]
+                else:
+                    q[i, j] = T.cast(0, x)
             limit = (first + s + 1 - stride) // stride if limited else N
             begin = T.max(limit + 1 - window, 0) if left else 0
             walked = K * block if named else T.min(limit + 1, N) if limited else N
@@ -61,13 +63,15 @@ def attend(x, dim, value_dim, own_values, named, block, limited, left, rows, key
                     seen = T.logical_and(place >= begin, place < N)
                     at[j] = T.if_then_else(T.logical_and(seen, place <= limit) if limited else seen, place, -1)
                 for j, d in T.Parallel(keys, padded):
-                    inside = T.logical_and(at[j] >= 0, d < dim)
-                    lying[j, d] = T.if_then_else(inside, KV[b, T.max(at[j], 0), hk, T.min(d, dim - 1)], T.cast(0, x))
+                    if T.logical_and(at[j] >= 0, d < dim) if padded > dim else at[j] >= 0:
+                        lying[j, d] = KV[b, at[j], hk, d]
+                    else:
+                        lying[j, d] = T.cast(0, x)
                 for j, d in T.Parallel(keys, wide):
-                    inside = T.logical_and(at[j] >= 0, d < value_dim)
-                    e = T.min(d, value_dim - 1)
-                    found_value = V[b, T.max(at[j], 0), hk, e] if own_values else KV[b, T.max(at[j], 0), hk, e]
-                    values[j, d] = T.if_then_else(inside, found_value, T.cast(0, x))
+                    if T.logical_and(at[j] >= 0, d < value_dim) if wide > value_dim else at[j] >= 0:
+                        values[j, d] = V[b, at[j], hk, d] if own_values else KV[b, at[j], hk, d]
+                    else:
+                        values[j, d] = T.cast(0, x)
                 T.clear(scores)
                 T.gemm(q, lying, scores, transpose_B=True)
                 for i, j in T.Parallel(rows, keys):
@@ -122,11 +126,16 @@ def index(x, heads, dim, scaled, cleaned, queries, keys, threads, tf32):
             lying = T.alloc_shared((rows, keys), "float32")
             for i, j in T.Parallel(rows, padded):
                 s = by * queries + i // heads
-                inside = T.logical_and(s < S, j < dim)
-                q[i, j] = T.if_then_else(inside, Q[b, T.min(s, S - 1), g * heads + i % heads, T.min(j, dim - 1)], T.cast(0, x))
+                if T.logical_and(s < S, j < dim) if padded > dim else s < S:
+                    q[i, j] = Q[b, s, g * heads + i % heads, j]
+                else:
+                    q[i, j] = T.cast(0, x)
             for i, j in T.Parallel(keys, padded):
                 n = bx * keys + i
-                k[i, j] = T.if_then_else(T.logical_and(n < N, j < dim), K[b, T.min(n, N - 1), g, T.min(j, dim - 1)], T.cast(0, x))
+                if T.logical_and(n < N, j < dim) if padded > dim else n < N:
+                    k[i, j] = K[b, n, g, j]
+                else:
+                    k[i, j] = T.cast(0, x)
             T.clear(scores)
             T.gemm(q, k, scores, transpose_B=True)
             T.copy(scores, lying)
