@@ -26,17 +26,30 @@ def rotate(x, neighbours, pairs, rest, positions, back, rows, threads):
     ):
         with T.Kernel(T.ceildiv(M, rows), threads=threads) as bx:
             places_of = T.alloc_shared((rows,), "int32")
-            for i in T.Parallel(rows):
-                token = T.min(bx * rows + i, M - 1) // of_token
-                place = T.min(T.max(T.cast(P[token], "int32"), 0), places - 1) if positions else token % length
-                places_of[i] = place
+            one = T.alloc_fragment((rows, pairs), x)
+            two = T.alloc_fragment((rows, pairs), x)
+            both = T.alloc_fragment((rows, 2 * pairs), x)
+            if positions:
+                for i in T.Parallel(rows):
+                    token = T.min(bx * rows + i, M - 1) // of_token
+                    places_of[i] = T.min(T.max(T.cast(P[token], "int32"), 0), places - 1)
             for i, j in T.Parallel(rows, pairs):
-                m, place = bx * rows + i, places_of[i]
+                m = bx * rows + i
+                place = places_of[i] if positions else T.min(m, M - 1) // of_token % length
                 first, second = (2 * j, 2 * j + 1) if neighbours else (j, j + pairs)
                 a, b = T.cast(X[m, first], "float32"), T.cast(X[m, second], "float32")
                 c, s = C[place, j], -S[place, j] if back else S[place, j]
-                Y[m, first] = T.cast(a * c - b * s, x)
-                Y[m, second] = T.cast(b * c + a * s, x)
+                if neighbours:
+                    both[i, first] = T.cast(a * c - b * s, x)
+                    both[i, second] = T.cast(b * c + a * s, x)
+                else:
+                    one[i, j] = T.cast(a * c - b * s, x)
+                    two[i, j] = T.cast(b * c + a * s, x)
+            if neighbours:
+                T.copy(both, Y[bx * rows, 0])
+            else:
+                T.copy(one, Y[bx * rows, 0])
+                T.copy(two, Y[bx * rows, pairs])
             if rest:
                 for i, j in T.Parallel(rows, rest):
                     Y[bx * rows + i, 2 * pairs + j] = X[bx * rows + i, 2 * pairs + j]
