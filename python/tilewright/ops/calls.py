@@ -154,9 +154,18 @@ def place_of(tensor):
     return _place(_device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
 
 
+_ENVIRONMENT = getattr(os.environ, "_data", os.environ)  # what it keeps, in the system's words: asked for at every call
+_ENGINE = "TILEWRIGHT_ENGINE" if _ENVIRONMENT is os.environ else os.environ.encodekey("TILEWRIGHT_ENGINE")
+
+
+def engine_asked_for():
+    """The environment's engine, as it stands there, or None."""
+    return _ENVIRONMENT.get(_ENGINE)
+
+
 def _where(tensor):
     """What place_of() depends on."""
-    return getattr(tensor, "is_cuda", None) or os.environ.get("TILEWRIGHT_ENGINE")
+    return getattr(tensor, "is_cuda", None) or engine_asked_for()
 
 
 def remembered(calls, key, *tensors):
@@ -263,6 +272,41 @@ class Operator:
         resolved = self._resolve(*args, **kwargs)
         found = {"kernels": [str(s) for s in resolved.specializations]}
         return {**found, "predicted_us": resolved.microseconds} if resolved.microseconds else found
+
+
+def is_long(count):
+    """Of the elements of a vector, of which there are kernels for few and for many."""
+    return count > 4096
+
+
+class FlatOperator(Operator):
+    """A function of elements: calls with tensors of PyTorch of one shape and dtype, without gaps and gradients, go to their kernel with no
+    more than a look at both."""
+
+    def __init__(self, function, resolve):
+        super().__init__(function, resolve)
+        self._flat, self._is_compiling = {}, None
+
+    def __call__(self, *operands: Any, **named: Any) -> Any:
+        if self._is_compiling is not None and not named and not self._is_compiling():
+            try:
+                first = operands[0]
+                call = self._flat.get((first.dtype, first.is_cuda, is_long(first.numel()), engine_asked_for(), *map(type, operands)))
+            except (AttributeError, IndexError):  # no tensor of PyTorch's
+                call = None
+            if call is not None:
+                made = call(*operands)
+                if made is not NotImplemented:
+                    return made
+        return self._function(*operands, **named)
+
+    def remember_flat(self, operands, specialization):
+        """That calls with operands of these types are calls of this kernel of vectors."""
+        first = operands[0]
+        if is_torch(first) and recording.found is None:
+            key = first.dtype, first.is_cuda, is_long(first.numel()), engine_asked_for()
+            self._flat[(*key, *map(type, operands))] = compiled(specialization).flat
+            self._is_compiling = sys.modules["torch"].compiler.is_compiling
 
 
 def _by_name(name):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..trace import fail
 from ..tracebacks import entry
 from . import element_gradients
-from .calls import (Operator, Resolved, Spec, check_tensor, chosen, compact, compiled, is_torch, name_of, place_of, product, refuse_dtype,
+from .calls import (FlatOperator, Operator, Resolved, Spec, check_tensor, chosen, compact, compiled, is_long, is_torch, name_of, place_of, product, refuse_dtype,
                     refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -16,6 +16,7 @@ _NUMBERS = (*_FLOATS, *_INTEGERS)
 _MOVED = (*_FLOATS, "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 _CAST = (*_MOVED, "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 _MOST_DIMENSIONS = 4
+_LONG, _SHORT = 1 << 20, 512  # elements that the kernel of a vector is made for
 
 
 class Function(NamedTuple):
@@ -134,7 +135,9 @@ def _resolve(function, names, operands, result=None, more=()):
     options = {"function": row.program or function, "operands": ",".join(layout.words), "x": dtype, "result": result or dtype, **dict(more)}
     place = place_of(tensors[0])
     extents = layout.extents
-    options.update(chosen("elementwise", options, place, {"M": extents[-2] if len(extents) > 1 else 1, "N": extents[-1] or 1})["options"])
+    # Vectors have one of two kernels.
+    columns = (_LONG if is_long(extents[0]) else _SHORT) if len(extents) == 1 else extents[-1] or 1
+    options.update(chosen("elementwise", options, place, {"M": extents[-2] if len(extents) > 1 else 1, "N": columns})["options"])
     wanted = specialization("elementwise", options, place, (len(given) + options.get("backward", 0),))
     return Resolved(lambda *given: compiled(wanted)(*given), [wanted]), given, layout
 
@@ -158,6 +161,10 @@ def run(function, names, operands, result=None):
     def call(*given):
         return run_kernel(*(t.reshape(s) for t, s in zip(given[:count], shapes)), *given[count:]).reshape(layout.shape)
 
+    flat = FLAT.get(function)
+    if flat is not None and result is None and count == len(operands) - len(numbers) and "-" not in layout.words[:count]:
+        if all(w in ("1", "-") for w in layout.words) and all(len(t.shape) == len(tensors[0].shape) for t in tensors):
+            flat.remember_flat(operands, resolved.specializations[0])
     # Where a tensor was repeated by a copy, its shape is not the operand's.
     if key is not None and all(product(t.shape) == product(s) for t, s in zip(tensors, shapes)):
         remember(_calls, key, tensors[0], call)
@@ -170,9 +177,15 @@ def slope(function, x, grad, numbers=()):
     return resolved.run(*given, compact(grad).reshape(given[0].shape), *numbers).reshape(tuple(x.shape))
 
 
+FLAT = {}  # by function of the program
+_OTHERWISE = ("prelu", "cast")  # what is called with other operands than the program
+
+
 def _made(function, plain, along, doc):
     plain.__name__, plain.__doc__ = function, doc
-    return Operator(entry(plain), along)
+    if function not in TABLE or function in _OTHERWISE:
+        return Operator(entry(plain), along)
+    return FLAT.setdefault(function, FlatOperator(entry(plain), along))
 
 
 def _docs(row):
