@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 from typing import NamedTuple
 
+from ..tensors import _torch_dtype
 from ..trace import fail
 from ..tracebacks import entry
 from . import element_gradients
@@ -181,11 +182,14 @@ FLAT = {}  # by function of the program
 _OTHERWISE = ("prelu", "cast")  # what is called with other operands than the program
 
 
-def _made(function, plain, along, doc):
+def _made(function, plain, along, doc, reference=None):
     plain.__name__, plain.__doc__ = function, doc
     if function not in TABLE or function in _OTHERWISE:
-        return Operator(entry(plain), along)
-    return FLAT.setdefault(function, FlatOperator(entry(plain), along))
+        made = Operator(entry(plain), along)
+    else:
+        made = FLAT.setdefault(function, FlatOperator(entry(plain), along))
+    made.reference = reference or (lambda *operands, **named: element_gradients.reference(function)(*operands, **named))
+    return made
 
 
 def _docs(row):
@@ -443,7 +447,8 @@ def _weights(x, weight):
 
 prelu = _made("prelu", lambda x, weight: _run(*_weights(x, weight)), lambda x, weight: _along(*_weights(x, weight)),
               "x where it is positive, else x * weight. weight: one number, or (channels,) for each of the second dimension. float16, bfloat16 or float32. "
-              "Has gradients in PyTorch.")  # fmt: skip
+              "Has gradients in PyTorch.",
+              lambda x, weight: element_gradients.reference("prelu")(*_weights(x, weight)[1:]))  # fmt: skip
 
 
 def _where(condition, a, b):
@@ -455,7 +460,8 @@ where = _made("where", _where, lambda condition, a, b: _along("where", condition
               "are repeated as in NumPy. Has gradients in PyTorch.")  # fmt: skip
 masked_fill = _made("masked_fill", lambda x, mask, value: _run("where", mask, value, x), lambda x, mask, value: _along("where", mask, value, x),
                     "value where the mask holds, else x. mask: bool; value: a number or a tensor of x's dtype; dimensions of 1 are repeated as in NumPy. "
-                    "Has gradients in PyTorch.")  # fmt: skip
+                    "Has gradients in PyTorch.",
+                    lambda x, mask, value: x.masked_fill(mask, value))  # fmt: skip
 
 
 # ---- conversions
@@ -479,7 +485,8 @@ def _cast(x, dtype):
 
 cast = _made("cast", _cast, lambda x, dtype: _resolve("cast", ("x",), (x,), _cast_type(x, dtype))[0],
              "x in another dtype, rounded once to nearest even. Of floats, integers get the whole part, or their nearest end, and NaN 0 (the least of int64). What is too "
-             "large for a float8 becomes its largest finite value. Has gradients in PyTorch.")  # fmt: skip
+             "large for a float8 becomes its largest finite value. Has gradients in PyTorch.",
+             lambda x, dtype: x.to(_torch_dtype(name_of(dtype))))  # fmt: skip
 
 
 # ---- gated
@@ -524,7 +531,8 @@ def _gated(function):
 
     return _made(f"{function}_and_mul", plain, lambda x: _resolve_gated(function, x)[0],
                  f"{function} of the first half of the last dimension, times the second: (..., 2 N) becomes (..., N). float16, bfloat16 or float32, computed "
-                 "in float32 and rounded once. Has gradients in PyTorch.")  # fmt: skip
+                 "in float32 and rounded once. Has gradients in PyTorch.",
+                 lambda x: element_gradients.reference(function)(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1])  # fmt: skip
 
 
 silu_and_mul, gelu_and_mul, gelu_tanh_and_mul, relu_and_mul, sigmoid_and_mul = map(_gated, ("silu", "gelu", "gelu_tanh", "relu", "sigmoid"))

@@ -53,10 +53,40 @@ def moe_topk(gating_output, top_k, scoring_func="softmax", renormalize=False, co
 # ---- the way of rows
 
 
-def _mapping(topk_ids, experts, alignment=1):
+def _run_mapping(topk_ids, experts, alignment):
     from ..kernels.moe.routing import get_fused_mapping
 
-    return get_fused_mapping(topk_ids.long(), experts, 0, alignment, force_no_sync=True)
+    of_row, _, pair_of_row, to_row, begins, ends, sizes, _ = get_fused_mapping(
+        topk_ids.long(), experts, 0, alignment, force_no_sync=True
+    )
+    return of_row, pair_of_row, to_row, begins, ends, sizes
+
+
+def _reference_mapping(topk_ids, experts, alignment):
+    import torch
+
+    pairs, flat = topk_ids.numel(), topk_ids.reshape(-1).long()
+    rows = (pairs + (alignment - 1) * experts) // alignment * alignment
+    chosen = flat[:, None] == torch.arange(experts, device=flat.device)
+    sizes = (chosen.sum(0) + alignment - 1) // alignment * alignment
+    ends = sizes.cumsum(0)
+    places = torch.where(chosen, (ends - sizes) + chosen.cumsum(0) - 1, 0).sum(1)
+    places = torch.where(chosen.any(1), places, rows)
+
+    def by_row(values):
+        return flat.new_full((rows + 1,), -1).scatter(0, places, values)[:rows].int()
+
+    to_row = torch.where(places < rows, places, -1).reshape(topk_ids.shape)
+    numbers = torch.arange(pairs, device=flat.device)
+    return by_row(flat), by_row(numbers), to_row.int(), (ends - sizes).int(), ends.int(), sizes.int()
+
+
+_mapping = Core(
+    "moe_mapping",
+    "(Tensor topk_ids, int experts, int alignment) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _run_mapping,
+    _reference_mapping,
+)
 
 
 def _ids(name, topk_ids, tokens=None):
@@ -76,7 +106,7 @@ def moe_permute_align(topk_ids, num_experts, block_size=64):
     topk_ids = _ids(name, topk_ids)
     check_number(name, "num_experts", num_experts, 1, whole=True), check_number(name, "block_size", block_size, 1, whole=True)
     pairs = topk_ids.numel()
-    of_row, _, pair_of_row, _, _, ends, _, _ = _mapping(topk_ids, num_experts, block_size)
+    of_row, pair_of_row, _, _, ends, _ = _mapping(topk_ids, num_experts, block_size)
     taken = ends[-1:].clone()
     blocks = of_row.shape[0] // block_size
     at = torch.arange(of_row.shape[0], device=of_row.device, dtype=torch.int32)
@@ -105,7 +135,7 @@ def moe_permute(hidden_states, topk_ids, num_experts, expert_map=None):
         check(name, "expert_map", expert_map, ("int32",), shape=(num_experts,))
         topk_ids = torch.where(topk_ids < 0, -1, expert_map[topk_ids.long().clamp(0)])
         local = max(int(expert_map.max()) + 1, 1) if expert_map.device.type != "meta" else num_experts
-    of_row, _, _, to_row, begins, ends, sizes, _ = _mapping(topk_ids, local)
+    of_row, _, to_row, begins, ends, sizes = _mapping(topk_ids, local, 1)
     rows = _expand(hidden_states, to_row, of_row)
     return rows, begins, sizes, torch.cat((begins, ends[-1:])).long(), to_row.reshape(-1)
 

@@ -1,6 +1,7 @@
 """Reductions along any dimensions: a table, and the kernels that a row of it takes."""
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 from ..tensors import empty
@@ -194,6 +195,10 @@ def _reduction(function, doc):
     return Operator(entry(made), lambda x, dim=None, keepdim=False: _resolve(function, x, dim, keepdim)[0])
 
 
+def _referred(function, x, dim=None, keepdim=False, *, correction=1):
+    return reference(function, x, _axes(function, x, dim), keepdim, correction)
+
+
 def _docs(row):
     dtypes = ", ".join(row.taken) + (", summed in float32 and rounded once" if row.taken == _FLOATS else "; int32 wraps" if row.taken == _NUMBERS else "")
     result = f"Of dtype {row.result}" if row.result else "Of x's dtype"
@@ -202,6 +207,8 @@ def _docs(row):
 
 
 globals().update({name: _reduction(name, _docs(row)) for name, row in TABLE.items()})
+for _name in TABLE:
+    globals()[_name].reference = functools.partial(_referred, _name)
 
 
 def _var_mean(x, dim=None, *, correction=1, keepdim=False):
@@ -235,3 +242,4 @@ def moments(x, variance=True):
         return mean, None
     parts = step("var", flat, 1, mean.expand(batch, channels).reshape(-1)).view(1, batch, channels)
     return mean, step("mean", parts, batch * length).view(channels)
+var_mean.reference = lambda x, dim=None, **named: tuple(_referred(name, x, dim, **named) for name in ("var", "mean"))
