@@ -38,7 +38,7 @@ def _run(q, kv, v, indices, value_dim, block, scale, first, stride, window):
         "left": window > 0,
         "rows": 64 if group > 32 and gpu else 32 if group > 16 else 16,
         "keys": 64 if gpu and dim <= 256 else 32,
-        "threads": 128,
+        "threads": 256 if gpu and value_dim > 256 else 128,  # sums in registers
         "tf32": False,
     }
     one = q.new_empty((1,))
