@@ -5,7 +5,6 @@ them."""
 import functools
 import math
 
-import tilewright.ops as ops
 import torch
 from family_case import CASES, LARGE, Draw, add  # noqa: F401
 from tilewright.ops import element_gradients, elementwise, reductions

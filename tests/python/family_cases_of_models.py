@@ -4,7 +4,7 @@ import math
 
 import tilewright.ops as ops
 import torch
-from family_case import LARGE, add
+from family_case import add
 
 F = torch.nn.functional
 

@@ -7,6 +7,7 @@ y = ops.matmul(x, w, bias=b, activation="gelu")
 The module of a family is imported when one of its functions is named.
 """
 import importlib
+from typing import Any
 
 # By module: what users import of it.
 _FAMILIES = {
@@ -85,7 +86,7 @@ _FAMILIES = {
 _HOME = {name: module for module, names in _FAMILIES.items() for name in names.split()}
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         if name in _FAMILIES:
@@ -98,5 +99,5 @@ def __getattr__(name):
 __all__ = sorted(_HOME)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__
