@@ -1,7 +1,7 @@
 // Functions of elements: of one tensor, of several that are repeated along dimensions, gated ones, and their gradients.
 #include <algorithm>
-#include <cmath>
 
+#include "element_functions.h"
 #include "elements.h"
 #include "refusal.h"
 #include "tilewright/kernels.h"
@@ -9,90 +9,9 @@
 namespace tilewright::kernels {
 namespace {
 
-constexpr double kHalfRoot = 0.7071067811865476, kPhi0 = 0.3989422804014327;  // sqrt(1/2), 1 / sqrt(2 pi)
-constexpr double kGeluRoot = 0.7978845608028654, kGeluCube = 0.044715, kLn2 = 0.6931471805599453;
-
-using Operands = std::vector<Value>;
-
-// A function by name. Where it has a slope, its gradient is that of its first operand, times what comes in.
-struct Function {
-  const char* name;
-  size_t operands;
-  Value (*value)(const Operands&);
-  Value (*slope)(const Value& x) = nullptr;
-  bool integers = false;  // computes on integers too
-  bool moves = false;     // leaves elements as they are, of any type
-};
-
-Value sigmoid_of(const Value& x) { return 1 / (1 + exp(-x)); }
-Value gelu_tanh_of(const Value& x) { return tanh(kGeluRoot * (x + kGeluCube * x * x * x)); }
-// NaN where one of them is.
-Value with_nan(const Value& a, const Value& b, const Value& otherwise) {
-  if (!a.dtype().is_float()) return otherwise;
-  return if_then_else(isnan(a), a, if_then_else(isnan(b), b, otherwise));
-}
-
-// clang-format off
-const Function kFunctions[] = {
-    // Also of NaN, which max() would drop.
-    {"relu", 1, [](const Operands& v) -> Value { return if_then_else(v[0] < 0, cast(0, v[0].dtype()), v[0]); },
-     [](const Value& x) -> Value { return if_then_else(x > 0, 1.0, 0.0); }, true},
-    {"gelu", 1, [](const Operands& v) -> Value { return 0.5 * v[0] * (1 + erf(v[0] * kHalfRoot)); },
-     [](const Value& x) -> Value { return 0.5 * (1 + erf(x * kHalfRoot)) + x * kPhi0 * exp(-0.5 * x * x); }},
-    {"gelu_tanh", 1, [](const Operands& v) -> Value { return 0.5 * v[0] * (1 + gelu_tanh_of(v[0])); },
-     [](const Value& x) -> Value {
-       const Value t = gelu_tanh_of(x);
-       return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kGeluRoot * (1 + 3 * kGeluCube * x * x);
-     }},
-    {"silu", 1, [](const Operands& v) -> Value { return v[0] / (1 + exp(-v[0])); },
-     [](const Value& x) -> Value { const Value s = sigmoid_of(x); return s * (1 + x * (1 - s)); }},
-    {"sigmoid", 1, [](const Operands& v) -> Value { return sigmoid_of(v[0]); },
-     [](const Value& x) -> Value { const Value s = sigmoid_of(x); return s * (1 - s); }},
-    {"tanh", 1, [](const Operands& v) -> Value { return tanh(v[0]); },
-     [](const Value& x) -> Value { const Value t = tanh(x); return 1 - t * t; }},
-    {"softplus", 1, [](const Operands& v) -> Value { return max(v[0], 0.0) + log1p(exp(-abs(v[0]))); },
-     [](const Value& x) { return sigmoid_of(x); }},
-    {"exp", 1, [](const Operands& v) -> Value { return exp(v[0]); }, [](const Value& x) -> Value { return exp(x); }},
-    {"exp2", 1, [](const Operands& v) -> Value { return exp2(v[0]); }, [](const Value& x) -> Value { return kLn2 * exp2(x); }},
-    {"expm1", 1, [](const Operands& v) -> Value { return expm1(v[0]); }, [](const Value& x) -> Value { return exp(x); }},
-    {"log", 1, [](const Operands& v) -> Value { return log(v[0]); }, [](const Value& x) -> Value { return 1 / x; }},
-    {"log2", 1, [](const Operands& v) -> Value { return log2(v[0]); }, [](const Value& x) -> Value { return 1 / (kLn2 * x); }},
-    {"log1p", 1, [](const Operands& v) -> Value { return log1p(v[0]); }, [](const Value& x) -> Value { return 1 / (1 + x); }},
-    {"sqrt", 1, [](const Operands& v) -> Value { return sqrt(v[0]); }, [](const Value& x) -> Value { return 0.5 / sqrt(x); }},
-    {"rsqrt", 1, [](const Operands& v) -> Value { return rsqrt(v[0]); }, [](const Value& x) -> Value { return -0.5 * rsqrt(x) / x; }},
-    {"reciprocal", 1, [](const Operands& v) -> Value { return 1 / v[0]; }, [](const Value& x) -> Value { return -1 / (x * x); }},
-    {"square", 1, [](const Operands& v) -> Value { return v[0] * v[0]; }, [](const Value& x) -> Value { return 2 * x; }, true},
-    {"abs", 1, [](const Operands& v) -> Value { return if_then_else(v[0] < 0, -v[0], v[0].dtype().is_float() ? Value(abs(v[0])) : v[0]); },
-     [](const Value& x) -> Value { return if_then_else(x > 0, 1.0, if_then_else(x < 0, -1.0, 0.0)); }, true},
-    {"neg", 1, [](const Operands& v) -> Value { return -v[0]; }, [](const Value&) -> Value { return -1.0; }, true},
-    {"sin", 1, [](const Operands& v) -> Value { return sin(v[0]); }, [](const Value& x) -> Value { return cos(x); }},
-    {"cos", 1, [](const Operands& v) -> Value { return cos(v[0]); }, [](const Value& x) -> Value { return -sin(x); }},
-    {"erf", 1, [](const Operands& v) -> Value { return erf(v[0]); },
-     [](const Value& x) -> Value { return 1.1283791670955126 * exp(-x * x); }},
-    {"floor", 1, [](const Operands& v) -> Value { return floor(v[0]); }, [](const Value&) -> Value { return 0.0; }},
-    {"ceil", 1, [](const Operands& v) -> Value { return ceil(v[0]); }, [](const Value&) -> Value { return 0.0; }},
-    {"trunc", 1, [](const Operands& v) -> Value { return trunc(v[0]); }, [](const Value&) -> Value { return 0.0; }},
-    {"round", 1, [](const Operands& v) -> Value { return nearbyint(v[0]); }, [](const Value&) -> Value { return 0.0; }},
-    {"cast", 1, [](const Operands& v) { return v[0]; }, nullptr, true, true},
-    {"add", 2, [](const Operands& v) -> Value { return v[0] + v[1]; }, nullptr, true},
-    {"sub", 2, [](const Operands& v) -> Value { return v[0] - v[1]; }, nullptr, true},
-    {"mul", 2, [](const Operands& v) -> Value { return v[0] * v[1]; }, nullptr, true},
-    {"div", 2, [](const Operands& v) -> Value { return v[0] / v[1]; }},
-    {"pow", 2, [](const Operands& v) -> Value { return pow(v[0], v[1]); }},
-    {"maximum", 2, [](const Operands& v) { return with_nan(v[0], v[1], max(v[0], v[1])); }, nullptr, true},
-    {"minimum", 2, [](const Operands& v) { return with_nan(v[0], v[1], min(v[0], v[1])); }, nullptr, true},
-    {"where", 3, [](const Operands& v) -> Value { return if_then_else(v[0], v[1], v[2]); }, nullptr, true, true},
-    // From the end that is nearer, so that weights of 0 and 1 give the ends themselves.
-    {"lerp", 3, [](const Operands& v) -> Value {
-       const Value d = v[1] - v[0];
-       return if_then_else(abs(v[2]) < 0.5, v[0] + v[2] * d, v[1] - d * (1 - v[2]));
-     }},
-};
-// clang-format on
-
-const Function& function_of(const std::string& name) {
+const ElementFunction& function_of(const std::string& name) {
   std::string all;
-  for (const Function& f : kFunctions) {
+  for (const ElementFunction& f : element_functions()) {
     if (name == f.name) return f;
     all += (all.empty() ? "" : ", ") + std::string(f.name);
   }
@@ -119,15 +38,21 @@ struct Elements {
     for (size_t d = 0; is_right && d < rank; ++d)
       is_right = std::any_of(words.begin(), words.end(), [&](const std::string& w) { return w != "-" && w[d] == '1'; });
     if (!is_right) refuse("operands of '" + o.function + "' are '" + o.operands + "'", help);
-    if ((o.gated || o.backward) && (!f.slope || o.operands.find('-') != std::string::npos))
-      refuse("'" + o.function + "' has no gradient here", "functions of one operand have");
+    const bool one_tensor = std::all_of(words.begin() + 1, words.end(), [](const std::string& w) { return w == "-"; });
+    if ((o.gated || o.backward) && (!f.slope || words[0] == "-" || !one_tensor))
+      refuse("'" + o.function + "' has no gradient here", "functions of one tensor have");
     if (o.gated && o.operands != "11")
       refuse("operands of a gated '" + o.function + "' are '" + o.operands + "'", "they are \"11\"");
-    if (!f.moves && !(o.x.is_int() ? f.integers && !o.gated && !o.backward : o.x.is_float()))
-      refuse("'" + o.function + "' is not computed on " + o.x.name(), "it takes floats");
+    if (!is_taken()) refuse("'" + o.function + "' is not computed on " + o.x.name(), "it takes floats");
+  }
+  bool is_taken() const {
+    if (f.computes == Computes::Any) return true;
+    if (f.computes == Computes::Integers) return o.x.is_integral();
+    if (o.x.is_int()) return f.computes == Computes::Numbers && !o.gated && !o.backward;
+    return o.x.is_float();
   }
   // The type that is computed in.
-  DType computed() const { return f.moves || o.x.is_int() || o.x == f64 ? o.x : f32; }
+  DType computed() const { return f.computes == Computes::Any || !o.x.is_float() || o.x == f64 ? o.x : f32; }
   DType type_of(size_t operand) const { return std::string("where") == f.name && operand == 0 ? boolean : o.x; }
   DType number() const { return o.x.is_float() ? (o.x == f64 ? f64 : f32) : o.x.bits > 32 ? i64 : i32; }
   // As what is computed in; a condition stays one.
@@ -136,7 +61,7 @@ struct Elements {
   }
 
   const ElementwiseOptions& o;
-  const Function& f;
+  const ElementFunction& f;
   std::vector<std::string> words;
   size_t rank = 0;
 };
@@ -145,7 +70,9 @@ Program program_of(const char* name, const std::vector<Parameter>& p, const std:
   switch (p.size()) {
     case 2: return prim_func(name, {p[0], p[1]}, body);
     case 3: return prim_func(name, {p[0], p[1], p[2]}, body);
-    default: return prim_func(name, {p[0], p[1], p[2], p[3]}, body);
+    case 4: return prim_func(name, {p[0], p[1], p[2], p[3]}, body);
+    case 5: return prim_func(name, {p[0], p[1], p[2], p[3], p[4]}, body);
+    default: return prim_func(name, {p[0], p[1], p[2], p[3], p[4], p[5]}, body);
   }
 }
 
@@ -178,7 +105,7 @@ Program gated(const Elements& e) {
           x(i, j) = e.f.value({a}) * b;
         } else {
           const Value c = g(i, j);
-          x(i, j) = c * b * e.f.slope(a);
+          x(i, j) = c * b * e.f.slope({a});
           gate(i, j) = c * e.f.value({a});
         }
       }
@@ -216,7 +143,7 @@ Program elementwise(const ElementwiseOptions& o) {
   std::vector<Tensor> tensors;
   std::vector<Value> numbers;
   for (size_t i = 0; i < count; ++i) {
-    const std::string name(1, "ABC"[i]);
+    const std::string name(1, "ABCD"[i]);
     if (e.words[i] == "-")
       numbers.push_back(Scalar(name, e.number()));
     else
@@ -255,7 +182,7 @@ Program elementwise(const ElementwiseOptions& o) {
     const auto element = [&](const Value& i, const Value& j) -> Value {
       Operands values;
       for (const BlockOperand& operand : operands) values.push_back(operand.at(i, j));
-      return result_of(o.backward ? Value(g.at(i, j) * e.f.slope(values[0])) : e.f.value(values), o.result);
+      return result_of(o.backward ? Value(g.at(i, j) * e.f.slope(values)) : e.f.value(values), o.result);
     };
     if (rank == 1)
       for (auto j : Parallel(o.columns)) y(j) = element(0, j);

@@ -142,8 +142,22 @@ ReduceOptions reduce_options(const Options& given) {
   ReduceOptions o;
   Reader r("reduce", given);
   r.read("reduction", o.reduction,
-         {{"sum", Reduction::Sum}, {"mean", Reduction::Mean}, {"max", Reduction::Max}, {"min", Reduction::Min}});
+         {{"sum", Reduction::Sum},
+          {"mean", Reduction::Mean},
+          {"max", Reduction::Max},
+          {"min", Reduction::Min},
+          {"prod", Reduction::Prod},
+          {"l1_norm", Reduction::L1Norm},
+          {"l2_norm", Reduction::L2Norm},
+          {"inf_norm", Reduction::InfNorm},
+          {"any", Reduction::Any},
+          {"all", Reduction::All},
+          {"count_nonzero", Reduction::CountNonzero},
+          {"var", Reduction::Variance},
+          {"std", Reduction::Deviation},
+          {"logsumexp", Reduction::LogSumExp}});
   r.read("x", o.x), r.read("result", o.result), r.read("last", o.last), r.read("split", o.split);
+  r.read("mapped", o.mapped);
   r.read("rows", o.rows), r.read("tile", o.tile), r.read("columns", o.columns), r.read("threads", o.threads);
   return o;
 }

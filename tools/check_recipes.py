@@ -18,7 +18,7 @@ TILE_OP = re.compile(r"^struct (\w+) \{(?:(?!^\};).)*?\bbool tile_op = true;", r
 NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 NO_PYTHON = re.compile(r"#[^\n]*|\"[^\"\n]*\"")
 SEARCHED = ["src", "include", "python"]
-USERS = "python/tilewright/kernels/"  # programs in the language, as those of kernels/ and examples/
+USERS = ("python/tilewright/kernels/", "python/tilewright/ops/")  # programs in the language, as those of kernels/ and examples/
 SOURCES = {".h", ".cpp", ".py"}
 
 

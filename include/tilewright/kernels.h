@@ -54,18 +54,35 @@ struct RowOptions {
 // Parameters X, Z (SoftmaxBackward), W, B (as far as there are), Y, epsilon (of the norms); symbols M and N.
 Program rows(const RowOptions& options);
 
-enum class Reduction : uint8_t { Sum, Mean, Max, Min };
+enum class Reduction : uint8_t {
+  Sum,
+  Mean,
+  Max,
+  Min,
+  Prod,
+  L1Norm,
+  L2Norm,
+  InfNorm,  // of magnitudes
+  Any,
+  All,
+  CountNonzero,  // of whether elements are not 0
+  Variance,
+  Deviation,  // of differences from C, the mean; divided by `count`
+  LogSumExp,  // of differences from C, the largest
+};
 
-// Y[i, j] of X[i, :, j], along the middle of three dimensions, or of rows. Sums in float32, or in int32; Mean divides
-// them by `count`; Max and Min are NaN where an element is.
+// Y[i, j] of X[i, :, j], along the middle of three dimensions, or of rows. Sums in float32, of int32 in int32; Max, Min
+// and InfNorm are NaN where an element is. Mean, Variance and Deviation divide by `count`.
 struct ReduceOptions {
   Reduction reduction = Reduction::Sum;
   DType x = f32, result = f32;
-  bool last = false;   // X has two dimensions, and rows are reduced
-  bool split = false;  // P blocks share what one result is made of, and each writes its own: Y has P in front
+  bool last = false;    // X has two dimensions, and rows are reduced
+  bool split = false;   // P blocks share what one result is made of, and each writes its own: Y has P in front
+  bool mapped = false;  // X has what such blocks wrote: sums are only combined, and finished
   int64_t rows = 4, tile = 1024, columns = 64, threads = 128;  // last: rows x tile; else tile x columns
 };
-// Parameters X [M, R, N] or, with `last`, [M, R]; Y [M, N] or [M]; count (of Mean); symbols M, R, N, P.
+// Parameters X [M, R, N] or, with `last`, [M, R]; C as Y without P in float32 (of the last three); Y [M, N] or [M];
+// count; symbols M, R, N, P.
 Program reduce(const ReduceOptions& options);
 
 // Y[b, j, i] = X[b, i, j], for elements of 8, 16, 32 or 64 bits.
@@ -83,20 +100,18 @@ struct PadOptions {
 // Parameters X [M, N], Y [rows, columns]; symbols of these names.
 Program pad(const PadOptions& options);
 
-// Y = f(A, B, C), element by element, in float32, in float64 of float64, or in the integers' type. `operands` has a
+// Y = f(A, B, C, D), element by element, in float32, in float64 of float64, or in the integers' type. `operands` has a
 // word for each operand, with a 1 for each dimension of Y that it has: it is repeated along the others; "-" is a
-// number. relu, gelu, gelu_tanh, silu, sigmoid, tanh, softplus, exp, exp2, expm1, log, log2, log1p, sqrt, rsqrt,
-// reciprocal, square, abs, neg, sin, cos, erf, floor, ceil, trunc, round, cast; add, sub, mul, div, pow, maximum,
-// minimum; where, lerp. `cast` saturates.
+// number. Functions: the rows of kernels/element_functions.cpp. `cast` saturates; comparisons give bools.
 struct ElementwiseOptions {
   std::string function = "relu", operands = "1";
   DType x = f32, result = f32;
   bool gated = false;     // X [M, 2, N]: Y[m, n] = f(X[m, 0, n]) X[m, 1, n]; operands are "11"
-  bool backward = false;  // the gradient of A, by G of Y's shape; gated: of X
+  bool backward = false;  // the gradient of A, where the others are numbers, by G of Y's shape; gated: of X
   int64_t rows = 1, columns = 1024, threads = 128;  // of a block, in the last two dimensions
 };
-// Parameters: the tensors among A, B, C in order, G (backward), Y, the numbers; gated: X, G, Y. Symbols D0 and on, or M
-// and N.
+// Parameters: the tensors among A, B, C, D in order, G (backward), Y, the numbers; gated: X, G, Y. Symbols D0 and on,
+// or M and N.
 Program elementwise(const ElementwiseOptions& options);
 
 // Of attention: a block has `m` queries and takes `n` keys in a step; backward it has `n` keys and takes `m` queries.

@@ -78,6 +78,7 @@ void destroy(PyObject* object) {
 // Arguments as the C ABI takes them, with what they borrow. Most calls fit the arrays.
 class Arguments {
  public:
+  static constexpr size_t kFew = 12;
   explicit Arguments(size_t count) : count_(count) {
     if (count > kFew) many_.resize(count);
   }
@@ -106,7 +107,6 @@ class Arguments {
   }
 
  private:
-  static constexpr size_t kFew = 12;
   static bool set_integer(tw_argument& a, PyObject* object) {
     a.kind = TW_INT, a.as.integer = PyLong_AsLongLong(object);
     if (a.as.integer != -1 || !PyErr_Occurred()) return true;
@@ -185,10 +185,9 @@ PyObject* new_empty(Output& output, const Example& example, PyObject* extents, c
   return tensor;
 }
 
-// A new tensor like the first that the call has, of the shape that the others ask for.
-PyObject* new_output(KernelObject* self, Arguments& arguments, Output& output, const Example& example) {
+// A new tensor like the first that the call has, of this shape, whose reference it takes over.
+PyObject* new_output(KernelObject* self, Output& output, const Example& example, PyObject* extents) {
   const tw_parameter& p = (*self->parameters)[static_cast<size_t>(output.parameter)];
-  PyObject* extents = extents_of(self, arguments, output.parameter);
   if (!extents) return nullptr;
   PyObject* tensor = output.type.type_bits >= 8 && example.object && makes_tensors(example.object)
                          ? new_empty(output, example, extents, p.dtype)
@@ -295,7 +294,7 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
       tensor = PyTuple_GetItem(args, output.parameter);
       Py_XINCREF(tensor);
     } else {
-      tensor = new_output(self, arguments, output, example);
+      tensor = new_output(self, output, example, extents_of(self, arguments, output.parameter));
     }
     if (!tensor) return nullptr;
     results.add(tensor);
@@ -313,6 +312,74 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   PyObject* known = PyObject_CallFunctionObjArgs(registered.gradient, object, args, result, nullptr);
   Py_DECREF(result);
   return known;
+}
+
+bool is_row_major(const tw_tensor& tensor) {
+  int64_t step = 1;
+  for (int d = tensor.rank - 1; d >= 0; step *= tensor.shape[d], --d)
+    if (tensor.strides && tensor.shape[d] != 1 && tensor.strides[d] != step) return false;
+  return true;
+}
+
+// Whether both have one shape and dtype, and the second has no gaps.
+bool is_like(const tw_tensor& first, const tw_tensor& other) {
+  if (other.rank != first.rank || other.type_code != first.type_code || other.type_bits != first.type_bits) return false;
+  for (int d = 0; d < first.rank; ++d)
+    if (other.shape[d] != first.shape[d]) return false;
+  return is_row_major(other);
+}
+
+// flat(*inputs): the call of a kernel of vectors with one output, whose tensors are alike and lie row by row: each is
+// its elements, one behind the other, and the output has their shape. NotImplemented where they are not such.
+PyObject* flat(PyObject* object, PyObject* args) {
+  auto* self = object_of<KernelObject>(object);
+  const size_t count = self->parameters->size();
+  const Py_ssize_t given = PyTuple_Size(args);
+  if (self->outputs->size() != 1 || static_cast<size_t>(given) + 1 != count || count > Arguments::kFew)
+    Py_RETURN_NOTIMPLEMENTED;
+  Arguments arguments(count);
+  tw_tensor vectors[Arguments::kFew];
+  int64_t length = 1;
+  Example example;
+  Output& output = self->outputs->front();
+  const auto to_vector = [&](size_t i) {
+    vectors[i] = *arguments.data()[i].as.tensor;
+    vectors[i].rank = 1, vectors[i].shape = &length, vectors[i].strides = nullptr;
+    arguments.data()[i].as.tensor = &vectors[i];
+  };
+  Py_ssize_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (i == static_cast<size_t>(output.parameter)) continue;
+    PyObject* argument = PyTuple_GetItem(args, next++);
+    if (!arguments.set(i, argument)) return refuse(self, i);
+    if (arguments.data()[i].kind != TW_TENSOR) continue;
+    const tw_tensor* tensor = arguments.data()[i].as.tensor;
+    if (!example.object) {
+      example = {argument, tensor};
+      for (int d = 0; d < tensor->rank; ++d) length *= tensor->shape[d];
+    }
+    if (!is_like(*example.tensor, *tensor) || wants_gradient(argument)) Py_RETURN_NOTIMPLEMENTED;
+    to_vector(i);
+  }
+  if (!example.object) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* extents = PyTuple_New(example.tensor->rank);
+  for (int d = 0; d < example.tensor->rank; ++d)
+    PyTuple_SetItem(extents, d, PyLong_FromLongLong(example.tensor->shape[d]));
+  PyObject* result = new_output(self, output, example, extents);
+  if (!result) return nullptr;
+  const auto last = static_cast<size_t>(output.parameter);
+  tw_error* error = nullptr;
+  if (!arguments.set(last, result)) {
+    Py_DECREF(result);
+    return nullptr;
+  }
+  to_vector(last);
+  Py_BEGIN_ALLOW_THREADS;
+  error = tw_kernel_call(self->kernel, arguments.data(), arguments.count());
+  Py_END_ALLOW_THREADS;
+  if (!error) return result;
+  Py_DECREF(result);
+  return raise(error);
 }
 
 // The integers of a tuple; false with an exception set.
@@ -434,6 +501,8 @@ PyTypeObject* make_kernel_type() {
   static PyMethodDef methods[] = {
       {"output_shapes", output_shapes, METH_VARARGS,
        "output_shapes(*inputs): shapes of the outputs of a call; a tensor is given as (shape, strides)."},
+      {"flat", flat, METH_VARARGS,
+       "flat(*inputs): a call of a kernel of vectors with tensors of one shape and dtype, row by row; else NotImplemented."},
       {"writes", writes, METH_O,
        "writes(parameter): 0, no statement writes the tensor; 1, some may; 2, they only change what is there."},
       {"export_library", export_library, METH_O,

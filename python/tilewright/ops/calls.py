@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -54,8 +55,21 @@ _operators: list[Operator] = []
 _sealed = False
 
 
+class _Recording(threading.local):
+    """While a call is planned: what it would launch, and where."""
+
+    found: list | None = None
+    place: Place
+
+
+recording = _Recording()
+
+
 def compiled(specialization):
     """The kernel; TW1080 once the package is sealed and there is none."""
+    if recording.found is not None:
+        recording.found.append(specialization)
+        return _launch_nothing
     kernel = _kernels.get(specialization)
     if kernel is None:
         if _sealed:
@@ -68,6 +82,10 @@ def compiled(specialization):
         kernel.program, kernel.prim_func, kernel.outputs = program, recorded, list(specialization.outputs)
         kernel = _kernels.setdefault(specialization, kernel)
     return kernel
+
+
+def _launch_nothing(*arguments):
+    pass
 
 
 def calling(specialization, *numbers):
@@ -131,12 +149,23 @@ def _place(device, engine):
 
 def place_of(tensor):
     """Where a call on this tensor runs."""
+    if recording.found is not None:
+        return recording.place
     return _place(_device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
+
+
+_ENVIRONMENT = getattr(os.environ, "_data", os.environ)  # what it keeps, in the system's words: asked for at every call
+_ENGINE = "TILEWRIGHT_ENGINE" if _ENVIRONMENT is os.environ else os.environ.encodekey("TILEWRIGHT_ENGINE")
+
+
+def engine_asked_for():
+    """The environment's engine, as it stands there, or None."""
+    return _ENVIRONMENT.get(_ENGINE)
 
 
 def _where(tensor):
     """What place_of() depends on."""
-    return getattr(tensor, "is_cuda", None) or os.environ.get("TILEWRIGHT_ENGINE")
+    return getattr(tensor, "is_cuda", None) or engine_asked_for()
 
 
 def remembered(calls, key, *tensors):
@@ -243,6 +272,41 @@ class Operator:
         resolved = self._resolve(*args, **kwargs)
         found = {"kernels": [str(s) for s in resolved.specializations]}
         return {**found, "predicted_us": resolved.microseconds} if resolved.microseconds else found
+
+
+def is_long(count):
+    """Of the elements of a vector, of which there are kernels for few and for many."""
+    return count > 4096
+
+
+class FlatOperator(Operator):
+    """A function of elements: calls with tensors of PyTorch of one shape and dtype, without gaps and gradients, go to their kernel with no
+    more than a look at both."""
+
+    def __init__(self, function, resolve):
+        super().__init__(function, resolve)
+        self._flat, self._is_compiling = {}, None
+
+    def __call__(self, *operands: Any, **named: Any) -> Any:
+        if self._is_compiling is not None and not named and not self._is_compiling():
+            try:
+                first = operands[0]
+                call = self._flat.get((first.dtype, first.is_cuda, is_long(first.numel()), engine_asked_for(), *map(type, operands)))
+            except (AttributeError, IndexError):  # no tensor of PyTorch's
+                call = None
+            if call is not None:
+                made = call(*operands)
+                if made is not NotImplemented:
+                    return made
+        return self._function(*operands, **named)
+
+    def remember_flat(self, operands, specialization):
+        """That calls with operands of these types are calls of this kernel of vectors."""
+        first = operands[0]
+        if is_torch(first) and recording.found is None:
+            key = first.dtype, first.is_cuda, is_long(first.numel()), engine_asked_for()
+            self._flat[(*key, *map(type, operands))] = compiled(specialization).flat
+            self._is_compiling = sys.modules["torch"].compiler.is_compiling
 
 
 def _by_name(name):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..tensors import empty
 from ..tracebacks import entry
-from .attention import _FLOATS, _MOST, _sink, options
+from .attending import _FLOATS, _MOST, _sink, options
 from .calls import (Operator, Resolved, bucket, check_tensor, chosen, compact, compiled, name_of, place_of, refuse_dtype,
                     refuse_shape, reshaped, specialization)  # fmt: skip
 

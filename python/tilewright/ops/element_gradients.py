@@ -5,6 +5,7 @@ import functools
 import sys
 
 from .gradients import wanted  # noqa: F401
+from .operators import Core
 
 
 @functools.cache
@@ -17,77 +18,41 @@ def _registered():
     def define(name, schema):
         return torch.library.custom_op(f"tilewright::{name}", mutates_args=(), schema=schema)
 
-    def twice(name, forward, backward_of):
-        """An operator of (x, function), and its gradient as another."""
-        made = define(name, "(Tensor x, str function) -> Tensor")(lambda x, function: forward(function, x))
-        made.register_fake(lambda x, function: x.new_empty(x.shape if name == "elements" else (*x.shape[:-1], x.shape[-1] // 2)))
-        slope = define(f"{name}_backward", "(Tensor grad, Tensor x, str function) -> Tensor")(lambda grad, x, function: backward_of(function, x, grad))
-        slope.register_fake(lambda grad, x, function: x.new_empty(x.shape))
+    @define("elements", "(Tensor x, str function, float[] numbers=[]) -> Tensor")
+    def elements(x, function, numbers=()):
+        return module.run(function, module.TABLE[function].names, (x, *numbers))
 
-        def keep(ctx, inputs, output):
-            x, ctx.function = inputs
-            ctx.save_for_backward(x)
+    elements.register_fake(lambda x, function, numbers=(): x.new_empty(x.shape))
 
-        made.register_autograd(lambda ctx, grad: (slope(grad, *ctx.saved_tensors, ctx.function), None), setup_context=keep)
+    @define("elements_backward", "(Tensor grad, Tensor x, str function, float[] numbers=[]) -> Tensor")
+    def elements_backward(grad, x, function, numbers=()):
+        return module.slope(function, x, grad, numbers)
 
-    twice("elements", lambda function, x: module.run(function, ("x",), (x,)), module.slope)
-    twice("gated", module.run_gated, module.run_gated)
+    elements_backward.register_fake(lambda grad, x, function, numbers=(): x.new_empty(x.shape))
 
-    def at_most(grad, shape, dtype):  # what was repeated is summed
-        return grad.sum_to_size(shape).to(dtype)
+    def keep_one(ctx, inputs, output):
+        x, ctx.function, ctx.numbers = inputs
+        ctx.save_for_backward(x)
 
-    @define("elements_of_two", "(Tensor a, Tensor b, str function) -> Tensor")
-    def of_two(a, b, function):
-        return module.run(function, ("a", "b"), (a, b))
+    elements.register_autograd(lambda ctx, grad: (elements_backward(grad, *ctx.saved_tensors, ctx.function, ctx.numbers), None, None), setup_context=keep_one)
 
-    @of_two.register_fake
-    def _(a, b, function):
-        return a.new_empty(torch.broadcast_shapes(a.shape, b.shape))
+    @define("gated", "(Tensor x, str function) -> Tensor")
+    def gated(x, function):
+        return module.run_gated(function, x)
 
-    def keep_two(ctx, inputs, output):
-        a, b, ctx.function = inputs
-        ctx.save_for_backward(a, b, output)
+    gated.register_fake(lambda x, function: x.new_empty((*x.shape[:-1], x.shape[-1] // 2)))
 
-    def backward_of_two(ctx, grad):
-        a, b, y = ctx.saved_tensors
-        f, dtype = ctx.function, a.dtype
-        a, b, g, y = a.float(), b.float(), grad.float(), y.float()
-        if f in ("maximum", "minimum"):  # halves where they are equal, as PyTorch
-            share = torch.where(a == b, 0.5, ((a > b) if f == "maximum" else (a < b)).float())
-            of_a, of_b = g * share, g * (1 - share)
-        elif f == "pow":
-            # Of what was not rounded; a power of 0 has no slope along its base, nor one of 0 along its exponent.
-            of_a = torch.where(b == 0, 0, g * b * torch.pow(a, b - 1))
-            of_b = g * torch.where((a == 0) & (b >= 0), 0, torch.pow(a, b) * torch.log(a))
-        else:
-            of_a = {"add": lambda: g, "sub": lambda: g, "mul": lambda: g * b, "div": lambda: g / b}[f]()
-            of_b = {"add": lambda: g, "sub": lambda: -g, "mul": lambda: g * a, "div": lambda: -g * a / (b * b)}[f]()
-        return at_most(of_a, a.shape, dtype), at_most(of_b, b.shape, dtype), None
+    @define("gated_backward", "(Tensor grad, Tensor x, str function) -> Tensor")
+    def gated_backward(grad, x, function):
+        return module.run_gated(function, x, grad)
 
-    of_two.register_autograd(backward_of_two, setup_context=keep_two)
+    gated_backward.register_fake(lambda grad, x, function: x.new_empty(x.shape))
 
-    @define("elements_of_three", "(Tensor a, Tensor b, Tensor c, str function) -> Tensor")
-    def of_three(a, b, c, function):
-        return module.run(function, ("condition", "a", "b") if function == "where" else ("a", "b", "weight"), (a, b, c))
+    def keep_gated(ctx, inputs, output):
+        x, ctx.function = inputs
+        ctx.save_for_backward(x)
 
-    @of_three.register_fake
-    def _(a, b, c, function):
-        return b.new_empty(torch.broadcast_shapes(a.shape, b.shape, c.shape))
-
-    def keep_three(ctx, inputs, output):
-        *tensors, ctx.function = inputs
-        ctx.save_for_backward(*tensors)
-
-    def backward_of_three(ctx, grad):
-        a, b, c = ctx.saved_tensors
-        if ctx.function == "where":
-            zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
-            return None, at_most(torch.where(a, grad, zero), b.shape, b.dtype), at_most(torch.where(a, zero, grad), c.shape, c.dtype), None
-        g = grad.float()
-        of_weight = g * (b.float() - a.float())
-        return at_most(g * (1 - c.float()), a.shape, a.dtype), at_most(g * c.float(), b.shape, b.dtype), at_most(of_weight, c.shape, c.dtype), None
-
-    of_three.register_autograd(backward_of_three, setup_context=keep_three)
+    gated.register_autograd(lambda ctx, grad: (gated_backward(grad, *ctx.saved_tensors, ctx.function), None), setup_context=keep_gated)
 
     @define("cast", "(Tensor x, str dtype) -> Tensor")
     def cast_operator(x, dtype):
@@ -117,8 +82,33 @@ def _defined():
 _defined._dynamo_marked_constant = True  # torch.compile calls it while it traces
 
 
-def unary(function, x):
-    return _operator("elements")(x, function)
+# ---- of several tensors
+
+
+def reference(function):
+    """The function in PyTorch's own ones."""
+    import torch
+
+    f = torch.nn.functional
+    own = {
+        "add_scaled": lambda a, b, alpha=1: torch.add(a, b, alpha=alpha), "clamp_to": torch.clamp, "gelu_tanh": lambda x: f.gelu(x, approximate="tanh"),
+        "log_sigmoid": f.logsigmoid, "prelu": lambda a, b: torch.where(a > 0, a, a * b), "trunc_divide": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+        "addcmul": lambda x, a, b, value=1.0: torch.addcmul(x, a, b, value=value), "addcdiv": lambda x, a, b, value=1.0: torch.addcdiv(x, a, b, value=value),
+        "threshold": lambda x, above=0.0, value=0.0: f.threshold(x, above, value), "softsign": f.softsign, "tanhshrink": f.tanhshrink,
+    }  # fmt: skip
+    return own.get(function) or getattr(torch, function, None) or getattr(f, function)
+
+
+def _of_several(a, b, c, function, numbers):
+    return reference(function)(*(x for x in (a, b, c) if x is not None), *numbers)
+
+
+def _run_several(a, b, c, function, numbers):
+    module = sys.modules[f"{__package__}.elementwise"]
+    return module.run(function, module.TABLE[function].names, (*(x for x in (a, b, c) if x is not None), *numbers))
+
+
+_several = Core("elements_of_several", "(Tensor a, Tensor b, Tensor? c, str function, float[] numbers) -> Tensor", _run_several, _of_several)
 
 
 def gated(function, x):
@@ -129,10 +119,13 @@ def cast(x, dtype):
     return _operator("cast")(x, dtype)
 
 
-def several(function, *operands):
-    """Numbers as tensors of one element, of the others' dtype."""
+def of(row, *operands):
+    """The call as an operator: of several tensors, where numbers are tensors of one element, of the others' dtype."""
     import torch
 
-    like = next(x for x in operands[1 if function == "where" else 0 :] if isinstance(x, torch.Tensor))
-    tensors = [x if isinstance(x, torch.Tensor) else torch.full((), x, dtype=like.dtype, device=like.device) for x in operands]
-    return _operator("elements_of_two" if len(tensors) == 2 else "elements_of_three")(*tensors, function)
+    tensors, numbers = operands[: len(row.tensors)], [float(n) for n in operands[len(row.tensors) :]]
+    if len(tensors) == 1:
+        return _operator("elements")(tensors[0], row.name, numbers)
+    like = next(x for x in tensors[1 if row.name == "where" else 0 :] if isinstance(x, torch.Tensor))
+    tensors = [x if isinstance(x, torch.Tensor) else torch.full((), x, dtype=like.dtype, device=like.device) for x in tensors]
+    return _several(*tensors, *[None] * (3 - len(tensors)), row.name, numbers)

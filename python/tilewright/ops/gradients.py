@@ -134,8 +134,7 @@ def _registered():
         made.register_autograd(backward, setup_context=keep)
 
     norm("rms_norm", False), norm("layer_norm", True)
-    # The package has a function of the module's name.
-    module = sys.modules[f"{__package__}.attention"]
+    from . import attending as module
     _of_attention(define, "attention", "str layout", module.run, module.backward, lambda layout: module._LAYOUTS[layout])
     starts = "Tensor query_starts, Tensor key_starts, int? longest_query, int? longest_key"
     _of_attention(define, "attention_varlen", starts, module.run_varlen, module.backward_varlen, lambda *packed: (0, 1))

@@ -1,6 +1,8 @@
 """Functions of rows: softmax and norms along the last dimension."""
 from __future__ import annotations
 
+import functools
+
 from ..tracebacks import entry
 from . import gradients
 from .calls import (Operator, Resolved, calling, check_tensor, chosen, compact, is_torch, name_of, place_of, product,
@@ -70,7 +72,17 @@ def _weights(x, weight, bias=None):
 
 def _made(function, plain, along, doc):
     plain.__name__, plain.__doc__ = function, doc
-    return Operator(entry(plain), along)
+    made = Operator(entry(plain), along)
+    made.reference = functools.partial(_reference, function)
+    return made
+
+
+def _reference(function, x, *weights, epsilon=1e-6):
+    """The function in PyTorch's own ones."""
+    import torch
+
+    of = getattr(torch.nn.functional, function)
+    return of(x, -1) if "softmax" in function else of(x, x.shape[-1:], *weights, eps=epsilon)
 
 
 def _softmax(x):

@@ -1,0 +1,117 @@
+"""Convolutions over one, two and three dimensions."""
+
+from __future__ import annotations
+
+from .calls import product, refuse_shape
+from .operators import Core, check, check_number, launch, on_gpu, public, refuse_option
+from .pooling import _in_three, spread
+
+
+def _results(extents, window, stride, padding, dilation):
+    return [(e + 2 * p - d * (w - 1) - 1) // s + 1 for e, w, s, p, d in zip(extents, window, stride, padding, dilation)]
+
+
+def _run(x, weight, bias, stride, padding, dilation, groups):
+    import torch
+
+    from .programs import convolutions
+
+    outputs = weight.shape[0]
+    window, extents = list(weight.shape[2:]), x.shape[2:]
+    results = _results(extents, window, stride, padding, dilation)
+    made = x.new_empty((x.shape[0], outputs, *results))
+    if made.numel():
+        gpu, of_group = on_gpu(x), outputs // groups
+        rows = 16 if of_group <= 16 else 32 if of_group <= 32 else 64
+        options = {
+            "x": str(x.dtype).removeprefix("torch."),
+            "window": tuple(_in_three(window, 1)),
+            "stride": tuple(_in_three(stride, 1)),
+            "padding": tuple(_in_three(padding, 0)),
+            "dilation": tuple(_in_three(dilation, 1)),
+            "bias": bias is not None,
+            "tf32": False,
+            "rows": rows,
+            "columns": 128 if gpu else 64,
+            "depth": 32,
+            "threads": 128,
+        }
+        count = torch.empty((groups,), dtype=torch.int8, device=x.device)
+        launch(
+            convolutions.patches,
+            options,
+            x.contiguous().view(*x.shape[:2], *_in_three(extents, 1)),
+            weight.contiguous().view(outputs, -1),
+            x.new_empty((1,)) if bias is None else bias.contiguous(),
+            made.view(x.shape[0], outputs, *_in_three(results, 1)),
+            count,
+        )
+    return made
+
+
+def _reference(x, weight, bias, stride, padding, dilation, groups):
+    import torch
+
+    of = getattr(torch.nn.functional, f"conv{len(stride)}d")
+    return of(x, weight, bias, stride, padding, dilation, groups)
+
+
+_convolution = Core(
+    "convolution",
+    "(Tensor x, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    _run,
+    _reference,
+)
+
+
+def _conv(n):
+    name = f"conv{n}d"
+
+    def of(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        x = check(name, "x", x, rank=(n + 1, n + 2))
+        weight = check(name, "weight", weight, rank=n + 2, like=x)
+        lone = len(x.shape) == n + 1
+        x = x[None] if lone else x
+        check_number(name, "groups", groups, 1, whole=True)
+        outputs, channels = weight.shape[:2]
+        if x.shape[1] != channels * groups or outputs % groups:
+            refuse_shape(
+                name,
+                f"'x' has {x.shape[1]} channels and 'weight' has shape {tuple(weight.shape)}, in {groups} groups",
+                "'weight' is (channels of the result, channels of x / groups, window), and groups divide both",
+            )
+        bias = None if bias is None else check(name, "bias", bias, shape=(outputs,), like=x)
+        stride, dilation, window = (
+            spread(name, "stride", stride, n, 1),
+            spread(name, "dilation", dilation, n, 1),
+            weight.shape[2:],
+        )
+        if not product(window):
+            refuse_shape(name, f"'weight' has shape {tuple(weight.shape)}", "a window has an element")
+        if padding == "same":
+            if any(s != 1 for s in stride):
+                refuse_option(name, f"padding 'same' with stride {stride}", "'same' wants a stride of 1")
+            spans = [d * (w - 1) for d, w in zip(dilation, window)]
+            if any(s % 2 for s in spans):  # one more behind than before
+                import torch
+
+                x = torch.nn.functional.pad(x, [e for s in reversed(spans) for e in (0, s % 2)])
+            padding = [s // 2 for s in spans]
+        else:
+            padding = spread(name, "padding", 0 if padding == "valid" else padding, n)
+        if any(r < 1 for r in _results(x.shape[2:], window, stride, padding, dilation)):
+            refuse_shape(name, f"windows {tuple(window)} with dilation {dilation} do not fit into 'x' of shape {tuple(x.shape)}")
+        made = _convolution(x, weight, bias, stride, padding, dilation, groups)
+        return made[0] if lone else made
+
+    of.__name__ = of.__qualname__ = name
+    extents = ("", "length", "height, width", "depth, height, width")[n]
+    of.__doc__ = f"""The convolution of x with weight, plus bias, as torch.nn.functional.{name}.
+
+    x: (batch, channels, {extents}), with or without a batch; weight: (results, channels / groups, window); bias: (results,) or None; all of one
+    dtype, float16, bfloat16 or float32, summed in float32 and rounded once. stride, padding, dilation: a number, or one for each dimension;
+    padding also "valid" or, with a stride of 1, "same". Has gradients in PyTorch, of its own functions."""
+    return public(of)
+
+
+conv1d, conv2d, conv3d = map(_conv, (1, 2, 3))
