@@ -6,7 +6,7 @@ sum) is either Invalid, and then the statement is at fault, or marked in the sta
 import numpy as np
 from alike import Alike
 from memory import Invalid, Memory, Races, spread
-from scalars import (BITS, BOOL, CLOSE, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
+from scalars import (BITS, BOOL, CLOSE, CLOSE_BINARY, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
                      cast, either_zero, round_to, unary)  # fmt: skip
 from nodes import buffers_of, type_of
 
@@ -159,6 +159,9 @@ class Model:
             s = marked(s, np.isnan(b) | (b == 0), UNSAID)
         if t.name == "float4_e2m1fn":  # it has no NaN
             s = marked(s, np.isnan(y), UNSAID)
+        if op in CLOSE_BINARY:
+            s = marked(s, np.ones_like(y, bool), CLOSE)
+            s = marked(s, ~(np.isfinite(y) & (np.abs(y) > 1e-6) & (np.abs(y) < 1e30)), UNSAID)
         if op == "*" and t.is_float and self.contract:
             s = marked(s, self._inexact(a, b, y, t), CLOSE)
         return y, s

@@ -208,6 +208,40 @@ def _extreme(op, a, b):
     return either_zero(y, zeros & ~(np.signbit(a) & np.signbit(b)), zeros & (np.signbit(a) | np.signbit(b)))
 
 
+def _directed(op, a, b):
+    """ieee_add_rz and its like, of float32: the nearest result, moved where it lies on the wrong side of the exact one. A zero is
+    negative, which memory takes for unsaid: its sign depends on the direction."""
+    name, _, direction = op.rpartition("_")
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    if name == "ieee_add":
+        total = x + y
+        part = total - x
+        lost, exact = (x - (total - part)) + (y - part), total
+    else:
+        exact = x * y if name == "ieee_mul" else x / y
+        lost = 0.0
+    near = exact.astype(np.float32)
+    if name == "ieee_add":  # where the sum itself was rounded, twice is once too often
+        near = np.where(lost == 0, near, _to_odd_sum(total, lost).astype(np.float32))
+    off = (exact - near) + lost if name != "ieee_fdiv" else np.sign(x - near.astype(np.float64) * y) * np.sign(y)
+    off = np.where(np.isfinite(exact), np.where(np.isinf(near), -np.sign(near), off), 0)  # whether the exact one is above
+    zero, up, down = np.float32(0), np.float32(np.inf), np.float32(-np.inf)
+    if direction == "rz":
+        moved = np.where((off < 0) & (near > 0) | (off > 0) & (near < 0), np.nextafter(near, zero), near)
+    elif direction == "ru":
+        moved = np.where(off > 0, np.nextafter(near, up), near)
+    else:
+        moved = np.where(off < 0, np.nextafter(near, down), near)
+    return np.where(moved == 0, np.float32(-0.0), moved).astype(np.float32)
+
+
+def _to_odd_sum(total, lost):
+    """A sum in float64 whose rest was `lost`, rounded to odd."""
+    bits = total.view(np.int64)
+    toward_zero = np.where((lost < 0) == (total > 0), bits - 1, bits)
+    return (toward_zero | 1).view(np.float64)
+
+
 def binary(op, a, b, t):
     """a op b of one type; divisors are not zero and shifts within the type: the model has looked."""
     with np.errstate(all="ignore"):
@@ -227,6 +261,12 @@ def binary(op, a, b, t):
             return a >> b
         if op == "copysign":
             return np.copysign(a, b)
+        if op.startswith("ieee_"):
+            return _directed(op, *np.broadcast_arrays(a, b))
+        if op == "nextafter":
+            return np.nextafter(a, b)
+        if op in CLOSE_BINARY:
+            return _finish(t, CLOSE_BINARY[op](a.astype(np.float64), b.astype(np.float64)).astype(t.carrier))
         if op == "fmod":
             return _finish(t, np.fmod(a, b))
         if op == "mulhi":
@@ -273,10 +313,12 @@ PREDICATES = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
 BIT_FUNCTIONS = {"popcount": lambda x, t: np.bitwise_count(x.astype(f"u{t.bytes}")).astype(t.carrier),
                  "clz": _count_leading, "brev": _reversed, "ffs": _first_set}  # fmt: skip
 CLOSE_FUNCTIONS = {  # the last bits are an engine's own
-    "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
+    "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x), "log1p": np.log1p, "expm1": np.expm1,
-    "atan": np.arctan, "exp10": lambda x: np.power(10.0, x),
+    "atan": np.arctan, "exp10": lambda x: np.power(10.0, x), "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
+    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "log10": np.log10,
 }  # fmt: skip
+CLOSE_BINARY = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}
 
 
 def unary(name, x, t):
