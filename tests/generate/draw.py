@@ -11,11 +11,11 @@ from draw_products import Products
 from draw_roles import draw_roles
 from draw_threads import Hazards
 from nodes import Buffer, Launch, Program, Region, Stmt
-from scalars import BOOL, FLOAT32, INT32, INT64, TYPES, encode, round_to
+from scalars import BOOL, FLOAT32, GIVEN_AS_BYTES, INT32, INT64, TYPES, encode, round_to
 
 INTS = ["int32"] * 6 + ["int64", "uint32", "uint8", "int8", "int16", "uint16", "uint64"]
 FLOATS = ["float32"] * 4 + ["float16", "bfloat16", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2"]
-RARE = ["bool", "int4", "uint4", "float4_e2m1fn"]
+RARE = ["bool", "int4", "uint4", "float4_e2m1fn", *GIVEN_AS_BYTES]
 
 
 class Generator(Maps, Hazards, Products, Exprs):
@@ -38,7 +38,7 @@ class Generator(Maps, Hazards, Products, Exprs):
     def program(self):
         r = self.r
         self.palette = [TYPES[r.choice(INTS)], TYPES[r.choice(FLOATS)], INT32, TYPES[r.choice(INTS + FLOATS)]]
-        if self.chance(0.1):
+        if self.chance(0.16):
             self.palette.append(TYPES[r.choice(RARE)])
         self.sizes = [r.choice((1, 2, 3, 4, 5, 7, 8, 8, 16, 16, 16, 17, 32, 32, 33)) for _ in range(3)]
         p = self.p = Program(self.seed, [], [("n0", INT32, r.choice((0, 0, 1, 1, 2, 3, 4, 5)))], [], [])
@@ -84,7 +84,20 @@ class Generator(Maps, Hazards, Products, Exprs):
         if self.chance(0.1) and b.dtype.is_int:
             b.fill = self.r.choice((1, -1 if b.dtype.is_signed else 2, 7))
         self.p.params.append(b)
+        self._strided(b)
         return b
+
+    def _strided(self, b):
+        """Now and then rows lie apart, dimensions in another order, or both."""
+        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or not self.chance(0.08):
+            return
+        order, step, strides = list(range(len(b.shape))), 1, {}
+        if self.chance(0.3):
+            self.r.shuffle(order)
+        for d in reversed(order):
+            strides[d] = step
+            step = step * b.shape[d] + self.r.choice((0, 0, 1, 3, 4, 8))
+        b.strides = tuple(strides[d] for d in range(len(b.shape)))
 
     def number(self, t):
         """A Python number of the type, small or extreme."""
@@ -212,13 +225,13 @@ class Generator(Maps, Hazards, Products, Exprs):
             b.layout = r.choice(("linear", "swizzled")) if len(b.shape) == 2 else "linear"
         self.launch.buffers.append(b)
         self.tiles.append(b)
-        if b.space == "shared" and not b.dtype.is_packed and not b.dtype.is_bool and self.chance(0.12):
+        if b.space == "shared" and not b.dtype.is_packed and not b.dtype.is_bool and not b.dtype.name.startswith("float6") and self.chance(0.12):
             self._view(b)
         return b
 
     def _view(self, b):
         r = self.r
-        same = [t for t in TYPES.values() if not t.is_packed and not t.is_bool and (b.size * b.dtype.bytes) % t.bytes == 0]
+        same = [t for t in TYPES.values() if not t.is_packed and not t.is_bool and not t.name.startswith("float6") and (b.size * b.dtype.bytes) % t.bytes == 0]
         t = r.choice([t for t in same if t.bits == b.dtype.bits] if self.chance(0.7) else same)
         n = b.size * b.dtype.bytes // t.bytes
         width = r.choice([w for w in (1, 2, 3, 4, 8, 16, n) if n % w == 0])
@@ -249,6 +262,7 @@ class Generator(Maps, Hazards, Products, Exprs):
             self.p.workspaces.append(b)
         else:
             self.p.params.append(b)
+            self._strided(b)
         self.targets.add(b)
         return b
 

@@ -211,8 +211,8 @@ class Exprs:
             other = self.any_type()
             return self.converted(self.expr(scope, other, depth - 1, uniform), t)
         if self.chance(0.03) and not t.is_bool:  # the same bits as another type of that width
-            same = [o for o in TYPES.values() if o.bits == t.bits and o is not t and o.bits >= 8]
-            if same:
+            same = [o for o in TYPES.values() if o.bits == t.bits and o is not t and o.bits >= 8 and not o.name.startswith("float6")]
+            if same and not t.name.startswith("float6"):
                 return ("bitcast", t, self.expr(scope, r.choice(same), depth - 1, uniform))
         if self.chance(0.1):
             return ("select", t, self.condition(scope, depth - 1, uniform), self.expr(scope, t, depth - 1, uniform),

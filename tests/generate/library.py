@@ -10,6 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import compile_many  # noqa: E402
 import numpy as np  # noqa: E402
+from scalars import GIVEN_AS_BYTES  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -116,7 +117,7 @@ class Library:
         return again
 
     def run(self, text, engine, arch, arguments):
-        """Calls the program; `arch` is the GPU of a simulator, or a level of the CPU engine's compiler. Arguments: (dtype name, bits, shape, bytes) of tensors, which are written, or numbers."""
+        """Calls the program; `arch` is the GPU of a simulator, or a level of the CPU engine's compiler. Arguments: (dtype name, bits, shape, bytes[, strides]) of tensors, which are written, or numbers."""
         if engine == "cpu":
             choose_compiler(arch)
             arch = ""
@@ -140,7 +141,7 @@ class Library:
                 slot.kind = _UINT if argument >= 1 << 63 else _INT
                 slot.value.integer = argument - (1 << 64) if argument >= 1 << 63 else argument
             else:
-                tensor = _tensor(*argument, kept)
+                tensor = _tensor(kept, *argument)
                 if device:
                     copies.append((device.take(argument[3]), argument[3]))
                     tensor.data, tensor.device_type = copies[-1][0].value, 2
@@ -150,11 +151,13 @@ class Library:
             device.give_back(address, memory)
 
 
-def _tensor(name, bits, shape, memory, kept):
+def _tensor(kept, name, bits, shape, memory, strides=None):
+    name = "uint8" if name in GIVEN_AS_BYTES else name
     code = _CODES.get(name, 0 if name.startswith("int") else 1 if name.startswith("uint") else 2)
     extents = (ctypes.c_int64 * max(1, len(shape)))(*shape)
-    tensor = _Tensor(memory.ctypes.data, 1, 0, len(shape), code, 8 if name == "bool" else bits, 1, extents, None, 0)
-    kept += [extents, tensor]
+    steps = (ctypes.c_int64 * len(strides))(*strides) if strides else None
+    tensor = _Tensor(memory.ctypes.data, 1, 0, len(shape), code, 8 if name == "bool" else bits, 1, extents, steps and ctypes.addressof(steps), 0)
+    kept += [extents, steps, tensor]
     return tensor
 
 

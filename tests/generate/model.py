@@ -155,9 +155,11 @@ class Model:
                 raise Invalid("a shift past the type")
             b = np.clip(b, 0, t.bits - 1).astype(b.dtype)
         y, s = binary(op, a, b, t), join(s, r)
-        if op == "copysign" or op == "/" and t.is_float:  # the sign of a NaN, or of a zero that max chose, is nobody's to say
+        if op == "atan2":
+            s = marked(s, a == 0, UNSAID)
+        if op in ("copysign", "atan2") or (op == "/" or op.startswith("ieee_fdiv")) and t.is_float:  # the sign of a NaN, or of a zero that max chose, is nobody's to say
             s = marked(s, np.isnan(b) | (b == 0), UNSAID)
-        if t.name == "float4_e2m1fn":  # it has no NaN
+        if t.is_float and not t.has_nan:  # it has no NaN
             s = marked(s, np.isnan(y), UNSAID)
         if op in CLOSE_BINARY:
             s = marked(s, np.ones_like(y, bool), CLOSE)
@@ -203,7 +205,7 @@ class Model:
         t = type_of(e[3])
         y, mark = unary(e[2], a, t)
         s = join(s)
-        if t.name == "float4_e2m1fn":
+        if t.is_float and not t.has_nan:
             s = marked(s, np.isnan(y), UNSAID)
         if mark == CLOSE:
             usual = np.isfinite(y) & (np.abs(y) > 1e-6) & (np.abs(y) < 1e30) & (np.abs(a) < 1e4)

@@ -23,6 +23,7 @@ class Buffer:
     layout: str = ""
     arrive: list = None  # of barriers
     reducer: str = ""
+    strides: tuple = None  # of a parameter, in elements; else it is compact
 
     @property
     def is_global(self):
@@ -35,6 +36,11 @@ class Buffer:
     @property
     def size(self):
         return int(np.prod(self.shape, dtype=np.int64))
+
+    def places(self):
+        """Where the elements of a parameter are in its memory."""
+        strides = np.array(self.strides).reshape((-1,) + (1,) * len(self.shape))
+        return (np.indices(self.shape) * strides).sum(axis=0).reshape(-1)
 
 
 @dataclass(eq=False)
@@ -155,6 +161,8 @@ def buffer_text(b):
     space = "param" if b.space == "param" else b.space
     shape = b.declared or b.shape
     text = f"{space} {b.name}: {b.dtype.name}" + (f"[{', '.join(map(str, shape))}]" if b.shape else "")
+    if b.strides:
+        text += f" strides=[{', '.join(map(str, b.strides))}]"
     if b.view is not None:
         text += f" view={b.view.name}"
     if b.space == "global" and b.view is None:

@@ -10,9 +10,10 @@ EXACT, CLOSE, UNSAID, UNDEFINED = 0, 1, 2, 3  # what is known of a value: its bi
 class DType:
     """A data type: its name, bits, carrier (what values are computed in) and storage (what memory holds)."""
 
-    def __init__(self, name, bits, carrier, storage, mantissa=0, lowest=0, largest=0.0, saturates=False):
+    def __init__(self, name, bits, carrier, storage, mantissa=0, lowest=0, largest=0.0, saturates=False, has_nan=True):
         self.name, self.bits, self.carrier, self.storage = name, bits, np.dtype(carrier), np.dtype(storage)
         self.mantissa, self.lowest, self.largest, self.saturates = mantissa, lowest, largest, saturates
+        self.has_nan = has_nan  # of a float
         self.is_bool = name == "bool"
         self.is_float = self.carrier.kind == "f"
         self.is_int = not self.is_float and not self.is_bool
@@ -40,7 +41,13 @@ def _all():
              DType("bfloat16", 16, f32, np.uint16, 7, -126, float.fromhex("0x1.fep127")),
              DType("float8_e4m3fn", 8, f32, np.uint8, 3, -6, 448.0, True),
              DType("float8_e5m2", 8, f32, np.uint8, 2, -14, 57344.0, True),
-             DType("float4_e2m1fn", 4, f32, np.uint8, 1, 0, 6.0, True)]  # fmt: skip
+             DType("float8_e3m4", 8, f32, np.uint8, 4, -2, 15.5, True),
+             DType("float8_e4m3b11fnuz", 8, f32, np.uint8, 3, -10, 30.0, True),
+             DType("float8_e4m3fnuz", 8, f32, np.uint8, 3, -7, 240.0, True),
+             DType("float8_e5m2fnuz", 8, f32, np.uint8, 2, -15, 57344.0, True),
+             DType("float6_e2m3fn", 8, f32, np.uint8, 3, 0, 7.5, True, False),  # six bits of a byte
+             DType("float6_e3m2fn", 8, f32, np.uint8, 2, -2, 28.0, True, False),
+             DType("float4_e2m1fn", 4, f32, np.uint8, 1, 0, 6.0, True, False)]  # fmt: skip
     return {t.name: t for t in rows}
 
 
@@ -48,30 +55,35 @@ TYPES = _all()
 BOOL, INT32, INT64, FLOAT32, FLOAT64 = (TYPES[n] for n in ("bool", "int32", "int64", "float32", "float64"))
 
 
-def _decoded(t):
+# Floats of memory and conversions, with the bits of a byte that they have. Tensors of most of them are given as bytes.
+SMALL_FLOATS = {t.name: 6 if t.name.startswith("float6") else t.bits for t in TYPES.values() if t.carrier.kind == "f" and t.bits <= 8}
+GIVEN_AS_BYTES = ("float8_e3m4", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn")
+
+
+def _decoded(t, bits_of_type):
     """The value of every pattern of a float of 8 bits or fewer."""
-    exponent_bits = t.bits - 1 - t.mantissa
-    bias, table = (1 << (exponent_bits - 1)) - 1, []
-    for bits in range(1 << t.bits):
-        fraction, exponent = bits & ((1 << t.mantissa) - 1), bits >> t.mantissa & ((1 << exponent_bits) - 1)
-        if t.name == "float8_e5m2" and exponent == 31:
+    exponent_bits = bits_of_type - 1 - t.mantissa
+    bias, table, last = 1 - t.lowest, [], (1 << exponent_bits) - 1
+    for bits in range(1 << bits_of_type):
+        fraction, exponent = bits & ((1 << t.mantissa) - 1), bits >> t.mantissa & last
+        if t.name in ("float8_e5m2", "float8_e3m4") and exponent == last:
             value = np.nan if fraction else np.inf
-        elif t.name == "float8_e4m3fn" and bits & 127 == 127:
+        elif t.name == "float8_e4m3fn" and bits & 127 == 127 or t.name.endswith("fnuz") and bits == 128:
             value = np.nan
         elif exponent == 0:
             value = fraction * 2.0 ** (1 - bias - t.mantissa)
         else:
             value = (1 + fraction * 2.0**-t.mantissa) * 2.0 ** (exponent - bias)
-        table.append(-value if bits >> (t.bits - 1) else value)
+        table.append(-value if bits >> (bits_of_type - 1) else value)
     return np.array(table, np.float32)
 
 
-_DECODE = {n: _decoded(TYPES[n]) for n in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")}
+_DECODE = {n: _decoded(TYPES[n], bits) for n, bits in SMALL_FLOATS.items()}
 _ENCODE = {}
 for _name, _table in _DECODE.items():  # the pattern of a value that is representable, by its float32's upper half
     _codes = np.zeros(65536, np.uint8)
     _codes[_table.view(np.uint32) >> 16] = np.arange(len(_table), dtype=np.uint8)
-    _codes[[0x7FC0, 0xFFC0]] = 127 if len(_table) > 127 else 0
+    _codes[[0x7FC0, 0xFFC0]] = np.argmax(np.isnan(_table))
     _ENCODE[_name] = _codes
 
 
@@ -162,7 +174,7 @@ def cast(x, source, to):
             x = _to_odd(x, np.float32)
         with np.errstate(over="ignore"):
             y = round_to(to, x)
-        return y, _some(np.isnan(x)) if to.name == "float4_e2m1fn" else None
+        return y, None if to.has_nan else _some(np.isnan(x))
     unsaid = np.isnan(x)
     wide = np.trunc(np.where(unsaid, 0, x).astype(np.float64))
     top = float(to.max)
