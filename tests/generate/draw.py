@@ -322,7 +322,7 @@ class Generator(Maps, Hazards, Products, Exprs):
 
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
-             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("meeting_map", 2), ("copy_combine", 1), ("roles", 1), ("async_copy", 1), ("reducer", 1),
+             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("meeting_map", 2), ("copy_combine", 1), ("roles", 2), ("async_copy", 2), ("reducer", 1),
              ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1)]  # fmt: skip
 
     def statement(self, scope, body, depth):

@@ -129,7 +129,8 @@ def round_to(t, x):
         y = np.rint(x / step) * step
     y = np.where(np.isfinite(x), y, x)
     if t.saturates:
-        y = np.where(np.abs(y) > t.largest, np.copysign(t.largest, y), y)
+        stays = np.isinf(x) if t.name == "float8_e3m4" else False
+        y = np.where((np.abs(y) > t.largest) & ~np.asarray(stays), np.copysign(t.largest, y), y)
         y = np.where(np.isnan(x), np.nan, y)
     else:
         y = np.where(np.abs(y) > t.largest, np.copysign(np.inf, y), y)
