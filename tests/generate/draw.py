@@ -155,7 +155,7 @@ class Generator(Maps, Hazards, Products, Exprs):
             self.grid[f"by{number}"] = value
         products = self.chance(self.PRODUCTS)
         threads = r.choice((128, 128, 128, 256) if products else (32, 32, 64, 64, 64, 96, 128, 128, 128, 256))
-        self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra(), () if products else self._across(threads))
+        self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra(grid), () if products else self._across(threads))
         self.tiles, self.ready, self.partitions, self.locals = [], set(), {}, []
         self.targets, self.sinks = set(), []
         scope = Scope()
@@ -184,8 +184,15 @@ class Generator(Maps, Hazards, Products, Exprs):
         along = self.r.choice((2, 4, 8, threads // 16, threads))
         return (along,) if self.chance(0.6) or threads // along < 2 else (along, 2)
 
-    def _extra(self):
-        return f" swizzle({self.r.choice((2, 3, 10))}, {self.r.choice(('row', 'column'))})" if self.chance(0.1) else ""
+    def _extra(self, grid):
+        """What changes no result."""
+        r, words = self.r, ""
+        whole = [n for n in (2, 3, 4) if grid[0][2] % n == 0 and grid[0][1].isdigit()]
+        if whole and self.chance(0.15):
+            words += f" cluster({r.choice(whole)}, 1)"
+        if self.chance(0.05):
+            words += f" min_blocks({r.choice((1, 2))})"
+        return words + (f" swizzle({r.choice((2, 3, 10))}, {r.choice(('row', 'column'))})" if self.chance(0.1) else "")
 
     def _reads_at_first(self, scope, body):
         for _ in range(self.r.choice((1, 2, 2, 3))):
