@@ -55,6 +55,8 @@ class Generator(Maps, Hazards, Products, Exprs):
             self._parameter([(None, self.extent()) for _ in range(r.choice((1, 2, 2, 2, 3)))])
         if self.chance(0.6):
             p.options["contract"] = False
+        if self.chance(0.1):
+            p.options["tf32"] = True
         for _ in range(r.choice((1, 1, 1, 1, 2, 2, 3))):
             p.launches.append(self._launch())
         for b in p.params:

@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 
 from nodes import type_of
-from scalars import BOOL, CLOSE_FUNCTIONS, INT32, INT64, TYPES
+from scalars import BOOL, CLOSE_FUNCTIONS, FLOAT32, INT32, INT64, TYPES
 
 
 CLOSE_NAMES = tuple(CLOSE_FUNCTIONS)
@@ -229,6 +229,11 @@ class Exprs:
             if t.bits >= 32:
                 names += ["popcount", "clz", "ffs", "brev"]
             return ("un", t, r.choice(names), a)
+        if self.chance(0.03):
+            least, most = sorted((max(t.min, r.randint(-9, 9)), min(t.max, max(t.min, r.randint(-5, 20)))))
+            return ("clamp", t, a, constant(t, least), constant(t, most))
+        if t is INT32 and self.chance(0.03):
+            return ("dp4a", t, a, self.expr(scope, t, depth - 1, uniform), self.leaf(scope, t, uniform))
         op = r.choice(("+", "+", "+", "-", "-", "*", "*", "&", "|", "^", "min", "max", "//", "%", "<<", ">>", "truncdiv", "truncmod"))
         if op in ("//", "%", "truncdiv", "truncmod"):
             divisor = [n for n in (2, 3, 4, 7, 5, -3, -2, 100, 16) if t.min <= n <= t.max]
@@ -248,8 +253,16 @@ class Exprs:
         r = self.r
         if self.chance(0.15):
             return ("un", t, r.choice(("neg", "abs", "abs", "floor", "ceil", "trunc", "nearbyint", "round", "sqrt")), a)
-        if self.chance(0.04) and t.bits >= 16:
+        if self.chance(0.07) and t.bits >= 16:
             return ("un", t, r.choice(CLOSE_NAMES), a)
+        if self.chance(0.03):
+            least = r.choice((-2.0, -1.0, 0.5))
+            return ("clamp", t, a, constant(t, least), constant(t, least + r.choice((0.0, 1.0, 2.0))))
+        if self.chance(0.03):
+            power = ("bin", INT32, "-", ("bin", INT32, "&", self.leaf(scope, INT32, uniform), int32(15)), int32(7))
+            return ("bin", t, "ldexp", a, ("cast", t, power))
+        if t.bits == 16 and self.chance(0.05):
+            return ("cast", t, self.expr(scope, FLOAT32, depth - 1, uniform), "toward_zero")
         b = self.expr(scope, t, depth - 1, uniform)
         if self.chance(0.08):
             return ("bin", t, r.choice(RARE[t.bits] if t.bits in RARE else ("fmod", "min_nan", "max_nan")), a, b)

@@ -7,7 +7,7 @@ import numpy as np
 from alike import Alike
 from memory import Invalid, Memory, Races, spread
 from scalars import (BITS, BOOL, CLOSE, CLOSE_BINARY, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
-                     cast, either_zero, round_to, unary)  # fmt: skip
+                     cast, dot_of_bytes, either_zero, round_to, unary)  # fmt: skip
 from nodes import buffers_of, type_of
 
 LONGEST = 80  # rounds of a while
@@ -189,6 +189,17 @@ class Model:
                 open_ = (np.abs(p) >= 2.0**52) | (np.rint(p * 16) != p * 16)
         return round_to(t, y), marked(join(q, r, s), open_ | ~np.isfinite(y), UNSAID)
 
+    def _clamp(self, e, mask):
+        (x, s), (least, _), (most, _) = (self.value(a, mask) for a in e[2:])  # constants, the one below the other
+        if e[1].is_float:
+            s = marked(s, np.isnan(x) | (x == 0), UNSAID)  # which of the ends a NaN gives, or which zero
+        return binary("min", binary("max", x, least, e[1]), most, e[1]), s
+
+    def _dp4a(self, e, mask):
+        (a, r), (b, s), (c, q) = (self.value(x, mask) for x in e[2:])
+        with np.errstate(over="ignore"):
+            return dot_of_bytes(a, b, c), join(q, r, s)
+
     def _cmp(self, e, mask):
         a, r = self.value(e[2], mask)
         b, s = self.value(e[3], mask)
@@ -225,7 +236,7 @@ class Model:
     def _cast(self, e, mask):
         source, t = type_of(e[2]), e[1]
         v, s = self.value(e[2], mask)
-        y, unsaid = cast(v, source, t)
+        y, unsaid = cast(v, source, t, e[3:] == ("toward_zero",))
         if not (source.is_float and t.is_float):
             s = join(s)
         return y, marked(s, unsaid, UNSAID)
@@ -770,6 +781,8 @@ class Model:
                 y = (a.astype(np.int64) @ b.astype(np.int64)).reshape(self.blocks, -1)
                 self.put_tile(s.c, (y + kept.astype(np.int64)).astype(t.carrier), None, active)
                 return
+            if self.program.options.get("tf32") and s.a.buffer.dtype is FLOAT32 and not all(np.array_equal(cut(x), x) for x in (a, b)):
+                raise Invalid("operands of which tf32 reads a part")
             a, b = a.astype(np.float64), b.astype(np.float64)
             with np.errstate(all="ignore"):
                 y = (a @ b).reshape(self.blocks, -1) + kept
@@ -888,6 +901,11 @@ def magnitude(e):
         return max(1, abs(int(e[2]))) if e[0] == "const" else 1
     a, b = magnitude(e[3]), magnitude(e[4])
     return a * b if e[2] == "*" else a + b
+
+
+def cut(x):
+    """Floats with ten bits of their mantissas."""
+    return (np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def stored_in(body, with_tile_ops):

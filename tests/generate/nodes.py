@@ -2,7 +2,8 @@
 
 An expression is a tuple: ("const", type, value), ("var", type, name), ("load", type, buffer, indices), ("bin", type, op, a, b),
 ("cmp", op, a, b), ("logic", op, a, b), ("un", type, name, a), ("select", type, condition, a, b), ("cast", type, a),
-("bitcast", type, a), ("fma", type, a, b, c). Types are scalars.DType; comparisons and logic are bool."""
+("bitcast", type, a), ("fma", type, a, b, c), ("clamp", type, a, least, most), ("dp4a", type, a, b, c). A cast may end in the word
+"toward_zero". Types are scalars.DType; comparisons and logic are bool."""
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -135,11 +136,11 @@ def expr_text(e):
     if kind == "select":
         return f"select({', '.join(expr_text(x) for x in e[2:])})"
     if kind == "cast":
-        return f"{e[1].name}({expr_text(e[2])})"
+        return f"{e[1].name}({expr_text(e[2])}{''.join(', ' + word for word in e[3:])})"
     if kind == "bitcast":
         return f"bitcast({e[1].name}, {expr_text(e[2])})"
-    if kind == "fma":
-        return f"fma({', '.join(expr_text(x) for x in e[2:])})"
+    if kind in ("fma", "clamp", "dp4a"):
+        return f"{kind}({', '.join(expr_text(x) for x in e[2:])})"
     raise ValueError(kind)
 
 

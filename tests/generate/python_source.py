@@ -53,6 +53,10 @@ def expression(e):
         return f"T.{e[2]}({expression(e[3])})"
     if kind == "select":
         return f"T.if_then_else({', '.join(expression(x) for x in e[2:])})"
+    if kind in ("clamp", "dp4a"):
+        return f"T.{kind}({', '.join(expression(x) for x in e[2:])})"
+    if kind == "cast" and e[3:]:
+        raise Unsaid
     if kind in ("cast", "bitcast"):
         return f"T.{'cast' if kind == 'cast' else 'reinterpret'}({expression(e[2])}, '{e[1].name}')"
     raise Unsaid

@@ -2,6 +2,8 @@
 
 A value is an array of its type's carrier: NumPy's own integers, int8/uint8 for 4 bits, float32 for floats of 32 bits and
 fewer, float64. Integers wrap; floats of 16 bits and fewer are computed in float32 and rounded once for each operation."""
+import math
+
 import numpy as np
 
 EXACT, CLOSE, UNSAID, UNDEFINED = 0, 1, 2, 3  # what is known of a value: its bits; about how much; nothing; it has none
@@ -113,21 +115,23 @@ def wrap(t, x):
     return x
 
 
-def round_to(t, x):
-    """Floats to the nearest value of the type, ties to even; what is too large becomes infinite, or the largest."""
+def round_to(t, x, rounded=np.rint):
+    """Floats to the nearest value of the type, ties to even (np.trunc: toward zero); what is too large becomes infinite, or the largest."""
     if t.bits == 64:
         return x.astype(np.float64)
     if t.bits == 32:
         return x.astype(np.float32)
-    if t.name == "float16" and x.dtype == np.float32:
+    if t.name == "float16" and x.dtype == np.float32 and rounded is np.rint:
         with np.errstate(over="ignore"):
             return x.astype(np.float16).astype(np.float32)
     x = x.astype(np.float64)
     _, exponent = np.frexp(x)
     step = np.ldexp(1.0, np.maximum(exponent - 1, t.lowest) - t.mantissa)
     with np.errstate(invalid="ignore", over="ignore"):
-        y = np.rint(x / step) * step
+        y = rounded(x / step) * step
     y = np.where(np.isfinite(x), y, x)
+    if rounded is np.trunc:  # a finite number becomes none that is larger
+        y = np.where(np.isfinite(x) & (np.abs(y) > t.largest), np.copysign(t.largest, x), y)
     if t.saturates:
         stays = np.isinf(x) if t.name == "float8_e3m4" else False
         y = np.where((np.abs(y) > t.largest) & ~np.asarray(stays), np.copysign(t.largest, y), y)
@@ -154,8 +158,10 @@ def _to_odd(x, narrow):
     return np.where(exact, bits, down | np.array(1, bits.dtype)).view(narrow)
 
 
-def cast(x, source, to):
+def cast(x, source, to, toward_zero=False):
     """(the value in another type, where it is not said what comes out or None)."""
+    if toward_zero:
+        return round_to(to, x, np.trunc), None
     if source is to:
         return x, None
     if to.is_bool:
@@ -276,6 +282,8 @@ def binary(op, a, b, t):
             return np.copysign(a, b)
         if op.startswith("ieee_"):
             return _directed(op, *np.broadcast_arrays(a, b))
+        if op == "ldexp":
+            return _finish(t, np.ldexp(a.astype(np.float64), b.astype(np.int64)).astype(t.carrier))
         if op == "nextafter":
             return np.nextafter(a, b)
         if op in CLOSE_BINARY:
@@ -330,8 +338,18 @@ CLOSE_FUNCTIONS = {  # the last bits are an engine's own
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x), "log1p": np.log1p, "expm1": np.expm1,
     "atan": np.arctan, "exp10": lambda x: np.power(10.0, x), "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "log10": np.log10,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
 }  # fmt: skip
 CLOSE_BINARY = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}
+
+
+def dot_of_bytes(a, b, c):
+    """dp4a: the products of four signed bytes each, and a number, added up."""
+    total = c
+    for k in range(0, 32, 8):
+        x, y = ((v << np.int32(24 - k)) >> np.int32(24) for v in (a, b))
+        total = total + x * y
+    return total
 
 
 def unary(name, x, t):

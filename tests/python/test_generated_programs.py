@@ -214,3 +214,17 @@ def test_calls_that_leave_a_type_are_drawn():
 
     refused = [bool(Generator(seed).program().refused) for seed in range(400)]
     assert 3 < sum(refused) < 60
+
+
+def test_constructs_are_drawn():
+    """What the language has and programs do not is a list, which says who looks at it."""
+    from census import NOT_DRAWN, PATTERNS
+    from draw import Generator
+
+    left = set(PATTERNS)
+    for seed in range(1, 2000):
+        text = Generator(seed).program().text()
+        left -= {name for name in left if PATTERNS[name].search(text)}
+        if left == set(NOT_DRAWN):
+            break
+    assert left == set(NOT_DRAWN), sorted(left ^ set(NOT_DRAWN))
