@@ -54,12 +54,12 @@ PATTERNS = _patterns()
 # What no program has, and who looks at it instead.
 NOT_DRAWN = {
     "print": "tests/engines", "fence": "means nothing here", "set_registers": "means nothing here", "call": "tests/engines",
-    "address()": "tests/engines", "buffer address": "tests/engines", "buffer offset": "comes from passes", "buffer alignment": "comes from passes",
-    "buffer cta": "tests/simulator", "sync cluster": "tests/simulator", "sync grid": "tests/engines", "sync warp": "tests/engines",
+    "address()": "tests/python", "buffer address": "tests/python", "buffer offset": "comes from passes", "buffer alignment": "comes from passes",
+    "buffer cta": "tests/simulator", "sync cluster": "tests/simulator", "sync grid": "tests/engines", "sync warp": "tests/simulator",
     "sync named": "tests/engines", "launch plan": "tests/plan", "pipelined order": "the mutator", "pipelined stage": "the mutator",
-    "option fast_math": "other results on a GPU", "option strict": "tests/engines", "gemm metadata": "tests/engines",
-    "gemm completion": "tests/engines", "vote match_any": "tests/engines", "vote match_all": "tests/engines", "vote active": "tests/engines",
-    "cast stochastic": "tests/engines", "rcp_approx()": "tests/unit", "ieee_frcp()": "tests/unit", "ieee_frsqrt()": "tests/unit",
+    "option fast_math": "other results on a GPU", "option strict": "tests/python", "gemm metadata": "tests/engines",
+    "gemm completion": "tests/codegen", "vote match_any": "tests/engines", "vote match_all": "tests/python", "vote active": "tests/engines",
+    "cast stochastic": "tests/unit", "rcp_approx()": "tests/simulator", "ieee_frcp()": "tests/python", "ieee_frsqrt()": "tests/python",
     "ieee_fmaf_rz()": "tests/unit", "__exp()": "tests/unit", "type float8_e8m0fnu": "tests/unit", "type tfloat32": "tests/unit",
 }  # fmt: skip
 

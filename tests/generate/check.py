@@ -26,8 +26,14 @@ class Finding(Exception):
 _NO_SUCH_DEVICE = ("TW8101", "TW8102", "TW8103", "TW8105", "TW8106")
 
 
+# A compiler that does not take our text, or does not end, or makes what cannot be loaded.
+_OUR_OWN = ("TW5501", "TW5502", "TW5503", "TW8003")
+
+
 def may_refuse(code):
     """An engine may refuse what it cannot do: the areas parse, build and verify of all engines, compile of the CPU and of GPUs."""
+    if code in _OUR_OWN:
+        return False
     if code.startswith("TW81"):
         return code in _NO_SUCH_DEVICE
     return code[2:].isdigit() and code[2] in "12358"
@@ -107,6 +113,8 @@ def check(library, program, text, expected, engine):
             name, text = "interpreter", through_python(program)
             if text is None:
                 return "python has no word for it"
+        if name == "nvrtc":
+            return library.compile(text, "cuda", arch)
         library.run(text, name, arch, arguments)
         if program.refused:
             raise Finding("called", f"although a shape or a grid leaves its type ({program.refused})")

@@ -116,6 +116,16 @@ class Library:
         self.lib.tw_program_release(program)
         return again
 
+    def compile(self, text, engine, arch):
+        """Compiles the program: for a GPU, that need not be there."""
+        program, kernel = self.parse(text), ctypes.c_void_p()
+        try:
+            self._check(self.lib.tw_compile(program, engine.encode(), arch.encode(), ctypes.byref(kernel)))
+        finally:
+            if kernel:
+                self.lib.tw_kernel_release(kernel)
+            self.lib.tw_program_release(program)
+
     def run(self, text, engine, arch, arguments):
         """Calls the program; `arch` is the GPU of a simulator, or a level of the CPU engine's compiler. Arguments: (dtype name, bits, shape, bytes[, strides]) of tensors, which are written, or numbers."""
         if engine == "cpu":

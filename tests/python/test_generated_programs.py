@@ -112,6 +112,12 @@ def test_an_engine_may_take_a_share_of_the_seeds(tmp_path):
     assert "no compiler for cpu:fastest" in run("run.py", "cpu:fastest").stderr
 
 
+def test_texts_for_a_gpu_are_compiled():
+    """Where there is none, too: NVRTC needs no device, and what it refuses is a finding."""
+    done = run("run.py", "nvrtc:sm_90a", "--seeds", "11..16")
+    assert done.returncode == 0 and ("nvrtc:sm_90a 6" in done.stdout or "TW8001" in done.stdout), done.stdout + done.stderr
+
+
 RACE = """program reads_early {
   param A: float32[32, 64]
   param B: float32[32, 64]
@@ -146,8 +152,8 @@ def test_a_variant_with_a_race_of_its_own_may_break_a_device(monkeypatch):
 def test_what_a_device_may_refuse():
     from check import may_refuse
 
-    assert [code for code in ("TW2007", "TW3093", "TW8101", "TW8104", "TW8105", "TW8108", "TW8203", "TW6001", "TW0001") if may_refuse(code)] == [
-        "TW2007", "TW3093", "TW8101", "TW8105", "TW8203"]  # fmt: skip
+    assert [code for code in ("TW2007", "TW3093", "TW8101", "TW8104", "TW8105", "TW8108", "TW8203", "TW6001", "TW0001", "TW8003", "TW5501", "TW5001") if may_refuse(code)] == [
+        "TW2007", "TW3093", "TW8101", "TW8105", "TW8203", "TW5001"]  # fmt: skip
 
 
 def test_the_model_finds_what_is_planted():

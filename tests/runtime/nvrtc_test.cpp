@@ -336,6 +336,7 @@ TEST(NvrtcProcess, WhereThereCanBeNoneItRunsHere) {
     for (int i = 0; i < 2; ++i) right &= compile("text").cubin.starts_with(mine);
     _exit(right ? 0 : 1);
   };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(alone(), testing::ExitedWithCode(0), "TW8002 cuda: NVRTC runs in this process");
 }
 
