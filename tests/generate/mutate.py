@@ -370,6 +370,8 @@ def call(library, text, engine, arguments):
             memories.append((t, pack(t, value), int(np.prod(shape, dtype=np.int64))))
             given.append((t.name, t.bits, shape, memories[-1][1]))
     name, _, arch = engine.partition(":")
+    if name == "nvrtc":  # which calls nothing
+        return library.compile(text, "cuda", arch)
     library.run(text, name, arch, given)
     return [decode(t, unpack(t, memory, n)) for t, memory, n in memories]
 
@@ -487,7 +489,8 @@ def still_shows(library, engine, kind, seed):
         except Refused:
             return
         try:
-            wrong = unlike(arguments, expected, call(library, text, engine, arguments), coarsest_sum(text))
+            got = call(library, text, engine, arguments)
+            wrong = got is not None and unlike(arguments, expected, got, coarsest_sum(text))
         except Refused as why:
             raise Finding(why.code, why.text) from None
         if wrong:
@@ -533,7 +536,8 @@ class Mutation(runner.Work):
             self._note(seed, number)
             start = runner.spent()
             try:
-                wrong = unlike(arguments, expected, call(self.library, text, engine, arguments), coarsest_sum(text))
+                got = call(self.library, text, engine, arguments)
+                wrong = got is not None and unlike(arguments, expected, got, coarsest_sum(text))
                 out.ran[engine] += 1
                 if wrong and self.races(text, arguments):
                     out.refusals["not run: a race of its own"] += 1
