@@ -15,13 +15,15 @@
 
 // The program that the build made of child/device_compiler.cpp.
 asm(R"(
-  .section .rodata
+  .pushsection .rodata
   .balign 16
+  .globl tilewright_device_compiler, tilewright_device_compiler_end
+  .hidden tilewright_device_compiler, tilewright_device_compiler_end
 tilewright_device_compiler:
   .incbin ")" TILEWRIGHT_DEVICE_COMPILER R"("
 tilewright_device_compiler_end:
   .byte 0
-  .text
+  .popsection
 )");
 extern "C" __attribute__((visibility("hidden"))) const char tilewright_device_compiler[];
 extern "C" __attribute__((visibility("hidden"))) const char tilewright_device_compiler_end[];
