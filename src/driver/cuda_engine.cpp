@@ -111,11 +111,16 @@ target::GpuTarget gpu_target(const std::string& arch) {
 
 namespace {
 
+SourceLocation location_of(const ir::ProgramTables& p) {
+  return p.launches.empty() ? SourceLocation{} : p.location(p.launches.front().location);
+}
+
 CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch, codegen::CudaStyle style,
                  const std::set<ir::BufferId>& read_by_single_blocks) {
   codegen::CudaSource source = codegen::emit_cuda(threads, gpu_target(arch), rt::report_text_head(), style);
   CudaText out;
   out.kernel.name = threads.name, out.kernel.text = std::move(source.text), out.kernel.arch = arch;
+  out.kernel.location = location_of(threads);
   out.sites = sites_of(source.sites), out.marks = std::move(source.marks);
   const Places places(threads);
   for (const codegen::CudaTensorMap& map : source.tensor_maps) {
@@ -257,6 +262,7 @@ runtime::Version build_cuda(const ir::TileProgram& program, const std::string& a
     CudaText text{{program.name, std::move(found->text), code_arch, std::move(found->plan)},
                   std::move(found->sites),
                   std::move(found->alignments)};
+    text.kernel.location = location_of(program);
     runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
     return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
   }

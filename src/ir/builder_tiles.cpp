@@ -11,6 +11,13 @@ namespace {
 
 bool is_one(const Expr& e) { return constant_int(e) == 1; }
 
+// Whatever their types: that of a slice is its bounds'.
+bool same_extent(const Expr& a, const Expr& b) { return equal(cast(a, i64), cast(b, i64)); }
+
+bool same_extents(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_extent);
+}
+
 std::vector<size_t> wide_dims(const Region& r) {
   std::vector<size_t> dims;
   for (size_t d = 0; d < r.extent.size(); ++d)
@@ -129,7 +136,7 @@ std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& t
   for (size_t i = 0; i < common; ++i) {
     const size_t da = wa[wa.size() - 1 - i], db = wb[wb.size() - 1 - i];
     Expr &ea = a.extent[da], &eb = b.extent[db];
-    if (equal(ea, eb)) continue;
+    if (same_extent(ea, eb)) continue;
     auto ca = constant_int(ea), cb = constant_int(eb);
     if (ca && cb && !from.whole && !to.whole && *ca < *cb) {  // of two boxes the source says how much
       eb = cast(ea, eb->type);
@@ -459,7 +466,7 @@ void Builder::reduce(ReduceOp op, const TileRef& from, const TileRef& to, Reduce
     if (static_cast<int64_t>(d) != r.dim) without.push_back(r.from.extent[d]);
   with_one[static_cast<size_t>(r.dim)] = constant(1);
   // One value may land in a scalar or a tile of one element.
-  auto fits = [&](const std::vector<Expr>& want) { return equal(want, r.to.extent); };
+  auto fits = [&](const std::vector<Expr>& want) { return same_extents(want, r.to.extent); };
   const bool single = std::all_of(without.begin(), without.end(), is_one) &&
                       std::all_of(r.to.extent.begin(), r.to.extent.end(), is_one);
   if (!fits(without) && !fits(with_one) && !single)
@@ -482,7 +489,7 @@ void Builder::scan(ReduceOp op, const TileRef& from, const TileRef& to, int64_t 
   if (program_.buffer(from.buffer).space == Space::Global || program_.buffer(to.buffer).space == Space::Global)
     fail_here(Code::ReduceSpace, "a scan: the operands are tiles on chip, not global tensors",
               "copy the tile to shared memory or a fragment first");
-  if (!equal(s.from.extent, s.to.extent))
+  if (!same_extents(s.from.extent, s.to.extent))
     fail_here(Code::ReduceShape,
               fmt::format("a scan: '{}' is {}, but '{}' is {}", name_of(from), text_of(s.from.extent), name_of(to),
                           text_of(s.to.extent)),

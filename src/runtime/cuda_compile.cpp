@@ -40,7 +40,7 @@ DeviceBinary compile_cuda(const CudaKernelText& kernel, KernelOrigin* origin) {
   std::optional<CacheEntry> entry = cache.find(key);
   if (origin) *origin = entry ? KernelOrigin::Disk : KernelOrigin::Compiler;
   if (entry) return from_entry(std::move(*entry));
-  DeviceBinary binary = nvrtc.compile({kernel.name, kernel.text, kernel.arch, kernel.more_options});
+  DeviceBinary binary = nvrtc.compile({kernel.name, kernel.text, kernel.arch, kernel.more_options, kernel.location});
   cache.store(key, {metadata_of(binary), binary.cubin});
   return binary;
 }

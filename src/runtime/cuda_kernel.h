@@ -17,6 +17,7 @@ struct CudaKernelText {
   std::string arch;  // "sm_90a"
   CudaPlan plan;
   std::vector<std::string> more_options = {};  // after device_options()
+  SourceLocation location = {};                // of the program, for messages
 };
 
 // The cubin alone; needs no device. CompileError if there is no NVRTC or it refuses the text. What the compiler said is

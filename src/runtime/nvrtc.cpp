@@ -2,29 +2,36 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <regex>
 
 #include "runtime/failed_text.h"
 #include "runtime/machine_code.h"
+#include "runtime/nvrtc_call.h"
 #include "support/diagnostic.h"
+#include "support/warning.h"
 
 namespace tilewright::runtime {
 namespace {
 
 constexpr const char* kInstall =
     "install the package nvidia-cuda-nvrtc (pip) or a CUDA toolkit, or set TILEWRIGHT_NVRTC to the path of libnvrtc.so";
-constexpr const char* kTextName = "kernel.cu";
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
 // nvrtcResult of nvrtc.h, as far as it is told apart.
 constexpr int kSuccess = 0, kInvalidOption = 5, kBuiltinMissing = 7;
+
+// What NVRTC is given where it has crashed, 12.9 and later. Results stay the same bits.
+constexpr const char* kFewOptimizations = "--Ofast-compile=min";
 
 std::string environment_variable(const char* name) {
   const char* value = secure_getenv(name);
@@ -83,71 +90,31 @@ void refuse_includes(const DeviceCompileRequest& request) {
 
 }  // namespace
 
-// The entry points of nvrtc.h that are used.
-struct Nvrtc::Functions {
-  using Handle = void*;
-  int (*version)(int*, int*);
-  int (*architecture_count)(int*);
-  int (*architectures)(int*);
-  int (*create)(Handle*, const char*, const char*, int, const char* const*, const char* const*);
-  int (*destroy)(Handle*);
-  int (*compile)(Handle, int, const char* const*);
-  int (*cubin_size)(Handle, size_t*);
-  int (*cubin)(Handle, char*);
-  int (*ptx_size)(Handle, size_t*);
-  int (*ptx)(Handle, char*);
-  int (*log_size)(Handle, size_t*);
-  int (*log)(Handle, char*);
-  const char* (*error_text)(int);
+// What of it is in this process. Its functions that compile are in nvrtc_call.h.
+struct Nvrtc::Loaded {
+  LoadedLibrary library;
+  int major = 0, minor = 0;
+  std::vector<int> architectures;
+  const char* (*error_text)(int) = nullptr;
 
-  // The name of the first that is missing, or null.
-  const char* load(const LoadedLibrary& library) {
+  explicit Loaded(LoadedLibrary opened) : library(std::move(opened)) {
     const char* missing = nullptr;
     const auto get = [&](const char* name, auto& slot) {
       if (!library.load(name, slot) && !missing) missing = name;
     };
+    int (*version)(int*, int*) = nullptr;
+    int (*architecture_count)(int*) = nullptr;
+    int (*give_architectures)(int*) = nullptr;
     get("nvrtcVersion", version), get("nvrtcGetNumSupportedArchs", architecture_count);
-    get("nvrtcGetSupportedArchs", architectures), get("nvrtcCreateProgram", create);
-    get("nvrtcDestroyProgram", destroy), get("nvrtcCompileProgram", compile);
-    get("nvrtcGetCUBINSize", cubin_size), get("nvrtcGetCUBIN", cubin);
-    get("nvrtcGetPTXSize", ptx_size), get("nvrtcGetPTX", ptx);
-    get("nvrtcGetProgramLogSize", log_size), get("nvrtcGetProgramLog", log);
-    get("nvrtcGetErrorString", error_text);
-    return missing;
-  }
-};
-
-// One compilation.
-struct Nvrtc::Program {
-  const Functions& call;
-  Functions::Handle handle = nullptr;
-  int result = kSuccess;
-
-  Program(const Functions& functions, const std::string& text) : call(functions) {
-    result = call.create(&handle, text.c_str(), kTextName, 0, nullptr, nullptr);
-  }
-  ~Program() {
-    if (handle) call.destroy(&handle);
-  }
-  Program(const Program&) = delete;
-
-  bool compile(const std::vector<std::string>& options) {
-    std::vector<const char*> list;
-    for (const std::string& option : options) list.push_back(option.c_str());
-    if (result == kSuccess) result = call.compile(handle, static_cast<int>(list.size()), list.data());
-    return result == kSuccess;
-  }
-  // One of the pairs of size and content; the size of a text counts its closing zero.
-  std::string get(int (*size_of)(Functions::Handle, size_t*), int (*content)(Functions::Handle, char*)) const {
-    size_t size = 0;
-    if (!handle || size_of(handle, &size) != kSuccess || size == 0) return "";
-    std::string bytes(size, '\0');
-    return content(handle, bytes.data()) == kSuccess ? bytes : "";
-  }
-  std::string log() const {
-    std::string text = get(call.log_size, call.log);
-    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
-    return text;
+    get("nvrtcGetSupportedArchs", give_architectures), get("nvrtcGetErrorString", error_text);
+    if (missing)
+      fail(Code::DeviceCompilerUnusable, {},
+           fmt::format("{} has no {}: not NVRTC, or one before 11.2", library.path(), missing), kInstall);
+    int count = 0;
+    if (version(&major, &minor) != kSuccess || architecture_count(&count) != kSuccess || count <= 0)
+      fail(Code::DeviceCompilerUnusable, {}, fmt::format("{} does not tell its version", library.path()), kInstall);
+    architectures.resize(static_cast<size_t>(count));
+    give_architectures(architectures.data());
   }
 };
 
@@ -186,44 +153,79 @@ std::vector<std::string> nvrtc_candidates() {
   return out;
 }
 
-const Nvrtc& Nvrtc::get() {
-  static std::mutex mutex;
-  static auto* const found = new std::map<std::string, const Nvrtc*>;  // by TILEWRIGHT_NVRTC; never unloaded
-  std::lock_guard lock(mutex);
-  const Nvrtc*& nvrtc = (*found)[environment_variable("TILEWRIGHT_NVRTC")];
-  if (nvrtc) return *nvrtc;
-  std::string problem;
-  LoadedLibrary library = LoadedLibrary::open(nvrtc_candidates(), problem);
-  if (!library)
-    fail(Code::DeviceCompilerMissing, {}, fmt::format("no NVRTC, the CUDA compiler: {}", problem), kInstall);
-  nvrtc = new Nvrtc(std::move(library));
-  return *nvrtc;
+namespace {
+
+struct SecondHalf {
+  std::string file;
+  int major = 0, minor = 0;
+};
+
+// The file of NVRTC's second half in the directory of the first, whose name has the version of both; nothing if there
+// is none, or more than one.
+std::optional<SecondHalf> second_half(const std::string& path) {
+  static const std::regex name(R"(libnvrtc-builtins\.so\.(\d{1,4})\.(\d{1,4}))");
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos || access(path.c_str(), R_OK) != 0) return std::nullopt;
+  DIR* directory = opendir(path.substr(0, slash + 1).c_str());
+  if (!directory) return std::nullopt;
+  std::vector<SecondHalf> found;
+  std::cmatch match;
+  while (const dirent* entry = readdir(directory))
+    if (std::regex_match(entry->d_name, match, name))
+      found.push_back({path.substr(0, slash + 1) + entry->d_name, std::stoi(match[1]), std::stoi(match[2])});
+  closedir(directory);
+  if (found.size() != 1) return std::nullopt;
+  return std::move(found.front());
 }
 
-Nvrtc::Nvrtc(LoadedLibrary library) : library_(std::move(library)) {
-  auto functions = std::make_shared<Functions>();
-  if (const char* missing = functions->load(library_))
-    fail(Code::DeviceCompilerUnusable, {}, fmt::format("{} has no {}: not NVRTC, or one before 11.2", path(), missing),
-         kInstall);
-  call_ = functions;
-  int count = 0;
-  if (call_->version(&major_, &minor_) != kSuccess || call_->architecture_count(&count) != kSuccess || count <= 0)
-    fail(Code::DeviceCompilerUnusable, {}, fmt::format("{} does not tell its version", path()), kInstall);
-  architectures_.resize(static_cast<size_t>(count));
-  call_->architectures(architectures_.data());
-  preload_builtins();
+}  // namespace
+
+const Nvrtc* Nvrtc::found(const std::vector<std::string>& candidates) {
+  std::string problem;
+  for (const std::string& candidate : candidates) {
+    if (std::optional<SecondHalf> half = second_half(candidate))
+      return new Nvrtc(candidate, std::move(half->file), half->major, half->minor);
+    if (LoadedLibrary library = LoadedLibrary::open({candidate}, problem)) return new Nvrtc(std::move(library));
+  }
+  return nullptr;
+}
+
+const Nvrtc& Nvrtc::get() {
+  static std::mutex mutex;
+  static auto* const all = new std::map<std::string, const Nvrtc*>;  // by TILEWRIGHT_NVRTC; never unloaded
+  std::lock_guard lock(mutex);
+  const Nvrtc*& nvrtc = (*all)[environment_variable("TILEWRIGHT_NVRTC")];
+  if (nvrtc) return *nvrtc;
+  const std::vector<std::string> candidates = nvrtc_candidates();
+  nvrtc = found(candidates);
+  if (nvrtc) return *nvrtc;
+  std::string problem;
+  LoadedLibrary::open(candidates, problem);
+  fail(Code::DeviceCompilerMissing, {}, fmt::format("no NVRTC, the CUDA compiler: {}", problem), kInstall);
+}
+
+Nvrtc::Nvrtc(std::string path, std::string builtins, int major, int minor)
+    : path_(std::move(path)), builtins_(std::move(builtins)), major_(major), minor_(minor) {}
+
+Nvrtc::Nvrtc(LoadedLibrary library) : path_(library.path()) {
+  std::call_once(once_, [&] { loaded_ = std::make_shared<Loaded>(std::move(library)); });
+  major_ = loaded_->major, minor_ = loaded_->minor;
+  if (std::optional<SecondHalf> half = second_half(path_)) builtins_ = std::move(half->file);
+}
+
+const Nvrtc::Loaded& Nvrtc::loaded() const {
+  std::call_once(once_, [&] {
+    std::string problem;
+    LoadedLibrary library = LoadedLibrary::open({path_}, problem);
+    if (!library) fail(Code::DeviceCompilerUnusable, {}, fmt::format("NVRTC cannot be loaded: {}", problem), kInstall);
+    loaded_ = std::make_shared<Loaded>(std::move(library));
+  });
+  return *loaded_;
 }
 
 std::string Nvrtc::version() const { return fmt::format("{}.{}", major_, minor_); }
 
-// NVRTC asks the dynamic linker for its second half by name, which a package's directory does not answer, unless it is
-// loaded already.
-void Nvrtc::preload_builtins() const {
-  const std::string name = fmt::format("libnvrtc-builtins.so.{}", version());
-  const size_t slash = path().rfind('/');
-  std::string problem;
-  if (slash != std::string::npos) LoadedLibrary::open({path().substr(0, slash + 1) + name, name}, problem);
-}
+const std::vector<int>& Nvrtc::architectures() const { return loaded().architectures; }
 
 namespace {
 
@@ -233,7 +235,73 @@ bool negates(const std::string& ptx) {
   return std::regex_search(ptx, negation);
 }
 
+std::string without_end(std::string log) {
+  while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
+  return log;
+}
+
+// In a process of its own, as long as this system lets us have one.
+NvrtcAnswer call_nvrtc(const NvrtcRequest& request) {
+  static std::atomic<bool> here = false;
+  if (here) return call_nvrtc_here(request);
+  NvrtcAnswer answer = call_nvrtc_apart(request);
+  if (answer.end != NvrtcAnswer::End::NotStarted) return answer;
+  here = true;
+  warn(make_diagnostic(Code::DeviceCompilerUnusable, {},
+                       fmt::format("NVRTC runs in this process, which ends where NVRTC crashes: {}", answer.problem)));
+  return call_nvrtc_here(request);
+}
+
 }  // namespace
+
+NvrtcAnswer Nvrtc::ask(const DeviceCompileRequest& request, const std::vector<std::string>& options, bool ptx) const {
+  using End = NvrtcAnswer::End;
+  NvrtcRequest asked{builtins_, path(), ptx, std::string(request.text), options};
+  NvrtcAnswer answer = call_nvrtc(asked);
+  if (answer.end == End::Crashed) {
+    asked.options.push_back(kFewOptimizations);
+    NvrtcAnswer again = call_nvrtc(asked);
+    if (again.end == End::Answered && again.result == kSuccess) {
+      warn(
+          make_diagnostic(Code::DeviceCompilerFailed, request.location,
+                          fmt::format("NVRTC {} crashed ({}) on kernel '{}': it was compiled with fewer optimizations, "
+                                      "and may be slower than it should be",
+                                      version(), answer.problem, request.name),
+                          "other tile sizes, or another number of threads, often keep clear of what it stumbles over"));
+      answer = std::move(again);
+    }
+  }
+  answer.log = without_end(std::move(answer.log));
+  if (answer.end == End::NotStarted)
+    fail(Code::DeviceCompilerUnusable, {}, fmt::format("NVRTC cannot be loaded: {}", answer.problem), kInstall);
+  if (answer.end != End::Answered)
+    fail(Code::DeviceCompilerFailed, request.location,
+         answer.end == End::TimedOut ? fmt::format("NVRTC {} did not finish kernel '{}' for {} in time and was stopped",
+                                                   version(), request.name, request.arch)
+                                     : fmt::format("NVRTC {} crashed ({}) on kernel '{}' for {}, a mistake of its own",
+                                                   version(), answer.problem, request.name, request.arch),
+         fmt::format("take other tile sizes or another number of threads, or another NVRTC (TILEWRIGHT_NVRTC); {}",
+                     keep_failed_text(request.name, "cu", request.text)));
+  return answer;
+}
+
+void Nvrtc::fail_to_compile(const DeviceCompileRequest& request, const NvrtcAnswer& answer) const {
+  if (answer.result == kInvalidOption && answer.log.find("gpu-architecture") != std::string::npos)
+    fail(Code::DeviceArchitecture, request.location,
+         fmt::format("NVRTC {} does not know the architecture '{}'; it knows sm_{}", version(), request.arch,
+                     fmt::join(architectures(), ", sm_")));
+  if (answer.result == kBuiltinMissing)
+    fail(Code::DeviceCompilerUnusable, {}, fmt::format("{} is not complete: {}", path(), answer.log), kInstall);
+  std::string shown = excerpt(request.text, line_after(answer.log, fmt::format("{}(", kTextName)));
+  if (const int line = line_after(answer.log, "ptx input, line "); shown.empty() && line > 0) {
+    shown = excerpt(ptx_of(request), line);
+    if (!shown.empty()) shown = "in the PTX of the text:\n" + shown;
+  }
+  fail(Code::DeviceCompilerFailed, request.location,
+       fmt::format("NVRTC {} refused kernel '{}' for {} ({}):\n{}{}{}", version(), request.name, request.arch,
+                   loaded().error_text(answer.result), first_lines(answer.log, 20), shown.empty() ? "" : "\n", shown),
+       keep_failed_text(request.name, "cu", request.text));
+}
 
 DeviceBinary Nvrtc::compile(const DeviceCompileRequest& request) const {
   refuse_includes(request);
@@ -241,36 +309,17 @@ DeviceBinary Nvrtc::compile(const DeviceCompileRequest& request) const {
   options.insert(options.end(), device_options().begin(), device_options().end());
   options.insert(options.end(), request.more_options.begin(), request.more_options.end());
   const auto start = std::chrono::steady_clock::now();
-  const std::string text(request.text);
-  Program program(*call_, text);
-  const bool compiled = program.compile(options);
+  NvrtcAnswer answer = ask(request, options, false);
   DeviceBinary binary;
   binary.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  const std::string log = program.log();
-  if (program.result == kInvalidOption && log.find("gpu-architecture") != std::string::npos)
-    fail(Code::DeviceArchitecture, {},
-         fmt::format("NVRTC {} does not know the architecture '{}'; it knows sm_{}", version(), request.arch,
-                     fmt::join(architectures_, ", sm_")));
-  if (program.result == kBuiltinMissing)
-    fail(Code::DeviceCompilerUnusable, {}, fmt::format("{} is not complete: {}", path(), log), kInstall);
-  if (!compiled) {
-    std::string shown = excerpt(text, line_after(log, fmt::format("{}(", kTextName)));
-    if (const int line = line_after(log, "ptx input, line "); shown.empty() && line > 0) {
-      shown = excerpt(ptx_of(request), line);
-      if (!shown.empty()) shown = "in the PTX of the text:\n" + shown;
-    }
-    fail(Code::DeviceCompilerFailed, {},
-         fmt::format("NVRTC {} refused kernel '{}' for {} ({}):\n{}{}{}", version(), request.name, request.arch,
-                     call_->error_text(program.result), first_lines(log, 20), shown.empty() ? "" : "\n", shown),
-         keep_failed_text(request.name, "cu", request.text));
-  }
-  binary.cubin = program.get(call_->cubin_size, call_->cubin);
+  if (answer.result != kSuccess) fail_to_compile(request, answer);
+  binary.cubin = std::move(answer.code);
   check_internal(!binary.cubin.empty(), "NVRTC compiled kernel '{}' for {} and gives no cubin", request.name,
                  request.arch);
-  binary.log = parse_device_log(log);
+  binary.log = parse_device_log(answer.log);
   const DoubtfulCode code = doubtful_code(binary.cubin);
-  if (code.traps && text.find("trap") == std::string::npos && text.find("assert") == std::string::npos)
-    fail(Code::DeviceCompilerFailed, {},
+  if (code.traps && request.text.find("trap") == std::string::npos && request.text.find("assert") == std::string::npos)
+    fail(Code::DeviceCompilerFailed, request.location,
          fmt::format(
              "NVRTC {} makes kernel '{}' end in a trap that its text does not have: something in it is undefined",
              version(), request.name),
@@ -285,9 +334,7 @@ std::string Nvrtc::ptx_of(const DeviceCompileRequest& request) const {
   std::vector<std::string> options = {"--gpu-architecture=compute_" + request.arch.substr(3)};
   for (const std::string& option : device_options())
     if (!option.starts_with("--ptxas-options")) options.push_back(option);
-  const std::string text(request.text);
-  Program program(*call_, text);
-  return program.compile(options) ? program.get(call_->ptx_size, call_->ptx) : "";
+  return ask(request, options, true).code;
 }
 
 }  // namespace tilewright::runtime

@@ -1,12 +1,16 @@
-// NVIDIA's run time compiler as a function from text to a cubin: in this process, without a shell, a header or a file.
+// NVIDIA's run time compiler as a function from text to a cubin, without a shell, a header or a file; in a process of
+// its own wherever there can be one (nvrtc_process.h).
 #pragma once
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/loaded_library.h"
 #include "runtime/nvrtc_log.h"
+#include "runtime/nvrtc_process.h"
+#include "tilewright/diagnostic.h"
 
 namespace tilewright::runtime {
 
@@ -15,6 +19,7 @@ struct DeviceCompileRequest {
   std::string_view text;                       // self-contained: an #include is refused
   std::string arch;                            // "sm_80", "sm_90a"
   std::vector<std::string> more_options = {};  // after device_options(); ours only
+  SourceLocation location = {};                // of the program, for messages
 };
 
 struct DeviceBinary {
@@ -32,30 +37,36 @@ const std::vector<std::string>& device_options();
 // linker's places, $CUDA_HOME and $CUDA_PATH, /usr/local/cuda. Newest version first in each.
 std::vector<std::string> nvrtc_candidates();
 
-// All of it may be used by several threads at a time; NVRTC compiles side by side.
+// All of it may be used by several threads at a time; NVRTC compiles side by side. It is loaded here no sooner than
+// something other than its path and version is asked for, which takes some milliseconds of each process.
 class Nvrtc {
  public:
   // CompileError naming what to install if there is none.
   static const Nvrtc& get();
 
-  const std::string& path() const { return library_.path(); }
-  std::string version() const;                                              // "13.0"
-  const std::vector<int>& architectures() const { return architectures_; }  // 80, 90, ...
+  const std::string& path() const { return path_; }
+  std::string version() const;                    // "13.0"
+  const std::vector<int>& architectures() const;  // 80, 90, ...
 
-  // CompileError with the compiler's messages and the lines of the text that they speak of.
+  // CompileError with the compiler's messages and the lines of the text that they speak of. Where NVRTC crashes, the
+  // text is compiled with fewer optimizations, with a warning; CompileError if it crashes then, too.
   DeviceBinary compile(const DeviceCompileRequest& request) const;
 
  private:
-  struct Program;
-  struct Functions;
+  struct Loaded;
+  Nvrtc(std::string path, std::string builtins, int major, int minor);
   explicit Nvrtc(LoadedLibrary library);
-  void preload_builtins() const;
+  static const Nvrtc* found(const std::vector<std::string>& candidates);
+  const Loaded& loaded() const;
+  NvrtcAnswer ask(const DeviceCompileRequest& request, const std::vector<std::string>& options, bool ptx) const;
+  [[noreturn]] void fail_to_compile(const DeviceCompileRequest& request, const NvrtcAnswer& answer) const;
   std::string ptx_of(const DeviceCompileRequest& request) const;
 
-  LoadedLibrary library_;
-  std::shared_ptr<const Functions> call_;
+  std::string path_;
+  std::string builtins_;  // the file of NVRTC's second half; empty if it is not beside the first
   int major_ = 0, minor_ = 0;
-  std::vector<int> architectures_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const Loaded> loaded_;
 };
 
 }  // namespace tilewright::runtime

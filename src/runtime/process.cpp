@@ -58,8 +58,16 @@ bool wait_until(pid_t child, Clock::time_point end, int& status) {
   }
 }
 
+// Copies of descriptors, beyond the numbers that the child gets its own at.
+std::vector<File> lifted(const std::vector<int>& descriptors) {
+  std::vector<File> out;
+  for (int fd : descriptors) out.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, 3 + static_cast<int>(descriptors.size())));
+  return out;
+}
+
 pid_t spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-            const std::string& directory, int output) {
+            const std::string& directory, int output, const std::vector<int>& handed) {
+  const std::vector<File> copies = lifted(handed);
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -67,6 +75,8 @@ pid_t spawn(const std::vector<std::string>& argv, const std::vector<std::string>
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, 1);
   posix_spawn_file_actions_adddup2(&actions, output, 2);
+  for (size_t i = 0; i < copies.size(); ++i)
+    posix_spawn_file_actions_adddup2(&actions, copies[i].get(), 3 + static_cast<int>(i));
   posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
   sigset_t none, all;
   sigemptyset(&none);
@@ -87,13 +97,14 @@ pid_t spawn(const std::vector<std::string>& argv, const std::vector<std::string>
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-                          const std::string& directory, std::chrono::milliseconds deadline) {
+                          const std::string& directory, std::chrono::milliseconds deadline,
+                          const std::vector<int>& handed) {
   ProcessResult result;
   const Clock::time_point end = Clock::now() + deadline;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return result;
   File reading(ends[0]), writing(ends[1]);
-  const pid_t child = spawn(argv, environment, directory, writing.get());
+  const pid_t child = spawn(argv, environment, directory, writing.get(), handed);
   if (child < 0) return result;
   result.started = true;
   writing = File();

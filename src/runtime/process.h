@@ -14,9 +14,11 @@ struct ProcessResult {
   std::string output;      // stdout and stderr together, the first 64 KiB
 };
 
-// Runs `argv` (argv[0] absolute) in `directory` with exactly the environment `environment`, stdin empty.
+// Runs `argv` (argv[0] absolute) in `directory` with exactly the environment `environment`, stdin empty. It has the
+// descriptors `handed` as 3, 4 and so on.
 ProcessResult run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-                          const std::string& directory, std::chrono::milliseconds deadline);
+                          const std::string& directory, std::chrono::milliseconds deadline,
+                          const std::vector<int>& handed = {});
 
 // A file descriptor that closes itself.
 class File {

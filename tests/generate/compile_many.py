@@ -2,8 +2,10 @@
 
 A kernel's compiler is then `ask`, a small program that says where its text is and waits. What it finds there afterwards is a
 kernel as g++ makes it with the same flags, in a file with its neighbours: a number in the file says which is the kernel's."""
+import dataclasses
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,7 +13,20 @@ import tempfile
 import threading
 
 MARK = b"the number of a kernel: "
-MOST = 24  # of one text: larger ones do not compile faster, and their files are larger
+
+
+@dataclasses.dataclass(frozen=True)
+class Level:
+    """A compiler, what is said to it beyond the usual flags, and how many kernels one text has at most. Of those that it does not
+    optimize, larger texts do not compile faster; of the others none does, and who asked first waits for the last."""
+
+    compiler: str
+    more: tuple
+    most: int
+
+
+# By the word behind "cpu:". The first is the one without: four times as fast as "optimized".
+LEVELS = {"quick": Level("g++", ("-O0",), 24), "optimized": Level("g++", (), 4), "clang++": Level("clang++", (), 4)}
 
 ASK = r"""
 #include <stdio.h>
@@ -20,14 +35,16 @@ ASK = r"""
 #include <sys/un.h>
 #include <unistd.h>
 int main(int count, char** words) {
-  if (count > 1 && !strcmp(words[1], "--version")) return execlp("g++", "g++", "--version", (char*)0), 1;
+  const char* level = strrchr(words[0], '/') + 1;
+  const char* compiler = strcmp(level, "clang++") ? "g++" : level;
+  if (count > 1 && !strcmp(words[1], "--version")) return execlp(compiler, compiler, "--version", (char*)0), 1;
   struct sockaddr_un to = {AF_UNIX, SOCKET};
   int line = socket(AF_UNIX, SOCK_STREAM, 0);
   if (connect(line, (struct sockaddr*)&to, sizeof to)) return perror(SOCKET), 2;
   char text[1 << 16];
   if (!getcwd(text, 4096)) return 2;
   size_t size = strlen(text);
-  for (int i = 1; i < count; ++i) size += snprintf(text + size, sizeof text - size, "\n%s", words[i]);
+  for (int i = 0; i < count; ++i) size += snprintf(text + size, sizeof text - size, "\n%s", i ? words[i] : level);
   if (write(line, text, size + 1) != (ssize_t)size + 1) return 2;
   int status = 2, got;
   if (read(line, &status, sizeof status) != sizeof status) return 2;
@@ -45,7 +62,9 @@ class Request:
             if not part:
                 raise ConnectionError
             data += part
-        self.folder, *self.words = data[:-1].decode().split("\n")
+        self.folder, level, *self.words = data[:-1].decode().split("\n")
+        self.level = LEVELS[level]
+        self.command = [self.level.compiler, *self.words, *self.level.more]
 
     def answer(self, status, output=b""):
         try:
@@ -56,8 +75,7 @@ class Request:
 
 
 class Compiler:
-    def __init__(self, path, quick, jobs):
-        self.extra = ["-O0"] if quick else []
+    def __init__(self, path, jobs):
         self.waiting, self.some = [], threading.Condition()
         self.line = socket.socket(socket.AF_UNIX)
         self.line.bind(path)
@@ -81,8 +99,8 @@ class Compiler:
             with self.some:
                 while not self.waiting:
                     self.some.wait()
-                words = self.waiting[0].words
-                together = [r for r in self.waiting if r.words == words][:MOST]
+                first = self.waiting[0]
+                together = [r for r in self.waiting if r.command == first.command][: first.level.most]
                 self.waiting = [r for r in self.waiting if r not in together]
             try:
                 self.compile(together)
@@ -94,14 +112,14 @@ class Compiler:
         if len(together) > 1 and self.compile_as_one(together):
             return
         for r in together:
-            done = subprocess.run(["g++", *r.words, *self.extra], cwd=r.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            done = subprocess.run(r.command, cwd=r.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             r.answer(done.returncode & 255, done.stdout)
 
     def compile_as_one(self, together):
         with tempfile.TemporaryDirectory() as folder:
             text = pathlib.Path(folder) / "kernel.cpp"
             text.write_text(self.text_of(together))
-            if subprocess.run(["g++", *together[0].words, *self.extra], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            if subprocess.run(together[0].command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
                 return False
             kernels = (text.parent / "kernel.so").read_bytes()
         at = kernels.index(MARK) + len(MARK)
@@ -125,15 +143,25 @@ class Compiler:
         return "\n".join(lines) + "\n"
 
 
-def start(scratch, quick):
-    """The path of `ask`, whose answers come from a process that ends with this one."""
+def available():
+    """The levels whose compiler is here."""
+    return [level for level in LEVELS if shutil.which(LEVELS[level].compiler)]
+
+
+def start(scratch):
+    """The paths of `ask` by level, whose answers come from a process that ends with this one."""
     folder = pathlib.Path(scratch)
-    path, ask = folder / "socket", folder / "ask"
-    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", ask, f'-DSOCKET="{path}"'], input=ASK.encode(), check=True)
-    process = subprocess.Popen([sys.executable, __file__, path, "quick" if quick else "usual"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    path = folder / "socket"
+    asks = {level: str(folder / level) for level in available()}
+    first = asks["quick"]
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", first, f'-DSOCKET="{path}"'], input=ASK.encode(), check=True)
+    for ask in asks.values():
+        if ask != first:
+            os.link(first, ask)
+    process = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.stdout.readline()  # it listens
     started.append(process)
-    return str(ask)
+    return asks
 
 
 started = []  # they live as long as their pipes
@@ -159,7 +187,7 @@ def end_with(stream):
 
 
 if __name__ == "__main__":
-    compiler = Compiler(sys.argv[1], sys.argv[2] == "quick", os.cpu_count())
+    compiler = Compiler(sys.argv[1], os.cpu_count())
     threading.Thread(target=end_with, args=(sys.stdin,), daemon=True).start()
     print("ready", flush=True)
     compiler.listen()

@@ -11,11 +11,11 @@ from draw_products import Products
 from draw_roles import draw_roles
 from draw_threads import Hazards
 from nodes import Buffer, Launch, Program, Region, Stmt
-from scalars import BOOL, FLOAT32, INT32, INT64, TYPES, encode, round_to
+from scalars import BOOL, FLOAT32, GIVEN_AS_BYTES, INT32, INT64, TYPES, encode, round_to
 
 INTS = ["int32"] * 6 + ["int64", "uint32", "uint8", "int8", "int16", "uint16", "uint64"]
 FLOATS = ["float32"] * 4 + ["float16", "bfloat16", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2"]
-RARE = ["bool", "int4", "uint4", "float4_e2m1fn"]
+RARE = ["bool", "int4", "uint4", "float4_e2m1fn", *GIVEN_AS_BYTES]
 
 
 class Generator(Maps, Hazards, Products, Exprs):
@@ -38,7 +38,7 @@ class Generator(Maps, Hazards, Products, Exprs):
     def program(self):
         r = self.r
         self.palette = [TYPES[r.choice(INTS)], TYPES[r.choice(FLOATS)], INT32, TYPES[r.choice(INTS + FLOATS)]]
-        if self.chance(0.1):
+        if self.chance(0.16):
             self.palette.append(TYPES[r.choice(RARE)])
         self.sizes = [r.choice((1, 2, 3, 4, 5, 7, 8, 8, 16, 16, 16, 17, 32, 32, 33)) for _ in range(3)]
         p = self.p = Program(self.seed, [], [("n0", INT32, r.choice((0, 0, 1, 1, 2, 3, 4, 5)))], [], [])
@@ -55,6 +55,8 @@ class Generator(Maps, Hazards, Products, Exprs):
             self._parameter([(None, self.extent()) for _ in range(r.choice((1, 2, 2, 2, 3)))])
         if self.chance(0.6):
             p.options["contract"] = False
+        if self.chance(0.1):
+            p.options["tf32"] = True
         for _ in range(r.choice((1, 1, 1, 1, 2, 2, 3))):
             p.launches.append(self._launch())
         for b in p.params:
@@ -84,7 +86,20 @@ class Generator(Maps, Hazards, Products, Exprs):
         if self.chance(0.1) and b.dtype.is_int:
             b.fill = self.r.choice((1, -1 if b.dtype.is_signed else 2, 7))
         self.p.params.append(b)
+        self._strided(b)
         return b
+
+    def _strided(self, b):
+        """Now and then rows lie apart, dimensions in another order, or both."""
+        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or not self.chance(0.08):
+            return
+        order, step, strides = list(range(len(b.shape))), 1, {}
+        if self.chance(0.3):
+            self.r.shuffle(order)
+        for d in reversed(order):
+            strides[d] = step
+            step = step * b.shape[d] + self.r.choice((0, 0, 1, 3, 4, 8))
+        b.strides = tuple(strides[d] for d in range(len(b.shape)))
 
     def number(self, t):
         """A Python number of the type, small or extreme."""
@@ -142,7 +157,7 @@ class Generator(Maps, Hazards, Products, Exprs):
             self.grid[f"by{number}"] = value
         products = self.chance(self.PRODUCTS)
         threads = r.choice((128, 128, 128, 256) if products else (32, 32, 64, 64, 64, 96, 128, 128, 128, 256))
-        self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra(), () if products else self._across(threads))
+        self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra(grid), () if products else self._across(threads))
         self.tiles, self.ready, self.partitions, self.locals = [], set(), {}, []
         self.targets, self.sinks = set(), []
         scope = Scope()
@@ -171,8 +186,15 @@ class Generator(Maps, Hazards, Products, Exprs):
         along = self.r.choice((2, 4, 8, threads // 16, threads))
         return (along,) if self.chance(0.6) or threads // along < 2 else (along, 2)
 
-    def _extra(self):
-        return f" swizzle({self.r.choice((2, 3, 10))}, {self.r.choice(('row', 'column'))})" if self.chance(0.1) else ""
+    def _extra(self, grid):
+        """What changes no result."""
+        r, words = self.r, ""
+        whole = [n for n in (2, 3, 4) if grid[0][2] % n == 0 and grid[0][1].isdigit()]
+        if whole and self.chance(0.15):
+            words += f" cluster({r.choice(whole)}, 1)"
+        if self.chance(0.05):
+            words += f" min_blocks({r.choice((1, 2))})"
+        return words + (f" swizzle({r.choice((2, 3, 10))}, {r.choice(('row', 'column'))})" if self.chance(0.1) else "")
 
     def _reads_at_first(self, scope, body):
         for _ in range(self.r.choice((1, 2, 2, 3))):
@@ -212,13 +234,13 @@ class Generator(Maps, Hazards, Products, Exprs):
             b.layout = r.choice(("linear", "swizzled")) if len(b.shape) == 2 else "linear"
         self.launch.buffers.append(b)
         self.tiles.append(b)
-        if b.space == "shared" and not b.dtype.is_packed and not b.dtype.is_bool and self.chance(0.12):
+        if b.space == "shared" and not b.dtype.is_packed and not b.dtype.is_bool and not b.dtype.name.startswith("float6") and self.chance(0.12):
             self._view(b)
         return b
 
     def _view(self, b):
         r = self.r
-        same = [t for t in TYPES.values() if not t.is_packed and not t.is_bool and (b.size * b.dtype.bytes) % t.bytes == 0]
+        same = [t for t in TYPES.values() if not t.is_packed and not t.is_bool and not t.name.startswith("float6") and (b.size * b.dtype.bytes) % t.bytes == 0]
         t = r.choice([t for t in same if t.bits == b.dtype.bits] if self.chance(0.7) else same)
         n = b.size * b.dtype.bytes // t.bytes
         width = r.choice([w for w in (1, 2, 3, 4, 8, 16, n) if n % w == 0])
@@ -249,6 +271,7 @@ class Generator(Maps, Hazards, Products, Exprs):
             self.p.workspaces.append(b)
         else:
             self.p.params.append(b)
+            self._strided(b)
         self.targets.add(b)
         return b
 
@@ -308,7 +331,7 @@ class Generator(Maps, Hazards, Products, Exprs):
 
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
-             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("meeting_map", 2), ("copy_combine", 1), ("roles", 1), ("async_copy", 1), ("reducer", 1),
+             ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("meeting_map", 2), ("copy_combine", 1), ("roles", 2), ("async_copy", 2), ("reducer", 1),
              ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1)]  # fmt: skip
 
     def statement(self, scope, body, depth):

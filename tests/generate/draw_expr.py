@@ -2,7 +2,14 @@
 from dataclasses import dataclass
 
 from nodes import type_of
-from scalars import BOOL, INT32, INT64, TYPES
+from scalars import BOOL, CLOSE_FUNCTIONS, FLOAT32, INT32, INT64, TYPES
+
+
+CLOSE_NAMES = tuple(CLOSE_FUNCTIONS)
+# Functions of two floats that few programs have, by the bits of their type.
+RARE = {32: ("fmod", "min_nan", "max_nan", "nextafter", "pow", "atan2", "hypot",
+             *(f"ieee_{op}_{to}" for op in ("add", "mul", "fdiv") for to in ("rz", "ru", "rd"))),
+        64: ("fmod", "min_nan", "max_nan", "nextafter", "pow", "atan2", "hypot")}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -203,6 +210,10 @@ class Exprs:
         if self.chance(0.12):
             other = self.any_type()
             return self.converted(self.expr(scope, other, depth - 1, uniform), t)
+        if self.chance(0.03) and not t.is_bool:  # the same bits as another type of that width
+            same = [o for o in TYPES.values() if o.bits == t.bits and o is not t and o.bits >= 8 and not o.name.startswith("float6")]
+            if same and not t.name.startswith("float6"):
+                return ("bitcast", t, self.expr(scope, r.choice(same), depth - 1, uniform))
         if self.chance(0.1):
             return ("select", t, self.condition(scope, depth - 1, uniform), self.expr(scope, t, depth - 1, uniform),
                     self.expr(scope, t, depth - 1, uniform))  # fmt: skip
@@ -216,8 +227,13 @@ class Exprs:
         if self.chance(0.12):
             names = ["neg", "abs", "~"] if t.is_signed else ["~", "neg"]
             if t.bits >= 32:
-                names += ["popcount", "clz"]
+                names += ["popcount", "clz", "ffs", "brev"]
             return ("un", t, r.choice(names), a)
+        if self.chance(0.03):
+            least, most = sorted((max(t.min, r.randint(-9, 9)), min(t.max, max(t.min, r.randint(-5, 20)))))
+            return ("clamp", t, a, constant(t, least), constant(t, most))
+        if t is INT32 and self.chance(0.03):
+            return ("dp4a", t, a, self.expr(scope, t, depth - 1, uniform), self.leaf(scope, t, uniform))
         op = r.choice(("+", "+", "+", "-", "-", "*", "*", "&", "|", "^", "min", "max", "//", "%", "<<", ">>", "truncdiv", "truncmod"))
         if op in ("//", "%", "truncdiv", "truncmod"):
             divisor = [n for n in (2, 3, 4, 7, 5, -3, -2, 100, 16) if t.min <= n <= t.max]
@@ -231,15 +247,25 @@ class Exprs:
         b = self.expr(scope, t, depth - 1, uniform)
         if self.chance(0.5):
             a, b = b, a
-        return ("bin", t, op, a, b)
+        return ("bin", t, "mulhi" if t.bits >= 32 and self.chance(0.05) else op, a, b)
 
     def float_op(self, scope, t, a, depth, uniform):
         r = self.r
         if self.chance(0.15):
             return ("un", t, r.choice(("neg", "abs", "abs", "floor", "ceil", "trunc", "nearbyint", "round", "sqrt")), a)
-        if self.chance(0.04) and t.bits >= 16:
-            return ("un", t, r.choice(("exp", "exp2", "sin", "tanh", "sigmoid", "log")), a)
+        if self.chance(0.07) and t.bits >= 16:
+            return ("un", t, r.choice(CLOSE_NAMES), a)
+        if self.chance(0.03):
+            least = r.choice((-2.0, -1.0, 0.5))
+            return ("clamp", t, a, constant(t, least), constant(t, least + r.choice((0.0, 1.0, 2.0))))
+        if self.chance(0.03):
+            power = ("bin", INT32, "-", ("bin", INT32, "&", self.leaf(scope, INT32, uniform), int32(15)), int32(7))
+            return ("bin", t, "ldexp", a, ("cast", t, power))
+        if t.bits == 16 and self.chance(0.05):
+            return ("cast", t, self.expr(scope, FLOAT32, depth - 1, uniform), "toward_zero")
         b = self.expr(scope, t, depth - 1, uniform)
+        if self.chance(0.08):
+            return ("bin", t, r.choice(RARE[t.bits] if t.bits in RARE else ("fmod", "min_nan", "max_nan")), a, b)
         if self.chance(0.05) and t.bits == 32:
             return ("fma", t, a, b, self.leaf(scope, t, uniform))
         return ("bin", t, r.choice(("+", "+", "+", "-", "-", "*", "*", "/", "min", "max", "copysign")), a, b)
@@ -249,7 +275,9 @@ class Exprs:
         form = r.random()
         if depth > 0 and form < 0.15:
             return ("logic", r.choice(("and", "or")), self.condition(scope, depth - 1, uniform), self.condition(scope, depth - 1, uniform))
-        if form < 0.2 and depth > 0:
+        if form < 0.18 and depth > 0 and (floats := [t for t in self.palette if t.is_float]):
+            return ("un", BOOL, r.choice(("isnan", "isinf", "isfinite")), self.expr(scope, r.choice(floats), depth - 1, uniform))
+        if form < 0.22 and depth > 0:
             return ("un", BOOL, "not", self.condition(scope, depth - 1, uniform))
         if form < 0.5:
             t = self.any_type()

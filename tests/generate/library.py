@@ -4,8 +4,13 @@ import os
 import pathlib
 import tempfile
 
-import compile_many
-import numpy as np
+# One processor for each worker: teams that wait for work would take it from the others. What is said to an engine counts more.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import compile_many  # noqa: E402
+import numpy as np  # noqa: E402
+from scalars import GIVEN_AS_BYTES  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -111,8 +116,21 @@ class Library:
         self.lib.tw_program_release(program)
         return again
 
+    def compile(self, text, engine, arch):
+        """Compiles the program: for a GPU, that need not be there."""
+        program, kernel = self.parse(text), ctypes.c_void_p()
+        try:
+            self._check(self.lib.tw_compile(program, engine.encode(), arch.encode(), ctypes.byref(kernel)))
+        finally:
+            if kernel:
+                self.lib.tw_kernel_release(kernel)
+            self.lib.tw_program_release(program)
+
     def run(self, text, engine, arch, arguments):
-        """Calls the program. Arguments: (dtype name, bits, shape, bytes) of tensors, which are written, or numbers."""
+        """Calls the program; `arch` is the GPU of a simulator, or a level of the CPU engine's compiler. Arguments: (dtype name, bits, shape, bytes[, strides]) of tensors, which are written, or numbers."""
+        if engine == "cpu":
+            choose_compiler(arch)
+            arch = ""
         program, kernel = self.parse(text), ctypes.c_void_p()
         try:
             self._check(self.lib.tw_compile(program, engine.encode(), arch.encode(), ctypes.byref(kernel)))
@@ -133,7 +151,7 @@ class Library:
                 slot.kind = _UINT if argument >= 1 << 63 else _INT
                 slot.value.integer = argument - (1 << 64) if argument >= 1 << 63 else argument
             else:
-                tensor = _tensor(*argument, kept)
+                tensor = _tensor(kept, *argument)
                 if device:
                     copies.append((device.take(argument[3]), argument[3]))
                     tensor.data, tensor.device_type = copies[-1][0].value, 2
@@ -143,11 +161,13 @@ class Library:
             device.give_back(address, memory)
 
 
-def _tensor(name, bits, shape, memory, kept):
+def _tensor(kept, name, bits, shape, memory, strides=None):
+    name = "uint8" if name in GIVEN_AS_BYTES else name
     code = _CODES.get(name, 0 if name.startswith("int") else 1 if name.startswith("uint") else 2)
     extents = (ctypes.c_int64 * max(1, len(shape)))(*shape)
-    tensor = _Tensor(memory.ctypes.data, 1, 0, len(shape), code, 8 if name == "bool" else bits, 1, extents, None, 0)
-    kept += [extents, tensor]
+    steps = (ctypes.c_int64 * len(strides))(*strides) if strides else None
+    tensor = _Tensor(memory.ctypes.data, 1, 0, len(shape), code, 8 if name == "bool" else bits, 1, extents, steps and ctypes.addressof(steps), 0)
+    kept += [extents, steps, tensor]
     return tensor
 
 
@@ -183,11 +203,21 @@ def leave():
     ctypes.CDLL(None).exit(0)
 
 
-def prepare(scratch=None, quick=True):
-    """The environment in which programs run: one thread, a cache of their own."""
+compilers = {}  # by level, once prepare() has started them
+
+
+def choose_compiler(level):
+    """Which compiler the CPU engine asks from now on. What is optimized runs on several threads, as users have it."""
+    if compilers:
+        os.environ["TILEWRIGHT_CXX"] = compilers[level or "quick"]
+        os.environ["TILEWRIGHT_THREADS"] = "1" if level in ("", "quick") else "3"
+
+
+def prepare(scratch=None):
+    """The environment in which programs run: a compiler that takes many texts at once, and no cache, since none comes again."""
     scratch = scratch or tempfile.mkdtemp(prefix="tilewright-generate-")
     pathlib.Path(scratch).mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.environ["TILEWRIGHT_CACHE_DIR"], os.environ["TILEWRIGHT_THREADS"] = scratch, "1"
-    os.environ["TILEWRIGHT_CACHE_SIZE"] = "64"  # nothing is compiled twice
-    os.environ["TILEWRIGHT_CXX"] = compile_many.start(scratch, quick)
+    os.environ["TILEWRIGHT_CACHE_DIR"], os.environ["TILEWRIGHT_CACHE_SIZE"] = scratch, "0"
+    compilers.update(compile_many.start(scratch))
+    choose_compiler("quick")
     return scratch

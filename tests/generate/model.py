@@ -6,8 +6,8 @@ sum) is either Invalid, and then the statement is at fault, or marked in the sta
 import numpy as np
 from alike import Alike
 from memory import Invalid, Memory, Races, spread
-from scalars import (BITS, BOOL, CLOSE, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
-                     cast, either_zero, round_to, unary)  # fmt: skip
+from scalars import (BITS, BOOL, CLOSE, CLOSE_BINARY, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
+                     cast, dot_of_bytes, either_zero, round_to, unary)  # fmt: skip
 from nodes import buffers_of, type_of
 
 LONGEST = 80  # rounds of a while
@@ -155,10 +155,15 @@ class Model:
                 raise Invalid("a shift past the type")
             b = np.clip(b, 0, t.bits - 1).astype(b.dtype)
         y, s = binary(op, a, b, t), join(s, r)
-        if op == "copysign" or op == "/" and t.is_float:  # the sign of a NaN, or of a zero that max chose, is nobody's to say
+        if op == "atan2":
+            s = marked(s, a == 0, UNSAID)
+        if op in ("copysign", "atan2") or (op == "/" or op.startswith("ieee_fdiv")) and t.is_float:  # the sign of a NaN, or of a zero that max chose, is nobody's to say
             s = marked(s, np.isnan(b) | (b == 0), UNSAID)
-        if t.name == "float4_e2m1fn":  # it has no NaN
+        if t.is_float and not t.has_nan:  # it has no NaN
             s = marked(s, np.isnan(y), UNSAID)
+        if op in CLOSE_BINARY:
+            s = marked(s, np.ones_like(y, bool), CLOSE)
+            s = marked(s, ~(np.isfinite(y) & (np.abs(y) > 1e-6) & (np.abs(y) < 1e30)), UNSAID)
         if op == "*" and t.is_float and self.contract:
             s = marked(s, self._inexact(a, b, y, t), CLOSE)
         return y, s
@@ -184,6 +189,17 @@ class Model:
                 open_ = (np.abs(p) >= 2.0**52) | (np.rint(p * 16) != p * 16)
         return round_to(t, y), marked(join(q, r, s), open_ | ~np.isfinite(y), UNSAID)
 
+    def _clamp(self, e, mask):
+        (x, s), (least, _), (most, _) = (self.value(a, mask) for a in e[2:])  # constants, the one below the other
+        if e[1].is_float:
+            s = marked(s, np.isnan(x) | (x == 0), UNSAID)  # which of the ends a NaN gives, or which zero
+        return binary("min", binary("max", x, least, e[1]), most, e[1]), s
+
+    def _dp4a(self, e, mask):
+        (a, r), (b, s), (c, q) = (self.value(x, mask) for x in e[2:])
+        with np.errstate(over="ignore"):
+            return dot_of_bytes(a, b, c), join(q, r, s)
+
     def _cmp(self, e, mask):
         a, r = self.value(e[2], mask)
         b, s = self.value(e[3], mask)
@@ -200,7 +216,7 @@ class Model:
         t = type_of(e[3])
         y, mark = unary(e[2], a, t)
         s = join(s)
-        if t.name == "float4_e2m1fn":
+        if t.is_float and not t.has_nan:
             s = marked(s, np.isnan(y), UNSAID)
         if mark == CLOSE:
             usual = np.isfinite(y) & (np.abs(y) > 1e-6) & (np.abs(y) < 1e30) & (np.abs(a) < 1e4)
@@ -220,7 +236,7 @@ class Model:
     def _cast(self, e, mask):
         source, t = type_of(e[2]), e[1]
         v, s = self.value(e[2], mask)
-        y, unsaid = cast(v, source, t)
+        y, unsaid = cast(v, source, t, e[3:] == ("toward_zero",))
         if not (source.is_float and t.is_float):
             s = join(s)
         return y, marked(s, unsaid, UNSAID)
@@ -765,6 +781,8 @@ class Model:
                 y = (a.astype(np.int64) @ b.astype(np.int64)).reshape(self.blocks, -1)
                 self.put_tile(s.c, (y + kept.astype(np.int64)).astype(t.carrier), None, active)
                 return
+            if self.program.options.get("tf32") and s.a.buffer.dtype is FLOAT32 and not all(np.array_equal(cut(x), x) for x in (a, b)):
+                raise Invalid("operands of which tf32 reads a part")
             a, b = a.astype(np.float64), b.astype(np.float64)
             with np.errstate(all="ignore"):
                 y = (a @ b).reshape(self.blocks, -1) + kept
@@ -883,6 +901,11 @@ def magnitude(e):
         return max(1, abs(int(e[2]))) if e[0] == "const" else 1
     a, b = magnitude(e[3]), magnitude(e[4])
     return a * b if e[2] == "*" else a + b
+
+
+def cut(x):
+    """Floats with ten bits of their mantissas."""
+    return (np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def stored_in(body, with_tile_ops):

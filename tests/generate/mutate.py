@@ -370,6 +370,8 @@ def call(library, text, engine, arguments):
             memories.append((t, pack(t, value), int(np.prod(shape, dtype=np.int64))))
             given.append((t.name, t.bits, shape, memories[-1][1]))
     name, _, arch = engine.partition(":")
+    if name == "nvrtc":  # which calls nothing
+        return library.compile(text, "cuda", arch)
     library.run(text, name, arch, given)
     return [decode(t, unpack(t, memory, n)) for t, memory, n in memories]
 
@@ -487,7 +489,8 @@ def still_shows(library, engine, kind, seed):
         except Refused:
             return
         try:
-            wrong = unlike(arguments, expected, call(library, text, engine, arguments), coarsest_sum(text))
+            got = call(library, text, engine, arguments)
+            wrong = got is not None and unlike(arguments, expected, got, coarsest_sum(text))
         except Refused as why:
             raise Finding(why.code, why.text) from None
         if wrong:
@@ -513,50 +516,50 @@ class Mutation(runner.Work):
         self.texts = options.texts
 
     def seed(self, seed, skip=()):
-        times, findings, counts = collections.Counter(), [], collections.Counter()
+        out = runner.Outcome()
         text, names, arguments, why = self.make(seed)
         if why:
-            counts["not run: " + why] += 1
-            return times, findings, counts
+            out.refusals["not run: " + why] += 1
+            return out
         try:
             self._note(seed, len(self.options.engines))
             start = runner.spent()
             expected = call(self.library, text, "interpreter", arguments)
-            times["interpreter"] = runner.spent() - start
+            out.times["interpreter"] = runner.spent() - start
         except Refused as refused:
-            counts[f"not run: interpreter {refused.code}"] += 1
+            out.refusals[f"not run: interpreter {refused.code}"] += 1
             if refused.code == "TW0001":
-                findings.append((seed, "interpreter", refused.code, refused.text))
-            return times, findings, counts
-        counts["variants"] += 1
-        for number, engine in enumerate(self.options.engines):
-            if engine in skip:
-                continue
+                out.findings.append((seed, "interpreter", refused.code, refused.text))
+            return out
+        out.ran["interpreter"] += 1
+        for number, engine in self.engines(seed, skip):
             self._note(seed, number)
             start = runner.spent()
             try:
-                wrong = unlike(arguments, expected, call(self.library, text, engine, arguments), coarsest_sum(text))
+                got = call(self.library, text, engine, arguments)
+                wrong = got is not None and unlike(arguments, expected, got, coarsest_sum(text))
+                out.ran[engine] += 1
                 if wrong and self.races(text, arguments):
-                    counts["not run: a race of its own"] += 1
+                    out.refusals["not run: a race of its own"] += 1
                 elif wrong and self.trembles(text, arguments, expected):
-                    counts["not run: roundings decide what it gives"] += 1
+                    out.refusals["not run: roundings decide what it gives"] += 1
                 elif wrong:
-                    findings.append((seed, engine, "wrong", wrong + " after " + ", ".join(names)))
+                    out.findings.append((seed, engine, "wrong", wrong + " after " + ", ".join(names)))
             except Refused as refused:
                 if may_refuse(refused.code):
-                    counts[f"{engine} {refused.code}"] += 1
+                    out.refusals[f"{engine} {refused.code}"] += 1
                 elif own_mistake(text, refused):
-                    counts["not run: a race of its own"] += 1
+                    out.refusals["not run: a race of its own"] += 1
                 else:
-                    findings.append((seed, engine, refused.code, refused.text + "\n" + ", ".join(names)))
+                    out.findings.append((seed, engine, refused.code, refused.text + "\n" + ", ".join(names)))
             except DeviceLost as why:
                 self.done = True
                 if self.races(text, arguments):
-                    counts["not run: a race of its own"] += 1
+                    out.refusals["not run: a race of its own"] += 1
                 else:
-                    findings.append((seed, engine, LOST, str(why) + "\n" + ", ".join(names)))
-            times[engine] += runner.spent() - start
-        return times, findings, counts
+                    out.findings.append((seed, engine, LOST, str(why) + "\n" + ", ".join(names)))
+            out.times[engine] += runner.spent() - start
+        return out
 
     @classmethod
     def of(cls, options):
@@ -617,10 +620,10 @@ def work(options, at, connection):
     runner.work(options, at, connection, Mutation)
 
 
-def _write_one(options, finding):
+def _write_one(options, finding, minimize):
     seed, engine, kind, message = finding
     text = Mutation.of(options).make(seed)[0]
-    if options.minimize and kind != "hang":
+    if minimize and kind != "hang":
         text = TextMinimizer(text.rstrip("\n").split("\n"), still_shows(library.Library(options.library), engine, kind, seed), options.tries).run()
     head = "".join(f"# {line}\n" for line in [f"variant {seed}: {engine}: {kind}"] + message.splitlines()[:6])
     (pathlib.Path(options.out) / f"variant_{seed}_{engine.replace(':', '_')}_{kind}.tile").write_text(head + text)
@@ -636,11 +639,11 @@ def main(arguments=None):
             text, names, _, why = Mutation.of(options).make(seed)
             print(f"# {', '.join(names)}{f': {why}' if why else ''}\n{text}")
         return 0
-    library.prepare(quick=not options.optimize)
-    found = runner.Run(options, work).run()
+    library.prepare()
+    found = runner.Run(options, work, _write_one).run()
     runner.report(found)
-    if options.out:
-        runner.write_all(options, found.findings, _write_one)
+    if options.out and options.minimize:
+        runner.minimize_all(options, found.findings, _write_one)
     return 1 if found.findings else 0
 
 

@@ -2,7 +2,8 @@
 
 An expression is a tuple: ("const", type, value), ("var", type, name), ("load", type, buffer, indices), ("bin", type, op, a, b),
 ("cmp", op, a, b), ("logic", op, a, b), ("un", type, name, a), ("select", type, condition, a, b), ("cast", type, a),
-("bitcast", type, a), ("fma", type, a, b, c). Types are scalars.DType; comparisons and logic are bool."""
+("bitcast", type, a), ("fma", type, a, b, c), ("clamp", type, a, least, most), ("dp4a", type, a, b, c). A cast may end in the word
+"toward_zero". Types are scalars.DType; comparisons and logic are bool."""
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +24,7 @@ class Buffer:
     layout: str = ""
     arrive: list = None  # of barriers
     reducer: str = ""
+    strides: tuple = None  # of a parameter, in elements; else it is compact
 
     @property
     def is_global(self):
@@ -35,6 +37,11 @@ class Buffer:
     @property
     def size(self):
         return int(np.prod(self.shape, dtype=np.int64))
+
+    def places(self):
+        """Where the elements of a parameter are in its memory."""
+        strides = np.array(self.strides).reshape((-1,) + (1,) * len(self.shape))
+        return (np.indices(self.shape) * strides).sum(axis=0).reshape(-1)
 
 
 @dataclass(eq=False)
@@ -129,11 +136,11 @@ def expr_text(e):
     if kind == "select":
         return f"select({', '.join(expr_text(x) for x in e[2:])})"
     if kind == "cast":
-        return f"{e[1].name}({expr_text(e[2])})"
+        return f"{e[1].name}({expr_text(e[2])}{''.join(', ' + word for word in e[3:])})"
     if kind == "bitcast":
         return f"bitcast({e[1].name}, {expr_text(e[2])})"
-    if kind == "fma":
-        return f"fma({', '.join(expr_text(x) for x in e[2:])})"
+    if kind in ("fma", "clamp", "dp4a"):
+        return f"{kind}({', '.join(expr_text(x) for x in e[2:])})"
     raise ValueError(kind)
 
 
@@ -155,6 +162,8 @@ def buffer_text(b):
     space = "param" if b.space == "param" else b.space
     shape = b.declared or b.shape
     text = f"{space} {b.name}: {b.dtype.name}" + (f"[{', '.join(map(str, shape))}]" if b.shape else "")
+    if b.strides:
+        text += f" strides=[{', '.join(map(str, b.strides))}]"
     if b.view is not None:
         text += f" view={b.view.name}"
     if b.space == "global" and b.view is None:

@@ -53,6 +53,10 @@ def expression(e):
         return f"T.{e[2]}({expression(e[3])})"
     if kind == "select":
         return f"T.if_then_else({', '.join(expression(x) for x in e[2:])})"
+    if kind in ("clamp", "dp4a"):
+        return f"T.{kind}({', '.join(expression(x) for x in e[2:])})"
+    if kind == "cast" and e[3:]:
+        raise Unsaid
     if kind in ("cast", "bitcast"):
         return f"T.{'cast' if kind == 'cast' else 'reinterpret'}({expression(e[2])}, '{e[1].name}')"
     raise Unsaid
@@ -114,7 +118,7 @@ class Writer:
         p = self.p
         if p.assumes or p.refused or any(t is not INT32 for _, t, _ in p.symbols):
             raise Unsaid
-        tensors = ", ".join(f"{b.name}: T.Tensor(({''.join(str(n) + ', ' for n in b.declared or b.shape)}), '{b.dtype.name}')" for b in p.params)
+        tensors = ", ".join(f"{b.name}: {_tensor(b)}" for b in p.params)
         scalars = ", ".join(f"{name}: T.{t.name}" for name, t, _ in p.scalars)
         for name, _, _ in p.symbols:
             self.put(0, f"{name} = T.dynamic('{name}')")
@@ -244,6 +248,15 @@ class Writer:
 
     def do_assume(self, s, depth):
         self.put(depth, f"T.assume({expression(s.condition)})")
+
+
+def _tuple(numbers):
+    return f"({''.join(f'{n}, ' for n in numbers)})"
+
+
+def _tensor(b):
+    shape = _tuple(b.declared or b.shape)
+    return f"T.StridedTensor({shape}, {_tuple(b.strides)}, '{b.dtype.name}')" if b.strides else f"T.Tensor({shape}, '{b.dtype.name}')"
 
 
 def python_source(program):

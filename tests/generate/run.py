@@ -3,6 +3,8 @@
     python tests/generate/run.py --seeds 1..1000 --engines interpreter,cpu,simulator:sm_80,simulator:sm_90a --jobs 16"""
 import argparse
 import collections
+import dataclasses
+import json
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -15,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import library  # noqa: E402
 from check import LOST, Finding, check, shows  # noqa: E402
-from compile_many import processor_seconds, processor_seconds_of  # noqa: E402
+from compile_many import available, processor_seconds, processor_seconds_of  # noqa: E402
 from draw import Generator  # noqa: E402
 from minimize import Minimizer  # noqa: E402
 from model import Model  # noqa: E402
@@ -29,6 +31,21 @@ def spent():
     return sum(os.times()[:4])
 
 
+@dataclasses.dataclass
+class Outcome:
+    """What came of a seed, or of many: processor seconds by stage, how often each engine ran to its end, why it did not, and
+    (seed, engine, kind, message) of what is wrong."""
+
+    times: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    ran: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    refusals: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    findings: list = dataclasses.field(default_factory=list)
+
+    def add(self, other):
+        for mine, others in ((self.times, other.times), (self.ran, other.ran), (self.refusals, other.refusals)):
+            mine.update(others)
+
+
 class Work:
     """What a worker does with a seed; `at` is where it is, for who watches. It is `done` once it has lost the device."""
 
@@ -36,35 +53,40 @@ class Work:
         self.options, self.at, self.done = options, at, False
         self.library = library.Library(options.library)
 
+    def engines(self, seed, skip):
+        """(number, engine) of those that run this seed; those in `skip` have crashed or hung on it."""
+        chosen = zip(self.options.engines, self.options.every)
+        return [(number, engine) for number, (engine, every) in enumerate(chosen) if seed % every == 0 and engine not in skip]
+
     def seed(self, seed, skip=()):
-        """(seconds by stage, findings, refusals) of one seed; engines in `skip` have crashed or hung on it."""
-        times, findings, refusals = collections.Counter(), [], collections.Counter()
+        """The Outcome of one seed."""
+        out = Outcome()
         self._note(seed, len(self.options.engines))
         start = spent()
         program = Generator(seed, self.options.size).program()
-        times["draw"] = spent() - start
+        out.times["draw"] = spent() - start
         result = prune(program)
-        times["model"] = spent() - start - times["draw"]
+        out.times["model"] = spent() - start - out.times["draw"]
         if result is None:
-            return times, findings, collections.Counter({"model: nothing is left": 1})
+            out.refusals["model: nothing is left"] += 1
+            return out
         expected, text = result[0], program.text()
-        for number, engine in enumerate(self.options.engines):
-            if engine in skip:
-                continue
+        for number, engine in self.engines(seed, skip):
             self._note(seed, number)
             start = spent()
             try:
                 refused = check(self.library, program, text, expected, engine)
+                out.ran[engine] += not refused
                 if refused:
-                    refusals[f"{engine} {refused}"] += 1
+                    out.refusals[f"{engine} {refused}"] += 1
             except Finding as found:
-                findings.append((seed, engine, found.kind, found.message))
+                out.findings.append((seed, engine, found.kind, found.message))
             except library.DeviceLost as why:
                 self.done = True
-                findings.append((seed, engine, LOST, str(why)))
-            times[engine] += spent() - start
+                out.findings.append((seed, engine, LOST, str(why)))
+            out.times[engine] += spent() - start
         self._note(seed, len(self.options.engines))
-        return times, findings, refusals
+        return out
 
     def _note(self, seed, stage):
         self.at[0], self.at[1], self.at[2] = seed, stage, time.monotonic()
@@ -76,8 +98,7 @@ def work(options, at, connection, kind=Work):
     if not options.verbose:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     while not work_.done and (job := connection.recv()) is not None:
-        result = work_.seed(*job)
-        connection.send((*result, work_.done))
+        connection.send((work_.seed(*job), work_.done))
     library.leave()
 
 
@@ -120,15 +141,18 @@ class Worker:
 class Run:
     """All seeds on all workers."""
 
-    def __init__(self, options, target=work):
-        self.options, self.seeds, self.target = options, iter(options.seeds), target
-        self.times, self.refusals, self.findings = collections.Counter(), collections.Counter(), []
-        self.done, self.again, self.start = 0, [], time.monotonic()
+    def __init__(self, options, target=work, write=None):
+        self.options, self.seeds, self.target, self.write = options, iter(options.seeds), target, write or _write_one
+        self.total, self.findings = Outcome(), []
+        self.done, self.dropped, self.again, self.start = 0, 0, [], time.monotonic()
+
+    def over(self):
+        return self.options.seconds and time.monotonic() - self.start > self.options.seconds
 
     def next_job(self):
         if self.again:
             return self.again.pop()
-        if self.options.seconds and time.monotonic() - self.start > self.options.seconds:
+        if self.over():
             return None
         seed = next(self.seeds, None)
         return None if seed is None else (seed, ())
@@ -142,6 +166,11 @@ class Run:
             busy = [w for w in workers if w not in idle]
             if not busy:
                 break
+            if self.over() and time.monotonic() - self.start > self.options.seconds + self.options.grace:
+                self.dropped = len(busy)
+                for w in busy:
+                    w.end()
+                break
             ready = multiprocessing.connection.wait([w.connection for w in busy], 0.5)
             for w in busy:
                 if w.connection in ready or w.overdue():
@@ -149,7 +178,8 @@ class Run:
                     workers[workers.index(w)] = new
                     idle.append(new)
         for w in workers:
-            w.end(orderly=True)
+            if w.process.is_alive():
+                w.end(orderly=True)
         return self
 
     def _collect(self, w):
@@ -158,7 +188,7 @@ class Run:
         try:
             if not w.connection.poll(0):
                 raise Finding("hang", f"more than {self.options.timeout} s")
-            times, findings, refusals, ended = w.connection.recv()
+            out, ended = w.connection.recv()
         except (EOFError, ConnectionError, Finding) as why:
             w.process.join(1) if not isinstance(why, Finding) else None
             kind = why.kind if isinstance(why, Finding) else _signal(w.process.exitcode)
@@ -168,10 +198,9 @@ class Run:
             if stage != "model":
                 self.again.append((seed, job[1] + (stage,)))
             return Worker(self.options, self.target)
-        for f in findings:
+        for f in out.findings:
             self.found(*f)
-        self.times.update(times)
-        self.refusals.update(refusals)
+        self.total.add(out)
         self.done += 1
         if ended:
             w.end()
@@ -182,18 +211,24 @@ class Run:
         if not any(f[:2] == (seed, engine) for f in self.findings):
             self.findings.append((seed, engine, kind, message))
             print(f"seed {seed}: {engine}: {kind}: {' '.join(message.split())[:300]}", flush=True)
+            if self.options.out:  # as it is, at once: what comes after may be the end of the run
+                multiprocessing.Process(target=self.write, args=(self.options, self.findings[-1], False), daemon=True).start()
 
 
 def _signal(code):
     return signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
 
 
-def minimized(options, seed, engine, kind):
-    """The smallest program found that shows the same on the engine."""
+def drawn(options, seed):
+    """The program of a seed."""
     program = Generator(seed, options.size).program()
     prune(program)
-    if not options.minimize:
-        return program
+    return program
+
+
+def minimized(options, seed, engine, kind):
+    """The smallest program found that shows the same on the engine."""
+    program = drawn(options, seed)
     return Minimizer(program, shows(library.Library(options.library), engine, kind), options.tries).run()
 
 
@@ -219,10 +254,10 @@ def described(seed, engine, kind, message, program):
     return "\n".join(lines) + "\n" + program.text()
 
 
-def _write_one(options, finding):
+def _write_one(options, finding, minimize):
     seed, engine, kind, message = finding
-    program = minimized(options, seed, engine, kind)
-    if options.minimize and kind in ("wrong",):
+    program = minimized(options, seed, engine, kind) if minimize else drawn(options, seed)
+    if minimize and kind in ("wrong",):
         try:
             check(library.Library(options.library), program, program.text(), Model(program).run(), engine)
         except Finding as found:
@@ -231,13 +266,12 @@ def _write_one(options, finding):
     (pathlib.Path(options.out) / name).write_text(described(seed, engine, kind, message, program))
 
 
-def write_all(options, findings, write=None):
-    """The programs of all findings, each by a process of its own: it may crash or hang."""
-    pathlib.Path(options.out).mkdir(parents=True, exist_ok=True)
+def minimize_all(options, findings, write=None):
+    """The programs of all findings, made small, each by a process of its own: it may crash or hang."""
     left, running = list(findings), []
     while left or running:
         while left and len(running) < options.jobs:
-            process = multiprocessing.Process(target=write or _write_one, args=(options, left.pop()), daemon=True)
+            process = multiprocessing.Process(target=write or _write_one, args=(options, left.pop(), True), daemon=True)
             process.start()
             running.append((process, time.monotonic()))
         time.sleep(0.05)
@@ -253,17 +287,18 @@ def parser_of(description, default_engines):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seeds", default="1..100", help="1..1000: which programs")
     parser.add_argument("--seconds", type=float, default=0, help="start nothing new after so long")
-    parser.add_argument("--engines", default=default_engines, help=default_engines + ",cuda")
+    parser.add_argument("--grace", type=float, default=1e9, help="seconds after which what still runs then is dropped, and counted")
+    parser.add_argument("--engines", default=default_engines, help=default_engines + ",cuda; cpu:optimized, cpu:clang++; cuda/5: every fifth seed")
     parser.add_argument("--jobs", type=int, default=0, help="worker processes; else one a processor, eight with engine cpu, which waits for compilers")
     parser.add_argument("--size", type=float, default=1.0, help="about how many statements, beside the usual")
     parser.add_argument("--timeout", type=float, default=30, help="seconds of processor time that one engine may take for a program")
-    parser.add_argument("--optimize", action="store_true", help="with the host compiler's usual flags, not the quick ones")
     parser.add_argument("--minimize", action="store_true", help="make the program of every finding small (with --out)")
     parser.add_argument("--tries", type=int, default=4000, help="candidates of a minimization")
     parser.add_argument("--patience", type=float, default=300, help="seconds for the minimization of one finding")
     parser.add_argument("--out", default="", help="a folder for the programs of findings")
     parser.add_argument("--library", default=None, help="libtilewright.so")
     parser.add_argument("--show", action="store_true", help="print the program of each seed, and run nothing")
+    parser.add_argument("--json", default="", help="a file that gets one more line, the totals")
     parser.add_argument("--verbose", action="store_true", help="let engines write to standard error")
     return parser
 
@@ -271,19 +306,34 @@ def parser_of(description, default_engines):
 def finish(options):
     first, _, last = options.seeds.partition("..")
     options.seeds = range(int(first), int(last or first) + 1)
-    options.engines = options.engines.split(",")
-    options.jobs = options.jobs or os.cpu_count() * (8 if "cpu" in options.engines else 1)
+    pairs = [word.partition("/") for word in options.engines.split(",")]
+    options.engines, options.every = [name for name, _, _ in pairs], [int(every or 1) for _, _, every in pairs]
+    levels = [name.partition(":")[2] or "quick" for name in options.engines if name.startswith("cpu")]
+    if missing := [level for level in levels if level not in available()]:
+        raise SystemExit(f"no compiler for cpu:{missing[0]}; there are {', '.join(available())}")
+    compiled = bool(levels)
+    options.jobs = options.jobs or os.cpu_count() * (8 if compiled else 1)
     options.library = str(options.library or library.find_library())
+    if options.out:
+        pathlib.Path(options.out).mkdir(parents=True, exist_ok=True)
     return options
 
 
 def report(run):
     seconds = time.monotonic() - run.start
-    run.times["compilers"] = processor_seconds()
+    total = run.total
+    total.times["compilers"] = processor_seconds()
     print(f"{run.done} programs in {seconds:.1f} s ({run.done / max(seconds, 1e-9):.1f}/s): {len(run.findings)} findings")
-    print("processor milliseconds each: " + ", ".join(f"{k} {1000 * v / max(run.done, 1):.1f}" for k, v in run.times.items()))
-    for text, n in run.refusals.most_common(12):
+    print("processor milliseconds each: " + ", ".join(f"{k} {1000 * v / max(run.done, 1):.1f}" for k, v in total.times.items()))
+    print("ran to their end: " + ", ".join(f"{k} {v}" for k, v in total.ran.items()) + (f"; {run.dropped} were dropped" if run.dropped else ""))
+    for text, n in total.refusals.most_common(12):
         print(f"  refused {n} times: {text[:160]}")
+    if run.options.json:
+        row = {"seeds": f"{run.options.seeds[0]}..", "programs": run.done, "seconds": round(seconds, 1), "ran": total.ran,
+               "findings": len(run.findings), "dropped": run.dropped, "refused": sum(total.refusals.values()),
+               "found": [(seed, engine, kind) for seed, engine, kind, _ in run.findings]}  # fmt: skip
+        with open(run.options.json, "a") as file:
+            print(json.dumps(row), file=file)
 
 
 def options_of(arguments):
@@ -295,15 +345,13 @@ def main(arguments=None):
     options = options_of(arguments)
     if options.show:
         for seed in options.seeds:
-            program = Generator(seed, options.size).program()
-            prune(program)
-            print(program.text())
+            print(drawn(options, seed).text())
         return 0
-    library.prepare(quick=not options.optimize)
+    library.prepare()
     run = Run(options).run()
     report(run)
-    if options.out:
-        write_all(options, run.findings)
+    if options.out and options.minimize:
+        minimize_all(options, run.findings)
     return 1 if run.findings else 0
 
 

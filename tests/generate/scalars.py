@@ -2,6 +2,8 @@
 
 A value is an array of its type's carrier: NumPy's own integers, int8/uint8 for 4 bits, float32 for floats of 32 bits and
 fewer, float64. Integers wrap; floats of 16 bits and fewer are computed in float32 and rounded once for each operation."""
+import math
+
 import numpy as np
 
 EXACT, CLOSE, UNSAID, UNDEFINED = 0, 1, 2, 3  # what is known of a value: its bits; about how much; nothing; it has none
@@ -10,9 +12,10 @@ EXACT, CLOSE, UNSAID, UNDEFINED = 0, 1, 2, 3  # what is known of a value: its bi
 class DType:
     """A data type: its name, bits, carrier (what values are computed in) and storage (what memory holds)."""
 
-    def __init__(self, name, bits, carrier, storage, mantissa=0, lowest=0, largest=0.0, saturates=False):
+    def __init__(self, name, bits, carrier, storage, mantissa=0, lowest=0, largest=0.0, saturates=False, has_nan=True):
         self.name, self.bits, self.carrier, self.storage = name, bits, np.dtype(carrier), np.dtype(storage)
         self.mantissa, self.lowest, self.largest, self.saturates = mantissa, lowest, largest, saturates
+        self.has_nan = has_nan  # of a float
         self.is_bool = name == "bool"
         self.is_float = self.carrier.kind == "f"
         self.is_int = not self.is_float and not self.is_bool
@@ -40,7 +43,13 @@ def _all():
              DType("bfloat16", 16, f32, np.uint16, 7, -126, float.fromhex("0x1.fep127")),
              DType("float8_e4m3fn", 8, f32, np.uint8, 3, -6, 448.0, True),
              DType("float8_e5m2", 8, f32, np.uint8, 2, -14, 57344.0, True),
-             DType("float4_e2m1fn", 4, f32, np.uint8, 1, 0, 6.0, True)]  # fmt: skip
+             DType("float8_e3m4", 8, f32, np.uint8, 4, -2, 15.5, True),
+             DType("float8_e4m3b11fnuz", 8, f32, np.uint8, 3, -10, 30.0, True),
+             DType("float8_e4m3fnuz", 8, f32, np.uint8, 3, -7, 240.0, True),
+             DType("float8_e5m2fnuz", 8, f32, np.uint8, 2, -15, 57344.0, True),
+             DType("float6_e2m3fn", 8, f32, np.uint8, 3, 0, 7.5, True, False),  # six bits of a byte
+             DType("float6_e3m2fn", 8, f32, np.uint8, 2, -2, 28.0, True, False),
+             DType("float4_e2m1fn", 4, f32, np.uint8, 1, 0, 6.0, True, False)]  # fmt: skip
     return {t.name: t for t in rows}
 
 
@@ -48,30 +57,35 @@ TYPES = _all()
 BOOL, INT32, INT64, FLOAT32, FLOAT64 = (TYPES[n] for n in ("bool", "int32", "int64", "float32", "float64"))
 
 
-def _decoded(t):
+# Floats of memory and conversions, with the bits of a byte that they have. Tensors of most of them are given as bytes.
+SMALL_FLOATS = {t.name: 6 if t.name.startswith("float6") else t.bits for t in TYPES.values() if t.carrier.kind == "f" and t.bits <= 8}
+GIVEN_AS_BYTES = ("float8_e3m4", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn")
+
+
+def _decoded(t, bits_of_type):
     """The value of every pattern of a float of 8 bits or fewer."""
-    exponent_bits = t.bits - 1 - t.mantissa
-    bias, table = (1 << (exponent_bits - 1)) - 1, []
-    for bits in range(1 << t.bits):
-        fraction, exponent = bits & ((1 << t.mantissa) - 1), bits >> t.mantissa & ((1 << exponent_bits) - 1)
-        if t.name == "float8_e5m2" and exponent == 31:
+    exponent_bits = bits_of_type - 1 - t.mantissa
+    bias, table, last = 1 - t.lowest, [], (1 << exponent_bits) - 1
+    for bits in range(1 << bits_of_type):
+        fraction, exponent = bits & ((1 << t.mantissa) - 1), bits >> t.mantissa & last
+        if t.name in ("float8_e5m2", "float8_e3m4") and exponent == last:
             value = np.nan if fraction else np.inf
-        elif t.name == "float8_e4m3fn" and bits & 127 == 127:
+        elif t.name == "float8_e4m3fn" and bits & 127 == 127 or t.name.endswith("fnuz") and bits == 128:
             value = np.nan
         elif exponent == 0:
             value = fraction * 2.0 ** (1 - bias - t.mantissa)
         else:
             value = (1 + fraction * 2.0**-t.mantissa) * 2.0 ** (exponent - bias)
-        table.append(-value if bits >> (t.bits - 1) else value)
+        table.append(-value if bits >> (bits_of_type - 1) else value)
     return np.array(table, np.float32)
 
 
-_DECODE = {n: _decoded(TYPES[n]) for n in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")}
+_DECODE = {n: _decoded(TYPES[n], bits) for n, bits in SMALL_FLOATS.items()}
 _ENCODE = {}
 for _name, _table in _DECODE.items():  # the pattern of a value that is representable, by its float32's upper half
     _codes = np.zeros(65536, np.uint8)
     _codes[_table.view(np.uint32) >> 16] = np.arange(len(_table), dtype=np.uint8)
-    _codes[[0x7FC0, 0xFFC0]] = 127 if len(_table) > 127 else 0
+    _codes[[0x7FC0, 0xFFC0]] = np.argmax(np.isnan(_table))
     _ENCODE[_name] = _codes
 
 
@@ -101,23 +115,26 @@ def wrap(t, x):
     return x
 
 
-def round_to(t, x):
-    """Floats to the nearest value of the type, ties to even; what is too large becomes infinite, or the largest."""
+def round_to(t, x, rounded=np.rint):
+    """Floats to the nearest value of the type, ties to even (np.trunc: toward zero); what is too large becomes infinite, or the largest."""
     if t.bits == 64:
         return x.astype(np.float64)
     if t.bits == 32:
         return x.astype(np.float32)
-    if t.name == "float16" and x.dtype == np.float32:
+    if t.name == "float16" and x.dtype == np.float32 and rounded is np.rint:
         with np.errstate(over="ignore"):
             return x.astype(np.float16).astype(np.float32)
     x = x.astype(np.float64)
     _, exponent = np.frexp(x)
     step = np.ldexp(1.0, np.maximum(exponent - 1, t.lowest) - t.mantissa)
     with np.errstate(invalid="ignore", over="ignore"):
-        y = np.rint(x / step) * step
+        y = rounded(x / step) * step
     y = np.where(np.isfinite(x), y, x)
+    if rounded is np.trunc:  # a finite number becomes none that is larger
+        y = np.where(np.isfinite(x) & (np.abs(y) > t.largest), np.copysign(t.largest, x), y)
     if t.saturates:
-        y = np.where(np.abs(y) > t.largest, np.copysign(t.largest, y), y)
+        stays = np.isinf(x) if t.name == "float8_e3m4" else False
+        y = np.where((np.abs(y) > t.largest) & ~np.asarray(stays), np.copysign(t.largest, y), y)
         y = np.where(np.isnan(x), np.nan, y)
     else:
         y = np.where(np.abs(y) > t.largest, np.copysign(np.inf, y), y)
@@ -141,8 +158,10 @@ def _to_odd(x, narrow):
     return np.where(exact, bits, down | np.array(1, bits.dtype)).view(narrow)
 
 
-def cast(x, source, to):
+def cast(x, source, to, toward_zero=False):
     """(the value in another type, where it is not said what comes out or None)."""
+    if toward_zero:
+        return round_to(to, x, np.trunc), None
     if source is to:
         return x, None
     if to.is_bool:
@@ -162,7 +181,7 @@ def cast(x, source, to):
             x = _to_odd(x, np.float32)
         with np.errstate(over="ignore"):
             y = round_to(to, x)
-        return y, _some(np.isnan(x)) if to.name == "float4_e2m1fn" else None
+        return y, None if to.has_nan else _some(np.isnan(x))
     unsaid = np.isnan(x)
     wide = np.trunc(np.where(unsaid, 0, x).astype(np.float64))
     top = float(to.max)
@@ -208,6 +227,40 @@ def _extreme(op, a, b):
     return either_zero(y, zeros & ~(np.signbit(a) & np.signbit(b)), zeros & (np.signbit(a) | np.signbit(b)))
 
 
+def _directed(op, a, b):
+    """ieee_add_rz and its like, of float32: the nearest result, moved where it lies on the wrong side of the exact one. A zero is
+    negative, which memory takes for unsaid: its sign depends on the direction."""
+    name, _, direction = op.rpartition("_")
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    if name == "ieee_add":
+        total = x + y
+        part = total - x
+        lost, exact = (x - (total - part)) + (y - part), total
+    else:
+        exact = x * y if name == "ieee_mul" else x / y
+        lost = 0.0
+    near = exact.astype(np.float32)
+    if name == "ieee_add":  # where the sum itself was rounded, twice is once too often
+        near = np.where(lost == 0, near, _to_odd_sum(total, lost).astype(np.float32))
+    off = (exact - near) + lost if name != "ieee_fdiv" else np.sign(x - near.astype(np.float64) * y) * np.sign(y)
+    off = np.where(np.isfinite(exact), np.where(np.isinf(near), -np.sign(near), off), 0)  # whether the exact one is above
+    zero, up, down = np.float32(0), np.float32(np.inf), np.float32(-np.inf)
+    if direction == "rz":
+        moved = np.where((off < 0) & (near > 0) | (off > 0) & (near < 0), np.nextafter(near, zero), near)
+    elif direction == "ru":
+        moved = np.where(off > 0, np.nextafter(near, up), near)
+    else:
+        moved = np.where(off < 0, np.nextafter(near, down), near)
+    return np.where(moved == 0, np.float32(-0.0), moved).astype(np.float32)
+
+
+def _to_odd_sum(total, lost):
+    """A sum in float64 whose rest was `lost`, rounded to odd."""
+    bits = total.view(np.int64)
+    toward_zero = np.where((lost < 0) == (total > 0), bits - 1, bits)
+    return (toward_zero | 1).view(np.float64)
+
+
 def binary(op, a, b, t):
     """a op b of one type; divisors are not zero and shifts within the type: the model has looked."""
     with np.errstate(all="ignore"):
@@ -227,6 +280,14 @@ def binary(op, a, b, t):
             return a >> b
         if op == "copysign":
             return np.copysign(a, b)
+        if op.startswith("ieee_"):
+            return _directed(op, *np.broadcast_arrays(a, b))
+        if op == "ldexp":
+            return _finish(t, np.ldexp(a.astype(np.float64), b.astype(np.int64)).astype(t.carrier))
+        if op == "nextafter":
+            return np.nextafter(a, b)
+        if op in CLOSE_BINARY:
+            return _finish(t, CLOSE_BINARY[op](a.astype(np.float64), b.astype(np.float64)).astype(t.carrier))
         if op == "fmod":
             return _finish(t, np.fmod(a, b))
         if op == "mulhi":
@@ -273,10 +334,22 @@ PREDICATES = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
 BIT_FUNCTIONS = {"popcount": lambda x, t: np.bitwise_count(x.astype(f"u{t.bytes}")).astype(t.carrier),
                  "clz": _count_leading, "brev": _reversed, "ffs": _first_set}  # fmt: skip
 CLOSE_FUNCTIONS = {  # the last bits are an engine's own
-    "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
+    "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x), "log1p": np.log1p, "expm1": np.expm1,
-    "atan": np.arctan, "exp10": lambda x: np.power(10.0, x),
+    "atan": np.arctan, "exp10": lambda x: np.power(10.0, x), "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
+    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "log10": np.log10,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
 }  # fmt: skip
+CLOSE_BINARY = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}
+
+
+def dot_of_bytes(a, b, c):
+    """dp4a: the products of four signed bytes each, and a number, added up."""
+    total = c
+    for k in range(0, 32, 8):
+        x, y = ((v << np.int32(24 - k)) >> np.int32(24) for v in (a, b))
+        total = total + x * y
+    return total
 
 
 def unary(name, x, t):

@@ -596,3 +596,26 @@ def test_a_tile_of_one_element_takes_the_first_of_a_dynamic_slice(engine, block)
     found = run(main, np.arange(5, 10, dtype="int32"), np.empty((3, block), "int32"), engine=engine)
     first = np.arange(5, 5 + block)
     assert (found == [first, first + 1, first]).all()
+
+
+def test_extents_of_slices_by_bounds_of_any_integer_type():
+    """A slice between bounds of int64 has as many elements as one of int32."""
+
+    @T.prim_func
+    def p(X: T.Tensor((40, 8), "int32"), Y: T.Tensor((40, 8), "int32"), Z: T.Tensor((40,), "int32")):
+        with T.Kernel(2, threads=32) as bx:
+            first = T.cast(bx, "int64") * 16
+            tile, rows, sums = T.alloc_shared((32, 8), "int32"), T.alloc_shared((32, 8), "int32"), T.alloc_fragment((32,), "int32")
+            T.copy(X[first : first + 16, 0:8], tile[0:16, 0:8])
+            T.copy(X[first : first + 16, 0:8], tile[first : first + 16, 0:8])
+            T.fill(sums, 0)
+            T.reduce_sum(tile[first : first + 16, 0:8], sums[0:16], dim=1)
+            T.cumsum(tile[first : first + 16, 0:8], rows[0:16, 0:8], dim=1)
+            T.copy(rows[0:16, 0:8], Y[first : first + 16, 0:8])
+            T.copy(sums[0:16], Z[first : first + 16])
+
+    x = np.arange(320, dtype=np.int32).reshape(40, 8)
+    y, z = np.zeros_like(x), np.zeros(40, np.int32)
+    tw.compile(p, engine="interpreter")(x, y, z)
+    np.testing.assert_array_equal(y[:32], np.cumsum(x, 1)[:32])
+    np.testing.assert_array_equal(z[:32], x.sum(1)[:32])

@@ -1,14 +1,20 @@
 // NVRTC as a function from text to a cubin, and the log of ptxas as data. Needs no device.
 #include "runtime/nvrtc.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "runtime/failed_text.h"
 #include "runtime/plans.h"
 #include "runtime/scratch.h"
+#include "support/warning.h"
 
 namespace tilewright::runtime {
 namespace {
@@ -213,6 +219,145 @@ TEST(Nvrtc, SaysWhatToInstall) {
 TEST(Nvrtc, RefusesAnotherLibrary) {
   const ScopedVariable other("TILEWRIGHT_NVRTC", "libm.so.6");
   EXPECT_NE(refusal(Code::DeviceCompilerUnusable, kReverse).find("has no nvrtcVersion"), std::string::npos);
+}
+
+// Where NVRTC 13.0 and 13.5 end by SIGSEGV: places that are multiples of one sum, in two unrolled loops.
+constexpr const char* kCrashes = R"(
+__device__ int floormod(int a, int b) {
+  const int d = b == 0 | b == -1 ? 1 : b, r = a % d;
+  return r != 0 & (r < 0) != (d < 0) ? r + d : r;
+}
+extern "C" __global__ void __launch_bounds__(256) crashes(float*) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const int tx = threadIdx.x;
+  float* const total = (float*)(shared + 0);
+  float* const weights = (float*)(shared + 384);
+  float* const parts = (float*)(shared + 640);
+  for (int k = 0; k < 6; ++k) {
+    float most = 0;
+    if ((tx & 31) / 12 < 2) {
+      for (long long part = 1; part < 24; ++part)
+        most = fmaxf(most, parts[(tx >> 7) * 4ll + ((tx & 127) >> 6) * 2ll + part * 8ll + ((tx & 31) / 12)]);
+    }
+    if (((tx & 63) >> 5) == 0 && floormod(tx, 12) == 0) {
+      weights[k + (tx >> 7) * 24 + ((tx & 127) >> 6) * 12 + ((tx & 31) / 12) * 6] = most;
+      total[(tx >> 7) * 4 + ((tx & 127) >> 6) * 2 + ((tx & 31) / 12)] =
+          total[(tx >> 7) * 4 + ((tx & 127) >> 6) * 2 + ((tx & 31) / 12)] + most;
+    }
+  }
+}
+)";
+
+// NVRTC in the shape of tests/fake_cuda/fake_nvrtc.cpp, and what is warned of.
+class FakeNvrtc {
+ public:
+  FakeNvrtc() : sink_(replace_warning_sink([this](const Diagnostic& d) { warned.push_back(d.to_string()); })) {}
+  ~FakeNvrtc() { replace_warning_sink(sink_); }
+  std::vector<std::string> warned;
+
+ private:
+  const ScopedVariable library_{"TILEWRIGHT_NVRTC", TILEWRIGHT_FAKE_NVRTC};
+  WarningSink sink_;
+};
+
+TEST(NvrtcProcess, IsNotThisOne) {
+  const FakeNvrtc fake;
+  const std::string code = compile("text").cubin;
+  EXPECT_TRUE(code.starts_with("made by ")) << code;
+  EXPECT_EQ(code.find(fmt::format("made by {}", getpid())), std::string::npos) << code;
+  EXPECT_TRUE(fake.warned.empty()) << fake.warned.front();
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // nobody is left
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(NvrtcProcess, ACrashIsAnErrorAtTheProgram) {
+  const FakeNvrtc fake;
+  for (const auto& [text, why] :
+       {std::pair{"crash always", "(SIGSEGV)"}, {"end in between", "(it ended without a word)"}})
+    try {
+      Nvrtc::get().compile({"test", text, "sm_90a", {}, {"user.py", 3, 5}});
+      FAIL() << text;
+    } catch (const CompileError& e) {
+      const std::string told = e.what();
+      EXPECT_EQ(e.diagnostic().code, static_cast<uint16_t>(Code::DeviceCompilerFailed));
+      EXPECT_NE(told.find(fmt::format("NVRTC 99.0 crashed {} on kernel 'test' for sm_90a", why)), std::string::npos);
+      EXPECT_NE(told.find("user.py:3:5"), std::string::npos) << told;
+      EXPECT_NE(told.find("help: take other tile sizes"), std::string::npos) << told;
+    }
+  EXPECT_TRUE(fake.warned.empty()) << fake.warned.front();
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(NvrtcProcess, WhereItCrashesItOptimizesLess) {
+  const FakeNvrtc fake;
+  EXPECT_TRUE(compile("crash where optimized").cubin.starts_with("made by "));
+  ASSERT_EQ(fake.warned.size(), 1u);
+  EXPECT_NE(fake.warned[0].find("NVRTC 99.0 crashed (SIGSEGV) on kernel 'test': it was compiled with fewer"),
+            std::string::npos);
+}
+
+TEST(NvrtcProcess, ATextOnWhichNvrtcCrashesIsCompiled) {
+  std::vector<std::string> warned;
+  const WarningSink sink = replace_warning_sink([&](const Diagnostic& d) { warned.push_back(d.to_string()); });
+  const DeviceBinary binary = compile(kCrashes);
+  replace_warning_sink(sink);
+  EXPECT_TRUE(binary.cubin.starts_with("\177ELF"));
+  EXPECT_TRUE(binary.log.kernel("crashes"));
+  if (Nvrtc::get().version() == "13.0") {  // a later one may be mended
+    EXPECT_EQ(warned.size(), 1u);
+  }
+}
+
+TEST(NvrtcProcess, IsStoppedAtItsDeadline) {
+  const NvrtcAnswer answer =
+      call_nvrtc_apart({"", TILEWRIGHT_FAKE_NVRTC, false, "never end", {}}, std::chrono::milliseconds(200));
+  EXPECT_EQ(answer.end, NvrtcAnswer::End::TimedOut);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(NvrtcProcess, AnswersOfAnySize) {
+  const std::string text = "x" + std::string(3 << 20, ' ');
+  EXPECT_EQ(call_nvrtc_apart({"", TILEWRIGHT_FAKE_NVRTC, true, text, {"a", "b"}}).end, NvrtcAnswer::End::Answered);
+  const NvrtcAnswer none = call_nvrtc_apart({"", "/nowhere/libnvrtc.so", false, "text", {}});
+  EXPECT_EQ(none.end, NvrtcAnswer::End::NotStarted);
+  EXPECT_NE(none.problem.find("/nowhere/libnvrtc.so"), std::string::npos) << none.problem;
+}
+
+// What is loaded here stays so when its file goes, which no other process can load then.
+TEST(NvrtcProcess, WhereThereCanBeNoneItRunsHere) {
+  const auto alone = [] {
+    const Scratch scratch;
+    std::filesystem::copy_file(TILEWRIGHT_FAKE_NVRTC, scratch / "libnvrtc.so");
+    const ScopedVariable library("TILEWRIGHT_NVRTC", (scratch / "libnvrtc.so").c_str());
+    Nvrtc::get();
+    std::filesystem::remove(scratch / "libnvrtc.so");
+    const std::string mine = fmt::format("made by {}", getpid());
+    bool right = true;
+    for (int i = 0; i < 2; ++i) right &= compile("text").cubin.starts_with(mine);
+    _exit(right ? 0 : 1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(alone(), testing::ExitedWithCode(0), "TW8002 cuda: NVRTC runs in this process");
+}
+
+// A file beside it says its version, and another process compiles.
+TEST(NvrtcProcess, NothingIsLoadedHereToCompile) {
+  const Scratch scratch;
+  const std::string file = scratch / "libnvrtc.so.97";
+  std::filesystem::copy_file(TILEWRIGHT_FAKE_NVRTC, file);
+  std::ofstream(scratch / "libnvrtc-builtins.so.97.3");
+  std::ofstream(scratch / "libnvrtc-builtins.alt.so.97.3");
+  const auto is_loaded = [&] {
+    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (handle) dlclose(handle);
+    return handle != nullptr;
+  };
+  const ScopedVariable library("TILEWRIGHT_NVRTC", file.c_str());
+  EXPECT_EQ(Nvrtc::get().version(), "97.3");
+  EXPECT_TRUE(compile("text").cubin.starts_with("made by "));
+  EXPECT_FALSE(is_loaded());
+  EXPECT_EQ(Nvrtc::get().architectures(), std::vector<int>{90});
+  EXPECT_TRUE(is_loaded());
 }
 
 TEST(DeviceLog, ReadsEveryLine) {
