@@ -35,6 +35,7 @@ constexpr double kResultLatency = 900;  // clocks until the last of a tile's hav
 // Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted to products of 1
 // to 256 rows on an H100, bench/results/2026-11-25-library.json, as what says `small products` below).
 constexpr double kPeerBytes = 32, kPeerLatency = 2400;
+constexpr double kGridMeets = 2000;  // clocks until all blocks know that all have come (assumed)
 // Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
 // they lie together in groups of 16 or 18 (small products: 33 clusters of three run at a time and 43 do not, 22 of four
 // do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
@@ -75,12 +76,17 @@ class Pricer {
       out_.epilogue += kPeerLatency;
     }
     if (out_.epilogue > 0) out_.epilogue += kResultLatency;
+    const bool streams = plan_.work.kind == Work::Kind::StreamK;
+    double fix_up = 0;  // sums that one block leaves and another adds
+    for (BufferId id : added_to_)
+      if (streams) fix_up += 2 * bytes_of_tile(id) / kResultBytes;
+    if (streams) fix_up += kGridMeets + out_.epilogue;
     const double moved = memory_bytes();
     out_.memory = (moved + std::min(moved, kLeavingBytes)) / kMemoryBytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
                                                                : blocks_beside(p_, launch_, target_));
-    const auto taken = static_cast<double>(plan_.is_persistent() ? plan_.work.blocks : multiprocessors_taken());
+    const auto taken = static_cast<double>(plan_.work.blocks > 0 ? plan_.work.blocks : multiprocessors_taken());
     out_.matrix = std::max(out_.matrix, alone_ / beside);
     // Blocks with a loader fill a multiprocessor: all of a wave end together. Of others the next begins where one ends.
     const double wave = plan_.has_loader() ? beside : 1;
@@ -95,13 +101,13 @@ class Pricer {
     const double busy =
         ahead ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
               : computing + out_.shared + out_.l2;
-    const double clocks = static_cast<double>(out_.waves) * (busy * wave + (hides_results ? 0 : out_.epilogue)) +
-                          kFirst + (hides_results ? out_.epilogue : 0);
+    const double all_waves = static_cast<double>(out_.waves), taken_waves = streams ? tiles_ / taken : all_waves;
+    const double clocks = taken_waves * busy * wave + (hides_results ? 1 : all_waves) * out_.epilogue + kFirst + fix_up;
     // Beside the first and the last of a block's turns little comes from memory.
-    const double apart = plan_.has_loader() ? kFirst + out_.epilogue : 0;
+    const double apart = plan_.has_loader() ? kFirst + out_.epilogue + fix_up : 0;
     // In a last wave that is not full the others' share of the memory is not all used.
     const double places = static_cast<double>(out_.waves) * taken * wave;
-    if (plan_.has_loader() && out_.waves > 1) out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
+    if (plan_.has_loader() && out_.waves > 1 && !streams) out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
     out_.microseconds = std::max((clocks - apart) / kClock, out_.memory) + apart / kClock + kLaunch;
     const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
                                                          {out_.issue, "issue"},
