@@ -44,7 +44,7 @@ Executable on_simulator(ir::TileProgram tiles, runtime::LaunchPlan plan, const s
     ir::ThreadProgram threads = passes::lower_to_threads(p, target, {}, stages).threads;
     stages.write(dump);
     runtime::LaunchPlan own = build_plan(p);
-    demand_alignments(threads, own);
+    demand_of_calls(threads, own);
     return {std::move(own), simulator_callee(std::move(threads), {.target = target}), ""};
   };
   return with_fast_version(std::move(tiles), std::move(plan), "simulator", std::move(make));

@@ -3,6 +3,7 @@
 #include "analysis/block_reads.h"
 #include "driver/build_plan.h"
 #include "driver/cpu_engine.h"
+#include "driver/versions.h"
 #include "ir/operators.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -132,6 +133,7 @@ CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch, code
     out.kernel.plan.launches.push_back(launch_of(threads, i, source.kernels[i], places));
   for (const ir::Param& p : threads.params)
     if (p.is_tensor()) out.alignments.push_back(threads.buffer(p.buffer).alignment);
+  out.workspaces = workspace_bytes(threads);
   return out;
 }
 
@@ -261,14 +263,16 @@ runtime::Version build_cuda(const ir::TileProgram& program, const std::string& a
   if (std::optional<runtime::LoweredKernel> found = dump.wanted() ? std::nullopt : place.find()) {
     CudaText text{{program.name, std::move(found->text), code_arch, std::move(found->plan)},
                   std::move(found->sites),
-                  std::move(found->alignments)};
+                  std::move(found->alignments),
+                  std::move(found->workspaces)};
     text.kernel.location = location_of(program);
     runtime::DeviceBinary binary = rt::compile_cuda(text.kernel);
     return load_cuda_text(std::move(text), build_plan(program), std::move(binary));
   }
   DeviceChoice choice = chosen(program, arch, code_arch, dump.wanted());
   write(choice, dump);
-  place.keep({choice.text.kernel.text, choice.text.sites, choice.text.kernel.plan, choice.text.alignments});
+  place.keep({choice.text.kernel.text, choice.text.sites, choice.text.kernel.plan, choice.text.alignments,
+              choice.text.workspaces});
   return load_cuda_text(std::move(choice.text), build_plan(program), std::move(*choice.binary));
 }
 
@@ -284,6 +288,7 @@ runtime::LaunchPlan plan_of_text(const CudaText& text, runtime::LaunchPlan plan)
   for (runtime::Parameter& p : plan.parameters)
     if (p.kind == runtime::Parameter::Kind::Tensor)
       p.alignment = std::max(p.alignment, static_cast<int>(text.alignments[tensor++]));
+  add_workspaces(text.workspaces, plan);
   return plan;
 }
 

@@ -17,6 +17,7 @@ struct CudaText {
   runtime::cuda::CudaKernelText kernel;
   std::vector<runtime::Site> sites;
   std::vector<int64_t> alignments;         // bytes, of the tensor parameters in order; 0: that of an element
+  std::vector<int64_t> workspaces = {};    // bytes (versions.h)
   std::vector<SourceLocation> marks = {};  // of its lines "// file:line", in order; none where it was lowered before
 };
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, plan::Limits limits = {});

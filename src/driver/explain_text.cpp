@@ -203,6 +203,11 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
   if (plan.work.parts > 1)
     page.line("    {} blocks of a cluster share the turns of the loop of products; the first adds their sums up",
               plan.work.parts);
+  if (plan.work.kind == plan::Work::Kind::StreamK)
+    page.line(
+        "    {} blocks take equal runs of turns of the tiles that are no whole waves; who ends a tile adds all sums of "
+        "it",
+        plan.work.blocks);
   if (!launch.in_pairs.empty())
     page.line("    neighbouring blocks are pairs of a cluster: each brings half of '{}' for both", launch.in_pairs);
   if (plan.work.blocks_per_multiprocessor > 1)

@@ -75,7 +75,7 @@ Executable counting_executable(const ir::TileProgram& program, simulator::Simula
   const auto make = [options, sink = std::move(sink), timeline](const ir::TileProgram& p) -> runtime::Version {
     ir::ThreadProgram threads = passes::lower_to_threads(p, options.target).threads;
     runtime::LaunchPlan own = build_plan(p);
-    demand_alignments(threads, own);
+    demand_of_calls(threads, own);
     return {std::move(own), simulator_callee(std::move(threads), options, sink, timeline), ""};
   };
   return with_fast_version(tiles, build_plan(tiles), "simulator", make);

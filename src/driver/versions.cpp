@@ -1,15 +1,33 @@
 #include "driver/versions.h"
 
+#include "ir/operators.h"
 #include "passes/assume_fast_calls.h"
 #include "support/diagnostic.h"
 #include "support/warning.h"
 
 namespace tilewright {
 
-void demand_alignments(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan) {
+std::vector<int64_t> workspace_bytes(const ir::ThreadProgram& threads) {
+  std::vector<int64_t> out;
+  for (const ir::Buffer& b : threads.buffers) {
+    if (!b.workspace || b.is_view()) continue;
+    int64_t bits = b.type.storage_bits();
+    for (const ir::Expr& e : b.shape) bits *= ir::constant_int(e).value_or(0);
+    out.push_back(bits / 8);
+  }
+  return out;
+}
+
+void add_workspaces(const std::vector<int64_t>& bytes, runtime::LaunchPlan& plan) {
+  for (size_t i = plan.workspaces.size(); i < bytes.size(); ++i)
+    plan.workspaces.push_back({"sums of a plan", u8, runtime::constant(bytes[i])});
+}
+
+void demand_of_calls(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan) {
   for (size_t i = 0; i < plan.parameters.size(); ++i)
     if (threads.params[i].is_tensor())
       plan.parameters[i].alignment = static_cast<int>(threads.buffer(threads.params[i].buffer).alignment);
+  add_workspaces(workspace_bytes(threads), plan);
 }
 
 void leave_out_plan_lines(ir::TileProgram& program, const CompileError& error) {

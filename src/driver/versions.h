@@ -8,8 +8,13 @@
 
 namespace tilewright {
 
-// What accesses of the thread code ask of the addresses of tensors.
-void demand_alignments(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan);
+// Of the program's workspaces in order, and behind them those that its plans have beside them, whose sizes are known; 0
+// where the size is not.
+std::vector<int64_t> workspace_bytes(const ir::ThreadProgram& threads);
+// Those beyond the program's own.
+void add_workspaces(const std::vector<int64_t>& bytes, runtime::LaunchPlan& plan);
+// What the thread code asks of a call: addresses of tensors that its accesses can have, workspaces.
+void demand_of_calls(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan);
 
 // Takes the lines of plans out, and warns of it. Throws the error if it says anything else than that no plan has them.
 void leave_out_plan_lines(ir::TileProgram& program, const CompileError& error);

@@ -24,6 +24,8 @@ std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTabl
       line("work {} blocks_per_multiprocessor={}", word(kWorkWords, Work::Kind::OneTile), blocks);
   for (const int64_t parts : {2, 4})
     if (!plan.is_persistent() && work.parts != parts) line("work {} k={}", word(kWorkWords, Work::Kind::Split), parts);
+  if (work.kind != Work::Kind::StreamK && !plan.takes(Role::Takes::IterationsInTurn))
+    line("work {}", word(kWorkWords, Work::Kind::StreamK));
   for (const auto takes : {Role::Takes::All, Role::Takes::TilesInTurn, Role::Takes::IterationsInTurn})
     if (!plan.takes(takes)) line("role {} {}", word(kJobWords, Role::Job::Compute), word(kTakesWords, takes));
   line("overlap {}", plan.overlap ? "no" : "yes");

@@ -140,16 +140,17 @@ class Reader {
   }
   void work() {
     fix(out_.work, static_cast<Work::Kind>(one_of(kWorkWords)));
-    if (out_.work == Work::Kind::Persistent) out_.blocks = number("blocks", 1, 1 << 20);
-    if (take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
+    const bool streams = out_.work == Work::Kind::StreamK;
+    if (out_.work == Work::Kind::Persistent || streams) out_.blocks = number("blocks", 1, 1 << 20);
+    if (!streams && take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
     if (out_.work == Work::Kind::Split) {
       const auto parts = number("k", 2, kMostParts);
       if (!parts) refuse("it does not say among how many blocks", "work split k=2");
       out_.parts = parts;
     }
-    if (out_.work != Work::Kind::Persistent)
+    if (out_.work != Work::Kind::Persistent && !streams)
       fix(out_.blocks_per_multiprocessor, number("blocks_per_multiprocessor", 1, 2).value_or(1));
-    if (out_.work != Work::Kind::Split) out_.pairs = field("pairs");
+    if (out_.work != Work::Kind::Split && !streams) out_.pairs = field("pairs");
   }
   void role() {
     const bool loads = static_cast<Role::Job>(one_of(kJobWords)) == Role::Job::Load;

@@ -69,9 +69,9 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
   if (plan.has_loader() || plan.brings_ahead()) {
     const Work& w = plan.work;
     line("work {}{}{}{}{}", word(kWorkWords, w.kind),
-         w.kind == Work::Kind::Persistent ? fmt::format(" blocks={}", w.blocks)
-         : w.kind == Work::Kind::Split    ? fmt::format(" k={}", w.parts)
-                                          : "",
+         w.kind == Work::Kind::Split ? fmt::format(" k={}", w.parts)
+         : w.blocks > 0              ? fmt::format(" blocks={}", w.blocks)
+                                     : "",
          w.reverse_odd_waves ? " reverse_odd_waves" : "",
          w.blocks_per_multiprocessor > 1 ? fmt::format(" blocks_per_multiprocessor={}", w.blocks_per_multiprocessor)
                                          : "",

@@ -28,8 +28,9 @@ struct Work {
     OneTile,
     Persistent,  // one after the other
     Split,       // one for a cluster of blocks, which share the turns of its loop of products
+    StreamK,     // whole waves one after the other; of the tiles that are left each an equal run of their loops' turns
   } kind = Kind::OneTile;
-  int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor
+  int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor; StreamK: so many
   bool reverse_odd_waves = false;  // who had much gets little: tiles are uneven
   int64_t blocks_per_multiprocessor = 1;
   int64_t parts = 1;         // Split: blocks of a cluster
@@ -84,7 +85,16 @@ struct Epilogue {
 
 // What the launch might have had, and why it has not.
 struct Rejection {
-  enum class Of : uint8_t { Loader, IterationTeams, Staging, Overlap, TilesAhead, Split, Pairs } of = Of::Loader;
+  enum class Of : uint8_t {
+    Loader,
+    IterationTeams,
+    Staging,
+    Overlap,
+    TilesAhead,
+    Split,
+    Pairs,
+    StreamK
+  } of = Of::Loader;
   std::string why;
   bool operator==(const Rejection&) const = default;
 };

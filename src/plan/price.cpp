@@ -31,11 +31,24 @@ constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
 constexpr double kInTheWay = 0.2;
 constexpr double kResultLatency = 900;  // clocks until the last of a tile's have left (fitted)
-// Of sums that go to the first block of a cluster, and until it has the last of them (assumed).
-constexpr double kPeerBytes = 32, kPeerLatency = 1500;
-// Of the time that places of the last wave stay empty, by which products that wait for memory take longer (fitted to
-// products of 16 and 64 rows on an H100: 16x14336x4096 in tiles of 64, 96, 112 columns 60.9, 58.8, 55.2 us).
-constexpr double kUnevenWaves = 0.3;
+// Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted to products of 1
+// to 256 rows on an H100, bench/results/2026-11-25-library.json, as what says `small products` below).
+constexpr double kPeerBytes = 32, kPeerLatency = 2400;
+constexpr double kGridMeets = 2000;  // clocks until all blocks know that all have come (assumed)
+// Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
+// they lie together in groups of 16 or 18 (small products: 33 clusters of three run at a time and 43 do not, 22 of four
+// do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
+constexpr double kInClusters = 0.78;
+// Clocks around a product for which its turn waits before it releases what it multiplied; more where a copy reaches
+// beyond its tensor; and from a release until the slot is full again, of which those of all slots run beside each other
+// (small products: in tiles of 64x32 by 128, 128x2112x7168 takes 523 clocks a turn, 16x57344x8192 849).
+constexpr double kTurnAlone = 210, kTurnBeyond = 300, kRoundTrip = 2000;
+// What others have written into the L2 cache leaves it for what comes from memory (small products: of 59, 118 and 236
+// MB the fastest take 35, 55 and 96 us).
+constexpr double kLeavingBytes = 20e6;
+// Of the time that places of the last wave stay empty, by which products that wait for memory take longer (small
+// products).
+constexpr double kUnevenWaves = 0.13;
 // Of a block that does next to nothing: it is begun, and waits for its first load (assumed).
 constexpr double kBlock = 800;
 constexpr double kFirst = 4500;  // clocks before the first product and behind the last (fitted)
@@ -62,11 +75,18 @@ class Pricer {
       out_.epilogue += kPeerLatency;
     }
     if (out_.epilogue > 0) out_.epilogue += kResultLatency;
-    out_.memory = memory_bytes() / machine_.memory_bytes;
+    const bool streams = plan_.work.kind == Work::Kind::StreamK;
+    double fix_up = 0;  // sums that one block leaves and another adds
+    for (BufferId id : added_to_)
+      if (streams) fix_up += 2 * bytes_of_tile(id) / machine_.result_bytes;
+    if (streams) fix_up += kGridMeets + out_.epilogue;
+    const double moved = memory_bytes();
+    out_.memory = (moved + std::min(moved, kLeavingBytes)) / machine_.memory_bytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
                                                                : blocks_beside(p_, launch_, target_));
-    const auto taken = static_cast<double>(plan_.is_persistent() ? plan_.work.blocks : target_.multiprocessors);
+    const auto taken = static_cast<double>(plan_.work.blocks > 0 ? plan_.work.blocks : multiprocessors_taken());
+    out_.matrix = std::max(out_.matrix, alone_ / beside);
     // Blocks with a loader fill a multiprocessor: all of a wave end together. Of others the next begins where one ends.
     const double wave = plan_.has_loader() ? beside : 1;
     out_.waves = static_cast<int64_t>(std::ceil(tiles_ / (taken * wave)));
@@ -80,14 +100,14 @@ class Pricer {
     double busy = ahead
                       ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
                       : computing + out_.shared + out_.l2;
-    if (!plan_.is_persistent()) busy = std::max(busy, kBlock / beside);
-    const double clocks = static_cast<double>(out_.waves) * (busy * wave + (hides_results ? 0 : out_.epilogue)) +
-                          kFirst + (hides_results ? out_.epilogue : 0);
+    if (!plan_.is_persistent() && !streams) busy = std::max(busy, kBlock / beside);
+    const double all_waves = static_cast<double>(out_.waves), taken_waves = streams ? tiles_ / taken : all_waves;
+    const double clocks = taken_waves * busy * wave + (hides_results ? 1 : all_waves) * out_.epilogue + kFirst + fix_up;
     // Beside the first and the last of a block's turns little comes from memory.
-    const double apart = plan_.has_loader() ? kFirst + out_.epilogue : 0;
+    const double apart = plan_.has_loader() ? kFirst + out_.epilogue + fix_up : 0;
     // In a last wave that is not full the others' share of the memory is not all used.
     const double places = static_cast<double>(out_.waves) * taken * wave;
-    if (plan_.has_loader() && out_.waves > 1) out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
+    if (plan_.has_loader() && out_.waves > 1 && !streams) out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
     out_.microseconds =
         std::max((clocks - apart) / machine_.clock, out_.memory) + apart / machine_.clock + machine_.launch;
     const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
@@ -126,7 +146,9 @@ class Pricer {
         if (n->kind == LoopKind::Pipelined) turns = (turns + plan_.work.parts - 1) / plan_.work.parts;
         // What depends on the turn is as in one in the middle.
         known_[n->var] = add(substitute(n->begin, known_), constant(p_.var(n->var).type, turns / 2));
+        is_beyond_ = false;
         count(n->body, times * static_cast<double>(turns));
+        if (n->kind == LoopKind::Pipelined) turn_alone(*n, times * static_cast<double>(turns));
       } else if (const auto* n = s.as<Let>())
         known_[n->var] = substitute(n->value, known_);
       else if (const auto* n = s.as<ir::Role>())
@@ -159,6 +181,29 @@ class Pricer {
     if (taken != 0) count(n.then_body, times);
     if (!taken || *taken == 0) count(n.else_body, times);
   }
+  // A turn of a loop that does nothing but multiply takes as long as its slot takes to come round, and without
+  // another's product beside it as its own product and what stands around that.
+  void turn_alone(const For& loop, double turns) {
+    const Gemm* product = nullptr;
+    for (const Stmt& s : loop.body) {
+      const auto* g = s.as<Gemm>();
+      if (!g && !s.as<Copy>() && !s.as<Let>()) return;
+      if (g && std::exchange(product, g)) return;
+    }
+    if (!product || !plan_.has_loader() || plan_.takes(Role::Takes::IterationsInTurn)) return;
+    int64_t slots = INT64_MAX;
+    for (const Ring& r : plan_.rings)
+      if (r.ahead) slots = std::min(slots, r.slots);
+    double turn = kRoundTrip / static_cast<double>(slots);
+    if (!plan_.order_of(loop.var))
+      turn = std::max(turn, product_ / warpgroups(*product) + kTurnAlone + (is_beyond_ ? kTurnBeyond : 0));
+    alone_ += turns * turn;
+  }
+  double warpgroups(const Gemm& g) { return std::max(extent(g.c, 1) / target::kWgmmaRows, 1.0); }
+  int64_t multiprocessors_taken() const {
+    const int64_t all = target_.multiprocessors, parts = plan_.work.parts;
+    return parts > 2 ? static_cast<int64_t>(static_cast<double>(all) * kInClusters) / parts * parts : all;
+  }
   double bytes_of_tile(BufferId id) const {
     return static_cast<double>(elements_on_chip(p_.buffer(id)) * p_.buffer(id).type.bits) / 8;
   }
@@ -173,9 +218,10 @@ class Pricer {
       rate = machine_.multiply_adds_64;
     else if (by_warpgroups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
       rate = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (by_warpgroups ? 1 : machine_.of_warps);
-    out_.matrix += times * m * n * k / rate;
+    product_ = m * n * k / rate;
+    out_.matrix += times * product_;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
-    const double groups = by_warpgroups ? std::max(m / target::kWgmmaRows, 1.0) : 1;
+    const double groups = by_warpgroups ? warpgroups(g) : 1;
     for (const Region* r : {&g.a, &g.b})
       if (is_in(*r, Space::Shared)) out_.shared += times * bytes(*r) * (r == &g.b ? groups : 1) / machine_.shared_bytes;
   }
@@ -200,6 +246,7 @@ class Pricer {
     double part = 1;
     for (size_t d = 0; d < from.rank(); ++d)
       part *= std::min(1.0, static_cast<double>(known(from.shape[d])) / static_cast<double>(known(c.from.extent[d])));
+    is_beyond_ = is_beyond_ || part < 1;
     return bytes(c.to) * part;
   }
   // How many times a line's bytes move for each line of a tile's rows, which shared memory has in pieces of one.
@@ -260,6 +307,9 @@ class Pricer {
   Substitution known_;  // of variables
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
+  double product_ = 0;      // clocks of the last one that was counted
+  double alone_ = 0;        // of turns that nothing else runs beside
+  bool is_beyond_ = false;  // a copy of the loop reaches beyond its tensor
   bool is_known_ = true;
   bool has_roles_ = false;  // of its own
   Price out_;

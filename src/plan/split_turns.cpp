@@ -33,7 +33,7 @@ class LoopToSplit {
 
   std::optional<SplitLoop> run() {
     if (cluster_blocks(launch_) > 1) return refuse("the launch has clusters of its own");
-    if (launch_.grid.size() == kMostDimensions) return refuse("its grid has three dimensions already");
+    if (blocks_ > 1 && launch_.grid.size() == kMostDimensions) return refuse("its grid has three dimensions already");
     if (!find()) return std::nullopt;
     out_.turns = constant_int(loop().extent);
     if (out_.turns && *out_.turns < blocks_)
@@ -175,6 +175,21 @@ class LoopToSplit {
 std::optional<SplitLoop> split_loop(const ProgramTables& program, const Launch& launch, int64_t blocks,
                                     std::string& why) {
   return LoopToSplit(program, launch, blocks, why).run();
+}
+
+std::optional<SplitLoop> streamed_loop(const ProgramTables& program, const Launch& launch, std::string& why) {
+  auto out = split_loop(program, launch, 1, why);
+  if (!out) return std::nullopt;
+  const For& loop = *launch.body[out->at].as<For>();
+  std::set<VarId> of_tile = bound_vars(launch.body);
+  of_tile.insert(launch.block.begin(), launch.block.end());
+  for (const Expr& e : {loop.begin, loop.extent})
+    for (VarId v : used_vars(e))
+      if (of_tile.contains(v)) {
+        why = fmt::format("how many turns '{}' has depends on the tile", program.var(loop.var).name);
+        return std::nullopt;
+      }
+  return out;
 }
 
 // Measured on an H200 (bench/results/2026-11-23-split.json): 64 tiles of 256x4096x14336 take 73 us alone, 59 in pairs,

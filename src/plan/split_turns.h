@@ -20,6 +20,9 @@ struct SplitLoop {
 std::optional<SplitLoop> split_loop(const ir::ProgramTables& program, const ir::Launch& launch, int64_t blocks,
                                     std::string& why);
 
+// Likewise, of which blocks take runs of turns that go over several tiles: these have equally many.
+std::optional<SplitLoop> streamed_loop(const ir::ProgramTables& program, const ir::Launch& launch, std::string& why);
+
 // Among how many blocks the turns are shared where nobody says: a launch of products whose tiles leave at least half of
 // the multiprocessors idle, of so many turns that handing over is worth it. 1: it stays as it is.
 int64_t blocks_to_share(const ir::ProgramTables& program, const ir::Launch& launch, const target::GpuTarget& target);

@@ -5,7 +5,7 @@
 
 namespace tilewright::plan {
 
-inline constexpr std::array kWorkWords = {"one_tile", "persistent", "split"};                      // Work::Kind
+inline constexpr std::array kWorkWords = {"one_tile", "persistent", "split", "stream_k"};          // Work::Kind
 inline constexpr std::array kJobWords = {"load", "compute"};                                       // Role::Job
 inline constexpr std::array kTakesWords = {"all_tiles", "tiles_in_turn", "iterations_in_turn"};    // Role::Takes
 inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed", "alternating"};  // Order::How
@@ -13,7 +13,7 @@ inline constexpr std::array kStagingWords = {"whole", "chunks", "as_written", "s
 inline constexpr std::array kRejectedWords = {"a loader",    "teams by iteration",
                                               "staging",     "overlap",  // Rejection::Of
                                               "tiles ahead", "split",
-                                              "pairs"};
+                                              "pairs",       "stream_k"};
 
 // Behind the name of a tile whose halves of columns have rings of their own, by Ring::half + 1.
 inline constexpr std::array kHalfWords = {"", "_left", "_right"};

@@ -92,6 +92,7 @@ Version& LoadedProgram::bind(std::span<const Argument> arguments, BoundCall& cal
   bind_call(plan_, arguments, call);
   if (!make_general_ || call.nothing_to_do || (is_aligned(call, first_.plan, 0) && assumptions_hold(call))) {
     call.plan = &first_.plan;
+    call.buffer_count += static_cast<int>(first_.plan.workspaces.size() - plan_.workspaces.size());
     return first_;
   }
   const bool aligned = is_aligned(call, plan_, kGeneralAlignment);

@@ -58,8 +58,8 @@ void fields(Is<CudaPlan> auto& n, auto&& f) {
 }
 // Without the text, which is the entry's payload.
 void fields(Is<LoweredKernel> auto& n, auto&& f) {
-  auto& [text, sites, plan, alignments] = n;
-  f(sites), f(plan), f(alignments);
+  auto& [text, sites, plan, alignments, workspaces] = n;
+  f(sites), f(plan), f(alignments), f(workspaces);
 }
 
 // The last enumerator: what a damaged number is held against.

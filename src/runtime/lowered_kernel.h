@@ -11,8 +11,9 @@ namespace tilewright::runtime {
 struct LoweredKernel {
   std::string text;
   std::vector<Site> sites;
-  cuda::CudaPlan plan;              // of a GPU's kernel, and
-  std::vector<int64_t> alignments;  // bytes, of its tensor parameters in order; 0: that of an element
+  cuda::CudaPlan plan;                   // of a GPU's kernel, and
+  std::vector<int64_t> alignments;       // bytes, of its tensor parameters in order; 0: that of an element
+  std::vector<int64_t> workspaces = {};  // bytes, of its own and those of its plans; 0: not known before the call
 };
 
 // Both ways. decode_lowered() takes any bytes: empty unless they are exactly what encode_lowered() writes of a kernel.

@@ -154,7 +154,7 @@ Arrays compiled(const Case& c, const ir::LoopProgram& loops) {
 
 Arrays simulated(const Case& c, const ir::ThreadProgram& threads) {
   runtime::LaunchPlan plan = build_plan(c.program);
-  demand_alignments(threads, plan);
+  demand_of_calls(threads, plan);
   return run(c, c.program,
              runtime::make_executable(std::move(plan), simulator_callee(threads, {.target = gpu_target(c.arch)}),
                                       "simulator", ""));

@@ -72,3 +72,29 @@ def test_texts_pages_and_simulators_are_of_the_plan_and_the_options():
     A, B, C = (np.ones((256, 256), np.float16) for _ in range(3))
     with pytest.raises(tw.CompileError, match="TW8206"):
         tw.compile(product(), plan="ring A_shared slots=60", engine="interpreter").simulate(A, B, C)
+
+
+@pytest.mark.parametrize("shape, blocks", [((200, 136, 296), 5), ((130, 264, 520), 7), ((64, 64, 1000), 6), ((384, 128, 72), 4)])
+def test_runs_of_turns_at_any_shape_with_what_comes_behind(shape, blocks):
+    M, N, K = shape
+
+    @T.prim_func
+    def biased(A: T.Tensor((M, K), "float16"), B: T.Tensor((N, K), "float16"), bias: T.Tensor((N,), "float32"), C: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 64), threads=128) as (bx, by):
+            A_shared, B_shared = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            acc = T.alloc_fragment((64, 64), "float32")
+            T.clear(acc)
+            for k in T.Pipelined(T.ceildiv(K, 64), num_stages=3):
+                T.copy(A[by * 64, k * 64], A_shared)
+                T.copy(B[bx * 64, k * 64], B_shared)
+                T.gemm(A_shared, B_shared, acc, transpose_B=True)
+            for i, j in T.Parallel(64, 64):
+                acc[i, j] = T.max(acc[i, j] + bias[bx * 64 + j], 0)
+            T.copy(acc, C[by * 64, bx * 64])
+
+    random = np.random.default_rng(5)
+    a, b = (random.integers(-3, 4, (rows, K)).astype("float16") for rows in (M, N))
+    bias = random.integers(-3, 4, N).astype("float32")
+    kernel = tw.compile(biased, out_idx=[-1], plan=f"work stream_k blocks={blocks}", target="simulator -arch=sm_90a")
+    want = np.maximum(a.astype("float32") @ b.astype("float32").T + bias, 0).astype("float16")
+    assert np.array_equal(kernel(a, b, bias), want)

@@ -14,6 +14,7 @@
 #include "passes/schedule/role_code.h"
 #include "passes/schedule/split_turns.h"
 #include "passes/schedule/stage_results.h"
+#include "passes/schedule/stream_k.h"
 #include "passes/schedule/tiles_ahead.h"
 #include "passes/schedule/walk_tiles.h"
 #include "passes/tile/clear_in_gemms.h"
@@ -40,6 +41,7 @@ class RoleWriter {
     if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
     if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
     if (plan_.work.kind == Work::Kind::Split) split_turns(p_, launch_, plan_.work.parts);
+    if (plan_.work.kind == Work::Kind::StreamK) ends_of_others_ = stream_k(p_, launch_, plan_.work.blocks);
     if (plan_.work.shared.valid()) pair();
     const int64_t team = launch_.threads[0];
     if (plan_.work.kind == Work::Kind::Persistent)
@@ -51,6 +53,10 @@ class RoleWriter {
     }
     auto [load, compute, rings] = write_ring_sides(p_, launch_, found_, plan_);
     rings_ = std::move(rings);
+    if (!ends_of_others_.empty()) {
+      load.push_back(meet_grid()), compute.push_back(meet_grid());
+      append(compute, std::move(ends_of_others_));
+    }
     if (plan_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
     plan_.epilogue.staged.clear();
     compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored_once,
@@ -69,6 +75,11 @@ class RoleWriter {
     return at_launch(Role{begin, begin + warps * kWarpThreads, std::move(body)});
   }
 
+  Stmt meet_grid() const {
+    Sync meet;
+    meet.scope = SyncScope::Grid;
+    return at_launch(std::move(meet));
+  }
   void pair() {
     std::string why;
     const auto shared = plan::shared_tile(p_, launch_, p_.buffer(plan_.work.shared).name, why);
@@ -98,6 +109,11 @@ class RoleWriter {
       if (r.job == plan::Role::Job::Load) {
         if (r.registers > 0) out.push_back(role(r, r.warps, {at_launch(SetRegisters{r.registers})}));
         out.push_back(role(r, 1, std::move(load)));
+        if (plan_.work.kind == Work::Kind::StreamK) {  // all threads meet, those without a job too
+          plan::Role others = r;
+          ++others.first_warp;
+          out.push_back(role(others, r.warps - 1, {meet_grid()}));
+        }
         launch_.threads[0] = (r.first_warp + r.warps) * kWarpThreads;
         continue;
       }
@@ -183,6 +199,7 @@ class RoleWriter {
   std::vector<VarId>& blocks_;  // variables that number blocks, by all of their names
   FoundRings found_;
   std::vector<SlotRing> rings_;  // as they are written
+  Body ends_of_others_;          // of blocks that take runs of turns: when all have come to their end
   BufferId turns_;               // of two teams: mbarriers on which each waits for its turn
 };
 

@@ -10,6 +10,7 @@
 #include "passes/schedule/settle_plan.h"
 #include "passes/schedule/split_turns.h"
 #include "passes/schedule/stage_results.h"
+#include "passes/schedule/stream_k.h"
 #include "passes/schedule/tiles_ahead.h"
 #include "passes/tile/clear_in_gemms.h"
 #include "plan/fit_registers.h"
@@ -35,6 +36,11 @@ std::string misfit_ahead(const Plan& plan, TileProgram program, size_t number) {
   program.launches = {program.launches[number]};  // what the others are told is not asked
   const AsyncRings rings = materialize_async_rings(std::move(program));
   return rings.notes.empty() ? "" : rings.notes.front().second;
+}
+
+// How many blocks take runs of turns; 0: they take tiles.
+int64_t streaming_blocks(const target::GpuTarget& target, const Hints& hints) {
+  return hints.work == plan::Work::Kind::StreamK ? hints.blocks.value_or(target.multiprocessors) : 0;
 }
 
 // Of the launch as it stands in the program.
@@ -68,6 +74,20 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     }
     split_turns(scratch, launch, parts);
   }
+  const int64_t streams = streaming_blocks(target, hints);
+  if (streams > 0) {
+    std::string why;
+    if (streams > target.multiprocessors)
+      why = fmt::format("{} blocks do not run at once on {} multiprocessors", streams, target.multiprocessors);
+    else
+      plan::streamed_loop(scratch, launch, why);
+    if (!why.empty()) {
+      Plan none;
+      none.rejected.push_back({Rejection::Of::StreamK, std::move(why)});
+      return none;
+    }
+    stream_k(scratch, launch, streams);
+  }
   std::optional<plan::SharedTile> shared;
   if (hints.pairs) {
     std::string why;
@@ -84,13 +104,14 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   const auto done = [&](Plan plan) {
     plan.clears = clears;
     if (parts > 1 && plan.has_loader()) plan.work.kind = plan::Work::Kind::Split, plan.work.parts = parts;
+    if (streams > 0 && plan.has_loader()) plan.work.kind = plan::Work::Kind::StreamK, plan.work.blocks = streams;
     if (shared && plan.has_loader()) plan.work.shared = shared->tile;
     if (!no_teams.empty())
       plan.rejected.insert(plan.rejected.begin(), {Rejection::Of::IterationTeams, std::move(no_teams)});
     return plan;
   };
   using Takes = plan::Role::Takes;
-  if (limits.by_iteration && parts == 1 && !hints.no_loader &&
+  if (limits.by_iteration && parts == 1 && streams == 0 && !hints.no_loader &&
       hints.takes.value_or(Takes::IterationsInTurn) == Takes::IterationsInTurn) {
     // Teams keep their halves of a result, and each brings its own away: no tile of all columns is in between.
     TileProgram written = scratch;
@@ -104,9 +125,11 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     }
   }
   Hints own_hints = hints;
-  if (parts > 1) own_hints.work = plan::Work::Kind::OneTile;  // of the blocks that there are now
+  // Of the blocks that there are now.
+  if (parts > 1 || streams > 0) own_hints.work = plan::Work::Kind::OneTile, own_hints.blocks.reset();
   Plan plan = loader_plan(scratch, launch, target, limits, own_hints);
   if (!plan.has_loader()) return done(std::move(plan));
+  if (streams > 0) plan.epilogue.by_columns = false;  // a block has results of several tiles
   if (std::string why = settle(plan, scratch, number, stored_once, target); !why.empty()) {
     Plan none;
     none.rejected = std::move(plan.rejected);
@@ -141,6 +164,23 @@ std::optional<Plan> in_pairs(const Plan& alone, const TileProgram& program, size
   return best;
 }
 
+// Runs of turns where nobody says: not before they are measured (bench/gpu/works.py), then where they cost so much
+// less.
+constexpr bool kTakesRuns = false;
+constexpr double kWorthRuns = 0.95;
+
+std::optional<Plan> in_runs(const Plan& alone, const TileProgram& program, size_t number,
+                            const target::GpuTarget& target, const Limits& limits, Hints hints) {
+  const auto cost = [&](const Plan& plan) {
+    const auto price = plan::price(program, program.launches[number], plan, target);
+    return price ? std::optional(price->microseconds) : std::nullopt;
+  };
+  hints.work = plan::Work::Kind::StreamK;
+  Plan runs = decide(program, number, target, limits, hints, 1);
+  const auto now = cost(alone), then = runs.has_loader() ? cost(runs) : std::nullopt;
+  return now && then && *then < *now * kWorthRuns ? std::optional(std::move(runs)) : std::nullopt;
+}
+
 // With turns that blocks share, if there is such a plan, and nothing is said of which tiles a block takes.
 Plan decide(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits,
             const Hints& hints) {
@@ -152,6 +192,8 @@ Plan decide(const TileProgram& program, size_t number, const target::GpuTarget& 
       !hints.work && !hints.takes && plan.has_loader() && !plan.takes(plan::Role::Takes::IterationsInTurn);
   if (open)
     if (auto paired = in_pairs(plan, program, number, target, limits, hints)) return std::move(*paired);
+  if (open && kTakesRuns)
+    if (auto runs = in_runs(plan, program, number, target, limits, hints)) return std::move(*runs);
   return plan;
 }
 

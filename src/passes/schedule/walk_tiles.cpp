@@ -53,6 +53,14 @@ Launch with_order(Launch launch) {
   return launch;
 }
 
+Body bind_tile(TileProgram& p, const Launch& launch, const Expr& tile) {
+  const Launch ordered = with_order(launch);
+  static const target::CpuTarget no_cpu;
+  Lowering l{p, ordered, no_cpu};
+  l.at = launch.location;
+  return bind_block(ordered, tile, l);
+}
+
 bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   Expr tiles = blocks_of(launch);
   const auto all = constant_int(tiles);
@@ -93,11 +101,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   const Expr in_last = binary(BinaryOp::Lt, place(last), sub(tiles, mul(last, grid)));
   loop.extent = cast(select(in_last, add(last, one), last), i32);
   loop.body.push_back(make_stmt(Let{tile, add(place(at), mul(at, grid))}, launch.location));
-  const Launch ordered = with_order(launch);
-  static const target::CpuTarget no_cpu;
-  Lowering l{p, ordered, no_cpu};
-  l.at = launch.location;
-  for (Stmt& s : bind_block(ordered, var(tile, type), l)) loop.body.push_back(std::move(s));
+  for (Stmt& s : bind_tile(p, launch, var(tile, type))) loop.body.push_back(std::move(s));
   loop.body.insert(loop.body.end(), launch.body.begin(), launch.body.end());
   launch.body = std::move(names);
   launch.body.push_back(make_stmt(std::move(loop), launch.location));
