@@ -244,7 +244,7 @@ Text CFamily::value(const Expr& e) {
 
 std::string CFamily::bits(const Expr& e) {
   if (const auto* n = e.as<Load>()) return load_bits(*n, e->type);
-  if (const auto* n = e.as<Select>())
+  if (const auto* n = e.as<Select>(); n && !choice(*n))
     return in(value(n->condition), Binds::Or) + " ? (" + bits(n->a) + ") : (" + bits(n->b) + ")";
   const Text v = value(e);
   // What is rounded on its way to memory need not be rounded before.

@@ -45,7 +45,8 @@ std::string CMemory::element(BufferId id, const std::vector<Expr>& index) {
 std::string CMemory::pointer_to(BufferId id, const std::vector<Expr>& index) {
   const Buffer& b = program_.buffer(id);
   if (is_variable(b)) return "&" + names_.of(id);
-  const Expr at = element_offset(id, index);
+  Expr at = element_offset(id, index);
+  if (b.type.is_packed()) at = ir::binary(BinaryOp::FloorDiv, at, ir::constant(at->type, int64_t{2}));
   return constant_int(at) == 0 ? pointer(id) : fmt::format("&{}[{}]", pointer(id), text(at));
 }
 

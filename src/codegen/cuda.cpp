@@ -1,6 +1,8 @@
+#include "analysis/anywhere.h"
 #include "analysis/divisibility.h"
 #include "codegen/cuda_async.h"
 #include "codegen/cuda_functions.h"
+#include "codegen/warp_join.h"
 #include "embedded_text.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -132,12 +134,14 @@ class CudaText final : public CudaAsync {
                                     : nullptr;
     check_internal(word != nullptr, "one access of {} bytes", bytes);
     if (n.completion.queue == Queue::CpAsync) return cp_async(n);
-    line(fmt::format("*({0}*){1} = *(const {0}*){2};", word, pointer_to(n.to.buffer, n.to.min),
-                     pointer_to(n.from.buffer, n.from.min)));
+    const std::string to = pointer_to(n.to.buffer, n.to.min), from = pointer_to(n.from.buffer, n.from.min);
+    if (bytes >= 8 && is_global(n.to.buffer))
+      return line(fmt::format("{3}(({0}*){1}, *(const {0}*){2});", word, to, from, helper("tw_store")));
+    line(fmt::format("*({0}*){1} = *(const {0}*){2};", word, to, from));
   }
 
   int64_t bytes_of(const Region& r) const {
-    return constant_int(r.extent.back()).value_or(0) * std::max(8, program_.buffer(r.buffer).type.storage_bits()) / 8;
+    return tilewright::bytes_of(program_.buffer(r.buffer).type, constant_int(r.extent.back()).value_or(0));
   }
   // What is not read is filled with zeros.
   void cp_async(const Copy& n) {
@@ -264,6 +268,25 @@ class CudaText final : public CudaAsync {
     line(fmt::format("const {0} {1} = ({0}){2}({3}, {4}, {5}{6});", c_type(type), name, function, lanes(n.converged), v,
                      text(n.lane), width));
   }
+  // Of integers that all lanes of a warp join, one instruction in place of five exchanges.
+  size_t joined_warp(const WarpJoin& n, const Stmt& s) {
+    note_source(s);
+    const auto joined = [&](const std::string& value) {
+      const char* type = n.value->type.is_signed() ? "int32_t" : "uint32_t";
+      return n.takes_signs ? fmt::format("{}(0xffffffffu, {})", n.function, value)
+                           : fmt::format("({}){}(0xffffffffu, (uint32_t)({}))", type, n.function, value);
+    };
+    if (n.result.valid()) {
+      const std::string value = joined(text(n.value));
+      line(fmt::format("const {} {} = {};", c_type(n.value->type),
+                       names_.declare(n.result, program_.var(n.result).name), value));
+    }
+    for (int64_t i = 0; i < n.registers; ++i) {
+      const std::string place = element(n.place.buffer, {ir::constant(i)});
+      line(fmt::format("{} = {};", place, joined(place)));
+    }
+    return n.statements;
+  }
   void vote(const Vote& n) {
     const std::string name = names_.declare(n.result, program_.var(n.result).name);
     const std::string_view type = c_type(program_.var(n.result).type);
@@ -359,6 +382,7 @@ class CudaText final : public CudaAsync {
   // In one branch, neighbours without a common thread are its arms: what one of them needs is not kept alive in
   // another.
   size_t target_statements(const Body& b, size_t at) override {
+    if (const auto join = warp_join(b, at, program_)) return joined_warp(*join, b[at]);
     if (const size_t barriers = init_barriers(b, at); barriers > 0) return barriers;
     std::vector<const Role*> arms;
     for (size_t i = at; i < b.size() && (arms.empty() || style_.one_branch); ++i) {
@@ -455,8 +479,19 @@ class CudaText final : public CudaAsync {
   }
   std::optional<Text> choice(const Select& n) override {
     // A function's arguments are computed whatever the condition is, which often says where memory may be read.
-    if (!is_plain(n.a->type) || loads(n.a) || loads(n.b)) return {};
-    return Text{fmt::format("{}({}, {}, {})", helper("tw_choose"), text(n.condition), text(n.a), text(n.b))};
+    if (is_plain(n.a->type) && !loads(n.a) && !loads(n.b))
+      return Text{fmt::format("{}({}, {}, {})", helper("tw_choose"), text(n.condition), text(n.a), text(n.b))};
+    if (!is_branch(n)) return {};
+    return Text{fmt::format("{}<{}>({}, {}, {})", helper("tw_select"), c_type(n.a->type), text(n.condition), text(n.a),
+                            text(n.b))};
+  }
+  // Of which the device's compiler makes a branch, though both sides are little work.
+  static bool is_branch(const Select& n) {
+    constexpr int64_t kLeastWork = 3, kMostWork = 32;
+    const int64_t a = analysis::work_of(n.a), b = analysis::work_of(n.b);
+    const auto no_load = [](const Load&) { return false; };
+    return a + b >= kLeastWork && a <= kMostWork && b <= kMostWork && analysis::may_run_anywhere(n.a, no_load) &&
+           analysis::may_run_anywhere(n.b, no_load);
   }
 
   // at ^ (at >> shift & mask)

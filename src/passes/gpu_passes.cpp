@@ -19,6 +19,7 @@
 #include "passes/schedule/turn_barriers.h"
 #include "passes/threads/bank_layout.h"
 #include "passes/threads/elementwise.h"
+#include "passes/threads/join_conditions.h"
 #include "passes/threads/late_sums.h"
 #include "passes/threads/name_slots.h"
 #include "passes/threads/place_sync.h"
@@ -363,6 +364,11 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "slots and parities of rings have names; names that nobody reads go",
      .here = "behind code, which says them several times; before wrap_sums, whose casts tell them apart",
      .run = [](GpuProgram& p) { name_slots(p.threads); },
+     .needs = "lower"},
+    {.name = "join_conditions",
+     .what = "conditions of registers are computed whole, without a branch between their parts",
+     .here = "behind code; before wrap_sums: what is computed everywhere may wrap where a condition kept it from it",
+     .run = [](GpuProgram& p) { join_conditions(p.threads); },
      .needs = "lower"},
     {.name = "wrap_sums",
      .what = "integers that may wrap are computed without sign",

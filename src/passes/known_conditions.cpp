@@ -2,7 +2,6 @@
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/lower/intervals.h"
 
 namespace tilewright::passes {
 namespace {
@@ -14,6 +13,8 @@ Interval range_of_loop(Interval begin, Interval extent, DType type) {
   const Interval all = range_of_type(type);
   return {begin.low, std::clamp(begin.high + extent.high - 1, begin.low, all.high)};
 }
+
+}  // namespace
 
 // A variable has one statement that binds it, so what it can be holds wherever it is seen.
 Intervals ranges_in(const Launch& launch) {
@@ -34,8 +35,6 @@ Intervals ranges_in(const Launch& launch) {
   });
   return out;
 }
-
-}  // namespace
 
 void decide_known_conditions(Launch& launch) {
   const Intervals ranges = ranges_in(launch);

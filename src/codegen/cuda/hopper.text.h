@@ -251,6 +251,33 @@ __device__ __forceinline__ int32_t tw_choose(bool first, int32_t x, int32_t y) {
   return chosen;
 }
 
+// Stores of 8 and 16 bytes in global memory that stay whole: the device's compiler takes an assignment apart, and does
+// not put it together again where its place is a sum of several names (PTX ISA 9.7.9.12).
+//@ tw_store: types
+__device__ __forceinline__ void tw_store(uint2* to, uint2 v) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(v.x), "r"(v.y) : "memory");
+}
+__device__ __forceinline__ void tw_store(float2* to, float2 v) {
+  asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "f"(v.x), "f"(v.y) : "memory");
+}
+__device__ __forceinline__ void tw_store(uint4* to, uint4 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(v.x), "r"(v.y),
+               "r"(v.z), "r"(v.w)
+               : "memory");
+}
+__device__ __forceinline__ void tw_store(float4* to, float4 v) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(v.x), "f"(v.y),
+               "f"(v.z), "f"(v.w)
+               : "memory");
+}
+
+// One of two values that are both there: no branch.
+//@ tw_select: types
+template <class T>
+__device__ __forceinline__ T tw_select(bool first, T x, T y) {
+  return first ? x : y;
+}
+
 // Bits of an offset that its higher bits exchange, so that rows begin in different banks.
 //@ tw_swizzle: types
 template <int shift, int mask, class T>

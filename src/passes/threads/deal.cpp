@@ -36,7 +36,14 @@ Expr digit_value(const FragmentLayout& layout, const Digit& digit, const Team& t
   return digit.step > 1 ? binary(BinaryOp::FloorDiv, value, constant(digit.step)) : value;
 }
 
-Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool wants_vector,
+int64_t neighbours_along(const FragmentLayout& layout, int dim) {
+  for (const Digit& d : layout.digits())
+    if (d.home == Home::Register && d.dim == dim && d.weight == 1)
+      return layout.shape()[static_cast<size_t>(dim)] % d.extent == 0 ? d.extent : 1;
+  return 1;
+}
+
+Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
           function_ref<Body(const Held&)> element) {
   const std::vector<Digit>& digits = layout.digits();
   Held at;
@@ -55,7 +62,7 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool want
       const VarId v = l.program.new_var("r", i32);
       l.intervals.set(v, {0, d.extent - 1});
       value = var(v, i32);
-      const bool neighbours = wants_vector && d.dim == layout.rank() - 1 && d.weight == 1;
+      const bool neighbours = vector_dim && d.dim == *vector_dim && d.weight == 1;
       const int64_t vector = neighbours ? vector_of(d.extent) : 1;
       if (vector < d.extent) loops.push_back({value, d.extent / vector});
       if (neighbours && vector > 1) {

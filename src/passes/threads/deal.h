@@ -24,16 +24,18 @@ struct Held {
   std::vector<ir::Expr> digits;  // int32, one a digit of the layout
   ir::Expr valid;                // bool: the place holds an element of the tile; none: always
   ir::Expr first_copy;           // bool: of all threads that hold the element, this is the first; none: there is one
-  // The registers that lie side by side along the last dimension, if a vector was asked for: index and digits are those
-  // of its first element plus `lane`.
+  // The registers that lie side by side along one dimension, if a vector was asked for: index and digits are those of
+  // its first element plus `lane`.
   ir::Expr lane;
   int64_t vector = 1;
 };
 
-// The loops over the registers, unrolled, around what `element` gives. With `wants_vector`, the loop over neighbours
-// along the last dimension is left to `element`: it gets their number and a variable for the loop.
-ir::Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, bool wants_vector,
+// The loops over the registers, unrolled, around what `element` gives. With a `vector_dim`, the loop over neighbours
+// along that dimension is left to `element`: it gets their number and a variable for the loop.
+ir::Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
               function_ref<ir::Body(const Held&)> element);
+// How many neighbours along the dimension a thread has side by side, none of which is beyond the shape.
+int64_t neighbours_along(const FragmentLayout& layout, int dim);
 
 // The register of another layout, of the same team, that holds the element at hand. dims[d] is the dimension of `at`
 // that dimension d of `layout` follows; -1: the index there is 0. The layout must hold the element in every thread that

@@ -169,7 +169,10 @@ class UseWalk {
     for (const ElementAccess& a : accesses(n.body)) {
       const Buffer& b = p_.buffer(a.buffer);
       if (may_be_in_registers(a.buffer) || b.rank() == 0 || b.space == Space::Local) continue;
-      if (!used_vars(a.indices->back()).contains(n.vars.back())) continue;
+      if (!used_vars(a.indices->back()).contains(n.vars.back())) {
+        for (const Expr& e : *a.indices) c.apart = c.apart || used_vars(e).contains(n.vars.back());
+        continue;
+      }
       c.element_bits = std::max({c.element_bits, 8, b.type.storage_bits()});
     }
   }
@@ -202,7 +205,14 @@ class UseWalk {
       if (n.dim + 1 == static_cast<int64_t>(shape->size()))
         classes_.of(*from).element_bits = std::max(8, p_.buffer(n.from.buffer).type.storage_bits());
     }
-    if (n.dim + 1 == static_cast<int64_t>(classes_.nodes[*from].shape.size())) classes_.of(*from).reduced = true;
+    const std::vector<int64_t>& shape = classes_.nodes[*from].shape;
+    LayoutClass& c = classes_.of(*from);
+    int64_t within = 1;
+    for (size_t d = static_cast<size_t>(n.dim); d < shape.size(); ++d) within *= shape[d];
+    if (n.dim + 1 == static_cast<int64_t>(shape.size()))
+      c.reduced = true;
+    else
+      c.within = std::max(c.within, within);
     if (is_fragment(n.to.buffer)) {
       if (is_whole(n.to))
         to = fragment(n.to.buffer, s);

@@ -346,7 +346,7 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
     return Element{g.c.buffer, index_in(g.c, at.index[0], at.index[1])};
   };
   auto slot = [&](const Held& at) { return register_of(layout, at, {0, 1}); };
-  Body out = deal(layout, team, l, false, [&](const Held& at) {
+  Body out = deal(layout, team, l, {}, [&](const Held& at) {
     Expr start = cast(guard_accesses(load(target(at).buffer, target(at).indices, c_type), l), type);
     if (g.clear) start = select(g.clear, constant(type, int64_t{0}), start);
     return Body{l.make(Store{{totals, {slot(at)}}, start})};
@@ -359,7 +359,7 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
     const Expr bits = guard_accesses(group_bits(g, widen(row), number, l.program), l);
     return kept_column(*group, number, bits, binary(BinaryOp::FloorMod, k, wide(group->kept)));
   };
-  Body step = deal(layout, team, l, false, [&](const Held& at) {
+  Body step = deal(layout, team, l, {}, [&](const Held& at) {
     const Expr row = met(at.index[0]);
     const Expr a = g.transpose_a ? operand(g.a, k, at.index[0]) : operand(g.a, at.index[0], k);
     const Expr b = g.transpose_b ? operand(g.b, at.index[1], row) : operand(g.b, row, at.index[1]);
@@ -367,7 +367,7 @@ Body multiply_add(const Gemm& g, const FragmentLayout* points, const Team& team,
     return Body{l.make(Store{{totals, {slot(at)}}, type.is_float() ? fma(a, b, sum) : add(mul(a, b), sum)})};
   });
   out.push_back(loop(l, k, wide(0), k_extent, std::move(step)));
-  const Body back = deal(layout, team, l, false, [&](const Held& at) {
+  const Body back = deal(layout, team, l, {}, [&](const Held& at) {
     const Body store = guard_accesses({l.make(Store{target(at), cast(load(totals, {slot(at)}, type), c_type)})}, l);
     return found == c.registers.end() && at.first_copy ? Body{l.make(If{at.first_copy, store, {}})} : store;
   });

@@ -11,7 +11,8 @@ using namespace ir;
 
 namespace {
 
-constexpr int kQueueBits = 32;  // the least that cp.async moves (PTX ISA 9.7.9.25.3)
+constexpr int kQueueBits = 32;   // the least that cp.async moves (PTX ISA 9.7.9.25.3)
+constexpr int64_t kWithin = 16;  // elements that a thread may have to itself, for sums that cross no lanes
 
 // A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along
 // it.
@@ -38,6 +39,13 @@ bool crosses_warps(const FragmentLayout& layout) {
   return false;
 }
 
+// Small matrices of which rows and columns are reduced, each of them in one thread; none: they are large, or few.
+std::optional<FragmentLayout> in_threads(const LayoutClass& c, int bits) {
+  const int64_t all = std::accumulate(c.shape.begin(), c.shape.end(), int64_t{1}, std::multiplies<>());
+  if (c.within < 2 || c.within > kWithin || all % c.within != 0 || all / c.within < c.threads) return std::nullopt;
+  return reshape(row_major_fragment({all / c.within, c.within}, c.threads, c.within, bits), c.shape);
+}
+
 void anchor(LayoutClass& c) {
   if (c.anchor) {
     c.layout = c.anchor;
@@ -50,10 +58,18 @@ void anchor(LayoutClass& c) {
   const int bits = c.element_bits ? c.element_bits : 32;
   c.decided_by =
       c.element_bits ? fmt::format("accesses of memory, elements of {} bits", bits) : "nothing: row after row";
-  int64_t vector = best_vector(c.shape, c.threads, bits);
+  // Of what memory holds apart a thread would bring the neighbours one by one: they are other threads'.
+  const bool apart = c.apart && c.element_bits == 0;
+  if (apart) c.decided_by = "accesses of memory, apart along the last dimension: a thread has no neighbours";
+  int64_t vector = apart ? 1 : best_vector(c.shape, c.threads, bits);
   if (const int64_t least = kQueueBits / bits; c.by_queue && vector < least && c.shape.back() % least == 0)
     vector = least;
   c.layout = row_major_fragment(c.shape, c.threads, vector, bits);
+  if (auto own = in_threads(c, bits); own && !c.by_queue) {
+    c.layout = std::move(own);
+    c.decided_by = "reductions along several dimensions: a thread has whole matrices";
+    return;
+  }
   if (!c.reduced || !crosses_warps(*c.layout)) return;
   if (auto rows = rows_in_warps(c.shape, c.threads, vector)) {
     c.layout = std::move(rows);
@@ -101,6 +117,8 @@ void LayoutClasses::unite(size_t a, size_t b) {
   LayoutClass& keep = classes[a];
   const LayoutClass& gone = classes[b];
   keep.element_bits = std::max(keep.element_bits, gone.element_bits);
+  keep.apart = keep.apart || gone.apart;
+  keep.within = std::max(keep.within, gone.within);
   keep.reduced = keep.reduced || gone.reduced;
   keep.by_queue = keep.by_queue || gone.by_queue;
   if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;

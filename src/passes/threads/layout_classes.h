@@ -20,7 +20,9 @@ struct LayoutClass {
   // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
   // took several such pieces would leave gaps in what the warp touches at once.
   int element_bits = 0;
+  bool apart = false;     // memory is accessed, and holds what lies along the last dimension far from each other
   bool reduced = false;   // along the last dimension
+  int64_t within = 0;     // elements from the first dimension on that is reduced and not the last; 0: none is
   bool by_queue = false;  // cp.async moves the elements
   std::optional<FragmentLayout> anchor, layout;
   std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds

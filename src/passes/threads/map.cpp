@@ -14,6 +14,8 @@
 #include "passes/threads/elementwise.h"
 #include "passes/threads/fragment_box.h"
 #include "passes/threads/map_sums.h"
+#include "passes/threads/quotients.h"
+#include "passes/threads/shared_loads.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 
@@ -29,7 +31,6 @@ namespace {
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kMaxLanes = 32;       // of a loop that moves them at once
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
-constexpr int64_t kSharingLanes = 4;    // the fewest for which a divisor's reciprocal pays
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
 
 // The coefficient of a variable in an index that is affine in it; none: it is not.
@@ -157,10 +158,10 @@ class MapLowering {
     bool registers = false;
     for (BufferId b : used_buffers(map_.body)) registers = registers || c_.registers.contains(b);
     Body out = load_ahead(points);
-    Body code = deal(points, team_, l_, true, [&](const Held& at) { return element(at); });
-    registers = registers || !ahead_.empty();
+    Body code = deal(points, team_, l_, lanes_along(points), [&](const Held& at) { return element(at); });
+    registers = registers || !ahead_.empty() || !names_ahead_.empty();
     append(out, registers || points.registers() <= kUnrolledPoints ? code : serial(code));
-    ahead_.clear();
+    ahead_.clear(), names_ahead_.clear();
     return out;
   }
   // What all rounds of the loops load from global memory, before the first of them stores: the compiler does not move a
@@ -173,40 +174,79 @@ class MapLowering {
     });
     if (!stores || queue_ != Queue::None) return {};
     int64_t bytes = 0;
-    Body code = deal(points, team_, l_, true, [&](const Held& held) {
+    const auto kept = [&](BufferId root, DType type, int64_t count) {
+      bytes += count * type.storage_bits() / 8;
+      return l_.temporary(l_.buffer(root).name + "_ahead", type, {count}, Space::Local);
+    };
+    Body code = deal(points, team_, l_, lanes_along(points), [&](const Held& held) {
       if (!held.lane || points.registers() == held.vector) return Body{};
       Held at = held;
       at.first_copy = {};
-      Body out;
-      for (Wide& w : accesses_of(element_body(at), at).loads) {
+      const SharedLoads element = element_body(at);
+      Body out = element.names;
+      for (size_t i = 0; i < element.names.size(); ++i) {
+        if (!l_.is_global(element.roots[i])) continue;
+        const Let& name = *element.names[i].as<Let>();
+        names_ahead_.push_back(kept(element.roots[i], name.value->type, points.registers() / at.vector));
+        out.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
+      }
+      for (Wide& w : accesses_of(element.body, at).loads) {
         if (!l_.is_global(w.first.buffer)) continue;
-        w.registers = l_.temporary(l_.buffer(w.first.buffer).name + "_ahead", l_.type(w.first.buffer),
-                                   {points.registers()}, Space::Local);
-        w.slot = round_of(at);
+        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), points.registers());
+        w.slot = round_of(at, at.vector);
         append(out, wide_load(w, at));
         ahead_.emplace_back(w.first.buffer, w.registers);
-        bytes += points.registers() * l_.type(w.first.buffer).storage_bits() / 8;
       }
       if (by_one_copy_ && held.first_copy && !out.empty()) out = {l_.make(If{held.first_copy, std::move(out), {}})};
       return out;
     });
-    if (ahead_.empty() || bytes > kBytesAhead) {
-      ahead_.clear();
+    if ((ahead_.empty() && names_ahead_.empty()) || bytes > kBytesAhead) {
+      ahead_.clear(), names_ahead_.clear();
       return {};
     }
     return code;
   }
-  // The number of the first element of this round among those that the thread holds.
-  static Expr round_of(const Held& at) {
+  // The number of this round, times a weight.
+  static Expr round_of(const Held& at, int64_t weight) {
     Expr out = constant(0);
-    int64_t weight = at.vector;
     const std::vector<Digit>& digits = at.layout->digits();
     for (size_t i = 0; i < digits.size(); ++i) {
       if (digits[i].home != Home::Register || equal(at.digits[i], at.lane)) continue;
-      out = add(out, sum({{weight, at.digits[i]}}, 0, i32));
-      weight *= digits[i].extent;
+      const bool has_lane = used_vars(at.digits[i]).contains(id_of(at.lane));
+      const Expr first = substitute(at.digits[i], {{id_of(at.lane), constant(0)}});
+      const Expr digit = has_lane ? binary(BinaryOp::FloorDiv, first, constant(at.vector)) : first;
+      out = add(out, sum({{weight, digit}}, 0, i32));
+      weight *= digits[i].extent / (has_lane ? at.vector : 1);
     }
     return out;
+  }
+  // The dimension along which a thread's neighbours are lanes of a vector: the last one, but where its threads hold no
+  // neighbours, or nothing is in memory, one along which memory holds neighbours, or all share a divisor.
+  int lanes_along(const FragmentLayout& points) const {
+    const int last = points.rank() - 1;
+    bool in_memory = false;
+    std::optional<int> along, shares;
+    const auto may = [&](int d) { return neighbours_along(points, d) > 1; };
+    const auto touches = [&](BufferId id, const std::vector<Expr>& index) {
+      if (!c_.is_memory(id) || index.empty()) return;
+      in_memory = true;
+      for (int d = 0; d <= last; ++d)
+        if (may(d) && used_vars(index.back()).contains(map_.vars[static_cast<size_t>(d)])) along = d;
+    };
+    walk(map_.body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Store>()) touches(n->to.buffer, n->to.indices);
+    });
+    walk_exprs(map_.body, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) touches(n->buffer, n->indices);
+      const auto* n = e.as<Binary>();
+      if (!n || n->op != BinaryOp::Div || e->type != f32 || n->b.as<Const>()) return;
+      const std::set<VarId> divisor = used_vars(n->b);
+      for (int d = 0; d <= last; ++d)
+        if (neighbours_along(points, d) >= kSharingLanes && !divisor.contains(map_.vars[static_cast<size_t>(d)]))
+          shares = d;
+    });
+    if (may(last) && in_memory) return last;
+    return along ? *along : shares && !in_memory ? *shares : last;
   }
 
   static Body serial(const Body& code) {
@@ -227,10 +267,20 @@ class MapLowering {
     return by_one_copy_ && held.first_copy ? Body{l_.make(If{held.first_copy, std::move(out), {}})} : out;
   }
   Body element_of(const Held& at) {
-    Body body = element_body(at);
-    return at.lane ? vector(std::move(body), at) : guard_accesses(by_first_copy(body, at), l_);
+    SharedLoads element = element_body(at);
+    if (!at.lane) return guard_accesses(by_first_copy(element.body, at), l_);
+    size_t ahead = 0;
+    for (size_t i = 0; i < element.names.size() && !names_ahead_.empty(); ++i) {
+      if (!l_.is_global(element.roots[i])) continue;
+      const Let& name = *element.names[i].as<Let>();
+      const Expr value = load(names_ahead_[ahead++], {round_of(at, 1)}, name.value->type);
+      element.names[i] = l_.make(Let{name.var, value});
+    }
+    Body out = std::move(element.names);
+    append(out, vector(std::move(element.body), at));
+    return out;
   }
-  Body element_body(const Held& at) {
+  SharedLoads element_body(const Held& at) {
     Substitution names;
     for (size_t d = 0; d < map_.vars.size(); ++d)
       names[map_.vars[d]] = cast(at.index[d], l_.program.var(map_.vars[d]).type);
@@ -239,9 +289,15 @@ class MapLowering {
                               [&](const Expr& e) -> std::optional<Expr> { return c_.in_registers(e, at, map_.vars); });
     body = rewrite(body, [&](const Stmt& s) { return s.as<Atomic>() ? sums_.take(s, at) : own_store(s, at); });
     body = substitute(body, names);
-    if (!at.lane) return body;
-    const Body plain = with_plain_indices(body);
-    return accesses_of(plain, at).count() > accesses_of(body, at).count() ? plain : body;
+    if (!at.lane) return {{}, {}, body};
+    const auto order = [&](const Body& b) { return order_of(b, at); };
+    const auto is_memory = [&](BufferId id) { return c_.is_memory(id); };
+    const auto is_there = [&](const Load& n) { return surely_there(n, at); };
+    body = without_lanes_in_quotients(body, id_of(at.lane), l_);
+    SharedLoads out = name_shared_loads(std::move(body), id_of(at.lane), l_, order, is_memory, is_there);
+    const Body plain = with_plain_indices(out.body);
+    if (accesses_of(plain, at).count() > accesses_of(out.body, at).count()) out.body = plain;
+    return out;
   }
   // In indices, names of integers that are computed from variables alone give way to what they stand for: it tells
   // where they lead.
@@ -303,7 +359,7 @@ class MapLowering {
                std::vector<Expr>& needs) const {
     const Buffer& b = l_.buffer(id);
     if (begins_anywhere(l_.buffer(l_.program.root(id)))) return false;
-    if (!c_.is_memory(id) || b.type.is_packed() || b.type.is_bool() || index.empty() || b.address) return false;
+    if (!c_.is_memory(id) || b.type.is_bool() || index.empty() || b.address) return false;
     if (l_.buffer(l_.program.root(id)).address) return false;
     if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
     for (size_t d = 0; d < index.size(); ++d) {
@@ -415,7 +471,7 @@ class MapLowering {
       is_ahead.push_back(ahead < ahead_.size() && l_.is_global(w.first.buffer));
       if (is_ahead.back()) {
         check_internal(ahead_[ahead].first == w.first.buffer, "loads of other buffers than before");
-        w.registers = ahead_[ahead++].second, w.slot = round_of(at);
+        w.registers = ahead_[ahead++].second, w.slot = round_of(at, at.vector);
       } else {
         w.registers = new_registers(w.first.buffer, at);
       }
@@ -425,7 +481,8 @@ class MapLowering {
     Body out;
     for (size_t i = 0; i < loads.size(); ++i)
       if (!is_ahead[i]) append(out, wide_load(loads[i], at));
-    body = together(std::move(body), at, out);
+    const auto is_memory = [&](BufferId id) { return c_.is_memory(id); };
+    body = with_quotients_of_all(std::move(body), at.lane, at.vector, l_, is_memory, out);
     out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), guard_accesses(by_first_copy(body, at), l_),
                        LoopKind::Unroll));
     for (const Wide& w : stores) append(out, wide_store(w, at));
@@ -456,118 +513,6 @@ class MapLowering {
     }
     return out;
   }
-  // What the device computes with a branch for every element, for all lanes before the loop over them, with one branch:
-  // quotients by what all lanes share.
-  Body together(Body body, const Held& at, Body& before) {
-    if (at.vector < kSharingLanes) return body;
-    auto in_hand = [&](const Expr& e) {  // nothing but registers
-      bool all = true;
-      walk(e, [&](const Expr& x) {
-        if (const auto* n = x.as<Load>()) all = all && !c_.is_memory(n->buffer);
-      });
-      return all;
-    };
-    // Names of values in registers give way to the values, which the device compiler computes once all the same.
-    if (body.empty() || !body.back().as<Store>()) return body;
-    Substitution names;
-    for (size_t i = 0; i + 1 < body.size(); ++i) {
-      const auto* n = body[i].as<Let>();
-      if (!n || !in_hand(n->value)) return body;
-      names[n->var] = substitute(n->value, names);
-    }
-    body = substitute(Body{body.back()}, names);
-    const VarId lane = id_of(at.lane);
-    return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
-      if (e->type != f32 || !in_hand(e)) return std::nullopt;
-      const auto* n = e.as<Binary>();
-      if (!n || n->op != BinaryOp::Div || n->b.as<Const>()) return std::nullopt;
-      const bool shared = !used_vars(n->b).contains(lane);
-      return load(shared ? quotients(n->a, n->b, at, before) : quotients_of_pairs(n->a, n->b, at, before), {at.lane},
-                  f32);
-    });
-  }
-  // A loop over the lanes of a vector.
-  Stmt lanes(const Held& at, function_ref<Body(const Expr&)> element) {
-    const VarId lane = l_.program.new_var("r", i32);
-    l_.intervals.set(lane, {0, at.vector - 1});
-    const Expr i = var(lane, i32);
-    return loop(l_, i, constant(0), constant(at.vector), element(i), LoopKind::Unroll);
-  }
-  // q = a y with y = 1 / b rounded, then q + (a - b q) y: the quotient rounded once, as division rounds it, if neither
-  // the remainder nor the quotient leaves the normal range (every pair of mantissas whose quotient comes within 3 / b
-  // units of half way between two floats has been tried). Others, zeros and what is not finite, which makes the
-  // remainder NaN: division.
-  BufferId quotients(const Expr& a, const Expr& b, const Held& at, Body& out) {
-    const BufferId quotient = l_.temporary("quotient", f32, {at.vector}, Space::Local);
-    const BufferId plain = l_.temporary("plain", i32, {}, Space::Local);
-    auto named = [&](const char* name, const Expr& value, Body& to) {
-      const VarId v = l_.program.new_var(name, f32);
-      to.push_back(l_.make(Let{v, value}));
-      return var(v, f32);
-    };
-    auto dividend_of = [&](const Expr& i) { return substitute(a, {{id_of(at.lane), i}}); };
-    auto size = [&](const Expr& e) { return intrinsic(*function_named("abs"), {e}); };
-    auto at_least = [&](double low, const Expr& e) { return binary(BinaryOp::Le, constant(f32, low), size(e)); };
-    auto note = [&](const Expr& condition) { return l_.make(Store{{plain, {}}, cast(condition, i32)}); };
-    const Expr divisor = named("divisor", b, out);
-    const Expr inverse = named("inverse", binary(BinaryOp::Div, constant(f32, 1.0), divisor), out);
-    const Expr small = binary(BinaryOp::Le, size(divisor), constant(f32, 0x1p40));
-    out.push_back(note(logical_and(at_least(0x1p-40, divisor), small)));
-    out.push_back(lanes(at, [&](const Expr& i) {
-      Body each;
-      const Expr x = named("dividend", dividend_of(i), each), q = named("q", binary(BinaryOp::Mul, x, inverse), each);
-      const Expr rest = fma(unary(UnaryOp::Neg, divisor), q, x);
-      const Expr rounded = named("rounded", fma(rest, inverse, q), each);
-      const Expr known = load(plain, {}, i32), now = cast(at_least(0x1p-60, rounded), i32);
-      each.push_back(l_.make(Store{{quotient, {i}}, rounded}));
-      each.push_back(l_.make(Store{{plain, {}}, binary(BinaryOp::BitAnd, known, now)}));
-      return each;
-    }));
-    Body exact{lanes(at, [&](const Expr& i) {
-      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend_of(i), divisor)})};
-    })};
-    out.push_back(l_.make(If{binary(BinaryOp::Eq, load(plain, {}, i32), constant(0)), std::move(exact), {}}));
-    return quotient;
-  }
-  // The same where every lane has a divisor of its own: from an approximate reciprocal, one step to a better one and
-  // two to the quotient, as the device's own division does where nothing leaves the normal range.
-  BufferId quotients_of_pairs(const Expr& a, const Expr& b, const Held& at, Body& out) {
-    const BufferId quotient = l_.temporary("quotient", f32, {at.vector}, Space::Local);
-    const BufferId divisors = l_.temporary("divisor", f32, {at.vector}, Space::Local);
-    const BufferId dividends = l_.temporary("dividend", f32, {at.vector}, Space::Local);
-    const BufferId plain = l_.temporary("plain", i32, {}, Space::Local);
-    auto size = [&](const Expr& e) { return intrinsic(Function::Abs, {e}); };
-    out.push_back(l_.make(Store{{plain, {}}, constant(1)}));
-    out.push_back(lanes(at, [&](const Expr& i) {
-      Body each;
-      auto named = [&](const char* name, const Expr& value) {
-        const VarId v = l_.program.new_var(name, f32);
-        each.push_back(l_.make(Let{v, value}));
-        return var(v, f32);
-      };
-      const Substitution here{{id_of(at.lane), i}};
-      const Expr x = named("x", substitute(a, here)), y = named("y", substitute(b, here));
-      each.push_back(l_.make(Store{{dividends, {i}}, x}));
-      each.push_back(l_.make(Store{{divisors, {i}}, y}));
-      const Expr minus = unary(UnaryOp::Neg, y), rough = named("rough", intrinsic(Function::RcpApprox, {y}));
-      const Expr inverse = named("inverse", fma(rough, fma(minus, rough, constant(f32, 1.0)), rough));
-      const Expr first = named("first", binary(BinaryOp::Mul, x, inverse));
-      const Expr second = named("second", fma(fma(minus, first, x), inverse, first));
-      const Expr rounded = named("rounded", fma(fma(minus, second, x), inverse, second));
-      const Expr fits = logical_and(logical_and(binary(BinaryOp::Le, constant(f32, 0x1p-40), size(y)),
-                                                binary(BinaryOp::Le, size(y), constant(f32, 0x1p40))),
-                                    binary(BinaryOp::Le, constant(f32, 0x1p-60), size(rounded)));
-      each.push_back(l_.make(Store{{quotient, {i}}, rounded}));
-      each.push_back(l_.make(Store{{plain, {}}, binary(BinaryOp::BitAnd, load(plain, {}, i32), cast(fits, i32))}));
-      return each;
-    }));
-    Body exact{lanes(at, [&](const Expr& i) {
-      const Expr x = load(dividends, {i}, f32), y = load(divisors, {i}, f32);
-      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, x, y)})};
-    })};
-    out.push_back(l_.make(If{binary(BinaryOp::Eq, load(plain, {}, i32), constant(0)), std::move(exact), {}}));
-    return quotient;
-  }
   static void append(Body& out, Body code) { out.insert(out.end(), code.begin(), code.end()); }
 
   BufferId new_registers(BufferId of, const Held& at) {
@@ -578,9 +523,9 @@ class MapLowering {
   template <class F>
   void pieces(const Wide& w, const Held& at, F&& f) {
     Buffer& root = l_.program.buffers[l_.program.root(w.first.buffer).index];
-    const int64_t bytes = l_.type(w.first.buffer).storage_bits() / 8;
-    const int64_t step = std::min(at.vector, kAccessBytes / bytes);
-    root.alignment = std::max(root.alignment, step * bytes);
+    const int64_t bits = l_.type(w.first.buffer).storage_bits();
+    const int64_t step = std::min(at.vector, 8 * kAccessBytes / bits);
+    root.alignment = std::max(root.alignment, step * bits / 8);
     for (int64_t i = 0; i < at.vector; i += step) {
       Region memory{w.first.buffer, w.first.indices, {}};
       for (size_t d = 0; d < memory.min.size(); ++d)
@@ -614,9 +559,9 @@ class MapLowering {
   }
   // cp.async moves 4, 8 or 16 bytes (PTX ISA 9.7.9.25.3).
   bool is_async_width(const Wide& w, const Held& at) const {
-    const int64_t bytes = l_.type(w.first.buffer).storage_bits() / 8;
-    const int64_t step = std::min(at.vector, kAccessBytes / bytes) * bytes;
-    return (step == 4 || step == 8 || step == kAccessBytes) && at.vector * bytes % step == 0;
+    const int64_t bits = l_.type(w.first.buffer).storage_bits();
+    const int64_t step = std::min(at.vector, 8 * kAccessBytes / bits) * bits / 8;
+    return (step == 4 || step == 8 || step == kAccessBytes) && at.vector * bits / 8 % step == 0;
   }
   // Whether what the queue brings of elements that do not exist is what reading them gives.
   bool brings_zeros(const Wide& w) const {
@@ -664,6 +609,7 @@ class MapLowering {
   bool may_need_ = true;                              // accesses may be wide under conditions
   std::vector<Expr> needs_;                           // those conditions
   std::vector<std::pair<BufferId, BufferId>> ahead_;  // what has been loaded ahead, in the order of the loads
+  std::vector<BufferId> names_ahead_;                 // and what lanes share of that
 };
 
 }  // namespace

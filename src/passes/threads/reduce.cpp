@@ -42,7 +42,7 @@ class ReduceLowering {
   Body lower() {
     totals_ = l_.temporary(l_.buffer(r_.to.buffer).name + "_total", type_, {whole_.registers()}, Space::Local);
     each_total([&](const Expr&) { return identity(r_.op, type_); });
-    append(deal(from_, team_, l_, false, [&](const Held& at) { return take(at); }));
+    append(deal(from_, team_, l_, {}, [&](const Held& at) { return take(at); }));
     lanes();
     if (crossing_ > 1) warps();
     append(finish());
@@ -132,14 +132,14 @@ class ReduceLowering {
     };
     auto slot = [&](const Held& at) { return register_of(whole_, at, same_dims()); };
     if (c_.loops > 0) out_.push_back(c_.barrier(team_));  // for who still reads what the iteration before left
-    Body write = deal(whole_, team_, l_, false, [&](const Held& at) {
+    Body write = deal(whole_, team_, l_, {}, [&](const Held& at) {
       return Body{l_.make(Store{{scratch, {part, row(at)}}, total(slot(at))})};
     });
     // Each of the threads that share a row writes its part: the copies of `whole_` are told apart by `writes`.
     if (writes) write = {l_.make(If{writes, std::move(write), {}})};
     append(std::move(write));
     out_.push_back(c_.barrier(team_));
-    append(deal(whole_, team_, l_, false, [&](const Held& at) {
+    append(deal(whole_, team_, l_, {}, [&](const Held& at) {
       const Expr k = l_.index("part", wide(crossing_));
       const Element t{totals_, {slot(at)}};
       return Body{l_.make(Store{t, load(scratch, {constant(0), row(at)}, type_)}),
@@ -169,7 +169,7 @@ class ReduceLowering {
     for (int& d : of_to) d -= d > r_.dim ? 1 : 0;
     if (of_to.empty()) of_to.push_back(-1);
     const auto found = c_.registers.find(r_.to.buffer);
-    return deal(whole_, team_, l_, false, [&](const Held& at) {
+    return deal(whole_, team_, l_, {}, [&](const Held& at) {
       Element to{r_.to.buffer, {}};
       if (found != c_.registers.end()) {
         to = {found->second, {register_of(*c_.placement.layout_of(r_.to.buffer), at, of_to)}};
@@ -224,7 +224,7 @@ Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, C
     out.push_back(loop(l, i, constant(0), constant(layout.registers()), code(i), LoopKind::Unroll));
   };
   const auto each_element = [&](BufferId from, BufferId to) {
-    const Body code = deal(layout, team, l, false, [&](const Held& at) {
+    const Body code = deal(layout, team, l, {}, [&](const Held& at) {
       const Expr slot = register_of(layout, at, dims);
       return Body{l.make(Store{{to, {slot}}, load(from, {slot}, type)})};
     });
@@ -233,7 +233,7 @@ Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, C
   // Lanes that hold no element have written none, and take part all the same: with zero.
   BufferId total = own;
   bool all_hold = true;
-  deal(layout, team, l, false, [&](const Held& at) {
+  deal(layout, team, l, {}, [&](const Held& at) {
     all_hold = all_hold && !at.valid;
     return Body{};
   });

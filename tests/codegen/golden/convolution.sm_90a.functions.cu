@@ -73,6 +73,10 @@ __device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset)
                : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
   return (layout >> 32) << 32 | (uint32_t)(layout | (address & 0x3ffff) >> 4) + offset;
 }
+template <class T>
+__device__ __forceinline__ T tw_select(bool first, T x, T y) {
+  return first ? x : y;
+}
 template <int threads>
 __device__ __forceinline__ void tw_sync_threads(int32_t barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");

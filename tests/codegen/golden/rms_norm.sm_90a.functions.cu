@@ -18,6 +18,22 @@ __device__ __forceinline__ void __float22bfloat162_rn(uint16_t* to, float first,
   *(uint32_t*)to = pair;
 }
 __device__ __forceinline__ float rsqrt_f32(float x) { return 1.0f / __fsqrt_rn(x); }
+__device__ __forceinline__ void tw_store(uint2* to, uint2 v) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(v.x), "r"(v.y) : "memory");
+}
+__device__ __forceinline__ void tw_store(float2* to, float2 v) {
+  asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "f"(v.x), "f"(v.y) : "memory");
+}
+__device__ __forceinline__ void tw_store(uint4* to, uint4 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(v.x), "r"(v.y),
+               "r"(v.z), "r"(v.w)
+               : "memory");
+}
+__device__ __forceinline__ void tw_store(float4* to, float4 v) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(v.x), "f"(v.y),
+               "f"(v.z), "f"(v.w)
+               : "memory");
+}
 
 __device__ __forceinline__ float tw_rsqrtf(float x) { return rsqrt_f32(x); }
 

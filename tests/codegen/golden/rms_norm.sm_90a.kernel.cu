@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(uint16_t* X, u
     __float22bfloat162_rn(&Y_vector[2], x[r * 8 + 2], x[r * 8 + 3]);
     __float22bfloat162_rn(&Y_vector[4], x[r * 8 + 4], x[r * 8 + 5]);
     __float22bfloat162_rn(&Y_vector[6], x[r * 8 + 6], x[r * 8 + 7]);
-    *(uint4*)&Y[r * 1024ll + (tx >> 5) * 256ll + (tx & 31) * 8ll + by * 4096ll] = *(const uint4*)Y_vector;
+    tw_store((uint4*)&Y[r * 1024ll + (tx >> 5) * 256ll + (tx & 31) * 8ll + by * 4096ll], *(const uint4*)Y_vector);
   }
 }
 

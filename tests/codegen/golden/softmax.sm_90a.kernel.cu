@@ -125,19 +125,19 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(uint16_t* X, ui
   #pragma unroll
   for (int32_t r = 0; r < 4; ++r) {
     alignas(16) float quotient[8];
-    int32_t plain;
+    float least;
     const float divisor = total[0];
     const float inverse = 1.0f / divisor;
-    plain = (int32_t)(9.094947e-13f <= abs_f32(divisor) && abs_f32(divisor) <= 1099511600000.0f);
+    least = __int_as_float(0x7f800000);
     #pragma unroll
     for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
       const float dividend = x[r * 8 + r_1];
       const float q = dividend * inverse;
       const float rounded = fma_f32(fma_f32(-divisor, q, dividend), inverse, q);
       quotient[r_1] = rounded;
-      plain = plain & (int32_t)(8.6736174e-19f <= abs_f32(rounded));
+      least = min_nan_f32(least, abs_f32(rounded));
     }
-    if (plain == 0) {
+    if (!(9.094947e-13f <= abs_f32(divisor) && abs_f32(divisor) <= 1099511600000.0f && 8.6736174e-19f <= least)) {
       #pragma unroll
       for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
         quotient[r_1] = x[r * 8 + r_1] / divisor;
@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(uint16_t* X, ui
     __float22bfloat162_rn(&Y_vector[2], x[r * 8 + 2], x[r * 8 + 3]);
     __float22bfloat162_rn(&Y_vector[4], x[r * 8 + 4], x[r * 8 + 5]);
     __float22bfloat162_rn(&Y_vector[6], x[r * 8 + 6], x[r * 8 + 7]);
-    *(uint4*)&Y[r * 1024ll + (tx >> 5) * 256ll + (tx & 31) * 8ll + by * 4096ll] = *(const uint4*)Y_vector;
+    tw_store((uint4*)&Y[r * 1024ll + (tx >> 5) * 256ll + (tx & 31) * 8ll + by * 4096ll], *(const uint4*)Y_vector);
   }
 }
 

@@ -100,31 +100,8 @@ extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(float* scores
         }
       }
     }
-    #pragma unroll
-    for (int32_t r = 0; r < 2; ++r) {
-      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 16);
-      expert_total[r] = min<int32_t>(expert_total[r], other);
-    }
-    #pragma unroll
-    for (int32_t r = 0; r < 2; ++r) {
-      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 8);
-      expert_total[r] = min<int32_t>(expert_total[r], other);
-    }
-    #pragma unroll
-    for (int32_t r = 0; r < 2; ++r) {
-      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 4);
-      expert_total[r] = min<int32_t>(expert_total[r], other);
-    }
-    #pragma unroll
-    for (int32_t r = 0; r < 2; ++r) {
-      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 2);
-      expert_total[r] = min<int32_t>(expert_total[r], other);
-    }
-    #pragma unroll
-    for (int32_t r = 0; r < 2; ++r) {
-      const int32_t other = (int32_t)__shfl_xor_sync(0xffffffffu, expert_total[r], 1);
-      expert_total[r] = min<int32_t>(expert_total[r], other);
-    }
+    expert_total[0] = __reduce_min_sync(0xffffffffu, expert_total[0]);
+    expert_total[1] = __reduce_min_sync(0xffffffffu, expert_total[1]);
     #pragma unroll
     for (int32_t r = 0; r < 2; ++r) {
       expert[r] = expert_total[r];

@@ -129,7 +129,7 @@ def sinkhorn(rows, columns, steps, many, backward):
                 product = T.alloc_fragment(shape, "float32")
                 sums = T.alloc_shared((steps, max(rows, columns), many), "float32")
             for i, j, t in T.Parallel(*shape):
-                x[i, j, t] = T.if_then_else(bx * many + t < matrices, X[bx * many + t, i, j], T.float32(0))
+                x[i, j, t] = X[bx * many + t, i, j]
             T.reduce_max(x, of_rows, dim=1)
             for i, j, t in T.Parallel(*shape):
                 x[i, j, t] = T.exp(x[i, j, t] - of_rows[i, t])
@@ -156,7 +156,7 @@ def sinkhorn(rows, columns, steps, many, backward):
                             sums[2 * step + 1, i, t] = of_rows[i, t] + epsilon
             if backward:
                 for i, j, t in T.Parallel(*shape):
-                    g[i, j, t] = T.if_then_else(bx * many + t < matrices, Y[bx * many + t, i, j], T.float32(0))
+                    g[i, j, t] = Y[bx * many + t, i, j]
                 for undone in T.serial((steps + 1) // 2):
                     step = (steps - 1) // 2 - undone
                     if 2 * step + 1 < steps:
@@ -176,11 +176,9 @@ def sinkhorn(rows, columns, steps, many, backward):
                     product[i, j, t] = g[i, j, t] * soft[i, j, t]
                 T.reduce_sum(product, of_rows, dim=1)
                 for i, j, t in T.Parallel(*shape):
-                    if bx * many + t < matrices:
-                        dX[bx * many + t, i, j] = soft[i, j, t] * (g[i, j, t] - of_rows[i, t])
+                    dX[bx * many + t, i, j] = soft[i, j, t] * (g[i, j, t] - of_rows[i, t])
             else:
                 for i, j, t in T.Parallel(*shape):
-                    if bx * many + t < matrices:
-                        Y[bx * many + t, i, j] = x[i, j, t]
+                    Y[bx * many + t, i, j] = x[i, j, t]
 
     return sinkhorn_normalize

@@ -7,40 +7,39 @@ import tilewright.language as T
 from ..programs import Family
 
 
-@T.macro
-def begin_choice(best, chosen):
-    """Before the first take_best()."""
-    T.fill(best, T.infinity("float32"))
-    T.fill(chosen, -1)
+_TAKEN = -(2**31)  # below the key of every score
+
+
+def key_of(score):
+    """An int32 that grows with the score. NaN counts as infinity, and -0 as 0."""
+    number = T.if_then_else(score == score, score, T.infinity("float32")) + 0.0
+    bits = T.reinterpret(number, "int32")
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
+
+
+def score_of(key):
+    """The score of a key."""
+    return T.reinterpret(key ^ ((key >> 31) & 0x7FFFFFFF), "float32")
 
 
 @T.macro
-def take_best(scores, best, chosen):
-    """The next best element of each row and where it is: smaller than the last, or equal and behind it. NaN counts as
-    infinity."""
+def write_keys(scores, keys):
     rows, columns = scores.shape
-    left = T.alloc_fragment((rows, columns), "float32")
+    for i, e in T.Parallel(rows, columns):
+        keys[i, e] = key_of(scores[i, e])
+
+
+@T.macro
+def take_best(keys, best, chosen):
+    """The largest key of each row and where it is first; it is taken out."""
+    rows, columns = keys.shape
     places = T.alloc_fragment((rows, columns), "int32")
-    found = T.alloc_fragment((rows,), "float32")
+    T.reduce_max(keys, best, dim=1)
     for i, e in T.Parallel(rows, columns):
-        left[i, e] = T.if_then_else(is_left(scores[i, e], e, best[i], chosen[i]), number_of(scores[i, e]), -T.infinity("float32"))
-    T.reduce_max(left, found, dim=1)
-    for i, e in T.Parallel(rows, columns):
-        here = T.logical_and(number_of(scores[i, e]) == found[i], is_left(scores[i, e], e, best[i], chosen[i]))
-        places[i, e] = T.if_then_else(here, e, columns)
+        places[i, e] = T.if_then_else(keys[i, e] == best[i], e, columns)
     T.reduce_min(places, chosen, dim=1)
-    for i in T.Parallel(rows):
-        best[i] = found[i]
-
-
-def number_of(score):
-    return T.if_then_else(score == score, score, T.infinity("float32"))
-
-
-def is_left(score, place, best, chosen):
-    """Whether an element comes behind the one that was chosen last."""
-    number = number_of(score)
-    return T.logical_or(number < best, T.logical_and(number == best, place > chosen))
+    for i, e in T.Parallel(rows, columns):
+        keys[i, e] = T.if_then_else(e == chosen[i], T.int32(_TAKEN), keys[i, e])
 
 
 @T.macro
@@ -74,12 +73,13 @@ def topk(experts, topk, rows=8):
     def topk_gate(scores: T.Tensor((tokens, experts), "float32"), idx: T.Tensor((tokens, topk), "int64")):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             left = T.alloc_fragment((rows, experts), "float32")
-            best = T.alloc_fragment((rows,), "float32")
+            keys = T.alloc_fragment((rows, experts), "int32")
+            best = T.alloc_fragment((rows,), "int32")
             chosen = T.alloc_fragment((rows,), "int32")
             T.copy(scores[bx * rows, 0], left)
-            begin_choice(best, chosen)
+            write_keys(left, keys)
             for k in T.serial(topk):
-                take_best(left, best, chosen)
+                take_best(keys, best, chosen)
                 for i in T.Parallel(rows):
                     idx[bx * rows + i, k] = T.cast(chosen[i], "int64")
 
@@ -99,7 +99,8 @@ def gating(experts, topk, x, rows=8):
     ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             left = T.alloc_fragment((rows, experts), "float32")
-            best = T.alloc_fragment((rows,), "float32")
+            keys = T.alloc_fragment((rows, experts), "int32")
+            best = T.alloc_fragment((rows,), "int32")
             first = T.alloc_fragment((rows,), "float32")
             total = T.alloc_fragment((rows,), "float32")
             chosen = T.alloc_fragment((rows,), "int32")
@@ -107,13 +108,13 @@ def gating(experts, topk, x, rows=8):
             T.copy(logits[bx * rows, 0], left)
             T.reduce_max(left, first, dim=1)
             T.clear(total)
-            begin_choice(best, chosen)
+            write_keys(left, keys)
             for k in T.serial(topk):
-                take_best(left, best, chosen)
+                take_best(keys, best, chosen)
                 for i in T.Parallel(rows):
                     idx[bx * rows + i, k] = T.cast(chosen[i], "int64")
-                    powers[i, k] = T.exp(best[i] - first[i])
-                    total[i] = total[i] + T.exp(best[i] - first[i])
+                    powers[i, k] = T.exp(score_of(best[i]) - first[i])
+                    total[i] = total[i] + T.exp(score_of(best[i]) - first[i])
             for i, k in T.Parallel(rows, topk):
                 weights[bx * rows + i, k] = powers[i, k] / total[i]
 
@@ -130,13 +131,14 @@ def best_groups(groups, width, summed, topk, rows=8):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
             grouped = T.alloc_fragment((rows, groups, width), "float32")
             left = T.alloc_fragment((rows, groups), "float32")
-            best = T.alloc_fragment((rows,), "float32")
+            keys = T.alloc_fragment((rows, groups), "int32")
+            best = T.alloc_fragment((rows,), "int32")
             chosen = T.alloc_fragment((rows,), "int32")
             T.copy(scores[bx * rows, 0, 0], grouped)
             group_scores(grouped, left, summed)
-            begin_choice(best, chosen)
+            write_keys(left, keys)
             for k in T.serial(topk):
-                take_best(left, best, chosen)
+                take_best(keys, best, chosen)
                 for i in T.Parallel(rows):
                     idx[bx * rows + i, k] = T.cast(chosen[i], "int64")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tilewright.language as T
 
 from ..programs import Family
-from .choice_programs import begin_choice, group_scores, take_best
+from .choice_programs import group_scores, take_best, write_keys
 
 
 @T.macro
@@ -37,16 +37,17 @@ def keep_best_groups(ranked, groups, kept):
     width = experts // groups
     grouped = T.alloc_fragment((rows, groups, width), "float32")
     left = T.alloc_fragment((rows, groups), "float32")
+    keys = T.alloc_fragment((rows, groups), "int32")
     is_kept = T.alloc_fragment((rows, groups), "int32")
-    best = T.alloc_fragment((rows,), "float32")
+    best = T.alloc_fragment((rows,), "int32")
     chosen = T.alloc_fragment((rows,), "int32")
     for i, g, e in T.Parallel(rows, groups, width):
         grouped[i, g, e] = ranked[i, g * width + e]
     group_scores(grouped, left, 2)
     T.clear(is_kept)
-    begin_choice(best, chosen)
+    write_keys(left, keys)
     for k in T.serial(kept):
-        take_best(left, best, chosen)
+        take_best(keys, best, chosen)
         for i, g in T.Parallel(rows, groups):
             is_kept[i, g] = T.if_then_else(g == chosen[i], 1, is_kept[i, g])
     for i, e in T.Parallel(rows, experts):
@@ -88,8 +89,9 @@ def top2_sum(kind, topk, kept, groups, experts, shared, masked, fixed, unmapped,
             x = T.alloc_fragment((rows, experts), "float32")
             scores = T.alloc_fragment((rows, experts), "float32")
             ranked = T.alloc_fragment((rows, experts), "float32")
+            keys = T.alloc_fragment((rows, experts), "int32")
             picked = T.alloc_fragment((rows, experts), "float32")
-            best = T.alloc_fragment((rows,), "float32")
+            best = T.alloc_fragment((rows,), "int32")
             total = T.alloc_fragment((rows,), "float32")
             chosen = T.alloc_fragment((rows,), "int32")
             expert = T.alloc_fragment((rows,), "int32")
@@ -108,9 +110,9 @@ def top2_sum(kind, topk, kept, groups, experts, shared, masked, fixed, unmapped,
                 if masked:
                     live[i] = T.if_then_else(bx * rows + i < tokens, T.cast(mask[bx * rows + i], "int32"), 0)
             T.clear(total)
-            begin_choice(best, chosen)
+            write_keys(ranked, keys)
             for k in T.serial(topk):
-                take_best(ranked, best, chosen)
+                take_best(keys, best, chosen)
                 for i in T.Parallel(rows):
                     t = bx * rows + i
                     expert[i] = (

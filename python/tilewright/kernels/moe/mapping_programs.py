@@ -39,6 +39,7 @@ def count(index, groups, as_share):
         total: T.float32,
     ):
         with T.Kernel(blocks, threads=_THREADS) as bx:
+            T.pdl_trigger()  # launches begin while those before them end
             of_block = T.alloc_shared((groups,), "int32")
             tx = T.get_thread_binding()
             for g in T.serial(tx, groups, _THREADS):
@@ -49,6 +50,7 @@ def count(index, groups, as_share):
             for g in T.serial(tx, groups, _THREADS):
                 parts[bx, g] = of_block[g]
         with T.Kernel(groups, threads=32) as g:
+            T.pdl_sync()
             lane = T.get_lane_idx()
             mine = T.alloc_var("int32", init=0)
             for b in T.serial(lane, blocks, 32):
@@ -85,6 +87,7 @@ def fused_mapping(experts, topk, alignment):
         total: T.Tensor((experts,), "int32"),
     ):
         with T.Kernel(blocks, threads=_THREADS) as bx:
+            T.pdl_trigger()
             of_block = T.alloc_shared((experts,), "int32")
             tx = T.get_thread_binding()
             share = T.ceildiv(T.ceildiv(pairs, blocks * _WARPS), 32) * 32 * _WARPS
@@ -100,6 +103,8 @@ def fused_mapping(experts, topk, alignment):
             for e in T.serial(tx, experts, _THREADS):
                 before[bx, e] = of_block[e]
         with T.Kernel(experts, threads=32) as e:
+            T.pdl_sync()
+            T.pdl_trigger()
             lane = T.get_lane_idx()
             sum_before = T.alloc_var("int32", init=0)
             for step in T.serial(T.ceildiv(blocks, 32)):
@@ -115,6 +120,7 @@ def fused_mapping(experts, topk, alignment):
             if lane == 0:
                 total[e] = sum_before
         with T.Kernel(blocks, threads=_THREADS) as bx:
+            T.pdl_sync()
             begin = T.alloc_shared((width,), "int32")
             next_of = T.alloc_shared((_WARPS, experts), "int32")
             tx, warp, lane = T.get_thread_binding(), T.get_warp_idx(), T.get_lane_idx()

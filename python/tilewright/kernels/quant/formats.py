@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import tilewright.language as T
 
-# Halfway between neighbouring magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6, and whether a value there goes down, to the even one.
-_E2M1_STEPS = ((0.25, True), (0.75, False), (1.25, True), (1.75, False), (2.5, True), (3.5, False), (5.0, True))
 WORDS = {"e2m1": 1, "e5m6": 3}  # that eight values fill
 
 
 def e2m1_code(value):
     """The four bits of the nearest e2m1, ties to the even mantissa; what is beyond 6, and NaN, is 6."""
-    magnitude = T.abs(value)
-    code = (T.reinterpret(value, "uint32") >> 28) & 8
-    for step, goes_down in _E2M1_STEPS:
-        below = magnitude <= step if goes_down else magnitude < step
-        code = code + T.if_then_else(below, T.uint32(0), T.uint32(1))
-    return code
+    magnitude = T.min(T.abs(value), 6.0)
+    # Numbers are 0.5 apart below 2, 1 below 4, then 2: so are float32 from 2^22, 2^23 and 2^24 on, to which a sum is rounded.
+    # `first` is what the code 0 would have there.
+    wide, wider = magnitude >= 2.0, magnitude >= 4.0
+    above = T.if_then_else(wider, T.float32(2**24), T.if_then_else(wide, T.float32(2**23), T.float32(2**22)))
+    first = T.if_then_else(
+        wider, T.uint32(0x4B800000 - 4), T.if_then_else(wide, T.uint32(0x4B000000 - 2), T.uint32(0x4A800000))
+    )
+    sign = (T.reinterpret(value, "uint32") >> 28) & 8
+    return sign | (T.reinterpret(magnitude + above, "uint32") - first)
 
 
 def e2m1_value(code):
-    """The float32 of four bits."""
-    magnitude = code & 7
-    positive = T.if_then_else(
-        magnitude < 2, T.cast(magnitude, "float32") * 0.5, T.reinterpret((magnitude << 22) + T.uint32(126 << 23), "float32")
-    )
-    return T.if_then_else(code >= 8, -positive, positive)
+    """The float32 of four bits: exponent and mantissa as those of a float32 have the same meaning 126 powers of two below."""
+    bits = ((code & 7) << 22) | ((code & 8) << 28)
+    return T.reinterpret(bits, "float32") * T.float32(2.0**126)
 
 
 def e5m6_code(value):

@@ -1,0 +1,14 @@
+// Expressions that may be computed where a program does not come to them, instead of a branch around them.
+#pragma once
+#include "ir/program.h"
+#include "support/function_ref.h"
+
+namespace tilewright::analysis {
+
+// Whether it may be computed anywhere: it divides integers by positive constants alone, and converts no float to one.
+// `may_load` says it of what it reads.
+bool may_run_anywhere(const ir::Expr& e, function_ref<bool(const ir::Load&)> may_load);
+// How much it computes: the nodes that are no constants, names or loads.
+int64_t work_of(const ir::Expr& e);
+
+}  // namespace tilewright::analysis

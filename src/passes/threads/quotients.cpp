@@ -1,0 +1,147 @@
+#include "passes/threads/quotients.h"
+
+#include <limits>
+
+#include "scalar/functions.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class Quotients {
+ public:
+  Quotients(const Expr& lane, int64_t count, Lowering& l) : lane_(lane), count_(count), l_(l) {}
+
+  Expr of(const Expr& a, const Expr& b, Body& before) {
+    const bool shared = !used_vars(b).contains(lane_id());
+    return load(shared ? quotients(a, b, before) : quotients_of_pairs(a, b, before), {lane_}, f32);
+  }
+
+ private:
+  VarId lane_id() const { return id_of(lane_); }
+  // A loop over the lanes of a vector.
+  Stmt lanes(function_ref<Body(const Expr&)> element) {
+    const VarId lane = l_.program.new_var("r", i32);
+    l_.intervals.set(lane, {0, count_ - 1});
+    const Expr i = var(lane, i32);
+    return loop(l_, i, constant(0), constant(count_), element(i), LoopKind::Unroll);
+  }
+  // q = a y with y = 1 / b rounded, then q + (a - b q) y: the quotient rounded once, as division rounds it, if neither
+  // the remainder nor the quotient leaves the normal range (every pair of mantissas whose quotient comes within 3 / b
+  // units of half way between two floats has been tried). Others, zeros and what is not finite, which makes the
+  // remainder NaN: division.
+  BufferId quotients(const Expr& a, const Expr& b, Body& out) {
+    const BufferId quotient = l_.temporary("quotient", f32, {count_}, Space::Local);
+    const BufferId least = l_.temporary("least", f32, {}, Space::Local);
+    const auto dividend_of = [&](const Expr& i) { return substitute(a, {{lane_id(), i}}); };
+    const Expr divisor = named("divisor", b, out);
+    const Expr inverse = named("inverse", binary(BinaryOp::Div, constant(f32, 1.0), divisor), out);
+    out.push_back(l_.make(Store{{least, {}}, constant(f32, kInfinity)}));
+    out.push_back(lanes([&](const Expr& i) {
+      Body each;
+      const Expr x = named("dividend", dividend_of(i), each), q = named("q", binary(BinaryOp::Mul, x, inverse), each);
+      const Expr rest = fma(unary(UnaryOp::Neg, divisor), q, x);
+      const Expr rounded = named("rounded", fma(rest, inverse, q), each);
+      each.push_back(l_.make(Store{{quotient, {i}}, rounded}));
+      each.push_back(note_least(least, rounded));
+      return each;
+    }));
+    Body exact{lanes([&](const Expr& i) {
+      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend_of(i), divisor)})};
+    })};
+    const Expr normal = logical_and(is_moderate(divisor), at_least(0x1p-60, load(least, {}, f32)));
+    out.push_back(l_.make(If{unary(UnaryOp::Not, normal), std::move(exact), {}}));
+    return quotient;
+  }
+  // The same where every lane has a divisor of its own: from an approximate reciprocal, one step to a better one and
+  // two to the quotient, as the device's own division does where nothing leaves the normal range.
+  BufferId quotients_of_pairs(const Expr& a, const Expr& b, Body& out) {
+    const BufferId quotient = l_.temporary("quotient", f32, {count_}, Space::Local);
+    const BufferId divisors = l_.temporary("divisor", f32, {count_}, Space::Local);
+    const BufferId dividends = l_.temporary("dividend", f32, {count_}, Space::Local);
+    const BufferId least = l_.temporary("least", f32, {}, Space::Local);
+    const BufferId smallest = l_.temporary("smallest", f32, {}, Space::Local);
+    const BufferId largest = l_.temporary("largest", f32, {}, Space::Local);
+    for (const BufferId low : {least, smallest}) out.push_back(l_.make(Store{{low, {}}, constant(f32, kInfinity)}));
+    out.push_back(l_.make(Store{{largest, {}}, constant(f32, 0.0)}));
+    out.push_back(lanes([&](const Expr& i) {
+      Body each;
+      const Substitution here{{lane_id(), i}};
+      const Expr x = named("x", substitute(a, here), each), y = named("y", substitute(b, here), each);
+      each.push_back(l_.make(Store{{dividends, {i}}, x}));
+      each.push_back(l_.make(Store{{divisors, {i}}, y}));
+      const Expr minus = unary(UnaryOp::Neg, y), rough = named("rough", intrinsic(Function::RcpApprox, {y}), each);
+      const Expr inverse = named("inverse", fma(rough, fma(minus, rough, constant(f32, 1.0)), rough), each);
+      const Expr first = named("first", binary(BinaryOp::Mul, x, inverse), each);
+      const Expr second = named("second", fma(fma(minus, first, x), inverse, first), each);
+      const Expr rounded = named("rounded", fma(fma(minus, second, x), inverse, second), each);
+      each.push_back(l_.make(Store{{quotient, {i}}, rounded}));
+      each.push_back(note_least(least, rounded));
+      each.push_back(note_least(smallest, y));
+      each.push_back(l_.make(Store{{largest, {}}, binary(BinaryOp::MaxNan, load(largest, {}, f32), size(y))}));
+      return each;
+    }));
+    Body exact{lanes([&](const Expr& i) {
+      const Expr x = load(dividends, {i}, f32), y = load(divisors, {i}, f32);
+      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, x, y)})};
+    })};
+    const Expr normal = logical_and(logical_and(at_least(0x1p-40, load(smallest, {}, f32)),
+                                                binary(BinaryOp::Le, load(largest, {}, f32), constant(f32, 0x1p40))),
+                                    at_least(0x1p-60, load(least, {}, f32)));
+    out.push_back(l_.make(If{unary(UnaryOp::Not, normal), std::move(exact), {}}));
+    return quotient;
+  }
+  Expr named(const char* name, const Expr& value, Body& to) {
+    const VarId v = l_.program.new_var(name, value->type);
+    to.push_back(l_.make(Let{v, value}));
+    return var(v, value->type);
+  }
+  static Expr size(const Expr& e) { return intrinsic(Function::Abs, {e}); }
+  static Expr at_least(double low, const Expr& e) { return binary(BinaryOp::Le, constant(f32, low), e); }
+  static Expr is_moderate(const Expr& divisor) {
+    return logical_and(at_least(0x1p-40, size(divisor)), binary(BinaryOp::Le, size(divisor), constant(f32, 0x1p40)));
+  }
+  // The least magnitude so far; what is no number stays.
+  Stmt note_least(BufferId least, const Expr& e) const {
+    return l_.make(Store{{least, {}}, binary(BinaryOp::MinNan, load(least, {}, f32), size(e))});
+  }
+
+  const Expr lane_;
+  const int64_t count_;
+  Lowering& l_;
+};
+
+}  // namespace
+
+Body with_quotients_of_all(Body body, const Expr& lane, int64_t count, Lowering& l,
+                           function_ref<bool(BufferId)> is_memory, Body& before) {
+  if (count < kSharingLanes) return body;
+  const auto in_hand = [&](const Expr& e) {  // nothing but registers
+    bool all = true;
+    walk(e, [&](const Expr& x) {
+      if (const auto* n = x.as<Load>()) all = all && !is_memory(n->buffer);
+    });
+    return all;
+  };
+  // Names of values in registers give way to the values, which the device compiler computes once all the same.
+  if (body.empty() || !body.back().as<Store>()) return body;
+  Substitution names;
+  for (size_t i = 0; i + 1 < body.size(); ++i) {
+    const auto* n = body[i].as<Let>();
+    if (!n || !in_hand(n->value)) return body;
+    names[n->var] = substitute(n->value, names);
+  }
+  body = substitute(Body{body.back()}, names);
+  Quotients quotients(lane, count, l);
+  return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
+    const auto* n = e.as<Binary>();
+    if (!n || e->type != f32 || n->op != BinaryOp::Div || n->b.as<Const>() || !in_hand(e)) return std::nullopt;
+    return quotients.of(n->a, n->b, before);
+  });
+}
+
+}  // namespace tilewright::passes

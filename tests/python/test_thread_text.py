@@ -1,0 +1,204 @@
+"""Fast forms of thread code in the CUDA text, each with its results on the simulators beside the interpreter's, bit for bit."""
+import re
+
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+from test_cuda_text import text_of
+
+
+def body_of(program):
+    """The text of its kernels, without the functions before them."""
+    return text_of(program).split("__global__", 1)[1]
+
+
+def agree(program, *arrays, archs=("sm_80", "sm_90a")):
+    """The arrays as the interpreter leaves them, and as the simulators do."""
+    def run(engine, arch=""):
+        mine = [a.copy() for a in arrays]
+        kernel = tw.compile(program, engine="interpreter")
+        kernel.simulate(*mine, arch=arch) if arch else kernel(*mine)
+        return [m.view(np.uint8) for m in mine]
+
+    wanted = run("interpreter")
+    for arch in archs:
+        for got, expected in zip(run("simulator", arch), wanted):
+            assert (got == expected).all(), arch
+
+
+@T.prim_func
+def gathered(X: T.Tensor((40, 256), "float16"), I: T.Tensor((16,), "int32"), Y: T.Tensor((16, 256), "float16")):
+    with T.Kernel(2, threads=128) as bx:
+        for i, j in T.Parallel(8, 256):
+            Y[bx * 8 + i, j] = X[I[bx * 8 + i], j]
+
+
+@T.prim_func
+def scattered(X: T.Tensor((16, 256), "float16"), I: T.Tensor((16,), "int32"), Y: T.Tensor((40, 256), "float16")):
+    with T.Kernel(2, threads=128) as bx:
+        for i, j in T.Parallel(8, 256):
+            Y[I[bx * 8 + i], j] = X[bx * 8 + i, j]
+
+
+@pytest.mark.parametrize("program", [gathered, scattered])
+def test_rows_that_are_looked_up_move_by_16_bytes(program):
+    text = body_of(program)
+    assert re.search(r"= \*\(const uint4\*\)&X\[", text) and "tw_store((uint4*)&Y[" in text
+    assert not re.search(r"= X\[|\bY\[[^\]]*\] =", text)
+    x = np.random.default_rng(0).standard_normal((40, 256)).astype("float16")
+    rows = np.random.default_rng(1).permutation(40)[:16].astype("int32")
+    rows[3] = 40  # nowhere: zeros come, and what goes there is dropped
+    if program is gathered:
+        agree(program, x, rows, np.zeros((16, 256), "float16"))
+    else:
+        agree(program, x[:16], rows, np.zeros((40, 256), "float16"))
+
+
+def test_rows_of_a_length_that_is_known_at_the_call():
+    rows, columns = T.dynamic("rows, columns")
+
+    @T.prim_func
+    def main(X: T.Tensor((rows, columns), "float32"), I: T.Tensor((8,), "int32"), Y: T.Tensor((8, columns), "float32")):
+        with T.Kernel(T.ceildiv(columns, 128), threads=64) as bx:
+            for i, j in T.Parallel(8, 128):
+                Y[i, bx * 128 + j] = X[I[i], bx * 128 + j] * 2
+
+    assert re.search(r"\(const float4\*\)&X\[", body_of(main))  # of the version for lengths that are multiples of 4
+    index = np.array([3, 1, 4, 1, 5, 9, 2, 6], "int32")
+    for n in (132, 131):
+        agree(main, np.random.default_rng(n).standard_normal((10, n)).astype("float32"), index, np.zeros((8, n), "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float4_e2m1fn", "int4", "uint4"])
+def test_nibbles_of_one_thread_are_stored_together(dtype):
+    @T.prim_func
+    def main(A: T.Tensor((16, 256), "float32"), B: T.Tensor((16, 256), dtype)):
+        with T.Kernel(2, threads=128) as bx:
+            for i, j in T.Parallel(8, 256):
+                B[bx * 8 + i, j] = T.cast(A[bx * 8 + i, j], dtype)
+
+    text = body_of(main)
+    assert "tw_update_nibble" not in text and re.search(r"\((uint16_t|uint32_t|uint2)\*\)&B\[", text)
+    a = np.random.default_rng(0).uniform(-7, 7, (16, 256)).astype("float32")
+    a = np.abs(a) if dtype == "uint4" else a
+    wanted, got = (tw.NDArray.zeros((16, 256), dtype) if hasattr(tw, "NDArray") else np.zeros((16, 128), "uint8") for _ in range(2))
+    tw.compile(main, engine="interpreter")(a, wanted)
+    tw.compile(main, engine="simulator")(a, got)
+    assert (np.asarray(got).view(np.uint8) == np.asarray(wanted).view(np.uint8)).all() and np.asarray(got).view(np.uint8).any()
+
+
+@pytest.mark.parametrize("reduce, function", [(T.reduce_max, "max"), (T.reduce_min, "min"), (T.reduce_sum, "add"),
+                                              (T.reduce_bitand, "and"), (T.reduce_bitor, "or")])  # fmt: skip
+def test_a_warp_joins_integers_by_one_instruction(reduce, function):
+    @T.prim_func
+    def main(A: T.Tensor((16, 128), "int32"), B: T.Tensor((16,), "int32")):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_fragment((16, 128), "int32"), T.alloc_fragment((16,), "int32")
+            T.copy(A, a)
+            reduce(a, b, dim=1)
+            T.copy(b, B)
+
+    text = body_of(main)
+    assert f"__reduce_{function}_sync(0xffffffffu, " in text and "__shfl" not in text
+    agree(main, np.random.default_rng(0).integers(-(2**31), 2**31, (16, 128)).astype("int32"), np.zeros(16, "int32"))
+
+
+def test_threads_join_integers_by_one_instruction():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            t = T.get_thread_binding()
+            B[t] = T.warp_reduce_max(A[t])
+
+    assert "__reduce_max_sync" in body_of(main) and "__shfl" not in body_of(main)
+    agree(main, np.arange(64, dtype="int32") - 2**30, np.zeros(64, "int32"))
+
+
+def test_conditions_of_registers_are_no_branches():
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32"), C: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(128):
+                a, b = A[i], B[i]
+                later = T.logical_or(a < b, T.logical_and(a == b, a * 2 > 1))
+                C[i] = T.if_then_else(later, a * 2 + b * 3, a - b * b)
+
+    text = body_of(main)
+    assert " | " in text and "||" not in text and "&&" not in text and "tw_select<float>(" in text
+    a = np.random.default_rng(0).integers(0, 4, 128).astype("float32")
+    agree(main, a, a[::-1].copy(), np.zeros(128, "float32"))
+
+
+def test_what_a_condition_guards_is_not_computed_without_it():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), C: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            t = T.get_thread_binding()
+            own = T.alloc_local((4,), "int32")
+            for k in T.unroll(4):
+                own[k] = A[t] + k
+            at = A[t] % 8
+            C[t] = T.if_then_else(T.logical_and(at < 4, T.logical_or(own[T.min(at, 7)] > 3, own[T.min(at, 7)] < 1)), 1, 0)
+
+    assert "&&" in body_of(main)
+
+
+def test_small_matrices_stay_with_their_threads():
+    """Rows and columns are summed without other threads, loads and stores take 16 bytes, a divisor's reciprocal serves all."""
+    @T.prim_func
+    def main(X: T.Tensor((256, 4, 4), "float32"), Y: T.Tensor((256, 4, 4), "float32")):
+        with T.Kernel(2, threads=128) as bx:
+            x = T.alloc_fragment((128, 4, 4), "float32")
+            sums = T.alloc_fragment((128, 4), "float32")
+            T.copy(X[bx * 128, 0, 0], x)
+            for k in T.serial(2):
+                T.reduce_sum(x, sums, dim=2)
+                for t, i, j in T.Parallel(128, 4, 4):
+                    x[t, i, j] = x[t, i, j] / (sums[t, i] + 1e-6)
+                T.reduce_sum(x, sums, dim=1)
+                for t, i, j in T.Parallel(128, 4, 4):
+                    x[t, i, j] = x[t, i, j] / (sums[t, j] + 1e-6)
+            T.copy(x, Y[bx * 128, 0, 0])
+
+    text = body_of(main)
+    assert "tw_shared" not in text and "__shfl" not in text and text.count("1.0f / divisor") == 2
+    assert "(const float4*)&X[" in text and "tw_store((float4*)&Y[" in text
+    x = np.exp(np.random.default_rng(0).standard_normal((256, 4, 4))).astype("float32")
+    x[3], x[5, 1], x[7, 2, 3], x[9, 0, 0] = 0, np.inf, np.nan, 1e-38
+    wanted, got = np.zeros_like(x), np.zeros_like(x)
+    tw.compile(main, engine="interpreter")(x, wanted)
+    tw.compile(main, engine="simulator")(x, got)
+    assert ((got == wanted) | (np.isnan(got) & np.isnan(wanted))).all()
+
+
+def test_choosing_experts_takes_no_branch_and_no_exchange():
+    pytest.importorskip("torch")
+    from tilewright.kernels.moe import choice_programs
+
+    loop = body_of(choice_programs.topk.program(experts=256, topk=8, rows=8)).split("for (int32_t k")[1]
+    assert "__reduce_max_sync" in loop and "__reduce_min_sync" in loop
+    assert "__shfl" not in loop and "&&" not in loop and "||" not in loop
+
+
+def test_narrow_values_are_read_by_words():
+    pytest.importorskip("torch")
+    from tilewright.kernels.quant import cast_programs
+
+    text = body_of(cast_programs.back.program(x="e2m1", block=(1, 32), packed=False, result="bfloat16"))
+    fast = text.split("} else {")[0]
+    assert fast.count("X[") == 1 and fast.count("scales[") == 1 and "__float22bfloat162_rn" in fast
+    text = body_of(cast_programs.per_token.program(x="bfloat16", given=(), fmt="e4m3", group=128, groups=8, rows=4, threads=256,
+                                                   rounded=False, packed=False, mode="both"))  # fmt: skip
+    assert "__nv_cvt_float2_to_fp8x2_e4m3" in text and "tw_store((uint2*)&Q[" in text
+
+
+def test_launches_of_a_mapping_do_not_wait_for_each_other_to_begin():
+    pytest.importorskip("torch")
+    from tilewright.kernels.moe import mapping_programs
+
+    for program in (mapping_programs.count.program(index="int64", groups=16, as_share=False),
+                    mapping_programs.fused_mapping.program(experts=16, topk=2, alignment=8)):  # fmt: skip
+        first, *others = text_of(program).split('extern "C" __global__')[1:]
+        assert "cudaTriggerProgrammaticLaunchCompletion();" in first and "cudaGridDependencySynchronize" not in first
+        assert others and all("cudaGridDependencySynchronize();" in kernel for kernel in others)
