@@ -118,30 +118,40 @@ def _torch_type(name):
     return dtypes.dtype(f"{kind}_{exponent}" if kind == "float8" else name).as_torch()  # "e4m3_float8" in older programs
 
 
+def _simplifiers():
+    """Programs are simplified as they are recorded."""
+    return {"apply_simplify": lambda func, inline_let=False: func, "simplify_prim_func": lambda func: func}
+
+
 def _micro_size(of):
     return 16, 16, 256 // dtypes.dtype(of).bits
 
 
+def _primitive_gemm(A, B, C, transpose_A=False, transpose_B=False, block_row_warps=None, block_col_warps=None, warp_row_tiles=None,
+                    warp_col_tiles=None, chunk=None, policy=None, k_pack=1):  # fmt: skip
+    """tilelang.primitives.gemm.gemm of earlier releases: T.gemm, which divides the product among warps by itself."""
+    language.gemm(A, B, C, transpose_A, transpose_B, policy=language.GemmWarpPolicy.Square if policy is None else policy)
+
+
 def _older_places():
-    """Modules that earlier releases had these names in; what else they had can be imported, and says that it is not there."""
+    """Modules that earlier releases had these names in."""
     layout, emitter = language.make_swizzled_layout, warp_mma.TensorCoreIntrinEmitter
     found = {
         "tilelang.intrinsics": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout, "TensorCoreIntrinEmitter": emitter},
         "tilelang.intrinsics.mma_macro_generator": {"TensorCoreIntrinEmitter": emitter},
         "tilelang.intrinsics.mma_layout": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout},
         "tilelang.intrinsics.utils": {"get_mma_micro_size": _micro_size, "get_swizzle_layout": warp_mma.get_swizzle_layout},
-        "tilelang.intrinsics.mfma_layout": {},
-        "tilelang.intrinsics.mfma_macro_generator": {},
         "tilelang.cache": {"cached": cached, "clear_cache": clear_cache},
-        "tilelang.transform.simplify": {"apply_simplify": lambda func, inline_let=False: func, "simplify_prim_func": lambda func: func},
+        "tilelang.transform.simplify": _simplifiers(),
         "tilelang.utils.sparse": {
             n: getattr(sparse, n)
             for n in "compress compress_sm80 compress_sm90 randn_semi_sparse randint_semi_sparse arange_semi_sparse".split()
         },
-        "tilelang.tileop": {},
         "tilelang.tileop.base": {"GemmWarpPolicy": language.GemmWarpPolicy},
+        "tilelang.primitives.gemm": {"gemm": _primitive_gemm},
+        "tilelang.primitives.gemm.base": {"GemmWarpPolicy": language.GemmWarpPolicy},
     }
-    return {name: tilelang_parts.Open(name, content) for name, content in found.items()}
+    return found
 
 
 # Programs for TileLang may wait for its refusal: what they hear is a warning.
@@ -176,13 +186,16 @@ def _modules():
         "tilelang.jit.kernel": jits,
         "tilelang.env": environment.Environment(),
         "tilelang._ffi_api": {"Layout_repeat": lambda layout, dim, factor: layout.repeat(dim, factor)},
-        "tilelang.engine": {},
+        "tilelang.engine": {"lower": lower},
+        "tilelang.engine.lower": {"lower": lower},
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
         "tilelang.engine.callback": {"register_cuda_postproc_callback": register_cuda_postproc_callback},
         "tilelang.autotuner.tuner": {"autotune": _autotune, "AutoTuner": tuner.AutoTuner},
         "tilelang.autotuner": {"autotune": _autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
+        "tilelang.dtypes": language,
+        "tilelang.errors": {},
         "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
-        "tilelang.transform": {"PassConfigKey": PassConfigKey, "simplify_prim_func": lambda f: f},
+        "tilelang.transform": {"PassConfigKey": PassConfigKey, **_simplifiers()},
         "tilelang.transform.pass_config": {"PassConfigKey": PassConfigKey},
         "tilelang.utils": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
         "tilelang.utils.tensor": tensors,
@@ -224,6 +237,8 @@ def _modules():
         "tilelang.layout": layouts,
         "tilelang.layout.layout": layouts,
         "tilelang.layout.fragment": layouts,
+        "tilelang.layout.swizzle": layouts,
+        "tilelang.layout.gemm_sp": layouts,
         "tilelang.profiler": profiler,
         "tilelang.profiler.bench": {"do_bench": profiler.do_bench, "_bench_with_cupti": profiler.by_profiler},
         "tilelang.testing": testing,
@@ -253,6 +268,17 @@ def _is_installed(name):
     return found is not None and found.origin is not None
 
 
+def _made(name, content):
+    """The module of a row of the table."""
+    if name == "tvm" or name.startswith("tvm."):
+        return tilelang_parts.Open(name, content, tvm_nodes.absent)
+    if tilelang_parts.is_open(name):
+        return tilelang_parts.Open(name, content)
+    module = types.ModuleType(name, "Tilewright under TileLang's name.")
+    module.__dict__.update({"__path__": [], **content, "__tilewright__": True})
+    return module
+
+
 def install(force=False):
     """Puts the modules where `import tilelang` finds them."""
     found = sys.modules.get("tilelang")
@@ -271,17 +297,13 @@ def install(force=False):
         if isinstance(content, types.ModuleType):
             sys.modules[name] = content
         else:
-            module = sys.modules[name] = types.ModuleType(name, "Tilewright under TileLang's name.")
-            module.__dict__.update(content)
-            module.__dict__.setdefault("__path__", [])
+            module = sys.modules[name] = _made(name, content)
             module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
-            module.__tilewright__ = True
-            if name.startswith("tvm."):
-                module.__getattr__ = tvm_nodes.absent
         parent, _, child = name.rpartition(".")
         if parent and not callable(vars(sys.modules[parent]).get(child)):
             setattr(sys.modules[parent], child, sys.modules[name])
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
+    sys.meta_path.append(tilelang_parts.Finder)
 
 
 def pytest_addoption(parser):

@@ -100,7 +100,16 @@ def _detect_torch_cuda_arch():
     return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
 
-register_target_detector("cuda", lambda: "cuda" if _native.device_count() else None)
+def check_cuda_availability():
+    return _native.device_count() > 0
+
+
+def check_hip_availability():
+    return False
+
+
+check_metal_availability = check_hip_availability
+register_target_detector("cuda", lambda: "cuda" if check_cuda_availability() else None)
 
 
 def determine_target(target="auto", return_object=False):

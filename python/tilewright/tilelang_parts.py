@@ -1,8 +1,10 @@
 """Modules of TileLang that programs import from. What they have that is known here is found; every other name of them can be
 imported, and says that it is not there when it is used."""
+import importlib.machinery
+import sys
 import types
 
-from . import language, packed_numbers
+from . import language, packed_numbers, tvm_nodes
 from .trace import fail
 
 
@@ -37,33 +39,58 @@ class Open(types.ModuleType):
 
     __tilewright__ = True
 
-    def __init__(self, name, content=()):
+    def __init__(self, name, content=(), absent=None):
         super().__init__(name, "Tilewright under TileLang's name.")
         self.__path__ = []
         self.__dict__.update(content)
+        self.__absent__ = absent or (lambda name: Missing(f"{self.__name__}.{name}"))
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return Missing(f"{self.__name__}.{name}")
+        return self.__absent__(name)
 
 
-_OPEN = (
-    "analysis analysis.ast_printer analysis.fragment_loop_checker analysis.layout_visual analysis.nested_loop_checker cache "
-    "cache.kernel_cache cache.cuda_binary_cache quantize quantize.mxfp quantize.quantization quantize.lop3 engine.lower engine.phase "
-    "engine.semantic_check jit.adapter jit.adapter.base jit.adapter.cython jit.adapter.cython.adapter jit.adapter.kernel_cache "
-    "jit.adapter.libgen jit.adapter.nvrtc jit.adapter.nvrtc.adapter jit.adapter.torch jit.adapter.tvm_ffi jit.adapter.utils "
-    "jit.adapter.wrapper jit.diagnostics jit.env jit.param utils.deprecated utils.language utils.pass_diff utils.pass_diff_hook "
-    "utils.version tools.pass_timing tools.pass_visualizer autotuner.capture autotuner.param autotuner.grouped_compile carver.analysis "
-    "carver.common_schedules carver.matmul_analysis carver.roller.node"
-).split()
+# Folders of TileLang, of this release and of earlier ones, all modules of which can be imported.
+_OPEN = frozenset(
+    "_ffi_api _typing analysis arch autodd autotuner backend cache carver common contrib cpu cuda distributed engine graph instrumentation "
+    "intrinsics ir libinfo metal primitives quantize relax rocm schedule tileop tilesight tools transform typing utils version webgpu".split()
+)
+_OPEN_JIT = frozenset("abi adapter core diagnostics env exceptions execution_backend param".split())
+
+
+def is_open(name):
+    """Whether any name of that module of TileLang's can be imported."""
+    _, part, below = (*name.split(".", 2), "", "")[:3]
+    return part in _OPEN or (part == "jit" and below.partition(".")[0] in _OPEN_JIT)
+
+
+class Finder:
+    """Finds what no table names: parts of the language, modules of TileLang's own machinery, and TVM's."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        top, _, below = name.partition(".")
+        ours = getattr(sys.modules.get(top), "__tilewright__", False)
+        if ours and below and (top == "tvm" or below.startswith("language.") or is_open(name)):
+            return importlib.machinery.ModuleSpec(name, Finder, is_package=True)
+        return None
+
+    @staticmethod
+    def create_module(spec):
+        if spec.name.startswith("tvm."):
+            return Open(spec.name, absent=tvm_nodes.absent)
+        return language._Part(spec.name) if spec.name.startswith("tilelang.language.") else Open(spec.name)
+
+    @staticmethod
+    def exec_module(module):
+        pass
 
 
 def modules():
     """name -> what the module has."""
-    found = {f"tilelang.{name}": Open(f"tilelang.{name}") for name in _OPEN}
-    for name in ("tilelang.quantize", "tilelang.quantize.quantization"):
-        found[name] = Open(name, packed_numbers.names())
+    found = {f"tilelang.{name}": {} for name in "analysis common intrinsics ir jit.adapter primitives tileop".split()}  # no import needed
+    found.update(dict.fromkeys(("tilelang.quantize", "tilelang.quantize.quantization"), packed_numbers.names()))
     for name in (*language._PARTS, "tir.ir", "tir.op", "tir.exports", "tir.entry", "tir.common", "eager.builder", "eager.ast", "eager.utils"):
         found[f"tilelang.language.{name}"] = language._part(name)
     for name in ("", ".cluster", ".intrinsics", ".pdl", ".print", ".random", ".tir", ".warpgroup"):

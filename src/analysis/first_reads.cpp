@@ -35,7 +35,8 @@ class FirstReads : public SureWalk {
 
  protected:
   void visit(const Stmt& s) override {
-    if (!s.as<Assume>() && !s.as<Assert>() && !uncertain_) {
+    const bool uses = !s.as<Assume>() && !s.as<Assert>() && !s.as<Print>();  // a print shows what is there
+    if (uses && !uncertain_) {
       for_each_load(s, [&](const Load& load) { read(s, load.buffer, kFillIt); });
       match(s->op, [&](const auto& op) { reads_of(s, op); });
     }
@@ -61,7 +62,6 @@ class FirstReads : public SureWalk {
            fmt::format("gemm adds to '{}': clear it before, or let the first gemm start from zero (clear_accum)",
                        program_.buffer(op.c.buffer).name));
   }
-  void reads_of(const Stmt&, const Print&) {}  // shows what is there, and uses nothing
   void reads_of(const Stmt& s, const Reduce& op) {
     read(s, op.from.buffer, kFillIt);
     if (!op.clear) read(s, op.to.buffer, "without clear, reduce combines with what is there: fill it before");

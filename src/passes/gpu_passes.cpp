@@ -34,6 +34,7 @@
 #include "passes/tile/guard_returns.h"
 #include "passes/tile/inline_lets.h"
 #include "passes/tile/load_ahead.h"
+#include "passes/tile/merge_lanes.h"
 #include "passes/tile/narrow_panels.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
@@ -41,6 +42,7 @@
 #include "passes/tile/split_masks.h"
 #include "passes/tile/spread_pairs.h"
 #include "passes/tile/sum_copies.h"
+#include "passes/tile/turns_as_atomics.h"
 #include "passes/tile/unshift_maps.h"
 #include "passes/tile/whole_turns.h"
 
@@ -237,6 +239,14 @@ constexpr GpuPass kTilePasses[] = {
      .what = "an early return becomes a condition around the rest",
      .here = "a launch that returns gets no roles",
      .run = on_tiles<guard_returns>},
+    {.name = "merge_lanes",
+     .what = "loops over neighbours in the points of a map are points, where a fragment follows them",
+     .here = "before plans, which count what goes to shared memory",
+     .run = on_tiles<merge_lanes>},
+    {.name = "turns_as_atomics",
+     .what = "points that take turns at a tile though a fragment lies over the threads add to it atomically",
+     .here = "before plans, which count what goes to shared memory",
+     .run = on_tiles<turns_as_atomics>},
     {.name = "unshift_maps",
      .what = "maps that read a fragment at a distance run over its own elements",
      .here = "before layouts, which follow the points of maps",

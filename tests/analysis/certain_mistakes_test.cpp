@@ -47,8 +47,9 @@ TEST(FirstReads, OfTilesThatNobodyFilled) {
 
 TEST(FirstReads, PrintingATileIsNoUseOfIt) {
   EXPECT_EQ(with_shared("    print message=\"\" buffer=s\n"), "");
-  EXPECT_EQ(with_shared("    print message=\"\" values=[s[tx]]\n"),
-            "TW1090 line 2: 's' is read before anything is written to it");
+  EXPECT_EQ(with_shared("    print message=\"\" values=[s[tx]]\n"), "");
+  EXPECT_EQ(with_shared("    print message=\"\" values=[s[tx]]\n    B[tx] = s[tx]\n"),
+            "TW1090 line 3: 's' is read before anything is written to it");
 }
 
 const char* const kProduct =

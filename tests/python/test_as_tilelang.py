@@ -315,6 +315,64 @@ def test_older_forms(tmp_path):
     assert run.stderr.count("is not called: CUDA text is not edited here") == 2
 
 
+MODULES = """
+import importlib
+import numpy as np
+import tilelang, tvm, tilelang.language as T
+# Parts of the language, of earlier releases' machinery and of TVM, none of which is in a table.
+for name in ("language.v2.builder language.reduce language.experimental.gemm_sp cuda.pipeline intrinsics.mma_sp_macro_generator primitives.utils "
+             "common.transform_kind jit.core jit.adapter.wrapper carver.arch.rdna layout.swizzle engine.lower").split():
+    importlib.import_module("tilelang." + name)
+import tvm.tirx.transform
+from tilelang.language.v2.dtypes import float16
+from tilelang.carver.template import FlashAttentionTemplate, MatmulTemplate
+from tilelang.transform import apply_simplify, LowerTileOp
+from tilelang.utils.target import check_cuda_availability
+from tilelang.backend import get_backend
+from tilelang.primitives.gemm import gemm
+from tilelang.engine import lower
+assert float16 is T.float16 and callable(lower) and tilelang.engine.lower is lower and isinstance(check_cuda_availability(), bool)
+for name in ("tilelang.langage", "tilelang.jit.adaptor", "tilelang.testing.other"):  # what TileLang has not, by far
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        continue
+    raise AssertionError(name)
+for use in (lambda: FlashAttentionTemplate(1), lambda: LowerTileOp(), lambda: get_backend("cuda"), lambda: tvm.IRModule({}), lambda: tvm.tirx.transform.Simplify()):
+    try:
+        use()
+    except tilelang.tvm.TVMError as error:
+        assert "TW1102" in str(error), error
+    else:
+        raise AssertionError(use)
+
+@tilelang.jit(out_idx=[2])
+def product(transposed):
+    @T.prim_func
+    def main(A: T.Tensor((16, 16), "float16"), B: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float32")):
+        with T.Kernel(1, threads=32):
+            a, b, c = T.alloc_shared((16, 16), "float16"), T.alloc_shared((16, 16), "float16"), T.alloc_fragment((16, 16), "float32")
+            T.annotate_padding({a: 8, b: 8})
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            gemm(a, b, c, transpose_B=transposed, block_row_warps=1, block_col_warps=1, warp_row_tiles=16, warp_col_tiles=16, chunk=16)
+            T.copy(c, C)
+    return apply_simplify(main)
+a, b = (np.arange(256).reshape(16, 16) * k % 7 for k in (1, 3))
+for transposed in (False, True):
+    assert (product(transposed)(a.astype("float16"), b.astype("float16")) == a @ (b.T if transposed else b)).all()
+print("right")
+"""
+
+
+@alone
+def test_modules_that_no_table_names(tmp_path):
+    (tmp_path / "modules.py").write_text(MODULES)
+    run = python("-m", "tilewright", "run", str(tmp_path / "modules.py"))
+    assert run.stdout == "right\n", run.stderr
+
+
 def test_options_that_are_misspelt_or_do_nothing(tmp_path):
     @T.prim_func
     def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):

@@ -417,7 +417,7 @@ def _ignored(*arguments, **named):
 
 
 for _name in (
-    "annotate_l2_hit_ratio annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
+    "annotate_l2_hit_ratio annotate_padding annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
     "annotate_restrict_buffers annotate_compile_flags annotate_pass_configs no_set_max_nreg func_attr "
     "disable_warp_group_reg_alloc warpgroup_fence_operand reads writes sblock_attr start_profile_intrinsic end_profile_intrinsic"
 ).split():
@@ -429,7 +429,7 @@ for _name in (
 class _Part(_types.ModuleType):
     """A module that has what the language has."""
 
-    __tilewright__ = True
+    __tilewright__, __path__ = True, ()
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -456,7 +456,7 @@ def _part(name):
 
 _OTHER_NAMES = {
     "Select": "if_then_else", "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
-    "gemm_v1": "gemm", "gemm_v2": "gemm", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
+    "gemm_v1": "gemm", "gemm_v2": "gemm", "gemm_sp_v2": "gemm_sp", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
     "sync_global": "sync_grid", "int_div": "floordiv",
     "wgmma_mma": "wgmma_gemm", "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp", "ieee_sqrt": "ieee_fsqrt",
 }  # fmt: skip

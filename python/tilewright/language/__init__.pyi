@@ -246,6 +246,8 @@ def annotate_l2_hit_ratio(*arguments: _Any, **named: _Any) -> _Any:
     """A hint; results and checks are the same without it."""
 def annotate_layout(layout_map: _Any) -> _Any:
     """Where elements of tiles lie. Never changes a result; tensors in global memory stay as their shape and strides say."""
+def annotate_padding(*arguments: _Any, **named: _Any) -> _Any:
+    """A hint; results and checks are the same without it."""
 def annotate_pass_configs(*arguments: _Any, **named: _Any) -> _Any:
     """A hint; results and checks are the same without it."""
 def annotate_producer_reg_dealloc(*arguments: _Any, **named: _Any) -> _Any:
@@ -510,6 +512,8 @@ func_name: _Any
 func_ret: _Any
 gemm_blockscaled: _Any
 gemm_op: _Any
+def gemm_sp_v2(A_sparse: _Any, E: _Any, B: _Any, C: _Any, transpose_A: _Any = ..., transpose_E: _Any = ..., transpose_B: _Any = ..., policy: _Any = ..., clear_accum: _Any = ..., wg_wait: _Any = ..., annotations: _Any = ...) -> _Any:
+    """C += A B, where A_sparse holds the kept elements of A, two of each four along a row (one of two of float32), and E has four bits for each group that say which."""
 def gemm_v1(A: _Any, B: _Any, C: _Any, transpose_A: _Any = ..., transpose_B: _Any = ..., policy: _Any = ..., clear_accum: _Any = ..., k_pack: _Any = ..., wg_wait: _Any = ..., mbar: _Any = ..., annotations: _Any = ...) -> _Any:
     """C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N)."""
 def gemm_v2(A: _Any, B: _Any, C: _Any, transpose_A: _Any = ..., transpose_B: _Any = ..., policy: _Any = ..., clear_accum: _Any = ..., k_pack: _Any = ..., wg_wait: _Any = ..., mbar: _Any = ..., annotations: _Any = ...) -> _Any:

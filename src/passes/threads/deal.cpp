@@ -30,8 +30,11 @@ int64_t vector_of(int64_t neighbours) {
 Expr digit_value(const FragmentLayout& layout, const Digit& digit, const Team& team) {
   // The widest lane of a layout with digits in warps repeats in every warp.
   const bool over_warps = digit.home == Home::Lane && layout.is_warp_aligned() && layout.threads() > kWarpThreads;
-  const int64_t modulus = digit.modulus == 0 && over_warps ? kWarpThreads : digit.modulus;
+  const int64_t modulus = digit.modulus;
   Expr value = team.thread;
+  // The lane in the warp; of that a modulus that divides a warp tells as much as of the thread.
+  if (over_warps && (modulus == 0 || kWarpThreads % modulus != 0))
+    value = binary(BinaryOp::FloorMod, value, constant(kWarpThreads));
   if (modulus > 0 && modulus < team.count) value = binary(BinaryOp::FloorMod, value, constant(modulus));
   return digit.step > 1 ? binary(BinaryOp::FloorDiv, value, constant(digit.step)) : value;
 }

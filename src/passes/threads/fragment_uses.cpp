@@ -63,12 +63,24 @@ class UseWalk {
     if (is_fragment(r.buffer)) to_memory(r.buffer, std::move(why));
   }
 
+  // A view that has all elements of its fragment, in order.
+  bool is_reshaped(const Buffer& view) const {
+    const Buffer& whole = p_.buffer(view.root);
+    const auto elements = [](const Buffer& b) {
+      int64_t n = 1;
+      for (const Expr& e : b.shape) n *= constant_int(e).value_or(0);
+      return n;
+    };
+    return view.type == whole.type && view.strides.empty() && whole.strides.empty() &&
+           (!view.offset || constant_int(view.offset) == 0) && elements(view) == elements(whole);
+  }
+
   // ---- nodes
   // The node of a fragment, or none if it lives in memory.
   std::optional<size_t> fragment(BufferId id, const Stmt& at) {
     const Buffer& b = p_.buffer(id);
     if (!may_be_in_registers(id)) return std::nullopt;
-    if (b.is_view()) return to_memory(id, "it has views"), std::nullopt;
+    if (b.is_view() && !is_reshaped(b)) return to_memory(id, "it has views of other elements"), std::nullopt;
     if (b.reducer) return to_memory(id, "it is a reducer"), std::nullopt;
     if (b.type.is_packed()) return to_memory(id, "its elements share bytes"), std::nullopt;
     const analysis::ThreadSet& set = u_.executing_set(at);
@@ -79,6 +91,11 @@ class UseWalk {
       found = of_fragment_.emplace(id, classes_.add({id, {}, *shape, fmt::format("'{}'", b.name)}, set)).first;
       LayoutClass& c = classes_.classes[found->second];
       if (auto layout = annotated_layout(p_, b, *shape, c.threads)) c.annotated = shaped(*layout, c.shape);
+      if (b.is_view()) {
+        const auto whole = fragment(b.root, at);
+        if (!whole) return std::nullopt;
+        classes_.reshaped.push_back({*whole, found->second});
+      }
     }
     const LayoutClass& c = classes_.classes[found->second];
     if (c.threads != set.count() || c.first_thread != set.begin[0])

@@ -122,7 +122,7 @@ class LateSums {
     ids.insert(sum);
     for (BufferId id : ids)
       for (const Buffer& b : p_.buffers)
-        if (b.is_view() && b.root == id) return in;
+        if (b.is_view() && b.root == p_.root(id)) return in;
     for (BufferId part : parts)
       for (const Reduce* r : parts_.at(part))
         if (!r->clear) return in;

@@ -89,6 +89,11 @@ void hand_on(LayoutClasses& all, size_t parent) {
     if (all.find(c.fragment) == parent && is_open(c.map))
       if (const auto layout = wanted_of(all, c))
         take(c.map, *layout, fmt::format("{}: a box of it", all.nodes[c.fragment].name));
+  for (const Reshaped& r : all.reshaped)
+    for (const auto& [from, to] : {std::pair{r.fragment, r.view}, std::pair{r.view, r.fragment}})
+      if (all.find(from) == parent && is_open(to))
+        if (const auto layout = wanted_of(all, from, to))
+          take(to, *layout, fmt::format("{} in another shape", all.nodes[from].name));
   for (const Follows& f : all.follows)
     if (all.find(f.parent) == parent && is_open(f.child))
       take(f.child, wanted_of(all, f), fmt::format("{}: dimensions of it", all.nodes[f.parent].name));
@@ -154,6 +159,10 @@ void choose_layouts(LayoutClasses& all) {
 
 FragmentLayout wanted_of(const LayoutClasses& all, const Follows& f) {
   return shaped(kept(all.layout_of(f.parent), f.dims), all.of(f.child).shape);
+}
+
+std::optional<FragmentLayout> wanted_of(const LayoutClasses& all, size_t from, size_t to) {
+  return reshape(all.layout_of(from), all.nodes[to].shape);
 }
 
 std::optional<FragmentLayout> wanted_of(const LayoutClasses& all, const Covers& c) {

@@ -42,10 +42,16 @@ struct Covers {
   analysis::Followed box;
 };
 
+// The same registers under two shapes.
+struct Reshaped {
+  size_t fragment, view;
+};
+
 struct LayoutClasses {
   std::vector<LayoutNode> nodes;
   std::vector<Follows> follows;
   std::vector<Covers> covers;
+  std::vector<Reshaped> reshaped;
 
   size_t add(LayoutNode node, const analysis::ThreadSet& threads);
   // Both nodes are of one class from now on; the anchor of the one that was added first holds.
@@ -67,6 +73,8 @@ void choose_layouts(LayoutClasses& classes);
 
 // What the child would have of its parent, once both have layouts.
 FragmentLayout wanted_of(const LayoutClasses& classes, const Follows& follows);
+// The layout of `to`, whose elements are those of `from` in order; none: no thread could have them so.
+std::optional<FragmentLayout> wanted_of(const LayoutClasses& classes, size_t from, size_t to);
 // The layout of a Map over a box of a fragment; none: threads would need each other's elements.
 std::optional<FragmentLayout> wanted_of(const LayoutClasses& classes, const Covers& covers);
 

@@ -46,6 +46,12 @@ void check_covers(const Round& r) {
   }
 }
 
+void check_reshaped(const Round& r) {
+  for (const Reshaped& s : r.classes().reshaped)
+    if (wanted_of(r.classes(), s.fragment, s.view) != r.classes().layout_of(s.view))
+      r.to_memory(s.fragment, "its views want other layouts");
+}
+
 // What is too large for registers, if memory has room for it: a larger one spills to the memory of its threads.
 void check_sizes(const Round& r) {
   for (size_t i = 0; i < r.classes().nodes.size(); ++i) {
@@ -123,7 +129,8 @@ Placement place_fragments(const TileProgram& program, const Launch& launch, cons
     Round round{program, target, fragment_uses(program, launch, uniformity, target, found), found};
     if (found.is_new) continue;
     choose_layouts(round.uses.classes);
-    check_follows(round), check_covers(round), check_sizes(round), check_copies(round), check_gemms(round);
+    check_follows(round), check_covers(round), check_reshaped(round), check_sizes(round), check_copies(round),
+        check_gemms(round);
     if (!found.is_new) return placement_of(round);
   }
 }

@@ -90,9 +90,12 @@ class ThreadCode {
   }
   // Fragments in registers become local arrays, the others shared buffers.
   void fragments() {
+    std::map<BufferId, BufferId> of_root;  // views have the registers of their fragment
     for (const auto& [id, layout] : c_.placement.registers) {
-      const Buffer& b = l_.buffer(id);
-      c_.registers[id] = l_.temporary(b.name, b.type, {layout.registers()}, Space::Local);
+      const Buffer& b = l_.buffer(l_.program.root(id));
+      const auto [at, is_first] = of_root.try_emplace(l_.program.root(id));
+      if (is_first) at->second = l_.temporary(b.name, b.type, {layout.registers()}, Space::Local);
+      c_.registers[id] = at->second;
     }
   }
 
