@@ -25,6 +25,7 @@
 
 #include "tilewright/dtype.h"
 #include "tilewright/program.h"
+#include "tilewright/run_time_only.h"
 
 namespace tilewright {
 
@@ -34,12 +35,8 @@ struct ExprNode;
 using ExprPointer = std::shared_ptr<const ir::ExprNode>;
 using Location = std::source_location;
 
-class Ref;
-class Value;
-class Var;
-
 // The result of an operator. It has no name and lives until the end of the full expression.
-class Expression {
+class Expression : public RunTimeOnly {
  public:
   Expression(const Expression&) = delete;
   template <class T>
@@ -49,21 +46,25 @@ class Expression {
   }
   Expression& operator=(const Expression&) = delete;
   const ExprPointer& node() const { return node_; }
+  bool is_no_condition() const { return is_no_condition_; }
   static Expression&& make(ExprPointer node);  // in storage that outlives the full expression
+  static Expression&& make_no_condition(ExprPointer operand);
 
  private:
   friend struct ExpressionStorage;
   Expression() = default;
   ExprPointer node_;
+  bool is_no_condition_ = false;  // !, && or || of a float: said where the expression is used, which has a place
 };
 
 // What every operation takes: a number of C++, a Value, an element that is read here, a mutable scalar, an expression.
 // Operators take no place of their own, so every operand knows the line on which it became one.
-class Operand {
+class Operand : public RunTimeOnly {
  public:
   Operand() = default;  // none
   Operand(const Value& value, Location at = Location::current());
-  Operand(const Expression& value, Location at = Location::current()) : node_(value.node()), at_(at) {}
+  Operand(const Expression& value, Location at = Location::current())
+      : node_(value.node()), at_(at), is_no_condition_(value.is_no_condition()) {}
   Operand(const Ref& element, Location at = Location::current());
   Operand(const Var& var, Location at = Location::current());
   template <class T>
@@ -72,7 +73,7 @@ class Operand {
   }
   const ExprPointer& node() const { return node_; }
   const Location& at() const { return at_; }
-  explicit operator bool() const = delete;
+  bool is_no_condition() const { return is_no_condition_; }
 
  private:
   explicit Operand(ExprPointer node) : node_(std::move(node)) {}
@@ -91,23 +92,56 @@ class Operand {
   static Operand of_float(double value);
   ExprPointer node_;
   Location at_;
+  bool is_no_condition_ = false;
 };
 
-// An immutable value. Made from an expression, it is evaluated at this point of the program.
-class Value {
+// An immutable value. Made from an expression, it is evaluated at this point of the program. Where it is assigned
+// another it has a new name of C++ for the rest of the body, which runs once: that is refused in the loops and branches
+// of the program that it was declared outside of, where only run time knows which value holds.
+class Value : public RunTimeOnly {
  public:
-  Value() = default;
+  Value();
+  Value(const Value& other);
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other);
   Value(const Expression& value, Location at = Location::current());
   Value(const Ref& element, Location at = Location::current());
   Value(const Var& var, Location at = Location::current());
   template <class T>
-  requires std::is_arithmetic_v<T> Value(T number) : node_(Operand(number).node()) {}
-  explicit Value(ExprPointer node) : node_(std::move(node)) {}
+  requires std::is_arithmetic_v<T> Value(T number, Location at = Location::current())
+      : Value(Operand(number).node(), at) {}
+  explicit Value(ExprPointer node, Location at = Location::current());
   const ExprPointer& node() const { return node_; }
   DType dtype() const;
+  template <class T>
+  void operator+=(const T&) {
+    does_not_change<T>();
+  }
+  template <class T>
+  void operator-=(const T&) {
+    does_not_change<T>();
+  }
+  template <class T>
+  void operator*=(const T&) {
+    does_not_change<T>();
+  }
+  template <class T>
+  void operator/=(const T&) {
+    does_not_change<T>();
+  }
+  template <size_t I>
+  requires(I == 0) Value get()
+  const { return *this; }  // for (auto [i] : Parallel(n))
 
  private:
+  template <class T>
+  static void does_not_change() {
+    static_assert(!std::same_as<T, T>, "a Value does not change: write 'auto v = alloc_var(f32, x);', then 'v += 1'");
+  }
+  void set(const Value& other, const Location& at);
   ExprPointer node_;
+  Location at_;       // where it became one
+  size_t depth_ = 0;  // how many loops and branches were open
 };
 
 // begin:end of a dimension, and the whole of it.
@@ -124,6 +158,11 @@ class Index {
       : begin_(index, at) {}
   Index(const Slice& s) : begin_(s.begin), end_(s.end), is_slice_(true) {}
   Index(All) : is_slice_(true) {}
+  template <size_t N>
+  Index(const std::array<Value, N>&) {
+    static_assert(N == 0,
+                  "a loop over several extents gives as many names: write 'for (auto [i, j] : Parallel(m, n))'");
+  }
 
  private:
   friend struct TileAccess;
@@ -132,7 +171,7 @@ class Index {
 };
 
 // A buffer with indices: an element, the head of a tile, or a box if an index is a slice.
-class Ref {
+class Ref : public RunTimeOnly {
  public:
   Ref(uint32_t buffer, std::initializer_list<Index> indices, Location at);
   Ref(const Ref&) = delete;
@@ -152,6 +191,10 @@ class Ref {
   const Ref& operator|=(const Operand& value) const;
   const Ref& operator&=(const Operand& value) const;
   const Ref& operator^=(const Operand& value) const;
+  template <class T>
+  Ref&& operator[](const T&) const {
+    return Brackets::of<T, Ref>();
+  }
 
  private:
   friend class Region;
@@ -179,6 +222,10 @@ class Buffer {
   }
   Ref&& operator()(Index i, Index j, Index k, Index l, Index m, Location at = Location::current()) const {
     return Ref::make(id(at), {i, j, k, l, m}, at);
+  }
+  template <class T>
+  Ref&& operator[](const T&) const {
+    return Brackets::of<T, Ref>();
   }
   Value shape(int dim, Location at = Location::current()) const;
   DType dtype(Location at = Location::current()) const;
@@ -209,7 +256,7 @@ class StridedTensor : public Tensor {
 };
 
 // A mutable scalar of each thread. Copies are the same variable; `v = e` stores.
-class Var {
+class Var : public RunTimeOnly {
  public:
   explicit Var(uint32_t buffer) : buffer_(buffer) {}
   Var(const Var&) = default;
@@ -218,7 +265,10 @@ class Var {
   const Var& operator+=(const Operand& value) const;
   const Var& operator-=(const Operand& value) const;
   const Var& operator*=(const Operand& value) const;
+  const Var& operator/=(const Operand& value) const;
   const Var& operator|=(const Operand& value) const;
+  const Var& operator&=(const Operand& value) const;
+  const Var& operator^=(const Operand& value) const;
   uint32_t id() const { return buffer_; }
 
  private:
@@ -603,6 +653,27 @@ Expression&& operator>=(const Operand& a, const Operand& b);
 Expression&& operator&&(const Operand& a, const Operand& b);
 Expression&& operator||(const Operand& a, const Operand& b);
 Expression&& operator!(const Operand& a);
+// Nearer than the operators of bool, which RunTimeOnly is turned into to be refused. An operand without a place.
+template <OfTheProgram A, class B>
+requires std::convertible_to<const B&, Operand> Expression && operator&&(const A& a, const B& b) {
+  return Operand(a, Location{}) && Operand(b, Location{});
+}
+template <class A, OfTheProgram B>
+requires std::is_arithmetic_v<A> Expression && operator&&(const A& a, const B& b) {
+  return Operand(a, Location{}) && Operand(b, Location{});
+}
+template <OfTheProgram A, class B>
+requires std::convertible_to<const B&, Operand> Expression && operator||(const A& a, const B& b) {
+  return Operand(a, Location{}) || Operand(b, Location{});
+}
+template <class A, OfTheProgram B>
+requires std::is_arithmetic_v<A> Expression && operator||(const A& a, const B& b) {
+  return Operand(a, Location{}) || Operand(b, Location{});
+}
+template <OfTheProgram T>
+Expression&& operator!(const T& a) {
+  return !Operand(a, Location{});
+}
 Expression&& operator~(const Operand& a);
 Expression&& operator-(const Operand& a);
 
@@ -677,4 +748,13 @@ void print(std::string message, Location at = Location::current());
 
 }  // namespace tilewright
 
+template <>
+struct std::tuple_size<tilewright::Value> : std::integral_constant<size_t, 1> {};
+template <>
+struct std::tuple_element<0, tilewright::Value> {
+  using type = tilewright::Value;
+};
+
 namespace tw = tilewright;
+
+#include "tilewright/std_functions.h"

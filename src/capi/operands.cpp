@@ -22,6 +22,22 @@ const char* kind_name(int32_t kind) {
   }
 }
 
+// The parameters that mean something here, of "A: tile, policy: int = 0, k_pack: ignored = 1".
+std::string meaningful(const std::string& signature) {
+  std::string out;
+  for (size_t begin = 0, depth = 0, i = 0; i <= signature.size(); ++i) {
+    const char c = i < signature.size() ? signature[i] : ',';
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c != ',' || depth > 0) continue;
+    const std::string one = signature.substr(begin, i - begin);
+    begin = i + 1;
+    if (one.find(": ignored") == std::string::npos && one.find(": absent") == std::string::npos)
+      out += (out.empty() ? "" : ",") + one;
+  }
+  return out.ends_with(", *") ? out.substr(0, out.size() - 3) : out;
+}
+
 // The name of operand i in "A: tile, B: tile, *, policy: int = 0". Frontends keep what is ignored to themselves.
 std::string parameter_name(const std::string& signature, size_t wanted) {
   size_t begin = 0, depth = 0, number = 0;
@@ -48,11 +64,18 @@ ir::Builder& Operands::builder() const {
   return *builder_;
 }
 
-void Operands::wrong(size_t i, const char* wanted) const {
-  fail(Code::OperandKind, place_,
-       fmt::format("{}: '{}' is {}, but {} is given", operation_.name, parameter_name(operation_.signature, i), wanted,
-                   kind_name(i < values_.size() ? values_[i].kind : TW_NONE)),
-       fmt::format("its parameters: {}({})", operation_.name, operation_.signature));
+void Operands::wrong(size_t i, const char* wanted) const { wrong(i, wanted, at(i)); }
+
+void Operands::wrong(size_t i, const char* wanted, const tw_value& given) const {
+  const bool is_part = &given != &at(i);  // of a list, or an index of a tile
+  const std::string name = parameter_name(operation_.signature, i);
+  const std::string what = !is_part                ? fmt::format("'{}' is {}", name, wanted)
+                           : at(i).kind == TW_TILE ? fmt::format("an index of '{}' is {}", name, wanted)
+                                                   : fmt::format("each of '{}' is {}", name, wanted);
+  fail(Code::OperandKind, place_, fmt::format("{}: {}, but {} is given", operation_.name, what, kind_name(given.kind)),
+       is_part && at(i).kind == TW_TILE && given.kind == TW_LIST
+           ? "several indices have several names: for i, j in T.Parallel(M, N), with T.Kernel(M, N) as (bx, by)"
+           : fmt::format("its parameters: {}({})", operation_.name, meaningful(operation_.signature)));
 }
 
 const tw_value& Operands::at(size_t i) const {
@@ -106,7 +129,7 @@ ir::Expr Operands::expr_of(const tw_value& v, size_t i) const {
       }
       [[fallthrough]];
     case TW_TILE: return builder().load(tile_of(v, i));
-    default: wrong(i, "a value");
+    default: wrong(i, "a value", v);
   }
 }
 
@@ -195,7 +218,7 @@ std::vector<int64_t> Operands::integers(size_t i) const {
   std::vector<int64_t> out;
   for (const tw_value& item : std::span(v.as.items, static_cast<size_t>(v.count))) {
     const auto known = item.kind == TW_EXPR ? ir::constant_int(item.as.expr->value) : std::nullopt;
-    if (item.kind != TW_INT && item.kind != TW_BOOL && !known) wrong(i, "a list of integers that are known now");
+    if (item.kind != TW_INT && item.kind != TW_BOOL && !known) wrong(i, "an integer that is known now", item);
     out.push_back(known ? *known : item.as.integer);
   }
   return out;
@@ -213,7 +236,7 @@ std::vector<std::string> Operands::texts(size_t i) const {
   if (v.kind == TW_NONE) return out;
   if (v.kind != TW_LIST) return {text(i)};
   for (const tw_value& item : std::span(v.as.items, static_cast<size_t>(v.count))) {
-    if (item.kind != TW_TEXT) wrong(i, "a list of texts");
+    if (item.kind != TW_TEXT) wrong(i, "a text", item);
     out.emplace_back(item.as.text);
   }
   return out;

@@ -79,6 +79,8 @@ class Operands {
   ir::Expr expr_of(const tw_value& value, size_t i) const;
   ir::TileRef tile_of(const tw_value& value, size_t i) const;
   [[noreturn]] void wrong(size_t i, const char* wanted) const;
+  // `given` is the operand, or a part of it.
+  [[noreturn]] void wrong(size_t i, const char* wanted, const tw_value& given) const;
 
   const Operation& operation_;
   ir::Builder* builder_;

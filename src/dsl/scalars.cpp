@@ -20,8 +20,13 @@ struct RefStorage {
 Expression&& Expression::make(ExprPointer node) {
   static thread_local std::unique_ptr<ExpressionStorage> storage = std::make_unique<ExpressionStorage>();
   Expression& slot = storage->slots[storage->next++ % ExpressionStorage::kSlots];
-  slot.node_ = std::move(node);
+  slot.node_ = std::move(node), slot.is_no_condition_ = false;
   return std::move(slot);
+}
+Expression&& Expression::make_no_condition(ExprPointer operand) {
+  Expression&& made = make(std::move(operand));
+  made.is_no_condition_ = true;
+  return std::move(made);
 }
 
 Ref&& Ref::make(uint32_t buffer, std::initializer_list<Index> indices, Location at) {
@@ -47,6 +52,7 @@ ir::Expr expr_of(const Operand& operand, const char* what) {
   if (!operand.node())
     fail(Code::BadOption, place_of(operand), fmt::format("{}: an operand without a value", what),
          "initialize the Value before it is used");
+  if (operand.is_no_condition()) ir::as_condition(ir::Expr(operand.node()), place_of(operand));
   return ir::Expr(operand.node());
 }
 std::vector<ir::Expr> exprs_of(std::span<const Operand> operands, const char* what) {
@@ -61,6 +67,18 @@ Expression&& result(const ir::Expr& e) { return Expression::make(e.pointer()); }
 
 Expression&& apply(ir::Operator op, const Operand& a, const Operand& b) {
   return result(ir::apply(op, expr_of(a, "an operator"), expr_of(b, "an operator"), place_of(a)));
+}
+
+// Whether it is said of a logical operator's operand by who uses the result: here is no place to name.
+bool is_refused_later(const Operand& operand) {
+  if (operand.at().line() > 0) return false;
+  return !operand.node() || operand.is_no_condition() ||
+         !(operand.node()->type.is_bool() || operand.node()->type.is_int());
+}
+Expression&& apply_logical(ir::Operator op, const Operand& a, const Operand& b) {
+  for (const Operand* operand : {&a, &b})
+    if (is_refused_later(*operand)) return Expression::make_no_condition(operand->node());
+  return apply(op, a, b);
 }
 
 ir::TileRef scalar_of(uint32_t buffer) { return {ir::BufferId{buffer}, {}, true}; }
@@ -94,17 +112,32 @@ Operand Operand::of_int(int64_t value) {
 Operand Operand::of_float(double value) { return Operand(ir::constant(f32, value).pointer()); }
 
 namespace {
+size_t open_scopes() { return recording_or_null() ? recording_or_null()->depth() : 0; }
+
 ExprPointer named(const Operand& value, const Location& at) {
   ir::Builder* b = recording_or_null();
   if (!b) return value.node();
   b->set_location(source_location_of(at));
-  return b->let(declared_name(at), ir::Expr(value.node())).pointer();
+  return b->let(declared_name(at), expr_of(value, "a value")).pointer();
 }
 }  // namespace
 
-Value::Value(const Expression& value, Location at) : node_(named(Operand(value, at), at)) {}
-Value::Value(const Ref& element, Location at) : node_(named(Operand(element, at), at)) {}
-Value::Value(const Var& var, Location at) : node_(named(Operand(var, at), at)) {}
+Value::Value() : Value(ExprPointer(), Location{}) {}
+Value::Value(const Value& other) : Value(other.node_, other.at_) {}
+Value::Value(ExprPointer node, Location at) : node_(std::move(node)), at_(at), depth_(open_scopes()) {}
+Value::Value(const Expression& value, Location at) : Value(named(Operand(value, at), at), at) {}
+Value::Value(const Ref& element, Location at) : Value(named(Operand(element, at), at), at) {}
+Value::Value(const Var& var, Location at) : Value(named(Operand(var, at), at), at) {}
+Value& Value::operator=(const Value& other) { return set(other, {}), *this; }
+Value& Value::operator=(Value&& other) { return set(other, other.at_), *this; }
+void Value::set(const Value& other, const Location& at) {
+  if (open_scopes() > depth_)
+    fail(
+        Code::UnsupportedSyntax, at.line() > 0 ? source_location_of(at) : here(),
+        "a Value that was declared outside of this loop or branch of the program is assigned in it",
+        "C++ runs the body once, whatever run time does: keep it in 'auto v = alloc_var(f32, 0);', or declare it here");
+  node_ = other.node_, at_ = other.at_;
+}
 DType Value::dtype() const { return ir::Expr(node_)->type; }
 
 // ---- stores
@@ -154,6 +187,15 @@ const Var& Var::operator-=(const Operand& value) const {
 const Var& Var::operator*=(const Operand& value) const {
   return update(scalar_of(buffer_), ir::Operator::Mul, value, value.at()), *this;
 }
+const Var& Var::operator/=(const Operand& value) const {
+  return update(scalar_of(buffer_), ir::Operator::Div, value, value.at()), *this;
+}
+const Var& Var::operator&=(const Operand& value) const {
+  return update(scalar_of(buffer_), ir::Operator::BitAnd, value, value.at()), *this;
+}
+const Var& Var::operator^=(const Operand& value) const {
+  return update(scalar_of(buffer_), ir::Operator::BitXor, value, value.at()), *this;
+}
 const Var& Var::operator|=(const Operand& value) const {
   return update(scalar_of(buffer_), ir::Operator::BitOr, value, value.at()), *this;
 }
@@ -176,9 +218,12 @@ Expression&& operator<(const Operand& a, const Operand& b) { return apply(ir::Op
 Expression&& operator<=(const Operand& a, const Operand& b) { return apply(ir::Operator::Le, a, b); }
 Expression&& operator>(const Operand& a, const Operand& b) { return apply(ir::Operator::Gt, a, b); }
 Expression&& operator>=(const Operand& a, const Operand& b) { return apply(ir::Operator::Ge, a, b); }
-Expression&& operator&&(const Operand& a, const Operand& b) { return apply(ir::Operator::And, a, b); }
-Expression&& operator||(const Operand& a, const Operand& b) { return apply(ir::Operator::Or, a, b); }
-Expression&& operator!(const Operand& a) { return result(ir::apply_not(expr_of(a, "!"), place_of(a))); }
+Expression&& operator&&(const Operand& a, const Operand& b) { return apply_logical(ir::Operator::And, a, b); }
+Expression&& operator||(const Operand& a, const Operand& b) { return apply_logical(ir::Operator::Or, a, b); }
+Expression&& operator!(const Operand& a) {
+  if (is_refused_later(a)) return Expression::make_no_condition(a.node());
+  return result(ir::apply_not(expr_of(a, "!"), place_of(a)));
+}
 Expression&& operator~(const Operand& a) { return result(ir::apply_bit_not(expr_of(a, "~"), place_of(a))); }
 Expression&& operator-(const Operand& a) { return result(ir::apply_neg(expr_of(a, "-"), place_of(a))); }
 

@@ -117,7 +117,7 @@ Expr applied(Operator op, const Expr& a, const Expr& b, const SourceLocation& at
   const DType type = x->type;
   if (op == Operator::Div && type.is_integral())
     fail(Code::IntegerDivision, at, fmt::format("/ of {} and {}: / divides floats", a->type.name(), b->type.name()),
-         "use floordiv(a, b), or cast an operand to a float");
+         "use floordiv(a, b), or ceildiv(a, b) for a number of blocks; or cast an operand to a float");
   if (is_division(op) && !type.is_int())
     fail_types(Code::NeedsIntegers, at, symbol_of(op), "takes integers", type,
                "cast to an integer first, or divide floats by /");

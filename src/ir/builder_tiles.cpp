@@ -72,6 +72,9 @@ Region Builder::region(const TileRef& ref) const {
                 first ? fmt::format("slice {} of '{}' is from {} to {}", d, b.name, *first, *first + *length)
                       : fmt::format("slice {} of '{}' has {} elements", d, b.name, *length),
                 "a slice ends after it begins, and has no negative bounds");
+    if (!i.end && first && *first < 0)
+      fail_here(Code::EmptySlice, fmt::format("slice {} of '{}' is from {} to its end", d, b.name, *first),
+                "a slice ends after it begins, and has no negative bounds");
     r.min.push_back(cast(begin, *type));
     r.extent.push_back(std::move(extent));
   }

@@ -148,7 +148,8 @@ void refuse_number_for_tensor(const LaunchPlan& plan, size_t index, const Argume
 void refuse_dtype(const LaunchPlan& plan, size_t index, const NDArray& tensor) {
   fail(Code::ArgumentDtype, {},
        fmt::format("{} has dtype {}, but must have {}", subject(plan, index), tensor.dtype().name(),
-                   plan.parameters[index].dtype.name()));
+                   plan.parameters[index].dtype.name()),
+       fmt::format("convert it, or declare the parameter as {}", tensor.dtype().name()));
 }
 
 void refuse_rank(const LaunchPlan& plan, size_t index, const NDArray& tensor) {

@@ -72,7 +72,7 @@ TEST(OperatorErrors, SlashOfIntegers) {
       },
       R"(TW1002 build: / of int32 and int32: / divides floats
   --> the mistake
-help: use floordiv(a, b), or cast an operand to a float)");
+help: use floordiv(a, b), or ceildiv(a, b) for a number of blocks; or cast an operand to a float)");
 }
 
 TEST(OperatorErrors, RemainderOfFloats) {
@@ -358,7 +358,7 @@ TEST(OperatorErrors, LongExpressionsPointAtTheirLine) {
       },
       R"(TW1002 build: / of int32 and int32: / divides floats
   --> the mistake
-help: use floordiv(a, b), or cast an operand to a float)");
+help: use floordiv(a, b), or ceildiv(a, b) for a number of blocks; or cast an operand to a float)");
 }
 
 }  // namespace
