@@ -79,6 +79,7 @@ _LATER = {
     "do_bench": "profiler", "plot": "pictures", "set_autotune_inputs": "tuner",
     "without_gpu": "pretended_gpu",
 }  # fmt: skip
+_PARTS = ("cost", "kernels", "ops", "profiler", "puzzles", "testing", "torch_ops", "tuner")
 
 
 def __getattr__(name):
@@ -86,7 +87,7 @@ def __getattr__(name):
 
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    if name in ("cost", "kernels", "ops", "profiler", "puzzles", "testing", "torch_ops", "tuner"):
+    if name in _PARTS:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

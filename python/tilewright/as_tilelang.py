@@ -296,6 +296,8 @@ def install(force=False):
             continue
         if isinstance(content, types.ModuleType):
             sys.modules[name] = content
+            if content.__spec__ is None:  # importlib.util.find_spec() would fail
+                content.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=hasattr(content, "__path__"))
         else:
             module = sys.modules[name] = _made(name, content)
             module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)

@@ -48,10 +48,10 @@ void make_directories(const std::string& path) {
 }
 
 std::string reason_against(const File& directory) {
-  if (!directory)
-    return errno == ELOOP || errno == ENOTDIR ? "is a symbolic link or no directory" : std::strerror(errno);
+  if (!directory && (errno == ELOOP || errno == ENOTDIR)) return "is a symbolic link or no directory";
   struct stat info;
-  if (fstat(directory.get(), &info) != 0) return std::strerror(errno);
+  if (!directory || fstat(directory.get(), &info) != 0)
+    return fmt::format("cannot be made or read ({})", std::strerror(errno));
   if (info.st_uid != geteuid()) return "belongs to another user";
   return (info.st_mode & 022) != 0 ? "can be written by others" : "";
 }

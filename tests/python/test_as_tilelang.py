@@ -420,3 +420,15 @@ def test_advice_is_in_pythons_words():
                 T.copy(A, x)
 
     assert "with T.Kernel(...) as bx:" in caught.value.help and "auto" not in str(caught.value)
+
+
+@alone
+def test_whether_a_module_is_there_can_be_asked():
+    program = """
+import importlib.util, sys, tilewright
+tilewright.install_as_tilelang()
+names = [n for n in sys.modules if n.partition(".")[0] == "tilelang"]
+print(len(names) > 50, [n for n in names if importlib.util.find_spec(n) is None], importlib.util.find_spec("tilelang.no_such_part"))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}, capture_output=True, text=True)
+    assert ran.stdout == "True [] None\n", ran.stderr
