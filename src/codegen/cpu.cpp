@@ -34,7 +34,7 @@ const std::set<std::string>& reserved_names() {
 constexpr int64_t kMostStackBytes = 64 << 10;
 
 VectorFeatures vector_features(const target::CpuFeatures& f) {
-  return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
+  return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni, f.amx};
 }
 
 class CpuText final : public LaneLoops {

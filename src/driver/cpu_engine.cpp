@@ -10,7 +10,7 @@
 namespace tilewright {
 
 target::CpuFeatures features_of(const runtime::ProcessorFeatures& f) {
-  return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
+  return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni, f.amx};
 }
 
 std::vector<runtime::Site> sites_of(const std::vector<codegen::ReportSite>& sites) {

@@ -411,10 +411,20 @@ static int tw_workspace_bytes(const struct tw_bound* call, const struct tw_works
 
 /* ---- on the processor */
 
-static const char* const tw_feature_names[] = {"avx2",        "fma",         "f16c",       "avx512",
-                                               "avx512_bf16", "avx512_vnni", "avx512_vbmi"};
+static const char* const tw_feature_names[] = {"avx2",        "fma",         "f16c",        "avx512",
+                                               "avx512_bf16", "avx512_vnni", "avx512_vbmi", "amx"};
 
-static unsigned tw_processor(void) {
+#if defined(__x86_64__)
+/* Tiles are a process's once it has asked for them (Linux: ARCH_REQ_XCOMP_PERM of XTILEDATA). */
+static int tw_may_use_tiles(void) {
+  const unsigned all = 1u << 22 | 1u << 24 | 1u << 25;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & all) == all && syscall(SYS_arch_prctl, 0x1023L, 18L) == 0;
+}
+#endif
+
+/* What it has of all that a kernel may want; tiles are asked for only if this one wants them. */
+static unsigned tw_processor(unsigned wanted) {
   unsigned found = 0;
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -427,12 +437,13 @@ static unsigned tw_processor(void) {
   if (__builtin_cpu_supports("avx512bf16")) found |= 16u;
   if (__builtin_cpu_supports("avx512vnni")) found |= 32u;
   if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni")) found |= 64u;
+  if ((wanted & 128u) && (found & 48u) == 48u && tw_may_use_tiles()) found |= 128u;
 #endif
   return found;
 }
 
 static int tw_check_processor(const struct tw_aot_kernel* kernel) {
-  const unsigned missing = kernel->features & ~tw_processor();
+  const unsigned missing = kernel->features & ~tw_processor(kernel->features);
   struct tw_text names = {{0}, 0};
   if (missing == 0) return 0;
   for (size_t i = 0; i < sizeof tw_feature_names / sizeof *tw_feature_names; ++i)

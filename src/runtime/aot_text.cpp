@@ -382,6 +382,7 @@ std::string aot_runtime_text() {
   std::string out = "#define _GNU_SOURCE\n";
   for (const char* header : {"dlfcn", "limits", "pthread", "stdarg", "stdint", "stdio", "stdlib", "string"})
     out += fmt::format("#include <{}.h>\n", header);
+  out += "#if defined(__x86_64__)\n#include <cpuid.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n#endif\n";
   out += fmt::format("#define TW_SYMBOL_ROOM {}ll\n", kSymbolRoom);
   for (const auto& [name, code] : kCodes) out += fmt::format("#define TW_CODE_{} {}\n", name, static_cast<int>(code));
   out += text::runtime_aot_api + aot_kernel_abi_text() + text::runtime_aot_abi;

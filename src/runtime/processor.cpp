@@ -1,5 +1,11 @@
 #include "runtime/processor.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <cstdlib>
 
 #include "support/diagnostic.h"
@@ -22,9 +28,23 @@ const std::vector<Feature>& features() {
       {&ProcessorFeatures::avx512_bf16, "avx512_bf16", {"-mavx512bf16"}},
       {&ProcessorFeatures::avx512_vnni, "avx512_vnni", {"-mavx512vnni"}},
       {&ProcessorFeatures::avx512_vbmi, "avx512_vbmi", {"-mavx512vbmi", "-mgfni"}},
+      {&ProcessorFeatures::amx, "amx", {"-mamx-tile", "-mamx-bf16", "-mamx-int8"}},
   };
   return table;
 }
+
+#if defined(__x86_64__)
+// Tiles are a process's only once it has asked for them (Linux, arch/x86/xstate: ARCH_REQ_XCOMP_PERM of XTILEDATA): its
+// threads' states are 8 KB larger from then on.
+bool may_use_tiles() {
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;  // of leaf 7, EDX (Intel SDM, CPUID)
+  constexpr long kRequest = 0x1023, kTileData = 18;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & (kBf16 | kTile | kInt8)) != (kBf16 | kTile | kInt8))
+    return false;
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
+#endif
 
 }  // namespace
 
@@ -61,6 +81,7 @@ ProcessorFeatures detect_processor() {
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   p.avx512_bf16 = p.avx512 && __builtin_cpu_supports("avx512bf16");
   p.avx512_vnni = p.avx512 && __builtin_cpu_supports("avx512vnni");
+  p.amx = p.avx512_bf16 && p.avx512_vnni && may_use_tiles();
   p.avx512_vbmi = p.avx512 && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
 #endif
   return p;

@@ -15,6 +15,7 @@ struct ProcessorFeatures {
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx512_vbmi = false;  // and GFNI
+  bool amx = false;          // tiles, with products of bf16 and of 8-bit integers
   bool operator==(const ProcessorFeatures&) const = default;
 
   std::vector<std::string> compiler_flags() const;  // "-mavx2", ...

@@ -12,7 +12,7 @@ namespace tilewright::target {
 struct CpuFeatures {
   bool avx2 = false, fma = false, f16c = false;
   bool avx512 = false;  // F, BW, VL and DQ
-  bool avx512_bf16 = false, avx512_vnni = false;
+  bool avx512_bf16 = false, avx512_vnni = false, amx = false;
   bool operator==(const CpuFeatures&) const = default;
 };
 

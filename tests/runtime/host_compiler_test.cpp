@@ -175,8 +175,8 @@ TEST(Process, CapturesOutputStatusAndSignals) {
 
 TEST(Processor, LevelsRestrictAndNeverAdd) {
   ProcessorFeatures all;
-  all.avx2 = all.fma = all.f16c = all.avx512 = all.avx512_bf16 = all.avx512_vnni = all.avx512_vbmi = true;
-  EXPECT_EQ(all.to_string(), "avx2 fma f16c avx512 avx512_bf16 avx512_vnni avx512_vbmi");
+  all.avx2 = all.fma = all.f16c = all.avx512 = all.avx512_bf16 = all.avx512_vnni = all.avx512_vbmi = all.amx = true;
+  EXPECT_EQ(all.to_string(), "avx2 fma f16c avx512 avx512_bf16 avx512_vnni avx512_vbmi amx");
   EXPECT_EQ(restrict_features(all, "portable").to_string(), "portable");
   EXPECT_EQ(restrict_features(all, "avx2").to_string(), "avx2 fma f16c");
   EXPECT_EQ(restrict_features(all, "avx512").to_string(), "avx2 fma f16c avx512");

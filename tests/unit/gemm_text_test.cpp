@@ -19,7 +19,7 @@ namespace {
 constexpr VectorFeatures kPortable{};
 constexpr VectorFeatures kAvx2{.avx2 = true, .fma = true, .f16c = true};
 constexpr VectorFeatures kAvx512{.avx2 = true, .fma = true, .f16c = true, .avx512 = true};
-constexpr VectorFeatures kNative{true, true, true, true, true, true};
+constexpr VectorFeatures kNative{true, true, true, true, true, true, true};
 
 // Features that the processor lacks are left out: the test then repeats a smaller set.
 VectorFeatures available(VectorFeatures wanted) {
@@ -29,11 +29,13 @@ VectorFeatures available(VectorFeatures wanted) {
           wanted.f16c && has.f16c,
           wanted.avx512 && has.avx512,
           wanted.avx512_bf16 && has.avx512_bf16,
-          wanted.avx512_vnni && has.avx512_vnni};
+          wanted.avx512_vnni && has.avx512_vnni,
+          wanted.amx && has.amx};
 }
 
 std::vector<std::string> flags_for(const VectorFeatures& f, bool optimized) {
-  const runtime::ProcessorFeatures processor{f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
+  runtime::ProcessorFeatures processor{f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni};
+  processor.amx = f.amx;
   std::vector<std::string> flags = runtime::kernel_flags();
   for (const std::string& flag : processor.compiler_flags()) flags.push_back(flag);
   // The kernels' -O3 takes three times as long to compile; LongSums and RealTiles keep it.
@@ -260,8 +262,58 @@ bool has_open_stride(const OperandLayout& layout) {
   return layout.form == OperandLayout::Form::Strided && layout.row_stride == 0;
 }
 
+// What the instructions of AMX do (Intel SDM), for processors that have none: rows and bytes of each tile from its
+// configuration, what is beyond them zero; pairs of bf16 as two sums, each by one rounding a product.
+constexpr std::string_view kTilesInSoftware = R"text(
+#include <math.h>
+#include <string.h>
+static __thread struct { uint8_t shape[64]; uint8_t at[8][16][64]; } tw_tiles;
+static inline int tw_tile_rows(int n) { return tw_tiles.shape[48 + n]; }
+static inline int tw_tile_bytes(int n) { return tw_tiles.shape[16 + 2 * n]; }
+static inline void tw_tile_move(int n, char* at, int64_t stride, bool to) {
+  if (!tw_tile_rows(n) || tw_tiles.shape[0] != 1) __builtin_trap();
+  if (!to) memset(tw_tiles.at[n], 0, sizeof tw_tiles.at[n]);
+  for (int r = 0; r < tw_tile_rows(n); ++r) {
+    char* row = at + r * stride;
+    if (to) memcpy(row, tw_tiles.at[n][r], tw_tile_bytes(n)); else memcpy(tw_tiles.at[n][r], row, tw_tile_bytes(n));
+  }
+}
+static inline float tw_of_bf16(const uint8_t* at) {
+  uint16_t half; uint32_t bits; float out;
+  memcpy(&half, at, 2), bits = (uint32_t)half << 16, memcpy(&out, &bits, 4);
+  return out;
+}
+enum { tdpbf16ps, tdpbssd, tdpbuud };
+static inline void tw_tile_multiply(int what, int c, int a, int b) {
+  if (tw_tile_rows(c) != tw_tile_rows(a) || tw_tile_bytes(a) / 4 != tw_tile_rows(b) || tw_tile_bytes(b) != tw_tile_bytes(c))
+    __builtin_trap();
+  for (int i = 0; i < tw_tile_rows(c); ++i)
+    for (int j = 0; j < tw_tile_bytes(c) / 4; ++j) {
+      float sum, pair[2] = {0, 0}; uint32_t whole;
+      memcpy(&sum, &tw_tiles.at[c][i][4 * j], 4), memcpy(&whole, &tw_tiles.at[c][i][4 * j], 4);
+      for (int k = 0; k < tw_tile_bytes(a) / 4; ++k) {
+        const uint8_t *x = &tw_tiles.at[a][i][4 * k], *y = &tw_tiles.at[b][k][4 * j];
+        for (int e = 0; e < 2; ++e)
+          pair[e] = fmaf(tw_of_bf16(x + 2 * e), tw_of_bf16(y + 2 * e), pair[e]);
+        for (int e = 0; e < 4; ++e)
+          whole += what == tdpbuud ? (uint32_t)x[e] * y[e] : (uint32_t)((int8_t)x[e] * (int8_t)y[e]);
+      }
+      sum += pair[0] + pair[1];
+      if (what == tdpbf16ps) memcpy(&tw_tiles.at[c][i][4 * j], &sum, 4);
+      else memcpy(&tw_tiles.at[c][i][4 * j], &whole, 4);
+    }
+}
+#define tw_tile_configure(from) memcpy(tw_tiles.shape, from, 64)
+#define tw_tile_zero(n) memset(tw_tiles.at[n], 0, sizeof tw_tiles.at[n])
+#define tw_tile_load(n, from, bytes) tw_tile_move(n, (char*)(from), bytes, false)
+#define tw_tile_store(n, to, bytes) tw_tile_move(n, (char*)(to), bytes, true)
+#define tw_tile_product(name, c, a, b) tw_tile_multiply(name, c, a, b)
+#define tw_tile_release() memset(&tw_tiles, 0, sizeof tw_tiles)
+)text";
+
 // Compiles all specs in one file and checks each.
-void check(const std::vector<GemmSpec>& specs, const VectorFeatures& features, bool optimized = false) {
+void check(const std::vector<GemmSpec>& specs, const VectorFeatures& features, bool optimized = false,
+           std::string_view before = "") {
   std::set<std::string> pieces, names;
   std::string definitions, callers;
   for (size_t i = 0; i < specs.size(); ++i) {
@@ -279,7 +331,7 @@ void check(const std::vector<GemmSpec>& specs, const VectorFeatures& features, b
     }
     callers += ");\n}\n";
   }
-  const Library library(pieces_text(pieces) + definitions + callers, features, optimized);
+  const Library library(pieces_text(pieces) + std::string(before) + definitions + callers, features, optimized);
   for (size_t i = 0; i < specs.size(); ++i) {
     Product* run = library.symbol<Product>(fmt::format("run_{}", i));
     ASSERT_NE(run, nullptr);
@@ -425,6 +477,49 @@ TEST_P(GemmTextTest, RealTiles) {
 }
 
 // Without vdpbf16ps subnormals count; with it they may read as zero, as the header says.
+// On any processor: the loops over tiles with instructions in software.
+TEST(GemmTilesTest, AreRightInSoftware) {
+  VectorFeatures features = available(kAvx2);
+  std::vector<GemmSpec> specs;
+  const auto add = [&](int64_t m, int64_t n, int64_t k, DType type, DType sum) {
+    GemmSpec spec = make_spec(m, n, k, type, type, sum, kPortable);
+    spec.features = features;
+    spec.features.avx512 = spec.features.avx512_bf16 = spec.features.avx512_vnni = spec.features.amx = true;
+    for (VectorAxis axis : {VectorAxis::N, VectorAxis::M})
+      for (bool clear : {false, true}) {
+        spec.clear = clear;
+        specs.push_back(with_preferred(spec, axis));
+        EXPECT_NE(gemm_text(specs.back()).kernel.find("_amx"), std::string::npos) << gemm_text(specs.back()).kernel;
+      }
+    spec.transpose_a = true;
+    specs.push_back(with_preferred(spec, VectorAxis::N));
+    spec.transpose_b = true;
+    specs.push_back(with_rows(spec));
+    spec.fetch_lines = 0;
+  };
+  for (const auto& [m, n, k] :
+       std::vector<std::array<int64_t, 3>>{{1, 16, 32}, {64, 96, 64}, {49, 50, 32}, {33, 17, 96}})
+    add(m, n, k, bf16, f32);
+  add(40, 64, 1152, bf16, f32);  // in runs along k
+  add(31, 40, 64, bf16, bf16);
+  for (DType type : {i8, u8}) add(37, 40, 128, type, i32), add(16, 16, 64, type, i32);
+  check(specs, features, false, kTilesInSoftware);
+}
+
+TEST(GemmTilesTest, OtherShapesAndTypesHaveOtherKernels) {
+  const auto kernel = [](int64_t k, DType a, DType b, DType c) {
+    GemmSpec spec = make_spec(32, 32, k, a, b, c, kPortable);
+    spec.features = kNative;
+    return gemm_text(with_preferred(spec, VectorAxis::N)).kernel;
+  };
+  EXPECT_EQ(kernel(64, bf16, bf16, f32), "avx512_amx, 32 x 32");
+  EXPECT_EQ(kernel(48, bf16, bf16, f32), "avx512_bf16, 11 x 32");
+  EXPECT_EQ(kernel(64, f16, f16, f32), "avx512_fma, 11 x 32");
+  EXPECT_EQ(kernel(64, i8, i8, i32), "avx512_amx_i8, 32 x 32");
+  EXPECT_EQ(kernel(32, i8, i8, i32), "avx512_vnni, 11 x 32");
+  EXPECT_EQ(kernel(64, u8, i8, i32), "avx512_vnni, 11 x 32");
+}
+
 TEST_P(GemmTextTest, SubnormalOperands) {
   GemmSpec spec = make_spec(1, 1, 1, bf16, bf16, f32, GetParam());
   spec.clear = true;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "embedded_text.h"
+
 namespace tilewright {
 namespace {
 
@@ -21,15 +23,29 @@ void choose_step(const GemmSpec& spec, GemmKernel& kernel) {
       kernel.element = bf16;
       kernel.interleave = 2;
     }
+    if (kernel.step == GemmStep::Bf16Pairs && features.amx && spec.k % (kTileSteps * 2) == 0)
+      kernel.step = GemmStep::Bf16Tiles;
     return;
   }
   kernel.accumulator = kernel.element = spec.c.bits == 64 ? u64 : u32;
+  if (kernel.accumulator == u32 && features.amx && spec.a == spec.b && (spec.a == i8 || spec.a == u8) &&
+      spec.k % (kTileSteps * 4) == 0) {
+    kernel.step = GemmStep::Int8Tiles;
+    kernel.element = spec.a;
+    kernel.interleave = 4;
+    return;
+  }
   if (kernel.accumulator == u32 && wide && fits_int16(spec.a) && fits_int16(spec.b)) {
     kernel.step = GemmStep::Int16Pairs;
     kernel.element = i16;
     kernel.interleave = 2;
     kernel.vnni = features.avx512 && features.avx512_vnni;
   }
+}
+
+std::string tile_definitions(const std::string& step, std::string_view product) {
+  return fmt::format("{0}#ifndef {1}\n#define {1}(c, a, b) tw_tile_product({2}, c, a, b)\n#endif\n",
+                     text::codegen_cpu_tiles, step, product);
 }
 
 }  // namespace
@@ -43,6 +59,7 @@ GemmKernel choose_kernel(const GemmSpec& spec, VectorAxis axis) {
   const bool many = kernel.bytes == 64;
   kernel.rows = many ? (kernel.vectors == 2 ? 14 : 16) : kernel.vectors == 2 ? 6 : 12;
   if (kernel.step == GemmStep::Int16Pairs && many && kernel.vectors == 2) kernel.rows = 13;
+  if (kernel.tiles()) kernel.rows = 2 * kTileRows;  // four of the eight tiles have sums, two each are of an operand
   return kernel;
 }
 
@@ -54,12 +71,13 @@ VectorAxis vector_axis(const GemmSpec& spec) {
 
 std::string GemmKernel::code() const {
   const char* set = bytes == 64 ? "avx512" : bytes == 32 ? "avx2" : "plain";
-  const char* steps[] = {"", "_fma", "_bf16", vnni ? "_vnni" : "_pairs"};
+  const char* steps[] = {"", "_fma", "_bf16", vnni ? "_vnni" : "_pairs", "_amx", element == u8 ? "_amx_u8" : "_amx_i8"};
   return fmt::format("{}{}", set, steps[static_cast<int>(step)]);
 }
 
 std::string kernel_types(const GemmKernel& kernel) {
   const int bytes = kernel.bytes;
+  if (kernel.tiles()) return "";
   const std::string lane = storage_type(kernel.accumulator);
   std::string text;
   text += fmt::format("  typedef {} vec __attribute__((vector_size({})));\n", lane, bytes);
@@ -111,6 +129,8 @@ std::string step_definition(const GemmKernel& kernel) {
     case GemmStep::Bf16Pairs:
       return either("__builtin_ia32_dpbf16ps_v16sf(c, (pairs)(x), (pairs)(y))",
                     "({ vec sum = c; asm(\"vdpbf16ps %2, %1, %0\" : \"+v\"(sum) : \"v\"(x), \"v\"(y)); sum; })");
+    case GemmStep::Bf16Tiles: return tile_definitions(step_name(kernel), "tdpbf16ps");
+    case GemmStep::Int8Tiles: return tile_definitions(step_name(kernel), kernel.element == u8 ? "tdpbuud" : "tdpbssd");
     case GemmStep::Int16Pairs: break;
   }
   if (kernel.vnni) {

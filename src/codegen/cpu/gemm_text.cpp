@@ -3,7 +3,9 @@
 #include "codegen/cpu/gemm_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <iterator>
 
 #include "codegen/cpu/gemm_element.h"
@@ -58,6 +60,9 @@ class GemmWriter {
   void choose_walks();
   void choose_update();
   void write_kernel(int64_t rows);
+  void write_tile_kernel(int64_t rows);
+  void write_tile_shapes(int64_t rows);
+  void configure_tiles(int64_t rows);
   std::string kernel_step(int64_t rows, bool half) const;
   void write_update();
   void write_packing();
@@ -128,7 +133,8 @@ void GemmWriter::choose_walks() {
   const int interleave = kernel_.interleave;
   const int64_t groups = ceil_div(spec_.k, interleave), width = kernel_.width();
   const auto matches = [&](const View& view) { return same_bits(view.layout.stored, kernel_.element); };
-  const bool x_panel = x_.has_panels_along_outer() && x_.layout.width >= i_ && x_.layout.interleave == interleave;
+  const bool x_panel =
+      !kernel_.tiles() && x_.has_panels_along_outer() && x_.layout.width >= i_ && x_.layout.interleave == interleave;
   if (matches(x_) && x_.has_fixed_strides() && (interleave == 1 || x_.k_stride() == 1)) {
     x_walk_ = {false, x_.outer_stride(), 0, x_.k_stride() * interleave};
   } else if (matches(x_) && x_panel) {
@@ -188,8 +194,65 @@ std::string GemmWriter::kernel_step(int64_t rows, bool half) const {
   return text;
 }
 
+// The rows and bytes of each tile, as ldtilecfg reads them: 0 to 3 hold sums, 4 and 5 rows of x, 6 and 7 columns of y.
+void GemmWriter::write_tile_shapes(int64_t rows) {
+  std::vector<int64_t> bytes(64, 0);
+  const int64_t first = std::min<int64_t>(rows, kTileRows), second = rows - first;
+  const std::array<int64_t, 8> heights = {first, first, second, second, first, second, kTileSteps, kTileSteps};
+  bytes[0] = 1;  // the palette
+  for (size_t t = 0; t < heights.size(); ++t)
+    if (heights[t] > 0) bytes[16 + 2 * t] = kernel_.bytes, bytes[48 + t] = heights[t];
+  line("static const uint8_t {}_tiles_{}[64] __attribute__((aligned(64))) = {{{}}};", name_, rows,
+       fmt::join(bytes, ", "));
+}
+
+void GemmWriter::configure_tiles(int64_t rows) { line("  tw_tile_configure({}_tiles_{});", name_, rows); }
+
+// Likewise, of tiles: rows of x against columns of y, which come in panels.
+void GemmWriter::write_tile_kernel(int64_t rows) {
+  write_tile_shapes(rows);
+  line("__attribute__((always_inline)) static inline void {}_{}(const {}* x, const {}* y, {}* c, int64_t stride,",
+       name_, rows, element_, element_, accumulator_);
+  line("    int64_t steps, bool add{}) {{", spec_.fetch_lines > 0 ? ", tw_rows& next" : "");
+  struct Sums {
+    int tile;
+    int64_t row;
+    int vector;
+  };
+  std::vector<Sums> sums;
+  for (int r = 0; r < (rows > kTileRows ? 2 : 1); ++r)
+    for (int v = 0; v < kernel_.vectors; ++v) sums.push_back({r * 2 + v, int64_t{r} * kTileRows, v});
+  const auto of_sums = [&](const char* what) {
+    for (const Sums& s : sums)
+      line("    {}({}, c + {} * stride + {}, stride * {});", what, s.tile, s.row, s.vector * kernel_.lanes(),
+           kernel_.accumulator.bits / 8);
+  };
+  line("  if (add) {{");
+  of_sums("tw_tile_load");
+  line("  }} else {{");
+  for (const Sums& s : sums) line("    tw_tile_zero({});", s.tile);
+  line("  }}\n  for (int64_t k = 0; k < steps; k += {}) {{", kTileSteps);
+  const int64_t groups = ceil_div(i_, kernel_.rows), panels = ceil_div(j_, kernel_.width());
+  const int64_t products = groups * panels * std::max<int64_t>(1, spec_.k / kernel_.interleave / kTileSteps);
+  for (int64_t i = 0; i < ceil_div(spec_.fetch_lines, products); ++i) line("    tw_fetch_line(next);");
+  const int64_t size = kernel_.element.bits / 8;
+  for (int v = 0; v < kernel_.vectors; ++v)
+    line("    tw_tile_load({}, y + k * {} + {}, {});", 6 + v, y_walk_.step_stride,
+         v * kernel_.lanes() * kernel_.interleave, y_walk_.step_stride * size);
+  for (const Sums& s : sums) {
+    if (s.vector == 0)
+      line("    tw_tile_load({}, x + k * {} + {}, {});", 4 + s.tile / 2, x_walk_.step_stride,
+           s.row * x_walk_.outer_stride, x_walk_.outer_stride * size);
+    line("    {}({}, {}, {});", step_name(kernel_), s.tile, 4 + s.tile / 2, 6 + s.vector);
+  }
+  line("  }}");
+  of_sums("tw_tile_store");
+  line("}}\n");
+}
+
 // rows x width of C, from `steps` steps along k. The sums replace *c or are added to it.
 void GemmWriter::write_kernel(int64_t rows) {
+  if (kernel_.tiles()) return write_tile_kernel(rows);
   line("__attribute__((always_inline)) static inline void {}_{}(const {}* x, const {}* y, {}* c, int64_t stride,",
        name_, rows, element_, element_, accumulator_);
   line("    int64_t steps, bool add{}) {{", spec_.fetch_lines > 0 ? ", tw_rows& next" : "");
@@ -300,6 +363,7 @@ void GemmWriter::write_call(int64_t rows, const std::string& panels, bool direct
 void GemmWriter::write_groups(int64_t rows, int64_t begin, int64_t end, bool runs) {
   if (begin == end) return;
   const std::string indent = runs ? "    " : "  ";
+  if (kernel_.tiles()) configure_tiles(rows);
   const int64_t panels = ceil_div(j_, kernel_.width());
   const int64_t whole = direct_ ? (direct_last_ ? panels : panels - 1) : 0;
   line("{}for (int64_t i = {}; i < {}; i += {}) {{", indent, begin, end, rows);
@@ -340,6 +404,7 @@ GemmText GemmWriter::write() {
   write_groups(rows, 0, taller * rows, runs);
   write_groups(rows - 1, taller * rows, i_, runs);
   if (runs) line("  }}");
+  if (kernel_.tiles()) line("  tw_tile_release();");
   line("}}\n");
   GemmText result;
   result.name = name_;

@@ -29,6 +29,7 @@ struct VectorFeatures {
   bool avx512 = false;  // F, BW, VL and DQ
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
+  bool amx = false;  // tiles, with products of bf16 and of 8-bit integers
   bool operator==(const VectorFeatures&) const = default;
 };
 
@@ -72,11 +73,11 @@ std::string layout_offset_text(const OperandLayout& layout, int64_t rows, int64_
 // Accumulation is in float for a C of 32 or fewer bits of floating point, in double for f64, and modulo 2^32 or 2^64
 // for integers (exact while C is). A C narrower than float is rounded once a call. Sums run in ascending k in one chain
 // per element of C, with one rounding a step where the features have fma and two where they do not; bf16 x bf16 with
-// avx512_bf16 adds a pair of products at a time. The result of floating point differs from the exact one by at most
-// (k + 2) * 2^-23 * sum |a b| + |old C| * 2^-23, plus the last rounding if C is narrower.
-// Exception: vdpbf16ps (bf16 x bf16 with avx512_bf16) reads subnormal operands and partial sums as zero and writes
-// subnormal sums as zero. Each such operand a adds |a b|, each flushed sum 2^-126, to the bound. Features without
-// avx512_bf16 keep them. Of tf32 operands the bits that tf32 has are read.
+// avx512_bf16 adds a pair of products at a time, with amx two sums of a pair's halves. The result of floating point
+// differs from the exact one by at most (k + 2) * 2^-23 * sum |a b| + |old C| * 2^-23, plus the last rounding if C is
+// narrower. Exception: vdpbf16ps and tdpbf16ps (bf16 x bf16 with avx512_bf16 or amx) read subnormal operands and
+// partial sums as zero and write subnormal sums as zero. Each such operand a adds |a b|, each flushed sum 2^-126, to
+// the bound. Features without these keep them. Of tf32 operands the bits that tf32 has are read.
 struct GemmSpec {
   int64_t m = 0, n = 0, k = 0;
   DType a = f32, b = f32, c = f32;
