@@ -82,6 +82,7 @@ def check(names, seconds, device="cuda"):
     import tilewright.ops as ops
     from family_cases import CASES, LARGE
 
+    torch.backends.cudnn.allow_tf32 = False  # what is compared with has all bits of float32
     begin = time.perf_counter()
     for name in names:
         if time.perf_counter() - begin > seconds:

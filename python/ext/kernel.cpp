@@ -323,7 +323,8 @@ bool is_row_major(const tw_tensor& tensor) {
 
 // Whether both have one shape and dtype, and the second has no gaps.
 bool is_like(const tw_tensor& first, const tw_tensor& other) {
-  if (other.rank != first.rank || other.type_code != first.type_code || other.type_bits != first.type_bits) return false;
+  if (other.rank != first.rank || other.type_code != first.type_code || other.type_bits != first.type_bits)
+    return false;
   for (int d = 0; d < first.rank; ++d)
     if (other.shape[d] != first.shape[d]) return false;
   return is_row_major(other);
@@ -502,7 +503,8 @@ PyTypeObject* make_kernel_type() {
       {"output_shapes", output_shapes, METH_VARARGS,
        "output_shapes(*inputs): shapes of the outputs of a call; a tensor is given as (shape, strides)."},
       {"flat", flat, METH_VARARGS,
-       "flat(*inputs): a call of a kernel of vectors with tensors of one shape and dtype, row by row; else NotImplemented."},
+       "flat(*inputs): a call of a kernel of vectors with tensors of one shape and dtype, row by row; else "
+       "NotImplemented."},
       {"writes", writes, METH_O,
        "writes(parameter): 0, no statement writes the tensor; 1, some may; 2, they only change what is there."},
       {"export_library", export_library, METH_O,

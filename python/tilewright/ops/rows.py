@@ -5,7 +5,7 @@ import functools
 
 from ..tracebacks import entry
 from . import gradients
-from .calls import (Operator, Resolved, calling, check_tensor, chosen, compact, is_torch, name_of, place_of, product,
+from .calls import (Operator, Resolved, calling, check_tensor, chosen, compact, is_torch, name_of, permuted, place_of, product,
                     refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -77,19 +77,45 @@ def _made(function, plain, along, doc):
     return made
 
 
-def _reference(function, x, *weights, epsilon=1e-6):
+def _of_rows(function, x, dim=-1):
+    """The call of softmax or its logarithm, of whose dimensions that one lies last."""
+    return resolve(function, x if _is_last(function, x, dim) else _with_last(x, dim)[0])[0]
+
+
+def _reference(function, x, *weights, epsilon=1e-6, dim=-1):
     """The function in PyTorch's own ones."""
     import torch
 
     of = getattr(torch.nn.functional, function)
-    return of(x, -1) if "softmax" in function else of(x, x.shape[-1:], *weights, eps=epsilon)
+    return of(x, dim) if "softmax" in function else of(x, x.shape[-1:], *weights, eps=epsilon)
 
 
-def _softmax(x):
+def _is_last(function, x, dim):
+    """Whether a dimension is the last, or there is but one."""
+    rank = len(x.shape) if hasattr(x, "shape") else 0
+    if not isinstance(dim, int) or not -max(rank, 1) <= dim < max(rank, 1):
+        refuse_shape(function, f"dim is {dim!r}, but 'x' has {rank} dimensions", "dimensions count from 0, and from -1 backwards")
+    return dim in (-1, rank - 1) or rank == 0
+
+
+def _with_last(x, dim):
+    """x with the dimension behind all others, and the order that brings it back."""
+    rank = len(x.shape)
+    order = [d for d in range(rank) if d != dim % rank] + [dim % rank]
+    return permuted(x, order), [order.index(d) for d in range(rank)]
+
+
+def _softmax(x, dim=-1):
+    if not _is_last("softmax", x, dim):
+        lying, back = _with_last(x, dim)
+        return compact(permuted(_softmax(lying), back))
     return gradients.softmax(x) if is_torch(x) and gradients.wanted(x) else run("softmax", x)
 
 
-def _log_softmax(x):
+def _log_softmax(x, dim=-1):
+    if not _is_last("log_softmax", x, dim):
+        lying, back = _with_last(x, dim)
+        return compact(permuted(_log_softmax(lying), back))
     return gradients.log_softmax(x) if is_torch(x) and gradients.wanted(x) else run("log_softmax", x)
 
 
@@ -108,9 +134,9 @@ def _layer_norm(x, weight=None, bias=None, *, epsilon=1e-5):
 
 
 _DTYPES = "float16, bfloat16 or float32, computed in float32 and rounded once. Has gradients in PyTorch."
-softmax = _made("softmax", _softmax, lambda x: resolve("softmax", x)[0],
-                f"exp(x - max) / sum, along the last dimension of any number of them. {_DTYPES} Rows of -inf alone give NaN.")  # fmt: skip
-log_softmax = _made("log_softmax", _log_softmax, lambda x: resolve("log_softmax", x)[0], f"x - log(sum(exp(x))), along the last dimension. {_DTYPES}")
+softmax = _made("softmax", _softmax, lambda x, dim=-1: _of_rows("softmax", x, dim),
+                f"exp(x - max) / sum, along dimension dim; another than the last is brought there by a copy. {_DTYPES} Rows of -inf alone give NaN.")  # fmt: skip
+log_softmax = _made("log_softmax", _log_softmax, lambda x, dim=-1: _of_rows("log_softmax", x, dim), f"x - log(sum(exp(x))), along dimension dim; another than the last is brought there by a copy. {_DTYPES}")
 rms_norm = _made("rms_norm", _rms_norm, lambda x, weight=None, *, epsilon=1e-6: resolve("rms_norm", x, _weights(x, weight), epsilon)[0],
                  f"x / sqrt(mean(x^2) + epsilon) * weight, along the last dimension; weight: (N,), of x's dtype, or None. {_DTYPES}")  # fmt: skip
 layer_norm = _made("layer_norm", _layer_norm,
