@@ -799,9 +799,8 @@ class Model:
         """Whether a sum of products may round: whether its terms are no multiples of one step within the mantissa."""
         steps = 0
         for x in [*factors, kept]:
-            for k in (0, 1, 2, 4, 8, 99):
-                if (np.rint(x * 2.0**k) == x * 2.0**k).all():
-                    break
+            with np.errstate(over="ignore"):
+                k = next((k for k in (0, 1, 2, 4, 8) if (np.rint(x * 2.0**k) == x * 2.0**k).all()), 99)
             steps = steps + k if x is not kept else max(steps, k)
         return bool((most * 2.0**steps >= 2.0 ** (mantissa + 1)).any() or not np.isfinite(most).all())
 
