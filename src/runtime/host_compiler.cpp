@@ -210,6 +210,11 @@ std::string run_compiler(const HostCompiler& compiler, const CompilerRun& run) {
                      static_cast<double>(run.deadline.count()) / 1000),
          kept());
   std::string object = read_bytes(fmt::format("{}/{}", scratch.path(), run.result));
+  // The linker's words differ, but not the name; Debian's clang comes without it.
+  if (result.status > 0 && result.output.find("-lomp") != std::string::npos)
+    fail(Code::HostCompilerFailed, {},
+         fmt::format("{} comes without OpenMP's library, which kernels need", compiler.path),
+         "install it (Debian: apt-get install libomp-dev), or set TILEWRIGHT_CXX to another compiler");
   if (result.status > 0 || object.empty())
     fail(Code::HostCompilerFailed, {},
          fmt::format("{} refused kernel '{}' (status {}):\n{}", compiler.path, run.dump_name, result.status,

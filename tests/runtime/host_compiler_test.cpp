@@ -104,6 +104,23 @@ TEST(HostCompiler, RefusedTextIsReportedAndKept) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), request.text);
 }
 
+TEST(HostCompiler, WithoutOpenMpItSaysWhatToInstall) {
+  const Scratch scratch;
+  write_script(scratch / "clang++",
+               "[ \"$1\" = --version ] && echo clang && exit 0\n"
+               "echo '/usr/bin/ld: cannot find -lomp: No such file or directory'; exit 1\n");
+  const ScopedVariable set("TILEWRIGHT_CXX", (scratch / "clang++").c_str());
+  try {
+    compile_shared_object(find_host_compiler(), {"int x;", kernel_flags(), std::chrono::seconds(60), "k"});
+    ADD_FAILURE() << "compiled";
+  } catch (const CompileError& e) {
+    EXPECT_EQ(e.diagnostic().message,
+              fmt::format("{} comes without OpenMP's library, which kernels need", scratch / "clang++"));
+    EXPECT_EQ(e.diagnostic().help,
+              "install it (Debian: apt-get install libomp-dev), or set TILEWRIGHT_CXX to another compiler");
+  }
+}
+
 TEST(HostCompiler, IsStoppedAtTheDeadlineWithItsChildren) {
   const Scratch scratch;
   const std::string path = scratch / "slow", witness = scratch / "witness";
