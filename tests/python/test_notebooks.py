@@ -1,5 +1,4 @@
 """Cells of notebooks, as IPython runs them: it compiles each statement of a cell by itself, and their source is in no file."""
-import importlib.util
 import json
 import os
 import pathlib
@@ -7,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-import pages
 from pages import ROOT
 
 pytest.importorskip("IPython")
@@ -55,32 +53,13 @@ def indented(text):
     return "".join(f"    {line}\n" for line in text.splitlines())
 
 
-def blocks(document):
-    found = pages.blocks((ROOT / document).read_text())
-    return [python for mark, word, python, _ in found if mark != "needs" or importlib.util.find_spec(word)]
-
-
-def tutorials():
-    """The notebook of each tutorial that has one, the page of the others."""
-    for page in sorted((ROOT / "docs/tutorials").glob("[0-9]*.md")):
-        notebook = ROOT / f"examples/notebooks/{page.stem}.ipynb"
-        yield notebook if notebook.exists() else page
-
-
 def cells_of(path):
-    if path.suffix == ".md":
-        return blocks(path.relative_to(ROOT))
     return ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
-TUTORIALS = list(tutorials())
-
-
+# Pages are run as cells in test_pages_every_way.py.
 NOTEBOOKS = {
-    "docs/quickstart.md": blocks("docs/quickstart.md"),
-    "docs/python.md": blocks("docs/python.md"),
-    "docs/ops.md": blocks("docs/ops.md"),
-    **{str(path.relative_to(ROOT)): cells_of(path) for path in TUTORIALS},
+    **{str(path.relative_to(ROOT)): cells_of(path) for path in sorted((ROOT / "examples/notebooks").glob("*.ipynb"))},
     "one cell": [HEAD + ADD + CALL],
     "three cells": [HEAD, ADD, CALL],
     "a call alone": [HEAD + ADD, CALL],
@@ -93,13 +72,11 @@ NOTEBOOKS = {
     "other statements": [HEAD, "import numpy as np\nx = 3\n" + ADD + "y = x\n" + CALL],
     "a macro that calls itself": [HEAD, DOWN],
     "a function that names itself": [HEAD, ADD.replace("return C", "add.__name__\n    return C") + CALL],
-    "docs/studio.md": ["import os, tempfile\nos.chdir(tempfile.mkdtemp())", *blocks("docs/studio.md"),
-                       "assert all('T.gemm' in open(page).read() for page in ('product.html', 'product_small.html'))"],
 }
 
 
 def test_cells():
-    """The pages' blocks, and cells of every shape."""
+    """Notebooks, and cells of every shape."""
     for (name, cells), found in zip(NOTEBOOKS.items(), ran(*NOTEBOOKS.values())):
         assert len(found) == len(cells) > 0
         for cell, said in zip(cells, found):

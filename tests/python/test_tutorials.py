@@ -1,12 +1,11 @@
-"""The tutorials: their blocks run, as a script and as cells (test_notebooks.py); their pictures and notebooks are what the tools
+"""The tutorials: their blocks run; their pictures and notebooks are what the tools
 write. TILEWRIGHT_UPDATE=1 writes them."""
 import os
 import re
-import runpy
 import sys
 
 import pytest
-from pages import ROOT, blocks, run
+from pages import ROOT, run
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "docs/pictures")]
 import draw_pictures  # noqa: E402
@@ -32,13 +31,6 @@ def test_tutorial(page, capfd):
     written = capfd.readouterr()
     for warned in re.findall(r"^warning .*$", page.read_text(), re.MULTILINE):
         assert warned in written.err
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_tutorial_as_a_script(page, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text("\n".join(python for _, _, python, _ in blocks(page.read_text())))
-    assert "tw" in runpy.run_path(str(script), run_name="__main__")
 
 
 def need_same(path, text):
