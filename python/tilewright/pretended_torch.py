@@ -15,8 +15,13 @@ def _on_cpu(value):
     return torch.device("cpu") if isinstance(value, torch.device) and value.type == "cuda" else value
 
 
+_is_cuda = torch.Tensor.is_cuda.__get__
+
+
 class _Devices(TorchFunctionMode):
     def __torch_function__(self, function, kinds, args=(), kwargs=None):
+        if function == _is_cuda:
+            return True  # programs ask it of what they are given, and of what they made for the device
         kwargs = {k: _on_cpu(v) if k == "device" else v for k, v in (kwargs or {}).items() if k != "pin_memory"}
         return function(*(_on_cpu(a) for a in args), **kwargs)
 

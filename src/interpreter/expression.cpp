@@ -7,7 +7,10 @@ namespace tilewright::interpreter {
 // An array result stands in memory taken before the operands' temporaries, which go back at the end.
 Value Strand::eval(const Node& node, Mask mask) {
   if (node.op == Node::Op::Const) return node.value;
-  if (node.op == Node::Op::Slot) return slots_[node.slot];
+  if (node.op == Node::Op::Slot) {
+    if (const auto found = unwritten_.find(node.slot); found != unwritten_.end()) throw found->second;
+    return slots_[node.slot];
+  }
   Arena::Mark before = arena_.mark();
   void* out = arena_.allocate(frame_.shape.lanes * 8);
   Arena::Mark after = arena_.mark();

@@ -61,7 +61,17 @@ void Strand::bind(ir::VarId var, const Value& value) {
   if (var.valid()) slots_[var.index] = value;
 }
 
-void Strand::execute(const ir::Let& op, const Step& s, Mask mask) { bind(op.var, eval(*s.nodes[0], mask)); }
+// A name may stand for what nobody asks for in the end: a side of a choice that is not taken.
+void Strand::execute(const ir::Let& op, const Step& s, Mask mask) {
+  try {
+    const Value value = eval(*s.nodes[0], mask);
+    if (!unwritten_.empty()) unwritten_.erase(op.var.index);
+    bind(op.var, value);
+  } catch (const Error& error) {
+    if (error.diagnostic().code != static_cast<uint16_t>(Code::Uninitialized)) throw;
+    unwritten_.insert_or_assign(op.var.index, error);
+  }
+}
 
 void Strand::execute(const ir::Store&, const Step& s, Mask mask) {
   ArenaScope scope(arena_);

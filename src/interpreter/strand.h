@@ -329,7 +329,8 @@ class Strand {
   analysis::ThreadSet set_;
   std::vector<int64_t> threads_;  // linear index of each lane
   Arena arena_;
-  std::vector<Value> slots_;  // by variable
+  std::vector<Value> slots_;             // by variable
+  std::map<uint32_t, Error> unwritten_;  // by variable: names of what was not written, for who uses them
   Frame frame_;
   const Step* current_ = nullptr;
   uint64_t loop_saw_ = UINT64_MAX;  // Grid::changes when the innermost While last began its body; the largest: none

@@ -497,6 +497,18 @@ def test_products_of_tfloat32_without_a_gpu(tmp_path):
     assert ran.stdout == exact + rounded + exact, ran.stderr
 
 
+@alone
+@needs_torch
+def test_tensors_of_a_pretended_device_say_so(tmp_path):
+    """Programs assert it of their arguments."""
+    (tmp_path / "asks.py").write_text(
+        "import tilewright\ntilewright.without_gpu()\nimport torch\n"
+        "x = torch.ones(4, device='cuda')\nassert x.is_cuda and (x * 2).is_cuda and torch.nn.Linear(2, 2).cuda().weight.is_cuda\n"
+        "assert torch.nn.functional.pad(x, (1, 1), 'replicate' if x.dim() > 1 else 'constant').sum().item() == 4\nprint(x)\n")  # fmt: skip
+    ran = subprocess.run([sys.executable, "asks.py"], cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert ran.stdout == "tensor([1., 1., 1., 1.])\n", ran.stderr
+
+
 def test_without_torch_kernels_alone_are_moved(folder):
     """torch is not looked for where it is not installed."""
     (folder / "torch_is_away.py").write_text(
