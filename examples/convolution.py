@@ -1,10 +1,12 @@
 """A convolution of images in NHWC as a product: T.im2col makes a tile of the matrix of patches, which is never in memory."""
 import sys
+from typing import Any
 
 import numpy as np
 import tilewright as tw
 import tilewright.language as T
 from bounds import UNIT, within
+from numpy.typing import NDArray
 
 
 @tw.jit
@@ -29,7 +31,7 @@ def convolution(X, W, stride=1, pad=1):
     return Y
 
 
-def convolved(x, w, pad):
+def convolved(x: NDArray[Any], w: NDArray[Any], pad: int) -> NDArray[Any]:
     padded = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, w.shape[:2], axis=(1, 2))
     return np.einsum("bhlcij,ijcf->bhlf", windows, w)

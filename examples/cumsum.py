@@ -30,9 +30,10 @@ def cumulative_sum(X):
 
 
 def main():
-    x = np.random.default_rng(0).standard_normal((19, 1000), "float32")
+    rows, columns = 19, 1000
+    x = np.random.default_rng(0).standard_normal((rows, columns), "float32")
     # A sum of the first n terms, in any order, errs by n u of the sum of their magnitudes.
-    terms = np.arange(1, x.shape[1] + 1)
+    terms = np.arange(1, columns + 1)
     bound = UNIT["float32"] * terms * np.cumsum(abs(x).astype("float64"), axis=1)
     wanted = np.cumsum(x.astype("float64"), axis=1)
     return 0 if within("running sums of 19 x 1000 float32", cumulative_sum(x), wanted, bound) else 1

@@ -1,11 +1,13 @@
 """Attention whose table of scores is never in memory: a running softmax between two products. Causal if asked."""
 import math
 import sys
+from typing import Any
 
 import numpy as np
 import tilewright as tw
 import tilewright.language as T
 from bounds import UNIT, within
+from numpy.typing import NDArray
 
 
 @tw.jit
@@ -55,13 +57,13 @@ def attention(Q, K, V, D=64, causal=False):
     return O
 
 
-def exact(q, k, v, causal):
+def exact(q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], causal: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """(what it should be, how far it may be off): a score errs by D u of its terms' magnitudes, a weight by as much and its exp;
     sums of N terms by N u, and each of the steps rescales once more."""
     q, k, v = (x.astype("float64") for x in (q, k, v))
     scores = q @ k.T / math.sqrt(q.shape[1])
     if causal:
-        scores = np.where(np.tri(*scores.shape, dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(*scores.shape) > 0, scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     of_scores = (q.shape[1] + 4) * (abs(q) @ abs(k).T / math.sqrt(q.shape[1])).max(axis=1, keepdims=True)

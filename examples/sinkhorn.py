@@ -22,7 +22,7 @@ def sinkhorn(X):
         T.copy(X[bx * 16, 0, 0], x)
         for b, i, j in T.Parallel(16, N, N):
             x[b, i, j] = T.exp(x[b, i, j])
-        for turn in T.serial(TURNS):
+        for _ in T.serial(TURNS):
             T.reduce_sum(x, rows, dim=2)
             for b, i, j in T.Parallel(16, N, N):
                 x[b, i, j] = x[b, i, j] / rows[b, i]

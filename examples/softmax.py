@@ -1,10 +1,12 @@
 """Softmax along rows that fit on chip: one read and one write of each element."""
 import sys
+from typing import Any
 
 import numpy as np
 import tilewright as tw
 import tilewright.language as T
 from bounds import UNIT, within
+from numpy.typing import NDArray
 
 
 @tw.jit
@@ -27,12 +29,12 @@ def softmax(X):
     return Y
 
 
-def exact(x):
+def exact(x: NDArray[Any]) -> NDArray[Any]:
     e = np.exp(x.astype("float64") - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
 
-def bound_of(x):
+def bound_of(x: NDArray[Any]) -> NDArray[Any]:
     """A difference of d is rounded (d u), exp is within 2 ulp (4 u), a sum of N terms in any order (N u), a quotient (u)."""
     d = x.max(axis=1, keepdims=True) - x.min(axis=1, keepdims=True)
     return UNIT["float32"] * (2 * d + x.shape[1] + 10) * exact(x)

@@ -52,10 +52,11 @@ bool is_of(PyTypeObject* type, const char* library) {
   return found;
 }
 
-// NumPy's arrays; its scalars have the interface too, but no __dlpack__.
+// NumPy's arrays; its scalars have the interface too, but no __dlpack__. Masked ones are refused where others are read.
 bool is_numpy_array(PyTypeObject* type) {
   return is_of(type, "numpy") && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__array_struct__") &&
-         PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__dlpack__");
+         PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__dlpack__") &&
+         !PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "mask");
 }
 
 // Few types of tensors are seen in one process.

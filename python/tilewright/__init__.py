@@ -48,6 +48,10 @@ def next_power_of_2(n: int) -> int:
 
 def parse(text: str, file: str = "program.tile") -> _native.Program:
     """The program of a .tile text."""
+    if not isinstance(text, str) or not isinstance(file, str):
+        from .trace import fail
+
+        fail("OperandKind", f"parse() is given {(file if isinstance(text, str) else text)!r}", "it takes a program as text, and the name of its file")
     return _native.parse(text, file)
 
 
@@ -58,7 +62,7 @@ def install_as_tilelang(force: bool = False) -> None:
     install(force)
 
 
-def install_as_tile_kernels(force=False):
+def install_as_tile_kernels(force: bool = False) -> None:
     """From here on `import tile_kernels` gives tilewright.kernels. An installed tile_kernels is never hidden unless `force`."""
     from .as_tile_kernels import install
 
@@ -82,7 +86,7 @@ _LATER = {
 _PARTS = ("cost", "kernels", "ops", "profiler", "puzzles", "testing", "torch_ops", "tuner")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _LATER:
@@ -99,7 +103,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
 
 

@@ -41,7 +41,8 @@ def refused_argument(kernel, position, name, cause):
     if isinstance(cause, OverflowError):
         code, reason = "TW4010", "is a number beyond 64 bits"
     else:
-        code, reason = "TW4002", f"cannot be handed to a kernel: {getattr(cause, 'message', '') or cause}"
+        said = re.sub(r"^an argument of type <class '[\w.]+'> cannot be handed to a kernel: ", "", str(getattr(cause, "message", "") or cause))
+        code, reason = "TW4002", f"cannot be handed to a kernel: {said}"
     message = f"{kernel}: argument {position} '{name}' {reason}"
     help = "pass a tensor of numbers that the kernel may write (NumPy's, PyTorch's, or with DLPack), or a number"
     error = make_error("LaunchError", code, "launch", message, help, f"error {code} launch: {message}\nhelp: {help}", "", 0, 0)
@@ -85,8 +86,21 @@ def _with_source(text, file, line, column):
     return text.replace(at, f"{at}\n  {line:>5} | {source}{caret}", 1)
 
 
+def _with_place(text, file, line, column):
+    """The text of an error of no place in a program, with that of the user's call: of a launch, or of what compiles late."""
+    from .trace import place_of_call
+
+    at = place_of_call()
+    if at is None:
+        return text, file, line, column
+    head, newline, rest = text.partition("\nhelp: ") if "\nhelp: " in text else (text, "", "")
+    return f"{head}\n  --> {at[0]}:{at[1]}" + (f":{at[2]}" if at[2] else "") + newline + rest, *at
+
+
 def make_error(kind, code, area, message, help, text, file, line, column):
     """Called by the extension module for every error of the library."""
+    if line < 1 and area != "internal":
+        text, file, line, column = _with_place(text, file, line, column)
     said = _in_python(help)
     if said != help:
         text, help = text.replace(help, said), said

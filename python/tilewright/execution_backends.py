@@ -1,6 +1,8 @@
 """Names of TileLang's ways of calling a kernel. There is one here, which all of them mean; a name that is none is refused."""
 from dataclasses import dataclass
 
+from .trace import fail
+
 
 @dataclass(frozen=True)
 class ExecutionBackendSpec:
@@ -34,5 +36,5 @@ def resolve_execution_backend(name, target):
     if name in (None, "auto"):
         return allowed[0]
     if name not in allowed:
-        raise ValueError(f"Invalid execution backend '{name}' for target '{target}': it is auto or one of {', '.join(allowed)}")
+        fail("BadOption", f"Invalid execution backend '{name}' for target '{target}'", f"it is auto or one of {', '.join(allowed)}")
     return name

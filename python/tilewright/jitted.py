@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from .errors import LaunchError, TilewrightError
+from .execution_backends import resolve_execution_backend
 from .kernel import Kernel, compile as compile_program
 from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
@@ -41,11 +42,15 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
     """Makes kernels of a function, one for each set of compile-time arguments; the kernel of a function under @T.prim_func."""
     if unknown:
         refuse_unknown("jit", unknown, list(inspect.signature(jit).parameters))
+    resolve_execution_backend(execution_backend, "cuda")
     options = {"out_idx": out_idx, "target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags}
     if func is None:
         return functools.partial(jit, **options)
     if isinstance(func, PrimFunc):
         return compile_program(func, **options)
+    if isinstance(func, (staticmethod, classmethod)):
+        word = type(func).__name__
+        fail("OperandKind", f"jit takes a function, not {word}", f"write @{word} above @tilewright.jit")
     if not inspect.isfunction(func):
         fail("OperandKind", f"jit takes a function, not {type(func).__name__}", "write @tilewright.jit above a def; its options are keywords: @tilewright.jit(out_idx=-1)")
     return Jit(func, **options)
@@ -82,7 +87,22 @@ class _Last:
 class Jit:
     """A function under @jit."""
 
-    def __init__(self, func, out_idx=None, target=None, pass_configs=None, engine=None, compile_flags=None):
+    func: Callable[..., Any]
+    out_idx: Any
+    target: Any
+    pass_configs: Any
+    compile_flags: Any
+    engine: str | None
+    signature: inspect.Signature
+    order: list[str]
+    kernels: dict[Any, Kernel]
+    of_texts: dict[Any, Kernel]
+    discoveries: dict[Any, Any]
+    mode_: str | None
+    last: Any
+
+    def __init__(self, func: Callable[..., Any], out_idx: Any = None, target: Any = None, pass_configs: Any = None,
+                 engine: str | None = None, compile_flags: Any = None) -> None:  # fmt: skip
         self.compile_flags = compile_flags
         functools.update_wrapper(self, func)
         self.func, self.out_idx, self.target, self.pass_configs, self.engine = func, out_idx, target, pass_configs, engine
@@ -94,27 +114,27 @@ class Jit:
         self.last = None
 
     @property
-    def func_source(self):
+    def func_source(self) -> str:
         return inspect.getsource(self.func)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         """<jit add(A, B): 2 kernels on cpu>."""
         engines = " and ".join(sorted({k.engine for k in self.kernels.values()}))
         return f"<jit {self.func.__name__}({', '.join(self.order)}): {_counted(len(self.kernels), 'kernel')}{' on ' + engines if engines else ''}>"
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
         return bound_to(instance, self, self.order)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return self.__qualname__  # found again by its name, as functions are
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Jit:
         return self
 
     # ---- which style
 
     @property
-    def mode(self):
+    def mode(self) -> str:
         if self.mode_ is None:
             self.mode_ = self._mode_of_source()
         if self.mode_ == "eager" and self.out_idx is not None:
@@ -137,13 +157,13 @@ class Jit:
         return "undecided"
 
     @functools.cached_property
-    def annotations(self):
+    def annotations(self) -> dict[str, Any]:
         found = annotations_of(self.func)
         kinds = (Declaration, dtype, Expr)
         return {n: a for n, a in found.items() if n != "return" and isinstance(a, kinds)}
 
     @functools.cached_property
-    def tensor_names(self):
+    def tensor_names(self) -> list[str]:
         """Parameters of the program: those whose annotation, in the signature or the body, says so."""
         names = set(self.annotations)
         for statement in source_tree(self.func).body:
@@ -152,7 +172,7 @@ class Jit:
         return [n for n in self.order if n in names]
 
     @functools.cached_property
-    def tensor_count(self):
+    def tensor_count(self) -> int:
         return len(self.tensor_names)
 
     # ---- lazy
@@ -245,6 +265,13 @@ class Jit:
             consts[name] = int(extents[dim])
         return consts
 
+    def _refuse_many(self):
+        """*arguments and **arguments, which have no annotation each."""
+        for name, parameter in self.signature.parameters.items():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                fail("ParameterType", f"'{self.func.__name__}' takes '{str(parameter).partition(':')[0]}', and a program has parameters of its own",
+                     "name each one: def f(A, B, n)", (self.func.__code__.co_filename, self.func.__code__.co_firstlineno, 1), TypeError)  # fmt: skip
+
     def _refuse_bare_tensors(self, const, fixed):
         """Tensors for parameters of which nothing says that they are tensors."""
         for name, value in fixed.items():
@@ -266,6 +293,7 @@ class Jit:
              f'pass an array: numpy.asarray(x, dtype="{declared.dtype}"), torch.tensor(x, dtype=torch.{declared.dtype})', also=TypeError)  # fmt: skip
 
     def _eager(self, tensors, fixed, given, around):
+        self._refuse_many()
         key = around.arguments, around.key
         discovery = self.discoveries.get(key) if around.exact else None
         if discovery is None:
@@ -294,7 +322,7 @@ class Jit:
         tensors, fixed, consts = self._split(args, kwargs, True)
         return self._eager(tensors, fixed, consts, Surroundings(self.func, fixed))
 
-    def takes(self, given):
+    def takes(self, given: dict[str, Any]) -> dict[str, Any]:
         """Which of these values by name compile() takes: of parameters, and of names that T.const makes."""
         fixed = {n: v for n, v in given.items() if n in self.signature.parameters}
         if self._is_lazy((), fixed):
@@ -359,20 +387,23 @@ class Jit:
 class Method:
     """A function under @jit (and @autotune) that a class defines with `self`, of one object."""
 
-    def __init__(self, function, instance):
+    __func__: Any
+    __self__: Any
+
+    def __init__(self, function: Any, instance: Any) -> None:
         self.__func__, self.__self__ = function, instance
         functools.update_wrapper(self, function, updated=())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<method of {self.__self__!r}: {self.__func__!r}>"
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.__func__, name)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Method) and self.__func__ is other.__func__ and self.__self__ is other.__self__
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((id(self.__func__), id(self.__self__)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -394,13 +425,17 @@ class Method:
 
 def bound_to(instance, function, order):
     """What `instance.function` means. TileLang's functions are never bound, so that a class may hold them as they are:
-    only one whose first parameter is `self` takes the object."""
-    return function if instance is None or order[:1] != ["self"] else Method(function, instance)
+    only one whose first parameter is `self` takes the object, and `cls` the class that @classmethod gives."""
+    takes = order[:1] == (["cls"] if isinstance(instance, type) else ["self"])
+    return Method(function, instance) if instance is not None and takes else function
 
 
 @entry
 def par_compile(funcs: Any, num_workers: int | None = None, ignore_error: bool = False, **options: Any) -> list[Any]:
     """Compiles programs (or calls functions that do) by several threads."""
+    wrong = next((f for f in funcs if not isinstance(f, PrimFunc) and not callable(f)), None)
+    if wrong is not None:
+        fail("OperandKind", f"par_compile is given {wrong!r}", "it takes a list of programs, or of functions that return kernels")
     makers = [functools.partial(compile_program, f, **options) if isinstance(f, PrimFunc) else f for f in funcs]
     made = each_by_threads(makers, "compiling", num_workers, Exception if ignore_error else ())
     return [None if isinstance(m, Exception) else m for m in made]

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _native, specialized
+from .elsewhere import nearest
 from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
 from .shown import Counts, Explanation
@@ -26,7 +27,7 @@ _ENGINES = ("auto", "cpu", "interpreter", "simulator", "cuda")
 class _Kernels(type):
     """Makes kernels of programs too, as compile() does: JITKernel(func, out_idx, ...) is TileLang's other way to say it."""
 
-    def __call__(cls, func, *arguments, **named):
+    def __call__(cls, func: Any, *arguments: Any, **named: Any) -> Any:
         if not isinstance(func, PrimFunc):
             return super().__call__(func, *arguments, **named)
         named.update(zip(_ORDER, arguments))
@@ -37,11 +38,16 @@ class _Kernels(type):
 class Kernel(_native.Kernel, metaclass=_Kernels):
     """A compiled program: call it with tensors and numbers, in the order of its parameters. Outputs are returned."""
 
-    latency = ref_latency = config = program = checked = None
+    latency: Any = None
+    ref_latency: Any = None
+    config: Any = None
+    program: Any = None
+    checked: Kernel | None = None
+    target: Any
     prim_func: PrimFunc  # that it was made of
-    arch = ""  # that was asked for
-    for_cuda = None  # its text for that, where no GPU runs it
-    made_by = None  # makes it again, where it is loaded
+    arch: str = ""  # that was asked for
+    for_cuda: str | None = None  # its text for that, where no GPU runs it
+    made_by: Any = None  # makes it again, where it is loaded
 
     @property
     def params(self) -> list[Any]:
@@ -82,6 +88,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU.
         predict: first what tilewright.cost.predict() says of it, on `machine` or the one that schedules for the architecture are made for."""
         arch, program = arch or self.explained_arch(), self.program
+        self._need_symbols(symbols)
         predicted = self._predicted(arch, machine, symbols) if predict or machine else None
 
         def facts():
@@ -97,7 +104,13 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
 
         return predict(self, machine or arch or "sm_90a", **symbols)
 
-    def explained_arch(self):
+    def _need_symbols(self, symbols):
+        known = sorted({str(e) for p in self.params for e in [*(p.shape or ()), *(p.strides or ())] if not isinstance(e, int)})
+        for name in symbols:
+            if name not in known:
+                fail("BadOption", f"'{self.name}' has no dimension '{name}' that a call gives", f"it has {', '.join(known)}" if known else "its shapes are known")
+
+    def explained_arch(self) -> str:
         """The GPU that it would run on; "" is the CPU."""
         return self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else ""
 
@@ -145,17 +158,17 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         """One call on inputs that are made for it."""
         return self.get_profiler().run_once()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<kernel {self.name} on {self.engine}>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickled is how it was made: where it is loaded it is compiled, for what is there."""
         return self.made_by, ()
 
-    def __copy__(self):
+    def __copy__(self) -> Kernel:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Kernel:
         return self
 
 
@@ -166,12 +179,12 @@ def engine_of(target, engine=None):
             fail("BadOption", f"there is no engine '{engine}'", "it is one of: " + ", ".join(_ENGINES))
         return engine, ""
     if isinstance(target, dict):
-        target = f"{target.get('kind', 'cuda')} -arch={target.get('arch', '')}"
+        target = target.get("kind", "cuda") + (f" -arch={target['arch']}" if target.get("arch") else "")
     if target is None or (isinstance(target, str) and target == "auto"):
         target = Target.current()  # chosen by `with Target(...)`
     text = str(target or os.environ.get("TILELANG_DEFAULT_TARGET") or "auto")
     kind, _, rest = text.partition(" ")
-    arch = rest.partition("-arch=")[2].split(" ")[0]
+    arch = _arch_of(rest)
     if kind in ("llvm", "c"):
         kind = "cpu"
     if kind == "cuda" and (_native.device_count() == 0 or os.environ.get("TILEWRIGHT_ENGINE")):
@@ -179,6 +192,25 @@ def engine_of(target, engine=None):
     if kind not in _ENGINES:
         fail("BadOption", f"there is no target '{text}'", "it is auto, cuda, cpu, interpreter or simulator")
     return kind, arch
+
+
+def _arch_of(options):
+    """The architecture among the options of a target; those of TVM's that change nothing here are left out."""
+    arch = ""
+    for option in options.split():
+        name, _, value = option.partition("=")
+        if name == "-arch":
+            arch = value
+        elif name not in _TARGET_OPTIONS:
+            near = nearest(name, ["-arch"], 0.6, 1)
+            if near:
+                fail("BadOption", f"there is no option '{name}' of a target", f"the nearest is {near}=, as in 'cuda -arch=sm_90a'")
+            warn_once(f"the option '{name}' of the target is left out")
+    return arch
+
+
+_TARGET_OPTIONS = frozenset("-code -keys -libs -max_num_threads -max_threads_per_block -max_shared_memory_per_block -mcpu -mtriple -mattr "
+                            "-thread_warp_size -registers_per_block -host -device -model -opt-level -num-cores -vector-width".split())  # fmt: skip
 
 
 def with_options(program, options):
@@ -203,7 +235,9 @@ def output_indices(program, out_idx):
              "give one of the two", program.place)  # fmt: skip
     count, chosen = len(program.params), []
     for index in out_idx if isinstance(out_idx, (list, tuple)) else [out_idx]:
-        position = index + count if index < 0 else index
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            fail("OutputIndex", f"out_idx of '{program.name}' is {out_idx!r}", "it is a position of a parameter, -1 for the last, or a list of them", program.place)
+        position = index + count if index < 0 else int(index)
         if not 0 <= position < count or program.params[position].shape is None or position in chosen:
             fail("OutputIndex", f"out_idx {index} of '{program.name}' is no tensor of its {count} parameters, or is named twice",
                  "positions count from 0, and from -1 backwards", program.place)  # fmt: skip
@@ -220,6 +254,8 @@ def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, 
         fail("OperandKind", f"compile() takes a function under @T.prim_func, not {type(func).__name__}",
              "write @T.prim_func above it, and annotate its parameters: A: T.Tensor((M, N), 'float16')")  # fmt: skip
     resolve_execution_backend(execution_backend, "cuda")
+    if not isinstance(plan, str):
+        fail("BadOption", f"the plan is {plan!r}", "it is a text, lines as `tilewright compile --stage plan` prints them")
     if isinstance(func, specialized.Specialized):
         options = {"target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags,
                    "plan": plan}  # fmt: skip
@@ -237,17 +273,18 @@ def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, 
     if func.one_thread and kernel.engine == "cuda":
         fail("OutsideProgram", f"'{func.name}' has no launch, and would run on one thread of the GPU",
              "write its body in with T.Kernel(...), or compile it with target='cpu'", func.place)  # fmt: skip
-    unwritten = [output for output in func.outputs if not kernel.writes(output)]
+    unwritten = [output for output in outputs if not kernel.writes(output)]
     for output in unwritten:
-        if len(unwritten) < len(func.outputs):  # the others may be all that is wanted
-            warn_once(f"'{func.name}' returns '{func.params[output].name}', but no statement writes to it")
-        else:
+        name = func.params[output].name
+        if len(unwritten) < len(outputs):  # the others may be all that is wanted
+            warn_once(f"'{func.name}' returns '{name}', but no statement writes to it")
+        elif output in func.outputs:
             fail("OutputNeverWritten", f"'{func.name}' returns this tensor, but no statement writes to it",
                  "write its elements, or return another tensor", func.params[output].place)  # fmt: skip
+        else:
+            fail("OutputNeverWritten", f"out_idx of '{func.name}' names '{name}', which every call makes anew, but no statement writes to it",
+                 "write its elements, or name the parameter that is the result", func.place)  # fmt: skip
     for output in outputs:
-        if not kernel.writes(output) and output not in func.outputs:
-            warn_once(f"'{func.name}' returns '{func.params[output].name}' by out_idx, but no statement writes to it: T.copy(..., "
-                      f"{func.params[output].name}[...]), or another out_idx")  # fmt: skip
         if kernel.writes(output) == _ADDS:
             warn_once(f"'{func.name}' only adds to '{func.params[output].name}', which every call makes anew: its elements begin "
                       "as memory happens to be; pass a tensor of zeros, or write to it first")  # fmt: skip

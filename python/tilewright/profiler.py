@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from .dtypes import dtype
+from .trace import fail
 from .settings import warn_once
 from .shown import Measured
 from .tensors import is_numpy
@@ -136,11 +137,21 @@ def given_to(kernel):
     return [p for i, p in enumerate(kernel.params) if i not in outputs]
 
 
+def supply_of(supply):
+    """How inputs are made, checked."""
+    if not isinstance(supply, TensorSupplyType):
+        fail("BadOption", f"the supply of tensors is {supply!r}", f"it is one of TensorSupplyType: {', '.join(t.name for t in TensorSupplyType)}")
+    return supply
+
+
 class Profiler:
     """kernel.get_profiler(): checks and measures on inputs of its own, or on given ones."""
 
-    def __init__(self, kernel, supply):
-        self.kernel, self.supply = kernel, supply
+    kernel: Any
+    supply: TensorSupplyType
+
+    def __init__(self, kernel: Any, supply: Any) -> None:
+        self.kernel, self.supply = kernel, supply_of(supply)
 
     def _inputs(self, given=None, sizes=None):
         """Those of a call; `sizes` are the values of dimensions that are known only there."""
@@ -157,7 +168,7 @@ class Profiler:
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<profiler of {self.kernel.name} on {self.kernel.engine}: report() measures a call>"
 
     def report(self, warmup: Any = 25, rep: Any = 100, input_tensors: Any = None, **named: Any) -> Measured:
@@ -231,8 +242,7 @@ def do_bench(fn: Any, warmup: Any = 25, rep: Any = 100, _n_warmup: int = 0, _n_r
     backend: "event" measures between two events of the stream; "cupti" adds up the kernels alone, and "cudagraph" replays
     calls that were captured, so that the host's share is left out; "wall", and any of them without a GPU, is the clock.
     """
-    if backend not in _BACKENDS:
-        raise ValueError(f"there is no backend '{backend}': it is one of {', '.join(_BACKENDS)}")
+    need_budgets(fn, warmup, rep, quantiles, backend, return_mode)
     torch = sys.modules.get("torch")
     on_gpu = torch is not None and torch.cuda.is_available()
     measure = _BACKENDS[backend] if on_gpu else _by_clock
@@ -249,6 +259,23 @@ def do_bench(fn: Any, warmup: Any = 25, rep: Any = 100, _n_warmup: int = 0, _n_r
     if return_mode == "max":
         return times[-1]
     return times[len(times) // 2] if return_mode == "median" else sum(times) / len(times)
+
+
+def need_budgets(fn, warmup, rep, quantiles, backend, return_mode):
+    if fn is not None and not callable(fn):
+        fail("OperandKind", f"do_bench measures a function, not {fn!r}", "do_bench(lambda: kernel(a, b))")
+    if backend not in _BACKENDS:
+        fail("BadOption", f"there is no backend '{backend}'", f"it is one of {', '.join(_BACKENDS)}")
+    if return_mode not in _MODES:
+        fail("BadOption", f"return_mode is {return_mode!r}", f"it is one of {', '.join(_MODES)}")
+    for name, value in (("warmup", warmup), ("rep", rep)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+            fail("BadOption", f"{name} is {value!r}", "it is a number of milliseconds", also=TypeError)
+    if quantiles is not None and not all(isinstance(q, (int, float)) and 0 <= q <= 1 for q in quantiles):
+        fail("BadOption", f"quantiles are {quantiles!r}", "they are numbers from 0 to 1")
+
+
+_MODES = ("mean", "median", "min", "max")
 
 
 def _turn(fn, cache_size):

@@ -1,4 +1,6 @@
 """Traced functions: prim_func, macro, and what tracing one gives."""
+from __future__ import annotations
+
 import ast
 import functools
 import inspect
@@ -22,14 +24,18 @@ _OPTION, _NOTHING = OPERATIONS["set_option"], OPERATIONS["depth"]
 class PrimFunc:
     """A recorded program. script() is its text."""
 
-    one_thread = False  # it has no Kernel
-    ret_type = None
+    one_thread: bool = False  # it has no Kernel
+    ret_type: Any = None
     name: str
     params: list[Any]  # of each parameter its name, dtype and shape
     outputs: list[int]
-    path = None  # (module, qualified name) of the function that it was recorded from
+    program: Any  # as it was recorded
+    place: tuple[str, int, int]
+    attrs: dict[str, Any]
+    numbers: list[Any]
+    path: Any = None  # (module, qualified name) of the function that it was recorded from
 
-    def __init__(self, tracer, program, at):
+    def __init__(self, tracer: Any, program: Any, at: Any) -> None:
         self.program, self.name, self.place = program, tracer.name, at
         self.params = tracer.parameters
         self.outputs = [i for i, p in enumerate(self.params) if p.output]
@@ -37,42 +43,43 @@ class PrimFunc:
         self.numbers = tracer.numbers
 
     @property
-    def buffer_map(self):
+    def buffer_map(self) -> dict[Any, Any]:
         return {p: p.as_tensor() for p in self.params if p.shape is not None}
 
     def script(self, **ignored: Any) -> str:
         return self.program.text
 
-    __str__ = script
+    def __str__(self) -> str:
+        return self.script()
 
     @property
-    def body(self):
+    def body(self) -> PrimFunc:
         """Stands for its statements where TVM's functions take them."""
         return self
 
-    def with_attr(self, key, value):
+    def with_attr(self, key: str, value: Any) -> PrimFunc:
         self.attrs[key] = value
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<program {self.name}>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         if self.path is None or "<locals>" in self.path[1]:
             fail("OperandKind", f"'{self.name}' cannot be pickled: it would be found again by its name, and no module has it",
                  "write it at the top of a module, or the function under @tilewright.jit that makes it", self.place, also=TypeError)  # fmt: skip
         self.__module__, name = self.path
         return name
 
-    def __copy__(self):
+    def __copy__(self) -> PrimFunc:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, path=None)
         return made
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> PrimFunc:
         return self
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         fail("OutsideProgram", f"'{self.name}' is a program and is called before it is compiled",
              "compile it: tilewright.compile(program)(...)", place())  # fmt: skip
 
@@ -179,7 +186,7 @@ def _traced_once(function, frame, bound, probing, decisions):
             launch.__enter__()
             tracer.open_frames.append(launch)
         if probing:
-            tracer.bound = bound
+            tracer.bound, tracer.probes = bound, True
         chosen = returned_outputs(tracer, body(*arguments), at)
         program = finish(tracer, at)
         if probing and bound != _ONE_THREAD:

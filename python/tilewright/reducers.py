@@ -2,6 +2,7 @@
 import weakref
 
 from .dtypes import dtype as _dtype
+from .hints import check, check_all
 from .trace import OPERATIONS, apply, fail, operation
 from .types import extents
 from .values import Buffer, Tile
@@ -21,6 +22,7 @@ def alloc_reducer(shape, dtype, op="sum", replication=None):
     """A tile that points of Parallel contribute to, by `op`: sum, max, min, or of integers bitand, bitor, bitxor.
     T.reducer_update contributes, or `+=`; T.finalize_reducer makes it readable."""
     of = _dtype(dtype)
+    check("alloc_reducer", "replication", replication)
     if op not in _BITS:
         made = _alloc(extents(shape), of, op)
     elif of.startswith(("int", "uint")):
@@ -75,6 +77,7 @@ def reducer_update(target, value):
 def finalize_reducer(reducer, dst=None, batch=1, annotations=None):
     """Makes a reducer readable, or writes what it holds to `dst`; batch, how many elements are joined at once, changes no
     result."""
+    check_all("finalize_reducer", batch=batch, annotations=annotations)
     _open.discard(reducer)
     if isinstance(reducer, Buffer) and _of.get(reducer) in _BITS:
         if dst is not None:

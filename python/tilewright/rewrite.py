@@ -18,6 +18,8 @@ def source_tree(function):
     """The definition of a function in the tree of its file."""
     code = function.__code__
     file, first = code.co_filename, code.co_firstlineno
+    if function.__name__ == "<lambda>":
+        fail("SourceMissing", "a lambda has no statements that could be recorded", "write a def", (file, first, 1))
     node = _definition(function)
     if node is None:
         linecache.checkcache(file)  # loaded again after it was edited

@@ -1,4 +1,7 @@
 """Launches, roles and branches as `with`, loops as `for`: what opens a scope of the program and closes it."""
+import math
+
+from . import hints
 from .trace import StopTrace, fail, operation, recording
 from .values import Expr, plain
 
@@ -49,6 +52,8 @@ def _list(value):
 
 def _checked_threads(threads):
     listed = [128] if threads is None else _list(threads)
+    if any(isinstance(plain(t), (Expr, str, bool, float)) or t is None for t in listed):
+        hints.refuse("T.Kernel", "threads", threads, "the threads of a block, 128, or its extents, (32, 4), known while the program is made")
     if any(not isinstance(t, Expr) and isinstance(t, int) and t < 1 for t in listed):
         fail("BadOption", f"threads must be positive, but they are {threads}", "a block has 1 to 1024 threads")
     return listed
@@ -66,9 +71,14 @@ class Launch(Frame):
     kind = "kernel"
 
     def __init__(self, *blocks, threads=128, prelude=None, cluster_dims=None, is_cpu=False):
+        if prelude is not None and not isinstance(prelude, str):
+            hints.refuse("T.Kernel", "prelude", prelude, "a text that stands before the kernel's")
+        if not isinstance(is_cpu, (bool, int)):
+            hints.refuse("T.Kernel", "is_cpu", is_cpu, "True or False")
         self.blocks = (_list(blocks[0]) if len(blocks) == 1 else list(blocks)) or [1]
         self.threads = _checked_threads(threads)
         self.cluster = [] if cluster_dims is None else _list(cluster_dims)
+        self.cluster = [hints.integer("T.Kernel", "cluster_dims", c, 1, "the blocks of a cluster, 2, or its extents, (2, 1, 1)") for c in self.cluster]
         if prelude:
             recording("Kernel").sources.append(prelude)
         recording("Kernel")
@@ -78,11 +88,14 @@ class Launch(Frame):
         if tracer.discover:
             raise StopTrace
         names = [self.names] if isinstance(self.names, str) else list(self.names)
+        need_names("T.Kernel", names, self.unpack, len(self.blocks), "with T.Kernel({}) as {}")
         defaults = ["bx", "by", "bz"]
         names = [n if n and n != "_" else d for n, d in zip(names, defaults)] if any(names) else []
         values = _open_launch(self.blocks, self.threads, self.cluster, names)
         tracer.launches += 1
         tracer.grid, tracer.block_indices = self.blocks, values
+        known = [plain(t) for t in self.threads]
+        tracer.thread_count = math.prod(known) if all(isinstance(t, int) for t in known) else 0
         self.values = list(zip(names or defaults, values))
         return values if len(values) > 1 or self.unpack else values[0]
 
@@ -150,20 +163,31 @@ class While(Frame):
         _open_while(self.condition)
 
 
+def need_names(word, names, unpack, count, form):
+    """As many names as there are indices, where names are unpacked."""
+    if unpack and len(names) != count:
+        indices = "1 index" if count == 1 else f"{count} indices"
+        named = ", ".join(n for n, _ in zip("ijklm", range(count)))
+        fail("OperandKind", f"{word} gives {indices}, but {len(names)} names take them",
+             "write " + form.format(", ".join("MNKLP"[:count]), f"({named})" if form.startswith("with") and count > 1 else named), also=ValueError)  # fmt: skip
+
+
 class Loop:
     """A loop of the program: `for` over it traces the body once."""
 
     by_ones = True
     runs = False  # surely once or more
 
-    def __init__(self, what, open):
+    def __init__(self, what, open, count=1):
         self.what, self.open = what, open  # open(names) -> (values, scopes to close)
+        self.count = count  # of its indices
 
     def traced(self, names, unpack, region=None):
         tracer = recording(self.what)
         if tracer.discover:
             raise StopTrace
         listed = [names] if isinstance(names, str) else list(names)
+        need_names(f"T.{self.what}", listed, unpack, self.count, f"for {{1}} in T.{self.what}({{0}})")
         values, scopes = self.open([n or "i" for n in listed])
         tracer.scope("for", region)
         scope = tracer.scopes[-1]
@@ -179,9 +203,18 @@ class Loop:
         return self.traced("i", False)
 
 
+def need_extent(word, value, what="an extent"):
+    """A number or a value of the program, not a text or a list of them."""
+    if isinstance(value, (str, list, tuple)) and not isinstance(value, Expr):
+        each = f": T.{word}({', '.join(map(str, value))})" if isinstance(value, (list, tuple)) else ""
+        fail("OperandKind", f"T.{word}: {what} is {value!r}", f"bounds are integers, one by one{each}")
+
+
 def _counted(what, kind, start, stop, step=None, factor=0, **options):
     if stop is None:
         start, stop = 0, start
+    for value in (start, stop, step):
+        need_extent(what, value, "a bound")
     stages, order, stage = options.get("stages", 0), options.get("order"), options.get("stage")
 
     def open(names):
@@ -197,32 +230,47 @@ def _counted(what, kind, start, stop, step=None, factor=0, **options):
 
 def serial(start, stop=None, step=None, annotations=None):
     """An ordinary loop; range() in a traced function is this."""
+    hints.check("serial", "annotations", annotations)
     return _counted("serial", "serial", start, stop, step)
 
 
 def unroll(start, stop=None, step=None, *, explicit=False, unroll_factor=None, annotations=None):
     """A loop that is unrolled when it is compiled, as a whole or by so many iterations."""
-    return _counted("unroll", "unroll", start, stop, step, unroll_factor or 0)
+    hints.check_all("unroll", explicit=explicit, annotations=annotations)
+    factor = 0 if unroll_factor is None else hints.integer("T.unroll", "unroll_factor", unroll_factor, 0, "how many turns become one, 1 or more")
+    return _counted("unroll", "unroll", start, stop, step, factor)
 
 
 def vectorized(start, stop=None, *, annotations=None):
     """A loop whose accesses may become vector accesses."""
+    hints.check("vectorized", "annotations", annotations)
     return _counted("vectorized", "vectorized", start, stop)
 
 
 def Pipelined(start, stop=None, num_stages=0, order=None, stage=None, sync=None, group=None, annotations=None):
     """A loop whose copies may run ahead by num_stages; its results are those of serial."""
+    hints.check_all("Pipelined", sync=sync, group=group, annotations=annotations)
+    num_stages = hints.integer("T.Pipelined", "num_stages", num_stages, -(2**31), "how many turns may be under way: an integer, 0 for no pipeline")
+    for name, given in (("order", order), ("stage", stage)):
+        if given is not None and not (isinstance(given, (list, tuple)) and all(hasattr(plain(e), "__index__") for e in given)):
+            hints.refuse("T.Pipelined", name, given, "a list of integers, one for each statement of the body")
     stages = max([num_stages, *stage]) if stage else num_stages  # which stage each statement is in says how many there are
     return _counted("Pipelined", "pipelined", start, stop, stages=stages, order=order, stage=stage)
 
 
 def Parallel(*extents, coalesced_width=None, loop_layout=None, prefer_async=None, annotations=None):
     """Every point of a box once, in no order, dealt to the threads."""
+    hints.check_all("Parallel", coalesced_width=coalesced_width, prefer_async=prefer_async, annotations=annotations)
+    for extent in extents:
+        if extent is None:
+            hints.refuse("T.Parallel", "an extent", extent, "an integer")
+        need_extent("Parallel", extent)
+    hints.check_loop_layout("Parallel", loop_layout, extents)
 
     def open(names):
         return _open_map(names, list(extents)), 1
 
-    made = Loop("Parallel", open)
+    made = Loop("Parallel", open, len(extents))
     made.runs = all(isinstance(plain(e), int) and plain(e) > 0 for e in extents)
     return made
 
@@ -240,29 +288,43 @@ def parallel(start, stop=None, *, annotations=None):
 
 def Persistent(domain, wave_size, index, group_size=8, num_stages=0, annotations=None):
     """The share of one of wave_size blocks of the points of a box, in groups along its last dimension."""
+    hints.check("Persistent", "annotations", annotations)
+    if not isinstance(domain, (list, tuple)):
+        hints.refuse("T.Persistent", "domain", domain, "a list of extents: [M, N]")
+    for extent in domain:
+        need_extent("Persistent", extent)
+    if isinstance(plain(wave_size), int):
+        hints.integer("T.Persistent", "wave_size", wave_size, 1, "how many blocks share the points, 1 or more")
 
     def open(names):
         return _open_persistent(names, list(domain), wave_size, index, group_size), 1
 
-    return Loop("Persistent", open)
+    return Loop("Persistent", open, len(domain))
 
 
 def grid(*extents):
     """Nested serial loops."""
+    for extent in extents:
+        need_extent("grid", extent)
 
     def open(names):
         names = names + ["i"] * (len(extents) - len(names))
         return [_open_for(n, 0, e) for n, e in zip(names, extents)], len(extents)
 
-    made = Loop("grid", open)
+    made = Loop("grid", open, len(extents))
     made.runs = all(isinstance(plain(e), int) and plain(e) > 0 for e in extents)
     return made
+
+
+_THREADS = [f"{of}.{axis}" for of in ("threadIdx", "blockIdx") for axis in "xyz"]
 
 
 class ThreadBinding(Loop):
     """The index of this thread, or block: `for tx in`, under a condition where there are more of them, or `tx =`."""
 
     def __init__(self, extent, thread):
+        if str(thread) not in _THREADS:
+            hints.refuse("T.thread_binding", "thread", thread, f"one of {', '.join(_THREADS)}")
         self.extent, self.of_blocks, self.dim = extent, str(thread).startswith("blockIdx"), "xyz".index(str(thread)[-1])
         super().__init__("thread_binding", self.opened)
         bound = recording("thread_binding").bound[self.of_blocks]
@@ -282,6 +344,9 @@ class ThreadBinding(Loop):
         known, asked = plain(of_launch), plain(self.extent)
         if isinstance(known, int) and isinstance(asked, int) and known == asked:
             return [index], 0
+        if isinstance(known, int) and isinstance(asked, int) and known < asked and not recording("thread_binding").probes:
+            fail("BadOption", f"T.thread_binding of {asked} {'blocks' if self.of_blocks else 'threads'}, but the launch has {known}",
+                 "give T.Kernel as many, or write T.Parallel, which deals points to the threads that there are")  # fmt: skip
         _open_if(_less(index, self.extent))
         return [index], 1
 

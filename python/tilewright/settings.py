@@ -105,6 +105,8 @@ def options_of(pass_configs, compile_flags=None):
         _check(key)
         if key in _MEANINGS:
             option, when = _MEANINGS[key]
+            if not isinstance(value, (bool, int)):
+                fail("BadOption", f"the option '{key}' of pass_configs is {value!r}", "it is True or False")
             options[option] = bool(value) is when
         elif key == KEYS["TL_DEVICE_COMPILE_FLAGS"]:
             options.update(_of_flags(value))
@@ -114,7 +116,10 @@ def options_of(pass_configs, compile_flags=None):
 
 def _of_flags(flags):
     options = {}
-    for flag in flags.split() if isinstance(flags, str) else flags or ():
+    flags = flags.split() if isinstance(flags, str) else () if flags is None else flags
+    if not isinstance(flags, (list, tuple)) or not all(isinstance(f, str) for f in flags):
+        fail("BadOption", f"the flags of the compiler are {flags!r}", 'they are a text or a list of texts: ["-use_fast_math"]')
+    for flag in flags:
         if flag.lstrip("-") in ("use_fast_math", "use_fast_math=true"):
             options["fast_math"] = True
         else:

@@ -1,4 +1,6 @@
 """Objects that show themselves: what explain() and simulate() give, and pictures, as text and in notebooks."""
+from __future__ import annotations
+
 import functools
 import html
 from typing import Any
@@ -10,7 +12,7 @@ def _preformatted(text):
     return f"<pre>{html.escape(text)}</pre>"
 
 
-def table(heads, rows):
+def table(heads: Any, rows: Any) -> list[str]:
     """Lines of a table, numbers to the right."""
     texts = [list(heads), *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[c]) for row in texts) for c in range(len(heads))]
@@ -21,7 +23,7 @@ def table(heads, rows):
 class Explanation(str):
     """What becomes of a kernel: a text, of which `summary()` is the first screen and `json` the facts, as a dict."""
 
-    def __new__(cls, text, facts):
+    def __new__(cls, text: str, facts: Any) -> Explanation:
         made = super().__new__(cls, text)
         made._facts = facts
         return made
@@ -45,10 +47,10 @@ class Explanation(str):
             lines[_LINES - 1 :] = [f"and {len(lines) - _LINES + 1} lines more: the whole text says them"]
         return "\n".join(map(str, lines))
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return f"{_preformatted(self.summary())}<details><summary>all of it</summary>{_preformatted(str(self))}</details>"
 
-    def _repr_pretty_(self, printer, cycle):
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
 
 
@@ -59,10 +61,10 @@ def _known(count):
 class _Table(dict[str, Any]):
     """A dict that is shown as the table that str() gives."""
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return _preformatted(str(self))
 
-    def _repr_pretty_(self, printer, cycle):
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
 
 
@@ -71,7 +73,7 @@ class Counts(_Table):
 
     _COLUMNS = ("shared_accesses", "shared_wavefronts", "global_accesses", "global_sectors", "bytes_moved", "atomics", "barriers")
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = []
         for launch in self["launches"]:
             lines.append(f"launch {launch['launch']}: {launch['blocks']} blocks of {launch['threads']} threads, "
@@ -85,7 +87,10 @@ class Counts(_Table):
 class Picture:
     """An SVG drawing: a notebook shows it, save(path) writes it."""
 
-    def __init__(self, svg, title):
+    svg: str
+    title: str
+
+    def __init__(self, svg: str, title: str) -> None:
         self.svg, self.title = svg, title
 
     def save(self, path: Any) -> Any:
@@ -93,15 +98,15 @@ class Picture:
             file.write(self.svg)
         return path
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return self.svg
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<picture of {self.title}: save(path) writes it>"
 
 
 class Measured(_Table):
     """Milliseconds of calls, and what they come to: a dict, which is shown as a table."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join(table(tuple(self), [[f"{v:.4g}" if isinstance(v, float) else v for v in self.values()]]))

@@ -24,7 +24,8 @@ def to_dlpack(tensor):
     if _is(tensor, "cupy", "ndarray"):
         _native.set_stream(sys.modules["cupy"].cuda.get_current_stream().ptr)
     try:
-        return tensor.__dlpack__()
+        if not hasattr(tensor, "mask"):
+            return tensor.__dlpack__()
     except AttributeError:
         if hasattr(tensor, "item"):  # a number of NumPy
             return tensor.item()
@@ -34,6 +35,8 @@ def to_dlpack(tensor):
     except (BufferError, TypeError):
         if not _is(tensor, "numpy", "ndarray"):
             raise
+    if hasattr(tensor, "mask"):
+        raise ValueError("a masked array, whose mask a kernel would not see: pass x.filled(0), and the mask as a tensor of its own")
     if not tensor.flags.writeable:
         raise ValueError("a read-only NumPy array: a kernel may write to its arguments; pass a copy")
     if not tensor.dtype.isnative:

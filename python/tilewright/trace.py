@@ -5,7 +5,7 @@ import sys
 import threading
 
 from . import _native, errors
-from .tracebacks import is_ours
+from .tracebacks import is_of_python, is_ours
 
 _TABLE = _native.operations()
 OPERATIONS = {row[0]: index for index, row in enumerate(_TABLE)}
@@ -61,11 +61,14 @@ class Tracer:
         self.branches = []  # conditions of T.If, the innermost last
         self.barriers = None  # of T.create_list_of_mbarrier
         self.numbered = None  # of T.create_barriers
+        self.layouts = {}  # number of a tile -> what T.annotate_layout gave it
         self.swizzled = set()  # tiles that T.annotate_layout spreads over the banks
         self.launches = 0
         self.grid = []  # of the launch that was opened last
+        self.thread_count = 0  # of its blocks; 0 is not known
         self.block_indices = []  # of it
         self.bound = ([1, 1, 1], [1, 1, 1])  # extents of T.thread_binding, for threads and for blocks; 0 is not known
+        self.probes = False  # this trace only looks for them
         self.random = None  # of T.rng_init
         self.block = None  # of T.sblock: buffers whose safe values end with it, and the numbers that they had before
         self.guards, self.reduced = None, None  # of T.sblock: open conditions of T.where; reduced axes and where they begin
@@ -114,6 +117,21 @@ def place(depth=2, beyond=None):
         if code in entrances:
             return None
         if not is_ours(code) and (beyond is None or str(frame.f_globals.get("__name__")).partition(".")[0] != beyond):
+            return (code.co_filename, *_line_and_column(frame, code))
+        frame = frame.f_back
+    return None
+
+
+_LIBRARIES = ("torch", "numpy", "pytest", "_pytest", "pluggy")
+
+
+def place_of_call():
+    """(file, line, column) of the user's innermost frame: no part of this package, of Python, or of a library that calls it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        library = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if not is_ours(code) and not is_of_python(code) and library not in _LIBRARIES:
             return (code.co_filename, *_line_and_column(frame, code))
         frame = frame.f_back
     return None
@@ -228,7 +246,7 @@ class Recording:
             _refuse_wrong_call(error, trace)
 
 
-_WRONG_CALL = re.compile(r"(\w+)\(\) ((?:missing|takes|got) .*)")
+_WRONG_CALL = re.compile(r"(?:(\w+)\.__init__|(\w+))\(\) ((?:missing|takes|got) .*)")
 
 
 def _refuse_wrong_call(error, trace):
@@ -238,15 +256,17 @@ def _refuse_wrong_call(error, trace):
     while trace.tb_next is not None:
         trace = trace.tb_next
     said = _WRONG_CALL.fullmatch(str(error))
-    word = getattr(language, said[1], None) if said else None
+    name = said and (said[2] or next((n for n, v in vars(language).items() if isinstance(v, type) and v.__name__ == said[1]), ""))
+    word = getattr(language, name, None) if name else None
     code = trace.tb_frame.f_code
-    if trace.tb_frame.f_globals.get(said and said[1], word) is not word:
+    if trace.tb_frame.f_globals.get(name, word) is not word:
         return  # a function of the program's own
-    if is_ours(code) or not is_ours(getattr(word, "__code__", code)):
+    made_by = word.__init__ if isinstance(word, type) else word
+    if is_ours(code) or not is_ours(getattr(made_by, "__code__", code)):
         return
     heads = ", ".join(map(str, _heads(inspect.signature(word))))
     try:
-        fail("OperandKind", f"{said[1]}: {said[2]}", f"it takes {said[1]}({heads})", (code.co_filename, trace.tb_lineno, 0), also=TypeError)
+        fail("OperandKind", f"{name}: {said[3]}", f"it takes {name}({heads})", (code.co_filename, trace.tb_lineno, 0), also=TypeError)
     except errors.TilewrightError as refused:
         failed = refused
     raise failed from None

@@ -24,7 +24,7 @@ def is_ours(code):
     return ours
 
 
-def _is_of_python(code):
+def is_of_python(code):
     file = code.co_filename
     return file.startswith(("<frozen ", _PYTHON)) and not any(part in file for part in _INSTALLED)
 
@@ -37,7 +37,7 @@ def cut(error):
     kept, called, entry = [], False, error.__traceback__
     while entry is not None:
         code = entry.tb_frame.f_code
-        called = is_ours(code) or (called and _is_of_python(code))
+        called = is_ours(code) or (called and is_of_python(code))
         if not called:
             kept.append(entry)
         entry = entry.tb_next
@@ -60,8 +60,31 @@ def entry(function: _Function) -> _Function:
         except TilewrightError as error:
             cut(error)
             raise  # which adds no frame
+        except TypeError as error:
+            if error.__traceback__.tb_next is not None:
+                raise
+            reason = str(error)
+        refuse_call(function, reason)
 
     return called
+
+
+def refuse_call(function, reason):
+    """The error of a call that Python could not make: its place, and what the function takes."""
+    import inspect
+
+    from .elsewhere import nearest
+    from .trace import fail
+
+    parameters = inspect.signature(function).parameters
+    unknown = re.search(r"unexpected keyword argument '(\w+)'", reason)
+    near = nearest(unknown[1], parameters) if unknown else ""
+    heads = ", ".join(str(p.replace(annotation=p.empty)) for n, p in parameters.items() if n != "self")
+    try:
+        fail("OperandKind", reason, f"the nearest it has: {near}" if near else f"it takes {function.__name__}({heads})", also=TypeError)
+    except TilewrightError as error:
+        cut(error)
+        raise
 
 
 # ---- colors

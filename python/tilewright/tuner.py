@@ -33,6 +33,9 @@ _inputs = _Inputs()
 class set_autotune_inputs:
     """with set_autotune_inputs(a, b): candidates are measured on these tensors."""
 
+    tensors: list[Any]
+    outer: Any
+
     def __init__(self, *tensors: Any) -> None:
         self.tensors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
@@ -61,7 +64,14 @@ class Tuned:
     """A jitted function under @autotune. Given a tunable argument, it is the function itself; one that do_not_specialize
     names is only where the search starts, and the configurations stand in its place."""
 
-    def __init__(self, function, configs, options, do_not_specialize=(), portable=False):
+    function: Any
+    configs: Any
+    options: dict[str, Any]
+    same_for: frozenset[str]
+    portable: bool
+    best: dict[Any, Any]
+
+    def __init__(self, function: Any, configs: Any, options: dict[str, Any], do_not_specialize: Any = (), portable: bool = False) -> None:
         options = {**getattr(function, "measuring", {}), **options}
         self.function, self.configs, self.options = function, configs, options
         names = [do_not_specialize] if isinstance(do_not_specialize, str) else do_not_specialize or ()
@@ -71,16 +81,16 @@ class Tuned:
         self.best = {}
         functools.update_wrapper(self, function)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
         return bound_to(instance, self, self.function.order)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return self.__qualname__
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Tuned:
         return self
 
     def _tune(self, args, kwargs):
@@ -281,7 +291,12 @@ def jit(function=None, **options):
 class AutoTuner:
     """AutoTuner.from_kernel(factory, configs).run(): the factory returns a program."""
 
-    def __init__(self, kernel, configs):
+    kernel: Any
+    configs: Any
+    compiling: dict[str, Any]
+    measuring: dict[str, Any]
+
+    def __init__(self, kernel: Any, configs: Any) -> None:
         self.kernel, self.configs, self.compiling, self.measuring = kernel, configs, {}, {}
 
     @classmethod

@@ -6,9 +6,10 @@ import warnings
 
 from . import _native
 from .errors import TilewrightError
-from .profiler import Profiler, TensorSupplyType, assert_close, do_bench, given_to
+from .profiler import Profiler, TensorSupplyType, assert_close, do_bench, given_to, need_budgets, supply_of
 from .progress import Progress
 from .settings import depth_of_user
+from .trace import fail
 
 
 class Search:
@@ -17,8 +18,15 @@ class Search:
     def __init__(self, name, warmup=25, rep=100, supply_type=TensorSupplyType.Auto, supply_prog=None, ref_prog=None,
                  skip_check=False, rtol=1e-2, atol=1e-2, max_mismatched_ratio=0.01, manual_check_prog=None,
                  early_stop=False, early_stop_factor=2.0, backend="event", log=None):  # fmt: skip
+        for what, given in (("ref_prog", ref_prog), ("supply_prog", supply_prog), ("manual_check_prog", manual_check_prog)):
+            if given is not None and not callable(given):
+                fail("BadOption", f"{what} of '{name}' is {given!r}", "it is a function")
+        for what, given in (("rtol", rtol), ("atol", atol), ("max_mismatched_ratio", max_mismatched_ratio), ("early_stop_factor", early_stop_factor)):
+            if isinstance(given, bool) or not isinstance(given, (int, float)) or given < 0:
+                fail("BadOption", f"{what} of '{name}' is {given!r}", "it is a number, 0 or more")
+        need_budgets(None, warmup, rep, None, backend, "mean")
         self.name, self.warmup, self.rep, self.backend = name, warmup, rep, backend
-        self.supply_type, self.supply_prog, self.ref_prog, self.skip_check = supply_type, supply_prog, ref_prog, skip_check
+        self.supply_type, self.supply_prog, self.ref_prog, self.skip_check = supply_of(supply_type), supply_prog, ref_prog, skip_check
         self.close = {"rtol": rtol, "atol": atol, "max_mismatched_ratio": max_mismatched_ratio}
         self.manual_check_prog, self.early_factor = manual_check_prog, early_stop_factor if early_stop else None
         self.log = _Log(log)
@@ -41,7 +49,8 @@ class Search:
             first = self.outcomes[0][1]
             if len(self.outcomes) > 1 and isinstance(first, TilewrightError) and len({str(error) for _, error in self.outcomes}) == 1:
                 raise first  # of what they have in common
-            raise TilewrightError("no configuration works:\n" + "\n".join(f"{config}: {error}" for config, error in self.outcomes))
+            fail("BadOption", f"no configuration works, of {len(configs)} of '{self.name}':\n"
+                 + "\n".join(f"{config}: {error}" for config, error in self.outcomes), "try one alone: its error has its place")  # fmt: skip
         if len(self.groups) > 1:
             others = [k.config for _, kernels in self.groups if best not in kernels for k in kernels]
             sizes = sorted((len(kernels) for _, kernels in self.groups), reverse=True)

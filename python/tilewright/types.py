@@ -11,6 +11,8 @@ _tensor, _scalar, _view = operation("tensor"), operation("scalar_parameter"), op
 
 
 def extents(shape):
+    if isinstance(shape, str) or (isinstance(shape, (tuple, list)) and any(type(e) is str for e in shape)):
+        fail("OperandKind", f"a shape is {shape!r}", "it is a list of integers, (64, 64), or of what T.dynamic(...) and T.const(...) give")
     if isinstance(shape, (tuple, list)):
         return [plain(e) for e in shape]
     return [plain(shape)]

@@ -35,9 +35,12 @@ DType dtype_of(const tw_tensor& t) {
   const uint16_t lanes = t.type_bits < 8 ? 1 : t.type_lanes;  // pairs of what is wanted are none for this
   if (const auto type = dtype_of_dlpack(t.type_code, t.type_bits, lanes)) return *type;
   fail(Code::DlpackInvalid, {},
-       fmt::format("a tensor of DLPack type code {}, {} bits, {} lanes has no dtype here", t.type_code, t.type_bits,
-                   t.type_lanes),
-       "reinterpret it as integers of that width");
+       t.type_code == 5 ? fmt::format("a tensor of complex numbers of {} bits has no dtype here", t.type_bits)
+                        : fmt::format("a tensor of DLPack type code {}, {} bits, {} lanes has no dtype here",
+                                      t.type_code, t.type_bits, t.type_lanes),
+       t.type_code == 5
+           ? "pass its parts, torch.view_as_real(x) or x.view(numpy.float32), as a tensor with one more dimension of 2"
+           : "reinterpret it as integers of that width");
 }
 
 // Whether bytes stand for two elements of 4 bits each: so libraries have them that know no such type, or one of pairs.

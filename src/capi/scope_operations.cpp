@@ -46,6 +46,8 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"ReturnValue", Code::ReturnValue},
     {"OutsideProgram", Code::OutsideProgram},
     {"BadOption", Code::BadOption},
+    {"LayoutFunction", Code::LayoutFunction},
+    {"LayoutSpace", Code::LayoutSpace},
     {"GemmType", Code::GemmType},
     {"GemmInner", Code::GemmInner},
     {"OperandKind", Code::OperandKind},

@@ -2,11 +2,13 @@
 printed, warnings, the lines of their files in the traceback, and the message. TILEWRIGHT_UPDATE=1 writes what is said."""
 import contextlib
 import io
+import linecache
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import traceback
 import warnings
 
@@ -18,6 +20,20 @@ from tilewright import elsewhere, settings, tracebacks
 
 FOLDER = pathlib.Path(__file__).parent / "first_hour"
 HEAD = re.compile(r"^=== (.*)$", re.MULTILINE)
+
+
+# What bodies.txt has the bodies of: they are compiled for the interpreter, and for a GPU to a text.
+FRAME = """@T.prim_func
+def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128):
+        s, f = T.alloc_shared((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
+        T.copy(A, s)
+        T.copy(A, f)
+{}
+        T.copy(f, B)
+tw.compile(main, engine="interpreter")
+tw.compile(main, target="cuda -arch=sm_90a").get_kernel_source()
+"""
 
 
 def cases():
@@ -32,6 +48,7 @@ def what_is_said(program, folder):
     """All that a user sees, without colors; of a traceback the lines of the user's files and how many are others'."""
     file = folder / "mine.py"
     file.write_text(program)
+    linecache.checkcache(str(file))
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -63,7 +80,8 @@ def as_a_user(monkeypatch, tmp_path):
 def test_what_is_said(file, name, program, said, tmp_path):
     if "import torch" in program:
         pytest.importorskip("torch")
-    found = what_is_said(program, tmp_path)
+    framed = FRAME.format(textwrap.indent(program.rstrip(), "        ")) if file.stem == "bodies" else program
+    found = what_is_said(framed, tmp_path)
     if os.environ.get("TILEWRIGHT_UPDATE"):
         before, mark, rest = file.read_text().partition(f"=== {name}\n")
         after = HEAD.search(rest)

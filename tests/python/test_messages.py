@@ -1,4 +1,6 @@
 """What wrong arguments and the symptoms of teaching pages say, word for word."""
+import sys
+
 import numpy as np
 import pytest
 import tilewright as tw
@@ -25,7 +27,7 @@ FAMILIES = {
     "null": ((None, 1, B), "error TW4003 launch: rows: argument 0 'A' is null, but the program uses it"),
     "dtype": (
         (A.astype("float64"), 1, B),
-        "error TW4004 launch: rows: argument 0 'A' has dtype float64, but must have float32",
+        "error TW4004 launch: rows: argument 0 'A' has dtype float64, but must have float32\nhelp: convert it, or declare the parameter as float64",
     ),
     "rank": ((A[0], 1, B), "error TW4005 launch: rows: argument 0 'A' has shape (4,), but must have 2 dimensions"),
     "shape": ((A[:, :3], 1, B), "error TW4007 launch: rows: argument 0 'A' has shape (8, 3), but its dimension 1 must be 4"),
@@ -47,22 +49,29 @@ FAMILIES = {
 }  # fmt: skip
 
 
+def at_the_call(message, mark, call):
+    """A message with the place of the line that ends with a mark."""
+    line = next(n for n, text in enumerate(open(__file__), 1) if text.rstrip().endswith(f"# {mark}"))
+    head, newline, help = message.partition("\nhelp: ")
+    at = f"\n  --> {__file__}:{line}" + (":9" if sys.version_info >= (3, 11) else "") + f"\n  {line:>5} |         {call}  # {mark}"
+    return head + at + ("\n        |         ^" if sys.version_info >= (3, 11) else "") + newline + help
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_wrong_arguments(engine, family):
     arguments, message = FAMILIES[family]
     with pytest.raises(ValueError) as caught:
-        tw.compile(rows, engine=engine)(*arguments)
-    assert str(caught.value) == message
+        tw.compile(rows, engine=engine)(*arguments)  # the call
+    assert str(caught.value) == at_the_call(message, "the call", "tw.compile(rows, engine=engine)(*arguments)")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_another_device(engine, tensor_of_device):
     with pytest.raises(tw.LaunchError) as caught:
-        tw.compile(rows, engine=engine)(A, 1, tensor_of_device(2, 1, 8, 16))
-    assert str(caught.value) == (
-        "error TW4006 launch: rows: argument 2 'B' is on cuda:1, but must be in the processor's memory\nhelp: copy it to the cpu first"
-    )
+        tw.compile(rows, engine=engine)(A, 1, tensor_of_device(2, 1, 8, 16))  # elsewhere
+    said = "error TW4006 launch: rows: argument 2 'B' is on cuda:1, but must be in the processor's memory\nhelp: copy it to the cpu first"
+    assert str(caught.value) == at_the_call(said, "elsewhere", "tw.compile(rows, engine=engine)(A, 1, tensor_of_device(2, 1, 8, 16))")
 
 
 def product(block, stages, clear=True):

@@ -599,6 +599,18 @@ def test_the_command_asks_before_it_shows_a_solution(tmp_path):
     assert command(tmp_path, "solution", "4", "--yes").stdout == puzzles.named(4).solution + "\n"
 
 
+def test_a_number_alone_tells_the_puzzle(tmp_path):
+    said = command(tmp_path, "1").stdout
+    assert said.startswith(puzzles.named(1).told) and said.endswith("writes this as puzzle_01_copy.py; then: tilewright puzzles check 1\n")
+    assert command(tmp_path, "17").returncode == 2
+
+
+def test_an_answer_in_a_file_that_is_named(tmp_path):
+    (tmp_path / "mine.py").write_text(f"import tilewright as tw\nimport tilewright.language as T\n\n\n{puzzles.named(1).solution}\n")
+    assert "***" in command(tmp_path, "check", "1", "mine.py").stdout
+    assert "there is no puzzle_01_copy.py in elsewhere.py" in command(tmp_path, "check", "1", "elsewhere.py").stderr
+
+
 def test_mistakes_on_the_command_line(tmp_path):
     for words, text in {("check", "99"): "there is no puzzle 99; they have the numbers 1 to 16", ("hint", "softmx"): "did you mean softmax?",
                         ("hint", "1", "4"): "invalid choice", ("chek",): "invalid choice"}.items():  # fmt: skip

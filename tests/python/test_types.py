@@ -206,29 +206,44 @@ def examples(folder):
     (folder / "all_of_the_package.py").write_text(STRICT)
 
 
+# A function that annotates its parameters in its body, by T.const, declares them twice, and its signature has no types.
+IN_THE_BODY = dict.fromkeys(("reportRedeclaration", "reportMissingParameterType", "reportUnknownParameterType"), False)
+
+
 @needs_pyright
-@pytest.mark.parametrize("which", [examples, documents])
-def test_examples_and_documents_are_right_to_pyright(which, tmp_path):
-    """At its strictest where a file says `# pyright: strict`. A function that annotates its parameters in its body declares them
-    twice, which its standard complains of."""
+@pytest.mark.parametrize("which, mode", [(examples, "strict"), (documents, "standard")])
+def test_examples_and_documents_are_right_to_pyright(which, mode, tmp_path):
     which(tmp_path)
-    assert pyright(tmp_path, "standard", reportRedeclaration=False) == []
+    assert pyright(tmp_path, mode, **IN_THE_BODY) == []
 
 
 @needs_pyright
-def test_strict_files_are_held_to_it(tmp_path):
+def test_examples_are_held_to_it(tmp_path):
     examples(tmp_path)
-    strict = [p for p in tmp_path.glob("*.py") if "\n# pyright: strict\n" in p.read_text()]
-    assert {"gemm.py", "all_of_the_package.py"} <= {p.name for p in strict}
-    for path in strict:
-        path.write_text(path.read_text() + "\n\ndef f(x):\n    return x\n")
-    assert {name for name, _, _ in pyright(tmp_path, "standard", reportRedeclaration=False)} == {p.name for p in strict}
+    for path in tmp_path.glob("*.py"):
+        path.write_text(path.read_text() + "\n\ndef f(x):\n    return x.of_no_type\n")
+    assert {name for name, _, _ in pyright(tmp_path, "strict", **IN_THE_BODY)} == {p.name for p in tmp_path.glob("*.py")}
 
 
 @pytest.mark.parametrize("which", [examples, documents])
 def test_examples_and_documents_are_right_to_mypy(which, tmp_path, cache):
     which(tmp_path)
     assert mypy(tmp_path, cache) == []
+
+
+# The names of tilewright and of its language, and the classes of what they give. The rest is the package's own.
+PUBLIC = re.compile(r"tilewright\.(\w+$|language\.|(kernel\.Kernel|jitted\.(Jit|Method)|program\.PrimFunc|shown|profiler\.(Profiler|TensorSupplyType)|"
+                    r"tuner\.(Tuned|AutoTuner|set_autotune_inputs))\b)")  # fmt: skip
+
+
+@needs_pyright
+def test_the_types_of_the_interface_are_complete(tmp_path):
+    command = [sys.executable, "-m", "basedpyright", "--verifytypes", "tilewright", "--ignoreexternal", "--outputjson"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([PACKAGE, *(p for p in sys.path if p)])}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    found = [s for s in json.loads(ran.stdout)["typeCompleteness"]["symbols"] if s["isExported"] and PUBLIC.match(s["name"])]
+    assert {f"tilewright.{n}" for n in tw.__all__} <= {s["name"] for s in found}
+    assert len(found) > 1000 and [s["name"] for s in found if not s["isTypeKnown"]] == []
 
 
 @needs_pyright

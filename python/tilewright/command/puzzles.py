@@ -31,7 +31,10 @@ def _parser():
     start.add_argument("folder", nargs="?", default="puzzles", metavar="DIR", help="where (puzzles)")
     check = word("check", "checks an answer", "Runs an answer on the interpreter, the simulated GPU and the CPU beside NumPy. Status 1: it is wrong.")
     check.add_argument("puzzle", nargs="?", type=_puzzle, metavar="N", help="which puzzle (the first one without a star)")
+    check.add_argument("file", nargs="?", metavar="FILE", help="its file, where it is elsewhere")
     check.add_argument("--in", dest="folder", metavar="DIR", help="where its file is (here, in puzzles, or where start wrote last)")
+    tell = word("show", "tells a puzzle", "The story, the picture and the given lines. N alone is the same.")
+    tell.add_argument("puzzle", type=_puzzle, metavar="N", help="which puzzle")
     hint = word("hint", "says how to go on", "Three steps to each answer: every call gives the next.")
     hint.add_argument("puzzle", type=_puzzle, metavar="N", help="which puzzle")
     hint.add_argument("step", nargs="?", type=int, choices=range(1, found.HINTS + 1), metavar="STEP", help="1, 2 or 3 (the next one)")
@@ -42,14 +45,20 @@ def _parser():
 
 
 def puzzles(argv):
-    options = _parser().parse_args(argv)
-    return {None: _list, "start": _start, "check": _check, "hint": _hint, "solution": _solution}[options.word](options)
+    options = _parser().parse_args(["show", *argv] if argv and argv[0].isdigit() else argv)
+    return {None: _list, "show": _show, "start": _start, "check": _check, "hint": _hint, "solution": _solution}[options.word](options)
 
 
 def _list(options):
     print(found.overview())
     if not stars.folder():
         print("tilewright puzzles start DIR writes the files; tilewright puzzles --help says more")
+    return 0
+
+
+def _show(options):
+    print(found.show(options.puzzle.number))
+    print(f"tilewright puzzles start DIR writes this as {options.puzzle.file}; then: tilewright puzzles check {options.puzzle.number}")
     return 0
 
 
@@ -83,7 +92,7 @@ def _check(options):
     from .kernels import _one
 
     puzzle = options.puzzle or _next()
-    path = _file_of(puzzle, options.folder)
+    path = options.file if options.file and os.path.isfile(options.file) else _file_of(puzzle, options.file or options.folder)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an engine that runs hears no other
     try:
         answer = _one(f"{path}:{puzzle.name}")

@@ -65,9 +65,11 @@ from ..exchange import (
 )
 from ..pointers import access_ptr, ptx_cp_async
 from ..float_kinds import *  # noqa: F403
+from .. import hints as _hints
 from ..index_maps import Fragment, Layout, PartialFragment, annotate_layout, make_linear_layout, make_swizzle_layout, make_swizzled_layout
 from ..jitted import Jit as JITFunc
 from ..program import PrimFunc, Ref, const, empty, macro, prim_func
+from ..settings import warn_once as _warn_once
 from ..reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
 from ..refused import NODES as _NODES, REFUSED as _REFUSED
 from ..scopes import (
@@ -179,11 +181,20 @@ class Var(Ref, metaclass=_VarWord):
 _alloc_scalar = _operation("alloc_scalar")
 
 
+def _need_scope(word, scope, scopes):
+    """An allocation's scope, which its word says already."""
+    if scope is not None and scope not in scopes:
+        _hints.refuse(f"T.{word}", "scope", scope, " or ".join(map(repr, scopes)))
+
+
 def alloc_var(dtype, *arguments, init=None, scope=None):
     """A mutable scalar of each thread, zero unless `init` says otherwise. Assigning to its name stores."""
     for argument in arguments:
-        if not (isinstance(argument, str) and not isinstance(argument, _dtypes.dtype)):
+        if isinstance(argument, str) and not isinstance(argument, _dtypes.dtype):
+            scope = argument
+        else:
             init = argument
+    _need_scope("alloc_var", scope, ("local.var", "local"))
     if _dtypes.dtype(dtype).lanes > 1:
         return _VectorVariable(_dtypes.dtype(dtype), init)
     made = _Var(_alloc_scalar(_dtypes.dtype(dtype), init).id)
@@ -194,16 +205,23 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
 
 def alloc_buffer(shape, dtype="float32", *ignored, scope="global", **also_ignored):
     """An allocation in the space that `scope` names."""
-    for word, name in (("fragment", "alloc_fragment"), ("shared", "alloc_shared"), ("local", "alloc_local")):
-        if word in scope:
+    for name, scopes in _SCOPES.items():
+        if scope in scopes:
             return _function(name)(shape, dtype)
-    return _function("alloc_global")(shape, dtype)
+    _hints.refuse("T.alloc_buffer", "scope", scope, "one of " + ", ".join(_itertools.chain(*_SCOPES.values())))
+
+
+_SCOPES = {"alloc_shared": ("shared", "shared.dyn"), "alloc_fragment": ("local.fragment", "fragment"),
+           "alloc_local": ("local", "local.var"), "alloc_global": ("global",)}  # fmt: skip
 
 
 def _allocation(name):
     base = _operation(name)
 
     def allocate(shape, dtype, scope=None):
+        _need_scope(name, scope, _SCOPES[name])
+        if dtype is None:
+            _hints.refuse(f"T.{name}", "dtype", dtype, "the type of an element, for example 'float32'")
         of = _dtypes.dtype(dtype)
         return base(shape, of) if of.lanes == 1 else _buffer_of_vectors(base, shape, of)
 
@@ -260,6 +278,9 @@ def print(obj=None, msg="", warp_group_id=0, warp_id=0):
     """Prints a value, a buffer, or a message."""
     if isinstance(obj, str) and not msg:
         obj, msg = None, obj
+    _hints.check_all("print", warp_group_id=warp_group_id, warp_id=warp_id)
+    if warp_group_id or warp_id:
+        _warn_once("T.print: every thread that comes here prints; warp_group_id and warp_id are left out")
     _apply(_OPERATIONS["print"], obj, msg)
 
 
@@ -305,6 +326,7 @@ _BY_TMA = ("float16", "bfloat16", "float32", "int32", "uint32")
 
 def atomic_add(dst, value, memory_order=None, return_prev=False, use_tma=False, annotations=None):
     """Adds to an element, or a tile to a tile, atomically."""
+    _hints.check_all("atomic_add", use_tma=use_tma, annotations=annotations)
     if use_tma and dst.dtype not in _BY_TMA:
         _fail("BadOption", f"TMA atomic add does not support dtype {dst.dtype}; supported scalar dtypes are {', '.join(_BY_TMA)}",
               "leave out use_tma")  # fmt: skip
@@ -402,6 +424,7 @@ def align_up(x, y):
 def annotate_safe_value(safe_value_map):
     """What reads outside of global tensors give; in a T.sblock to its end."""
     block = _state.tracer.block if _state.tracer is not None else None
+    _hints.need_mapping("annotate_safe_value", safe_value_map, "{A: 0.0}")
     for buffer, value in safe_value_map.items():
         if block is not None:
             block.setdefault(buffer, buffer.id)
@@ -417,11 +440,11 @@ def _ignored(*arguments, **named):
 
 
 for _name in (
-    "annotate_l2_hit_ratio annotate_padding annotate_producer_reg_dealloc annotate_consumer_reg_alloc "
-    "annotate_restrict_buffers annotate_compile_flags annotate_pass_configs no_set_max_nreg func_attr "
-    "disable_warp_group_reg_alloc warpgroup_fence_operand reads writes sblock_attr start_profile_intrinsic end_profile_intrinsic"
+    "annotate_padding no_set_max_nreg disable_warp_group_reg_alloc warpgroup_fence_operand reads writes sblock_attr start_profile_intrinsic "
+    "end_profile_intrinsic"
 ).split():
     globals()[_name] = _ignored
+globals().update({f.__name__: f for f in _hints.STATEMENTS})
 
 # ---- modules of TileLang's language: what they hold is here
 
@@ -488,14 +511,16 @@ def _function(name):
             operands.append(f"{parameter} if {parameter} is None else _dtype({parameter})")
         elif kind == "absent":
             checks += f"    if {parameter} is not None: _absent('{name}', '{parameter}')\n"
-        elif kind != "ignored":
+        elif kind == "ignored":
+            checks += f"    if {parameter} is not None: _check('{name}', '{parameter}', {parameter})\n"
+        else:
             operands.append(parameter)
     text = (
         "from __future__ import annotations\n"
         f"def {name}({', '.join(heads)}):\n{checks}"
         f"    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
     )
-    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_finish": _values.plain if name in _FOLDED else _same}
+    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_check": _hints.check, "_finish": _values.plain if name in _FOLDED else _same}
     exec(compile(text, "<tilewright>", "exec"), space)
     made = space[name]
     made.__doc__, made.__module__ = doc, __name__

@@ -238,22 +238,22 @@ def alloc_var(dtype: _Any, *arguments: _Any, init: _Any = ..., scope: _Any = ...
 alloc_wgmma_desc: _Any
 def allocate(shape: _Any, dtype: _Any = ..., scope: _Any = ..., annotations: _Any = ...) -> _Any:
     """An allocation in the space that `scope` names."""
-def annotate_compile_flags(*arguments: _Any, **named: _Any) -> _Any:
-    """A hint; results and checks are the same without it."""
-def annotate_consumer_reg_alloc(*arguments: _Any, **named: _Any) -> _Any:
-    """A hint; results and checks are the same without it."""
-def annotate_l2_hit_ratio(*arguments: _Any, **named: _Any) -> _Any:
-    """A hint; results and checks are the same without it."""
+def annotate_compile_flags(flags: _Any) -> _Any:
+    """Flags of the device's compiler, as jit(compile_flags=...) takes them."""
+def annotate_consumer_reg_alloc(reg_count: _Any = ...) -> _Any:
+    """How many registers a computing warp gets: a hint, which the plan decides."""
+def annotate_l2_hit_ratio(l2_hit_ratio_map: _Any) -> _Any:
+    """How much of a global tensor, from 0 to 1, is to stay in the L2 cache: a hint."""
 def annotate_layout(layout_map: _Any) -> _Any:
     """Where elements of tiles lie. Never changes a result; tensors in global memory stay as their shape and strides say."""
 def annotate_padding(*arguments: _Any, **named: _Any) -> _Any:
     """A hint; results and checks are the same without it."""
-def annotate_pass_configs(*arguments: _Any, **named: _Any) -> _Any:
-    """A hint; results and checks are the same without it."""
-def annotate_producer_reg_dealloc(*arguments: _Any, **named: _Any) -> _Any:
-    """A hint; results and checks are the same without it."""
-def annotate_restrict_buffers(*arguments: _Any, **named: _Any) -> _Any:
-    """A hint; results and checks are the same without it."""
+def annotate_pass_configs(configs: _Any) -> _Any:
+    """Options of this program, in the words of jit(pass_configs=...)."""
+def annotate_producer_reg_dealloc(reg_count: _Any = ...) -> _Any:
+    """How many registers a loading warp keeps: a hint, which the plan decides."""
+def annotate_restrict_buffers(*buffers: _Any) -> _Any:
+    """Tensors that no other parameter shares memory with: a hint; every call is checked for it."""
 def annotate_safe_value(safe_value_map: _Any) -> _Any:
     """What reads outside of global tensors give; in a T.sblock to its end."""
 def annotate_ws_pipeline_depth(depth_map: _Any) -> _Any:
@@ -506,8 +506,8 @@ def fma2(x: _Any, y: _Any, z: _Any) -> _Any:
 def fmul(x: _Any, y: _Any) -> _Any:
     """x * y, which is never joined with a sum."""
 frame: _Any
-def func_attr(*arguments: _Any, **named: _Any) -> _Any:
-    """A hint; results and checks are the same without it."""
+def func_attr(attrs: _Any) -> _Any:
+    """Attributes of TVM's functions: a hint."""
 func_name: _Any
 func_ret: _Any
 gemm_blockscaled: _Any
