@@ -25,7 +25,10 @@ namespace {
 // on an H200 (bench/results/2026-11-23-prices.json, which has each beside its prediction).
 // A row of a tile is a line of the cache, or reaches into the next one (fitted to 5056x5056x5000: 460 us for 351).
 constexpr double kLineBytes = 128, kOverTwoLines = 1.6;
-constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares comes for each of them
+// Of a tile that a pair of blocks shares a half comes for each of them, and no turn is shorter than it takes until both
+// have released a slot and it is full again (fitted to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles
+// takes 427 clocks a turn alone, 506 and 471 as pairs that share A or B).
+constexpr double kHalf = 0.5, kPairTurn = 500;
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
@@ -195,6 +198,7 @@ class Pricer {
     for (const Ring& r : plan_.rings)
       if (r.ahead) slots = std::min(slots, r.slots);
     double turn = kRoundTrip / static_cast<double>(slots);
+    if (plan_.work.shared.valid()) turn = std::max(turn, kPairTurn);
     if (!plan_.order_of(loop.var))
       turn = std::max(turn, product_ / warpgroups(*product) + kTurnAlone + (is_beyond_ ? kTurnBeyond : 0));
     alone_ += turns * turn;

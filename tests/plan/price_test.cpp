@@ -130,6 +130,54 @@ TEST(Price, TakesATileThatIsFast) {
   }
 }
 
+// The time of a product under a line of its plan.
+double predict(const Row& row, const std::string& line) {
+  ir::TileProgram program = product(row);
+  program.launches[0].plan.push_back(line);
+  passes::GpuProgram p{.tiles = passes::assume_fast_calls(program), .target = gpu_target("sm_90a"), .attempts = {}};
+  passes::run_gpu_passes(p, passes::gpu_tile_passes(), [](auto&&...) {});
+  const plan::Plan plan = passes::decide_plan(p.tiles, 0, p.target, {});
+  if (!plan.has_loader()) return 0;
+  const auto price = plan::price(p.tiles, p.tiles.launches[0], plan, p.target);
+  return price ? price->microseconds : 0;
+}
+
+// Pairs of blocks that share a tile, each beside the same tiles alone: what they gain or lose.
+TEST(Price, OfPairsIsNearWhatWasMeasured) {
+  const Json results = Json::parse(text_of(kResults + "2026-11-25-pairs.json"));
+  Json rows = Json::array();
+  std::vector<double> off;
+  for (const Json& row : results["rows"]) {
+    const std::string what = row["what"], text = row["case"];  // nt bfloat16 5000x5000x5000
+    if (what != "pairs" || !(text.starts_with("nt bfloat16 ") || text.starts_with("nn bfloat16 "))) continue;
+    for (const auto& [name, us] : row["us"].items()) {
+      const size_t at = name.find(" pairs ");
+      if (at == std::string::npos) continue;
+      const std::string tiles = name.substr(0, at), shared = name.substr(at + 7) + "s";
+      const Row product{"bf16:" + text.substr(0, 2), text.substr(12), tiles};
+      const double alone = predict(product, "work persistent"),
+                   paired = predict(product, "work persistent pairs=" + shared);
+      if (alone == 0 || paired == 0 || !row["us"].contains(tiles + " plain")) continue;
+      const double was = us.get<double>() / row["us"][tiles + " plain"].get<double>(), is = paired / alone;
+      off.push_back(std::abs(is / was - 1));
+      rows.push_back({{"form", product.form},
+                      {"shape", product.shape},
+                      {"tiles", tiles},
+                      {"shared", shared},
+                      {"measured", rounded(was)},
+                      {"predicted", rounded(is)}});
+    }
+  }
+  ASSERT_GT(off.size(), 20u);
+  std::ranges::sort(off);
+  EXPECT_LT(off[off.size() / 2], 0.08);
+  const char* what =
+      "products by pairs of blocks, in parts of the time of the same tiles alone, on an H100 (2026-11-25-pairs.json) "
+      "beside plan/price.h";
+  const Json out = {{"what", what}, {"rows", rows}, {"median_off", rounded(off[off.size() / 2])}};
+  expect_file(kResults + "2026-11-25-prices-of-pairs.json", out.dump(1) + "\n");
+}
+
 // Ranks from the least, of what is alike the mean.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<double> out;
