@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _native, specialized
@@ -105,7 +106,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         return predict(self, machine or arch or "sm_90a", **symbols)
 
     def _need_symbols(self, symbols):
-        known = sorted({str(e) for p in self.params for e in [*(p.shape or ()), *(p.strides or ())] if not isinstance(e, int)})
+        known = re.findall(r"^  (?:symbol|param) (\w+): \w+$", self.program.text, re.MULTILINE)  # dimensions, and numbers
         for name in symbols:
             if name not in known:
                 fail("BadOption", f"'{self.name}' has no dimension '{name}' that a call gives", f"it has {', '.join(known)}" if known else "its shapes are known")
