@@ -70,7 +70,7 @@ def install_as_tile_kernels(force: bool = False) -> None:
 
 
 if TYPE_CHECKING:
-    from . import kernels, ops, profiler, puzzles, testing, torch_ops, tuner
+    from . import cost, kernels, ops, profiler, puzzles, testing, torch_ops, tuner
     from .pictures import plot
     from .pretended_gpu import without_gpu
     from .profiler import TensorSupplyType, do_bench

@@ -77,7 +77,7 @@ def reducer_update(target, value):
 def finalize_reducer(reducer, dst=None, batch=1, annotations=None):
     """Makes a reducer readable, or writes what it holds to `dst`; batch, how many elements are joined at once, changes no
     result."""
-    check_all("finalize_reducer", batch=batch, annotations=annotations)
+    check_all("finalize_reducer", annotations=annotations, **({} if isinstance(batch, int) else {"batch": batch}))
     _open.discard(reducer)
     if isinstance(reducer, Buffer) and _of.get(reducer) in _BITS:
         if dst is not None:

@@ -47,6 +47,7 @@ class Streaming {
     }
     if (!found) return nullptr;
     const Buffer& b = program_.buffer(found->to.buffer);
+    const std::vector<Expr> indices = indices_of(f, *found);
     if (b.rank() == 0 || b.type.is_packed() || (!b.strides.empty() && constant_int(b.strides.back()) != 1))
       return nullptr;
     bool reads = false;
@@ -54,9 +55,19 @@ class Streaming {
       const auto* n = e.as<Load>();
       reads = reads || (n && program_.root(n->buffer) == program_.root(found->to.buffer));
     });
+    for (const Expr& index : indices) walk(index, [&](const Expr& e) { reads = reads || e.as<Load>(); });
     for (size_t d = 0; d + 1 < b.rank(); ++d)
-      if (used_vars(found->to.indices[d]).contains(f.var)) return nullptr;
-    return reads || !steps_by_one(found->to.indices.back(), f.var) ? nullptr : found;
+      if (used_vars(indices[d]).contains(f.var)) return nullptr;
+    return reads || !steps_by_one(indices.back(), f.var) ? nullptr : found;
+  }
+  // Where the store goes, in words that are known before the loop: names of its body stand for what they are.
+  static std::vector<Expr> indices_of(const For& f, const Store& store) {
+    Substitution names;
+    for (const Stmt& s : f.body)
+      if (const auto* n = s.as<Let>()) names[n->var] = substitute(n->value, names);
+    std::vector<Expr> out;
+    for (const Expr& e : store.to.indices) out.push_back(substitute(e, names));
+    return out;
   }
   static bool steps_by_one(const Expr& index, VarId v) {
     std::vector<Term> terms{{1, index}};
@@ -127,7 +138,9 @@ class Streaming {
   // The row's elements on their way to [begin, begin + count).
   Stmt moved(const Staged& s, const Expr& begin, const Expr& count, const Expr& done, const Expr& rest = {}) {
     For place = s.loop;  // the indices of the first element
-    place.body = {make_stmt(Store{s.store.to, constant(program_.buffer(s.store.to.buffer).type, int64_t{0})}, s.at)};
+    place.body = {make_stmt(Store{{s.store.to.buffer, indices_of(s.loop, s.store)},
+                                  constant(program_.buffer(s.store.to.buffer).type, int64_t{0})},
+                            s.at)};
     const Body first = with_index(place, begin, program_);
     Region to{s.store.to.buffer, first[0].as<Store>()->to.indices, {}};
     to.extent.assign(to.min.size(), constant(1));
