@@ -38,8 +38,8 @@ CAUSES = [
     (("examples",), WORD("topk_gate"), "eight rounds of a maximum over a row, each waiting for the one before"),
     (("library", "pairs", "random"), lambda row: any(n % 8 for n in _sizes(row)), "rows that are no whole pieces of 16 bytes come by loads of threads, 4 bytes "
      "at a time, and are waited for; the model takes them at the L2 cache's rate"),
-    (("random", "pairs"), lambda row: _off(row) > 0 and _tile(row)[2] <= 32, "steps of 32: the model has a slot come round no sooner than from memory, but what "
-     "neighbours read at once comes from the L2 cache, in about half of the time"),
+    (("random", "pairs"), lambda row: _off(row) > 0 and _tile(row)[2] <= 32, "steps of 32: the model has each turn wait for its own product, as "
+     "those of few rows do; blocks beside each other, and long loops, hide most of it"),
     (("random", "pairs"), lambda row: _off(row) > 0, "the L2 cache gives more than the rate that the model has, for tiles that neighbours read at once"),
     (("random", "few rows"), lambda row: _tile(row)[0] >= 128 and _sizes(row)[0] <= 64, "tiles of many more rows than the matrix has: their products are of "
      "zeros, in few warps; and " + EARLY),
