@@ -5,6 +5,7 @@ import ast
 import functools
 import inspect
 import sys
+import types
 from typing import Any
 
 from .elsewhere import nearest
@@ -174,7 +175,7 @@ def _traced_once(function, frame, bound, probing, decisions):
     annotations = annotations_of(function, frame)
     body = rewritten(function)
     with Recording(tracer):
-        _set_options(tracer, at)
+        _set_options(tracer, at, function)
         arguments = []
         for name in tracer.order:
             if name in annotations:
@@ -211,9 +212,19 @@ class Missing:
         return f"parameter '{self.name}', which is not annotated yet"
 
 
-def _set_options(tracer, at):
+def _is_of_tilelang(function):
+    """Whether the module that the function is of knows this package by TileLang's name, which programs of ours beside it do not."""
+    if not getattr(sys.modules.get("tilelang"), "__tilewright__", False):
+        return False
+    known = list(getattr(function, "__globals__", {}).values())
+    ours = str(getattr(function, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+    by_our_name = any(value is sys.modules["tilewright"] for value in known)
+    return not ours and (not by_our_name or any(isinstance(v, types.ModuleType) and getattr(v, "__tilewright__", False) for v in known))
+
+
+def _set_options(tracer, at, function):
     # TileLang multiplies float32 by the tensor cores' tfloat32, and its programs are written for that.
-    defaults = {"tf32": True} if getattr(sys.modules.get("tilelang"), "__tilewright__", False) else {}
+    defaults = {"tf32": True} if _is_of_tilelang(function) else {}
     for name, value in {**defaults, **state.options}.items():
         tracer.builder.apply(_OPTION, at, name, value)
 
@@ -410,7 +421,7 @@ def _traced_eager_once(function, order, arguments, annotations, consts, decision
     tracer = Tracer(function.__name__, decisions=decisions)
     tracer.order, tracer.given = order, consts
     with Recording(tracer):
-        _set_options(tracer, at)
+        _set_options(tracer, at, function)
         result = rewritten(function)(*_arguments(tracer, order, arguments, annotations))
         unknown = next((name for name in consts if name not in tracer.consts), None)
         if unknown is not None:

@@ -125,6 +125,10 @@ def test_float32_is_multiplied_as_tfloat32(tmp_path):
     native = (tmp_path / "product.py").read_text().replace("import tilelang, tilelang.language as T", "import tilewright as tilelang, tilewright.language as T")
     (tmp_path / "native.py").write_text(native)
     assert python(str(tmp_path / "native.py")).stdout.split() == ["False", "False"]
+    # Both in one process: each program by the name that it knows.
+    (tmp_path / "beside.py").write_text("import tilewright\ntilewright.install_as_tilelang(force=True)\nimport product, native\n")
+    run = python(str(tmp_path / "beside.py"))
+    assert run.stdout.split() == ["True", "False", "False", "False"], run.stdout + run.stderr
 
 
 def test_frames_of_loops():
