@@ -1,6 +1,7 @@
 #include "tilewright/cost.h"
 
 #include <charconv>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -178,19 +179,25 @@ struct CostModel::State {
   // The version that a call with these values takes.
   const PlannedVersion& version_for(const NamedValues& values) {
     if (fast.takes(values)) return fast;
-    std::call_once(asked, [&] {
-      const WarningSink loud = replace_warning_sink([](const Diagnostic&) {});
-      const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(loud); });
-      for_other_calls(program, [&](const ir::TileProgram& p) { return &general.emplace(p, machine); });
+    std::vector<bool> holds;
+    ir::TileProgram other = passes::assume_what_holds(program, [&](const ir::Assumption& a, size_t) {
+      holds.push_back(value_of(a.condition, program, values) != 0);
+      return bool{holds.back()};
     });
-    return *general;
+    const std::lock_guard lock(asked);
+    if (const auto known = others.find(holds); known != others.end()) return known->second;
+    const WarningSink loud = replace_warning_sink([](const Diagnostic&) {});
+    const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(loud); });
+    return *for_other_calls(std::move(other), [&](const ir::TileProgram& p) {
+      return &others.try_emplace(holds, p, machine).first->second;
+    });
   }
 
   ir::TileProgram program;
   const Machine machine;
   PlannedVersion fast;
-  std::once_flag asked;
-  std::optional<PlannedVersion> general;
+  std::mutex asked;
+  std::map<std::vector<bool>, PlannedVersion> others;  // by which of the facts hold that the fast one assumes
 };
 
 CostModel::CostModel(const Program& program, const std::string& machine)

@@ -160,14 +160,14 @@ void add_floors(const Explanation& e, const target::Rates& rates, GpuFacts& out)
 void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, const std::string& arch, bool compile,
                    size_t plans, const std::function<void(const DeviceChoice&)>& chosen, Explanation& out) {
   const target::GpuTarget target = gpu_target(arch);
-  const ir::TileProgram fast = passes::assume_fast_calls(program);
-  std::vector<std::string> assumptions;
-  bool general = false;
-  for (size_t i = program.assumptions.size(); i < fast.assumptions.size(); ++i) {
-    assumptions.push_back(ir::print(fast.assumptions[i].condition, fast));
-    general = general || value_of(fast.assumptions[i].condition, fast, values) == 0;
-  }
-  const ir::TileProgram& tiles = general ? program : fast;
+  std::vector<std::string> assumptions, broken;
+  const ir::TileProgram tiles = passes::assume_what_holds(program, [&](const ir::Assumption& a, size_t) {
+    const bool holds = value_of(a.condition, program, values) != 0;
+    assumptions.push_back(ir::print(a.condition, program));
+    if (!holds) broken.push_back(assumptions.back());
+    return holds;
+  });
+  const bool general = !broken.empty();
   Dump dump(tiles.name);
   const bool stages = chosen != nullptr;
   DeviceChoice choice = choose_unseen(tiles, arch, dump, stages);
@@ -180,7 +180,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   }
   const ThreadLowering& l = choice.lowering;
   GpuFacts& gpu = out.gpu.emplace();
-  gpu.assumptions = std::move(assumptions), gpu.general = general;
+  gpu.assumptions = general ? std::move(broken) : std::move(assumptions), gpu.general = general;
   gpu.ladder = ladder_of(choice);
   const std::vector<passes::PricedPlan> prices = price_plans(tiles, l, known_values(tiles, values), plans);
   for (size_t i = 0; i < l.threads.launches.size(); ++i) {

@@ -44,8 +44,13 @@ Executable with_fast_version(ir::TileProgram program, runtime::LaunchPlan plan, 
                              std::function<runtime::Version(const ir::TileProgram&)> make) {
   const ir::TileProgram fast = passes::assume_fast_calls(program);
   runtime::Version first = make(fast);
-  auto general = [program = std::move(program), make = std::move(make)](bool aligned) {
-    return for_other_calls(aligned ? program : passes::assume_no_alignment(program), make);
+  check_internal(
+      fast.assumptions.size() - program.assumptions.size() == first.plan.assumes.size() - plan.assumes.size(),
+      "{}: assumptions that no call is asked for", program.name);
+  auto general = [program = std::move(program), make = std::move(make)](const runtime::CallFacts& call) {
+    if (!call.aligned) return for_other_calls(passes::assume_no_alignment(program), make);
+    return for_other_calls(
+        passes::assume_what_holds(program, [&](const ir::Assumption&, size_t i) { return bool{call.holds[i]}; }), make);
   };
   return runtime::make_executable(std::move(plan), std::move(first), std::move(general), std::move(engine));
 }

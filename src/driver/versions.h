@@ -1,4 +1,5 @@
-// A program as versions: one that is fast for the calls that most programs get, and the program itself for the others.
+// A program as versions: one that is fast for the calls that most programs get, and others for those of which only some
+// of what it assumes holds, or whose tensors begin anywhere.
 #pragma once
 #include <functional>
 
@@ -19,8 +20,8 @@ void demand_of_calls(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan
 // Takes the lines of plans out, and warns of it. Throws the error if it says anything else than that no plan has them.
 void leave_out_plan_lines(ir::TileProgram& program, const CompileError& error);
 
-// `plan` is the canonical program's. `make` compiles the program it is given: the fast one now, the other when a call
-// needs it.
+// `plan` is the canonical program's. `make` compiles the program it is given: the fast one now, another when a call
+// needs it, under what holds of that call.
 Executable with_fast_version(ir::TileProgram program, runtime::LaunchPlan plan, std::string engine,
                              std::function<runtime::Version(const ir::TileProgram&)> make);
 

@@ -124,9 +124,15 @@ class Facts {
 
 }  // namespace
 
-TileProgram assume_fast_calls(TileProgram program) {
-  for (Assumption& a : Facts(program).assumptions()) program.assumptions.push_back(std::move(a));
+TileProgram assume_what_holds(TileProgram program, function_ref<bool(const Assumption&, size_t)> holds) {
+  const std::vector<Assumption> facts = Facts(program).assumptions();
+  for (size_t i = 0; i < facts.size(); ++i)
+    if (holds(facts[i], i)) program.assumptions.push_back(facts[i]);
   return program;
+}
+
+TileProgram assume_fast_calls(TileProgram program) {
+  return assume_what_holds(std::move(program), [](const Assumption&, size_t) { return true; });
 }
 
 TileProgram assume_no_alignment(TileProgram program) {

@@ -1,5 +1,7 @@
 #include "runtime/executable.h"
 
+#include <algorithm>
+
 #include "support/diagnostic.h"
 
 namespace tilewright {
@@ -95,11 +97,11 @@ Version& LoadedProgram::bind(std::span<const Argument> arguments, BoundCall& cal
     call.buffer_count += static_cast<int>(first_.plan.workspaces.size() - plan_.workspaces.size());
     return first_;
   }
-  const bool aligned = is_aligned(call, plan_, kGeneralAlignment);
-  General& general = aligned ? aligned_ : anywhere_;
+  const CallFacts facts = facts_of(call);
+  General& general = general_for(facts);
   std::call_once(general.made, [&] {
     std::lock_guard lock(making_);
-    general.version = make_general_(aligned);
+    general.version = make_general_(facts);
     verify(general.version.plan);
   });
   general_calls_.fetch_add(1, std::memory_order_relaxed);
@@ -107,13 +109,30 @@ Version& LoadedProgram::bind(std::span<const Argument> arguments, BoundCall& cal
   return general.version;
 }
 
+bool LoadedProgram::holds(const AssumeCheck& own, const BoundCall& call) const {
+  int64_t value = 0;
+  return evaluate(own.condition, call.symbols(), call.scalars(), value) && value != 0;
+}
+
 bool LoadedProgram::assumptions_hold(const BoundCall& call) const {
   const std::vector<AssumeCheck>& assumes = first_.plan.assumes;
-  for (size_t i = plan_.assumes.size(); i < assumes.size(); ++i) {
-    int64_t holds = 0;
-    if (!evaluate(assumes[i].condition, call.symbols(), call.scalars(), holds) || holds == 0) return false;
-  }
-  return true;
+  return std::all_of(assumes.begin() + static_cast<std::ptrdiff_t>(plan_.assumes.size()), assumes.end(),
+                     [&](const AssumeCheck& own) { return holds(own, call); });
+}
+
+CallFacts LoadedProgram::facts_of(const BoundCall& call) const {
+  CallFacts out{is_aligned(call, plan_, kGeneralAlignment), {}};
+  const std::vector<AssumeCheck>& assumes = first_.plan.assumes;
+  for (size_t i = plan_.assumes.size(); out.aligned && i < assumes.size(); ++i)
+    out.holds.push_back(holds(assumes[i], call));
+  return out;
+}
+
+LoadedProgram::General& LoadedProgram::general_for(CallFacts facts) {
+  std::lock_guard lock(finding_);
+  std::unique_ptr<General>& found = general_[std::move(facts)];
+  if (!found) found = std::make_unique<General>();
+  return *found;
 }
 
 Executable make_executable(LaunchPlan plan, std::unique_ptr<Callee> callee, std::string engine, std::string source) {

@@ -1,7 +1,9 @@
 // What stands behind a tilewright::Executable: the launch plan, the engine's callee and the memory it lends to calls.
 #pragma once
 #include <atomic>
+#include <compare>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,8 +44,13 @@ struct Version {
   std::unique_ptr<Callee> callee;
   std::string source;
 };
-// `aligned`: for calls whose tensors begin at multiples of 16 bytes.
-using MakeVersion = std::function<Version(bool aligned)>;
+// What is known of calls that the first version does not take.
+struct CallFacts {
+  bool aligned = false;     // tensors begin at multiples of 16 bytes
+  std::vector<bool> holds;  // of the first version's own assumptions, in their order; none is asked where not aligned
+  auto operator<=>(const CallFacts&) const = default;
+};
+using MakeVersion = std::function<Version(const CallFacts&)>;
 
 // What is fast under assumptions of its own, and what takes every call of the program.
 struct LoadedProgram {
@@ -56,7 +63,8 @@ struct LoadedProgram {
   int64_t general_calls() const { return general_calls_.load(std::memory_order_relaxed); }
   WorkspacePool& workspaces() { return workspaces_; }
 
-  // Binds the call by the plan of the version that takes it. General ones are made when a first call needs them.
+  // Binds the call by the plan of the version that takes it. Others than the first are made when a first call needs
+  // them.
   Version& bind(std::span<const Argument> arguments, BoundCall& call);
 
  private:
@@ -64,13 +72,16 @@ struct LoadedProgram {
     Version version;
     std::once_flag made;
   };
+  bool holds(const AssumeCheck& own, const BoundCall& call) const;
   bool assumptions_hold(const BoundCall& call) const;
+  CallFacts facts_of(const BoundCall& call) const;
+  General& general_for(CallFacts facts);
 
   LaunchPlan plan_;
   Version first_;
   MakeVersion make_general_;  // none: the first takes every call
-  General aligned_, anywhere_;
-  std::mutex making_;
+  std::map<CallFacts, std::unique_ptr<General>> general_;
+  std::mutex finding_, making_;
   std::string engine_;
   std::vector<std::string> assumptions_;  // the first version's own
   std::atomic<int64_t> general_calls_ = 0;

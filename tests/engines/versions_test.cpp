@@ -4,8 +4,12 @@
 
 #include <cstring>
 
+#include "driver/build_plan.h"
+#include "driver/canonical.h"
 #include "driver/explain.h"
+#include "driver/versions.h"
 #include "interpreter/run.h"
+#include "ir/print.h"
 #include "support/warning.h"
 #include "tilewright/compile.h"
 #include "tilewright/language.h"
@@ -67,6 +71,59 @@ TEST(Versions, CallsTakeTheFastOneWhereItsAssumptionsHold) {
     general += !c.fast;
     EXPECT_EQ(kernel.general_calls(), general);
   }
+}
+
+// What is made for other calls, once for each of the ways in which they are others.
+TEST(Versions, OthersKeepWhatHoldsOfTheirCalls) {
+  struct Nothing final : runtime::Callee {
+    void run(const runtime::BoundCall&, runtime::CallReport&) override {}
+  };
+  const ir::TileProgram program = canonical(matmul().box().program);
+  std::vector<std::string> made;
+  const Executable kernel = with_fast_version(program, build_plan(program), "test", [&](const ir::TileProgram& p) {
+    std::string assumed;
+    for (const ir::Assumption& a : p.assumptions) assumed += ir::print(a.condition, p) + "; ";
+    made.push_back(assumed);
+    return runtime::Version{build_plan(p), std::make_unique<Nothing>(), ""};
+  });
+  ASSERT_EQ(made.size(), 1u);
+  const std::string rest = made[0].substr(made[0].find("N % 8 == 0; ") + 12);
+  EXPECT_EQ(made[0], "K % 8 == 0; N % 8 == 0; " + rest);
+  const auto call = [&](int64_t n, int64_t k) { product(kernel, 64, n, k); };
+  call(64, 64), call(72, 8);
+  EXPECT_EQ(made.size(), 1u);
+  call(65, 64), call(66, 72), call(65, 8);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_EQ(made[1], "K % 8 == 0; " + rest);
+  call(64, 65), call(65, 65), call(1, 1);
+  ASSERT_EQ(made.size(), 4u);
+  EXPECT_EQ(made[2], "N % 8 == 0; " + rest);
+  EXPECT_EQ(made[3], rest);
+}
+
+// Rows of the result that are no whole pieces leave the operands to the loader.
+TEST(Versions, ResultsOfOddRowsAreNoReasonToLoadByThreads) {
+  const Value M = dynamic("M"), N = dynamic("N"), K = dynamic("K");
+  Tensor A("A", {M, K}, f16), B("B", {N, K}, f16), C("C", {M, N}, f16);
+  const Program program = prim_func("product", {A, B, C}, [&] {
+    for (auto [bx, by] : Kernel({ceildiv(N, 128), ceildiv(M, 128)}, {.threads = 256})) {
+      auto A_shared = alloc_shared({128, 64}, f16), B_shared = alloc_shared({128, 64}, f16);
+      auto C_local = alloc_fragment({128, 128}, f32);
+      clear(C_local);
+      for (auto k : Pipelined(ceildiv(K, 64), {.num_stages = 3})) {
+        copy(A(by * 128, k * 64), A_shared);
+        copy(B(bx * 128, k * 64), B_shared);
+        gemm(A_shared, B_shared, C_local, {.transpose_B = true});
+      }
+      copy(C_local, C(by * 128, bx * 128));
+    }
+  });
+  const auto said = [&](int64_t n, int64_t k) {
+    return to_text(explain_gpu(program.box().program, {{"M", 4096}, {"N", n}, {"K", k}}, "sm_90a", false));
+  };
+  EXPECT_NE(said(1501, 4096).find("a warp loads by TMA"), std::string::npos) << said(1501, 4096);
+  EXPECT_NE(said(1501, 4096).find("it does not hold that: N % 8 == 0\n"), std::string::npos);
+  EXPECT_EQ(said(1504, 4097).find("a warp loads by TMA"), std::string::npos);
 }
 
 // Where a tensor begins is a property of the call too.
