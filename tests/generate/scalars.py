@@ -235,7 +235,7 @@ def _directed(op, a, b):
     if name == "ieee_add":
         total = x + y
         part = total - x
-        lost, exact = (x - (total - part)) + (y - part), total
+        lost, exact = np.where(np.isfinite(total), (x - (total - part)) + (y - part), 0), total
     else:
         exact = x * y if name == "ieee_mul" else x / y
         lost = 0.0

@@ -45,6 +45,19 @@ def test_programs_that_are_fresh(script, engines, seconds):
         warnings.warn("\n".join(found))
 
 
+def test_directed_sums_of_the_model():
+    np = pytest.importorskip("numpy")
+    from scalars import _directed
+
+    def add(direction, a, b):
+        return _directed(f"ieee_add_{direction}", np.float32([a]), np.float32([b]))[0]
+
+    inf, tiny = np.float32(np.inf), np.float32(2.0**-40)
+    assert add("rd", inf, 0) == inf and add("ru", -inf, 1) == -inf and np.isnan(add("rz", inf, -inf))
+    assert [add(d, 1, tiny) for d in ("rd", "rz", "ru")] == [1, 1, np.nextafter(np.float32(1), inf)]
+    assert add("rd", np.float32(3e38), np.float32(3e38)) == np.finfo(np.float32).max and add("ru", np.float32(3e38), np.float32(3e38)) == inf
+
+
 def test_the_model_leaves_the_sign_of_a_chosen_zero_open():
     """min and max of zeros of both signs give either, and a view of their memory as integers tells them apart."""
     from scalars import FLOAT32, binary
