@@ -213,6 +213,8 @@ Text CFamily::value(const Expr& e) {
                             if (n.op == BinaryOp::BitXor)
                               if (auto own = exchange(n)) return *own;
                             if (auto own = comparison(n)) return *own;
+                            if (n.op == BinaryOp::Sub && subtracts_by_function(n))
+                              return rounded(type, call(c_name(Function::Sub, type), {text(n.a), text(n.b)}));
                             return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
                           },
                           [&](const Fma& n) -> Text {

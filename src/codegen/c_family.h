@@ -54,6 +54,7 @@ class CFamily {
   virtual std::string loop_pragma(const ir::For& n) const;  // the line before a loop, or empty
   virtual Text function(Function f, DType type, const std::vector<std::string>& args);
   virtual std::optional<Text> quotient(DType, const Text&, const Text&) { return {}; }  // not by the operator
+  virtual bool subtracts_by_function(const ir::Binary&) { return false; }               // not by the operator
   virtual std::optional<Text> exchange(const ir::Binary&) { return {}; }                // of bits, not by the operator
   virtual std::optional<Text> comparison(const ir::Binary&) { return {}; }              // or the lesser, the greater
   virtual std::optional<Text> choice(const ir::Select&) { return {}; }                  // not by ?:
