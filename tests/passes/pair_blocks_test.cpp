@@ -2,10 +2,7 @@
 // says so.
 #include "ir/cluster.h"
 #include "ir/rewrite.h"
-#include "passes/lower_to_threads.h"
-#include "passes/planned.h"
-#include "simulator/lowered_programs.h"
-#include "tilewright/compile.h"
+#include "passes/handed_in.h"
 
 namespace tilewright {
 namespace {
@@ -52,17 +49,6 @@ std::vector<Case> cases() {
   return out;
 }
 
-std::vector<NDArray> arguments_of(const Product& p) {
-  const auto program = ir::parse(p.text(), "p.tile");
-  std::vector<NDArray> out;
-  for (size_t i = 0; i < 2; ++i) {
-    const ir::Buffer& b = program.buffer(program.params[i].buffer);
-    out.push_back(
-        numbers({*ir::constant_int(b.shape[0]), *ir::constant_int(b.shape[1])}, b.type, static_cast<int>(i) + 1));
-  }
-  return out;
-}
-
 TEST(PairBlocks, EachBringsHalfForBoth) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.text());
@@ -96,34 +82,12 @@ TEST(PairBlocks, IsTheSimulatorsToo) {
   }
 }
 
-passes::ThreadLowering lowered(const std::string& text) {
-  return passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), target::GpuTarget::of(90));
-}
-
 TEST(PairBlocks, ThePlanIsPrintedAndReadBack) {
   const passes::ThreadLowering first = lowered(Case{kProduct, "Bs", "persistent blocks=6"}.text());
   const std::string plan = print_plans(first);
   EXPECT_NE(plan.find("  work persistent blocks=6 pairs=Bs\n"), std::string::npos) << plan;
-  std::string lines;
-  for (const std::string& line : plan::lines_of(first.plans[0], first.tiles))
-    lines += fmt::format("{}\"{}\"", lines.empty() ? "" : ", ", line);
-  const passes::ThreadLowering again = lowered(with_plan(kProduct.text(), lines));
+  const passes::ThreadLowering again = lowered(with_plan(kProduct.text(), lines_to_hand_in(first)));
   EXPECT_EQ(print_plans(again), plan);
-}
-
-std::string refusal(const std::string& text) {
-  try {
-    lowered(text);
-  } catch (const CompileError& e) {
-    std::string out = e.diagnostic().message;
-    for (const auto& note : e.diagnostic().notes) out += "\n" + note.message;
-    return out;
-  }
-  return "";
-}
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  return at == std::string::npos ? "no '" + from + "' in the text" : text.replace(at, from.size(), to);
 }
 
 TEST(PairBlocks, IsRefusedWhereItCannotBe) {

@@ -1,10 +1,7 @@
 // Blocks of a cluster that share the turns of a loop of products: where a plan that is handed in says so, or few tiles
 // take many turns.
 #include "ir/rewrite.h"
-#include "passes/lower_to_threads.h"
-#include "passes/planned.h"
-#include "simulator/lowered_programs.h"
-#include "tilewright/compile.h"
+#include "passes/handed_in.h"
 
 namespace tilewright {
 namespace {
@@ -16,17 +13,6 @@ constexpr Product kProduct = simulator::product_of_five_turns(128, 128);
 
 std::string split_text(const Product& p, int64_t parts) {
   return with_plan(p.text(), fmt::format("\"work split k={}\"", parts));
-}
-
-std::vector<NDArray> arguments_of(const Product& p) {
-  const auto program = ir::parse(p.text(), "p.tile");
-  std::vector<NDArray> out;
-  for (size_t i = 0; i < 2; ++i) {
-    const ir::Buffer& b = program.buffer(program.params[i].buffer);
-    out.push_back(
-        numbers({*ir::constant_int(b.shape[0]), *ir::constant_int(b.shape[1])}, b.type, static_cast<int>(i) + 1));
-  }
-  return out;
 }
 
 struct Case {
@@ -80,10 +66,6 @@ TEST(SplitTurns, IsTheSimulatorsToo) {
   }
 }
 
-passes::ThreadLowering lowered(const std::string& text) {
-  return passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), target::GpuTarget::of(90));
-}
-
 // 147,456 bytes of sums lie where the rings were: they do not fit beside two slots.
 TEST(SplitTurns, SumsMayLieOverTheRings) {
   Product p = kProduct;
@@ -99,26 +81,8 @@ TEST(SplitTurns, ThePlanIsPrintedAndReadBack) {
   const passes::ThreadLowering first = lowered(split_text(kProduct, 2));
   const std::string plan = print_plans(first);
   EXPECT_NE(plan.find("  work split k=2\n"), std::string::npos) << plan;
-  std::string lines;
-  for (const std::string& line : plan::lines_of(first.plans[0], first.tiles))
-    lines += fmt::format("{}\"{}\"", lines.empty() ? "" : ", ", line);
-  const passes::ThreadLowering again = lowered(with_plan(kProduct.text(), lines));
+  const passes::ThreadLowering again = lowered(with_plan(kProduct.text(), lines_to_hand_in(first)));
   EXPECT_EQ(print_plans(again), plan);
-}
-
-std::string refusal(const std::string& text) {
-  try {
-    lowered(text);
-  } catch (const CompileError& e) {
-    std::string out = e.diagnostic().message;
-    for (const auto& note : e.diagnostic().notes) out += "\n" + note.message;
-    return out;
-  }
-  return "";
-}
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  return at == std::string::npos ? "no '" + from + "' in the text" : text.replace(at, from.size(), to);
 }
 
 TEST(SplitTurns, IsRefusedWhereItCannotBe) {

@@ -1,9 +1,6 @@
 // Blocks that take equal runs of turns over the tiles of a product, where a plan that is handed in says so.
 #include "ir/rewrite.h"
-#include "passes/lower_to_threads.h"
-#include "passes/planned.h"
-#include "simulator/lowered_programs.h"
-#include "tilewright/compile.h"
+#include "passes/handed_in.h"
 
 namespace tilewright {
 namespace {
@@ -15,17 +12,6 @@ constexpr Product kProduct = simulator::product_of_five_turns(128, 128);
 
 std::string streamed_text(const Product& p, int64_t blocks) {
   return with_plan(p.text(), fmt::format("\"work stream_k blocks={}\"", blocks));
-}
-
-std::vector<NDArray> arguments_of(const Product& p) {
-  const auto program = ir::parse(p.text(), "p.tile");
-  std::vector<NDArray> out;
-  for (size_t i = 0; i < 2; ++i) {
-    const ir::Buffer& b = program.buffer(program.params[i].buffer);
-    out.push_back(
-        numbers({*ir::constant_int(b.shape[0]), *ir::constant_int(b.shape[1])}, b.type, static_cast<int>(i) + 1));
-  }
-  return out;
 }
 
 // 132 multiprocessors: a block has a run of turns, whatever the tiles.
@@ -89,33 +75,11 @@ TEST(StreamK, IsTheSimulatorsToo) {
   }
 }
 
-passes::ThreadLowering lowered(const std::string& text) {
-  return passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), target::GpuTarget::of(90));
-}
-
 TEST(StreamK, ThePlanIsPrintedAndReadBack) {
   const passes::ThreadLowering first = lowered(with_plan(kProduct.text(), "\"work stream_k\""));
   const std::string plan = print_plans(first);
   EXPECT_NE(plan.find("  work stream_k blocks=132\n"), std::string::npos) << plan;
-  std::string lines;
-  for (const std::string& line : plan::lines_of(first.plans[0], first.tiles))
-    lines += fmt::format("{}\"{}\"", lines.empty() ? "" : ", ", line);
-  EXPECT_EQ(print_plans(lowered(with_plan(kProduct.text(), lines))), plan);
-}
-
-std::string refusal(const std::string& text) {
-  try {
-    lowered(text);
-  } catch (const CompileError& e) {
-    std::string out = e.diagnostic().message;
-    for (const auto& note : e.diagnostic().notes) out += "\n" + note.message;
-    return out;
-  }
-  return "";
-}
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  return at == std::string::npos ? "no '" + from + "' in the text" : text.replace(at, from.size(), to);
+  EXPECT_EQ(print_plans(lowered(with_plan(kProduct.text(), lines_to_hand_in(first)))), plan);
 }
 
 TEST(StreamK, IsRefusedWhereItCannotBe) {
