@@ -138,22 +138,31 @@ bool read_numbers(PyObject* values, auto read, std::vector<const char*>& names, 
   return true;
 }
 
+// What `ask` gives of the program for the numbers of a dict, without the interpreter's lock.
+template <class Number>
+PyObject* text_of(PyObject* self, PyObject* values, auto read, auto ask) {
+  std::vector<const char*> names;
+  std::vector<Number> numbers;
+  if (!read_numbers(values, read, names, numbers)) return nullptr;
+  tw_text* text = nullptr;
+  tw_error* error = nullptr;
+  tw_program* program = object_of<ProgramObject>(self)->program;
+  Py_BEGIN_ALLOW_THREADS;
+  error = ask(program, names, numbers, &text);
+  Py_END_ALLOW_THREADS;
+  return error ? raise(error) : new_string(text);
+}
+
 // explain(arch, json, values): `values` is a dict from names of symbols to integers.
 PyObject* program_explain(PyObject* self, PyObject* args) {
   const char* arch = nullptr;
   int json = 0;
   PyObject* values = nullptr;
   if (!PyArg_ParseTuple(args, "spO!", &arch, &json, &PyDict_Type, &values)) return nullptr;
-  std::vector<const char*> names;
-  std::vector<int64_t> numbers;
-  if (!read_numbers(values, PyLong_AsLongLong, names, numbers)) return nullptr;
-  tw_text* text = nullptr;
-  tw_error* error = nullptr;
-  tw_program* program = object_of<ProgramObject>(self)->program;
-  Py_BEGIN_ALLOW_THREADS;
-  error = tw_program_explain(program, arch, json, names.data(), numbers.data(), names.size(), &text);
-  Py_END_ALLOW_THREADS;
-  return error ? raise(error) : new_string(text);
+  return text_of<int64_t>(self, values, PyLong_AsLongLong,
+                          [&](tw_program* p, const auto& names, const auto& numbers, tw_text** text) {
+                            return tw_program_explain(p, arch, json, names.data(), numbers.data(), names.size(), text);
+                          });
 }
 
 // studio(arch, values)
@@ -161,16 +170,10 @@ PyObject* program_studio(PyObject* self, PyObject* args) {
   const char* arch = nullptr;
   PyObject* values = nullptr;
   if (!PyArg_ParseTuple(args, "sO!", &arch, &PyDict_Type, &values)) return nullptr;
-  std::vector<const char*> names;
-  std::vector<int64_t> numbers;
-  if (!read_numbers(values, PyLong_AsLongLong, names, numbers)) return nullptr;
-  tw_text* text = nullptr;
-  tw_error* error = nullptr;
-  tw_program* program = object_of<ProgramObject>(self)->program;
-  Py_BEGIN_ALLOW_THREADS;
-  error = tw_program_studio(program, arch, names.data(), numbers.data(), names.size(), &text);
-  Py_END_ALLOW_THREADS;
-  return error ? raise(error) : new_string(text);
+  return text_of<int64_t>(self, values, PyLong_AsLongLong,
+                          [&](tw_program* p, const auto& names, const auto& numbers, tw_text** text) {
+                            return tw_program_studio(p, arch, names.data(), numbers.data(), names.size(), text);
+                          });
 }
 
 // cost(machine, values)
@@ -178,16 +181,10 @@ PyObject* program_cost(PyObject* self, PyObject* args) {
   const char* machine = nullptr;
   PyObject* values = nullptr;
   if (!PyArg_ParseTuple(args, "sO!", &machine, &PyDict_Type, &values)) return nullptr;
-  std::vector<const char*> names;
-  std::vector<int64_t> numbers;
-  if (!read_numbers(values, PyLong_AsLongLong, names, numbers)) return nullptr;
-  tw_text* text = nullptr;
-  tw_error* error = nullptr;
-  tw_program* program = object_of<ProgramObject>(self)->program;
-  Py_BEGIN_ALLOW_THREADS;
-  error = tw_program_cost(program, machine, names.data(), numbers.data(), names.size(), &text);
-  Py_END_ALLOW_THREADS;
-  return error ? raise(error) : new_string(text);
+  return text_of<int64_t>(self, values, PyLong_AsLongLong,
+                          [&](tw_program* p, const auto& names, const auto& numbers, tw_text** text) {
+                            return tw_program_cost(p, machine, names.data(), numbers.data(), names.size(), text);
+                          });
 }
 
 // simulate(arch, values, seed): what it counts, and its timeline, both as JSON.
@@ -214,16 +211,10 @@ PyObject* program_check(PyObject* self, PyObject* args) {
   unsigned long long seed = 0;
   int json = 0;
   if (!PyArg_ParseTuple(args, "O!Kp", &PyDict_Type, &values, &seed, &json)) return nullptr;
-  std::vector<const char*> names;
-  std::vector<double> numbers;
-  if (!read_numbers(values, PyFloat_AsDouble, names, numbers)) return nullptr;
-  tw_text* text = nullptr;
-  tw_error* error = nullptr;
-  tw_program* program = object_of<ProgramObject>(self)->program;
-  Py_BEGIN_ALLOW_THREADS;
-  error = tw_program_check(program, names.data(), numbers.data(), names.size(), seed, json, &text);
-  Py_END_ALLOW_THREADS;
-  return error ? raise(error) : new_string(text);
+  return text_of<double>(self, values, PyFloat_AsDouble,
+                         [&](tw_program* p, const auto& names, const auto& numbers, tw_text** text) {
+                           return tw_program_check(p, names.data(), numbers.data(), names.size(), seed, json, text);
+                         });
 }
 
 // build(arch, name, folder)
