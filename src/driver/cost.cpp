@@ -129,9 +129,11 @@ class PlannedVersion {
     passes::run_gpu_passes(tiles_, passes::gpu_tile_passes(), [](auto&&...) {});
   }
 
-  bool takes(const NamedValues& values) const {
-    return std::ranges::all_of(program_.assumptions,
-                               [&](const ir::Assumption& a) { return value_of(a.condition, program_, values) != 0; });
+  // Which of the assumptions hold of a call, or may.
+  std::vector<bool> holding(const NamedValues& values) const {
+    std::vector<bool> out;
+    for (const ir::Assumption& a : program_.assumptions) out.push_back(value_of(a.condition, program_, values) != 0);
+    return out;
   }
   // Of each launch; none where one is not known.
   std::optional<std::vector<plan::Price>> prices(const NamedValues& values) const {
@@ -178,16 +180,15 @@ struct CostModel::State {
 
   // The version that a call with these values takes.
   const PlannedVersion& version_for(const NamedValues& values) {
-    if (fast.takes(values)) return fast;
-    std::vector<bool> holds;
-    ir::TileProgram other = passes::assume_what_holds(program, [&](const ir::Assumption& a, size_t) {
-      holds.push_back(value_of(a.condition, program, values) != 0);
-      return bool{holds.back()};
-    });
+    const std::vector<bool> holds = fast.holding(values);
+    if (std::ranges::find(holds, false) == holds.end()) return fast;
     const std::lock_guard lock(asked);
     if (const auto known = others.find(holds); known != others.end()) return known->second;
     const WarningSink loud = replace_warning_sink([](const Diagnostic&) {});
     const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(loud); });
+    const size_t own = program.assumptions.size();  // of the program; those of the fast version follow
+    ir::TileProgram other =
+        passes::assume_what_holds(program, [&](const ir::Assumption&, size_t i) { return bool{holds[own + i]}; });
     return *for_other_calls(std::move(other), [&](const ir::TileProgram& p) {
       return &others.try_emplace(holds, p, machine).first->second;
     });
@@ -197,7 +198,7 @@ struct CostModel::State {
   const Machine machine;
   PlannedVersion fast;
   std::mutex asked;
-  std::map<std::vector<bool>, PlannedVersion> others;  // by which of the facts hold that the fast one assumes
+  std::map<std::vector<bool>, PlannedVersion> others;  // by which of the fast one's assumptions hold
 };
 
 CostModel::CostModel(const Program& program, const std::string& machine)
