@@ -61,6 +61,8 @@ class GemmWriter {
   void choose_update();
   void write_kernel(int64_t rows);
   void write_tile_kernel(int64_t rows);
+  void begin_kernel(int64_t rows);
+  std::string fetches(int64_t steps) const;
   void write_tile_shapes(int64_t rows);
   void configure_tiles(int64_t rows);
   std::string kernel_step(int64_t rows, bool half) const;
@@ -172,12 +174,7 @@ void GemmWriter::choose_update() {
 std::string GemmWriter::kernel_step(int64_t rows, bool half) const {
   std::string text;
   const auto out = std::back_inserter(text);
-  if (spec_.fetch_lines > 0 && !half) {
-    const int64_t groups = ceil_div(i_, kernel_.rows), panels = ceil_div(j_, kernel_.width());
-    const int64_t steps = groups * panels * std::max<int64_t>(1, spec_.k / kernel_.interleave);
-    const int64_t lines = ceil_div(spec_.fetch_lines, steps);
-    for (int64_t i = 0; i < lines; ++i) text += "    tw_fetch_line(next);\n";
-  }
+  if (!half) text += fetches(spec_.k / kernel_.interleave);
   const char* zero = kernel_.accumulator.is_float() && kernel_.interleave == 1 ? "- words{}" : "+ words{}";
   for (int v = 0; v < kernel_.vectors; ++v) {
     fmt::format_to(out, "    const words y{0} = *(const loose_words*)(y + k * {1} + {2}){3};\n", v, y_walk_.step_stride,
@@ -191,6 +188,21 @@ std::string GemmWriter::kernel_step(int64_t rows, bool half) const {
       fmt::format_to(out, "    c{0}_{1} = {2}(c{0}_{1}, b, y{1});\n", i, v, step_name(kernel_));
     }
   }
+  return text;
+}
+
+void GemmWriter::begin_kernel(int64_t rows) {
+  line("__attribute__((always_inline)) static inline void {}_{}(const {}* x, const {}* y, {}* c, int64_t stride,",
+       name_, rows, element_, element_, accumulator_);
+  line("    int64_t steps, bool add{}) {{", spec_.fetch_lines > 0 ? ", tw_rows& next" : "");
+}
+
+// A step's part of what is to be fetched meanwhile, where a block of C takes so many.
+std::string GemmWriter::fetches(int64_t steps) const {
+  const int64_t blocks = ceil_div(i_, kernel_.rows) * ceil_div(j_, kernel_.width());
+  std::string text;
+  for (int64_t i = 0; i < ceil_div(spec_.fetch_lines, blocks * std::max<int64_t>(1, steps)); ++i)
+    text += "    tw_fetch_line(next);\n";
   return text;
 }
 
@@ -211,9 +223,7 @@ void GemmWriter::configure_tiles(int64_t rows) { line("  tw_tile_configure({}_ti
 // Likewise, of tiles: rows of x against columns of y, which come in panels.
 void GemmWriter::write_tile_kernel(int64_t rows) {
   write_tile_shapes(rows);
-  line("__attribute__((always_inline)) static inline void {}_{}(const {}* x, const {}* y, {}* c, int64_t stride,",
-       name_, rows, element_, element_, accumulator_);
-  line("    int64_t steps, bool add{}) {{", spec_.fetch_lines > 0 ? ", tw_rows& next" : "");
+  begin_kernel(rows);
   struct Sums {
     int tile;
     int64_t row;
@@ -232,9 +242,7 @@ void GemmWriter::write_tile_kernel(int64_t rows) {
   line("  }} else {{");
   for (const Sums& s : sums) line("    tw_tile_zero({});", s.tile);
   line("  }}\n  for (int64_t k = 0; k < steps; k += {}) {{", kTileSteps);
-  const int64_t groups = ceil_div(i_, kernel_.rows), panels = ceil_div(j_, kernel_.width());
-  const int64_t products = groups * panels * std::max<int64_t>(1, spec_.k / kernel_.interleave / kTileSteps);
-  for (int64_t i = 0; i < ceil_div(spec_.fetch_lines, products); ++i) line("    tw_fetch_line(next);");
+  text_ += fetches(spec_.k / kernel_.interleave / kTileSteps);
   const int64_t size = kernel_.element.bits / 8;
   for (int v = 0; v < kernel_.vectors; ++v)
     line("    tw_tile_load({}, y + k * {} + {}, {});", 6 + v, y_walk_.step_stride,
@@ -253,9 +261,7 @@ void GemmWriter::write_tile_kernel(int64_t rows) {
 // rows x width of C, from `steps` steps along k. The sums replace *c or are added to it.
 void GemmWriter::write_kernel(int64_t rows) {
   if (kernel_.tiles()) return write_tile_kernel(rows);
-  line("__attribute__((always_inline)) static inline void {}_{}(const {}* x, const {}* y, {}* c, int64_t stride,",
-       name_, rows, element_, element_, accumulator_);
-  line("    int64_t steps, bool add{}) {{", spec_.fetch_lines > 0 ? ", tw_rows& next" : "");
+  begin_kernel(rows);
   text_ += kernel_types(kernel_);
   for (int64_t i = 0; i < rows; ++i) {
     text_ += "  vec";
