@@ -118,7 +118,8 @@ Text CFamily::sum(const Sum& n, DType type) {
   const bool single = terms.size() == 1 && n.constant == 0;
   const bool minus = std::ranges::any_of(terms, [](const Term& t) { return t.coefficient < 0; });
   const auto finish = [&](const Text& t) { return minus ? after_minus(type, t) : rounded(type, t); };
-  return finish({out, single && terms[0].coefficient > 0 ? Binds::Product : single ? Binds::Unary : Binds::Sum});
+  if (!single) return finish({out, Binds::Sum});
+  return finish({out, is_subtracted(terms[0].coefficient, type) ? Binds::Unary : Binds::Product});
 }
 
 Text CFamily::divide(const Binary& n, DType type) {
