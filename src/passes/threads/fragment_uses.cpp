@@ -49,7 +49,7 @@ class UseWalk {
  public:
   UseWalk(const TileProgram& p, const Launch& launch, const analysis::Uniformity& u, const target::GpuTarget& target,
           Findings& findings)
-      : p_(p), u_(u), target_(target), found_(findings), of_threads_(maps_of_threads(p, launch, u)) {
+      : p_(p), launch_(launch), u_(u), target_(target), found_(findings), of_threads_(maps_of_threads(p, launch, u)) {
     walk(launch.body, [&](const Stmt& s) { visit(s); });
   }
   FragmentUses out;
@@ -255,6 +255,7 @@ class UseWalk {
                                           {.threads = u_.executing_set(s),
                                            .c_in_registers = node.has_value(),
                                            .a_in_registers = may_be_in_registers(n.a.buffer),
+                                           .min_blocks = launch_.min_blocks,
                                            .no_wgmma = refused == found_.no_wgmma.end() ? "" : refused->second},
                                           target_);
     if (!node) node = points(s, {rows, columns});
@@ -276,6 +277,7 @@ class UseWalk {
   }
 
   const TileProgram& p_;
+  const Launch& launch_;
   const analysis::Uniformity& u_;
   const target::GpuTarget& target_;
   Findings& found_;

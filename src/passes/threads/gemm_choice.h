@@ -46,6 +46,7 @@ struct GemmPlace {
   analysis::ThreadSet threads;  // that do it
   bool c_in_registers = false;  // all of a fragment, which may live there
   bool a_in_registers = false;  // a fragment, which may live there
+  int64_t min_blocks = 0;       // of the launch, at once on a multiprocessor (ir/program.h)
   std::string no_wgmma;         // why not, where that has been found out; empty: it has not
 };
 GemmChoice choose_gemm(const ir::ProgramTables& program, const ir::Gemm& gemm, const GemmPlace& place,
