@@ -176,8 +176,8 @@ TW_PUBLIC tw_error* tw_library_choose(const char* family, const char* const* nam
 
 /* ---- kernels */
 
-/* engine: "auto", "cpu", "interpreter", "simulator" or "cuda"; "auto" is what TILEWRIGHT_ENGINE says, else cuda where
- * there is a device, else cpu. "check " before it: each call runs on every engine that fits first, on copies, and what
+/* engine: "auto", "host", "cpu", "interpreter", "simulator" or "cuda"; "auto" is what TILEWRIGHT_ENGINE says, else cuda
+ * where there is a device, else cpu; "host" is "auto" for tensors that no device reaches. "check " before it: each call runs on every engine that fits first, on copies, and what
  * they give is compared (tilewright/check.h). arch: "sm_90a", or "" for that of device 0. */
 TW_PUBLIC tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out);
 /* On the simulator of a GPU, which counts what the memories do. */

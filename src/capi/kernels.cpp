@@ -23,6 +23,7 @@ Engine engine_named(std::string_view name) {
   if (name == "interpreter") return Engine::Interpreter;
   if (name == "simulator") return Engine::Simulator;
   if (name == "cuda") return Engine::Cuda;
+  if (name == "host") return Engine::Auto;  // whose tensors no device reaches
   if (name != "auto" && !name.empty())
     fail(Code::EngineUnknown, {}, fmt::format("there is no engine '{}'", name),
          "it is auto, cpu, interpreter, simulator or cuda");

@@ -144,7 +144,8 @@ def _capability():
 def _place(device, engine):
     if device == "cuda":
         return Place("cuda", _capability() if _native.device_count() else "sm_90a")
-    return Place(engine, "sm_90a" if engine == "simulator" else "")
+    # "auto" would take a GPU, which does not reach these tensors.
+    return Place("host" if engine == "auto" else engine, "sm_90a" if engine == "simulator" else "")
 
 
 def place_of(tensor):
