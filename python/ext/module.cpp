@@ -342,7 +342,8 @@ PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
                                    &r.error, &r.empty, &r.options, &r.to_dlpack, &r.refusal, &r.gradient, &r.range))
     return nullptr;
-  for (PyObject* o : {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal, r.gradient, r.range})
+  for (PyObject* o :
+       {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal, r.gradient, r.range})
     Py_INCREF(o);
   registered = r;
   Py_RETURN_NONE;
