@@ -260,7 +260,8 @@ def test_examples_and_documents_are_right_to_mypy(which, tmp_path, cache):
 
 
 # The names of tilewright and of its language, and the classes of what they give. The rest is the package's own.
-PUBLIC = re.compile(r"tilewright\.(\w+$|language\.|(kernel\.Kernel|jitted\.(Jit|Method)|program\.PrimFunc|shown|profiler\.(Profiler|TensorSupplyType)|"
+PUBLIC = re.compile(r"tilewright\.(\w+$|language\.|(testing|cost|layouts|puzzles)\.\w+$|puzzles\.(checking\.Checked|puzzle\.(Puzzle|Facts|Mistake))\b|cost\.(Machine|Prediction)\b|"
+                    r"(kernel\.Kernel|jitted\.(Jit|Method)|program\.PrimFunc|shown|profiler\.(Profiler|TensorSupplyType)|"
                     r"tuner\.(Tuned|AutoTuner|set_autotune_inputs))\b)")  # fmt: skip
 
 
