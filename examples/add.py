@@ -6,12 +6,11 @@ import tilewright as tw
 import tilewright.language as T
 from bounds import within
 
+N = T.dynamic("N")
+
 
 @tw.jit
-def add(A, B):
-    N = T.dynamic("N")
-    A: T.Tensor[[N], T.float32]
-    B: T.Tensor[[N], T.float32]
+def add(A: T.Tensor[[N], T.float32], B: T.Tensor[[N], T.float32]):
     C = T.empty((N,), "float32")
     with T.Kernel(T.ceildiv(N, 1024), threads=128) as bx:
         for i in T.Parallel(1024):

@@ -6,13 +6,11 @@ import tilewright as tw
 import tilewright.language as T
 from bounds import UNIT, within
 
+batch, M, N, K = T.dynamic("batch, M, N, K")
+
 
 @tw.jit
-def batched_gemm(A, B):
-    batch = T.dynamic("batch")
-    M, N, K = T.const("M, N, K")
-    A: T.Tensor[[batch, M, K], T.float16]
-    B: T.Tensor[[batch, N, K], T.float16]
+def batched_gemm(A: T.Tensor[[batch, M, K], T.float16], B: T.Tensor[[batch, N, K], T.float16]):
     C = T.empty((batch, M, N), "float32")
     with T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 64), batch, threads=128) as (bx, by, bz):
         a = T.alloc_shared((64, 32), "float16")

@@ -9,26 +9,28 @@ from bounds import UNIT, within
 from numpy.typing import NDArray
 
 
-@tw.jit
-def convolution(X, W, stride=1, pad=1):
-    B, H, L, C, F, KH, KW = T.const("B, H, L, C, F, KH, KW")
-    X: T.Tensor[[B, H, L, C], T.float16]
-    W: T.Tensor[[KH, KW, C, F], T.float16]
+@tw.jit(out_idx=-1)
+def convolution(B: int, H: int, L: int, C: int, KH: int, KW: int, F: int, stride: int = 1, pad: int = 1):
     OH, OL = (H + 2 * pad - KH) // stride + 1, (L + 2 * pad - KW) // stride + 1
-    Y = T.empty((B, OH, OL, F), "float32")
-    with T.Kernel(T.ceildiv(F, 32), T.ceildiv(B * OH * OL, 64), threads=128) as (bx, by):
-        patches = T.alloc_shared((64, 16), "float16")
-        weights = T.alloc_shared((16, 32), "float16")
-        y = T.alloc_fragment((64, 32), "float32")
-        flat_weights = T.reshape(W, (KH * KW * C, F))
-        flat = T.reshape(Y, (B * OH * OL, F))
-        T.clear(y)
-        for k in T.Pipelined(T.ceildiv(KH * KW * C, 16), num_stages=2):
-            T.im2col(X, patches, by, k, KH, stride, 1, pad)
-            T.copy(flat_weights[k * 16, bx * 32], weights)
-            T.gemm(patches, weights, y)
-        T.copy(y, flat[by * 64, bx * 32])
-    return Y
+
+    @T.prim_func
+    def of_images(
+        X: T.Tensor[[B, H, L, C], T.float16], W: T.Tensor[[KH, KW, C, F], T.float16], Y: T.Tensor[[B, OH, OL, F], T.float32]
+    ):
+        with T.Kernel(T.ceildiv(F, 32), T.ceildiv(B * OH * OL, 64), threads=128) as (bx, by):
+            patches = T.alloc_shared((64, 16), "float16")
+            weights = T.alloc_shared((16, 32), "float16")
+            y = T.alloc_fragment((64, 32), "float32")
+            flat_weights = T.reshape(W, (KH * KW * C, F))
+            flat = T.reshape(Y, (B * OH * OL, F))
+            T.clear(y)
+            for k in T.Pipelined(T.ceildiv(KH * KW * C, 16), num_stages=2):
+                T.im2col(X, patches, by, k, KH, stride, 1, pad)
+                T.copy(flat_weights[k * 16, bx * 32], weights)
+                T.gemm(patches, weights, y)
+            T.copy(y, flat[by * 64, bx * 32])
+
+    return of_images
 
 
 def convolved(x: NDArray[Any], w: NDArray[Any], pad: int) -> NDArray[Any]:
@@ -42,7 +44,8 @@ def main():
     x, w = rng.standard_normal((2, 9, 11, 16)).astype("float16"), rng.standard_normal((3, 3, 16, 40)).astype("float16")
     wide = x.astype("float64"), w.astype("float64")
     bound = UNIT["float32"] * 3 * 3 * 16 * convolved(abs(wide[0]), abs(wide[1]), 1)  # a sum of 144 exact products
-    return 0 if within("convolution of 2 x 9 x 11 x 16, 3 x 3 to 40", convolution(x, w), convolved(*wide, 1), bound) else 1
+    kernel = convolution(*x.shape, *w.shape[:2], w.shape[3])
+    return 0 if within("convolution of 2 x 9 x 11 x 16, 3 x 3 to 40", kernel(x, w), convolved(*wide, 1), bound) else 1
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ import tilewright.language as T
 from bounds import UNIT, within
 
 WIDTH = 128
+M, N = T.dynamic("M, N")
 
 
 @tw.jit
-def cumulative_sum(X):
-    M, N = T.dynamic("M, N")
-    X: T.Tensor[[M, N], T.float32]
+def cumulative_sum(X: T.Tensor[[M, N], T.float32]):
     Y = T.empty((M, N), "float32")
     with T.Kernel(T.ceildiv(M, 8), threads=128) as by:
         x = T.alloc_shared((8, WIDTH), "float32")

@@ -6,13 +6,11 @@ import tilewright as tw
 import tilewright.language as T
 from bounds import UNIT, within
 
+M, N, K = T.dynamic("M, N, K")
+
 
 @tw.jit
-def dequantized_gemm(A, W, S):
-    M, N, K = T.const("M, N, K")
-    A: T.Tensor[[M, K], T.float16]
-    W: T.Tensor[[K, N], T.int8]
-    S: T.Tensor[[N], T.float32]
+def dequantized_gemm(A: T.Tensor[[M, K], T.float16], W: T.Tensor[[K, N], T.int8], S: T.Tensor[[N], T.float32]):
     C = T.empty((M, N), "float32")
     with T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 64), threads=128) as (bx, by):
         a = T.alloc_shared((64, 32), "float16")

@@ -9,52 +9,54 @@ import tilewright.language as T
 from bounds import UNIT, within
 from numpy.typing import NDArray
 
+M, N = T.dynamic("M, N")
 
-@tw.jit
-def attention(Q, K, V, D=64, causal=False):
-    M, N = T.const("M, N")
-    Q: T.Tensor[[M, D], T.float32]
-    K: T.Tensor[[N, D], T.float32]
-    V: T.Tensor[[N, D], T.float32]
-    O = T.empty((M, D), "float32")
-    scale = math.log2(math.e) / math.sqrt(D)
-    with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:
-        q = T.alloc_shared((64, D), "float32")
-        k = T.alloc_shared((64, D), "float32")
-        v = T.alloc_shared((64, D), "float32")
-        s = T.alloc_fragment((64, 64), "float32")
-        out = T.alloc_fragment((64, D), "float32")
-        largest = T.alloc_fragment((64,), "float32")
-        before = T.alloc_fragment((64,), "float32")
-        total = T.alloc_fragment((64,), "float32")
-        part = T.alloc_fragment((64,), "float32")
-        T.copy(Q[bx * 64, 0], q)
-        T.fill(largest, -T.infinity("float32"))
-        T.clear(total)
-        T.clear(out)
-        steps = T.min(T.ceildiv(N, 64), bx + 1) if causal else T.ceildiv(N, 64)
-        for n in T.Pipelined(steps, num_stages=2):
-            T.copy(K[n * 64, 0], k)
-            for i, j in T.Parallel(64, 64):
-                seen = n * 64 + j <= bx * 64 + i if causal else n * 64 + j < N
-                s[i, j] = T.if_then_else(seen, 0.0, -T.infinity("float32"))
-            T.gemm(q, k, s, transpose_B=True)
-            T.copy(largest, before)
-            T.reduce_max(s, largest, dim=1, clear=False)
-            for i, j in T.Parallel(64, 64):
-                s[i, j] = T.exp2((s[i, j] - largest[i]) * scale)
-            T.reduce_sum(s, part, dim=1)
-            for i in T.Parallel(64):
-                before[i] = T.exp2((before[i] - largest[i]) * scale)
-                total[i] = total[i] * before[i] + part[i]
+
+@tw.jit(out_idx=-1)
+def attention(D: int = 64, causal: bool = False):
+    @T.prim_func
+    def attention_of_one_head(
+        Q: T.Tensor[[M, D], T.float32], K: T.Tensor[[N, D], T.float32], V: T.Tensor[[N, D], T.float32], O: T.Tensor[[M, D], T.float32]
+    ):
+        scale = math.log2(math.e) / math.sqrt(D)
+        with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:
+            q = T.alloc_shared((64, D), "float32")
+            k = T.alloc_shared((64, D), "float32")
+            v = T.alloc_shared((64, D), "float32")
+            s = T.alloc_fragment((64, 64), "float32")
+            out = T.alloc_fragment((64, D), "float32")
+            largest = T.alloc_fragment((64,), "float32")
+            before = T.alloc_fragment((64,), "float32")
+            total = T.alloc_fragment((64,), "float32")
+            part = T.alloc_fragment((64,), "float32")
+            T.copy(Q[bx * 64, 0], q)
+            T.fill(largest, -T.infinity("float32"))
+            T.clear(total)
+            T.clear(out)
+            steps = T.min(T.ceildiv(N, 64), bx + 1) if causal else T.ceildiv(N, 64)
+            for n in T.Pipelined(steps, num_stages=2):
+                T.copy(K[n * 64, 0], k)
+                for i, j in T.Parallel(64, 64):
+                    seen = n * 64 + j <= bx * 64 + i if causal else n * 64 + j < N
+                    s[i, j] = T.if_then_else(seen, 0.0, -T.infinity("float32"))
+                T.gemm(q, k, s, transpose_B=True)
+                T.copy(largest, before)
+                T.reduce_max(s, largest, dim=1, clear=False)
+                for i, j in T.Parallel(64, 64):
+                    s[i, j] = T.exp2((s[i, j] - largest[i]) * scale)
+                T.reduce_sum(s, part, dim=1)
+                for i in T.Parallel(64):
+                    before[i] = T.exp2((before[i] - largest[i]) * scale)
+                    total[i] = total[i] * before[i] + part[i]
+                for i, j in T.Parallel(64, D):
+                    out[i, j] = out[i, j] * before[i]
+                T.copy(V[n * 64, 0], v)
+                T.gemm(s, v, out)
             for i, j in T.Parallel(64, D):
-                out[i, j] = out[i, j] * before[i]
-            T.copy(V[n * 64, 0], v)
-            T.gemm(s, v, out)
-        for i, j in T.Parallel(64, D):
-            out[i, j] = out[i, j] / total[i]
-        T.copy(out, O[bx * 64, 0])
-    return O
+                out[i, j] = out[i, j] / total[i]
+            T.copy(out, O[bx * 64, 0])
+
+    return attention_of_one_head
 
 
 def exact(q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], causal: bool) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -76,7 +78,7 @@ def main():
     for causal in (False, True):
         q, k, v = (rng.standard_normal((150, 64), "float32") for _ in range(3))
         name = f"attention of 150 x 64 float32{', causal' if causal else ''}"
-        right &= within(name, attention(q, k, v, causal=causal), *exact(q, k, v, causal))
+        right &= within(name, attention(causal=causal)(q, k, v), *exact(q, k, v, causal))
     return 0 if right else 1
 
 

@@ -7,13 +7,11 @@ import tilewright.language as T
 from bounds import within
 
 BINS, SHARE = 64, 4096
+N = T.dynamic("N")
 
 
 @tw.jit
-def histogram(X, H):
-    N = T.dynamic("N")
-    X: T.Tensor[[N], T.int32]
-    H: T.Tensor[[BINS], T.int32]
+def histogram(X: T.Tensor[[N], T.int32], H: T.Tensor[[BINS], T.int32]):
     with T.Kernel(T.ceildiv(N, SHARE), threads=256) as bx:
         counts = T.alloc_shared((BINS,), "int32")
         T.clear(counts)

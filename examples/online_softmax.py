@@ -8,12 +8,11 @@ import tilewright.language as T
 from bounds import UNIT, within
 
 WIDTH = 256
+M, N = T.dynamic("M, N")
 
 
 @tw.jit
-def online_softmax(X):
-    M, N = T.dynamic("M, N")
-    X: T.Tensor[[M, N], T.float32]
+def online_softmax(X: T.Tensor[[M, N], T.float32]):
     Y = T.empty((M, N), "float32")
     with T.Kernel(T.ceildiv(M, 4), threads=128) as by:
         x = T.alloc_fragment((4, WIDTH), "float32")

@@ -6,14 +6,12 @@ import tilewright as tw
 import tilewright.language as T
 from bounds import UNIT, within
 
+M, N, K = T.dynamic("M, N, K")
+
 
 @tw.jit
-def split_gemm(A, B, C, splits=4):
-    M, N, K = T.const("M, N, K")
-    A: T.Tensor[[M, K], T.float16]
-    B: T.Tensor[[K, N], T.float16]
-    C: T.Tensor[[M, N], T.float32]
-    rounds = -(-K // (32 * splits))
+def split_gemm(A: T.Tensor[[M, K], T.float16], B: T.Tensor[[K, N], T.float16], C: T.Tensor[[M, N], T.float32], splits: int = 4):
+    rounds = T.ceildiv(K, 32 * splits)
     with T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 64), splits, threads=128) as (bx, by, bz):
         a = T.alloc_shared((64, 32), "float16")
         b = T.alloc_shared((32, 64), "float16")

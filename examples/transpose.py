@@ -6,11 +6,11 @@ import tilewright as tw
 import tilewright.language as T
 from bounds import within
 
+M, N = T.dynamic("M, N")
+
 
 @tw.jit
-def transpose(A):
-    M, N = T.dynamic("M, N")
-    A: T.Tensor[[M, N], T.float32]
+def transpose(A: T.Tensor[[M, N], T.float32]):
     B = T.empty((N, M), "float32")
     with T.Kernel(T.ceildiv(N, 32), T.ceildiv(M, 32), threads=128) as (bx, by):
         tile = T.alloc_shared((32, 32), "float32")

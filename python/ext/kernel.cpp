@@ -264,6 +264,40 @@ PyObject* refuse(const KernelObject* self, size_t parameter) {
   return nullptr;
 }
 
+bool profiler_is_on() {
+  static PyObject* const module_name = PyUnicode_InternFromString("torch.autograd.profiler");
+  static PyObject* const flag = PyUnicode_InternFromString("_is_profiler_enabled");
+  PyObject* module = PyDict_GetItem(PyImport_GetModuleDict(), module_name);
+  PyObject* on = module ? PyObject_GetAttr(module, flag) : nullptr;
+  if (!on) PyErr_Clear();
+  Py_XDECREF(on);
+  return on == Py_True;
+}
+
+// A call as a range of PyTorch's profiler, under the kernel's name, while that is on.
+class Range {
+ public:
+  explicit Range(const KernelObject* self) {
+    if (!profiler_is_on()) return;
+    range_ = PyObject_CallFunction(registered.range, "s", tw_kernel_name(self->kernel));
+    if (!range_) PyErr_WriteUnraisable(nullptr);
+  }
+  Range(const Range&) = delete;
+  ~Range() {
+    if (!range_) return;
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject* ended = PyObject_CallMethod(range_, "__exit__", "OOO", Py_None, Py_None, Py_None);
+    if (!ended) PyErr_WriteUnraisable(range_);
+    Py_XDECREF(ended);
+    Py_DECREF(range_);
+    PyErr_Restore(type, value, trace);
+  }
+
+ private:
+  PyObject* range_ = nullptr;
+};
+
 PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   auto* self = object_of<KernelObject>(object);
   if (kwargs && PyDict_Size(kwargs) > 0) return wrong_call(self, "takes its arguments by position");
@@ -271,6 +305,7 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   const Py_ssize_t given = PyTuple_Size(args);
   const bool all = static_cast<size_t>(given) == count;
   if (!all && static_cast<size_t>(given) != inputs) return wrong_count(self, inputs, given);
+  const Range range(self);
   Arguments arguments(count);
   Example example;
   bool gradient = false;
@@ -363,6 +398,7 @@ PyObject* flat(PyObject* object, PyObject* args) {
     to_vector(i);
   }
   if (!example.object) Py_RETURN_NOTIMPLEMENTED;
+  const Range range(self);
   PyObject* extents = PyTuple_New(example.tensor->rank);
   for (int d = 0; d < example.tensor->rank; ++d)
     PyTuple_SetItem(extents, d, PyLong_FromLongLong(example.tensor->shape[d]));

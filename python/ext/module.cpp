@@ -336,13 +336,14 @@ PyObject* module_machine(PyObject*, PyObject* trying) {
 PyObject* module_version(PyObject*, PyObject*) { return PyUnicode_FromString(tw_version()); }
 
 PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"expr",    "buffer",    "tile",    "error",    "empty",
-                                      "options", "to_dlpack", "refusal", "gradient", nullptr};
+  static const char* const names[] = {"expr",      "buffer",  "tile",     "error", "empty", "options",
+                                      "to_dlpack", "refusal", "gradient", "range", nullptr};
   Registered r;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
-                                   &r.error, &r.empty, &r.options, &r.to_dlpack, &r.refusal, &r.gradient))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
+                                   &r.error, &r.empty, &r.options, &r.to_dlpack, &r.refusal, &r.gradient, &r.range))
     return nullptr;
-  for (PyObject* o : {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal, r.gradient})
+  for (PyObject* o :
+       {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal, r.gradient, r.range})
     Py_INCREF(o);
   registered = r;
   Py_RETURN_NONE;

@@ -74,7 +74,7 @@ class Prediction:
     def __init__(self, facts: dict[str, Any]) -> None:
         self.json = facts
         self.program: str = facts["program"]
-        self.machine = Machine(**facts["machine"])
+        self.machine: Machine = Machine(**facts["machine"])
         self.us: float | None = facts["us"]
         self.unknown: list[str] = facts.get("unknown", [])
         self.launches: list[dict[str, Any]] = facts["launches"]
@@ -91,7 +91,7 @@ class Prediction:
             return {}
         return {unit: sum(launch["utilization"][unit] * launch["us"] for launch in self.launches) / self.us for unit in UNITS}
 
-    def __str__(self):
+    def __str__(self) -> str:
         where = f"{self.program} on {_article(self.machine.name)} ({self.machine.basis})"
         if self.us is None:
             why = f"nothing says what {', '.join(self.unknown)} {'is' if len(self.unknown) == 1 else 'are'}" if self.unknown else (
@@ -102,7 +102,7 @@ class Prediction:
             lines += ["", *_said_of(launch)]
         return "\n".join(lines)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.program} on {_article(self.machine.name)}: {'unknown' if self.us is None else f'about {_rounded(self.us)} us'}>"
 
     def picture(self) -> Picture:

@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import operator
+import time
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -15,7 +16,7 @@ from .kernel import Kernel, compile as compile_program
 from .progress import Progress
 from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
-from .settings import dump, options_of, refuse_unknown
+from .settings import dump, options_of, refuse_unknown, warn_once
 from .specialized import Specialized
 from .surroundings import SIMPLE, Surroundings, is_dtype
 from .trace import bind, fail, state
@@ -24,6 +25,7 @@ from .types import Declaration, TensorType
 from .values import Expr
 from .dtypes import dtype
 
+_MANY = 8  # values of a dimension that a function is compiled for until something is said
 _TYPE_WORDS = ("Tensor", "StridedTensor", "Buffer", "ptr", "handle")
 
 
@@ -98,6 +100,7 @@ class Jit:
     kernels: dict[Any, Kernel]
     of_texts: dict[Any, Kernel]
     discoveries: dict[Any, Any]
+    compiled: dict[Any, list[Any]]
     mode_: str | None
     last: Any
 
@@ -110,6 +113,7 @@ class Jit:
         self.order = list(self.signature.parameters)
         self.kernels, self.of_texts = {}, {}
         self.discoveries = {}
+        self.compiled = {}
         self.mode_ = None
         self.last = None
 
@@ -304,13 +308,27 @@ class Jit:
         key = key, tuple(consts.items())
         kernel = self.kernels.get(key) if around.exact else None
         if kernel is None:
+            begin = time.perf_counter()
             program = self._traced(
                 lambda: trace_eager(self.func, self.order, fixed, self.annotations, {**given, **consts})
             )
             named = {**fixed, **consts}
             first = [named.pop("self")] if "self" in named else []
             kernel = self._kept(key, around, program, functools.partial(self.compile, *first, **named))
+            if around.exact and tensors:
+                self._tell_of_many(key[0], consts, time.perf_counter() - begin)
         return kernel
+
+    def _tell_of_many(self, key, consts, seconds):
+        """Of calls that each compile the function for another shape, once."""
+        made = self.compiled.setdefault(key, [])
+        if len(made) == _MANY:
+            return
+        made.append((consts, seconds))
+        many = [name for name in consts if len({values[name] for values, _ in made}) == _MANY]
+        if many:
+            warn_once(f"'{self.func.__name__}' was compiled for {_MANY} values of {' and '.join(many)} ({sum(s for _, s in made):.1f} s): "
+                      f'T.dynamic("{", ".join(many)}") compiles once, where no tile on chip has that extent')  # fmt: skip
 
     # ---- calls
 

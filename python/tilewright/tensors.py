@@ -11,6 +11,11 @@ def _is(object, module, name):
     return loaded is not None and isinstance(object, getattr(loaded, name))
 
 
+def range_of_profiler(name):
+    """A range of PyTorch's profiler, which is on, and of NVTX where that emits them. Its __exit__ ends it."""
+    return sys.modules["torch.autograd.profiler"].record_function(name).__enter__()
+
+
 def to_dlpack(tensor):
     """A DLPack capsule of what has no C exchange; with the dtype where the library that made it has none of its own. Or a
     number of Python for a scalar."""

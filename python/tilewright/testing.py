@@ -1,5 +1,9 @@
 """What tests of kernels use: marks for machines, seeds, comparing tensors."""
+from __future__ import annotations
+
 import sys
+from collections.abc import Callable
+from typing import Any
 
 
 def _gpu():
@@ -8,7 +12,7 @@ def _gpu():
     return _native.device_count() > 0
 
 
-def _requirement(holds, reason):
+def _requirement(holds: Callable[[], Any], reason: str) -> Any:
     """A decorator for tests, which also gives its marks: requires_cuda, requires_cuda.marks()."""
 
     def mark(test=None):
@@ -31,19 +35,22 @@ def _capability():
     return torch.cuda.get_device_capability()
 
 
-requires_cuda = _requirement(_gpu, "needs a CUDA device")
-requires_rocm = requires_metal = requires_cdna = requires_gfx950 = _requirement(lambda: False, "another maker's GPU")
-requires_llvm = _requirement(lambda: True, "")
-requires_cuda_or_cdna = requires_cuda
+requires_cuda: Any = _requirement(_gpu, "needs a CUDA device")
+requires_rocm: Any = _requirement(lambda: False, "another maker's GPU")
+requires_metal: Any = requires_rocm
+requires_cdna: Any = requires_rocm
+requires_gfx950: Any = requires_rocm
+requires_llvm: Any = _requirement(lambda: True, "")
+requires_cuda_or_cdna: Any = requires_cuda
 
 
-def requires_package(*names):
+def requires_package(*names: str) -> Any:
     import importlib.util
 
     return _requirement(lambda: all(importlib.util.find_spec(n) for n in names), f"needs {', '.join(names)}")
 
 
-def _compared(word, compare):
+def _compared(word: str, compare: Callable[[Any, Any], bool]) -> Callable[..., Any]:
     def requires(major, minor=0):
         return _requirement(
             lambda: _gpu() and compare(_capability(), (major, minor)), f"needs compute capability {word} {major}.{minor}"
@@ -52,14 +59,15 @@ def _compared(word, compare):
     return requires
 
 
-requires_cuda_compute_version = requires_cuda_compute_version_ge = _compared(">=", lambda a, b: a >= b)
-requires_cuda_compute_version_gt = _compared(">", lambda a, b: a > b)
-requires_cuda_compute_version_le = _compared("<=", lambda a, b: a <= b)
-requires_cuda_compute_version_lt = _compared("<", lambda a, b: a < b)
-requires_cuda_compute_version_eq = _compared("==", lambda a, b: a == b)
+requires_cuda_compute_version_ge: Callable[..., Any] = _compared(">=", lambda a, b: a >= b)
+requires_cuda_compute_version: Callable[..., Any] = requires_cuda_compute_version_ge
+requires_cuda_compute_version_gt: Callable[..., Any] = _compared(">", lambda a, b: a > b)
+requires_cuda_compute_version_le: Callable[..., Any] = _compared("<=", lambda a, b: a <= b)
+requires_cuda_compute_version_lt: Callable[..., Any] = _compared("<", lambda a, b: a < b)
+requires_cuda_compute_version_eq: Callable[..., Any] = _compared("==", lambda a, b: a == b)
 
 
-def set_random_seed(seed=42):
+def set_random_seed(seed: int = 42) -> None:
     """Seeds random, NumPy and PyTorch, as far as they are there."""
     import random
 
@@ -70,7 +78,7 @@ def set_random_seed(seed=42):
             (module.random.seed if name == "numpy" else module.manual_seed)(seed)
 
 
-def main():
+def main() -> None:
     """Runs the tests of the calling file."""
     import pytest
 
@@ -78,9 +86,9 @@ def main():
     sys.exit(pytest.main([file, *sys.argv[1:]]))
 
 
-def torch_assert_close(actual, expected, rtol=1e-2, atol=1e-3, max_mismatched_ratio=1e-3, verbose=False,
-                       equal_nan=True, check_device=True, check_dtype=True, check_stride=False,
-                       base_name="actual", ref_name="expected"):  # fmt: skip
+def torch_assert_close(actual: Any, expected: Any, rtol: float = 1e-2, atol: float = 1e-3, max_mismatched_ratio: float = 1e-3, verbose: bool = False,
+                       equal_nan: bool = True, check_device: bool = True, check_dtype: bool = True, check_stride: bool = False,
+                       base_name: str = "actual", ref_name: str = "expected") -> bool:  # fmt: skip
     """Raises AssertionError if more than that share of the elements differs by more than atol + rtol * |expected|."""
     import torch
 
@@ -98,12 +106,12 @@ def torch_assert_close(actual, expected, rtol=1e-2, atol=1e-3, max_mismatched_ra
     return True
 
 
-def process_func(func, name=None, **kwargs):
+def process_func(func: Callable[..., Any], name: str | None = None, **kwargs: Any) -> Any:
     """Calls a benchmark of its own kind."""
     return func(**kwargs)
 
 
-def regression(prefixes=None, verbose=True):
+def regression(prefixes: Any = None, verbose: bool = True) -> None:
     """Runs the functions of the calling file whose name begins with regression_."""
     frame = sys._getframe(1)
     for name, func in list(frame.f_globals.items()):

@@ -1,5 +1,7 @@
 // What newcomers meet in C++, one mistake a test, with the whole message: those that the running program finds. Those
 // that the C++ compiler finds are in does_not_compile_test.cpp.
+#include <cstdlib>
+
 #include "errors/expect_error.h"
 #include "tilewright/compile.h"
 #include "tilewright/tensor.h"
@@ -208,6 +210,20 @@ TEST(FirstHour, GridOfAQuotient) {
       R"(TW1002 build: / of int32 and int32: / divides floats
   --> the mistake
 help: use floordiv(a, b), or ceildiv(a, b) for a number of blocks; or cast an operand to a float)");
+}
+
+TEST(FirstHour, KernelsOfAGpuWithoutADriver) {
+  Tensor A("A", {8}, f32);
+  const Program program = kernel({A}, [&] { A(0) = 1; });
+  const char* before = std::getenv("TILEWRIGHT_LIBCUDA");
+  const std::string kept = before ? before : "";
+  setenv("TILEWRIGHT_LIBCUDA", "/nowhere/libcuda.so", 1);
+  expect_error(
+      [&] { compile(program, {.engine = Engine::Cuda}); },
+      "TW8101 cuda: no CUDA driver: /nowhere/libcuda.so: cannot open shared object file: No such file or directory\n"
+      "help: install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all); "
+      "TILEWRIGHT_LIBCUDA names libcuda.so where the dynamic linker does not find it");
+  before ? setenv("TILEWRIGHT_LIBCUDA", kept.c_str(), 1) : unsetenv("TILEWRIGHT_LIBCUDA");
 }
 
 TEST(FirstHour, CallsThatDoNotFit) {

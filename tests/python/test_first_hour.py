@@ -93,6 +93,20 @@ def test_what_is_said(file, name, program, said, tmp_path):
     assert found == said
 
 
+def test_mistakes_of_the_first_hour_have_their_cases():
+    """69 mistakes that newcomers made when they first tried the package, and where all that they are told is compared."""
+    rows = [line.split("\t") for line in (FOLDER / "mistakes.tsv").read_text().splitlines()[1:]]
+    assert len(rows) == len({(who, mistake) for who, mistake, _ in rows}) == 69
+    known = {f"{p.values[0].stem}: {p.values[1]}" for p in cases()}
+    for file in ("errors/first_hour_test", "errors/does_not_compile_test", "tool/tool_test"):
+        text = (FOLDER.parents[1] / f"{file}.cpp").read_text()
+        known |= {f"{file.partition('/')[2]}: {name}" for name in re.findall(r"^TEST(?:_F)?\(\w+, (\w+)\)", text, re.MULTILINE)}
+    for _, _, where in rows:
+        file, _, names = where.partition(": ")
+        for name in names.split("; "):
+            assert f"{file}: {name}" in known, where
+
+
 def test_foreign_words_lead_to_words_that_there_are():
     """Each word of elsewhere.WORDS is none of the language's, and what is written instead is."""
     for word, instead in {**elsewhere.WORDS, **elsewhere.METHOD_WORDS}.items():

@@ -1,5 +1,6 @@
 """jit: factories and eager functions, what is compiled once, outputs."""
 import functools
+import re
 import threading
 
 import numpy as np
@@ -65,6 +66,32 @@ def test_eager_functions():
         sums(a, np.arange(9, dtype="float32"))
     with pytest.raises(TypeError, match="missing a required argument"):
         sums(a)
+
+
+def test_many_shapes_are_told_once(recwarn):
+    @tw.jit(engine="interpreter")
+    def doubled(A, of="float32"):
+        M, N = T.const("M, N")
+        A: T.Tensor[[M, N], of]
+        B = T.empty((M, N), of)
+        with T.Kernel(1, threads=32):
+            for i, j in T.Parallel(M, N):
+                B[i, j] = A[i, j] * 2
+        return B
+
+    def call(*lengths, of="float32"):
+        for length in lengths:
+            doubled(np.zeros((2, length), of), of)
+
+    call(*range(1, 8), 1, 2, 3)
+    call(8, of="float16")
+    assert [str(w.message) for w in recwarn] == []
+    call(8)
+    (said,) = [w for w in recwarn]
+    assert re.fullmatch(r"'doubled' was compiled for 8 values of N \(\d+\.\d s\): T\.dynamic\(\"N\"\) compiles once, where no tile on chip has that extent",
+                        str(said.message)) and said.filename == __file__  # fmt: skip
+    call(*range(9, 30))
+    assert len(recwarn) == 1
 
 
 def test_eager_functions_compile_without_tensors():

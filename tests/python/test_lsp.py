@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -70,7 +71,7 @@ class Client:
         path = os.pathsep.join([os.path.dirname(os.path.dirname(tilewright.__file__)), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen([sys.executable, "-m", "tilewright", "lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
-        self.incoming, self.number, self.asked, self.said, self.published = queue.Queue(), 0, [], [], []
+        self.incoming, self.number, self.asked, self.said, self.published, self.early = queue.Queue(), 0, [], [], [], []
         threading.Thread(target=self.listen, daemon=True).start()
         threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True).start()
         capabilities = {"workspace": {"inlayHint": {"refreshSupport": True}}, "general": general}
@@ -115,18 +116,20 @@ class Client:
             if "method" in message and "id" in message:
                 self.asked.append(message["method"])
             if message.get("method") == "textDocument/publishDiagnostics":
-                self.published.append(message["params"])
+                self.early.append(message["params"])
+            if message.get("method") == "workspace/inlayHint/refresh":  # of an analysis that has ended
+                self.published, self.early = self.published + self.early, []
             if wanted(message):
                 return message
 
     def diagnostics(self, uri, version):
-        """The next ones of a version, which may have come while an answer was waited for."""
+        """The next ones of a version that all is known of, which may have come while an answer was waited for."""
         while True:
-            for found in self.published:
-                if found["uri"] == uri and found.get("version") == version:
-                    self.published.remove(found)
-                    return found["diagnostics"]
-            self.wait(lambda m: m.get("method") == "textDocument/publishDiagnostics")
+            found = [p for p in self.published if p["uri"] == uri and p.get("version") == version]
+            if found:
+                self.published = [p for p in self.published if p not in found]
+                return found[-1]["diagnostics"]
+            self.wait(lambda m: m.get("method") == "workspace/inlayHint/refresh")
 
     def open(self, path, text, language="python"):
         uri = path if isinstance(path, str) else path.as_uri()
@@ -528,6 +531,55 @@ def test_a_change_ends_the_analysis_before_it(client, tmp_path):
     assert c.diagnostics(uri, 2) == []
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+def test_an_analysis_starts_no_python_and_compiles_nothing(client, tmp_path, monkeypatch):
+    """Each is a fork of one process that has the compiler loaded. Should that end, another takes its place."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    mark, c = tmp_path / "mark", client(delay=0)
+    text = KERNELS + f"""import os, sys
+import numpy
+assert (add(numpy.ones(256, "float32"), numpy.ones(256, "float32")) == 1).all()
+open({str(mark)!r}, "a").write(f"{{os.getppid()}} {{os.getpid()}} {{os.getcwd()}}\\n")
+"""
+    uri = c.open(tmp_path / "forked.py", text)
+    assert c.diagnostics(uri, 1) == []
+    for version in (2, 3):
+        c.change(uri, version, text)
+        assert c.diagnostics(uri, version) == []
+    parents, children, folders = zip(*(line.split() for line in mark.read_text().splitlines()))
+    assert len(set(parents)) == 1 and len(set(children)) == 3 and int(parents[0]) != c.process.pid and set(folders) == {str(tmp_path)}
+    os.kill(int(parents[0]), signal.SIGKILL)
+    c.change(uri, 4, text)
+    assert c.diagnostics(uri, 4) == [] and c.hints(uri)[14] == "wgmma m64n128k16"
+    assert mark.read_text().splitlines()[-1].split()[0] != parents[0]
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_mistakes_are_shown_before_kernels_are_explained(client, tmp_path):
+    """A mistake of one kernel, while it is not known yet what the other becomes; nothing is shown early that is shown already."""
+    text, c = KERNELS + WRONG.partition("\n\n")[2].partition("\n\n")[0] + "\n", client()
+    uri = c.open(tmp_path / "early.py", text)
+    c.wait(lambda m: m.get("method") == "textDocument/publishDiagnostics")
+    assert c.published == [] and [d["code"] for d in c.early[0]["diagnostics"]] == ["TW1102"]
+    (one,) = c.diagnostics(uri, 1)
+    assert one["code"] == "TW1102"
+    assert c.hints(uri)[14] == "wgmma m64n128k16"
+    fine = c.open(tmp_path / "fine.py", KERNELS)
+    c.wait(lambda m: m.get("method") == "textDocument/publishDiagnostics")
+    c.wait(lambda m: m.get("method") == "workspace/inlayHint/refresh")
+    assert [p["diagnostics"] for p in c.published if p["uri"] == fine] == [[]]
+
+
+def test_what_is_typed_over_is_not_analyzed(client, tmp_path):
+    mark, c = tmp_path / "mark", client(delay=2)
+    text = KERNELS + f"open({str(mark)!r}, 'a').write('x')\n"
+    uri = c.open(tmp_path / "typed.py", text)
+    assert c.diagnostics(uri, 1) == []
+    for version in range(2, 30):
+        c.change(uri, version, text + "#" * version)
+    assert c.diagnostics(uri, 29) == [] and mark.read_text() == "xx"
 
 
 def test_analyses_end_with_the_server(client, tmp_path):

@@ -319,8 +319,9 @@ all('#texts .tools button').forEach((toggle, i) => {
     expect(all('.column')[i].hidden === !was && toggle.getAttribute('aria-pressed') === String(was), text(toggle));
   }
 });
-for (const line of all('.line.placed')) {
-  if (line.index % 23) continue;
+const placed = all('.line.placed'), step = Math.max(23, Math.ceil(placed.length / 40));
+for (const line of placed) {
+  if (line.index % step) continue;
   line.click();
   expect(line.classList.contains('lit') && /, line \d+/.test(detail()), `line ${line.dataset.n}`);
 }
@@ -345,11 +346,45 @@ return [pressed, wrong, keyless.length];
 """
 
 
-def test_all_that_is_pressed_answers(opened):
-    """Each button, link, fold and every 23rd line of a page does something, keys reach it, and nothing complains."""
-    for name in ("product", "mla_decode", "cpu"):
+def test_all_that_is_pressed_answers(opened, paths):
+    """Each button, link, fold and some 40 lines of each page do something, keys reach it, and nothing complains."""
+    for name in paths:
         pressed, wrong, keyless = opened(name).run(f"return (async () => {{ {_PRESSED} }})()")
         assert (wrong, keyless) == ([], 0) and pressed > 15, (name, pressed)
+
+
+_LISTENING = """
+window.listening = [];
+const add = EventTarget.prototype.addEventListener;
+EventTarget.prototype.addEventListener = function (type, ...rest) { window.listening.push([this, type]); return add.call(this, type, ...rest); };
+"""
+_KINDS = """
+const kind = (e) => !(e instanceof Element) ? e.constructor.name : e.id ? `#${e.id}` : e.closest('.tools') ? `.tools ${e.tagName.toLowerCase()}`
+    : e.closest('.memory') ? '.memory button' : e.className ? `.${e.className.split(' ')[0]}` : e.tagName.toLowerCase();
+const own = [...document.querySelectorAll('*')].flatMap((e) => ['onclick', 'onchange', 'oninput'].filter((name) => e[name]).map((name) => [e, name.slice(2)]));
+const pressed = [...document.querySelectorAll('a, summary, input, textarea, label, [contenteditable]')].map((e) => [e, 'press']);
+return [...new Set([...window.listening, ...own, ...pressed].map(([e, type]) => `${kind(e)} ${type}`))];
+"""
+DONE_TO = {  # what a page listens for, and what a browser does by itself when it is pressed: the test that does it
+    "#theme click": "the_switch_of_themes", "MediaQueryList change": "both_themes_can_be_read",
+    ".tools button click": "all_that_is_pressed_answers", ".go click": "all_that_is_pressed_answers",
+    ".memory button click": "all_that_is_pressed_answers", "a press": "all_that_is_pressed_answers",
+    "summary press": "all_that_is_pressed_answers", ".pass toggle": "passes_show_their_difference",
+    ".text click": "all_that_is_pressed_answers", ".text mousemove": "a_mouse_over_a_line_shows_where_it_leads",
+    ".text mouseleave": "a_mouse_over_a_line_shows_where_it_leads", ".text keydown": "keys_go_through_the_texts",
+    ".tools select change": "layouts_by_mouse_and_keys", "canvas mousemove": "layouts_by_mouse_and_keys",
+    "canvas keydown": "layouts_by_mouse_and_keys",
+}  # fmt: skip
+
+
+def test_nothing_on_a_page_listens_that_no_test_presses(driver, paths):
+    """Of every page: what was added to it since stands here with the test that does it."""
+    added = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _LISTENING})
+    try:
+        found = {kind for path in paths.values() for kind in browser.Page(driver, path).run(_KINDS)}
+    finally:
+        driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
+    assert found == set(DONE_TO) and all(f"test_{name}" in globals() for name in DONE_TO.values())
 
 
 def test_layouts_by_mouse_and_keys(opened, paths):

@@ -57,3 +57,19 @@ def test_profiler():
     with pytest.raises(AssertionError, match="differ in"):
         profiler.assert_allclose(lambda a, b: a - b)
     assert profiler.do_bench(warmup=1, rep=2) > 0
+
+
+def test_calls_are_seen_by_profilers():
+    """Each call is a range under the kernel's name while PyTorch's profiler is on; of one that fails, too."""
+    a = torch.ones(32)
+    add(a, a)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+        add(a, a)
+        add(a, a)
+        with pytest.raises(tw.LaunchError, match="TW4007"):
+            add.compile(N=32)(a, torch.ones(31))
+        torch.add(a, a)
+    found = {event.key: event.count for event in seen.key_averages()}
+    assert found["add"] == 3 and found["aten::add"] == 1, found
+    add(a, a)
+    assert {event.key: event.count for event in seen.key_averages()} == found

@@ -388,7 +388,17 @@ TEST_F(Tool, PlotLayout) {
   EXPECT_TRUE(read("pictures/A_s.svg").starts_with("<svg "));
   EXPECT_EQ(tool("plot-layout --file product.tile --buffer X").status, 2);
   EXPECT_EQ(tool("plot-layout").status, 2);
-  EXPECT_EQ(tool("plot-layout \"(16, 8): nonsense\"").status, 1);
+}
+
+TEST_F(Tool, LayoutsThatAreNone) {
+  const std::string rest =
+      "\n  --> layout:1:1\nhelp: a fragment reads (64, 32): [4:W(1) 16:L(2)] x [16:R(1) 2:L(1)]; memory reads (64, "
+      "32): "
+      "[64:32] x [32:1]; bits 16\n";
+  EXPECT_EQ(tool("plot-layout \"(8, 8)\"").out,
+            "error TW2031 parse: column 7 of the layout '(8, 8)': ':' is expected" + rest);
+  EXPECT_EQ(tool("plot-layout \"(16, 8): nonsense\"").out,
+            "error TW2031 parse: column 10 of the layout '(16, 8): nonsense': '[' is expected" + rest);
 }
 
 TEST_F(Tool, ChecksProgramsOnEveryEngine) {

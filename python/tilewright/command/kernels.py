@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import types
 
 from .. import _native
 from ..elsewhere import nearest
@@ -179,7 +180,7 @@ def _name_of(found):
 
 def _kernels_of(module):
     """{name: kernel} of what stands in the module's own file."""
-    found = {name: _unwrapped(value) for name, value in vars(module).items()}
+    found = {name: _unwrapped(value) for name, value in vars(module).items() if not isinstance(value, types.ModuleType)}
     return {name: value for name, value in found.items() if isinstance(value, (Jit, PrimFunc, Kernel)) and _file_of(value) == module.__file__}
 
 

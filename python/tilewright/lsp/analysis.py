@@ -1,7 +1,8 @@
-"""What one file says, asked in a process of its own: it is imported, as the editor has its text, and what that records is looked
-at. The request is on standard input, the answer a line on standard output, which the file itself does not get."""
+"""What one file says, asked in a process of its own (forks.py): it is imported, as the editor has its text, and what that records is
+looked at. Request and answer are a line each of a connection that the file itself does not get; what it prints is for nobody."""
 
 import ast
+import functools
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -90,6 +91,7 @@ class Analysis:
         self.text = texts[path]
         self.lines = lines_of(self.text)
         self.mistakes, self.seen, self.facts, self.complete = [], set(), [], False
+        self.unexplained = []  # (kernel, its facts, their key): of those that were recorded
         try:
             self.tree = ast.parse(self.text)
         except (SyntaxError, ValueError, RecursionError):
@@ -190,7 +192,8 @@ class Analysis:
 
     # ---- its kernels
 
-    def look(self, module, watch):
+    def look(self, module, watch, tell=lambda: None):
+        """Its kernels; tell() is called when all mistakes of recording are known, before it is asked what becomes of them."""
         from ..command.kernels import _kernels_of
         from ..program import Refused
 
@@ -201,6 +204,13 @@ class Analysis:
                     self.look_at(kernel)
                 for function in (n for n in self.tree.body if isinstance(n, ast.FunctionDef)):
                     self.look_at_factory(function, getattr(module, function.name, None))
+        except _Late as error:
+            self.late(error)
+        tell()
+        try:
+            with watch:
+                for recorded in self.unexplained:
+                    self.explain(*recorded)
         except _Late as error:
             self.late(error)
 
@@ -294,15 +304,11 @@ class Analysis:
         return values
 
     def facts_of(self, kernel):
-        """What becomes of a kernel. Where neither its program nor its lines changed, what an analysis before found."""
-        from ..errors import TilewrightError
-
+        """What is known of a kernel. Where neither its program nor its lines changed, what an analysis before found."""
         file, first = kernel.prim_func.place[:2]
         if file != self.path:
             return
-        last = next(
-            (n.end_lineno for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and _first(n) == first), first
-        )
+        last = self.ends.get(first, first)
         said = "\n".join([self.arch, kernel.program.text, *self.lines[first - 1 : last]])
         key = hashlib.sha256(said.encode(errors="replace")).hexdigest()
         if self.known.get(key, {}).get("first") == first:
@@ -310,6 +316,12 @@ class Analysis:
         facts = {"name": kernel.name, "first": first, "last": last, "arch": self.arch, "operations": [], "layouts": [],
                  "buffers": _parameters(kernel), "key": ""}  # fmt: skip
         self.facts.append(facts)
+        self.unexplained.append((kernel, facts, key))
+
+    def explain(self, kernel, facts, key):
+        from ..errors import TilewrightError
+
+        first, last = facts["first"], facts["last"]
         try:
             said = json.loads(kernel.program.explain("" if self.arch == "cpu" else self.arch, True, {}))
         except TilewrightError as error:
@@ -324,14 +336,18 @@ class Analysis:
 
     def end_of(self, line):
         """The last line of the statement that begins at a line; of a loop the line itself."""
-        return max(
-            (
-                n.end_lineno
-                for n in ast.walk(self.tree)
-                if isinstance(n, ast.stmt) and n.lineno == line and not hasattr(n, "body")
-            ),
-            default=line,
-        )
+        return self.ends.get(line, line)
+
+    @functools.cached_property
+    def ends(self):
+        """{first line: last line} of statements without a body, and of functions {of their first decorator: last line}."""
+        ends = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef):
+                ends[_first(node)] = node.end_lineno
+            elif isinstance(node, ast.stmt) and not hasattr(node, "body"):
+                ends[node.lineno] = max(node.end_lineno, ends.get(node.lineno, 0))
+        return ends
 
     # ---- what needs no recording
 
@@ -392,18 +408,28 @@ def _parameters(kernel):
     return found
 
 
-def main():
-    request = json.load(sys.stdin)
-    out = os.fdopen(os.dup(1), "w")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):  # what the file prints is for nobody
-        os.dup2(nothing, standard)
+def answer(connection):
+    """Answers one request, a line of a connection, in a process that is there for nothing else: by a line with the mistakes that are
+    known early, and one with all that is known."""
+    with connection.makefile("r", encoding="utf-8") as lines:
+        request = json.loads(lines.readline())
+    folder = os.path.dirname(request["path"])
+    if os.path.isdir(folder):
+        os.chdir(folder)
+    out = connection.makefile("w", encoding="utf-8")
     analysis, lock = Analysis(**request), threading.Lock()
+
+    def say(**more):
+        out.write(json.dumps({**analysis.answer(), **more}) + "\n")
+        out.flush()
+
+    def tell():
+        with lock:
+            say(early=True)
 
     def end():
         with lock:
-            out.write(json.dumps(analysis.answer()) + "\n")
-            out.flush()
+            say()
             os._exit(0)  # threads of the file do not keep it
 
     def give_up():
@@ -419,7 +445,7 @@ def main():
     try:
         module = analysis.load(watch)
         analysis.words(module)
-        analysis.look(module, watch)
+        analysis.look(module, watch, tell)
     except Exception:  # ours: an editor has nobody else who says so
         analysis.add(f"a mistake in the language server: {traceback.format_exc()}", severity=WARNING)
     end()

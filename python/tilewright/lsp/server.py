@@ -14,11 +14,11 @@ from pygls.uris import to_fs_path
 
 from .. import _native
 from .places import lines_of, moved, moved_facts, word_at
-from .processes import ask
+from .processes import Processes
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _USES = re.compile(r"^\s*(?:import|from)\s[^#\n]*\b(?:tilewright|tilelang)\b", re.MULTILINE)  # others are never imported
-_SETTINGS = {"arch": ("sm_90a", "sm_89", "sm_80", "cpu"), "analyze": ("type", "save"), "timeout": 20.0, "delay": 0.2}
+_SETTINGS = {"arch": ("sm_90a", "sm_89", "sm_80", "cpu"), "analyze": ("type", "save"), "timeout": 20.0, "delay": 0.05}
 
 
 class File:
@@ -57,7 +57,7 @@ class Server(LanguageServer):
         super().__init__("tilewright", _native.version(), types.TextDocumentSyncKind.Full)
         self.settings = {name: value[0] if isinstance(value, tuple) else value for name, value in _SETTINGS.items()}
         self.open, self.was_shut_down = {}, False
-        self.processes = asyncio.Semaphore(os.cpu_count() or 1)
+        self.processes, self.turns = Processes(), asyncio.Semaphore(os.cpu_count() or 1)
 
     def report_server_error(self, error, source):
         print(f"tilewright lsp: {error}", file=sys.stderr)  # editors keep it; a message for each would be in the way
@@ -114,17 +114,25 @@ class Server(LanguageServer):
             texts = {f.path: f.text for f in self.open.values()}
             request = {"path": file.path, "texts": texts, "arch": self.settings["arch"], "limit": self.settings["timeout"],
                        "known": {f["key"]: f for f in file.facts if f["key"]}}  # fmt: skip
-            async with self.processes:
-                answer = await ask(request, os.path.dirname(file.path))
+            async with self.turns:
+                answer = await self.processes.ask(request, lambda early: self.show_early(file, version, early["mistakes"]))
         if self.open.get(file.uri) is not file or file.version != version:
             return
         file.learn(answer)
-        self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(file.uri, [self.diagnostic(file, m) for m in file.mistakes], version)
-        )
+        self.publish(file)
         workspace = self.client_capabilities.workspace
         if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
             self.workspace_inlay_hint_refresh(None)
+
+    def show_early(self, file, version, mistakes):
+        """Mistakes that are known before it is known what kernels become, where others are shown."""
+        if self.open.get(file.uri) is file and file.version == version and mistakes != file.mistakes:
+            file.mistakes = mistakes
+            self.publish(file)
+
+    def publish(self, file):
+        diagnostics = [self.diagnostic(file, m) for m in file.mistakes]
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(file.uri, diagnostics, file.version))
 
     def users_of(self, file):
         """Open files that imported this one are looked at again."""

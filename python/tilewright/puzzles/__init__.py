@@ -3,11 +3,16 @@ from __future__ import annotations
 
 import importlib
 import os
+from typing import TYPE_CHECKING, Any
 
 from ..elsewhere import nearest
 from ..trace import fail
 from ..tracebacks import entry
 from . import stars
+
+if TYPE_CHECKING:
+    from .checking import Checked
+    from .puzzle import Puzzle
 
 MODULES = (
     "p01_copy", "p02_add", "p03_outer", "p04_gradient", "p05_row_sum", "p06_column_max", "p07_softmax", "p08_online_softmax", "p09_matmul",
@@ -19,11 +24,11 @@ HINTS = 3
 class Text(str):
     """A text that a notebook and Python's prompt show as it is."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(self)
 
 
-def named(number):
+def named(number: int | str) -> Puzzle:
     """The puzzle of a number, or of a name."""
     names = [module[4:] for module in MODULES]
     if isinstance(number, str) and number in names:
@@ -36,12 +41,12 @@ def named(number):
     return importlib.import_module(f"{__name__}.{MODULES[number - 1]}").PUZZLE
 
 
-def every():
+def every() -> list[Puzzle]:
     """All of them, in order."""
     return [named(number) for number in range(1, len(MODULES) + 1)]
 
 
-def overview():
+def overview() -> Text:
     """All puzzles with the stars that were earned."""
     earned = stars.earned()
     rows = [f"{p.number:>3}  {'*' * earned.get(p.name, 0) or '-':<3}  {p.name:<15} {p.title}" for p in every()]
@@ -49,7 +54,7 @@ def overview():
 
 
 @entry
-def start(folder="puzzles"):
+def start(folder: str | os.PathLike[str] = "puzzles") -> tuple[list[str], list[str]]:
     """Writes a file for each puzzle into a folder, and leaves files alone that are there: (paths written, paths left alone)."""
     written, kept = [], []
     try:
@@ -70,14 +75,14 @@ def start(folder="puzzles"):
 
 
 @entry
-def show(number):
+def show(number: int | str) -> Text:
     """The story of a puzzle, and the lines that are given."""
     p = named(number)
     return Text(f"{p.told}\n\n{p.template.split(chr(34) * 3, 2)[2].strip()}\n")
 
 
 @entry
-def check(number, answer):
+def check(number: int | str, answer: Any) -> Checked:
     """Checks a function under @tw.jit: what is wrong, or 1 to 3 stars, which are remembered."""
     from . import checking
 
@@ -90,7 +95,7 @@ def check(number, answer):
 
 
 @entry
-def hint(number, step=None):
+def hint(number: int | str, step: int | None = None) -> Text:
     """One of the three hints of a puzzle: the next one, if `step` does not say which."""
     p = named(number)
     if step is None:
@@ -102,7 +107,7 @@ def hint(number, step=None):
 
 
 @entry
-def solution(number, yes=False):
+def solution(number: int | str, yes: bool = False) -> Text:
     """The reference solution, after a question: yes=True answers it."""
     p = named(number)
     if not yes and input(f"Show the solution of puzzle {p.number}, {p.title}? [y/N] ").strip().lower() not in ("y", "yes"):

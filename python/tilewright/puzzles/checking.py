@@ -14,7 +14,7 @@ from ..kernel import Kernel, compile as compile_program
 from ..program import PrimFunc
 from ..specialized import Specialized, SpecializedKernel
 from ..trace import fail
-from .puzzle import Facts
+from .puzzle import Facts, Puzzle
 
 ENGINES = {"interpreter": "", "simulator": "sm_80", "cpu": ""}  # in the order in which they run, with the GPU that is simulated
 _NAMES = {"interpreter": "the interpreter", "simulator": "the simulated GPU", "cpu": "the CPU"}
@@ -37,14 +37,20 @@ _OF_CODES = {
 class Checked:
     """What a check found: `stars` (0 is wrong), `mistake` (its name, "" if it is none of the known ones), `hint`, and all of it as text."""
 
-    def __init__(self, puzzle, stars, lines, mistake="", hint=""):
+    puzzle: str
+    number: int
+    stars: int
+    mistake: str
+    hint: str
+
+    def __init__(self, puzzle: Puzzle, stars: int, lines: list[str], mistake: str = "", hint: str = "") -> None:
         self.puzzle, self.number, self.stars, self.mistake, self.hint = puzzle.name, puzzle.number, stars, mistake, hint
         self._lines = lines
 
-    def add(self, line):
+    def add(self, line: str) -> None:
         self._lines.append(line)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join([*self._lines, *([f"hint: {self.hint}"] if self.hint else [])])
 
     __repr__ = __str__

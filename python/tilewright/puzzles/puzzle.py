@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +26,13 @@ class Mistake:
     name: str
     hint: str
     example: list[tuple[str, str]]
-    like: Callable | None = None
+    like: Callable[..., Any] | None = None
     codes: tuple[str, ...] = ()
     when: Callable[[Facts], bool] | None = None
     slow: Callable[[Facts], bool] | None = None
     others: list[list[tuple[str, str]]] = field(default_factory=list)
 
-    def fits(self, facts):
+    def fits(self, facts: Facts) -> bool:
         """Whether a run shows this mistake."""
         if facts.slow:
             return self.slow is not None and bool(self.slow(facts))
@@ -66,20 +67,20 @@ class Puzzle:
     hints: tuple[str, str, str]
     parameters: tuple[str, ...]
     outputs: tuple[str, ...]
-    reference: Callable  # of the inputs by name: the output, or a tuple of them
-    cases: Callable  # of a random generator: dicts of inputs by name, and of outputs where what they hold matters
+    reference: Callable[..., Any]  # of the inputs by name: the output, or a tuple of them
+    cases: Callable[..., Any]  # of a random generator: dicts of inputs by name, and of outputs where what they hold matters
     mistakes: list[Mistake]
     tolerance: float = 1e-5  # of the largest value of an output
     limits: tuple[float, float] = (2.0, 1.05)  # of bytes beside those of the reference solution: for two stars, for three
     steps: tuple[float, float] = (3.0, 1.3)  # of steps, likewise
-    needs: Callable | None = None  # of the facts: what a third star asks for beside, in words; "" if it is there
+    needs: Callable[..., Any] | None = None  # of the facts: what a third star asks for beside, in words; "" if it is there
 
     @property
-    def file(self):
+    def file(self) -> str:
         return f"puzzle_{self.number:02}_{self.name}.py"
 
     @property
-    def solution(self):
+    def solution(self) -> str:
         """The reference solution, a whole program."""
         return f"{_IMPORTS}\n\n{self.signature}{self.answer}"
 
@@ -87,7 +88,7 @@ class Puzzle:
     def _indent(self):
         return self.answer[: len(self.answer) - len(self.answer.lstrip())]
 
-    def wrong(self, mistake):
+    def wrong(self, mistake: Mistake) -> Iterator[str]:
         """The examples of a mistake, whole programs."""
         for example in [mistake.example, *mistake.others]:
             text = self.solution
@@ -98,12 +99,12 @@ class Puzzle:
             yield text
 
     @property
-    def told(self):
+    def told(self) -> str:
         """The story and the picture."""
         return f"{self.number}. {self.title}\n\n{self.story.strip()}\n\n{self.picture.strip(chr(10))}"
 
     @property
-    def template(self):
+    def template(self) -> str:
         """The learner's file."""
         return f'"""{self.told}\n"""\n{_IMPORTS}\n\n{self.signature}{self._indent}pass  # your lines instead of this one\n'
 
@@ -114,7 +115,22 @@ _IMPORTS = "import tilewright as tw\nimport tilewright.language as T\n"
 class Facts:
     """What is known of one run of an answer: of a case on an engine."""
 
-    def __init__(self, puzzle, case, engine):
+    puzzle: Puzzle
+    case: dict[str, Any]
+    engine: str
+    wanted: dict[str, Any]
+    inputs: dict[str, Any]
+    given: dict[str, Any]
+    arrays: dict[str, Any]
+    kernel: Any
+    error: Any
+    simulated: Any
+    launches: list[Any]
+    counts: Any
+    slow: bool
+    best: Any
+
+    def __init__(self, puzzle: Puzzle, case: dict[str, Any], engine: str) -> None:
         self.puzzle, self.case, self.engine = puzzle, case, engine
         read = inspect.signature(puzzle.reference).parameters
         self.wanted = dict(zip(puzzle.outputs, _tuple(puzzle.reference(**{n: a for n, a in case.items() if n in read}))))
@@ -136,32 +152,32 @@ class Facts:
             return bits.view(wanted.dtype)
         return np.full(wanted.shape, np.iinfo(wanted.dtype).min, wanted.dtype)
 
-    def got(self, name=None):
+    def got(self, name: str | None = None) -> Any:
         return self.arrays[name or self.puzzle.outputs[0]]
 
-    def want(self, name=None):
+    def want(self, name: str | None = None) -> Any:
         return self.wanted[name or self.puzzle.outputs[0]]
 
-    def unwritten(self, name=None):
+    def unwritten(self, name: str | None = None) -> Any:
         """Where an output holds what it began with, bit by bit, and should not."""
         name = name or self.puzzle.outputs[0]
         same = _bits(self.arrays[name]) == _bits(self.given[name])
         return same & (_bits(self.wanted[name]) != _bits(self.given[name]))
 
-    def differs(self, name):
+    def differs(self, name: str) -> Any:
         return ~close(self.arrays[name], self.wanted[name], self.puzzle.tolerance)
 
-    def wrong_outputs(self):
+    def wrong_outputs(self) -> Any:
         return [n for n in self.puzzle.outputs if self.differs(n).any()]
 
-    def is_untouched(self):
+    def is_untouched(self) -> Any:
         """Whether the run changed nothing at all."""
         return all((_bits(self.arrays[n]) == _bits(self.given[n])).all() for n in self.puzzle.parameters)
 
-    def changed_inputs(self):
+    def changed_inputs(self) -> Any:
         return [n for n in self.puzzle.parameters if n not in self.puzzle.outputs and (_bits(self.arrays[n]) != _bits(self.given[n])).any()]
 
-    def seen(self, name):
+    def seen(self, name: str) -> Any:
         """An output as float64, NaN where nothing was written."""
         return np.where(self._untouched(name), np.nan, self.arrays[name].astype("float64"))
 
@@ -169,7 +185,7 @@ class Facts:
         """Where an output of which nothing is said holds what it began with."""
         return (_bits(self.arrays[name]) == _bits(self.given[name])) & (name not in self.case)
 
-    def is_like(self, model):
+    def is_like(self, model: Any) -> bool:
         """Whether the outputs are those of a model, which may leave some of them open (None)."""
         if model is None:
             return False
@@ -183,16 +199,16 @@ class Facts:
                 return False
         return bool(compared)
 
-    def shared_bytes(self):
+    def shared_bytes(self) -> Any:
         """Of a block."""
         return max(launch["shared_bytes"] for launch in self.launches)
 
-    def tile_bytes(self):
+    def tile_bytes(self) -> Any:
         """Of the shared tiles that the program declares."""
         launches = self.kernel.explain("sm_80", as_json=True)["launches"]
         return max(sum(b["bytes"] for b in launch["buffers"] if b["space"] == "shared") for launch in launches)
 
-    def text(self):
+    def text(self) -> Any:
         """The shapes of the case."""
         return ", ".join(f"{n} {'x'.join(map(str, a.shape))}" for n, a in self.given.items())
 
