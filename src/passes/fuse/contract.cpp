@@ -291,7 +291,6 @@ class Contract {
       elements *= *constant_int(b.shape[d]);
     }
     const bool scalar = elements == 1;
-    b.layout = {};  // it was that of the whole tile
     if (scalar) b.shape.clear(), b.strides.clear(), b.space = scoped ? Space::Local : Space::Fragment;
     auto moved = [&](const std::vector<Expr>& index) {
       if (scalar) return std::vector<Expr>{};
