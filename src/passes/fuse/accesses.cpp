@@ -1,5 +1,6 @@
 #include "passes/fuse/accesses.h"
 
+#include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -49,8 +50,7 @@ Linear linear(const Expr& index, VarId variable, const std::set<VarId>& bound) {
   if (const auto* s = index.as<Sum>()) terms = s->terms, out.constant = s->constant;
   if (const auto c = constant_int(index)) terms.clear(), out.constant = *c;
   for (const Term& t : terms) {
-    const auto* c = t.value.as<Cast>();
-    const auto* v = (c ? c->value : t.value).as<Var>();
+    const Var* v = analysis::variable_of(t.value);
     if (v && v->id == variable) {
       out.coefficient += t.coefficient;
       continue;
