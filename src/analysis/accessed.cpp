@@ -1,5 +1,6 @@
 #include "analysis/accessed.h"
 
+#include "analysis/slope.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/match.h"
@@ -92,8 +93,7 @@ std::optional<Followed> followed(const std::vector<Expr>& indices, const std::ve
     if (sum && (sum->terms.size() != 1 || sum->terms[0].coefficient != 1)) return std::nullopt;
     const Expr& varying = sum ? sum->terms[0].value : e;
     int64_t first = sum ? sum->constant : 0;
-    const auto* c = varying.as<Cast>();
-    const auto* v = (c ? c->value : varying).as<Var>();
+    const Var* v = variable_of(varying);
     int dim = -1;
     if (v) {
       const auto at = std::find(vars.begin(), vars.end(), v->id);

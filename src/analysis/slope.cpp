@@ -6,10 +6,13 @@ namespace tilewright::analysis {
 
 namespace {
 
+constexpr int kIndexBits = 32;
+
 std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v, bool through_casts) {
   if (!ir::used_vars(e).contains(v)) return 0;
   if (const auto* n = e.as<ir::Var>(); n && n->id == v) return 1;
-  if (const auto* n = e.as<ir::Cast>(); n && through_casts) return slope(n->value, v, true);
+  if (const auto* n = e.as<ir::Cast>(); n && through_casts && holds_indices(e->type, n->value->type))
+    return slope(n->value, v, true);
   const auto* s = e.as<ir::Sum>();
   if (!s) return std::nullopt;
   int64_t total = 0;
@@ -22,6 +25,16 @@ std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v, bool through_casts)
 }
 
 }  // namespace
+
+bool holds_indices(DType type, DType of) {
+  return type.is_int() && of.is_int() && (type == of || type.bits >= kIndexBits || type.bits > of.bits);
+}
+
+const ir::Var* variable_of(const ir::Expr& index) {
+  const auto* c = index.as<ir::Cast>();
+  if (!c) return index.as<ir::Var>();
+  return holds_indices(index->type, c->value->type) ? c->value.as<ir::Var>() : nullptr;
+}
 
 std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v) { return slope(e, v, false); }
 

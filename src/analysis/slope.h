@@ -10,7 +10,14 @@ namespace tilewright::analysis {
 // The coefficient of a variable in an expression that is linear in it; none: it is not.
 std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v);
 
-// The same where a cast of a sum counts as the sum: of an index that might wrap, if that makes no difference.
+// Whether an index of the one type is the same number in the other: one of 32 bits, or not narrower. In others it wraps
+// around.
+bool holds_indices(DType type, DType of);
+
+// The variable that an index is, as it is or cast to a type that holds it.
+const ir::Var* variable_of(const ir::Expr& index);
+
+// The slope where a cast of a sum counts as the sum: of an index that might wrap, if that makes no difference.
 std::optional<int64_t> slope_through_casts(const ir::Expr& e, ir::VarId v);
 
 }  // namespace tilewright::analysis

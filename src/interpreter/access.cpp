@@ -38,6 +38,10 @@ Value add_scaled(const Value& offset, const Value& index, int64_t factor, LaneSh
   return array_value(LaneKind::Int64, to);
 }
 
+bool has_no_elements(std::span<const int64_t> shape) {
+  return std::ranges::any_of(shape, [](int64_t extent) { return extent == 0; });
+}
+
 std::string list_of(std::span<const int64_t> values) { return fmt::format("({})", fmt::join(values, ", ")); }
 
 }  // namespace
@@ -62,6 +66,9 @@ Block* Strand::attach(const BufferCode& buffer, Mask mask, std::byte*& data, uin
   } else if (!buffer.on_chip()) {
     data = static_cast<std::byte*>(program_.data[buffer.root]);
     written = nullptr;
+    // A tensor of no elements needs no memory: whatever is asked of it lies outside.
+    static std::byte nothing{};
+    if (!data && has_no_elements(extents_of(code_.buffers[buffer.root], mask).shape)) data = &nothing;
   } else {
     owner = buffer.cta ? &block_at(eval_int(*buffer.cta, mask), first_lane(mask)) : &block_;
     Memory& memory = owner->memory(buffer.root);

@@ -20,6 +20,7 @@ LoopProgram tables_of(const TileProgram& p) {
   LoopProgram out;
   out.name = p.name, out.params = p.params, out.symbols = p.symbols, out.assumptions = p.assumptions;
   out.vars = p.vars, out.buffers = p.buffers, out.locations = p.locations, out.options = p.options;
+  for (Buffer& b : out.buffers) b.layout = {};  // a processor's tiles lie, and are shaped, as these passes choose
   return out;
 }
 

@@ -117,6 +117,19 @@ def test_no_elements(engine):
     assert product(halves[0], halves[1]).shape == (0, 5)
     assert torch.equal(product(halves[2], halves[3]), torch.zeros(4, 5, device=where))  # K = 0 writes zeros
 
+    @T.prim_func
+    def beside(A: T.Tensor((N, 64), "float32"), B: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            tile = T.alloc_shared((64,), "float32")
+            T.copy(A[0, 0], tile)
+            for i in T.Parallel(64):
+                B[i] = tile[i] + A[i, 0]
+                C[i] = 2
+
+    into = [torch.ones(64, device=where) for _ in range(2)]
+    tw.compile(beside, engine=engine)(torch.empty(0, 64, device=where), *into)  # all of A is outside, and has no memory
+    assert torch.equal(into[0], torch.zeros(64, device=where)) and torch.equal(into[1], torch.full((64,), 2.0, device=where))
+
 
 @every_engine
 def test_three_milliard_elements(engine):

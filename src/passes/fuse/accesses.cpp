@@ -1,5 +1,6 @@
 #include "passes/fuse/accesses.h"
 
+#include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -49,8 +50,7 @@ Linear linear(const Expr& index, VarId variable, const std::set<VarId>& bound) {
   if (const auto* s = index.as<Sum>()) terms = s->terms, out.constant = s->constant;
   if (const auto c = constant_int(index)) terms.clear(), out.constant = *c;
   for (const Term& t : terms) {
-    const auto* c = t.value.as<Cast>();
-    const auto* v = (c ? c->value : t.value).as<Var>();
+    const Var* v = analysis::variable_of(t.value);
     if (v && v->id == variable) {
       out.coefficient += t.coefficient;
       continue;
@@ -69,10 +69,11 @@ Interval range_of(const std::vector<Term>& terms, const Intervals& ranges) { ret
 
 bool known(Interval i) { return i.low > -kUnbounded && i.high < kUnbounded; }
 
-// b - a without the part that follows the variable, if its bounds are known.
+// b - a without the part that follows the variable, if its bounds are known. Indices may have different types.
 std::optional<Interval> gap(const Linear& a, const Linear& b, const Intervals& ranges) {
-  const Expr difference = sub(sum(b.invariant, 0, i64), sum(a.invariant, 0, i64));
-  const Interval outside = ranges.of(difference), x = range_of(a.inner, ranges), y = range_of(b.inner, ranges);
+  std::vector<Term> difference = b.invariant;
+  for (const Term& t : a.invariant) difference.push_back({-t.coefficient, t.value});
+  const Interval outside = range_of(difference, ranges), x = range_of(a.inner, ranges), y = range_of(b.inner, ranges);
   if (!known(outside) || !known(x) || !known(y)) return std::nullopt;
   const int64_t shift = b.constant - a.constant;
   return Interval{outside.low + y.low - x.high + shift, outside.high + y.high - x.low + shift};

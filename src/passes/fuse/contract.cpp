@@ -1,5 +1,6 @@
 #include "passes/fuse/contract.h"
 
+#include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
@@ -135,8 +136,7 @@ class Contract {
       if (single[d]) continue;
       bool own_index = true;
       for_each_index(f.body, id, [&](const std::vector<Expr>& index) {
-        const auto* c = index[d].as<Cast>();
-        const auto* v = (c ? c->value : index[d]).as<Var>();
+        const Var* v = analysis::variable_of(index[d]);
         own_index = own_index && v && v->id == f.var;
       });
       if (!own_index || rebound(f)) continue;
@@ -246,8 +246,7 @@ class Contract {
     for_each_index(f.body, id, [&](const std::vector<Expr>& index) {
       if (!first) first = index;
       for (size_t d = 0; d < own.size(); ++d) {
-        const auto* c = index[d].as<Cast>();
-        const auto* v = (c ? c->value : index[d]).as<Var>();
+        const Var* v = analysis::variable_of(index[d]);
         own[d] = own[d] && v && v->id == f.var;
         digit[d] = digit[d] && equal(index[d], (*first)[d]) && used_vars(index[d]).contains(f.var) &&
                    sweeps(index[d], *constant_int(b.shape[d]), nest);
@@ -291,7 +290,6 @@ class Contract {
       elements *= *constant_int(b.shape[d]);
     }
     const bool scalar = elements == 1;
-    b.layout = {};  // it was that of the whole tile
     if (scalar) b.shape.clear(), b.strides.clear(), b.space = scoped ? Space::Local : Space::Fragment;
     auto moved = [&](const std::vector<Expr>& index) {
       if (scalar) return std::vector<Expr>{};

@@ -1,5 +1,6 @@
 #include "passes/fuse/index.h"
 
+#include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -12,9 +13,10 @@ Body with_index(const For& f, const Expr& index, const ProgramTables& program) {
   const DType own = program.var(f.var).type;
   return rewrite_exprs(f.body, [&](const Expr& e) -> std::optional<Expr> {
     if (const auto* n = e.as<Var>(); n && n->id == f.var) return cast(index, own);
-    // Narrowing an index to the variable's type and widening it again gives the index itself.
+    // Narrowing an index to the variable's type and widening it again gives the index itself; to another type it wraps.
     const auto* outer = e.as<Cast>();
-    const auto* inner = outer && e->type == index->type ? outer->value.as<Cast>() : nullptr;
+    const bool widens = outer && e->type == index->type && analysis::holds_indices(outer->value->type, own);
+    const auto* inner = widens ? outer->value.as<Cast>() : nullptr;
     return inner && equal(inner->value, index) ? std::optional(index) : std::nullopt;
   });
 }
@@ -31,8 +33,7 @@ bool sweeps(const Expr& index, int64_t extent, const Nest& nest) {
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
   int64_t step = 1;
   for (const Term& t : terms) {
-    const auto* c = t.value.as<Cast>();
-    const auto* v = (c ? c->value : t.value).as<Var>();
+    const Var* v = analysis::variable_of(t.value);
     const auto at = std::find_if(nest.begin(), nest.end(), [&](const For* f) { return v && f->var == v->id; });
     if (at == nest.end() || t.coefficient != step || constant_int((*at)->begin) != 0) return false;
     step *= constant_int((*at)->extent).value_or(0);

@@ -477,6 +477,8 @@ class NextRows {
     auto steps = [&](const Row& from, const Row& to, int64_t times) {
       bool fits = from.buffer == to.buffer && from.elements == to.elements;
       for (size_t d = 0; fits && d < first.first.size(); ++d) {
+        fits = from.first[d]->type == to.first[d]->type && first.first[d]->type == second.first[d]->type;
+        if (!fits) break;
         const auto one = constant_int(sub(second.first[d], first.first[d]));
         const auto all = constant_int(sub(to.first[d], from.first[d]));
         fits = one && all && *all == *one * times;

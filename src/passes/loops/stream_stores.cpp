@@ -1,5 +1,6 @@
 #include "passes/loops/stream_stores.h"
 
+#include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
@@ -74,8 +75,7 @@ class Streaming {
     if (const auto* s = index.as<Sum>()) terms = s->terms;
     bool steps = false;
     for (const Term& t : terms) {
-      const auto* c = t.value.as<Cast>();
-      const auto* n = (c ? c->value : t.value).as<Var>();
+      const Var* n = analysis::variable_of(t.value);
       if (n && n->id == v && t.coefficient == 1)
         steps = true;
       else if (used_vars(t.value).contains(v))

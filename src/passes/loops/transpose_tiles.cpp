@@ -1,5 +1,6 @@
 #include "passes/loops/transpose_tiles.h"
 
+#include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/loops/stream_stores.h"
@@ -32,8 +33,7 @@ std::pair<int64_t, Expr> without(const Expr& index, VarId v) {
   int64_t constant = 0, step = 0;
   if (const auto* s = index.as<Sum>()) terms = s->terms, constant = s->constant;
   for (const Term& t : terms) {
-    const auto* c = t.value.as<Cast>();
-    const auto* n = (c ? c->value : t.value).as<Var>();
+    const Var* n = analysis::variable_of(t.value);
     if (n && n->id == v && step == 0)
       step = t.coefficient;
     else if (used_vars(t.value).contains(v))

@@ -1,5 +1,6 @@
 #include "passes/lower/layouts.h"
 
+#include "analysis/slope.h"
 #include "ir/extent.h"
 
 #include "support/diagnostic.h"
@@ -200,8 +201,7 @@ class Cuts {
     if (const auto* s = index.as<Sum>()) terms = s->terms;
     bool found = false;
     for (const Term& t : terms) {
-      const auto* c = t.value.as<Cast>();
-      const auto* v = (c ? c->value : t.value).as<Var>();
+      const Var* v = analysis::variable_of(t.value);
       if (v && v->id == var && t.coefficient == 1)
         found = true;
       else if (used_vars(t.value).contains(var))
@@ -217,7 +217,7 @@ class Cuts {
 };
 
 // var := value (int64), also where the body widens the variable.
-std::optional<Expr> replacement(const Expr& e, const std::map<VarId, Expr>& map) {
+std::optional<Expr> replacement(const Expr& e, const std::map<VarId, Expr>& map, const ProgramTables& program) {
   if (const auto* v = e.as<Var>()) {
     auto found = map.find(v->id);
     return found == map.end() ? std::nullopt : std::optional<Expr>(cast(found->second, e->type));
@@ -227,7 +227,7 @@ std::optional<Expr> replacement(const Expr& e, const std::map<VarId, Expr>& map)
   const auto* inner = c && e->type == i64 ? c->value.as<Cast>() : nullptr;
   if (!inner || inner->value->type != i64) return std::nullopt;
   for (const auto& [id, value] : map)
-    if (equal(value, inner->value)) return value;
+    if (analysis::holds_indices(c->value->type, program.var(id).type) && equal(value, inner->value)) return value;
   return std::nullopt;
 }
 
@@ -261,13 +261,14 @@ CutBox cut_to_panels(const std::vector<Expr>& vars, const std::vector<Expr>& ext
     }
   }
   if (map.empty() || lanes.empty()) return {vars, extents, 0, 0, body};
-  for (Expr& thread : l.boxes.thread) thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map); });
+  for (Expr& thread : l.boxes.thread)
+    thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map, l.program); });
   out.lanes = lanes.size(), out.parts = parts.size();
   out.vars.insert(out.vars.end(), lanes.begin(), lanes.end());
   out.extents.insert(out.extents.end(), lane_extents.begin(), lane_extents.end());
   out.vars.insert(out.vars.end(), parts.begin(), parts.end());
   out.extents.insert(out.extents.end(), part_extents.begin(), part_extents.end());
-  out.body = rewrite_exprs(body, [&](const Expr& e) { return replacement(e, map); });
+  out.body = rewrite_exprs(body, [&](const Expr& e) { return replacement(e, map, l.program); });
   return out;
 }
 
@@ -284,8 +285,7 @@ bool runs_along(const Buffer& b, const std::vector<Expr>& index, VarId var, VarI
     const std::vector<Term> terms = s ? s->terms : std::vector<Term>{{1, index[d]}};
     for (const Term& t : terms) {
       const bool last = d + 1 == index.size();
-      const auto* c = t.value.as<Cast>();
-      const auto* v = (c ? c->value : t.value).as<Var>();
+      const Var* v = analysis::variable_of(t.value);
       if (v && v->id == var && last && t.coefficient == part)
         along = true;
       else if (v && v->id == lane && !last)
@@ -328,8 +328,9 @@ bool cut_to_lines(CutBox& box, Lowering& l) {
   const Expr line = l.index(name + "_line", wide(*constant_int(box.extents[found]) / piece));
   const Expr in_line = l.index(name + "_in_line", wide(piece));
   const std::map<VarId, Expr> map{{id_of(old), sum({{piece, line}, {1, in_line}}, 0, i64)}};
-  box.body = rewrite_exprs(box.body, [&](const Expr& e) { return replacement(e, map); });
-  for (Expr& thread : l.boxes.thread) thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map); });
+  box.body = rewrite_exprs(box.body, [&](const Expr& e) { return replacement(e, map, l.program); });
+  for (Expr& thread : l.boxes.thread)
+    thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map, l.program); });
   if (auto owner = l.boxes.of.find(id_of(old)); owner != l.boxes.of.end()) {
     const size_t number = owner->second;
     l.boxes.of[id_of(line)] = l.boxes.of[id_of(in_line)] = number;

@@ -2,6 +2,7 @@
 
 #include "ir/operators.h"
 #include "passes/schedule/role_code.h"
+#include "passes/schedule/slots.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -15,7 +16,7 @@ namespace {
 // A tile of one dimension as a row of a matrix.
 BufferId row_of(TileProgram& p, BufferId vector) {
   Buffer b = p.buffer(vector);
-  b.shape.insert(b.shape.begin(), constant(i32, int64_t{1}));
+  add_slots(b, 1);
   return p.new_buffer(std::move(b));
 }
 

@@ -8,9 +8,14 @@ namespace tilewright::passes {
 
 using namespace ir;
 
+void add_slots(Buffer& tile, int64_t slots) {
+  tile.shape.insert(tile.shape.begin(), constant(i32, slots));
+  if (tile.layout.kind == LayoutHint::Function) tile.layout = {};
+}
+
 BufferId ring_of(ProgramTables& p, BufferId buffer, int64_t slots) {
   Buffer b = p.buffer(buffer);
-  b.shape.insert(b.shape.begin(), constant(i32, slots));
+  add_slots(b, slots);
   return p.new_buffer(std::move(b));
 }
 

@@ -6,6 +6,10 @@
 
 namespace tilewright::passes {
 
+// Makes so many tiles of one, by a dimension in front. Where elements lie, if it was said as a function of their
+// indices, is forgotten: of slots it was not said.
+void add_slots(ir::Buffer& tile, int64_t slots);
+
 // The buffer as one of `slots` of a ring: a new row of the table.
 ir::BufferId ring_of(ir::ProgramTables& program, ir::BufferId buffer, int64_t slots);
 

@@ -3,6 +3,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "passes/schedule/role_code.h"
+#include "passes/schedule/slots.h"
 
 namespace tilewright::passes {
 
@@ -14,7 +15,7 @@ namespace {
 BufferId shared_like(ProgramTables& p, BufferId fragment, bool of_both) {
   Buffer b = p.buffer(fragment);
   b.name += "_handed", b.space = Space::Shared, b.layout = {};
-  if (of_both) b.shape.insert(b.shape.begin(), constant(2));
+  if (of_both) add_slots(b, 2);
   return p.new_buffer(std::move(b));
 }
 

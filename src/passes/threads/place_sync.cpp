@@ -1,5 +1,6 @@
 #include "passes/threads/place_sync.h"
 
+#include "analysis/slope.h"
 #include "analysis/thread_index.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
@@ -242,8 +243,7 @@ class SyncPlacer {
     int64_t out = 1;
     const auto* s = e.as<ir::Sum>();
     for (const Term& t : s ? s->terms : std::vector<Term>{{1, e}}) {
-      const auto* c = t.value.as<Cast>();
-      const auto* v = (c ? c->value : t.value).as<Var>();
+      const Var* v = analysis::variable_of(t.value);
       for (size_t d = 0; d < n.vars.size(); ++d) {
         if (!used_vars(t.value).contains(n.vars[d])) continue;
         const auto extent = constant_int(n.extents[d]);
@@ -260,8 +260,7 @@ class SyncPlacer {
     const auto* s = t.min[d].as<ir::Sum>();
     int64_t step = 0;
     for (const Term& term : s ? s->terms : std::vector<Term>{{1, t.min[d]}}) {
-      const auto* c = term.value.as<Cast>();
-      const auto* v = (c ? c->value : term.value).as<Var>();
+      const Var* v = analysis::variable_of(term.value);
       if (v && v->id == n.var) {
         step += term.coefficient;
         continue;
