@@ -2,6 +2,7 @@
 import math
 
 from . import hints
+from .settings import warn_once
 from .trace import StopTrace, fail, operation, recording
 from .values import Expr, plain
 
@@ -224,7 +225,10 @@ def _counted(what, kind, start, stop, step=None, factor=0, **options):
     known = plain(step)
     made.by_ones = step is None or (isinstance(known, int) and known == 1)
     bounds = [plain(start), plain(stop), 1 if step is None else known]
-    made.runs = all(isinstance(b, int) for b in bounds) and bounds[2] != 0 and len(range(*bounds)) > 0
+    numbers = all(isinstance(b, int) for b in bounds) and bounds[2] != 0
+    made.runs = numbers and len(range(*bounds)) > 0
+    if numbers and (bounds[1] - bounds[0]) * bounds[2] < 0 and bounds[0] != 0:
+        warn_once(f"T.{what}({', '.join(map(str, bounds[: 2 if step is None else 3]))}) has no turns: it ends before it begins")
     return made
 
 

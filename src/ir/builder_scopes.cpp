@@ -93,6 +93,8 @@ Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& e
     extent = ceildiv(neg(extent), constant(*type, -*step_value));
   else if (step_value != 1)
     extent = ceildiv(extent, step);
+  // A loop whose end is known to stand before its begin has no turns, as where run time says so.
+  if (const auto known = constant_int(extent); known && *known < 0) extent = constant(*type, int64_t{0});
   For loop;
   loop.var = program_.new_var(fresh_name(name), *type);
   loop.begin = step_value == 1 ? first : constant(*type, int64_t{0});

@@ -161,6 +161,41 @@ def test_loops_of_the_program():
     assert found[30:36] == [0, 1, 2, 10, 11, 12] and found[38:] == [1, 1]
 
 
+def test_loops_that_are_known_to_have_no_turns():
+    def program(known):
+        @T.prim_func
+        def main(N: T.int32, B: T.Tensor((12,), "int32")):
+            with T.Kernel(1, threads=4):
+                last = -3 if known else N
+                s = T.alloc_shared((4,), "int32")
+                T.clear(s)
+                for i in T.unroll(last):
+                    B[0] = i
+                for i in range(last):
+                    B[1] = 1
+                for i in T.serial(4, last + 7):
+                    B[2] = i
+                for i in T.serial(5, last + 4, 2):
+                    B[3] = i
+                for i in T.serial(-1, 4 - (last + 3), -1):
+                    B[4] = i
+                for k in T.Pipelined(last, num_stages=2):
+                    T.copy(B[4 * k : 4 * k + 4], s)
+                    B[5] = s[0]
+                for i in T.vectorized(last):
+                    B[6 + i] = 1
+                B[8] = last
+
+        return main
+
+    want = [0, 0, 0, 0, 0, 0, 0, 0, -3, 0, 0, 0]
+    with pytest.warns(UserWarning, match=r"T\.serial\(5, 1, 2\) has no turns"):
+        known = program(True)
+    for engine in (*ENGINES, "simulator"):
+        for main in (known, program(False)):
+            assert run(main, -3, np.zeros(12, "int32"), engine=engine).tolist() == want
+
+
 def test_logic_and_chains():
     @T.prim_func
     def main(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
