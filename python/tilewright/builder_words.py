@@ -1,12 +1,14 @@
 """Words of TVM's script that programs are written with here and there: allocations, blocks and their axes, loads and stores
 as calls, intrinsics by their names, and what is trivially the same as another word."""
+import contextlib
+
 from . import values
 from .dtypes import dtype as _dtype
 from .elsewhere import WORDS
 from .pointers import Pointer, head_of
 from .scopes import Frame, Parallel, ThreadBinding, thread_binding
 from .trace import OPERATIONS, apply, fail, operation, recording
-from .types import Declaration, extents, make_tensor
+from .types import Declaration, begins_at_its_memory, extents, make_tensor, view_of
 from .values import Buffer, Tile, Var, load, plain
 
 _STORE, _EQUAL, _AND = OPERATIONS["store"], OPERATIONS["equal"], OPERATIONS["logical_and"]
@@ -35,9 +37,8 @@ def decl_buffer(shape, dtype="float32", data=None, strides=None, elem_offset=Non
     """A view of the memory `data`; without that an allocation in the space that `scope` names."""
     if data is None:
         return _language().alloc_buffer(shape, dtype, scope=scope)
-    if elem_offset is not None and plain(elem_offset) != 0:
-        fail("BadOption", "decl_buffer: a view that begins inside of its memory", "index the buffer from there on, or view the whole")
-    return _view(data, extents(shape), _dtype(dtype), extents(strides) if strides else None)
+    begins_at_its_memory("decl_buffer", elem_offset)
+    return view_of(data, shape, dtype, strides)
 
 
 def make_tensor_from_addr(addr, shape, dtype="float32", strides=None, storage_scope="global"):
@@ -204,9 +205,10 @@ def continue_loop(span=None):
 
 
 def Assert(condition, message, error_kind="RuntimeError"):
-    """Stops the call where the condition is false; before the first T.Kernel the call checks it."""
+    """Stops the call where the condition is false; before the first T.Kernel the call checks it. What stands under `with` comes behind it."""
     recording("Assert")
     operation("device_assert" if values.in_launch() else "assume")(condition, *([str(message)] if values.in_launch() else []))
+    return contextlib.nullcontext()
 
 
 # ---- values
@@ -321,7 +323,17 @@ def likely(cond, span=None):
     return cond
 
 
-ignore_loop_partition = tvm_thread_invariant = meta_var = likely
+def ignore_loop_partition(predicate, span=None):
+    """The condition itself."""
+    return predicate
+
+
+def meta_var(value, span=None):
+    """The value itself."""
+    return value
+
+
+tvm_thread_invariant = likely
 
 
 def tvm_tuple(*value):
@@ -345,7 +357,8 @@ def tvm_access_ptr(ptype, data, offset, extent, rw_mask):
     return Pointer(head_of(data, offset), rw_mask)
 
 
-def sblock_alloc_buffer(shape, dtype="float32", data=None, strides=None, elem_offset=None, scope="global", *ignored, **also_ignored):
+def sblock_alloc_buffer(shape, dtype="float32", data=None, strides=None, elem_offset=None, scope="global", align=-1, offset_factor=0,
+                        buffer_type="default", axis_separators=None):  # fmt: skip
     """An allocation in the space that `scope` names."""
     return decl_buffer(shape, dtype, data, strides, elem_offset, scope)
 

@@ -135,16 +135,16 @@ def _through_memory(reducer, combined, extents, indices, over):
     _sync()  # before the memory is written again
 
 
-def tvm_warp_shuffle(mask, value, lane, width=_WARP, warp_size=_WARP):
-    """The value of a lane of the group of `width` lanes."""
-    return _shuffle(value, lane, width)
+def tvm_warp_shuffle(mask, value, warp_id, width=_WARP, warp_size=_WARP):
+    """The value of lane `warp_id` of the group of `width` lanes."""
+    return _shuffle(value, warp_id, width)
 
 
-def tvm_warp_shuffle_up(mask, value, delta, width=_WARP, warp_size=_WARP):
-    """The value of the lane `delta` below."""
-    return _up(value, delta, width)
+def tvm_warp_shuffle_up(mask, value, offset, width=_WARP, warp_size=_WARP):
+    """The value of the lane `offset` below."""
+    return _up(value, offset, width)
 
 
-def tvm_warp_shuffle_down(mask, value, delta, width=_WARP, warp_size=_WARP):
-    """The value of the lane `delta` above."""
-    return _down(value, delta, width)
+def tvm_warp_shuffle_down(mask, value, offset, width=_WARP, warp_size=_WARP):
+    """The value of the lane `offset` above."""
+    return _down(value, offset, width)

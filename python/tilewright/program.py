@@ -251,12 +251,15 @@ class Refused(PrimFunc):
         return "<program with a mistake>"
 
 
-def prim_func(function=None, **ignored):
+def prim_func(func=None, private=False, check_well_formed=True, *, eager_jit=False):
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
-    if function is None:
-        return functools.partial(prim_func)
-    if not inspect.isfunction(function):
-        fail("OperandKind", f"prim_func takes a function, not {type(function).__name__}", "write @T.prim_func above a def")
+    if eager_jit:
+        fail("BadOption", "prim_func: eager_jit", "write @tilewright.jit above the function")
+    if func is None:
+        return prim_func
+    if not inspect.isfunction(func):
+        fail("OperandKind", f"prim_func takes a function, not {type(func).__name__}", "write @T.prim_func above a def")
+    function = func
     try:
         result = trace_prim_func(function, sys._getframe(1))
         result.path = function.__module__, function.__qualname__
@@ -327,20 +330,20 @@ class Macro:
 
 
 @entry
-def macro(function=None, **ignored):
+def macro(func=None):
     """A function that is recorded wherever it is called."""
-    if function is None:
+    if func is None:
         return entry(Macro)
-    if not inspect.isfunction(function):
-        fail("OperandKind", f"macro takes a function, not {type(function).__name__}", "write @T.macro above a def")
-    return Macro(function)
+    if not inspect.isfunction(func):
+        fail("OperandKind", f"macro takes a function, not {type(func).__name__}", "write @T.macro above a def")
+    return Macro(func)
 
 
 class Ref:
     """Annotation of a macro's parameter that is an element or a variable, not its value."""
 
 
-def empty(*shape, dtype="float32", **ignored):
+def empty(*shape, dtype="float32"):
     """A tensor that the call makes and returns. T.empty(shape, dtype) or T.empty(M, N, dtype=...)."""
     tracer = state.tracer
     if tracer is None:

@@ -92,8 +92,8 @@ else:
 # Decorators: what a function is under them.
 _CALLABLE = "_typing.Callable[..., _Any]"
 _DECORATORS = {
-    "prim_func": (f"function: {_CALLABLE}", "PrimFunc", _CALLABLE, "PrimFunc"),
-    "macro": (f"function: {_CALLABLE}", _CALLABLE, _CALLABLE, _CALLABLE),
+    "prim_func": (f"func: {_CALLABLE}, private: bool = ..., check_well_formed: bool = ..., *, eager_jit: bool = ...", "PrimFunc", _CALLABLE, "PrimFunc"),
+    "macro": (f"func: {_CALLABLE}", _CALLABLE, _CALLABLE, _CALLABLE),
 }
 _OWN_ROWS = tuple(
     "PrimFunc dtype PrimExpr BufferRegion Tensor StridedTensor SharedBuffer Buffer FragmentBuffer LocalBuffer MYPY handle Ref".split()
@@ -139,8 +139,9 @@ def _function(name, parameters, doc, result="_Any"):
 
 def _decorator(name, doc):
     parameter, result, taken, given = _DECORATORS[name]
+    alone = parameter.replace(f"func: {_CALLABLE}", "func: None = None")
     return (f"@_typing.overload\n{_function(name, parameter, doc, result)}"
-            f"@_typing.overload\n{_function(name, 'function: None = None, **ignored: _Any', doc, f'_typing.Callable[[{taken}], {given}]')}")  # fmt: skip
+            f"@_typing.overload\n{_function(name, alone, doc, f'_typing.Callable[[{taken}], {given}]')}")  # fmt: skip
 
 
 def _of_dtype(name, value):

@@ -55,6 +55,10 @@ class TensorType(Declaration):
         self.strides = None if strides is None else extents(strides)
 
     def parameter(self, tracer, name, output=False):
+        if self.dtype.lanes > 1:
+            shape = ", ".join(str(plain(e)) for e in [*self.shape, self.dtype.lanes])
+            fail("UnknownDtype", f"parameter '{name}' has elements of {self.dtype}, which no array of a call has",
+                 f"write T.Tensor(({shape}), '{self.dtype.element}'); memory of the kernel's own may hold vectors")  # fmt: skip
         parameter = Parameter(name, self.dtype, self.shape, self.strides, output)
         parameter.value = Buffer()
         parameter.value._shape, parameter.value._dtype = tuple(self.shape), self.dtype
@@ -92,12 +96,16 @@ class Handle:
 
 class _TensorWord(type):
     """T.Tensor(shape, dtype), and T.Tensor[shape, dtype], T.Tensor[shape] for annotations. With the data of another
-    tensor it is a view of that."""
+    tensor it is a view of that, with an address a tensor there."""
 
-    def __call__(cls, shape, dtype="float32", data=None, *ignored, **also_ignored):
-        if isinstance(data, Buffer):
-            return _view(data, extents(shape), dtype)
-        return super().__call__(shape, dtype)
+    def __call__(cls, shape, dtype="float32", data=None, strides=None, elem_offset=None, scope="global", align=0, offset_factor=0,
+                 buffer_type="", axis_separators=None):  # fmt: skip
+        if isinstance(strides, str):
+            strides = None  # the fourth of T.Tensor is its scope
+        begins_at_its_memory("T.Tensor", elem_offset)
+        if data is None:
+            return super().__call__(shape, dtype, strides)
+        return view_of(data, shape, dtype, strides)
 
     def __getitem__(cls, item):
         if isinstance(item, tuple) and len(item) == 2 and (isinstance(item[0], (tuple, list)) or not _is_extent(item[1])):
@@ -110,10 +118,10 @@ def _is_extent(value):
 
 
 class Tensor(TensorType, metaclass=_TensorWord):
-    """A tensor parameter: row-major and compact."""
+    """A tensor parameter: row-major and compact, unless strides are given."""
 
-    def __init__(self, shape, dtype="float32"):
-        super().__init__(shape, dtype)
+    def __init__(self, shape, dtype="float32", strides=None):
+        super().__init__(shape, dtype, strides or None)
 
 
 class _StridedWord(type):
@@ -178,13 +186,36 @@ def make_tensor(ptr, shape, dtype="float32", strides=None):
     return operation("make_tensor")(ptr, extents(shape), of, extents(strides) if strides else None)
 
 
-def match_buffer(handle, shape, dtype="float32", strides=None, **ignored):
-    """The tensor behind a parameter of type T.handle, or a view of an address."""
-    if isinstance(handle, Handle):
-        return TensorType(shape, dtype, strides or None).parameter(state.tracer, handle.name)
-    if isinstance(handle, Buffer):
-        return handle
-    return make_tensor(handle, shape, dtype, strides)
+def begins_at_its_memory(word, elem_offset):
+    """A view begins where its memory does."""
+    if elem_offset is not None and plain(elem_offset) != 0:
+        fail("BadOption", f"{word}: a view that begins inside of its memory", "index the buffer from there on, or view the whole")
+
+
+def view_of(data, shape, dtype, strides=None):
+    """The memory of a buffer, or what is at an address, as a buffer of this shape."""
+    if isinstance(data, Buffer):
+        return _view(data, extents(shape), _dtype(dtype), extents(strides) if strides else None)
+    return make_tensor(data, shape, dtype, strides)
+
+
+def match_buffer(param, shape=None, dtype="float32", data=None, strides=None, elem_offset=None, scope="global", align=-1, offset_factor=0,
+                 buffer_type="default", axis_separators=None):  # fmt: skip
+    """The tensor behind a parameter of type T.handle, or a view of a tensor or an address."""
+    begins_at_its_memory("match_buffer", elem_offset)
+    if shape is None:
+        if isinstance(param, Buffer):
+            return param
+        fail("BadOption", "match_buffer: no shape", "say the extents: T.match_buffer(a, (M, N), 'float16')")
+    if isinstance(param, Handle):
+        return TensorType(shape, dtype, strides or None).parameter(state.tracer, param.name)
+    if isinstance(param, Buffer) and not strides and _dtype(dtype) == param.dtype and _same_extents(param.shape, extents(shape)):
+        return param
+    return view_of(param, shape, dtype, strides)
+
+
+def _same_extents(a, b):
+    return len(a) == len(b) and all(x is y or plain(x) is plain(y) or (is_known([x, y]) and x == y) for x, y in zip(a, b))
 
 
 def is_known(shape):

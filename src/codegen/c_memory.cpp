@@ -1,5 +1,6 @@
 #include "codegen/c_memory.h"
 
+#include "ir/buffer_vars.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -118,13 +119,12 @@ std::set<VarId> CMemory::needed_vars(const Body& b) const {
   auto also = [&](const Expr& e) {
     if (e) vars.merge(used_vars(e));
   };
-  for (BufferId used : used_buffers(b))
-    for (BufferId id : {used, program_.root(used)}) {
-      const Buffer& buffer = program_.buffer(id);
-      for (const Expr& e : buffer.shape) also(e);
-      for (const Expr& e : buffer.strides) also(e);
-      also(buffer.offset), also(buffer.cta), also(buffer.address);
-    }
+  for (BufferId id : buffers_needed(b, program_)) {
+    const Buffer& buffer = program_.buffer(id);
+    for (const Expr& e : buffer.shape) also(e);
+    for (const Expr& e : buffer.strides) also(e);
+    also(buffer.offset), also(buffer.cta), also(buffer.address);
+  }
   return vars;
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/cpu/lanes.h"
 #include "codegen/cpu/vector_text.h"
 #include "embedded_text.h"
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/lowering.h"
@@ -457,7 +458,7 @@ class CpuText final : public LaneLoops {
     open(fmt::format("static void {}(const struct tw_call* call, int64_t {}{}) {{", function_of(launch), block,
                      may_fail() ? ", int* failed" : ""));
     std::set<BufferId> used;
-    for (BufferId id : used_buffers(grid.body)) used.insert(program_.root(id));
+    for (BufferId id : buffers_needed(grid.body, program_)) used.insert(program_.root(id));
     declare_integers(needed_vars(grid.body));
     declare_globals(used);
     declare_tiles(used);

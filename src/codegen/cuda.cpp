@@ -4,6 +4,7 @@
 #include "codegen/cuda_functions.h"
 #include "codegen/warp_join.h"
 #include "embedded_text.h"
+#include "ir/buffer_vars.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -516,7 +517,7 @@ class CudaText final : public CudaAsync {
     const DType source = cast->value->type, type = program_.buffer(store->to.buffer).type;
     const char* function = pair_conversion(source, type, target_.has);
     if (!function || !are_pairs(store->to, n.var)) return false;
-    if (!is_declared(store->to.buffer)) return false;  // nobody reads it: it lives in the loop
+    if (!locals_of(n.body).empty()) return false;  // what nobody else reads or writes lives in the loop
     if (type == f32 && (!from || !are_pairs({from->buffer, from->indices}, n.var))) return false;
     auto at = [&](const Expr& e, int64_t i) {
       return substitute(e, {{n.var, ir::constant(program_.var(n.var).type, i)}});
@@ -584,7 +585,7 @@ class CudaText final : public CudaAsync {
     const std::string before = std::exchange(out_, {});
     names_.open();
     std::set<BufferId> used;
-    for (BufferId id : used_buffers(launch.body)) used.insert(program_.root(id));
+    for (BufferId id : buffers_needed(launch.body, program_)) used.insert(program_.root(id));
     const std::set<VarId>& vars = kernel_vars_ = needed_vars(launch.body);
     std::vector<std::string> parameters, narrowed;
     auto tensor = [&](BufferId id) {

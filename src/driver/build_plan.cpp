@@ -1,5 +1,6 @@
 #include "driver/build_plan.h"
 
+#include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/match.h"
 #include "ir/operators.h"
@@ -207,7 +208,7 @@ std::optional<Linear> linear_in(const ir::Expr& e, ir::VarId symbol) {
 std::set<ir::BufferId> used_tensors(const ir::TileProgram& program) {
   std::set<ir::BufferId> used;
   for (const ir::Launch& launch : program.launches)
-    for (ir::BufferId id : ir::used_buffers(launch.body)) used.insert(program.root(id));
+    for (ir::BufferId id : ir::buffers_needed(launch.body, program)) used.insert(program.root(id));
   return used;
 }
 

@@ -1,17 +1,22 @@
 #include "ir/buffer_vars.h"
 
 #include "ir/rewrite.h"
+#include "support/function_ref.h"
 
 namespace tilewright::ir {
 
 namespace {
 
-void add(const Buffer& b, std::set<VarId>& out) {
+void for_each_part(const Buffer& b, function_ref<void(const Expr&)> f) {
   for (const auto* list : {&b.shape, &b.strides})
     for (const Expr& e : *list)
-      if (e) out.merge(used_vars(e));
+      if (e) f(e);
   for (const Expr& e : {b.offset, b.cta, b.address, b.fill})
-    if (e) out.merge(used_vars(e));
+    if (e) f(e);
+}
+
+void add(const Buffer& b, std::set<VarId>& out) {
+  for_each_part(b, [&](const Expr& e) { out.merge(used_vars(e)); });
 }
 
 }  // namespace
@@ -26,6 +31,27 @@ std::set<VarId> vars_of_buffer(const ProgramTables& program, BufferId id) {
   std::set<VarId> out;
   add(program.buffer(id), out);
   add(program.buffer(program.root(id)), out);
+  return out;
+}
+
+std::set<BufferId> buffers_needed(const Body& body, const ProgramTables& program) {
+  std::set<BufferId> out;
+  std::vector<BufferId> open;
+  const auto need = [&](BufferId id) {
+    if (out.insert(id).second) open.push_back(id);
+  };
+  for (BufferId id : used_buffers(body)) need(id);
+  while (!open.empty()) {
+    const BufferId id = open.back();
+    open.pop_back();
+    need(program.root(id));
+    for_each_part(program.buffer(id), [&](const Expr& part) {
+      walk(part, [&](const Expr& e) {
+        if (const auto* load = e.as<Load>()) need(load->buffer);
+        if (const auto* address = e.as<Address>()) need(address->buffer);
+      });
+    });
+  }
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Variables in rows of the buffer table.
+// Variables and buffers in rows of the buffer table.
 #pragma once
 #include "ir/program.h"
 
@@ -9,5 +9,8 @@ namespace tilewright::ir {
 std::set<VarId> vars_of_buffers(const ProgramTables& program);
 // Those that one buffer stands by, its own and its root's.
 std::set<VarId> vars_of_buffer(const ProgramTables& program, BufferId id);
+// What a body mentions, with the storage that it is, and what those stand by in turn: a tensor at the address of
+// another's element is found by way of the other, which no statement need mention.
+std::set<BufferId> buffers_needed(const Body& body, const ProgramTables& program);
 
 }  // namespace tilewright::ir

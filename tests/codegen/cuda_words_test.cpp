@@ -257,6 +257,23 @@ TEST(CudaWords, OneRowOfBlocksHasOneOrder) {
   EXPECT_NE(copied(56, 2).find("panel"), std::string::npos);
 }
 
+// Who reads a variable that nobody writes gets what is there; that the loop converts two elements at a time changes
+// nothing.
+TEST(CudaWords, VariablesThatOnlyALoopReadsAreDeclared) {
+  Tensor A("A", {64}, f32), C("C", {64}, f16);
+  const Scalar n("n", i32);
+  const auto text = text_of(prim_func("unset", {A, n, C}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      (void)bx;
+      auto v = alloc_local({1}, f32);
+      If(n > 5, [&] {
+        for (auto i : Parallel(64)) C(i) = cast(A(i) + v(0), f16);
+      });
+    }
+  }));
+  expect_compiles(text);
+}
+
 // Every vote, fence, atomic and report is the device's own function, where it has one.
 TEST(CudaWords, FunctionsOfTheDevice) {
   const auto text =

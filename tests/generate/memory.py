@@ -206,7 +206,8 @@ class Races:
                 other = (writer != NOBODY) & (writer != who)
                 if other.any():
                     now = m.data(b)[rows, flat]
-                    if _differ(now[other], stored[other]).any() or state is not None:
+                    there = m.known[rows[other], (first + k)[other]]  # what the other wrote may be open, and only here the same
+                    if _differ(now[other], stored[other]).any() or state is not None or (there > EXACT).any():
                         raise Invalid("a race: two values for one element")
                 table[0][place] = who
                 several = (table[0][place] != who) | other

@@ -72,6 +72,31 @@ def test_the_model_leaves_the_sign_of_a_chosen_zero_open():
     assert not np.signbit(binary("max", plus, minus - 5, FLOAT32))
 
 
+@pytest.mark.parametrize("first, allowed", [("zero", True), ("one", False), ("old value", False)])
+def test_the_model_takes_no_open_value_for_the_same(first, allowed):
+    """Threads may store one value to one element; what an atomic found is such a value only in the order that the model took."""
+    from draw_expr import int32, var
+    from memory import Invalid
+    from model import Model
+    from nodes import Buffer, Launch, Program, Stmt
+    from scalars import INT32
+
+    import numpy as np
+
+    out, counter = Buffer("O1", "param", INT32, (1,)), Buffer("O2", "param", INT32, (1,))
+    value = {"zero": int32(0), "one": int32(1), "old value": ("var", INT32, "x")}[first]
+    atomic = Stmt("atomic", {"op": "add", "buffer": counter, "indices": [int32(0)], "value": ("bin", INT32, "%", var("tx"), int32(7)), "compare": None, "result": "x"})
+    stores = [[Stmt("store", {"buffer": out, "indices": [int32(0)], "value": v})] for v in (value, int32(0))]
+    branch = Stmt("if", {"condition": ("cmp", "<", var("tx"), int32(1))}, stores)
+    program = Program(1, [out, counter], [], [], [Launch("l0", [("bx0", "1", 1)], 32, [], [atomic, branch])])
+    program.inputs.update({b: np.zeros(1, np.int32) for b in program.params})
+    if allowed:
+        Model(program).run()
+        return
+    with pytest.raises(Invalid, match="two values for one element"):
+        Model(program).run()
+
+
 class Device:
     """The interpreter in the place of a device that the program of one seed breaks, for as long as the process lives."""
 

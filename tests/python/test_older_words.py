@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from on_engines import every_engine, run
 
 ENGINES = ["interpreter", "cpu"]
 
@@ -484,3 +485,81 @@ print(map_torch_type("e4m3_float8"), map_torch_type("e5m2_float8"), map_torch_ty
     done = subprocess.run([sys.executable, str(tmp_path / "older.py")], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float16"]
+
+
+@every_engine
+def test_buffers_by_all_that_their_words_take(engine):
+    """The third of alloc_buffer is its scope, the fourth of Buffer its strides; a tensor is matched by its elements, not by its name."""
+
+    @T.prim_func
+    def main(A: T.Buffer((8, 16), "float32", strides=(32, 1)), B: T.Tensor((4, 32), "float32", None, "global"), C: T.Tensor((2, 16), "float32")):
+        D = T.match_buffer(param=B, shape=(16, 8), dtype="float32")
+        with T.Kernel(2, threads=32) as b:
+            S = T.alloc_buffer((16,), "float32", "shared")
+            U = T.alloc_buffer((2, 8), "float32", S.data, None, None, "shared")
+            V = T.Tensor((16,), "int32", data=S.data, scope="shared")
+            with T.Assert(A[0, 0] >= 0, "not below zero"):
+                for i in T.Parallel(16):
+                    S[i] = A[b * 4, i] + B[b, i]
+            for i in T.Parallel(16):
+                C[b, i] = U[i // 8, i % 8] + T.reinterpret(V[15 - i], "float32")
+            for i in T.Parallel(8):
+                D[b * 8 + 7, i] = 7.0
+            assert S.scope() == "shared.dyn" and T.match_buffer(C) is C and D.shape[0] == 16
+
+    wide = np.arange(256, dtype="float32").reshape(8, 32)
+    b, c = np.arange(128, dtype="float32").reshape(4, 32), np.empty((2, 16), "float32")
+    want_b = b.copy()
+    want_b.reshape(16, 8)[[7, 15]] = 7
+    sums = wide[[0, 4], :16] + b[:2, :16]
+    run(main, engine, wide[:, :16], b, c)
+    assert (c == sums + sums[:, ::-1]).all() and (b == want_b).all()
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda A: T.decl_buffer((8,), "float32", A.data, elem_offset=4), "decl_buffer: a view that begins inside"),
+    (lambda A: T.Buffer((8,), "float32", A.data, None, 4), "T.Tensor: a view that begins inside"),
+    (lambda A: T.match_buffer(A, (8,), elem_offset=4), "match_buffer: a view that begins inside"),
+    (lambda A: T.match_buffer(A.data[0]), "match_buffer: no shape"),
+    (lambda A: T.match_buffer(A, (8,), "float32"), "view"),
+    (lambda A: T.empty((8,), dtyp="float16"), "unexpected keyword argument 'dtyp'"),
+    (lambda A: T.alloc_buffer((8,), "float32", "sharde"), "scope is 'sharde'"),
+    (lambda A: T.prim_func(lambda B: None, eager_jit=True), "eager_jit"),
+])  # fmt: skip
+def test_buffers_that_are_refused(make, message):
+    def main(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            make(A)
+
+    with pytest.raises((tw.CompileError, TypeError), match=message):
+        T.prim_func(main)
+
+
+def test_no_array_has_elements_that_are_vectors():
+    with pytest.raises(tw.CompileError, match=r"TW1103.*parameter 'A' has elements of float32x4") as caught:
+
+        @T.prim_func
+        def main(A: T.Tensor((8,), T.float32x4)):
+            with T.Kernel(1, threads=8):
+                A[0] = 0
+
+    assert "T.Tensor((8, 4), 'float32')" in caught.value.help
+
+
+def test_words_of_nodes_have_their_names():
+    """Parameters are named as in the words that they stand for: the calls that leave out a name leave out what it says."""
+
+    @T.prim_func
+    def main(A: T.Tensor((32,), "float32"), B: T.Tensor((4, 32), "float32")):
+        with T.Kernel(1, threads=32):
+            t = T.get_thread_binding()
+            B[0, t] = T.Select(condition=A[t] > 3, true_value=T.meta_var(value=A[t]), false_value=T.float32(-1))
+            B[1, t] = T.tvm_warp_shuffle(mask=-1, value=A[t], warp_id=5, width=32, warp_size=32)
+            B[2, t] = T.tvm_warp_shuffle_up(mask=-1, value=A[t], offset=1, width=32, warp_size=32)
+            B[3, t] = T.tvm_warp_shuffle_down(mask=-1, value=A[t], offset=2, width=32, warp_size=32)
+            if T.ignore_loop_partition(predicate=t < 4):
+                B[3, t] = A[t] * 2
+
+    a, b = np.arange(32, dtype="float32"), np.empty((4, 32), "float32")
+    run(main, "interpreter", a, b)
+    assert (b == np.stack([np.where(a > 3, a, -1), np.full(32, 5), np.maximum(a - 1, 0), np.where(a < 4, 2 * a, np.where(a < 30, a + 2, a))])).all()

@@ -344,6 +344,10 @@ TEST(Operators, PromotionTable) {
   EXPECT_EQ(promote(pointer, i64), std::nullopt);
   EXPECT_EQ(promote(i4, u4), u4);
   EXPECT_EQ(promote(tf32, f32), f32);
+  EXPECT_EQ(promote(e2m3, e2m1), e2m3);
+  EXPECT_EQ(promote(e3m2, e4m3), e4m3);
+  EXPECT_EQ(promote(e2m3, i8), e2m3);
+  EXPECT_EQ(promote(e2m3, e3m2), std::nullopt);
 }
 
 // Ints of C++ are int32, or int64 where they do not fit; doubles are float32.
@@ -372,7 +376,7 @@ TEST(Operators, FloatsFoldAsTheyAreComputed) {
                            {Operator::Min, Function::Min}, {Operator::Max, Function::Max}};
   std::mt19937 random(7);
   int folded = 0;
-  for (DType type : {f16, bf16, tf32, f32, e4m3, e5m2, e2m1})
+  for (DType type : {f16, bf16, tf32, f32, e4m3, e5m2, e3m4, e4m3b11fnuz, e4m3fnuz, e5m2fnuz, e2m3, e3m2, e2m1})
     for (int i = 0; i < 2000; ++i) {
       const auto number = [&] {
         return std::ldexp(static_cast<double>(random()) - 0x1p31, static_cast<int>(random() % 40) - 50);

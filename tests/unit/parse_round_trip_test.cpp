@@ -27,6 +27,15 @@ TEST(TextForm, LoopProgramsKeepTheirLevel) {
   EXPECT_THROW(parse(text, "p.tile"), CompileError);
 }
 
+TEST(TextForm, BytesThatNobodySeesAreNumbers) {
+  const auto program = [](const char* message) {
+    return std::string("program p {\n  launch main(bx: 1) threads(tx: 1) {\n    print message=\"") + message +
+           "\"\n  }\n}\n";
+  };
+  EXPECT_EQ(print(parse(program("\\x07 \\x1f \\x7f"), "p.tile")), program("\\x07 \\x1f \\x7f"));
+  EXPECT_EQ(print(parse(program("\\x1F\\x41\\x5a"), "p.tile")), program("\\x1fAZ"));
+}
+
 TEST(TextForm, LoopsBindTheVariablesOfTheirLaunch) {
   const std::string text =
       "loop program p {\n  launch main(bx: 8) threads(tx: 2) {\n    for block in 0..8 grid {\n"

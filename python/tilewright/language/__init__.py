@@ -135,11 +135,17 @@ class _BufferWord(type):
 class SharedBuffer(_TensorType, metaclass=_BufferWord):
     """Annotation of a macro's parameter, T.SharedBuffer(shape, dtype) or T.SharedBuffer[shape, dtype]; not checked."""
 
-    def __init__(self, shape=(), dtype="float32", *ignored, **also_ignored):
+    def __init__(self, shape=(), dtype="float32", data=None, strides=None, elem_offset=None, scope=None, align=None, offset_factor=None,
+                 buffer_type="", axis_separators=None):  # fmt: skip
         super().__init__(shape, dtype)
 
 
 FragmentBuffer = LocalBuffer = SharedBuffer
+
+
+def Select(condition, true_value, false_value, span=None):
+    """The one value where a condition holds, the other elsewhere."""
+    return _function("if_then_else")(condition, true_value, false_value)
 
 
 def ClusterKernel(*blocks, cluster_dims=None, threads=None, prelude=None):
@@ -203,8 +209,16 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
     return made
 
 
-def alloc_buffer(shape, dtype="float32", *ignored, scope="global", **also_ignored):
-    """An allocation in the space that `scope` names."""
+def alloc_buffer(shape, dtype="float32", *older, scope="global", annotations=None, data=None, strides=None, elem_offset=None, align=-1,
+                 offset_factor=0, buffer_type="default", axis_separators=None):  # fmt: skip
+    """An allocation in the space that `scope` names: T.alloc_buffer(shape, dtype, scope), and T.alloc_buffer(shape, dtype, data, strides,
+    elem_offset, scope) as older programs have it; with data a view of that."""
+    if older and isinstance(older[0], str):
+        scope = older[0]
+    elif older:
+        data, strides, elem_offset, scope = (*older, *(data, strides, elem_offset, scope)[len(older) :])[:4]
+    if data is not None:
+        return decl_buffer(shape, dtype, data, strides, elem_offset)
     for name, scopes in _SCOPES.items():
         if scope in scopes:
             return _function(name)(shape, dtype)
@@ -478,7 +492,7 @@ def _part(name):
 # ---- the table
 
 _OTHER_NAMES = {
-    "Select": "if_then_else", "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
+    "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
     "gemm_v1": "gemm", "gemm_v2": "gemm", "gemm_sp_v2": "gemm_sp", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
     "sync_global": "sync_grid", "int_div": "floordiv",
     "wgmma_mma": "wgmma_gemm", "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp", "ieee_sqrt": "ieee_fsqrt",

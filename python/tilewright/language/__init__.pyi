@@ -115,7 +115,7 @@ def And(a: _Any, b: _Any) -> _Any:
 Any: _Any
 AnyDType: _Any
 def Assert(condition: _Any, message: _Any, error_kind: _Any = ...) -> _Any:
-    """Stops the call where the condition is false; before the first T.Kernel the call checks it."""
+    """Stops the call where the condition is false; before the first T.Kernel the call checks it. What stands under `with` comes behind it."""
 BaseTileScheduler: _Any
 def Broadcast(value: _Any, lanes: _Any, span: _Any = ...) -> _Any:
     """The same value in each lane of a vector."""
@@ -174,8 +174,8 @@ def Ramp(base: _Any, stride: _Any, lanes: _Any, span: _Any = ...) -> _Any:
     """The vector of base, base + stride, base + 2 stride, ... As an index it names as many elements: A[T.Ramp(i, 2, 4)]."""
 Range: _Any
 Reduce: _Any
-def Select(cond: _Any, t: _Any, f: _Any) -> _Any:
-    """t where the condition is true, else f; only that side is evaluated."""
+def Select(condition: _Any, true_value: _Any, false_value: _Any, span: _Any = ...) -> _Any:
+    """The one value where a condition holds, the other elsewhere."""
 def Serial(start: _Any, stop: _Any = ..., step: _Any = ..., annotations: _Any = ...) -> _Any:
     """An ordinary loop; range() in a traced function is this."""
 def Shuffle(vectors: _Any, indices: _Any, span: _Any = ...) -> _Any:
@@ -224,8 +224,8 @@ def align_up(x: _Any, y: _Any) -> _Any:
     """The least multiple of y that is at least x."""
 def all_of(buffer: _Any, *conditions: _Any) -> _Any:
     """Whether all elements of a buffer, or of a region of one dimension, are true; or all of some conditions."""
-def alloc_buffer(shape: _Any, dtype: _Any = ..., *ignored: _Any, scope: _Any = ..., **also_ignored: _Any) -> _Any:
-    """An allocation in the space that `scope` names."""
+def alloc_buffer(shape: _Any, dtype: _Any = ..., *older: _Any, scope: _Any = ..., annotations: _Any = ..., data: _Any = ..., strides: _Any = ..., elem_offset: _Any = ..., align: _Any = ..., offset_factor: _Any = ..., buffer_type: _Any = ..., axis_separators: _Any = ...) -> _Any:
+    """An allocation in the space that `scope` names: T.alloc_buffer(shape, dtype, scope), and T.alloc_buffer(shape, dtype, data, strides, elem_offset, scope) as older programs have it; with data a view of that."""
 def alloc_cluster_barrier(arrive_count: _Any) -> _Any:
     """mbarriers at which blocks of the cluster may arrive: one, or one for each count of a list."""
 alloc_descriptor: _Any
@@ -354,7 +354,7 @@ dtypes: _Any
 dyn: _Any
 dynamic: _Any
 eager: _Any
-def empty(*shape: _Any, dtype: _Any = ..., **ignored: _Any) -> _Any:
+def empty(*shape: _Any, dtype: _Any = ...) -> _Any:
     """A tensor that the call makes and returns. T.empty(shape, dtype) or T.empty(M, N, dtype=...)."""
 def end_profile_intrinsic(*arguments: _Any, **named: _Any) -> _Any:
     """A hint; results and checks are the same without it."""
@@ -561,7 +561,7 @@ def handle_add_byte_offset(handle: _Any, offset: _Any) -> _Any:
 has_let_value: _Any
 def ieee_sqrt(x: _Any, rounding_mode: _Any = ...) -> _Any:
     """Rounded as rounding_mode says: rn (to nearest), rz (toward zero), ru (up), rd (down), the last three of float32 and float64; never joined with another operation."""
-def ignore_loop_partition(cond: _Any, span: _Any = ...) -> _Any:
+def ignore_loop_partition(predicate: _Any, span: _Any = ...) -> _Any:
     """The condition itself."""
 def import_source(source: _Any = ...) -> _Any:
     """CUDA C++ that defines what T.call_extern calls. Engines other than cuda refuse calls of it."""
@@ -662,10 +662,10 @@ class long(PrimExpr, metaclass=_Dtype):
 lookup_param: _Any
 loop: _Any
 @_typing.overload
-def macro(function: _typing.Callable[..., _Any]) -> _typing.Callable[..., _Any]:
+def macro(func: _typing.Callable[..., _Any]) -> _typing.Callable[..., _Any]:
     """A function that is recorded wherever it is called."""
 @_typing.overload
-def macro(function: None = None, **ignored: _Any) -> _typing.Callable[[_typing.Callable[..., _Any]], _typing.Callable[..., _Any]]:
+def macro(func: None = None) -> _typing.Callable[[_typing.Callable[..., _Any]], _typing.Callable[..., _Any]]:
     """A function that is recorded wherever it is called."""
 make_blockscaled_gemm_layout: _Any
 def make_linear_layout(buffer: _Any) -> _Any:
@@ -678,16 +678,16 @@ def make_swizzled_layout(buffer: _Any = ..., k_major: _Any = ..., allow_pad: _An
     """Spreads the rows of a shared tile over the memory banks."""
 def make_tensor_from_addr(addr: _Any, shape: _Any, dtype: _Any = ..., strides: _Any = ..., storage_scope: _Any = ...) -> _Any:
     """A global tensor at an address."""
-def match_buffer(handle: _Any, shape: _Any, dtype: _Any = ..., strides: _Any = ..., **ignored: _Any) -> _Any:
-    """The tensor behind a parameter of type T.handle, or a view of an address."""
+def match_buffer(param: _Any, shape: _Any = ..., dtype: _Any = ..., data: _Any = ..., strides: _Any = ..., elem_offset: _Any = ..., scope: _Any = ..., align: _Any = ..., offset_factor: _Any = ..., buffer_type: _Any = ..., axis_separators: _Any = ...) -> _Any:
+    """The tensor behind a parameter of type T.handle, or a view of a tensor or an address."""
 math_intrinsics: _Any
 def max2(x: _Any, y: _Any) -> _Any:
     """The larger of each lane of vectors."""
 meta: _Any
 def meta_class(cls: _Any) -> _Any:
     """A class whose methods are recorded where they are called, like macros; state lives in T.alloc_var."""
-def meta_var(cond: _Any, span: _Any = ...) -> _Any:
-    """The condition itself."""
+def meta_var(value: _Any, span: _Any = ...) -> _Any:
+    """The value itself."""
 def min2(x: _Any, y: _Any) -> _Any:
     """The smaller of each lane of vectors."""
 def mma_fill(dtype: _Any, local_size: _Any, local_ptr: _Any, offset: _Any) -> _Any:
@@ -708,10 +708,10 @@ parser: _Any
 def power(x: _Any, y: _Any) -> _Any:
     """x to the power y; a whole constant y multiplies."""
 @_typing.overload
-def prim_func(function: _typing.Callable[..., _Any]) -> PrimFunc:
+def prim_func(func: _typing.Callable[..., _Any], private: bool = ..., check_well_formed: bool = ..., *, eager_jit: bool = ...) -> PrimFunc:
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
 @_typing.overload
-def prim_func(function: None = None, **ignored: _Any) -> _typing.Callable[[_typing.Callable[..., _Any]], PrimFunc]:
+def prim_func(func: None = None, private: bool = ..., check_well_formed: bool = ..., *, eager_jit: bool = ...) -> _typing.Callable[[_typing.Callable[..., _Any]], PrimFunc]:
     """Records a function as a program, at once. Its parameters are annotated: T.Tensor(shape, dtype), T.int32, ..."""
 proxy: _Any
 class ptr(PrimExpr, metaclass=_Dtype):
@@ -770,7 +770,7 @@ def rng_rand() -> _Any:
 def rng_rand_float(bit: _Any = ..., dist: _Any = ...) -> _Any:
     """The thread's next random number: uniform in (0, 1], or normal with mean 0 and deviation 1."""
 sblock: _Any
-def sblock_alloc_buffer(shape: _Any, dtype: _Any = ..., data: _Any = ..., strides: _Any = ..., elem_offset: _Any = ..., scope: _Any = ..., *ignored: _Any, **also_ignored: _Any) -> _Any:
+def sblock_alloc_buffer(shape: _Any, dtype: _Any = ..., data: _Any = ..., strides: _Any = ..., elem_offset: _Any = ..., scope: _Any = ..., align: _Any = ..., offset_factor: _Any = ..., buffer_type: _Any = ..., axis_separators: _Any = ...) -> _Any:
     """An allocation in the space that `scope` names."""
 def sblock_attr(*arguments: _Any, **named: _Any) -> _Any:
     """A hint; results and checks are the same without it."""
@@ -863,12 +863,12 @@ def tvm_tuple(*value: _Any) -> _Any:
     """The values, as a tuple."""
 def tvm_warp_activemask() -> _Any:
     """The lanes of the warp that are here, as bits."""
-def tvm_warp_shuffle(mask: _Any, value: _Any, lane: _Any, width: _Any = ..., warp_size: _Any = ...) -> _Any:
-    """The value of a lane of the group of `width` lanes."""
-def tvm_warp_shuffle_down(mask: _Any, value: _Any, delta: _Any, width: _Any = ..., warp_size: _Any = ...) -> _Any:
-    """The value of the lane `delta` above."""
-def tvm_warp_shuffle_up(mask: _Any, value: _Any, delta: _Any, width: _Any = ..., warp_size: _Any = ...) -> _Any:
-    """The value of the lane `delta` below."""
+def tvm_warp_shuffle(mask: _Any, value: _Any, warp_id: _Any, width: _Any = ..., warp_size: _Any = ...) -> _Any:
+    """The value of lane `warp_id` of the group of `width` lanes."""
+def tvm_warp_shuffle_down(mask: _Any, value: _Any, offset: _Any, width: _Any = ..., warp_size: _Any = ...) -> _Any:
+    """The value of the lane `offset` above."""
+def tvm_warp_shuffle_up(mask: _Any, value: _Any, offset: _Any, width: _Any = ..., warp_size: _Any = ...) -> _Any:
+    """The value of the lane `offset` below."""
 def type_annotation(dtype: _Any) -> _Any:
     """A dtype where a call wants one as an operand."""
 class uint(PrimExpr, metaclass=_Dtype):
