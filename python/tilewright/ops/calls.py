@@ -15,6 +15,7 @@ from .. import _native
 from ..dtypes import dtype
 from ..jitted import each_by_threads
 from ..kernel import Kernel
+from ..pretended_gpu import is_pretended
 from ..trace import fail
 from ..tracebacks import entry
 
@@ -142,7 +143,7 @@ def _capability():
 
 @functools.cache
 def _place(device, engine):
-    if device == "cuda":
+    if device == "cuda" and not is_pretended():
         return Place("cuda", _capability() if _native.device_count() else "sm_90a")
     return Place(engine, "sm_90a" if engine == "simulator" else "")
 
