@@ -29,17 +29,22 @@ Value remainder_of(const Value& a, const Value& b) {
   const Value r = fmod(a, b);
   return if_then_else(r != 0.0 && (r < 0.0) != (b < 0.0), r + b, r);
 }
-// The whole number of times that b goes into a, from the exact remainder: a / b is rounded.
+// A whole quotient with the sign of a / b, which is what it is if b is 0.
+Value with_sign_of_quotient(const Value& whole, const Value& a, const Value& b) {
+  return if_then_else(b == 0.0, a / b, if_then_else(whole == 0.0, copysign(whole, a / b), whole));
+}
+// The whole number of times that b goes into a, from the exact remainder: a / b is rounded. NaN of infinities, which
+// have no remainder.
 Value floor_of_quotient(const Value& a, const Value& b) {
   const Value r = fmod(a, b);
   const Value whole = nearbyint((a - r) / b);
-  const Value down = if_then_else(r != 0.0 && (r < 0.0) != (b < 0.0), whole - 1.0, whole);
-  return if_then_else(b == 0.0 || !isfinite(down), floor(a / b), down);
+  return with_sign_of_quotient(if_then_else(r != 0.0 && (r < 0.0) != (b < 0.0), whole - 1.0, whole), a, b);
 }
 Value whole_of_quotient(const Value& a, const Value& b) {
   const Value whole = nearbyint((a - fmod(a, b)) / b);
-  return if_then_else(b == 0.0 || !isfinite(whole), trunc(a / b), whole);
+  return with_sign_of_quotient(if_then_else(isfinite(whole), whole, trunc(a / b)), a, b);
 }
+Value hardsigmoid_of(const Value& x) { return if_then_else(x < -3, 0.0, if_then_else(x > 3, 1.0, (x + 3) / 6)); }
 Value joined(const Value& a, const Value& b, bool all) {
   if (a.dtype().is_bool()) return all ? Value(a && b) : Value(a || b);
   return all ? Value(a & b) : Value(a | b);
@@ -81,12 +86,9 @@ const ElementFunction kFunctions[] = {
        const Value t = tanh(softplus_of(v[0]));
        return t + v[0] * (1 - t * t) * sigmoid_of(v[0]);
      }},
-    {"hardsigmoid", 1, [](const V& v) -> Value {
-       return if_then_else(v[0] < -3, 0.0, if_then_else(v[0] > 3, 1.0, (v[0] + 3) / 6));
-     }, [](const V& v) -> Value { return if_then_else(v[0] > -3 && v[0] < 3, 1.0 / 6, 0.0); }},
-    {"hardswish", 1, [](const V& v) -> Value {
-       return if_then_else(v[0] < -3, 0.0, if_then_else(v[0] > 3, v[0], v[0] * (v[0] + 3) / 6));
-     }, [](const V& v) -> Value { return if_then_else(v[0] < -3, 0.0, if_then_else(v[0] > 3, 1.0, v[0] / 3 + 0.5)); }},
+    {"hardsigmoid", 1, [](const V& v) { return hardsigmoid_of(v[0]); }, [](const V& v) -> Value { return if_then_else(v[0] > -3 && v[0] < 3, 1.0 / 6, 0.0); }},
+    {"hardswish", 1, [](const V& v) -> Value { return v[0] * hardsigmoid_of(v[0]); },
+     [](const V& v) -> Value { return if_then_else(v[0] < -3, 0.0, if_then_else(v[0] > 3, 1.0, v[0] / 3 + 0.5)); }},
     {"selu", 1, [](const V& v) -> Value { return kSelu * if_then_else(v[0] > 0, v[0], kSeluAlpha * expm1(v[0])); },
      [](const V& v) -> Value { return kSelu * if_then_else(v[0] > 0, 1.0, kSeluAlpha * exp(v[0])); }},
     {"softplus", 3, [](const V& v) -> Value {
@@ -104,7 +106,7 @@ const ElementFunction kFunctions[] = {
     {"hardshrink", 2, [](const V& v) -> Value { return if_then_else(abs(v[0]) <= v[1], 0.0, v[0]); },
      [](const V& v) -> Value { return if_then_else(abs(v[0]) <= v[1], 0.0, 1.0); }},
     {"softshrink", 2, [](const V& v) -> Value {
-       return if_then_else(v[0] > v[1], v[0] - v[1], if_then_else(v[0] < -v[1], v[0] + v[1], v[0] * 0.0));
+       return if_then_else(abs(v[0]) <= v[1], 0.0, if_then_else(v[0] > 0, v[0] - v[1], v[0] + v[1]));
      }, [](const V& v) -> Value { return if_then_else(abs(v[0]) > v[1], 1.0, 0.0); }},
     {"threshold", 3, [](const V& v) -> Value { return if_then_else(v[0] <= v[1], v[2], v[0]); },
      [](const V& v) -> Value { return if_then_else(v[0] <= v[1], 0.0, 1.0); }},

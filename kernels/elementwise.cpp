@@ -54,7 +54,8 @@ struct Elements {
   // The type that is computed in.
   DType computed() const { return f.computes == Computes::Any || !o.x.is_float() || o.x == f64 ? o.x : f32; }
   DType type_of(size_t operand) const { return std::string("where") == f.name && operand == 0 ? boolean : o.x; }
-  DType number() const { return o.x.is_float() ? (o.x == f64 ? f64 : f32) : o.x.bits > 32 ? i64 : i32; }
+  // Of a number in a tensor's place: what does not fit an integer or a bool is refused where the call is made.
+  DType number() const { return !o.x.is_float() || o.x == f64 ? o.x : f32; }
   // As what is computed in; a condition stays one.
   Value read(const Value& v, size_t operand = 1) const {
     return type_of(operand).is_bool() || v.dtype() == computed() ? v : Value(cast(v, computed()));

@@ -104,7 +104,7 @@ struct RowBlock {
   void sum_up(const RowSums& s) const {
     for (auto i : Parallel(o.rows)) {
       if (o.function == RowFunction::Softmax) s.second(i) = 1 / s.second(i);
-      if (o.function == RowFunction::LogSoftmax) s.first(i) = s.first(i) + log2(s.second(i)) * kLn2;
+      if (o.function == RowFunction::LogSoftmax) s.second(i) = log2(s.second(i)) * kLn2;
       if (is_norm(o.function)) s.second(i) = rsqrt(s.second(i) / cast(N, f32) + epsilon);
     }
   }
@@ -114,7 +114,8 @@ struct RowBlock {
       Value v = x(i, j);
       if (o.function == RowFunction::Softmax)  // a row that is on chip whole has its powers there
         v = (o.columns > 0 ? Value(other(i, j)) : exp2((v - s.first(i)) * kLog2E)) * s.second(i);
-      if (o.function == RowFunction::LogSoftmax) v = v - s.first(i);
+      // Not of the sum of both: beside a large one the logarithm would be rounded away.
+      if (o.function == RowFunction::LogSoftmax) v = v - s.first(i) - s.second(i);
       if (o.function == RowFunction::SoftmaxBackward) v = other(i, j) * (v - s.second(i));
       if (o.function == RowFunction::LayerNorm) v = v - s.first(i);
       if (is_norm(o.function)) v = v * s.second(i);

@@ -14,13 +14,15 @@ import functools
 import json
 import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/python"))
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [_HERE, os.path.join(_HERE, "../../tests/python")]
+
+from turns import FLUSH_BYTES, medians  # noqa: E402
 
 _TIES = ("arg", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "indices", "floor_divide", "remainder", "fmod", "div")
 
@@ -155,7 +157,7 @@ def times(rows, seconds):
     from family_cases import CASES, LARGE
 
     begin, left = time.perf_counter(), []
-    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     for name, row in rows.items():
         if time.perf_counter() - begin > seconds:
             left.append(name)
@@ -173,24 +175,8 @@ def times(rows, seconds):
             "torch_us": functools.partial(theirs, *arguments, **named),
             "copy_us": functools.partial(torch.empty_like(one).copy_, one),
         }
-        found = {key: [] for key in contestants}
         try:
-            for f in contestants.values():
-                f()
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(15):
-                for key, f in contestants.items():
-                    first, last = (torch.cuda.Event(enable_timing=True) for _ in "ab")
-                    flush.zero_()
-                    first.record()
-                    f()
-                    last.record()
-                    last.synchronize()
-                    found[key].append(first.elapsed_time(last) * 1000)
-                if time.perf_counter() - start > 0.5:
-                    break
-            row.update({key: round(statistics.median(t), 2) for key, t in found.items()})
+            row.update(medians(contestants, flush))
         except Exception as error:
             row["times"] = f"{type(error).__name__}: {error}"[:300]
         del arguments, named, made, one, contestants

@@ -229,12 +229,12 @@ bool BorrowedTensor::borrow_capsule(PyObject* capsule, PyObject* object) {
   return is_well_formed();
 }
 
-bool BorrowedTensor::borrow(PyObject* object, PyObject** number) {
+bool BorrowedTensor::borrow(PyObject* object, PyObject** number, bool fresh) {
   const Way way = way_of(Py_TYPE(object));
   if (way.array && borrow_array(object)) return true;
   if (const ExchangeApi* api = way.api) {
     if (api->dltensor_from_py_object_no_sync(object, &tensor_) != 0) return explain_refusal(object);
-    if (way.gradients && is_negation(object, tensor_)) return false;
+    if (!fresh && way.gradients && is_negation(object, tensor_)) return false;
     constexpr int32_t kCuda = 2;
     void* stream = nullptr;
     if (tensor_.device_type == kCuda && api->current_work_stream &&

@@ -12,7 +12,8 @@ class BorrowedTensor {
   BorrowedTensor(const BorrowedTensor&) = delete;
   ~BorrowedTensor() { Py_XDECREF(capsule_); }
   // False with an exception set. A scalar of another library becomes a number of Python instead, a new reference.
-  bool borrow(PyObject* object, PyObject** number);
+  // fresh: nobody but this call has the tensor.
+  bool borrow(PyObject* object, PyObject** number, bool fresh = false);
   const tw_tensor* tensor() const { return &tensor_; }
 
  private:

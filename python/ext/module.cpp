@@ -6,7 +6,7 @@
 namespace tilewright::python {
 
 Registered registered;
-PyTypeObject *expr_type, *builder_type, *program_type, *kernel_type;
+PyTypeObject *expr_type, *builder_type, *program_type, *kernel_type, *flat_calls_type;
 
 PyObject* raise(tw_error* error) {
   tw_error_info i;
@@ -447,13 +447,17 @@ PyMODINIT_FUNC PyInit__native() {
                                    nullptr,
                                    nullptr};
   expr_type = make_expr_type(), builder_type = make_builder_type();
-  program_type = make_program_type(), kernel_type = make_kernel_type();
+  program_type = make_program_type(), kernel_type = make_kernel_type(), flat_calls_type = make_flat_calls_type();
   PyObject* module = PyModule_Create(&definition);
-  if (!module || !expr_type || !builder_type || !program_type || !kernel_type) return nullptr;
+  if (!module || !expr_type || !builder_type || !program_type || !kernel_type || !flat_calls_type) return nullptr;
   const struct {
     const char* name;
     PyTypeObject* type;
-  } types[] = {{"Expr", expr_type}, {"Builder", builder_type}, {"Program", program_type}, {"Kernel", kernel_type}};
+  } types[] = {{"Expr", expr_type},
+               {"Builder", builder_type},
+               {"Program", program_type},
+               {"Kernel", kernel_type},
+               {"FlatCalls", flat_calls_type}};
   for (const auto& t : types)
     if (PyModule_AddObjectRef(module, t.name, reinterpret_cast<PyObject*>(t.type)) < 0) return nullptr;
   return module;

@@ -36,7 +36,7 @@ struct ExprObject {
 struct ProgramObject {
   PyObject_HEAD tw_program* program;
 };
-extern PyTypeObject *expr_type, *builder_type, *program_type, *kernel_type;
+extern PyTypeObject *expr_type, *builder_type, *program_type, *kernel_type, *flat_calls_type;
 
 // Takes the reference over.
 PyObject* new_expr(tw_expr* expr);
@@ -63,6 +63,7 @@ PyTypeObject* make_builder_type();
 PyTypeObject* make_program_type();
 PyTypeObject* make_expr_type();
 PyTypeObject* make_kernel_type();
+PyTypeObject* make_flat_calls_type();
 
 // apply(builder or null, arguments of the call: operation, place, operands...)
 PyObject* apply_operation(tw_builder* builder, PyObject* arguments);

@@ -8,6 +8,11 @@ NOTE = "no GPU: programs for cuda run on the CPU"
 _installed = []  # the architecture that the device has
 
 
+def is_pretended() -> bool:
+    """Whether "cuda" means the CPU in this process."""
+    return bool(_installed)
+
+
 def without_gpu(arch: str = "sm_90a") -> None:
     """From here on "cuda" means the CPU in this process: kernels run there (or where TILEWRIGHT_ENGINE says), torch's tensors of
     a device are in its memory, and torch.cuda describes a device of `arch`. Call it first: it cannot be taken back."""

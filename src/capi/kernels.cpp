@@ -1,4 +1,7 @@
 // The functions of tilewright/c_api.h on kernels: compiling, calling, and the shapes of outputs.
+#include <cstddef>
+#include <memory_resource>
+
 #include "capi/handles.h"
 #include "driver/arguments.h"
 #include "driver/cuda_engine.h"
@@ -73,7 +76,8 @@ NDArray array_of(const tw_tensor& t, DType wanted = {}) {
                          static_cast<int64_t>(t.byte_offset), {}, {t.device_type, t.device_index});
 }
 
-// The arguments of a call. The arrays stay where they are: arguments point at them.
+// The arguments of a call. The arrays stay where they are: arguments point at them. Few arrays need no memory of the
+// heap.
 class Call {
  public:
   Call(const runtime::LaunchPlan& plan, const tw_argument* arguments, size_t count) {
@@ -96,7 +100,10 @@ class Call {
   std::span<const Argument> arguments() const { return arguments_; }
 
  private:
-  std::vector<NDArray> arrays_;
+  static constexpr size_t kFew = 8;
+  alignas(std::max_align_t) std::byte room_[kFew * sizeof(NDArray)];
+  std::pmr::monotonic_buffer_resource memory_{room_, sizeof room_};
+  std::pmr::vector<NDArray> arrays_{&memory_};
   std::vector<Argument> arguments_;
 };
 

@@ -2,170 +2,16 @@
 document names and is not here is refused by name, and the row says by which error."""
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
 
+import document_rows_of_kernels  # noqa: F401
 import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def gemm(dtype="float16", sums="float32", m=128, n=128, k=32, threads=128, size=256, stages=3, clear=True, leaves=True, k_of_b=None):
-    @T.prim_func
-    def product(A: T.Tensor((size, size), dtype), B: T.Tensor((size, size), dtype), C: T.Tensor((size, size), dtype)):
-        with T.Kernel(T.ceildiv(size, n), T.ceildiv(size, m), threads=threads) as (bx, by):
-            a, b = T.alloc_shared((m, k), dtype), T.alloc_shared((k_of_b or k, n), dtype)
-            c = T.alloc_fragment((m, n), sums)
-            if clear:
-                T.clear(c)
-            for turn in T.Pipelined(T.ceildiv(size, k), num_stages=stages):
-                T.copy(A[by * m, turn * k], a)
-                T.copy(B[turn * k, bx * n], b)
-                T.gemm(a, b, c)
-            if leaves:
-                T.copy(c, C[by * m, bx * n])
-
-    return product
-
-
-def explained(program, arch="sm_90a"):
-    return tw.compile(program, engine="interpreter").explain(arch, as_json=True)
-
-
-def gemms_of(program, arch="sm_90a"):
-    return [o for launch in explained(program, arch)["launches"] for o in launch["operations"] if o["operation"] == "gemm"]
-
-
-def refusal(make):
-    with pytest.raises(tw.TilewrightError) as error:
-        make()
-    return str(error.value)
-
-
-ROWS = {}
-
-
-def row(document, *needs):
-    def kept(check):
-        ROWS[f"{document}: {check.__name__.replace('_', ' ')}"] = (check, needs)
-        return check
-
-    return kept
-
-
-# ---- 000: the kernels of language models, by the document's own names and signatures
-
-
-@row("000", "torch")
-def packages_of_the_library(tmp_path, monkeypatch):
-    import tilewright.kernels as kernels
-
-    for name in "moe quant transpose engram mhc modeling torch testing".split():
-        assert getattr(kernels, name).__name__ == f"tilewright.kernels.{name}"
-    script = "import tilewright; tilewright.install_as_tile_kernels(); import tile_kernels.moe as m; assert callable(m.topk_gating)"
-    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
-
-
-@row("000", "torch")
-def topk_gating_and_mapping(tmp_path, monkeypatch):
-    import torch
-    from tilewright.kernels import moe
-
-    logits = torch.randn(33, 64)
-    weights, indices = moe.topk_gating(logits, top_k=8)
-    assert weights.shape == indices.shape == (33, 8)
-    chosen = torch.sort(indices.long(), 1)[0]
-    assert torch.equal(chosen, torch.sort(torch.topk(logits, 8).indices, 1)[0])
-    assert torch.allclose(moe.weight_normalize(torch.rand(5, 8)).sum(1), torch.ones(5))
-    assert len(moe.token_to_expert_map(indices, num_experts=64)) >= 2 and callable(moe.fused_expand_reduce)
-
-
-@row("000", "torch")
-def casts_to_float8(tmp_path, monkeypatch):
-    import torch
-    from tilewright.kernels import quant
-
-    x = torch.randn(64, 256).bfloat16()
-    values, scale = quant.per_token_cast_fp8(x)
-    assert scale.shape == (64, 1) and torch.allclose(values.float() * scale, x.float(), rtol=0.1, atol=0.02)
-    values, scale = quant.per_block_cast_fp8(torch.randn(256, 256).bfloat16(), block_size=128)
-    assert values.dtype == torch.float8_e4m3fn and scale.shape == (2, 2)
-    assert quant.per_channel_cast_fp8(torch.randn(256, 256).bfloat16())[0].dtype == torch.float8_e4m3fn
-    values, scale = quant.fused_swiglu_quant_fp8(x, x)
-    wanted = torch.nn.functional.silu(x.float()) * x.float()
-    assert torch.allclose(values.float() * scale, wanted, rtol=0.1, atol=0.05 * float(wanted.abs().max()))
-
-
-@row("000", "torch")
-def transpose_sinkhorn_layers_and_measuring(tmp_path, monkeypatch):
-    import torch
-    from tilewright.kernels import engram, mhc, modeling, testing, transpose
-
-    x = torch.randn(2, 128, 256).bfloat16()
-    assert torch.equal(transpose.batched_transpose(x), x.transpose(1, 2).contiguous())
-    doubly = mhc.sinkhorn_normalize(torch.rand(8, 4, 4), num_iters=20)
-    assert torch.allclose(doubly.sum(-1), torch.ones(8, 4), atol=1e-3) and torch.allclose(doubly.sum(-2), torch.ones(8, 4), atol=1e-3)
-    for module, names in ((engram, "engram_gate_forward engram_gate_backward engram_weight_grad"), (mhc, "mhc_mix_split mhc_mix_apply")):
-        assert all(callable(getattr(module, name)) for name in names.split())
-    assert issubclass(modeling.EngramGateLayer, torch.nn.Module) and issubclass(modeling.MHCPipeline, torch.nn.Module)
-    measured = testing.benchmark_kernel(lambda t: t + 1, args=(torch.ones(64),), warmup=1, rep=2)
-    assert measured.mean > 0 and measured.gbps > 0
-
-
-@row("000", "torch")
-def a_kernel_without_a_launch(tmp_path, monkeypatch):
-    @T.prim_func
-    def scale(A: T.Tensor((8, 9), "float32"), B: T.Tensor((8, 9), "float32")):
-        for i, j in T.grid(8, 9):
-            B[i, j] = A[i, j] * 2
-
-    a = np.arange(72, dtype="float32").reshape(8, 9)
-    assert (tw.compile(scale, out_idx=-1, target="cpu")(a) == 2 * a).all()
-
-
-@row("000")
-def memory_of_vectors(tmp_path, monkeypatch):
-    @T.prim_func
-    def pairs(A: T.Tensor((8,), "bfloat16"), B: T.Tensor((8,), "bfloat16")):
-        with T.Kernel(1, threads=1):
-            values = T.alloc_local((4,), T.bfloat16x2)
-            for i in T.serial(4):
-                values[i] = T.bfloat16x2(A[2 * i + 1], A[2 * i])
-            for i in T.serial(4):
-                B[2 * i : 2 * i + 2] = values[i]
-
-    assert "bfloat16" in pairs.script()
-    torch = pytest.importorskip("torch")
-    a = torch.arange(8).bfloat16()
-    assert tw.compile(pairs, out_idx=-1, engine="interpreter")(a).tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
-
-
-@row("000")
-def copies_of_a_thread_after_a_return(tmp_path, monkeypatch):
-    @T.prim_func
-    def some(A: T.Tensor((8, 4), "int32"), B: T.Tensor((8, 4), "int32")):
-        with T.Kernel(1, threads=32):
-            thread = T.get_thread_binding()
-            if thread >= 8:
-                T.thread_return()
-            own = T.alloc_local((4,), "int32")
-            T.copy(A[thread, 0:4], own)
-            for i in T.serial(4):
-                B[thread, i] = own[i] + 1
-
-    a = np.arange(32, dtype="int32").reshape(8, 4)
-    assert (tw.compile(some, out_idx=-1, engine="interpreter")(a) == a + 1).all()
-
-
-@row("000")
-def architectures_that_are_not_here(tmp_path, monkeypatch):
-    assert "TW8201" in refusal(lambda: explained(gemm(), "sm_100a")) and "sm_90a" in refusal(lambda: explained(gemm(), "sm_100a"))
-
+from document_rows import ROOT, ROWS, explained, gemm, gemms_of, refusal, row
 
 # ---- 001: the developer's guide
 
@@ -238,6 +84,38 @@ def numbers_that_a_loop_changes(tmp_path, monkeypatch):
     assert (tw.compile(sums, out_idx=-1, engine="interpreter")(a) == 64).all()
 
 
+@row("001")
+def sums_in_points_of_a_map(tmp_path, monkeypatch):
+    """The guide's LayerNorm: what a number gathers in T.Parallel is refused where it stands, with what to write instead, or right."""
+    def make():
+        @T.prim_func
+        def norm(A: T.Tensor((4, 64), "float32"), B: T.Tensor((4, 64), "float32")):
+            with T.Kernel(4, threads=64) as b:
+                x = T.alloc_fragment((64,), "float32")
+                T.copy(A[b, 0], x)
+                sum_val = T.float32(0)
+                for i in T.Parallel(64):
+                    sum_val += x[i]
+                for i in T.Parallel(64):
+                    B[b, i] = x[i] - sum_val / 64
+
+        return norm
+
+    a = np.random.default_rng(0).standard_normal((4, 64)).astype("float32")
+    try:
+        made = tw.compile(make(), out_idx=-1, engine="interpreter")(a)
+    except tw.TilewrightError as error:
+        assert error.code.startswith("TW") and error.help and error.file == __file__
+    else:
+        assert np.allclose(made, a - a.mean(1, keepdims=True), atol=1e-5)
+
+
+@row("001")
+def facts_for_low_throughput(tmp_path, monkeypatch):
+    said = tw.compile(gemm(), engine="interpreter").explain("sm_90a")
+    assert all(word in said for word in ("registers", "shared memory", "blocks"))
+
+
 # ---- 002: the article
 
 
@@ -281,6 +159,43 @@ def pictures_by_a_function(tmp_path, monkeypatch):
 
     plot_layout(T.Layout((8, 8), lambda i, j: i * 8 + (j ^ i)), save_directory=str(tmp_path), name="drawn", formats="svg")
     assert list(tmp_path.glob("*.svg"))
+
+
+@row("002")
+def accumulators_that_are_read_otherwise_keep_the_tensor_cores(tmp_path, monkeypatch):
+    """Elements of a result by their columns, as the article's softmax and the lightning indexer read them."""
+    @T.prim_func
+    def scored(A: T.Tensor((256, 64), "float16"), B: T.Tensor((256, 64), "float16"), W: T.Tensor((256,), "float32"), C: T.Tensor((256,), "float32")):
+        with T.Kernel(2, threads=128) as b:
+            a, k = T.alloc_shared((128, 64), "float16"), T.alloc_shared((128, 64), "float16")
+            c, w, sums = T.alloc_fragment((128, 128), "float32"), T.alloc_fragment((128,), "float32"), T.alloc_fragment((128,), "float32")
+            T.copy(A[b * 128, 0], a)
+            T.copy(W[b * 128], w)
+            T.clear(sums)
+            for n in T.serial(2):
+                T.copy(B[n * 128, 0], k)
+                T.clear(c)
+                T.gemm(a, k, c, transpose_B=True)
+                for i, j in T.Parallel(128, 128):
+                    c[i, j] = T.max(c[i, j], 0) * w[i]
+                T.reduce_sum(c, sums, dim=1, clear=False)
+            T.copy(sums, C[b * 128])
+
+    assert gemms_of(scored)[0]["becomes"][0].startswith("wgmma")
+
+
+@row("002")
+def latent_attention_in_parts(tmp_path, monkeypatch):
+    """num_split and combine: of the library's decoding, for one sequence of many keys."""
+    import tilewright.ops as ops
+
+    rng = np.random.default_rng(0)
+    q, k = rng.standard_normal((1, 16, 64)).astype("float16"), rng.standard_normal((1, 300, 1, 64)).astype("float16")
+    made = ops.decode_attention(q, k, k).astype("float32")
+    scores = np.einsum("bhd,bkgd->bhk", q.astype("float32"), k.astype("float32")) / 8
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    wanted = np.einsum("bhk,bkgd->bhd", weights / weights.sum(-1, keepdims=True), k.astype("float32"))
+    assert np.allclose(made, wanted, atol=5e-3)
 
 
 # ---- 004: tuning, models, numerics, dumps
@@ -351,6 +266,49 @@ def roundings_by_their_names(tmp_path, monkeypatch):
     assert (root["rn"] == exact.astype("float32")).all()
 
 
+@row("004")
+def templates_of_every_kind(tmp_path, monkeypatch):
+    """Elementwise, GeneralReduction, GEMV, FlashAttention, Conv; roller policies; the processor: whole in test_carver.py."""
+    from tilewright import carver
+
+    for name in "MatmulTemplate GEMVTemplate ElementwiseTemplate GeneralReductionTemplate FlashAttentionTemplate ConvTemplate".split():
+        assert callable(getattr(carver, name))
+    hints = carver.GEMVTemplate(N=4096, K=4096).with_arch(carver.CUDA("H200")).recommend_hints(3)
+    assert len(hints) == 3
+
+
+@row("004")
+def a_prediction_beside_the_explanation(tmp_path, monkeypatch):
+    kernel = tw.compile(gemm(size=4096, k=64), engine="interpreter")
+    assert kernel.explain("sm_90a", predict=True).startswith("product on an H200 (fitted to measurements): about ")
+
+
+@row("004")
+def logarithms_and_sines_exact_without_the_names(tmp_path, monkeypatch):
+    """T.exp is not the fast one, unless that is asked for."""
+    @T.prim_func
+    def exact(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                B[i] = T.exp(A[i])
+
+    assert "__expf" not in tw.compile(exact, engine="interpreter").get_kernel_source(arch="sm_90a")
+
+
+@row("004")
+def names_of_gpus_that_are_not_here(tmp_path, monkeypatch):
+    for name in ("tcgen05_gemm", "alloc_tmem"):
+        said = refusal(lambda name=name: getattr(T, name))
+        assert "sm_100" in said or "Blackwell" in said
+
+
+@row("004")
+def a_scale_of_several_devices_is_refused_by_name(tmp_path, monkeypatch):
+    with pytest.raises((tw.TilewrightError, AttributeError)) as error:
+        T.Scale("device")
+    assert "Scale" in str(error.value)
+
+
 @row("004", "torch")
 def a_callback_for_texts_is_said_to_do_nothing(tmp_path, monkeypatch):
     from tilewright.as_tilelang import register_cuda_postproc_callback
@@ -375,4 +333,4 @@ def test_row(name, tmp_path, monkeypatch):
 
 
 def test_every_document_has_rows():
-    assert {name.partition(":")[0] for name in ROWS} == {"000", "001", "002", "004"} and len(ROWS) >= 28
+    assert {name.partition(":")[0] for name in ROWS} == {"000", "001", "002", "004"} and len(ROWS) >= 50

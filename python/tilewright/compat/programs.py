@@ -51,8 +51,8 @@ def _says_tilelang(folder):
 
 
 def _uses_tilelang(file, text):
-    """Whether a file says tilelang, or imports a package of its project that does."""
-    if "tilelang" in text:
+    """Whether a file says tilelang or tilewright, or imports a package of its project that says tilelang."""
+    if "tilelang" in text or "tilewright" in text:
         return True
     try:
         tree = ast.parse(text)

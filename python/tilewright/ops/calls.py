@@ -15,6 +15,7 @@ from .. import _native
 from ..dtypes import dtype
 from ..jitted import each_by_threads
 from ..kernel import Kernel
+from ..pretended_gpu import is_pretended
 from ..trace import fail
 from ..tracebacks import entry
 
@@ -122,7 +123,7 @@ def unseal() -> None:
     _sealed = False
 
 
-def _device_of(tensor):
+def device_of(tensor):
     if isinstance(tensor, Spec):
         return tensor.device
     if hasattr(tensor, "is_cuda"):
@@ -142,7 +143,7 @@ def _capability():
 
 @functools.cache
 def _place(device, engine):
-    if device == "cuda":
+    if device == "cuda" and not is_pretended():
         return Place("cuda", _capability() if _native.device_count() else "sm_90a")
     # "auto" would take a GPU, which does not reach these tensors.
     return Place("host" if engine == "auto" else engine, "sm_90a" if engine == "simulator" else "")
@@ -152,7 +153,7 @@ def place_of(tensor):
     """Where a call on this tensor runs."""
     if recording.found is not None:
         return recording.place
-    return _place(_device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
+    return _place(device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
 
 
 _ENVIRONMENT = getattr(os.environ, "_data", os.environ)  # what it keeps, in the system's words: asked for at every call
@@ -275,39 +276,41 @@ class Operator:
         return {**found, "predicted_us": resolved.microseconds} if resolved.microseconds else found
 
 
+_SHORT = 4096  # elements of a vector, of which there are kernels for few and for many
+
+
 def is_long(count):
-    """Of the elements of a vector, of which there are kernels for few and for many."""
-    return count > 4096
+    return count > _SHORT
+
+
+def _is_traced():
+    """Whether torch.compile reads these lines: PyTorch's own function, once there is a table."""
+    return False
 
 
 class FlatOperator(Operator):
-    """A function of elements: calls with tensors of PyTorch of one shape and dtype, without gaps and gradients, go to their kernel with no
-    more than a look at both."""
+    """A function of elements: calls with tensors of PyTorch of one shape and dtype, without gaps and gradients, go to their kernel by a
+    table of the extension module."""
 
     def __init__(self, function, resolve):
         super().__init__(function, resolve)
-        self._flat, self._is_compiling = {}, None
+        self._flat = None
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
-        if self._is_compiling is not None and not named and not self._is_compiling():
-            try:
-                first = operands[0]
-                call = self._flat.get((first.dtype, first.is_cuda, is_long(first.numel()), engine_asked_for(), *map(type, operands)))
-            except (AttributeError, IndexError):  # no tensor of PyTorch's
-                call = None
-            if call is not None:
-                made = call(*operands)
-                if made is not NotImplemented:
-                    return made
+        if self._flat is not None and not named and not _is_traced():
+            made = self._flat(*operands)
+            if made is not NotImplemented:
+                return made
         return self._function(*operands, **named)
 
     def remember_flat(self, operands, specialization):
         """That calls with operands of these types are calls of this kernel of vectors."""
-        first = operands[0]
-        if is_torch(first) and recording.found is None:
-            key = first.dtype, first.is_cuda, is_long(first.numel()), engine_asked_for()
-            self._flat[(*key, *map(type, operands))] = compiled(specialization).flat
-            self._is_compiling = sys.modules["torch"].compiler.is_compiling
+        global _is_traced
+        if recording.found is None and is_torch(*operands):
+            _is_traced = sys.modules["torch"].compiler.is_dynamo_compiling
+            flat = self._flat or _native.FlatCalls(_ENVIRONMENT, _ENGINE, _SHORT)
+            flat.keep(compiled(specialization), *operands)
+            self._flat = flat
 
 
 def _by_name(name):

@@ -32,8 +32,11 @@ def _run(x, residual, weight, bias, gate, kind, how, groups, length, epsilon):
     if x.numel():
         columns, rows, tile, threads = _tiles(n, on_gpu(x))
         one = x.new_empty((1,))
-        given = [one if t is None else t.contiguous() for t in (residual, weight, bias, gate)]
-        wide = [t if t is one or t.dim() == 1 else t.view(m, n) for t in given]
+        of_each = how == "row"  # whether each element has its own weight and bias
+        wide = [
+            one if t is None else t.contiguous().view(m, n) if lies_as_x else t.contiguous()
+            for t, lies_as_x in ((residual, True), (weight, of_each), (bias, of_each), (gate, True))
+        ]
         options = {
             "x": _kind(x),
             "kind": kind,

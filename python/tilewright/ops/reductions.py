@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ..tensors import empty
 from ..trace import fail
 from ..tracebacks import entry
-from . import gradients
-from .calls import (Operator, Resolved, Spec, calling, check_tensor, chosen, compact, is_torch, name_of, permuted, place_of, product,
+from . import elementwise, gradients
+from .calls import (Operator, Resolved, Spec, calling, check_tensor, chosen, compact, device_of, is_torch, name_of, permuted, place_of, product,
                     refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 from .operators import Core
 
@@ -43,7 +43,7 @@ TABLE = {
     "any": _Row("Whether an element is not 0", _ASKED, "bool", "int32", gradients=False),
     "all": _Row("Whether no element is 0", _ASKED, "bool", "int32", gradients=False),
     "count_nonzero": _Row("How many elements are not 0", _ASKED, "int64", "int32", gradients=False),
-    "logsumexp": _Row("log(sum(exp(x))), where the largest is taken out first; -inf of -inf alone", of_none=False, centre="max"),
+    "logsumexp": _Row("log(sum(exp(x))), where the largest is taken out first; -inf of -inf alone, and of none", centre="max"),
     "var": _Row("The mean of squared differences from the mean, divided by count - correction", centre="mean"),
     "std": _Row("The root of the variance, divided by count - correction", centre="mean"),
 }
@@ -52,6 +52,8 @@ _PROGRAM = {"amax": "max", "amin": "min"}
 
 def _axes(function, x, dim):
     rank = len(x.shape)
+    if not rank and dim in (0, -1, (0,), (-1,), [0], [-1]):  # of the one element, as of a dimension of one
+        return []
     given = range(rank) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     found = []
     for d in given:
@@ -124,11 +126,15 @@ def _resolve(function, x, dim=None, keepdim=False, correction=1):
     if not axes and len(x.shape):
         fail("BadOption", f"{function}: dim names no dimension", "leave it out to reduce all")
     count = product(x.shape[d] for d in axes)
+    if count == 0 and function == "logsumexp":  # the logarithm of 0
+        total, given, shape = _resolve("sum", x, dim, keepdim)
+        of_total = elementwise._along("log", Spec(shape, dtype, device_of(x)))
+        return Resolved(lambda given: elementwise.run("log", ("x",), (total.run(given),)), [*total.specializations, *of_total.specializations]), given, shape
     if count == 0 and not row.of_none:
         refuse_shape(function, f"no elements along {tuple(axes)}: 'x' has shape {tuple(x.shape)}", "there is no largest or least of none")
     given, last = _laid_out(x, axes) if axes else (reshaped(x, (1, 1)), True)
     place, program = place_of(x), _PROGRAM.get(function, function)
-    run, wanted = _step(program, given, last, row.result or dtype, place, count - correction if function in ("var", "std") else count)
+    run, wanted = _step(program, given, last, row.result or dtype, place, count if function not in ("var", "std") else count - correction if count > correction else 0)
     if row.centre is None:
         return Resolved(run, wanted), given, shape
     centre, more = _step(row.centre, given, last, "float32", place, count)
@@ -155,10 +161,12 @@ def reference(function, x, dim, keepdim, correction=1):
     """The function in PyTorch's own ones; dim: a list of dimensions."""
     import torch
 
+    if not x.dim():
+        return reference(function, x.reshape(1), [0], False, correction).reshape(())
     if function == "prod":
         for d in sorted((d % x.dim() for d in dim), reverse=True):
             x = torch.prod(x, d, keepdim=True)
-        return x if keepdim else x.squeeze([d % x.dim() for d in dim]) if x.dim() else x
+        return x if keepdim else x.squeeze([d % x.dim() for d in dim])
     if function in ("var", "std"):
         return getattr(torch, function)(x, dim, correction=correction, keepdim=keepdim)
     if function.endswith("_norm"):
@@ -166,8 +174,11 @@ def reference(function, x, dim, keepdim, correction=1):
     if function in ("max", "min"):
         function = f"a{function}"
     if function == "count_nonzero":
-        return torch.count_nonzero(x, dim)
-    return getattr(torch, function)(x, dim, keepdim) if dim or x.dim() else getattr(torch, function)(x)
+        made = torch.count_nonzero(x, dim)
+        for d in sorted(d % x.dim() for d in dim) if keepdim and x.dim() else ():
+            made = made.unsqueeze(d)
+        return made
+    return getattr(torch, function)(x, dim, keepdim)
 
 
 _core = Core("reduction", "(Tensor x, str function, int[] dim, bool keepdim, float correction) -> Tensor",
@@ -176,7 +187,7 @@ _core = Core("reduction", "(Tensor x, str function, int[] dim, bool keepdim, flo
 
 
 def _call(function, x, dim, keepdim, correction=1):
-    if is_torch(x) and x.dim() and gradients.wanted(x):
+    if is_torch(x) and gradients.wanted(x):
         return _core(x, function, _axes(function, x, dim), bool(keepdim), float(correction))
     return compute(function, x, dim, keepdim, correction)
 

@@ -190,12 +190,23 @@ def kthvalue(x, k, dim=-1, keepdim=False):
 
 
 def median(x, dim=-1, keepdim=False):
-    """(the element in the middle of the order along dimension dim, the lower one of two, its place, int64); as kthvalue()."""
+    """(the element in the middle of the order along dimension dim, the lower one of two, its place, int64); the first NaN where
+    there is one. Else as kthvalue()."""
+    import torch
+
     x = check("median", "x", x, _NUMBERS)
-    n = x.shape[dimension_of("median", x, dim)]
+    d = dimension_of("median", x, dim)
+    n = x.shape[d]
     if not n:
         refuse_shape("median", f"no elements: 'x' has shape {tuple(x.shape)}", "there is no middle of none")
-    return kthvalue(x, (n + 1) // 2, dim, keepdim)
+    value, place = kthvalue(x, (n + 1) // 2, dim, keepdim)
+    if not x.is_floating_point():
+        return value, place
+    first = _extreme(x, True, d).unsqueeze(d)  # a NaN counts as the largest
+    largest = x.gather(d, first)
+    if not keepdim:
+        first, largest = first.squeeze(d), largest.squeeze(d)
+    return torch.where(largest.isnan(), largest, value), torch.where(largest.isnan(), first, place)
 
 
 def topk_selector(index_score, starts, ends, topk):

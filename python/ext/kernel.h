@@ -1,0 +1,96 @@
+// Kernel objects, the arguments of a call, and the outputs that it makes.
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "dlpack.h"
+
+namespace tilewright::python {
+
+struct Output {
+  int parameter;
+  tw_tensor type;  // its type code, where libraries have its dtype
+  PyObject* options =
+      nullptr;  // {"dtype": PyTorch's}, made when one of another dtype than the call's first tensor is made
+  std::vector<int64_t> shape = {};  // of the last that was made the quick way,
+  PyObject* quick = nullptr;        // and what was asked for then: (shape, strides, dtype)
+};
+
+struct KernelObject {
+  PyObject_HEAD tw_kernel* kernel;
+  std::vector<tw_parameter>* parameters;
+  std::vector<Output>* outputs;  // in the order in which they are returned
+};
+
+// Arguments as the C ABI takes them, with what they borrow. Most calls fit the arrays.
+class Arguments {
+ public:
+  static constexpr size_t kFew = 12;
+  explicit Arguments(size_t count) : count_(count) {
+    if (count > kFew) many_.resize(count);
+  }
+  tw_argument* data() { return count_ > kFew ? many_.data() : few_; }
+  size_t count() const { return count_; }
+
+  // fresh: a tensor that was made for this call.
+  bool set(size_t i, PyObject* object, bool fresh = false) {
+    tw_argument& a = data()[i];
+    a = {};
+    if (object == Py_None) return true;
+    if (PyFloat_Check(object)) {
+      a.kind = TW_FLOAT, a.as.number = PyFloat_AsDouble(object);
+      return true;
+    }
+    if (PyLong_Check(object)) return set_integer(a, object);
+    BorrowedTensor& tensor = used_ < kFew ? tensors_[used_++] : more_.emplace_back();
+    PyObject* number = nullptr;
+    if (!tensor.borrow(object, &number, fresh)) return false;
+    if (number) {
+      const bool ok = set(i, number);
+      Py_DECREF(number);
+      return ok;
+    }
+    a.kind = TW_TENSOR, a.as.tensor = tensor.tensor();
+    return true;
+  }
+
+ private:
+  static bool set_integer(tw_argument& a, PyObject* object) {
+    a.kind = TW_INT, a.as.integer = PyLong_AsLongLong(object);
+    if (a.as.integer != -1 || !PyErr_Occurred()) return true;
+    PyErr_Clear();
+    a.kind = TW_UINT, a.as.integer = static_cast<int64_t>(PyLong_AsUnsignedLongLong(object));
+    return !PyErr_Occurred();
+  }
+  size_t count_, used_ = 0;
+  tw_argument few_[kFew];
+  BorrowedTensor tensors_[kFew];
+  std::vector<tw_argument> many_;
+  std::deque<BorrowedTensor> more_;
+};
+
+// The first tensor of a call, and what it is.
+struct Example {
+  PyObject* object = nullptr;
+  const tw_tensor* tensor = nullptr;
+};
+
+// A call as a range of PyTorch's profiler, under the kernel's name, while that is on.
+class ProfilerRange {
+ public:
+  explicit ProfilerRange(const KernelObject* kernel);
+  ProfilerRange(const ProfilerRange&) = delete;
+  ~ProfilerRange();
+
+ private:
+  PyObject* range_ = nullptr;
+};
+
+// A new tensor for an output, like the call's first tensor, of this shape, whose reference it takes over.
+PyObject* new_output(KernelObject* self, Output& output, const Example& example, PyObject* extents);
+// What went wrong with an argument, with its name. Null.
+PyObject* refuse(const KernelObject* self, size_t parameter);
+// The shape of a tensor as a tuple.
+PyObject* extents_of(const tw_tensor& tensor);
+
+}  // namespace tilewright::python
