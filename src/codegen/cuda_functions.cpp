@@ -54,7 +54,7 @@ CudaFunction cuda_function(Function f, DType type, bool fast_math) {
 bool is_own_of_device(Function f, DType type) {
   f = exact_of(f);
   if (type == f64) return f >= Exp && f <= Sigmoid;
-  return f == Exp || f == Exp2 || f == Log1p || f == Expm1 || f == Tan;
+  return f == Exp || f == Exp2;
 }
 
 double device_units(const ir::TileProgram& program) {

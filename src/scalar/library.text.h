@@ -1,13 +1,7 @@
 // The functions that go through the C library: _f64 as it computes them, _f32 through double, rounded once.
 
-//@ log1p_f32:
-[[gnu::always_inline]] static inline float log1p_f32(float x) { return (float)__builtin_log1p((double)x); }
-
 //@ log1p_f64:
 [[gnu::always_inline]] static inline double log1p_f64(double x) { return __builtin_log1p(x); }
-
-//@ expm1_f32:
-[[gnu::always_inline]] static inline float expm1_f32(float x) { return (float)__builtin_expm1((double)x); }
 
 //@ expm1_f64:
 [[gnu::always_inline]] static inline double expm1_f64(double x) { return __builtin_expm1(x); }
@@ -17,9 +11,6 @@
 
 //@ cos_f64:
 [[gnu::always_inline]] static inline double cos_f64(double x) { return __builtin_cos(x); }
-
-//@ tan_f32:
-[[gnu::always_inline]] static inline float tan_f32(float x) { return (float)__builtin_tan((double)x); }
 
 //@ tan_f64:
 [[gnu::always_inline]] static inline double tan_f64(double x) { return __builtin_tan(x); }

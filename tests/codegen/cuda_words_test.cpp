@@ -96,10 +96,10 @@ TEST(CudaWords, LibraryFunctionsAreOfDoubles) {
   const auto text = text_of(prim_func("library", {A, B}, [&] {
     for (auto bx : Kernel(1, {.threads = 128})) {
       (void)bx;
-      for (auto t : Parallel(128)) B(t) = log1p(A(t));
+      for (auto t : Parallel(128)) B(t) = asinh(A(t));
     }
   }));
-  EXPECT_NE(text.text.find("log1p((double)x)"), std::string::npos) << text.text;
+  EXPECT_NE(text.text.find("(float)asinh(x)"), std::string::npos) << text.text;
   expect_compiles(text);
 }
 
@@ -121,6 +121,34 @@ TEST(CudaWords, DivisionsAreApproximateWhereTheProgramAllowsIt) {
     expect_compiles(text(true, type));
   }
   EXPECT_EQ(text(true, f64).text.find(call), std::string::npos);
+}
+
+// Functions that deep learning calls stay in float: double costs three to five times what memory takes.
+TEST(CudaWords, CommonFunctionsDoNotComputeInDouble) {
+  Tensor A("A", {128}, f32), B("B", {128}, f32);
+  for (Value (*f)(const Value&) :
+       {+[](const Value& x) { return Value(log1p(x)); }, +[](const Value& x) { return Value(expm1(x)); },
+        +[](const Value& x) { return Value(tanh(x)); }}) {
+    const auto text = text_of(prim_func("functions", {A, B}, [&] {
+      for (auto bx : Kernel(1, {.threads = 128})) {
+        (void)bx;
+        for (auto t : Parallel(128)) B(t) = f(A(t));
+      }
+    }));
+    EXPECT_EQ(text.text.find("double"), std::string::npos) << text.text;
+    expect_compiles(text);
+  }
+}
+
+TEST(CudaWords, TruthsAreStoredAndReadByVectors) {
+  Tensor A("A", {4096}, boolean), B("B", {4096}, bf16), C("C", {4096}, boolean);
+  const auto text = text_of(prim_func("truths", {A, B, C}, [&] {
+    for (auto bx : Kernel(4, {.threads = 128}))
+      for (auto t : Parallel(1024)) C(bx * 1024 + t) = A(bx * 1024 + t) && B(bx * 1024 + t) > 0.0;
+  }));
+  EXPECT_NE(text.text.find("*(const uint2*)&A["), std::string::npos) << text.text;
+  EXPECT_NE(text.text.find("tw_store((uint2*)&C["), std::string::npos) << text.text;
+  expect_compiles(text);
 }
 
 // The number of a block among all is at hand where its place in a panel is wanted.

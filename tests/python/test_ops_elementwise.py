@@ -282,3 +282,37 @@ def test_what_was_planned_runs_sealed():
             ops.erf(normal(5, 16, dtype="float16"))
     finally:
         ops.unseal()
+
+
+@pytest.mark.parametrize("engine", ["simulator", "interpreter"])
+def test_quotients_of_zeros_are_zeros_with_their_sign(engine_of_calls, engine):
+    """Among other quotients, among such as are none, and by divisors that are extreme."""
+    engine_of_calls(engine)
+    a = normal(8192)
+    a[::3], a[1::7], a[2::96] = 0.0, -0.0, np.float32(1e-41)
+    b = normal(8192)
+    b[4000:] = np.abs(b[4000:]) + 0.5
+    b[100::512], b[101::512], b[102::512] = np.inf, 0.0, 1e38
+    a[7000:], b[7000:] = 0.0, 2.0
+    got = np.asarray(ops.div(a, b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = a / b
+    same = (got == expected) & (np.signbit(got) == np.signbit(expected))
+    assert (same | (np.isnan(got) & np.isnan(expected))).all()
+    got = np.asarray(ops.floor_divide(a, b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        whole = np.floor_divide(a.astype(np.float64), b)
+    moderate = np.abs(whole) < 2**24
+    assert (got == whole)[moderate].all()
+
+
+@pytest.mark.parametrize("engine", ["simulator", "interpreter", "cpu"])
+@pytest.mark.parametrize("count", [40, 5001, 8192])
+def test_truths_are_stored_whole(engine_of_calls, engine, count):
+    engine_of_calls(engine)
+    a, b = normal(count), normal(count)
+    a[::5], b[::5] = 0.0, 0.0
+    truth = np.asarray(ops.gt(a, b))
+    assert truth.dtype == bool and (truth == (a > b)).all()
+    assert (np.asarray(ops.logical_xor(truth, a == b)) == (truth ^ (a == b))).all()
+    assert (np.asarray(ops.where(truth, a, b)) == np.where(a > b, a, b)).all()

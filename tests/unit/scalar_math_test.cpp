@@ -76,7 +76,8 @@ const Unary kUnary[] = {
 std::vector<float> sweep() {
   std::vector<float> x;
   for (uint32_t bits : {0x40a67634u, 0xbefdf4fbu, 0x4071c8e1u, 0x3faacd3du, 0x3fab17c7u, 0x3faaacf3u, 0x3f0e62eau,
-                        0xeaa22920u, 0xc085088du, 0x0080cab3u, 0x3faab4feu, 0x3faaafe3u})
+                        0xeaa22920u, 0xc085088du, 0x3ec431cbu, 0x3eaf0eefu, 0xe52bf3ffu, 0xc481c173u, 0xe43ee4f4u,
+                        0x0080cab3u, 0x3faab4feu, 0x3faaafe3u})
     x.push_back(std::bit_cast<float>(bits));
   for (uint64_t bits = 0; bits < 1ull << 32; bits += 120'011)
     x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
@@ -155,6 +156,18 @@ TEST(ScalarMath, SpecialValues) {
   EXPECT_TRUE(std::isnan(call(Function::Sin, {inf})));
   EXPECT_TRUE(std::isnan(call(Function::Cos, {-inf})));
   EXPECT_EQ(call(Function::Sin, {0x1p-149f}), 0x1p-149f);
+  for (Function f : {Function::Expm1, Function::Log1p, Function::Sin, Function::Tan}) {
+    EXPECT_TRUE(std::signbit(call(f, {-0.0f}))) << info(f).name;
+    EXPECT_FALSE(std::signbit(call(f, {0.0f}))) << info(f).name;
+    for (float tiny : {0x1p-149f, -0x1p-149f, 0x1.8p-140f}) EXPECT_EQ(call(f, {tiny}), tiny) << info(f).name;
+  }
+  EXPECT_EQ(call(Function::Expm1, {-inf}), -1.0f);
+  EXPECT_EQ(call(Function::Expm1, {inf}), inf);
+  EXPECT_LT(call(Function::Expm1, {88.7f}), inf);
+  EXPECT_EQ(call(Function::Log1p, {-1.0f}), -inf);
+  EXPECT_EQ(call(Function::Log1p, {inf}), inf);
+  EXPECT_TRUE(std::isnan(call(Function::Log1p, {-1.5f})));
+  EXPECT_TRUE(std::isnan(call(Function::Tan, {-inf})));
   EXPECT_EQ(call(Function::Rsqrt, {0.0f}), inf);
   EXPECT_EQ(call(Function::Rsqrt, {-0.0f}), -inf);
   EXPECT_EQ(call(Function::Sigmoid, {-inf}), 0.0f);

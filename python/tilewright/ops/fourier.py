@@ -9,7 +9,7 @@ import math
 from .calls import product
 from .operators import Core, check, check_choice, dimension_of, launch, public, refuse_option
 
-_MOST = 2048  # points that a block has on chip
+_MOST = {"float32": 4096, "float64": 2048}  # points that a block has on chip, in 64 KiB
 _NORMS = (None, "backward", "ortho", "forward")
 
 
@@ -52,7 +52,7 @@ def _transformed(x, inverse, scale):
     n, sign = x.shape[-2], 1 if inverse else -1
     if not product(x.shape):
         return x.new_empty(x.shape)
-    if n & (n - 1) == 0 and n <= _MOST:
+    if n & (n - 1) == 0 and n <= _MOST[str(x.dtype).removeprefix("torch.")]:
         return _short(x, inverse, scale)
     if n & (n - 1) == 0:  # as a matrix: columns, angles, rows
         first = 1 << ((n.bit_length() - 1) // 2)

@@ -27,6 +27,11 @@ def _results(extent, window, stride, padding, dilation, ceil):
     return count - 1 if ceil and (count - 1) * stride >= extent + padding else count
 
 
+def _fit(extent, results, window, stride, dilation):
+    """Whether windows without padding end inside."""
+    return (results - 1) * stride + dilation * (window - 1) < extent
+
+
 def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_padding, divisor, sizes):
     import torch
 
@@ -45,6 +50,8 @@ def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_pad
             "largest": largest,
             "places": places,
             "adaptive": bool(sizes),
+            "rank": n,
+            "inside": not sizes and not any(padding) and all(map(_fit, extents, results, window, stride, dilation)),
             "window": tuple(_in_three(window, 1)),
             "stride": tuple(_in_three(stride, 1)),
             "padding": tuple(_in_three(padding, 0)),
@@ -54,9 +61,9 @@ def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_pad
             "width": 256 if on_gpu(x) else 1024,
             "threads": threads,
         }
-        whole = (m, *_in_three(results, 1))
-        given = at.view(whole) if places else at.new_empty((1, *whole[1:]))
-        launch(pooling.windows, options, x.contiguous().view(m, *_in_three(extents, 1)), made.view(whole), given)
+        given = at.view(m, -1) if places else at.new_empty((1, product(results)))
+        sizes_in_three = (*_in_three(extents, 1), *_in_three(results, 1))
+        launch(pooling.windows, options, x.contiguous().view(m, -1), made.view(m, -1), given, *sizes_in_three)
     return made, at
 
 

@@ -84,6 +84,23 @@ __device__ __forceinline__ float min_nan_f32(float a, float b) {
   return y;
 }
 
+// The device's own division without its question whether operands are extreme.
+//@ moderate_quotient_f32:
+__device__ __forceinline__ float moderate_quotient_f32(float a, float b) {
+  float rough;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(rough) : "f"(b));
+  const float inverse = __fmaf_rn(rough, __fmaf_rn(-b, rough, 1.0f), rough), first = a * inverse;
+  const float second = __fmaf_rn(__fmaf_rn(-b, first, a), inverse, first);
+  return __fmaf_rn(__fmaf_rn(-b, second, a), inverse, second);
+}
+
+// Far arguments are rare: a branch around them, and around the memory that they read.
+//@ turn_of: near_turn far_turn
+__device__ __forceinline__ float turn_of(float x, int32_t& n) {
+  if (fabsf(x) < 0x1p17f) return near_turn(x, n);
+  return far_turn(x, n);
+}
+
 // CUDA's own operations that round toward zero, up and down.
 //@ add_rz_f32:
 __device__ __forceinline__ float add_rz_f32(float a, float b) { return __fadd_rz(a, b); }

@@ -359,7 +359,7 @@ class MapLowering {
                std::vector<Expr>& needs) const {
     const Buffer& b = l_.buffer(id);
     if (begins_anywhere(l_.buffer(l_.program.root(id)))) return false;
-    if (!c_.is_memory(id) || b.type.is_bool() || index.empty() || b.address) return false;
+    if (!c_.is_memory(id) || index.empty() || b.address) return false;
     if (l_.buffer(l_.program.root(id)).address) return false;
     if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
     for (size_t d = 0; d < index.size(); ++d) {

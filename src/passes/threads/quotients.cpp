@@ -17,8 +17,11 @@ class Quotients {
   Quotients(const Expr& lane, int64_t count, Lowering& l) : lane_(lane), count_(count), l_(l) {}
 
   Expr of(const Expr& a, const Expr& b, Body& before) {
+    for (const Quotient& q : known_)
+      if (equal(q.a, a) && equal(q.b, b)) return load(q.values, {lane_}, f32);
     const bool shared = !used_vars(b).contains(lane_id());
-    return load(shared ? quotients(a, b, before) : quotients_of_pairs(a, b, before), {lane_}, f32);
+    known_.push_back({a, b, shared ? quotients(a, b, before) : quotients_of_pairs(a, b, before)});
+    return load(known_.back().values, {lane_}, f32);
   }
 
  private:
@@ -32,8 +35,8 @@ class Quotients {
   }
   // q = a y with y = 1 / b rounded, then q + (a - b q) y: the quotient rounded once, as division rounds it, if neither
   // the remainder nor the quotient leaves the normal range (every pair of mantissas whose quotient comes within 3 / b
-  // units of half way between two floats has been tried). Others, zeros and what is not finite, which makes the
-  // remainder NaN: division.
+  // units of half way between two floats has been tried). Others, and what is not finite, which makes the remainder
+  // NaN: division; zeros by themselves.
   BufferId quotients(const Expr& a, const Expr& b, Body& out) {
     const BufferId quotient = l_.temporary("quotient", f32, {count_}, Space::Local);
     const BufferId least = l_.temporary("least", f32, {}, Space::Local);
@@ -50,11 +53,8 @@ class Quotients {
       each.push_back(note_least(least, rounded));
       return each;
     }));
-    Body exact{lanes([&](const Expr& i) {
-      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend_of(i), divisor)})};
-    })};
-    const Expr normal = logical_and(is_moderate(divisor), at_least(0x1p-60, load(least, {}, f32)));
-    out.push_back(l_.make(If{unary(UnaryOp::Not, normal), std::move(exact), {}}));
+    divide_what_is_not_normal(
+        quotient, least, is_moderate(divisor), dividend_of, [&](const Expr&) { return divisor; }, out);
     return quotient;
   }
   // The same where every lane has a divisor of its own: from an approximate reciprocal, one step to a better one and
@@ -85,15 +85,32 @@ class Quotients {
       each.push_back(l_.make(Store{{largest, {}}, binary(BinaryOp::MaxNan, load(largest, {}, f32), size(y))}));
       return each;
     }));
-    Body exact{lanes([&](const Expr& i) {
-      const Expr x = load(dividends, {i}, f32), y = load(divisors, {i}, f32);
-      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, x, y)})};
-    })};
-    const Expr normal = logical_and(logical_and(at_least(0x1p-40, load(smallest, {}, f32)),
-                                                binary(BinaryOp::Le, load(largest, {}, f32), constant(f32, 0x1p40))),
-                                    at_least(0x1p-60, load(least, {}, f32)));
-    out.push_back(l_.make(If{unary(UnaryOp::Not, normal), std::move(exact), {}}));
+    const Expr moderate = logical_and(at_least(0x1p-40, load(smallest, {}, f32)),
+                                      binary(BinaryOp::Le, load(largest, {}, f32), constant(f32, 0x1p40)));
+    const auto in = [&](BufferId all) { return [=](const Expr& i) { return load(all, {i}, f32); }; };
+    divide_what_is_not_normal(quotient, least, moderate, in(dividends), in(divisors), out);
     return quotient;
+  }
+  // Where the quotients are not sure: zeros divided by moderate divisors, which are common, are zeros with the sign of
+  // the product; with anything else among the lanes all are divided.
+  void divide_what_is_not_normal(BufferId quotient, BufferId least, const Expr& moderate,
+                                 function_ref<Expr(const Expr&)> dividend, function_ref<Expr(const Expr&)> divisor,
+                                 Body& out) {
+    const auto is_normal = [&] { return logical_and(moderate, at_least(0x1p-60, load(least, {}, f32))); };
+    Body rest{l_.make(Store{{least, {}}, constant(f32, kInfinity)})};
+    rest.push_back(lanes([&](const Expr& i) {
+      Body each;
+      const Expr x = named("x", dividend(i), each), is_zero = binary(BinaryOp::Eq, x, constant(f32, 0.0));
+      const Expr zero = binary(BinaryOp::Mul, x, divisor(i)), q = load(quotient, {i}, f32);
+      each.push_back(note_least(least, select(is_zero, constant(f32, kInfinity), q)));
+      each.push_back(l_.make(Store{{quotient, {i}}, select(is_zero, zero, q)}));
+      return each;
+    }));
+    Body exact{lanes([&](const Expr& i) {
+      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Div, dividend(i), divisor(i))})};
+    })};
+    rest.push_back(l_.make(If{unary(UnaryOp::Not, is_normal()), std::move(exact), {}}));
+    out.push_back(l_.make(If{unary(UnaryOp::Not, is_normal()), std::move(rest), {}}));
   }
   Expr named(const char* name, const Expr& value, Body& to) {
     const VarId v = l_.program.new_var(name, value->type);
@@ -113,7 +130,40 @@ class Quotients {
   const Expr lane_;
   const int64_t count_;
   Lowering& l_;
+  struct Quotient {
+    Expr a, b;
+    BufferId values;
+  };
+  std::vector<Quotient> known_;  // what is divided more than once is divided once
 };
+
+// Whether the device compiler would not find two computations of it to be one: functions with branches.
+bool is_long(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const auto* n = x.as<Intrinsic>();
+    found = found || (n && (n->function == Function::Fmod || n->function >= Function::Exp));
+  });
+  return found;
+}
+
+size_t uses(const Body& body, size_t from, VarId v) {
+  size_t count = 0;
+  for (size_t i = from; i < body.size(); ++i)
+    walk_exprs({body[i]}, [&](const Expr& e) { count += e.as<Var>() && e.as<Var>()->id == v; });
+  return count;
+}
+
+// The value of every lane, computed before; what stands for it at `lane`.
+Expr kept(const Expr& value, const Expr& lane, int64_t count, Lowering& l, Body& before) {
+  const BufferId all = l.temporary("kept", value->type, {count}, Space::Local);
+  const VarId each = l.program.new_var("r", i32);
+  l.intervals.set(each, {0, count - 1});
+  const Expr i = var(each, i32);
+  Body store{l.make(Store{{all, {i}}, substitute(value, {{id_of(lane), i}})})};
+  before.push_back(loop(l, i, constant(0), constant(count), std::move(store), LoopKind::Unroll));
+  return load(all, {lane}, value->type);
+}
 
 }  // namespace
 
@@ -133,7 +183,8 @@ Body with_quotients_of_all(Body body, const Expr& lane, int64_t count, Lowering&
   for (size_t i = 0; i + 1 < body.size(); ++i) {
     const auto* n = body[i].as<Let>();
     if (!n || !in_hand(n->value)) return body;
-    names[n->var] = substitute(n->value, names);
+    const Expr value = substitute(n->value, names);
+    names[n->var] = is_long(value) && uses(body, i + 1, n->var) > 1 ? kept(value, lane, count, l, before) : value;
   }
   body = substitute(Body{body.back()}, names);
   Quotients quotients(lane, count, l);
