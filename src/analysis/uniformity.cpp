@@ -235,7 +235,7 @@ bool Uniformity::happens_once(const Stmt& at) const {
   bool uniform = true;
   if (const auto* store = at.as<Store>()) to = &store->to, uniform = of(store->value, where.set) == Agreement::All;
   if (const auto* op = at.as<Atomic>()) {
-    to = &op->to;
+    to = &op->to, uniform = !op->each;
     for (const Expr& e : {op->value, op->compare}) uniform = uniform && (!e || of(e, where.set) == Agreement::All);
   }
   if (!to || program_.buffer(program_.root(to->buffer)).space == Space::Local) return false;

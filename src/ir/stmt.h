@@ -66,9 +66,10 @@ struct Atomic {  // a reducer's `acc[i] += v` is an Atomic too: every point cont
   Expr compare;  // CompareExchange only
   VarId result;  // the old value, if wanted
   MemoryOrder order = MemoryOrder::Relaxed;
+  bool each = false;  // every thread that comes by does it, also where its operands are the same for all
   static void fields(auto& n, auto&& f) {
     f("op", n.op), f("to", n.to), f("value", n.value), f("compare", n.compare), f("result", n.result),
-        f("order", n.order);
+        f("order", n.order), f("each", n.each);
   }
 };
 enum class ShuffleKind : uint8_t { Index, Up, Down, Xor };

@@ -61,6 +61,12 @@ class Cut {
     if (const auto* n = s.as<While>()) return out.push_back(make_stmt(While{n->condition, body(n->body)}, s->location));
     if (const auto* n = s.as<If>())
       return out.push_back(make_stmt(If{n->condition, body(n->then_body), body(n->else_body)}, s->location));
+    // What tells threads apart may be the same for all of a part.
+    if (const auto* n = s.as<Atomic>(); n && !u_.happens_once(s)) {
+      Atomic own = *n;
+      own.each = true;
+      return out.push_back(make_stmt(std::move(own), s->location));
+    }
     const ThreadSet& set = u_.executing_set(s);
     const bool alone = set.begin[0] >= part_.begin && set.end[0] <= part_.end;
     if (alone) return out.push_back(s);
@@ -74,7 +80,7 @@ class Cut {
       if (sync->scope == SyncScope::Block) return meet(set, s->location, out);
       return out.push_back(s);
     }
-    if (const auto* n = s.as<Atomic>(); n && u_.happens_once(s)) return atomic(*n, s, set, leads, out);
+    if (const auto* n = s.as<Atomic>()) return atomic(*n, s, set, leads, out);
     if (const auto* n = s.as<Store>()) {
       const bool own = tables_.buffer(tables_.root(n->to.buffer)).space == Space::Local;
       if (own || leads || !u_.happens_once(s)) out.push_back(s);
