@@ -20,7 +20,6 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kRegisters = 65536;       // of a multiprocessor
 constexpr int64_t kSharedAlignment = 1024;  // of the block's shared memory: what the widest swizzle repeats after
 
 // Names of types that text compiled with the toolkit's headers has from there.
@@ -366,7 +365,7 @@ class CudaText final : public CudaAsync {
   void set_registers(const SetRegisters& n) {
     if (!target_.has.set_registers) return;
     sets_registers_ = true;
-    const int64_t each = kRegisters / std::max<int64_t>(launch_->min_blocks, 1) / launch_->thread_count() / 8 * 8;
+    const int64_t each = target_.registers_at_launch(launch_->thread_count(), launch_->min_blocks);
     if (n.count != each)
       line(fmt::format("{}<{}>();", helper(n.count > each ? "tw_take_registers" : "tw_leave_registers"), n.count));
   }

@@ -17,8 +17,8 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kGroup = target::kWarpgroupThreads, kGroupWarps = kGroup / kWarpThreads;
-constexpr int64_t kAllRegisters = 65536, kRegisterUnit = 8;  // of a multiprocessor; setmaxnreg takes multiples (PTX)
-constexpr size_t kLoaderWarps = 4;                           // of a warpgroup, the least whose registers can be set
+constexpr int64_t kRegisterUnit = 8;  // setmaxnreg takes multiples (PTX)
+constexpr size_t kLoaderWarps = 4;    // of a warpgroup, the least whose registers can be set
 
 // Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
 struct Registers {
@@ -49,12 +49,22 @@ Registers fixed(Registers r, const Hints& hints) {
   return {hints.load_registers.value_or(r.loader), hints.compute_registers.value_or(r.math)};
 }
 
-// Of a warpgroup that loads and `math` threads that compute: more than a kernel of as many threads begins with.
-std::string too_many(const Registers& r, int64_t math) {
-  const int64_t threads = math + kGroup, each = kAllRegisters / threads / kRegisterUnit * kRegisterUnit;
-  if (r.loader * kGroup + r.math * math <= each * threads) return "";
-  return fmt::format("{} registers of a thread that loads and {} of one that computes are more than {} threads have",
-                     r.loader, r.math, threads);
+// Of a warpgroup that loads and `math` threads that compute, in a block of which so many share a multiprocessor: as
+// many as there are.
+Registers shared(Registers r, int64_t math, const target::GpuTarget& target, int64_t blocks) {
+  constexpr int64_t kFewest = 24;  // of setmaxnreg
+  const int64_t threads = math + kGroup, all = target.registers_at_launch(threads, blocks) * threads;
+  if (blocks <= 1 || r.loader * kGroup + r.math * math <= all) return r;
+  return {kFewest, (all - kFewest * kGroup) / math / kRegisterUnit * kRegisterUnit};
+}
+
+// More than a kernel of as many threads begins with: setmaxnreg would wait for ever.
+std::string too_many(const Registers& r, int64_t math, const target::GpuTarget& target, int64_t blocks) {
+  const int64_t threads = math + kGroup, each = target.registers_at_launch(threads, blocks);
+  if (r.loader <= each && r.loader * kGroup + r.math * math <= each * threads) return "";
+  return fmt::format("{} registers of a thread that loads and {} of one that computes are more than {} threads have{}",
+                     r.loader, r.math, threads,
+                     blocks > 1 ? fmt::format(" where {} blocks share a multiprocessor", blocks) : "");
 }
 
 // How many slots rings get, who computes, and how results leave.
@@ -92,8 +102,10 @@ class Decider {
     plan_.overlap = hints_.overlap.value_or(limits_.overlap && (!side_by_side || product_registers() <= kManyOfOne));
     deepen_rings(alternating, persistent);
     const int64_t math = alternating ? 2 * team : team;
-    const Registers registers = fixed(side_by_side ? kSideBySide : registers_for(math), hints_);
-    if (std::string why = too_many(registers, math); !why.empty()) return refused(std::move(why));
+    const int64_t blocks = std::max(launch_.min_blocks, plan_.work.blocks_per_multiprocessor);
+    const Registers usual = side_by_side ? kSideBySide : registers_for(math);
+    const Registers registers = fixed(shared(usual, math, target_, blocks), hints_);
+    if (std::string why = too_many(registers, math, target_, blocks); !why.empty()) return refused(std::move(why));
     give_roles(math, alternating, registers);
     const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
     plan_.epilogue.how = hints_.staging.value_or(alternating && staged ? Staging::Chunks : limits_.staging);
@@ -240,8 +252,9 @@ std::string why_as_written(const Launch& launch) {
   return why;
 }
 
-std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launch& launch, const Limits& limits,
-                                       const Hints& hints, std::string& why) {
+std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launch& launch,
+                                       const target::GpuTarget& target, const Limits& limits, const Hints& hints,
+                                       std::string& why) {
   const auto parts = iteration_parts(program, launch, brought_tiles(find_rings(program, launch)), why);
   if (!parts) return std::nullopt;
   Plan plan;
@@ -257,8 +270,8 @@ std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launc
     for (int half = 0; t.in_loop && half < (halved ? 2 : 1); ++half)
       plan.rings.push_back({{t.tile}, slots, halved ? bytes / 2 : bytes, true, halved ? half : -1});
   }
-  registers = fixed(registers, hints);
-  why = too_many(registers, 2 * kGroup);
+  registers = fixed(shared(registers, 2 * kGroup, target, launch.min_blocks), hints);
+  why = too_many(registers, 2 * kGroup, target, launch.min_blocks);
   if (!why.empty()) return std::nullopt;
   // A warp for each ring; what comes once, before the loop, has one of its own where one is left.
   const size_t rings = plan.rings.size();

@@ -36,8 +36,9 @@ std::string why_no_roles(const ir::Launch& launch, const target::GpuTarget& targ
 
 // Teams that take the iterations of a loop in turn; none: `why` says why, or is empty where the launch has no such
 // loop. Of a launch whose results leave from fragments, without a way through shared memory.
-std::optional<Plan> teams_by_iteration(const ir::ProgramTables& program, const ir::Launch& launch, const Limits& limits,
-                                       const Hints& hints, std::string& why);
+std::optional<Plan> teams_by_iteration(const ir::ProgramTables& program, const ir::Launch& launch,
+                                       const target::GpuTarget& target, const Limits& limits, const Hints& hints,
+                                       std::string& why);
 
 // A loader that fills rings by TMA while the program's own threads compute; without one, the plan says why. Of a
 // canonical launch that clears in its gemms what may be cleared there, which nothing keeps from having roles.

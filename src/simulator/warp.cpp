@@ -10,10 +10,10 @@ Warp::Warp(SimulatedBlock& block, int64_t first, int64_t count)
   for (const uint32_t root : device_.wgmma_registers()) watch_.watch(root, home_.memory.memory(root).thread_bytes);
 }
 
-// What the device compiler gives a thread when the block may have all registers.
+// What the device compiler gives a thread when the block may have all registers that its neighbours leave.
 int64_t Warp::registers_at_launch() const {
-  constexpr int64_t kRegisters = 65536, kMost = 256, kStep = 8;
-  return std::min(kMost, kRegisters / code_.thread_count / kStep * kStep);
+  constexpr int64_t kMost = 256;
+  return std::min(kMost, device_.options.target.registers_at_launch(code_.thread_count, code_.launch->min_blocks));
 }
 
 void Warp::run() {

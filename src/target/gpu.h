@@ -1,5 +1,6 @@
 // What the GPU engine may assume of a device. Data: a kernel's text depends on this and the program alone.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -58,6 +59,12 @@ struct GpuTarget {
   // What each of several blocks of a multiprocessor may use.
   int64_t shared_bytes_of_blocks(int64_t blocks) const {
     return multiprocessor.shared_bytes / blocks - multiprocessor.reserved_bytes;
+  }
+  // What each thread of a block begins with, where so many blocks (0: one) are to share a multiprocessor: setmaxnreg
+  // moves these between warps, in multiples of 8 (PTX ISA).
+  int64_t registers_at_launch(int64_t threads, int64_t blocks) const {
+    constexpr int64_t kUnit = 8;
+    return multiprocessor.registers / std::max<int64_t>(blocks, 1) / threads / kUnit * kUnit;
   }
   Occupancy occupancy(int64_t threads, int64_t registers, int64_t shared_bytes_of_block) const;
 

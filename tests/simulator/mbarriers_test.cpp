@@ -145,5 +145,18 @@ TEST(SetRegisters, TakesFromAPoolThatTheBlockShares) {
   expect_error(error_of(384, "    if tx < 16 {\n      set_registers count=24\n    }\n"), "TW9006", "set_registers");
 }
 
+// Two such blocks at once leave a thread 80, with which the device waits for ever, too.
+TEST(SetRegisters, BlocksOfAMultiprocessorShareThem) {
+  const auto split = [](int producer, int consumer) {
+    std::string text = launch(384, fmt::format("    role 0..128 {{\n      set_registers count={}\n    }}\n"
+                                               "    role 128..384 {{\n      set_registers count={}\n    }}\n",
+                                               producer, consumer));
+    text.insert(text.find("threads(tx: 384)") + 16, " min_blocks(2)");
+    return error_of_text(text, [] { return Arrays().list(); });
+  };
+  EXPECT_EQ(split(24, 104), kNoError);
+  expect_error(split(40, 232), "TW6009", "deadlock");
+}
+
 }  // namespace
 }  // namespace tilewright::simulator

@@ -49,7 +49,7 @@ class RoleWriter {
     find();
     if (plan_.work.blocks_per_multiprocessor > 1) {
       launch_ = with_order(std::move(launch_));
-      launch_.min_blocks = plan_.work.blocks_per_multiprocessor;
+      launch_.min_blocks = std::max(launch_.min_blocks, plan_.work.blocks_per_multiprocessor);
     }
     auto [load, compute, rings] = write_ring_sides(p_, launch_, found_, plan_);
     rings_ = std::move(rings);

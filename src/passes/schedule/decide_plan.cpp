@@ -118,7 +118,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     Launch& straight = written.launches[number];
     std::vector<BufferId> none;
     straight.body = stage_results(written, launch.body, launch.threads[0], plan::Staging::Straight, false, {}, none);
-    if (auto teams = teams_by_iteration(written, straight, limits, hints, no_teams)) {
+    if (auto teams = teams_by_iteration(written, straight, target, limits, hints, no_teams)) {
       const std::vector<BufferId> staged = take_iterations_in_turn(written, straight, *teams);
       no_teams = misfit_of_roles(std::move(written), number, staged, target);
       if (no_teams.empty()) return done(std::move(*teams));

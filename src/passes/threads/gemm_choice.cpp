@@ -16,12 +16,11 @@ using analysis::panel_span;
 
 namespace {
 
-// Accumulators that a thread can have: of its registers, of which the blocks that a multiprocessor is to hold at once leave
-// so many to each of these threads, an instruction needs some for all else (ptxas C7602: 154 for 128 accumulators).
-int64_t most_accumulators(const GemmPlace& place) {
-  constexpr int64_t kOfMultiprocessor = 65536, kMost = 255, kStep = 8, kElse = 31;
-  const int64_t threads = place.threads.count() * std::max<int64_t>(place.min_blocks, 1);
-  return std::min(kMost, kOfMultiprocessor / threads / kStep * kStep) - kElse;
+// Registers for accumulators: those a thread gets where min_blocks blocks are resident, less some for everything else
+// (ptxas C7602: 154 for 128 accumulators).
+int64_t most_accumulators(const GemmPlace& place, const target::GpuTarget& target) {
+  constexpr int64_t kMost = 255, kElse = 31;
+  return std::min(kMost, target.registers_at_launch(place.threads.count(), place.min_blocks)) - kElse;
 }
 
 // What a gemm asks for, as the choosers see it.
@@ -110,7 +109,7 @@ std::string choose_wgmma(GemmChoice& c, const Wanted& w) {
   const int64_t at_once = wgmma_columns(*i, own_columns);
   if (at_once == 0) return fmt::format("none has {} columns", own_columns);
   const bool asked_for = w.gemm.completion.queue == Queue::Wgmma;  // the device compiler spills
-  if (!asked_for && own_rows * own_columns / target::kWarpgroupThreads > most_accumulators(w.place))
+  if (!asked_for && own_rows * own_columns / target::kWarpgroupThreads > most_accumulators(w.place, w.target))
     return "the accumulators of a thread are more than its registers";
   if (std::string why = fragment_misfit(w); !why.empty()) return why;
   if (!w.place.a_in_registers)
