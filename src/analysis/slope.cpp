@@ -13,7 +13,7 @@ std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v, bool through_casts)
   if (const auto* n = e.as<ir::Var>(); n && n->id == v) return 1;
   if (const auto* n = e.as<ir::Cast>(); n && through_casts && holds_indices(e->type, n->value->type))
     return slope(n->value, v, true);
-  const auto* s = e.as<ir::Sum>();
+  const ir::Sum* s = sum_of(e);
   if (!s) return std::nullopt;
   int64_t total = 0;
   for (const ir::Term& t : s->terms) {
@@ -27,8 +27,11 @@ std::optional<int64_t> slope(const ir::Expr& e, ir::VarId v, bool through_casts)
 }  // namespace
 
 bool holds_indices(DType type, DType of) {
-  return type.is_int() && of.is_int() && (type == of || type.bits >= kIndexBits || type.bits > of.bits);
+  if (!type.is_int() || !of.is_int()) return false;
+  return type == of || type.bits >= kIndexBits || (type.bits > of.bits && (type.is_signed() || !of.is_signed()));
 }
+
+const ir::Sum* sum_of(const ir::Expr& index) { return index->type.bits >= kIndexBits ? index.as<ir::Sum>() : nullptr; }
 
 const ir::Var* variable_of(const ir::Expr& index) {
   const auto* c = index.as<ir::Cast>();

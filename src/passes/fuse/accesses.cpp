@@ -47,7 +47,7 @@ struct Linear {
 Linear linear(const Expr& index, VarId variable, const std::set<VarId>& bound) {
   Linear out;
   std::vector<Term> terms{{1, index}};
-  if (const auto* s = index.as<Sum>()) terms = s->terms, out.constant = s->constant;
+  if (const Sum* s = analysis::sum_of(index)) terms = s->terms, out.constant = s->constant;
   if (const auto c = constant_int(index)) terms.clear(), out.constant = *c;
   for (const Term& t : terms) {
     const Var* v = analysis::variable_of(t.value);

@@ -26,7 +26,7 @@ bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id
 bool sweeps(const Expr& index, int64_t extent, const Nest& nest) {
   if (extent == 1) return constant_int(index) == 0;
   std::vector<Term> terms{{1, index}};
-  if (const auto* s = index.as<Sum>()) {
+  if (const Sum* s = analysis::sum_of(index)) {
     if (s->constant != 0) return false;
     terms = s->terms;
   }
