@@ -169,7 +169,8 @@ PyObject* run(KernelObject* kernel, Vectors& vectors, bool brief) {
 }
 
 // NotImplemented where no kernel is kept for such a call.
-PyObject* call(PyObject* object, PyObject* args, PyObject*) {
+PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
+  if (kwargs && PyDict_Size(kwargs) > 0) Py_RETURN_NOTIMPLEMENTED;
   const auto* self = object_of<FlatCalls>(object);
   const Kept* kept = nullptr;
   for (size_t k = 0; k < self->kept->size() && !kept; ++k)
