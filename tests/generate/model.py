@@ -159,6 +159,8 @@ class Model:
             s = marked(s, a == 0, UNSAID)
         if op in ("copysign", "atan2") or (op == "/" or op.startswith("ieee_fdiv")) and t.is_float:  # the sign of a NaN, or of a zero that max chose, is nobody's to say
             s = marked(s, np.isnan(b) | (b == 0), UNSAID)
+        if op.startswith("ieee_"):  # the sign of a zero depends on the direction
+            s = marked(s, y == 0, UNSAID)
         if t.is_float and not t.has_nan:  # it has no NaN
             s = marked(s, np.isnan(y), UNSAID)
         if op in CLOSE_BINARY:
