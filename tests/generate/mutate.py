@@ -532,7 +532,12 @@ class Mutation(runner.Work):
                 out.findings.append((seed, "interpreter", refused.code, refused.text))
             return out
         out.ran["interpreter"] += 1
-        for number, engine in self.engines(seed, skip):
+        engines = self.engines(seed, skip)
+        # A wait for bytes that never come would take the device along, and the interpreter's copies come at once.
+        if any(engine == "cuda" for _, engine in engines) and "  barrier " in text and self.races(text, arguments):
+            out.refusals["not run: a race of its own"] += 1
+            return out
+        for number, engine in engines:
             self._note(seed, number)
             start = runner.spent()
             try:
