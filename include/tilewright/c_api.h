@@ -177,8 +177,9 @@ TW_PUBLIC tw_error* tw_library_choose(const char* family, const char* const* nam
 /* ---- kernels */
 
 /* engine: "auto", "host", "cpu", "interpreter", "simulator" or "cuda"; "auto" is what TILEWRIGHT_ENGINE says, else cuda
- * where there is a device, else cpu; "host" is "auto" for tensors that no device reaches. "check " before it: each call runs on every engine that fits first, on copies, and what
- * they give is compared (tilewright/check.h). arch: "sm_90a", or "" for that of device 0. */
+ * where there is a device, else cpu; "host" is the CPU's engine even where there is a GPU, or what TILEWRIGHT_ENGINE
+ * says. "check " before it: each call runs on every engine that fits first, on copies, and what they give is compared
+ * (tilewright/check.h). arch: "sm_90a", or "" for that of device 0. */
 TW_PUBLIC tw_error* tw_compile(const tw_program* program, const char* engine, const char* arch, tw_kernel** out);
 /* On the simulator of a GPU, which counts what the memories do. */
 TW_PUBLIC tw_error* tw_compile_counting(const tw_program* program, const char* arch, tw_kernel** out);

@@ -1,7 +1,11 @@
 """tilewright.ops beside NumPy in float64, on every engine: shapes that suit no tile, dtypes, gradients, what is refused."""
 import itertools
 import math
+import os
+import pathlib
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -458,3 +462,20 @@ def test_of_tiles_that_cost_alike_the_narrow_ones_are_left():
         found = ops.matmul.choice(spec(16, k), spec(k, n))
         columns = int(found["kernels"][0].partition("tile=")[2].split("x")[1])
         assert columns >= 64, found
+
+
+def test_tensors_of_the_host_stay_there_beside_a_gpu():
+    driver = pathlib.Path(__file__).resolve().parents[2] / "build/release/tests/libfake_cuda.so"
+    if not driver.exists():
+        pytest.skip("the C++ tests are not built")
+    program = """
+import numpy as np, tilewright.ops as ops
+from tilewright import _native
+assert _native.device_count() > 0
+a = np.arange(12, dtype="float32").reshape(3, 4)
+assert (ops.add(a, a) == 2 * a).all() and np.allclose(ops.matmul(a, a.T), a @ a.T)
+"""
+    kept = {k: v for k, v in os.environ.items() if k != "TILEWRIGHT_ENGINE"}
+    environment = kept | {"TILEWRIGHT_LIBCUDA": str(driver), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
