@@ -1,4 +1,4 @@
-"""Products of many matrices, A B^T each: the batch is a third dimension of the grid, and known at the call."""
+"""Products of many matrices, A B^T each: the batch is a third dimension of the grid; all four dimensions are known at the call."""
 import sys
 
 import numpy as np
