@@ -8,7 +8,6 @@ import resource
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
@@ -43,9 +42,8 @@ def answer(name, body):
 def test_solutions_earn_three_stars(puzzle, tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir(mode=0o700)
-    begin = time.process_time()
     result = puzzles.check(puzzle.number, checking.made(puzzle, puzzle.solution))
-    assert time.process_time() - begin < 20  # of two threads: what else a machine does is not the puzzle's
+    assert checking.steps_of(checking._best(puzzle.name).counts) < 5000  # an answer is checked while its writer waits
     assert result.stars == 3 and not result.mistake, result
     assert "right on the interpreter, the simulated GPU and the CPU   ***" in str(result)
     assert stars.earned() == {puzzle.name: 3}
