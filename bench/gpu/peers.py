@@ -26,7 +26,10 @@ import sys
 import tempfile
 import time
 
-_FLUSH_BYTES = 256 << 20
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from turns import FLUSH_BYTES  # noqa: E402
+
 _GROUP = 10
 _ALIASED = ("tilelang", "tvm")  # modules that each frontend has under the same names
 
@@ -118,7 +121,7 @@ class Race:
     def run(self, turns=30):
         import torch
 
-        flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+        flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
         taken = {name: {"burst": [], "sustained": []} for name in self.calls}
         pending = []
 
