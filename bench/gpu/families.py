@@ -14,14 +14,13 @@ import functools
 import json
 import math
 import os
-import subprocess
 import sys
-import tempfile
 import time
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [_HERE, os.path.join(_HERE, "../../tests/python")]
 
+from processes import Rows, cases_in, in_processes  # noqa: E402
 from turns import FLUSH_BYTES, medians  # noqa: E402
 
 _TIES = ("arg", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "indices", "floor_divide", "remainder", "fmod", "div")
@@ -81,8 +80,8 @@ def error_of(got, expected, tolerance, kind, differ=0.0, sums=False):
     return worst
 
 
-def check(names, seconds, device="cuda"):
-    """Prints a line of JSON for each function. Without a GPU (device "cpu") the small shapes alone."""
+def check(names, seconds, rows, device="cuda"):
+    """Tells `rows` of each function. Without a GPU (device "cpu") the small shapes alone."""
     import torch
     import tilewright.ops as ops
     from family_cases import CASES, LARGE
@@ -94,6 +93,7 @@ def check(names, seconds, device="cuda"):
     for name in names:
         if time.perf_counter() - begin > seconds:
             break
+        rows.begin(name)
         case, row = CASES[name], {"name": name}
         for size in (1, LARGE) if device == "cuda" else (1,):
             try:
@@ -110,44 +110,19 @@ def check(names, seconds, device="cuda"):
                 found = f"{type(error).__name__}: {error}"[:600]
                 if "CUDA error" in found or "illegal" in found:
                     row["small" if size == 1 else "large"] = found
-                    print(json.dumps(row), flush=True)
+                    rows.found(row)
                     os._exit(3)  # the device's context is gone
             row["small" if size == 1 else "large"] = found
             del found
             if device == "cuda":
                 torch.cuda.empty_cache()
-        print(json.dumps(row), flush=True)
+        rows.found(row)
 
 
 def checked(names, side, seconds):
-    """{name: row} of all processes; one that dies takes what it had left along, which is done again without the cause."""
-    rows, queue = {}, [names[i::side] for i in range(side)]
-    end = time.perf_counter() + seconds
-    while queue and time.perf_counter() < end:
-        running = []
-        for part in queue:
-            log = tempfile.TemporaryFile("w+")
-            left = max(5, end - time.perf_counter())
-            command = [sys.executable, os.path.abspath(__file__), "--check", ",".join(part), "--seconds", f"{left:.0f}"]
-            running.append((part, log, subprocess.Popen(command, stdout=log, stderr=subprocess.PIPE, text=True)))
-        queue = []
-        for part, log, process in running:
-            try:
-                _, said = process.communicate(timeout=max(1, end - time.perf_counter() + 5))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                _, said = process.communicate()
-            log.seek(0)
-            for line in log:
-                row = json.loads(line)
-                rows[row["name"]] = row
-            rest = [n for n in part if n not in rows]
-            if rest and process.returncode not in (0, 3, -9):
-                rows[rest[0]] = {"name": rest[0], "large": f"the process ended with {process.returncode}: {said[-400:]}"}
-                rest = rest[1:]
-            if rest and process.returncode not in (0, -9):
-                queue.append(rest)
-    return rows
+    """{name: row} of all processes."""
+    command = [sys.executable, os.path.abspath(__file__)]
+    return in_processes(command, names, side, seconds + 5, key="name", lost="large", spare=5)
 
 
 def bytes_of(tensors):
@@ -201,11 +176,12 @@ def main():
     parser.add_argument("--side", type=int, default=12)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--no-times", action="store_true")
-    parser.add_argument("--check", help=argparse.SUPPRESS)
+    for name in ("--cases", "--rows"):
+        parser.add_argument(name, help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cuda", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.check:
-        return check(options.check.split(","), options.seconds, options.device)
+    if options.cases:
+        return check(cases_in(options.cases), options.seconds, Rows(options.rows), options.device)
     begin = time.perf_counter()
     import torch
     from family_cases import CASES

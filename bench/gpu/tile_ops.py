@@ -5,7 +5,8 @@ PyTorch's, in one process and in turns.
 
 TILEOPS is a checkout of it. Needs a GPU, torch, pytest and Tilewright; without TileLang its operators do not take part. Its own files
 choose shapes and make tensors: pytest runs them, with their comparison replaced by this one's. First `--side` processes go through the
-cases, compile and compare results, then one takes times, as in docs/measuring.md. Cases are taken an operator after the other, up to
+cases, compile and compare results, then one takes times, as in docs/measuring.md; a case that ends its process is named, and another
+goes on with the rest. Cases are taken an operator after the other, up to
 `--each` of each; what the limit leaves no time for is named. The status is 1 if a result is wrong."""
 
 import argparse
@@ -26,6 +27,7 @@ import types
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from families import bytes_of, error_of, geometric, several  # noqa: E402
+from processes import Rows, cases_in, in_processes  # noqa: E402
 from tile_ops_calls import FIRST, RANDOM, call_of, stem  # noqa: E402
 from turns import FLUSH_BYTES, medians  # noqa: E402
 
@@ -96,25 +98,24 @@ def prepare(tileops, peer):
 class Cases:
     """A plugin of pytest: runs its cases up to a limit of time, each with `compare` in the place of TileOPs' own."""
 
-    def __init__(self, wanted, seconds, found, peer, timed):
-        self.wanted, self.end, self.found, self.peer, self.timed = wanted, time.perf_counter() + seconds, found, peer, timed
-        self.left, self.flush = [], None
+    def __init__(self, wanted, seconds, rows, peer, timed):
+        self.wanted, self.end, self.rows, self.peer, self.timed = wanted, time.perf_counter() + seconds, rows, peer, timed
+        self.flush = None
 
     def pytest_collection_modifyitems(self, items):
-        if self.wanted is not None:
-            items[:] = [i for i in items if i.nodeid in self.wanted]
+        items[:] = [i for i in items if i.nodeid in self.wanted]
 
     def pytest_runtest_setup(self, item):
         import pytest
 
         if time.perf_counter() > self.end:
-            self.left.append(item.nodeid)
             pytest.skip("no time is left")
+        self.rows.begin(item.nodeid)
         self.case, self.row = item.nodeid, None
 
     def pytest_runtest_makereport(self, item, call):
         if call.excinfo is not None and call.when == "call" and self.row is None and not call.excinfo.errisinstance(_skipped()):
-            self.found({"case": item.nodeid, "failed": f"{call.excinfo.typename}: {call.excinfo.value}"[:300]})
+            self.rows.found({"case": item.nodeid, "failed": f"{call.excinfo.typename}: {call.excinfo.value}"[:300]})
 
     def compare(self, benchmark, functors, *inputs, record_as=None, params=None):
         import tilewright.ops as ops
@@ -124,7 +125,7 @@ class Cases:
         nothing = {tag: {"latency_ms": 1.0, "device_busy_ms": 1.0} for tag in functors}
         ours = call_of(name, ops)
         if ours is None:
-            self.found({**row, "failed": "no function of this kind"})
+            self.rows.found({**row, "failed": "no function of this kind"})
             return nothing
         theirs, given = plan["tileops"]
         contestants = {"ours": functools.partial(ours, ops, getattr(record_as, "made_with", {}), *given)}
@@ -146,8 +147,11 @@ class Cases:
                     made[tag] = call()
                     torch.cuda.synchronize()
                 except Exception as error:  # a contestant that fails does not take the others along
-                    row[f"{tag}_failed"] = f"{type(error).__name__}: {error}"[:300]
+                    row[f"{tag}_failed"] = found = f"{type(error).__name__}: {error}"[:300]
                     del contestants[tag]
+                    if "CUDA error" in found or "illegal" in found:
+                        self.rows.found(row)
+                        os._exit(3)  # the device's context is gone
             beside = next((tag for tag in ("torch", "tileops") if tag in made), None)
             if "ours" in made and beside and row["op"] not in RANDOM:
                 row["error"] = self.error(row["op"], made["ours"], made[beside])
@@ -159,7 +163,7 @@ class Cases:
                     self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
                 made.clear()
                 row.update({f"{tag}_us": us for tag, us in medians(contestants, self.flush).items()})
-        self.found(row)
+        self.rows.found(row)
 
     def error(self, op, got, expected):
         got, expected = several(got), several(expected)
@@ -176,17 +180,17 @@ def _skipped():
     return pytest.skip.Exception
 
 
-def run(tileops, wanted, seconds, found, peer, timed=False, collect=False):
-    """Goes through the cases in this process; returns those that there was no time for, or, of `collect`, all."""
+def run(tileops, peer, wanted=None, seconds=600, rows=None, timed=False):
+    """Goes through the cases in this process; without any returns the names of all."""
     import pytest
 
     prepare(tileops, peer)
     from benchmarks.benchmark_base import BenchmarkBase
 
-    cases = Cases(wanted, seconds, found, peer, timed)
+    cases = Cases(wanted, seconds, rows, peer, timed)
     BenchmarkBase.compare = lambda self, *arguments, **named: cases.compare(self, *arguments, **named)
     BenchmarkBase.profile = lambda self, *arguments, **named: {"latency_ms": 1.0, "device_busy_ms": 1.0}
-    names = []
+    names, collect = [], wanted is None
     if collect:
         cases.pytest_collection_modifyitems = lambda items: names.extend(i.nodeid for i in items if not i.get_closest_marker("skip"))
     with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +200,7 @@ def run(tileops, wanted, seconds, found, peer, timed=False, collect=False):
         options += ["--continue-on-collection-errors", *(["--collect-only"] if collect else [])]
         with contextlib.redirect_stdout(sys.stderr):
             pytest.main([*options, os.path.join(tileops, "benchmarks", "ops")], plugins=[cases])
-    return names if collect else cases.left
+    return names
 
 
 def in_order(names, each, only):
@@ -213,29 +217,7 @@ def _child(options, *more):
 
 
 def _in_processes(options, cases, side, seconds, *more):
-    """{case: row} of processes that share the cases; one that dies loses the case that it was at."""
-    rows, running, end = {}, [], time.perf_counter() + seconds
-    for part in (cases[i::side] for i in range(side)):
-        if part:
-            log = tempfile.NamedTemporaryFile("w+", suffix=".json")
-            wanted = tempfile.NamedTemporaryFile("w+", suffix=".txt")
-            wanted.write("\n".join(part)), wanted.flush()
-            command = _child(options, "--cases", wanted.name, "--rows", log.name, "--seconds", f"{seconds - 8:.0f}", *more)
-            running.append((log, wanted, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)))
-    for log, _, process in running:
-        said = ""
-        try:
-            _, said = process.communicate(timeout=max(1, end - time.perf_counter()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-        log.seek(0)
-        for line in log:
-            row = json.loads(line)
-            rows[row["case"]] = row
-        if process.returncode and said:
-            print(f"a process ended with {process.returncode}: {said[-500:]}", file=sys.stderr)
-    return rows
+    return in_processes(_child(options, *more), cases, side, seconds, spare=8)
 
 
 def main():
@@ -255,16 +237,10 @@ def main():
     options.tileops = os.path.abspath(options.tileops)
     peer = has_tilelang() and not options.without_tilelang
     if options.list:
-        print("\n".join(in_order(run(options.tileops, None, 600, print, peer, collect=True), options.each, options.only)))
+        print("\n".join(in_order(run(options.tileops, peer), options.each, options.only)))
         return 0
     if options.cases:
-        with open(options.rows, "a", encoding="utf-8") as file, open(options.cases, encoding="utf-8") as cases:
-
-            def found(row):
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-
-            run(options.tileops, set(cases.read().split("\n")), options.seconds, found, peer, options.timed)
+        run(options.tileops, peer, set(cases_in(options.cases)), options.seconds, Rows(options.rows), options.timed)
         return 0
     begin = time.perf_counter()
     listed = subprocess.run(_child(options, "--list", "--each", str(options.each), *(f"--only={o}" for o in options.only)),
@@ -273,7 +249,7 @@ def main():
     checked = _in_processes(options, cases, options.side, 0.55 * options.seconds)
     ready = [c for c in cases if "op" in checked.get(c, {}) and "failed" not in checked[c] and "ours_failed" not in checked[c]]
     timed = _in_processes(options, ready, 1, options.seconds - (time.perf_counter() - begin) - 2, "--timed")
-    return report(options, cases, {**checked, **timed}, peer)
+    return report(options, cases, {c: {**row, **timed.get(c, {})} for c, row in checked.items()}, peer)
 
 
 def report(options, cases, rows, peer):
