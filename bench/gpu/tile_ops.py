@@ -7,7 +7,8 @@ TILEOPS is a checkout of it. Needs a GPU, torch, pytest and Tilewright; without 
 choose shapes and make tensors: pytest runs them, with their comparison replaced by this one's. First `--side` processes go through the
 cases, compile and compare results, then one takes times, as in docs/measuring.md; a case that ends its process is named, and another
 goes on with the rest. Cases are taken an operator after the other, up to
-`--each` of each; what the limit leaves no time for is named. The status is 1 if a result is wrong."""
+`--each` of each; what the limit leaves no time for is named. The status is 1 if a result is wrong, and 2 if there
+are no cases."""
 
 import argparse
 import contextlib
@@ -237,8 +238,9 @@ def main():
     options.tileops = os.path.abspath(options.tileops)
     peer = has_tilelang() and not options.without_tilelang
     if options.list:
-        print("\n".join(in_order(run(options.tileops, peer), options.each, options.only)))
-        return 0
+        names = in_order(run(options.tileops, peer), options.each, options.only)
+        print("\n".join(names))
+        return 0 if names else 2
     if options.cases:
         run(options.tileops, peer, set(cases_in(options.cases)), options.seconds, Rows(options.rows), options.timed)
         return 0
@@ -246,6 +248,9 @@ def main():
     listed = subprocess.run(_child(options, "--list", "--each", str(options.each), *(f"--only={o}" for o in options.only)),
                             capture_output=True, text=True, timeout=120)  # fmt: skip
     cases = [line for line in listed.stdout.splitlines() if "::" in line]
+    if listed.returncode or not cases:
+        print(f"no cases: the status of --list is {listed.returncode}\n{listed.stderr[-2000:]}", file=sys.stderr)
+        return 2
     checked = _in_processes(options, cases, options.side, 0.55 * options.seconds)
     ready = [c for c in cases if "op" in checked.get(c, {}) and "failed" not in checked[c] and "ours_failed" not in checked[c]]
     timed = _in_processes(options, ready, 1, options.seconds - (time.perf_counter() - begin) - 2, "--timed")
