@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from families import bytes_of, error_of, geometric, several  # noqa: E402
 from processes import Rows, cases_in, in_processes  # noqa: E402
-from tile_ops_calls import FIRST, RANDOM, call_of, stem  # noqa: E402
+from tile_ops_calls import FIRST, RANDOM, TIES, call_of, stem  # noqa: E402
 from turns import FLUSH_BYTES, medians  # noqa: E402
 
 # What its files import without asking whether it is there; none of it is measured here.
@@ -155,7 +155,7 @@ class Cases:
                         os._exit(3)  # the device's context is gone
             beside = next((tag for tag in ("torch", "tileops") if tag in made), None)
             if "ours" in made and beside and row["op"] not in RANDOM:
-                row["error"] = self.error(row["op"], made["ours"], made[beside])
+                row["error"] = error(row["op"], made["ours"], made[beside])
             if self.timed and "ours" in made:
                 row["bytes"] = bytes_of(given) + bytes_of(several(made["ours"]))
                 one = torch.empty(max(row["bytes"] // 2, 16), dtype=torch.uint8, device="cuda")
@@ -166,13 +166,24 @@ class Cases:
                 row.update({f"{tag}_us": us for tag, us in medians(contestants, self.flush).items()})
         self.rows.found(row)
 
-    def error(self, op, got, expected):
-        got, expected = several(got), several(expected)
-        count = min(len(got), len(expected))
-        if op.startswith(FIRST):
-            count = 1
-        wide = [y.float() if y.is_floating_point() else y for y in expected[:count]]
-        return error_of([y.float() if y.is_floating_point() else y for y in got[:count]], wide, TOLERANCE, "float32", 1e-3)
+
+def _kind(y):
+    if y.is_floating_point() or y.is_complex():
+        return "complex" if y.is_complex() else "floats"
+    return "bool" if str(y.dtype) == "torch.bool" else "integers"
+
+
+def error(op, got, expected):
+    """As families.error_of has it. What TileOPs compares with may have fewer results: statistics beside the first are left out."""
+    got, expected = several(got), several(expected)
+    if op.startswith(FIRST):
+        expected = expected[:1]
+    got = got[: len(expected)]
+    for y, wanted in zip(got, expected):
+        if _kind(y) != _kind(wanted):  # the width is a library's own: int64 for places, float32 for a reference's sums
+            return f"{_kind(y)}, not {_kind(wanted)}"
+    got, expected = ([y.float() if y.is_floating_point() else y for y in results] for results in (got, expected))
+    return error_of(got, expected, TOLERANCE, "float32", differ=1e-3 if op in TIES else 0.0)
 
 
 def _skipped():

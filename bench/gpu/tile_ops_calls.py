@@ -173,6 +173,8 @@ CALLS = {
         stride=given["stride_kv"]),
 }
 RANDOM = ("Dropout",)  # each library draws its own numbers
+# Places of the largest: of equal ones, or equal but for rounding, each library takes its own.
+TIES = ("Argmax", "Argmin", "TopkSelector", "FusedTopK", *(f"{kind}MaxPool{n}dIndices" for kind in ("", "Adaptive") for n in (1, 2, 3)))
 FIRST = ("GLA", "DeltaNet", "GatedDeltaNet", "MoePermute", "Mamba2", "DeepSeek", "EngramGate", "MultiHead", "GroupedQuery")  # the first result is compared
 
 
