@@ -134,7 +134,10 @@ def _resolve(function, x, dim=None, keepdim=False, correction=1):
         refuse_shape(function, f"no elements along {tuple(axes)}: 'x' has shape {tuple(x.shape)}", "there is no largest or least of none")
     given, last = _laid_out(x, axes) if axes else (reshaped(x, (1, 1)), True)
     place, program = place_of(x), _PROGRAM.get(function, function)
-    run, wanted = _step(program, given, last, row.result or dtype, place, count if function not in ("var", "std") else count - correction if count > correction else 0)
+    divided_by = count
+    if function in ("var", "std"):
+        divided_by = count - correction if count > correction else 0  # max() is a reduction here
+    run, wanted = _step(program, given, last, row.result or dtype, place, divided_by)
     if row.centre is None:
         return Resolved(run, wanted), given, shape
     centre, more = _step(row.centre, given, last, "float32", place, count)
