@@ -227,6 +227,8 @@ def _counted(what, kind, start, stop, step=None, factor=0, **options):
     bounds = [plain(start), plain(stop), 1 if step is None else known]
     numbers = all(isinstance(b, int) for b in bounds) and bounds[2] != 0
     made.runs = numbers and len(range(*bounds)) > 0
+    # A count that came out below 0, T.unroll(-3), is that of a window which is longer than what it goes over; bounds that both are
+    # written stand the wrong way around.
     if numbers and (bounds[1] - bounds[0]) * bounds[2] < 0 and bounds[0] != 0:
         warn_once(f"T.{what}({', '.join(map(str, bounds[: 2 if step is None else 3]))}) has no turns: it ends before it begins")
     return made
