@@ -8,7 +8,7 @@ from .elsewhere import WORDS
 from .pointers import Pointer, head_of
 from .scopes import Frame, Parallel, ThreadBinding, thread_binding
 from .trace import OPERATIONS, apply, fail, operation, recording
-from .types import Declaration, begins_at_its_memory, extents, make_tensor, view_of
+from .types import Declaration, begins_at_its_memory, extents, is_compact, make_tensor, view_of
 from .values import Buffer, Tile, Var, load, plain
 
 _STORE, _EQUAL, _AND = OPERATIONS["store"], OPERATIONS["equal"], OPERATIONS["logical_and"]
@@ -36,6 +36,7 @@ def decl_buffer(shape, dtype="float32", data=None, strides=None, elem_offset=Non
                 buffer_type="", axis_separators=None):  # fmt: skip
     """A view of the memory `data`; without that an allocation in the space that `scope` names."""
     if data is None:
+        is_compact("decl_buffer", shape, strides, elem_offset)
         return _language().alloc_buffer(shape, dtype, scope=scope)
     begins_at_its_memory("decl_buffer", elem_offset)
     return view_of(data, shape, dtype, strides)

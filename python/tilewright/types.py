@@ -1,4 +1,5 @@
 """Types of parameters: tensors, scalars, pointers; and the parameters that they become."""
+import math
 import sys
 
 from .dtypes import dtype
@@ -190,6 +191,15 @@ def begins_at_its_memory(word, elem_offset):
     """A view begins where its memory does."""
     if elem_offset is not None and plain(elem_offset) != 0:
         fail("BadOption", f"{word}: a view that begins inside of its memory", "index the buffer from there on, or view the whole")
+
+
+def is_compact(word, shape, strides, elem_offset):
+    """An allocation lies by rows, without gaps, and begins at its memory."""
+    begins_at_its_memory(word, elem_offset)
+    sizes, given = extents(shape), extents(strides or ())
+    known = all(isinstance(e, int) for e in (*sizes, *given))
+    if given and not (known and given == [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]):
+        fail("BadOption", f"{word}: strides of an allocation", "leave them out: it lies by rows; T.annotate_layout lays out a shared tile")
 
 
 def view_of(data, shape, dtype, strides=None):

@@ -497,6 +497,7 @@ def test_buffers_by_all_that_their_words_take(engine):
         with T.Kernel(2, threads=32) as b:
             S = T.alloc_buffer((16,), "float32", "shared")
             U = T.alloc_buffer((2, 8), "float32", S.data, None, None, "shared")
+            T.alloc_buffer((2, 8), "float32", None, (8, 1), 0, "shared")
             V = T.Tensor((16,), "int32", data=S.data, scope="shared")
             with T.Assert(A[0, 0] >= 0, "not below zero"):
                 for i in T.Parallel(16):
@@ -518,6 +519,10 @@ def test_buffers_by_all_that_their_words_take(engine):
 
 @pytest.mark.parametrize("make, message", [
     (lambda A: T.decl_buffer((8,), "float32", A.data, elem_offset=4), "decl_buffer: a view that begins inside"),
+    (lambda A: T.decl_buffer((8,), "float32", elem_offset=4, scope="shared"), "decl_buffer: a view that begins inside"),
+    (lambda A: T.decl_buffer((8,), "float32", strides=(2,), scope="shared"), "decl_buffer: strides of an allocation"),
+    (lambda A: T.alloc_buffer((8,), "float32", None, None, 4, "shared"), "T.alloc_buffer: a view that begins inside"),
+    (lambda A: T.alloc_buffer((8,), "float32", strides=(2,), scope="shared"), "T.alloc_buffer: strides of an allocation"),
     (lambda A: T.Buffer((8,), "float32", A.data, None, 4), "T.Tensor: a view that begins inside"),
     (lambda A: T.match_buffer(A, (8,), elem_offset=4), "match_buffer: a view that begins inside"),
     (lambda A: T.match_buffer(A.data[0]), "match_buffer: no shape"),

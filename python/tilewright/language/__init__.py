@@ -92,7 +92,7 @@ from ..scopes import (
 from ..tile_schedule import BaseTileScheduler, PersistentTileScheduler, meta_class
 from ..trace import OPERATIONS as _OPERATIONS, apply as _apply, fail as _fail, operation as _operation, state as _state
 from ..types import HandleType as _HandleType, StridedTensor, Tensor, TensorType as _TensorType
-from ..types import make_tensor, match_buffer
+from ..types import is_compact as _is_compact, make_tensor, match_buffer
 from ..values import Buffer as _Buffer, Expr as _Expr, Operators as PrimExpr, Tile as BufferRegion, Var as _Var
 from ..vectors import *  # noqa: F403
 from ..vectors import VectorVariable as _VectorVariable, buffer_of_vectors as _buffer_of_vectors, reinterpret as _bits_as
@@ -219,6 +219,7 @@ def alloc_buffer(shape, dtype="float32", *older, scope="global", annotations=Non
         data, strides, elem_offset, scope = (*older, *(data, strides, elem_offset, scope)[len(older) :])[:4]
     if data is not None:
         return decl_buffer(shape, dtype, data, strides, elem_offset)
+    _is_compact("T.alloc_buffer", shape, strides, elem_offset)
     for name, scopes in _SCOPES.items():
         if scope in scopes:
             return _function(name)(shape, dtype)
