@@ -289,7 +289,7 @@ TEST(CudaWords, OneRowOfBlocksHasOneOrder) {
 // nothing.
 TEST(CudaWords, VariablesThatOnlyALoopReadsAreDeclared) {
   Tensor A("A", {64}, f32), C("C", {64}, f16);
-  const Scalar n("n", i32);
+  const Value n = Scalar("n", i32);
   const auto text = text_of(prim_func("unset", {A, n, C}, [&] {
     for (auto bx : Kernel(1, {.threads = 32})) {
       (void)bx;
