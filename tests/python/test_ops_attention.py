@@ -296,6 +296,19 @@ def test_gradients_of_attention(engine, layout, engine_of_calls):
                 expect_gradients(ours, lambda q, k, v, sink=None: torch_reference(q, k, v, sink, **options), [q, k, v, *sink], bound)
 
 
+@pytest.mark.parametrize("dim, causal", [(64, True), (128, False)])
+def test_gradients_of_several_turns_in_the_simulator(dim, causal, engine_of_calls):
+    torch = pytest.importorskip("torch")
+    engine_of_calls("simulator")
+    leaves = [torch.randn(1, 128, 1, dim, dtype=torch.bfloat16, requires_grad=True) for _ in range(3)]
+    grad = torch.randn(1, 128, 1, dim).bfloat16()
+    found = torch.autograd.grad(ops.attention(*leaves, causal=causal), leaves, grad)
+    wide = [x.detach().double().transpose(1, 2).requires_grad_() for x in leaves]
+    y = torch.nn.functional.scaled_dot_product_attention(*wide, is_causal=causal)
+    for got, wanted in zip(found, torch.autograd.grad(y, wide, grad.double().transpose(1, 2))):
+        assert (got.double() - wanted.transpose(1, 2)).abs().max() < 0.05
+
+
 @engines
 def test_gradients_of_packed_sequences(engine, engine_of_calls):
     torch = pytest.importorskip("torch")

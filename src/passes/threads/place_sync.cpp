@@ -29,6 +29,8 @@ struct Touch {
   bool fenced = false;    // a write that asynchronous readers may see, a read that is done before they write
   // A read by a bulk store that nobody has waited for: the commits since. No barrier ends it.
   std::optional<int64_t> commits = {};
+  // A read by wgmma that its own threads have not waited for: the groups committed since. No barrier ends it.
+  std::optional<int64_t> groups = {};
   // A write by cp.async that its threads have not waited for. Only waiting orders it: against another in flight no
   // barrier helps, and a fence before says nothing of it.
   bool in_flight = false;
@@ -331,7 +333,8 @@ class SyncPlacer {
     return o.root == t.root && o.buffer == t.buffer && o.access == t.access && o.points == t.points &&
            o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
-           o.told == t.told && o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
+           o.groups.has_value() == t.groups.has_value() && o.groups <= t.groups && o.told == t.told &&
+           o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
            o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
            o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting && o.waits == t.waits &&
            o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
@@ -380,7 +383,7 @@ class SyncPlacer {
     ordered();
   }
   void ordered() {
-    std::erase_if(open_, [](const Touch& t) { return !t.commits && !t.in_flight; });
+    std::erase_if(open_, [](const Touch& t) { return !t.commits && !t.groups && !t.in_flight; });
   }
   // Whether asynchronous copies could come before it: behind a write they read or write, behind a read they write. A
   // barrier and an arrival order a read, but it may still wait in a queue that asynchronous writes do not go through.
@@ -425,6 +428,12 @@ class SyncPlacer {
     if (const auto* n = s.as<Drain>(); n && n->queue == Queue::BulkStore)
       for (Touch& t : open_)
         if (t.commits && *t.commits > n->pending) t.commits.reset();
+    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::Wgmma)
+      for (Touch& t : open_)
+        if (t.groups) ++*t.groups;
+    if (const auto* n = s.as<Drain>(); n && n->queue == Queue::Wgmma)
+      for (Touch& t : open_)
+        if (t.groups && *t.groups > n->pending) t.groups.reset();
     if (const auto* n = s.as<Drain>(); n && n->queue == Queue::CpAsync)
       for (Touch& t : open_) t.in_flight = false;
     if (const auto* n = s.as<Wait>())
@@ -440,6 +449,9 @@ class SyncPlacer {
     collect(s, mine);
     if (u_.is_uniform_control(s)) order(mine, s->location, out);  // else it is no place for a barrier
     out.push_back(s);
+    if (const auto* n = s.as<Gemm>(); n && n->completion.queue == Queue::Wgmma)
+      for (Touch& t : mine)
+        if (t.proxy == Proxy::Async && t.access == Access::Read) t.groups = 0;
     touch(mine);
     jumps_within(s);
     // Copies by cp.async are no asynchronous proxy's (PTX ISA, "async proxy"): who learns of them fences what they
@@ -452,7 +464,7 @@ class SyncPlacer {
     const BarrierUse use = p_.buffer(n.barrier.buffer).use;
     if ((use != BarrierUse::Turn && use != BarrierUse::Ready) || n.cta || !(spelled || n.by == ArriveBy::Warp)) return;
     for (Touch& t : open_)
-      if (!t.in_flight && !t.commits && !wants_fence(t)) t.told.insert(n.barrier.buffer);
+      if (!t.in_flight && !t.commits && !t.groups && !wants_fence(t)) t.told.insert(n.barrier.buffer);
   }
   // Where some threads jump and others do not, no barrier can stand from there on to where they meet again: what is
   // done up to there comes behind one before them.
