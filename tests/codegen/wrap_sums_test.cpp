@@ -54,14 +54,6 @@ TEST(WrapSums, WhatIsKeptMayWrap) {
   EXPECT_EQ(stored("A[tx] * n"), "(int32_t)((uint32_t)A[tx] * (uint32_t)n)");
 }
 
-// The least number has no opposite that a minus could stand before, and binds as any other factor does.
-TEST(WrapSums, TimesTheLeastNumberBindsAsAProduct) {
-  EXPECT_EQ(stored("float32(int64(A[tx]) * -9223372036854775808)", "float32").find("(float)("), 0u)
-      << stored("float32(int64(A[tx]) * -9223372036854775808)", "float32");
-  EXPECT_EQ(stored("float32(1.0) / float32(int64(n) * -9223372036854775808)", "float32"),
-            "1.0f / (float)((int64_t)((uint64_t)n * 9223372036854775808ull))");
-}
-
 // ptxas takes the opposite of int16 for one of 32 bits.
 TEST(WrapSums, OppositesOfNarrowNumbersAreMadeInThirtyTwoBits) {
   EXPECT_EQ(stored("-A[tx]", "int16"), "(int16_t)tw_signed_low<16>(-A[tx])");
