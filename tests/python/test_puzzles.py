@@ -533,10 +533,10 @@ def test_solutions_are_shown_after_a_question(monkeypatch):
 # ---- the command
 
 
-def command(folder, *words, **more):
+def command(folder, *words, flags=(), **more):
     path = os.pathsep.join([os.path.dirname(os.path.dirname(tw.__file__)), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run([sys.executable, "-m", "tilewright", "puzzles", *words], cwd=folder, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": path}, **more)  # fmt: skip
+    return subprocess.run([sys.executable, *flags, "-m", "tilewright", "puzzles", *words], cwd=folder, capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": path}, **more)  # fmt: skip
 
 
 def test_from_the_list_to_the_stars(tmp_path):
@@ -578,9 +578,7 @@ def test_the_page_about_them(tmp_path):
 
 
 def test_the_list_imports_little(tmp_path):
-    path = os.pathsep.join([os.path.dirname(os.path.dirname(tw.__file__)), os.environ.get("PYTHONPATH", "")])
-    ran = subprocess.run([sys.executable, "-X", "importtime", "-m", "tilewright", "puzzles"], cwd=tmp_path, capture_output=True, text=True,
-                         env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+    ran = command(tmp_path, flags=("-X", "importtime"))
     names = re.findall(r"\|\s+([\w.]+)$", ran.stderr, re.MULTILINE)
     assert ran.returncode == 0 and not {"torch", "pytest", "matplotlib"} & {name.partition(".")[0] for name in names}
     assert 10 < sum(name.startswith("tilewright") for name in names) < 60
