@@ -1,6 +1,7 @@
 #include "simulator/clocks.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tilewright::simulator {
 
@@ -8,7 +9,7 @@ Clocks::Clocks(int64_t threads, int64_t agents, uint32_t& eras, int64_t blocks)
     : all_(std::make_shared<Cluster>(Cluster{eras})), threads_(threads), agents_(agents) {
   const auto all = static_cast<size_t>(threads * blocks);
   all_->now.resize(all), all_->known.resize(all), all_->fences.resize(all), all_->all_fences.resize(all);
-  all_->fencers.resize(all), all_->base.resize(all + static_cast<size_t>(agents * blocks));
+  all_->fencers.resize(all), all_->fenced.resize(all), all_->base.resize(all + static_cast<size_t>(agents * blocks));
   new_era();
 }
 
@@ -25,6 +26,14 @@ void Clocks::new_block() {
   for (std::vector<Clock>& fences : all_->fences) fences.clear();
   for (std::vector<Fencer>& fencers : all_->fencers) fencers.clear();
   for (std::vector<Clock>& fences : all_->all_fences) fences.clear();
+  all_->acquired.clear();
+  std::fill(all_->fenced.begin(), all_->fenced.end(), DeviceFence{});
+}
+
+void Clocks::fence_device(uint32_t block, int64_t thread) {
+  DeviceFence& f = all_->fenced[place(thread)];
+  acquire_far(thread, f.seen);
+  f = {nullptr, release_far(block, thread)};
 }
 
 void Clocks::new_era() {
@@ -110,6 +119,42 @@ Knowledge Clocks::of_agents(int64_t thread) const {
   return agents;
 }
 
+FarKnowledge Clocks::release_far(uint32_t block, int64_t thread) {
+  FarKnowledge all = std::make_shared<std::map<uint32_t, FarDeeds>>(
+      std::map<uint32_t, FarDeeds>{{block, {all_->era, first_thread_, nullptr}}});
+  const Witness who = witness(thread);
+  for (const Acquired& a : all_->acquired)
+    if (knows(who, a.by)) all = join(all, a.what);
+  auto mine = std::make_shared<std::map<uint32_t, FarDeeds>>(*all);
+  (*mine)[block].known = release(std::array{thread});
+  return mine;
+}
+
+void Clocks::acquire_far(int64_t thread, const FarKnowledge& knowledge) {
+  if (!knowledge) return;
+  // Of blocks of this cluster, in this era, it is what a barrier would tell.
+  for (const auto& [block, deeds] : *knowledge)
+    if (deeds.era == all_->era) acquire(std::array{thread}, deeds.known);
+  const Deed by = deed(thread);
+  for (Acquired& a : all_->acquired)
+    if (a.by.thread == by.thread && a.by.at == by.at) {
+      if (a.what != knowledge) a.what = join(a.what, knowledge);
+      return;
+    }
+  all_->acquired.push_back({by, knowledge});
+}
+
+bool Clocks::knows_far(int64_t thread, uint32_t block, uint32_t era, Deed deed) const {
+  const Witness who = witness(thread);
+  return std::any_of(all_->acquired.begin(), all_->acquired.end(), [&](const Acquired& a) {
+    const auto of_block = a.what->find(block);
+    if (of_block == a.what->end()) return false;
+    const FarDeeds& done = of_block->second;
+    const auto other = static_cast<size_t>(done.first_thread + deed.thread);
+    return (done.era > era || (done.era == era && (*done.known)[other] >= deed.at)) && knows(who, a.by);
+  });
+}
+
 // The fence is a deed of the clock after those that it fences.
 void Clocks::fence(int64_t thread, bool all) {
   const size_t i = place(thread);
@@ -144,6 +189,19 @@ Knowledge join(const Knowledge& a, const Knowledge& b) {
   if (!a || !b) return a ? a : b;
   auto all = std::make_shared<std::vector<Clock>>(*a);
   for (size_t i = 0; i < all->size(); ++i) (*all)[i] = std::max((*all)[i], (*b)[i]);
+  return all;
+}
+
+FarKnowledge join(const FarKnowledge& a, const FarKnowledge& b) {
+  if (!a || !b || a == b) return a ? a : b;
+  auto all = std::make_shared<std::map<uint32_t, FarDeeds>>(*a);
+  for (const auto& [block, deeds] : *b) {
+    FarDeeds& mine = all->try_emplace(block, deeds).first->second;
+    if (mine.era == deeds.era)
+      mine.known = join(mine.known, deeds.known);
+    else if (mine.era < deeds.era)
+      mine = deeds;
+  }
   return all;
 }
 

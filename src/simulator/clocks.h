@@ -2,6 +2,7 @@
 // done.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,6 +30,17 @@ struct Deed {
   int64_t thread = 0;  // of the cluster
   Clock at = 0;
 };
+
+// What one block has done in global memory, as a thread of another knows it: all of the eras before this one, and of this
+// one what `known` says.
+struct FarDeeds {
+  uint32_t era = 0;
+  int64_t first_thread = 0;  // of the block, in `known`
+  Knowledge known;
+};
+// By number of the block in the grid. Told by atomics that release and acquire, and by fences of the device around others
+// (PTX ISA, memory consistency model). None: nothing.
+using FarKnowledge = std::shared_ptr<const std::map<uint32_t, FarDeeds>>;
 
 // All threads of a cluster start at one point, and come to one point again at every barrier that all of them reach: an
 // era. What was done in an earlier era of the cluster is known to everybody, and needs no clocks; so is what anybody
@@ -76,6 +88,19 @@ class Clocks {
   void learn(std::span<const int64_t> threads, int64_t agent, Clock at);
   Knowledge with_agent(const Knowledge& knowledge, int64_t agent, Clock at) const;
 
+  // What the thread, of the block of that number, has done and knows, for those who read what it writes next.
+  FarKnowledge release_far(uint32_t block, int64_t thread);
+  void acquire_far(int64_t thread, const FarKnowledge& knowledge);
+  // Of relaxed atomics: what the thread has read, and what it knew and had done at its last fence of the device, which
+  // acquires the one and makes the other.
+  void see(int64_t thread, const FarKnowledge& told) {
+    if (told) all_->fenced[place(thread)].seen = join(all_->fenced[place(thread)].seen, told);
+  }
+  const FarKnowledge& fenced(int64_t thread) const { return all_->fenced[place(thread)].done; }
+  void fence_device(uint32_t block, int64_t thread);
+  // Whether what a thread of another block did is done before what this one does next.
+  bool knows_far(int64_t thread, uint32_t block, uint32_t era, Deed deed) const;
+
   // A proxy fence: what the thread wrote to shared memory before is fenced; with `all`, to global memory too.
   void fence(int64_t thread, bool all);
   // Whether the thread has fenced what it did at that clock, and the witness knows that it has.
@@ -88,6 +113,13 @@ class Clocks {
     uint32_t era;
     Knowledge known;
   };
+  struct Acquired {
+    Deed by;
+    FarKnowledge what;
+  };
+  struct DeviceFence {
+    FarKnowledge seen, done;
+  };
   struct Cluster {
     uint32_t& eras;                   // of all clusters: no two share a number
     uint32_t era = 0, first_era = 0;  // first: of the blocks that run
@@ -97,6 +129,8 @@ class Clocks {
     std::vector<std::vector<Clock>> fences = {};      // by thread, ascending
     std::vector<std::vector<Fencer>> fencers = {};    // what the thread knew at each of them
     std::vector<std::vector<Clock>> all_fences = {};  // those of all memory
+    std::vector<Acquired> acquired = {};              // by the blocks that run
+    std::vector<DeviceFence> fenced = {};             // by thread
   };
   size_t place(int64_t thread) const { return static_cast<size_t>(first_thread_ + thread); }
 
@@ -105,5 +139,6 @@ class Clocks {
 };
 
 Knowledge join(const Knowledge& a, const Knowledge& b);
+FarKnowledge join(const FarKnowledge& a, const FarKnowledge& b);
 
 }  // namespace tilewright::simulator

@@ -95,6 +95,7 @@ SimulatedBlock::SimulatedBlock(Device& owner, interpreter::Grid& grid, Simulated
 void SimulatedBlock::reset(uint32_t number_in_grid, std::array<int64_t, 3> index) {
   number = number_in_grid, units = {}, cluster.clock = {};
   memory.reset(index);
+  shared.forget_told();
   clocks.new_block();
   barriers.reset();
   mbarriers.reset(clocks);

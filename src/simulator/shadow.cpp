@@ -10,7 +10,8 @@ namespace {
 bool is_ordered(const Access& earlier, const Access& later, const Clocks& clocks) {
   if (earlier.none()) return true;
   if (earlier.pending) return false;
-  if (earlier.block != later.block) return false;
+  if (earlier.block != later.block)
+    return clocks.knows_far(later.thread, earlier.block, earlier.era, {earlier.thread, earlier.clock});
   return earlier.era != later.era || clocks.knows(later.thread, earlier.thread, earlier.clock);
 }
 
@@ -51,7 +52,7 @@ std::vector<Access>& Shadow::readers(Cell& cell, uint32_t era) {
 void Shadow::add_reader(Cell& cell, const Access& me, const Clocks& clocks) {
   const Access& last = cell.reader;
   if (last.era == me.era && last.thread == me.thread && last.clock == me.clock) return;
-  if (!last.none() && last.block != me.block) cell.far_reader = last;
+  if (!last.none() && last.block != me.block && is_ordered(cell.far_reader, me, clocks)) cell.far_reader = last;
   const bool alone = last.block != me.block || is_ordered(last, me, clocks);
   if (!alone || has_more(cell, me.era)) {
     std::vector<Access>& set = readers(cell, me.era);

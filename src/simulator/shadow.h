@@ -65,6 +65,9 @@ class Shadow {
   };
   std::optional<AgentConflict> conflict_with_agent(const Cell& cell, const Witness& who, bool writes,
                                                    const Clocks& clocks) const;
+  // What those who wrote this cell by atomics tell who reads it so.
+  FarKnowledge& told(uint64_t cell) { return told_[cell]; }
+  void forget_told() { told_.clear(); }
 
  private:
   static constexpr uint64_t kPage = 512;  // cells
@@ -77,6 +80,7 @@ class Shadow {
   std::vector<Access>& readers(Cell& cell, uint32_t era);
 
   int cell_bits_;
+  std::unordered_map<uint64_t, FarKnowledge> told_;
   std::unordered_map<uint64_t, std::unique_ptr<std::array<Cell, kPage>>> pages_;
   uint64_t last_page_ = UINT64_MAX;
   std::array<Cell, kPage>* last_ = nullptr;

@@ -82,6 +82,7 @@ class Warp final : public interpreter::Strand {
   double hand(TimelineEvent::Track unit, const char* what, const std::string& name, double clocks, double latency,
               int64_t bytes = 0);
   void spend(Touch kind, const Place& place);
+  void tell(const ir::Atomic& op, const Place& place, const Lanes& lanes);
   int64_t number() const { return threads_[0] / kWarpThreads; }
   const std::byte* pointer(const Place& place, uint64_t address) const;
   // Whose shared memory it is.

@@ -83,9 +83,33 @@ void Warp::on_atomic(const ir::Atomic& op, const Place& place, Mask mask) {
   ++device_.traffic(device_.site(*current_)).atomics;
   const int64_t bits = place.buffer->type.storage_bits();
   const Touch kind = op.op == ir::AtomicOp::Load ? Touch::Read : Touch::Write;
+  const Lanes lanes = lanes_of_access(place, bits, mask);
   touch(
-      kind, place, bits, lanes_of_access(place, bits, mask), [](size_t) { return nullptr; }, false, op.op);
+      kind, place, bits, lanes, [](size_t) { return nullptr; }, false, op.op);
+  tell(op, place, lanes);
   spend(kind, place);
+}
+
+// Who acquires what another has released knows what that one had done. Of relaxed atomics a fence before the one and
+// another behind the other say the same. A compare-exchange counts as one that writes.
+void Warp::tell(const ir::Atomic& op, const Place& place, const Lanes& lanes) {
+  using ir::MemoryOrder;
+  if (!place.written && !device_.writes(place.buffer->root)) return;
+  Shadow& shadow = place.written ? owner_of(place).shared : device_.global(place.buffer->root);
+  const bool reads = op.op != ir::AtomicOp::Store, writes = op.op != ir::AtomicOp::Load;
+  const bool acquires = reads && op.order != MemoryOrder::Relaxed && op.order != MemoryOrder::Release;
+  const bool releases = writes && op.order != MemoryOrder::Relaxed && op.order != MemoryOrder::Acquire;
+  for (size_t i = 0; i < lanes.count; ++i) {
+    const int64_t thread = threads_[lanes.lane[i]];
+    FarKnowledge& told = shadow.told(lanes.address[i] / static_cast<uint64_t>(shadow.cell_bits()));
+    if (acquires)
+      home_.clocks.acquire_far(thread, told);
+    else if (reads)
+      home_.clocks.see(thread, told);
+    if (!writes) continue;
+    const FarKnowledge mine = releases ? home_.clocks.release_far(home_.number, thread) : home_.clocks.fenced(thread);
+    told = reads ? join(told, mine) : mine;  // what was told before goes on with an operation that reads it
+  }
 }
 
 void Warp::touch(Touch kind, const Place& place, int64_t bits, const Lanes& lanes,

@@ -238,6 +238,8 @@ void Warp::execute(const ir::Elect&, const Step& s, Mask mask) {
 void Warp::execute(const ir::Fence& op, const Step& s, Mask mask) {
   if (const bool all = op.proxy == ir::FenceProxy::AsyncAll; all || op.proxy == ir::FenceProxy::Async)
     for (const int64_t thread : executing(mask)) home_.clocks.fence(thread, all);
+  if (op.proxy == ir::FenceProxy::Device)
+    for (const int64_t thread : executing(mask)) home_.clocks.fence_device(home_.number, thread);
   if (op.proxy == ir::FenceProxy::Wgmma) fence_registers(s, mask);
 }
 
