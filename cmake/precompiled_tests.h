@@ -1,0 +1,5 @@
+// Precompiled once for the tests.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "precompiled.h"
