@@ -18,7 +18,7 @@ from .processes import Processes
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _USES = re.compile(r"^\s*(?:import|from)\s[^#\n]*\b(?:tilewright|tilelang)\b", re.MULTILINE)  # others are never imported
-_SETTINGS = {"arch": ("sm_90a", "sm_89", "sm_80", "cpu"), "analyze": ("type", "save"), "timeout": 20.0, "delay": 0.05}
+_SETTINGS = {"arch": ("sm_90a", "sm_89", "sm_80", "cpu"), "analyze": ("type", "save"), "timeout": 20.0, "delay": 0.03}
 
 
 class File:
