@@ -202,7 +202,7 @@ Text CFamily::value(const Expr& e) {
                           [&](const Unary& n) -> Text {
                             const char* op = n.op == UnaryOp::Neg ? "-" : n.op == UnaryOp::Not ? "!" : "~";
                             const Text t{op + in(value(n.a), Binds::Primary), Binds::Unary};
-                            if (!type.is_int()) return t;
+                            if (!type.is_int()) return is_closed(Function::Neg, type) ? t : rounded(type, t);
                             return n.op == UnaryOp::Neg ? after_minus(type, t) : rounded(type, t);
                           },
                           [&](const Binary& n) -> Text {
@@ -238,7 +238,8 @@ Text CFamily::value(const Expr& e) {
                             for (const Expr& a : n.args) args.push_back(text(a));
                             const Text t = function(n.function, n.args[0]->type, args);
                             const FunctionInfo& row = info(n.function);
-                            const bool exact = row.is_predicate || (row.is_closed && type.is_float());
+                            const DType of = n.args[0]->type;
+                            const bool exact = row.is_predicate || (type.is_float() && is_closed(n.function, of));
                             const bool narrow = is_narrow_float(type) || type == tf32 || type.bits == 4;
                             return exact || !narrow ? t : rounded(type, t);
                           },

@@ -404,7 +404,7 @@ void apply(Function function, DType type, std::span<const void* const> in, void*
   if (type.is_float()) {
     auto* floats = static_cast<float*>(out);
     kApplyF32(function, inputs(float{}), floats, truth, n);
-    if (type != f32 && !row.is_closed) kRoundF32(type, Rounding::Nearest, floats, nullptr, floats, n);
+    if (type != f32 && !is_closed(function, type)) kRoundF32(type, Rounding::Nearest, floats, nullptr, floats, n);
     return;
   }
   with_c_type(type, [&]<class T>(T) { apply_int<T>(function, inputs(int64_t{}), truth, n); });

@@ -1,5 +1,7 @@
 #include "scalar/functions.h"
 
+#include <cmath>
+
 #include "scalar/dtype_rows.h"
 #include "support/diagnostic.h"
 
@@ -141,6 +143,26 @@ bool is_approximation(Function function) { return function >= FastExp && functio
 
 Function exact_of(Function function) {
   return is_approximation(function) ? *function_named(info(function).stem) : function;
+}
+
+bool is_closed(Function function, DType type) {
+  const FunctionInfo& row = info(function);
+  if (!row.is_closed || !type.is_float() || type.bits >= 32) return row.is_closed;
+  switch (function) {
+    case Abs:
+    case Min:
+    case Max:
+    case MinNan:
+    case MaxNan:
+    case Clamp: return true;  // one of the operands, but for its sign
+    default: break;
+  }
+  using Kind = DType::Kind;
+  const bool one_zero = type.kind == Kind::Float8E4M3FNUZ || type.kind == Kind::Float8E5M2FNUZ ||
+                        type.kind == Kind::Float8E4M3B11FNUZ;
+  const bool rounds = function == Floor || function == Ceil || function == Trunc || function == Rint || function == Round;
+  const double largest = dtype_row(type)->largest;
+  return !one_zero && (!rounds || std::floor(largest) == largest);
 }
 
 bool accepts(Function function, DType type) {

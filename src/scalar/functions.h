@@ -124,8 +124,7 @@ struct FunctionInfo {
   Operands operands;          // all operands have one type
   std::string_view stem;      // of the text functions: "exp2" names exp2_f32 and exp2_f64, "clz" names clz<int32_t>
   bool is_predicate = false;  // gives bool; else the result has the operands' type
-  // Floats narrower than 32 bits give a result of their own type, so that nothing is left to round.
-  bool is_closed = false;
+  bool is_closed = false;  // of floats gives numbers of their own type, where that has them: see below
   // Largest error in float32, in units in the last place of the result; 0.5: correctly rounded, in its own direction;
   // 0: exact. In float64: below two units more, the C library's. Narrower types round the float32 result once more.
   // Of an approximation: CUDA's on a GPU, in units of the largest result; of sines, cosines and tangents within [-pi,
@@ -147,12 +146,16 @@ Function exact_of(Function function);
 bool accepts(Function function, DType type);
 DType result_type(Function function, DType type);
 
+// Whether values of a float type give one that needs no rounding to it. Where the largest is 7.5 its round() is not
+// there, and a type with one zero has none that is negative.
+bool is_closed(Function function, DType type);
+
 // The C type that holds a value: float for every floating type but float64; int8_t and uint8_t for 4-bit integers;
 // uint8_t for bool; uint64_t for pointers.
 std::string_view c_type(DType type);
 
 // The text function to call for operands of a type, and so the name of its piece: "exp2_f32", "floordiv<int32_t>". What
-// it gives for a 4-bit integer, and for a float narrower than 32 bits unless is_closed, must still pass through
+// it gives for a 4-bit integer, and for a float narrower than 32 bits unless is_closed(), must still pass through
 // narrowing(type).
 std::string c_name(Function function, DType type);
 

@@ -42,6 +42,9 @@ struct FarDeeds {
 // (PTX ISA, memory consistency model). None: nothing.
 using FarKnowledge = std::shared_ptr<const std::map<uint32_t, FarDeeds>>;
 
+Knowledge join(const Knowledge& a, const Knowledge& b);
+FarKnowledge join(const FarKnowledge& a, const FarKnowledge& b);
+
 // All threads of a cluster start at one point, and come to one point again at every barrier that all of them reach: an
 // era. What was done in an earlier era of the cluster is known to everybody, and needs no clocks; so is what anybody
 // knew of the agents then.
@@ -137,8 +140,5 @@ class Clocks {
   std::shared_ptr<Cluster> all_;
   int64_t threads_, agents_, first_thread_ = 0, first_agent_ = 0;
 };
-
-Knowledge join(const Knowledge& a, const Knowledge& b);
-FarKnowledge join(const FarKnowledge& a, const FarKnowledge& b);
 
 }  // namespace tilewright::simulator

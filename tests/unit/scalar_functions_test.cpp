@@ -187,7 +187,8 @@ TEST(ScalarFunctions, TextsGiveTheBitsOfTheLibrary) {
                                      : row.arity == 2 ? "a, b"
                                                       : "a, b, c");
       loops.pieces.insert(c_name(row.function, type));
-      std::string narrow = row.is_predicate || (type.is_float() && row.is_closed) ? "" : narrowing(type);
+      const bool exact = row.is_predicate || (type.is_float() && is_closed(row.function, type));
+      std::string narrow = exact ? "" : narrowing(type);
       if (!narrow.empty()) loops.pieces.insert(narrow);
       int number =
           loops.add(type, result_type(row.function, type), narrow.empty() ? call : fmt::format("{}({})", narrow, call));
