@@ -157,9 +157,7 @@ bool is_closed(Function function, DType type) {
     case Clamp: return true;  // one of the operands, but for its sign
     default: break;
   }
-  using Kind = DType::Kind;
-  const bool one_zero = type.kind == Kind::Float8E4M3FNUZ || type.kind == Kind::Float8E5M2FNUZ ||
-                        type.kind == Kind::Float8E4M3B11FNUZ;
+  const bool one_zero = type == e4m3fnuz || type == e5m2fnuz || type == e4m3b11fnuz;
   const bool rounds = function == Floor || function == Ceil || function == Trunc || function == Rint || function == Round;
   const double largest = dtype_row(type)->largest;
   return !one_zero && (!rounds || std::floor(largest) == largest);

@@ -17,7 +17,7 @@ namespace {
 
 // One of each kind of source and operand; every type is a destination.
 constexpr DType kSources[] = {boolean, i4, i8, i32, i64, u4, u16, u64, f32, f64};
-constexpr DType kOperands[] = {i4, i8, i32, i64, u8, u64, f16, f32, f64};
+constexpr DType kOperands[] = {i4, i8, i32, i64, u8, u64, f16, f32, f64, bf16, e4m3, e3m4, e2m3, e4m3fnuz};
 constexpr DType kTypes[] = {boolean, i4,   i8,   i16,         i32,      i64,      u4,   u8,   u16,
                             u32,     u64,  f16,  f32,         f64,      bf16,     tf32, e4m3, e5m2,
                             e8m0,    e2m1, e3m4, e4m3b11fnuz, e4m3fnuz, e5m2fnuz, e2m3, e3m2};
@@ -48,6 +48,36 @@ TEST(ScalarFunctions, TypesAndTexts) {
   EXPECT_FALSE(accepts(Function::Clz, i4));
   EXPECT_FALSE(accepts(Function::Max, e8m0));
   EXPECT_THROW(c_name(Function::Exp, i32), InternalError);
+}
+
+// Of narrow floats, whatever rounds to whole numbers, negates or chooses gives a number of the type: round() of 7.5, the
+// largest float6_e2m3fn, is no 8, and a type with one zero has no negative one.
+TEST(ScalarFunctions, ResultsAreNumbersOfTheirType) {
+  for (DType type : kTypes) {
+    if (!type.is_float() || type.bits > 8) continue;
+    std::vector<float> values;
+    for (int code = 0; code < 1 << type.bits; ++code) {
+      const auto byte = static_cast<uint8_t>(code);
+      float value = 0;
+      load_lanes(type, &byte, {}, 1, &value);
+      values.push_back(value);
+    }
+    const auto n = static_cast<int64_t>(values.size());
+    for (const FunctionInfo& row : all_functions()) {
+      if (!accepts(row.function, type) || row.is_predicate || row.arity > 2) continue;
+      for (const float other : values) {
+        std::vector<float> others(values.size(), other), got(values.size()), again(values.size());
+        const void* in[] = {values.data(), others.data()};
+        apply(row.function, type, {in, row.arity}, got.data(), n);
+        convert(f32, type, Rounding::Nearest, got.data(), nullptr, again.data(), n);
+        for (size_t i = 0; i < got.size(); ++i)
+          ASSERT_TRUE(std::bit_cast<uint32_t>(got[i]) == std::bit_cast<uint32_t>(again[i]) ||
+                      (std::isnan(got[i]) && std::isnan(again[i])))
+              << row.name << " of " << type.name() << " " << values[i] << ", " << other << ": " << got[i];
+        if (row.arity == 1) break;
+      }
+    }
+  }
 }
 
 TEST(ScalarFunctions, ApproximationsAreOfTheFunctionOfTheirName) {

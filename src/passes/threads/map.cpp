@@ -59,6 +59,7 @@ class MapLowering {
         l_(c.l),
         sums_(map, team, l_),
         queue_(queue),
+        changed_(changed_roots(map.body, l_.program)),
         by_one_copy_(changes_memory_alone(map, l_.program, [&](BufferId id) { return c_.is_memory(id); })) {}
 
   Body by_layout(const FragmentLayout& points) {
@@ -194,7 +195,7 @@ class MapLowering {
         if (!l_.is_global(w.first.buffer)) continue;
         w.registers = kept(w.first.buffer, l_.type(w.first.buffer), points.registers());
         w.slot = round_of(at, at.vector);
-        append(out, wide_load(w, at));
+        append(out, wide_load(w, by_one_copy_ ? at : held));
         ahead_.emplace_back(w.first.buffer, w.registers);
       }
       if (by_one_copy_ && held.first_copy && !out.empty()) out = {l_.make(If{held.first_copy, std::move(out), {}})};
@@ -535,6 +536,10 @@ class MapLowering {
       f(memory, Region{w.registers, {add(w.slot, constant(i))}, {constant(step)}});
     }
   }
+  bool changes(BufferId id) const {
+    return std::any_of(changed_.begin(), changed_.end(),
+                       [&](BufferId to) { return analysis::may_overlap(to, id, l_.program); });
+  }
   // Whether the first element exists; none: it does.
   Expr exists(const Wide& w) const { return bounds_check(w.first.buffer, w.first.indices, l_); }
   // What reading gives where there is no element.
@@ -549,7 +554,9 @@ class MapLowering {
       copy.from = memory, copy.to = registers;
       move.push_back(l_.make(std::move(copy)));
     });
-    const Expr check = exists(w);
+    Expr check = exists(w);
+    // What the body changes, and no other copy of the point stores, only who stores may read (copied_points.h).
+    if (at.first_copy && changes(w.first.buffer)) check = check ? logical_and(at.first_copy, check) : at.first_copy;
     if (!check) return move;
     const Expr lane = l_.index("lane", wide(at.vector));
     fill.push_back(loop(l_, lane, wide(0), wide(at.vector),
@@ -604,6 +611,7 @@ class MapLowering {
   Lowering& l_;
   MapSums sums_;
   const Queue queue_;
+  const std::set<BufferId> changed_;                  // roots, by the body
   const bool by_one_copy_;                            // of threads with copies of a point, one runs it
   bool in_turns_ = false;                             // the lanes are turns of a loop, one after the other
   bool may_need_ = true;                              // accesses may be wide under conditions
