@@ -13,7 +13,7 @@ namespace {
 constexpr target::CpuFeatures kWide = {true, true, true, true};
 
 std::string around(const std::string& loop) {
-  return "loop program p {\n  param X: float32[64, 64]\n  param I: int32[64]\n  param H: float16[64, 64]\n  launch "
+  return "loop program p {\n  param X: float32[64, 64]\n  param I: int32[64]\n  param H: float16[64, 64]\n  param F: bool[64, 64]\n  launch "
          "p(bx: "
          "4) threads(tx: 32) {\n    local t: float32\n    for block: int64 in 0..4 grid {\n" +
          loop + "    }\n  }\n}\n";
@@ -58,6 +58,7 @@ TEST(ChooseLanes, WhatIsNoMatterOfLanesStays) {
   expect_none("X[i, block] = exp(X[block, i])", "");  // its place is looked at first
   expect_none("X[block, i] = exp(X[block, i])\n        X[i, block] = 1.0", "elements that do not lie side by side");
   expect_none("X[block, i] = exp(X[block, i]) * log(X[block, i])", "log_f32");
+  expect_none("F[block, i] = float32(H[block, i]) > 1.0", "a condition that is kept");
 }
 TEST(ChooseLanes, NoneWithoutTheInstructions) {
   const std::string text = loop("64", "vectorized", "X[block, i] = exp(X[block, i])");

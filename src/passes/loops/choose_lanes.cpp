@@ -139,6 +139,7 @@ class Question {
     if (!varies(e)) return true;
     if (const auto* n = e.as<Load>()) return row(*n);
     const Held v = value(e);
+    if (v != Held::No && type.is_bool()) return stays("a condition that is kept");
     if (v == Held::No || !is_narrow_float(type)) return v != Held::No;
     if (v != Held::ToRound) return stays("a rounding that is not to memory");
     std::set<std::string> pieces;
