@@ -51,6 +51,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   if (auto plan = tiles_ahead(scratch, launch, target, hints, why_not_ahead)) {
     why_not_ahead = misfit_ahead(*plan, scratch, number);
     if (why_not_ahead.empty()) return std::move(*plan);
+    if (hints.work != plan::Work::Kind::Persistent) why_not_ahead.clear();
   }
   if (!why_not_ahead.empty()) {
     Plan none;
