@@ -7,7 +7,7 @@ namespace {
 
 struct Tickets {
   std::string before = "    sync block\n", order = " order=acquire_release", behind = "    sync block\n";
-  std::string fence_before, fence_behind;
+  std::string fence_before = "", fence_behind = "";
   std::string draw = "atomic add to=N[0] value=1";
 
   std::string body() const {
