@@ -147,7 +147,7 @@ Function exact_of(Function function) {
 
 bool is_closed(Function function, DType type) {
   const FunctionInfo& row = info(function);
-  if (!row.is_closed || !type.is_float() || type.bits >= 32) return row.is_closed;
+  if (!row.is_closed || row.is_predicate || !type.is_float() || type.bits >= 32) return row.is_closed;
   switch (function) {
     case Abs:
     case Min:

@@ -46,7 +46,7 @@ TEST(Tickets, FencesAroundARelaxedAtomicDoTheSame) {
 
 // The last block clears the ticket for the next launch by a plain store: everybody else has drawn.
 TEST(Tickets, WhoDrewTheLastMayStoreToTheTicket) {
-  const std::string clear = "    if last[0] == 3 && tx == 0 {\n      N[0] = 0\n    }\n";
+  const std::string clear = "    if last[0] == 3 and tx == 0 {\n      N[0] = 0\n    }\n";
   EXPECT_EQ(error_of(64, Tickets().body() + clear, 4), kNoError);
   expect_error(error_of(64, Tickets{.order = " order=release"}.body() + clear, 4), "TW9001", "");
 }

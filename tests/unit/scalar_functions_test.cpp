@@ -62,17 +62,17 @@ TEST(ScalarFunctions, ResultsAreNumbersOfTheirType) {
       load_lanes(type, &byte, {}, 1, &value);
       values.push_back(value);
     }
+    std::set<uint32_t> numbers;
+    for (const float value : values) numbers.insert(std::bit_cast<uint32_t>(value));
     const auto n = static_cast<int64_t>(values.size());
     for (const FunctionInfo& row : all_functions()) {
       if (!accepts(row.function, type) || row.is_predicate || row.arity > 2) continue;
       for (const float other : values) {
-        std::vector<float> others(values.size(), other), got(values.size()), again(values.size());
+        std::vector<float> others(values.size(), other), got(values.size());
         const void* in[] = {values.data(), others.data()};
         apply(row.function, type, {in, row.arity}, got.data(), n);
-        convert(f32, type, Rounding::Nearest, got.data(), nullptr, again.data(), n);
         for (size_t i = 0; i < got.size(); ++i)
-          ASSERT_TRUE(std::bit_cast<uint32_t>(got[i]) == std::bit_cast<uint32_t>(again[i]) ||
-                      (std::isnan(got[i]) && std::isnan(again[i])))
+          ASSERT_TRUE(numbers.contains(std::bit_cast<uint32_t>(got[i])) || std::isnan(got[i]))
               << row.name << " of " << type.name() << " " << values[i] << ", " << other << ": " << got[i];
         if (row.arity == 1) break;
       }
