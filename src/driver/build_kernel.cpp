@@ -69,9 +69,9 @@ std::string function_name(std::string wish, const std::string& arch) {
 runtime::ProcessorFeatures features_of_arch(const std::string& arch) {
   if (arch == "cpu") return runtime::processor_features();
   const std::string level = arch.substr(4);
-  if (level != "portable" && level != "avx2" && level != "avx512")
+  if (level != "portable" && level != "avx2" && level != "avx512" && level != "amx")
     fail(Code::BadOption, {}, fmt::format("'{}' is no level of processors", arch),
-         "it is cpu, for this machine's, cpu:portable, cpu:avx2 or cpu:avx512");
+         "it is cpu, for this machine's, cpu:portable, cpu:avx2, cpu:avx512 or cpu:amx");
   return runtime::features_of_level(level);
 }
 

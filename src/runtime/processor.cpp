@@ -102,6 +102,9 @@ ProcessorFeatures restrict_features(const ProcessorFeatures& processor, std::str
 }
 
 ProcessorFeatures features_of_level(std::string_view level) {
+  ProcessorFeatures all{.avx2 = true, .fma = true, .f16c = true, .avx512 = true};
+  all.avx512_bf16 = all.avx512_vnni = all.amx = true;
+  if (level == "amx") return all;
   return restrict_features({.avx2 = true, .fma = true, .f16c = true, .avx512 = true}, level);
 }
 

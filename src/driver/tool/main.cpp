@@ -54,7 +54,7 @@ void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 void add_build(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("build", "Compile a program ahead of time: a C header, an object and JSON");
   sub->add_option("file", c.build.file, "A .tile file; - is standard input")->required();
-  sub->add_option("--arch", c.build.arch, "For what: cpu, cpu:avx2, cpu:avx512, cpu:portable, sm_80, sm_89, sm_90a")
+  sub->add_option("--arch", c.build.arch, "For what: cpu, cpu:avx2, cpu:avx512, cpu:amx, cpu:portable, sm_80, sm_89, sm_90a")
       ->delimiter(',')
       ->required();
   sub->add_option("-o,--out", c.build.out, "A folder, in which each architecture has one")->required();
@@ -68,7 +68,7 @@ void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("--passes", c.opt.passes, "Which, in this order")->delimiter(',');
   sub->add_option("--until", c.opt.until, "All passes of the road to this one");
   sub->add_option("--arch", c.opt.arch, "For which GPU")->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
-  sub->add_option("--cpu", c.opt.cpu, "For which vectors")->check(CLI::IsMember({"portable", "avx2", "avx512"}));
+  sub->add_option("--cpu", c.opt.cpu, "For which vectors")->check(CLI::IsMember({"portable", "avx2", "avx512", "amx"}));
   sub->add_flag("--list", c.opt.list, "Say which passes there are");
   sub->add_flag("--locations", c.opt.locations, "With the place of every statement");
   sub->add_flag("--diff", c.opt.diff, "Only the lines that changed");
