@@ -91,21 +91,24 @@ ProcessorFeatures restrict_features(const ProcessorFeatures& processor, std::str
   if (level.empty() || level == "native") return processor;
   ProcessorFeatures p;
   if (level == "portable") return p;
-  if (level != "avx2" && level != "avx512")
+  if (level != "avx2" && level != "avx512" && level != "amx")
     fail(Code::ProcessorUnknown, {}, fmt::format("TILEWRIGHT_CPU is '{}', which is no processor level", level),
-         "use portable, avx2, avx512 or native");
+         "use portable, avx2, avx512, amx or native");
   p.avx2 = processor.avx2;
   p.fma = processor.fma;
   p.f16c = processor.f16c;
-  p.avx512 = level == "avx512" && processor.avx512;
+  p.avx512 = level != "avx2" && processor.avx512;
+  if (level == "amx") {
+    p.avx512_bf16 = processor.avx512_bf16, p.avx512_vnni = processor.avx512_vnni;
+    p.amx = processor.amx;
+  }
   return p;
 }
 
 ProcessorFeatures features_of_level(std::string_view level) {
   ProcessorFeatures all{.avx2 = true, .fma = true, .f16c = true, .avx512 = true};
   all.avx512_bf16 = all.avx512_vnni = all.amx = true;
-  if (level == "amx") return all;
-  return restrict_features({.avx2 = true, .fma = true, .f16c = true, .avx512 = true}, level);
+  return restrict_features(all, level);
 }
 
 ProcessorFeatures processor_features() {

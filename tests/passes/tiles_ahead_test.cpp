@@ -90,7 +90,7 @@ std::string refusal(const Rows& rows) {
 TEST(TilesAhead, IsRefusedWhereItCannotBe) {
   const std::string none = "launch 'rows' has no plan with the line 'work persistent'\n";
   EXPECT_EQ(refusal({}), "");
-  EXPECT_EQ(refusal({.grid = "by: 2"}), none + "there are not known to be more tiles than multiprocessors");
+  EXPECT_EQ(refusal({.grid = "by: 2"}), none + "there are no more tiles than multiprocessors");
   EXPECT_EQ(refusal({.threads = 256, .registers = 2}),
             none + "5 blocks run beside each other on a multiprocessor, as it is");
   EXPECT_EQ(refusal({.out = "X"}), none + "'X' is written in the loop");

@@ -103,8 +103,12 @@ struct ReduceNest {
                         {lane_loop(wide(lanes), join(old, source(add(mul(chunk, wide(lanes)), lane))))}));
     if (constant_int(sub(w.count, done)) != 0)
       body.push_back(lane_loop(sub(w.count, done), join(old, source(add(done, lane)))));
-    for (int64_t half = lanes / 2; half > 0; half /= 2)
-      body.push_back(lane_loop(wide(half), join(old, load(acc, {add(lane, wide(half))}, acc_type))));
+    // Panels may have 3, 6 or 14 lanes: where a half is none, the upper one is the shorter.
+    for (int64_t left = lanes; left > 1;) {
+      const int64_t lower = (left + 1) / 2;
+      body.push_back(lane_loop(wide(left - lower), join(old, load(acc, {add(lane, wide(lower))}, acc_type))));
+      left = lower;
+    }
     body.push_back(finish(load(acc, {wide(0)}, acc_type)));
     return outer_loops(std::move(body), w.vars.size());
   }
