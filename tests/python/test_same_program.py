@@ -48,7 +48,7 @@ def program(twin, arguments):
     return twin(*(T.dynamic(symbols.get(a, a)) if len(str(a)) == 1 and isinstance(a, str) else a for a in arguments)).script().strip()
 
 
-@pytest.mark.parametrize("example, note, twin, arguments", ORIGINALS, ids=lambda v: str(v)[:30])
+@pytest.mark.parametrize("example, note, twin, arguments", ORIGINALS, ids=lambda v: getattr(v, "__name__", str(v))[:30])
 def test_same_text(originals, example, note, twin, arguments):
     text = program(twin, arguments)
     assert text in originals[example], f"no original of {example} is\n{text}\nbut the first is\n{originals[example][0]}"
