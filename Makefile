@@ -4,7 +4,7 @@ BUILD := cmake --build --preset
 TESTS := tests/tilewright_tests
 WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
-TEST_PYTHON := .venv/bin/python -m pytest -q -rs -n $(JOBS) --dist loadfile tests/python tests/transpose tests/quant tests/moe tests/engram
+TEST_PYTHON := .venv/bin/python -m pytest -q -rs tests/python tests/transpose tests/quant tests/moe tests/engram
 .PHONY: demo docs test test-gpu test-python test-wheel bench update format asan clean
 
 # DEMO=--all for all of its rows.

@@ -27,7 +27,8 @@ struct ProcessorFeatures {
 ProcessorFeatures detect_processor();
 
 // The features of `processor` that a level leaves: "portable" (none), "avx2" (avx2, fma, f16c), "avx512" (those and
-// avx512), "amx" (those, avx512_bf16, avx512_vnni and amx), "native" or empty (all). CompileError for another name. Never more than the processor has.
+// avx512), "amx" (those, avx512_bf16, avx512_vnni and amx), "native" or empty (all). CompileError for another name.
+// Never more than the processor has.
 ProcessorFeatures restrict_features(const ProcessorFeatures& processor, std::string_view level);
 
 // All that a level may have: "portable", "avx2", "avx512", "amx".

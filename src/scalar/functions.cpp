@@ -158,7 +158,8 @@ bool is_closed(Function function, DType type) {
     default: break;
   }
   const bool one_zero = type == e4m3fnuz || type == e5m2fnuz || type == e4m3b11fnuz;
-  const bool rounds = function == Floor || function == Ceil || function == Trunc || function == Rint || function == Round;
+  const bool rounds =
+      function == Floor || function == Ceil || function == Trunc || function == Rint || function == Round;
   const double largest = dtype_row(type)->largest;
   return !one_zero && (!rounds || std::floor(largest) == largest);
 }

@@ -124,7 +124,7 @@ struct FunctionInfo {
   Operands operands;          // all operands have one type
   std::string_view stem;      // of the text functions: "exp2" names exp2_f32 and exp2_f64, "clz" names clz<int32_t>
   bool is_predicate = false;  // gives bool; else the result has the operands' type
-  bool is_closed = false;  // of floats gives numbers of their own type, where that has them: see below
+  bool is_closed = false;     // of floats gives numbers of their own type, where that has them: see below
   // Largest error in float32, in units in the last place of the result; 0.5: correctly rounded, in its own direction;
   // 0: exact. In float64: below two units more, the C library's. Narrower types round the float32 result once more.
   // Of an approximation: CUDA's on a GPU, in units of the largest result; of sines, cosines and tangents within [-pi,

@@ -31,15 +31,15 @@ struct Deed {
   Clock at = 0;
 };
 
-// What one block has done in global memory, as a thread of another knows it: all of the eras before this one, and of this
-// one what `known` says.
+// What one block has done in global memory, as a thread of another knows it: all of the eras before this one, and of
+// this one what `known` says.
 struct FarDeeds {
   uint32_t era = 0;
   int64_t first_thread = 0;  // of the block, in `known`
   Knowledge known;
 };
-// By number of the block in the grid. Told by atomics that release and acquire, and by fences of the device around others
-// (PTX ISA, memory consistency model). None: nothing.
+// By number of the block in the grid. Told by atomics that release and acquire, and by fences of the device around
+// others (PTX ISA, memory consistency model). None: nothing.
 using FarKnowledge = std::shared_ptr<const std::map<uint32_t, FarDeeds>>;
 
 Knowledge join(const Knowledge& a, const Knowledge& b);

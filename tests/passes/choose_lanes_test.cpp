@@ -13,7 +13,8 @@ namespace {
 constexpr target::CpuFeatures kWide = {true, true, true, true};
 
 std::string around(const std::string& loop) {
-  return "loop program p {\n  param X: float32[64, 64]\n  param I: int32[64]\n  param H: float16[64, 64]\n  param F: bool[64, 64]\n  launch "
+  return "loop program p {\n  param X: float32[64, 64]\n  param I: int32[64]\n  param H: float16[64, 64]\n  param F: "
+         "bool[64, 64]\n  launch "
          "p(bx: "
          "4) threads(tx: 32) {\n    local t: float32\n    for block: int64 in 0..4 grid {\n" +
          loop + "    }\n  }\n}\n";

@@ -11,10 +11,11 @@ struct Tickets {
   std::string draw = "atomic add to=N[0] value=1";
 
   std::string body() const {
-    return "    shared last: int32[1] place=0\n    B[bx * 64 + tx] = A[tx] + 1.0\n" + before +
-           "    if tx == 0 {\n" + fence_before + "      old: int32 = " + draw + order + "\n" + fence_behind +
-           "      last[0] = old\n    }\n" + behind +
-           "    if last[0] == 3 {\n      for i in 0..4 {\n        A[tx + 64 * i] = B[i * 64 + (63 - tx)]\n      }\n    }\n";
+    return "    shared last: int32[1] place=0\n    B[bx * 64 + tx] = A[tx] + 1.0\n" + before + "    if tx == 0 {\n" +
+           fence_before + "      old: int32 = " + draw + order + "\n" + fence_behind + "      last[0] = old\n    }\n" +
+           behind +
+           "    if last[0] == 3 {\n      for i in 0..4 {\n        A[tx + 64 * i] = B[i * 64 + (63 - tx)]\n      }\n    "
+           "}\n";
   }
   std::string error() const { return error_of(64, body(), 4); }
 };

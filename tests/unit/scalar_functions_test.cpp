@@ -50,8 +50,8 @@ TEST(ScalarFunctions, TypesAndTexts) {
   EXPECT_THROW(c_name(Function::Exp, i32), InternalError);
 }
 
-// Of narrow floats, whatever rounds to whole numbers, negates or chooses gives a number of the type: round() of 7.5, the
-// largest float6_e2m3fn, is no 8, and a type with one zero has no negative one.
+// Of narrow floats, whatever rounds to whole numbers, negates or chooses gives a number of the type: round() of 7.5,
+// the largest float6_e2m3fn, is no 8, and a type with one zero has no negative one.
 TEST(ScalarFunctions, ResultsAreNumbersOfTheirType) {
   for (DType type : kTypes) {
     if (!type.is_float() || type.bits > 8) continue;

@@ -54,7 +54,8 @@ void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
 void add_build(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("build", "Compile a program ahead of time: a C header, an object and JSON");
   sub->add_option("file", c.build.file, "A .tile file; - is standard input")->required();
-  sub->add_option("--arch", c.build.arch, "For what: cpu, cpu:avx2, cpu:avx512, cpu:amx, cpu:portable, sm_80, sm_89, sm_90a")
+  sub->add_option("--arch", c.build.arch,
+                  "For what: cpu, cpu:avx2, cpu:avx512, cpu:amx, cpu:portable, sm_80, sm_89, sm_90a")
       ->delimiter(',')
       ->required();
   sub->add_option("-o,--out", c.build.out, "A folder, in which each architecture has one")->required();
