@@ -16,7 +16,6 @@ _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["l
 _AND, _OR = OPERATIONS["logical_and"], OPERATIONS["logical_or"]
 _open_if, _open_else, _close = operation("open_if"), operation("open_else"), operation("close")
 _open_while, _break, _continue = operation("open_while"), operation("loop_break"), operation("loop_continue")
-_alloc_scalar = operation("alloc_scalar")
 _select, _assert, _condition = operation("if_then_else"), operation("device_assert"), operation("condition")
 _IN_PLACE = {
     "+": python.iadd, "-": python.isub, "*": python.imul, "/": python.itruediv, "//": python.ifloordiv, "%": python.imod,
@@ -539,8 +538,7 @@ def while_loop(condition, region):
     tracer = recording("while")
     if tracer.discover:
         raise StopTrace
-    always = truth is True and region.names
-    _open_while(Var(_alloc_scalar("bool", None).id) if always else truth)  # known so far: the turn says whether it stays so
+    _open_while(truth)
     tracer.scope("while", region)
     yield
     try:
@@ -550,8 +548,6 @@ def while_loop(condition, region):
         region.close()  # names that the turn bound again are variables in the next trace: then the condition may change
         raise
     region.close()
-    if always and not tracer.decisions.more_variables:
-        _open_while(truth)
 
 
 def leave(what):

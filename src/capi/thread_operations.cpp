@@ -154,8 +154,39 @@ Result atomic_cas(const Operation&, const Operands& o) {
 Result shuffle(const Operation& op, const Operands& o) {
   return o.builder().shuffle(static_cast<ir::ShuffleKind>(op.variant), o.expr(0), o.expr(1), o.integer(2, 32));
 }
+// The lanes that a vote is among, as bits; none given, and all of them, are the lanes that are here. Lanes that vote at
+// once may have masks of their own: those of a group of lanes among themselves.
+ir::Expr some_lanes(const Operation& op, const Operands& o) {
+  const ir::Expr mask = o.expr_or_none(1);
+  if (!mask) return mask;
+  if (!mask->type.is_int())
+    fail(Code::NeedsIntegers, o.place(),
+         fmt::format("the mask of {} is an integer, but this is {}", op.name, mask->type.name()),
+         "what the lanes vote about comes first, then the lanes that are asked, as bits");
+  constexpr int64_t kAll = 0xFFFFFFFF;
+  const auto known = ir::constant_int(mask);
+  return known && (*known & kAll) == kAll ? ir::Expr{} : o.builder().let("", ir::cast(mask, u32));
+}
 Result vote(const Operation& op, const Operands& o) {
-  return o.builder().vote(static_cast<ir::VoteKind>(op.variant), o.expr_or_none(0));
+  ir::Builder& b = o.builder();
+  const auto kind = static_cast<ir::VoteKind>(op.variant);
+  const ir::Expr value = o.expr_or_none(0), mask = some_lanes(op, o), none = ir::constant(u32, int64_t{0});
+  if (!mask) return b.vote(kind, value);
+  auto among = [&](const ir::Expr& lanes) { return ir::apply(ir::Operator::BitAnd, lanes, mask, o.place()); };
+  switch (kind) {
+    case ir::VoteKind::Any:
+      return ir::apply(ir::Operator::Ne, among(b.vote(ir::VoteKind::Ballot, value)), none, o.place());
+    case ir::VoteKind::All: {
+      const ir::Expr no = ir::logical_not(ir::as_condition(value, o.place()));
+      return ir::apply(ir::Operator::Eq, among(b.vote(ir::VoteKind::Ballot, no)), none, o.place());
+    }
+    case ir::VoteKind::MatchAll: {
+      const ir::Expr here = b.let("", among(b.vote(ir::VoteKind::ActiveMask, {})));
+      const ir::Expr same = ir::apply(ir::Operator::Eq, among(b.vote(ir::VoteKind::MatchAny, value)), here, o.place());
+      return ir::select(same, here, none);
+    }
+    default: return among(b.vote(kind, value));
+  }
 }
 Result warp_reduce(const Operation& op, const Operands& o) {
   return o.builder().warp_reduce(static_cast<ir::Operator>(op.variant), o.expr(0));
@@ -224,19 +255,23 @@ void add_warp_operations(std::vector<Operation>& table) {
     ir::VoteKind kind;
     const char* doc;
   } const votes[] = {
-      {"any_sync", ir::VoteKind::Any, "Whether a lane of the warp has it true."},
-      {"all_sync", ir::VoteKind::All, "Whether all lanes of the warp have it true."},
-      {"ballot_sync", ir::VoteKind::Ballot, "The lanes of the warp that have it true, as bits."},
-      {"ballot", ir::VoteKind::Ballot, "The lanes of the warp that have it true, as bits."},
-      {"match_any_sync", ir::VoteKind::MatchAny, "The lanes of the warp whose value is mine, as bits."},
-      {"match_all_sync", ir::VoteKind::MatchAll, "All lanes as bits if their values are equal, else 0."},
+      {"any_sync", ir::VoteKind::Any, "Whether a lane of the warp, or of the mask, has it true."},
+      {"all_sync", ir::VoteKind::All, "Whether all lanes of the warp, or of the mask, have it true."},
+      {"ballot_sync", ir::VoteKind::Ballot, "The lanes of the warp, or of the mask, that have it true, as bits."},
+      {"ballot", ir::VoteKind::Ballot, "The lanes of the warp, or of the mask, that have it true, as bits."},
+      {"match_any_sync", ir::VoteKind::MatchAny,
+       "The lanes of the warp, or of the mask, whose value is mine, as bits."},
+      {"match_all_sync", ir::VoteKind::MatchAll,
+       "All lanes, or those of the mask, as bits if their values are equal, else 0."},
       {"syncthreads_and", ir::VoteKind::BlockAll, "A barrier; whether all threads have it true."},
       {"syncthreads_or", ir::VoteKind::BlockAny, "A barrier; whether a thread has it true."},
       {"syncthreads_count", ir::VoteKind::BlockCount, "A barrier; how many threads have it true."},
   };
   for (const auto& v : votes) {
     const bool match = v.kind == ir::VoteKind::MatchAny || v.kind == ir::VoteKind::MatchAll;
-    table.push_back({v.name, "thread", fmt::format("{}: expr, mask: ignored = None", match ? "value" : "predicate"),
+    const bool of_block = std::string_view(v.name).starts_with("syncthreads");
+    table.push_back({v.name, "thread",
+                     fmt::format("{}: expr{}", match ? "value" : "predicate", of_block ? "" : ", mask: expr = None"),
                      v.doc, vote, static_cast<int>(v.kind)});
   }
   table.push_back({"activemask", "thread", "", "The lanes of the warp that are here, as bits.", vote,

@@ -166,9 +166,6 @@ std::vector<Expr> Builder::open_persistent(const std::vector<std::string>& names
 
 void Builder::open_while(const Expr& condition) {
   const Expr c = as_condition(condition, location_);
-  if (constant_int(c) == 1)
-    fail_here(Code::EndlessLoop, "the condition of this while is always true",
-              "test a variable that the body changes, or leave by break_loop() under a condition that the loop tests");
   emit(While{c, {}});
   scopes_.push_back({While{c, {}}, {}, location_id(location_)});
 }
@@ -191,6 +188,9 @@ void Builder::need_end(const While& loop, const SourceLocation& at) const {
   bool reads = false;
   walk(loop.condition, [&](const Expr& e) { reads = reads || e.as<Load>(); });
   if (reads || leaves(loop.body)) return;
+  if (constant_int(loop.condition) == 1)
+    fail(Code::EndlessLoop, at, "the condition of this while is always true",
+         "test a variable that the body changes, or leave by break_loop() under a condition that the loop tests");
   fail(Code::EndlessLoop, at, "the condition of this while never changes: it reads no memory",
        "what an atomic, a vote or a shuffle gives is one value, taken before the loop: let the condition read an "
        "element, or a variable that the body sets");

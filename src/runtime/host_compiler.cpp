@@ -223,12 +223,21 @@ std::string run_compiler(const HostCompiler& compiler, const CompilerRun& run) {
   return object;
 }
 
+// A text that ends the optimizer's own process is compiled once more with less of it: results are the same.
 std::string compile_shared_object(const HostCompiler& compiler, const CompileRequest& request) {
-  return run_compiler(compiler, {{{kTextName, request.text}},
-                                 command_line(compiler, request.flags),
-                                 kObjectName,
-                                 request.deadline,
-                                 request.dump_name});
+  const auto run = [&](const std::vector<std::string>& flags) {
+    return run_compiler(
+        compiler,
+        {{{kTextName, request.text}}, command_line(compiler, flags), kObjectName, request.deadline, request.dump_name});
+  };
+  try {
+    return run(request.flags);
+  } catch (const CompileError& error) {
+    if (error.diagnostic().message.find("internal compiler error") == std::string::npos) throw;
+    std::vector<std::string> fewer = request.flags;
+    fewer.push_back("-O1");
+    return run(fewer);
+  }
 }
 
 }  // namespace tilewright::runtime

@@ -183,6 +183,7 @@ TEST(StatementErrors, WhileThatIsLeftFromInside) {
     While(n > 0, [&] {
       for (auto i : serial(3)) If(A(i) == 1, [] { thread_return(); });
     });
+    While(true, [&] { If(A(1) == 1, [] { break_loop(); }); });
   });
 }
 

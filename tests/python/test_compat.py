@@ -31,6 +31,7 @@ FILES = {
     "a/marks.py": SCALE + "for f in (1, 2):\n    print('✅' if scaled(8, f)(np.ones(8, 'float32')).sum() == 8 else '❌')\n",
     "a/sleeps.py": "import tilelang, time\ntime.sleep(60)\n",
     "a/crashes.py": "import tilelang, os\nos.abort()\n",
+    "a/exits.py": "import tilelang\nraise SystemExit(2)\n",
     "a/misses.py": SCALE + "T.no_such_operation(1)\n",
     "a/shared_too_large.py": SCALE.replace("for i", "s = T.alloc_shared((1 << 20,), 'float32')\n            s[0] = A[0]\n            for i")
     + "scaled(8, 3)(np.ones(8, 'float32'))\n",
@@ -92,6 +93,7 @@ def compat(folder, *arguments):
         ("a/marks.py", "fail", 1, 2),  # leaves with 0, and prints a mark for each check
         ("a/sleeps.py", "timeout", 0, 0),
         ("a/crashes.py", "crash", 0, 0),
+        ("a/exits.py", "fail", 0, 1),  # with a code that is none of ours
         ("a/misses.py", "fail", 0, 1),
         ("a/finds_no_room.py", "pass", 1, 1),  # beside the others, but alone it does
         ("t/test_many.py", "pass", 10, 10),
@@ -111,6 +113,7 @@ def test_results(found, name, status, passed, ran):
     [
         ("a/misses.py", "not there: TW1102 Tilewright has no T.no_such_operation"),
         ("a/crashes.py", "crash: SIGABRT"),
+        ("a/exits.py", "exception: SystemExit: N"),
         ("t/test_import.py", "import: ModuleNotFoundError: No module named 'tilelang.no_such_part'"),
         ("t/test_mixed.py", "wrong numbers"),
         ("t/test_mixed.py", "generated text"),
@@ -129,7 +132,7 @@ def test_what_people_read(found):
     assert "T.no_such_operation" in page and "test_mixed.py" in page and "by tier" not in page.lower()
     assert "1 cases fail at a look at other generated text" in printed
     assert "5 cases fail at a look at text that only TileLang generates" in printed and "1 text" in printed
-    assert "causes, by programs" in printed and len(rows) == 15
+    assert "causes, by programs" in printed and len(rows) == 16
     assert "% of those that look at no text of TileLang)" in printed
     assert (folder / "compat/logs/a__crashes.py.log").exists()
 

@@ -79,6 +79,52 @@ def test_exchanges_of_a_warp(engine):
 
 
 @every_engine
+def test_votes_of_a_mask(engine):
+    """Groups of eight lanes vote among themselves at once, each by its own mask; halves in a branch of theirs."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((7, 64), "int32")):
+        with T.Kernel(1, threads=64):
+            t = T.get_thread_binding()
+            x = A[t]
+            group = T.shift_left(T.uint32(0xFF), T.cast(t % 32 // 8 * 8, "uint32"))
+            B[0, t] = T.cast(T.any_sync(x > 3, group), "int32")
+            B[1, t] = T.cast(T.all_sync(x > 0, mask=group), "int32")
+            B[2, t] = T.cast(T.ballot_sync(x > 1, group), "int32")
+            B[3, t] = T.cast(T.match_any_sync(x, group), "int32")
+            B[4, t] = T.cast(T.match_all_sync(x // 3, group), "int32")
+            if t % 32 < 16:
+                B[5, t] = T.cast(T.ballot_sync(x > 2, 0xFFFF), "int32")
+            else:
+                B[5, t] = T.cast(T.ballot_sync(x > 1, 0xFFFF0000), "int32")
+            B[6, t] = T.cast(T.ballot_sync(x > 2, -1), "int32")
+
+    a, b = np.random.default_rng(0).integers(0, 5, 64).astype("int32"), np.empty((7, 64), "int32")
+    a[8:16], a[40:48] = 1, 4
+    run(main, engine, a, b)
+    for t in range(64):
+        first, x = t // 32 * 32, a[t]
+        group, half, warp = ([q for q in range(64) if q // n == t // n] for n in (8, 16, 32))
+
+        def bits(lanes, which):
+            return np.int64(sum(1 << (q - first) for q in lanes if which(a[q]))).astype("int32")
+
+        same = all(a[q] // 3 == x // 3 for q in group)
+        want = [any(a[group] > 3), all(a[group] > 0), bits(group, lambda v: v > 1), bits(group, lambda v: v == x),
+                bits(group, lambda _: same), bits(half, lambda v: v > (2 if t % 32 < 16 else 1)), bits(warp, lambda v: v > 2)]  # fmt: skip
+        assert b[:, t].tolist() == want, t
+
+
+def test_a_mask_comes_behind_what_is_voted_about():
+    with pytest.raises(tw.CompileError, match="the mask of ballot_sync is an integer, but this is bool"):
+
+        @T.prim_func
+        def main(A: T.Tensor((32,), "int32")):
+            with T.Kernel(1, threads=32):
+                A[0] = T.cast(T.ballot_sync(0xFFFFFFFF, A[0] > 0), "int32")
+
+
+@every_engine
 def test_atomics_and_conditions(engine):
     @T.prim_func
     def main(A: T.Tensor((32,), "int32"), B: T.Tensor((4,), "int32")):

@@ -920,3 +920,53 @@ def test_names_that_a_while_binds_again():
     wanted = np.array([0.5, 0.5, 0.375, 0.5, 0.3125, 0.375, 0.4375, 0.5], np.float32)
     for engine in ("interpreter", "cpu", "simulator"):
         assert np.array_equal(tw.compile(halved, out_idx=-1, engine=engine)(a), wanted)
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_a_while_that_is_left_from_inside(engine):
+    """Its condition is always true: of threads, each of which leaves in a turn of its own, and of tiles."""
+
+    @T.prim_func
+    def main(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32"), C: T.Tensor((2, 32), "int32")):
+        with T.Kernel(2, threads=32) as b:
+            tile = T.alloc_shared((32,), "int32")
+            left = 3 * b
+            T.copy(A, tile)
+            while True:
+                if left <= 0:
+                    break
+                left = left - 1
+                for i in T.Parallel(32):
+                    tile[i] = tile[i] * 2 + 1
+            T.copy(tile, C[b, :])
+            x, turns, found = A[T.get_thread_binding()], 0, False
+            while True:
+                if x % 3 == 0:
+                    found = True
+                    break
+                if x <= 1:
+                    break
+                x = x // 2
+                turns += 1
+            if b == 0:
+                B[T.get_thread_binding()] = turns if found else -turns
+
+    def turns_of(x, turns=0):
+        return turns if x % 3 == 0 else -turns if x <= 1 else turns_of(x // 2, turns + 1)
+
+    a, b, c = np.arange(32, dtype="int32"), np.empty(32, "int32"), np.empty((2, 32), "int32")
+    tw.compile(main, engine=engine)(a, b, c)
+    assert b.tolist() == [turns_of(int(x)) for x in a] and (c[0] == a).all() and (c[1] == a * 8 + 7).all()
+
+
+def test_a_while_that_nothing_leaves():
+    with pytest.raises(tw.CompileError, match="the condition of this while is always true"):
+
+        @T.prim_func
+        def main(A: T.Tensor((32,), "int32")):
+            with T.Kernel(1, threads=32):
+                while True:
+                    x = 0
+                    for i in T.serial(3):
+                        if A[i] == x:
+                            break

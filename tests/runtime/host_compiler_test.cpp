@@ -67,6 +67,20 @@ TEST(HostCompiler, ADifferentFileIsADifferentCompiler) {
   EXPECT_NE(find_host_compiler().identity, first);
 }
 
+// GCC 12 ends in a segmentation fault at some loops of narrow integers that are added to wide ones.
+TEST(HostCompiler, WhatEndsTheOptimizerIsCompiledWithLessOfIt) {
+  const Scratch scratch;
+  const HostCompiler real = host_compiler();
+  const std::string path = scratch / "c++";
+  write_script(path,
+               fmt::format("for a; do level=$([ \"$a\" = -O1 ] && echo 1 || echo $level); done\n"
+                           "[ -n \"$level\" ] || {{ echo 'k.cpp:1: internal compiler error: here' >&2; exit 1; }}\n"
+                           "exec {} \"$@\"\n",
+                           real.path));
+  const CompileRequest request{"extern \"C\" int f() { return 1; }", kernel_flags(), std::chrono::seconds(60), "f"};
+  EXPECT_EQ(compile_shared_object({path, real.identity}, request).substr(1, 3), "ELF");
+}
+
 TEST(HostCompiler, SameTextSameBytes) {
   const CompileRequest request{"extern \"C\" int f() { return 1; }", kernel_flags(), std::chrono::seconds(60), "f"};
   const std::string once = compile_shared_object(host_compiler(), request);

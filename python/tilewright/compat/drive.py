@@ -117,8 +117,8 @@ def described(error, case=""):
     line = linecache.getline(at.filename, at.lineno).strip() if at else ""
     text = str(error).strip()
     first = next((t.strip() for t in text.splitlines() if t.strip()), "")
-    code = getattr(error, "code", None)
-    cause = f"{code} {error.message}" if code else f"{type(error).__name__}: {first or line}"
+    own = isinstance(error, tilewright.TilewrightError) and error.code  # codes of others, as SystemExit's, are not ours
+    cause = f"{error.code} {error.message}" if own else f"{type(error).__name__}: {first or line}"
     if isinstance(error, AssertionError) and line and line not in cause:
         cause += f" [{line}]"
     after, before = (_asserted_after(at.filename, at.lineno), _looked_up(at.filename, at.lineno)) if at else ("", "")

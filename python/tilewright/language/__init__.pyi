@@ -975,8 +975,8 @@ def add(a: _Operand, b: _Operand) -> PrimExpr:
     """a + b"""
 def address_of(obj: _Operand) -> PrimExpr:
     """The address of an element of a global tensor."""
-def all_sync(predicate: _Operand, mask: _object | None = None) -> _Any:
-    """Whether all lanes of the warp have it true."""
+def all_sync(predicate: _Operand, mask: _Operand | None = None) -> _Any:
+    """Whether all lanes of the warp, or of the mask, have it true."""
 def alloc_barrier(arrive_count: _typing.Sequence[_int]) -> _Memory:
     """mbarriers, one for each count of arrivals."""
 def alloc_fragment(shape: _Shape, dtype: _DType, scope: _object = 'local.fragment') -> _Memory:
@@ -993,8 +993,8 @@ def annotate_min_blocks_per_sm(n: _int | _Any) -> _Any:
     """As many blocks that a multiprocessor can hold at once: a bound on registers."""
 def annotate_plan(lines: _str) -> _Any:
     """Lines that the launch's plan for a GPU is to have, as `tilewright compile --stage plan` prints them."""
-def any_sync(predicate: _Operand, mask: _object | None = None) -> _Any:
-    """Whether a lane of the warp has it true."""
+def any_sync(predicate: _Operand, mask: _Operand | None = None) -> _Any:
+    """Whether a lane of the warp, or of the mask, has it true."""
 def asin(x: _Operand) -> PrimExpr:
     """The scalar function asin, element by element."""
 def asinh(x: _Operand) -> PrimExpr:
@@ -1033,10 +1033,10 @@ def atomic_store(dst: _Operand, src: _Operand, memory_order: _str = 'seq_cst') -
     """Writes an element atomically."""
 def atomic_xor(dst: _Operand, value: _Operand, memory_order: _str | None = None, return_prev: _bool | _Any = False, use_tma: _object = False, annotations: _object | None = None) -> _Any:
     """Bitwise exclusive or into an element, atomically."""
-def ballot(predicate: _Operand, mask: _object | None = None) -> _Any:
-    """The lanes of the warp that have it true, as bits."""
-def ballot_sync(predicate: _Operand, mask: _object | None = None) -> _Any:
-    """The lanes of the warp that have it true, as bits."""
+def ballot(predicate: _Operand, mask: _Operand | None = None) -> _Any:
+    """The lanes of the warp, or of the mask, that have it true, as bits."""
+def ballot_sync(predicate: _Operand, mask: _Operand | None = None) -> _Any:
+    """The lanes of the warp, or of the mask, that have it true, as bits."""
 def barrier_arrive(mbarrier: _Operand, cta_id: _Operand | None = None) -> _Any:
     """Arrives at an mbarrier, or at that of block `cta_id` of the cluster: who waits there may copy over what this block has read. What blocks say through global memory needs T.cluster_sync()."""
 def barrier_wait(mbarrier: _Operand, parity: _Operand) -> _Any:
@@ -1215,10 +1215,10 @@ def loop_continue() -> _Any:
     """Leaves this round of the innermost loop: this thread only."""
 def make_tensor(ptr: _Operand, shape: _Shape, dtype: _DType = 'float32', strides: _Shape | None = None) -> _Any:
     """A global tensor at an address."""
-def match_all_sync(value: _Operand, mask: _object | None = None) -> _Any:
-    """All lanes as bits if their values are equal, else 0."""
-def match_any_sync(value: _Operand, mask: _object | None = None) -> _Any:
-    """The lanes of the warp whose value is mine, as bits."""
+def match_all_sync(value: _Operand, mask: _Operand | None = None) -> _Any:
+    """All lanes, or those of the mask, as bits if their values are equal, else 0."""
+def match_any_sync(value: _Operand, mask: _Operand | None = None) -> _Any:
+    """The lanes of the warp, or of the mask, whose value is mine, as bits."""
 def max(a: _Operand, b: _Operand) -> _Any:
     """The larger of two values; of NaN and a number the number."""
 def max_nan(x: _Operand, y: _Operand) -> PrimExpr:
@@ -1329,11 +1329,11 @@ def sync_threads(barrier_id: _Operand | None = None, arrive_count: _int | _Any =
     """A barrier of the block, or a named one of `arrive_count` threads."""
 def sync_warp(mask: _object | None = None) -> _Any:
     """A barrier of the warp."""
-def syncthreads_and(predicate: _Operand, mask: _object | None = None) -> _Any:
+def syncthreads_and(predicate: _Operand) -> _Any:
     """A barrier; whether all threads have it true."""
-def syncthreads_count(predicate: _Operand, mask: _object | None = None) -> _Any:
+def syncthreads_count(predicate: _Operand) -> _Any:
     """A barrier; how many threads have it true."""
-def syncthreads_or(predicate: _Operand, mask: _object | None = None) -> _Any:
+def syncthreads_or(predicate: _Operand) -> _Any:
     """A barrier; whether a thread has it true."""
 def tan(x: _Operand) -> PrimExpr:
     """The scalar function tan, element by element."""
