@@ -1,5 +1,7 @@
 #include "ir/stmt.h"
 
+#include <tuple>
+
 #include "ir/match.h"
 #include "ir/program.h"
 #include "support/diagnostic.h"
@@ -52,48 +54,17 @@ template <class T>
 Stmt make_stmt(T op, LocationId location) {
   return Stmt(StmtNode{std::move(op), location});
 }
-template Stmt make_stmt(StmtOp, LocationId);
-template Stmt make_stmt(Let, LocationId);
-template Stmt make_stmt(Store, LocationId);
-template Stmt make_stmt(Atomic, LocationId);
-template Stmt make_stmt(Shuffle, LocationId);
-template Stmt make_stmt(Vote, LocationId);
-template Stmt make_stmt(Call, LocationId);
-template Stmt make_stmt(For, LocationId);
-template Stmt make_stmt(While, LocationId);
-template Stmt make_stmt(If, LocationId);
-template Stmt make_stmt(Break, LocationId);
-template Stmt make_stmt(Continue, LocationId);
-template Stmt make_stmt(Return, LocationId);
-template Stmt make_stmt(Print, LocationId);
-template Stmt make_stmt(Assert, LocationId);
-template Stmt make_stmt(Assume, LocationId);
-template Stmt make_stmt(Copy, LocationId);
-template Stmt make_stmt(Fill, LocationId);
-template Stmt make_stmt(Gemm, LocationId);
-template Stmt make_stmt(Map, LocationId);
-template Stmt make_stmt(Reduce, LocationId);
-template Stmt make_stmt(Scan, LocationId);
-template Stmt make_stmt(FinalizeReducer, LocationId);
-template Stmt make_stmt(Role, LocationId);
-template Stmt make_stmt(Arrive, LocationId);
-template Stmt make_stmt(Expect, LocationId);
-template Stmt make_stmt(Wait, LocationId);
-template Stmt make_stmt(Commit, LocationId);
-template Stmt make_stmt(Drain, LocationId);
-template Stmt make_stmt(Sync, LocationId);
-template Stmt make_stmt(Fence, LocationId);
-template Stmt make_stmt(SetRegisters, LocationId);
-template Stmt make_stmt(Mma, LocationId);
-template Stmt make_stmt(LoadMatrix, LocationId);
-template Stmt make_stmt(Wgmma, LocationId);
-template Stmt make_stmt(Elect, LocationId);
-template Stmt make_stmt(InitBarriers, LocationId);
-template Stmt make_stmt(Stream, LocationId);
-template Stmt make_stmt(Transpose, LocationId);
-template Stmt make_stmt(Prefetch, LocationId);
-template Stmt make_stmt(Fold, LocationId);
-template Stmt make_stmt(RowScan, LocationId);
+
+// make_stmt of every operation, in this file alone: a copy of StmtOp takes a compiler seconds.
+template <class>
+struct MakersOf;
+template <class... Ops>
+struct MakersOf<std::variant<Ops...>> {
+  template <class T>
+  using Maker = Stmt (*)(T, LocationId);
+  static constexpr std::tuple<Maker<StmtOp>, Maker<Ops>...> all{make_stmt<StmtOp>, make_stmt<Ops>...};
+};
+template struct MakersOf<StmtOp>;
 
 bool equal(const Stmt& a, const Stmt& b) {
   if (a.same(b)) return true;
