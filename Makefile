@@ -4,7 +4,7 @@ BUILD := cmake --build --preset
 TESTS := tests/tilewright_tests
 WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
-TEST_PYTHON := .venv/bin/python -m pytest -q -rs tests/python tests/transpose tests/quant tests/moe tests/engram
+TEST_PYTHON := .venv/bin/python -m pytest -q -rs -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/python tests/transpose tests/quant tests/moe tests/engram
 .PHONY: demo docs test test-gpu test-python test-wheel bench update format asan clean
 
 # DEMO=--all for all of its rows.
@@ -55,7 +55,7 @@ bench: build/setup/bench build/release/build.ninja
 update: build/release/build.ninja
 	@$(BUILD) release -j $(JOBS) --target tilewright_tests tilewright_python print_examples
 	@TILEWRIGHT_UPDATE=1 tools/run_tests build/release/$(TESTS) $(WITHOUT_GPU)
-	@TILEWRIGHT_UPDATE=1 $(TEST_PYTHON)
+	@TILEWRIGHT_UPDATE=1 $(TEST_PYTHON) -n 0
 
 format: build/setup/test
 	@tools/check_format --fix

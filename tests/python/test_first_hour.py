@@ -2,6 +2,7 @@
 printed, warnings, the lines of their files in the traceback, and the message. TILEWRIGHT_UPDATE=1 writes what is said."""
 import contextlib
 import io
+import itertools
 import linecache
 import os
 import pathlib
@@ -20,6 +21,7 @@ from tilewright import elsewhere, settings, tracebacks
 
 FOLDER = pathlib.Path(__file__).parent / "first_hour"
 HEAD = re.compile(r"^=== (.*)$", re.MULTILINE)
+SHOWN = 3  # of calls of one line by itself; Python says how often it is repeated, which depends on what called the test
 
 
 # What bodies.txt has the bodies of: they are compiled for the interpreter, and for a GPU to a text.
@@ -58,9 +60,14 @@ def what_is_said(program, folder):
             if isinstance(error, tw.TilewrightError):
                 tracebacks.cut(error)  # as Python does it for one that nobody catches
             frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-            for f in frames:
-                library = f.filename.rpartition("/site-packages/")[2]  # whose lines are not ours to know
-                print(f"at {library} in {f.name}" if library != f.filename else f"at {f.filename}:{f.lineno} in {f.name}", file=out)
+            for place, same in itertools.groupby(frames, lambda f: (f.filename, f.lineno, f.name)):
+                shown = list(itertools.islice(same, SHOWN))
+                file_name, line, function = place
+                library = file_name.rpartition("/site-packages/")[2]  # whose lines are not ours to know
+                where = library if library != file_name else f"{file_name}:{line}"
+                print(f"at {where} in {function}\n" * len(shown), end="", file=out)
+                if next(same, None):
+                    print("at the same line again", file=out)
             print(f"{type(error).__name__}: {error}", file=out)
     text = out.getvalue() + "".join(f"warning at {w.filename}:{w.lineno}: {w.message}\n" for w in warned)
     text = text.replace(str(folder) + os.sep, "").replace(str(pathlib.Path(__file__).parent) + os.sep, "tests/")
