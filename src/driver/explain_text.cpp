@@ -218,7 +218,8 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
   if (!launch.fitted.empty()) page.line("    {}", launch.fitted);
   if (const std::string why = plan.why_no_iteration_teams(); !why.empty())
     page.line("    no two teams that take the iterations in turn, because {}", why);
-  if (const std::string why = plan.why_no_staging(); !why.empty()) page.line("    results are not staged: {}", why);
+  if (const std::string why = plan.why_no_staging(); !why.empty())
+    page.line("    results are not staged{} {}", launch.staged.empty() ? ":" : "", why);
   if (const std::string why = plan.why_no_overlap(); !why.empty())
     page.line("    every gemm is waited for at once, because {}", why);
   if (!launch.staged.empty())

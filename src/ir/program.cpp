@@ -20,6 +20,27 @@ Program parse_program(std::string_view text, const std::string& file_name) {
 
 namespace tilewright::ir {
 
+Buffer::Buffer() = default;
+Buffer::Buffer(const Buffer&) = default;
+Buffer::Buffer(Buffer&&) noexcept = default;
+Buffer& Buffer::operator=(const Buffer&) = default;
+Buffer& Buffer::operator=(Buffer&&) noexcept = default;
+Buffer::~Buffer() = default;
+
+Launch::Launch() = default;
+Launch::Launch(const Launch&) = default;
+Launch::Launch(Launch&&) noexcept = default;
+Launch& Launch::operator=(const Launch&) = default;
+Launch& Launch::operator=(Launch&&) noexcept = default;
+Launch::~Launch() = default;
+
+ProgramTables::ProgramTables() = default;
+ProgramTables::ProgramTables(const ProgramTables&) = default;
+ProgramTables::ProgramTables(ProgramTables&&) noexcept = default;
+ProgramTables& ProgramTables::operator=(const ProgramTables&) = default;
+ProgramTables& ProgramTables::operator=(ProgramTables&&) noexcept = default;
+ProgramTables::~ProgramTables() = default;
+
 DType operand_type(const ProgramTables& p, const Gemm& gemm, const Region& operand) {
   const bool single =
       p.buffer(gemm.a.buffer).type == f32 && p.buffer(gemm.b.buffer).type == f32 && p.buffer(gemm.c.buffer).type == f32;

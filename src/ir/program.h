@@ -57,6 +57,14 @@ struct TileLayout {
 
 // A row of the buffer table. Views are rows too: they name the row they look into.
 struct Buffer {
+  // Defined in one file, as those of what holds it: their copies take a compiler longer than what uses them.
+  Buffer();
+  Buffer(const Buffer&);
+  Buffer(Buffer&&) noexcept;
+  Buffer& operator=(const Buffer&);
+  Buffer& operator=(Buffer&&) noexcept;
+  ~Buffer();
+
   std::string name;
   DType type;
   Space space = Space::Global;
@@ -100,6 +108,13 @@ struct Swizzle {  // the order in which blocks run; panel 0: as they come
 };
 
 struct Launch {
+  Launch();
+  Launch(const Launch&);
+  Launch(Launch&&) noexcept;
+  Launch& operator=(const Launch&);
+  Launch& operator=(Launch&&) noexcept;
+  ~Launch();
+
   std::string name;
   std::vector<Expr> grid;        // 1 to 3 extents
   std::vector<VarId> block;      // one var per grid extent, int32
@@ -134,6 +149,13 @@ struct Options {
 
 // All of a program but its level: what walks, lowerings and emitters need.
 struct ProgramTables {
+  ProgramTables();
+  ProgramTables(const ProgramTables&);
+  ProgramTables(ProgramTables&&) noexcept;
+  ProgramTables& operator=(const ProgramTables&);
+  ProgramTables& operator=(ProgramTables&&) noexcept;
+  ~ProgramTables();
+
   std::string name;
   std::vector<Param> params;
   std::vector<VarId> symbols;  // dimensions solved from the arguments

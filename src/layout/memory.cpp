@@ -75,6 +75,12 @@ std::string MemoryLayout::fault(const std::vector<int64_t>& shape, const Dims& d
   return "";
 }
 
+MemoryLayout::MemoryLayout() = default;
+MemoryLayout::MemoryLayout(const MemoryLayout&) = default;
+MemoryLayout::MemoryLayout(MemoryLayout&&) noexcept = default;
+MemoryLayout& MemoryLayout::operator=(const MemoryLayout&) = default;
+MemoryLayout& MemoryLayout::operator=(MemoryLayout&&) noexcept = default;
+MemoryLayout::~MemoryLayout() = default;
 MemoryLayout::MemoryLayout(std::vector<int64_t> shape, Dims dims, int element_bits, Swizzle swizzle) {
   const std::string wrong = fault(shape, dims, element_bits, swizzle);
   check_internal(wrong.empty(), "no memory layout: {}", wrong);

@@ -46,7 +46,12 @@ class MemoryLayout {
  public:
   using Dims = std::vector<std::vector<Mode>>;
 
-  MemoryLayout() = default;
+  MemoryLayout();
+  MemoryLayout(const MemoryLayout&);
+  MemoryLayout(MemoryLayout&&) noexcept;
+  MemoryLayout& operator=(const MemoryLayout&);
+  MemoryLayout& operator=(MemoryLayout&&) noexcept;
+  ~MemoryLayout();
   MemoryLayout(std::vector<int64_t> shape, Dims dims, int element_bits, Swizzle swizzle = {});
   // One stride an extent.
   MemoryLayout(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides, int element_bits,

@@ -14,7 +14,6 @@ using Takes = plan::Role::Takes;
 namespace {
 
 constexpr int64_t kMaxSlots = plan::Limits{}.slots;  // of a ring: no program gains from more
-constexpr int64_t kEnoughSlots = 3;                  // measured: a gemm with three slots loses nothing to one with four
 
 // Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
 // beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
@@ -68,15 +67,15 @@ class PlanSearch {
   // Blocks that share turns keep rings that hide latencies, or do not share.
   bool shares_too_dearly(const plan::Plan& p) const {
     return limits_.split && p.work.kind == plan::Work::Kind::Split && limits_.staging >= Staging::None &&
-           std::ranges::all_of(p.rings, [](const plan::Ring& r) { return r.slots <= kEnoughSlots; });
+           std::ranges::all_of(p.rings, [](const plan::Ring& r) { return r.slots <= plan::kEnoughSlots; });
   }
 
   // The limits below those that did not do.
   void lower(const plan::Plan& plan) {
     if (!plan.why_no_staging().empty()) limits_.staging = std::max(limits_.staging, plan.epilogue.how);
-    const Staging next = limits_.staging == Staging::Whole    ? Staging::Chunks
-                         : limits_.staging == Staging::Chunks ? Staging::None
-                                                              : Staging::Straight;
+    const Staging next = limits_.staging == Staging::Whole  ? Staging::Chunks
+                         : plan::in_chunks(limits_.staging) ? Staging::None
+                                                            : Staging::Straight;
     if (limits_.next_tile && plan.next_tile_ahead()) {
       limits_.next_tile = false;
       return;
@@ -89,13 +88,14 @@ class PlanSearch {
       return;
     }
     limits_.slots = std::min(limits_.slots, longest) - 1;
-    if (plan.work.blocks_per_multiprocessor > 1 && limits_.staging == Staging::Chunks && limits_.slots < kEnoughSlots) {
+    if (plan.work.blocks_per_multiprocessor > 1 && plan::in_chunks(limits_.staging) &&
+        limits_.slots < plan::kEnoughSlots) {
       if (limits_.slots >= 1) return;  // the other block works while this one's loader brings the next
       limits_ = begin_;
       limits_.side_by_side = false;
       return;
     }
-    const int64_t fewest = limits_.staging == Staging::None ? 2 : kEnoughSlots;
+    const int64_t fewest = limits_.staging == Staging::None ? 2 : plan::kEnoughSlots;
     if (limits_.staging != Staging::Straight && limits_.slots < fewest)
       limits_.staging = next, limits_.slots = kMaxSlots;
   }

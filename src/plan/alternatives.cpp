@@ -34,7 +34,7 @@ std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTabl
     if (loop && loop->kind == ir::LoopKind::Pipelined && plan.order_of(loop->var) != Order::How::Alternating)
       line("order {} of {}", word(kOrderWords, Order::How::Alternating), program.var(loop->var).name);
   });
-  for (const auto how : {Staging::Whole, Staging::Chunks, Staging::None, Staging::Straight})
+  for (const auto how : {Staging::Whole, Staging::Chunks, Staging::RowChunks, Staging::None, Staging::Straight})
     if (plan.epilogue.how != how) line("epilogue {}", word(kStagingWords, how));
   if (plan.fit.any()) line("fit none");
   line("not {}", word(kRejectedWords, Rejection::Of::Loader));

@@ -1,5 +1,6 @@
 #include "plan/decide.h"
 
+#include "analysis/accessed.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -42,6 +43,8 @@ constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
 // Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
 // nothing before the last has been used.
 constexpr int64_t kFewest = 2;
+
+constexpr int64_t kChunkBytes = 16384;  // of a warpgroup's result that leaves in chunks: two of 64 rows of 128 bytes
 
 constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";
 
@@ -87,7 +90,8 @@ class Decider {
       return refused(fmt::format("{} blocks are no pairs", *hints_.blocks));
     // A warpgroup alone leaves the matrix unit idle while it does something else: another block's goes on.
     const int64_t team = launch_.threads[0];
-    const bool may_share = limits_.side_by_side && fills_device() && widest_accumulator() < kWide && !only_multiplies();
+    const bool may_share = limits_.side_by_side && fills_device() && widest_accumulator() < kWide &&
+                           (!only_multiplies() || fills_it_but_once());
     const bool side_by_side = team == kGroup && hints_.blocks_per_multiprocessor.value_or(may_share ? 2 : 1) == 2 &&
                               hints_.work != Work::Kind::Persistent;
     if (limits_.slots < kFewest && !side_by_side) return refused(kNoRoom);
@@ -107,7 +111,7 @@ class Decider {
     const Registers registers = fixed(shared(usual, math, target_, blocks), hints_);
     if (std::string why = too_many(registers, math, target_, blocks); !why.empty()) return refused(std::move(why));
     give_roles(math, alternating, registers);
-    const bool staged = limits_.staging == Staging::Whole || limits_.staging == Staging::Chunks;
+    const bool staged = limits_.staging < Staging::None;
     plan_.epilogue.how = hints_.staging.value_or(alternating && staged ? Staging::Chunks : limits_.staging);
     plan_.epilogue.by_columns = !persistent && !side_by_side && only_multiplies();
     if (plan_.overlap) plan_.orders = OverlappedProducts(p_, launch_, rings()).orders(launch_.body, hints_);
@@ -192,6 +196,22 @@ class Decider {
   bool fills_device() const {
     const auto blocks = constant_int(blocks_of(launch_));
     return !blocks || *blocks > target_.multiprocessors;
+  }
+  // Whether all blocks run at once, two a multiprocessor, with rings that hide latencies: teams in turn of one block
+  // would multiply its two tiles one after the other.
+  bool fills_it_but_once() const {
+    const auto blocks = constant_int(blocks_of(launch_));
+    if (!blocks || *blocks > 2 * target_.multiprocessors || limits_.slots < kEnoughSlots) return false;
+    std::set<BufferId> moved;
+    int64_t bytes = 0, others = 0;
+    for (const FoundRing& r : rings()) {
+      bytes += r.ahead ? kEnoughSlots * r.bytes : r.bytes;
+      moved.insert(r.tiles.begin(), r.tiles.end());
+    }
+    for (BufferId tile : analysis::accessed_by(launch_.body, p_))
+      if (p_.buffer(tile).space == Space::Shared && !p_.buffer(tile).is_view() && !moved.contains(tile))
+        others += bytes_on_chip(p_.buffer(tile));
+    return bytes + std::max(others, kChunkBytes) <= target_.shared_bytes_of_blocks(2);
   }
   int64_t widest_accumulator() const {
     int64_t most = 0;

@@ -7,6 +7,8 @@
 
 namespace tilewright::plan {
 
+constexpr int64_t kEnoughSlots = 3;  // measured: a gemm with three slots loses nothing to one with four
+
 // What a plan may have, where hints do not fix it. Below these there is another one to try.
 struct Limits {
   int64_t slots = 8;                 // of a ring, however many stages the program asks for; below 2 (of blocks side

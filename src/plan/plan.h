@@ -72,10 +72,11 @@ struct Order {
 };
 
 // How results leave: in one piece; in chunks of columns (and rows) of which one is written while the one before is
-// read; as the program says; straight from registers, to memory or to other registers, where the program goes by a
-// shared buffer that nothing else needs. Chunks take less room and more barriers, registers none at all and write less
-// to a line at a time.
-enum class Staging : uint8_t { Whole, Chunks, None, Straight };
+// read; in chunks of rows, where warpgroups have their own columns; as the program says; straight from registers, to
+// memory or to other registers, where the program goes by a shared buffer that nothing else needs. Chunks take less
+// room and more barriers, registers none at all and write less to a line at a time.
+enum class Staging : uint8_t { Whole, Chunks, RowChunks, None, Straight };
+constexpr bool in_chunks(Staging how) { return how == Staging::Chunks || how == Staging::RowChunks; }
 struct Epilogue {
   Staging how = Staging::None;
   bool by_columns = false;           // a piece in one may leave by columns: the block does it once

@@ -9,7 +9,7 @@ inline constexpr std::array kWorkWords = {"one_tile", "persistent", "split", "st
 inline constexpr std::array kJobWords = {"load", "compute"};                                       // Role::Job
 inline constexpr std::array kTakesWords = {"all_tiles", "tiles_in_turn", "iterations_in_turn"};    // Role::Takes
 inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed", "alternating"};  // Order::How
-inline constexpr std::array kStagingWords = {"whole", "chunks", "as_written", "straight"};         // Staging
+inline constexpr std::array kStagingWords = {"whole", "chunks", "chunks_of_rows", "as_written", "straight"};  // Staging
 inline constexpr std::array kRejectedWords = {"a loader",    "teams by iteration",
                                               "staging",     "overlap",  // Rejection::Of
                                               "tiles ahead", "split",

@@ -75,7 +75,9 @@ std::string not_in_registers(const TileProgram& p, const std::vector<BufferId>& 
 }
 
 plan::Staging next(plan::Staging how) {
-  return how == plan::Staging::Whole ? plan::Staging::Chunks : plan::Staging::None;
+  return how == plan::Staging::Whole    ? plan::Staging::Chunks
+         : how == plan::Staging::Chunks ? plan::Staging::RowChunks
+                                        : plan::Staging::None;
 }
 
 }  // namespace
@@ -101,16 +103,29 @@ std::string settle(Plan& plan, const TileProgram& program, size_t number, const 
                    const target::GpuTarget& target) {
   const Launch& launch = program.launches[number];
   Placement placement;
+  const auto written_to = [&](plan::Staging how, TileProgram& staged) {
+    std::vector<BufferId> results;
+    staged.launches[number].body =
+        stage_results(staged, launch.body, launch.threads[0], how, plan.epilogue.by_columns, stored_once, results);
+    return results;
+  };
   while (true) {
     TileProgram staged = program;
-    std::vector<BufferId> results;
-    staged.launches[number].body = stage_results(staged, launch.body, launch.threads[0], plan.epilogue.how,
-                                                 plan.epilogue.by_columns, stored_once, results);
+    const std::vector<BufferId> results = written_to(plan.epilogue.how, staged);
+    if (plan.epilogue.how == plan::Staging::Whole && results.empty()) {
+      TileProgram chunked = program;
+      if (!written_to(plan::Staging::Chunks, chunked).empty()) {
+        plan.rejected.push_back({Rejection::Of::Staging, "whole, a result would take the room of a ring's slots"});
+        plan.epilogue.how = plan::Staging::Chunks;
+        continue;
+      }
+    }
     placement = foreseen_placement(staged, number, target);
     const std::string why = not_in_registers(staged, results, placement);
     if (why.empty()) break;
-    const char* how = plan.epilogue.how == plan::Staging::Whole ? "whole" : "in chunks";
-    plan.rejected.push_back({Rejection::Of::Staging, fmt::format("{}, {}", how, why)});
+    constexpr const char* kHow[] = {"whole", "in chunks", "in chunks of rows"};
+    plan.rejected.push_back(
+        {Rejection::Of::Staging, fmt::format("{}, {}", kHow[static_cast<size_t>(plan.epilogue.how)], why)});
     plan.epilogue.how = next(plan.epilogue.how);
   }
   if (plan.overlap) {

@@ -156,11 +156,12 @@ class Stager {
     if (c.im2col.present() || !is_whole(c.from, from)) return {};
     const int64_t rows = *constant_int(from.shape[0]), columns = *constant_int(from.shape[1]);
     if (constant_int(c.to.extent.back()) != columns) return {};
-    const bool whole = how_ == Staging::Whole;
+    const bool whole = how_ == Staging::Whole, by_rows = how_ == Staging::RowChunks;
     if (whole && rows * columns * type.bits / 8 > kMaxWhole) return {};
+    if (by_rows && (rows == kGroupRows || rows % kGroupRows != 0)) return {};
     const int64_t row = std::min(columns, kRowBytes * 8 / type.bits);
-    const int64_t width = whole && !once_ ? columns : row, rest = columns % width;
-    const bool cuts_rows = !whole && threads_ == target::kWarpgroupThreads && rows % kGroupRows == 0;
+    const int64_t width = by_rows || (whole && !once_) ? columns : row, rest = columns % width;
+    const bool cuts_rows = by_rows || (!whole && threads_ == target::kWarpgroupThreads && rows % kGroupRows == 0);
     const int64_t height = cuts_rows ? kGroupRows : rows;
     int64_t slots = std::clamp<int64_t>(kSlotBytes / (height * width * type.bits / 8), 1, 2);
     if (rest > 0) slots = 1;  // the tail has a slot of its own

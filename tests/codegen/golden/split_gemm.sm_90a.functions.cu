@@ -18,11 +18,17 @@ __device__ __forceinline__ void tw_arrive_expect(uint64_t* barrier, uint32_t byt
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(tw_shared_address(barrier)), "r"(bytes)
                : "memory");
 }
+__device__ __forceinline__ void tw_bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int pending>
+__device__ __forceinline__ void tw_bulk_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
 __device__ __forceinline__ bool tw_elect() {
   uint32_t chosen;
   asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(chosen));
   return chosen != 0;
 }
+__device__ __forceinline__ void tw_fence_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 __device__ __forceinline__ void tw_fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -66,6 +72,10 @@ __device__ __forceinline__ void tw_store(float4* to, float4 v) {
                "f"(v.z), "f"(v.w)
                : "memory");
 }
+template <int threads>
+__device__ __forceinline__ void tw_sync_threads(int32_t barrier) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
+}
 template <int count>
 __device__ __forceinline__ void tw_take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
@@ -87,6 +97,10 @@ __device__ __forceinline__ void tw_wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
+__device__ __forceinline__ void tw_tma_add_2d(const void* shared, const tw_tensor_map* map, int32_t x0, int32_t x1) {
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%1, {%2, %3}], [%0];"
+               ::"r"(tw_shared_address(shared)), "l"(map), "r"(x0), "r"(x1) : "memory");
+}
 __device__ __forceinline__ void tw_tma_load_2d(void* shared, const tw_tensor_map* map, uint64_t* full, int32_t x0, int32_t x1) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                ::"r"(tw_shared_address(shared)), "l"(map), "r"(tw_shared_address(full)), "r"(x0), "r"(x1) : "memory");

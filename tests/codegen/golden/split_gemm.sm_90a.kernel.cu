@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(128) split_matmul_atomics_kernel_0(
   }
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kernel_1(uint16_t* A, uint16_t* B, float* C, const __grid_constant__ tw_tensor_map A_map, const __grid_constant__ tw_tensor_map B_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kernel_1(uint16_t* A, uint16_t* B, float* C, const __grid_constant__ tw_tensor_map A_map, const __grid_constant__ tw_tensor_map B_map, const __grid_constant__ tw_tensor_map C_map) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
   const int32_t bx = blockIdx.x;
   const int32_t by = blockIdx.y;
@@ -21,8 +21,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kern
   const int32_t tx = threadIdx.x;
   uint16_t* const A_shared = (uint16_t*)(tw_shared + 0);
   uint16_t* const B_shared = (uint16_t*)(tw_shared + 65536);
-  uint64_t* const A_shared_B_shared_full = (uint64_t*)(tw_shared + 196608);
-  uint64_t* const A_shared_B_shared_empty = (uint64_t*)(tw_shared + 196640);
+  uint64_t* const A_shared_B_shared_full = (uint64_t*)(tw_shared + 229376);
+  uint64_t* const A_shared_B_shared_empty = (uint64_t*)(tw_shared + 229408);
+  float* const C_local_staged = (float*)(tw_shared + 196608);
   const int32_t warp = __shfl_sync(0xffffffffu, (int32_t)threadIdx.x / 32, 0);
   // split_gemm.cpp:38
   if (warp == 0) {

@@ -48,14 +48,184 @@
       }
     }
     // split_gemm.cpp:41
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_bulk_wait<1>();
+      }
+    }
     #pragma unroll
     for (int32_t r = 0; r < 2; ++r) {
       #pragma unroll
-      for (int32_t r_1 = 0; r_1 < 32; ++r_1) {
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
         #pragma unroll
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
-          atomicAdd((float*)&C[bx * 256ll + r_1 * 8ll + (thread & 3) * 2ll + by * 65536ll + (thread >> 7) * 32768ll + ((thread & 127) >> 5) * 8192ll + r * 4096ll + ((thread & 31) >> 2) * 512ll + r_2], (float)(C_local[r * 2 + r_1 * 4 + r_2]));
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2];
         }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged, &C_map, bx * 256, by * 128);
+        tw_bulk_commit();
+        tw_bulk_wait<1>();
+      }
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 16];
+        }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged + 4096, &C_map, bx * 256 + 32, by * 128);
+        tw_bulk_commit();
+        tw_bulk_wait<1>();
+      }
+    }
+    tw_sync_threads<256>(3);
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 32];
+        }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged, &C_map, bx * 256 + 64, by * 128);
+        tw_bulk_commit();
+        tw_bulk_wait<1>();
+      }
+    }
+    tw_sync_threads<256>(3);
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 48];
+        }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged + 4096, &C_map, bx * 256 + 96, by * 128);
+        tw_bulk_commit();
+        tw_bulk_wait<1>();
+      }
+    }
+    tw_sync_threads<256>(3);
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 64];
+        }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged, &C_map, bx * 256 + 128, by * 128);
+        tw_bulk_commit();
+        tw_bulk_wait<1>();
+      }
+    }
+    tw_sync_threads<256>(3);
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 80];
+        }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged + 4096, &C_map, bx * 256 + 160, by * 128);
+        tw_bulk_commit();
+        tw_bulk_wait<1>();
+      }
+    }
+    tw_sync_threads<256>(3);
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 96];
+        }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged, &C_map, bx * 256 + 192, by * 128);
+        tw_bulk_commit();
+        tw_bulk_wait<1>();
+      }
+    }
+    tw_sync_threads<256>(3);
+    #pragma unroll
+    for (int32_t r = 0; r < 2; ++r) {
+      #pragma unroll
+      for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
+        alignas(16) float C_local_staged_vector[2];
+        #pragma unroll
+        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+          C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 112];
+        }
+        *(float2*)&C_local_staged[(thread >> 7) * 2048 + ((thread & 127) >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+      }
+    }
+    tw_fence_async_shared();
+    tw_sync_threads<256>(3);
+    if (warp == 0) {
+      if (tw_elect()) {
+        tw_tma_add_2d(C_local_staged + 4096, &C_map, bx * 256 + 224, by * 128);
+        tw_bulk_commit();
+        // split_gemm.cpp:38
+        tw_bulk_wait<0>();
       }
     }
   }
