@@ -428,6 +428,30 @@ TEST(Plans, MapsThatReadASlotReadNoLocals) {
                       {224, 32}, f32);
 }
 
+// Small products of one wave and a part of the next run as two blocks a multiprocessor, where their rings have the
+// room.
+TEST(Plans, ProductsOfOneWaveAndMoreShareMultiprocessors) {
+  const auto work = [](int64_t blocks, int step) {
+    return planned(
+               fmt::format(
+                   "program gemm {{\n  param A: float16[{0}, 512]\n  param B: float16[512, 64]\n"
+                   "  param C: float16[{0}, 64]\n  launch gemm(bx: {1}) threads(tx: 128) {{\n"
+                   "    shared As: float16[64, {2}]\n    shared Bs: float16[{2}, 64]\n    fragment acc: float32[64, "
+                   "64]\n    fill to=acc value=0.0\n    for k in 0..512 // {2} pipelined(stages=3) {{\n"
+                   "      copy from=A[bx * 64 : 64, k * {2} : {2}] to=As\n"
+                   "      copy from=B[k * {2} : {2}, 0 : 64] to=Bs\n      gemm a=As b=Bs c=acc\n    }}\n"
+                   "    copy from=acc to=C[bx * 64 : 64, 0 : 64]\n  }}\n}}\n",
+                   blocks * 64, blocks, step))
+        .plan.work;
+  };
+  const int64_t all = small_gpu().multiprocessors;
+  EXPECT_EQ(work(all, 64).blocks_per_multiprocessor, 1);
+  EXPECT_EQ(work(all + 1, 64).blocks_per_multiprocessor, 2);
+  EXPECT_EQ(work(2 * all, 64).blocks_per_multiprocessor, 2);
+  EXPECT_EQ(work(2 * all + 1, 64).kind, plan::Work::Kind::Persistent);
+  EXPECT_EQ(work(2 * all, 256).blocks_per_multiprocessor, 1);  // two slots would not hide what memory takes
+}
+
 TEST(Plans, WhatIsRefusedSaysWhy) {
   std::string text = gemm_text("128", "64", 3);
   auto with = [&](const std::string& from, const std::string& to) {
