@@ -17,12 +17,13 @@ demo: build/setup/demo build/release/build.ninja
 	@echo '      build/release/examples/demo --all, every example, 96 rows; or with names, as in demo softmax'
 	@echo '      PYTHONPATH=build/release/python .venv/bin/python -m tilewright puzzles start, sixteen puzzles'
 
+# All but the programs that measure: no test runs their two main functions, and what they call is tested.
 test: build/setup/test build/release/build.ninja
 	@tools/check_format
 	@python3 tools/check_layers.py
 	@python3 tools/check_docs.py
 	@python3 tools/check_recipes.py
-	@$(BUILD) release -j $(JOBS)
+	@$(BUILD) release -j $(JOBS) --target tilewright_tests tilewright_python tilewright_shared print_examples demo
 	@tools/run_tests build/release/$(TESTS) $(WITHOUT_GPU)
 	@$(TEST_PYTHON)
 
