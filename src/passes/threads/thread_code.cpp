@@ -223,6 +223,7 @@ class ThreadCode {
   Op converged(const Op& n, const Stmt& s) {
     Op copy = n;
     if (copy.value) copy.value = guard_accesses(copy.value, l_);
+    if constexpr (std::is_same_v<Op, Shuffle>) copy.lane = guard_accesses(copy.lane, l_);
     copy.converged = u_.control(s) != analysis::Agreement::None && l_.launch.thread_count() % kWarpThreads == 0;
     return copy;
   }
