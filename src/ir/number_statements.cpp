@@ -23,20 +23,12 @@ class Numbering {
     const uint32_t number = s->id.index;
     const bool keeps = number != 0 && !seen_[number];
     if (keeps) seen_[number] = true;
-    StmtNode node{s->op, s->location, keeps ? s->id : StmtId{++launch_.numbers}};
-    bool changed = !keeps;
-    std::visit(
-        [&](auto& op) {
-          std::decay_t<decltype(op)>::fields(op, [&](const char*, auto& field) {
-            if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Body>) {
-              const Body before = field;
-              body(field);
-              changed = changed || !std::ranges::equal(before, field, [](auto& a, auto& b) { return a.same(b); });
-            }
-          });
-        },
-        node.op);
-    return changed ? Stmt(std::move(node)) : s;
+    const StmtId id = keeps ? s->id : StmtId{++launch_.numbers};
+    const Stmt inside = with_bodies(s, [&](Body b) {
+      body(b);
+      return b;
+    });
+    return keeps ? inside : Stmt(StmtNode{inside->op, s->location, id});
   }
 
   Launch& launch_;

@@ -104,6 +104,15 @@ void for_each_region(const Stmt& s, function_ref<void(const Region&)> f) {
   match(s->op, [&](const auto& node) { std::decay_t<decltype(node)>::fields(node, Regions{f}); });
 }
 
+Stmt with_exprs(const Stmt& s, function_ref<Expr(const Expr&)> other) {
+  return rewrite_fields(s, other, [](const Body& b) { return b; });
+}
+
+Stmt with_bodies(const Stmt& s, function_ref<Body(const Body&)> other) {
+  return rewrite_fields(
+      s, [](const Expr& e) { return e; }, other);
+}
+
 void walk(const Expr& e, function_ref<void(const Expr&)> before) {
   before(e);
   for_each_operand(e, [&](const Expr& x) { walk(x, before); });
@@ -169,8 +178,7 @@ Body rewrite(const Body& body, function_ref<std::optional<Body>(const Stmt&)> re
   Body out;
   out.reserve(body.size());
   for (const Stmt& s : body) {
-    Stmt now = rewrite_fields(
-        s, [](const Expr& e) { return e; }, [&](const Body& b) { return rewrite(b, replace); });
+    const Stmt now = with_bodies(s, [&](const Body& b) { return rewrite(b, replace); });
     if (std::optional<Body> r = replace(now))
       out.insert(out.end(), r->begin(), r->end());
     else

@@ -17,6 +17,10 @@ void for_each_body(const Stmt& s, function_ref<void(const Body&)> f);
 // bodies.
 void for_each_region(const Stmt& s, function_ref<void(const Region&)> f);
 
+// The statement with other expressions, or other bodies, in its fields; with its number.
+Stmt with_exprs(const Stmt& s, function_ref<Expr(const Expr&)> other);
+Stmt with_bodies(const Stmt& s, function_ref<Body(const Body&)> other);
+
 // Preorder over an expression / all statements of a body and, with walk_exprs, every expression in them.
 void walk(const Expr& e, function_ref<void(const Expr&)> before);
 void walk(const Body& body, function_ref<void(const Stmt&)> before);

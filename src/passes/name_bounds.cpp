@@ -8,26 +8,6 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-namespace {
-
-// Every expression that a statement holds itself.
-template <class F>
-struct OwnExprs {
-  const F& each;
-  void operator()(const char*, auto& field) const {
-    using T = std::decay_t<decltype(field)>;
-    if constexpr (std::is_same_v<T, Expr>) {
-      if (field) each(field);
-    } else if constexpr (std::is_same_v<T, std::vector<Expr>>) {
-      for (Expr& e : field) each(e);
-    } else if constexpr (HasFields<T>) {
-      T::fields(field, *this);
-    }
-  }
-};
-
-}  // namespace
-
 void name_changing_bounds(TileProgram& program, Launch& launch) {
   const auto named = [&](const Stmt& s, const Body& body, Expr& bound, const char* name, Body& out) {
     bool loads = false;
@@ -57,10 +37,11 @@ void name_changing_bounds(TileProgram& program, Launch& launch) {
       for (Expr& e : m.extents) named(s, n->body, e, "extent", out);
       if (!out.empty()) out.push_back(make_stmt(std::move(m), s->location));
     } else if (is_tile_op(s)) {
-      StmtOp op = s->op;
-      const auto each = [&](Expr& e) { named(s, {s}, e, "operand", out); };
-      std::visit([&]<class Op>(Op& node) { Op::fields(node, OwnExprs<decltype(each)>{each}); }, op);
-      if (!out.empty()) out.push_back(make_stmt(std::move(op), s->location));
+      const Stmt told = with_exprs(s, [&](Expr e) {
+        named(s, {s}, e, "operand", out);
+        return e;
+      });
+      if (!out.empty()) out.push_back(told);
     }
     return out.empty() ? std::nullopt : std::optional(std::move(out));
   });

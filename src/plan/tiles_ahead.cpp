@@ -4,6 +4,7 @@
 #include <set>
 
 #include "analysis/accessed.h"
+#include "analysis/async_copies.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -20,12 +21,30 @@ namespace {
 
 constexpr int64_t kSlots = 2, kMostSlots = 16;  // one is computed, one comes; no program gains from more
 
-// Whether the copy fills the tile from global memory, before anything else in the body is done with it.
+// Whether the copy fills the tile from global memory, before anything else in the body is done with it, in a way that
+// may run ahead: all such copies go in front of the rest, and what cannot run ahead there would only stand too early.
 bool begins(const ProgramTables& p, const Copy& c, const Body& before) {
   const Buffer& to = p.buffer(c.to.buffer);
-  if (p.buffer(p.root(c.from.buffer)).space != Space::Global || to.is_view() || !is_whole(c.to, to)) return false;
-  if (to.space != Space::Fragment && to.space != Space::Shared) return false;
-  return to.space == Space::Fragment || !analysis::accessed_by(before, p).contains(c.to.buffer);
+  if (to.space == Space::Shared)
+    return analysis::comes_by_async_copies(c, to, p) && !analysis::accessed_by(before, p).contains(c.to.buffer);
+  Buffer arrives = to;  // and is taken from there
+  arrives.type = p.buffer(c.from.buffer).type, arrives.space = Space::Shared;
+  return to.space == Space::Fragment && analysis::comes_by_async_copies(c, arrives, p);
+}
+
+// Whether the names in the copy's place are those of the launch, or of values: results of atomics, say, come with what
+// stands before it.
+bool is_known_ahead(const Copy& c, const Body& before) {
+  std::set<VarId> told;
+  const auto uses_told = [&](const Expr& e) {
+    const std::set<VarId> used = used_vars(e);
+    return std::any_of(used.begin(), used.end(), [&](VarId v) { return told.contains(v); });
+  };
+  for (const Stmt& s : before) {
+    const auto* let = s.as<Let>();
+    if (!let || uses_told(let->value)) told.merge(bound_vars({s}));
+  }
+  return std::none_of(c.from.min.begin(), c.from.min.end(), uses_told);
 }
 
 // Shared memory that is left to what lowering adds: parts of reductions.
@@ -88,7 +107,7 @@ std::optional<Plan> bring_tiles_ahead(const ProgramTables& p, const Launch& laun
   Body before;
   for (const Stmt& s : launch.body) {
     const auto* c = s.as<Copy>();
-    if (c && begins(p, *c, before) && seen.insert(c->to.buffer).second) {
+    if (c && begins(p, *c, before) && is_known_ahead(*c, before) && seen.insert(c->to.buffer).second) {
       const int64_t bytes = elements_on_chip(p.buffer(c->to.buffer)) * p.buffer(c->from.buffer).type.bits / 8;
       const int64_t slots = hints.slots_of({c->to.buffer}, p).value_or(kSlots);
       if (slots < kSlots || slots > most) {

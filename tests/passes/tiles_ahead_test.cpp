@@ -96,6 +96,12 @@ TEST(TilesAhead, IsRefusedWhereItCannotBe) {
   EXPECT_EQ(refusal({.out = "X"}), none + "'X' is written in the loop");
   EXPECT_EQ(refusal({.bring = "    map i in 1, j in 4096 {\n      x[i, j] = float32(X[by, j])\n    }\n"}),
             none + "no tile comes from global memory in a copy of its own at the top of the body");
+  EXPECT_EQ(
+      refusal({.row = "t",
+               .bring = "    t: int32 = shuffle index value=by lane=3\n    copy from={in}[{row}, 0 : 4096] to=x\n"}),
+      none + "no tile comes from global memory in a copy of its own at the top of the body");
+  EXPECT_EQ(refusal({.bring = "    copy from={in}[{row}, 4 : 4096] to=x\n"}),
+            none + "no tile comes from global memory in a copy of its own at the top of the body");
   EXPECT_EQ(refusal({.plan = "plan(\"work persistent\", \"ring x slots=40\") "}),
             none + "a ring of such tiles has 2 to 4 slots, not 40");
 }

@@ -338,6 +338,30 @@ Body make_nest(const std::vector<Expr>& vars, const std::vector<Expr>& extents, 
 
 Body guard_accesses(const Body& body, Lowering& l) { return Guard(l).body(body); }
 Expr guard_accesses(const Expr& e, Lowering& l) { return Guard(l).expr(e); }
+Stmt with_sure_operands(const Stmt& op, Body& names, Lowering& l) {
+  const auto may_miss = [&](const Expr& x) {
+    const auto* n = x.as<Load>();
+    return n && bounds_check(n->buffer, n->indices, l);
+  };
+  const auto named = [&](const Expr& e) {
+    const Expr value = guard_accesses(e, l);
+    const VarId v = l.program.new_var("operand", value->type);
+    if (value->type.is_int()) l.intervals.set(v, l.intervals.of(value));
+    names.push_back(l.make(Let{v, value}));
+    return var(v, value->type);
+  };
+  return with_exprs(op, [&](const Expr& e) {
+    bool misses = false, chooses = false;
+    walk(e, [&](const Expr& x) {
+      const auto* b = x.as<Binary>();
+      misses = misses || may_miss(x);
+      chooses = chooses || x.as<Select>() || (b && (b->op == BinaryOp::And || b->op == BinaryOp::Or));
+    });
+    if (!misses) return e;
+    if (chooses) return named(e);  // what is not chosen is not evaluated
+    return rewrite(e, [&](const Expr& x) { return may_miss(x) ? std::optional(named(x)) : std::nullopt; });
+  });
+}
 Expr bounds_check(BufferId buffer, const std::vector<Expr>& index, Lowering& l) {
   return Guard(l).in_bounds(buffer, widened(index));
 }

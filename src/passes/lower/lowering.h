@@ -81,6 +81,8 @@ ir::Body lower_box(const std::vector<ir::Expr>& vars, const std::vector<ir::Expr
 // The same for scalar code outside any box. Indices become 64 bits wide.
 ir::Body guard_accesses(const ir::Body& body, Lowering& l);
 ir::Expr guard_accesses(const ir::Expr& e, Lowering& l);
+// A tile op without elements of global memory that may be none in its operands: `names` are given to them before it.
+ir::Stmt with_sure_operands(const ir::Stmt& op, ir::Body& names, Lowering& l);
 // Whether an element of global memory is one; none: it is for sure. It may be known that it is not.
 ir::Expr bounds_check(ir::BufferId buffer, const std::vector<ir::Expr>& index, Lowering& l);
 

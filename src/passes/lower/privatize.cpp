@@ -112,6 +112,12 @@ class Privatize {
         auto defined = defined_in_.find(v);
         if (defined != defined_in_.end() && defined->second != box && defined->second != kNoBox) spilled_.insert(v);
       }
+      if (box != kNoBox) return;
+      walk(e, [&](const Expr& x) {
+        const auto* n = x.as<Load>();
+        const auto found = n ? locals_.find(l_.program.root(n->buffer)) : locals_.end();
+        if (found != locals_.end()) found->second.boxes.insert(kNoBox);
+      });
     });
     if (const auto* n = s.as<Let>()) defined_in_[n->var] = box;
     if (const auto* n = s.as<Atomic>(); n && n->result.valid()) defined_in_[n->result] = box;
@@ -163,13 +169,15 @@ class Privatize {
   // ---- rewriting
   Body rewrite_outside(const Body& body) {
     Body out;
-    for (const Stmt& s : body) {
+    for (const Stmt& given : body) {
+      const auto* nest = given.as<For>();
+      if (const Box box = nest ? box_of(*nest) : kNoBox; box != kNoBox) {
+        const Body inside = rewrite_box(with_beginnings({given}, box), box);
+        out.insert(out.end(), inside.begin(), inside.end());
+        continue;
+      }
+      const Stmt s = of_first(given);
       if (const auto* f = s.as<For>()) {
-        if (const Box box = box_of(*f); box != kNoBox) {
-          Body inside = rewrite_box(with_beginnings({s}, box), box);
-          out.insert(out.end(), inside.begin(), inside.end());
-          continue;
-        }
         For g = *f;
         g.body = rewrite_outside(f->body);
         out.push_back(make_stmt(std::move(g), s->location));
@@ -183,6 +191,23 @@ class Privatize {
       }
     }
     return out;
+  }
+
+  // Threads agree on what they do together even where nothing proves it: it is as the first of them says.
+  Stmt of_first(const Stmt& s) {
+    const auto first = [](std::vector<Expr> index) {
+      index.insert(index.begin(), constant(i64, int64_t{0}));
+      return index;
+    };
+    return with_exprs(s, [&](const Expr& e) {
+      return rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+        if (const auto* n = x.as<Load>(); n && is_array(n->buffer))
+          return load(array_of(n->buffer), first(n->indices), x->type);
+        if (const auto* v = x.as<Var>(); v && spilled_.contains(v->id))
+          return load(array_of_var(v->id), first({}), x->type);
+        return std::nullopt;
+      });
+    });
   }
 
   // Private memory that some path reads before it writes gets a value at each point, so that it is private to the

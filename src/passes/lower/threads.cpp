@@ -340,11 +340,14 @@ class Block {
   }
 
   Body lowered(const Stmt& s) {
-    return match(s->op, [&]<class Op>(const Op& op) -> Body {
+    Body out;
+    const Body code = match(with_sure_operands(s, out, l_)->op, [&]<class Op>(const Op& op) -> Body {
       if constexpr (std::is_same_v<Op, Map>) return map(op);
       if constexpr (TileOp<Op>) return passes::lower(op, l_);
       return {};
     });
+    out.insert(out.end(), code.begin(), code.end());
+    return out;
   }
   void tile_op(const Stmt& s, const Context& c) {
     flush(c);

@@ -1,11 +1,9 @@
 #include "passes/schedule/async_rings.h"
 #include "analysis/accessed.h"
-#include "analysis/panels.h"
-#include "passes/assume_fast_calls.h"
+#include "analysis/async_copies.h"
 
 #include <set>
 
-#include "analysis/divisibility.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -19,13 +17,11 @@ namespace tilewright::passes {
 
 using namespace ir;
 using analysis::accesses_of;
-using analysis::begins_anywhere;
 using analysis::names_as_a_whole;
 
 namespace {
 
 constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
-constexpr int64_t kCopyBits = 128;  // of one cp.async: with fewer the hardware is no faster than loads and stores
 
 class PipelinedLoops {
  public:
@@ -44,9 +40,6 @@ class PipelinedLoops {
   }
 
  private:
-  bool has_views(BufferId id) const {
-    return std::any_of(p_.buffers.begin(), p_.buffers.end(), [&](const Buffer& b) { return b.root == id; });
-  }
   // How often statements of a body write the buffer.
   int writes(const Body& body, BufferId id) const {
     int count = 0;
@@ -56,27 +49,7 @@ class PipelinedLoops {
     });
     return count;
   }
-  bool is_plain(const Copy& c) const {
-    const Buffer &from = p_.buffer(c.from.buffer), &to = p_.buffer(c.to.buffer);
-    if (!c.completion.immediate() || c.combine != Combine::None || c.im2col.present()) return false;
-    if (p_.buffer(p_.root(c.from.buffer)).space != Space::Global || to.space != Space::Shared) return false;
-    if (from.type != to.type || to.type.bits < 8 || from.fill || to.is_view() || has_views(c.to.buffer)) return false;
-    return is_whole(c.to, to) && is_wide(c, from, to);
-  }
-  // Rows of whole 16-byte pieces, aligned on both sides.
-  bool is_wide(const Copy& c, const Buffer& from, const Buffer& to) const {
-    const int64_t elements = kCopyBits / to.type.bits;
-    if (begins_anywhere(p_.buffer(p_.root(c.from.buffer))) || to.rank() == 0 ||
-        constant_int(to.shape.back()).value_or(1) % elements != 0)
-      return false;
-    if (constant_int(c.from.extent.back()) == 1) return false;
-    if (!from.strides.empty() && constant_int(from.strides.back()) != 1) return false;
-    auto divides = [&](const Expr& e) { return analysis::power_of_two_divisor(e, p_) % elements == 0; };
-    if (!divides(c.from.min.back()) || !divides(from.shape.back())) return false;
-    for (size_t d = 0; d + 1 < from.strides.size(); ++d)
-      if (!divides(from.strides[d])) return false;
-    return !from.offset || divides(from.offset);
-  }
+  bool is_plain(const Copy& c) const { return analysis::comes_by_async_copies(c, p_.buffer(c.to.buffer), p_); }
   // The copies at the head of the loop, and what comes with them.
   size_t leading(const For& n) const {
     size_t count = 0;

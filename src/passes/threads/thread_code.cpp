@@ -194,10 +194,13 @@ class ThreadCode {
     return guard_accesses({s}, l_);
   }
   Body tile_op(const Stmt& s, const Team& team) {
-    return match(s->op, [&]<class Op>(const Op& op) -> Body {
-      if constexpr (TileOp<Op>) return lower_for_thread(op, s, team, c_);
-      return {};
-    });
+    Body out;
+    const Stmt sure = with_sure_operands(s, out, l_);
+    append(out, match(sure->op, [&]<class Op>(const Op& op) -> Body {
+             if constexpr (TileOp<Op>) return lower_for_thread(op, sure, team, c_);
+             return {};
+           }));
+    return out;
   }
   void name(const Let& n) {
     l_.intervals.set(n.var, l_.intervals.of(n.value));
@@ -220,6 +223,7 @@ class ThreadCode {
   Op converged(const Op& n, const Stmt& s) {
     Op copy = n;
     if (copy.value) copy.value = guard_accesses(copy.value, l_);
+    if constexpr (std::is_same_v<Op, Shuffle>) copy.lane = guard_accesses(copy.lane, l_);
     copy.converged = u_.control(s) != analysis::Agreement::None && l_.launch.thread_count() % kWarpThreads == 0;
     return copy;
   }

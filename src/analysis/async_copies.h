@@ -1,0 +1,11 @@
+// What cp.async brings.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::analysis {
+
+// Whether cp.async brings the whole of a tile in shared memory from global memory as it lies there: rows of whole
+// 16-byte pieces, aligned on both sides. `to` may be a tile that takes the place of what the copy fills.
+bool comes_by_async_copies(const ir::Copy& c, const ir::Buffer& to, const ir::ProgramTables& program);
+
+}  // namespace tilewright::analysis
