@@ -6,7 +6,7 @@ from .trace import OPERATIONS, apply, fail, operation
 from .values import Buffer, Tile, Var
 
 _STORE_LATER = OPERATIONS["store_later"]
-_select, _reshape = operation("if_then_else"), operation("reshape")
+_select, _reshape, _address = operation("if_then_else"), operation("reshape"), operation("address_of")
 
 
 def head_of(place, offset=0):
@@ -41,6 +41,12 @@ def access_ptr(base, access_type="r", *extents, offset=0, extent=None, ignore_la
     if not isinstance(base, (Buffer, Tile)):
         fail("OperandKind", f"T.access_ptr of {base!r}", "give a buffer, a region or an element of one")
     return Pointer(base, access_type, offset)
+
+
+def address_of(obj):
+    """The address of an element: a number where it is of a global tensor, else what foreign functions take as a pointer."""
+    base = obj.buffer if isinstance(obj, Tile) else obj
+    return Pointer(obj, "rw") if isinstance(base, Buffer) and base.scope() not in ("global", "local.fragment") else _address(obj)
 
 
 def ptx_cp_async(dst_access_ptr, src_access_ptr, num_elems, predicate=None):

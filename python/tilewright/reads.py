@@ -13,7 +13,7 @@ _ONLY_READ = frozenset("src A B A_sparse E img value compare obj".split())
 _SAME_MEMORY = frozenset({"reshape", "view", "make_tensor"})
 _NO_EFFECT = frozenset(
     "load let constant dynamic_symbol tensor scalar_parameter rename shape_of strides_of dtype_of space_of name_of layout_index "
-    "set_layout set_safe_value depth in_launch set_option fail get_thread_binding get_block_binding get_thread_extent "
+    "set_layout set_safe_value depth statements in_launch set_option fail get_thread_binding get_block_binding get_thread_extent "
     "get_cluster_dim block_rank_in_cluster get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx use_swizzle assume "
     "annotate_min_blocks_per_sm alloc_scalar address_of".split()
 )

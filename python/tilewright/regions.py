@@ -7,7 +7,7 @@ from .trace import OPERATIONS, apply, fail, state
 from .values import Buffer, Expr, Place, Tile, Var, rename
 from .vectors import VectorVariable
 
-_CAST, _ALLOC = OPERATIONS["cast"], OPERATIONS["alloc_scalar"]
+_CAST, _ALLOC, _STATEMENTS = OPERATIONS["cast"], OPERATIONS["alloc_scalar"], OPERATIONS["statements"]
 _NUMBERS = (bool, int, float)
 _RANKS = ["bool", "int32", "int64", "float32"]  # of Python's own numbers, which take over the type of what they meet
 
@@ -285,7 +285,7 @@ class Region:
     """An if, a loop or a role while it is traced, and the names that it binds: what they held before, what they hold at
     its ends, and what they hold from then on. `changes` says that the names take `values`."""
 
-    __slots__ = ("place", "names", "key", "changes", "values", "before", "ends", "what", "variables", "kept", "may_skip")
+    __slots__ = ("place", "names", "key", "changes", "values", "before", "ends", "what", "variables", "kept", "may_skip", "since")
 
     def __init__(self, place, *names):
         self.place, self.names, self.changes, self.what = place, names, False, None
@@ -320,6 +320,7 @@ class Region:
 
     def before_while(self):
         self.begin("a loop", sys._getframe(1), holds=True)
+        self.since = apply(_STATEMENTS)
 
     def turn(self):
         """The end of what is traced of it."""

@@ -538,7 +538,7 @@ def while_loop(condition, region):
     tracer = recording("while")
     if tracer.discover:
         raise StopTrace
-    _open_while(truth)
+    _open_while(truth, region.since)  # what the condition does, such as an atomic, is done before every turn
     tracer.scope("while", region)
     yield
     try:

@@ -46,9 +46,24 @@ class set_autotune_inputs:
         _inputs.given = self.outer
 
 
+def _listed_by(configs, args, kwargs):
+    """What a function gives for the arguments; older programs take those by position and those by name as two tuples."""
+    two = tuple(args), tuple(sorted(kwargs.items()))
+    fits = [_takes(configs, *args, **kwargs), _takes(configs, *two)]
+    return configs(*two) if fits == [False, True] else configs(*args, **kwargs)
+
+
+def _takes(function, *args, **kwargs):
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def configurations(configs, args, kwargs):
     """The dictionaries that `configs` stands for: a list of them, lists by name, or a function that gives either."""
-    listed = configs(*args, **kwargs) if callable(configs) else configs
+    listed = _listed_by(configs, args, kwargs) if callable(configs) else configs
     if isinstance(listed, dict):
         keys = list(listed)
         listed = [dict(zip(keys, values)) for values in itertools.product(*(listed[k] for k in keys))]

@@ -101,9 +101,11 @@ void add_scope_operations(std::vector<Operation>& table) {
        [](const Operation&, const Operands& o) -> Result {
          return o.builder().open_persistent(o.texts(0), o.exprs(1), o.expr(2), o.expr(3), o.integer(4, 8));
        }},
-      {"open_while", "scope", "condition: expr", "A loop while the condition holds.",
+      {"open_while", "scope", "condition: expr, since: int = -1",
+       "A loop while the condition holds; every turn begins with the statements of this body from `since` on.",
        [](const Operation&, const Operands& o) -> Result {
-         o.builder().open_while(o.expr(0));
+         const int64_t since = o.integer(1, -1);
+         o.builder().open_while(o.expr(0), since < 0 ? SIZE_MAX : static_cast<size_t>(since));
          return {};
        }},
       {"open_if", "scope", "condition: expr", "A branch.",
@@ -133,6 +135,8 @@ void add_scope_operations(std::vector<Operation>& table) {
        }},
       {"depth", "scope", "", "How many loops, branches and roles are open.",
        [](const Operation&, const Operands& o) -> Result { return static_cast<int64_t>(o.builder().depth()); }},
+      {"statements", "scope", "", "How many statements the innermost of them has so far.",
+       [](const Operation&, const Operands& o) -> Result { return static_cast<int64_t>(o.builder().statements()); }},
       {"in_launch", "scope", "", "Whether a launch is open.",
        [](const Operation&, const Operands& o) -> Result { return int64_t{o.builder().in_launch()}; }},
       {"set_option", "scope", "name: text, value: bool", "contract, fast_math, strict or tf32 of the program.",

@@ -65,8 +65,7 @@ void Builder::report_abandoned() {
 void Builder::emit(StmtOp op) {
   report_abandoned();
   need_launch("a statement");
-  Body& body = scopes_.empty() ? top_ : scopes_.back().body;
-  body.push_back(Stmt(StmtNode{std::move(op), location_id(location_)}));
+  body().push_back(Stmt(StmtNode{std::move(op), location_id(location_)}));
 }
 
 void Builder::abandon(const SourceLocation& at) {

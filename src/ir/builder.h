@@ -122,13 +122,15 @@ class Builder {
   // Blocks `index` of `workers` share the points of a box, in groups of `group` along its last dimension.
   std::vector<Expr> open_persistent(const std::vector<std::string>& names, std::vector<Expr> domain,
                                     const Expr& workers, const Expr& index, int64_t group);
-  void open_while(const Expr& condition);
+  // The statements from `since` on, where they are given, compute the condition: every turn begins with them.
+  void open_while(const Expr& condition, size_t since = SIZE_MAX);
   void open_if(const Expr& condition);
   void open_else();  // after the close() of an if
   void open_role(int64_t begin, int64_t end);
   void open_groups(std::vector<int64_t> warpgroups);  // the role of these groups of 128 threads
   void close();
   size_t depth() const { return scopes_.size(); }
+  size_t statements() { return body().size(); }  // so far, of what is open
   // Remembers that a scope was left without close() (a C++ break); the next call reports it.
   void abandon(const SourceLocation& at);
 
@@ -191,6 +193,7 @@ class Builder {
   [[noreturn]] void fail_here(Code code, std::string message, std::string help = {},
                               std::vector<Note> notes = {}) const;
   void emit(StmtOp op);
+  Body& body() { return scopes_.empty() ? top_ : scopes_.back().body; }  // that is open
   void report_abandoned();
   void need_parameter_name(const std::string& name) const;
   void need_integer(const Expr& value, const char* what) const;

@@ -164,10 +164,22 @@ std::vector<Expr> Builder::open_persistent(const std::vector<std::string>& names
   return coordinates;
 }
 
-void Builder::open_while(const Expr& condition) {
+void Builder::open_while(const Expr& condition, size_t since) {
   const Expr c = as_condition(condition, location_);
-  emit(While{c, {}});
-  scopes_.push_back({While{c, {}}, {}, location_id(location_)});
+  Body& around = body();
+  const bool computed = since < around.size();
+  Body first;
+  if (computed) {
+    first.assign(around.begin() + static_cast<std::ptrdiff_t>(since), around.end());
+    around.resize(since);
+  }
+  const While loop{computed ? constant(boolean, int64_t{1}) : c, {}};
+  emit(loop);
+  scopes_.push_back({loop, std::move(first), location_id(location_)});
+  if (!computed) return;
+  open_if(logical_not(c));
+  emit(Break{});
+  close();
 }
 
 namespace {
@@ -203,12 +215,12 @@ void Builder::open_if(const Expr& condition) {
 }
 
 void Builder::open_else() {
-  Body& body = scopes_.empty() ? top_ : scopes_.back().body;
-  const If* last = body.empty() ? nullptr : body.back().as<If>();
+  const Body& before = body();
+  const If* last = before.empty() ? nullptr : before.back().as<If>();
   if (!last || !last->else_body.empty())
     fail_here(Code::ElseWithoutIf, "Else without an If right before it",
               "write If(...).Else(...), with no statement between the two");
-  Scope scope{*last, {}, body.back()->location, true};
+  Scope scope{*last, {}, before.back()->location, true};
   scopes_.push_back(std::move(scope));
 }
 
@@ -252,7 +264,7 @@ void Builder::close() {
                       },
                   });
   if (const auto* loop = std::get_if<While>(&scope.op)) need_end(*loop, program_.location(scope.location));
-  Body& parent = scopes_.empty() ? top_ : scopes_.back().body;
+  Body& parent = body();
   parent.back() = Stmt(StmtNode{std::move(scope.op), scope.location});
   for (int i = 0; i < scope.close_with; ++i) close();
 }

@@ -564,7 +564,7 @@ void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_o
       v = own;
     }
     done.body = substitute(rest.body, names);
-    Body& parent = scopes_.empty() ? top_ : scopes_.back().body;
+    Body& parent = body();
     parent.back() = Stmt(StmtNode{std::move(done), rest.location});
     sync(scope, id, count, arrive_only, wait_only);
     emit(std::get<Map>(rest.op));

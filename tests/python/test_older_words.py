@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
-from on_engines import every_engine, run
+from on_engines import every_engine, run, run_on_hopper
 
 ENGINES = ["interpreter", "cpu"]
 
@@ -314,6 +314,8 @@ def foreign(space="local"):
             T.copy(A[tx * 2], L)
             T.call_extern("twice", T.access_ptr(L, "r"), T.access_ptr(R[1], "w"), 2, dtype="float16")
             T.call_extern("handle", "twice", T.access_ptr(L[1], "r"), R, tx)
+            if space == "local":
+                T.call_extern("handle", "twice", T.address_of(L[0]), T.address_of(R[1]), 3)
             B[tx * 2] = T.call_extern("float32", "half_of", R[1])
 
     return main
@@ -321,13 +323,71 @@ def foreign(space="local"):
 
 def test_foreign_text_is_of_the_gpu():
     text = foreign().script()
-    assert "half_of" in text
+    assert "half_of" in text and "args=[address(L[0]), address(R[1]), 3]" in text
     for engine, code in (("interpreter", "TW6012"), ("cpu", "TW5005")):
         with pytest.raises(tw.TilewrightError) as caught:
             tw.compile(foreign(), engine=engine)(np.zeros(64, "float16"), np.zeros(64, "float32"))
         assert "foreign" in str(caught.value)
     with pytest.raises(tw.CompileError, match="foreign text takes addresses"):
         foreign("fragment")
+
+
+@every_engine
+def test_a_scope_decides_where_a_tile_lives(engine):
+    """Whatever word allocates it: alloc_fragment of the scope local is what each thread has to itself."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "int32"), B: T.Tensor((4, 32), "int32")):
+        with T.Kernel(4, threads=32) as b:
+            tx = T.get_thread_binding()
+            first, last = T.alloc_fragment((1,), T.int32, "local"), T.alloc_shared((1,), "int32", scope="local.var")
+            shared = T.alloc_local((32,), "int32", scope="shared")
+            first[0] = tx % 3
+            last[0] = T.min(first[0] + 9, 32)
+            T.copy(A[b, :], shared)
+            B[b, tx] = 0
+            for i in T.serial(first[0], last[0]):
+                B[b, tx] += shared[i]
+            assert (first.scope(), last.scope(), shared.scope()) == ("local", "local", "shared.dyn")
+
+    a = np.arange(128, dtype="int32").reshape(4, 32)
+    want = [[row[x % 3 : x % 3 + 9].sum() for x in range(32)] for row in a]
+    b = np.zeros_like(a)
+    run(main, engine, a, b)
+    assert b.tolist() == np.array(want).tolist()
+    with pytest.raises(tw.CompileError, match="T.alloc_shared: scope is 'registers'"):
+        with_scope("registers")
+
+
+def with_scope(scope):
+    @T.prim_func
+    def main(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=32):
+            T.alloc_shared((4,), "int32", scope)
+
+
+@every_engine
+def test_barriers_by_numbers_that_run_time_knows(engine):
+    """Of T.create_list_of_mbarrier: mbarrier=k % 2 is the barrier of that number."""
+
+    @T.prim_func
+    def main(A: T.Tensor((6, 64), "float32"), B: T.Tensor((6, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            tile = T.alloc_shared((2, 64), "float32")
+            T.create_list_of_mbarrier([128, 128] * 2)
+            for k in T.serial(6):
+                with T.ws(1):
+                    T.mbarrier_wait_parity(mbarrier=k % 2 + 2, parity=(k // 2 % 2) ^ 1)
+                    T.copy(A[k, :], tile[k % 2, :])
+                    T.mbarrier_arrive(mbarrier=k % 2)
+                with T.ws(0):
+                    T.mbarrier_wait_parity(k % 2, k // 2 % 2)
+                    T.copy(tile[k % 2, :], B[k, :])
+                    T.mbarrier_arrive(k % 2 + 2)
+
+    a, b = np.arange(384, dtype="float32").reshape(6, 64), np.zeros((6, 64), "float32")
+    run_on_hopper(main, engine, a, b)
+    assert (a == b).all()
 
 
 @pytest.mark.parametrize("engine", [*ENGINES, "simulator"])

@@ -959,6 +959,41 @@ def test_a_while_that_is_left_from_inside(engine):
     assert b.tolist() == [turns_of(int(x)) for x in a] and (c[0] == a).all() and (c[1] == a * 8 + 7).all()
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_a_condition_that_does_something_does_it_before_every_turn(engine):
+    """An atomic in the condition of a while: blocks that wait for others, places in a table, votes of a warp."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "int32"), F: T.Tensor((4,), "int32"), S: T.Tensor((4,), "int32"), H: T.Tensor((128,), "int32"),
+             N: T.Tensor((4, 32), "int32")):  # fmt: skip
+        with T.Kernel(4, threads=32) as b:
+            tx = T.get_thread_binding()
+            if tx == 0:
+                before = 0
+                if b > 0:
+                    while T.atomic_load(F[b - 1], memory_order="acquire") == 0:
+                        T.evaluate(0)
+                    before = S[b - 1]
+                S[b] = before + A[b, 0]
+                T.atomic_store(F[b], 1, memory_order="release")
+            place = A[b, tx] % 128
+            while T.atomic_add(H[place], 1, return_prev=True) != 0 and place >= 0:
+                place = (place + 1) % 128
+                if place == 200:
+                    continue
+            left, turns = A[b, tx], 0
+            while T.any_sync(left > 0):
+                left = left - 7
+                turns += 1
+            N[b, tx] = turns
+
+    a = np.random.default_rng(5).integers(0, 99, (4, 32)).astype("int32")
+    f, s, h, n = np.zeros(4, "int32"), np.zeros(4, "int32"), np.zeros(128, "int32"), np.zeros((4, 32), "int32")
+    tw.compile(main, engine=engine)(a, f, s, h, n)
+    assert (f == 1).all() and (s == np.cumsum(a[:, 0])).all() and (h > 0).all()
+    assert (n == -(-a.max(1, keepdims=True) // 7)).all()
+
+
 def test_a_while_that_nothing_leaves():
     with pytest.raises(tw.CompileError, match="the condition of this while is always true"):
 

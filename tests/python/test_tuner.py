@@ -38,6 +38,20 @@ def make(configs, wrong=(), **options):
     return doubled
 
 
+def test_configurations_of_a_function_that_takes_the_arguments_as_two_tuples():
+    """As older programs have it; one that takes them as the kernel does gets them so."""
+    asked = []
+
+    def older(args, kwargs):
+        asked.append((args, kwargs))
+        return [{"block": args[0] // 2}]
+
+    tuned = make(older)
+    assert tuned(64).config == {"block": 32}
+    assert asked == [((64,), ())]
+    assert make(lambda N: [{"block": N // 4}])(64).config == {"block": 16}
+
+
 def blocks(*values):
     return [{"block": b} for b in values]
 

@@ -63,7 +63,7 @@ from ..exchange import (
     tvm_warp_shuffle_down,
     tvm_warp_shuffle_up,
 )
-from ..pointers import access_ptr, ptx_cp_async
+from ..pointers import access_ptr, address_of, ptx_cp_async
 from ..float_kinds import *  # noqa: F403
 from .. import hints as _hints
 from ..index_maps import Fragment, Layout, PartialFragment, annotate_layout, make_linear_layout, make_swizzle_layout, make_swizzled_layout
@@ -234,9 +234,11 @@ def _allocation(name):
     base = _operation(name)
 
     def allocate(shape, dtype, scope=None):
-        _need_scope(name, scope, _SCOPES[name])
         if dtype is None:
             _hints.refuse(f"T.{name}", "dtype", dtype, "the type of an element, for example 'float32'")
+        if scope is not None and scope not in _SCOPES[name]:  # it decides, whatever the word
+            other = next((word for word, scopes in _SCOPES.items() if scope in scopes), None)
+            return _function(other)(shape, dtype) if other else _need_scope(name, scope, _SCOPES[name])
         of = _dtypes.dtype(dtype)
         return base(shape, of) if of.lanes == 1 else _buffer_of_vectors(base, shape, of)
 
@@ -274,6 +276,12 @@ def create_list_of_mbarrier(*counts):
 def get_mbarrier(index):
     """One of T.create_list_of_mbarrier."""
     return _state.tracer.barriers[index]
+
+
+def _numbered(barrier):
+    """A barrier, or a number that stands for one of T.create_list_of_mbarrier, as older programs have it."""
+    listed = _state.tracer.barriers if _state.tracer is not None else None
+    return barrier if listed is None or isinstance(barrier, (_values.Buffer, _values.Tile)) else listed[barrier]
 
 
 def Cast(dtype, value, annotations=None, span=None):
@@ -528,6 +536,8 @@ def _function(name):
             checks += f"    if {parameter} is not None: _absent('{name}', '{parameter}')\n"
         elif kind == "ignored":
             checks += f"    if {parameter} is not None: _check('{name}', '{parameter}', {parameter})\n"
+        elif parameter == "mbarrier":
+            operands.append("_numbered(mbarrier)")
         else:
             operands.append(parameter)
     text = (
@@ -535,7 +545,7 @@ def _function(name):
         f"def {name}({', '.join(heads)}):\n{checks}"
         f"    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
     )
-    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_check": _hints.check, "_finish": _values.plain if name in _FOLDED else _same}
+    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_check": _hints.check, "_numbered": _numbered, "_finish": _values.plain if name in _FOLDED else _same}
     exec(compile(text, "<tilewright>", "exec"), space)
     made = space[name]
     made.__doc__, made.__module__ = doc, __name__
