@@ -994,6 +994,33 @@ def test_a_condition_that_does_something_does_it_before_every_turn(engine):
     assert (n == -(-a.max(1, keepdims=True) // 7)).all()
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_a_name_that_the_condition_of_a_while_binds(engine):
+    @T.prim_func
+    def main(A: T.Tensor((32,), "int32"), F: T.Tensor((4,), "int32"), S: T.Tensor((4,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(4, threads=32) as b:
+            tx = T.get_thread_binding()
+            if tx == 0:
+                seen = 0
+                if b > 0:
+                    while (seen := T.atomic_load(F[b - 1], memory_order="acquire")) == 0:
+                        T.evaluate(0)
+                S[b] = seen
+                T.atomic_store(F[b], b + 7, memory_order="release")
+            if b == 0:
+                i, v = 0, 0
+                while (v := A[(tx + i) % 32]) % 5 != 0 and i < 40:
+                    i += 1
+                B[tx] = v * 100 + i
+
+    a = np.random.default_rng(1).integers(1, 50, 32).astype("int32")
+    a[3] = 25
+    f, s, b = np.zeros(4, "int32"), np.zeros(4, "int32"), np.zeros(32, "int32")
+    tw.compile(main, engine=engine)(a, f, s, b)
+    turns = [next(i for i in range(40) if a[(x + i) % 32] % 5 == 0) for x in range(32)]
+    assert s.tolist() == [0, 7, 8, 9] and b.tolist() == [a[(x + i) % 32] * 100 + i for x, i in enumerate(turns)]
+
+
 @pytest.mark.parametrize("blocks", [4, 9])
 @pytest.mark.parametrize("target", ["interpreter", "cpu", "simulator -arch=sm_80", "simulator -arch=sm_90a"])
 def test_blocks_that_wait_for_later_ones(target, blocks):
