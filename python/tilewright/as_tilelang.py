@@ -197,7 +197,7 @@ def _modules():
         "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
         "tilelang.transform": {"PassConfigKey": PassConfigKey, **_simplifiers()},
         "tilelang.transform.pass_config": {"PassConfigKey": PassConfigKey},
-        "tilelang.utils": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
+        "tilelang.utils": {"map_torch_type": _torch_type, "determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
         "tilelang.utils.tensor": tensors,
         "tilelang.utils.target": targets,
         "tilelang.utils.device": {"get_current_device": lambda: "cuda" if tilewright._native.device_count() else "cpu"},

@@ -323,8 +323,7 @@ class Conflicts : public SureWalk {
     const std::vector<Writer>& list = found->second;
     if (std::any_of(list.begin(), list.end(), [&](const Writer& w) { return w.point == number; })) return false;
     for (const Writer& w : list) {
-      const auto* same = w.access->value.as<Load>();
-      if (same && same->buffer == w.access->buffer && equal(same->indices, w.access->indices)) continue;
+      if (may_keep(w.access->value, *w.access)) continue;
       report(Code::PointsConflict, r.stmt, r.buffer,
              fmt::format("point {} of the map reads {}, which point {} writes", name_of(number),
                          element_text(r.buffer, element), name_of(w.point)),
@@ -332,6 +331,16 @@ class Conflicts : public SureWalk {
       return true;
     }
     return false;
+  }
+
+  // Whether a store may leave the element as it is: it stores what is there, or the less of that and another value.
+  static bool may_keep(const Expr& value, const Touch& to) {
+    if (const auto* load = value.as<Load>()) return load->buffer == to.buffer && equal(load->indices, to.indices);
+    if (const auto* select = value.as<Select>()) return may_keep(select->a, to) || may_keep(select->b, to);
+    const auto* n = value.as<Binary>();
+    const bool picks = n && (n->op == BinaryOp::Min || n->op == BinaryOp::Max || n->op == BinaryOp::BitAnd ||
+                             n->op == BinaryOp::BitOr);
+    return picks && (may_keep(n->a, to) || may_keep(n->b, to));
   }
 
   // ---- values

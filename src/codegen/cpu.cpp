@@ -1,5 +1,6 @@
 #include "codegen/cpu.h"
 
+#include "analysis/waiting_blocks.h"
 #include "codegen/c_reports.h"
 #include "codegen/cpu/gemm_text.h"
 #include "codegen/cpu/lanes.h"
@@ -436,7 +437,10 @@ class CpuText final : public LaneLoops {
       });
     return found;
   }
-  static bool meets(const Launch& launch) {
+  bool meets(const Launch& launch) const {
+    return joins_grid(launch) || analysis::blocks_that_wait(program_, launch) > 1;
+  }
+  static bool joins_grid(const Launch& launch) {
     bool found = false;
     walk(launch.body, [&](const Stmt& s) {
       const auto* n = s.as<Sync>();
@@ -452,7 +456,7 @@ class CpuText final : public LaneLoops {
   void block_function(const Launch& launch) {
     const For& grid = *launch.body.front().as<For>();
     launch_ = &launch, strand_ = {0, launch.thread_count(), {}};
-    meets_ = meets(launch), takes_turns_ = passes::has_waits(launch);
+    meets_ = meets(launch), takes_turns_ = meets_ || passes::has_waits(launch);
     names_.open();
     const std::string block = names_.declare(grid.var, program_.var(grid.var).name);
     open(fmt::format("static void {}(const struct tw_call* call, int64_t {}{}) {{", function_of(launch), block,
@@ -468,18 +472,28 @@ class CpuText final : public LaneLoops {
     names_.close();
     out_ += "\n";
   }
-  // All blocks are under way at a time.
+  // All blocks are under way at a time, or as many as a device holds.
   void run_meeting_blocks(const Launch& launch, const For& grid, const std::string& run) {
     int64_t strands = 0;
     walk(launch.body, [&](const Stmt& s) { strands += s.as<Role>() != nullptr; });
-    open("auto code = [&](int64_t block) {");
+    const bool all = joins_grid(launch);
+    const int64_t most = analysis::blocks_that_wait(program_, launch);
+    line(fmt::format("const int64_t blocks = {};", text(grid.extent)));
+    if (all)
+      line("const int64_t first = 0, count = blocks;");
+    else
+      open(fmt::format("for (int64_t first = 0, count; first < blocks; first += {}) {{", most));
+    if (!all) line(fmt::format("count = blocks - first < {} ? blocks - first : {};", most, most));
+    open("auto code = [&](int64_t at) {");
+    line("const int64_t block = first + at;");
     line(run);
     close("};");
-    open(fmt::format("call->run_blocks(call->host, call->max_threads, {}, {}, {}, [](void* f, long long block) {{",
-                     text(grid.extent), std::max<int64_t>(strands, 1),
+    open(fmt::format("call->run_blocks(call->host, call->max_threads, count, {}, {}, [](void* f, long long at) {{",
+                     std::max<int64_t>(strands, 1),
                      stack_bytes_[static_cast<size_t>(&launch - program_.launches.data())]));
-    line("(*(decltype(code)*)f)(block);");
+    line("(*(decltype(code)*)f)(at);");
     close("}, &code);");
+    if (!all) close();
   }
   void entry() {
     open("extern \"C\" __attribute__((visibility(\"default\"))) int tw_entry(const struct tw_call* call) {");

@@ -1,6 +1,7 @@
 // From IR to the tree that runs.
 #include "interpreter/code.h"
 
+#include "analysis/waiting_blocks.h"
 #include "interpreter/arithmetic.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
@@ -614,6 +615,7 @@ std::unique_ptr<LaunchCode> Preparer::prepare() {
   code_->thread_count = launch_.thread_count();
   buffers();
   for (size_t d = 0; d < launch_.grid.size(); ++d) code_->grid[d] = number(launch_.grid[d], "an extent of the grid");
+  code_->together = code_->grid[0] * code_->grid[1] * code_->grid[2] <= analysis::blocks_that_wait(source_, launch_);
   if (uniformity_)
     split_block();
   else

@@ -124,6 +124,7 @@ struct LaunchCode {
   std::vector<analysis::ThreadSet> strands;
   bool needs_strands = false;  // roles, barriers: strands switch at blocking ops
   bool grid_sync = false;      // all blocks at a time
+  bool together = false;       // all blocks at a time, for some wait for others
   bool in_clusters = false;    // the blocks of a cluster at a time
   bool serial = false;         // blocks one after the other, in order
 };

@@ -71,7 +71,7 @@ class ClusterRunner {
 class Groups {
  public:
   Groups(const ProgramCode& program, const LaunchCode& code, int64_t blocks)
-      : clusters_(code), in_clusters_(code.in_clusters), all_(code.grid_sync), blocks_(blocks) {
+      : clusters_(code), in_clusters_(code.in_clusters), all_(code.grid_sync || code.together), blocks_(blocks) {
     if (in_clusters_ && !clusters_.fits())
       fail(Code::InterpreterRefuses, program.program->location(code.launch->location),
            fmt::format("a grid of {} blocks in clusters of {}", fmt::join(code.grid, " x "),

@@ -176,7 +176,7 @@ std::vector<LaunchReport> simulate(const ir::ThreadProgram& program, const inter
     check_clusters(program, *code);
     Device device(*code, program, options);
     if (options.timeline) options.timeline->launches.push_back({launch.name, report.threads, {}});
-    if (report.blocks > 0 && code->grid_sync)
+    if (report.blocks > 0 && (code->grid_sync || (code->together && !code->in_clusters)))
       run_cooperative(bound, device, report.blocks, random);
     else if (report.blocks > 0)
       run_blocks(bound, device, report.blocks, random);

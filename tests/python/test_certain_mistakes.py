@@ -220,6 +220,52 @@ def test_a_map_that_goes_beyond_a_fragment_ends_where_it_does(target, columns):
     assert (c == wanted).all()
 
 
+def relaxed(form):
+    """Shortest paths in place: row and column k keep what they hold in turn k, for no path from k to k is shorter than 0."""
+
+    @T.prim_func
+    def main(A: T.Tensor((24, 24), "int32"), B: T.Tensor((24, 24), "int32")):
+        with T.Kernel(1, threads=64):
+            s = T.alloc_shared((24, 24), "int32")
+            T.copy(A, s)
+            for k in T.serial(24):
+                for i, j in T.Parallel(24, 24):
+                    if form == "min":
+                        s[i, j] = T.min(s[i, j], s[i, k] + s[k, j])
+                    elif form == "sum":
+                        s[i, j] = s[i, j] * 2 + s[i, k] + s[k, j]
+                    else:
+                        s[i, j] = T.if_then_else(s[i, k] + s[k, j] < s[i, j], s[i, k] + s[k, j], s[i, j])
+            T.copy(s, B)
+
+    return main
+
+
+@pytest.mark.parametrize("form", ["min", "select"])
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "cuda -arch=sm_90a"])
+def test_an_element_that_a_store_may_leave_as_it_is_may_be_read(engine, form):
+    """Only the numbers say whether such a store changes anything; the interpreter tells where one does."""
+    a = np.random.default_rng(3).integers(1, 50, (24, 24)).astype("int32")
+    np.fill_diagonal(a, 0)
+    wanted, b = a.copy(), np.empty_like(a)
+    for k in range(24):
+        wanted = np.minimum(wanted, wanted[:, k : k + 1] + wanted[k])
+    kernel = tw.compile(relaxed(form), target=engine)
+    if engine.startswith("cuda"):
+        return
+    kernel(a, b)
+    assert (b == wanted).all()
+    if engine == "interpreter":
+        np.fill_diagonal(a, -1)
+        with pytest.raises(tw.LaunchError, match="TW6016"):
+            kernel(a, b)
+
+
+def test_an_element_that_a_store_surely_changes_may_not():
+    with pytest.raises(tw.CompileError, match="TW1091"):
+        tw.compile(relaxed("sum"), engine="interpreter")
+
+
 def test_a_tile_that_each_thread_would_move_is_refused():
     @T.prim_func
     def main(A: T.Tensor((64, 4), "int32"), B: T.Tensor((64,), "int32")):

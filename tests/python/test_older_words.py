@@ -517,7 +517,10 @@ def test_names_where_earlier_releases_had_them(tmp_path):
 import tilewright; tilewright.install_as_tilelang(force=True)
 import numpy as np, tilelang, tilelang.language as T, tvm
 from tilelang.profiler import cached
-from tilelang.utils.tensor import map_torch_type
+from tilelang.utils import map_torch_type
+from tilelang.utils.tensor import map_torch_type as of_tensors
+
+assert map_torch_type is of_tensors
 def doubled(n, dtype):
     @T.prim_func
     def main(A: T.Buffer((n,), dtype), B: T.Buffer((n,), dtype)):
