@@ -27,23 +27,6 @@ std::byte nobody(DType type) { return type.is_float() ? std::byte{0xff} : std::b
 
 // ---- what is compared
 
-// Whether the order of sums is an engine's own.
-bool adds_floats(const ir::TileProgram& p) {
-  const auto is_float = [&](ir::BufferId id) { return p.buffer(id).type.is_float(); };
-  const auto is_sum = [](ir::ReduceOp op) { return op == ir::ReduceOp::Sum || op == ir::ReduceOp::AbsSum; };
-  bool found = false;
-  for (const ir::Launch& launch : p.launches)
-    ir::walk(launch.body, [&](const ir::Stmt& s) {
-      if (const auto* n = s.as<ir::Gemm>()) found = found || is_float(n->c.buffer);
-      ir::match(s->op, [&]<class Op>(const Op& n) {
-        if constexpr (ir::CombinesAlong<Op>) found = found || (is_sum(n.op) && is_float(n.to.buffer));
-      });
-      if (const auto* n = s.as<ir::Atomic>()) found = found || (n->op == ir::AtomicOp::Add && is_float(n->to.buffer));
-      if (const auto* n = s.as<ir::Copy>()) found = found || (n->combine == ir::Combine::Add && is_float(n->to.buffer));
-    });
-  return found;
-}
-
 double unit_of(DType type) {
   switch (type.kind) {
     case Kind::BFloat: return 0x1p-8;
@@ -51,6 +34,26 @@ double unit_of(DType type) {
     case Kind::TFloat: return 0x1p-11;
     default: return 0x1p-3;  // float8 and float4
   }
+}
+
+// Of the coarsest type of sums whose order is an engine's own, the half of a last place; 0: there are none.
+double unit_of_sums(const ir::TileProgram& p) {
+  double unit = 0;
+  const auto add_to = [&](ir::BufferId id) {
+    if (const DType type = p.buffer(id).type; type.is_float()) unit = std::max(unit, unit_of(type));
+  };
+  const auto is_sum = [](ir::ReduceOp op) { return op == ir::ReduceOp::Sum || op == ir::ReduceOp::AbsSum; };
+  for (const ir::Launch& launch : p.launches)
+    ir::walk(launch.body, [&](const ir::Stmt& s) {
+      if (const auto* n = s.as<ir::Gemm>()) add_to(n->c.buffer);
+      ir::match(s->op, [&]<class Op>(const Op& n) {
+        if constexpr (ir::CombinesAlong<Op>)
+          if (is_sum(n.op)) add_to(n.to.buffer);
+      });
+      if (const auto* n = s.as<ir::Atomic>(); n && n->op == ir::AtomicOp::Add) add_to(n->to.buffer);
+      if (const auto* n = s.as<ir::Copy>(); n && n->combine == ir::Combine::Add) add_to(n->to.buffer);
+    });
+  return unit;
 }
 
 // Whether numbers are rounded to fewer bits on chip, and what comes of them is used: half a last place of the fewest. A
@@ -174,8 +177,9 @@ struct EngineCheck::Engines {
   explicit Engines(const Program& p) : program(p) {
     const ir::TileProgram& tiles = p.box().program;
     written = written_parameters(tiles), read = read_parameters(tiles);
-    sums = adds_floats(tiles);
-    rounded = sums ? 2 * rounded_on_chip(tiles) : 0;
+    const double of_sums = unit_of_sums(tiles);  // stored as a finer type they are no better
+    sums = of_sums > 0;
+    rounded = sums ? std::max(2 * rounded_on_chip(tiles), kUnitsOfSums * of_sums) : 0;
     addresses =
         std::any_of(tiles.buffers.begin(), tiles.buffers.end(), [](const ir::Buffer& b) { return bool(b.address); });
     others = {{"cpu", {Engine::Cpu}},

@@ -125,6 +125,27 @@ TEST(Check, SumsThatAreRoundedOnChip) {
   EXPECT_EQ(message.substr(0, 27), "TW4020: the engines differ:") << message;
 }
 
+// Digits that a sum does not have are none of the type it is stored as.
+TEST(Check, SumsThatAreStoredAsAFinerType) {
+  Tensor A("A", {1, 64}, f32), B("B", {1}, f64);
+  const Program sum = prim_func("sum", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 32})) {
+      (void)bx;
+      auto row = alloc_fragment({1, 64}, f32);
+      auto total = alloc_fragment({1}, f32);
+      copy(A, row);
+      reduce_sum(row, total);
+      copy(total, B);
+    }
+  });
+  const NDArray a = NDArray::zeros({1, 64}, f32), b = NDArray::zeros({1}, f64), c = NDArray::zeros({1}, f64);
+  for (int64_t i = 0; i < 64; ++i) a.set_float({0, i}, i == 0 ? 1 : 0x1p-25);
+  compile(sum, {.engine = Engine::Interpreter})(a, b);
+  compile(sum, {.engine = Engine::Simulator})(a, c);
+  EXPECT_NE(b.get_float({0}), c.get_float({0}));
+  EXPECT_EQ(message_of([&] { compile_checked(sum, {.engine = Engine::Interpreter})(a, b); }), "no error");
+}
+
 TEST(Check, ElementsThatNobodyWrote) {
   Tensor A("A", {64}, f32), B("B", {64}, f32);
   const Program half = prim_func("half", {A, B}, [&] {

@@ -245,7 +245,12 @@ class Privatize {
       index.insert(index.begin(), thread);
       return index;
     };
-    Body out = rewrite_exprs(nest, [&](const Expr& e) -> std::optional<Expr> {
+    // A map's extents are no point's: points are counted by them.
+    Body out = rewrite(nest, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* f = s.as<For>();
+      return f && box_of(*f) == box ? std::optional(Body{of_first(s)}) : std::nullopt;
+    });
+    out = rewrite_exprs(out, [&](const Expr& e) -> std::optional<Expr> {
       if (const auto* n = e.as<Load>(); n && is_array(n->buffer))
         return load(array_of(n->buffer), own(n->indices), e->type);
       if (const auto* v = e.as<Var>(); v && spilled_.contains(v->id) && !mine.contains(v->id))

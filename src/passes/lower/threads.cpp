@@ -351,7 +351,8 @@ class Block {
   }
   void tile_op(const Stmt& s, const Context& c) {
     flush(c);
-    const Stmt op = s.as<Map>() ? s : of_first(Body{s})[0];
+    const bool has_points = s.as<Map>();  // each of which has a thread
+    const Stmt op = has_points ? with_exprs(s, [&](const Expr& e) { return of_first(e); }) : of_first(Body{s})[0];
     append(lowered(op));
     if (const auto* n = op.as<Copy>()) landed(n->completion.barrier, n->to);
     if (const auto* n = op.as<Gemm>()) landed(n->completion.barrier, {});
