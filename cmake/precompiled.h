@@ -1,4 +1,4 @@
-// Precompiled once and shared by the library, the tool and the tests: only std, fmt and JSON, never our own headers.
+// Precompiled once and shared by the library, the tool and the tests: only std and fmt, never our own headers.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -24,4 +24,3 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
