@@ -615,7 +615,8 @@ std::unique_ptr<LaunchCode> Preparer::prepare() {
   code_->thread_count = launch_.thread_count();
   buffers();
   for (size_t d = 0; d < launch_.grid.size(); ++d) code_->grid[d] = number(launch_.grid[d], "an extent of the grid");
-  code_->together = code_->grid[0] * code_->grid[1] * code_->grid[2] <= analysis::blocks_that_wait(source_, launch_);
+  const int64_t at_a_time = analysis::blocks_that_wait(source_, launch_);
+  code_->together = at_a_time > 1 && code_->grid[0] * code_->grid[1] * code_->grid[2] <= at_a_time;
   if (uniformity_)
     split_block();
   else
