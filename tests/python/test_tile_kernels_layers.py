@@ -284,7 +284,7 @@ def test_measuring():
 
     x = torch.randn(1, 64, 64)
     found = benchmark_kernel(fn=kernels.transpose.batched_transpose, args=(x,), warmup=1, rep=1)
-    assert found.min <= found.mean and abs(found.gbps - 2 * 64 * 64 * 4 / found.mean / 1e6) < 1e-6 * found.gbps
+    assert found.min > 0 and abs(found.gbps - 2 * 64 * 64 * 4 / found.mean / 1e6) < 1e-6 * found.gbps
 
 
 def test_steps_that_are_known_at_the_call():
