@@ -7,7 +7,7 @@ import numpy as np
 from alike import Alike
 from memory import Invalid, Memory, Races, spread
 from scalars import (BITS, BOOL, CLOSE, CLOSE_BINARY, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
-                     cast, dot_of_bytes, either_zero, round_to, unary)  # fmt: skip
+                     cast, dot_of_bytes, either_zero, product_error, round_to, unary, zeros_open)  # fmt: skip
 from nodes import buffers_of, type_of
 
 LONGEST = 80  # rounds of a while
@@ -174,7 +174,7 @@ class Model:
     def _inexact(a, b, y, t):
         with np.errstate(all="ignore"):
             if t.bits == 64:
-                wrong = (np.abs(y) >= 2.0**52) | (np.rint(y * 16) != y * 16)
+                wrong = np.isfinite(y) & (product_error(a, b) != 0)
             else:
                 wrong = (a.astype(np.float64) * b.astype(np.float64) != y) & ~np.isnan(y)
         return wrong if wrong.any() else None
@@ -183,12 +183,13 @@ class Model:
         t = e[1]
         (a, r), (b, s), (c, q) = (self.value(x, mask) for x in e[2:])
         with np.errstate(all="ignore"):
-            p = a.astype(np.float64) * b.astype(np.float64)
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            p = zeros_open("*", a, b, a * b)
             y = p + c.astype(np.float64)
             back = y - p
             open_ = (p - (y - back)) + (c - back) != 0  # the sum was rounded
             if t.bits == 64:
-                open_ = (np.abs(p) >= 2.0**52) | (np.rint(p * 16) != p * 16)
+                open_ = product_error(a, b) != 0
         return round_to(t, y), marked(join(q, r, s), open_ | ~np.isfinite(y), UNSAID)
 
     def _clamp(self, e, mask):

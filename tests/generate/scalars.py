@@ -221,6 +221,26 @@ def either_zero(y, plus, minus):
     return np.where((y == 0) & plus & minus, np.array(-0.0, y.dtype), y)
 
 
+def zeros_open(op, a, b, y):
+    """y = a op b; where the sign of a zero is as open as that of an operand, it is a negative one."""
+    open_a, open_b = (a == 0) & np.signbit(a), (b == 0) & np.signbit(b)
+    return np.where((y == 0) & (open_a | open_b if op == "*" else open_a), np.array(-0.0, y.dtype), y)
+
+
+def product_error(a, b):
+    """What a * b of float64 lacks of the exact product (Dekker); not zero where it cannot be told."""
+    def halves(x):
+        c = 134217729.0 * x  # 2^27 + 1
+        high = c - (c - x)
+        return high, x - high
+
+    with np.errstate(all="ignore"):
+        p, (ah, al), (bh, bl) = a * b, halves(a), halves(b)
+        error = ((ah * bh - p) + ah * bl + al * bh) + al * bl
+        certain = (a == 0) | (b == 0) | (np.abs(p) > 1e-200) & (np.abs(p) < 1e200) & (np.maximum(np.abs(a), np.abs(b)) < 1e200)
+    return np.where(np.isfinite(a) & np.isfinite(b) & certain, error, 1.0)
+
+
 def _extreme(op, a, b):
     y = {"min": np.fmin, "max": np.fmax, "min_nan": np.minimum, "max_nan": np.maximum}[op](a, b)
     zeros = (a == 0) & (b == 0)
@@ -294,6 +314,8 @@ def binary(op, a, b, t):
             wide = a.astype(object) * b.astype(object)
             return (wide >> t.bits).astype(t.carrier)
         y = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[op](a, b)
+        if t.is_float and op in "-*/":
+            y = zeros_open(op, a, b, y)
     return _finish(t, y) if t.is_float else wrap(t, y)
 
 
@@ -358,7 +380,7 @@ def unary(name, x, t):
         if name in PREDICATES:
             return PREDICATES[name](x), EXACT
         if name == "neg":
-            return (-x if t.is_float else wrap(t, np.zeros_like(x) - x)), EXACT
+            return (np.where(x == 0, np.array(-0.0, x.dtype), -x) if t.is_float else wrap(t, np.zeros_like(x) - x)), EXACT
         if name == "not":
             return ~x, EXACT
         if name == "~":
