@@ -13,6 +13,7 @@ template <class OnExpr, class OnBody>
 struct FieldWalk {
   OnExpr& expr;
   OnBody& body;
+  bool places = true;  // the indices of elements and regions too
   void operator()(const char*, auto& field) { visit(field); }
 
   void visit(auto& field) {
@@ -25,13 +26,15 @@ struct FieldWalk {
       for (auto& item : field) visit(item);
     } else if constexpr (std::is_same_v<T, std::vector<Term>>) {
       for (auto& term : field) visit(term.value);
+    } else if constexpr (std::is_same_v<T, Element> || std::is_same_v<T, Region>) {
+      if (places) T::fields(field, *this);
     } else if constexpr (HasFields<T>) {
       T::fields(field, *this);
     }
   }
 };
 template <class OnExpr, class OnBody>
-FieldWalk(OnExpr&, OnBody&) -> FieldWalk<OnExpr, OnBody>;
+FieldWalk(OnExpr&, OnBody&, bool = true) -> FieldWalk<OnExpr, OnBody>;
 
 struct Regions {
   function_ref<void(const Region&)> found;
@@ -59,7 +62,8 @@ Expr rebuild(const ExprOp& op, DType type) {
                    });
 }
 
-Stmt rewrite_fields(const Stmt& s, function_ref<Expr(const Expr&)> on_expr, function_ref<Body(const Body&)> on_body) {
+Stmt rewrite_fields(const Stmt& s, function_ref<Expr(const Expr&)> on_expr, function_ref<Body(const Body&)> on_body,
+                    bool places = true) {
   StmtOp op = s->op;
   bool changed = false;
   auto expr = [&](Expr& e) {
@@ -72,7 +76,7 @@ Stmt rewrite_fields(const Stmt& s, function_ref<Expr(const Expr&)> on_expr, func
         std::equal(r.begin(), r.end(), b.begin(), b.end(), [](const Stmt& x, const Stmt& y) { return x.same(y); });
     if (!same) b = std::move(r), changed = true;
   };
-  FieldWalk fields{expr, body};
+  FieldWalk fields{expr, body, places};
   std::visit([&](auto& node) { std::decay_t<decltype(node)>::fields(node, fields); }, op);
   return changed ? Stmt(StmtNode{std::move(op), s->location, s->id}) : s;
 }
@@ -106,6 +110,11 @@ void for_each_region(const Stmt& s, function_ref<void(const Region&)> f) {
 
 Stmt with_exprs(const Stmt& s, function_ref<Expr(const Expr&)> other) {
   return rewrite_fields(s, other, [](const Body& b) { return b; });
+}
+
+Stmt with_values(const Stmt& s, function_ref<Expr(const Expr&)> other) {
+  return rewrite_fields(
+      s, other, [](const Body& b) { return b; }, false);
 }
 
 Stmt with_bodies(const Stmt& s, function_ref<Body(const Body&)> other) {

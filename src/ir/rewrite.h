@@ -19,6 +19,8 @@ void for_each_region(const Stmt& s, function_ref<void(const Region&)> f);
 
 // The statement with other expressions, or other bodies, in its fields; with its number.
 Stmt with_exprs(const Stmt& s, function_ref<Expr(const Expr&)> other);
+// The same but for the indices of elements and regions.
+Stmt with_values(const Stmt& s, function_ref<Expr(const Expr&)> other);
 Stmt with_bodies(const Stmt& s, function_ref<Body(const Body&)> other);
 
 // Preorder over an expression / all statements of a body and, with walk_exprs, every expression in them.

@@ -42,30 +42,11 @@ class Wrapping {
     const Expr x = wrapped(n->value);
     return same(x, n->value) ? std::nullopt : std::optional(cast(x, e->type, n->rounding, n->random));
   }
-  // The same of names and of what is stored: compilers add sums of several statements up, and what wraps in one of them
-  // is undefined in all.
+  // The same of what statements do with a value (name it, store it, hand it to another lane, end a loop by it):
+  // compilers add sums of several statements up, and what wraps in one of them is undefined in all.
   std::optional<Body> kept(const Stmt& s) const {
-    if (const auto* n = s.as<Let>()) {
-      const Expr x = wrapped(n->value);
-      if (!same(x, n->value)) return Body{make_stmt(Let{n->var, x}, s->location)};
-    }
-    if (const auto* n = s.as<Store>()) {
-      const Expr x = wrapped(n->value);
-      if (!same(x, n->value)) return Body{make_stmt(Store{n->to, x, n->queue}, s->location)};
-    }
-    if (const auto* n = s.as<Atomic>(); n && n->value) {  // a load has none
-      Atomic own = *n;
-      own.value = wrapped(n->value);
-      if (!same(own.value, n->value)) return Body{make_stmt(std::move(own), s->location)};
-    }
-    // A counter is compared with the end of its loop.
-    if (const auto* n = s.as<For>()) {
-      For loop = *n;
-      loop.begin = wrapped(n->begin), loop.extent = wrapped(n->extent);
-      if (!same(loop.begin, n->begin) || !same(loop.extent, n->extent))
-        return Body{make_stmt(std::move(loop), s->location)};
-    }
-    return std::nullopt;
+    const Stmt own = with_values(s, [&](const Expr& e) { return wrapped(e); });
+    return own.same(s) ? std::nullopt : std::optional(Body{own});
   }
 
  private:

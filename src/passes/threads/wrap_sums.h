@@ -5,9 +5,9 @@
 namespace tilewright::passes {
 
 // Signed integers wrap in the language; in CUDA C++ they may not, and NVRTC takes (x * 6) / 3 for x * 2, x * x for
-// positive, and adds constants of several statements up. Where a sum or a product may leave its type, and something
-// looks at it, keeps it or ends a loop by it, it is computed without a sign and read as signed again. What fits stays
-// as it is: counters are as large as their loops and grids. Indices of memory stay too: they are checked in 64 bits.
+// positive, and adds constants of several statements up. Where a sum or a product may leave its type, and a statement
+// or a function has it as a value, it is computed without a sign and read as signed again. What fits stays as it is:
+// counters are as large as their loops and grids. Indices of memory stay too: they are checked in 64 bits.
 void wrap_sums(ir::ThreadProgram& program);
 
 }  // namespace tilewright::passes
