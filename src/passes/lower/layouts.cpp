@@ -240,14 +240,18 @@ CutBox cut_to_panels(const std::vector<Expr>& vars, const std::vector<Expr>& ext
   std::map<VarId, Expr> map;
   for (size_t d = 0; d < vars.size(); ++d) {
     const int64_t size = cuts.width(d) > 0 ? cuts.width(d) : cuts.group(d);
+    const VarInfo info = l.program.var(id_of(vars[d]));
     if (size == 1) {
-      out.vars.push_back(vars[d]), out.extents.push_back(extents[d]);
+      // Another one: the same box may have a nest without panels too.
+      const Expr same = var(l.program.new_var(info.name, info.type), info.type);
+      l.intervals.set(id_of(same), l.intervals.of(vars[d]));
+      map[id_of(vars[d])] = same;
+      out.vars.push_back(same), out.extents.push_back(extents[d]);
       continue;
     }
-    const std::string name = l.program.var(id_of(vars[d])).name;
     const Expr count = wide(*constant_int(extents[d]) / size);
-    const Expr outer = l.index(name + (cuts.width(d) ? "_panel" : "_group"), count);
-    const Expr inner = l.index(name + (cuts.width(d) ? "_lane" : "_part"), wide(size));
+    const Expr outer = l.index(info.name + (cuts.width(d) ? "_panel" : "_group"), count);
+    const Expr inner = l.index(info.name + (cuts.width(d) ? "_lane" : "_part"), wide(size));
     map[id_of(vars[d])] = sum({{size, outer}, {1, inner}}, 0, i64);
     // Panels are the outermost loops: a panel stays in the nearest cache.
     const size_t at = cuts.width(d) ? 0 : out.vars.size();
@@ -255,20 +259,19 @@ CutBox cut_to_panels(const std::vector<Expr>& vars, const std::vector<Expr>& ext
     out.extents.insert(out.extents.begin() + static_cast<long>(at), count);
     (cuts.width(d) ? lanes : parts).push_back(inner);
     (cuts.width(d) ? lane_extents : part_extents).push_back(wide(size));
-    if (auto box = l.boxes.of.find(id_of(vars[d])); box != l.boxes.of.end()) {
-      const size_t number = box->second;
-      l.boxes.of[id_of(outer)] = l.boxes.of[id_of(inner)] = number;
-    }
   }
-  if (map.empty() || lanes.empty()) return {vars, extents, 0, 0, body};
-  for (Expr& thread : l.boxes.thread)
-    thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map, l.program); });
+  if (lanes.empty()) return {vars, extents, 0, 0, body};
+  const auto replaced = [&](const Expr& e) { return replacement(e, map, l.program); };
   out.lanes = lanes.size(), out.parts = parts.size();
   out.vars.insert(out.vars.end(), lanes.begin(), lanes.end());
   out.extents.insert(out.extents.end(), lane_extents.begin(), lane_extents.end());
   out.vars.insert(out.vars.end(), parts.begin(), parts.end());
   out.extents.insert(out.extents.end(), part_extents.begin(), part_extents.end());
-  out.body = rewrite_exprs(body, [&](const Expr& e) { return replacement(e, map, l.program); });
+  out.body = rewrite_exprs(body, replaced);
+  if (auto old = l.boxes.of.find(id_of(vars[0])); old != l.boxes.of.end()) {
+    const size_t nest = l.boxes.add(rewrite(l.boxes.thread[old->second], replaced), l.boxes.box[old->second]);
+    for (const Expr& v : out.vars) l.boxes.of[id_of(v)] = nest;
+  }
   return out;
 }
 
@@ -329,11 +332,11 @@ bool cut_to_lines(CutBox& box, Lowering& l) {
   const Expr in_line = l.index(name + "_in_line", wide(piece));
   const std::map<VarId, Expr> map{{id_of(old), sum({{piece, line}, {1, in_line}}, 0, i64)}};
   box.body = rewrite_exprs(box.body, [&](const Expr& e) { return replacement(e, map, l.program); });
-  for (Expr& thread : l.boxes.thread)
-    thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map, l.program); });
   if (auto owner = l.boxes.of.find(id_of(old)); owner != l.boxes.of.end()) {
-    const size_t number = owner->second;
-    l.boxes.of[id_of(line)] = l.boxes.of[id_of(in_line)] = number;
+    const size_t nest = owner->second;
+    Expr& thread = l.boxes.thread[nest];
+    thread = rewrite(thread, [&](const Expr& e) { return replacement(e, map, l.program); });
+    l.boxes.of[id_of(line)] = l.boxes.of[id_of(in_line)] = nest;
   }
   box.vars[found] = line;
   box.extents[found] = wide(*constant_int(box.extents[found]) / piece);

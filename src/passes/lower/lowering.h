@@ -11,12 +11,15 @@
 
 namespace tilewright::passes {
 
-// Nests of loops whose iterations run on threads of the block: a Map's points, or a loop over the threads.
+// Nests of loops whose iterations run on threads of the block: a Map's points, or a loop over the threads. Where one of
+// two nests runs, as they go through the same points with and without checks, both are the same box.
 struct ThreadBoxes {
-  std::map<ir::VarId, size_t> of;  // every loop variable of a nest: its number
-  std::vector<ir::Expr> thread;    // by number: the linear index of the thread that runs the iteration
-  size_t add(const ir::Expr& linear_thread) {
-    thread.push_back(linear_thread);
+  std::map<ir::VarId, size_t> of;  // every loop variable: its nest
+  std::vector<ir::Expr> thread;    // by nest: the linear index of the thread that runs the iteration
+  std::vector<size_t> box;         // by nest: the number of the box
+  size_t add(const ir::Expr& linear_thread) { return add(linear_thread, thread.size()); }
+  size_t add(const ir::Expr& linear_thread, size_t box_number) {
+    thread.push_back(linear_thread), box.push_back(box_number);
     return thread.size() - 1;
   }
 };

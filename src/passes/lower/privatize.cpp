@@ -7,7 +7,7 @@ using namespace ir;
 namespace {
 
 constexpr size_t kNoBox = SIZE_MAX;
-using Box = size_t;  // a number of Lowering::boxes, or kNoBox: code of the whole block
+using Box = size_t;  // its number in Lowering::boxes, or kNoBox: code of the whole block
 
 class Privatize {
  public:
@@ -39,7 +39,7 @@ class Privatize {
 
   Box box_of(const For& f) const {
     auto found = l_.boxes.of.find(f.var);
-    return found == l_.boxes.of.end() ? kNoBox : found->second;
+    return found == l_.boxes.of.end() ? kNoBox : l_.boxes.box[found->second];
   }
   // The Map's points share a thread; a loop over the threads is its own thread index.
   bool is_map(Box box) const { return !l_.boxes.thread[box].as<Var>(); }
@@ -172,7 +172,7 @@ class Privatize {
     for (const Stmt& given : body) {
       const auto* nest = given.as<For>();
       if (const Box box = nest ? box_of(*nest) : kNoBox; box != kNoBox) {
-        const Body inside = rewrite_box(with_beginnings({given}, box), box);
+        const Body inside = rewrite_box(with_beginnings({given}, box), box, l_.boxes.thread[l_.boxes.of.at(nest->var)]);
         out.insert(out.end(), inside.begin(), inside.end());
         continue;
       }
@@ -234,8 +234,8 @@ class Privatize {
     return out;
   }
 
-  Body rewrite_box(const Body& nest, Box box) {
-    const Expr thread = cast(l_.boxes.thread[box], i64);
+  Body rewrite_box(const Body& nest, Box box, const Expr& linear_thread) {
+    const Expr thread = cast(linear_thread, i64);
     std::set<VarId> mine;
     for (const auto& [v, where] : defined_in_)
       if (where == box) mine.insert(v);

@@ -134,7 +134,7 @@ class Block {
           done.push_back(store_at(c.iteration, t, no));
         if (s.as<Break>()) done.push_back(store_at(c.loop, t, no));
         if (s.as<Return>() && in_loop) done.push_back(l_.make(Break{}));
-        return done;  // what follows a jump never runs
+        return done;
       }
       if (const auto* n = s.as<If>()) {
         If f = *n;
@@ -236,6 +236,7 @@ class Block {
         stmt(s, c);
       }
       l_.at = outer;
+      if (is_jump(s)) return;  // what follows a jump never runs
     }
   }
   // A tile that is set to zero for the gemm that comes next: the gemm starts from zero instead.
@@ -374,8 +375,8 @@ class Block {
     for (size_t d = 0; d < n.vars.size(); ++d)
       point = add(mul(point, widen(n.extents[d])), widen(var(n.vars[d], l_.program.var(n.vars[d]).type)));
     const Expr thread = binary(BinaryOp::FloorMod, point, wide(threads_));
-    const size_t box = l_.boxes.add(thread);
-    for (VarId v : n.vars) l_.boxes.of[v] = box;
+    const size_t nest = l_.boxes.add(thread);
+    for (VarId v : n.vars) l_.boxes.of[v] = nest;
     Map m = n;
     m.body = substitute(with_places(expanded(n.body), true), thread_vars(cast(thread, i32)));
     return passes::lower(m, l_);
