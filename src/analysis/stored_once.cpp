@@ -94,38 +94,59 @@ class StoredOnce {
       return n && n->var == v;
     });
   }
-  // Where an index has a loop's variable: by itself, in what is left of a division, in its quotient.
+  // Where an index has a loop's variable: in what is left of a division, in its quotient.
   struct Places {
-    bool plain = false, rest = false, quotient = false;
+    bool rest = false, quotient = false;
   };
   static void find(const Expr& e, VarId v, bool Places::*as, Places& out) {
     if (e.as<Load>()) return;
-    if (const auto* n = e.as<Var>(); n && n->id == v) out.*as = true;
+    if (const auto* n = e.as<Var>(); n && n->id == v && as) out.*as = true;
     const auto* n = e.as<Binary>();
-    const bool outermost = as == &Places::plain;
     if (n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::TruncDiv || n->op == BinaryOp::Shr))
-      as = outermost ? &Places::quotient : as;
+      as = as ? as : &Places::quotient;
     else if (n && (n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncMod || n->op == BinaryOp::BitAnd))
-      as = outermost ? &Places::rest : as;
+      as = as ? as : &Places::rest;
     else if (n && (n->op == BinaryOp::Min || n->op == BinaryOp::Max || is_comparison(n->op)))
       return;
     for_each_operand(e, [&](const Expr& x) { find(x, v, as, out); });
   }
-  // Whether turns of each loop around it store to other elements: as far as is known or, where an index is no multiple
-  // of the loop's variable, because a tile of the grid is found from it (by a quotient and what is left, or otherwise).
+  // Whether an index is a multiple of the variable, by a factor that run time knows, and something that has it not.
+  static bool is_multiple(const Expr& e, VarId v) {
+    const auto has = [&](const Expr& x) { return used_vars(x).contains(v); };
+    if (const auto* n = e.as<Var>()) return n->id == v;
+    if (const auto* n = e.as<Cast>()) return is_multiple(n->value, v);
+    if (const auto* n = e.as<Select>()) return !has(n->condition) && is_multiple(n->a, v) && is_multiple(n->b, v);
+    if (const auto* n = e.as<ir::Sum>()) {
+      const Term* only = nullptr;
+      for (const Term& t : n->terms) {
+        if (!has(t.value)) continue;
+        if (only) return false;
+        only = &t;
+      }
+      return only && is_multiple(only->value, v);
+    }
+    const auto* n = e.as<Binary>();
+    return n && n->op == BinaryOp::Mul && has(n->a) != has(n->b) && is_multiple(has(n->a) ? n->a : n->b, v);
+  }
+  // Whether turns of each loop around it store to other elements: as far as is known or, where the step is not,
+  // because an index is a multiple of the loop's variable, or a tile of the grid is found from it by a quotient and
+  // what is left.
   bool goes_on(const Stored& s) const {
     const Region& to = s.copy->to;
     return std::all_of(s.loops.begin(), s.loops.end(), [&](const StmtNode* loop) {
       const auto* counted = std::get_if<For>(&loop->op);
       Places found;
+      bool follows = false;
       for (size_t d = 0; d < to.min.size(); ++d) {
         const Expr min = substitute(to.min[d], named_);
         const auto by = step(min, s);
         const auto extent = constant_int(to.extent[d]);
         if (by && by->first == loop && extent && std::abs(by->second) >= *extent) return true;
-        if (counted && !by) find(min, counted->var, &Places::plain, found);
+        if (!counted || by) continue;
+        follows = follows || is_multiple(min, counted->var);
+        find(min, counted->var, nullptr, found);
       }
-      return found.plain || (found.rest && found.quotient);
+      return follows || (found.rest && found.quotient);
     });
   }
   static bool are_apart(const Stored& a, const Stored& b) {

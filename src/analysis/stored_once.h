@@ -7,7 +7,7 @@ namespace tilewright::analysis {
 
 // The global tensors to which the launch only copies tiles, no element twice: by different copies, or in different
 // turns of loops. Copies that combine alike may meet, in any order. Reads stand before the copy, in no loop with it. A
-// loop that finds its tile by more than a multiple of its variable (a quotient and what is left, an order of its own)
+// loop whose tile is a multiple of its variable by what run time knows, or a quotient of it and what is left of that,
 // is taken to come to each tile once. What other blocks do is for the program to order.
 std::set<ir::BufferId> stored_once(const ir::ProgramTables& program, const ir::Launch& launch);
 
