@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FUNCTION = re.compile(r"^(?:inline |constexpr )*[A-Z_a-z][\w:<>]*(?:&&)? (\w+)\(", re.MULTILINE)
-WRITTEN = re.compile(r"\A#.*\n\n.{0,200}(?:[Ww]ritten by|writes this page)", re.DOTALL)  # by a program: its lines are as long as they are
+WRITTEN = re.compile(r"\A#[^\n]*\n\n.{0,200}(?:[Ww]ritten by|writes this page)", re.DOTALL)  # by a program: its lines are as long as they are
 LONGEST, WRAP = 130, 126
 VARIABLE = re.compile(r"TILEWRIGHT_[A-Z_]+")
 SETTING = re.compile(r'"(TILEWRIGHT_[A-Z_]+)"|\b(TILEWRIGHT_[A-Z_]+)=')  # asked for in C++, set in the Makefile

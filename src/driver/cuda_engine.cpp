@@ -195,6 +195,7 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
     if (limits.slots == 0 && best) break;
     DeviceChoice now = planned(program, arch, stages, limits);
     if (!seen.insert(now.text.kernel.text).second) continue;
+    runtime::Nvrtc::get();  // no other plan helps where there is none
     try {
       compile(now);
     } catch (const CompileError& error) {  // some instructions need more registers than a thread of so many has

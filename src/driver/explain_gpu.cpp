@@ -120,6 +120,22 @@ void add_layouts(const ThreadLowering& l, size_t number, GpuLaunchFacts& out) {
 
 // ---- what the device compiler says
 
+// With the device compiler's verdict if it is asked for and can be had. One plan is lowered where it cannot.
+DeviceChoice choice_of(const ir::TileProgram& tiles, const std::string& arch, bool compile, Dump& dump, bool stages) {
+  std::string no_binary = "not asked";
+  if (compile) {
+    try {
+      runtime::Nvrtc::get();
+      return choose_by_compiler(tiles, arch, dump, stages);
+    } catch (const CompileError& e) {
+      no_binary = e.diagnostic().message;
+    }
+  }
+  DeviceChoice out = choose_unseen(tiles, arch, dump, stages);
+  out.no_binary = std::move(no_binary);
+  return out;
+}
+
 void add_resources(const DeviceChoice& choice, const std::string& arch, GpuFacts& out) {
   const auto& launches = choice.text.kernel.plan.launches;
   for (size_t i = 0; i < out.launches.size(); ++i) out.launches[i].shared_bytes = launches[i].dynamic_shared_bytes;
@@ -170,14 +186,7 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
   const bool general = !broken.empty();
   Dump dump(tiles.name);
   const bool stages = chosen != nullptr;
-  DeviceChoice choice = choose_unseen(tiles, arch, dump, stages);
-  if (compile) {
-    try {
-      choice = choose_by_compiler(tiles, arch, dump, stages);
-    } catch (const CompileError& e) {
-      choice.no_binary = e.diagnostic().message;
-    }
-  }
+  const DeviceChoice choice = choice_of(tiles, arch, compile, dump, stages);
   const ThreadLowering& l = choice.lowering;
   GpuFacts& gpu = out.gpu.emplace();
   gpu.assumptions = general ? std::move(broken) : std::move(assumptions), gpu.general = general;

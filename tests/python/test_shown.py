@@ -29,6 +29,27 @@ def test_explanations(kernel, arch):
     assert "<pre>" in made._repr_html_() and "&lt;" not in made.summary()
 
 
+@pytest.mark.parametrize("compiler", ["", "/nowhere"])
+def test_a_warning_is_said_once_with_and_without_a_device_compiler(monkeypatch, compiler):
+    """A plan is lowered once, so what is said of it is, too."""
+
+    @T.prim_func
+    def by_elements(A: T.Tensor((24, 32), "float16"), B: T.Tensor((32, 24), "float16"), C: T.Tensor((24, 24), "float32")):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((24, 32), "float16"), T.alloc_shared((32, 24), "float16")
+            c = T.alloc_fragment((24, 24), "float32")
+            T.clear(c)
+            for _ in T.Pipelined(1, num_stages=2):
+                T.copy(A, a)
+                T.copy(B, b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    monkeypatch.setenv("TILEWRIGHT_NVRTC", compiler)
+    (warning,) = tw.compile(by_elements, engine="interpreter").explain("sm_90a", as_json=True)["warnings"]
+    assert warning["message"].startswith("this gemm goes element by element")
+
+
 def test_a_summary_is_short_and_says_what_it_leaves_out():
     @T.prim_func
     def main(A: T.Tensor((64,), "float32")):
