@@ -53,7 +53,7 @@ Box Strand::box(const RegionCode& region, Mask mask, int64_t lane, bool reads) {
   b.strides.assign(extents.strides.begin(), extents.strides.end());
   for (size_t d = 0; d < buffer.rank(); ++d) {
     b.min.push_back(std::clamp(number(*region.min[d]), -kFarthest, kFarthest));
-    b.extent.push_back(number(*region.extent[d]));
+    b.extent.push_back(std::max<int64_t>(number(*region.extent[d]), 0));
   }
   Value offset = uniform_int(0);
   attach(buffer, mask, b.data, b.written, offset);

@@ -91,6 +91,8 @@ Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& e
   Expr extent = sub(last, first);
   if (step_value && *step_value < 0)
     extent = ceildiv(neg(extent), constant(*type, -*step_value));
+  else if (!step_value)  // of either sign
+    extent = neg(binary(BinaryOp::FloorDiv, neg(extent), step));
   else if (step_value != 1)
     extent = ceildiv(extent, step);
   // A loop whose end is known to stand before its begin has no turns, as where run time says so.

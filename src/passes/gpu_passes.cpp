@@ -79,6 +79,7 @@ void refuse(GpuProgram& program, size_t i) {
   walk(launch.body, [&](const Stmt& s) {
     const auto* copy = s.as<Copy>();
     const auto* arrive = s.as<Arrive>();
+    const auto* reduce = s.as<Reduce>();
     const bool async = copy && !copy->completion.immediate() &&
                        (copy->completion.queue != Queue::CpAsync || copy->completion.barrier.valid());
     const bool queue = (s.as<Commit>() && s.as<Commit>()->queue != Queue::CpAsync) ||
@@ -86,6 +87,12 @@ void refuse(GpuProgram& program, size_t i) {
     if (async && copy->completion.queue == Queue::CpAsync)
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
+    const std::vector<Expr>* extents = reduce                                  ? &reduce->from.extent
+                                       : copy && !copy->completion.immediate() ? &copy->to.extent
+                                                                               : nullptr;
+    if (extents && !std::ranges::all_of(*extents, [](const Expr& e) { return constant_int(e).has_value(); }))
+      fail(Code::GpuUnsupported, p.location(s->location),
+           fmt::format("this {} is of extents that only run time knows", name_of(s)), help);
     if (!target.has.tma && (async || queue || arrive || reaches_blocks(p, s) || s.as<Expect>() || s.as<Wait>()))
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} as it stands needs sm_90a; the target is sm_{}", name_of(s), target.arch), help);

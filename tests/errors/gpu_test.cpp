@@ -33,6 +33,22 @@ TEST(GpuErrors, AnOperationThatIsNotThereYet) {
 help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
 }
 
+TEST(GpuErrors, ExtentsThatOnlyRunTimeKnows) {
+  const auto program = [](const std::string& op) {
+    return "program p {\n  param n: int32\n  param A: float32[8, 64]\n  param O: float32[8]\n"
+           "  launch p(bx: 1) threads(tx: 128) {\n    shared s: float32[8, 64]\n    shared r: float32[8]\n    " +
+           op + "\n    copy from=s[0 : 8, 0] to=O\n  }\n}\n";
+  };
+  EXPECT_EQ(refusal(program("reduce sum from=s[0 : n, 0 : 64] to=r[0 : n] dim=1")),
+            R"(error TW8201 cuda: this reduce is of extents that only run time knows
+  --> p.tile:8:5
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+  EXPECT_EQ(refusal(program("copy from=A[0 : n, 0 : 64] to=s[0 : n, 0 : 64] completion=(queue=cp_async)")),
+            R"(error TW8201 cuda: this copy is of extents that only run time knows
+  --> p.tile:8:5
+help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+}
+
 TEST(GpuErrors, ClustersOfAnOlderGpu) {
   EXPECT_EQ(refusal("program p {\n  launch p(bx: 4) threads(tx: 32) cluster(2) {\n    sync cluster\n  }\n}\n", "sm_80"),
             R"(error TW8201 cuda: sync as it stands needs sm_90a; the target is sm_80

@@ -196,6 +196,29 @@ def test_loops_that_are_known_to_have_no_turns():
             assert run(main, -3, np.zeros(12, "int32"), engine=engine).tolist() == want
 
 
+def test_steps_of_either_sign_that_run_time_knows():
+    @T.prim_func
+    def main(A: T.Tensor((8, 3), "int32"), B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=8):
+            t = T.get_thread_binding()
+            n = 0
+            for i in T.serial(A[t, 0], A[t, 1], A[t, 2]):
+                n = n * 3 + i
+            B[t] = n
+
+    loops = [(9, 3, -2), (9, 2, -2), (3, 9, -2), (3, 9, 2), (-1, -8, -3), (5, 5, -1), (6, 5, -1), (7, 2**31 - 1, 2**30)]
+    want = []
+    for bounds in loops:
+        n = 0
+        for i in range(*bounds):
+            n = n * 3 + i
+        want.append((n + 2**31) % 2**32 - 2**31)
+    for engine in (*ENGINES, "simulator"):
+        b = np.zeros(8, "int32")
+        tw.compile(main, engine=engine)(np.array(loops, "int32"), b)
+        assert b.tolist() == want
+
+
 def test_logic_and_chains():
     @T.prim_func
     def main(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):

@@ -140,3 +140,43 @@ def test_blocks_that_wait_for_later_ones(target, blocks):
     f, n = np.zeros((blocks, blocks), "int32"), np.zeros(blocks, "int32")
     tw.compile(main, target=target)(a, w, f, n)
     assert (w == a).all() and (f == 1).all() and n.tolist() == [*range(1, blocks), 0]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+@pytest.mark.parametrize("poll", ["add", "or", "cas", "shared"])
+def test_waiting_by_what_changes_no_memory_of_others(engine, poll):
+    """A poll by an atomic that leaves what it finds, and one whose answer all threads read in shared memory."""
+
+    @T.prim_func
+    def main(F: T.Tensor((5,), "int32"), S: T.Tensor((5,), "int32")):
+        with T.Kernel(5, threads=64) as b:
+            tx = T.get_thread_binding()
+            seen = T.alloc_shared((1,), "int32")
+            if b < 4:
+                if poll == "shared":
+                    if tx == 0:
+                        seen[0] = 0
+                    T.sync_threads()
+                    while seen[0] == 0:
+                        T.sync_threads()
+                        if tx == 0:
+                            seen[0] = T.atomic_load(F[b + 1], memory_order="acquire")
+                        T.sync_threads()
+                elif tx == 0:
+                    if poll == "add":
+                        while T.atomic_add(F[b + 1], 0, memory_order="acquire", return_prev=True) == 0:
+                            T.evaluate(0)
+                    elif poll == "or":
+                        while T.atomic_or(F[b + 1], 0, memory_order="acquire", return_prev=True) == 0:
+                            T.evaluate(0)
+                    else:
+                        while T.atomic_cas(F[b + 1], 1, 1) == 0:
+                            T.evaluate(0)
+                        T.atomic_load(F[b + 1], memory_order="acquire")
+            if tx == 0:
+                S[b] = S[b + 1] + 1 if b < 4 else 1
+                T.atomic_store(F[b], 1, memory_order="release")
+
+    f, s = np.zeros(5, "int32"), np.zeros(5, "int32")
+    tw.compile(main, engine=engine)(f, s)
+    assert f.tolist() == [1] * 5 and s.tolist() == [5, 4, 3, 2, 1]

@@ -14,6 +14,7 @@
 #include "passes/threads/elementwise.h"
 #include "passes/threads/fragment_box.h"
 #include "passes/threads/map_sums.h"
+#include "passes/threads/point_count.h"
 #include "passes/threads/quotients.h"
 #include "passes/threads/shared_loads.h"
 #include "scalar/functions.h"
@@ -84,8 +85,7 @@ class MapLowering {
 
   // Point p, in row-major order, belongs to thread p mod T.
   Body in_order() {
-    Expr total = wide(1);
-    for (const Expr& e : map_.extents) total = mul(total, widen(e));
+    const Expr total = point_count(map_.extents, l_);
     const Expr rounds = binary(BinaryOp::FloorDiv, add(total, wide(team_.count - 1)), wide(team_.count));
     const Expr round = l_.index("round", rounds);
     const Expr point = add(mul(round, wide(team_.count)), cast(team_.thread, i64));

@@ -7,6 +7,7 @@
 #include "layout/algebra.h"
 #include "passes/threads/collectives.h"
 #include "passes/threads/fragment_box.h"
+#include "passes/threads/point_count.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
 
@@ -279,9 +280,9 @@ class ScanLowering {
         lane_(binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads))) {}
 
   Body lower() {
-    Expr lines = wide(1);
-    for (size_t d = 0; d < s_.from.extent.size(); ++d)
-      if (d != dim_) lines = mul(lines, widen(s_.from.extent[d]));
+    std::vector<Expr> others = s_.from.extent;
+    others.erase(others.begin() + static_cast<ptrdiff_t>(dim_));
+    const Expr lines = point_count(others, l_);
     const int64_t warps = std::max<int64_t>(team_.count / kWarpThreads, 1);
     const Expr warp = binary(BinaryOp::FloorDiv, team_.thread, constant(kWarpThreads));
     const Expr rounds = binary(BinaryOp::FloorDiv, add(lines, wide(warps - 1)), wide(warps));
