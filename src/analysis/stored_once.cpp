@@ -94,59 +94,75 @@ class StoredOnce {
       return n && n->var == v;
     });
   }
-  // Where an index has a loop's variable: in what is left of a division, in its quotient.
-  struct Places {
-    bool rest = false, quotient = false;
+  // A division in an index by which a tile of the grid is found from a loop's variable.
+  struct Division {
+    Expr dividend, divisor;
+    size_t dim = 0;
   };
-  static void find(const Expr& e, VarId v, bool Places::*as, Places& out) {
-    if (e.as<Load>()) return;
-    if (const auto* n = e.as<Var>(); n && n->id == v && as) out.*as = true;
+  struct Divisions {
+    std::vector<Division> quotients, rests;
+  };
+  static void find(const Expr& e, VarId v, size_t dim, Divisions& out) {
     const auto* n = e.as<Binary>();
-    if (n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::TruncDiv || n->op == BinaryOp::Shr))
-      as = as ? as : &Places::quotient;
-    else if (n && (n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncMod || n->op == BinaryOp::BitAnd))
-      as = as ? as : &Places::rest;
-    else if (n && (n->op == BinaryOp::Min || n->op == BinaryOp::Max || is_comparison(n->op)))
-      return;
-    for_each_operand(e, [&](const Expr& x) { find(x, v, as, out); });
+    if (e.as<Load>() || !used_vars(e).contains(v)) return;
+    if (n && (n->op == BinaryOp::Min || n->op == BinaryOp::Max || is_comparison(n->op))) return;
+    if (n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::TruncDiv))
+      out.quotients.push_back({n->a, n->b, dim});
+    else if (n && (n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncMod))
+      out.rests.push_back({n->a, n->b, dim});
+    else if (n && n->op == BinaryOp::Shr && constant_int(n->b))
+      out.quotients.push_back({n->a, constant(n->a->type, int64_t{1} << *constant_int(n->b)), dim});
+    else if (n && n->op == BinaryOp::BitAnd && constant_int(n->b))
+      out.rests.push_back({n->a, constant(n->a->type, *constant_int(n->b) + 1), dim});
+    for_each_operand(e, [&](const Expr& x) { find(x, v, dim, out); });
   }
-  // Whether an index is a multiple of the variable, by a factor that run time knows, and something that has it not.
-  static bool is_multiple(const Expr& e, VarId v) {
+  // Whether the quotient of a division leads along one dimension, and what it leaves along another.
+  static bool lead_apart(const Divisions& found) {
+    return std::any_of(found.quotients.begin(), found.quotients.end(), [&](const Division& q) {
+      return std::any_of(found.rests.begin(), found.rests.end(), [&](const Division& r) {
+        return q.dim != r.dim && equal(q.dividend, r.dividend) && equal(q.divisor, r.divisor);
+      });
+    });
+  }
+  // How far an index goes at least in a turn of the loop with the variable, where the rest of it stays; none: as far as
+  // run time says, or it comes back.
+  static std::optional<int64_t> least_step(const Expr& e, VarId v) {
     const auto has = [&](const Expr& x) { return used_vars(x).contains(v); };
-    if (const auto* n = e.as<Var>()) return n->id == v;
-    if (const auto* n = e.as<Cast>()) return is_multiple(n->value, v);
-    if (const auto* n = e.as<Select>()) return !has(n->condition) && is_multiple(n->a, v) && is_multiple(n->b, v);
-    if (const auto* n = e.as<ir::Sum>()) {
-      const Term* only = nullptr;
-      for (const Term& t : n->terms) {
-        if (!has(t.value)) continue;
-        if (only) return false;
-        only = &t;
-      }
-      return only && is_multiple(only->value, v);
+    if (const auto* n = e.as<Var>()) return n->id == v ? std::optional<int64_t>(1) : std::nullopt;
+    if (const auto* n = e.as<Cast>()) return least_step(n->value, v);
+    if (const auto* n = e.as<Select>(); n && !has(n->condition)) {
+      const auto a = least_step(n->a, v), b = least_step(n->b, v);
+      return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
     }
-    const auto* n = e.as<Binary>();
-    return n && n->op == BinaryOp::Mul && has(n->a) != has(n->b) && is_multiple(has(n->a) ? n->a : n->b, v);
+    const auto* n = e.as<ir::Sum>();
+    if (!n) return std::nullopt;
+    const Term* only = nullptr;
+    for (const Term& t : n->terms) {
+      if (!has(t.value)) continue;
+      if (only) return std::nullopt;
+      only = &t;
+    }
+    const auto of_term = only ? least_step(only->value, v) : std::nullopt;
+    return of_term ? std::optional(*of_term * std::abs(only->coefficient)) : std::nullopt;
   }
-  // Whether turns of each loop around it store to other elements: as far as is known or, where the step is not,
-  // because an index is a multiple of the loop's variable, or a tile of the grid is found from it by a quotient and
-  // what is left.
+  // Whether turns of each loop around it store to other elements: an index goes on by a tile or more, or tiles of the
+  // grid are found from the loop's variable by a division.
   bool goes_on(const Stored& s) const {
     const Region& to = s.copy->to;
     return std::all_of(s.loops.begin(), s.loops.end(), [&](const StmtNode* loop) {
       const auto* counted = std::get_if<For>(&loop->op);
-      Places found;
-      bool follows = false;
+      Divisions found;
       for (size_t d = 0; d < to.min.size(); ++d) {
         const Expr min = substitute(to.min[d], named_);
         const auto by = step(min, s);
         const auto extent = constant_int(to.extent[d]);
         if (by && by->first == loop && extent && std::abs(by->second) >= *extent) return true;
         if (!counted || by) continue;
-        follows = follows || is_multiple(min, counted->var);
-        find(min, counted->var, nullptr, found);
+        const auto least = least_step(min, counted->var);
+        if (least && extent && *least >= *extent) return true;
+        find(min, counted->var, d, found);
       }
-      return follows || (found.rest && found.quotient);
+      return lead_apart(found);
     });
   }
   static bool are_apart(const Stored& a, const Stored& b) {

@@ -7,8 +7,8 @@ namespace tilewright::analysis {
 
 // The global tensors to which the launch only copies tiles, no element twice: by different copies, or in different
 // turns of loops. Copies that combine alike may meet, in any order. Reads stand before the copy, in no loop with it. A
-// loop whose tile is a multiple of its variable by what run time knows, or a quotient of it and what is left of that,
-// is taken to come to each tile once. What other blocks do is for the program to order.
+// loop that finds its tile by a division, the quotient along one dimension and what is left along another, is taken to
+// come to each tile once. What other blocks do is for the program to order.
 std::set<ir::BufferId> stored_once(const ir::ProgramTables& program, const ir::Launch& launch);
 
 }  // namespace tilewright::analysis
