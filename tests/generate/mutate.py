@@ -31,14 +31,14 @@ class Unusable(Exception):
     """A text that cannot be run here: too large, or with parameters that are no plain tensors."""
 
 
-def texts_of(paths):
-    """[(name, text)] of files and folders; without any, of the examples."""
+def texts_of(paths, of_library):
+    """[(name, text)] of files and folders; without any, of the examples, which the build of the library prints."""
     found = []
     for path in map(pathlib.Path, paths):
         for file in sorted(path.rglob("*.tile")) if path.is_dir() else [path]:
             found.append((file.name, file.read_text()))
     if not paths:
-        printed = subprocess.run([library.ROOT / "build/release/tests/print_examples"], capture_output=True, text=True, check=True).stdout
+        printed = subprocess.run([pathlib.Path(of_library).parent / "tests/print_examples"], capture_output=True, text=True, check=True).stdout
         for part in printed.split("### ")[1:]:
             head, _, text = part.partition("\n")
             found.append((head, text))
@@ -638,7 +638,7 @@ def main(arguments=None):
     parser = runner.parser_of(__doc__.splitlines()[0], "cpu,simulator:sm_80,simulator:sm_90a")
     parser.add_argument("--from", nargs="*", default=[], dest="paths", help=".tile files, and folders of them; else the examples")
     options = runner.finish(parser.parse_args(arguments))
-    options.texts = texts_of(options.paths)
+    options.texts = texts_of(options.paths, options.library)
     if options.show:
         for seed in options.seeds:
             text, names, _, why = Mutation.of(options).make(seed)
