@@ -124,26 +124,14 @@ class StoredOnce {
       });
     });
   }
-  // How far an index goes at least in a turn of the loop with the variable, where the rest of it stays; none: as far as
-  // run time says, or it comes back.
+  // How far an index goes in a turn of the loop with the variable, at least; none: it is not linear in it.
   static std::optional<int64_t> least_step(const Expr& e, VarId v) {
-    const auto has = [&](const Expr& x) { return used_vars(x).contains(v); };
-    if (const auto* n = e.as<Var>()) return n->id == v ? std::optional<int64_t>(1) : std::nullopt;
-    if (const auto* n = e.as<Cast>()) return least_step(n->value, v);
-    if (const auto* n = e.as<Select>(); n && !has(n->condition)) {
+    if (const auto* n = e.as<Select>(); n && !used_vars(n->condition).contains(v)) {
       const auto a = least_step(n->a, v), b = least_step(n->b, v);
       return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
     }
-    const auto* n = e.as<ir::Sum>();
-    if (!n) return std::nullopt;
-    const Term* only = nullptr;
-    for (const Term& t : n->terms) {
-      if (!has(t.value)) continue;
-      if (only) return std::nullopt;
-      only = &t;
-    }
-    const auto of_term = only ? least_step(only->value, v) : std::nullopt;
-    return of_term ? std::optional(*of_term * std::abs(only->coefficient)) : std::nullopt;
+    const auto by = slope_through_casts(e, v);
+    return by ? std::optional(std::abs(*by)) : std::nullopt;
   }
   // Whether turns of each loop around it store to other elements: an index goes on by a tile or more, or tiles of the
   // grid are found from the loop's variable by a division.
@@ -151,15 +139,12 @@ class StoredOnce {
     const Region& to = s.copy->to;
     return std::all_of(s.loops.begin(), s.loops.end(), [&](const StmtNode* loop) {
       const auto* counted = std::get_if<For>(&loop->op);
+      if (!counted) return false;
       Divisions found;
       for (size_t d = 0; d < to.min.size(); ++d) {
         const Expr min = substitute(to.min[d], named_);
-        const auto by = step(min, s);
         const auto extent = constant_int(to.extent[d]);
-        if (by && by->first == loop && extent && std::abs(by->second) >= *extent) return true;
-        if (!counted || by) continue;
-        const auto least = least_step(min, counted->var);
-        if (least && extent && *least >= *extent) return true;
+        if (extent && least_step(min, counted->var).value_or(0) >= *extent) return true;
         find(min, counted->var, d, found);
       }
       return lead_apart(found);

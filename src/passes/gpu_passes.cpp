@@ -71,6 +71,10 @@ void ring_by_threads(GpuProgram& p) {
   p.planned = p.tiles;
 }
 
+bool are_constant(const std::vector<Expr>& extents) {
+  return std::all_of(extents.begin(), extents.end(), [](const Expr& e) { return constant_int(e).has_value(); });
+}
+
 void refuse(GpuProgram& program, size_t i) {
   const TileProgram& p = program.tiles;
   const Launch& launch = p.launches[i];
@@ -87,10 +91,8 @@ void refuse(GpuProgram& program, size_t i) {
     if (async && copy->completion.queue == Queue::CpAsync)
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("{} is not something the CUDA engine runs yet", name_of(s)), help);
-    const std::vector<Expr>* extents = reduce                                  ? &reduce->from.extent
-                                       : copy && !copy->completion.immediate() ? &copy->to.extent
-                                                                               : nullptr;
-    if (extents && !std::ranges::all_of(*extents, [](const Expr& e) { return constant_int(e).has_value(); }))
+    if ((reduce && !are_constant(reduce->from.extent)) ||
+        (copy && !copy->completion.immediate() && !are_constant(copy->to.extent)))
       fail(Code::GpuUnsupported, p.location(s->location),
            fmt::format("this {} is of extents that only run time knows", name_of(s)), help);
     if (!target.has.tma && (async || queue || arrive || reaches_blocks(p, s) || s.as<Expect>() || s.as<Wait>()))

@@ -9,8 +9,8 @@
 namespace tilewright {
 namespace {
 
-// What the kernel stores to B in a program that stores this value; its whole text, where other statements stand before.
-std::string stored(const std::string& value, const std::string& type = "int32", const std::string& before = "") {
+// The kernel of a program of these statements about A and B.
+std::string kernel_of(const std::string& statements, const std::string& type) {
   const ir::TileProgram tiles = ir::parse(fmt::format(R"(program p {{
   param A: {0}[64]
   param S: int8[64]
@@ -19,17 +19,22 @@ std::string stored(const std::string& value, const std::string& type = "int32", 
   param D: int8[M]
   param n: int32
   launch l(bx: 1) threads(tx: 64) {{
-{2}    B[tx] = {1}
+{1}
   }}
 }}
 )",
-                                                      type, value, before),
+                                                      type, statements),
                                           "wrap.tile");
   const ir::TileProgram passed = passes::run_passes(order_symbols(tiles), passes::all_passes(), [](auto&&...) {});
   Dump dump("p");
-  const std::string text = write_cuda(passed, "sm_90a", dump).kernel.text;
+  return write_cuda(passed, "sm_90a", dump).kernel.text;
+}
+
+// What it stores to B in a program that stores this value.
+std::string stored(const std::string& value, const std::string& type = "int32") {
+  const std::string text = kernel_of("    B[tx] = " + value, type);
   const size_t at = text.find("B[tx] = ");
-  return at == std::string::npos || !before.empty() ? text : text.substr(at + 8, text.find(";", at) - at - 8);
+  return at == std::string::npos ? text : text.substr(at + 8, text.find(";", at) - at - 8);
 }
 
 TEST(WrapSums, WhatIsLookedAtMayWrap) {
@@ -56,12 +61,11 @@ TEST(WrapSums, WhatIsKeptMayWrap) {
 
 // Whatever statement has the value: shuffles and calls as well as stores.
 TEST(WrapSums, WhatStatementsHandOnMayWrap) {
-  const std::string text =
-      stored("0", "int32", R"(    x: int32 = shuffle down value=A[tx] + (-2147483648 - n) lane=1 width=32
+  const std::string text = kernel_of(R"(    x: int32 = shuffle down value=A[tx] + (-2147483648 - n) lane=1 width=32
     y: uint32 = vote match_any value=A[tx] * 3
     atomic max to=B[x] value=int32(y) - A[tx]
-    print message="d" values=[A[tx] - n]
-)");
+    print message="d" values=[A[tx] - n])",
+                                     "int32");
   EXPECT_NE(text.find("(int32_t)((uint32_t)A[tx] + (uint32_t)n * 4294967295u + 2147483648u), 1)"), text.npos) << text;
   EXPECT_NE(text.find("(int32_t)((uint32_t)A[tx] * 3u)"), text.npos) << text;
   EXPECT_NE(text.find("(int32_t)(y + (uint32_t)A[tx] * 4294967295u)"), text.npos) << text;
