@@ -100,7 +100,7 @@ def _cache_folder_of_tilelang():
 
 
 def _compute_version(target=None):
-    major, minor = testing._capability()
+    major, minor = device.get_compute_capability()
     return f"{major}.{minor}"
 
 

@@ -4,8 +4,11 @@ import functools
 import os
 import sys
 
+from . import _native
+from .pretended_gpu import described_arch
+
 _MAX_SHARED_PER_BLOCK, _MAX_REGISTERS_PER_BLOCK, _MULTIPROCESSORS = 8, 12, 16  # numbers of the driver's attributes
-_MAX_SHARED_PER_MULTIPROCESSOR, _MAX_PERSISTING_L2 = 81, 108
+_COMPUTE_MAJOR, _COMPUTE_MINOR, _MAX_SHARED_PER_MULTIPROCESSOR, _MAX_PERSISTING_L2 = 75, 76, 81, 108
 
 
 @functools.cache
@@ -35,11 +38,24 @@ def get_device_name(device_id=0):
     return get_cuda_device_properties(device_id).name
 
 
+def get_compute_capability(device_id=0):
+    """(major, minor) of the device, whoever has been imported; of the one that is described where a GPU is pretended;
+    (0, 0) without a device."""
+    if described_arch():
+        version = int("".join(c for c in described_arch() if c.isdigit()))
+        return version // 10, version % 10
+    if not _native.device_count():
+        return 0, 0
+    return get_device_attribute(_COMPUTE_MAJOR, device_id), get_device_attribute(_COMPUTE_MINOR, device_id)
+
+
 def get_num_sms(device_id=None):
     """Multiprocessors of the device; without one the CPU's cores."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        return torch.cuda.get_device_properties(device_id or 0).multi_processor_count
+    if described_arch():
+        torch = sys.modules.get("torch")
+        return torch.cuda.get_device_properties(0).multi_processor_count if torch else os.cpu_count() or 1
+    if _native.device_count():
+        return get_device_attribute(_MULTIPROCESSORS, device_id or 0)
     return os.cpu_count() or 1
 
 

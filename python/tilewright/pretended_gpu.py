@@ -13,6 +13,11 @@ def is_pretended() -> bool:
     return bool(_installed)
 
 
+def described_arch() -> str:
+    """The architecture of the device that is described; empty where none is pretended."""
+    return _installed[0] if _installed else ""
+
+
 def without_gpu(arch: str = "sm_90a") -> None:
     """From here on "cuda" means the CPU in this process: kernels run there (or where TILEWRIGHT_ENGINE says), torch's tensors of
     a device are in its memory, and torch.cuda describes a device of `arch`. Call it first: it cannot be taken back."""

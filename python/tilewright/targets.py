@@ -1,10 +1,10 @@
 """Targets by TileLang's names: what a target is, which one a machine has, and the context that chooses one."""
 import re
-import sys
 import threading
 import types
 
 from . import _native
+from .device import get_compute_capability
 
 
 class _Chosen(threading.local):
@@ -93,11 +93,8 @@ def auto_detect_target():
 
 
 def _detect_torch_cuda_arch():
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return "sm_80"
-    major, minor = torch.cuda.get_device_capability()
-    return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+    major, minor = get_compute_capability()
+    return f"sm_{major}{minor}" + ("a" if major >= 9 else "") if major else "sm_80"
 
 
 def check_cuda_availability():

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .device import get_compute_capability
+
 
 def _gpu():
     from . import _native
@@ -28,13 +30,6 @@ def _requirement(holds: Callable[[], Any], reason: str) -> Any:
     return mark
 
 
-def _capability():
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return (0, 0)
-    return torch.cuda.get_device_capability()
-
-
 requires_cuda: Any = _requirement(_gpu, "needs a CUDA device")
 requires_rocm: Any = _requirement(lambda: False, "another maker's GPU")
 requires_metal: Any = requires_rocm
@@ -53,7 +48,7 @@ def requires_package(*names: str) -> Any:
 def _compared(word: str, compare: Callable[[Any, Any], bool]) -> Callable[..., Any]:
     def requires(major, minor=0):
         return _requirement(
-            lambda: _gpu() and compare(_capability(), (major, minor)), f"needs compute capability {word} {major}.{minor}"
+            lambda: _gpu() and compare(get_compute_capability(), (major, minor)), f"needs compute capability {word} {major}.{minor}"
         )
 
     return requires

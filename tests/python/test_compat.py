@@ -234,3 +234,29 @@ def test_tests_that_use_tilelang_by_a_package_of_theirs(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert [p.name for p in programs.of_paths([tmp_path / "tests"])] == ["test_scale.py"]
+
+
+def test_conftests_of_folders_above_a_test_are_the_projects(tmp_path):
+    """Where no file says where the project begins, pytest alone would look no further than the test's own folder."""
+    files = {
+        "top/conftest.py": "import pytest\n@pytest.fixture\ndef three(): return 3\n",
+        "top/python/language/test_it.py": "import tilelang\ndef test_it(three): assert three == 3\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "list.tsv").write_text("path\trole\ntop/python/language/test_it.py\tpytest\n")
+    run = compat(tmp_path, "--list", "list.tsv")
+    assert run.returncode == 0 and "1 pass" in run.stdout, run.stdout
+
+
+def test_what_is_skipped_takes_no_place_of_a_sample_and_is_told(tmp_path):
+    marked = "    for i, item in enumerate(items):\n        if i % 2:\n            item.add_marker(pytest.mark.skip(reason='need --slow'))\n"
+    (tmp_path / "conftest.py").write_text("import pytest\ndef pytest_collection_modifyitems(items):\n" + marked)
+    (tmp_path / "test_it.py").write_text(
+        "import pytest, tilelang\n@pytest.mark.parametrize('n', range(40))\ndef test_n(n):\n    if n == 38:\n        pytest.skip('no such case')\n"
+    )
+    run = compat(tmp_path, "test_it.py", "--cases", "12")
+    assert "pass     11/11" in run.stdout and "(1 skipped: no such case)" in run.stdout, run.stdout
+    run = compat(tmp_path, "test_it.py", "--cases", "0")
+    assert "pass     19/19" in run.stdout and "21 cases skipped: need --slow (20), no such case (1)" in run.stdout, run.stdout

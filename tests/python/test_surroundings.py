@@ -477,3 +477,34 @@ def test_helpers_that_call_each_other_without_end():
         exec(f"def deep_{i}(x):\n    return deep_{i - 1}(x)", space)
     assert surroundings.Surroundings(space["deep_20"]).exact
     assert not surroundings.Surroundings(space["deep_399"]).exact  # traced at every call
+
+
+def test_the_device_is_asked_whether_or_not_pytorch_has_been_imported():
+    """A test that imports PyTorch in its body was skipped, as a program for a device that there was not."""
+    asked = textwrap.dedent(
+        """
+        import sys
+        import tilewright
+        from tilewright import _native, as_tilelang, device
+        answers = {75: 9, 76: 0, 16: 132}
+        _native.device_count = lambda: 1
+        device.get_device_attribute = lambda attribute, device_id=0: answers[attribute]
+        as_tilelang.install()
+        import tilelang, tilelang.testing
+        from tilelang.carver.arch import driver
+        from tilelang.contrib import nvcc
+        from tilelang.utils.target import determine_target
+        testing = tilelang.testing
+        assert "torch" not in sys.modules
+        assert testing.requires_cuda_compute_version_ge(9, 0).marks()[0].args == (False,)
+        assert testing.requires_cuda_compute_version(9, 0).marks()[0].args == (False,)
+        assert testing.requires_cuda_compute_version_ge(10, 0).marks()[0].args == (True,)
+        assert testing.requires_cuda_compute_version_eq(8, 0).marks()[0].args == (True,)
+        assert driver.get_num_sms() == 132
+        assert nvcc.get_target_compute_version() == "9.0"
+        assert determine_target("cuda", return_object=True).arch == "sm_90a"
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, env=environment)
+    assert run.returncode == 0, run.stderr

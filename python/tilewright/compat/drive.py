@@ -28,13 +28,15 @@ class Results:
         self.file.write(json.dumps(record) + "\n")
         self.file.flush()
 
-    def case(self, name, outcome, seconds, error=None):
+    def case(self, name, outcome, seconds, error=None, reason=""):
         failed, self.not_compiled = self.not_compiled, []
         if isinstance(error, OnlyCompiled):
             outcome, error = "pass", None
         record = {"case": name, "outcome": outcome, "seconds": round(seconds, 3), "not_compiled": failed}
         if error is not None:
             record.update(described(error, name))
+        elif reason:
+            record.update(kind="skipped", cause=reason.removeprefix("Skipped: "))
         elif failed and outcome == "pass":
             record.update(outcome="fail", **failed[0])
         self.write(**record)
@@ -155,40 +157,13 @@ def compile_only():
     profiler.do_bench = end
 
 
-class Cases:
-    """A pytest plugin: at most so many cases of a file, evenly spaced, and a record of each."""
-
-    def __init__(self, results, most):
-        self.results, self.most, self.errors = results, most, {}
-
-    def pytest_collection_modifyitems(self, config, items):
-        count = len(items)
-        if 0 < self.most < count:
-            kept = {round(i * (count - 1) / max(1, self.most - 1)) for i in range(self.most)}
-            config.hook.pytest_deselected(items=[x for i, x in enumerate(items) if i not in kept])
-            items[:] = [x for i, x in enumerate(items) if i in kept]
-        self.results.write(collected=count, sampled=len(items))
-
-    def pytest_exception_interact(self, node, call, report):
-        if report.when == "collect":  # a file that cannot be imported
-            error = call.excinfo.value
-            self.results.case(node.name, "fail", 0.0, error.__cause__ or error)
-
-    def pytest_runtest_makereport(self, item, call):
-        if call.when != "teardown" and call.excinfo is not None:
-            self.errors[item.nodeid] = call.excinfo.value
-
-    def pytest_runtest_logreport(self, report):
-        error = self.errors.get(report.nodeid)
-        if report.when == "call" or (report.when == "setup" and not report.passed):
-            outcome = {"passed": "pass", "failed": "fail", "skipped": "skip"}[report.outcome]
-            self.results.case(report.nodeid.rpartition("::")[2], outcome, report.duration, error if outcome == "fail" else None)
-
-
 def run_tests(settings, results):
     import pytest
 
-    arguments = [settings["file"], "-q", "-x" if settings.get("first") else "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short"]
+    from .cases import Cases
+
+    # conftest.py of the folders above belong to the test, however the project says where it begins.
+    arguments = [settings["file"], f"--confcutdir={settings['project']}", "-q", "-x" if settings.get("first") else "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short"]
     try:
         return int(pytest.main(arguments, plugins=[Cases(results, settings["cases"])]))
     except (argparse.ArgumentError, ValueError) as clash:

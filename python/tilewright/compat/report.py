@@ -49,6 +49,9 @@ def summary(results, seconds):
         texts = sum(c["kind"] == kind for r in results for c in r.causes)
         if texts:
             lines.append(f"  {texts} cases fail at a look at {what}")
+    reasons = Counter(c.get("cause", "") for r in results for c in r.skipped)
+    if reasons:
+        lines.append(f"  {reasons.total()} cases skipped: " + ", ".join(f"{text} ({count})" for text, count in reasons.most_common(8)))
     lines.append("causes, by programs (cases):")
     lines += [f"  {len(by):3} ({cases:3})  {text}" for text, by, cases in groups(results)[:40]]
     return "\n".join(lines)
@@ -64,19 +67,19 @@ def _cases(results):
 def write(results, folder, seconds):
     with open(os.path.join(folder, "report.tsv"), "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, delimiter="\t")
-        table.writerow(["path", *_COLUMNS, "status", "passed", "ran", "seconds", "compiled", "causes"])
+        table.writerow(["path", *_COLUMNS, "status", "passed", "ran", "skipped", "seconds", "compiled", "causes"])
         for r in results:
             apart = Counter(group_of(c) for c in r.causes)
             causes = "; ".join(f"{text} ({count})" for text, count in apart.most_common(4))
             compiled = "no" if any(c.get("not_compiled") for c in r.cases) else "yes" if r.cases else ""
             row = [r.program.columns.get(c, "") for c in _COLUMNS]
-            table.writerow([r.program.name, *row, r.status, r.passed, r.ran, f"{r.seconds:.1f}", compiled, causes])
+            table.writerow([r.program.name, *row, r.status, r.passed, r.ran, len(r.skipped), f"{r.seconds:.1f}", compiled, causes])
     whole = {"seconds": round(seconds, 1), "programs": dict(Counter(r.status for r in results)), "results": {}}
     for r in results:
         columns = {c: r.program.columns[c] for c in _COLUMNS if r.program.columns.get(c)}
         causes = dict(Counter(f"{c['kind']}: {c['cause']}" for c in r.causes).most_common())
         whole["results"][r.program.name] = {
-            **columns, "status": r.status, "passed": r.passed, "ran": r.ran, "seconds": round(r.seconds, 1), "causes": causes,
+            **columns, "status": r.status, "passed": r.passed, "ran": r.ran, "skipped": len(r.skipped), "seconds": round(r.seconds, 1), "causes": causes,
         }  # fmt: skip
     with open(os.path.join(folder, "report.json"), "w", encoding="utf-8") as file:
         file.write(json.dumps(whole, indent=1) + "\n")

@@ -32,7 +32,11 @@ class Result:
 
     @property
     def ran(self):
-        return max(self.expected, sum(c["outcome"] != "skip" for c in self.cases))
+        return max(self.expected, len(self.cases) - len(self.skipped))
+
+    @property
+    def skipped(self):
+        return [c for c in self.cases if c["outcome"] == "skip"]
 
     @property
     def lacked_memory(self):
@@ -40,6 +44,7 @@ class Result:
 
     def line(self):
         text = f"{self.status:8} {self.passed}/{self.ran} {self.seconds:6.1f} s  {self.program.name}"
+        text += f"  ({len(self.skipped)} skipped: {self.skipped[0].get('cause', '')})" if self.skipped else ""
         return text + (f"\n    {self.causes[0]['kind']}: {self.causes[0]['cause'][:200]}" if self.causes else "")
 
 
@@ -73,7 +78,7 @@ def run(program, options, scratch, deadline=None):
     log = Path(options.out).resolve() / "logs" / (name + ".log")
     records, settings = Path(scratch) / (name + ".jsonl"), Path(scratch) / (name + ".json")
     settings.write_text(json.dumps({
-        "file": str(program.file), "kind": program.kind, "cases": options.cases, "results": str(records),
+        "file": str(program.file), "project": str(program.project), "kind": program.kind, "cases": options.cases, "results": str(records),
         "without_gpu": options.without_gpu, "compile_for": options.compile_for, "only_compile": options.only_compile,
     }))  # fmt: skip
     records.unlink(missing_ok=True)

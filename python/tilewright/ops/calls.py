@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import _native
+from ..device import get_compute_capability
 from ..dtypes import dtype
 from ..jitted import each_by_threads
 from ..kernel import Kernel
@@ -135,10 +136,8 @@ def device_of(tensor):
 
 @functools.cache
 def _capability():
-    from ..device import get_device_attribute
-
-    major, minor = get_device_attribute(75), get_device_attribute(76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
-    return "sm_90a" if (major, minor) == (9, 0) else "sm_89" if (major, minor) == (8, 9) else "sm_80"
+    capability = get_compute_capability()
+    return "sm_90a" if capability == (9, 0) else "sm_89" if capability == (8, 9) else "sm_80"
 
 
 @functools.cache
