@@ -17,7 +17,7 @@ enum class Engine : uint8_t {
 
 struct CompileOptions {
   Engine engine = Engine::Auto;
-  std::string arch = {};  // Cuda, Simulator: "sm_80", "sm_89", "sm_90a"; empty: that of device 0, or sm_80
+  std::string arch = {};  // Cuda, Simulator: "sm_80", "sm_90a", "sm_120a", ...; empty: that of device 0, or sm_80
   std::string plan = {};  // Cuda, Simulator: lines that plans of launches are to have, as `--stage plan` prints them
 };
 

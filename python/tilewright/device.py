@@ -5,7 +5,6 @@ import os
 import sys
 
 from . import _native
-from .pretended_gpu import described_arch
 
 _MAX_SHARED_PER_BLOCK, _MAX_REGISTERS_PER_BLOCK, _MULTIPROCESSORS = 8, 12, 16  # numbers of the driver's attributes
 _COMPUTE_MAJOR, _COMPUTE_MINOR, _MAX_SHARED_PER_MULTIPROCESSOR, _MAX_PERSISTING_L2 = 75, 76, 81, 108
@@ -38,20 +37,32 @@ def get_device_name(device_id=0):
     return get_cuda_device_properties(device_id).name
 
 
+def _described():
+    """The architecture of a device that is only described; empty where none is pretended."""
+    pretended = sys.modules.get("tilewright.pretended_gpu")  # which is imported to pretend
+    return pretended.described_arch() if pretended else ""
+
+
 def get_compute_capability(device_id=0):
-    """(major, minor) of the device, whoever has been imported; of the one that is described where a GPU is pretended;
-    (0, 0) without a device."""
-    if described_arch():
-        version = int("".join(c for c in described_arch() if c.isdigit()))
+    """(major, minor) of the device, whether or not PyTorch has been imported; of the one that is described where a GPU is
+    pretended; (0, 0) without a device."""
+    if _described():
+        version = int("".join(c for c in _described() if c.isdigit()))
         return version // 10, version % 10
     if not _native.device_count():
         return 0, 0
     return get_device_attribute(_COMPUTE_MAJOR, device_id), get_device_attribute(_COMPUTE_MINOR, device_id)
 
 
+def get_architecture(device_id=0):
+    """What kernels for the device are compiled for, "sm_90a"; empty without a device."""
+    major, minor = get_compute_capability(device_id)
+    return f"sm_{major}{minor}" + ("a" if major >= 9 else "") if major else ""
+
+
 def get_num_sms(device_id=None):
     """Multiprocessors of the device; without one the CPU's cores."""
-    if described_arch():
+    if _described():
         torch = sys.modules.get("torch")
         return torch.cuda.get_device_properties(0).multi_processor_count if torch else os.cpu_count() or 1
     if _native.device_count():

@@ -4,7 +4,7 @@ import threading
 import types
 
 from . import _native
-from .device import get_compute_capability
+from .device import get_architecture
 
 
 class _Chosen(threading.local):
@@ -93,8 +93,7 @@ def auto_detect_target():
 
 
 def _detect_torch_cuda_arch():
-    major, minor = get_compute_capability()
-    return f"sm_{major}{minor}" + ("a" if major >= 9 else "") if major else "sm_80"
+    return get_architecture() or "sm_80"
 
 
 def check_cuda_availability():

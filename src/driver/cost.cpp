@@ -68,6 +68,7 @@ Machine machine_from(const std::string& text) {
          fmt::format("it is one of {}, and numbers of it may stand behind: \"H100 memory_bytes=2e6\"",
                      names_of_machines()));
   Machine out = *found;
+  if (const target::GpuTarget* asked = target::GpuTarget::named(name)) out.arch = asked->name;
   for (size_t i = 1; i < words.size(); ++i) set_number(out, words[i]);
   return out;
 }

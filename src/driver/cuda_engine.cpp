@@ -107,7 +107,7 @@ rt::TensorMapPlan map_of(const ir::ThreadProgram& p, const codegen::CudaTensorMa
 target::GpuTarget gpu_target(const std::string& arch) {
   if (const target::GpuTarget* found = target::GpuTarget::named(arch)) return *found;
   fail(Code::GpuUnsupported, {}, fmt::format("kernels for {} are not something we write", arch),
-       "it is sm_80, sm_89 or sm_90a");
+       fmt::format("it is one of {}", fmt::join(target::gpu_names(), ", ")));
 }
 
 namespace {

@@ -2,8 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tilewright/dtype.h"
 
@@ -11,7 +13,9 @@ namespace tilewright::target {
 
 // What instructions there are (PTX ISA, by target).
 struct GpuFeatures {
-  bool tma = false;              // copies of boxes that complete on mbarriers, by clusters of blocks
+  // Copies of boxes that complete on mbarriers, by clusters of blocks. sm_120 and sm_121 have such copies, but none of
+  // our plans for them: clusters there do not share what they load (CUTLASS, "Blackwell SM120 GEMMs").
+  bool tma = false;
   bool wgmma = false;            // products of warpgroups; another architecture than sm_90a does not run them
   bool set_registers = false;    // setmaxnreg
   bool launch_order = false;     // griddepcontrol
@@ -53,6 +57,7 @@ struct GpuTarget {
   GpuFeatures has;
   Multiprocessor multiprocessor;
   Rates rates;
+  std::string_view machine;     // of machine.h, by which its plans are priced: the nearest of those that we know
   int64_t multiprocessors = 0;  // of the device that schedules are made for; others run them as well
   int64_t shared_bytes = 0;     // that one block may use
 
@@ -68,11 +73,14 @@ struct GpuTarget {
   }
   Occupancy occupancy(int64_t threads, int64_t registers, int64_t shared_bytes_of_block) const;
 
-  // Of an architecture that we know: 80, 89, 90.
+  // Of an architecture that we know: 80, 90, 120, ...
   static GpuTarget of(int arch);
   // By its name, which may lack the letter: "sm_90a", "sm_90". Null: we do not know it.
   static const GpuTarget* named(std::string_view name);
   bool operator==(const GpuTarget&) const = default;
 };
+
+std::span<const GpuTarget> gpu_targets();
+std::vector<std::string> gpu_names();  // "sm_80", ..., as GpuTarget::named() takes them
 
 }  // namespace tilewright::target

@@ -64,8 +64,7 @@ const Machine* machine_named(std::string_view name) {
 
 const Machine* machine_of(std::string_view arch) {
   const GpuTarget* target = GpuTarget::named(arch);
-  if (!target) return nullptr;
-  return &*std::ranges::find_if(kMachines, [&](const Machine& m) { return m.arch == target->name; });
+  return target ? machine_named(target->machine) : nullptr;
 }
 
 const Machine* machine_of(int arch) { return machine_of(GpuTarget::of(arch).name); }

@@ -35,7 +35,7 @@ struct MachineField {
 std::span<const MachineField> machine_fields();
 
 std::span<const Machine> machines();
-// The one that schedules of an architecture are made for: "sm_90a" is an H200. Null: we do not know the architecture.
+// The one by which plans for an architecture are priced: "sm_90a" is an H200. Null: we do not know the architecture.
 const Machine* machine_of(std::string_view arch);
 const Machine* machine_of(int arch);
 // By its name, whatever the case of its letters. Null: there is none.

@@ -75,7 +75,7 @@ help: copy without a barrier: the compiler then chooses how)");
 TEST(GpuErrors, AnArchitectureThatWeDoNotWriteFor) {
   EXPECT_EQ(refusal("program p {\n  launch p(bx: 1) threads(tx: 32) {\n  }\n}\n", "sm_75"),
             R"(error TW8201 cuda: kernels for sm_75 are not something we write
-help: it is sm_80, sm_89 or sm_90a)");
+help: it is one of sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, sm_121a)");
 }
 
 TEST(GpuErrors, MoreSharedMemoryThanABlockHas) {

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import tilewright
 from pages import BLOCK, ROOT, run
 from tilewright import _native
 
@@ -92,3 +93,13 @@ def test_the_demos_python():
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "256 x 256 x 256 float16" in ran.stdout
     assert not original or "the program that examples/gemm.cpp records" in ran.stdout
+
+
+def test_the_table_of_gpus_is_of_those_that_kernels_are_written_for():
+    server = pytest.importorskip("tilewright.lsp.server")
+    program = _native.parse("program p {\n  launch p(bx: 1) threads(tx: 32) {\n  }\n}\n", "p.tile")
+    with pytest.raises(tilewright.TilewrightError) as refused:
+        program.explain("sm_75", False, {})
+    written = re.findall(r"^\| (sm_\w+) \|", (ROOT / "docs/support.md").read_text(), re.MULTILINE)
+    assert refused.value.code == "TW8201" and refused.value.help == f"it is one of {', '.join(written)}"
+    assert sorted(server._SETTINGS["arch"]) == sorted([*written, "cpu"])

@@ -3,7 +3,7 @@ import os
 
 from .kernels import _made, _one, _parsed, _parser, _values
 
-_ARCHITECTURES = "cpu (this machine's), cpu:portable, cpu:avx2, cpu:avx512, cpu:amx, sm_80, sm_89, sm_90a"
+_ARCHITECTURES = "cpu (this machine's), cpu:portable, cpu:avx2, cpu:avx512, cpu:amx, or GPUs: sm_90a, sm_80"
 
 
 def build(argv):

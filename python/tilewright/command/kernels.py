@@ -17,7 +17,6 @@ from ..kernel import Kernel, compile as compile_program
 from ..program import PrimFunc
 from ..trace import fail
 
-_ARCHITECTURES = ("sm_80", "sm_89", "sm_90a")
 _IMPORTS_TILELANG = re.compile(r"^\s*(?:import|from)\s+(?:tilelang|tvm)\b", re.MULTILINE)
 
 
@@ -30,7 +29,7 @@ def _parser(word, what, **named):
 
 def explain(argv):
     parse = _parser("explain", "What becomes of each tile operation on the CPU or on a GPU, and what it costs.")
-    parse.add_argument("--arch", default="", choices=_ARCHITECTURES, help="on this GPU instead of where it would run here")
+    parse.add_argument("--arch", default="", metavar="sm_90a", help="on this GPU instead of where it would run here")
     parse.add_argument("--json", action="store_true", help="an object; errors too")
     options = parse.parse_intermixed_args(argv)
     try:
@@ -48,7 +47,7 @@ def explain(argv):
 
 def plot(argv):
     parse = _parser("plot", "Pictures (SVG) of where the elements of a kernel's tiles are, as the compiler for a GPU lays them out.")
-    parse.add_argument("--arch", default="", choices=_ARCHITECTURES, help="of this GPU (sm_90a, or the one that the kernel names)")
+    parse.add_argument("--arch", default="", metavar="sm_90a", help="of this GPU (sm_90a, or the one that the kernel names)")
     parse.add_argument("--buffer", metavar="NAME", help="only this tile")
     parse.add_argument("--out", default=".", metavar="FOLDER", help="where KERNEL.TILE.svg are written (.)")
     options = parse.parse_intermixed_args(argv)

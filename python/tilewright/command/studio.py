@@ -3,13 +3,13 @@ import json
 import os
 
 from .. import studio as page
-from .kernels import _ARCHITECTURES, _made, _numbers, _one, _parsed, _parser, _refuse_unknown, _values
+from .kernels import _made, _numbers, _one, _parsed, _parser, _refuse_unknown, _values
 
 
 def studio(argv):
     parse = _parser("studio", "Writes a page about a kernel, HTML that needs no server and no network: its source beside what it "
                     "becomes, what it costs, shared memory, rings, layouts, passes, plans. FILE.tile is a program in text form.")  # fmt: skip
-    parse.add_argument("--arch", default="", choices=_ARCHITECTURES, help="on this GPU instead of where it would run here")
+    parse.add_argument("--arch", default="", metavar="sm_90a", help="on this GPU instead of where it would run here")
     parse.add_argument("-o", "--out", metavar="PAGE", help="the file (KERNEL.html)")
     parse.add_argument("--simulate", nargs="*", metavar="NAME=VALUE", help="call it on random tensors on a simulated GPU, and show "
                        "what that counts; its symbols and numbers, small ones, where they differ from those above")  # fmt: skip

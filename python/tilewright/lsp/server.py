@@ -18,7 +18,8 @@ from .processes import Processes
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _USES = re.compile(r"^\s*(?:import|from)\s[^#\n]*\b(?:tilewright|tilelang)\b", re.MULTILINE)  # others are never imported
-_SETTINGS = {"arch": ("sm_90a", "sm_89", "sm_80", "cpu"), "analyze": ("type", "save"), "timeout": 20.0, "delay": 0.03}
+_ARCHITECTURES = ("sm_90a", "sm_80", "sm_86", "sm_87", "sm_89", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a", "cpu")
+_SETTINGS = {"arch": _ARCHITECTURES, "analyze": ("type", "save"), "timeout": 20.0, "delay": 0.03}
 
 
 class File:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import _native
-from ..device import get_compute_capability
+from ..device import get_architecture
 from ..dtypes import dtype
 from ..jitted import each_by_threads
 from ..kernel import Kernel
@@ -135,15 +135,14 @@ def device_of(tensor):
 
 
 @functools.cache
-def _capability():
-    capability = get_compute_capability()
-    return "sm_90a" if capability == (9, 0) else "sm_89" if capability == (8, 9) else "sm_80"
+def _architecture():
+    return get_architecture() or "sm_90a"
 
 
 @functools.cache
 def _place(device, engine):
     if device == "cuda" and not is_pretended():
-        return Place("cuda", _capability() if _native.device_count() else "sm_90a")
+        return Place("cuda", _architecture())
     # "auto" would take a GPU, which does not reach these tensors.
     return Place("host" if engine == "auto" else engine, "sm_90a" if engine == "simulator" else "")
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "driver/tool/commands.h"
+#include "target/gpu.h"
 #include "tilewright/diagnostic.h"
 #include "tilewright/version.h"
 
@@ -44,7 +45,7 @@ void add_compile(CLI::App& app, Commands& c, std::function<int()>& chosen) {
           {"tiles", "canonical", "loops", "source", "launch_plan", "plan", "planned", "threads", "cuda"}));
   sub->add_option("--engine", c.compile.engine, "For which engine")->check(CLI::IsMember({"cpu"}));
   sub->add_option("--arch", c.compile.arch, "The GPU of the stages plan, planned, threads and cuda")
-      ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+      ->check(CLI::IsMember(target::gpu_names()));
   sub->add_option("--plan", c.compile.plan, "A file of lines that the plan is to have, as --stage plan prints them");
   sub->add_flag("--times", c.compile.times, "The milliseconds of every step, on standard error");
   sub->add_flag("--json", c.compile.json, "JSON instead of text, errors included");
@@ -55,7 +56,7 @@ void add_build(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("build", "Compile a program ahead of time: a C header, an object and JSON");
   sub->add_option("file", c.build.file, "A .tile file; - is standard input")->required();
   sub->add_option("--arch", c.build.arch,
-                  "For what: cpu, cpu:avx2, cpu:avx512, cpu:amx, cpu:portable, sm_80, sm_89, sm_90a")
+                  "For what: cpu, cpu:avx2, cpu:avx512, cpu:amx, cpu:portable, or GPUs by their architecture: sm_90a")
       ->delimiter(',')
       ->required();
   sub->add_option("-o,--out", c.build.out, "A folder, in which each architecture has one")->required();
@@ -68,7 +69,7 @@ void add_opt(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("file", c.opt.file, "A .tile file; - is standard input");
   sub->add_option("--passes", c.opt.passes, "Which, in this order")->delimiter(',');
   sub->add_option("--until", c.opt.until, "All passes of the road to this one");
-  sub->add_option("--arch", c.opt.arch, "For which GPU")->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--arch", c.opt.arch, "For which GPU")->check(CLI::IsMember(target::gpu_names()));
   sub->add_option("--cpu", c.opt.cpu, "For which vectors")->check(CLI::IsMember({"portable", "avx2", "avx512", "amx"}));
   sub->add_flag("--list", c.opt.list, "Say which passes there are");
   sub->add_flag("--locations", c.opt.locations, "With the place of every statement");
@@ -97,8 +98,7 @@ void add_explain(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   CLI::App* sub = app.add_subcommand("explain", "What becomes of each tile operation, and what it costs");
   sub->add_option("file", c.explain.file, "A .tile file; - is standard input")->required();
   sub->add_option("symbols,--set", c.explain.set, "Symbols: M=4096 N=64")->take_all();
-  sub->add_option("--arch", c.explain.arch, "On a GPU instead of the CPU: sm_80, sm_89, sm_90a")
-      ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--arch", c.explain.arch, "On a GPU instead of the CPU")->check(CLI::IsMember(target::gpu_names()));
   sub->add_flag("!--no-compile", c.explain.compile, "Without the device compiler, which knows registers and spills");
   sub->add_flag("--json", c.explain.json, "A JSON object");
   sub->callback([&] { chosen = [&] { return explain(c.explain); }; });
@@ -109,7 +109,7 @@ void add_plot(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("layout", c.plot.layout, "A layout's text, of a fragment or of memory (docs/layouts.md)");
   sub->add_option("--file", c.plot.file, "Instead: the on-chip buffers of a .tile file; - is standard input");
   sub->add_option("--buffer", c.plot.buffer, "Only the one of this name");
-  sub->add_option("--arch", c.plot.arch, "For which GPU")->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--arch", c.plot.arch, "For which GPU")->check(CLI::IsMember(target::gpu_names()));
   sub->add_option("--limit", c.plot.limit, "Rows and columns at most")->check(CLI::Range(1, 1024));
   sub->add_flag("--svg", c.plot.svg, "SVG instead of text");
   sub->add_option("--out", c.plot.out, "A folder for the pictures, a file each");
@@ -140,8 +140,7 @@ void add_simulate(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("-D,--set", c.simulate.call.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
   sub->add_option("--input", c.simulate.call.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
   sub->add_option("--seed", c.simulate.call.seed, "Of the random inputs and of the order of the warps");
-  sub->add_option("--arch", c.simulate.arch, "Which GPU: sm_80, sm_89, sm_90a")
-      ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90a"}));
+  sub->add_option("--arch", c.simulate.arch, "Which GPU")->check(CLI::IsMember(target::gpu_names()));
   sub->add_option("--trace", c.simulate.trace, "A file for its timeline, which ui.perfetto.dev shows");
   sub->add_flag("--json", c.simulate.json, "A JSON object");
   sub->callback([&] { chosen = [&] { return simulate(c.simulate); }; });
