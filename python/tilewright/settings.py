@@ -42,7 +42,8 @@ _OTHERS = {
 KEYS = {**{f"TL_{n.upper()}": f"tl.{n}" for n in _TL}, **{f"TIR_{n.upper()}": f"tirx.{n}" for n in _TIR}, **_OTHERS}
 _KNOWN = frozenset(KEYS.values()) | {k.replace("tirx.", "tir.") for k in KEYS.values()}
 # Keys that choose an option of a program; the value is negated where False stands beside it.
-_MEANINGS = {"tl.enable_fast_math": ("fast_math", True), "tl.disable_fast_math": ("fast_math", False), "tilewright.tf32": ("tf32", True)}
+_MEANINGS = {"tl.enable_fast_math": ("fast_math", True), "tl.disable_fast_math": ("fast_math", False), "tilewright.tf32": ("tf32", True),
+             "tilewright.zero_unwritten": ("zero_unwritten", True)}  # fmt: skip
 _DUMP, _FOLDER = "tl.enable_dump_ir", KEYS["TL_DUMP_IR_DIR"]
 _DUMP_KEYS = frozenset({_DUMP, _FOLDER, "tl.dump_ir_dir"})
 _PICTURES, _FORMATS = "tl.layout_visualization_enable", "tl.layout_visualization_formats"

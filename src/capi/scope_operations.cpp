@@ -27,8 +27,9 @@ Result open_for(const Operation&, const Operands& o) {
 
 Result set_option(const Operation&, const Operands& o) {
   ir::Options& options = o.builder().options();
-  bool* const fields[] = {&options.contract, &options.fast_math, &options.strict, &options.tf32};
-  *fields[o.word(0, {"contract", "fast_math", "strict", "tf32"})] = o.flag(1, true);
+  bool* const fields[] = {&options.contract, &options.fast_math, &options.strict, &options.tf32,
+                          &options.zero_unwritten};
+  *fields[o.word(0, {"contract", "fast_math", "strict", "tf32", "zero_unwritten"})] = o.flag(1, true);
   return {};
 }
 
@@ -139,8 +140,8 @@ void add_scope_operations(std::vector<Operation>& table) {
        [](const Operation&, const Operands& o) -> Result { return static_cast<int64_t>(o.builder().statements()); }},
       {"in_launch", "scope", "", "Whether a launch is open.",
        [](const Operation&, const Operands& o) -> Result { return int64_t{o.builder().in_launch()}; }},
-      {"set_option", "scope", "name: text, value: bool", "contract, fast_math, strict or tf32 of the program.",
-       set_option},
+      {"set_option", "scope", "name: text, value: bool",
+       "contract, fast_math, strict, tf32 or zero_unwritten of the program.", set_option},
       {"fail", "scope", "code: text, message: text, help: text = ''", "Fails with a mistake that a frontend found.",
        report},
       {"loop_break", "thread", "", "Leaves the innermost loop: this thread only.",

@@ -258,9 +258,11 @@ void Parser::option() {
     program_.options.strict = value;
   else if (key == "tf32")
     program_.options.tf32 = value;
+  else if (key == "zero_unwritten")
+    program_.options.zero_unwritten = value;
   else
     fail(Code::TextUnknownField, place(at), fmt::format("a program has no option '{}'", key),
-         "it has contract, fast_math, strict, tf32");
+         "it has contract, fast_math, strict, tf32, zero_unwritten");
 }
 
 std::vector<int64_t> Parser::extents_in_parentheses() {

@@ -188,6 +188,8 @@ void Printer::header() {
     line(fmt::format("option fast_math={}", program_.options.fast_math));
   if (program_.options.strict != standard.strict) line(fmt::format("option strict={}", program_.options.strict));
   if (program_.options.tf32 != standard.tf32) line(fmt::format("option tf32={}", program_.options.tf32));
+  if (program_.options.zero_unwritten != standard.zero_unwritten)
+    line(fmt::format("option zero_unwritten={}", program_.options.zero_unwritten));
 }
 
 void Printer::launch(const Launch& launch, int32_t index) {

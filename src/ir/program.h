@@ -141,10 +141,11 @@ struct Assumption {
 };
 
 struct Options {
-  bool contract = true;    // canonicalize forms fma(a, b, c) from a * b + c
-  bool fast_math = false;  // approximate exp, log, division
-  bool strict = false;     // warnings of the compiler become errors
-  bool tf32 = false;       // a gemm of float32 reads 10 bits of its operands' mantissas, as if they were tfloat32
+  bool contract = true;         // canonicalize forms fma(a, b, c) from a * b + c
+  bool fast_math = false;       // approximate exp, log, division
+  bool strict = false;          // warnings of the compiler become errors
+  bool tf32 = false;            // a gemm of float32 reads 10 bits of its operands' mantissas, as if they were tfloat32
+  bool zero_unwritten = false;  // a tile that nothing writes holds zeros, with a warning; else reading it is a mistake
 };
 
 // All of a program but its level: what walks, lowerings and emitters need.

@@ -5,6 +5,7 @@
 #include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/fill_unwritten.h"
 #include "passes/grow_fragments.h"
 #include "passes/known_conditions.h"
 #include "passes/meet_beside_roles.h"
@@ -159,7 +160,7 @@ Body own_copies_apart(ir::TileProgram& program, const ir::Launch& launch) {
 }  // namespace
 
 ir::TileProgram canonicalize(ir::TileProgram program) {
-  program = grow_fragments(std::move(program));
+  program = grow_fragments(fill_unwritten(std::move(program)));
   for (ir::Launch& launch : program.launches) {
     decide_known_conditions(launch);
     if (program.options.contract)

@@ -8,6 +8,7 @@
 //     fma(-b, c, a). Never across a Let, nor for float8 and float4. Functions (ieee_fmul) are not touched.
 //   - an If on a range of whole warps whose body holds tile ops or barriers as Role statements, one a side;
 //   - a barrier of the block that every role comes to first as one of all threads (role_groups);
+//   - a tile that nothing writes with a Fill of zeros, where the option zero_unwritten says so (fill_unwritten);
 //   - a running maximum into a tile that nothing else writes with a Fill before it (running_reduces);
 //   - a tile that a role fills again before another has read it as one tile for each filling (turn_tiles);
 //   - a fragment that maps leave, each point at its own element, with one for each point, and maps that do nothing

@@ -131,6 +131,41 @@ def test_float32_is_multiplied_as_tfloat32(tmp_path):
     assert run.stdout.split() == ["True", "False", "False", "False"], run.stdout + run.stderr
 
 
+@alone
+def test_tiles_that_nothing_writes_hold_zeros_under_tilelangs_name(tmp_path):
+    """Which says so; by Tilewright's own name, and where it is asked for, reading one is a mistake."""
+    head = "import numpy as np\nimport tilelang, tilelang.language as T\n"
+    body = (
+        "@T.prim_func\n"
+        "def main(A: T.Tensor((2, 16), 'float32'), B: T.Tensor((2, 16), 'float32')):\n"
+        "    with T.Kernel(1, threads=32):\n"
+        "        s, f = T.alloc_shared((16,), 'float32'), T.alloc_fragment((16,), 'float32')\n"
+        "        v = T.alloc_local((1,), 'float32')\n"
+        "        T.copy(s, B[0, :])\n"
+        "        for i in T.Parallel(16):\n"
+        "            B[1, i] = f[i] + v[0] + A[1, i]\n"
+        "for engine in ('interpreter', 'cpu', 'simulator'):\n"
+        "    for options in (None, {'tilewright.zero_unwritten': False}):\n"
+        "        try:\n"
+        "            b = np.full((2, 16), 7, 'float32')\n"
+        "            tilelang.compile(main, pass_configs=options, engine=engine)(np.ones((2, 16), 'float32'), b)\n"
+        "            print((b[0] == 0).all() and (b[1] == 1).all())\n"
+        "        except tilelang.TilewrightError as error:\n"
+        "            print(error.code)\n"
+    )
+    (tmp_path / "unwritten.py").write_text(head + body.replace("tilelang.TilewrightError", "__import__('tilewright').TilewrightError"))
+    run = python("-m", "tilewright", "run", str(tmp_path / "unwritten.py"))
+    assert run.stdout.split() == ["True", "TW1090"] * 3, run.stdout + run.stderr
+    assert "TW1090" in run.stderr and "nothing writes 's', which is read: it holds zeros" in run.stderr and "unwritten.py:6" in run.stderr
+    (tmp_path / "native.py").write_text(head.replace("import tilelang, tilelang.language", "import tilewright as tilelang, tilewright.language") + body)
+    assert python(str(tmp_path / "native.py")).stdout.split() == ["TW1090"] * 6
+    # What is written too late, or by what adds to it, is a mistake by any name.
+    late = "        T.copy(s, B[0, :])\n        T.copy(A[0, :], s)\n"
+    (tmp_path / "late.py").write_text((tmp_path / "unwritten.py").read_text().replace("        T.copy(s, B[0, :])\n", late))
+    run = python("-m", "tilewright", "run", str(tmp_path / "late.py"))
+    assert run.stdout.split() == ["TW1090"] * 6, run.stdout + run.stderr
+
+
 def test_frames_of_loops():
     run = python("-c", "import tilewright.as_tilelang as a; a.install(force=True)\n"
                  "import tilelang.language as T\nfrom tvm.script.ir_builder.base import IRBuilderFrame as F\nfrom tvm.tirx.expr import Var\n"
