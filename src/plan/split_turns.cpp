@@ -19,7 +19,7 @@ using analysis::accessed_by;
 namespace {
 
 constexpr size_t kMostDimensions = 3;  // of a grid
-constexpr int64_t kFewestTurns = 24;   // of a block that shares a loop
+constexpr int64_t kFewestTurns = 24;   // of a block that shares a loop of several products
 
 bool is_zero(const Expr& e) {
   const auto* c = e.as<Const>();
@@ -92,8 +92,14 @@ class LoopToSplit {
   // What products of the loop add to, from zero on, while nobody looks.
   bool sums() {
     std::set<BufferId> seen;
-    for (const Stmt& s : loop().body)
-      if (const auto* g = s.as<Gemm>(); g && seen.insert(g->c.buffer).second) out_.sums.push_back(g->c.buffer);
+    size_t products = 0;
+    for (const Stmt& s : loop().body) {
+      const auto* g = s.as<Gemm>();
+      if (!g) continue;
+      const std::vector<Expr>& a = g->a.extent;
+      out_.depth = ++products == 1 ? constant_int(a[a.size() - (g->transpose_a ? 2 : 1)]) : std::nullopt;
+      if (seen.insert(g->c.buffer).second) out_.sums.push_back(g->c.buffer);
+    }
     if (out_.sums.empty()) {
       refuse("'{}' has no product", name(loop().var));
       return false;
@@ -194,7 +200,18 @@ std::optional<SplitLoop> streamed_loop(const ProgramTables& program, const Launc
 
 // Measured on an H200 (bench/results/2026-11-23-split.json): 64 tiles of 256x4096x14336 take 73 us alone, 59 in pairs,
 // 85 by three; 22 of 128x4096x16384 124, 72, 57 by three; 32 of 128x4096x7168 40, 31, 32 and 42 by four, whose clusters
-// do not all find room; 15 of 640x384x5760 31, 22, 19, 18. A hand-over takes what 20 turns do.
+// do not all find room; 15 of 640x384x5760 31, 22, 19, 18. How much of the sum each block has to make: of 222 products
+// (2026-11-28-split.json) those in pairs of at least 960 elements a block take 0.90 of the time in geometric mean (5 of
+// 43 more, by up to a tenth), of 750 to 900 0.98 (14 of 44 more), of fewer than 450 1.13; by three and four blocks of
+// at least 480 elements 0.78 (2 of 54 more).
+constexpr int64_t kLeastOfPairs = 960, kLeastOfMore = 480;
+
+bool is_enough(const SplitLoop& loop, int64_t blocks) {
+  const int64_t turns = loop.turns.value_or(0);
+  return loop.depth ? turns * *loop.depth >= (blocks > 2 ? kLeastOfMore : kLeastOfPairs) * blocks
+                    : turns >= kFewestTurns * blocks;
+}
+
 int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target) {
   const auto tiles = constant_int(blocks_of(launch));
   if (!tiles || *tiles <= 0) return 1;
@@ -202,9 +219,7 @@ int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, cons
   const auto found = *tiles * 2 <= target.multiprocessors ? split_loop(program, launch, 2, why) : std::nullopt;
   if (!found) return 1;
   for (const int64_t blocks : {4, 3, 2})
-    if (*tiles * blocks <= target.multiprocessors / (blocks > 2 ? 2 : 1) &&
-        found->turns.value_or(0) >= kFewestTurns * blocks)
-      return blocks;
+    if (*tiles * blocks <= target.multiprocessors / (blocks > 2 ? 2 : 1) && is_enough(*found, blocks)) return blocks;
   return 1;
 }
 

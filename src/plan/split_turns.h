@@ -13,6 +13,7 @@ struct SplitLoop {
   size_t at = 0;                   // in the body
   std::optional<int64_t> turns;    // where they are known
   std::vector<ir::BufferId> sums;  // what products add to
+  std::optional<int64_t> depth;    // elements of the sum that a turn adds, where one product makes it
 };
 
 // None: the turns of no loop can be shared among so many blocks, and `why` says why. Needs gemms as plans find them,

@@ -140,21 +140,27 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   return done(std::move(plan));
 }
 
-// Where rows that are no whole lines keep the L2 cache busy longer than all else: with a tile that pairs of blocks
-// share, if that is cheaper by so much (measured on an H100: 5000 cubed in 128x256 tiles 384 us for 535, in 256x64 545
-// for 905, in 128x32 1035 for 1744; tiles of whole lines lose up to a fifth by it, or gain a tenth).
-constexpr double kWorthPairs = 0.92;
-// Clusters begin and end together, which the price does not know: a product of 9 us by it, 4224x640x296 in 128x160
-// tiles, took 17.6 as pairs. From 3000 cubed on (82 us) pairs have been seen to gain.
-constexpr double kShortestOfPairs = 60;  // microseconds
+// Where the L2 cache is busy longer than all else: with a tile that pairs of blocks share, if its price is less than so
+// much of the other's, in launches of that long. Clusters begin and end together, which the price does not know.
+struct WorthPairs {
+  double price, microseconds;
+};
+// Rows that are no whole lines. Measured on an H100: 5000 cubed in 128x256 tiles 384 us for 535, in 256x64 545 for 905,
+// in 128x32 1035 for 1744; 4224x640x296 in 128x160 tiles, 9 us by its price, took 17.6.
+constexpr WorthPairs kRaggedLines = {0.92, 60};
+// Whole lines (bench/results/2026-11-28-pairs.json, an H200): 36 of 36 products within these bounds are faster, by 23%
+// in geometric mean (8192 cubed in 256x32 tiles 2.54 ms for 4.74, in 128x64 2.14 for 2.52); of 23 above the price 16
+// are no faster, of 5 below the time none is.
+constexpr WorthPairs kWholeLines = {0.78, 95};
 
 std::optional<Plan> in_pairs(const Plan& alone, const TileProgram& program, size_t number,
                              const target::GpuTarget& target, const Limits& limits, Hints hints) {
   const Launch& launch = program.launches[number];
   const auto price = plan::price(program, launch, alone, target);
-  if (!price || price->limit != "l2" || price->over_lines == 0 || price->microseconds < kShortestOfPairs)
-    return std::nullopt;
-  double least = price->microseconds * kWorthPairs;
+  if (!price || price->limit != "l2") return std::nullopt;
+  const WorthPairs& worth = price->over_lines == 0 ? kWholeLines : kRaggedLines;
+  if (price->microseconds < worth.microseconds) return std::nullopt;
+  double least = price->microseconds * worth.price;
   std::optional<Plan> best;
   for (const std::string& tile : plan::tiles_to_share(program, launch)) {
     hints.pairs = tile;
