@@ -11,7 +11,7 @@ import types
 import tilewright
 
 from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
-from . import profiler, program, scopes, settings, sparse, targets, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
+from . import profiler, program, scopes, settings, sparse, targets, tcgen05, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -185,7 +185,10 @@ def _modules():
         "tilelang.jit": jits,
         "tilelang.jit.kernel": jits,
         "tilelang.env": environment.Environment(),
-        "tilelang._ffi_api": {"Layout_repeat": lambda layout, dim, factor: layout.repeat(dim, factor)},
+        "tilelang._ffi_api": {
+            "Layout_repeat": lambda layout, dim, factor: layout.repeat(dim, factor),
+            "get_tcgen5_instr_desc": tcgen05.instruction_descriptor, "get_tcgen5_blockscaled_instr_desc": tcgen05.block_scaled_descriptor,
+        },
         "tilelang.engine": {"lower": lower},
         "tilelang.engine.lower": {"lower": lower},
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
