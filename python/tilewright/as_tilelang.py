@@ -10,7 +10,7 @@ import types
 
 import tilewright
 
-from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
+from . import analysis, carver, children, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
 from . import profiler, program, scopes, settings, sparse, targets, tcgen05, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
@@ -268,7 +268,7 @@ def _is_installed(name):
         found = getattr(sys.modules[name], "__spec__", None)
         return found is None or found.origin is not None
     found = importlib.util.find_spec(name)
-    return found is not None and found.origin is not None
+    return found is not None and found.origin is not None and not children.is_here(found)
 
 
 def _made(name, content):
@@ -283,7 +283,7 @@ def _made(name, content):
 
 
 def install(force=False):
-    """Puts the modules where `import tilelang` finds them."""
+    """Puts the modules where `import tilelang` finds them, here and in processes of Python that this one starts."""
     found = sys.modules.get("tilelang")
     if getattr(found, "__tilewright__", False):
         return
@@ -300,7 +300,9 @@ def install(force=False):
         if isinstance(content, types.ModuleType):
             sys.modules[name] = content
             if content.__spec__ is None:  # importlib.util.find_spec() would fail
-                content.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=hasattr(content, "__path__"))
+                content.__spec__ = importlib.machinery.ModuleSpec(name, None)
+            if content.__spec__.submodule_search_locations is None:  # python -m then asks for its __main__, which is the Finder's
+                content.__spec__.submodule_search_locations = content.__path__ = []
         else:
             module = sys.modules[name] = _made(name, content)
             module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
@@ -309,6 +311,7 @@ def install(force=False):
             setattr(sys.modules[parent], child, sys.modules[name])
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
     sys.meta_path.append(tilelang_parts.Finder)
+    children.prepare(not real_tvm)
 
 
 def pytest_addoption(parser):
