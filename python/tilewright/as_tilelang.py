@@ -10,7 +10,7 @@ import types
 
 import tilewright
 
-from . import analysis, carver, children, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
+from . import analysis, autodd, carver, children, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
 from . import profiler, program, scopes, settings, sparse, targets, tcgen05, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
@@ -194,6 +194,7 @@ def _modules():
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
         "tilelang.engine.callback": {"register_cuda_postproc_callback": register_cuda_postproc_callback},
         "tilelang.autotuner.tuner": {"autotune": _autotune, "AutoTuner": tuner.AutoTuner},
+        "tilelang.autodd": {"__command__": autodd.main, "main": autodd.main, "__freeze__": autodd.__freeze__},
         "tilelang.autotuner": {"autotune": _autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
         "tilelang.dtypes": language,
         "tilelang.errors": {},
