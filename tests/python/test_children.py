@@ -68,14 +68,20 @@ def test_children_of_programs_that_compat_drives(tmp_path, kind):
 
 def test_children_are_without_a_gpu_too(tmp_path):
     pytest.importorskip("torch")
-    file = tmp_path / "program.py"
+    file = tmp_path / "test_program.py"
     file.write_text(textwrap.dedent("""
         import subprocess, sys
-        said = "import tilelang, torch; print(torch.cuda.get_device_capability(), torch.zeros(2, device='cuda').sum().item())"
-        print(subprocess.run([sys.executable, "-c", said], capture_output=True, text=True).stdout)
+        def test_child():
+            said = "import tilelang, torch; print(torch.cuda.get_device_capability(), torch.zeros(2, device='cuda').sum().item())"
+            run = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True)
+            assert run.stdout.split() == ["(9,", "0)", "0.0"], run.stderr
+        if __name__ == "__main__":
+            test_child()
     """))
     run = python("-m", "tilewright", "run", "--without-gpu", file)
-    assert run.stdout.split() == ["(9,", "0)", "0.0"], run.stderr
+    assert run.returncode == 0, run.stderr
+    run = python("-m", "pytest", "-q", "-p", "tilewright.as_tilelang", "-p", "tilewright.pytest_plugin", "--without-gpu", file, cwd=tmp_path)
+    assert "1 passed" in run.stdout, run.stdout + run.stderr
 
 
 def test_every_module_can_be_run(tmp_path):

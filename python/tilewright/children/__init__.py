@@ -4,7 +4,6 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_DEVICE = "TILEWRIGHT_CHILDREN_WITHOUT_GPU"  # the architecture that a program without a GPU is shown
 
 
 def is_here(spec):
@@ -14,21 +13,17 @@ def is_here(spec):
 
 def prepare(with_tvm):
     """What processes that this one starts will find."""
-    from .. import pretended_gpu
-
     folders = [os.path.join(_HERE, name) for name in (("tilelang", "tvm") if with_tvm else ("tilelang",))]
     given = [f for f in os.environ.get("PYTHONPATH", "").split(os.pathsep) if f]
     os.environ["PYTHONPATH"] = os.pathsep.join(folders + [f for f in given if f not in folders])
     sys.path[1:] = folders + [f for f in sys.path[1:] if f not in folders]  # the first is the program's own folder
-    if pretended_gpu.is_pretended():
-        os.environ[_DEVICE] = pretended_gpu.described_arch()
 
 
 def begin():
     """In such a process: what its parent had."""
     from ..as_tilelang import install
-    from ..pretended_gpu import without_gpu
+    from ..pretended_gpu import FOR_CHILDREN, without_gpu
 
-    if os.environ.get(_DEVICE):
-        without_gpu(os.environ[_DEVICE])
+    if os.environ.get(FOR_CHILDREN):
+        without_gpu(os.environ[FOR_CHILDREN])
     install(force=True)
