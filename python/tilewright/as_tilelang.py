@@ -10,8 +10,8 @@ import types
 
 import tilewright
 
-from . import analysis, carver, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
-from . import profiler, program, scopes, settings, sparse, targets, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
+from . import analysis, autodd, carver, children, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
+from . import profiler, program, scopes, settings, sparse, targets, tcgen05, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
 from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -185,12 +185,16 @@ def _modules():
         "tilelang.jit": jits,
         "tilelang.jit.kernel": jits,
         "tilelang.env": environment.Environment(),
-        "tilelang._ffi_api": {"Layout_repeat": lambda layout, dim, factor: layout.repeat(dim, factor)},
+        "tilelang._ffi_api": {
+            "Layout_repeat": lambda layout, dim, factor: layout.repeat(dim, factor),
+            "get_tcgen5_instr_desc": tcgen05.instruction_descriptor, "get_tcgen5_blockscaled_instr_desc": tcgen05.block_scaled_descriptor,
+        },
         "tilelang.engine": {"lower": lower},
         "tilelang.engine.lower": {"lower": lower},
         "tilelang.engine.param": {"KernelParam": kinds.Parameter},
         "tilelang.engine.callback": {"register_cuda_postproc_callback": register_cuda_postproc_callback},
         "tilelang.autotuner.tuner": {"autotune": _autotune, "AutoTuner": tuner.AutoTuner},
+        "tilelang.autodd": {"__command__": autodd.main, "main": autodd.main, "__freeze__": autodd.__freeze__},
         "tilelang.autotuner": {"autotune": _autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
         "tilelang.dtypes": language,
         "tilelang.errors": {},
@@ -265,7 +269,7 @@ def _is_installed(name):
         found = getattr(sys.modules[name], "__spec__", None)
         return found is None or found.origin is not None
     found = importlib.util.find_spec(name)
-    return found is not None and found.origin is not None
+    return found is not None and found.origin is not None and not children.is_here(found)
 
 
 def _made(name, content):
@@ -280,7 +284,7 @@ def _made(name, content):
 
 
 def install(force=False):
-    """Puts the modules where `import tilelang` finds them."""
+    """Puts the modules where `import tilelang` finds them, here and in processes of Python that this one starts."""
     found = sys.modules.get("tilelang")
     if getattr(found, "__tilewright__", False):
         return
@@ -297,7 +301,9 @@ def install(force=False):
         if isinstance(content, types.ModuleType):
             sys.modules[name] = content
             if content.__spec__ is None:  # importlib.util.find_spec() would fail
-                content.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=hasattr(content, "__path__"))
+                content.__spec__ = importlib.machinery.ModuleSpec(name, None)
+            if content.__spec__.submodule_search_locations is None:  # python -m then asks for its __main__, which is the Finder's
+                content.__spec__.submodule_search_locations = content.__path__ = []
         else:
             module = sys.modules[name] = _made(name, content)
             module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
@@ -306,6 +312,7 @@ def install(force=False):
             setattr(sys.modules[parent], child, sys.modules[name])
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
     sys.meta_path.append(tilelang_parts.Finder)
+    children.prepare(not real_tvm)
 
 
 def pytest_addoption(parser):

@@ -5,6 +5,7 @@ import sys
 from . import _native
 
 _known = {}
+UNPACKED = "custom[float4_e2m1_unpacked]8"  # fp4 with a byte for each element; see unpacked.py
 _VECTOR = re.compile(r"(\w+?)x(\d+)")
 
 
@@ -27,11 +28,32 @@ class dtype(str):
 
     itemsize = bytes
 
+    @property
+    def type_code(self):
+        """The number of its kind, as DLPack counts them; of fp4 that is unpacked TVM's own."""
+        return _TYPE_CODES[self.element] if self.element in _TYPE_CODES else _TYPE_CODES[self.element.rstrip("0123456789")]
+
+    def is_float4(self):
+        """Whether it is a float of 4 bits, packed or not."""
+        return self.is_float4_e2m1fn() or self.is_float4_e2m1_unpacked()
+
+    def is_float4_e2m1fn(self):
+        """Whether it is a float of 4 bits, two of which share a byte."""
+        return self.element == "float4_e2m1fn"
+
+    def is_float4_e2m1_unpacked(self):
+        """Whether it is a float of 4 bits with a byte for each."""
+        return self == UNPACKED
+
     def as_torch(self):
         """The torch dtype of tensors that hold this."""
         from .tensors import pytorch
 
         torch = pytorch(f"as_torch() of {self}")
+        if self == UNPACKED:
+            from .trace import fail
+
+            fail("UnknownDtype", "as_torch() of float4_e2m1_unpacked: no tensor holds it", "tensors hold float4_e2m1fn, two to a byte")
         if self in ("float4_e2m1fnx2", "int4x2", "uint4x2"):
             return self.element.as_torch()
         if self in ("int4", "uint4", "float4_e2m1fn"):
@@ -42,6 +64,10 @@ class dtype(str):
     def __call__(self, value=None, *more, is_size_var=False):
         from . import values
 
+        if self == UNPACKED:
+            from .unpacked import UnpackedNumber
+
+            return UnpackedNumber(value)
         if self.lanes > 1:
             if isinstance(value, values.Vector) and not more:
                 value, *more = value.lanes
@@ -56,7 +82,7 @@ class dtype(str):
 
 def _lookup(name):
     text = _text_of(name)
-    found, lanes, element = _native.dtype(text), 1, None
+    found, lanes, element = (UNPACKED, 8) if text in (UNPACKED, "float4_e2m1_unpacked") else _native.dtype(text), 1, None
     vector = _VECTOR.fullmatch(text) if found is None else None
     if vector and _native.dtype(vector[1]):
         element, lanes = dtype(vector[1]), int(vector[2])
@@ -115,6 +141,13 @@ ALIASES = {
     "float": "float32", "int": "int32", "uint": "uint32", "half": "float16", "double": "float64", "short": "int16",
     "long": "int64", "boolean": "bool", "float8_e4m3": "float8_e4m3fn", "float8_e8m0": "float8_e8m0fnu",
     "tfloat32": "tfloat32", "float4_e2m1": "float4_e2m1fn",
+}  # fmt: skip
+
+
+_TYPE_CODES = {
+    "int": 0, "uint": 1, "float": 2, "tfloat": 2, "pointer": 3, "bfloat": 4, "bool": 6, "float8_e3m4": 7, "float8_e4m3": 8, "float8_e4m3b11fnuz": 9,
+    "float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13, "float8_e8m0fnu": 14, "float6_e2m3fn": 15,
+    "float6_e3m2fn": 16, "float4_e2m1fn": 17, UNPACKED: 131,
 }  # fmt: skip
 
 

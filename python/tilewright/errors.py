@@ -8,6 +8,7 @@ class TilewrightError(Exception):
 
     code = area = message = help = file = ""
     line = column = 0
+    is_late = False  # under TileLang's name it is one of compiling the program, not of recording it
 
 
 class CompileError(TilewrightError, ValueError):

@@ -1,9 +1,8 @@
 """Questions about dtypes: which are floats of 4, 6 and 8 bits, which a product may be made of."""
-from .dtypes import dtype
+from .dtypes import UNPACKED, dtype
 
-_F8F6F4 = ("float8_e4m3fn", "float8_e5m2", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
-# Elements of 4 bits with a byte each, as instructions of sm_100 unpack them. Here memory of fp4 holds two to a byte.
-float4_e2m1_unpacked = dtype("float4_e2m1fn")
+float4_e2m1_unpacked = dtype(UNPACKED)
+_F8F6F4 = ("float8_e4m3fn", "float8_e5m2", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", UNPACKED)
 
 
 def get_tvm_dtype(value):
@@ -12,18 +11,18 @@ def get_tvm_dtype(value):
 
 
 def is_float4(value):
-    """Whether it is a float of 4 bits."""
-    return dtype(value).element == "float4_e2m1fn"
+    """Whether it is a float of 4 bits, packed or not."""
+    return dtype(value).is_float4()
 
 
 def is_float4_e2m1fn(value):
     """Whether it is float4_e2m1fn, two of which share a byte."""
-    return dtype(value).element == "float4_e2m1fn"
+    return dtype(value).is_float4_e2m1fn()
 
 
 def is_float4_e2m1_unpacked(value):
-    """Whether it is fp4 with a byte for each element, which is no type of its own here."""
-    return False
+    """Whether it is fp4 with a byte for each element, as TMA of sm_100 unpacks it."""
+    return dtype(value).is_float4_e2m1_unpacked()
 
 
 def is_f8f6f4_family(value):

@@ -5,6 +5,7 @@ import os
 from . import _native
 
 NOTE = "no GPU: programs for cuda run on the CPU"
+FOR_CHILDREN = "TILEWRIGHT_CHILDREN_WITHOUT_GPU"  # the architecture, for processes of programs for TileLang
 _installed = []  # the architecture that the device has
 
 
@@ -24,6 +25,7 @@ def without_gpu(arch: str = "sm_90a") -> None:
     if _installed:
         return
     _installed.append(arch)
+    os.environ[FOR_CHILDREN] = arch
     # The CPU though there be a device; where there is none, `auto` is the interpreter on machines without a compiler.
     os.environ.setdefault("TILEWRIGHT_ENGINE", "cpu" if _native.device_count() else "auto")
     _native.device_count = lambda: 1

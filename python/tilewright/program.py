@@ -8,6 +8,7 @@ import sys
 import types
 from typing import Any
 
+from . import unpacked
 from .elsewhere import nearest
 from .errors import CompileError
 from .regions import until_settled
@@ -34,6 +35,7 @@ class PrimFunc:
     place: tuple[str, int, int]
     attrs: dict[str, Any]
     numbers: list[Any]
+    evaluated: Any = None  # by the T.evaluate that is its only statement, where there is no Kernel
     path: Any = None  # (module, qualified name) of the function that it was recorded from
 
     def __init__(self, tracer: Any, program: Any, at: Any) -> None:
@@ -54,9 +56,13 @@ class PrimFunc:
         return self.script()
 
     @property
-    def body(self) -> PrimFunc:
-        """Stands for its statements where TVM's functions take them."""
-        return self
+    def body(self) -> Any:
+        """Stands for its statements where TVM's functions take them; one T.evaluate that is all of them is a node of that name."""
+        if self.evaluated is None:
+            return self
+        from .tvm_nodes import Evaluate
+
+        return Evaluate(self.evaluated)
 
     def with_attr(self, key: str, value: Any) -> PrimFunc:
         self.attrs[key] = value
@@ -112,6 +118,7 @@ def finish(tracer, at):
     for frame in reversed(tracer.open_frames):
         frame.__exit__(None, None, None)
     tracer.declare()
+    unpacked.refuse(tracer)
     tracer.builder.apply(_NOTHING, at)  # a mistake of the whole program is reported at its function
     return tracer.builder.finish()
 
@@ -157,6 +164,7 @@ def trace_prim_func(function, frame=None):
 
 _WITHOUT_LAUNCH = ("TW1013", "TW1054")
 _ONE_THREAD = ([1, 1, 1], [1, 1, 1])
+_EFFECTS_OF_LAUNCH = 2  # that it opens and that it ends
 
 
 def mentions(function, *words):
@@ -199,6 +207,8 @@ def _traced_once(function, frame, bound, probing, decisions):
     result = PrimFunc(tracer, program, at)
     result.outputs = [tracer.parameters.index(p) for p in chosen]
     result.one_thread = bound == _ONE_THREAD
+    if result.one_thread and len(tracer.evaluated) == 1 and tracer.reads.effects == _EFFECTS_OF_LAUNCH:
+        result.evaluated = tracer.evaluated[0]
     return result
 
 
@@ -270,7 +280,7 @@ def prim_func(func=None, private=False, check_well_formed=True, *, eager_jit=Fal
             from .specialized import Specialized
 
             return Specialized(function, sys._getframe(1), error)
-        if error.code not in _FOUND_LATE or "tilelang" not in sys.modules:
+        if not (error.is_late or error.code in _FOUND_LATE) or "tilelang" not in sys.modules:
             cut(error)
             if take_mistake is None:
                 raise

@@ -101,6 +101,8 @@ def _dtypes():
     return (
         f"\n## Dtypes\n\nAs `T.float16`, as text, or as PyTorch's and NumPy's own: {names}.\n\nOther names: {others}.\n\n"
         f"Bytes (`uint8`) are taken for tensors of {', '.join(f'`{n}`' for n in sorted(dtypes.AS_BYTES))}.\n\n"
+        "`float4_e2m1_unpacked`, fp4 with a byte for each element, is what TMA of sm_100 unpacks `float4_e2m1fn` to in shared memory: tiles of it\n"
+        "can be declared and asked about, and what uses one is an error.\n\n"
         "Each with a number of lanes is a type of vectors, `T.float32x2` or `T.int8x16`: of 2, 4, 8, 16, 32 or 64. What is computed with\n"
         "vectors is computed with each of their lanes; memory of vectors, and slices of elements, hold their lanes side by side.\n"
     )

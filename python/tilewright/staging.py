@@ -4,12 +4,14 @@ import functools
 import operator as python
 import sys
 
+from . import unpacked
 from .errors import CompileError
 from .regions import Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
 from .values import Buffer, Expr, Place, Reading, Tile, Var, Vector, described, in_launch, let, load, plain, rename
+from .unpacked import UnpackedTile
 from .vectors import VectorVariable, Vectors, bound, spans_lanes, store_lanes, vector_of
 
 _STORE, _UPDATE, _NOT = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["logical_not"]
@@ -62,6 +64,8 @@ def bind(name, value, current=None):
         return open_without_with(value, name)
     if kind is Vectors and value.buffer.named is False:
         _named(name, value.buffer)
+    if kind is UnpackedTile:
+        return unpacked.named(name, value)
     if kind is Pointed:
         value.named = name
     return value.index() if isinstance(value, ThreadBinding) else value

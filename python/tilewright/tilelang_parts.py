@@ -65,6 +65,16 @@ def is_open(name):
     return part in _OPEN or (part == "jit" and below.partition(".")[0] in _OPEN_JIT)
 
 
+class Command:
+    """python -m tilelang.NAME runs the module's __command__, if it has one; elsewhere there is nothing to run."""
+
+    @staticmethod
+    def get_code(name):
+        module = name.removesuffix(".__main__")
+        runs = "__command__" in vars(sys.modules[module])
+        return compile(f"import sys, {module} as module; sys.exit(module.__command__())" if runs else "", f"<{module}>", "exec")
+
+
 class Finder:
     """Finds what no table names: parts of the language, modules of TileLang's own machinery, and TVM's."""
 
@@ -72,6 +82,8 @@ class Finder:
     def find_spec(name, path=None, target=None):
         top, _, below = name.partition(".")
         ours = getattr(sys.modules.get(top), "__tilewright__", False)
+        if ours and name.endswith(".__main__") and below != "__main__":
+            return importlib.machinery.ModuleSpec(name, Command, origin=name.removesuffix(".__main__"))
         if ours and below and (top == "tvm" or below.startswith("language.") or is_open(name)):
             return importlib.machinery.ModuleSpec(name, Finder, is_package=True)
         return None

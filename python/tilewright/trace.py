@@ -61,6 +61,7 @@ class Tracer:
         self.branches = []  # conditions of T.If, the innermost last
         self.barriers = None  # of T.create_list_of_mbarrier
         self.numbered = None  # of T.create_barriers
+        self.unpacked = []  # uses of float4_e2m1_unpacked: how wrong each is, its message, help and place
         self.layouts = {}  # number of a tile -> what T.annotate_layout gave it
         self.swizzled = set()  # tiles that T.annotate_layout spreads over the banks
         self.launches = 0
@@ -74,6 +75,7 @@ class Tracer:
         self.guards, self.reduced = None, None  # of T.sblock: open conditions of T.where; reduced axes and where they begin
         self.reducer = None  # of T.tvm_thread_allreduce, which T.attr names
         self.sources = []  # of T.import_source
+        self.evaluated = []  # by T.evaluate
         self.numbers = []  # (dtype, value) of Python's numbers that were given a dtype
         self.decisions = decisions or Decisions()  # of the traces before this one
         self.rebound = {}  # number of a variable that a region made of a name -> how many scopes were open
@@ -162,8 +164,11 @@ def apply(operation, *operands):
     except (OverflowError, TypeError) as error:
         if hasattr(error, "code"):
             raise
+        from .unpacked import refuses
         from .vectors import lanewise
 
+        if refuses(operation, operands):
+            return None
         made = lanewise(operation, operands)
         return _apply_numbers(operation, operands, error) if made is None else made
     _native.apply(OPERATIONS["fail"], at, "NameEnded", message, "bind it outside, or keep it in a T.alloc_var")

@@ -2,7 +2,7 @@
 import math
 import sys
 
-from .dtypes import dtype
+from .dtypes import UNPACKED, dtype
 from .dtypes import dtype as _dtype
 from .trace import fail, operation, state
 from .values import Buffer, Elsewhere, Expr, in_launch, plain, rename
@@ -60,6 +60,9 @@ class TensorType(Declaration):
             shape = ", ".join(str(plain(e)) for e in [*self.shape, self.dtype.lanes])
             fail("UnknownDtype", f"parameter '{name}' has elements of {self.dtype}, which no array of a call has",
                  f"write T.Tensor(({shape}), '{self.dtype.element}'); memory of the kernel's own may hold vectors")  # fmt: skip
+        if self.dtype == UNPACKED:
+            fail("UnknownDtype", f"parameter '{name}' is a tensor of float4_e2m1_unpacked, which only shared tiles are of",
+                 "tensors hold float4_e2m1fn, two to a byte")  # fmt: skip
         parameter = Parameter(name, self.dtype, self.shape, self.strides, output)
         parameter.value = Buffer()
         parameter.value._shape, parameter.value._dtype = tuple(self.shape), self.dtype

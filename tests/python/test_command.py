@@ -163,7 +163,7 @@ def test_the_language_server_says_what_it_needs(monkeypatch, capsys):
 
 
 def test_misspelt_words(folder):
-    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, cost, plot, studio, check, tune, build, run, compat, lsp, puzzles"}.items():
+    for word, answer in {"docter": "did you mean doctor?", "zzz": "it is one of doctor, explain, cost, plot, studio, check, tune, build, run, compat, reduce, lsp, puzzles"}.items():
         ran = tw(folder, word)
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"tilewright: no command '{word}'; {answer}\n")
 

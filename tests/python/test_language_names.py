@@ -332,7 +332,7 @@ def test_functions_of_integers(engine):
 KINDS = (
     "int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 short long int uint bool boolean half double float tfloat32 float16 float32 "
     "float64 bfloat16 float8_e4m3fn float8_e4m3 float8_e5m2 float8_e3m4 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu "
-    "float6_e2m3fn float6_e3m2fn float4_e2m1fn float4_e2m1_unpacked"
+    "float6_e2m3fn float6_e3m2fn float4_e2m1fn"
 ).split()
 # Bits of the exponent and the mantissa, bias, and which codes are no numbers: "ieee" infinity and NaN, "nan" the last code of
 # either sign, "one zero" the code of -0 alone, "none".

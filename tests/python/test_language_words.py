@@ -440,7 +440,7 @@ def test_questions_about_dtypes():
     assert T.get_tvm_dtype("float16") is T.float16 and T.type_annotation("int8") is T.int8 and T.AnyDType is not None and T.DataType("float16").bits == 16
     assert T.dtype("torch.float4_e2m1fn_x2") is T.float4_e2m1fnx2 and T.dtype("torch.float16") is T.float16
     assert T.is_float4(T.float4_e2m1fnx2) and T.is_float4_e2m1fn("float4_e2m1fn") and not T.is_float4("float8_e5m2")
-    assert T.is_f8f6f4_family("float6_e3m2fn") and not T.is_f8f6f4_family("float16") and not T.is_float4_e2m1_unpacked("float16")
+    assert T.is_f8f6f4_family("float6_e3m2fn") and not T.is_f8f6f4_family("float16") and not T.is_float4_e2m1_unpacked("float4_e2m1fn")
     T.validate_gemm_ab_dtypes("float8_e4m3fn", "float6_e2m3fn", allow_f8f6f4_mixed=True)
     with pytest.raises(ValueError, match="float8_e4m3fn and float8_e5m2"):
         T.validate_gemm_ab_dtypes("float8_e4m3fn", "float8_e5m2")

@@ -20,6 +20,7 @@ WORDS = {
     "build": ("building", "build", "FILE --arch cpu,sm_90a -o FOLDER", "a C header and an object, ahead of time"),
     "run": ("running", "run", "SCRIPT.py ...", "a program for TileLang as it is (--without-gpu: on the CPU)"),
     "compat": ("running", "compat", "PATH...", "which of your programs for TileLang run"),
+    "reduce": ("running", "reduce", "FILE --err-msg TEXT -o OUT", "a program that goes wrong, as small as it can be"),
     "lsp": ("editor", "lsp", "", "a language server, for editors to start"),
     "puzzles": ("puzzles", "puzzles", "[start|check|hint|solution]", "tile programs, learned by sixteen puzzles"),
 }

@@ -1,4 +1,5 @@
-"""tilewright run: a program in which `import tilelang` is Tilewright, untouched. tilewright compat: many, and a report."""
+"""tilewright run: a program in which `import tilelang` is Tilewright, untouched. tilewright compat: many, and a report.
+tilewright reduce: one that goes wrong, made small."""
 import argparse
 import os
 import runpy
@@ -49,6 +50,18 @@ def _of_program(traceback):
 
 
 run.__doc__ = "Runs a program in which `import tilelang` gives Tilewright."
+
+
+def reduce(argv):
+    from ..as_tilelang import install
+    from ..autodd import main
+    from ..errors import TilewrightError
+
+    try:
+        install()  # programs that are tried import tilelang too
+    except TilewrightError:
+        pass  # TileLang itself is installed, and is what they import
+    return main(argv, "tilewright reduce")
 
 
 def compat(argv):

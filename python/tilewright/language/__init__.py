@@ -65,7 +65,7 @@ from ..exchange import (
 )
 from ..pointers import access_ptr, address_of, ptx_cp_async
 from ..float_kinds import *  # noqa: F403
-from .. import hints as _hints
+from .. import hints as _hints, unpacked as _unpacked
 from ..index_maps import Fragment, Layout, PartialFragment, annotate_layout, make_linear_layout, make_swizzle_layout, make_swizzled_layout
 from ..jitted import Jit as JITFunc
 from ..program import PrimFunc, Ref, const, empty, macro, prim_func
@@ -240,6 +240,8 @@ def _allocation(name):
             other = next((word for word, scopes in _SCOPES.items() if scope in scopes), None)
             return _function(other)(shape, dtype) if other else _need_scope(name, scope, _SCOPES[name])
         of = _dtypes.dtype(dtype)
+        if of == _dtypes.UNPACKED:
+            return _unpacked.allocate(name, shape)
         return base(shape, of) if of.lanes == 1 else _buffer_of_vectors(base, shape, of)
 
     allocate.__name__ = allocate.__qualname__ = name
@@ -309,6 +311,8 @@ def print(obj=None, msg="", warp_group_id=0, warp_id=0):
 
 def evaluate(value):
     """An expression as a statement; what it does is already recorded."""
+    if _state.tracer is not None:
+        _state.tracer.evaluated.append(value)
 
 
 def all_of(buffer, *conditions):
@@ -545,7 +549,7 @@ def _function(name):
         f"def {name}({', '.join(heads)}):\n{checks}"
         f"    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
     )
-    space = {"_apply": _apply, "_absent": _absent, "_dtype": dtype, "_check": _hints.check, "_numbered": _numbered, "_finish": _values.plain if name in _FOLDED else _same}
+    space = {"_apply": _apply, "_absent": _absent, "_dtype": _unpacked.number_dtype, "_check": _hints.check, "_numbered": _numbered, "_finish": _values.plain if name in _FOLDED else _same}
     exec(compile(text, "<tilewright>", "exec"), space)
     made = space[name]
     made.__doc__, made.__module__ = doc, __name__

@@ -12,6 +12,11 @@ _Shape: _typing.TypeAlias = _typing.Any  # an extent or a list of them
 
 class dtype(_str):
     bits: _int
+    lanes: _int
+    type_code: _int
+    def is_float4(self) -> _bool: ...
+    def is_float4_e2m1fn(self) -> _bool: ...
+    def is_float4_e2m1_unpacked(self) -> _bool: ...
     def __call__(self, value: _Any = ...) -> "PrimExpr": ...
 
 class PrimExpr:
@@ -625,9 +630,9 @@ def int_div(a: _Any, b: _Any) -> _Any:
 def is_f8f6f4_family(value: _Any) -> _Any:
     """Whether it is a float of 4, 6 or 8 bits that products of mixed types take."""
 def is_float4(value: _Any) -> _Any:
-    """Whether it is a float of 4 bits."""
+    """Whether it is a float of 4 bits, packed or not."""
 def is_float4_e2m1_unpacked(value: _Any) -> _Any:
-    """Whether it is fp4 with a byte for each element, which is no type of its own here."""
+    """Whether it is fp4 with a byte for each element, as TMA of sm_100 unpacks it."""
 def is_float4_e2m1fn(value: _Any) -> _Any:
     """Whether it is float4_e2m1fn, two of which share a byte."""
 def isnullptr(x: _Any, span: _Any = ...) -> _Any:
