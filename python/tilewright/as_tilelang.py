@@ -283,12 +283,14 @@ def _made(name, content):
     return module
 
 
-def install(force=False):
-    """Puts the modules where `import tilelang` finds them, here and in processes of Python that this one starts."""
+def install(force=False, for_children=None):
+    """Puts the modules where `import tilelang` finds them. for_children: in processes of Python that this one starts too;
+    where nobody says, if no TileLang is installed, which they would find."""
     found = sys.modules.get("tilelang")
     if getattr(found, "__tilewright__", False):
         return
-    if not force and _is_installed("tilelang"):
+    is_installed = _is_installed("tilelang")
+    if not force and is_installed:
         raise tilewright.TilewrightError(
             "TileLang itself is installed, and `import tilelang` gives it. install_as_tilelang(force=True) hides it in "
             "this process; to use both, import tilewright by its own name"
@@ -312,7 +314,8 @@ def install(force=False):
             setattr(sys.modules[parent], child, sys.modules[name])
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
     sys.meta_path.append(tilelang_parts.Finder)
-    children.prepare(not real_tvm)
+    if not is_installed if for_children is None else for_children:
+        children.prepare(not real_tvm)
 
 
 def pytest_addoption(parser):

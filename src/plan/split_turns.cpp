@@ -202,15 +202,9 @@ std::optional<SplitLoop> streamed_loop(const ProgramTables& program, const Launc
 // 85 by three; 22 of 128x4096x16384 124, 72, 57 by three; 32 of 128x4096x7168 40, 31, 32 and 42 by four, whose clusters
 // do not all find room; 15 of 640x384x5760 31, 22, 19, 18. How much of the sum each block has to make: of 222 products
 // (2026-11-28-split.json) those in pairs of at least 960 elements a block take 0.90 of the time in geometric mean (5 of
-// 43 more, by up to a tenth), of 750 to 900 0.98 (14 of 44 more), of fewer than 450 1.13; by three and four blocks of
-// at least 480 elements 0.78 (2 of 54 more).
-constexpr int64_t kLeastOfPairs = 960, kLeastOfMore = 480;
-
-bool is_enough(const SplitLoop& loop, int64_t blocks) {
-  const int64_t turns = loop.turns.value_or(0);
-  return loop.depth ? turns * *loop.depth >= (blocks > 2 ? kLeastOfMore : kLeastOfPairs) * blocks
-                    : turns >= kFewestTurns * blocks;
-}
+// 43 more, by up to a tenth), of 750 to 900 0.98 (14 of 44 more), of fewer than 450 1.13; by three blocks of at least
+// 480 elements 0.79 (2 of 46 more); four of fewer than 900 take longer than three, of more 3% less.
+constexpr std::pair<int64_t, int64_t> kShares[] = {{4, 900}, {3, 480}, {2, 960}};  // blocks, least elements of each
 
 int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target) {
   const auto tiles = constant_int(blocks_of(launch));
@@ -218,8 +212,12 @@ int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, cons
   std::string why;
   const auto found = *tiles * 2 <= target.multiprocessors ? split_loop(program, launch, 2, why) : std::nullopt;
   if (!found) return 1;
-  for (const int64_t blocks : {4, 3, 2})
-    if (*tiles * blocks <= target.multiprocessors / (blocks > 2 ? 2 : 1) && is_enough(*found, blocks)) return blocks;
+  const int64_t turns = found->turns.value_or(0);
+  for (const auto& [blocks, least] : kShares) {
+    const bool fit = *tiles * blocks <= target.multiprocessors / (blocks > 2 ? 2 : 1);
+    const bool worth = found->depth ? turns * *found->depth >= least * blocks : turns >= kFewestTurns * blocks;
+    if (fit && worth) return blocks;
+  }
   return 1;
 }
 

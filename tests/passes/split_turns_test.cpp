@@ -118,9 +118,10 @@ TEST(SplitTurns, FewTilesShareLongLoops) {
     return l.plans[0].work.kind == plan::Work::Kind::Split ? l.plans[0].work.parts : 1;
   };
   EXPECT_EQ(parts(128, 6400), 4);   // 4 tiles of 100 turns
-  EXPECT_EQ(parts(128, 4800), 3);   // of 75
-  EXPECT_EQ(parts(128, 3200), 2);   // of 50
-  EXPECT_EQ(parts(128, 2560), 1);   // of 40: handing over takes as long
+  EXPECT_EQ(parts(128, 3200), 3);   // of 50: four would have too little each
+  EXPECT_EQ(parts(1024, 1920), 2);  // 32 tiles of 30
+  EXPECT_EQ(parts(1024, 1856), 1);  // of 29: handing over takes as long
+  EXPECT_EQ(parts(128, 1408), 1);   // 4 tiles of 22
   EXPECT_EQ(parts(1024, 6400), 2);  // 32 tiles: clusters of more do not all find room
   EXPECT_EQ(parts(4096, 6400), 1);  // 128
   EXPECT_EQ(parts(128, 6400, "work one_tile"), 1);

@@ -178,6 +178,37 @@ TEST(Price, OfPairsIsNearWhatWasMeasured) {
   expect_file(kResults + "2026-11-25-prices-of-pairs.json", out.dump(1) + "\n");
 }
 
+// Where nobody says, products of whole lines become pairs: only those that were faster so.
+TEST(Price, PairsAreTakenWhereTheyWereFaster) {
+  const Json results = Json::parse(text_of(kResults + "2026-11-28-pairs.json"));
+  size_t taken = 0, left = 0;
+  for (const Json& row : results["rows"]) {
+    const std::string form = row["form"];
+    if (form != "bf16:nn" && form != "bf16:nt") continue;
+    const Row measured{form, row["shape"], row["tiles"]};
+    SCOPED_TRACE(form + " " + measured.shape + " " + measured.tiles);
+    passes::GpuProgram p{
+        .tiles = passes::assume_fast_calls(product(measured)), .target = gpu_target("sm_90a"), .attempts = {}};
+    passes::run_gpu_passes(p, passes::gpu_tile_passes(), [](auto&&...) {});
+    const plan::Plan plan = passes::decide_plan(p.tiles, 0, p.target, {});
+    ASSERT_TRUE(plan.has_loader());
+    if (!plan.work.shared.valid()) {
+      ++left;
+      continue;
+    }
+    ++taken;
+    ASSERT_LT(plan.work.shared.index, p.tiles.buffers.size());
+    const std::string tile = p.tiles.buffer(plan.work.shared).name == "As" ? "A_shared" : "B_shared";
+    double paired = 0;
+    for (const auto& [line, us] : row["us"].items())
+      if (line.ends_with("pairs=" + tile)) paired = us;
+    EXPECT_GT(paired, 0);
+    EXPECT_LT(paired, row["us"][""].get<double>());
+  }
+  EXPECT_GE(taken, 10u);
+  EXPECT_GE(left, 10u);
+}
+
 // Ranks from the least, of what is alike the mean.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<double> out;

@@ -109,3 +109,23 @@ def test_processes_of_nobody_are_left_alone(tmp_path):
     folder.mkdir()
     run = python("-c", "import sys, tilewright; print([p for p in sys.path if 'children' in p])", cwd=folder)
     assert run.stdout == "[]\n", run.stderr
+
+
+def test_processes_beside_an_installed_tilelang_find_that_one(tmp_path):
+    """force=True hides it in this process alone: whoever takes our modules away, and whom it starts, find the installed one."""
+    (tmp_path / "tilelang.py").write_text("original = True\n")
+    code = textwrap.dedent("""
+        import subprocess, sys
+        sys.path.insert(0, sys.argv[1])
+        import tilewright
+        tilewright.install_as_tilelang(force=True)
+        import tilelang
+        print(hasattr(tilelang, "jit"))
+        for name in [m for m in sys.modules if m.partition(".")[0] in ("tilelang", "tvm")]:
+            del sys.modules[name]
+        import tilelang
+        print(getattr(tilelang, "original", False))
+        started = subprocess.run([sys.executable, "-c", "import tilelang; print(tilelang.original)"], cwd=sys.argv[1])
+    """)
+    run = python("-c", code, str(tmp_path))
+    assert sorted(run.stdout.split()) == ["True"] * 3, run.stdout + run.stderr

@@ -26,4 +26,4 @@ def begin():
 
     if os.environ.get(FOR_CHILDREN):
         without_gpu(os.environ[FOR_CHILDREN])
-    install(force=True)
+    install(force=True, for_children=True)

@@ -201,7 +201,7 @@ def main():
     results = Results(settings["results"])
     if settings["without_gpu"]:
         pretended_gpu.without_gpu(settings["compile_for"] or "sm_90a")
-    as_tilelang.install(force=True)
+    as_tilelang.install(force=True, for_children=True)
     if settings["compile_for"]:
         compile_also(settings["compile_for"], results, settings["only_compile"])
     if settings["only_compile"]:

@@ -35,14 +35,6 @@ __device__ __forceinline__ uint32_t tw_shared_address(const void* p) { return (u
 __device__ __forceinline__ void tw_arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(tw_shared_address(barrier)) : "memory");
 }
-__device__ __forceinline__ void tw_arrive_at(uint64_t* barrier, uint32_t block) {
-  asm volatile(
-      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-      "fence.release.sync_restrict::shared::cta.cluster;\n"
-      "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(tw_shared_address(barrier)),
-      "r"(block)
-      : "memory");
-}
 __device__ __forceinline__ void tw_arrive_expect(uint64_t* barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(tw_shared_address(barrier)), "r"(bytes)
                : "memory");
@@ -85,9 +77,6 @@ __device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset)
                : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
   return (layout >> 32) << 32 | (uint32_t)(layout | (address & 0x3ffff) >> 4) + offset;
 }
-__device__ __forceinline__ void tw_sync_cluster() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
-}
 template <int threads>
 __device__ __forceinline__ void tw_sync_threads(int32_t barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
@@ -116,10 +105,6 @@ __device__ __forceinline__ void tw_wgmma_wait() {
 __device__ __forceinline__ void tw_tma_load_2d(void* shared, const tw_tensor_map* map, uint64_t* full, int32_t x0, int32_t x1) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                ::"r"(tw_shared_address(shared)), "l"(map), "r"(tw_shared_address(full)), "r"(x0), "r"(x1) : "memory");
-}
-__device__ __forceinline__ void tw_tma_load_multicast_2d(void* shared, const tw_tensor_map* map, uint64_t* full, uint16_t blocks, int32_t x0, int32_t x1) {
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5}], [%2], %3;"
-               ::"r"(tw_shared_address(shared)), "l"(map), "r"(tw_shared_address(full)), "h"(blocks), "r"(x0), "r"(x1) : "memory");
 }
 __device__ __forceinline__ void tw_tma_store_2d(const void* shared, const tw_tensor_map* map, int32_t x0, int32_t x1) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%1, {%2, %3}], [%0];"

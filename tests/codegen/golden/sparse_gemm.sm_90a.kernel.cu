@@ -14,24 +14,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) sparse_matmul_kernel(uint16
     if (tw_elect()) {
       tw_init_barrier(A_shared_E_shared_B_shared_full, 1);
       tw_init_barrier(&A_shared_E_shared_B_shared_full[1], 1);
-      tw_init_barrier(A_shared_E_shared_B_shared_empty, 16);
-      tw_init_barrier(&A_shared_E_shared_B_shared_empty[1], 16);
+      tw_init_barrier(A_shared_E_shared_B_shared_empty, 8);
+      tw_init_barrier(&A_shared_E_shared_B_shared_empty[1], 8);
       tw_fence_barrier_init();
     }
   }
-  tw_sync_cluster();
+  __syncthreads();
   if (warp >= 8) {
     tw_leave_registers<40>();
   }
   if (warp == 8) {
     for (int32_t turn = 0; turn < 16; ++turn) {
       const int32_t tile = block + turn * 128;
-      const int32_t panel = (tile >> 1) >> 8;
-      const int32_t in_panel = tile >> 1 & 255;
-      const int32_t panel_height = min<int32_t>(8, -(panel * 8) + 32);
+      const int32_t panel = tile >> 8;
+      const int32_t in_panel = tile & 255;
+      const int32_t panel_height = min<int32_t>(8, -(panel * 8) + 64);
       const int32_t panel_column = floordiv<int32_t>(in_panel, panel_height);
       const int32_t bx = (panel & 1) == 1 ? -panel_column + 31 : panel_column;
-      const int32_t by = panel * 16 + floormod<int32_t>(in_panel, panel_height) * 2 + (tile & 1 & 1);
+      const int32_t by = panel * 8 + floormod<int32_t>(in_panel, panel_height);
       // sparse_gemm.cpp:30
       for (int32_t k = 0; k < 64; ++k) {
         // sparse_gemm.cpp:31
@@ -45,8 +45,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sparse_matmul_kernel(uint16
           // sparse_gemm.cpp:32
           tw_tma_load_2d(E_shared + slot * 1024, &E_map, &A_shared_E_shared_B_shared_full[slot], k * 8, by * 128);
           // sparse_gemm.cpp:33
-          tw_tma_load_multicast_2d(B_shared + slot * 32768 + (block & 1) * 8192, &B_map, &A_shared_E_shared_B_shared_full[slot], 3, k * 128, bx * 256 + (block & 1) * 128);
-          tw_tma_load_multicast_2d(B_shared + slot * 32768 + (block & 1) * 8192 + 16384, &B_map, &A_shared_E_shared_B_shared_full[slot], 3, k * 128 + 64, bx * 256 + (block & 1) * 128);
+          tw_tma_load_2d(B_shared + slot * 32768, &B_map, &A_shared_E_shared_B_shared_full[slot], k * 128, bx * 256);
+          tw_tma_load_2d(B_shared + slot * 32768 + 16384, &B_map, &A_shared_E_shared_B_shared_full[slot], k * 128 + 64, bx * 256);
         }
       }
     }

@@ -5,12 +5,12 @@
     for (int32_t turn = 0; turn < 16; ++turn) {
       alignas(16) float C_local[128];
       const int32_t tile = block + turn * 128;
-      const int32_t panel = (tile >> 1) >> 8;
-      const int32_t in_panel = tile >> 1 & 255;
-      const int32_t panel_height = min<int32_t>(8, -(panel * 8) + 32);
+      const int32_t panel = tile >> 8;
+      const int32_t in_panel = tile & 255;
+      const int32_t panel_height = min<int32_t>(8, -(panel * 8) + 64);
       const int32_t panel_column = floordiv<int32_t>(in_panel, panel_height);
       const int32_t bx = (panel & 1) == 1 ? -panel_column + 31 : panel_column;
-      const int32_t by = panel * 16 + floormod<int32_t>(in_panel, panel_height) * 2 + (tile & 1 & 1);
+      const int32_t by = panel * 8 + floormod<int32_t>(in_panel, panel_height);
       // sparse_gemm.cpp:30
       for (int32_t k = 0; k < 64; ++k) {
         alignas(16) uint32_t E_shared_words[4];
@@ -36,10 +36,6 @@
         __syncwarp();
         if ((tx & 31) == 0) {
           tw_arrive(&A_shared_E_shared_B_shared_empty[slot]);
-        }
-        __syncwarp();
-        if ((tx & 31) == 0) {
-          tw_arrive_at(&A_shared_E_shared_B_shared_empty[slot], (block & 1) ^ 1);
         }
       }
       // sparse_gemm.cpp:36
@@ -131,7 +127,5 @@
       }
     }
   }
-  tw_fence_async_shared();
-  tw_sync_cluster();
 }
 
