@@ -211,7 +211,8 @@ std::unique_ptr<Callee> load_cuda(const CudaKernelText& kernel, DeviceBinary bin
   verify(kernel.plan, plan);
   refuse_wrong_code(kernel.name, binary.cubin);
   auto callee = std::make_unique<CudaKernel>(kernel, std::move(binary.cubin));
-  if (device_count() > 0) callee->on(0);
+  // What can never run here is told now. Code for another architecture has a text all the same, and is told at a call.
+  if (device_count() > 0 && runs_on(kernel.arch, CudaDevice::get(0).properties)) callee->on(0);
   return callee;
 }
 

@@ -10,7 +10,10 @@ namespace {
 constexpr int64_t kPlaceholderBytes = 256;
 constexpr int kPortableClusterSize = 8;  // CUDA programming guide, thread block clusters
 
-// A cubin runs on its own major version from its minor version on; with a letter behind it, on its own version alone.
+std::string text(const CudaDevice& device) { return fmt::format("cuda:{} ({})", device.index, device.properties.name); }
+
+}  // namespace
+
 bool runs_on(const std::string& arch, const DeviceProperties& p) {
   int number = 0;
   const char* end = arch.data() + arch.size();
@@ -19,10 +22,6 @@ bool runs_on(const std::string& arch, const DeviceProperties& p) {
   const int major = number / 10, minor = number % 10;
   return major == p.compute_major && (stop == end ? minor <= p.compute_minor : minor == p.compute_minor);
 }
-
-std::string text(const CudaDevice& device) { return fmt::format("cuda:{} ({})", device.index, device.properties.name); }
-
-}  // namespace
 
 void* StreamMemory::get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, const std::string& what) {
   if (blocks_.size() <= index) blocks_.resize(index + 1);

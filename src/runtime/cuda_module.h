@@ -29,6 +29,9 @@ class StreamMemory {
   std::vector<std::shared_ptr<void>> outgrown_;
 };
 
+// A cubin runs on its own major version from its minor version on; with a letter behind it, on its own version alone.
+bool runs_on(const std::string& arch, const DeviceProperties& properties);
+
 class CudaModule {
  public:
   // LaunchError if the device cannot run what the plan launches.

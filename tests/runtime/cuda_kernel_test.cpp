@@ -330,13 +330,19 @@ TEST(CudaLaunch, RefusesDevicesThatDoNotFit) {
       "matmul_relu: a block of kernel 'matmul' has 384 threads, but with its 40 registers cuda:0 (Fake H200) "
       "runs at most 256",
       [&] { load(matmul_text(), cuda_matmul_plan()); });
-  CudaKernelText other = matmul_text();
-  other.arch = "sm_100a";
-  expect_refusal(Code::CudaDeviceUnfit, "matmul_relu: compiled for sm_100a, but cuda:0 (Fake H200) is sm_90a",
-                 [&] { load(other, cuda_matmul_plan()); });
-  other.arch = "sm_80";
-  expect_refusal(Code::CudaDeviceUnfit, "matmul_relu: compiled for sm_80, but cuda:0 (Fake H200) is sm_90a",
-                 [&] { load(other, cuda_matmul_plan()); });
+}
+
+TEST(CudaLaunch, CodeForAnotherArchitectureIsRefusedAtACall) {
+  FakeDriver driver;
+  const Matrices x(64, 128, 64);
+  for (const char* arch : {"sm_100a", "sm_80"}) {
+    CudaKernelText other = matmul_text();
+    other.arch = arch;
+    const Executable matmul = load(other, cuda_matmul_plan());
+    expect_refusal(Code::CudaDeviceUnfit,
+                   fmt::format("matmul_relu: compiled for {}, but cuda:0 (Fake H200) is sm_90a", arch),
+                   [&] { matmul(x.a, x.b, x.c); });
+  }
 }
 
 TEST(CudaLaunch, RefusesTensorsElsewhere) {
