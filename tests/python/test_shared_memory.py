@@ -139,3 +139,31 @@ def test_rows_that_a_loop_goes_through_stay_in_registers(target, rows):
     a, b = np.concatenate([half, 2 - half], axis=1), np.empty(rows, "float32")  # a mean of 1, and whole numbers
     tw.compile(main, target=target)(a, b)
     assert (b == ((a.astype("float32") - 1) ** 2).sum(1)).all()
+
+
+def columns(rows, cols, threads, dtype, turns):
+    @T.prim_func
+    def main(A: T.Tensor((turns, rows, cols), dtype), B: T.Tensor((turns, cols), dtype), C: T.Tensor((turns, rows), dtype)):
+        with T.Kernel(1, threads=threads):
+            tile = T.alloc_fragment((rows, cols), dtype)
+            of_columns, of_rows = T.alloc_fragment((cols,), dtype), T.alloc_fragment((rows,), dtype)
+            for k in T.serial(turns):
+                T.copy(A[k, 0, 0], tile)
+                T.reduce_sum(tile, of_columns, dim=0)
+                T.reduce_max(tile, of_rows, dim=1)
+                T.copy(of_columns, B[k, 0])
+                T.copy(of_rows, C[k, 0])
+
+    return main
+
+
+@pytest.mark.parametrize("rows, cols, threads, dtype", [(32, 2048, 1024, "float32"), (33, 1000, 1024, "int32"), (64, 1024, 512, "float64")])
+def test_sums_of_more_columns_than_shared_memory_has_room_for_take_turns(rows, cols, threads, dtype):
+    """32 warps that share 2048 columns would want 256 KB."""
+    kernel = tw.compile(columns(rows, cols, threads, dtype, 2), engine="simulator")
+    a = np.random.default_rng(1).integers(-4, 5, (2, rows, cols)).astype(dtype)
+    b, c = np.zeros((2, cols), dtype), np.zeros((2, rows), dtype)
+    kernel(a, b, c)
+    assert (b == a.sum(1)).all() and (c == a.max(2)).all()
+    shared = kernel.explain("sm_90a", as_json=True)["launches"][0]["shared_bytes"]
+    assert 32 << 10 < shared <= 80 << 10, shared

@@ -23,6 +23,10 @@ Expr magnitude(ReduceOp op, const Expr& e) {
   return intrinsic(*function_named("abs"), {e});
 }
 
+// Bytes of shared memory through which warps exchange the totals of rows; more rows take turns. No reduction of the
+// examples needs as much.
+constexpr int64_t kMostScratch = 65536;
+
 bool is_power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
 
 class ReduceLowering {
@@ -110,12 +114,14 @@ class ReduceLowering {
     }
   }
 
-  // Threads that share a row and no warp exchange their totals through shared memory.
+  // Threads that share a row and no warp exchange their totals through shared memory, of many rows some at a time.
   void warps() {
     int64_t rows = 1;
     for (int64_t extent : whole_.shape()) rows *= extent;
+    const int64_t most = std::max<int64_t>(1, kMostScratch / (crossing_ * std::max<int64_t>(1, type_.bits / 8)));
+    const int64_t rounds = (rows + most - 1) / most, each = (rows + rounds - 1) / rounds;
     const BufferId scratch =
-        l_.temporary(l_.buffer(r_.to.buffer).name + "_parts", type_, {crossing_, rows}, Space::Shared);
+        l_.temporary(l_.buffer(r_.to.buffer).name + "_parts", type_, {crossing_, each}, Space::Shared);
     Expr part = constant(0), writes;
     int64_t weight = 1;
     for (const Digit& d : across_) {
@@ -132,22 +138,38 @@ class ReduceLowering {
       return flat;
     };
     auto slot = [&](const Held& at) { return register_of(whole_, at, same_dims()); };
-    if (c_.loops > 0) out_.push_back(c_.barrier(team_));  // for who still reads what the iteration before left
+    const Expr round = rounds > 1 ? l_.index("round", wide(rounds)) : Expr{};
+    // `code` of the row that lies at `at` in the scratch, if it does in this round.
+    auto in_round = [&](const Held& at, auto&& code) {
+      if (!round) return code(row(at));
+      const Expr there = sub(widen(row(at)), mul(round, wide(each)));
+      const Expr inside = logical_and(binary(BinaryOp::Le, wide(0), there), binary(BinaryOp::Lt, there, wide(each)));
+      return Body{l_.make(If{inside, code(there), {}})};
+    };
+    Body body;
+    // For who still reads what the iteration before left.
+    if (c_.loops > 0 || round) body.push_back(c_.barrier(team_));
     Body write = deal(whole_, team_, l_, {}, [&](const Held& at) {
-      return Body{l_.make(Store{{scratch, {part, row(at)}}, total(slot(at))})};
+      return in_round(at, [&](const Expr& there) {
+        return Body{l_.make(Store{{scratch, {part, there}}, total(slot(at))})};
+      });
     });
     // Each of the threads that share a row writes its part: the copies of `whole_` are told apart by `writes`.
     if (writes) write = {l_.make(If{writes, std::move(write), {}})};
-    append(std::move(write));
-    out_.push_back(c_.barrier(team_));
-    append(deal(whole_, team_, l_, {}, [&](const Held& at) {
-      const Expr k = l_.index("part", wide(crossing_));
-      const Element t{totals_, {slot(at)}};
-      return Body{l_.make(Store{t, load(scratch, {constant(0), row(at)}, type_)}),
-                  loop(l_, k, wide(1), wide(crossing_),
-                       {l_.make(Store{t, join(total(slot(at)), load(scratch, {k, widen(row(at))}, type_))})},
-                       LoopKind::Unroll)};
-    }));
+    body.insert(body.end(), write.begin(), write.end());
+    body.push_back(c_.barrier(team_));
+    const Body read = deal(whole_, team_, l_, {}, [&](const Held& at) {
+      return in_round(at, [&](const Expr& there) {
+        const Expr k = l_.index("part", wide(crossing_));
+        const Element t{totals_, {slot(at)}};
+        return Body{l_.make(Store{t, load(scratch, {constant(0), there}, type_)}),
+                    loop(l_, k, wide(1), wide(crossing_),
+                         {l_.make(Store{t, join(total(slot(at)), load(scratch, {k, widen(there)}, type_))})},
+                         LoopKind::Unroll)};
+      });
+    });
+    body.insert(body.end(), read.begin(), read.end());
+    append(round ? Body{loop(l_, round, wide(0), wide(rounds), std::move(body), LoopKind::Serial)} : std::move(body));
   }
   void inside(const Digit& d, Expr& condition) {
     const Expr c = binary(BinaryOp::Lt, digit_value(from_, d, team_), constant(d.extent));
