@@ -6,6 +6,7 @@
 
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/rewrite.h"
 #include "passes/canonicalize.h"
 #include "passes/lower_to_threads.h"
 #include "tilewright/compile.h"
