@@ -1,9 +1,7 @@
 #include "analysis/stored_once.h"
 
-#include <cstdlib>
-
 #include "analysis/body_order.h"
-#include "analysis/slope.h"
+#include "analysis/turns_apart.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -14,6 +12,8 @@ using namespace ir;
 
 namespace {
 
+constexpr uint32_t kLargestIndex = 128;  // nodes of an index, or of a name in one, that is written out
+
 struct Stored {
   BufferId root;
   const Copy* copy = nullptr;          // none: something else, or a read
@@ -21,15 +21,17 @@ struct Stored {
   std::vector<const StmtNode*> loops;  // around it
 };
 
-class StoredOnce {
+class Finder {
  public:
-  StoredOnce(const ProgramTables& p, const Launch& launch) : p_(p) { collect(launch.body); }
+  Finder(const ProgramTables& p, const Launch& launch) : p_(p), launch_(launch) { collect(launch.body); }
 
-  std::set<BufferId> run() const {
-    std::set<BufferId> out;
+  StoredTensors run() const {
+    StoredTensors out;
+    std::set<BufferId> copied;
     for (const Stored& s : found_)
-      if (s.copy) out.insert(s.root);
-    std::erase_if(out, [&](BufferId id) { return !is_once(id); });
+      if (s.copy) copied.insert(s.root);
+    for (BufferId id : copied)
+      if (is_only_copied(id)) (is_once(id) ? out.once : out.again).insert(id);
     return out;
   }
 
@@ -37,7 +39,7 @@ class StoredOnce {
   void collect(const Body& body) {
     for (const Stmt& s : body) {
       const auto* copy = s.as<Copy>();
-      if (const auto* n = s.as<Let>()) named_.insert_or_assign(n->var, substitute(n->value, named_));
+      if (const auto* n = s.as<Let>()) name(*n);
       for (const Effect& e : effects_of(s).list) {
         if (!e.region.valid() || e.access == Access::Order) continue;
         const BufferId root = p_.root(e.region.buffer);
@@ -52,17 +54,23 @@ class StoredOnce {
       if (again) loops_.pop_back();
     }
   }
+  // What is loaded is the same wherever the name is used, or is left to its name.
+  void name(const Let& n) {
+    if (!n.value->type.is_int() || n.value->size > kLargestIndex) return;
+    const Expr value = written_out(n.value);
+    if (value->size <= kLargestIndex && keeps_loads(p_, launch_, launch_.body, value)) named_.emplace(n.var, value);
+  }
+  Expr written_out(const Expr& e) const { return e->size <= kLargestIndex ? substitute(e, named_) : e; }
 
-  bool is_once(BufferId id) const {
+  bool is_only_copied(BufferId id) const {
     for (size_t i = 0; i < found_.size(); ++i) {
       const Stored& a = found_[i];
       if (!may_overlap(a.root, id, p_)) continue;
       if (a.root != id || (!a.copy && !a.reads)) return false;
-      if (a.copy && a.copy->combine == ir::Combine::None && !goes_on(a)) return false;
       for (size_t k = i + 1; k < found_.size(); ++k) {
         const Stored& b = found_[k];
-        if (b.root != id || (a.reads && b.reads)) continue;
-        if (!(a.copy && b.copy ? are_apart(a, b) : a.reads && b.copy && !share_loops(a, b))) return false;
+        const bool read_before = a.reads && !share_loops(a, b);
+        if (b.root == id && a.reads != b.reads && !read_before) return false;
       }
     }
     return true;
@@ -70,101 +78,62 @@ class StoredOnce {
   static bool share_loops(const Stored& a, const Stored& b) {
     return !a.loops.empty() && !b.loops.empty() && a.loops.front() == b.loops.front();
   }
-  // Of the loops around it, the only one whose variable is in the index, and how far a turn goes; none: more, or what
-  // changes otherwise.
-  static std::optional<std::pair<const StmtNode*, int64_t>> step(const Expr& e, const Stored& s) {
-    std::pair<const StmtNode*, int64_t> out{nullptr, 0};
-    for (const StmtNode* loop : s.loops) {
-      const auto* n = std::get_if<For>(&loop->op);
-      if (!n) return std::nullopt;
-      for (VarId v : bound_vars(n->body))
-        if (used_vars(e).contains(v) && !is_loop_of(v, s)) return std::nullopt;
-      if (!used_vars(e).contains(n->var)) continue;
-      const auto by = slope_through_casts(e, n->var);
-      if (!by || out.first) return std::nullopt;
-      out = {loop, *by};
+  bool is_once(BufferId id) const {
+    for (size_t i = 0; i < found_.size(); ++i) {
+      const Stored& a = found_[i];
+      if (a.root != id || !a.copy) continue;
+      if (a.copy->combine == ir::Combine::None && !turns_are_apart(p_, launch_, a.loops, box_of(a))) return false;
+      for (size_t k = i + 1; k < found_.size(); ++k)
+        if (found_[k].root == id && found_[k].copy && !are_apart(a, found_[k])) return false;
     }
-    bool loads = false;
-    walk(e, [&](const Expr& x) { loads = loads || x.as<Load>(); });
-    return loads && !s.loops.empty() ? std::nullopt : std::optional(out);
+    return true;
   }
-  static bool is_loop_of(VarId v, const Stored& s) {
-    return std::any_of(s.loops.begin(), s.loops.end(), [&](const StmtNode* loop) {
-      const auto* n = std::get_if<For>(&loop->op);
-      return n && n->var == v;
-    });
+  Box box_of(const Stored& s) const {
+    Box out;
+    for (const Expr& min : s.copy->to.min) out.min.push_back(written_out(min));
+    for (const Expr& extent : s.copy->to.extent) out.extent.push_back(constant_int(extent));
+    return out;
   }
-  // A division in an index by which a tile of the grid is found from a loop's variable.
-  struct Division {
-    Expr dividend, divisor;
-    size_t dim = 0;
-  };
-  struct Divisions {
-    std::vector<Division> quotients, rests;
-  };
-  static void find(const Expr& e, VarId v, size_t dim, Divisions& out) {
-    const auto* n = e.as<Binary>();
-    if (e.as<Load>() || !used_vars(e).contains(v)) return;
-    if (n && (n->op == BinaryOp::Min || n->op == BinaryOp::Max || is_comparison(n->op))) return;
-    if (n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::TruncDiv))
-      out.quotients.push_back({n->a, n->b, dim});
-    else if (n && (n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncMod))
-      out.rests.push_back({n->a, n->b, dim});
-    else if (n && n->op == BinaryOp::Shr && constant_int(n->b))
-      out.quotients.push_back({n->a, constant(n->a->type, int64_t{1} << *constant_int(n->b)), dim});
-    else if (n && n->op == BinaryOp::BitAnd && constant_int(n->b))
-      out.rests.push_back({n->a, constant(n->a->type, *constant_int(n->b) + 1), dim});
-    for_each_operand(e, [&](const Expr& x) { find(x, v, dim, out); });
-  }
-  // Whether the quotient of a division leads along one dimension, and what it leaves along another.
-  static bool lead_apart(const Divisions& found) {
-    return std::any_of(found.quotients.begin(), found.quotients.end(), [&](const Division& q) {
-      return std::any_of(found.rests.begin(), found.rests.end(), [&](const Division& r) {
-        return q.dim != r.dim && equal(q.dividend, r.dividend) && equal(q.divisor, r.divisor);
-      });
-    });
-  }
-  // How far an index goes in a turn of the loop with the variable, at least; none: it is not linear in it.
-  static std::optional<int64_t> least_step(const Expr& e, VarId v) {
-    if (const auto* n = e.as<Select>(); n && !used_vars(n->condition).contains(v)) {
-      const auto a = least_step(n->a, v), b = least_step(n->b, v);
-      return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
-    }
-    const auto by = slope_through_casts(e, v);
-    return by ? std::optional(std::abs(*by)) : std::nullopt;
-  }
-  // Whether turns of each loop around it store to other elements: an index goes on by a tile or more, or tiles of the
-  // grid are found from the loop's variable by a division.
-  bool goes_on(const Stored& s) const {
-    const Region& to = s.copy->to;
-    return std::all_of(s.loops.begin(), s.loops.end(), [&](const StmtNode* loop) {
-      const auto* counted = std::get_if<For>(&loop->op);
-      if (!counted) return false;
-      Divisions found;
-      for (size_t d = 0; d < to.min.size(); ++d) {
-        const Expr min = substitute(to.min[d], named_);
-        const auto extent = constant_int(to.extent[d]);
-        if (extent && least_step(min, counted->var).value_or(0) >= *extent) return true;
-        find(min, counted->var, d, found);
-      }
-      return lead_apart(found);
-    });
-  }
-  static bool are_apart(const Stored& a, const Stored& b) {
+  // Of two copies: whether they are apart in one turn of the loops around both, and what they store in one turn, taken
+  // together, is apart from what they store in others.
+  bool are_apart(const Stored& a, const Stored& b) const {
     if (a.copy->combine != ir::Combine::None && a.copy->combine == b.copy->combine) return true;
-    const Region &x = a.copy->to, &y = b.copy->to;
+    const auto ways = std::mismatch(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end());
+    const std::vector<const StmtNode*> shared(a.loops.begin(), ways.first);
+    const Body& around = shared.empty() ? launch_.body : body_of(*shared.back());
+    std::set<VarId> varying;
+    if (ways.first != a.loops.end()) add_bound(**ways.first, varying);
+    if (ways.second != b.loops.end()) add_bound(**ways.second, varying);
+    const auto keeps = [&](const Expr& e) {
+      const std::set<VarId> used = used_vars(e);
+      return std::none_of(used.begin(), used.end(), [&](VarId v) { return varying.contains(v); }) &&
+             keeps_loads(p_, launch_, around, e);
+    };
+    const Box x = box_of(a), y = box_of(b);
+    Box both;
+    bool apart = false;
     for (size_t d = 0; d < x.min.size(); ++d) {
-      const auto of_x = constant_int(x.extent[d]), of_y = constant_int(y.extent[d]);
-      const auto far = x.min[d]->type == y.min[d]->type ? constant_int(sub(y.min[d], x.min[d])) : std::nullopt;
-      const auto by = step(x.min[d], a), other = step(y.min[d], b);
-      if (!of_x || !of_y || !far || !by || !other || *by != *other) continue;
-      const bool apart = *far >= *of_x || -*far >= *of_y;
-      if (apart && (!by->first || std::abs(*far) + std::max(*of_x, *of_y) <= std::abs(by->second))) return true;
+      if (!x.extent[d] || !y.extent[d] || x.min[d]->type != y.min[d]->type) continue;
+      const auto far = constant_int(sub(y.min[d], x.min[d]));
+      if (!far || !keeps(x.min[d]) || !keeps(y.min[d])) continue;
+      apart = apart || *far >= *x.extent[d] || -*far >= *y.extent[d];
+      both.min.push_back(*far >= 0 ? x.min[d] : y.min[d]);
+      both.extent.push_back(*far >= 0 ? std::max(*x.extent[d], *far + *y.extent[d])
+                                      : std::max(*y.extent[d], *x.extent[d] - *far));
     }
-    return false;
+    return apart && turns_are_apart(p_, launch_, shared, both);
+  }
+  static const Body& body_of(const StmtNode& loop) {
+    const auto* n = std::get_if<For>(&loop.op);
+    return n ? n->body : std::get<While>(loop.op).body;
+  }
+  static void add_bound(const StmtNode& loop, std::set<VarId>& out) {
+    out.merge(bound_vars(body_of(loop)));
+    if (const auto* n = std::get_if<For>(&loop.op)) out.insert(n->var);
   }
 
   const ProgramTables& p_;
+  const Launch& launch_;
   std::vector<Stored> found_;
   std::vector<const StmtNode*> loops_;
   Substitution named_;
@@ -172,8 +141,8 @@ class StoredOnce {
 
 }  // namespace
 
-std::set<BufferId> stored_once(const ProgramTables& program, const Launch& launch) {
-  return StoredOnce(program, launch).run();
+StoredTensors stored_tensors(const ProgramTables& program, const Launch& launch) {
+  return Finder(program, launch).run();
 }
 
 }  // namespace tilewright::analysis

@@ -299,8 +299,10 @@ bool CudaAsync::async_statement(const Stmt& s) {
   if (const auto* n = s.as<Commit>(); n && n->queue != Queue::CpAsync)
     return line(helper(n->queue == Queue::Wgmma ? "tw_wgmma_commit" : "tw_bulk_commit") + "();"), true;
   if (const auto* n = s.as<Drain>(); n && n->queue != Queue::CpAsync) {
-    const bool matrices = n->queue == Queue::Wgmma;
-    line(fmt::format("{}<{}>();", helper(matrices ? "tw_wgmma_wait" : "tw_bulk_wait"), n->pending));
+    const char* name = n->queue == Queue::Wgmma ? "tw_wgmma_wait"
+                       : n->written             ? "tw_bulk_wait_written"
+                                                : "tw_bulk_wait";
+    line(fmt::format("{}<{}>();", helper(name), n->pending));
     return hold(n->registers), true;
   }
   return false;

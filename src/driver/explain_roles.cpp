@@ -72,8 +72,9 @@ class Steps {
       return fmt::format("expect {} bytes at {}{}", text(n->bytes), text(n->barrier), n->arrive ? ", arrive" : "");
     if (const auto* n = s.as<ir::Commit>()) return fmt::format("close a group of {}", ir::name_of(n->queue));
     if (const auto* n = s.as<ir::Drain>())
-      return n->pending == 0 ? fmt::format("wait for all groups of {}", ir::name_of(n->queue))
-                             : fmt::format("wait until {} groups of {} are open", n->pending, ir::name_of(n->queue));
+      return (n->pending == 0 ? fmt::format("wait for all groups of {}", ir::name_of(n->queue))
+                              : fmt::format("wait until {} groups of {} are open", n->pending, ir::name_of(n->queue))) +
+             (n->written ? ", written" : "");
     if (analysis::waits_for_launches(s)) return "wait for the launches before this one";
     if (analysis::lets_launches_begin(s)) return "let the launches after this one begin";
     if (const auto* n = s.as<ir::Sync>())

@@ -394,7 +394,10 @@ struct Drain {  // until at most `pending` groups of the queue are open
   int64_t pending = 0;
   // Thread level, of wgmma: the registers that its open groups use; none is touched on the other side of this.
   std::vector<Region> registers = {};
-  static void fields(auto& n, auto&& f) { f("queue", n.queue), f("pending", n.pending), f("registers", n.registers); }
+  bool written = false;  // BulkStore: until global memory has it; else until shared memory has been read
+  static void fields(auto& n, auto&& f) {
+    f("queue", n.queue), f("pending", n.pending), f("registers", n.registers), f("written", n.written);
+  }
 };
 enum class SyncScope : uint8_t {
   Warp,

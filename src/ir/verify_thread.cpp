@@ -266,6 +266,9 @@ void Verifier::check(const Drain& node) {
   if (!has_groups(node.queue))
     add(Code::VerifyQueue, "drain names no queue of groups", "name cp_async, wgmma or bulk_store");
   if (node.pending < 0) add(Code::VerifyQueue, fmt::format("drain until {} groups are open", node.pending));
+  if (node.written && node.queue != Queue::BulkStore)
+    add(Code::VerifyQueue, fmt::format("a drain of {} that waits for stores", name_of(node.queue)),
+        "only those of bulk_store are written at a time of their own");
   check_registers(node.registers, "drain");
 }
 

@@ -1,6 +1,8 @@
 #include "plan/iteration_parts.h"
 
 #include "analysis/accessed.h"
+#include "analysis/body_order.h"
+#include "analysis/stored_once.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -295,6 +297,23 @@ class Finder {
       }
       (i < at_ ? parts_.prologue : parts_.epilogue).push_back(s);
     }
+    return results();
+  }
+  // Nothing orders the two teams behind the loop: neither comes to where the other has stored.
+  std::string results() {
+    const std::set<BufferId> once = analysis::stored_tensors(p_, launch_).once;
+    for (const Stmt& s : parts_.epilogue)
+      for (BufferId id : written_by({s}, p_)) {
+        if (p_.buffer(id).space != Space::Global) continue;
+        for (const Stmt& other : parts_.epilogue) {
+          if (other.same(s)) continue;
+          const auto meets = [&](BufferId x) { return analysis::may_overlap(x, id, p_); };
+          const Buffers read = read_by({other}, p_), written = written_by({other}, p_);
+          if (std::ranges::any_of(read, meets)) return refuse("'{}' is read and written after the loop", id);
+          if (std::ranges::any_of(written, meets) && !once.contains(id))
+            return refuse("'{}' may get elements again, of the other team", id);
+        }
+      }
     return "";
   }
 

@@ -10,7 +10,11 @@
 namespace tilewright::simulator {
 
 struct CellRange {
-  uint64_t first, last;  // both included, of shared memory
+  uint64_t first, last;  // both included
+};
+struct StoredCells {
+  uint32_t root;  // in global memory
+  CellRange cells;
 };
 
 class Queues {
@@ -42,11 +46,23 @@ class Queues {
     Stores& q = stores_of(thread);
     return q.last = q.committed + 1;
   }
+  void add_stored(int64_t thread, StoredCells cells) {
+    Stores& q = stores_of(thread);
+    q.stored.push_back({q.committed + 1, cells});
+  }
   void commit_stores(int64_t thread) { ++stores_of(thread).committed; }
   // The thread knows now that all but `pending` groups have read what they store.
   void drain_stores(int64_t thread, int64_t pending, Clock now) {
     Stores& q = stores_of(thread);
     while (static_cast<int64_t>(q.drained.size()) + pending < q.committed) q.drained.push_back(now);
+  }
+  // What all but `pending` groups have stored, and nobody has been told of.
+  std::vector<StoredCells> take_written(int64_t thread, int64_t pending) {
+    Stores& q = stores_of(thread);
+    std::vector<StoredCells> out;
+    for (; !q.stored.empty() && q.stored.front().first + pending <= q.committed; q.stored.pop_front())
+      out.push_back(q.stored.front().second);
+    return out;
   }
   // The thread's clock when it knew.
   std::optional<Clock> stores_drained_at(int64_t thread, Clock group) const {
@@ -77,6 +93,7 @@ class Queues {
   struct Stores {
     Clock committed = 0, last = 0;  // groups; the last with a store
     std::vector<Clock> drained;
+    std::deque<std::pair<int64_t, StoredCells>> stored = {};  // by group
   };
   Queue& at(int64_t thread) { return queues_[static_cast<size_t>(thread)]; }
   Stores& stores_of(int64_t thread) { return stores_[static_cast<size_t>(thread)]; }

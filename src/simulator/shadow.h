@@ -24,6 +24,7 @@ struct Access {
   std::optional<ir::AtomicOp> atomic = {};
   bool pending = false;  // an asynchronous copy whose end nobody has waited for: unknown to everybody
   bool told = false;     // one whose end an mbarrier has told: who knows of it may fence it
+  bool by_tma = false;   // what no thread wrote, and none has to fence
   bool none() const { return era == 0; }
 };
 

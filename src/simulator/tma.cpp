@@ -182,8 +182,8 @@ void Warp::tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane) {
   }
 }
 
-// What the row reads or writes in global memory. A store is never known to be done within the launch: its queue only
-// tells that shared memory has been read.
+// What the row reads or writes in global memory. A store is under way until its thread drains the queue down to it with
+// `written`: else the queue only tells that shared memory has been read.
 void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, std::optional<ir::AtomicOp> update,
                             int64_t lane) {
   const int64_t size = box.element_bytes();
@@ -198,19 +198,22 @@ void Warp::touch_global_row(const TmaBox& box, const TmaRow& row, bool stores, s
   me.thread = static_cast<int16_t>(threads_[static_cast<size_t>(lane)]);
   me.era = home_.clocks.era(), me.clock = home_.clocks.now(me.thread), me.instruction = device_.next_instruction();
   me.site = device_.site(*current_), me.block = home_.number;
-  me.atomic = update, me.pending = stores;
+  me.atomic = update, me.pending = me.by_tma = stores;
   const auto cell_bits = static_cast<uint64_t>(shadow.cell_bits());
   const Witness who = home_.clocks.witness(me.thread);
   const std::string doing = stores ? "written by a TMA store" : "read by a TMA load";
-  for (uint64_t c = begin / cell_bits; c <= (begin + bits - 1) / cell_bits; ++c) {
+  const CellRange cells{begin / cell_bits, (begin + bits - 1) / cell_bits};
+  if (stores) home_.queues.add_stored(me.thread, {box.global->root, cells});
+  for (uint64_t c = cells.first; c <= cells.last; ++c) {
     Cell& cell = shadow.cell(c);
+    const Access before = cell.writer;
     const auto conflict = stores ? shadow.write(cell, me, home_.clocks, [](const Access&) { return false; })
                                  : shadow.read(cell, me, home_.clocks);
     if (conflict) fail_async(*box.global, doing, lane, {AsyncConflict::Kind::Thread, {}, *conflict});
-    const Access& writer = cell.writer;
-    if (!stores && !writer.none() && home_.clocks.is_of_block(writer.era) && writer.block == home_.number &&
-        !home_.clocks.is_fenced(who, writer.thread, writer.clock, true))
-      fail_async(*box.global, doing, lane, {AsyncConflict::Kind::Unfenced, {}, {writer, true}});
+    const bool by_thread = !before.none() && !before.by_tma && home_.clocks.is_of_block(before.era) &&
+                           before.block == home_.number && !(update && before.atomic);
+    if (by_thread && !home_.clocks.is_fenced(who, before.thread, before.clock, true))
+      fail_async(*box.global, doing, lane, {AsyncConflict::Kind::Unfenced, {}, {before, true}});
   }
 }
 
@@ -257,7 +260,10 @@ void Warp::fail_async(const BufferCode& buffer, const std::string& doing, int64_
          std::move(notes));
   fail(Code::DataRace, location(),
        fmt::format("'{}' is {} while {} {}: nothing orders the two, {}", name, doing, who, did, where(lane)),
-       elsewhere ? "blocks are not ordered" : "a barrier must stand between them", std::move(notes));
+       elsewhere                       ? "blocks are not ordered"
+       : other.pending && other.by_tma ? "the thread that stores must drain the queue bulk_store with written=true"
+                                       : "a barrier must stand between them",
+       std::move(notes));
 }
 
 }  // namespace tilewright::simulator

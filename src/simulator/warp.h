@@ -139,6 +139,8 @@ class Warp final : public interpreter::Strand {
   void arrive(const BarrierLanes& at);
   // What the thread has copied is there; `told`: an mbarrier says so.
   void land(int64_t thread, const std::vector<CellRange>& copied, bool told);
+  // What the thread has stored by TMA is.
+  void write_stored(int64_t thread, const std::vector<StoredCells>& stored);
   void arrive_at_peers(const Step& step, Mask mask);
   void settle(const BarrierLanes& at);
   void check_phase_known(const BarrierLanes& at);

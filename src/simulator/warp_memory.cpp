@@ -332,10 +332,22 @@ void Warp::execute(const ir::Drain& op, const Step& s, Mask mask) {
   for (const int64_t thread : executing(mask)) {
     if (op.queue == ir::Queue::BulkStore) {
       home_.queues.drain_stores(thread, op.pending, home_.clocks.now(thread));
+      if (op.written) write_stored(thread, home_.queues.take_written(thread, op.pending));
       continue;
     }
     land(thread, home_.queues.drain(thread, op.pending), false);
   }
+}
+
+void Warp::write_stored(int64_t thread, const std::vector<StoredCells>& stored) {
+  for (const auto& [root, cells] : stored)
+    for (uint64_t c = cells.first; c <= cells.last; ++c) {
+      Cell& cell = device_.global(root).cell(c);
+      for (Access* writer : {&cell.writer, &cell.other_writer}) {
+        if (!writer->pending || writer->thread != thread || writer->block != home_.number) continue;
+        writer->pending = false, writer->era = home_.clocks.era(), writer->clock = home_.clocks.now(thread);
+      }
+    }
 }
 
 void Warp::land(int64_t thread, const std::vector<CellRange>& copied, bool told) {

@@ -273,6 +273,11 @@ TEST(IterationTeams, WhatIsRefusedSaysWhy) {
                  "      fill to=part value=0.0\n    }\n"
                  "    map i in 64, j in 64 {\n      acc"),
             "something follows the last product");
+  const std::string sums = "    copy from=sum to=L";
+  EXPECT_EQ(with(sums, "    copy from=acc to=O[bx * 64 : 64, 32 : 64]\n" + sums),
+            "'O' may get elements again, of the other team");
+  EXPECT_EQ(with(sums, "    map i in 64 {\n      sum[i] = sum[i] + float32(O[bx * 64 + i, 63])\n    }\n" + sums),
+            "'O' is read and written after the loop");
   EXPECT_EQ(with("threads(tx: 256)", "threads(tx: 128)"), "");
   EXPECT_FALSE(planned(mla_text("100"), {.by_iteration = false}).plan.takes(plan::Role::Takes::IterationsInTurn));
 }

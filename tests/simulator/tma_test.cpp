@@ -254,5 +254,35 @@ TEST(TmaStore, IsNotSeenInTheSameLaunch) {
                "TW9001", "'B' is written by a TMA store");
 }
 
+TEST(TmaStore, IsOrderedBehindThoseThatAreWritten) {
+  const auto again = [](const std::string& drain, const std::string& thread = "0", const std::string& to = kTo) {
+    return "    if tx == " + thread + " {\n" + drain + "      copy from=s[0 : 32, 0 : 32] to=" + to +
+           " completion=(queue=bulk_store)\n      commit bulk_store\n      drain bulk_store\n    }\n";
+  };
+  const std::string written = "      drain bulk_store written=true\n", read = "      drain bulk_store\n";
+  EXPECT_EQ(error_in(64, store_body(kFenced, kTo, again(written))), kNoError);
+  expect_error(error_in(64, store_body(kFenced, kTo, again(read))), "TW9001", "'B' is written by a TMA store");
+  expect_error(error_in(64, store_body(kFenced, kTo, again(read, "0", "B[50 : 32, 60 : 32]"))), "TW9001",
+               "'B' is written by a TMA store");
+  EXPECT_EQ(error_in(64, store_body(kFenced, kTo, again(read, "0", "B[36 : 32, 32 : 32]"))), kNoError);
+  expect_error(error_in(64, store_body(kFenced, kTo, again("      drain bulk_store pending=1 written=true\n"))),
+               "TW9001", "'B' is written by a TMA store");
+  // Of another thread, behind a barrier, or without one.
+  const std::string drain = "    if tx == 0 {\n" + written + "    }\n";
+  EXPECT_EQ(error_in(64, store_body(kFenced, kTo, drain + "    sync block\n" + again("", "1"))), kNoError);
+  expect_error(error_in(64, store_body(kFenced, kTo, drain + again("", "1"))), "TW9001",
+               "'B' is written by a TMA store");
+  expect_error(error_in(64, store_body(kFenced, kTo, kDrain + "    sync block\n" + again(written, "1"))), "TW9001",
+               "'B' is written by a TMA store");
+  // What threads read and write then, which TMA comes behind by a fence of its own.
+  const std::string change = "    sync block\n    B[68, 32 + tx % 32] = B[69, 32 + tx % 32]\n";
+  EXPECT_EQ(error_in(64, store_body(kFenced, kTo, drain + change)), kNoError);
+  expect_error(error_in(64, store_body(kFenced, kTo, kDrain + change)), "TW9001", "copies to it asynchronously");
+  const std::string fenced = change + "    fence async_all\n    sync block\n";
+  EXPECT_EQ(error_in(64, store_body(kFenced, kTo, drain + fenced + again(""))), kNoError);
+  expect_error(error_in(64, store_body(kFenced, kTo, drain + change + "    sync block\n" + again(""))), "TW9008",
+               "'B' is written by a TMA store");
+}
+
 }  // namespace
 }  // namespace tilewright::simulator

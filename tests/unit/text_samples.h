@@ -76,7 +76,7 @@ inline constexpr const char* kEverythingText = R"(program everything {
       }
     }
     commit cp_async
-    drain bulk_store pending=1
+    drain bulk_store pending=1 written=true
     sync block
     sync named barrier=3 count=128 arrive_only=true
     fence device

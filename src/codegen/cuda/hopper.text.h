@@ -172,6 +172,13 @@ __device__ __forceinline__ void tw_bulk_wait() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 
+// Until global memory has what was stored, so that what is stored next comes after it.
+//@ tw_bulk_wait_written: types
+template <int pending>
+__device__ __forceinline__ void tw_bulk_wait_written() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
+}
+
 // All threads of so many that have come to this barrier of the block go on; or one that does not wait is counted.
 //@ tw_sync_threads: types
 template <int threads>

@@ -37,7 +37,7 @@ class RoleWriter {
       : plan_(plan), p_(p), launch_(launch), blocks_(blocks) {}
 
   void run() {
-    const std::set<BufferId> stored_once = analysis::stored_once(p_, launch_);
+    const analysis::StoredTensors stored = analysis::stored_tensors(p_, launch_);
     if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
     if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
     if (plan_.work.kind == Work::Kind::Split) split_turns(p_, launch_, plan_.work.parts);
@@ -59,7 +59,7 @@ class RoleWriter {
     }
     if (plan_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
     plan_.epilogue.staged.clear();
-    compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored_once,
+    compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored,
                             plan_.epilogue.staged);
     if (!plan_.epilogue.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
     write_roles(std::move(load), std::move(compute));

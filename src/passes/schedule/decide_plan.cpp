@@ -63,7 +63,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
     return none;
   }
-  const std::set<BufferId> stored_once = analysis::stored_once(scratch, launch);
+  const analysis::StoredTensors stored = analysis::stored_tensors(scratch, launch);
   const Body own = std::exchange(launch.body, clear_in_gemms(scratch, launch.body));
   const bool clears = !std::ranges::equal(own, launch.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
   if (parts > 1) {
@@ -131,7 +131,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   Plan plan = loader_plan(scratch, launch, target, limits, own_hints);
   if (!plan.has_loader()) return done(std::move(plan));
   if (streams > 0) plan.epilogue.by_columns = false;  // a block has results of several tiles
-  if (std::string why = settle(plan, scratch, number, stored_once, target); !why.empty()) {
+  if (std::string why = settle(plan, scratch, number, stored, target); !why.empty()) {
     Plan none;
     none.rejected = std::move(plan.rejected);
     none.rejected.push_back({Rejection::Of::Loader, std::move(why)});

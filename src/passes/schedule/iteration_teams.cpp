@@ -23,7 +23,7 @@ class TeamsWriter {
       : p_(p),
         launch_(launch),
         parts_(parts),
-        stored_once_(analysis::stored_once(p, launch)),
+        stored_(analysis::stored_tensors(p, launch)),
         plan_(plan),
         loop_(open_team_loop(p, launch, parts, plan)),
         exchange_(open_exchange(loop_)) {
@@ -122,7 +122,7 @@ class TeamsWriter {
   // A half of the result goes by TMA from where the same half of a tile was that no scores need any more: who has taken
   // the last iteration knows that both teams have read it.
   Body leave(const Copy& c, int team) {
-    if (!stored_once_.contains(p_.root(c.to.buffer))) return {loop_.stmt(c)};
+    if (!stored_.once.contains(p_.root(c.to.buffer))) return {loop_.stmt(c)};
     for (const auto& [tile, halves] : loop_.halves) {
       const BufferId half = halves[static_cast<size_t>(team)];
       const Buffer& b = p_.buffer(half);
@@ -146,7 +146,7 @@ class TeamsWriter {
   TileProgram& p_;
   Launch& launch_;
   const IterationParts& parts_;
-  const std::set<BufferId> stored_once_;
+  const analysis::StoredTensors stored_;
   const plan::Plan& plan_;
   const TeamLoop loop_;
   const TeamExchange exchange_;

@@ -99,14 +99,14 @@ std::optional<NoWgmma> async_gemm_without_wgmma(const Launch& launch, const Plac
   return out;
 }
 
-std::string settle(Plan& plan, const TileProgram& program, size_t number, const std::set<BufferId>& stored_once,
+std::string settle(Plan& plan, const TileProgram& program, size_t number, const analysis::StoredTensors& stored,
                    const target::GpuTarget& target) {
   const Launch& launch = program.launches[number];
   Placement placement;
   const auto written_to = [&](plan::Staging how, TileProgram& staged) {
     std::vector<BufferId> results;
     staged.launches[number].body =
-        stage_results(staged, launch.body, launch.threads[0], how, plan.epilogue.by_columns, stored_once, results);
+        stage_results(staged, launch.body, launch.threads[0], how, plan.epilogue.by_columns, stored, results);
     return results;
   };
   while (true) {

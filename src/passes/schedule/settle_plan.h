@@ -1,5 +1,6 @@
 // What instructions and layouts allow of a plan, asked before it is applied.
 #pragma once
+#include "analysis/stored_once.h"
 #include "passes/threads/placement.h"
 #include "plan/plan.h"
 
@@ -19,7 +20,7 @@ std::optional<NoWgmma> async_gemm_without_wgmma(const ir::Launch& launch, const 
 // that would not stay in registers, and leaves no gemm open where wgmma does not do all that would be. Gives why the
 // program's own asynchronous gemms cannot be under the plan; empty: they can.
 std::string settle(plan::Plan& plan, const ir::TileProgram& program, size_t launch,
-                   const std::set<ir::BufferId>& stored_once, const target::GpuTarget& target);
+                   const analysis::StoredTensors& stored, const target::GpuTarget& target);
 
 // Why the roles that have been written for a launch cannot do its gemms, or stage these results; empty: they can.
 std::string misfit_of_roles(ir::TileProgram written, size_t launch, const std::vector<ir::BufferId>& staged,

@@ -21,10 +21,18 @@ constexpr int64_t kGroupRows = 64;     // of a warpgroup's accumulators that lie
 
 class Stager {
  public:
-  Stager(TileProgram& p, int64_t threads, Staging how, bool once, const std::set<BufferId>& stored_once,
+  Stager(TileProgram& p, int64_t threads, Staging how, bool once, const analysis::StoredTensors& stored,
          std::vector<BufferId>& staged)
-      : p_(p), threads_(threads), how_(how), once_(once), stored_once_(stored_once), staged_(staged) {}
+      : p_(p), threads_(threads), how_(how), once_(once), stored_(stored), staged_(staged) {}
 
+  // The body without detours. Threads' own stores do not wait for those by TMA: tensors that may get elements again are
+  // stored by one of the two alone.
+  Body direct(const Body& in) {
+    while (true) {
+      Body out = without_detours(in, in);
+      if (how_ == Staging::Straight || !leave_mixed(out)) return out;
+    }
+  }
   // What the program brings to shared memory only to copy it from there goes straight to global memory, and so the way
   // of all results: its own tile would take the room of a ring's slot and the time of a generic copy.
   Body without_detours(const Body& whole, const Body& in) {
@@ -71,8 +79,12 @@ class Stager {
         continue;
       }
       staged_.push_back(copy->from.buffer);
+      const bool again = stored_.again.contains(p_.root(copy->to.buffer));
       for (const Chunk& c : chunks) {
-        if (c.pending) out.push_back(make_stmt(Drain{Queue::BulkStore, *c.pending, {}}, s->location));
+        if (again && &c == chunks.data())  // which all of the result's chunks come behind
+          out.push_back(make_stmt(Drain{Queue::BulkStore, 0, {}, true}, s->location));
+        else if (c.pending)
+          out.push_back(make_stmt(Drain{Queue::BulkStore, *c.pending, {}}, s->location));
         out.push_back(make_stmt(c.down, s->location));
         out.push_back(make_stmt(c.away, s->location));
         out.push_back(make_stmt(Commit{Queue::BulkStore}, s->location));
@@ -82,6 +94,23 @@ class Stager {
   }
 
  private:
+  bool leave_mixed(const Body& body) {
+    std::map<BufferId, int> copies;  // by threads
+    walk(body, [&](const Stmt& s) {
+      if (const auto* copy = s.as<Copy>()) ++copies[p_.root(copy->to.buffer)];
+    });
+    take_off_staged(body, copies);
+    return std::erase_if(stored_.again, [&](BufferId id) { return copies[id] > 0; }) > 0;
+  }
+  void take_off_staged(const Body& body, std::map<BufferId, int>& copies) {  // where run() finds them
+    for (const Stmt& s : body) {
+      if (const auto* copy = s.as<Copy>(); copy && can_stage(*copy)) --copies[p_.root(copy->to.buffer)];
+      if (!s.as<For>() && !s.as<If>()) continue;
+      const bool once = std::exchange(once_, once_ && !s.as<For>());
+      for_each_body(s, [&](const Body& inner) { take_off_staged(inner, copies); });
+      once_ = once;
+    }
+  }
   // The copy to global memory, or to a fragment, of what `down` brought to shared memory, which nothing else uses.
   std::optional<size_t> end_of_detour(const Copy& down, const Body& whole, const Body& body, size_t at) const {
     const BufferId tile = down.to.buffer;
@@ -150,7 +179,8 @@ class Stager {
     const DType type = p_.buffer(c.to.buffer).type;
     if (from.space != Space::Fragment || from.is_view() || p_.buffer(c.to.buffer).space != Space::Global) return {};
     if (from.rank() != 2 || type.bits < 8 || !c.completion.immediate()) return {};
-    if (!stored_once_.contains(p_.root(c.to.buffer))) return {};
+    const BufferId root = p_.root(c.to.buffer);
+    if (!stored_.once.contains(root) && !stored_.again.contains(root)) return {};
     // TMA adds as atomics do.
     if (c.combine != ir::Combine::None && (c.combine != ir::Combine::Add || type != f32)) return {};
     if (c.im2col.present() || !is_whole(c.from, from)) return {};
@@ -226,7 +256,7 @@ class Stager {
   const int64_t threads_;
   const Staging how_;
   bool once_;  // the statements run once
-  const std::set<BufferId>& stored_once_;
+  analysis::StoredTensors stored_;
   std::vector<BufferId>& staged_;
   std::vector<Slots> made_;
 };
@@ -234,10 +264,10 @@ class Stager {
 }  // namespace
 
 Body stage_results(TileProgram& program, Body body, int64_t threads, Staging how, bool once,
-                   const std::set<BufferId>& stored_once, std::vector<BufferId>& staged) {
-  Stager stager(program, threads, how, once, stored_once, staged);
+                   const analysis::StoredTensors& stored, std::vector<BufferId>& staged) {
+  Stager stager(program, threads, how, once, stored, staged);
   if (how == Staging::None) return body;
-  Body direct = stager.without_detours(body, body);
+  Body direct = stager.direct(body);
   return how == Staging::Straight ? direct : stager.run(std::move(direct));
 }
 
