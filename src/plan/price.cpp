@@ -29,6 +29,9 @@ constexpr double kLineBytes = 128, kOverTwoLines = 1.6;
 // have released a slot and it is full again (fitted to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles
 // takes 427 clocks a turn alone, 506 and 471 as pairs that share A or B).
 constexpr double kHalf = 0.5, kPairTurn = 500;
+// Pairs wait for one another in more than turns: 36 of whole lines took 1.21 of the price without this in the median,
+// the same tiles alone 1.06 of theirs (bench/results/2026-11-28-pairs.json). Rows over two lines show no such share.
+constexpr double kPairsOfWholeLines = 1.12;
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
@@ -113,6 +116,7 @@ class Pricer {
     if (plan_.has_loader() && out_.waves > 1 && !streams) out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
     out_.microseconds =
         std::max((clocks - apart) / machine_.clock, out_.memory) + apart / machine_.clock + machine_.launch;
+    if (plan_.work.shared.valid() && out_.over_lines == 0) out_.microseconds *= kPairsOfWholeLines;
     const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
                                                          {out_.issue, "issue"},
                                                          {out_.shared, "shared"},

@@ -296,4 +296,4 @@ def a_skill_for_agents(tmp_path, monkeypatch):
 
 @row("000")
 def architectures_that_are_not_here(tmp_path, monkeypatch):
-    assert "TW8201" in refusal(lambda: explained(gemm(), "sm_100a")) and "sm_90a" in refusal(lambda: explained(gemm(), "sm_100a"))
+    assert "TW8201" in refusal(lambda: explained(gemm(), "sm_75")) and "sm_90a" in refusal(lambda: explained(gemm(), "sm_75"))
