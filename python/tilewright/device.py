@@ -47,7 +47,7 @@ def get_compute_capability(device_id=0):
     """(major, minor) of the device, whether or not PyTorch has been imported; of the one that is described where a GPU is
     pretended; (0, 0) without a device."""
     if _described():
-        version = int("".join(c for c in _described() if c.isdigit()))
+        version = int("".join(c for c in _described() if c.isdigit()) or 90)
         return version // 10, version % 10
     if not _native.device_count():
         return 0, 0

@@ -32,4 +32,4 @@ def without_gpu(arch: str = "sm_90a") -> None:
     if importlib.util.find_spec("torch") is not None:
         from .pretended_torch import install
 
-        install(arch)
+        install()

@@ -7,6 +7,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import pretended_compile, pretended_tf32, profiler
+from .device import get_compute_capability
 
 
 def _on_cpu(value):
@@ -69,16 +70,16 @@ class _Generator(torch.Generator):
         return _MakeGenerator(_on_cpu(device))
 
 
-def install(arch):
-    """From here on "cuda" is the CPU to PyTorch, and the device has compute capability of `arch`."""
-    version = int("".join(c for c in arch if c.isdigit()) or 90)
+def install():
+    """From here on "cuda" is the CPU to PyTorch, and the device is the one that is described (pretended_gpu.py)."""
+    major, minor = get_compute_capability()
     properties = _Properties(
-        name="no device", major=version // 10, minor=version % 10, multi_processor_count=132, total_memory=2**36,
+        name="no device", major=major, minor=minor, multi_processor_count=132, total_memory=2**36,
         warp_size=32, L2_cache_size=50 << 20, shared_memory_per_block=48 << 10, shared_memory_per_multiprocessor=228 << 10, shared_memory_per_block_optin=227 << 10,
         max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, gcnArchName="",
     )  # fmt: skip
     answers = {
-        "is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (version // 10, version % 10),
+        "is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (major, minor),
         "get_device_name": properties.name, "get_device_properties": properties, "memory_allocated": 0,
         "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**31, 2**36), "is_initialized": True, "is_current_stream_capturing": False,
     }  # fmt: skip

@@ -14,18 +14,9 @@ namespace {
 
 constexpr const char* kFillIt = "fill it, or copy something to it, before";
 
-using Writes = std::map<BufferId, int>;  // how many statements may write a tile
-
-// Text of the user's may do more with what it is given than it says.
 void add_writes(const Stmt& s, const ProgramTables& program, Writes& to) {
   for (const Effect& e : effects_of(s).list)
     if (e.region.valid() && (e.access != Access::Read || s.as<Call>())) ++to[program.root(e.region.buffer)];
-}
-
-Writes writes_in(const Body& body, const ProgramTables& program) {
-  Writes out;
-  walk(body, [&](const Stmt& s) { add_writes(s, program, out); });
-  return out;
 }
 
 class FirstReads : public SureWalk {
@@ -113,6 +104,12 @@ bool is_seen(const TileProgram& program) {
 }
 
 }  // namespace
+
+Writes writes_in(const Body& body, const ProgramTables& program) {
+  Writes out;
+  walk(body, [&](const Stmt& s) { add_writes(s, program, out); });
+  return out;
+}
 
 std::vector<Diagnostic> check_first_reads(const TileProgram& program) {
   std::vector<Diagnostic> findings;
