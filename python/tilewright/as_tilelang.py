@@ -303,9 +303,8 @@ def install(force=False, for_children=None):
         if isinstance(content, types.ModuleType):
             sys.modules[name] = content
             if content.__spec__ is None:  # importlib.util.find_spec() would fail
-                content.__spec__ = importlib.machinery.ModuleSpec(name, None)
-            if content.__spec__.submodule_search_locations is None:  # python -m then asks for its __main__, which is the Finder's
-                content.__spec__.submodule_search_locations = content.__path__ = []
+                content.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
+                content.__path__ = []  # python -m then asks for its __main__, which is the Finder's
         else:
             module = sys.modules[name] = _made(name, content)
             module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)

@@ -471,3 +471,18 @@ print(len(names) > 50, [n for n in names if importlib.util.find_spec(n) is None]
 """
     ran = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}, capture_output=True, text=True)
     assert ran.stdout == "True [] None\n", ran.stderr
+
+
+@alone
+def test_modules_of_ours_stay_what_they_are_under_another_name():
+    """Their relative imports are resolved by __package__, which says what their __spec__ says, or Python warns."""
+    program = """
+import sys, tilewright
+tilewright.install_as_tilelang()
+import tilelang.testing, tilelang.profiler, tilelang.layout, tilelang.utils.target
+print([n for n, m in sys.modules.items() if n.startswith("tilewright.") and m.__spec__ and m.__package__ != m.__spec__.parent])
+print([n for n, m in sys.modules.items() if n.startswith("tilewright.") and m.__name__ == n and m.__spec__.name != n])
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert ran.stdout == "[]\n[]\n", ran.stderr

@@ -26,8 +26,8 @@ def in_process(number):
 def check():
     run = started("-c", SAID)
     assert run.stdout.split() == ["True", "16", "4"], run.stderr
-    run = started("-m", "tilelang.layout")
-    assert run.returncode == 0, run.stderr
+    run = started("-m", "tilelang.autodd", "--help")
+    assert run.returncode == 0 and "tilelang.autodd" in run.stdout, run.stderr
     run = started("-c", f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', {SAID!r}]).returncode)")
     assert run.stdout.split() == ["True", "16", "4"], run.stderr
     run = started("-m", "tilewright", "run", "-m", "tilelang.math")
@@ -84,12 +84,14 @@ def test_children_are_without_a_gpu_too(tmp_path):
     assert "1 passed" in run.stdout, run.stdout + run.stderr
 
 
-def test_every_module_can_be_run(tmp_path):
+def test_every_module_of_its_own_can_be_run(tmp_path):
+    """What is a module of tilewright itself, under another name, cannot: most of these are packages without __main__ in TileLang."""
     file = tmp_path / "program.py"
     file.write_text(textwrap.dedent("""
-        import runpy
+        import runpy, sys
         from tilewright import as_tilelang
         names = [name for name in as_tilelang._modules() if name.startswith("tilelang.") and name != "tilelang.autodd"]
+        names = [name for name in names if not sys.modules[name].__name__.startswith("tilewright")]
         for name in names:
             runpy.run_module(name, run_name="__main__")
         print(len(names) > 50)
