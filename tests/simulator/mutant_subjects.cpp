@@ -119,6 +119,31 @@ MutantSubject by_hand(const char* name, const HopperGemm& gemm) {
   return out;
 }
 
+// Turns of g and h come to the same tile of C: the last that does has its say.
+const char* const kStoredAgain = R"(
+program stored_again {
+  param A: float16[64, 64]
+  param B: float16[64, 64]
+  param C: float32[256, 64]
+  launch main(bx: 1) threads(tx: 128) {
+    shared A_s: float16[64, 32]
+    shared B_s: float16[32, 64]
+    fragment c: float32[64, 64]
+    for g in 0..2 {
+      for h in 0..3 {
+        fill to=c value=float32(g * 3 + h)
+        for k in 0..2 pipelined(stages=2) {
+          copy from=A[0 : 64, k * 32 : 32] to=A_s
+          copy from=B[k * 32 : 32, 0 : 64] to=B_s
+          gemm a=A_s b=B_s c=c
+        }
+        copy from=c to=C[(g + h) * 64 : 64, 0 : 64]
+      }
+    }
+  }
+}
+)";
+
 // What the compiler makes of a tile program, against what the interpreter says of it.
 MutantSubject lowered(const char* name, const std::string& text) {
   const TileProgram tiles = parse(text, "lowered.tile");
@@ -176,7 +201,8 @@ std::vector<MutantSubject> hopper_subjects() {
           lowered("a product with a loader and a ring", product.text()),
           lowered("attention with a loader and two rings", Attention{100, 200, 64, 64, 64, 128, 2}.text()),
           lowered("attention in which two teams take iterations in turn", kLatentAttention),
-          lowered("a user's roles and mbarriers", kUserSchedule)};
+          lowered("a user's roles and mbarriers", kUserSchedule),
+          lowered("results stored to one place after the other, in order", kStoredAgain)};
 }
 
 }  // namespace tilewright::simulator

@@ -94,7 +94,11 @@ std::optional<Body> spoiled_order(const ThreadProgram& p, const Stmt& s, Way way
         s->location)};
   if (const auto* n = s.as<Drain>()) {
     if (way == Way::DropDrain) return Body{};
-    if (way == Way::DeepenDrain) return Body{make_stmt(Drain{n->queue, n->pending + 1, n->registers}, s->location)};
+    Drain other = *n;
+    if (way == Way::DeepenDrain) ++other.pending;
+    if (way == Way::ReadDrain) other.written = false;
+    if (other.pending != n->pending || other.written != n->written)
+      return Body{make_stmt(std::move(other), s->location)};
   }
   if (way == Way::DropCommit && s.as<Commit>()) return Body{};
   if (way == Way::SwapStage || way == Way::SwapBarrier)
