@@ -205,12 +205,12 @@ std::vector<Expr> Builder::open_launch(std::vector<Expr> grid, LaunchOptions opt
       fail_here(Code::BadExtent, fmt::format("grid extent {} is {}", d, *c), "an extent is 0 or more");
     launch.block.push_back(program_.new_var(options.block_names[d], i32));
     blocks.push_back(var(launch.block.back(), i32));
-    if (auto c = constant_int(grid[d])) ranges_[launch.block.back()] = {0, *c - 1};
+    set_range(launch.block.back(), constant(0), range(grid[d]));
   }
   static constexpr const char* kThreadNames[] = {"tx", "ty", "tz"};
   for (size_t d = 0; d < options.threads.size(); ++d) {
     launch.thread.push_back(program_.new_var(kThreadNames[d], i32));
-    ranges_[launch.thread.back()] = {0, options.threads[d] - 1};
+    set_range(launch.thread.back(), constant(0), Range{options.threads[d], options.threads[d]});
   }
   launch.grid = std::move(grid);
   program_.launches.push_back(std::move(launch));
@@ -459,17 +459,24 @@ void Builder::annotate_fill(BufferId id, const Expr& value) {
 
 // ---- expressions that need tables
 
-std::optional<Builder::Range> Builder::range(const Expr& e) const {
+// Of a variable that counts `extent` values from `first` on.
+void Builder::set_range(VarId v, const Expr& first, const std::optional<Range>& extent) {
+  if (const auto least = range(first, Extents::Any)) ranges_of_any_extents_[v] = {least->low, INT32_MAX};
+  if (const auto f = range(first); f && extent && extent->high > 0) ranges_[v] = {f->low, f->high + extent->high - 1};
+}
+
+std::optional<Builder::Range> Builder::range(const Expr& e, Extents extents) const {
   if (auto c = constant_int(e)) return Range{*c, *c};
   if (const auto* v = e.as<Var>()) {
-    auto found = ranges_.find(v->id);
-    return found == ranges_.end() ? std::nullopt : std::optional(found->second);
+    const auto& ranges = extents == Extents::Any ? ranges_of_any_extents_ : ranges_;
+    auto found = ranges.find(v->id);
+    return found == ranges.end() ? std::nullopt : std::optional(found->second);
   }
   const auto* s = e.as<Sum>();
   if (!s) return std::nullopt;
   Range total{s->constant, s->constant};
   for (const Term& t : s->terms) {
-    auto r = range(t.value);
+    auto r = range(t.value, extents);
     if (!r || std::abs(t.coefficient) > INT32_MAX || std::max(std::abs(r->low), std::abs(r->high)) > INT32_MAX)
       return std::nullopt;
     const int64_t a = t.coefficient * r->low, b = t.coefficient * r->high;
@@ -487,7 +494,9 @@ bool Builder::may_be_skipped() const {
   });
 }
 
-// A provably negative index counts from the end.
+// An index that is negative whatever the extents of grids and loops are counts from the end: -1, and -1 - i of a loop
+// from 0. That bx * 64 - 1 is negative in the only block of a small grid is no reason: it is beyond the tensor there,
+// as in the first block of a large one.
 Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
   if (!index->type.is_int())
     fail_here(Code::IndexType,
@@ -495,7 +504,7 @@ Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
               "cast it to int32");
   auto r = range(index);
   const auto written = r;
-  if (r && r->high < 0) {
+  if (const auto always = range(index, Extents::Any); always && always->high < 0) {
     const DType type = *promote(index->type, b.shape[dim]->type);
     index = add(cast(index, type), cast(b.shape[dim], type));
     r = range(index);
@@ -576,6 +585,7 @@ Expr Builder::let(const std::string& name, const Expr& value) {
   if (is_constant(value) || value.as<Var>() || launch_ < 0) return value;
   VarId id = program_.new_var(fresh_name(name), value->type);
   if (auto r = range(value)) ranges_[id] = *r;
+  if (auto r = range(value, Extents::Any)) ranges_of_any_extents_[id] = *r;
   emit(Let{id, value});
   return var(id, value->type);
 }

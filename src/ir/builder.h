@@ -189,6 +189,9 @@ class Builder {
   struct Range {
     int64_t low, high;
   };
+  // By which extents of grids, loops and maps a range is known: those that they have, or none, so that what it says
+  // does not depend on the shape of tensors.
+  enum class Extents : uint8_t { Known, Any };
 
   [[noreturn]] void fail_here(Code code, std::string message, std::string help = {},
                               std::vector<Note> notes = {}) const;
@@ -208,7 +211,8 @@ class Builder {
   void need_atomic(AtomicOp op, DType type) const;
   Element element(const TileRef& ref, const char* what) const;
   Expr normalized_index(const Buffer& b, size_t dim, Expr index) const;
-  std::optional<Range> range(const Expr& e) const;
+  std::optional<Range> range(const Expr& e, Extents extents = Extents::Known) const;
+  void set_range(VarId var, const Expr& first, const std::optional<Range>& extent);
   Region region(const TileRef& ref) const;
   void need_inside(const Region& region) const;
   void need_bound_symbols(const std::unordered_map<VarId, Expr>& known);
@@ -230,7 +234,7 @@ class Builder {
   std::vector<Scope> scopes_;
   SourceLocation location_;
   std::map<std::tuple<std::string, int, int>, LocationId> location_ids_;
-  std::unordered_map<VarId, Range> ranges_;
+  std::unordered_map<VarId, Range> ranges_, ranges_of_any_extents_;
   std::optional<SourceLocation> abandoned_;
 };
 

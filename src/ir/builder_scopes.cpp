@@ -103,8 +103,7 @@ Expr Builder::open_for(const std::string& name, const Expr& begin, const Expr& e
   loop.extent = extent;
   loop.kind = options.kind, loop.stages = options.stages, loop.factor = options.factor,
   loop.order = std::move(options.order), loop.stage = std::move(options.stage);
-  if (auto b = range(loop.begin), n = range(extent); b && n && n->high > 0)
-    ranges_[loop.var] = {b->low, b->high + n->high - 1};
+  set_range(loop.var, loop.begin, range(extent));
   const Expr index = var(loop.var, *type);
   emit(loop);  // checks that a statement may stand here; close() puts the full one in its place
   scopes_.push_back({loop, {}, location_id(location_)});
@@ -122,7 +121,7 @@ std::vector<Expr> Builder::open_map(const std::vector<std::string>& names, std::
     if (auto c = constant_int(extents[d]); c && *c < 0)
       fail_here(Code::BadExtent, fmt::format("extent {} of Parallel is {}", d, *c), "an extent is 0 or more");
     map.vars.push_back(program_.new_var(d < names.size() ? fresh_name(names[d]) : "i", extents[d]->type));
-    if (auto c = constant_int(extents[d])) ranges_[map.vars.back()] = {0, *c - 1};
+    set_range(map.vars.back(), constant(0), range(extents[d]));
     points.push_back(var(map.vars.back(), extents[d]->type));
   }
   map.extents = std::move(extents);

@@ -559,7 +559,8 @@ void Builder::sync(SyncScope scope, const Expr& id, int64_t count, bool arrive_o
     for (VarId& v : done.vars) {
       const VarInfo info = program_.var(v);
       const VarId own = program_.new_var(info.name, info.type);
-      if (const auto range = ranges_.find(v); range != ranges_.end()) ranges_[own] = Range(range->second);
+      for (auto* ranges : {&ranges_, &ranges_of_any_extents_})
+        if (const auto range = ranges->find(v); range != ranges->end()) (*ranges)[own] = Range(range->second);
       names[v] = var(own, info.type);
       v = own;
     }

@@ -677,3 +677,30 @@ def test_extents_of_slices_by_bounds_of_any_integer_type():
     tw.compile(p, engine="interpreter")(x, y, z)
     np.testing.assert_array_equal(y[:32], np.cumsum(x, 1)[:32])
     np.testing.assert_array_equal(z[:32], x.sum(1)[:32])
+
+
+@pytest.mark.parametrize("n", [32, 64])
+def test_what_an_index_means_does_not_depend_on_the_shape(n):
+    """Where the only block makes it negative it is beyond the tensor, as in the first of many; -1 - i is, whatever i counts to."""
+
+    @tw.jit(engine="interpreter")
+    def before(A):
+        N = T.const("N")
+        A: T.Tensor[[N], T.float32]
+        B, C, D = (T.empty((N,), "float32") for _ in range(3))
+        with T.Kernel(N // 32, threads=32) as bx:
+            for i in T.Parallel(32):
+                B[bx * 32 + i] = A[bx * 32 + i - 1] + A[bx * 32 - 1]
+            for k in T.serial(N // 32):
+                for i in T.Parallel(32):
+                    C[k * 32 + i] = A[(k - 1) * 32 + i]
+            for i in T.serial(N):
+                D[i] = A[-1 - i]
+        return B, C, D
+
+    a = np.arange(1, n + 1, dtype=np.float32)
+    b, c, d = before(a)
+    last = np.repeat([0, *a[31:-1:32]], 32)
+    np.testing.assert_array_equal(b, np.concatenate([[0], a[:-1]]) + last)
+    np.testing.assert_array_equal(c, np.concatenate([np.zeros(32), a[:-32]]))
+    np.testing.assert_array_equal(d, a[::-1])

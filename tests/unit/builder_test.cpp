@@ -188,24 +188,26 @@ TEST(NegativeIndices, OutsideIsNoMistakeWhereNobodyComes) {
   EXPECT_THROW(run(p, {o}, {.ints = {{"n", 3}}}), Error);
 }
 
-TEST(NegativeIndices, CountFromTheEndOnlyWhereSurelyNegative) {
+TEST(NegativeIndices, CountFromTheEndWhateverExtentsAre) {
   const Value n = Scalar("n", i32);
-  Tensor A("A", {6}, i32), O("O", {8}, i32);
+  Tensor A("A", {6}, i32), O("O", {10}, i32);
   const Program p = prim_func("program", {A, O, n}, [&] {
     for (auto bx : Kernel(1, {.threads = 32})) {
       auto S = alloc_shared({6}, i32);
       copy(A, S);
       O(0) = A(-1 + bx * 0);
       O(1) = S(-6);
-      for (auto i : serial(4)) O(2 + i) = S(i - 4);
+      for (auto i : serial(4)) O(5 - i) = S(-1 - i);
       O(6) = A(n);  // unknown: -1 is outside, and reads 0
       O(n) = 100;   // and a store there is dropped
       O(7) = A(n + 1);
+      O(8) = A(bx * 6 - 1);  // the only block is as the first of many
+      for (auto i : serial(1)) O(9) = A(i - 1);
     }
   });
-  const NDArray a = range_array({6}, i32, 10, 10), o = NDArray::zeros({8}, i32);
+  const NDArray a = range_array({6}, i32, 10, 10), o = NDArray::zeros({10}, i32);
   run(p, {a, o}, {.ints = {{"n", -1}}});
-  EXPECT_EQ(o.to_ints(), (std::vector<int64_t>{60, 10, 30, 40, 50, 60, 0, 10}));
+  EXPECT_EQ(o.to_ints(), (std::vector<int64_t>{60, 10, 30, 40, 50, 60, 0, 10, 0, 0}));
 }
 
 // ---- loops
