@@ -128,6 +128,7 @@ bool BodyOrder::clash_between_turns(const Event& a, const Event& b) const {
     bool varies = false;
     for (VarId v : used_vars(a.index[d])) varies = varies || bound_.contains(v);
     if (varies || !step || step != other || !apart) continue;
+    if (std::abs(*step) > INT32_MAX / std::max<int64_t>(turns_->count, 1)) continue;  // turns may meet by wrapping
     if (*step == 0 ? *apart != 0 : *apart % *step != 0 || *apart == 0 || std::abs(*apart / *step) >= turns_->count)
       return false;
   }

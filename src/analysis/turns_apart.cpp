@@ -59,7 +59,7 @@ class TwoTurns {
     for (size_t d = 0; d < box.min.size(); ++d) {
       if (!box.extent[d]) continue;
       sums_.push_back({{}, *box.extent[d]});
-      if (!add_terms(box.min[d], 1, sums_.back().terms)) sums_.pop_back();
+      if (!add_terms(box.min[d], 1, sums_.back().terms, true)) sums_.pop_back();
     }
     for (const Expr& min : box.min)
       walk(min, [&](const Expr& e) {
@@ -116,15 +116,16 @@ class TwoTurns {
     for_each_operand(e, [&](const Expr& x) { all = all && is_same(x); });
     return all;
   }
-  // False: a coefficient is too large.
-  static bool add_terms(const Expr& e, int64_t factor, std::vector<Term>& out) {
+  // What a sum is of, as far as it says: sums of an index are those of 64 bits (ir/widen.h), others wrap around their
+  // type. False: a coefficient is too large.
+  bool add_terms(const Expr& e, int64_t factor, std::vector<Term>& out, bool of_index) const {
     if (is_constant(e)) return true;
-    if (const auto* n = e.as<Cast>(); n && holds_indices(e->type, n->value->type))
-      return add_terms(n->value, factor, out);
-    if (const ir::Sum* s = sum_of(e))
+    if (const auto* n = e.as<Cast>(); n && (is_exact(*n, e->type) || spread(e)))
+      return add_terms(n->value, factor, out, false);
+    if (const ir::Sum* s = sum_of(e); s && ((of_index && e->type.is_signed()) || spread(e)))
       return std::all_of(s->terms.begin(), s->terms.end(), [&](const Term& t) {
         return std::abs(t.coefficient) <= kMaxCoefficient / std::max<int64_t>(std::abs(factor), 1) &&
-               add_terms(t.value, factor * t.coefficient, out);
+               add_terms(t.value, factor * t.coefficient, out, of_index);
       });
     const auto known = std::find_if(out.begin(), out.end(), [&](const Term& t) { return equal(t.value, e); });
     if (known == out.end()) {
@@ -134,10 +135,20 @@ class TwoTurns {
     known->coefficient += factor;
     return std::abs(known->coefficient) <= kMaxCoefficient;
   }
-  // By how much it may differ between the turns; none: by anything.
+  // A value that the wider type has too.
+  static bool is_exact(const Cast& n, DType type) {
+    const DType of = n.value->type;
+    return type.is_int() && of.is_int() && !sum_of(n.value) &&
+           (type == of || (type.bits > of.bits && (type.is_signed() || !of.is_signed())));
+  }
+  // By how much it may differ between the turns; none: by anything. What differs by more than half of its type may wrap
+  // around it.
   std::optional<int64_t> spread(const Expr& e) const {
     if (is_same(e)) return 0;
-    if (const auto* n = e.as<Cast>(); n && holds_indices(e->type, n->value->type)) return spread(n->value);
+    if (const auto* n = e.as<Cast>()) {
+      if (is_exact(*n, e->type)) return spread(n->value);
+      return holds_indices(e->type, n->value->type) ? in_32_bits(spread(n->value)) : std::nullopt;
+    }
     if (const auto* n = e.as<Var>()) return spread_of_loop(n->id);
     if (const auto n = division_of(e)) {
       const auto by = constant_int(n->divisor);
@@ -146,9 +157,11 @@ class TwoTurns {
       const auto all = spread(n->dividend);
       return all ? std::optional((*all + *by - 1) / *by) : std::nullopt;
     }
-    if (!sum_of(e)) return std::nullopt;
-    std::vector<Term> terms;
-    return add_terms(e, 1, terms) ? spread(terms) : std::nullopt;
+    const ir::Sum* s = sum_of(e);
+    return s ? in_32_bits(spread(s->terms)) : std::nullopt;
+  }
+  static std::optional<int64_t> in_32_bits(std::optional<int64_t> spread) {
+    return spread && *spread <= INT32_MAX ? spread : std::nullopt;
   }
   std::optional<int64_t> spread(const std::vector<Term>& terms) const {
     int64_t out = 0;
@@ -198,7 +211,7 @@ class TwoTurns {
       if (!whole) continue;
       if (sum_of(q.dividend)) same_.push_back(q.dividend);
       sums_.push_back({{}, 1});
-      if (!add_terms(q.dividend, 1, sums_.back().terms)) sums_.pop_back();
+      if (!add_terms(q.dividend, 1, sums_.back().terms, false)) sums_.pop_back();
     }
     return sums_.size() > known;
   }
