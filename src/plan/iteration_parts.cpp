@@ -201,6 +201,8 @@ class Finder {
       } else if (is_wide(s)) {
         if (written_by({s}, p_) != Buffers{parts_.result} || !narrows(s))
           return refuse("columns of '{}' are not apart", parts_.result);
+        for (BufferId id : read_by({s}, p_))
+          if (p_.buffer(id).space == Space::Shared) return refuse("'{}' scales the result, and is shared", id);
         parts_.rescale.push_back(s);
       } else {
         if (meet(written_by({s}, p_), read_by(parts_.rescale, p_))) return "what scales the result is made twice";
@@ -302,9 +304,12 @@ class Finder {
   // Nothing orders the two teams behind the loop: neither comes to where the other has stored.
   std::string results() {
     const std::set<BufferId> once = analysis::stored_tensors(p_, launch_).once;
+    const Buffers read_before = read_by(parts_.prologue, p_);
     for (const Stmt& s : parts_.epilogue)
       for (BufferId id : written_by({s}, p_)) {
         if (p_.buffer(id).space != Space::Global) continue;
+        if (std::ranges::any_of(read_before, [&](BufferId x) { return analysis::may_overlap(x, id, p_); }))
+          return refuse("'{}' is read before the loop and written after it", id);
         for (const Stmt& other : parts_.epilogue) {
           if (other.same(s)) continue;
           const auto meets = [&](BufferId x) { return analysis::may_overlap(x, id, p_); };

@@ -1,8 +1,11 @@
 #include "plan/load_rings.h"
 
 #include "analysis/accessed.h"
+#include "analysis/body_order.h"
 #include "analysis/tma.h"
+#include "ir/buffer_vars.h"
 #include "ir/effects.h"
+#include "ir/extent.h"
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -40,7 +43,7 @@ class RingSearch {
     return found;
   }
 
-  static bool mentions(const Stmt& s, BufferId id) { return used_buffers({s}).contains(id); }
+  bool mentions(const Stmt& s, BufferId id) const { return used_roots({s}, p_).contains(p_.root(id)); }
   // Whether the tile is read there, by its own name, and nothing writes it.
   bool reads_only(const Stmt& s, BufferId id) const {
     bool fits = true;
@@ -58,7 +61,7 @@ class RingSearch {
     walk(launch_.body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
         count += e.region.valid() && (e.access == Access::Write || e.access == Access::Accumulate) &&
-                 p_.root(e.region.buffer) == id;
+                 analysis::may_overlap(p_.root(e.region.buffer), id, p_);
     });
     return count;
   }
@@ -78,8 +81,7 @@ class RingSearch {
     const Buffer& to = p_.buffer(id);
     if (p_.buffer(c.from.buffer).space != Space::Global || to.space != Space::Shared) return false;
     if (c.combine != ir::Combine::None || !ring_misfit(p_, c).empty() || writers(id) != 1) return false;
-    const size_t rows = std::max<size_t>(to.rank(), 2) - 2;
-    if (constant_int(c.to.extent[rows]) != constant_int(to.shape[rows])) return false;
+    if (!is_whole(c.to, to)) return false;
     if (is_written(c.from.buffer)) return false;
     // Where it reads must not depend on what the others compute.
     if (c.im2col.present() && (is_of_math(c.im2col.row_block) || is_of_math(c.im2col.column_block))) return false;
@@ -270,6 +272,14 @@ bool loader_reads_memory(const ProgramTables& program, const Launch& launch, con
   };
   go(go, launch.body);
   return reads;
+}
+
+bool tensors_stand_by_names(const ProgramTables& program, const Launch& launch) {
+  std::set<VarId> named = bound_vars(launch.body);
+  named.insert(launch.block.begin(), launch.block.end());
+  return std::ranges::any_of(used_roots(launch.body, program), [&](BufferId id) {
+    return std::ranges::any_of(vars_of_buffer(program, id), [&](VarId v) { return named.contains(v); });
+  });
 }
 
 std::string ring_misfit(const ProgramTables& p, const Copy& c) {

@@ -36,6 +36,9 @@ FoundRings find_rings(const ir::ProgramTables& program, const ir::Launch& launch
 // Whether the loader, which runs the loops, names and conditions around the copies, reads global memory for them.
 bool loader_reads_memory(const ir::ProgramTables& program, const ir::Launch& launch, const FoundRings& found);
 
+// Whether a tensor's address, shape or strides are computed in the launch.
+bool tensors_stand_by_names(const ir::ProgramTables& program, const ir::Launch& launch);
+
 // Why TMA cannot bring it; what has one dimension comes as a row.
 std::string ring_misfit(const ir::ProgramTables& program, const ir::Copy& copy);
 

@@ -137,6 +137,8 @@ std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
     (s.first.gemm ? s.second : s.first) = {x, ring};
   }
   if (!s.second.gemm || s.first.operand == s.second.operand) return std::nullopt;
+  // What the second multiplies is given back behind the next turn's first, which the loader may bring later.
+  if (s.second.operand < s.first.operand && s.second.operand->slots < 2) return std::nullopt;
   const Gemm& second = *s.second.gemm.as<Gemm>();
   if (p_.buffer(second.a.buffer).space != Space::Fragment || second.clear) return std::nullopt;
   for (const Region* r : {&second.a, &second.c})
@@ -181,8 +183,8 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
   if (fed == 0 || !out.gemm || out.rest.empty() || may_jump(loop.body)) return std::nullopt;
   const Gemm& g = *out.gemm.as<Gemm>();
   const Buffer& c = p_.buffer(g.c.buffer);
-  if (!g.clear || !g.completion.immediate() || c.space != Space::Fragment || !is_whole(g.c, c) ||
-      !fits_twice(g.c.buffer))
+  if (!g.clear || constant_int(g.clear) != 1 || !g.completion.immediate() || c.space != Space::Fragment ||
+      !is_whole(g.c, c) || !fits_twice(g.c.buffer))
     return std::nullopt;
   // Nobody else knows the tile: each turn begins with nothing of it.
   Body uses = out.rest;

@@ -48,7 +48,7 @@ class OverlappedProducts {
   // s = a b; o = f(o, s): the product of a turn may run beside f of the one before. None where registers do not suffice
   // for another s.
   std::optional<Promoted> promoted(const ir::For& loop) const;
-  // Of every loop of the body that is one of these. Those of the last kind are not measured yet: where hints say so.
+  // Of every loop of the body that is one of these.
   std::vector<Order> orders(const ir::Body& body, const Hints& hints) const;
 
  private:

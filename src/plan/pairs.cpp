@@ -87,11 +87,24 @@ class PairSearch {
   bool may_be_beyond(size_t d) {
     if (const auto extent = constant_int(launch_.grid[d]); extent && *extent % 2 == 0) return true;
     for (const Stmt& s : launch_.body) {
+      if (!writes_memory(p_, s) || !is_named_outside(s)) continue;
+      refuse("there may be an odd number of blocks, and the others use what a write to memory gives");
+      return false;
+    }
+    for (const Stmt& s : launch_.body) {
       if (!holds_copies(found_.rings, s) || !writes_memory(p_, s)) continue;
       refuse("there may be an odd number of blocks, and a loop with copies of a ring writes to memory");
       return false;
     }
     return true;
+  }
+
+  // Whether other statements use a variable that the statement gives a value.
+  bool is_named_outside(const Stmt& s) const {
+    const std::set<VarId> own = bound_vars({s});
+    return std::ranges::any_of(launch_.body, [&](const Stmt& other) {
+      return !other.same(s) && std::ranges::any_of(used_vars(Body{other}), [&](VarId v) { return own.contains(v); });
+    });
   }
 
   const ProgramTables& p_;

@@ -1,6 +1,7 @@
 #include "passes/schedule/async_rings.h"
 #include "analysis/accessed.h"
 #include "analysis/async_copies.h"
+#include "analysis/body_order.h"
 
 #include <set>
 
@@ -45,7 +46,8 @@ class PipelinedLoops {
     int count = 0;
     walk(body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
-        count += e.access != Access::Read && e.region.valid() && p_.root(e.region.buffer) == id;
+        count +=
+            e.access != Access::Read && e.region.valid() && analysis::may_overlap(p_.root(e.region.buffer), id, p_);
     });
     return count;
   }

@@ -15,6 +15,7 @@
 #include "passes/tile/clear_in_gemms.h"
 #include "plan/fit_registers.h"
 #include "plan/fit_steps.h"
+#include "plan/load_rings.h"
 #include "plan/pairs.h"
 #include "plan/price.h"
 #include "plan/split_turns.h"
@@ -80,6 +81,8 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     std::string why;
     if (streams > target.multiprocessors)
       why = fmt::format("{} blocks do not run at once on {} multiprocessors", streams, target.multiprocessors);
+    else if (plan::tensors_stand_by_names(scratch, launch))
+      why = "where a tensor lies is computed by the tile of the grid";
     else
       plan::streamed_loop(scratch, launch, why);
     if (!why.empty()) {
@@ -182,23 +185,6 @@ std::optional<Plan> in_pairs(const Plan& alone, const TileProgram& program, size
   return best;
 }
 
-// Runs of turns where nobody says: not before they are measured (bench/gpu/works.py), then where they cost so much
-// less.
-constexpr bool kTakesRuns = false;
-constexpr double kWorthRuns = 0.95;
-
-std::optional<Plan> in_runs(const Plan& alone, const TileProgram& program, size_t number,
-                            const target::GpuTarget& target, const Limits& limits, Hints hints) {
-  const auto cost = [&](const Plan& plan) {
-    const auto price = plan::price(program, program.launches[number], plan, target);
-    return price ? std::optional(price->microseconds) : std::nullopt;
-  };
-  hints.work = plan::Work::Kind::StreamK;
-  Plan runs = decide(program, number, target, limits, hints, 1);
-  const auto now = cost(alone), then = runs.has_loader() ? cost(runs) : std::nullopt;
-  return now && then && *then < *now * kWorthRuns ? std::optional(std::move(runs)) : std::nullopt;
-}
-
 // With turns that blocks share, if there is such a plan, and nothing is said of which tiles a block takes.
 Plan decide(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits,
             const Hints& hints) {
@@ -210,8 +196,6 @@ Plan decide(const TileProgram& program, size_t number, const target::GpuTarget& 
       !hints.work && !hints.takes && plan.has_loader() && !plan.takes(plan::Role::Takes::IterationsInTurn);
   if (open)
     if (auto paired = in_pairs(plan, program, number, target, limits, hints)) return std::move(*paired);
-  if (open && kTakesRuns)
-    if (auto runs = in_runs(plan, program, number, target, limits, hints)) return std::move(*runs);
   return plan;
 }
 
