@@ -12,6 +12,7 @@
 #include "ir/program.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/lower_to_threads.h"
+#include "passes/plan_search.h"
 #include "plan/plan.h"
 #include "plan/price.h"
 #include "support/warning.h"
@@ -141,8 +142,7 @@ class PlannedVersion {
     const ir::Substitution known = known_values(program_, values);
     std::vector<plan::Price> out;
     for (size_t i = 0; i < plans_.size(); ++i) {
-      const auto price =
-          plan::price(tiles_.tiles, tiles_.tiles.launches[i], plans_[i], tiles_.target, known, &machine_);
+      const auto price = passes::price_of(tiles_.tiles, i, plans_[i], tiles_.target, known, &machine_);
       if (!price) return {};
       out.push_back(*price);
     }

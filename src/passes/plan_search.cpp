@@ -153,6 +153,15 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
   return out;
 }
 
+std::optional<plan::Price> price_of(const TileProgram& program, size_t launch, const plan::Plan& plan,
+                                    const target::GpuTarget& target, const Substitution& known,
+                                    const target::Machine* machine) {
+  if (!plan.fit.any()) return plan::price(program, program.launches[launch], plan, target, known, machine);
+  TileProgram own = program;
+  const Launch l = fitted(own, program.launches[launch], plan.fit);
+  return plan::price(own, l, plan, target, known, machine);
+}
+
 std::vector<PricedPlan> price_plans(const TileProgram& program, const ThreadLowering& taken, const Substitution& known,
                                     size_t most) {
   GpuProgram tiles{.tiles = program, .target = taken.target, .attempts = {}};
@@ -160,7 +169,7 @@ std::vector<PricedPlan> price_plans(const TileProgram& program, const ThreadLowe
   std::vector<PricedPlan> out;
   for (size_t i = 0; i < taken.plans.size(); ++i) {
     const auto price = [&](const TileProgram& p, const plan::Plan& plan) {
-      return plan::price(p, p.launches[i], plan, taken.target, known);
+      return price_of(p, i, plan, taken.target, known);
     };
     PricedPlan& own = out.emplace_back(price(tiles.tiles, taken.plans[i]));
     if (!own.price) continue;

@@ -22,6 +22,12 @@ struct ThreadLowering : GpuProgram {
 ThreadLowering search_plans(const ir::TileProgram& program, const target::GpuTarget& target, const plan::Limits& limits,
                             GpuObserver observer);
 
+// What a plan of one of the program's launches costs, with the threads and steps that its fit makes of it
+// (plan/price.h).
+std::optional<plan::Price> price_of(const ir::TileProgram& program, size_t launch, const plan::Plan& plan,
+                                    const target::GpuTarget& target, const ir::Substitution& known,
+                                    const target::Machine* machine = nullptr);
+
 // What a launch might have instead: the plan that it gets where this line is handed in (plan/hints.h).
 struct NextPlan {
   std::string line;

@@ -1,6 +1,7 @@
 #include "plan/decide.h"
 
 #include "analysis/accessed.h"
+#include "analysis/beyond.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -115,7 +116,7 @@ class Decider {
     plan_.epilogue.how = hints_.staging.value_or(alternating && staged ? Staging::Chunks : limits_.staging);
     plan_.epilogue.by_columns = !persistent && !side_by_side && only_multiplies();
     if (plan_.overlap) plan_.orders = OverlappedProducts(p_, launch_, rings()).orders(launch_.body, hints_);
-    for (const FoundRing& r : rings()) plan_.rings.push_back({r.tiles, r.slots, r.bytes, r.ahead});
+    for (const FoundRing& r : rings()) plan_.rings.push_back({r.tiles, r.slots, r.bytes, r.ahead, -1, boxes_of(r)});
     return std::move(plan_);
   }
 
@@ -171,11 +172,33 @@ class Decider {
     for (FoundRing& r : found_.rings) r.slots = hints_.slots_of(r.tiles, p_).value_or(r.slots);
   }
 
+  // A box that reaches beyond its tensor costs more there than inside (price.cpp): where a loop's turns outnumber the
+  // slots, turns that find zeros in theirs bring what is inside alone.
+  Ring::Boxes boxes_of(const FoundRing& r) const {
+    if (!r.ahead) return Ring::Boxes::Whole;
+    const bool may_clip = std::ranges::none_of(r.tiles, [&](BufferId id) {
+      const auto said = hints_.clips.find(p_.buffer(id).name);
+      return said != hints_.clips.end() && !said->second;
+    });
+    if (!may_clip) return Ring::Boxes::Unclipped;
+    const auto turns = constant_int(r.nest.back()->extent);
+    if (turns && *turns <= r.slots) return Ring::Boxes::Whole;
+    const bool reach = std::ranges::any_of(r.copies, [&](const Stmt& s) {
+      const Copy& c = *s.as<Copy>();
+      const bool shared = hints_.pairs && p_.buffer(c.to.buffer).name == *hints_.pairs;
+      return !shared && analysis::beyond_its_tensor(c, *r.nest.back(), launch_, p_);
+    });
+    return reach ? Ring::Boxes::Clipped : Ring::Boxes::Whole;
+  }
+
   // ---- two teams that take the tiles in turn: one multiplies while the other writes its results
   // Rings say by a product which fill a turn uses, so that either team can know it. A tile of several products has
   // something to do beside each of them already, and its loader would bring one team's tile after the other's.
+  // The second team's threads have other numbers than the program's, and names of their own for what a tensor stands
+  // by.
   bool may_alternate() const {
-    return only_multiplies() &&
+    return only_multiplies() && !used_vars(launch_.body).contains(launch_.thread[0]) &&
+           !tensors_stand_by_names(p_, launch_) &&
            std::none_of(rings().begin(), rings().end(), [](const FoundRing& r) { return r.counted; });
   }
   static int count_gemms(const Body& body) {

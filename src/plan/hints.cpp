@@ -165,13 +165,17 @@ class Reader {
   }
   void ring() {
     std::vector<std::string> tiles;
-    while (next_ < words_.size() && words_[next_].find('=') == std::string::npos && words_[next_] != "ahead")
+    const std::set<std::string> behind = {"ahead", "clipped", "unclipped"};
+    while (next_ < words_.size() && words_[next_].find('=') == std::string::npos && !behind.contains(words_[next_]))
       tiles.push_back(take());
     if (tiles.empty()) refuse("it names no tile", kSeePrinted);
     if (const auto slots = number("slots", 1, kMostSlots))
       for (const std::string& tile : tiles) out_.slots[tile] = *slots;
     derived({"bytes"});
     take_if("ahead");
+    const bool clipped = take_if("clipped");
+    if (clipped || take_if("unclipped"))
+      for (const std::string& tile : tiles) out_.clips[tile] = clipped;
   }
   void order() {
     const auto how = static_cast<Order::How>(one_of(kOrderWords));

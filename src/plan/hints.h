@@ -23,8 +23,9 @@ struct Hints {
   // ---- roles
   std::optional<Role::Takes> takes;
   std::optional<int64_t> load_registers, compute_registers;
-  // ---- rings: slots, by the name of a tile
+  // ---- rings: slots, and whether boxes may be clipped, by the name of a tile
   std::map<std::string, int64_t> slots;
+  std::map<std::string, bool> clips;
   std::optional<bool> overlap;
   std::map<std::string, Order::How> orders;  // by the name of a loop's variable
   std::optional<Staging> staging;

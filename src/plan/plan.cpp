@@ -85,8 +85,8 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
          r.job == Role::Job::Load ? "" : fmt::format(" {}{}", word(kTakesWords, r.takes), turn));
   }
   for (const Ring& r : plan.rings)
-    line("ring {} slots={} bytes={}{}", fmt::join(names_of(r, program), ", "), r.slots, r.bytes,
-         r.ahead ? " ahead" : "");
+    line("ring {} slots={} bytes={}{}{}", fmt::join(names_of(r, program), ", "), r.slots, r.bytes,
+         r.ahead ? " ahead" : "", word(kBoxesWords, r.boxes));
   if (plan.has_loader()) {
     line("overlap {}", plan.overlap ? "yes" : "no");
     for (const Order& o : plan.orders) line("order {} of {}", word(kOrderWords, o.how), program.var(o.loop).name);

@@ -55,6 +55,11 @@ struct Ring {
   int64_t slots = 1, bytes = 0;  // bytes of a slot
   bool ahead = false;            // of a pipelined loop; else what a tile of the grid needs once
   int half = -1;                 // of the tile's columns: the left (0) or the right; -1: all of them
+  enum class Boxes : uint8_t {
+    Whole,      // they do not reach beyond their tensors by much
+    Clipped,    // once each slot has its zeros, only what lies inside comes (analysis/beyond.h)
+    Unclipped,  // a line says so
+  } boxes = Boxes::Whole;
   bool operator==(const Ring&) const = default;
 };
 

@@ -45,10 +45,14 @@ constexpr double kGridMeets = 2000;  // clocks until all blocks know that all ha
 // they lie together in groups of 16 or 18 (small products: 33 clusters of three run at a time and 43 do not, 22 of four
 // do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
 constexpr double kInClusters = 0.78;
-// Clocks around a product for which its turn waits before it releases what it multiplied; more where a copy reaches
-// beyond its tensor; and from a release until the slot is full again, of which those of all slots run beside each other
-// (small products: in tiles of 64x32 by 128, 128x2112x7168 takes 523 clocks a turn, 16x57344x8192 849).
-constexpr double kTurnAlone = 210, kTurnBeyond = 300, kRoundTrip = 2000;
+// Clocks around a product for which its turn waits before it releases what it multiplied; and from a release until the
+// slot is full again, of which those of all slots run beside each other (small products: in tiles of 64x32 by 128,
+// 128x2112x7168 takes 523 clocks a turn, 16x57344x8192 849).
+constexpr double kTurnAlone = 210, kRoundTrip = 2000;
+// Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
+// takes (fitted to six products of 16 and 64 rows in tiles of 192 and 256, bench/results/2026-11-28-random-3.json and
+// -4.json: 6.1, 6.3, 6.6, 6.8, 7.0, 6.1).
+constexpr double kLineBeyond = 6.5;
 // What others have written into the L2 cache leaves it for what comes from memory (small products: of 59, 118 and 236
 // MB the fastest take 35, 55 and 96 us).
 constexpr double kLeavingBytes = 20e6;
@@ -153,7 +157,6 @@ class Pricer {
         if (n->kind == LoopKind::Pipelined) turns = (turns + plan_.work.parts - 1) / plan_.work.parts;
         // What depends on the turn is as in one in the middle.
         known_[n->var] = add(substitute(n->begin, known_), constant(p_.var(n->var).type, turns / 2));
-        is_beyond_ = false;
         count(n->body, times * static_cast<double>(turns));
         if (n->kind == LoopKind::Pipelined) turn_alone(*n, times * static_cast<double>(turns));
       } else if (const auto* n = s.as<Let>())
@@ -203,8 +206,7 @@ class Pricer {
       if (r.ahead) slots = std::min(slots, r.slots);
     double turn = kRoundTrip / static_cast<double>(slots);
     if (plan_.work.shared.valid()) turn = std::max(turn, kPairTurn);
-    if (!plan_.order_of(loop.var))
-      turn = std::max(turn, product_ / warpgroups(*product) + kTurnAlone + (is_beyond_ ? kTurnBeyond : 0));
+    if (!plan_.order_of(loop.var)) turn = std::max(turn, product_ / warpgroups(*product) + kTurnAlone);
     alone_ += turns * turn;
   }
   double warpgroups(const Gemm& g) { return std::max(extent(g.c, 1) / target::kWgmmaRows, 1.0); }
@@ -240,22 +242,53 @@ class Pricer {
   void move(const Copy& c, double times) {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
-      const double clocks =
-          times * bytes_within(c) / machine_.l2_bytes * (c.to.buffer == plan_.work.shared ? kHalf : 1);
+      const double part = c.to.buffer == plan_.work.shared ? kHalf : 1;
+      const double clocks = times * bytes_within(c) / machine_.l2_bytes * part;
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
+      if (plan_.has_loader()) out_.l2 += turns_with_zeros(c, times) * lines_beyond(c) * kLineBeyond * part;
     }
     if (leaves) out_.epilogue += times * bytes(c.to) / machine_.result_bytes;
     if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / machine_.shared_bytes;
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / machine_.shared_bytes;
   }
-  // Of a tile that is larger than its tensor, what there is.
+  // Boxes that cover a tensor along a dimension, of which the last may reach beyond it.
+  struct Cover {
+    double boxes = 1, box = 1, beyond = 0;  // elements of a box, and of the last one those beyond
+    double inside() const { return 1 - beyond / (boxes * box); }
+  };
+  Cover cover(const Copy& c, size_t d) {
+    const auto all = static_cast<double>(known(p_.buffer(c.from.buffer).shape[d]));
+    const auto box = static_cast<double>(known(c.from.extent[d]));
+    if (all <= 0 || box <= 0) return {};
+    const double boxes = std::ceil(all / box);
+    return {boxes, box, boxes * box - all};
+  }
+  // Of a tile that may be larger than what its tensor has there, what there is in the mean.
   double bytes_within(const Copy& c) {
-    const Buffer& from = p_.buffer(c.from.buffer);
     double part = 1;
-    for (size_t d = 0; d < from.rank(); ++d)
-      part *= std::min(1.0, static_cast<double>(known(from.shape[d])) / static_cast<double>(known(c.from.extent[d])));
-    is_beyond_ = is_beyond_ || part < 1;
+    for (size_t d = 0; d < c.from.extent.size(); ++d) part *= cover(c, d).inside();
     return bytes(c.to) * part;
+  }
+  // Of a tile in shared memory, pieces of rows of at most a line's bytes for which TMA finds nothing in the tensor, in
+  // the mean over the tiles: rows beyond its rows, and panels beyond its columns.
+  double lines_beyond(const Copy& c) {
+    if (c.im2col.present()) return 0;
+    double rows = 1, rows_inside = 1;
+    for (size_t d = 0; d + 1 < c.from.extent.size(); ++d) {
+      const Cover along = cover(c, d);
+      rows *= along.box, rows_inside *= along.box * along.inside();
+    }
+    const Cover columns = cover(c, c.from.extent.size() - 1);
+    const double of_line = kLineBytes * 8 / p_.buffer(c.from.buffer).type.bits;
+    const double panels = std::ceil(columns.box / of_line), beyond = std::floor(columns.beyond / of_line);
+    return rows * panels - rows_inside * (panels - beyond / columns.boxes);
+  }
+  // How often all of its box comes: in a ring that is clipped only until each slot has its zeros.
+  double turns_with_zeros(const Copy& c, double times) const {
+    for (const Ring& r : plan_.rings)
+      if (r.boxes == Ring::Boxes::Clipped && std::ranges::find(r.tiles, c.to.buffer) != r.tiles.end())
+        return std::min(times, static_cast<double>(r.slots));
+    return times;
   }
   // How many times a line's bytes move for each line of a tile's rows, which shared memory has in pieces of one.
   double lines_of_rows(const Copy& c) {
@@ -315,9 +348,8 @@ class Pricer {
   Substitution known_;  // of variables
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
-  double product_ = 0;      // clocks of the last one that was counted
-  double alone_ = 0;        // of turns that nothing else runs beside
-  bool is_beyond_ = false;  // a copy of the loop reaches beyond its tensor
+  double product_ = 0;  // clocks of the last one that was counted
+  double alone_ = 0;    // of turns that nothing else runs beside
   bool is_known_ = true;
   bool has_roles_ = false;  // of its own
   Price out_;

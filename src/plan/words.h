@@ -15,6 +15,8 @@ inline constexpr std::array kRejectedWords = {"a loader",    "teams by iteration
                                               "tiles ahead", "split",
                                               "pairs",       "stream_k"};
 
+inline constexpr std::array kBoxesWords = {"", " clipped", " unclipped"};  // Ring::Boxes, behind the others
+
 // Behind the name of a tile whose halves of columns have rings of their own, by Ring::half + 1.
 inline constexpr std::array kHalfWords = {"", "_left", "_right"};
 

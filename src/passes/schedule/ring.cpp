@@ -1,6 +1,7 @@
 #include "passes/schedule/ring.h"
 
 #include "ir/operators.h"
+#include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
 #include "passes/schedule/slots.h"
 #include "support/diagnostic.h"
@@ -26,17 +27,22 @@ Element full_of(const SlotRing& r, const Expr& slot, int64_t panel) {
 }
 
 // The copies of a panel as ones that the ring hears of.
-Body told(const SlotRing& r, const Element& full, Body code) {
-  for (Stmt& s : code) {
-    if (!s.as<Copy>()) continue;
+Body told(const SlotRing& r, const Element& full, const Body& code) {
+  return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
+    if (!s.as<Copy>()) return std::nullopt;
     Copy c = *s.as<Copy>();
     if (r.filled == Filled::CpAsync)
       c.completion.queue = Queue::CpAsync;
     else
       c.completion.barrier = full;
-    s = make_stmt(std::move(c), s->location);
-  }
-  return code;
+    return Body{make_stmt(std::move(c), s->location)};
+  });
+}
+
+void wait_empty(const SlotRing& r, const Turn& turn, LocationId at, Body& out) {
+  if (r.released != Released::Arrive) return;
+  const Expr before = binary(BinaryOp::BitXor, turn.parity, constant(i32, int64_t{1}));
+  out.push_back(make_stmt(Wait{{r.empty, {turn.slot}}, before}, at));
 }
 
 }  // namespace
@@ -72,20 +78,32 @@ Body fill(const SlotRing& r, const Turn& turn, std::vector<Body> panels, Locatio
   check_internal(static_cast<int64_t>(panels.size()) == r.panels, "a fill of {} panels, not of {}", panels.size(),
                  r.panels);
   Body out;
-  if (r.released == Released::Arrive) {
-    const Expr before = binary(BinaryOp::BitXor, turn.parity, constant(i32, int64_t{1}));
-    out.push_back(make_stmt(Wait{{r.empty, {turn.slot}}, before}, at));
-  }
+  wait_empty(r, turn, at, out);
   for (size_t i = 0; i < panels.size(); ++i) {
     const Element full = r.full.valid() ? full_of(r, turn.slot, static_cast<int64_t>(i)) : Element{};
     if (r.filled == Filled::TmaBytes)
       out.push_back(make_stmt(Expect{full, constant(i32, r.bytes / r.panels), true}, at));
-    Body code = r.filled == Filled::Arrive ? std::move(panels[i]) : told(r, full, std::move(panels[i]));
+    Body code = r.filled == Filled::Arrive ? std::move(panels[i]) : told(r, full, panels[i]);
     if (exists && constant_int(exists) != 1) code = {make_stmt(If{exists, std::move(code), {}}, at)};
     out.insert(out.end(), code.begin(), code.end());
     if (r.filled == Filled::Arrive) out.push_back(arrive_by_warps(full, at));
   }
   if (r.filled == Filled::CpAsync) out.push_back(make_stmt(Commit{Queue::CpAsync}, at));
+  return out;
+}
+
+Body fill(const SlotRing& r, const Turn& turn, Body copies, Part part, LocationId at) {
+  check_internal(r.panels == 1 && r.filled == Filled::TmaBytes, "a part of a fill that is not one panel of bytes");
+  const Element full = full_of(r, turn.slot, 0);
+  const auto brought = [&](const Expr& bytes, const Body& code) {
+    Body out{make_stmt(Expect{full, bytes, true}, at)};
+    append(out, told(r, full, code));
+    return out;
+  };
+  Body out;
+  wait_empty(r, turn, at, out);
+  out.push_back(
+      make_stmt(If{part.whole, brought(constant(i32, r.bytes), copies), brought(part.bytes, part.copies)}, at));
   return out;
 }
 

@@ -46,6 +46,13 @@ void use_slot(const SlotRing& ring, const ir::Expr& slot, const ir::ProgramTable
 // always. The code's copies are already to the slot, or are put there later.
 ir::Body fill(const SlotRing& ring, const Turn& turn, std::vector<ir::Body> panels, ir::LocationId at,
               const ir::Expr& exists = {});
+// The same of one panel of TMA's bytes, of which only a part comes unless `whole` holds.
+struct Part {
+  ir::Expr whole;
+  ir::Body copies;
+  ir::Expr bytes;
+};
+ir::Body fill(const SlotRing& ring, const Turn& turn, ir::Body copies, Part part, ir::LocationId at);
 // A consumer: waits for the fill, or a panel of it, and releases its slot.
 ir::Body wait_full(const SlotRing& ring, const Turn& turn, ir::LocationId at, int64_t panel = 0);
 ir::Body release(const SlotRing& ring, const ir::Expr& slot, ir::LocationId at);

@@ -1,6 +1,7 @@
 #include "passes/schedule/ring_sides.h"
 
 #include "analysis/accessed.h"
+#include "analysis/beyond.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
@@ -103,8 +104,12 @@ class SidesWriter {
   void count_turns(const For& loop, const Substitution& names, LocationId at, Body& out) const {
     const auto found = counters().find(loop.var);
     if (found == counters().end()) return;
-    const Expr now = load(found->second, {}, i32);
-    out.push_back(make_stmt(Store{{found->second, {}}, add(now, substitute(cast(loop.extent, i32), names))}, at));
+    const Expr now = load(found->second, {}, i32), taken = cast(turns_of(loop), i32);
+    out.push_back(make_stmt(Store{{found->second, {}}, add(now, substitute(taken, names))}, at));
+  }
+  // A loop that ends before it begins has no turns.
+  static Expr turns_of(const For& loop) {
+    return binary(BinaryOp::Max, loop.extent, constant(loop.extent->type, int64_t{0}));
   }
   const Ring* begins(const Stmt& s) const {
     for (const Ring& r : rings_)
@@ -146,15 +151,83 @@ class SidesWriter {
     return f;
   }
   Body fill(const Ring& r, const Body& in, const Substitution& names) const {
-    Body copies;
+    const LocationId at = r.copies[0]->location;
+    const bool clips = plan_.rings.at(static_cast<size_t>(&r - rings_.data())).boxes == plan::Ring::Boxes::Clipped;
+    Body out, copies;
+    passes::Part part{constant(boolean, int64_t{1}), {}, constant(i32, int64_t{0})};
     for (const Stmt& s : in) {
       if (!r.has(s)) continue;
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
-      if (c.to.buffer == plan_.work.shared) c = half_for_both(c, launch_);
+      const bool shared = c.to.buffer == plan_.work.shared;
+      const auto beyond =
+          clips && !shared ? analysis::beyond_its_tensor(*s.as<Copy>(), *r.nest.back(), launch_, p_) : std::nullopt;
+      if (shared) c = half_for_both(c, launch_);
       c.to = into_slots(names).region(c.to);
+      if (beyond)
+        clip(c, *beyond, s->location, out, part);
+      else
+        take_whole(c, s->location, part);
       copies.push_back(make_stmt(std::move(c), s->location));
     }
-    return passes::fill(slots_of(r), turn(r, names), {std::move(copies)}, r.copies[0]->location);
+    append(out, clips ? passes::fill(slots_of(r), turn(r, names), std::move(copies), first_round(r, names, part), at)
+                      : passes::fill(slots_of(r), turn(r, names), {std::move(copies)}, at));
+    return out;
+  }
+  // In the first turns of the loop boxes bring zeros for what lies beyond, which stay.
+  static passes::Part first_round(const Ring& r, const Substitution& names, passes::Part part) {
+    const For& loop = *r.nest.back();
+    const Expr turn = substitute(sub(var(loop.var, loop.extent->type), loop.begin), names);
+    const Expr first = binary(BinaryOp::Lt, turn, constant(turn->type, r.slots));
+    part.whole = binary(BinaryOp::Or, first, part.whole);
+    return part;
+  }
+  static int64_t bytes_of(const Region& r, const ProgramTables& p) {
+    int64_t elements = 1;
+    for (const Expr& e : r.extent) elements *= constant_int(e).value_or(1);
+    return elements * p.buffer(r.buffer).type.bits / 8;
+  }
+  void take_whole(const Copy& c, LocationId at, passes::Part& part) const {
+    part.copies.push_back(make_stmt(Copy(c), at));
+    part.bytes = add(part.bytes, constant(i32, bytes_of(c.to, p_)));
+  }
+  // What lies inside of the tensor, piece by piece; how many there are has a name before.
+  void clip(const Copy& c, const analysis::Beyond& beyond, LocationId at, Body& out, passes::Part& part) const {
+    const int64_t whole = constant_int(c.from.extent[beyond.dim]).value_or(0);
+    Expr inside = beyond.inside(c, p_);
+    if (!constant_int(inside)) {
+      const VarId count = p_.new_var(p_.buffer(c.from.buffer).name + "_inside", i32);
+      out.push_back(make_stmt(Let{count, std::exchange(inside, var(count, i32))}, at));
+    }
+    const auto piece = [&](const Expr& number, int64_t elements) {
+      Copy some = c;
+      const auto cut = [&](Region& r, size_t d) {
+        r.min[d] = add(r.min[d], cast(mul(number, constant(i32, beyond.piece)), r.min[d]->type));
+        r.extent[d] = constant(r.extent[d]->type, elements);
+      };
+      cut(some.from, beyond.dim), cut(some.to, some.to.extent.size() - (beyond.is_columns ? 1 : 2));
+      return make_stmt(std::move(some), at);
+    };
+    if (beyond.pieces > 1 && !beyond.is_columns) {
+      For f;
+      f.var = p_.new_var("piece", i32), f.begin = constant(i32, int64_t{0}), f.extent = inside;
+      f.body = {piece(var(f.var, i32), beyond.piece)};
+      part.copies.push_back(make_stmt(std::move(f), at));
+    } else {
+      // Panels begin at places that are known.
+      for (int64_t i = 0; i < beyond.pieces; ++i) {
+        Body one{piece(constant(i32, i), std::min(beyond.piece, whole - i * beyond.piece))};
+        const Expr comes = binary(BinaryOp::Lt, constant(i32, i), inside);
+        const auto surely = constant_int(comes);
+        if (!surely) one = {make_stmt(If{comes, std::move(one), {}}, at)};
+        if (surely != 0) append(part.copies, std::move(one));
+      }
+    }
+    Expr elements = mul(inside, constant(i32, beyond.piece));
+    if (beyond.piece * beyond.pieces > whole) elements = binary(BinaryOp::Min, elements, constant(i32, whole));
+    part.bytes = add(part.bytes, mul(elements, constant(i32, bytes_of(c.to, p_) / whole)));
+    const Expr all =
+        beyond.is_known ? constant(boolean, int64_t{0}) : binary(BinaryOp::Eq, inside, constant(i32, beyond.pieces));
+    part.whole = logical_and(part.whole, all);
   }
   IntoSlots into_slots(const Substitution& names) const {
     std::map<BufferId, IntoSlots::Slot> all;
@@ -343,7 +416,7 @@ class SidesWriter {
     For steady = serial(loop);
     steady.var = p_.new_var(p_.var(loop.var).name + "_of_" + std::to_string(kTurnsTogether), type);
     steady.begin = number(0);
-    steady.extent = binary(BinaryOp::FloorDiv, cast(loop.extent, type), number(kTurnsTogether));
+    steady.extent = binary(BinaryOp::FloorDiv, cast(turns_of(loop), type), number(kTurnsTogether));
     steady.body = {};
     const Expr first = add(loop.begin, mul(var(steady.var, type), number(kTurnsTogether)));
     for (int64_t i = 0; i < kTurnsTogether; ++i) {
@@ -353,7 +426,7 @@ class SidesWriter {
     finish(add(first, number(kTurnsTogether - 1)), (kTurnsTogether - 1) % 2, 0, steady.body);
     For left = serial(loop);
     const Expr done = mul(steady.extent, number(kTurnsTogether));
-    left.begin = add(loop.begin, done), left.extent = sub(cast(loop.extent, type), done);
+    left.begin = add(loop.begin, done), left.extent = sub(cast(turns_of(loop), type), done);
     left.body = {};
     multiply(var(loop.var, type), 0, left.body);
     finish(var(loop.var, type), 0, 0, left.body);
