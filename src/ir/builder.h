@@ -215,6 +215,7 @@ class Builder {
   void set_range(VarId var, const Expr& first, const std::optional<Range>& extent);
   Region region(const TileRef& ref) const;
   void need_inside(const Region& region) const;
+  bool ends_with_tensor(const Region& region, size_t dim) const;
   void need_bound_symbols(const std::unordered_map<VarId, Expr>& known);
   void narrow_to(const Region& to, Region& from) const;
   std::pair<Region, Region> matched(const TileRef& from, const TileRef& to, const char* what) const;

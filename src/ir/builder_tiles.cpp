@@ -114,6 +114,14 @@ void Builder::narrow_to(const Region& to, Region& from) const {
 
 // The boxes of both sides of a copy, an atomic tile op or their like: extents other than 1 agree in order afterwards,
 // except where one side broadcasts (it has fewer of them).
+// Whether the box has all of a dimension of a global tensor from where it begins.
+bool Builder::ends_with_tensor(const Region& r, size_t d) const {
+  const Buffer& b = program_.buffer(r.buffer);
+  if (b.space != Space::Global) return false;
+  const auto begin = constant_int(r.min[d]), extent = constant_int(r.extent[d]), end = constant_int(b.shape[d]);
+  return begin && extent && end && *begin + *extent == *end;
+}
+
 std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& to, const char* what) const {
   Region a = region(from), b = region(to);
   auto give_extents = [&](Region& head, const Region& tile, const TileRef& ref) {
@@ -141,18 +149,24 @@ std::pair<Region, Region> Builder::matched(const TileRef& from, const TileRef& t
     Expr &ea = a.extent[da], &eb = b.extent[db];
     if (same_extent(ea, eb)) continue;
     auto ca = constant_int(ea), cb = constant_int(eb);
-    if (ca && cb && !from.whole && !to.whole && *ca < *cb) {  // of two boxes the source says how much
-      eb = cast(ea, eb->type);
-      continue;
+    // The side closer to registers decides, ties go to the source.
+    const bool source_decides = distance_from_registers(program_.buffer(a.buffer).space) <=
+                                distance_from_registers(program_.buffer(b.buffer).space);
+    if (ca && cb && !(from.whole && to.whole)) {
+      // A tile that is larger than a whole dimension of a tensor: what is beyond reads zero, and is not written.
+      const bool reaches = source_decides ? *ca > *cb && ends_with_tensor(b, db) : *cb > *ca && ends_with_tensor(a, da);
+      // Of two boxes the source says how much is written.
+      const bool fills_in_part = source_decides && !from.whole && !to.whole && *ca < *cb;
+      if (reaches || fills_in_part) {
+        (source_decides ? eb : ea) = cast(source_decides ? ea : eb, (source_decides ? eb : ea)->type);
+        continue;
+      }
     }
     if (ca && cb)
       fail_here(Code::CopyExtents,
                 fmt::format("{}: the extents differ: '{}' has {}, '{}' has {}", what, name_of(from), text_of(a.extent),
                             name_of(to), text_of(b.extent)),
                 "give both sides the same tile, or an element reference on the global side");
-    // One is dynamic: the side closer to registers decides, ties go to the source.
-    const bool source_decides = distance_from_registers(program_.buffer(a.buffer).space) <=
-                                distance_from_registers(program_.buffer(b.buffer).space);
     (source_decides ? eb : ea) = cast(source_decides ? ea : eb, (source_decides ? eb : ea)->type);
   }
   need_inside(a), need_inside(b);

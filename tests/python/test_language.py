@@ -704,3 +704,27 @@ def test_what_an_index_means_does_not_depend_on_the_shape(n):
     np.testing.assert_array_equal(b, np.concatenate([[0], a[:-1]]) + last)
     np.testing.assert_array_equal(c, np.concatenate([np.zeros(32), a[:-32]]))
     np.testing.assert_array_equal(d, a[::-1])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tiles_larger_than_a_whole_dimension_of_a_tensor(engine):
+    """What is beyond reads zero and is not written; a slice that ends within the tensor says what is meant, and is refused."""
+
+    def rows(begin, end):
+        @T.prim_func
+        def main(A: T.Tensor((2, 6, 40), "float32"), C: T.Tensor((6, 40), "float32"), D: T.Tensor((8, 48), "float32")):
+            with T.Kernel(1, threads=32):
+                tile = T.alloc_shared((8, 48), "float32")
+                T.copy(A[1, begin:end, :], tile)
+                T.copy(tile, C[begin:end, :])
+                T.copy(tile, D)
+
+        return main
+
+    a = np.random.default_rng(0).standard_normal((2, 6, 40), dtype=np.float32)
+    c, d = np.zeros((6, 40), np.float32), np.ones((8, 48), np.float32)
+    run(rows(0, 6), a, c, d, engine=engine)
+    np.testing.assert_array_equal(c, a[1])
+    np.testing.assert_array_equal(d, np.pad(a[1], ((0, 2), (0, 8))))
+    with pytest.raises(tw.CompileError, match="TW1057.*the extents differ"):
+        tw.compile(rows(0, 4), engine=engine)

@@ -45,9 +45,8 @@ std::string misfit_mma(const ProgramTables& p, const Region& r, bool k_is_last, 
   if (!k_is_last && i.a.bits != 16 && i.a.bits != 32) return fmt::format("'{}' is not contiguous along k", b.name);
   if (constant_int(b.shape.back()).value_or(1) % chunk != 0)
     return fmt::format("rows of '{}' are no multiple of 16 bytes", b.name);
-  const auto column = constant_int(r.min.back());
-  if (!column || *column % chunk != 0)
-    return fmt::format("the tile does not begin at 16 bytes of a row of '{}'", b.name);
+  if (analysis::power_of_two_divisor(r.min.back(), p) % chunk != 0)
+    return fmt::format("the tile is not known to begin at a multiple of 16 bytes of a row of '{}'", b.name);
   return "";
 }
 
@@ -150,9 +149,9 @@ bool has_vectors(const ProgramTables& p, const Region& r, bool k_is_last, int64_
   const Buffer& b = p.buffer(r.buffer);
   if (b.space == Space::Global || b.space == Space::Local) return false;
   if (b.is_view() || !b.strides.empty() || b.type.bits < 8 || r.extent.size() < 2) return false;
-  const auto first = constant_int(r.min.back());
+  const bool begins = analysis::power_of_two_divisor(r.min.back(), p) % vector == 0;
   const int64_t row = constant_int(b.shape.back()).value_or(1);
-  return (k_is_last || vector > 1) && first && *first % vector == 0 && row % vector == 0;
+  return (k_is_last || vector > 1) && begins && row % vector == 0;
 }
 
 void choose_tile(GemmChoice& c, const Wanted& w) {
