@@ -99,8 +99,8 @@ def include_fault(root, path, quote, target):
 
 # Plans are decided of programs that stay as they are.
 PLAN_CHANGES = re.compile(
-    r"(?<!const )(?<!const ir::)\b(?:ir::)?(?:TileProgram|ThreadProgram|ProgramTables|Launch) ?&"
-    r"|\b(?:TileProgram|ProgramTables) \w+ =|\b(?:make_stmt|new_buffer|new_var|const_cast)\("
+    r"(?<!const )(?<!const ir::)\b(?:ir::)?(?:TileProgram|ThreadProgram|ProgramTables|Launch|Buffer) ?[&*]"
+    r"|\b(?:TileProgram|ProgramTables) \w+ ?[={(,)]|\bLaunch \w+ ?[={]|\b(?:make_stmt|new_buffer|new_var)\(|\bconst_cast<"
 )
 
 
