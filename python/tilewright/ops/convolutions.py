@@ -36,6 +36,7 @@ def _run(x, weight, bias, stride, padding, dilation, groups):
     rows = next((n for n in (16, 32, 64) if of_group <= n), 128 if gpu and piece == 8 else 64)
     options = {
         "x": str(x.dtype).removeprefix("torch."),
+        "index": "int64" if max(made.numel(), product(x.shape[1:])) >= 2**31 else "int32",
         "bias": bias is not None,
         "tf32": False,
         "rows": rows,
@@ -49,15 +50,15 @@ def _run(x, weight, bias, stride, padding, dilation, groups):
         "padding": tuple(_in_three(padding, 0)),
         "dilation": tuple(_in_three(dilation, 1)),
     }
-    numbers = *_in_three(extents, 1), *_in_three(results, 1)[1:]
+    numbers = *_in_three(extents, 1), *_in_three(results, 1)
     count = torch.empty((groups,), dtype=torch.int8, device=x.device)
     x, weight = x.contiguous().view(*x.shape[:2], places), weight.contiguous().view(outputs, of_channels, taps)
-    bias, result = x.new_empty((1,)) if bias is None else bias.contiguous(), made.view(x.shape[0], outputs, -1)
+    bias, result = x.new_empty((1,)) if bias is None else bias.contiguous(), made.view(-1)
     still = taps == 1 and set(stride) == {1} and not any(padding)
     if still and (groups == 1 or of_channels % 64 == 0) and not (gpu and places % piece):
         options.update(depth=64 if piece == 8 else 32, stages=3)
         launch(convolutions.lines, options, x, weight.view(outputs, of_channels), bias, result, count)
-    elif gpu and of_channels % piece == 0 and x.numel() < 2**31:
+    elif gpu and of_channels % piece == 0 and x.shape[0] * places < 2**31:
         options.update(windows, depth=64 if piece == 8 else 32, stages=3)
         x, weight = _turned(x).view(-1, x.shape[1]), _turned(weight).view(-1, of_channels)
         launch(convolutions.channels, options, x, weight, bias, result, count, *numbers)
@@ -119,8 +120,6 @@ def _conv(n):
             padding = spread(name, "padding", 0 if padding == "valid" else padding, n)
         if any(r < 1 for r in _results(x.shape[2:], window, stride, padding, dilation)):
             refuse_shape(name, f"windows {tuple(window)} with dilation {dilation} do not fit into 'x' of shape {tuple(x.shape)}")
-        if product(x.shape[1:]) >= 2**31:
-            refuse_shape(name, f"'x' has shape {tuple(x.shape)}", "an image has less than 2^31 elements")
         made = _convolution(x, weight, bias, stride, padding, dilation, groups)
         return made[0] if lone else made
 

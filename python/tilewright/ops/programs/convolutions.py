@@ -10,9 +10,9 @@ _OUTSIDE = -(1 << 30)  # as a place along a dimension
 
 
 @T.macro
-def _places(at, n, j, here, extents, results, stride, padding):
-    """here[0..3, j]: where in an image of `extents` the window of result `at` begins, and that as one number; n: whether
-    there is one."""
+def _places(at, n, j, here, begin, extents, results, stride, padding):
+    """here[0..2, j]: where in an image of `extents` the window of result `at` begins, begin[j]: the same as one number; n:
+    whether there is one."""
     D, H, W = extents
     OH, OW = results
     line = at // OW
@@ -22,15 +22,16 @@ def _places(at, n, j, here, extents, results, stride, padding):
     here[0, j] = T.if_then_else(n, d, _OUTSIDE)
     here[1, j] = h
     here[2, j] = w
-    here[3, j] = (d * H + h) * W + w
+    begin[j] = (T.cast(d, begin.dtype) * H + h) * W + w
 
 
 @Family
-def patches(x, window, stride, padding, dilation, bias, tf32, rows, columns, depth, threads):
+def patches(x, index, window, stride, padding, dilation, bias, tf32, rows, columns, depth, threads):
     """Y[n, g * F + f, at] = sum over (channel, window) of W[g * F + f, channel, window] X[n, g * C + channel, at * stride -
     padding + window * dilation], plus B. A block has `rows` channels of the result and `columns` places, and sums `depth`
-    terms in a step, which are looked up one by one: of images of any number of channels."""
-    N, L, OC, C, S, G = T.dynamic("N, L, OC, C, S, G")
+    terms in a step, which are looked up one by one: of images of any number of channels. index: a dtype that counts the
+    elements of an image and of Y."""
+    N, L, OC, C, LY, G = T.dynamic("N, L, OC, C, LY, G")
     taps = window[0] * window[1] * window[2]
 
     @T.prim_func
@@ -38,24 +39,27 @@ def patches(x, window, stride, padding, dilation, bias, tf32, rows, columns, dep
         X: T.Tensor((N, L), x),
         K: T.Tensor((OC, C * taps), x),
         B: T.Tensor((OC if bias else 1,), x),
-        Y: T.Tensor((N, OC, S), x),
+        Y: T.Tensor((LY,), x),
         groups: T.Tensor((G,), "int8"),
         D: T.int32,
         H: T.int32,
         W: T.int32,
+        OD: T.int32,
         OH: T.int32,
         OW: T.int32,
     ):
-        F = OC // G
+        F, S = OC // G, OD * OH * OW
         with T.Kernel(T.ceildiv(S, columns), T.ceildiv(F, rows), N * G, threads=threads) as (bx, by, bz):
             n, g = bz // G, bz % G
             lying = T.alloc_shared((rows, depth), x)
             patch = T.alloc_shared((depth, columns), x)
-            here = T.alloc_shared((4, columns), "int32")
-            on = T.alloc_shared((4, depth), "int32")
+            here = T.alloc_shared((3, columns), "int32")
+            begin = T.alloc_shared((columns,), index)
+            on = T.alloc_shared((3, depth), "int32")
+            far = T.alloc_shared((depth,), index)
             acc = T.alloc_fragment((rows, columns), "float32")
             for j in T.Parallel(columns):
-                _places(bx * columns + j, bx * columns + j < S, j, here, (D, H, W), (OH, OW), stride, padding)
+                _places(bx * columns + j, bx * columns + j < S, j, here, begin, (D, H, W), (OH, OW), stride, padding)
             T.clear(acc)
             for k in T.serial(T.ceildiv(C * taps, depth)):
                 for i in T.Parallel(depth):
@@ -67,22 +71,23 @@ def patches(x, window, stride, padding, dilation, bias, tf32, rows, columns, dep
                     on[0, i] = T.if_then_else(c < C, kd, _OUTSIDE)
                     on[1, i] = kh
                     on[2, i] = kw
-                    on[3, i] = (((g * C + c) * D + kd) * H + kh) * W + kw
+                    far[i] = ((T.cast(g * C + c, index) * D + kd) * H + kh) * W + kw
                 for i, j in T.Parallel(rows, depth):
                     f, t = by * rows + i, k * depth + j
-                    inside = T.logical_and(f < F, t < C * taps)
-                    lying[i, j] = T.if_then_else(inside, K[T.min(g * F + f, OC - 1), T.min(t, C * taps - 1)], T.cast(0, x))
+                    lying[i, j] = K[T.if_then_else(f < F, g * F + f, -1), t]
                 for i, j in T.Parallel(depth, columns):
                     d, h, w = on[0, i] + here[0, j], on[1, i] + here[1, j], on[2, i] + here[2, j]
                     low = T.logical_and(d >= 0, T.logical_and(h >= 0, w >= 0))
                     high = T.logical_and(d < D, T.logical_and(h < H, w < W))
-                    patch[i, j] = T.if_then_else(T.logical_and(low, high), X[n, on[3, i] + here[3, j]], T.cast(0, x))
+                    inside = T.logical_and(low, high)
+                    patch[i, j] = X[n, T.if_then_else(inside, far[i] + begin[j], T.cast(-1, index))]
                 T.gemm(lying, patch, acc)
             for i, j in T.Parallel(rows, columns):
                 f, at = by * rows + i, bx * columns + j
-                if T.logical_and(f < F, at < S):
-                    made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
-                    Y[n, g * F + f, at] = T.cast(made, x)
+                made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
+                inside = T.logical_and(f < F, at < S)
+                to = T.cast(n * OC + g * F + f, index) * S + at
+                Y[T.if_then_else(inside, to, T.cast(-1, index))] = T.cast(made, x)
 
     return convolution
 
@@ -104,17 +109,17 @@ def turned(x, tile=64, threads=256):
 
 
 @Family
-def lines(x, bias, tf32, rows, columns, depth, stages, threads):
+def lines(x, index, bias, tf32, rows, columns, depth, stages, threads):
     """The same of windows of one element that stand at every place: products of weights (OC, C) with images (N, G * C, S) as
     they are."""
-    N, IC, OC, C, S, G = T.dynamic("N, IC, OC, C, S, G")
+    N, IC, OC, C, S, LY, G = T.dynamic("N, IC, OC, C, S, LY, G")
 
     @T.prim_func
     def convolution(
         X: T.Tensor((N, IC, S), x),
         K: T.Tensor((OC, C), x),
         B: T.Tensor((OC if bias else 1,), x),
-        Y: T.Tensor((N, OC, S), x),
+        Y: T.Tensor((LY,), x),
         groups: T.Tensor((G,), "int8"),
     ):
         F = OC // G
@@ -130,18 +135,19 @@ def lines(x, bias, tf32, rows, columns, depth, stages, threads):
                 T.gemm(lying, patch, acc)
             for i, j in T.Parallel(rows, columns):
                 f, at = by * rows + i, bx * columns + j
-                if T.logical_and(f < F, at < S):
-                    made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
-                    Y[n, g * F + f, at] = T.cast(made, x)
+                made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
+                inside = T.logical_and(f < F, at < S)
+                to = T.cast(n * OC + g * F + f, index) * S + at
+                Y[T.if_then_else(inside, to, T.cast(-1, index))] = T.cast(made, x)
 
     return convolution
 
 
 @Family
-def channels(x, window, stride, padding, dilation, bias, tf32, rows, columns, depth, stages, threads):
+def channels(x, index, window, stride, padding, dilation, bias, tf32, rows, columns, depth, stages, threads):
     """The same of images whose channels lie beside each other, X (N * D * H * W, G * C), and weights (OC * window, C): threads
     copy runs of channels ahead of the products, zeros where a window is outside. Places of all images are in one line."""
-    R, IC, OC, C, N, S, G = T.dynamic("R, IC, OC, C, N, S, G")
+    R, IC, OC, C, LY, G = T.dynamic("R, IC, OC, C, LY, G")
     taps = window[0] * window[1] * window[2]
     piece = 4 if x == "float32" else 8  # channels that a thread copies at once, 16 bytes
     across = depth // piece
@@ -158,35 +164,39 @@ def channels(x, window, stride, padding, dilation, bias, tf32, rows, columns, de
         X: T.Tensor((R, IC), x),
         K: T.Tensor((OC * taps, C), x),
         B: T.Tensor((OC if bias else 1,), x),
-        Y: T.Tensor((N, OC, S), x),
+        Y: T.Tensor((LY,), x),
         groups: T.Tensor((G,), "int8"),
         D: T.int32,
         H: T.int32,
         W: T.int32,
+        OD: T.int32,
         OH: T.int32,
         OW: T.int32,
     ):
         T.assume(C % piece == 0)
         T.assume(IC % piece == 0)
-        F = OC // G
+        F, S, N = OC // G, OD * OH * OW, R // (D * H * W)
         with T.Kernel(T.ceildiv(N * S, columns), T.ceildiv(F, rows), G, threads=threads) as (bx, by, g):
             lying = T.alloc_shared((stages, rows, depth), x)
             patch = T.alloc_shared((stages, columns, depth), x)
-            here = T.alloc_shared((4, columns), "int32")
-            image = T.alloc_shared((columns,), "int32")
+            here = T.alloc_shared((3, columns), "int32")
+            begin = T.alloc_shared((columns,), "int32")
+            to = T.alloc_shared((columns,), index)
             mine = T.alloc_local((columns // step, 4), "int32")
             acc = T.alloc_fragment((rows, columns), "float32")
             tx = T.get_thread_binding()
             down = tx // across
             for j in T.Parallel(columns):
                 n = (bx * columns + j) // S
-                image[j] = n
-                _places(bx * columns + j - n * S, n < N, j, here, (D, H, W), (OH, OW), stride, padding)
+                at = bx * columns + j - n * S
+                _places(at, n < N, j, here, begin, (D, H, W), (OH, OW), stride, padding)
+                begin[j] = begin[j] + n * (D * H * W)
+                to[j] = T.if_then_else(n < N, T.cast(n * OC, index) * S + at, T.min_value(index))
             T.sync_threads()
-            for r, e in T.grid(columns // step, 4):
-                mine[r, e] = here[e, r * step + down]
             for r in T.unroll(columns // step):
-                mine[r, 3] = mine[r, 3] + image[r * step + down] * (D * H * W)
+                for e in T.unroll(3):
+                    mine[r, e] = here[e, r * step + down]
+                mine[r, 3] = begin[r * step + down]
             T.clear(acc)
             turns = T.ceildiv(C, depth) * taps
             for k in T.serial(turns + stages - 1):
@@ -222,8 +232,7 @@ def channels(x, window, stride, padding, dilation, bias, tf32, rows, columns, de
                     T.sync_threads()
             for i, j in T.Parallel(rows, columns):
                 f = by * rows + i
-                if T.logical_and(f < F, image[j] < N):
-                    made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
-                    Y[image[j], g * F + f, bx * columns + j - image[j] * S] = T.cast(made, x)
+                made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
+                Y[T.if_then_else(f < F, to[j] + T.cast(g * F + f, index) * S, T.cast(-1, index))] = T.cast(made, x)
 
     return convolution
