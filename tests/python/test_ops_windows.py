@@ -1,4 +1,4 @@
-"""Convolutions of tilewright.ops beside PyTorch: each of their programs, on every engine, at extents that suit no tile."""
+"""Convolutions and pools of tilewright.ops beside PyTorch: each of their programs, on every engine, at extents that suit no tile."""
 
 import pytest
 
@@ -49,3 +49,32 @@ def test_weights_beside_those_of_a_channel_are_not_its_own(engine):
     x, w = torch.ones(1, 16, 6).bfloat16(), torch.ones(16, 8, 3).bfloat16()
     w[8:], x[:, 8:] = float("inf"), float("nan")
     assert (ops.conv1d(x, w, padding=1, groups=2)[:, :8].float() == F.conv1d(torch.ones(1, 8, 6), torch.ones(8, 8, 3), padding=1)).all()
+
+
+def expect_same(got, wanted):
+    got, wanted = (x if isinstance(x, tuple) else (x,) for x in (got, wanted))
+    for a, b in zip(got, wanted, strict=True):
+        assert a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+# Windows that are written out, wide ones, of which lanes have a part each, with equals and several NaN.
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pools(n, engine):
+    space = {1: (2, 3, 37), 2: (2, 2, 19, 21), 3: (1, 2, 9, 10, 11)}[n]
+    x = torch.randn(space, generator=torch.Generator().manual_seed(n)).round()
+    numbers = x.clone()
+    x[0, 0].view(-1)[5] = x[0, 0].view(-1)[7] = float("nan")
+    wide, half = {1: 30, 2: 9, 3: 5}[n], {1: 10, 2: 4, 3: 2}[n]
+    for named in ({"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}, {"kernel_size": wide, "stride": 3, "padding": half}):
+        expect_same(getattr(ops, f"max_pool{n}d")(x, **named), getattr(F, f"max_pool{n}d")(x, **named))
+        expect_same(getattr(ops, f"max_pool{n}d_indices")(x, **named), getattr(F, f"max_pool{n}d")(x, return_indices=True, **named))
+        for counted in (True, False):
+            expect_same(
+                getattr(ops, f"avg_pool{n}d")(numbers, count_include_pad=counted, **named),
+                getattr(F, f"avg_pool{n}d")(numbers, count_include_pad=counted, **named),
+            )
+    for size in (1, 3, 7):
+        expect_same(getattr(ops, f"adaptive_avg_pool{n}d")(numbers, size), getattr(F, f"adaptive_avg_pool{n}d")(numbers, size))
+        expect_same(
+            getattr(ops, f"adaptive_max_pool{n}d_indices")(x, size), getattr(F, f"adaptive_max_pool{n}d")(x, size, return_indices=True)
+        )

@@ -228,7 +228,8 @@ def channels(x, index, window, stride, padding, dilation, bias, tf32, rows, colu
                 if k >= stages - 1:
                     T.ptx_wait_group(stages - 1)
                     T.sync_threads()
-                    T.gemm(lying[(k + 1) % stages, 0:rows, 0:depth], patch[(k + 1) % stages, 0:columns, 0:depth], acc, transpose_B=True)
+                    old = (k + 1) % stages
+                    T.gemm(lying[old, 0:rows, 0:depth], patch[old, 0:columns, 0:depth], acc, transpose_B=True)
                     T.sync_threads()
             for i, j in T.Parallel(rows, columns):
                 f = by * rows + i

@@ -94,7 +94,8 @@ def transform(kind, form, words, radices, inverse, rows, threads):
     """Y[m] = `scale` times the transform of X[m], whose length is the product of the radices. W: cosines and sines of -2 pi
     j / `turns`, which is the length, or twice as much. form: complex: of pairs, into pairs. rfft: the pairs are real numbers,
     two and two, and the result one more than half of their transform; irfft: the other way round. odd rfft, odd irfft: the
-    same of a length that is odd, number by number. words: pairs are given as integers of 64 bits. A radix is a pass: a thread has so many values in registers."""
+    same of a length that is odd, number by number. words: pairs are given as integers of 64 bits. A radix is a pass: a
+    thread has so many values in registers."""
     M = T.dynamic("M")
     length, sign = math.prod(radices), 1 if inverse else -1
     doubled = form in ("rfft", "irfft")
