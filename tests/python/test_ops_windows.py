@@ -1,4 +1,5 @@
-"""Convolutions and pools of tilewright.ops beside PyTorch: each of their programs, on every engine, at extents that suit no tile."""
+"""Convolutions, pools and batch norms of tilewright.ops beside PyTorch: each of their programs, on every engine, at extents that suit
+no tile."""
 
 import pytest
 
@@ -78,3 +79,19 @@ def test_pools(n, engine):
         expect_same(
             getattr(ops, f"adaptive_max_pool{n}d_indices")(x, size), getattr(F, f"adaptive_max_pool{n}d")(x, size, return_indices=True)
         )
+
+
+# By parts of the images, whose moments are joined: few images, many, one channel, no dimension behind the channels.
+@pytest.mark.parametrize("shape", [(2, 6, 5, 7), (1, 8, 3, 4), (9, 5), (5, 3, 130), (33, 2, 3), (2, 1, 3000)], ids=str)
+def test_batches_as_normal_channels(shape, engine):
+    make = torch.Generator().manual_seed(len(shape))
+    x, g = torch.randn(shape, generator=make) * 3 + 100, torch.randn(shape, generator=make)
+    w, b = torch.randn(shape[1], generator=make), torch.randn(shape[1], generator=make)
+    wide = [t.double().requires_grad_() for t in (x, w, b)]
+    wanted = F.batch_norm(wide[0], None, None, *wide[1:], True)
+    assert torch.allclose(ops.batch_norm(x, None, None, w, b, training=True).double(), wanted, atol=2e-4, rtol=2e-4)
+    dims = [0, *range(2, x.dim())]
+    rstd = (x.double().var(dims, correction=0) + 1e-5).rsqrt().float()
+    got = ops.batch_norm_backward(g, x, w, x.double().mean(dims).float(), rstd)
+    for made, expected in zip(got, torch.autograd.grad(wanted, wide, g.double()), strict=True):
+        assert torch.allclose(made.double(), expected, atol=2e-3, rtol=2e-3)
