@@ -199,9 +199,11 @@ def channels(x, index, window, stride, padding, dilation, bias, tf32, rows, colu
                 mine[r, 3] = begin[r * step + down]
             T.clear(acc)
             turns = T.ceildiv(C, depth) * taps
-            for k in T.serial(turns + stages - 1):
+            for k in T.serial(turns + stages - 1):  # turn k is brought, the one before those under way is multiplied
+                T.ptx_wait_group(stages - 2)
+                T.sync_threads()
                 if k < turns:
-                    tap, slot = k % taps, k % stages
+                    tap = k % taps
                     kd = tap // (window[1] * window[2]) * dilation[0]
                     kh = tap // window[2] % window[1] * dilation[1]
                     kw = tap % window[2] * dilation[2]
@@ -209,7 +211,7 @@ def channels(x, index, window, stride, padding, dilation, bias, tf32, rows, colu
                     for r in T.unroll(rows // step):
                         f = by * rows + r * step + down
                         T.ptx_cp_async(
-                            T.access_ptr(lying[slot, r * step + down, part(tx)], "w", piece),
+                            T.access_ptr(lying[k % stages, r * step + down, part(tx)], "w", piece),
                             T.access_ptr(K[(g * F + f) * taps + tap, channel(k, tx)], "r", piece),
                             piece,
                             predicate=T.logical_and(f < F, channel(k, tx) < C),
@@ -219,18 +221,19 @@ def channels(x, index, window, stride, padding, dilation, bias, tf32, rows, colu
                         low = T.logical_and(d >= 0, T.logical_and(h >= 0, w >= 0))
                         high = T.logical_and(d < D, T.logical_and(h < H, w < W))
                         T.ptx_cp_async(
-                            T.access_ptr(patch[slot, r * step + down, part(tx)], "w", piece),
+                            T.access_ptr(patch[k % stages, r * step + down, part(tx)], "w", piece),
                             T.access_ptr(X[mine[r, 3] + on, g * C + channel(k, tx)], "r", piece),
                             piece,
                             predicate=T.logical_and(T.logical_and(low, high), channel(k, tx) < C),
                         )
                 T.ptx_commit_group()
                 if k >= stages - 1:
-                    T.ptx_wait_group(stages - 1)
-                    T.sync_threads()
-                    old = (k + 1) % stages
-                    T.gemm(lying[old, 0:rows, 0:depth], patch[old, 0:columns, 0:depth], acc, transpose_B=True)
-                    T.sync_threads()
+                    T.gemm(
+                        lying[(k + 1) % stages, 0:rows, 0:depth],
+                        patch[(k + 1) % stages, 0:columns, 0:depth],
+                        acc,
+                        transpose_B=True,
+                    )
             for i, j in T.Parallel(rows, columns):
                 f = by * rows + i
                 made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]

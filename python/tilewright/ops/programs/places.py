@@ -228,13 +228,10 @@ def in_order_by_warps(x, largest, limits, each, threads):
             begin, end = (T.max(S[row], 0), T.min(E[row], N)) if limits else (0, N)
             for e in T.unroll(each):
                 at = e * 32 + lane
-                rank = T.int32((1 << (half - 1)) - 1)
-                place = T.int32(nowhere)
-                if begin + at < end:
-                    value = X[row, begin + at]
-                    rank = _rank(x, value, largest)
-                    place = at
-                words[e] = (T.cast(rank, kind) << half) | T.cast(place, kind)
+                inside = begin + at < end
+                value = X[row, T.if_then_else(inside, begin + at, -1)]  # 0, without a branch
+                rank = T.if_then_else(inside, _rank(x, value, largest), (1 << (half - 1)) - 1)
+                words[e] = (T.cast(rank, kind) << half) | T.cast(T.if_then_else(inside, at, nowhere), kind)
             _sort_in_lanes(words, lane, each)
             for e in T.unroll(each):
                 i = lane * each + e
