@@ -46,6 +46,14 @@ def test_convolutions(number, dtype, engine):
     assert ((got.double() - wanted).abs() <= (1e-4 if dtype is torch.float32 else 0.01) * (1 + wanted.abs())).all()
 
 
+def test_wide_tiles_of_places(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
+    monkeypatch.setattr("tilewright.ops.convolutions._MANY", 0)
+    x, w = torch.randn(2, 8, 13, 11).bfloat16(), torch.randn(40, 8, 3, 3).bfloat16()
+    wanted = F.conv2d(x.double(), w.double(), padding=1)
+    assert ((ops.conv2d(x, w, padding=1).double() - wanted).abs() <= 0.01 * (1 + wanted.abs())).all()
+
+
 def test_weights_beside_those_of_a_channel_are_not_its_own(engine):
     x, w = torch.ones(1, 16, 6).bfloat16(), torch.ones(16, 8, 3).bfloat16()
     w[8:], x[:, 8:] = float("inf"), float("nan")

@@ -6,6 +6,8 @@ from .calls import product, refuse_shape
 from .operators import Core, check, check_number, launch, on_gpu, public, refuse_option
 from .pooling import _in_three, spread
 
+_MANY = 264  # tiles of 256 places: enough for a GPU, where twice as many share the weights that they bring
+
 
 def _results(extents, window, stride, padding, dilation):
     return [(e + 2 * p - d * (w - 1) - 1) // s + 1 for e, w, s, p, d in zip(extents, window, stride, padding, dilation)]
@@ -60,6 +62,8 @@ def _run(x, weight, bias, stride, padding, dilation, groups):
         launch(convolutions.lines, options, x, weight.view(outputs, of_channels), bias, result, count)
     elif gpu and of_channels % piece == 0 and x.shape[0] * places < 2**31:
         options.update(windows, depth=64 if piece == 8 else 32, stages=3)
+        if rows == 64 and piece == 8 and made.numel() // outputs >= 256 * _MANY:
+            options.update(columns=256, threads=256)
         x, weight = _turned(x).view(-1, x.shape[1]), _turned(weight).view(-1, of_channels)
         launch(convolutions.channels, options, x, weight, bias, result, count, *numbers)
     else:
