@@ -67,7 +67,7 @@ def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_pad
             options.update(down=lanes // across, across=across)
         else:
             inside = not sizes and not any(padding) and all(map(_fit, extents, results, window, stride, dilation))
-            options.update(rank=n, inside=inside, branches=places and not on_gpu(x), width=256 if on_gpu(x) else 1024)
+            options.update(rank=n, inside=inside, branches=not on_gpu(x), width=256 if on_gpu(x) else 1024)
         given = at.view(m, -1) if places else at.new_empty((1, product(results)))
         sizes_in_three = (*_in_three(extents, 1), *_in_three(results, 1))
         launch(family, options, x.contiguous().view(m, -1), made.view(m, -1), given, *sizes_in_three)

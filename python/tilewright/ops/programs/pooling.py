@@ -30,18 +30,22 @@ def windows(
 ):
     """Y of X (M, D, H, W), both flat behind M: the mean or the largest of each window, whose first element may lie in the
     padding. `rank`: the last dimensions that there are, the others are 1; `inside`: windows have no padding and hang over no
-    end. `places`: where the largest stands in D x H x W, of equals the first; branches: found by those, which CPUs foretell.
-    adaptive: window w of n begins at w * extent / n."""
+    end. `places`: where the largest stands in D x H x W, of equals the first. branches: what is outside, and where the largest
+    is, is found by those, which CPUs foretell. adaptive: window w of n begins at w * extent / n."""
     M, S, R = T.dynamic("M, S, R")
     taps = () if adaptive else tuple(itertools.product(*map(range, window)))
     taps = taps if len(taps) <= _WRITTEN_OUT else ()
     least = -T.infinity("float32") if largest else T.float32(0)
     reach = _reach(adaptive, window, stride, padding, dilation)
+    # The largest of a window without gaps is that of its elements, some of them twice: those at the edges stand for those
+    # beyond.
+    sure = inside or (largest and not branches and set(dilation) == {1})
 
     def along(begin, axis, extent):
         """(where the elements of a window stand along a dimension, whether they are there)"""
-        at = [T.bind(begin + k * dilation[axis]) for k in range(window[axis])]
-        if inside or axis < 3 - rank:
+        at = [begin + k * dilation[axis] for k in range(window[axis])]
+        at = [T.bind(T.max(T.min(e, extent - 1), 0) if sure and not inside and axis >= 3 - rank else e) for e in at]
+        if sure or axis < 3 - rank:
             return at, [T.bool(True)] * len(at)
         return at, [T.bind(T.cast(e, "uint32") < T.cast(extent, "uint32")) for e in at]
 
@@ -87,8 +91,10 @@ def windows(
                         tap = lines[kd][kh] + w[kw]
                         here = T.bind(T.logical_and(of_d[kd], T.logical_and(of_h[kh], of_w[kw])))
                         # Outside are zeros, by the guard of the load alone: loads do not wait for each other.
-                        far = tap if inside else T.cast(T.if_then_else(here, tap, -1), "uint32")
-                        v = T.if_then_else(here, T.cast(X[m, tap], "float32"), least) if branches else T.cast(X[m, far], "float32")
+                        far = tap if inside else T.cast(tap if sure else T.if_then_else(here, tap, -1), "uint32")
+                        v = T.cast(X[m, far], "float32")
+                        if branches and places:
+                            v = T.if_then_else(here, T.cast(X[m, tap], "float32"), least)
                         if places and branches:
                             if T.logical_and(here, T.logical_or(place < 0, T.logical_or(v > total, T.isnan(v)))):
                                 total = v
@@ -99,7 +105,7 @@ def windows(
                             total = T.if_then_else(wanted, v, total)
                             place = T.if_then_else(wanted, tap, place)
                         elif largest:
-                            total = T.max_nan(total, v if inside else T.if_then_else(here, v, least))
+                            total = T.max_nan(total, v if sure else T.if_then_else(here, v, least))
                         else:
                             total = total + v
                     if not taps:
