@@ -41,6 +41,7 @@ bool is_own_element(const std::vector<Expr>& index, const Launch& launch, const 
 
 bool OwnElement::operator==(const OwnElement& o) const {
   const auto same = [](const Dimension& a, const Dimension& b) {
+    if (a.anything || b.anything) return a.anything && b.anything;
     return a.digits == b.digits && a.constant == b.constant &&
            std::equal(a.base.begin(), a.base.end(), b.base.begin(), b.base.end(), [](const Term& x, const Term& y) {
              return x.coefficient == y.coefficient && equal(x.value, y.value);
@@ -61,22 +62,22 @@ OwnElements::OwnElements(const Launch& launch) : launch_(launch), bound_(bound_v
 
 std::optional<OwnElement> OwnElements::of(const std::vector<Expr>& index) const {
   const Range all{0, launch_.thread_count()};
-  auto out = positional(index, all);
-  return out && covers_threads(*out, 1, all) ? std::move(out) : std::nullopt;
+  const OwnElement out = positional(index, all);
+  return covers_threads(out, 1, all) ? std::optional(out) : std::nullopt;
 }
 
 std::optional<OwnElement> OwnElements::of_warps(const std::vector<Expr>& index, std::optional<Range> role) const {
   if (launch_.thread.size() != 1) return std::nullopt;
   const Range threads = role.value_or(Range{0, launch_.thread_count()});
-  auto out = positional(index, threads);
-  return out && covers_threads(*out, kWarpThreads, threads) ? std::move(out) : std::nullopt;
+  const OwnElement out = positional(index, threads);
+  return covers_threads(out, kWarpThreads, threads) ? std::optional(out) : std::nullopt;
 }
 
-std::optional<OwnElement> OwnElements::positional(const std::vector<Expr>& index, const Range& threads) const {
+OwnElement OwnElements::positional(const std::vector<Expr>& index, const Range& threads) const {
   OwnElement out;
   for (const Expr& e : index) {
     OwnElement::Dimension d;
-    if (!add(1, e, d, threads) || !is_positional(d)) return std::nullopt;
+    if (!add(1, e, d, threads) || !is_positional(d)) d = {}, d.anything = true;
     out.dimensions.push_back(std::move(d));
   }
   return out;

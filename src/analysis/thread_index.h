@@ -26,6 +26,7 @@ struct OwnElement {
     std::vector<Digit> digits;  // by weight
     std::vector<ir::Term> base;
     int64_t constant = 0;
+    bool anything = false;  // it may be any: other dimensions tell the threads apart
   };
   std::vector<Dimension> dimensions;
   bool operator==(const OwnElement& o) const;
@@ -49,7 +50,7 @@ class OwnElements {
   struct Counter {  // of a loop
     int64_t begin = 0, extent = 0;
   };
-  std::optional<OwnElement> positional(const std::vector<ir::Expr>& index, const Range& threads) const;
+  OwnElement positional(const std::vector<ir::Expr>& index, const Range& threads) const;
   std::optional<OwnElement::Digit> digit(const ir::Expr& e, const Range& threads) const;
   bool add(int64_t weight, const ir::Expr& e, OwnElement::Dimension& to, const Range& threads) const;
   bool covers_threads(const OwnElement& e, int64_t together, const Range& threads) const;

@@ -6,9 +6,20 @@ from .calls import product, refuse_shape
 from .operators import Core, check, check_number, launch, on_gpu, public, refuse_option
 from .pooling import _in_three, spread
 
+_MANY = 264  # tiles of 256 places: enough for a GPU, where twice as many share the weights that they bring
+
 
 def _results(extents, window, stride, padding, dilation):
     return [(e + 2 * p - d * (w - 1) - 1) // s + 1 for e, w, s, p, d in zip(extents, window, stride, padding, dilation)]
+
+
+def _turned(x):
+    """(m, c, p) with the last two dimensions exchanged."""
+    from .programs import convolutions
+
+    made = x.new_empty((x.shape[0], x.shape[2], x.shape[1]))
+    launch(convolutions.turned, {"x": str(x.dtype).removeprefix("torch.")}, x, made)
+    return made
 
 
 def _run(x, weight, bias, stride, padding, dilation, groups):
@@ -16,36 +27,48 @@ def _run(x, weight, bias, stride, padding, dilation, groups):
 
     from .programs import convolutions
 
-    outputs = weight.shape[0]
+    outputs, of_channels = weight.shape[:2]
     window, extents = list(weight.shape[2:]), x.shape[2:]
     results = _results(extents, window, stride, padding, dilation)
     made = x.new_empty((x.shape[0], outputs, *results))
-    if made.numel():
-        gpu, of_group = on_gpu(x), outputs // groups
-        rows = 16 if of_group <= 16 else 32 if of_group <= 32 else 64
-        options = {
-            "x": str(x.dtype).removeprefix("torch."),
-            "window": tuple(_in_three(window, 1)),
-            "stride": tuple(_in_three(stride, 1)),
-            "padding": tuple(_in_three(padding, 0)),
-            "dilation": tuple(_in_three(dilation, 1)),
-            "bias": bias is not None,
-            "tf32": False,
-            "rows": rows,
-            "columns": 128 if gpu else 64,
-            "depth": 32,
-            "threads": 128,
-        }
-        count = torch.empty((groups,), dtype=torch.int8, device=x.device)
-        launch(
-            convolutions.patches,
-            options,
-            x.contiguous().view(*x.shape[:2], *_in_three(extents, 1)),
-            weight.contiguous().view(outputs, -1),
-            x.new_empty((1,)) if bias is None else bias.contiguous(),
-            made.view(x.shape[0], outputs, *_in_three(results, 1)),
-            count,
-        )
+    if not made.numel():
+        return made
+    gpu, of_group, taps = on_gpu(x), outputs // groups, product(window)
+    piece, places = 4 if x.dtype is torch.float32 else 8, product(extents)
+    rows = next((n for n in (16, 32, 64) if of_group <= n), 128 if gpu and piece == 8 else 64)
+    options = {
+        "x": str(x.dtype).removeprefix("torch."),
+        "index": "int64" if max(made.numel(), product(x.shape[1:])) >= 2**31 else "int32",
+        "bias": bias is not None,
+        "tf32": False,
+        "rows": rows,
+        "columns": 128 if gpu else 64,
+        "depth": 32,
+        "threads": 256 if rows > 64 else 128,
+    }
+    windows = {
+        "window": tuple(_in_three(window, 1)),
+        "stride": tuple(_in_three(stride, 1)),
+        "padding": tuple(_in_three(padding, 0)),
+        "dilation": tuple(_in_three(dilation, 1)),
+    }
+    numbers = *_in_three(extents, 1), *_in_three(results, 1)
+    count = torch.empty((groups,), dtype=torch.int8, device=x.device)
+    x, weight = x.contiguous().view(*x.shape[:2], places), weight.contiguous().view(outputs, of_channels, taps)
+    bias, result = x.new_empty((1,)) if bias is None else bias.contiguous(), made.view(-1)
+    still = taps == 1 and set(stride) == {1} and not any(padding)
+    if still and (groups == 1 or of_channels % 64 == 0) and not (gpu and places % piece):
+        options.update(depth=64 if piece == 8 else 32, stages=3)
+        launch(convolutions.lines, options, x, weight.view(outputs, of_channels), bias, result, count)
+    elif gpu and of_channels % piece == 0 and x.shape[0] * places < 2**31:
+        options.update(windows, depth=64 if piece == 8 else 32, stages=3)
+        if rows == 64 and piece == 8 and made.numel() // outputs >= 256 * _MANY:
+            options.update(columns=256, threads=256)
+        x, weight = _turned(x).view(-1, x.shape[1]), _turned(weight).view(-1, of_channels)
+        launch(convolutions.channels, options, x, weight, bias, result, count, *numbers)
+    else:
+        options.update(windows, rows=min(rows, 64), threads=128)
+        launch(convolutions.patches, options, x.view(x.shape[0], -1), weight.view(outputs, -1), bias, result, count, *numbers)
     return made
 
 

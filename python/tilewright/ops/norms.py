@@ -265,11 +265,30 @@ def _by_channel(x, mean, var, weight, bias, epsilon, name):
     return _channels(x, scale, shift if bias is None else shift + bias.float())
 
 
+def _in_parts(x):
+    """(x as (batch, channels, length), tiles of it, room for two numbers of each channel and part of the batch)"""
+    import torch
+
+    batch, channels = x.shape[:2]
+    length = product(x.shape[2:])
+    columns = max(8, min(up_to_power_of_two(length), 2048))
+    rows = min(max(1, 4096 // columns), up_to_power_of_two(batch))
+    parts = max(1, min(-(-1024 // channels), -(-batch // rows)))
+    options = {"x": _kind(x), "rows": rows, "columns": columns, "threads": 256}
+    return x.contiguous().view(batch, channels, length), options, x.new_empty((channels, parts, 2), dtype=torch.float32)
+
+
 def _run_moments(x):
-    """Means and variances of channels, without a copy: along what is behind the channels, then along the batch."""
+    """Means and variances of channels, without a copy; on a CPU along what is behind the channels, then along the batch."""
+    from .programs import norms
     from .reductions import moments
 
-    return moments(x)
+    if not on_gpu(x):
+        return moments(x)
+    given, options, parts = _in_parts(x)
+    mean, var = (parts.new_empty(x.shape[1]) for _ in range(2))
+    launch(norms.moments, options, given, parts, mean, var)
+    return mean, var
 
 
 def _reference_moments(x):
@@ -324,6 +343,16 @@ def batch_norm_backward(grad_out, x, weight, mean, rstd):
     from . import elementwise
     from .reductions import moments
 
+    if on_gpu(x) and product(x.shape) and _kind(x) in FLOATS:
+        from .programs import norms
+
+        given, options, parts = _in_parts(x)
+        made = x.new_empty(x.shape)
+        of_weight, of_bias = (parts.new_empty(x.shape[1]) for _ in range(2))
+        grads = grad_out.contiguous().view(given.shape)
+        numbers = (t.contiguous() for t in (weight, mean, rstd))
+        launch(norms.channel_gradients, options, grads, given, *numbers, parts, made.view(given.shape), of_weight, of_bias)
+        return made, of_weight, of_bias
     count = product(x.shape) // max(x.shape[1], 1)
     wide, normal = grad_out.float(), _run_channels(x.float(), rstd, -mean * rstd)
     of_bias = moments(wide, False)[0] * count

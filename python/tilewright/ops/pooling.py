@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .calls import product, refuse_shape
-from .operators import Core, check, launch, on_gpu, public, refuse_option
+from .operators import Core, check, launch, on_gpu, public, refuse_option, up_to_power_of_two
 
 _OF_RANK = ("", "1d", "2d", "3d")
 
@@ -44,26 +44,33 @@ def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_pad
     made = x.new_empty(shape)
     at = x.new_empty(shape if places else (0,), dtype=torch.int64)
     if made.numel():
-        m, threads = product(lead), 128
+        m = product(lead)
         options = {
             "x": str(x.dtype).removeprefix("torch."),
             "largest": largest,
             "places": places,
             "adaptive": bool(sizes),
-            "rank": n,
-            "inside": not sizes and not any(padding) and all(map(_fit, extents, results, window, stride, dilation)),
             "window": tuple(_in_three(window, 1)),
             "stride": tuple(_in_three(stride, 1)),
             "padding": tuple(_in_three(padding, 0)),
             "dilation": tuple(_in_three(dilation, 1)),
             "counts_padding": counts_padding,
             "divisor": divisor,
-            "width": 256 if on_gpu(x) else 1024,
-            "threads": threads,
+            "threads": 128,
         }
+        # What a window has at most, along each dimension.
+        most = [min(e, -(-e // r) + 1) for e, r in zip(extents, results)] if sizes else window
+        family, lanes = pooling.windows, min(32, up_to_power_of_two(product(most)) // 4)
+        if on_gpu(x) and lanes > 1 and (sizes or product(most) > 64):
+            across = min(lanes, up_to_power_of_two(most[-1]))
+            family = pooling.wide_windows
+            options.update(down=lanes // across, across=across)
+        else:
+            inside = not sizes and not any(padding) and all(map(_fit, extents, results, window, stride, dilation))
+            options.update(rank=n, inside=inside, branches=not on_gpu(x), width=256 if on_gpu(x) else 1024)
         given = at.view(m, -1) if places else at.new_empty((1, product(results)))
         sizes_in_three = (*_in_three(extents, 1), *_in_three(results, 1))
-        launch(pooling.windows, options, x.contiguous().view(m, -1), made.view(m, -1), given, *sizes_in_three)
+        launch(family, options, x.contiguous().view(m, -1), made.view(m, -1), given, *sizes_in_three)
     return made, at
 
 

@@ -3,6 +3,7 @@ other."""
 
 from __future__ import annotations
 
+import math
 
 from .calls import name_of, product, refuse_shape
 from .operators import FLOATS, Core, check, check_choice, check_number, launch, on_gpu, public, up_to_power_of_two
@@ -208,6 +209,58 @@ def _chunks(name, positions, chunk_len):
     return positions // chunk_len
 
 
+def _run_step_sizes(dt, A, chunk_len, dt_bias, dt_softplus, dt_min, dt_max):
+    import torch
+
+    batch, positions, heads = dt.shape
+    if not on_gpu(dt) or not product(dt.shape):
+        from .scans import cumsum
+
+        steps = _laid_out(_steps(dt, dt_bias, dt_softplus, dt_min, dt_max), chunk_len)
+        return steps.contiguous(), cumsum(steps * A[:, None, None])
+    from .programs import recurrences
+
+    made = [dt.new_empty((batch, heads, positions // chunk_len, chunk_len)) for _ in range(2)]
+    options = {
+        "softplus": dt_softplus,
+        "bias": dt_bias is not None,
+        "bounded": (dt_min, dt_max) != (-math.inf, math.inf),
+        "heads": min(32, up_to_power_of_two(heads)),
+        "rows": min(64, max(8, up_to_power_of_two(chunk_len))),
+        "threads": 256,
+    }
+    launch(
+        recurrences.steps,
+        options,
+        dt.contiguous(),
+        A.contiguous(),
+        dt.new_empty((1,)) if dt_bias is None else dt_bias.float().contiguous(),
+        *(t.view(batch, heads, positions) for t in made),
+        torch.empty((chunk_len,), dtype=torch.int8, device=dt.device),
+        float(dt_min),
+        float(dt_max),
+    )
+    return tuple(made)
+
+
+def _laid_out(steps, chunk_len):
+    batch, positions, heads = steps.shape
+    return steps.transpose(1, 2).reshape(batch, heads, positions // chunk_len, chunk_len)
+
+
+def _reference_step_sizes(dt, A, chunk_len, dt_bias, dt_softplus, dt_min, dt_max):
+    steps = _laid_out(_steps(dt, dt_bias, dt_softplus, dt_min, dt_max), chunk_len)
+    return steps.contiguous(), (steps * A[:, None, None]).cumsum(-1)
+
+
+_step_sizes = Core(
+    "ssd_da_cumsum",
+    "(Tensor dt, Tensor A, int chunk_len, Tensor? dt_bias, bool dt_softplus, float dt_min, float dt_max) -> (Tensor, Tensor)",
+    _run_step_sizes,
+    _reference_step_sizes,
+)
+
+
 def ssd_da_cumsum(dt, A, chunk_len, dt_bias=None, *, dt_softplus=False, dt_min=0.0, dt_max=float("inf")):
     """(step sizes, running sums of step size * A within chunks), both float32 (batch, heads, chunks, chunk_len).
 
@@ -215,13 +268,10 @@ def ssd_da_cumsum(dt, A, chunk_len, dt_bias=None, *, dt_softplus=False, dt_min=0
     dt_softplus, brought between dt_min and dt_max. chunk_len divides the positions. Has gradients in PyTorch."""
     name = "ssd_da_cumsum"
     dt = check(name, "dt", dt, ("float32",), rank=3)
-    batch, positions, heads = dt.shape
-    A = check(name, "A", A, ("float32",), shape=(heads,))
-    chunks = _chunks(name, positions, chunk_len)
-    from .scans import cumsum
-
-    steps = _steps(dt, dt_bias, dt_softplus, dt_min, dt_max).transpose(1, 2).reshape(batch, heads, chunks, chunk_len)
-    return steps.contiguous(), cumsum(steps * A[:, None, None])
+    A = check(name, "A", A, ("float32",), shape=(dt.shape[2],))
+    _chunks(name, dt.shape[1], chunk_len)
+    dt_bias = None if dt_bias is None else check(name, "dt_bias", dt_bias, ("float32",), shape=(dt.shape[2],))
+    return _step_sizes(dt, A, chunk_len, dt_bias, bool(dt_softplus), float(dt_min), float(dt_max))
 
 
 def _heads(name, x, B, groups_of="B"):

@@ -254,6 +254,6 @@ def moments(x, variance=True):
     mean = step("mean", step("sum", flat, 0).view(1, batch, channels), batch * length).view(channels)
     if not variance:
         return mean, None
-    parts = step("var", flat, 1, mean.expand(batch, channels).reshape(-1)).view(1, batch, channels)
+    parts = step("var", flat, 1, mean.expand(batch, channels).reshape(-1).contiguous()).view(1, batch, channels)
     return mean, step("mean", parts, batch * length).view(channels)
 var_mean.reference = lambda x, dim=None, **named: tuple(_referred(name, x, dim, **named) for name in ("var", "mean"))

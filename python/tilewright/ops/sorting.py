@@ -79,6 +79,22 @@ argmax, argmin = _arg("argmax", True), _arg("argmin", False)
 # ---- order
 
 
+def _on_gpu(x, n, count, limits):
+    """The program by which a GPU orders rows, and its options."""
+    walks = n > _MOST or (count < n and n > 2 * max(up_to_power_of_two(count), 4096))
+    width = max(2 * up_to_power_of_two(count), 4096) if walks else up_to_power_of_two(n)
+    if width <= 256 and not walks:
+        return programs().in_order_by_warps, {"each": max(width // 32, 1), "limits": limits, "threads": 128}
+    threads = min(max(width // 16, 32), 1024)
+    return programs().in_order_by_digits, {"each": width // threads, "walks": walks, "limits": limits, "threads": threads}
+
+
+def _on_cpu(n, count):
+    wanted = max(up_to_power_of_two(count), 16)
+    width = min(max(up_to_power_of_two(n), 2 * wanted if wanted < n else wanted), max(2 * wanted, 2048) if wanted < n else _MOST)
+    return programs().in_order, {"width": width, "count": min(wanted, width), "walks": width < n, "threads": 128}
+
+
 def _run_order(x, count, largest, dim, starts, ends):
     import torch
 
@@ -87,26 +103,20 @@ def _run_order(x, count, largest, dim, starts, ends):
     shape = (*moved.shape[:-1], count)
     values, places = moved.new_empty(shape), moved.new_empty(shape, dtype=torch.int64)
     if values.numel():
-        wanted = max(up_to_power_of_two(count), 16)
-        width = min(
-            max(up_to_power_of_two(n), 2 * wanted if wanted < n else wanted), max(2 * wanted, 2048) if wanted < n else _MOST
-        )
-        if starts is None:
-            starts, ends = (moved.new_full((m,), e, dtype=torch.int32) for e in (0, n))
-        options = {
-            "x": _kind(x),
-            "largest": largest,
-            "width": width,
-            "count": min(wanted, width),
-            "walks": width < n,
-            "threads": 256 if on_gpu(x) else 128,
-        }
+        gpu, limits = on_gpu(x), starts is not None
+        if not limits:
+            starts, ends = (
+                (moved.new_empty((1,), dtype=torch.int32),) * 2
+                if gpu
+                else (moved.new_full((m,), e, dtype=torch.int32) for e in (0, n))
+            )
+        family, options = _on_gpu(x, n, count, limits) if gpu else _on_cpu(n, count)
         launch(
-            programs().in_order,
-            options,
+            family,
+            {"x": _kind(x), "largest": largest, **options},
             moved.view(m, n),
-            starts.contiguous().view(m),
-            ends.contiguous().view(m),
+            starts.contiguous().view(-1),
+            ends.contiguous().view(-1),
             values.view(m, count),
             places.view(m, count),
         )

@@ -112,3 +112,124 @@ def channels(x, rows, columns, threads):
                 )
 
     return scale_channels
+
+
+@T.macro
+def _add(v, row, total):
+    """total[0]: the sum of a tile."""
+    T.reduce_sum(v, row, dim=1)
+    T.reduce_sum(row, total, dim=0)
+
+
+@Family
+def moments(x, rows, columns, threads):
+    """The mean of each channel of X, and its variance without correction: a block has a part of the images, and joins the
+    moments of its tiles; P are those of parts, which the second launch joins."""
+    N, C, L, S = T.dynamic("N, C, L, S")
+
+    @T.prim_func
+    def moments_of_channels(
+        X: T.Tensor((N, C, L), x), P: T.Tensor((C, S, 2), "float32"), mean: T.Tensor((C,), "float32"), var: T.Tensor((C,), "float32")
+    ):
+        per = T.ceildiv(T.ceildiv(N, S), rows) * rows
+        with T.Kernel(C, S, threads=threads) as (c, s):
+            v = T.alloc_fragment((rows, columns), "float32")
+            row = T.alloc_fragment((rows,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            middle, apart, count = (T.alloc_var("float32", init=0) for _ in range(3))
+            end, across = T.min((s + 1) * per, N), T.ceildiv(L, columns)
+            for t in T.serial(T.max(T.ceildiv(end - s * per, rows), 0) * across):
+                n = s * per + t // across * rows
+                for i, j in T.Parallel(rows, columns):
+                    v[i, j] = T.cast(X[n + i, c, t % across * columns + j], "float32")
+                _add(v, row, total)
+                here = T.cast(T.min(rows, end - n) * T.min(columns, L - t % across * columns), "float32")
+                off = total[0] / here
+                for i, j in T.Parallel(rows, columns):
+                    d = v[i, j] - off
+                    v[i, j] = T.if_then_else(T.logical_and(n + i < end, t % across * columns + j < L), d * d, T.float32(0))
+                _add(v, row, total)
+                d = off - middle
+                share = here / (count + here)
+                apart = apart + total[0] + d * d * count * share
+                middle = middle + d * share
+                count = count + here
+            if T.get_thread_binding() == 0:
+                P[c, s, 0] = middle
+                P[c, s, 1] = apart
+        with T.Kernel(T.ceildiv(C, 128), threads=128) as bx:
+            for i in T.Parallel(128):
+                c = bx * 128 + i
+                if c < C:
+                    whole, around, known = (T.alloc_var("float32", init=0) for _ in range(3))
+                    for part in T.serial(S):
+                        of_part = T.cast(T.max(T.min((part + 1) * per, N) - part * per, 0), "float32") * T.cast(L, "float32")
+                        step = P[c, part, 0] - whole
+                        weight = of_part / T.max(known + of_part, 1)
+                        around = around + P[c, part, 1] + step * step * known * weight
+                        whole = whole + step * weight
+                        known = known + of_part
+                    mean[c] = whole
+                    var[c] = around / known
+
+    return moments_of_channels
+
+
+@Family
+def channel_gradients(x, rows, columns, threads):
+    """Gradients of X, W and B, where Y is X as normal channels, times W plus B, and G the gradient of Y: sums of G, and of it
+    times the normal channels, by parts of the images, all of them, and what they leave of G."""
+    N, C, L, S = T.dynamic("N, C, L, S")
+
+    @T.prim_func
+    def gradients_of_channels(
+        G: T.Tensor((N, C, L), x),
+        X: T.Tensor((N, C, L), x),
+        W: T.Tensor((C,), "float32"),
+        mean: T.Tensor((C,), "float32"),
+        rstd: T.Tensor((C,), "float32"),
+        P: T.Tensor((C, S, 2), "float32"),
+        DX: T.Tensor((N, C, L), x),
+        DW: T.Tensor((C,), "float32"),
+        DB: T.Tensor((C,), "float32"),
+    ):
+        per = T.ceildiv(T.ceildiv(N, S), rows) * rows
+        with T.Kernel(C, S, threads=threads) as (c, s):
+            g = T.alloc_fragment((rows, columns), "float32")
+            v = T.alloc_fragment((rows, columns), "float32")
+            row = T.alloc_fragment((rows,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            T.clear(g)
+            T.clear(v)
+            end, across = T.min((s + 1) * per, N), T.ceildiv(L, columns)
+            for t in T.serial(T.max(T.ceildiv(end - s * per, rows), 0) * across):
+                n = s * per + t // across * rows
+                for i, j in T.Parallel(rows, columns):
+                    of = T.cast(G[n + i, c, t % across * columns + j], "float32")
+                    g[i, j] = g[i, j] + of
+                    v[i, j] = v[i, j] + of * (T.cast(X[n + i, c, t % across * columns + j], "float32") - mean[c])
+            _add(g, row, total)
+            if T.get_thread_binding() == 0:
+                P[c, s, 0] = total[0]
+            _add(v, row, total)
+            if T.get_thread_binding() == 0:
+                P[c, s, 1] = total[0] * rstd[c]
+        with T.Kernel(T.ceildiv(C, 128), threads=128) as bx:
+            for i in T.Parallel(128):
+                c = bx * 128 + i
+                if c < C:
+                    of_bias, of_weight = (T.alloc_var("float32", init=0) for _ in range(2))
+                    for s in T.serial(S):
+                        of_bias = of_bias + P[c, s, 0]
+                        of_weight = of_weight + P[c, s, 1]
+                    DB[c] = of_bias
+                    DW[c] = of_weight
+        with T.Kernel(T.ceildiv(L, columns), T.ceildiv(N, rows), C, threads=threads) as (bx, by, c):
+            count = T.cast(N, "float32") * T.cast(L, "float32")
+            mean_bias, mean_weight, scale = DB[c] / count, DW[c] / count * rstd[c], W[c] * rstd[c]
+            for i, j in T.Parallel(rows, columns):
+                n = by * rows + i
+                d = T.cast(G[n, c, bx * columns + j], "float32") - mean_bias - (T.cast(X[n, c, bx * columns + j], "float32") - mean[c]) * mean_weight
+                DX[n, c, bx * columns + j] = T.cast(d * scale, x)
+
+    return gradients_of_channels

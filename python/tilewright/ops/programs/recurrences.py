@@ -114,3 +114,46 @@ def step(x, rows, threads):
                 Y[b, h, bx * rows + i] = y[i]
 
     return state_step
+
+
+@Family
+def steps(softplus, bias, bounded, heads, rows, threads):
+    """Step sizes of a chunk and `heads` heads, dt plus its bias, softplus of that, between low and high; and the running sums
+    of them times A. A chunk is walked in tiles of `rows` positions; results lie along positions."""
+    B, L, H, CL = T.dynamic("B, L, H, CL")
+
+    @T.prim_func
+    def step_sizes(
+        dt: T.Tensor((B, L, H), "float32"),
+        A: T.Tensor((H,), "float32"),
+        D: T.Tensor((H if bias else 1,), "float32"),
+        S: T.Tensor((B, H, L), "float32"),
+        Y: T.Tensor((B, H, L), "float32"),
+        chunk: T.Tensor((CL,), "int8"),
+        low: T.float32,
+        high: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(H, heads), L // CL, B, threads=threads) as (bx, c, b):
+            held = T.alloc_shared((rows, heads), "float32")
+            sums = T.alloc_shared((rows, heads), "float32")
+            before = T.alloc_shared((heads,), "float32")
+            T.clear(before)
+            for t in T.serial(T.ceildiv(CL, rows)):
+                for i, j in T.Parallel(rows, heads):
+                    at, h = t * rows + i, bx * heads + j
+                    v = dt[b, T.if_then_else(at < CL, c * CL + at, -1), h]
+                    v = v + D[h] if bias else v
+                    v = T.if_then_else(v > 20, v, T.log1p(T.exp(v))) if softplus else v
+                    v = T.if_then_else(T.isnan(v), v, T.min(T.max(v, low), high)) if bounded else v
+                    held[i, j] = v
+                    sums[i, j] = v * A[h]
+                T.cumsum(sums, sums, dim=0)
+                for j, i in T.Parallel(heads, rows):
+                    at, h = t * rows + i, bx * heads + j
+                    if T.logical_and(at < CL, h < H):
+                        S[b, h, c * CL + at] = held[i, j]
+                        Y[b, h, c * CL + at] = before[j] + sums[i, j]
+                for j in T.Parallel(heads):
+                    before[j] = before[j] + sums[rows - 1, j]
+
+    return step_sizes
