@@ -1,4 +1,5 @@
-"""Random functions of plain Python over two arrays of 8 integers: names bound again in ifs and loops, swaps, lists."""
+"""Random functions of plain Python over two arrays of 8 integers: names bound again in ifs, in loops and as loops' targets,
+swaps, lists."""
 import linecache
 
 NAMES = "abcde"
@@ -74,10 +75,12 @@ class Writer:
             out = [f"if {self.condition(names)}:", *_inside(self.block(names, depth + 1, in_loop))]
             return out + (["else:", *_inside(self.block(names, depth + 1, in_loop))] if r.random() < 0.5 else [])
         if k < 0.95 and depth < 3:
-            name, self.loops = f"i{self.loops}", self.loops + 1
-            head = f"for {name} in range({r.choice(['2', '3', 'A[0] % 3', '0', '1, 4'])}):"
-            self.indices.append(name)
-            body = self.block(names, depth + 1, True)
+            again = r.random() < 0.5  # a name that may have a value, or be another loop's
+            name, self.loops = r.choice(NAMES) if again else f"i{self.loops}", self.loops + 1
+            turns = r.choice(["[4, 2]", "[3]"]) if r.random() < 0.15 else f"range({r.choice(['2', '3', 'A[0] % 3', '0', '1, 4'])})"
+            head = f"for {name} in {turns}:"
+            self.indices.append(f"{name} % 8" if again else name)
+            body = self.block([*names, name] if again else names, depth + 1, turns.startswith("range"))
             self.indices.pop()
             return [head, *_inside(body)]
         if in_loop and r.random() < 0.7:
