@@ -144,7 +144,7 @@ def capture(value, names):
 
 
 def capture_one(value, name=""):
-    if isinstance(value, Tile) and value.is_element:
+    if isinstance(value, Tile) and value.is_element and value.buffer.scope() != "shared.barrier":
         return _let(name, load(value))
     if isinstance(value, Var) and value.named:
         return _let(name, load(value))

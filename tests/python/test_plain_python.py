@@ -8,10 +8,12 @@ import random
 import re
 
 import numpy as np
+import on_engines
 import plain_programs
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from plain_programs import moved
 
 N = 8
 BODIES = []
@@ -534,6 +536,57 @@ def with_and_itertools(A, B):
 
 
 
+# ---- slices that are used after what is in their indices has changed
+
+
+@body
+def slices_in_a_loop(A, B):
+    v = 0
+    for i in range(3):
+        row, two = A[v : v + 1], A[v : v + 2]
+        v = v + 2
+        moved(row, B[i : i + 1])
+        moved(two, B[v : v + 2])
+
+
+@body
+def slices_by_memory(A, B):
+    row = A[A[1] : A[1] + 2]
+    last = B[A[3] : A[3] + 2]
+    A[1] = 5
+    A[3] = 6
+    moved(row, last)
+
+
+@body
+def slices_in_containers(A, B):
+    v = A[2]
+    for i in range(A[1]):
+        v = v + 1
+    listed, named = [A[v : v + 1], A[v + 1 : v + 2]], {"third": A[v + 2 : v + 3]}
+
+    def last(source=A[v + 3 : v + 4]):
+        moved(source, B[3:4])
+
+    if A[4] > 2:
+        v = 0
+    moved(listed[0], B[0:1])
+    moved(listed[1], B[1:2])
+    moved(named["third"], B[2:3])
+    last()
+    B[4] = v
+
+
+@body
+def a_slice_that_the_next_turn_uses(A, B):
+    v = A[1]
+    row = A[v : v + 2]
+    for i in range(3):
+        moved(row, B[2 * i : 2 * i + 2])
+        v = v + 1
+    B[7] = v
+
+
 # ---- targets of loops that are other names too
 
 
@@ -920,7 +973,8 @@ def test_async():
 @pytest.mark.parametrize("engine", ["cpu", "simulator"])
 @pytest.mark.parametrize("function", [flag_by_elif, largest_and_where, nested_loops_carry, breaks_and_continues, while_of_known_numbers,
                                       elements_in_a_list, or_and_and_as_values, target_in_a_branch, target_in_a_loop_of_no_turns,
-                                      target_of_the_loop_around, target_of_pythons_loop, target_after_its_loop, walrus_in_a_while], ids=lambda f: f.__name__)  # fmt: skip
+                                      target_of_the_loop_around, target_of_pythons_loop, target_after_its_loop, walrus_in_a_while,
+                                      slices_in_a_loop, slices_by_memory, slices_in_containers, a_slice_that_the_next_turn_uses], ids=lambda f: f.__name__)  # fmt: skip
 def test_it_is_python_on_other_engines(function, engine):
     is_python(function, engine)
 
@@ -1057,6 +1111,38 @@ def test_what_a_known_operand_decides_leaves_no_trace(last):
     arguments = [np.arange(4, dtype="float32"), made if last else None, np.zeros(4, "float32")]
     tw.compile(main, engine="interpreter")(*arguments)  # None is taken for a tensor that is not used
     assert made.tolist() == ([0, 0, 0, 3] if last else [0] * 4) and arguments[2].tolist() == ([0, 0, 2, 0] if last else [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_what_else_keeps_its_indices(engine):
+    """A macro's argument, a barrier by name, an address, a pointer."""
+
+    @T.macro
+    def moved_later(source, to, v: T.Ref):
+        v = v + 1
+        T.copy(source, to)
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "int32"), B: T.Tensor((4, 32), "int32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            v = T.alloc_var("int32", 1)
+            bars = T.alloc_barrier([32, 1])
+            S = T.alloc_shared((2, 32), "int32")
+            moved_later(A[v, 0:32], B[0, 0:32], v)
+            bar, row = bars[v - 2], S[v - 2, 0:32]
+            addresses = [T.address_of(A[v, 0])]
+            v = 3
+            T.copy(A[v, 0:32], row)
+            T.mbarrier_arrive(bar)
+            T.mbarrier_wait_parity(bar, 0)
+            B[1, tx] = S[0, tx]
+            Y = T.make_tensor(addresses[0], (32,), "int32")
+            B[2, tx] = Y[tx]
+
+    a, b = np.arange(128, dtype="int32").reshape(4, 32), np.zeros((4, 32), "int32")
+    on_engines.run_on_hopper(main, engine, a, b)
+    assert (b[:3] == a[[1, 3, 2]]).all()
 
 
 def test_names_that_a_while_binds_again():
