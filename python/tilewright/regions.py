@@ -258,19 +258,32 @@ def _variable(name, kind, init):
 class Rebound:
     """What is known of a variable that a region has made of a name."""
 
-    __slots__ = ("region", "name", "scopes")
+    __slots__ = ("region", "name", "scopes", "others")
 
     def __init__(self, region, name, scopes):
         self.region, self.name, self.scopes = region, name, scopes
+        self.others = []  # regions after that one, which need a variable for the name too
+
+    def goes_on(self, region, tracer, kind):
+        self.others.append(region)
+        self._need(tracer, kind)
+
+    @property
+    def is_open(self):
+        """Whether what binds the name has to store to it."""
+        return self.region.is_open or any(r.is_open for r in self.others)
 
     def take(self, tracer, value):
         """A value is stored to it: its type has to hold that, and only one point of a Parallel may say what it is."""
         kind = kind_of(value)
         if any(s.region is not None and s.region.what == "Parallel" for s in tracer.scopes[self.scopes :]):
             self.region.refuse_parallel(self.name)
+        self._need(tracer, kind, value)
+
+    def _need(self, tracer, kind, value=None):
         if kind is None or not tracer.decisions.need(self.region.key, self.name, kind):
             held = tracer.decisions.variables[self.region.key, self.name].dtype
-            self.region.refuse(self.name, f"{held} and {described(value)}", True)
+            self.region.refuse(self.name, f"{held} and {kind.dtype if value is None else described(value)}", True)
 
 
 # ---- regions
@@ -318,18 +331,14 @@ class Region:
         self.variables, known = {}, tracer.decisions.variables
         for name, value in self.before.items():
             kind = known.get((self.key, name)) if what != "Parallel" else None
-            if kind is not None and not self._stays(value):
+            if kind is not None and not isinstance(value, (Var, Place)):
                 made = self.variables[name] = _variable(name, kind, value)
                 tracer.rebound[made.id] = Rebound(self, name, len(tracer.scopes))
+            elif kind is not None and type(value) is Var and value.id in tracer.rebound:
+                tracer.rebound[value.id].goes_on(self, tracer, kind)
             elif holds and self._is_held(value):
                 self.variables[name] = Held(value)
         self.restore()
-
-    @staticmethod
-    def _stays(value):
-        """Whether what a name holds is stored to by assignments: a variable of the user's, or of a region around."""
-        rebound = state.tracer.rebound.get(value.id) if type(value) is Var else None
-        return isinstance(value, (Var, Place)) if rebound is None else rebound.region.is_open
 
     def _is_held(self, value):
         if isinstance(value, Var):  # of ours: points of a Parallel have no order in which to change it

@@ -504,7 +504,7 @@ def _variable_in(space, name, region):
     current = region.variables.get(name) if region.what is not None else None
     current = space.get(name) if current is None else current.value if isinstance(current, Held) else current
     rebound = state.tracer.rebound.get(current.id) if type(current) is Var else None
-    return current if rebound is not None and rebound.region.is_open else None
+    return current if rebound is not None and rebound.is_open else None
 
 
 def _targets(value, names, unpack, region, frame):
