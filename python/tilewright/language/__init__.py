@@ -201,7 +201,7 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
         else:
             init = argument
     _need_scope("alloc_var", scope, ("local.var", "local"))
-    if _dtypes.dtype(dtype).lanes > 1:
+    if _unpacked.number_dtype(dtype).lanes > 1:
         return _VectorVariable(_dtypes.dtype(dtype), init)
     made = _Var(_alloc_scalar(_dtypes.dtype(dtype), init).id)
     if isinstance(init, (_builtins.int, _builtins.float)):
