@@ -221,6 +221,18 @@ class Missing:
     def __repr__(self):
         return f"parameter '{self.name}', which is not annotated yet"
 
+    def _refuse(self, *ignored):
+        fail("ParameterType", f"parameter '{self.name}' is used before its annotation",
+             f'write {self.name}: T.Tensor((M, N), "float32") first, with M, N = T.const("M, N") where a call gives the extents', also=AttributeError)  # fmt: skip
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    __getitem__ = __setitem__ = __len__ = __iter__ = __call__ = __bool__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __neg__ = __index__ = __float__ = _refuse
+
 
 @functools.cache
 def _named_in(code):

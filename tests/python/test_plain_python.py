@@ -4,6 +4,7 @@ import contextlib
 import functools
 import inspect
 import itertools
+import json
 import random
 import re
 
@@ -1034,7 +1035,7 @@ def number_refused(value, text):
 def test_numbers_that_no_program_has():
     number_refused(10**30, "an operand is an integer beyond 64 bits")
     number_refused(1 + 2j, r"an operand is \(1\+2j\), which is no value, buffer or tile")
-    number_refused(np.array([1, 2]), "scalar")
+    number_refused(np.array([1, 2]), r"an operand is an array of Python, of shape \(2,\)")
 
 
 def test_arrays_without_dimensions_are_numbers():
@@ -1172,3 +1173,98 @@ def test_a_while_that_nothing_leaves():
                     for i in T.serial(3):
                         if A[i] == x:
                             break
+
+
+def test_a_simulated_call_without_blocks(tmp_path):
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, 32), threads=32) as bx:
+            for i in T.Parallel(32):
+                B[bx * 32 + i] = A[bx * 32 + i]
+
+    empty = np.zeros(0, "float32")
+    result, counts = tw.compile(main, engine="interpreter").simulate(empty, empty.copy(), trace=tmp_path / "trace.json")
+    assert result is None and counts == {"program": "main", "launches": []} and str(counts) == ""
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == []
+
+
+# ---- first mistakes in an eager kernel
+
+
+def first_mistake(function, code, text, help, *arguments):
+    with pytest.raises(tw.CompileError, match=text) as caught:
+        tw.jit(function)(*arguments)
+    lines, first = inspect.getsourcelines(function)
+    here = next(k for k, line in enumerate(lines) if line.rstrip().endswith("# here"))
+    assert caught.value.code == code and caught.value.line == first + here and help in caught.value.help
+
+
+TABLE = np.array([1, 2, 3], "float32")
+
+
+def test_first_mistakes():
+    def shape_first(A):
+        N = A.shape[0]  # here
+        A: T.Tensor((N,), "float32")
+        with T.Kernel(1, threads=32):
+            A[0] = 1
+
+    def not_annotated(A, B):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = B[i]  # here
+
+    def a_table(A):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = TABLE[i % 3]  # here
+
+    def numpys_empty(A):
+        N = T.const("N")
+        A: T.Tensor((N,), "float32")
+        C = np.empty(N, "float32")  # here
+        with T.Kernel(1, threads=32):
+            A[0] = C[0]
+
+    def a_typo(A):
+        A: T.Tensor((4,), "float32")
+        index = 1
+        with T.Kernel(1, threads=32):
+            A[indx] = 1  # here # noqa: F821
+
+    def scaled(A, alpha):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = A[i] * alpha  # here
+
+    a = np.ones(4, "float32")
+    first_mistake(shape_first, "TW1107", "parameter 'A' is used before its annotation", "T.const", a)
+    first_mistake(not_annotated, "TW1107", "'B' of 'not_annotated' is given a tensor, but has no annotation", 'B: T.Tensor((4,), "float32")', a, a)
+    first_mistake(a_table, "TW1106", "the array 'TABLE' of Python has an index that is known only at run time", "TABLE: T.Tensor", a)
+    first_mistake(numpys_empty, "TW1106", "a function of Python is given a value that is known only at run time", "T.empty", a)
+    with pytest.raises(NameError):
+        tw.jit(a_typo)(a)
+    first_mistake(scaled, "TW1101", r"an operand is an array of Python, of shape \(1,\)", "annotate the parameter", a, np.array([2.0]))
+    tw.jit(scaled)(a, np.array(2.0))
+    assert (a == 2).all()
+
+
+def test_arrays_of_pytorch_without_dimensions_are_numbers():
+    torch = pytest.importorskip("torch")
+
+    @tw.jit(engine="interpreter")
+    def scaled(A, alpha):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = A[i] * alpha
+
+    a = torch.ones(4)
+    scaled(a, torch.tensor(2.0))
+    scaled(a, torch.tensor(3.0))
+    assert a.tolist() == [6] * 4
