@@ -159,6 +159,7 @@ _autotune = functools.partial(tuner.autotune, portable=True)
 
 
 def _modules():
+    spoken = language._Part("tilelang.language", "Tilewright's language under TileLang's name.")
     top = {
         "jit": jitted.jit, "lazy_jit": jitted.jit, "compile": kernel.compile, "par_compile": jitted.par_compile, "cached": cached, "lower": lower,
         "autotune": _autotune, "cdiv": tilewright.cdiv, "next_power_of_2": tilewright.next_power_of_2,
@@ -166,7 +167,7 @@ def _modules():
         "TensorSupplyType": profiler.TensorSupplyType, "PassConfigKey": PassConfigKey, "disable_cache": _nothing,
         "enable_cache": _nothing, "clear_cache": clear_cache, "is_cache_enabled": lambda: True, "set_log_level": _nothing,
         "Layout": language.Layout, "Fragment": language.Fragment, "__version__": _VERSION, "__path__": [], "__file__": __file__,
-        "dtypes": language,
+        "dtypes": spoken,
     }  # fmt: skip
     tensors = {
         "torch_assert_close": testing.torch_assert_close, "get_tensor_supply": profiler.get_tensor_supply,
@@ -196,7 +197,7 @@ def _modules():
         "tilelang.autotuner.tuner": {"autotune": _autotune, "AutoTuner": tuner.AutoTuner},
         "tilelang.autodd": {"__command__": autodd.main, "main": autodd.main, "__freeze__": autodd.__freeze__},
         "tilelang.autotuner": {"autotune": _autotune, "jit": tuner.jit, "AutoTuner": tuner.AutoTuner, "set_autotune_inputs": tuner.set_autotune_inputs},
-        "tilelang.dtypes": language,
+        "tilelang.dtypes": spoken,
         "tilelang.errors": {},
         "tilelang.math": {"next_power_of_2": tilewright.next_power_of_2, "cdiv": tilewright.cdiv},
         "tilelang.transform": {"PassConfigKey": PassConfigKey, **_simplifiers()},
@@ -220,7 +221,7 @@ def _modules():
             "resolve_torch_storage_dtype": lambda of: dtypes.dtype(str(dtypes.dtype(of).as_torch())),
         },
         "tilelang.language.fp8": {"determine_fp8_type": _fp8, "determine_torch_fp8_type": lambda n="e4m3": _fp8(n).as_torch()},
-        "tilelang.language": language,
+        "tilelang.language": spoken,
         "tilelang.language.kernel": {"Kernel": language.Kernel, "KernelLaunchFrame": language.KernelLaunchFrame, "_normalize_threads": scopes.thread_extents},
         "tilelang.rocm": {},
         "tilelang.rocm.target": {"check_hip_availability": lambda: False, "target_is_gfx950": lambda t=None: False},
@@ -309,7 +310,7 @@ def install(force=False, for_children=None):
             module = sys.modules[name] = _made(name, content)
             module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
         parent, _, child = name.rpartition(".")
-        if parent and not callable(vars(sys.modules[parent]).get(child)):
+        if parent and not callable(vars(language if parent == "tilelang.language" else sys.modules[parent]).get(child)):
             setattr(sys.modules[parent], child, sys.modules[name])
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
     sys.meta_path.append(tilelang_parts.Finder)

@@ -43,7 +43,7 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
         pass_configs=None, debug_root_path=None, compile_flags=None, engine=None, **unknown):  # fmt: skip
     """Makes kernels of a function, one for each set of compile-time arguments; the kernel of a function under @T.prim_func."""
     if unknown:
-        refuse_unknown("jit", unknown, list(inspect.signature(jit).parameters))
+        refuse_unknown("jit", unknown, [n for n in inspect.signature(jit).parameters if n != "unknown"])
     resolve_execution_backend(execution_backend, "cuda")
     options = {"out_idx": out_idx, "target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags}
     if func is None:

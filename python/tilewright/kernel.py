@@ -123,8 +123,9 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         result = simulated(*arguments)
         if trace:
             with open(trace, "w", encoding="utf-8") as file:
-                file.write(simulated.trace)
-        return result, Counts(json.loads(simulated.counts))
+                file.write(simulated.trace or json.dumps({"traceEvents": []}))
+        counts = simulated.counts  # none of a call without blocks
+        return result, Counts(json.loads(counts) if counts else {"program": self.name, "launches": []})
 
     def report(self, path: str | os.PathLike[str], *arguments: Any, arch: str = "", **symbols: int) -> str | os.PathLike[str]:
         """Writes a page about the kernel, HTML that needs no server: the source beside what it becomes, memory, rings, layouts,

@@ -221,15 +221,70 @@ class Missing:
     def __repr__(self):
         return f"parameter '{self.name}', which is not annotated yet"
 
+    def _refuse(self, *ignored):
+        fail("ParameterType", f"parameter '{self.name}' is used before its annotation",
+             f'write {self.name}: T.Tensor((M, N), "float32") first, with M, N = T.const("M, N") where a call gives the extents', also=AttributeError)  # fmt: skip
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    __getitem__ = __setitem__ = __len__ = __iter__ = __call__ = __bool__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __neg__ = __index__ = __float__ = _refuse
+
+
+@functools.cache
+def _named_in(code):
+    """The names that a function and those within it have of what is around them, and of attributes and modules."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return frozenset(code.co_names).union(code.co_freevars, *map(_named_in, inner))
+
+
+def _language_of(value, names):
+    """Whether a module is the language under TileLang's name (True) or ours (False), or a module with one that is named; else None."""
+    from . import language
+
+    if value is language:
+        return False
+    if isinstance(value, language._Part):  # parts of the language are the same under both names
+        return True if value.__name__ == "tilelang.language" else None
+    if not isinstance(value, types.ModuleType):
+        return None
+    space = vars(value)
+    return next((found for n in names if n in space and (found := _language_of(space[n], ())) is not None), None)
+
 
 def _is_of_tilelang(function):
-    """Whether the module that the function is of knows this package by TileLang's name, which programs of ours beside it do not."""
+    """Whether a function's program means TileLang's defaults: by the name under which the function, or its module, knows
+    the language. A module that knows none is one of TileLang's."""
+    from . import language
+
     if not getattr(sys.modules.get("tilelang"), "__tilewright__", False):
         return False
-    known = list(getattr(function, "__globals__", {}).values())
-    ours = str(getattr(function, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
-    by_our_name = any(value is sys.modules["tilewright"] for value in known)
-    return not ours and (not by_our_name or any(isinstance(v, types.ModuleType) and getattr(v, "__tilewright__", False) for v in known))
+    ours = __name__.partition(".")[0]
+    if str(getattr(function, "__module__", "")).partition(".")[0] == ours:
+        return False
+    space, names = getattr(function, "__globals__", {}), _named_in(function.__code__)
+    cells = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            cells[name] = cell.cell_contents
+        except ValueError:  # not filled yet
+            pass
+    named = {n: cells.get(n, space.get(n)) for n in names}
+    found = {_language_of(value, names) for value in named.values()} - {None}
+    if not found:
+        imported = [n.partition(".")[0] for n, value in named.items() if value is None]  # by the function itself
+        found = {top == "tilelang" for top in imported if top in ("tilelang", ours)}
+    if not found and language._is_of_tilelang(space):
+        return True
+    if not found:
+        around = list(space.values())
+        found = {_language_of(v, ("language",)) for v in around} - {None}
+        if not found:
+            return not any(str(getattr(v, "__module__", "")).partition(".")[0] == ours for v in around)
+    return True in found
 
 
 def _set_options(tracer, at, function):

@@ -1,10 +1,10 @@
 """When elements and variables are read. An expression reads where it is used; Python reads where it is written. The two
-differ where a store comes between, as with an element in a list or among a helper's arguments: a trace that finds such
-a value tells the next one, which reads it early, where Python does."""
+differ where a store comes between, as with an element in a list, the indices of a named slice or a helper's arguments: a
+trace that finds such a value tells the next one, which reads it early, where Python does."""
 from .trace import _TABLE, OPERATIONS, fail, place
 from .values import Buffer, Expr, Reading, Tile, Var
 
-_LET, _LOAD = OPERATIONS["let"], OPERATIONS["load"]
+_LET, _LOAD, _ADD, _SUB = (OPERATIONS[n] for n in ("let", "load", "add", "sub"))
 _OPEN = frozenset(n for name, n in OPERATIONS.items() if name.startswith("open_"))
 _CLOSE = frozenset({OPERATIONS["close"], OPERATIONS["close_launch"]})
 _LOOPS = frozenset(OPERATIONS[n] for n in ("open_for", "open_map", "open_persistent", "open_while"))
@@ -29,7 +29,8 @@ class _Way:
         words = [p.strip().partition(": ") for p in signature.split(", ")] if signature else []
         words = [(n, kind.partition(" ")[0]) for n, _, kind in words]
         words = [w for w in words if w[1] not in ("", "ignored", "absent")]
-        self.pure = group == "scalar" and name != "address_of"
+        self.is_address = name == "address_of"  # reads the indices alone
+        self.pure = group == "scalar" and not self.is_address
         self.values = [k in ("expr", "exprs", "list") or (self.pure and k == "tile") for _, k in words]
         self.effect = group not in ("scalar", "buffer") and name not in _NO_EFFECT
         self.writes = [
@@ -62,13 +63,48 @@ class Reads:
         self.same = {}  # number of a view -> that of the buffer whose memory it is
         self.open = []  # of what is open: (when a loop began, values from before it that it reads), or None
 
-    def note(self, value, tracer):
+    def note(self, value, tracer, depth=3):
         """An element, or a variable among other values, is written here and read later."""
         self.count += 1
         value.made = Made(self.count, self.time)
         if self.count in self.decisions.early:
-            at = place(3)
+            at = place(depth)
             value.early = tracer.builder.apply(_LET, at, "", tracer.builder.apply(_LOAD, at, value))
+
+    def indices(self, tile, tracer):
+        """The indices of a tile that is written here and may be used later: variables are what they are now."""
+        for d, index in enumerate(tile.indices):
+            if type(index) in _PLAIN:
+                continue
+            now = self._slice(tile, d, index, tracer) if type(index) is slice else self._reading(index, tracer)
+            if now is not index:
+                tile.indices = (*tile.indices[:d], now, *tile.indices[d + 1 :])
+
+    def _slice(self, tile, d, index, tracer):
+        """Its two ends are read at one time, so that an extent that is known stays known."""
+        start, stop = self._reading(index.start, tracer), self._reading(index.stop, tracer)
+        if type(start) in _PLAIN and type(stop) in _PLAIN:
+            return index
+        self.count += 1
+        if self.count in self.decisions.early:
+            native, at = tracer.builder.apply, place(4)
+            extent = None if stop is None else native(_SUB, at, stop, 0 if start is None else start)
+            extent = None if type(extent) is Expr and extent.constant is None else extent
+            start = start if type(start) in _PLAIN else native(_LET, at, "", native(_LOAD, at, start))
+            if extent is not None:
+                stop = native(_ADD, at, 0 if start is None else start, extent)
+            elif type(stop) not in _PLAIN:
+                stop = native(_LET, at, "", native(_LOAD, at, stop))
+        else:
+            tile.slices = {**(tile.slices or {}), d: Made(self.count, self.time)}
+        return index if start is index.start and stop is index.stop else slice(start, stop)
+
+    def _reading(self, value, tracer):
+        if type(value) is not Var:
+            return value
+        reading = Reading(value)
+        self.note(reading, tracer, 5)
+        return reading
 
     def memory_of(self, buffer):
         number = buffer.id
@@ -102,7 +138,9 @@ class Reads:
                 return operand.early, None
             memory = frozenset((self.memory_of(operand.buffer if kind is Tile else operand),))
             if kind is Tile:
-                memory |= self._of_indices(operand)
+                of_indices, indices = self._of_indices(operand)
+                memory |= of_indices
+                operand.indices = indices
             if operand.made is not None:
                 operand.made.memory = memory
                 self._use(operand.made)
@@ -115,14 +153,38 @@ class Reads:
             return [o for o, _ in parts], memory or None
         return operand, None
 
+    def _memory_read(self, value):
+        """The memory that a value reads, which is another's to read in time."""
+        kind = type(value)
+        if kind is Expr:
+            return _NOTHING if value.taint is None else value.taint.memory
+        if kind is Tile:
+            return frozenset((self.memory_of(value.buffer),)).union(*map(self._memory_read, value.indices)) if value.early is None else _NOTHING
+        return frozenset((self.memory_of(value),)) if isinstance(value, Var) and getattr(value, "early", None) is None else _NOTHING
+
     def _of_indices(self, tile):
-        memory = _NOTHING
-        for index in tile.indices:
+        """The memory that the indices of a tile read, and the indices, of which some may have been read early."""
+        memory, indices = _NOTHING, tile.indices
+        for d, index in enumerate(tile.indices):
             if type(index) in _PLAIN:
                 continue
-            for part in (index.start, index.stop) if type(index) is slice else (index,):
-                memory |= self._value(part)[1] or _NOTHING
-        return memory
+            if type(index) is slice:
+                now, made = index, tile.slices.get(d) if tile.slices else None
+                if made is not None:
+                    made.memory = self._memory_read(index.start) | self._memory_read(index.stop)
+                    memory |= made.memory
+                    self._use(made)
+                    continue
+                (start, read_at_start), (stop, read_at_stop) = self._value(index.start), self._value(index.stop)
+                memory |= (read_at_start or _NOTHING) | (read_at_stop or _NOTHING)
+                if start is not index.start or stop is not index.stop:
+                    now = slice(start, stop)
+            else:
+                now, found = self._value(index)
+                memory |= found or _NOTHING
+            if now is not index:
+                indices = (*indices[:d], now, *indices[d + 1 :])
+        return memory, indices
 
     def apply(self, native, operation, at, operands):
         """An operation of the table, on values as they were where Python evaluated them."""
@@ -139,11 +201,13 @@ class Reads:
                 if found:
                     memory = found if memory is None else memory | found
             elif kind is Tile:
-                self._of_indices(operand)
+                of_indices, operand.indices = self._of_indices(operand)
+                if way.is_address and of_indices:
+                    memory = of_indices
             if way.writes[number] and (kind is Tile or isinstance(operand, Buffer)):
                 written.append(operand.buffer if kind is Tile else operand)
         result = native(operation, at, *given)
-        if way.pure:
+        if way.pure or way.is_address:
             if type(result) is Expr:
                 size = 1
                 for operand in given:

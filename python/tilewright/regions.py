@@ -3,7 +3,7 @@ variable: a trace that finds such a name tells the next one, which makes it a va
 import sys
 
 from .syntax import HOOKS
-from .trace import OPERATIONS, apply, fail, state
+from .trace import OPERATIONS, apply, fail, place, state
 from .values import Buffer, Expr, Place, Tile, Var, rename
 from .vectors import VectorVariable
 
@@ -110,6 +110,7 @@ class Decisions:
 
     def begin(self):
         self.more_variables, self.more_early = False, set()
+        self.stand_ins = []  # (a Merged that this trace has read, the place): the next trace has a variable there
 
     def need(self, key, name, kind):
         """Notes that a name is a variable of a region. False where its type does not hold all its values."""
@@ -147,6 +148,8 @@ def until_settled(trace):
                 raise
             continue
         if not decisions.again():
+            for merged, at in decisions.stand_ins:
+                merged.refuse(at)
             return result
     fail("UnsupportedSyntax", "names of this function are bound again in more ways than can be followed",
          "make them variables: T.alloc_var(dtype, init)")  # fmt: skip
@@ -217,7 +220,20 @@ class Merged(Mark):
         if self.stand_in is None:
             self.region.need(self.name, self.values)
             self.stand_in = _variable(self.name, self.kind(), None)
+            state.tracer.decisions.stand_ins.append((self, place()))
         return self.stand_in
+
+    def refuse(self, at):
+        """What bound the name again did not store to the variable that a region has made of it."""
+        ended = next((v.ended for v in _leaves(self.values) if isinstance(v, Expr) and v.ended is not None), None)
+        if ended is not None:
+            fail("NameEnded", ended, "bind it outside, or keep it in a T.alloc_var", at)
+        self.region.refuse(self.name, " and ".join(dict.fromkeys(map(described, self.values))), False, at)
+
+
+def _leaves(values):
+    for value in values:
+        yield from _leaves(value.values) if isinstance(value, Merged) else (value,)
 
 
 def read(value):
@@ -236,26 +252,38 @@ def _variable(name, kind, init):
     made = Var(apply(_ALLOC, kind.dtype, init).id)
     made.named = True
     rename(made, name)
-    tracer = state.tracer
     return made
 
 
 class Rebound:
     """What is known of a variable that a region has made of a name."""
 
-    __slots__ = ("region", "name", "scopes")
+    __slots__ = ("region", "name", "scopes", "others")
 
     def __init__(self, region, name, scopes):
         self.region, self.name, self.scopes = region, name, scopes
+        self.others = []  # regions after that one, which need a variable for the name too
+
+    def goes_on(self, region, tracer, kind):
+        self.others.append(region)
+        self._need(tracer, kind)
+
+    @property
+    def is_open(self):
+        """Whether what binds the name has to store to it."""
+        return self.region.is_open or any(r.is_open for r in self.others)
 
     def take(self, tracer, value):
         """A value is stored to it: its type has to hold that, and only one point of a Parallel may say what it is."""
         kind = kind_of(value)
         if any(s.region is not None and s.region.what == "Parallel" for s in tracer.scopes[self.scopes :]):
             self.region.refuse_parallel(self.name)
+        self._need(tracer, kind, value)
+
+    def _need(self, tracer, kind, value=None):
         if kind is None or not tracer.decisions.need(self.region.key, self.name, kind):
             held = tracer.decisions.variables[self.region.key, self.name].dtype
-            self.region.refuse(self.name, f"{held} and {described(value)}", True)
+            self.region.refuse(self.name, f"{held} and {kind.dtype if value is None else described(value)}", True)
 
 
 # ---- regions
@@ -285,15 +313,17 @@ class Region:
     """An if, a loop or a role while it is traced, and the names that it binds: what they held before, what they hold at
     its ends, and what they hold from then on. `changes` says that the names take `values`."""
 
-    __slots__ = ("place", "names", "key", "changes", "values", "before", "ends", "what", "variables", "kept", "may_skip", "since")
+    __slots__ = ("place", "names", "key", "changes", "values", "before", "ends", "what", "variables", "kept", "may_skip", "since", "is_open", "bound_by_test")
 
     def __init__(self, place, *names):
-        self.place, self.names, self.changes, self.what = place, names, False, None
+        self.place, self.names, self.changes, self.what, self.is_open = place, names, False, None, False
+        self.bound_by_test = frozenset()
 
     def begin(self, what, frame, holds=False):
         """Called where it turns out that only run time decides. A loop holds what a turn may read of the one before."""
         tracer = state.tracer
         self.what, self.key, self.may_skip, self.ends = what, tracer.region(self.place), True, []
+        self.is_open = True
         space, around = frame.f_locals, frame.f_code.co_freevars
         held = sorted(space.items(), key=lambda item: item[0].startswith(HOOKS))  # what the user named first
         self.kept = [(n, v, _contents(v)) for n, v in held if isinstance(v, _KEPT) and n not in around]
@@ -304,6 +334,8 @@ class Region:
             if kind is not None and not isinstance(value, (Var, Place)):
                 made = self.variables[name] = _variable(name, kind, value)
                 tracer.rebound[made.id] = Rebound(self, name, len(tracer.scopes))
+            elif kind is not None and type(value) is Var and value.id in tracer.rebound:
+                tracer.rebound[value.id].goes_on(self, tracer, kind)
             elif holds and self._is_held(value):
                 self.variables[name] = Held(value)
         self.restore()
@@ -322,6 +354,17 @@ class Region:
         self.begin("a loop", sys._getframe(1), holds=True)
         self.since = apply(_STATEMENTS)
 
+    def tested(self, frame, is_loop):
+        """After the condition of a while. What it binds is bound before every turn and after the last, so in no turn as well."""
+        space = frame.f_locals
+        now = {n: space.get(n) if n in space else Unbound(n) for n in self.names}
+        start = {n: self.variables.get(n, self.before[n]) for n in self.names}
+        self.bound_by_test = frozenset(n for n in self.names if now[n] is not start[n])
+        for name in self.bound_by_test if is_loop else ():
+            if isinstance(now[name], Expr):  # evaluated in the loop
+                self.need(name, [now[name]])
+        self.ends.append(now)
+
     def turn(self):
         """The end of what is traced of it."""
         if self.what is not None:
@@ -339,6 +382,7 @@ class Region:
         self.ends.append({n: space.get(n) if n in space else Unbound(n) for n in self.names})
 
     def close(self):
+        self.is_open = False
         for name, value, before in self.kept:
             if _is_changed(before, _contents(value)):
                 named = f"the {type(value).__name__} '{name}'" if not name.startswith(HOOKS) else f"a {type(value).__name__}"
@@ -358,7 +402,8 @@ class Region:
             if not _was_buffer(before, changed):
                 self.need(name, [before, *changed], carried=True)
             return Merged(self, name, [before, *changed])
-        listed = changed if len(changed) == len(last) and not self.may_skip else [before, *changed]
+        surely = not self.may_skip or name in self.bound_by_test
+        listed = changed if len(changed) == len(last) and surely else [before, *changed]
         listed = [v for v in listed if not _is_over(v) or v is not before]  # whoever reads it has been where it got a value
         listed = [v for v in listed if not isinstance(v, Unbound)]
         if not listed:
@@ -377,10 +422,10 @@ class Region:
         if kind is None or not tracer.decisions.need(self.key, name, kind):
             self.refuse(name, words, carried)
 
-    def refuse(self, name, words, carried):
+    def refuse(self, name, words, carried, at=None):
         how = "a turn leaves in it what the next one reads" if carried else "only run time knows which one it is afterwards"
         fail("UnsupportedSyntax", f"'{name}' is bound again in {self.what} of the program ({words}): {how}",
-             f"{name} = T.alloc_var(dtype, init) for numbers of one type; otherwise use another name, or a condition that is known now")  # fmt: skip
+             f"{name} = T.alloc_var(dtype, init) for numbers of one type; otherwise use another name, or a condition that is known now", at)  # fmt: skip
 
     def refuse_parallel(self, name):
         fail("UnsupportedSyntax", f"'{name}' is bound again in a Parallel, whose points have no order",

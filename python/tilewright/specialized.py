@@ -47,6 +47,8 @@ class Specialized(PrimFunc):
 
 
 def _with_values(function, annotations, known):
+    from . import language
+
     def replaced(value):
         if isinstance(value, Expr):
             return next((n for symbol, n in known if value.same(symbol)), value)
@@ -61,7 +63,9 @@ def _with_values(function, annotations, known):
 
     cells = tuple(_cell(c, replaced) for c in function.__closure__ or ())
     names = {n: replaced(v) for n, v in function.__globals__.items() if isinstance(v, (Expr, Declaration, tuple, list))}
-    made = types.FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__, cells)
+    space = {**function.__globals__, **names}
+    language._copied(function.__globals__, space)
+    made = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, cells)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__annotations__ = {n: replaced(a) for n, a in annotations.items()}
     return made

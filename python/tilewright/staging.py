@@ -6,7 +6,7 @@ import sys
 
 from . import unpacked
 from .errors import CompileError
-from .regions import Mark, Region, read
+from .regions import Held, Mark, Region, read
 from .scopes import Frame, Launch, Loop, ThreadBinding, serial
 from .trace import OPERATIONS, StopTrace, apply, fail, operation, recording, state
 from .types import Declaration, Pointed
@@ -144,7 +144,7 @@ def capture(value, names):
 
 
 def capture_one(value, name=""):
-    if isinstance(value, Tile) and value.is_element:
+    if isinstance(value, Tile) and value.is_element and value.buffer.scope() != "shared.barrier":
         return _let(name, load(value))
     if isinstance(value, Var) and value.named:
         return _let(name, load(value))
@@ -499,6 +499,31 @@ def _rounds(*bounds):
     return (builtins.range if all(isinstance(b, int) for b in bounds) else serial)(*bounds)
 
 
+def _variable_in(space, name, region):
+    """The variable that a region which is still open has made of a loop's target, or None."""
+    current = region.variables.get(name) if region.what is not None else None
+    current = space.get(name) if current is None else current.value if isinstance(current, Held) else current
+    rebound = state.tracer.rebound.get(current.id) if type(current) is Var else None
+    return current if rebound is not None and rebound.is_open else None
+
+
+def _targets(value, names, unpack, region, frame):
+    """What a turn gives the targets of its loop. Those that are variables of an open region are stored to, as by assignments."""
+    if not state.tracer.rebound:
+        return value
+    space = frame.f_locals
+    if not unpack:
+        variable = _variable_in(space, names, region)
+        return value if variable is None else _stored(variable, plain(value))
+    variables = [_variable_in(space, name, region) if name else None for name in names]
+    if not any(v is not None for v in variables):
+        return value
+    parts = list(value)
+    if len(parts) != len(names):
+        return parts
+    return [p if v is None else _stored(v, plain(p)) for p, v in zip(parts, variables)]
+
+
 def loop(iterable, names, unpack, region):
     """The iterations that are traced: one of a loop of the program, all of a loop of Python."""
     if isinstance(iterable, Loop):
@@ -508,7 +533,8 @@ def loop(iterable, names, unpack, region):
         what = "Parallel" if iterable.what == "Parallel" else "a loop"
         region.begin(what, sys._getframe(1), holds=True)
         region.may_skip = not iterable.runs
-        yield from iterable.traced(names, unpack, region)
+        for value in iterable.traced(names, unpack, region):
+            yield _targets(value, names, unpack, region, sys._getframe(1))
         region.close()
         return
     if isinstance(iterable, (Expr, Buffer, Tile)):
@@ -522,7 +548,7 @@ def loop(iterable, names, unpack, region):
             if type(item) is Buffer and item.named is False and isinstance(names, str):
                 _named(names, item)
             tracer.path = tracer.region(place)
-            yield item
+            yield _targets(item, names, unpack, region, sys._getframe(1))
             tracer.path = path
             while len(tracer.scopes) > depth:  # left by break or continue of Python
                 tracer.end_scope()
@@ -535,8 +561,8 @@ def loop(iterable, names, unpack, region):
 def while_loop(condition, region):
     """The one turn of a while that is traced. Its names were made ready before its condition was computed."""
     truth = _truth(condition)
+    region.tested(sys._getframe(1), truth is not False)
     if truth is False:
-        region.ends.clear()
         region.close()
         return
     tracer = recording("while")

@@ -50,6 +50,11 @@ def _names_in(statements):
     return set().union(*map(_bound_names, statements)) - {"_"} if statements else set()
 
 
+def _bound_each_turn(node):
+    """What a loop binds names in besides its body: the target of a for, the condition of a while."""
+    return [node.target] if isinstance(node, ast.For) else [node.test] if isinstance(node, ast.While) else []
+
+
 def _region_names(node):
     """The names that ifs, loops and withs of a function bind."""
     found = set()
@@ -57,9 +62,7 @@ def _region_names(node):
         if isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
             continue
         if isinstance(child, _REGIONS):
-            found |= _names_in([*child.body, *getattr(child, "orelse", [])])
-            if isinstance(child, ast.For):
-                found -= _bound_names(child.target) - _region_names(child)
+            found |= _names_in([*child.body, *getattr(child, "orelse", []), *_bound_each_turn(child)])
         found |= _region_names(child)
     return found
 
@@ -157,11 +160,12 @@ class Rewriter(ast.NodeTransformer):
         made = self.call(at, "Region", self.place(at), *map(ast.Constant, names))
         return self.at(at, ast.Assign([ast.Name(holder, ast.Store())], made))
 
-    def taken(self, at, holder, names):
-        """The names hold what the region says, where only run time decides."""
-        if not names:
+    def taken(self, at, holder, names, targets=()):
+        """The names hold what the region says, where only run time decides; but not the targets, which the loop has given."""
+        if not set(names) - set(targets):
             return []
-        targets = ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())
+        unused = self.fresh() if targets else None
+        targets = ast.Tuple([ast.Name(unused if n in targets else n, ast.Store()) for n in names], ast.Store())
         assign = ast.Assign([targets], ast.Attribute(ast.Name(holder, ast.Load()), "values", ast.Load()))
         return [self.at(at, ast.If(ast.Attribute(ast.Name(holder, ast.Load()), "changes", ast.Load()), [assign], []))]
 
@@ -263,9 +267,9 @@ class Rewriter(ast.NodeTransformer):
         out.append(self.at(node, ast.Expr(self.method(node, branch, "end"))))
         return out + self.taken(node, branch, names)
 
-    def turns(self, node, holder, names):
+    def turns(self, node, holder, names, targets=()):
         """The body of a loop, or of a with."""
-        return [*self.taken(node, holder, names), *self.block(node.body), self.at(node, ast.Expr(self.method(node, holder, "turn")))]
+        return [*self.taken(node, holder, names, targets), *self.block(node.body), self.at(node, ast.Expr(self.method(node, holder, "turn")))]
 
     def visit_For(self, node):
         if node.orelse:
@@ -276,9 +280,9 @@ class Rewriter(ast.NodeTransformer):
                 node.iter, ast.Call(self.call(node.iter, "range_of", node.iter.func), iterable.args, iterable.keywords)
             )
         self.bound.update(_assigned_names(node.target))
-        holder, names = self.fresh(), sorted(_names_in(node.body) - set(_assigned_names(node.target)))
+        holder, names = self.fresh(), sorted(_names_in([node.target, *node.body]))
         loop = self.call(node, "loop", iterable, *self.names_of(node.target), ast.Name(holder, ast.Load()))
-        made = self.at(node, ast.For(node.target, loop, self.turns(node, holder, names), []))
+        made = self.at(node, ast.For(node.target, loop, self.turns(node, holder, names, _assigned_names(node.target)), []))
         return [self.region(node, holder, names), made, *self.taken(node, holder, names)]
 
     def visit_While(self, node):

@@ -139,13 +139,14 @@ def place_of_call():
     return None
 
 
-def _line_and_column(frame, code):
+def _line_and_column(frame, code, last=None):
     if sys.version_info < (3, 11):
         return frame.f_lineno, 0
+    last = frame.f_lasti if last is None else last
     table = _positions.get(code)
     if table is None:
         table = _positions[code] = list(code.co_positions())
-    line, _, column, _ = table[frame.f_lasti // 2]
+    line, _, column, _ = table[last // 2]
     return line or frame.f_lineno, 0 if column is None else column + 1
 
 
@@ -179,6 +180,10 @@ def _apply_numbers(operation, operands, error):
     plain = [_number_of(o) for o in operands]
     if any(a is not b for a, b in zip(plain, operands)):
         return apply(operation, *plain)
+    array = next((o for o in operands if hasattr(o, "shape") and hasattr(o, "dtype") and hasattr(o, "item")), None)
+    if array is not None:
+        shape, of = tuple(array.shape), str(array.dtype).removeprefix("torch.")
+        fail("OperandKind", f"an operand is an array of Python, of shape {shape}", f'annotate the parameter, x: T.Tensor({shape}, "{of}"), or give a number: x.item()')
     if isinstance(error, OverflowError):
         fail("OperandKind", "an operand is an integer beyond 64 bits", "numbers of programs have 64 bits at most; write it as a float")
     fail("OperandKind", str(error), "operands are numbers, elements, expressions and buffers of the program")
@@ -186,7 +191,7 @@ def _apply_numbers(operation, operands, error):
 
 def _number_of(value):
     """The number in an array of no dimensions."""
-    if getattr(value, "shape", None) == () and hasattr(value, "item") and hasattr(value, "__array_interface__"):
+    if getattr(value, "shape", None) == () and hasattr(value, "item") and (hasattr(value, "__array_interface__") or type(value).__module__ == "torch"):
         return value.item()
     return [_number_of(v) for v in value] if type(value) in (list, tuple) and any(_number_of(v) is not v for v in value) else value
 
@@ -249,6 +254,48 @@ class Recording:
         state.tracer = self.outer
         if kind is TypeError:
             _refuse_wrong_call(error, trace)
+        if kind in (IndexError, NameError, TypeError, UnboundLocalError):
+            _refuse_in_terms_of_the_program(error, trace, self.tracer)
+
+
+def _refuse_in_terms_of_the_program(error, trace, tracer):
+    """What Python says of a line of the program itself that reads a value of run time, or a name that is not there."""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame
+    code, text = frame.f_code, str(error)
+    if is_ours(code) or is_of_python(code) or not hasattr(tracer, "order"):
+        return
+    known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
+    at, also = (code.co_filename, *_line_and_column(frame, code, trace.tb_lasti)), type(error)
+    if isinstance(error, NameError):
+        from .elsewhere import nearest
+
+        names = [n for n in known if not n.startswith("_")]
+        near = nearest(getattr(error, "name", None) or "", names)
+        said = ("OperandKind", text, f"the nearest there is: {near}" if near else "bind it before, or import it")
+    elif isinstance(error, IndexError) and any(s in text for s in ("only integers, slices", "too many indices")):
+        listed = [n for n in (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names) if hasattr(known.get(n), "__array_interface__")]
+        parameter = next((n for n in listed if n in tracer.order), None)
+        name = parameter or next(iter(listed), None)
+        if name is None or "only" not in text:
+            return
+        array = known[name]
+        how = f'{name}: T.Tensor({tuple(array.shape)}, "{array.dtype}")'
+        if parameter is not None:
+            said = ("ParameterType", f"'{name}' of '{tracer.name}' is given a tensor, but has no annotation", f"write {how} in the signature or at the beginning of the body")
+        else:
+            said = ("ValueNotKnown", f"the array '{name}' of Python has an index that is known only at run time", f"make it a parameter of the kernel, {how}")
+    elif isinstance(error, TypeError) and "expression>" in text:
+        said = ("ValueNotKnown", f"a function of Python is given a value that is known only at run time: {text}",
+                "T.empty((N,), dtype) makes a tensor that is returned, T.alloc_shared and T.alloc_fragment tiles on chip; dir(T) has the functions of values")  # fmt: skip
+    else:
+        return
+    try:
+        fail(*said, at, also=also)
+    except errors.TilewrightError as refused:
+        failed = refused
+    raise failed from None
 
 
 _WRONG_CALL = re.compile(r"(?:(\w+)\.__init__|(\w+))\(\) ((?:missing|takes|got) .*)")

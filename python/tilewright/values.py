@@ -316,8 +316,10 @@ class Buffer(_Foreign):
                 return Vector([self[at] for at in points_of(index)], self.dtype)
         tile = Tile(self, index)
         tracer = state.tracer
-        if tracer is not None and tile.is_element:
-            tracer.reads.note(tile, tracer)
+        if tracer is not None:
+            if tile.is_element:
+                tracer.reads.note(tile, tracer)
+            tracer.reads.indices(tile, tracer)
         return tile
 
     def __setitem__(self, index, value):
@@ -406,10 +408,10 @@ class Range:
 class Tile(Operators):
     """A buffer with indices: an element, the head of a tile, or a box where an index is a slice."""
 
-    __slots__ = ("buffer", "indices", "made", "early")
+    __slots__ = ("buffer", "indices", "made", "early", "slices")
 
     def __init__(self, buffer, indices):
-        self.buffer, self.indices, self.made, self.early = buffer, indices, None, None
+        self.buffer, self.indices, self.made, self.early, self.slices = buffer, indices, None, None, None
 
     def __hash__(self):
         if state.tracer is not None:

@@ -1,11 +1,23 @@
-"""Random functions of plain Python over two arrays of 8 integers: names bound again in ifs and loops, swaps, lists."""
+"""Random functions of plain Python over two arrays of 8 integers: names bound again in ifs, in loops and as loops' targets,
+swaps, lists, slices."""
 import linecache
+
+import numpy as np
+import tilewright.language as T
 
 NAMES = "abcde"
 
 
 def clip(x):
     return x % 97
+
+
+def moved(source, to):
+    """T.copy, or NumPy's."""
+    if isinstance(to, np.ndarray):
+        to[:] = source
+    else:
+        T.copy(source, to)
 
 
 class Writer:
@@ -70,14 +82,21 @@ class Writer:
         if k < 0.74 and names:
             where = self.index()
             return [f"xs = [{r.choice(names)}, A[{where}]]", f"A[{where}] = {self.expression(names, 2)}", f"B[{self.index()}] = xs[0] + xs[1]"]
-        if k < 0.86 and depth < 3:
+        if k < 0.77 and names:  # a slice that is used after its index and what it names have changed
+            name, to = r.choice(names), self.index()
+            return [f"xs = [A[{name} % 8 : {name} % 8 + 1], A[A[3] % 8 : A[3] % 8 + 1]]", *self.statement(names, 3, in_loop),
+                    f"{name} = clip({self.expression(names, 2)})", f"A[3] = {self.expression(names, 2)}",
+                    f"moved(xs[{r.randint(0, 1)}], B[{to} : {to} + 1])"]  # fmt: skip
+        if k < 0.87 and depth < 3:
             out = [f"if {self.condition(names)}:", *_inside(self.block(names, depth + 1, in_loop))]
             return out + (["else:", *_inside(self.block(names, depth + 1, in_loop))] if r.random() < 0.5 else [])
         if k < 0.95 and depth < 3:
-            name, self.loops = f"i{self.loops}", self.loops + 1
-            head = f"for {name} in range({r.choice(['2', '3', 'A[0] % 3', '0', '1, 4'])}):"
-            self.indices.append(name)
-            body = self.block(names, depth + 1, True)
+            again = r.random() < 0.5  # a name that may have a value, or be another loop's
+            name, self.loops = r.choice(NAMES) if again else f"i{self.loops}", self.loops + 1
+            turns = r.choice(["[4, 2]", "[3]"]) if r.random() < 0.15 else f"range({r.choice(['2', '3', 'A[0] % 3', '0', '1, 4'])})"
+            head = f"for {name} in {turns}:"
+            self.indices.append(f"{name} % 8" if again else name)
+            body = self.block([*names, name] if again else names, depth + 1, turns.startswith("range"))
             self.indices.pop()
             return [head, *_inside(body)]
         if in_loop and r.random() < 0.7:
@@ -99,7 +118,7 @@ def _inside(lines):
 
 def function_of(random, name):
     """A function, with its source where inspection finds it."""
-    text, space = Writer(random).function(), {"clip": clip}
+    text, space = Writer(random).function(), {"clip": clip, "moved": moved}
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     exec(compile(text, name, "exec"), space)
     return space["function"], text

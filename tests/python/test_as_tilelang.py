@@ -486,3 +486,98 @@ print([n for n, m in sys.modules.items() if n.startswith("tilewright.") and m.__
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert ran.stdout == "[]\n[]\n", ran.stderr
+
+
+# How modules of one process come to the language, and whether their programs mean TileLang's defaults.
+_WAYS_TO_THE_LANGUAGE = {
+    "theirs_as_a_module": (True, "import tilelang.language as T", "T."),
+    "theirs_beside_its_top": (True, "import tilelang, tilelang.language as T", "T."),
+    "theirs_from_its_top": (True, "from tilelang import language as T, jit", "T."),
+    "theirs_by_attribute": (True, "import tilelang as tl\nT = tl.language", "T."),
+    "theirs_by_full_name": (True, "import tilelang.language", "tilelang.language."),
+    "theirs_by_names": (True, "from tilelang.language import prim_func, Tensor, Kernel, alloc_shared, copy", ""),
+    "theirs_by_star": (True, "from tilelang.language import *", ""),
+    "theirs_from_another_module": (True, "from theirs_as_a_module import T", "T."),
+    "theirs_through_another_module": (True, "import theirs_as_a_module as other", "other.T."),
+    "theirs_beside_our_name": (True, "import tilewright as tw, sys, tilewright\nimport tilelang.language as T", "T."),
+    "ours_as_a_module": (False, "import tilewright.language as T", "T."),
+    "ours_beside_compile": (False, "from tilewright import compile\nimport tilewright.language as T", "T."),
+    "ours_from_the_top": (False, "from tilewright import language as T", "T."),
+    "ours_by_attribute": (False, "import tilewright as tw", "tw.language."),
+    "ours_by_names": (False, "from tilewright.language import prim_func, Tensor, Kernel, alloc_shared, copy", ""),
+    "ours_by_star": (False, "from tilewright.language import *", ""),
+    "ours_from_another_module": (False, "from ours_as_a_module import T", "T."),
+    "ours_beside_their_top": (False, "import tilelang\nimport tilewright.language as T", "T."),
+    "ours_beside_their_macro": (False, "import tilewright.language as T\nfrom theirs_as_a_module import copied", "T."),
+}
+_PROGRAM_OF_A_WAY = """
+{T}prim_func_
+def main(B: {T}Tensor((16,), "float32")):
+    with {T}Kernel(1, threads=32):
+        s = {T}alloc_shared((16,), "float32")
+        {copy}(s, B)
+"""
+
+
+@alone
+def test_each_module_has_the_defaults_of_the_name_by_which_it_knows_the_language(tmp_path):
+    for name, (_, imports, word) in _WAYS_TO_THE_LANGUAGE.items():
+        program = _PROGRAM_OF_A_WAY.replace("{T}prim_func_", "@{T}prim_func").replace("{copy}", "copied" if "macro" in name else "{T}copy").replace("{T}", word)
+        extra = "\n@T.macro\ndef copied(a, b):\n    T.copy(a, b)\n" if name == "theirs_as_a_module" else ""
+        (tmp_path / f"{name}.py").write_text(imports + "\n" + program + extra)
+    (tmp_path / "nested.py").write_text(textwrap.dedent("""
+        def theirs():
+            import tilelang.language as T
+            @T.prim_func
+            def main(B: T.Tensor((16,), "float32")):
+                with T.Kernel(1, threads=32):
+                    T.copy(T.alloc_shared((16,), "float32"), B)
+            return main
+        def ours():
+            import tilewright.language as T
+            @T.prim_func
+            def main(B: T.Tensor((16,), "float32")):
+                with T.Kernel(1, threads=32):
+                    T.copy(T.alloc_shared((16,), "float32"), B)
+            return main
+        """))
+    (tmp_path / "eager.py").write_text(textwrap.dedent("""
+        import tilewright as tw
+        import tilelang.language as T
+        @tw.jit
+        def theirs(B):
+            B: T.Tensor((16,), "float32")
+            with T.Kernel(1, threads=32):
+                T.copy(T.alloc_shared((16,), "float32"), B)
+        """))
+    (tmp_path / "all.py").write_text(textwrap.dedent(f"""
+        import importlib, linecache, numpy as np, tilewright
+        tilewright.install_as_tilelang(force=True)
+        for name in {list(_WAYS_TO_THE_LANGUAGE)}:
+            program = importlib.import_module(name).main
+            print(name, "zero_unwritten" in program.script(), "tf32" in program.script())
+            if not name.endswith(("through_another_module", "their_macro")):  # the same text, by exec
+                text = open(name + ".py").read()
+                linecache.cache[f"<{{name}}>"] = len(text), None, text.splitlines(True), f"<{{name}}>"
+                space = {{}}
+                exec(compile(text, f"<{{name}}>", "exec"), space)
+                assert space["main"].script() == program.script(), name
+        import nested, eager
+        print("nested", "tf32" in nested.theirs().script(), "tf32" in nested.ours().script())
+        print("eager", "tf32" in eager.theirs.get_tir(np.zeros(16, "float32")).script())
+        """))
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tilewright.__file__)), "TILEWRIGHT_ENGINE": "interpreter"}
+    run = subprocess.run([sys.executable, "all.py"], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    wanted = [f"{name} {theirs} {theirs}" for name, (theirs, *_) in _WAYS_TO_THE_LANGUAGE.items()] + ["nested True False", "eager True"]
+    assert run.stdout.splitlines() == wanted, run.stdout + run.stderr
+
+
+def test_a_star_takes_no_name_from_python():
+    import builtins
+
+    space = {}
+    exec("from tilewright.language import *", space)
+    space.pop("__builtins__")
+    assert not [n for n in space if hasattr(builtins, n)]
+    missing = [n for n in dir(T) if n not in space and not hasattr(builtins, n)]
+    assert not missing and space["gemm"] is T.gemm and space["alloc_shared"] is T.alloc_shared and space["int32"] is T.int32

@@ -1,16 +1,20 @@
 """Ordinary Python in traced functions: each body runs as Python on NumPy's arrays, and traced on the interpreter, and
 gives the same; or it is refused, with its line. A and B have 8 elements, of int32 and float32 or int32."""
+import contextlib
 import functools
 import inspect
 import itertools
+import json
 import random
 import re
 
 import numpy as np
+import on_engines
 import plain_programs
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from plain_programs import moved
 
 N = 8
 BODIES = []
@@ -533,6 +537,172 @@ def with_and_itertools(A, B):
 
 
 
+# ---- slices that are used after what is in their indices has changed
+
+
+@body
+def slices_in_a_loop(A, B):
+    v = 0
+    for i in range(3):
+        row, two = A[v : v + 1], A[v : v + 2]
+        v = v + 2
+        moved(row, B[i : i + 1])
+        moved(two, B[v : v + 2])
+
+
+@body
+def slices_by_memory(A, B):
+    row = A[A[1] : A[1] + 2]
+    last = B[A[3] : A[3] + 2]
+    A[1] = 5
+    A[3] = 6
+    moved(row, last)
+
+
+@body
+def slices_in_containers(A, B):
+    v = A[2]
+    for i in range(A[1]):
+        v = v + 1
+    listed, named = [A[v : v + 1], A[v + 1 : v + 2]], {"third": A[v + 2 : v + 3]}
+
+    def last(source=A[v + 3 : v + 4]):
+        moved(source, B[3:4])
+
+    if A[4] > 2:
+        v = 0
+    moved(listed[0], B[0:1])
+    moved(listed[1], B[1:2])
+    moved(named["third"], B[2:3])
+    last()
+    B[4] = v
+
+
+@body
+def a_slice_that_the_next_turn_uses(A, B):
+    v = A[1]
+    row = A[v : v + 2]
+    for i in range(3):
+        moved(row, B[2 * i : 2 * i + 2])
+        v = v + 1
+    B[7] = v
+
+
+# ---- targets of loops that are other names too
+
+
+@body
+def target_in_a_branch(A, B):
+    k, m = A[2], A[3]
+    if A[0] > 20:
+        for k in range(8):
+            B[k] = 1
+    else:
+        for m in range(A[2]):
+            B[m] = 2
+    B[6], B[7] = k, m
+
+
+@body
+def target_in_a_loop_of_no_turns(A, B):
+    k, m = 5, A[1]
+    for q in range(A[0]):
+        for k in range(3):
+            B[k] = 1
+    for q in range(2):
+        for m in range(A[0], A[2]):
+            B[m] = m
+    B[6], B[7] = k, m
+
+
+@body
+def target_of_the_loop_around(A, B):
+    for j in range(5):
+        if j > 2:
+            for j in range(A[2]):
+                A[j] = A[j] + 1
+        B[j] = j + 1
+    for j in range(3):
+        for j in range(6, 8):
+            A[j] = A[j] + 2
+        B[j] = B[j] + 3
+
+
+@body
+def target_of_pythons_loop(A, B):
+    j = 7
+    for k in range(4):
+        if k > 2:
+            for j in [4, 2]:
+                B[j] = k
+        B[k] = B[k] + j
+    if A[0] > 3:
+        for (j, k) in [(1, 5), (2, 6)]:
+            B[j] = k
+    B[7] = j
+
+
+@body
+def target_after_its_loop(A, B):
+    k = A[5]
+    for k in range(A[3]):
+        B[k] = 1
+    B[5] = k
+    for k in range(A[0]):
+        B[k] = 1
+    B[6] = k
+    for k in range(4):
+        if A[k] > 1:
+            break
+    B[7] = k
+
+
+@body
+def target_that_its_body_binds(A, B):
+    for i in range(4):
+        B[i] = i
+        if A[i] > 1:
+            i = 7
+        B[i] = B[i] + 1
+    n = 0
+    for n in range(3):
+        n = n + A[n]
+    B[5] = n
+
+
+@body
+def sum_and_then_a_target(A, B):
+    i = 0
+    for j in range(3):
+        i = i + j
+    B[0] = i
+    for i in range(3):
+        B[1 + i] = i
+    i = 0
+    while i < A[3]:
+        i += 1
+    B[5] = i
+    for i in range(2):
+        B[6 + i] = i
+
+
+@body
+def walrus_in_a_while(A, B):
+    while (z := A[0]) < 8:
+        A[0] = z + 3
+    B[0] = z
+    i = 0
+    while (i := i + 1) < A[5]:
+        B[i] = i
+    B[5] = i
+    y = A[1]
+    while (y := y - 1) > 100:
+        B[6] = 100
+    while (x := 0):
+        B[6] = 1
+    B[6], B[7] = y, x
+
+
 @pytest.mark.parametrize("function", BODIES, ids=lambda f: f.__name__)
 def test_it_is_python(function):
     is_python(function)
@@ -633,6 +803,42 @@ def sum_over_a_parallel(A, B):
     for i in T.Parallel(N):  # here
         c = c + A[i]
     B[0] = c
+
+
+@refused("TW1105", "'k' is bound again in a Parallel, whose points have no order")
+def target_of_a_parallel_in_an_if(A, B):
+    k = A[1]
+    if A[0] > 5:
+        for k in T.Parallel(N):  # here
+            A[k] = 1
+    B[0] = k
+
+
+@refused("TW1105", "'k' is bound again in a Parallel, whose points have no order")
+def outer_target_in_a_parallel(A, B):
+    for k in range(3):
+        if A[0] > 5:
+            for k, j in T.Parallel(2, 4):  # here
+                A[k * 4 + j] = 1
+        B[k] = 1
+
+
+@refused("TW1104", "'k' is used after the for that it is bound in has ended")
+def target_that_is_the_users_variable(A, B):
+    k = T.alloc_var("int32", 3)
+    if A[0] > 5:
+        for k in range(3):
+            A[k] = 1
+    B[0] = k  # here
+
+
+@refused("TW1105", "'w' is bound again in an if of the program")
+def bound_by_a_with(A, B):
+    w = 3
+    if A[0] > 5:
+        with contextlib.nullcontext(4) as w:
+            B[1] = w
+    B[0] = w  # here
 
 
 @refused("TW1105", "the list 'xs' of Python is changed in an if of the program")
@@ -767,7 +973,9 @@ def test_async():
 
 @pytest.mark.parametrize("engine", ["cpu", "simulator"])
 @pytest.mark.parametrize("function", [flag_by_elif, largest_and_where, nested_loops_carry, breaks_and_continues, while_of_known_numbers,
-                                      elements_in_a_list, or_and_and_as_values], ids=lambda f: f.__name__)  # fmt: skip
+                                      elements_in_a_list, or_and_and_as_values, target_in_a_branch, target_in_a_loop_of_no_turns,
+                                      target_of_the_loop_around, target_of_pythons_loop, target_after_its_loop, walrus_in_a_while,
+                                      slices_in_a_loop, slices_by_memory, slices_in_containers, a_slice_that_the_next_turn_uses], ids=lambda f: f.__name__)  # fmt: skip
 def test_it_is_python_on_other_engines(function, engine):
     is_python(function, engine)
 
@@ -827,7 +1035,7 @@ def number_refused(value, text):
 def test_numbers_that_no_program_has():
     number_refused(10**30, "an operand is an integer beyond 64 bits")
     number_refused(1 + 2j, r"an operand is \(1\+2j\), which is no value, buffer or tile")
-    number_refused(np.array([1, 2]), "scalar")
+    number_refused(np.array([1, 2]), r"an operand is an array of Python, of shape \(2,\)")
 
 
 def test_arrays_without_dimensions_are_numbers():
@@ -906,6 +1114,38 @@ def test_what_a_known_operand_decides_leaves_no_trace(last):
     assert made.tolist() == ([0, 0, 0, 3] if last else [0] * 4) and arguments[2].tolist() == ([0, 0, 2, 0] if last else [0, 1, 2, 3])
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_what_else_keeps_its_indices(engine):
+    """A macro's argument, a barrier by name, an address, a pointer."""
+
+    @T.macro
+    def moved_later(source, to, v: T.Ref):
+        v = v + 1
+        T.copy(source, to)
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "int32"), B: T.Tensor((4, 32), "int32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            v = T.alloc_var("int32", 1)
+            bars = T.alloc_barrier([32, 1])
+            S = T.alloc_shared((2, 32), "int32")
+            moved_later(A[v, 0:32], B[0, 0:32], v)
+            bar, row = bars[v - 2], S[v - 2, 0:32]
+            addresses = [T.address_of(A[v, 0])]
+            v = 3
+            T.copy(A[v, 0:32], row)
+            T.mbarrier_arrive(bar)
+            T.mbarrier_wait_parity(bar, 0)
+            B[1, tx] = S[0, tx]
+            Y = T.make_tensor(addresses[0], (32,), "int32")
+            B[2, tx] = Y[tx]
+
+    a, b = np.arange(128, dtype="int32").reshape(4, 32), np.zeros((4, 32), "int32")
+    on_engines.run_on_hopper(main, engine, a, b)
+    assert (b[:3] == a[[1, 3, 2]]).all()
+
+
 def test_names_that_a_while_binds_again():
     @T.prim_func
     def halved(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
@@ -933,3 +1173,98 @@ def test_a_while_that_nothing_leaves():
                     for i in T.serial(3):
                         if A[i] == x:
                             break
+
+
+def test_a_simulated_call_without_blocks(tmp_path):
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, 32), threads=32) as bx:
+            for i in T.Parallel(32):
+                B[bx * 32 + i] = A[bx * 32 + i]
+
+    empty = np.zeros(0, "float32")
+    result, counts = tw.compile(main, engine="interpreter").simulate(empty, empty.copy(), trace=tmp_path / "trace.json")
+    assert result is None and counts == {"program": "main", "launches": []} and str(counts) == ""
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == []
+
+
+# ---- first mistakes in an eager kernel
+
+
+def first_mistake(function, code, text, help, *arguments):
+    with pytest.raises(tw.CompileError, match=text) as caught:
+        tw.jit(function)(*arguments)
+    lines, first = inspect.getsourcelines(function)
+    here = next(k for k, line in enumerate(lines) if line.rstrip().endswith("# here"))
+    assert caught.value.code == code and caught.value.line == first + here and help in caught.value.help
+
+
+TABLE = np.array([1, 2, 3], "float32")
+
+
+def test_first_mistakes():
+    def shape_first(A):
+        N = A.shape[0]  # here
+        A: T.Tensor((N,), "float32")
+        with T.Kernel(1, threads=32):
+            A[0] = 1
+
+    def not_annotated(A, B):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = B[i]  # here
+
+    def a_table(A):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = TABLE[i % 3]  # here
+
+    def numpys_empty(A):
+        N = T.const("N")
+        A: T.Tensor((N,), "float32")
+        C = np.empty(N, "float32")  # here
+        with T.Kernel(1, threads=32):
+            A[0] = C[0]
+
+    def a_typo(A):
+        A: T.Tensor((4,), "float32")
+        index = 1
+        with T.Kernel(1, threads=32):
+            A[indx] = 1  # here # noqa: F821
+
+    def scaled(A, alpha):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = A[i] * alpha  # here
+
+    a = np.ones(4, "float32")
+    first_mistake(shape_first, "TW1107", "parameter 'A' is used before its annotation", "T.const", a)
+    first_mistake(not_annotated, "TW1107", "'B' of 'not_annotated' is given a tensor, but has no annotation", 'B: T.Tensor((4,), "float32")', a, a)
+    first_mistake(a_table, "TW1106", "the array 'TABLE' of Python has an index that is known only at run time", "TABLE: T.Tensor", a)
+    first_mistake(numpys_empty, "TW1106", "a function of Python is given a value that is known only at run time", "T.empty", a)
+    with pytest.raises(NameError):
+        tw.jit(a_typo)(a)
+    first_mistake(scaled, "TW1101", r"an operand is an array of Python, of shape \(1,\)", "annotate the parameter", a, np.array([2.0]))
+    tw.jit(scaled)(a, np.array(2.0))
+    assert (a == 2).all()
+
+
+def test_arrays_of_pytorch_without_dimensions_are_numbers():
+    torch = pytest.importorskip("torch")
+
+    @tw.jit(engine="interpreter")
+    def scaled(A, alpha):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                A[i] = A[i] * alpha
+
+    a = torch.ones(4)
+    scaled(a, torch.tensor(2.0))
+    scaled(a, torch.tensor(3.0))
+    assert a.tolist() == [6] * 4

@@ -201,7 +201,7 @@ def alloc_var(dtype, *arguments, init=None, scope=None):
         else:
             init = argument
     _need_scope("alloc_var", scope, ("local.var", "local"))
-    if _dtypes.dtype(dtype).lanes > 1:
+    if _unpacked.number_dtype(dtype).lanes > 1:
         return _VectorVariable(_dtypes.dtype(dtype), init)
     made = _Var(_alloc_scalar(_dtypes.dtype(dtype), init).id)
     if isinstance(init, (_builtins.int, _builtins.float)):
@@ -477,14 +477,39 @@ globals().update({f.__name__: f for f in _hints.STATEMENTS})
 
 
 class _Part(_types.ModuleType):
-    """A module that has what the language has."""
+    """A module that has what the language has, under a name of TileLang's. It notes which modules have names from it: their
+    programs mean TileLang's defaults."""
 
     __tilewright__, __path__ = True, ()
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name.endswith("__") and name != "__all__":
             raise AttributeError(name)
+        caller = _sys._getframe(1)
+        if caller.f_code.co_name == "<module>":
+            _importers[id(caller.f_globals)] = caller.f_globals
         return getattr(_sys.modules[__name__], name)
+
+    def __setattr__(self, name, value):
+        if not (isinstance(value, _types.ModuleType) and name in _TABLE):  # of an import; the operation keeps its name
+            super().__setattr__(name, value)
+
+    def __dir__(self):
+        return __dir__()
+
+
+_importers = {}  # id -> globals of a module that has asked a _Part for names
+
+
+def _is_of_tilelang(space):
+    """Whether a module, by its globals, has names of the language from a module of TileLang's name."""
+    return _importers.get(id(space)) is space
+
+
+def _copied(space, to):
+    """`to` are globals made from `space`."""
+    if _is_of_tilelang(space):
+        _importers[id(to)] = to
 
 
 _PARTS = (
@@ -574,7 +599,14 @@ def _known_names():
     return names | set(_OTHER_NAMES) | _VECTOR_MEMORY
 
 
+def _star():
+    """What `from tilewright.language import *` gives: all but what Python has under the same name, such as print and max."""
+    return sorted(n for n in _known_names() if not hasattr(_builtins, n))
+
+
 def __getattr__(name):
+    if name == "__all__":
+        return _star()
     row = _TABLE.get(name)
     if row is not None and row[1] != "scope":
         return _function(name)

@@ -95,6 +95,7 @@ def reference(function):
         "log_sigmoid": f.logsigmoid, "prelu": lambda a, b: torch.where(a > 0, a, a * b), "trunc_divide": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
         "addcmul": lambda x, a, b, value=1.0: torch.addcmul(x, a, b, value=value), "addcdiv": lambda x, a, b, value=1.0: torch.addcdiv(x, a, b, value=value),
         "threshold": lambda x, above=0.0, value=0.0: f.threshold(x, above, value), "softsign": f.softsign, "tanhshrink": f.tanhshrink,
+        "sign": lambda x: torch.where(x == x, torch.sign(x), x),  # NaN of NaN
     }  # fmt: skip
     return own.get(function) or getattr(torch, function, None) or getattr(f, function)
 
