@@ -6,6 +6,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+from .. import outputs
 from . import programs, report, running
 
 
@@ -40,7 +41,8 @@ def main(argv=None):
     if not found:
         print("no program is chosen")
         return 2
-    os.makedirs(os.path.join(options.out, "logs"), exist_ok=True)
+    outputs.make_folder(os.path.join(options.out, "logs"))
+    outputs.check(os.path.join(options.out, "report.tsv"))
     begin, results = time.time(), []
     with tempfile.TemporaryDirectory(prefix="tilewright_compat_") as scratch, ThreadPoolExecutor(options.jobs) as pool:
         deadline = begin + options.total if options.total else None
