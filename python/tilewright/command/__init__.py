@@ -24,7 +24,7 @@ WORDS = {
     "lsp": ("editor", "lsp", "", "a language server, for editors to start"),
     "puzzles": ("puzzles", "puzzles", "[start|check|hint|solution]", "tile programs, learned by sixteen puzzles"),
 }
-OK, WRONG, USAGE = 0, 1, 2  # exit status: 1 is the program's mistake, 2 the command line's
+OK, WRONG, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit status: 1 is the program's mistake, 2 the command line's
 
 
 def _overview():
@@ -55,6 +55,11 @@ def main(argv=None):
     except TilewrightError as error:
         print(colored(str(error)) if has_colors(sys.stderr) else error, file=sys.stderr)
         return WRONG
+    except KeyboardInterrupt:
+        if word == "run":  # the program's own
+            raise
+        print(file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes when it ends
         return WRONG
@@ -64,7 +69,7 @@ trace.entrances.add(main.__code__)
 
 
 def _answer(word, rest):
-    if word in ("", "-h", "--help"):
+    if word in ("", "-h", "--help", "help"):
         print(_overview(), flush=True)
         return OK
     if word in ("-V", "--version"):

@@ -96,10 +96,10 @@ def _check(options):
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an engine that runs hears no other
     try:
         answer = _one(f"{path}:{puzzle.name}")
-    except TilewrightError:
-        raise
-    except Exception as error:  # of the learner's own lines
-        result = checking.raised(puzzle, error, os.path.abspath(path))
+    except TilewrightError as error:
+        if error.__cause__ is None or error.code != "TW7003":
+            raise
+        result = checking.raised(puzzle, error.__cause__, os.path.abspath(path))  # of the learner's own lines
     else:
         result = found.check(puzzle.number, answer)
     print(colored(str(result)) if has_colors(sys.stdout) else result)
