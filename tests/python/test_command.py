@@ -667,3 +667,42 @@ def test_interrupted(folder, monkeypatch):
 
     monkeypatch.setattr(kernels, "explain", interrupt)
     assert command.main(["explain", "kernels.py"]) == 130
+
+
+# ---- words and architectures
+
+
+def test_words_of_the_tool(capsys):
+    for word in ("compile", "opt", "simulate", "fuzz"):
+        assert command.main([word, "x.tile"]) == 2 and "the tool of a build from source has it" in capsys.readouterr().err
+    assert command.main(["help"]) == 0 and "tilewright WORD --help" in capsys.readouterr().out
+
+
+def test_architectures(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert command.main(["explain", "kernels.py:scale", "M=64", "--arch", "cpu"]) == 0
+    assert "scale on the cpu engine" in capsys.readouterr().out
+    for words, said in ((("plot", "--arch", "cpu"), "'cpu' is no GPU"), (("build", "--arch", "CPU", "-o", "out"), "'CPU' is no architecture: cpu (this"),
+                        (("build", "--arch", "cpu,gpu", "-o", "out"), "'gpu' is no architecture")):  # fmt: skip
+        with pytest.raises(SystemExit) as left:
+            command.main([words[0], "kernels.py:scale", *words[1:]])
+        assert left.value.code == 2 and said in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+def test_puzzles_by_name_and_answers_that_leave(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert command.main(["puzzles", "copy"]) == 0 and "puzzle_01_copy.py" in capsys.readouterr().out
+    assert command.main(["puzzles", "check", "1", "nofile.py"]) == 1 and "there is no file 'nofile.py'" in capsys.readouterr().err
+    (folder / "leaves.py").write_text("raise SystemExit\n")
+    ran = tw(folder, "puzzles", "check", "1", "leaves.py")
+    assert ran.returncode == 1 and "SystemExit" in ran.stdout and "leaves.py:1" in ran.stdout
+
+
+def test_compat_says_what_it_leaves_out(folder):
+    (folder / "plain").mkdir()
+    (folder / "plain" / "script.py").write_text("import tilelang\n")
+    ran = tw(folder, "compat", "plain")
+    assert ran.returncode == 2 and "script.py" in ran.stdout and "no program is chosen" in ran.stdout
+    ran = tw(folder, "compat", "no/such")
+    assert ran.returncode == 2 and "there is no file or folder 'no/such'" in ran.stderr

@@ -24,6 +24,7 @@ WORDS = {
     "lsp": ("editor", "lsp", "", "a language server, for editors to start"),
     "puzzles": ("puzzles", "puzzles", "[start|check|hint|solution]", "tile programs, learned by sixteen puzzles"),
 }
+_OF_THE_TOOL = ("compile", "opt", "simulate", "fuzz", "plot-layout")  # which has this command's name
 OK, WRONG, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit status: 1 is the program's mistake, 2 the command line's
 
 
@@ -41,6 +42,8 @@ def usage(message):
 
 
 def _unknown(word):
+    if word in _OF_THE_TOOL:
+        return usage(f"no command '{word}' here: the tool of a build from source has it (docs/tool.md)")
     near = nearest(word, WORDS, cutoff=0.6, count=1)
     return usage(f"no command '{word}'; " + (f"did you mean {near}?" if near else f"it is one of {', '.join(WORDS)}"))
 

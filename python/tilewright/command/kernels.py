@@ -32,11 +32,12 @@ def _parser(word, what, **named):
 
 def explain(argv):
     parse = _parser("explain", "What becomes of each tile operation on the CPU or on a GPU, and what it costs.")
-    parse.add_argument("--arch", default="", metavar="sm_90a", help="on this GPU instead of where it would run here")
+    parse.add_argument("--arch", default="", metavar="sm_90a", help="on this GPU, or cpu, instead of where it would run here")
     parse.add_argument("--json", action="store_true", help="an object; errors too")
     options = parse.parse_intermixed_args(argv)
     try:
         kernel, symbols = _made(_one(options.kernel), _values(parse, options.values), "interpreter" if options.arch else None)
+        options.arch = options.arch if options.arch != "cpu" else ""  # where the interpreter is explained too
         _refuse_unknown(parse, kernel, symbols)
         text = kernel.explain(options.arch, as_json=options.json, **symbols)
     except TilewrightError as error:
@@ -54,6 +55,8 @@ def plot(argv):
     parse.add_argument("--buffer", metavar="NAME", help="only this tile")
     parse.add_argument("--out", default=".", metavar="FOLDER", help="where KERNEL.TILE.svg are written (.)")
     options = parse.parse_intermixed_args(argv)
+    if options.arch and not options.arch.startswith("sm_"):
+        parse.error(f"--arch '{options.arch}' is no GPU: tiles have layouts on GPUs, sm_90a and the like")
     from ..pictures import plot as picture, tiles_of
 
     kernel, symbols = _made(_one(options.kernel), _values(parse, options.values), "interpreter")
