@@ -4,21 +4,22 @@ import re
 
 from .trace import fail
 
-_PROGRAM = re.compile(r"^program (\w+)", re.MULTILINE)
-_NAMED = re.compile(r"^ *(?:symbol (\w+): (\w+)|param (\w+): (\w+)$)", re.MULTILINE)
+_NAME = r'(\w+|`(?:[^`\\]|\\.)*`)'  # in backquotes where it is no word
+_PROGRAM = re.compile(rf"^program {_NAME}", re.MULTILINE)
+_NAMED = re.compile(rf"^ *(?:symbol {_NAME}: (\w+)|param {_NAME}: (\w+)$)", re.MULTILINE)
 _OF_FLOATS = re.compile(r"b?float|tfloat")
 
 
 def types_of(program):
     """{name: dtype} of the symbols and numbers that a program takes."""
-    return {symbol or number: symbol_type or type for symbol, symbol_type, number, type in _NAMED.findall(program.text)}
+    return {(symbol or number).strip("`"): symbol_type or type for symbol, symbol_type, number, type in _NAMED.findall(program.text)}
 
 
 def numbers(program, values):
     """{name: number} as the library takes them. It refuses what no call could give; here, names and values that have no
     number of 64 bits."""
     types, checked = types_of(program), {}
-    name = _PROGRAM.search(program.text)[1]
+    name = _PROGRAM.search(program.text)[1].strip("`")
     for key, value in values.items():
         if key not in types:
             fail("BadOption", f"'{name}' has no dimension '{key}' that a call gives", f"it has {', '.join(types)}" if types else "its shapes are known")

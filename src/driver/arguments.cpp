@@ -93,7 +93,8 @@ class GivenValues {
                      fits ? fmt::format("leaves no room in {} to round it up", t.name())
                           : fmt::format("does not fit {}", t.name())),
          symbol && t.bits < 64 && value > 0
-             ? fmt::format("give a smaller value, or declare it with 64 bits: T.dynamic(\"{}\", \"int64\") in Python", name)
+             ? fmt::format("give a smaller value, or declare it with 64 bits: T.dynamic(\"{}\", \"int64\") in Python",
+                           name)
              : "");
   }
 
@@ -119,7 +120,7 @@ class GivenValues {
   std::optional<int64_t> computed(const ir::Expr& e, ir::LocationId at) const {
     int64_t out = 0;
     return runtime::evaluate(host_expression(e, at, program_), symbols_, scalars_, out) ? std::optional(out)
-                                                                                         : std::nullopt;
+                                                                                        : std::nullopt;
   }
   std::string inputs(const ir::Expr& e) const {
     std::vector<std::string> out;

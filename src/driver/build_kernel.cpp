@@ -57,8 +57,8 @@ const char* library_with(const std::string& name) {
   return nullptr;
 }
 
-// Why a function of C cannot have the name; empty: it can. The linker gives every call of a name to the one function that
-// has it, so a function of a library that the object or its program calls would be lost.
+// Why a function of C cannot have the name; empty: it can. The linker gives every call of a name to the one function
+// that has it, so a function of a library that the object or its program calls would be lost.
 std::string taken_by(const std::string& name) {
   switch (c_word(name)) {
     case CWord::Keyword: return "it is a word of C or C++";
@@ -69,8 +69,10 @@ std::string taken_by(const std::string& name) {
     case CWord::None: break;
   }
   if (name == "main" || name == "std") return "it is a word of C or C++";
-  if (name.starts_with("tw_") || name.starts_with("tilewright_")) return "names with tw_ and tilewright_ are the runtime's";
-  if (name.starts_with("__") || (name[0] == '_' && name.size() > 1 && std::isupper(static_cast<unsigned char>(name[1]))))
+  if (name.starts_with("tw_") || name.starts_with("tilewright_"))
+    return "names with tw_ and tilewright_ are the runtime's";
+  if (name.starts_with("__") ||
+      (name[0] == '_' && name.size() > 1 && std::isupper(static_cast<unsigned char>(name[1]))))
     return "names that begin so are the compiler's";
   if (const char* library = library_with(name))
     return fmt::format("{} has a function of this name, whose calls would come here", library);

@@ -177,10 +177,7 @@ double sum_of(const std::vector<plan::Price>& prices) {
 
 struct CostModel::State {
   State(const ir::TileProgram& recorded, const Machine& of)
-      : asked_for(recorded),
-        program(canonical(recorded)),
-        machine(of),
-        fast(passes::assume_fast_calls(program), of) {}
+      : asked_for(recorded), program(canonical(recorded)), machine(of), fast(passes::assume_fast_calls(program), of) {}
 
   // The version that a call with these values takes.
   const PlannedVersion& version_for(const NamedValues& values) {

@@ -487,9 +487,9 @@ TEST(AheadOfTimeOnDevices, SaysWhatIsMissing) {
 // Names of the macros that the standard headers define, or the compiler does.
 std::set<std::string> macros(const char* language, const char* standard) {
   std::string text;
-  for (const char* header : {"assert", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math",
-                             "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
-                             "time", "uchar", "wchar", "wctype"})
+  for (const char* header : {"assert", "ctype",  "errno",  "fenv",   "float",  "inttypes", "iso646", "limits",
+                             "locale", "math",   "setjmp", "signal", "stdarg", "stdbool",  "stddef", "stdint",
+                             "stdio",  "stdlib", "string", "time",   "uchar",  "wchar",    "wctype"})
     text += fmt::format("#include <{}.h>\n", header);
   if (std::string_view(language) == "c") text += "#include <complex.h>\n#include <tgmath.h>\n";
   CompilerRun run;
