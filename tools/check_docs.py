@@ -17,6 +17,7 @@ WRITTEN = re.compile(r"\A#[^\n]*\n\n.{0,200}(?:[Ww]ritten by|writes this page)",
 LONGEST, WRAP = 130, 126
 VARIABLE = re.compile(r"TILEWRIGHT_[A-Z_]+")
 SETTING = re.compile(r'"(TILEWRIGHT_[A-Z_]+)"|\b(TILEWRIGHT_[A-Z_]+)=')  # asked for in C++, set in the Makefile
+SETTING_OF_PYTHON = re.compile(r'environ(?:\.get\(|\.pop\(|\[)"(TILEWRIGHT_\w+)"')
 
 
 def texts(folder, *patterns):
@@ -52,6 +53,9 @@ def undocumented_variables():
     for path, text in texts(".", "src/**/*.cpp", "src/**/*.h", "tests/**/*.cpp", "Makefile"):
         for name in SETTING.findall(text):
             read.setdefault("".join(name), path.relative_to(ROOT))
+    for path, text in texts("python/tilewright", "**/*.py"):
+        for name in SETTING_OF_PYTHON.findall(text):
+            read.setdefault(name, path.relative_to(ROOT))
     listed = set(VARIABLE.findall((ROOT / "docs/debugging.md").read_text(encoding="utf-8")))
     for name in sorted(read.keys() - listed):
         yield f"docs/debugging.md: {name} is missing ({read[name]} knows it)"

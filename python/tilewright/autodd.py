@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+import tokenize
 import warnings
 
 _DESCRIPTION = "Delta-debug the provided Python source: removes and simplifies what it can while the output still has the text."
@@ -364,17 +365,26 @@ def _arguments(argv, prog):
     options = parse.parse_args(argv)
     if not os.path.isfile(options.source):
         parse.error(f"there is no file '{options.source}'")
+    for written in (options.output, f"{options.output}.part"):
+        if os.path.exists(written) and os.path.samefile(written, options.source):
+            parse.error(f"'{written}' is the program itself, which would be lost: give the smaller one a file of its own")
     if not options.err_msg or options.jobs < 1 or options.timeout <= 0:
         parse.error("the text is not empty, and time and jobs are more than 0")
     return options
 
 
 def _reduce(options):
+    from . import outputs
     from .trace import fail
     from .trials import Trials
 
-    with open(options.source, encoding="utf-8") as file:
-        source = file.read()
+    outputs.check(options.output)
+    outputs.check(f"{options.output}.part")
+    try:
+        with tokenize.open(options.source) as file:
+            source = file.read()
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
+        fail("FileNotReadable", f"{options.source} cannot be read: {error}", "give a program of Python", (options.source, 0, 0))
     try:
         tree = ast.parse(source, options.source)
     except SyntaxError as error:

@@ -7,7 +7,7 @@ import html
 import json
 from typing import Any
 
-from . import _native
+from . import _native, call_values
 from .shown import Picture, table
 from .trace import fail
 from .tracebacks import entry
@@ -176,8 +176,6 @@ def predict(what: Any, machine: Any = "", **symbols: int) -> Prediction:
         fail("OperandKind", f"predict() of {type(what).__name__}", "it takes a kernel, or a program: product(4096, 4096, 4096), not product")
     if not machine:
         machine = getattr(what, "arch", "") or "sm_90a"
-    for name, value in symbols.items():
-        if not isinstance(value, int):
-            fail("BadOption", f"predict() with {name}={value!r}", "values of symbols are integers")
+    symbols = call_values.integers(program, symbols)
     words = machine.words() if isinstance(machine, Machine) else str(machine)
     return Prediction(json.loads(program.cost(words, symbols)))

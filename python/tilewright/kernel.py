@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from . import _native, specialized
+from . import _native, call_values, outputs, specialized
 from .elsewhere import nearest
 from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
@@ -89,7 +89,7 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         """What became of each operation and what it costs, as text (with .summary() and .json) or as a dict. arch: "sm_90a"; "" is the CPU.
         predict: first what tilewright.cost.predict() says of it, on `machine` or the one that schedules for the architecture are made for."""
         arch, program = arch or self.explained_arch(), self.program
-        self._need_symbols(symbols)
+        symbols = call_values.integers(program, symbols)
         predicted = self._predicted(arch, machine, symbols) if predict or machine else None
 
         def facts():
@@ -105,12 +105,6 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
 
         return predict(self, machine or arch or "sm_90a", **symbols)
 
-    def _need_symbols(self, symbols):
-        known = re.findall(r"^  (?:symbol|param) (\w+): \w+$", self.program.text, re.MULTILINE)  # dimensions, and numbers
-        for name in symbols:
-            if name not in known:
-                fail("BadOption", f"'{self.name}' has no dimension '{name}' that a call gives", f"it has {', '.join(known)}" if known else "its shapes are known")
-
     def explained_arch(self) -> str:
         """The GPU that it would run on; "" is the CPU."""
         return self.arch or "sm_90a" if self.engine in ("cuda", "simulator") else ""
@@ -119,11 +113,12 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         """Calls it on a simulated GPU, which finds races and wrong accesses: (what the call returns, a dict of what the
         memories did, which is shown as a table). Tensors in the processor's memory, and small ones: it is slow. trace: a file
         for a timeline of warps, TMA, tensor cores and mbarriers, by a model, which ui.perfetto.dev shows."""
+        if trace:
+            outputs.check(trace)
         simulated = self._another("simulator", arch, 2 if trace else 1)
         result = simulated(*arguments)
         if trace:
-            with open(trace, "w", encoding="utf-8") as file:
-                file.write(simulated.trace or json.dumps({"traceEvents": []}))
+            outputs.write(trace, simulated.trace or json.dumps({"traceEvents": []}))
         counts = simulated.counts  # none of a call without blocks
         return result, Counts(json.loads(counts) if counts else {"program": self.name, "launches": []})
 
@@ -133,7 +128,8 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         has what the simulator counts in that call. Returns the path."""
         from . import studio
 
-        arch = arch or self.explained_arch()
+        arch, symbols = arch or self.explained_arch(), call_values.integers(self.program, symbols)
+        outputs.check(path)
         simulated = studio.counted(lambda: self.simulate(*arguments, arch=arch or "sm_90a")[1]) if arguments else None
         return studio.write(self.program, path, arch, symbols, simulated)
 

@@ -94,9 +94,9 @@ class Picture:
         self.svg, self.title = svg, title
 
     def save(self, path: Any) -> Any:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.svg)
-        return path
+        from . import outputs
+
+        return outputs.write(path, self.svg)
 
     def _repr_svg_(self) -> str:
         return self.svg

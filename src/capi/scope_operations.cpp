@@ -71,6 +71,7 @@ constexpr std::pair<std::string_view, Code> kFrontendCodes[] = {
     {"GradientLost", Code::GradientLost},
     {"FileNotReadable", Code::FileNotReadable},
     {"FileNotWritten", Code::FileNotWritten},
+    {"ScalarRange", Code::ScalarRange},
 };
 
 Result report(const Operation&, const Operands& o) {

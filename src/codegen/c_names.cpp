@@ -4,101 +4,17 @@
 
 #include <cctype>
 
+#include "support/c_words.h"
+
 namespace tilewright::codegen {
 
 namespace {
 
-const std::set<std::string>& words() {
-  static const std::set<std::string> set = {"alignas",
-                                            "alignof",
-                                            "and",
-                                            "and_eq",
-                                            "asm",
-                                            "auto",
-                                            "bitand",
-                                            "bitor",
-                                            "bool",
-                                            "break",
-                                            "case",
-                                            "catch",
-                                            "char",
-                                            "char16_t",
-                                            "char32_t",
-                                            "class",
-                                            "compl",
-                                            "const",
-                                            "constexpr",
-                                            "const_cast",
-                                            "continue",
-                                            "decltype",
-                                            "default",
-                                            "delete",
-                                            "do",
-                                            "double",
-                                            "else",
-                                            "enum",
-                                            "explicit",
-                                            "dynamic_cast",
-                                            "export",
-                                            "extern",
-                                            "false",
-                                            "float",
-                                            "for",
-                                            "friend",
-                                            "goto",
-                                            "if",
-                                            "inline",
-                                            "int",
-                                            "linux",
-                                            "long",
-                                            "mutable",
-                                            "namespace",
-                                            "new",
-                                            "noexcept",
-                                            "not",
-                                            "not_eq",
-                                            "nullptr",
-                                            "operator",
-                                            "or",
-                                            "or_eq",
-                                            "private",
-                                            "protected",
-                                            "public",
-                                            "register",
-                                            "return",
-                                            "short",
-                                            "signed",
-                                            "sizeof",
-                                            "static",
-                                            "static_assert",
-                                            "static_cast",
-                                            "struct",
-                                            "switch",
-                                            "template",
-                                            "this",
-                                            "throw",
-                                            "true",
-                                            "thread_local",
-                                            "try",
-                                            "typedef",
-                                            "typeid",
-                                            "typename",
-                                            "union",
-                                            "unix",
-                                            "unsigned",
-                                            "using",
-                                            "virtual",
-                                            "void",
-                                            "volatile",
-                                            "wchar_t",
-                                            "while",
-                                            "xor",
-                                            "xor_eq",
-                                            "call",
-                                            "failed",
-                                            "main",
-                                            "reinterpret_cast"};
-  return set;
+// Words of C++ and CUDA, names that their headers define, functions that texts call, and what texts call their own.
+bool is_taken(const std::string& name) {
+  static const std::set<std::string> own = {"call", "failed", "main"};
+  const CWord word = c_word(name);
+  return own.contains(name) || (word != CWord::None && word != CWord::Function);
 }
 
 // Letters, digits and single underscores, beginning with a letter.
@@ -120,7 +36,7 @@ std::string Names::fresh(const std::string& wish) {
   std::string base = identifier(wish);
   if (base.starts_with("tw_") || base.starts_with("gemm_")) base = "v_" + base;  // what stands beside user code
   std::string name = base;
-  for (int n = 1; reserved_.contains(name) || words().contains(name) || visible_.contains(name); ++n)
+  for (int n = 1; reserved_.contains(name) || is_taken(name) || visible_.contains(name); ++n)
     name = fmt::format("{}_{}", base, n);
   visible_.insert(name);
   scopes_.back().insert(name);

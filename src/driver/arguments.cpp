@@ -1,11 +1,15 @@
 #include "driver/arguments.h"
 
+#include "driver/build_plan.h"
 #include "driver/fuzz/random.h"
 #include "ir/effects.h"
 #include "ir/match.h"
 #include "ir/operators.h"
+#include "ir/print.h"
 #include "ir/rewrite.h"
+#include "runtime/scalar_value.h"
 #include "support/diagnostic.h"
+#include "support/symbol_room.h"
 
 namespace tilewright {
 namespace {
@@ -37,6 +41,105 @@ NamedValues symbol_values(const ir::TileProgram& program, const std::vector<std:
   }
   return out;
 }
+
+namespace {
+
+// What the values mean to the program's own expressions.
+class GivenValues {
+ public:
+  GivenValues(const ir::TileProgram& program, const NamedValues& values) : program_(program), values_(values) {
+    for (ir::VarId id : program.symbols) take(id, symbols_);
+    for (const ir::Param& p : program.params)
+      if (!p.is_tensor()) take(p.var, scalars_);
+  }
+
+  void check() const {
+    for (const auto& [name, value] : values_) check(name, value);
+    for (const ir::Param& p : program_.params)
+      if (p.is_tensor()) check_shape(program_.buffer(p.buffer));
+    for (const ir::Assumption& a : program_.assumptions)
+      if (is_given(a.condition) && computed(a.condition, a.location).value_or(1) == 0)
+        fail(Code::AssumptionFailed, program_.location(a.location),
+             fmt::format("{}: Assume: {} does not hold ({})", program_.name, ir::print(a.condition, program_),
+                         inputs(a.condition)));
+  }
+
+ private:
+  void take(ir::VarId id, std::vector<int64_t>& into) {
+    const ir::VarInfo& v = program_.var(id);
+    const auto at = values_.find(v.name);
+    types_[v.name] = v.type;
+    if (&into == &symbols_) named_symbols_.insert(v.name);
+    if (at != values_.end() && v.type.is_integral()) given_.insert(id);
+    into.push_back(at == values_.end() ? 0 : at->second);
+  }
+
+  void check(const std::string& name, int64_t value) const {
+    const auto type = types_.find(name);
+    if (type == types_.end()) {
+      std::vector<std::string> known;
+      for (const auto& [other, t] : types_) known.push_back(other);
+      fail(Code::BadOption, {}, fmt::format("'{}' has no symbol or number '{}'", program_.name, name),
+           known.empty() ? "it takes tensors of known shapes alone" : fmt::format("it has {}", fmt::join(known, ", ")));
+    }
+    const DType t = type->second;
+    if (!t.is_integral()) return;
+    const bool fits = t.is_bool() ? value == 0 || value == 1 : runtime::integer_fits(t, value);
+    const bool symbol = named_symbols_.contains(name);
+    const bool has_room = !symbol || value < 0 || runtime::integer_fits(t, value + kSymbolRoom);
+    if (fits && has_room) return;
+    fail(Code::ScalarRange, {},
+         fmt::format("{}: {} = {} {}", program_.name, name, value,
+                     fits ? fmt::format("leaves no room in {} to round it up", t.name())
+                          : fmt::format("does not fit {}", t.name())),
+         symbol && t.bits < 64 && value > 0
+             ? fmt::format("give a smaller value, or declare it with 64 bits: T.dynamic(\"{}\", \"int64\") in Python",
+                           name)
+             : "");
+  }
+
+  void check_shape(const ir::Buffer& b) const {
+    for (size_t d = 0; d < b.shape.size(); ++d) {
+      if (!is_given(b.shape[d]) || ir::used_vars(b.shape[d]).empty()) continue;
+      const std::optional<int64_t> extent = computed(b.shape[d], b.location);
+      if (!extent)
+        fail(Code::ExpressionOverflow, program_.location(b.location),
+             fmt::format("{}: dimension {} of '{}' is {}, which does not fit its type ({})", program_.name, d, b.name,
+                         ir::print(b.shape[d], program_), inputs(b.shape[d])));
+      if (*extent < 0)
+        fail(Code::ArrayInvalid, program_.location(b.location),
+             fmt::format("{}: dimension {} of '{}' would be {} ({})", program_.name, d, b.name, *extent,
+                         inputs(b.shape[d])),
+             "give values that a call can have");
+    }
+  }
+
+  bool is_given(const ir::Expr& e) const {
+    return std::ranges::all_of(ir::used_vars(e), [&](ir::VarId id) { return given_.contains(id); });
+  }
+  std::optional<int64_t> computed(const ir::Expr& e, ir::LocationId at) const {
+    int64_t out = 0;
+    return runtime::evaluate(host_expression(e, at, program_), symbols_, scalars_, out) ? std::optional(out)
+                                                                                        : std::nullopt;
+  }
+  std::string inputs(const ir::Expr& e) const {
+    std::vector<std::string> out;
+    for (ir::VarId id : ir::used_vars(e))
+      out.push_back(fmt::format("{} = {}", program_.var(id).name, values_.at(program_.var(id).name)));
+    return fmt::format("{}", fmt::join(out, ", "));
+  }
+
+  const ir::TileProgram& program_;
+  const NamedValues& values_;
+  std::map<std::string, DType> types_;
+  std::set<std::string> named_symbols_;
+  std::set<ir::VarId> given_;
+  std::vector<int64_t> symbols_, scalars_;
+};
+
+}  // namespace
+
+void check_values(const ir::TileProgram& program, const NamedValues& values) { GivenValues(program, values).check(); }
 
 ir::Substitution known_values(const ir::TileProgram& program, const NamedValues& values) {
   ir::Substitution out;

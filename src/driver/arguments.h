@@ -15,6 +15,10 @@ using NamedValues = std::map<std::string, int64_t>;
 // Of symbols that are a dimension of a tensor by themselves, from the shapes of the tensor parameters, in order.
 NamedValues symbol_values(const ir::TileProgram& program, const std::vector<std::vector<int64_t>>& shapes);
 
+// Refuses what no call could give: names that the program does not have, values beyond their types, dimensions that are
+// negative or cannot be computed, assumptions that do not hold. Names may be missing.
+void check_values(const ir::TileProgram& program, const NamedValues& values);
+
 ir::Substitution known_values(const ir::TileProgram& program, const NamedValues& values);
 
 // An expression of symbols and integer scalars; empty if it mentions one that has no value.

@@ -1,5 +1,6 @@
 #include "driver/build_kernel.h"
 
+#include <dlfcn.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include "runtime/aot_text.h"
 #include "runtime/host_compiler.h"
 #include "runtime/process.h"
+#include "support/c_words.h"
 #include "support/diagnostic.h"
 #include "tilewright/version.h"
 
@@ -47,20 +49,46 @@ void refuse_scalars(const AotKernel& kernel) {
       refuse(kernel, fmt::format("C has no type for its parameter '{}' of {}", p.name, p.dtype.name()));
 }
 
+// A library, of those that programs are linked with, that has something of the name.
+const char* library_with(const std::string& name) {
+  for (const char* library : {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libgomp.so.1"})
+    if (void* handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL))
+      if (dlsym(handle, name.c_str())) return library;
+  return nullptr;
+}
+
+// Why a function of C cannot have the name; empty: it can. The linker gives every call of a name to the one function
+// that has it, so a function of a library that the object or its program calls would be lost.
+std::string taken_by(const std::string& name) {
+  switch (c_word(name)) {
+    case CWord::Keyword: return "it is a word of C or C++";
+    case CWord::Type: return "headers of C have a type of this name";
+    case CWord::Macro: return "headers of C have a macro of this name";
+    case CWord::MathFunction:
+    case CWord::Function: return "the C library has a function of this name, whose calls would come here";
+    case CWord::None: break;
+  }
+  if (name == "main" || name == "std") return "it is a word of C or C++";
+  if (name.starts_with("tw_") || name.starts_with("tilewright_"))
+    return "names with tw_ and tilewright_ are the runtime's";
+  if (name.starts_with("__") ||
+      (name[0] == '_' && name.size() > 1 && std::isupper(static_cast<unsigned char>(name[1]))))
+    return "names that begin so are the compiler's";
+  if (const char* library = library_with(name))
+    return fmt::format("{} has a function of this name, whose calls would come here", library);
+  return "";
+}
+
 std::string function_name(std::string wish, const std::string& arch) {
   constexpr std::string_view kArch = "{arch}";
   for (size_t at; (at = wish.find(kArch)) != std::string::npos;) wish.replace(at, kArch.size(), arch);
-  static const std::set<std::string> taken = {
-      "auto",   "break",   "case",   "char",     "const", "continue", "default", "do",      "double",
-      "else",   "enum",    "extern", "float",    "for",   "goto",     "if",      "inline",  "int",
-      "long",   "main",    "return", "register", "short", "signed",   "sizeof",  "static",  "struct",
-      "switch", "typedef", "union",  "unsigned", "void",  "volatile", "while",   "restrict"};
-  bool fits = !wish.empty() && !std::isdigit(static_cast<unsigned char>(wish[0])) && !taken.contains(wish) &&
-              !wish.starts_with("tw_") && !wish.starts_with("tilewright_");
-  for (char c : wish) fits = fits && (std::isalnum(static_cast<unsigned char>(c)) || c == '_');
-  if (!fits)
-    fail(Code::BadOption, {}, fmt::format("'{}' cannot be the name of a function in C", wish),
-         "choose another: --name NAME; names with tw_ and tilewright_ are the runtime's");
+  std::string letters;  // of a name that there is
+  for (char c : wish) letters += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  const bool is_name = letters == wish && !wish.empty() && !std::isdigit(static_cast<unsigned char>(wish[0]));
+  const std::string why = is_name ? taken_by(wish) : "it is no name";
+  if (!why.empty())
+    fail(Code::BadOption, {}, fmt::format("'{}' cannot be the name of a function in C: {}", wish, why),
+         fmt::format("choose another: --name my_{}", letters.empty() ? "kernel" : letters));
   return wish;
 }
 

@@ -176,8 +176,8 @@ double sum_of(const std::vector<plan::Price>& prices) {
 }  // namespace
 
 struct CostModel::State {
-  State(ir::TileProgram tiles, const Machine& of)
-      : program(std::move(tiles)), machine(of), fast(passes::assume_fast_calls(program), of) {}
+  State(const ir::TileProgram& recorded, const Machine& of)
+      : asked_for(recorded), program(canonical(recorded)), machine(of), fast(passes::assume_fast_calls(program), of) {}
 
   // The version that a call with these values takes.
   const PlannedVersion& version_for(const NamedValues& values) {
@@ -195,7 +195,7 @@ struct CostModel::State {
     });
   }
 
-  ir::TileProgram program;
+  const ir::TileProgram asked_for, program;
   const Machine machine;
   PlannedVersion fast;
   std::mutex asked;
@@ -203,7 +203,7 @@ struct CostModel::State {
 };
 
 CostModel::CostModel(const Program& program, const std::string& machine)
-    : state_(std::make_shared<State>(canonical(program.box().program), machine_from(machine))) {}
+    : state_(std::make_shared<State>(program.box().program, machine_from(machine))) {}
 
 std::optional<double> CostModel::microseconds(const std::map<std::string, int64_t>& values) const {
   const auto prices = state_->version_for(values).prices(values);
@@ -211,6 +211,7 @@ std::optional<double> CostModel::microseconds(const std::map<std::string, int64_
 }
 
 std::string CostModel::prediction(const std::map<std::string, int64_t>& values) const {
+  check_values(state_->asked_for, values);
   const PlannedVersion& version = state_->version_for(values);
   const auto prices = version.prices(values);
   Json out = {{"program", state_->program.name}, {"machine", machine_json(state_->machine)}};

@@ -271,6 +271,7 @@ Explanation explained(const ir::TileProgram& program, const NamedValues& values,
   Explanation out;
   const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { out.warnings.push_back(d); });
   const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(before); });
+  check_values(program, values);
   const ir::TileProgram tiles = canonical(program);
   build_plan(tiles);
   add_costs(tiles, values, out);

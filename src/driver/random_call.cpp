@@ -27,7 +27,8 @@ NamedValues integers_of(const ir::TileProgram& p, const std::map<std::string, do
     if (at == values.end()) {
       missing.push_back(v.name);
     } else if (!v.type.is_float()) {
-      if (at->second != std::floor(at->second) || std::abs(at->second) > 0x1p53)
+      if (at->second != std::floor(at->second) ||
+          std::abs(at->second) >= 0x1p53)  // beyond which doubles are no integers of their own
         fail(Code::ScalarRange, {},
              fmt::format("{}: '{}' is {}, but is given {}", p.name, v.name, v.type.name(), at->second));
       out[v.name] = static_cast<int64_t>(at->second);
@@ -42,6 +43,7 @@ NamedValues integers_of(const ir::TileProgram& p, const std::map<std::string, do
          fmt::format("{}: nothing says what {} {}", p.name, fmt::join(missing, ", "),
                      missing.size() == 1 ? "is" : "are"),
          fmt::format("give a value: {}=64", missing[0]));
+  check_values(p, out);
   return out;
 }
 

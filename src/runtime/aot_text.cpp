@@ -5,6 +5,7 @@
 #include "embedded_text.h"
 #include "runtime/c_literal.h"
 #include "runtime/cuda_tensor_map.h"
+#include "support/c_words.h"
 #include "support/diagnostic.h"
 #include "support/symbol_room.h"
 #include "tilewright/version.h"
@@ -26,17 +27,15 @@ static_assert(TW_MAX_RANK == NDArray::max_rank);
 
 // ---- names and types of C
 
-const std::set<std::string>& words_of_c() {
-  static const std::set<std::string> words = {
-      "alignas",  "alignof",  "asm",      "auto",     "bool",      "break",    "case",     "catch",   "char",
-      "class",    "const",    "continue", "default",  "delete",    "do",       "double",   "else",    "enum",
-      "explicit", "export",   "extern",   "false",    "float",     "for",      "friend",   "goto",    "if",
-      "inline",   "int",      "long",     "mutable",  "namespace", "new",      "operator", "private", "protected",
-      "public",   "register", "requires", "restrict", "return",    "short",    "signed",   "sizeof",  "static",
-      "struct",   "switch",   "template", "this",     "throw",     "true",     "try",      "typedef", "typename",
-      "union",    "unsigned", "using",    "virtual",  "void",      "volatile", "while",    "stream",  "and",
-      "or",       "not",      "xor",      "main",     "NULL",      "errno",    "assert",   "tensors", "integers"};
-  return words;
+// Whether a parameter of that name would be something else where the header or the function stands: what prefixes and
+// headers have, or the function's own names.
+bool is_taken(const std::string& name) {
+  static const std::set<std::string> own = {"stream", "main", "tensors", "integers"};
+  const CWord word = c_word(name);
+  if (word == CWord::Keyword || word == CWord::Type || word == CWord::Macro || own.contains(name)) return true;
+  const auto starts = [&](const char* with) { return name.starts_with(with); };
+  return starts("tw_") || starts("TW_") || starts("tilewright_") || starts("__") ||
+         (name.size() > 1 && name[0] == '_' && std::isupper(static_cast<unsigned char>(name[1])));
 }
 
 // The name itself where it is one of C that nobody has.
@@ -44,7 +43,8 @@ std::string c_name(const std::string& name, std::set<std::string>& taken) {
   std::string out;
   for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out = "_" + out;
-  while (words_of_c().contains(out) || !taken.insert(out).second) out += "_";
+  if (is_taken(out)) out = is_taken(out + "_") ? "the_" + out : out + "_";
+  while (!taken.insert(out).second) out += "_";
   return out;
 }
 
@@ -354,8 +354,10 @@ std::string aot_header_text(const AotKernel& kernel) {
   for (size_t i = 0; i < kernel.plan.parameters.size(); ++i)
     parameters +=
         fmt::format("     {}: {}\n", names[i].c_name, in_comment(describe(kernel, kernel.plan.parameters[i])));
-  std::string guard = "TW_HEADER_OF_";
-  for (char c : kernel.function) guard += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (size_t i = 0; i < kernel.plan.symbols.size(); ++i)
+    parameters += fmt::format("     {}: the dimension {} above\n", names[kernel.plan.parameters.size() + i].c_name,
+                              in_comment(kernel.plan.symbols[i].name));
+  const std::string guard = "TW_HEADER_OF_" + kernel.function;  // which tells small letters from capitals
   return fmt::format(
       "/* {0} for {1}, by Tilewright {2}. Tensors are row-major without gaps where no strides stand:\n{3}"
       "   stream: {4}.\n   The result is 0, or the number of an error, whose text tilewright_error_text() has. */\n"

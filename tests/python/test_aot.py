@@ -304,6 +304,66 @@ def test_names_tell_architectures_apart(built):
     assert "int half_cpu_avx2(" in (built / "named/cpu_avx2/half_cpu_avx2.h").read_text()
 
 
+# ---- names of C
+
+WORDS = "errno EOF stdin I linux bool size_t int32_t int64_t uint8_t NULL stream static_assert complex offsetof alignas float16 BUFSIZ INT_MAX xor expf tw_kernel main"
+NAMED = f"""
+import tilewright.language as T
+
+@T.prim_func
+def Copies({", ".join(f'{word}: T.Tensor((64,), "float32")' for word in WORDS.split())}, _Bool: T.Tensor((64,), "float32")):
+    with T.Kernel(2, threads=32) as b:
+        for i in T.Parallel(32):
+            _Bool[b * 32 + i] = {" + ".join(f"{word}[b * 32 + i]" for word in WORDS.split())}
+
+@T.prim_func
+def copies(class_: T.Tensor((64,), "float32")):
+    with T.Kernel(2, threads=32) as b:
+        for i in T.Parallel(32):
+            class_[b * 32 + i] = T.exp(class_[b * 32 + i])
+"""
+HEADERS = "assert complex ctype errno float inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef stdint stdio stdlib string time wchar"
+
+
+def test_parameters_with_names_of_c(tmp_path):
+    """They are something else in C, C++ or their headers: the header has other names, and the object computes the same."""
+    (tmp_path / "named.py").write_text(NAMED)
+    for name in ("Copies", "copies"):
+        tw(tmp_path, "build", f"named.py:{name}", "--arch", "cpu:portable", "-o", "out")
+    text = "".join(f"#include <{h}.h>\n" for h in HEADERS.split()) + '#include "Copies.h"\n#include "copies.h"\n'
+    for compiler, language, standard in (("cc", "c", "c99"), ("cc", "c", "gnu17"), ("c++", "c++", "c++17"), ("c++", "c++", "gnu++20")):
+        (tmp_path / "h.c").write_text((text.replace("complex.h", "complex") if language == "c++" else text) + "int x = sizeof &Copies + sizeof &copies;\n")
+        subprocess.run([compiler, "-x", language, f"-std={standard}", f"-I{tmp_path}/out/cpu_portable", "-fsyntax-only", tmp_path / "h.c"], check=True)
+    arrays = ", ".join(f"x + {64 * i}" for i in range(len(WORDS.split())))
+    main = f"""#include <stdio.h>
+#include "Copies.h"
+int main(void) {{ static float x[{64 * len(WORDS.split())}], y[64]; for (int i = 0; i < {64 * len(WORDS.split())}; ++i) x[i] = (float)(i / 64);
+  if (Copies({arrays}, y, NULL)) return 1;
+  printf("%g %g", y[0], y[63]);
+  return 0; }}
+"""
+    app = cc(tmp_path, main, objects(tmp_path, "Copies", arch="cpu_portable"))
+    expected = sum(range(len(WORDS.split())))
+    assert subprocess.run([app], capture_output=True, text=True).stdout == f"{expected} {expected}"
+
+
+TAKEN = {"exp": "C library", "sinhf": "C library", "atexit": "C library", "calloc": "C library", "getenv": "C library", "write": "libc.so.6", "sysconf": "libc.so.6",
+         "class": "word of C", "restrict": "word of C", "std": "word of C", "int32_t": "a type", "isnan": "a macro", "linux": "a macro", "I": "a macro",
+         "INT32_MAX": "a macro", "tw_call": "runtime", "__x": "compiler"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_functions_with_names_of_c_are_refused(built, name):
+    """The linker would give the calls of such a function, the kernel's own too, to the kernel."""
+    with pytest.raises(tilewright.CompileError, match="cannot be the name of a function in C") as error:
+        tilewright._native.parse(BARE, "bare.tile").build("cpu:portable", name, str(built / "taken"))
+    assert error.value.code == "TW1080" and TAKEN[name] in str(error.value) and f"--name my_{name}" in error.value.help
+    assert not (built / "taken").exists()
+
+
+BARE = "program bare {\n  param A: float32[1]\n  launch bare(bx: 1) threads(tx: 32) {\n    fill to=A value=0.0\n  }\n}\n"
+
+
 # ---- GPUs
 
 
@@ -323,6 +383,8 @@ def test_gpu_objects(built, tmp_path):
 int main(void) { static float x[96], y[96]; printf("%d ", softmax(x, y, -1, NULL)); printf("%d ", softmax(x, y, 1, NULL)); puts(tilewright_error_text()); return 0; }
 """
     app = cc(tmp_path, source, objects(built, "softmax", arch="sm_90a"))
+    (tmp_path / "named.py").write_text(NAMED)
+    tw(tmp_path, "build", "named.py:Copies", "--arch", "sm_90a", "-o", "out")  # its text has parameters of these names too
     assert "libgomp" not in "".join(libraries(cc(tmp_path, source, objects(built, "softmax", arch="sm_90a"), "-Wl,--as-needed")))
     said = subprocess.run([app], env={"TILEWRIGHT_LIBCUDA": "/nowhere/libcuda.so"}, capture_output=True, text=True).stdout
     assert said.startswith("4011 8101 TW8101: softmax: no CUDA driver: /nowhere/libcuda.so")
@@ -376,7 +438,7 @@ CASES = [
     (("refused.py:narrow", "--arch", "cpu"), "TW7006", "C has no type for its parameter 'f' of float16", ""),
     (("refused.py:asserts", "--arch", "sm_90a"), "TW7006", "an assertion on a GPU", "refused.py:18"),
     (("waits.tile", "--arch", "cpu"), "TW7006", "some of its threads wait for others", ""),
-    (("refused.py:double", "--arch", "cpu"), "TW1080", "'double' cannot be the name of a function in C", "--name NAME"),
+    (("refused.py:double", "--arch", "cpu"), "TW1080", "'double' cannot be the name of a function in C", "--name my_double"),
     (("refused.py:double", "--arch", "cpu:avx3", "--name", "d"), "TW1080", "'cpu:avx3' is no level of processors", "cpu:avx512"),
     (("refused.py:double", "--arch", "sm_10", "--name", "d"), "TW8201", "kernels for sm_10 are not something we write", ""),
     (("missing.tile", "--arch", "cpu"), "TW7003", "missing.tile: No such file or directory", ""),

@@ -249,7 +249,9 @@ def test_cost(folder):
     assert re.search(r"product on an H200 \(fitted to measurements\): about [\d.]+ us; what decides: ", both) and "product on an A100" in both
     found = json.loads(said(folder, *words, "--json", "--machine", "H100 memory_bytes=1e4"))
     assert found["launches"][0]["limit"] == "memory" and found["machine"]["memory_bytes"] == 1e4
-    assert "nothing says what M is" in said(folder, "cost", "kernels.py:scale")
+    for json_too in ((), ("--json",)):
+        ran = tw(folder, "cost", "kernels.py:scale", *json_too)
+        assert ran.returncode == 1 and "scale: nothing says what M is" in ran.stdout + ran.stderr and "M=4096" in ran.stdout + ran.stderr
     said(folder, *words, "--picture", "cost.svg")
     assert (folder / "cost.svg").read_text().startswith("<svg") and "decides" in (folder / "cost.svg").read_text()
     machines = said(folder, "cost", "--machines")
@@ -546,3 +548,161 @@ def test_the_page_is_right(tmp_path):
         ran = blurred(said(tmp_path, *words.split()))
         for row in blurred(text):
             assert row == "..." or row in ran, (row, ran)
+
+
+# ---- values that no call could have
+
+
+WRONG_VALUES = {"M=4294967306": "TW4010", "M=2147483648": "TW4010", "M=2147483640": "TW4010", "M=99999999999999999999": "TW4010", "M=1.5": "TW4010", "M=-5": "TW4016"}
+
+
+@pytest.mark.parametrize("word", ["explain", "check", "cost", "studio"])
+def test_values_that_no_call_could_have(folder, word, monkeypatch, capsys):
+    """They were cut to 32 bits, or computed with as they are."""
+    monkeypatch.chdir(folder)
+    (folder / "scale.tile").write_text(TILE)
+    for value, code in WRONG_VALUES.items():
+        for file in ("kernels.py:scale", *(["scale.tile"] if word != "explain" else [])):
+            more = ["f=2.0"] if word == "check" and file != "scale.tile" else []
+            assert command.main([word, file, value, *more]) == 1
+            said = capsys.readouterr()
+            assert f"error {code} " in said.out + said.err and value[2:] in said.out + said.err
+    assert not [file.name for file in folder.iterdir() if file.suffix == ".html"]
+
+
+TILE = """program scale {
+  symbol M: int32
+  param A: float32[M]
+  launch main(bx: (M + 31) // 32) threads(tx: 32) {
+    map i in 32 {
+      A[bx * 32 + i] = 0.0
+    }
+  }
+}
+"""
+
+
+def test_reports_of_calls_that_cannot_be(folder, monkeypatch):
+    space = {"__name__": "kernels"}
+    monkeypatch.chdir(folder)
+    exec(compile(KERNELS, str(folder / "kernels.py"), "exec"), space)
+    kernel = tilewright.compile(space["scale"], engine="interpreter")
+    for path, arguments, named, code in (("r.html", (), {"nope": 3}, "TW1080"), ("r.html", (), {"M": 2**32 + 10}, "TW4010"), ("no/r.html", (), {}, "TW7004"),
+                                         ("r.html", (1.0,), {}, "TW4001")):  # fmt: skip
+        with pytest.raises(tilewright.TilewrightError) as error:
+            kernel.report(path, *arguments, **named)
+        assert error.value.code == code
+    assert not (folder / "r.html").exists()
+
+
+# ---- files
+
+
+BROKEN = {"syntax.py": "import tilewright\ndef f(:\n", "raises.py": "import tilewright\n1 / 0\n", "imports.py": "import nosuch\n",
+          "leaves.py": "import sys\nsys.exit()\n", "latin.py": b"x = '\xe9'\n", "zero.py": "x = 1\0\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_files_that_cannot_be_imported(folder, name):
+    text = BROKEN[name]
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    ran = tw(folder, "explain", name)
+    assert ran.returncode == 1 and ran.stderr.startswith("error TW7003 ") and f"--> {name}" in ran.stderr and "Traceback" not in ran.stderr, ran.stderr
+    error = json.loads(tw(folder, "explain", name, "--json").stdout)["error"]
+    assert error["code"] == "TW7003" and error["file"] == name and error["help"] and (error["line"] >= 1 or name == "latin.py")
+
+
+def test_texts_that_are_no_text(folder):
+    (folder / "random.tile").write_bytes(b"\x01\x87\x00\xff")
+    (folder / "zero.tile").write_bytes(b"program\0")
+    for name in ("random.tile", "zero.tile"):
+        ran = tw(folder, "check", name)
+        assert ran.returncode == 1 and "error TW7003" in ran.stdout + ran.stderr and "Traceback" not in ran.stderr
+    ran = tw(folder, "check", ".")
+    assert ran.returncode == 1 and "'.' is a folder" in ran.stdout + ran.stderr
+
+
+def test_a_file_that_says_its_encoding(folder):
+    (folder / "latin.py").write_bytes("# coding: latin-1\n# é\n".encode("latin-1") + KERNELS.encode())
+    assert "scale on" in said(folder, "explain", "latin.py:scale", "M=64")
+
+
+@pytest.mark.parametrize("name", ["my-kernel", "01_add", "wéird näme", "k l", "math", "types", "abc", "operator", "tilewright", "random", "select", "copy"])
+def test_names_of_files(folder, name):
+    """Any name that Python runs, those of its own library too."""
+    (folder / "named").mkdir()
+    (folder / "named" / f"{name}.py").write_text(KERNELS)
+    assert "scale on" in said(folder, "explain", f"named/{name}.py:scale", "M=64")
+
+
+def test_outputs_that_cannot_be_written(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    source = (folder / "kernels.py").read_text()
+    (folder / "linked.py").symlink_to("kernels.py")
+    scale = ("kernels.py:scale", "M=64")
+    for words in (("studio", *scale, "-o", "."), ("studio", *scale, "-o", "kernels.py"), ("studio", *scale, "-o", "linked.py"), ("studio", *scale, "--simulate", "--trace", "no/t"),
+                  ("plot", *scale, "--out", "kernels.py"), ("cost", *scale, "--picture", "no/a.svg"), ("cost", *scale, "--picture", "kernels.py"),
+                  ("reduce", "kernels.py", "--err-msg", "boom", "-o", "no/z.py"), ("compat", "kernels.py", "--out", "kernels.py"),
+                  ("tune", "kernels.py:product", "M=64", "N=64", "K=64", "--log", "no/log")):  # fmt: skip
+        assert command.main(list(words)) == 1, words
+        said = capsys.readouterr()
+        assert "error TW7004 " in said.err and "help: " in said.err, said.err
+    assert (folder / "kernels.py").read_text() == source and not (folder / "scale.html").exists()
+
+
+def test_the_program_that_is_reduced_is_kept(folder):
+    (folder / "wrong.py").write_text("raise SystemExit('boom')\n")
+    (folder / "linked.py").symlink_to("wrong.py")
+    os.link(folder / "wrong.py", folder / "hard.py")
+    (folder / "small.py.part").write_text("raise SystemExit('boom')\n")
+    for source, output in (("wrong.py", "wrong.py"), ("wrong.py", "./linked.py"), ("wrong.py", "hard.py"), ("small.py.part", "small.py")):
+        ran = tw(folder, "reduce", source, "--err-msg", "boom", "-o", output)
+        assert ran.returncode == 2 and "is the program itself, which would be lost" in ran.stderr
+        assert (folder / source).read_text() == "raise SystemExit('boom')\n"
+
+
+def test_interrupted(folder, monkeypatch):
+    def interrupt(argv):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernels, "explain", interrupt)
+    assert command.main(["explain", "kernels.py"]) == 130
+
+
+# ---- words and architectures
+
+
+def test_words_of_the_tool(capsys):
+    for word in ("compile", "opt", "simulate", "fuzz"):
+        assert command.main([word, "x.tile"]) == 2 and "the tool of a build from source has it" in capsys.readouterr().err
+    assert command.main(["help"]) == 0 and "tilewright WORD --help" in capsys.readouterr().out
+
+
+def test_architectures(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert command.main(["explain", "kernels.py:scale", "M=64", "--arch", "cpu"]) == 0
+    assert "scale on the cpu engine" in capsys.readouterr().out
+    for words, said in ((("plot", "--arch", "cpu"), "'cpu' is no GPU"), (("build", "--arch", "CPU", "-o", "out"), "'CPU' is no architecture: cpu (this"),
+                        (("build", "--arch", "cpu,gpu", "-o", "out"), "'gpu' is no architecture")):  # fmt: skip
+        with pytest.raises(SystemExit) as left:
+            command.main([words[0], "kernels.py:scale", *words[1:]])
+        assert left.value.code == 2 and said in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+def test_puzzles_by_name_and_answers_that_leave(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert command.main(["puzzles", "copy"]) == 0 and "puzzle_01_copy.py" in capsys.readouterr().out
+    assert command.main(["puzzles", "check", "1", "nofile.py"]) == 1 and "there is no file 'nofile.py'" in capsys.readouterr().err
+    (folder / "leaves.py").write_text("raise SystemExit\n")
+    ran = tw(folder, "puzzles", "check", "1", "leaves.py")
+    assert ran.returncode == 1 and "SystemExit" in ran.stdout and "leaves.py:1" in ran.stdout
+
+
+def test_compat_says_what_it_leaves_out(folder):
+    (folder / "plain").mkdir()
+    (folder / "plain" / "script.py").write_text("import tilelang\n")
+    ran = tw(folder, "compat", "plain")
+    assert ran.returncode == 2 and "script.py" in ran.stdout and "no program is chosen" in ran.stdout
+    ran = tw(folder, "compat", "no/such")
+    assert ran.returncode == 2 and "there is no file or folder 'no/such'" in ran.stderr

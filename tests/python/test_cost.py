@@ -43,8 +43,12 @@ def test_of_symbols():
     assert str(unknown).endswith("nothing says what n is")
     small, large = (cost.predict(shifted, n=size).us for size in (1 << 20, 1 << 24))
     assert large > 5 * small
-    with pytest.raises(ValueError, match="predict\\(\\) with n='4'"):
-        cost.predict(shifted, n="4")
+    for value, code in {"4": "TW4010", 1.5: "TW4010", 2**31: "TW4010", 2**32 + 10: "TW4010", 2**80: "TW4010", -5: "TW4016"}.items():
+        with pytest.raises(tw.TilewrightError) as error:
+            cost.predict(shifted, n=value)
+        assert error.value.code == code and str(value) in str(error.value)
+    with pytest.raises(tw.CompileError, match="has no dimension 'm' that a call gives"):
+        cost.predict(shifted, m=4)
 
 
 def test_machines_are_data():

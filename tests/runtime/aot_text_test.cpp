@@ -12,6 +12,7 @@
 #include "runtime/host_compiler.h"
 #include "runtime/processor.h"
 #include "runtime/shared_object.h"
+#include "support/c_words.h"
 #include "tilewright/cuda.h"
 
 namespace tilewright::runtime {
@@ -479,6 +480,38 @@ TEST(AheadOfTimeOnDevices, SaysWhatIsMissing) {
   FakeDriver driver;
   driver->devices = 0;
   EXPECT_EQ(run(), static_cast<int>(Code::CudaDeviceMissing));
+}
+
+// ---- names
+
+// Names of the macros that the standard headers define, or the compiler does.
+std::set<std::string> macros(const char* language, const char* standard) {
+  std::string text;
+  for (const char* header : {"assert", "ctype",  "errno",  "fenv",   "float",  "inttypes", "iso646", "limits",
+                             "locale", "math",   "setjmp", "signal", "stdarg", "stdbool",  "stddef", "stdint",
+                             "stdio",  "stdlib", "string", "time",   "uchar",  "wchar",    "wctype"})
+    text += fmt::format("#include <{}.h>\n", header);
+  if (std::string_view(language) == "c") text += "#include <complex.h>\n#include <tgmath.h>\n";
+  CompilerRun run;
+  run.files = {{"headers.c", text}};
+  run.arguments = {"-x", language, standard, "-dM", "-E", "headers.c", "-o", "macros.txt"};
+  run.result = "macros.txt", run.dump_name = "macros";
+  std::istringstream lines(run_compiler(host_compiler(), run));
+  std::set<std::string> out;
+  for (std::string define, name, rest; lines >> define >> name; std::getline(lines, rest))
+    if (name = name.substr(0, name.find('(')); name[0] != '_') out.insert(name);
+  return out;
+}
+
+TEST(AotNames, EveryMacroOfTheHeadersIsKnown) {
+  for (const auto& [language, standard] : {std::pair("c", "-std=c99"), {"c", "-std=gnu17"}, {"c++", "-std=gnu++20"}})
+    for (const std::string& name : macros(language, standard))
+      EXPECT_TRUE(c_word(name) != CWord::None) << name << " of " << standard;
+}
+
+TEST(AotNames, OtherNamesAreFree) {
+  for (const char* name : {"gemm", "A", "M", "softmax", "scale", "INT8", "EXP", "x", "CPU", "max", "rows", ""})
+    EXPECT_EQ(c_word(name), CWord::None) << name;
 }
 
 }  // namespace

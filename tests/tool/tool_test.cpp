@@ -180,6 +180,17 @@ TEST_F(Tool, UsageMistakesAreStatusTwo) {
   EXPECT_EQ(tool("fuzz --seeds 5..4").out, "tilewright: --seeds: the range is empty\n");
 }
 
+TEST_F(Tool, ValuesThatNoCallCouldHaveAreRefused) {
+  for (const char* command : {"explain", "run", "simulate"}) {
+    const auto said = [&](const char* set) { return tool(fmt::format("{} gemm.tile --set {}", command, set)); };
+    EXPECT_NE(said("M=4294967306").out.find("error TW4010"), std::string::npos) << command;
+    EXPECT_NE(said("M=-5").out.find("error TW4016"), std::string::npos) << command;
+    EXPECT_EQ(said("M=-5").status, 1) << command;
+    EXPECT_EQ(said("M=99999999999999999999").status, 2) << command;
+  }
+  EXPECT_NE(tool("explain gemm.tile --set Q=5").out.find("error TW1080"), std::string::npos);
+}
+
 TEST_F(Tool, AWrongProgramIsStatusOneWithItsDiagnostic) {
   for (const char* command : {"compile", "opt", "run", "explain"}) {
     const Result r = tool(fmt::format("{} wrong.tile", command));

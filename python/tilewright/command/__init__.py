@@ -24,7 +24,8 @@ WORDS = {
     "lsp": ("editor", "lsp", "", "a language server, for editors to start"),
     "puzzles": ("puzzles", "puzzles", "[start|check|hint|solution]", "tile programs, learned by sixteen puzzles"),
 }
-OK, WRONG, USAGE = 0, 1, 2  # exit status: 1 is the program's mistake, 2 the command line's
+_OF_THE_TOOL = ("compile", "opt", "simulate", "fuzz", "plot-layout")  # which has this command's name
+OK, WRONG, USAGE, INTERRUPTED = 0, 1, 2, 130  # exit status: 1 is the program's mistake, 2 the command line's
 
 
 def _overview():
@@ -41,6 +42,8 @@ def usage(message):
 
 
 def _unknown(word):
+    if word in _OF_THE_TOOL:
+        return usage(f"no command '{word}' here: the tool of a build from source has it (docs/tool.md)")
     near = nearest(word, WORDS, cutoff=0.6, count=1)
     return usage(f"no command '{word}'; " + (f"did you mean {near}?" if near else f"it is one of {', '.join(WORDS)}"))
 
@@ -55,6 +58,11 @@ def main(argv=None):
     except TilewrightError as error:
         print(colored(str(error)) if has_colors(sys.stderr) else error, file=sys.stderr)
         return WRONG
+    except KeyboardInterrupt:
+        if word == "run":  # the program's own
+            raise
+        print(file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes when it ends
         return WRONG
@@ -64,7 +72,7 @@ trace.entrances.add(main.__code__)
 
 
 def _answer(word, rest):
-    if word in ("", "-h", "--help"):
+    if word in ("", "-h", "--help", "help"):
         print(_overview(), flush=True)
         return OK
     if word in ("-V", "--version"):

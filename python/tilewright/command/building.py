@@ -1,8 +1,10 @@
 """tilewright build: kernels as C headers and objects, for programs without Python and without a compiler."""
 import os
+import re
 
 from .kernels import _made, _one, _parsed, _parser, _values
 
+_ARCHITECTURE = re.compile(r"cpu(:.*)?|sm_\d+\w*")
 _ARCHITECTURES = "cpu (this machine's), cpu:portable, cpu:avx2, cpu:avx512, cpu:amx, or GPUs: sm_90a, sm_80"
 
 
@@ -17,6 +19,9 @@ def build(argv):
     architectures = [arch.strip() for arch in options.arch.split(",")]
     if not all(architectures):
         parse.error(f"'{options.arch}' is no list of architectures: {_ARCHITECTURES}")
+    for arch in architectures:
+        if not _ARCHITECTURE.fullmatch(arch):
+            parse.error(f"'{arch}' is no architecture: {_ARCHITECTURES}")
     program = _program(parse, options.kernel, _values(parse, [*options.values, *options.arg]))
     for arch in architectures:
         print(program.build(arch, options.name, os.fspath(options.out)), end="", flush=True)

@@ -2,10 +2,10 @@
 import dataclasses
 import json
 
-from .. import cost as model
+from .. import cost as model, outputs
 from ..errors import TilewrightError
-from .building import _parsed
-from .kernels import _facts, _made, _numbers, _one, _parser, _refuse_unknown, _values
+from ..trace import fail
+from .kernels import _facts, _made, _numbers, _one, _parsed, _parser, _parts, _refuse_unknown, _values
 
 
 def cost(argv):
@@ -43,8 +43,12 @@ def _predictions(parse, options, machines):
     else:
         what, symbols = _made(_one(options.kernel), values, "interpreter")
         _refuse_unknown(parse, what, symbols)
-    symbols = {name: value for name, value in symbols.items() if isinstance(value, int)}  # no time depends on other numbers
-    return [model.predict(what, machine or "sm_90a", **symbols) for machine in machines]
+    if options.picture:
+        outputs.check(options.picture, _parts(options.kernel)[0])
+    found = [model.predict(what, machine or "sm_90a", **symbols) for machine in machines]
+    for unknown in (prediction.unknown for prediction in found if prediction.us is None and prediction.unknown):
+        fail("ArgumentCount", f"{found[0].program}: nothing says what {', '.join(unknown)} {'is' if len(unknown) == 1 else 'are'}", f"give a value: {unknown[0]}=4096")
+    return found
 
 
 def _machines(as_json):

@@ -5,11 +5,14 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import signal
 import sys
+import tokenize
+import traceback
 import types
 
-from .. import _native
+from .. import _native, call_values, outputs
 from ..elsewhere import nearest
 from ..errors import TilewrightError
 from ..jitted import Jit
@@ -29,11 +32,12 @@ def _parser(word, what, **named):
 
 def explain(argv):
     parse = _parser("explain", "What becomes of each tile operation on the CPU or on a GPU, and what it costs.")
-    parse.add_argument("--arch", default="", metavar="sm_90a", help="on this GPU instead of where it would run here")
+    parse.add_argument("--arch", default="", metavar="sm_90a", help="on this GPU, or cpu, instead of where it would run here")
     parse.add_argument("--json", action="store_true", help="an object; errors too")
     options = parse.parse_intermixed_args(argv)
     try:
         kernel, symbols = _made(_one(options.kernel), _values(parse, options.values), "interpreter" if options.arch else None)
+        options.arch = options.arch if options.arch != "cpu" else ""  # where the interpreter is explained too
         _refuse_unknown(parse, kernel, symbols)
         text = kernel.explain(options.arch, as_json=options.json, **symbols)
     except TilewrightError as error:
@@ -51,11 +55,13 @@ def plot(argv):
     parse.add_argument("--buffer", metavar="NAME", help="only this tile")
     parse.add_argument("--out", default=".", metavar="FOLDER", help="where KERNEL.TILE.svg are written (.)")
     options = parse.parse_intermixed_args(argv)
+    if options.arch and not options.arch.startswith("sm_"):
+        parse.error(f"--arch '{options.arch}' is no GPU: tiles have layouts on GPUs, sm_90a and the like")
     from ..pictures import plot as picture, tiles_of
 
     kernel, symbols = _made(_one(options.kernel), _values(parse, options.values), "interpreter")
     _refuse_unknown(parse, kernel, symbols)
-    os.makedirs(options.out, exist_ok=True)
+    outputs.make_folder(options.out)
     names = [options.buffer] if options.buffer else tiles_of(kernel, options.arch)
     if not names:
         print(f"{kernel.name}: none of its tiles has a layout on {options.arch or 'sm_90a'}; those in registers and shared memory have", file=sys.stderr)
@@ -80,7 +86,7 @@ def check(argv):
             kernel, others = _made(found, values, "interpreter")
             used = {n: v for n, v in others.items() if n in _names_in(kernel)}
             unknown -= {*values}.difference(others) | set(used)
-            print(kernel.program.check(_numbers(parse, used), options.seed, options.json), flush=True)
+            print(kernel.program.check(call_values.numbers(kernel.program, _numbers(parse, used)), options.seed, options.json), flush=True)
         except TilewrightError as error:
             status = 1
             print(json.dumps({"program": _name_of(found), "error": _facts(error)}) if options.json else f"{_name_of(found)}: {error}", flush=True)
@@ -127,9 +133,14 @@ def _parsed(file):
     """The program of a .tile text."""
     try:
         with open(file, encoding="utf-8") as opened:
-            return _native.parse(opened.read(), file)
+            text = opened.read()
+        if "\0" in text:
+            raise ValueError("it holds bytes that are no text")
     except OSError as error:
         fail("FileNotReadable", f"{file}: {error.strerror}", "give a file that can be read", (file, 0, 0))
+    except ValueError as error:
+        fail("FileNotReadable", f"{file}: no text in UTF-8: {error}", "give the text of a program, as tilewright.parse() takes it", (file, 0, 0))
+    return _native.parse(text, file)
 
 
 def _kernel_of_text(file):
@@ -139,25 +150,56 @@ def _kernel_of_text(file):
     return kernel
 
 
+def _source(file):
+    """The text of a Python file, which may say its encoding."""
+    if not os.path.isfile(file):
+        what = f"'{file}' is a folder" if os.path.isdir(file) else f"there is no file '{file}'"
+        fail("FileNotReadable", what, "FILE.py:NAME is a path and the name of a kernel in it", (file, 0, 0))
+    if not file.endswith(".py"):
+        fail("FileNotReadable", f"'{file}' is no module of Python", "give FILE.py:NAME, or the text of a program, FILE.tile", (file, 0, 0))
+    try:
+        with tokenize.open(file) as opened:
+            return opened.read()
+    except OSError as error:
+        fail("FileNotReadable", f"{file}: {error.strerror}", "give a file that can be read", (file, 0, 0))
+    except (UnicodeDecodeError, SyntaxError) as error:
+        fail("FileNotReadable", f"{file}: {error}", "write it in UTF-8, or say its encoding in the first line", (file, 0, 0))
+
+
 def _loaded(file):
     """The module of a file; its part for `if __name__ == "__main__"` does not run."""
-    if not os.path.isfile(file):
-        fail("FileNotReadable", f"there is no file '{file}'", "FILE.py:NAME is a path and the name of a kernel in it", (file, 0, 0))
-    with open(file, encoding="utf-8") as opened:
-        source = opened.read()
-    path = os.path.abspath(file)
-    name = os.path.splitext(os.path.basename(file))[0]
-    if not name.isidentifier() or not file.endswith(".py"):
-        fail("FileNotReadable", f"'{file}' is no module of Python", "give FILE.py:NAME, or the text of a program, FILE.tile", (file, 0, 0))
+    source, path = _source(file), os.path.abspath(file)
     if _IMPORTS_TILELANG.search(source):
         from ..as_tilelang import install
 
         install()
+    stem = os.path.splitext(os.path.basename(path))[0]
+    if stem in sys.stdlib_module_names and stem not in sys.modules:
+        importlib.import_module(stem)  # before the file's folder is searched: what imports it means Python's
     sys.path.insert(0, os.path.dirname(path))
+    name = f"file {path}"  # a module of its own, whatever others are called
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except TilewrightError:
+        raise
+    except (Exception, SystemExit) as error:
+        _refuse_import(file, path, error)
     return module
+
+
+def _refuse_import(file, path, error):
+    """Says what the file's own lines raised when it was imported."""
+    if isinstance(error, SyntaxError) and error.filename:
+        at, said = (file if error.filename == path else error.filename, error.lineno or 1, error.offset or 0), f"{type(error).__name__}: {error.msg}"
+    else:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        at, said = (file, lines[-1] if lines else 1, 0), f"{type(error).__name__}: {error}".removesuffix(": ")
+    try:
+        fail("FileNotReadable", f"importing '{file}' ends in {said}", f"python {shlex.quote(file)} shows how it comes to that", at)
+    except TilewrightError as refused:
+        raise refused from error
 
 
 def _unwrapped(found):
@@ -240,9 +282,6 @@ def _refuse_unknown(parse, kernel, symbols):
     _numbers(parse, symbols)
 
 
-_NAMED = re.compile(r"^ *(?:symbol (\w+):|param (\w+): \w+$)", re.MULTILINE)
-
-
 def _names_in(kernel):
     """Those of the symbols and numbers that a program takes."""
-    return {a or b for a, b in _NAMED.findall(kernel.program.text)}
+    return set(call_values.types_of(kernel.program))

@@ -45,7 +45,8 @@ def _parser():
 
 
 def puzzles(argv):
-    options = _parser().parse_args(["show", *argv] if argv and argv[0].isdigit() else argv)
+    names_one = bool(argv) and (argv[0].isdigit() or argv[0] in {puzzle.name for puzzle in found.every()})
+    options = _parser().parse_args(["show", *argv] if names_one else argv)
     return {None: _list, "show": _show, "start": _start, "check": _check, "hint": _hint, "solution": _solution}[options.word](options)
 
 
@@ -92,16 +93,21 @@ def _check(options):
     from .kernels import _one
 
     puzzle = options.puzzle or _next()
+    if options.file and not os.path.exists(options.file):
+        fail("FileNotReadable", f"there is no file '{options.file}'", f"tilewright puzzles start DIR writes {puzzle.file}", (options.file, 0, 0))
     path = options.file if options.file and os.path.isfile(options.file) else _file_of(puzzle, options.file or options.folder)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an engine that runs hears no other
     try:
         answer = _one(f"{path}:{puzzle.name}")
-    except TilewrightError:
-        raise
-    except Exception as error:  # of the learner's own lines
-        result = checking.raised(puzzle, error, os.path.abspath(path))
+    except TilewrightError as error:
+        if error.__cause__ is None or error.code != "TW7003":
+            raise
+        result = checking.raised(puzzle, error.__cause__, os.path.abspath(path))  # of the learner's own lines
     else:
-        result = found.check(puzzle.number, answer)
+        try:
+            result = found.check(puzzle.number, answer)
+        except SystemExit as error:
+            result = checking.raised(puzzle, error, os.path.abspath(path))
     print(colored(str(result)) if has_colors(sys.stdout) else result)
     return 0 if result.stars else 1
 

@@ -1,9 +1,10 @@
 """tilewright studio: a page about a kernel."""
 import json
 import os
+import signal
 
-from .. import studio as page
-from .kernels import _made, _numbers, _one, _parsed, _parser, _refuse_unknown, _values
+from .. import call_values, outputs, studio as page
+from .kernels import _made, _numbers, _one, _parsed, _parser, _parts, _refuse_unknown, _values
 
 
 def studio(argv):
@@ -19,11 +20,15 @@ def studio(argv):
     if options.trace and options.simulate is None:
         parse.error("--trace is of a simulated call: --simulate M=128")
     program, name, arch, symbols = _program(parse, options)
+    out, source = options.out or f"{name}.html", _parts(options.kernel)[0]
+    for written in [out, *([options.trace] if options.trace else [])]:
+        outputs.check(written, source)
     simulated = None
     if options.simulate is not None:
-        numbers = _numbers(parse, {**symbols, **_values(parse, options.simulate)})
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the simulator hears no other
+        numbers = call_values.numbers(program, _numbers(parse, {**symbols, **_values(parse, options.simulate)}))
         simulated = page.counted(lambda: _counts(program, arch or "sm_90a", numbers, options))
-    print(page.write(program, options.out or f"{name}.html", arch, symbols, simulated))
+    print(page.write(program, out, arch, symbols, simulated))
     if simulated and "error" in simulated:
         print(simulated["error"])
         return 1
@@ -45,6 +50,5 @@ def _program(parse, options):
 def _counts(program, arch, numbers, options):
     counts, trace = program.simulate(arch, numbers, options.seed)
     if options.trace:
-        with open(options.trace, "w", encoding="utf-8") as file:
-            file.write(trace)
+        outputs.write(options.trace, trace)
     return json.loads(counts)

@@ -4,6 +4,7 @@ import json
 import signal
 import sys
 
+from .. import outputs
 from ..errors import TilewrightError
 from ..jitted import Jit, each_by_threads
 from ..trace import fail
@@ -38,6 +39,8 @@ def tune(argv):
 def _searched(parse, options):
     """(name, its values, the search, the best kernel)."""
     values, over = _values(parse, options.values), _over(parse, options.over)
+    if options.log:
+        outputs.check(options.log, _parts(options.kernel)[0])
     found = _one(options.kernel)
     if not isinstance(found, Jit):
         fail("OperandKind", f"'{_name_of(found)}' is a program already: it has no parameters to choose",

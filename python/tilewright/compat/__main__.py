@@ -6,6 +6,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+from .. import outputs
 from . import programs, report, running
 
 
@@ -30,6 +31,9 @@ def arguments(argv=None):
     options = parse.parse_args(argv)
     if bool(options.paths) == bool(options.list):
         parse.error("give paths or --list")
+    for path in [*options.paths, *([options.list] if options.list else [])]:
+        if not os.path.exists(path):
+            parse.error(f"there is no file or folder '{path}'")
     return options
 
 
@@ -37,10 +41,15 @@ def main(argv=None):
     options = arguments(argv)
     found = programs.of_list(options.list, options.root) if options.list else programs.of_paths(options.paths)
     found = programs.chosen(found, options.only, options.where)
+    modules = programs.left_out(options.paths)
+    if modules:
+        shown = ", ".join(modules[:8]) + (", ..." if len(modules) > 8 else "")
+        print(f"left out, for they are no tests and have no part for `if __name__ == \"__main__\"` (name those that are to run): {shown}")
     if not found:
-        print("no program is chosen")
+        print("no program is chosen: of folders, those are that import tilelang and are tests, or have such a part; --only and --where choose among them")
         return 2
-    os.makedirs(os.path.join(options.out, "logs"), exist_ok=True)
+    outputs.make_folder(os.path.join(options.out, "logs"))
+    outputs.check(os.path.join(options.out, "report.tsv"))
     begin, results = time.time(), []
     with tempfile.TemporaryDirectory(prefix="tilewright_compat_") as scratch, ThreadPoolExecutor(options.jobs) as pool:
         deadline = begin + options.total if options.total else None

@@ -83,6 +83,12 @@ def _files_of(folder):
         yield from (Path(at, name) for name in sorted(names) if name.endswith(".py"))
 
 
+def left_out(paths):
+    """Files of the folders among the paths that use tilelang and are taken for modules of others: nothing in them says that they are run."""
+    folders = [Path(path).resolve() for path in paths if Path(path).is_dir()]
+    return [os.path.relpath(f, folder) for folder in folders for f in _files_of(folder) if not _is_program(f) and f.name != "__init__.py" and _uses_tilelang(f, _text_of(f))]
+
+
 def of_paths(paths):
     """Files as they are; of folders the tests and the scripts that say tilelang."""
     found = []

@@ -8,6 +8,7 @@ import linecache
 import os
 import string
 
+from .. import call_values, outputs
 from ..errors import TilewrightError
 
 _HERE = os.path.dirname(__file__)
@@ -27,7 +28,7 @@ def page(facts):
 
 def write(program, path, arch, symbols, simulated=None):
     """Writes the page about a program, and gives its path. simulated: what counted() gives."""
-    facts = json.loads(program.studio(arch, symbols))
+    facts = json.loads(program.studio(arch, call_values.integers(program, symbols)))
     for text in facts["texts"]:
         text["hidden"] = text["name"] in _HIDDEN
         text["inlays"] = text["name"] == "tile program"
@@ -37,16 +38,16 @@ def write(program, path, arch, symbols, simulated=None):
     facts["texts"][:0] = sources
     if simulated is not None:
         facts["simulated"] = simulated
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page(facts))
-    return path
+    return outputs.write(path, page(facts))
 
 
 def counted(simulate):
-    """What write() takes as `simulated`: counts, or what the simulator found wrong."""
+    """What write() takes as `simulated`: counts, or what the simulator found wrong. A call that it refuses is the caller's mistake."""
     try:
         return {**simulate(), "about": _COUNTED}
     except TilewrightError as error:
+        if error.area == "launch" and error.code != "TW4015":  # an assertion of the kernel's
+            raise
         return {"error": str(error)}
 
 

@@ -1,6 +1,4 @@
 // tilewright check
-#include <charconv>
-
 #include "driver/check_program.h"
 #include "driver/tool/commands.h"
 #include "driver/tool/program_call.h"
@@ -12,9 +10,9 @@ int check(const CheckArguments& options) {
   std::map<std::string, double> values;
   for (const std::string& text : options.set) {
     const auto [name, value] = name_and_value(text, "check");
-    const char* end = value.data() + value.size();
-    if (std::from_chars(value.data(), end, values[name]).ptr != end)
-      throw UsageError(fmt::format("'{}' is not a number", value));
+    const std::optional<double> number = number_from<double>(value);
+    if (!number) throw UsageError(fmt::format("'{}' is not a number", value));
+    values[name] = *number;
   }
   const Program program = parse_program(read_file(options.file), options.file);
   const std::vector<EngineOutcome> outcomes = check_program(program, values, options.seed);

@@ -1,9 +1,8 @@
 // tilewright explain
 #include "driver/explain.h"
 
-#include <charconv>
-
 #include "driver/tool/commands.h"
+#include "driver/tool/program_call.h"
 #include "ir/parse.h"
 
 namespace tilewright::tool {
@@ -12,12 +11,10 @@ namespace {
 NamedValues values_of(const std::vector<std::string>& set) {
   NamedValues values;
   for (const std::string& text : set) {
-    const size_t at = text.find('=');
-    int64_t value = 0;
-    const char* end = text.data() + text.size();
-    if (at == std::string::npos || std::from_chars(text.data() + at + 1, end, value).ptr != end)
-      throw UsageError(fmt::format("--set takes name=number, not '{}'", text));
-    values[text.substr(0, at)] = value;
+    const auto [name, value] = name_and_value(text, "--set");
+    const std::optional<int64_t> number = number_from<int64_t>(value);
+    if (!number) throw UsageError(fmt::format("--set takes name=number, an integer of 64 bits, not '{}'", text));
+    values[name] = *number;
   }
   return values;
 }

@@ -1,7 +1,5 @@
 #include "driver/tool/program_call.h"
 
-#include <charconv>
-
 #include "driver/npy.h"
 #include "ir/parse.h"
 #include "ir/verify.h"
@@ -17,13 +15,6 @@ std::pair<std::string, std::string> name_and_value(const std::string& text, cons
 
 namespace {
 
-template <class T>
-std::optional<T> number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 ir::TileProgram verified(const std::string& file) {
   ir::TileProgram program = ir::parse(read_file(file), file);
   ir::check_valid(program);
@@ -36,6 +27,7 @@ ProgramCall::ProgramCall(const CallArguments& arguments) : program_(verified(arg
   take_values(arguments.set);
   take_inputs(arguments.inputs);
   refuse_unknown();
+  check_values(program_, values_);
   arrays_ = random_arguments(program_, values_, arguments.seed);
   for (size_t i = 0; i < arrays_.size(); ++i)
     if (const auto at = inputs_.find(name(i)); at != inputs_.end()) arrays_[i] = at->second;
@@ -72,8 +64,8 @@ ir::BufferId ProgramCall::id(size_t tensor) const {
 void ProgramCall::take_values(const std::vector<std::string>& set) {
   for (const std::string& text : set) {
     const auto [key, value] = name_and_value(text, "--set");
-    const auto integer = number<int64_t>(value);
-    const auto real = number<double>(value);
+    const auto integer = number_from<int64_t>(value);
+    const auto real = number_from<double>(value);
     if (!real) throw UsageError(fmt::format("--set: '{}' is not a number", value));
     floats_[key] = *real;
     if (integer) values_[key] = *integer;
@@ -115,6 +107,9 @@ void ProgramCall::refuse_unknown() const {
   for (const auto& item : floats_)
     if (!known.contains(item.first))
       throw UsageError(fmt::format("--set: the program has no symbol or scalar '{}'", item.first));
+  for (const std::string& name : missing)
+    if (const auto at = floats_.find(name); at != floats_.end())
+      throw UsageError(fmt::format("--set: {} is an integer of 64 bits at most, not {}", name, at->second));
   if (!missing.empty())
     throw UsageError(fmt::format("give a value to {}: --set {}=...", fmt::join(missing, ", "), missing[0]));
 }

@@ -1,6 +1,8 @@
 // A program of a file with what the command line calls it with.
 #pragma once
+#include <charconv>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "driver/arguments.h"
@@ -11,6 +13,14 @@ namespace tilewright::tool {
 
 // "M=17" of an option; UsageError if it is something else.
 std::pair<std::string, std::string> name_and_value(const std::string& text, const char* option);
+
+// The number that is all of the text.
+template <class T>
+std::optional<T> number_from(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
 
 class ProgramCall {
  public:
