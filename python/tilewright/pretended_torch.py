@@ -6,7 +6,7 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import pretended_compile, pretended_tf32, profiler
+from . import pretended_compile, pretended_operators, pretended_tf32, profiler
 from .device import get_compute_capability
 
 
@@ -100,5 +100,6 @@ def install():
     torch.set_default_device = lambda device: default(_on_cpu(device))
     torch.Generator = _Generator
     torch.compile = pretended_compile.compile
+    pretended_operators.install()
     pretended_tf32.install()
     _Devices().__enter__()
