@@ -36,9 +36,10 @@ class _Contracting(TorchFunctionMode):
 
 
 def _is_float32(value):
-    """A number takes the type of the tensors beside it. What gradients are asked of stays as it is."""
+    """A number takes the type of the tensors beside it. What gradients are asked of stays as it is, and what does not say
+    whether it has changed since."""
     if isinstance(value, torch.Tensor):
-        return value.dtype is torch.float32 and not (value.requires_grad and torch.is_grad_enabled())
+        return value.dtype is torch.float32 and not (value.requires_grad and torch.is_grad_enabled()) and not value.is_inference()
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
