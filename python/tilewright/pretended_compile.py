@@ -6,6 +6,8 @@ import inspect
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .pretended_graphs import as_one
+
 # a * b + c, c + a * b, a * b - c, c - a * b: by which sign the product, and by which the other, goes into the sum.
 _SUMS = {"add": (1, 1), "sub": (1, -1), "subtract": (1, -1), "__rsub__": (-1, 1)}
 _PRODUCTS = ("mul", "multiply")
@@ -47,6 +49,7 @@ def _wide(value):
     return value.double() if isinstance(value, torch.Tensor) else float(torch.tensor(value, dtype=torch.float32))
 
 
+@as_one
 def _rounded_once(a, b, c, sign, sign_of_c):
     """sign * a * b + sign_of_c * c, of float32 values: products are exact in float64, sums almost."""
     product, c = _wide(a) * _wide(b) * sign, _wide(c) * sign_of_c
