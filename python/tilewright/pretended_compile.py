@@ -6,6 +6,8 @@ import inspect
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .pretended_graphs import as_one
+
 # a * b + c, c + a * b, a * b - c, c - a * b: by which sign the product, and by which the other, goes into the sum.
 _SUMS = {"add": (1, 1), "sub": (1, -1), "subtract": (1, -1), "__rsub__": (-1, 1)}
 _PRODUCTS = ("mul", "multiply")
@@ -36,9 +38,10 @@ class _Contracting(TorchFunctionMode):
 
 
 def _is_float32(value):
-    """A number takes the type of the tensors beside it. What gradients are asked of stays as it is."""
+    """A number takes the type of the tensors beside it. What gradients are asked of stays as it is, and what does not say
+    whether it has changed since."""
     if isinstance(value, torch.Tensor):
-        return value.dtype is torch.float32 and not (value.requires_grad and torch.is_grad_enabled())
+        return value.dtype is torch.float32 and not (value.requires_grad and torch.is_grad_enabled()) and not value.is_inference()
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -46,6 +49,7 @@ def _wide(value):
     return value.double() if isinstance(value, torch.Tensor) else float(torch.tensor(value, dtype=torch.float32))
 
 
+@as_one
 def _rounded_once(a, b, c, sign, sign_of_c):
     """sign * a * b + sign_of_c * c, of float32 values: products are exact in float64, sums almost."""
     product, c = _wide(a) * _wide(b) * sign, _wide(c) * sign_of_c

@@ -6,7 +6,7 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import pretended_compile, pretended_tf32, profiler
+from . import pretended_compile, pretended_graphs, pretended_operators, pretended_tf32, profiler
 from .device import get_compute_capability
 
 
@@ -81,7 +81,7 @@ def install():
     answers = {
         "is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (major, minor),
         "get_device_name": properties.name, "get_device_properties": properties, "memory_allocated": 0,
-        "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**31, 2**36), "is_initialized": True, "is_current_stream_capturing": False,
+        "max_memory_allocated": 0, "memory_reserved": 0, "mem_get_info": (2**31, 2**36), "is_initialized": True,
     }  # fmt: skip
     for name, value in answers.items():
         setattr(torch.cuda, name, lambda *arguments, value=value, **named: value)
@@ -99,6 +99,8 @@ def install():
     default = torch.set_default_device
     torch.set_default_device = lambda device: default(_on_cpu(device))
     torch.Generator = _Generator
+    pretended_graphs.install()
     torch.compile = pretended_compile.compile
+    pretended_operators.install()
     pretended_tf32.install()
     _Devices().__enter__()

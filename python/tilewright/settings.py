@@ -1,6 +1,7 @@
 """Options of compilations in TileLang's words: what means something here, what is known and changes no result, and what
 is misspelt."""
 import os
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -47,6 +48,14 @@ _MEANINGS = {"tl.enable_fast_math": ("fast_math", True), "tl.disable_fast_math":
 _DUMP, _FOLDER = "tl.enable_dump_ir", KEYS["TL_DUMP_IR_DIR"]
 _DUMP_KEYS = frozenset({_DUMP, _FOLDER, "tl.dump_ir_dir"})
 _PICTURES, _FORMATS = "tl.layout_visualization_enable", "tl.layout_visualization_formats"
+# Flags of NVCC that change no result here, and those of ptxas: how hard it tries, what it prints, which C++ it takes.
+_CHANGES_NOTHING = re.compile(
+    r"-O[0-3]|--optimize=[0-3]|-U__CUDA_NO_\w+|--?(expt|extended)-[\w-]+|--?std=\S+|-lineinfo|--generate-line-info|-v|--verbose|-w|-W\S*|-DNDEBUG|"
+    r"--disable-warnings|--?diag[-_]suppress=\S+|--?(res|resource)-usage|-Xcompiler=\S+|--compiler-options=\S+|--?split-compile=\d+|--threads=\d+|-t=\d+"
+)
+_CHANGES_NOTHING_OF_PTXAS = re.compile(r"-O[0-3]|-v|--verbose|-w|--warn-[\w-]+|-warn-[\w-]+|--?register-usage-level=\d+")
+_OF_PTXAS = ("-Xptxas=", "--ptxas-options=", "-ptxas-options=")
+_WITH_VALUE = frozenset("-O --optimize -std --std -Xptxas --ptxas-options -Xcompiler --compiler-options -diag-suppress --diag-suppress -t --threads".split())
 _warned = set()
 
 
@@ -120,11 +129,21 @@ def _of_flags(flags):
     flags = flags.split() if isinstance(flags, str) else () if flags is None else flags
     if not isinstance(flags, (list, tuple)) or not all(isinstance(f, str) for f in flags):
         fail("BadOption", f"the flags of the compiler are {flags!r}", 'they are a text or a list of texts: ["-use_fast_math"]')
-    for flag in flags:
+    words, left_out = iter(" ".join(flags).split()), []
+    for flag in words:
+        if flag in _WITH_VALUE:
+            flag += ("" if flag == "-O" else "=") + next(words, "")
         if flag.lstrip("-") in ("use_fast_math", "use_fast_math=true"):
             options["fast_math"] = True
-        else:
-            warn_once(f"the compiler flag '{flag}' is left out: kernels are compiled with flags of their own")
+        elif flag.startswith(_OF_PTXAS):
+            name, _, of_ptxas = flag.partition("=")
+            left_out += [f"{name}={part}" for part in of_ptxas.split(",") if not _CHANGES_NOTHING_OF_PTXAS.fullmatch(part)]
+        elif not _CHANGES_NOTHING.fullmatch(flag):
+            left_out.append(flag)
+    if left_out:
+        named = ", ".join(f"'{flag}'" for flag in dict.fromkeys(left_out))
+        what = f"flags {named} are" if len(set(left_out)) > 1 else f"flag {named} is"
+        warn_once(f"the compiler {what} left out: kernels are compiled with flags of their own")
     return options
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import pytest
 import numpy as np
@@ -426,14 +427,36 @@ def test_options_that_are_misspelt_or_do_nothing(tmp_path):
         made(pass_configs={"tl.enable_fast_maht": True})
     with pytest.warns(UserWarning, match="the option 'tl.of_next_year' is not known"):
         made(pass_configs={"tl.of_next_year": True})
-    with pytest.warns(UserWarning, match="the compiler flag '-lineinfo' is left out"):
-        made(compile_flags=["-lineinfo"])
+    with pytest.warns(UserWarning, match="the compiler flag '-fmad=false' is left out"):
+        made(compile_flags=["-fmad=false"])
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'pass_config'[\s\S]*the nearest it has: pass_configs"):
         tw.jit(pass_config={})
     assert settings.options_of({"tl.disable_fast_math": True}) == {"fast_math": False}
     assert settings.options_of(None, "--use_fast_math") == {"fast_math": True}
     made(pass_configs={"tl.enable_dump_ir": True, "tl.dump_ir_path": str(tmp_path / "ir")})
     assert (tmp_path / "ir" / "main.interpreter.tile").read_text() == main.script()
+
+
+def said_of(flags):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        options = settings.options_of(None, flags)
+    return options, [str(warning.message) for warning in caught]
+
+
+def test_flags_that_change_nothing_are_not_talked_of():
+    usual = ["-O3", "-Wno-deprecated-declarations", "-U__CUDA_NO_HALF_OPERATORS__", "-U__CUDA_NO_BFLOAT16_CONVERSIONS__", "--expt-relaxed-constexpr",
+             "--expt-extended-lambda", "--ptxas-options=-v,--register-usage-level=10", "-DNDEBUG", "-std=c++17", "-lineinfo", "-v", "-w"]  # fmt: skip
+    assert said_of(usual) == said_of("-O 3 -Xptxas -v -std c++20 -Xptxas -O3") == ({}, [])
+    assert said_of([*usual, "--use_fast_math"]) == ({"fast_math": True}, [])
+
+
+def test_flags_that_are_left_out_are_one_warning():
+    flags = ["-O3", "-prec-div=false", "-DBLOCK=3", "-prec-div=false", "--ptxas-options=-v,--def-load-cache=cg", "-Xptxas -dlcm=ca"]
+    _, said = said_of(flags)
+    assert said == ["the compiler flags '-prec-div=false', '-DBLOCK=3', '--ptxas-options=--def-load-cache=cg', '-Xptxas=-dlcm=ca' are left out: "
+                    "kernels are compiled with flags of their own"]  # fmt: skip
+    assert said_of(flags)[1] == []  # it is said once
 
 
 def test_cuda_text_without_a_gpu():

@@ -77,3 +77,10 @@ def test_other_types_gradients_and_ways_to_say_it():
         return x * x + x
 
     assert named.__name__ == "named" and named(torch.tensor([2.0])) == 6.0
+
+
+def test_tensors_of_inference_mode_are_left_as_they_are():
+    a = torch.tensor([1.0 + 2.0**-23])
+    with torch.inference_mode():
+        assert compiled(lambda: a * a - 1)() == a * a - 1
+        assert compiled(lambda: (a + 0) * a - (a + 1))() == (a + 0) * a - (a + 1)
