@@ -1,7 +1,10 @@
 #include "passes/lower/intervals.h"
 
+#include <limits>
+
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "support/symbol_room.h"
 
 namespace tilewright::passes {
 
@@ -296,6 +299,32 @@ std::optional<bool> Intervals::decides(const Expr& comparison) const {
       break;
     default: break;
   }
+  return out;
+}
+
+Intervals intervals_of(const ProgramTables& program, const Launch& launch) {
+  Intervals out;
+  const auto counter = [&](VarId v, const Interval& begin, const Interval& extent) {
+    if (begin.low <= -kUnbounded || begin.high >= kUnbounded || extent.high >= kUnbounded) return;
+    out.set(v, {begin.low, std::max(begin.low, begin.high + std::max<int64_t>(extent.high, 1) - 1)});
+  };
+  for (VarId v : program.symbols)
+    if (program.var(v).type.bits == 32) out.set(v, {0, std::numeric_limits<int32_t>::max() - kSymbolRoom});
+  for (size_t d = 0; d < launch.threads.size(); ++d) out.set(launch.thread[d], {0, launch.threads[d] - 1});
+  for (size_t d = 0; d < launch.grid.size(); ++d) counter(launch.block[d], {0, 0}, out.of(launch.grid[d]));
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) out.set(n->var, out.of(n->value));
+    if (const auto* n = s.as<For>()) {
+      const Interval begin = out.of(n->begin), end = out.of(add(n->begin, cast(n->extent, n->begin->type)));
+      Interval turns = out.of(n->extent);
+      // Neither wraps around: of begin : end - begin the end says more.
+      if (begin.low >= 0 && end.low >= 0)
+        turns.high = std::min(turns.high, std::max<int64_t>(end.high - begin.high, 1));
+      counter(n->var, begin, turns);
+    }
+    if (const auto* n = s.as<Map>())
+      for (size_t d = 0; d < n->vars.size(); ++d) counter(n->vars[d], {0, 0}, out.of(n->extents[d]));
+  });
   return out;
 }
 

@@ -64,6 +64,9 @@ class Intervals {
   std::vector<ir::Expr> known_;
 };
 
+// What symbols, and variables of the launch, can be as far as its extents say.
+Intervals intervals_of(const ir::ProgramTables& program, const ir::Launch& launch);
+
 // The parts of a conjunction.
 void for_each_conjunct(const ir::Expr& condition, function_ref<void(const ir::Expr&)> f);
 

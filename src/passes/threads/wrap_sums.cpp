@@ -1,12 +1,10 @@
 #include "passes/threads/wrap_sums.h"
 
 #include <bit>
-#include <limits>
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
-#include "support/symbol_room.h"
 
 namespace tilewright::passes {
 
@@ -16,17 +14,7 @@ namespace {
 
 class Wrapping {
  public:
-  Wrapping(const ThreadProgram& program, const Launch& launch) {
-    for (VarId v : program.symbols)
-      if (program.var(v).type.bits == 32) ranges_.set(v, {0, std::numeric_limits<int32_t>::max() - kSymbolRoom});
-    for (size_t d = 0; d < launch.threads.size(); ++d) ranges_.set(launch.thread[d], {0, launch.threads[d] - 1});
-    for (size_t d = 0; d < launch.grid.size(); ++d)
-      counter(launch.block[d], Interval{0, 0}, ranges_.of(launch.grid[d]));
-    walk(launch.body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) ranges_.set(n->var, ranges_.of(n->value));
-      if (const auto* n = s.as<For>()) counter(n->var, ranges_.of(n->begin), ranges_.of(n->extent));
-    });
-  }
+  Wrapping(const ThreadProgram& program, const Launch& launch) : ranges_(intervals_of(program, launch)) {}
   // What looks at a value with its sign, with operands that wrap.
   std::optional<Expr> looked_at(const Expr& e) const {
     if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) {
@@ -101,10 +89,6 @@ class Wrapping {
     return cast(mul(without_sign(wrapped(n->a), plain), without_sign(wrapped(n->b), plain)), e->type);
   }
   // From the least of its first values to the one before the greatest of its ends; any, where its end wraps around.
-  void counter(VarId v, const Interval& begin, const Interval& extent) {
-    if (begin.low <= -kUnbounded || begin.high >= kUnbounded || extent.high >= kUnbounded) return;
-    ranges_.set(v, {begin.low, std::max(begin.low, begin.high + std::max<int64_t>(extent.high, 1) - 1)});
-  }
   // Bits that two values have together are no more than the longer one's.
   Interval range_of(const Expr& e) const {
     const auto* n = e.as<Binary>();
@@ -145,7 +129,7 @@ class Wrapping {
     return n && n->value->type == plain ? n->value : cast(e, plain);
   }
 
-  Intervals ranges_;
+  const Intervals ranges_;
 };
 
 }  // namespace

@@ -18,29 +18,22 @@ bool is_linear(const Expr& e) {
   return s && std::all_of(s->terms.begin(), s->terms.end(), [](const Term& t) { return is_linear(t.value); });
 }
 
-// What variables of the launch can be, as far as extents say.
-Intervals intervals_of(const Launch& launch) {
-  Intervals out;
-  const auto counts = [&](VarId v, const Expr& begin, const Expr& extent) {
-    const Interval first = out.of(begin), n = out.of(extent);
-    out.set(v, {first.low, first.high + std::max<int64_t>(n.high, 1) - 1});
-  };
-  const Expr zero = constant(0);
-  for (size_t d = 0; d < launch.grid.size(); ++d) counts(launch.block[d], zero, launch.grid[d]);
-  for (size_t d = 0; d < launch.threads.size(); ++d) out.set(launch.thread[d], {0, launch.threads[d] - 1});
-  walk(launch.body, [&](const Stmt& s) {
-    if (const auto* n = s.as<For>()) counts(n->var, n->begin, n->extent);
-    if (const auto* n = s.as<Let>()) out.set(n->var, out.of(n->value));
-    if (const auto* n = s.as<Map>())
-      for (size_t d = 0; d < n->vars.size(); ++d) counts(n->vars[d], zero, n->extents[d]);
-  });
-  return out;
+bool fits(const Interval& range, DType type) {
+  const Interval all = range_of_type(type);
+  return range.low >= all.low && range.high <= all.high;
 }
 
-// A name's value wraps around its type; as a part of an index, which does not, it would be another.
+// A name's value wraps around its type; as a part of an index, which does not, it would be another. Where each term
+// fits, a sum of two of them that does not is no place of a tensor, wrapped or not: rows from what memory says, start +
+// k * 32, are sums.
 bool stays_in_type(const Expr& value, const Intervals& intervals) {
-  const Interval wide = intervals.of(widen(value)), type = range_of_type(value->type);
-  return wide.low >= type.low && wide.high <= type.high;
+  const Expr w = widen(value);
+  if (fits(intervals.of(w), value->type)) return true;
+  const auto* s = w.as<ir::Sum>();
+  constexpr size_t kTerms = 2;
+  return s && value->type.is_signed() && s->terms.size() <= kTerms &&
+         std::all_of(s->terms.begin(), s->terms.end(),
+                     [&](const Term& t) { return fits(intervals.of(ir::sum({t}, 0, w->type)), value->type); });
 }
 
 }  // namespace
@@ -49,7 +42,7 @@ TileProgram inline_lets(TileProgram program) {
   const std::set<VarId> of_buffers = vars_of_buffers(program);
   for (Launch& launch : program.launches) {
     Substitution values;
-    const Intervals intervals = intervals_of(launch);
+    const Intervals intervals = intervals_of(program, launch);
     walk(launch.body, [&](const Stmt& s) {
       const auto* let = s.as<Let>();
       if (!let || !is_linear(let->value) || of_buffers.contains(let->var)) return;
