@@ -166,7 +166,7 @@ def _library_program(choice):
 
 def _predict(row):
     """Microseconds; None: the program is none that the model can be asked about."""
-    from tilewright import _native, cost
+    from tilewright import _native, call_values, cost
     from tilewright.errors import TilewrightError
 
     try:
@@ -175,7 +175,9 @@ def _predict(row):
         if row["family"] == "rows":
             function = row["options"]
             rows, columns = (int(n) for n in row["case"].split()[1].split("x"))
-            return cost.predict(_native.library_program("rows", function), row["machine"], M=rows, N=columns).us
+            program = _native.library_program("rows", function)
+            values = {n: v for n, v in {"M": rows, "N": columns}.items() if n in call_values.types_of(program)}
+            return cost.predict(program, row["machine"], **values).us
         case = row["case"].split(",")[0]
         form = re.match(r"pairs (\w\w) (\w+) ", case)
         M, N, K = (int(n) for n in re.search(r"(\d+)x(\d+)x(\d+)", case).groups())

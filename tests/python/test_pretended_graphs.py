@@ -1,11 +1,13 @@
 """CUDA graphs without a GPU: what a capture has runs again at a replay, on the same tensors, and what it cannot have is refused."""
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
 torch = pytest.importorskip("torch")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 
 HEAD = """
 import tilewright as tw
@@ -222,7 +224,7 @@ def said(tmp_path_factory):
     (folder / "programs").mkdir()
     for name, program in PROGRAMS.items():
         (folder / "programs" / f"{name}.py").write_text(HEAD + program)
-    ran = subprocess.run([sys.executable, "-c", ALL], cwd=folder, capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "-c", ALL], cwd=folder, capture_output=True, text=True, env=ENVIRONMENT)
     assert ran.returncode == 0, ran.stderr
     return json.loads((folder / "said.json").read_text())
 

@@ -1,10 +1,12 @@
 """Operators of torch.library that are for CUDA, without a GPU."""
+import os
 import subprocess
 import sys
 
 import pytest
 
 torch = pytest.importorskip("torch")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 
 PROGRAM = """
 import gc, warnings
@@ -85,5 +87,5 @@ print("right")
 
 def test_what_is_registered_for_cuda_runs(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    ran = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, env=ENVIRONMENT)
     assert ran.stdout == "right\n", ran.stderr
