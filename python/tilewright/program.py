@@ -335,7 +335,7 @@ def prim_func(func=None, private=False, check_well_formed=True, *, eager_jit=Fal
             from .specialized import Specialized
 
             return Specialized(function, sys._getframe(1), error)
-        if not (error.is_late or error.code in _FOUND_LATE) or "tilelang" not in sys.modules:
+        if not (error.is_late or error.code in _FOUND_LATE) or not _is_of_tilelang(function):
             cut(error)
             if take_mistake is None:
                 raise
