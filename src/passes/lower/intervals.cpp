@@ -302,28 +302,35 @@ std::optional<bool> Intervals::decides(const Expr& comparison) const {
   return out;
 }
 
-Intervals intervals_of(const ProgramTables& program, const Launch& launch) {
+Intervals ranges_of_symbols(const ProgramTables& program) {
   Intervals out;
-  const auto counter = [&](VarId v, const Interval& begin, const Interval& extent) {
-    if (begin.low <= -kUnbounded || begin.high >= kUnbounded || extent.high >= kUnbounded) return;
-    out.set(v, {begin.low, std::max(begin.low, begin.high + std::max<int64_t>(extent.high, 1) - 1)});
-  };
   for (VarId v : program.symbols)
     if (program.var(v).type.bits == 32) out.set(v, {0, std::numeric_limits<int32_t>::max() - kSymbolRoom});
+  return out;
+}
+
+Intervals ranges_in(const Launch& launch, Intervals out) {
+  // Of begin, begin + 1, ..., end - 1, where the last of them is one of the type's.
+  const auto counter = [&](VarId v, int64_t begin, int64_t end, DType type) {
+    const int64_t last = end >= kUnbounded ? kUnbounded : end - 1;
+    out.set(v, {begin, std::clamp(last, begin, range_of_type(type).high)});
+  };
+  for (size_t d = 0; d < launch.grid.size(); ++d) counter(launch.block[d], 0, out.of(launch.grid[d]).high, i32);
   for (size_t d = 0; d < launch.threads.size(); ++d) out.set(launch.thread[d], {0, launch.threads[d] - 1});
-  for (size_t d = 0; d < launch.grid.size(); ++d) counter(launch.block[d], {0, 0}, out.of(launch.grid[d]));
   walk(launch.body, [&](const Stmt& s) {
-    if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) out.set(n->var, out.of(n->value));
     if (const auto* n = s.as<For>()) {
       const Interval begin = out.of(n->begin), end = out.of(add(n->begin, cast(n->extent, n->begin->type)));
-      Interval turns = out.of(n->extent);
+      int64_t last = begin.high + out.of(n->extent).high;
       // Neither wraps around: of begin : end - begin the end says more.
-      if (begin.low >= 0 && end.low >= 0)
-        turns.high = std::min(turns.high, std::max<int64_t>(end.high - begin.high, 1));
-      counter(n->var, begin, turns);
+      if (begin.low >= 0 && end.low >= 0) last = std::min(last, std::max(end.high, begin.high + 1));
+      counter(n->var, begin.low, last, n->begin->type);
+    } else if (const auto* n = s.as<Map>()) {
+      for (size_t d = 0; d < n->vars.size(); ++d)
+        counter(n->vars[d], 0, out.of(n->extents[d]).high, n->extents[d]->type);
+    } else if (const auto* n = s.as<Let>(); n && n->value->type.is_integral()) {
+      const auto known = out.decides(n->value);
+      out.set(n->var, known ? Interval{*known, *known} : out.of(n->value));
     }
-    if (const auto* n = s.as<Map>())
-      for (size_t d = 0; d < n->vars.size(); ++d) counter(n->vars[d], {0, 0}, out.of(n->extents[d]));
   });
   return out;
 }

@@ -64,8 +64,11 @@ class Intervals {
   std::vector<ir::Expr> known_;
 };
 
-// What symbols, and variables of the launch, can be as far as its extents say.
-Intervals intervals_of(const ir::ProgramTables& program, const ir::Launch& launch);
+// What the variables of a launch can be, beside what is known of others: blocks, threads, counters of loops, points of
+// maps, names of integers. A variable has one statement that binds it, so it holds wherever the variable is seen.
+Intervals ranges_in(const ir::Launch& launch, Intervals known = {});
+// Dimensions that calls decide: none is negative, and each leaves room to be rounded up.
+Intervals ranges_of_symbols(const ir::ProgramTables& program);
 
 // The parts of a conjunction.
 void for_each_conjunct(const ir::Expr& condition, function_ref<void(const ir::Expr&)> f);

@@ -3,7 +3,6 @@
 #include "analysis/anywhere.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/known_conditions.h"
 #include "passes/lower/intervals.h"
 
 namespace tilewright::passes {

@@ -14,7 +14,8 @@ namespace {
 
 class Wrapping {
  public:
-  Wrapping(const ThreadProgram& program, const Launch& launch) : ranges_(intervals_of(program, launch)) {}
+  Wrapping(const ThreadProgram& program, const Launch& launch)
+      : ranges_(ranges_in(launch, ranges_of_symbols(program))) {}
   // What looks at a value with its sign, with operands that wrap.
   std::optional<Expr> looked_at(const Expr& e) const {
     if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) {

@@ -42,7 +42,7 @@ TileProgram inline_lets(TileProgram program) {
   const std::set<VarId> of_buffers = vars_of_buffers(program);
   for (Launch& launch : program.launches) {
     Substitution values;
-    const Intervals intervals = intervals_of(program, launch);
+    const Intervals intervals = ranges_in(launch, ranges_of_symbols(program));
     walk(launch.body, [&](const Stmt& s) {
       const auto* let = s.as<Let>();
       if (!let || !is_linear(let->value) || of_buffers.contains(let->var)) return;
