@@ -25,6 +25,19 @@ def _places(at, n, j, here, begin, extents, results, stride, padding):
     begin[j] = (T.cast(d, begin.dtype) * H + h) * W + w
 
 
+@T.macro
+def _results(acc, by, bx, B, Y, F, first, S, line, bias, index):
+    """The sums of tile (by, bx) of F channels at S places, of which channel 0 is `first` of the bias B and `line` of the
+    lines of Y: those that there are."""
+    rows, columns = acc.shape
+    for i, j in T.Parallel(rows, columns):
+        f, at = by * rows + i, bx * columns + j
+        made = acc[i, j] + T.cast(B[first + f], "float32") if bias else acc[i, j]
+        inside = T.logical_and(f < F, at < S)
+        to = T.cast(line + f, index) * S + at
+        Y[T.if_then_else(inside, to, T.cast(-1, index))] = T.cast(made, Y.dtype)
+
+
 @Family
 def patches(x, index, window, stride, padding, dilation, bias, tf32, rows, columns, depth, threads):
     """Y[n, g * F + f, at] = sum over (channel, window) of W[g * F + f, channel, window] X[n, g * C + channel, at * stride -
@@ -82,12 +95,7 @@ def patches(x, index, window, stride, padding, dilation, bias, tf32, rows, colum
                     inside = T.logical_and(low, high)
                     patch[i, j] = X[n, T.if_then_else(inside, far[i] + begin[j], T.cast(-1, index))]
                 T.gemm(lying, patch, acc)
-            for i, j in T.Parallel(rows, columns):
-                f, at = by * rows + i, bx * columns + j
-                made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
-                inside = T.logical_and(f < F, at < S)
-                to = T.cast(n * OC + g * F + f, index) * S + at
-                Y[T.if_then_else(inside, to, T.cast(-1, index))] = T.cast(made, x)
+            _results(acc, by, bx, B, Y, F, g * F, S, n * OC + g * F, bias, index)
 
     return convolution
 
@@ -133,12 +141,7 @@ def lines(x, index, bias, tf32, rows, columns, depth, stages, threads):
                 T.copy(K[g * F + by * rows, k * depth], lying)
                 T.copy(X[n, g * C + k * depth, bx * columns], patch)
                 T.gemm(lying, patch, acc)
-            for i, j in T.Parallel(rows, columns):
-                f, at = by * rows + i, bx * columns + j
-                made = acc[i, j] + T.cast(B[g * F + f], "float32") if bias else acc[i, j]
-                inside = T.logical_and(f < F, at < S)
-                to = T.cast(n * OC + g * F + f, index) * S + at
-                Y[T.if_then_else(inside, to, T.cast(-1, index))] = T.cast(made, x)
+            _results(acc, by, bx, B, Y, F, g * F, S, n * OC + g * F, bias, index)
 
     return convolution
 
