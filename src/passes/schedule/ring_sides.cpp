@@ -161,12 +161,14 @@ class SidesWriter {
       const bool shared = c.to.buffer == plan_.work.shared;
       const auto beyond =
           clips && !shared ? analysis::beyond_its_tensor(*s.as<Copy>(), *r.nest.back(), launch_, p_) : std::nullopt;
+      // A block that brings half of a tile for both receives all of it.
+      const int64_t bytes = bytes_of(c.to, p_);
       if (shared) c = half_for_both(c, launch_);
       c.to = into_slots(names).region(c.to);
       if (beyond)
-        clip(c, *beyond, s->location, out, part);
+        clip(c, *beyond, bytes, s->location, out, part);
       else
-        take_whole(c, s->location, part);
+        take_whole(c, bytes, s->location, part);
       copies.push_back(make_stmt(std::move(c), s->location));
     }
     append(out, clips ? passes::fill(slots_of(r), turn(r, names), std::move(copies), first_round(r, names, part), at)
@@ -186,12 +188,13 @@ class SidesWriter {
     for (const Expr& e : r.extent) elements *= constant_int(e).value_or(1);
     return elements * p.buffer(r.buffer).type.bits / 8;
   }
-  void take_whole(const Copy& c, LocationId at, passes::Part& part) const {
+  static void take_whole(const Copy& c, int64_t bytes, LocationId at, passes::Part& part) {
     part.copies.push_back(make_stmt(Copy(c), at));
-    part.bytes = add(part.bytes, constant(i32, bytes_of(c.to, p_)));
+    part.bytes = add(part.bytes, constant(i32, bytes));
   }
   // What lies inside of the tensor, piece by piece; how many there are has a name before.
-  void clip(const Copy& c, const analysis::Beyond& beyond, LocationId at, Body& out, passes::Part& part) const {
+  void clip(const Copy& c, const analysis::Beyond& beyond, int64_t bytes, LocationId at, Body& out,
+            passes::Part& part) const {
     const int64_t whole = constant_int(c.from.extent[beyond.dim]).value_or(0);
     Expr inside = beyond.inside(c, p_);
     if (!constant_int(inside)) {
@@ -224,7 +227,7 @@ class SidesWriter {
     }
     Expr elements = mul(inside, constant(i32, beyond.piece));
     if (beyond.piece * beyond.pieces > whole) elements = binary(BinaryOp::Min, elements, constant(i32, whole));
-    part.bytes = add(part.bytes, mul(elements, constant(i32, bytes_of(c.to, p_) / whole)));
+    part.bytes = add(part.bytes, mul(elements, constant(i32, bytes / whole)));
     const Expr all =
         beyond.is_known ? constant(boolean, int64_t{0}) : binary(BinaryOp::Eq, inside, constant(i32, beyond.pieces));
     part.whole = logical_and(part.whole, all);
