@@ -75,9 +75,23 @@ class Search {
       const int64_t piece = (inside + kSwizzledRows - 1) / kSwizzledRows * kSwizzledRows;
       return piece < extent ? std::optional(Beyond{dim, false, piece, 1, true}) : std::nullopt;
     }
+    // The last box of those that lie side by side has what is left, one piece; the others have more.
+    if (const auto first = begins_at_multiples_of(extent, load_.from.min[dim]); end && first) {
+      const int64_t left = ((*end - *first) % extent + extent) % extent;
+      const int64_t piece = left == 0 ? extent : (left + kSwizzledRows - 1) / kSwizzledRows * kSwizzledRows;
+      return Beyond{dim, false, piece, piece < extent ? 2 : 1};
+    }
     for (const int64_t piece : kRowsOfPiece)
       if (extent % piece == 0) return Beyond{dim, false, piece, extent / piece};
     return std::nullopt;
+  }
+  // The place of the first box, where the others are whole boxes away.
+  static std::optional<int64_t> begins_at_multiples_of(int64_t extent, const Expr& begin) {
+    if (const auto* c = begin.as<Cast>(); c && c->value->type.is_int()) return begins_at_multiples_of(extent, c->value);
+    const auto* s = begin.as<ir::Sum>();
+    if (!s || !std::ranges::all_of(s->terms, [&](const Term& t) { return t.coefficient % extent == 0; }))
+      return std::nullopt;
+    return s->constant;
   }
   std::optional<Beyond> by_panels(size_t dim, int64_t extent) const {
     const int64_t panel = box_columns(p_, load_.to.buffer);
@@ -90,8 +104,9 @@ class Search {
     const auto elements = constant_int(end);
     const auto begins = bounds_of(begin, launch_);
     if (!elements || !begins) return true;
-    const int64_t least = found.is_known ? extent / kWorthOneOf : std::max(extent / kWorthOneOf, found.piece);
-    return begins->most + extent - *elements >= least;
+    // In the last of the boxes.
+    const int64_t beyond = begins->most + extent - *elements;
+    return beyond >= extent / kWorthOneOf && found.leaves_some(extent - beyond);
   }
 
   const Copy& load_;

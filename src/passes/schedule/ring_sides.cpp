@@ -153,20 +153,23 @@ class SidesWriter {
   Body fill(const Ring& r, const Body& in, const Substitution& names) const {
     const LocationId at = r.copies[0]->location;
     const bool clips = plan_.rings.at(static_cast<size_t>(&r - rings_.data())).boxes == plan::Ring::Boxes::Clipped;
+    const auto beyond = [&](const Stmt& s) {
+      const Copy& c = *s.as<Copy>();
+      return clips && c.to.buffer != plan_.work.shared ? analysis::beyond_its_tensor(c, *r.nest.back(), launch_, p_)
+                                                       : std::nullopt;
+    };
+    const bool alone = std::ranges::count_if(in, [&](const Stmt& s) { return r.has(s) && beyond(s); }) == 1;
     Body out, copies;
     passes::Part part{constant(boolean, int64_t{1}), {}, constant(i32, int64_t{0})};
     for (const Stmt& s : in) {
       if (!r.has(s)) continue;
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
-      const bool shared = c.to.buffer == plan_.work.shared;
-      const auto beyond =
-          clips && !shared ? analysis::beyond_its_tensor(*s.as<Copy>(), *r.nest.back(), launch_, p_) : std::nullopt;
       // A block that brings half of a tile for both receives all of it.
       const int64_t bytes = bytes_of(c.to, p_);
-      if (shared) c = half_for_both(c, launch_);
+      if (c.to.buffer == plan_.work.shared) c = half_for_both(c, launch_);
       c.to = into_slots(names).region(c.to);
-      if (beyond)
-        clip(c, *beyond, bytes, s->location, out, part);
+      if (const auto found = beyond(s))
+        clip(c, *found, alone, bytes, s->location, out, part);
       else
         take_whole(c, bytes, s->location, part);
       copies.push_back(make_stmt(std::move(c), s->location));
@@ -192,8 +195,9 @@ class SidesWriter {
     part.copies.push_back(make_stmt(Copy(c), at));
     part.bytes = add(part.bytes, constant(i32, bytes));
   }
-  // What lies inside of the tensor, piece by piece; how many there are has a name before.
-  void clip(const Copy& c, const analysis::Beyond& beyond, int64_t bytes, LocationId at, Body& out,
+  // What lies inside of the tensor, piece by piece; how many there are has a name before. Without another tile of the
+  // ring that is clipped, some of this one is missing.
+  void clip(const Copy& c, const analysis::Beyond& beyond, bool alone, int64_t bytes, LocationId at, Body& out,
             passes::Part& part) const {
     const int64_t whole = constant_int(c.from.extent[beyond.dim]).value_or(0);
     Expr inside = beyond.inside(c, p_);
@@ -201,35 +205,41 @@ class SidesWriter {
       const VarId count = p_.new_var(p_.buffer(c.from.buffer).name + "_inside", i32);
       out.push_back(make_stmt(Let{count, std::exchange(inside, var(count, i32))}, at));
     }
-    const auto piece = [&](const Expr& number, int64_t elements) {
+    const auto piece = [&](const Expr& number) {
       Copy some = c;
       const auto cut = [&](Region& r, size_t d) {
         r.min[d] = add(r.min[d], cast(mul(number, constant(i32, beyond.piece)), r.min[d]->type));
-        r.extent[d] = constant(r.extent[d]->type, elements);
+        r.extent[d] = constant(r.extent[d]->type, beyond.piece);
       };
       cut(some.from, beyond.dim), cut(some.to, some.to.extent.size() - (beyond.is_columns ? 1 : 2));
       return make_stmt(std::move(some), at);
     };
-    if (beyond.pieces > 1 && !beyond.is_columns) {
+    // Where all of them come so does the box.
+    const int64_t most = beyond.is_known ? beyond.pieces : beyond.pieces - 1;
+    Body some;
+    if (most > 1 && !beyond.is_columns) {
       For f;
       f.var = p_.new_var("piece", i32), f.begin = constant(i32, int64_t{0}), f.extent = inside;
-      f.body = {piece(var(f.var, i32), beyond.piece)};
-      part.copies.push_back(make_stmt(std::move(f), at));
+      f.body = {piece(var(f.var, i32))};
+      some.push_back(make_stmt(std::move(f), at));
     } else {
       // Panels begin at places that are known.
-      for (int64_t i = 0; i < beyond.pieces; ++i) {
-        Body one{piece(constant(i32, i), std::min(beyond.piece, whole - i * beyond.piece))};
+      for (int64_t i = 0; i < most; ++i) {
         const Expr comes = binary(BinaryOp::Lt, constant(i32, i), inside);
         const auto surely = constant_int(comes);
-        if (!surely) one = {make_stmt(If{comes, std::move(one), {}}, at)};
-        if (surely != 0) append(part.copies, std::move(one));
+        if (surely == 0) continue;
+        const Stmt one = piece(constant(i32, i));
+        some.push_back(surely ? one : make_stmt(If{comes, {one}, {}}, at));
       }
     }
-    Expr elements = mul(inside, constant(i32, beyond.piece));
-    if (beyond.piece * beyond.pieces > whole) elements = binary(BinaryOp::Min, elements, constant(i32, whole));
-    part.bytes = add(part.bytes, mul(elements, constant(i32, bytes / whole)));
-    const Expr all =
-        beyond.is_known ? constant(boolean, int64_t{0}) : binary(BinaryOp::Eq, inside, constant(i32, beyond.pieces));
+    Expr all = constant(boolean, int64_t{0}), brought = mul(inside, constant(i32, beyond.piece * bytes / whole));
+    if (!beyond.is_known) all = binary(BinaryOp::Eq, inside, constant(i32, beyond.pieces));
+    if (!beyond.is_known && !alone) {
+      some = {make_stmt(If{all, {make_stmt(Copy(c), at)}, std::move(some)}, at)};
+      brought = select(all, constant(i32, bytes), brought);
+    }
+    append(part.copies, std::move(some));
+    part.bytes = add(part.bytes, brought);
     part.whole = logical_and(part.whole, all);
   }
   IntoSlots into_slots(const Substitution& names) const {
