@@ -34,7 +34,8 @@ std::string identifier(const std::string& wish) {
 
 std::string Names::fresh(const std::string& wish) {
   std::string base = identifier(wish);
-  if (base.starts_with("tw_") || base.starts_with("gemm_")) base = "v_" + base;  // what stands beside user code
+  // What stands beside user code; and families of macros, which have names of any ending.
+  if (base.starts_with("tw_") || base.starts_with("gemm_") || c_word(base) == CWord::Macro) base = "v_" + base;
   std::string name = base;
   for (int n = 1; reserved_.contains(name) || is_taken(name) || visible_.contains(name); ++n)
     name = fmt::format("{}_{}", base, n);
