@@ -15,6 +15,7 @@
 #include "passes/part_branches.h"
 #include "passes/role_groups.h"
 #include "passes/running_reduces.h"
+#include "passes/single_elements.h"
 #include "passes/thread_range.h"
 #include "passes/threads/elementwise.h"
 #include "passes/turn_tiles.h"
@@ -160,7 +161,7 @@ Body own_copies_apart(ir::TileProgram& program, const ir::Launch& launch) {
 }  // namespace
 
 ir::TileProgram canonicalize(ir::TileProgram program) {
-  program = grow_fragments(fill_unwritten(std::move(program)));
+  program = grow_fragments(fill_unwritten(give_single_elements_a_dimension(std::move(program))));
   for (ir::Launch& launch : program.launches) {
     decide_known_conditions(launch);
     if (program.options.contract)
