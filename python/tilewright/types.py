@@ -76,7 +76,7 @@ class ScalarType(Declaration):
         self.dtype = dtype(of)
 
     def parameter(self, tracer, name):
-        late = "tilelang" in sys.modules and self.dtype.startswith(("float8", "float6", "float4"))  # refused where it is used
+        late = "tilelang" in sys.modules and self.dtype.startswith(("float8_", "float6_", "float4_"))  # refused where it is used
         parameter = Parameter(name, self.dtype)
         parameter.value = Elsewhere((), self.dtype) if late else make_symbol(name, self.dtype)
         tracer.pending.append(parameter)
