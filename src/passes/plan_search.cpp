@@ -95,7 +95,9 @@ class PlanSearch {
       limits_.side_by_side = false;
       return;
     }
-    const int64_t fewest = limits_.staging == Staging::None ? 2 : plan::kEnoughSlots;
+    // A slot of several steps at once hides as much as so many of one.
+    const int64_t enough = std::max<int64_t>((plan::kEnoughSlots + plan.fit.at_once - 1) / plan.fit.at_once, 2);
+    const int64_t fewest = limits_.staging == Staging::None ? 2 : enough;
     if (limits_.staging != Staging::Straight && limits_.slots < fewest)
       limits_.staging = next, limits_.slots = kMaxSlots;
   }
