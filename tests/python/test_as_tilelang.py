@@ -60,6 +60,25 @@ def test_scripts_run_by_the_package(script):
     assert run.stdout.startswith("right ['--size', '4'] 0.1."), run.stderr
 
 
+def test_numbers_of_64_bits_are_no_numbers_of_6(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text("""import tilelang
+import tilelang.language as T
+import numpy as np
+
+@T.prim_func
+def main(s: T.float64, O: T.Tensor((1,), T.float64)):
+    with T.Kernel(1, threads=32):
+        O[0] = s * 2
+
+o = np.zeros(1)
+tilelang.compile(main)(1.25, o)
+print(o[0])
+""")
+    run = python("-m", "tilewright", "run", str(file))
+    assert run.stdout == "2.5\n", run.stderr
+
+
 @alone
 def test_pytest_plugin(tmp_path):
     file = tmp_path / "test_program.py"

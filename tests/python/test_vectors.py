@@ -1,9 +1,4 @@
 """Values of a few lanes, packed atomics, tensors at addresses, layouts as functions: what programs of TileLang lean on."""
-import pathlib
-import subprocess
-import sys
-import tempfile
-
 import numpy as np
 import pytest
 import tilewright as tw
@@ -496,28 +491,6 @@ def test_numbers_of_8_bits_can_be_named_and_not_be_used():
 
     with pytest.raises(tw.CompileError, match="TW1103.*float8_e4m3fnuz"):
         Elsewhere((), T.float8_e4m3fnuz).id
-
-
-def test_numbers_of_64_bits_are_no_numbers_of_6():
-    here = """
-import sys
-import numpy as np, tilewright as tw
-tw.install_as_tilelang()
-import tilelang.language as T
-
-@T.prim_func
-def main(s: T.float64, O: T.Tensor((1,), T.float64)):
-    with T.Kernel(1, threads=32):
-        O[0] = s * 2
-
-o = np.zeros(1)
-tw.compile(main, engine="interpreter")(1.25, o)
-assert o[0] == 2.5
-"""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "kernel.py")
-        path.write_text(here)
-        subprocess.run([sys.executable, path], check=True)
 
 
 def test_a_table_of_addresses_is_a_tensor_of_integers():
