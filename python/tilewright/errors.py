@@ -1,6 +1,9 @@
 """What goes wrong, as exceptions. The texts are the library's; the classes are what programs catch."""
+from __future__ import annotations
+
 import linecache
 import re
+from typing import Any
 
 
 class TilewrightError(Exception):
@@ -9,6 +12,11 @@ class TilewrightError(Exception):
     code = area = message = help = file = ""
     line = column = 0
     is_late = False  # under TileLang's name it is one of compiling the program, not of recording it
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Classes that _class_of makes are made again where a pickle is read: no module has them."""
+        made = next((parts for parts, made in _classes.items() if made is type(self)), None)
+        return (_restored, (*made, *self.args), self.__dict__) if made else super().__reduce__()
 
 
 class CompileError(TilewrightError, ValueError):
@@ -120,6 +128,10 @@ def _class_of(base, also):
     if made is None:
         made = _classes[base, also] = type(base.__name__, (base, also), {})
     return made
+
+
+def _restored(base, also, *args):
+    return _class_of(base, also)(*args)
 
 
 def of_class(error, also):

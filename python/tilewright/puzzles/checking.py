@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import linecache
+import signal
 import traceback
 
 import numpy as np
@@ -14,8 +15,10 @@ from ..kernel import Kernel, compile as compile_program
 from ..program import PrimFunc
 from ..specialized import Specialized, SpecializedKernel
 from ..trace import fail
+from . import limited
 from .puzzle import Facts, Puzzle
 
+LIMIT = 30  # seconds; the reference solutions take two at most
 ENGINES = {"interpreter": "", "simulator": "sm_80", "cpu": ""}  # in the order in which they run, with the GPU that is simulated
 _NAMES = {"interpreter": "the interpreter", "simulator": "the simulated GPU", "cpu": "the CPU"}
 _NO_COMPILER, _NO_LAUNCH = "TW5500", "TW1054"
@@ -65,8 +68,32 @@ def steps_of(counts):
     return counts["global_accesses"] + counts["shared_wavefronts"] + counts["atomics"] + counts["barriers"]
 
 
-def check(puzzle, answer):
-    """Checks a function under @tw.jit, a program under @T.prim_func, or a kernel of one."""
+def within(seconds, puzzle, checked):
+    """What checked(begin) finds, which hands `begin` to check(), in a process of its own that ends after so many seconds."""
+    try:
+        return limited.run(checked, seconds)
+    except limited.Ended as ended:
+        return _ended(puzzle, seconds, ended)
+
+
+def _ended(puzzle, seconds, ended):
+    head = ended.last or f"puzzle {puzzle.number}, {puzzle.name}: {{}}"
+    if ended.signal:
+        what, hint = "Python was ended", "Something in it calls os._exit."
+        if ended.signal > 0:
+            what, hint = f"ended by {signal.Signals(ended.signal).name}", "Where memory did not run out the mistake is Tilewright's: please report it."
+        return Checked(puzzle, 0, [head.format(what)], "", hint)
+    longer = f"Where it only takes long: tilewright puzzles check --timeout {10 * seconds:g} {puzzle.number}, or check({puzzle.number}, ..., timeout={10 * seconds:g})."
+    if ended.place is None:
+        return Checked(puzzle, 0, [head.format(f"no end after {seconds:g} s")], "",
+                       f"A loop of the program never ends, or has far too many turns: what its `while` tests must change in its body. {longer}")  # fmt: skip
+    return Checked(puzzle, 0, [f"puzzle {puzzle.number}, {puzzle.name}: no end after {seconds:g} s", *_line(*ended.place)], "",
+                   f"Python is still at this line, and there is no program yet: Python's own loops run while it is recorded. {longer}")  # fmt: skip
+
+
+def check(puzzle, answer, begin=lambda what: None):
+    """Checks a function under @tw.jit, a program under @T.prim_func, or a kernel of one. begin: is told of each run before it,
+    in words that lack how it goes."""
     if not isinstance(answer, (Jit, PrimFunc, Kernel, SpecializedKernel)):
         fail("OperandKind", f"puzzle {puzzle.number} takes a function under @tw.jit, not {type(answer).__name__}",
              f"write @tw.jit above def {puzzle.name}(...), and pass {puzzle.name} itself")  # fmt: skip
@@ -77,6 +104,7 @@ def check(puzzle, answer):
     left_out = []
     for engine in ENGINES:
         for facts in cases:
+            begin(_head(facts[engine], "{}"))
             try:
                 run(answer, facts[engine])
             except TilewrightError as error:
@@ -184,8 +212,12 @@ def raised(puzzle, error, file):
     lines = [f"puzzle {puzzle.number}, {puzzle.name}: an error", "".join(traceback.format_exception_only(type(error), error)).rstrip()]
     own = [entry for entry in traceback.extract_tb(error.__traceback__) if entry.filename == file]
     if own:
-        lines.append(f"  --> {own[-1].filename}:{own[-1].lineno}\n  {own[-1].lineno:>5} | {(own[-1].line or '').strip()}")
+        lines += _line(own[-1].filename, own[-1].lineno, (own[-1].line or "").strip())
     return Checked(puzzle, 0, lines)
+
+
+def _line(file, line, text):
+    return [f"  --> {file}:{line}", f"  {line:>5} | {text}"]
 
 
 def _wrong(facts):
