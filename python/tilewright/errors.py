@@ -47,13 +47,15 @@ def refused_argument(kernel, position, name, cause):
     """Called by the extension module for an argument that cannot be handed to a kernel: the error, with its name."""
     if isinstance(cause, LaunchError) or not isinstance(cause, Exception):
         return cause
+    help = "pass a tensor of numbers that the kernel may write (NumPy's, PyTorch's, or with DLPack), or a number"
     if isinstance(cause, OverflowError):
         code, reason = "TW4010", "is a number beyond 64 bits"
     else:
         said = re.sub(r"^an argument of type <class '[\w.]+'> cannot be handed to a kernel: ", "", str(getattr(cause, "message", "") or cause))
+        said, advises, advice = said.partition(": pass ")
+        help = f"pass {advice}" if advises else help
         code, reason = "TW4002", f"cannot be handed to a kernel: {said}"
     message = f"{kernel}: argument {position} '{name}' {reason}"
-    help = "pass a tensor of numbers that the kernel may write (NumPy's, PyTorch's, or with DLPack), or a number"
     error = make_error("LaunchError", code, "launch", message, help, f"error {code} launch: {message}\nhelp: {help}", "", 0, 0)
     also = next((kind for kind in (TypeError, BufferError, OverflowError) if isinstance(cause, kind)), None)
     if also is not None and not isinstance(error, also):
