@@ -29,10 +29,14 @@ def is_of_python(code):
     return file.startswith(("<frozen ", _PYTHON)) and not any(part in file for part in _INSTALLED)
 
 
+def _is_cut(error):
+    return isinstance(error, TilewrightError) and error.code and error.area != "internal" and os.environ.get("TILEWRIGHT_TRACEBACK") != "full"
+
+
 def cut(error):
     """Takes this package's frames, and what it called of Python's library, out of a coded error's traceback. Only a user's
     mistake is cut: of one of ours, every frame counts."""
-    if not error.code or error.area == "internal" or os.environ.get("TILEWRIGHT_TRACEBACK") == "full":
+    if not _is_cut(error):
         return
     kept, called, entry = [], False, error.__traceback__
     while entry is not None:
@@ -111,16 +115,45 @@ def has_colors(stream):
 
 
 def install():
-    """Coded errors that nobody catches are shown as cut() leaves them. Whoever has a hook of their own keeps it."""
+    """Coded errors that nobody catches are shown as cut() leaves them, in notebooks too. Whoever has a hook of their own keeps it."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and not shell.custom_exceptions:
+        shell.set_custom_exc((TilewrightError,), _show_in_cell)
+
+
+def _cut_all(error):
+    """cut() of an error that is shown, and of those that it came from: one that has no line of the user's is left out."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if _is_cut(error):
+            cut(error)
+            for link in ("__cause__", "__context__"):
+                came_from = getattr(error, link)
+                if came_from is not None and all(is_ours(c) or is_of_python(c) for c in _codes(came_from)):
+                    setattr(error, link, None)
+        error = error.__cause__ or error.__context__
+
+
+def _codes(error):
+    entry = error.__traceback__
+    while entry is not None:
+        yield entry.tb_frame.f_code
+        entry = entry.tb_next
+
+
+def _show_in_cell(shell, kind, error, trace, tb_offset=None):
+    _cut_all(error)
+    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
 
 
 def _show(kind, error, trace):
+    _cut_all(error)
     if not isinstance(error, TilewrightError):
         return sys.__excepthook__(kind, error, trace)
     import traceback
 
-    cut(error)
     text, said = "".join(traceback.format_exception(kind, error, error.__traceback__)), str(error)
     sys.stderr.write(text.replace(said, colored(said)) if has_colors(sys.stderr) else text)
