@@ -65,7 +65,7 @@ def entry(function: _Function) -> _Function:
             cut(error)
             raise  # which adds no frame
         except TypeError as error:
-            if error.__traceback__.tb_next is not None:
+            if error.__traceback__.tb_next is not None and _fits(function, args, kwargs):
                 raise
             reason = str(error)
         refuse_call(function, reason)
@@ -73,8 +73,19 @@ def entry(function: _Function) -> _Function:
     return called
 
 
+def _fits(function, args, kwargs):
+    """Whether a call has the arguments that the function takes, also where others that take any arguments hand them on to it."""
+    import inspect
+
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
 def refuse_call(function, reason):
-    """The error of a call that Python could not make: its place, and what the function takes."""
+    """The error of a call that Python could not make: its place, and what the function takes, by the name that users know."""
     import inspect
 
     from .elsewhere import nearest
@@ -83,6 +94,8 @@ def refuse_call(function, reason):
     parameters = inspect.signature(function).parameters
     unknown = re.search(r"unexpected keyword argument '(\w+)'", reason)
     near = nearest(unknown[1], parameters) if unknown else ""
+    where = function.__qualname__.rpartition("<locals>.")[2].rpartition(".")[0]
+    reason = re.sub(r"^[\w.<>]+\(\)", f"{where}{'.' if where else ''}{function.__name__}()", reason)
     heads = ", ".join(str(p.replace(annotation=p.empty)) for n, p in parameters.items() if n != "self")
     try:
         fail("OperandKind", reason, f"the nearest it has: {near}" if near else f"it takes {function.__name__}({heads})", also=TypeError)
