@@ -274,6 +274,27 @@ def test_wrong_calls(built, tmp_path):
     assert said[9] == "0 right" and len(said) == 10
 
 
+@pytest.mark.parametrize("wish", ["abc", "0", "-2", "+2", " 2", "2 ", "2x", "65537", "99999999999999999999", "2", "65536", ""])
+def test_threads_that_are_no_number(built, tmp_path, wish):
+    """The environment is read as the library reads it."""
+    app = cc(tmp_path, """#include <stdio.h>
+#include "guarded.h"
+int main(void) { static int32_t a[64]; printf("%d ", guarded(a, 64, NULL)); puts(tilewright_error_text()); return 0; }
+""", objects(built, "guarded"))  # fmt: skip
+    said = subprocess.run([app], env={"TILEWRIGHT_THREADS": wish}, capture_output=True, text=True).stdout
+    mine = subprocess.run([sys.executable, "-c", f"""import numpy, tilewright
+space = {{"__name__": "kernels_of_test"}}
+exec(compile(open({str(built / 'kernels.py')!r}).read(), {str(built / 'kernels.py')!r}, "exec"), space)
+try:
+    tilewright.compile(space["guarded"], engine="cpu")(numpy.zeros(64, "int32"))
+    print(0)
+except tilewright.TilewrightError as error:
+    print(error.code[2:], error.message)
+"""], env={**os.environ, "TILEWRIGHT_THREADS": wish, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}, capture_output=True, text=True)  # fmt: skip
+    assert mine.returncode == 0, mine.stderr
+    assert said.strip() == mine.stdout.strip().replace("5506 ", "5506 TW5506: guarded: ")
+
+
 def test_values_choose_a_kernel(built):
     facts = json.loads((built / "out/cpu/halves.json").read_text())
     assert facts["parameters"][0]["shape"] == ["40", "32"] and facts["symbols"] == []
