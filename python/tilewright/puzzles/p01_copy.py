@@ -35,6 +35,9 @@ block, all blocks at the same time. `bx` is the number of the block: 0, 1, 2, ..
 through the places 0 to 255 of a block, in no order. Store what belongs there: one line.
 
 The array's length need not be a multiple of 256: what is written behind its end is dropped, what is read there is 0.
+
+`threads=128` is how many workers a block has on a GPU; T.Parallel deals the places to them. They go in groups of 32 that do
+the same step at once, called warps: it is their steps that a check counts.
 """,
     """
           block bx = 0        block bx = 1        block bx = 2
@@ -92,7 +95,7 @@ def copy(A, B):
         ),
         Mistake(
             "one thread does it all",
-            "One thread walks over the elements one after the other. A warp's 32 threads read 32 neighbours in one step: deal "
+            "One thread walks over the elements one after the other. The 32 threads of a warp read 32 neighbours in one step: deal "
             "them out by T.Parallel.",
             [
                 ("        for i in T.Parallel(256):\n", "        tx = T.get_thread_binding(0)\n        for i in T.serial(256):\n"),
