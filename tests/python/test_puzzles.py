@@ -453,6 +453,38 @@ def test_an_answer_that_never_ends():
         puzzles.check(1, answer("copy", "pass"), timeout=-1)
 
 
+def test_an_answer_that_takes_too_many_steps():
+    result = puzzles.check(1, answer("copy", """
+        with T.Kernel(T.ceildiv(N, 256), threads=128) as bx:
+            for i in T.Parallel(256):
+                B[:] = A[:]
+        """), timeout=4)  # fmt: skip
+    assert "no end after 4 s on the simulated GPU" in str(result) and result.hint.startswith("It comes to an end on the interpreter")
+
+
+def test_sums_that_nobody_began():
+    """What an output holds at first is a NaN, to which nothing can be added that is seen."""
+    for name, body in {
+        "copy": "with T.Kernel(T.ceildiv(N, 256), threads=128) as bx:\n    for i in T.Parallel(256):\n        B[bx * 256 + i] += A[bx * 256 + i]",
+        "matmul": "with T.Kernel(N // 32, M // 32, threads=128) as (bx, by):\n    for i, j in T.Parallel(32, 32):\n        for k in T.serial(K):\n"
+                  "            C[by * 32 + i, bx * 32 + j] += A[by * 32 + i, k] * B[k, bx * 32 + j]",
+    }.items():  # fmt: skip
+        result = puzzles.check(name, answer(name, body))
+        assert "got a sum with what it began with" in str(result) and result.hint.startswith("Something is added to what"), result
+
+
+def test_what_people_write_who_know_numpy():
+    """Errors of answers that NumPy would take, each with words for it."""
+    for body, code, words in (
+        ("B[bx][i] = A[bx][i]", "TW1105", "all indices stand together: A[i, j]"),
+        ("B[bx * 256 + i] = A", "TW1037", "A whole tile is no number"),
+        ("B[bx, i] = A[bx, i]", "TW1038", "give an index in every dimension"),
+    ):
+        text = f"with T.Kernel(T.ceildiv(N, 256), threads=128) as bx:\n    for i in T.Parallel(256):\n        {body}"
+        result = puzzles.check(1, answer("copy", text))
+        assert f"error {code} build" in str(result) and words in str(result), result
+
+
 def count_for_ever():
     while True:
         pass
@@ -477,7 +509,7 @@ def test_an_answer_whose_python_never_ends():
 def test_an_answer_that_ends_python():
     @tw.jit
     def crash(A, B):
-        os.kill(os.getpid(), signal.SIGSEGV)
+        os.kill(os.getpid(), signal.SIGKILL)
 
     @tw.jit
     def leave(A, B):
@@ -487,7 +519,7 @@ def test_an_answer_that_ends_python():
     def raises(A, B):
         raise KeyboardInterrupt
 
-    assert str(puzzles.check(1, crash)).startswith("puzzle 1, copy: ended by SIGSEGV on the interpreter (A 1024, B 1024)\nhint: ")
+    assert str(puzzles.check(1, crash)).startswith("puzzle 1, copy: ended by SIGKILL on the interpreter (A 1024, B 1024)\nhint: ")
     assert str(puzzles.check(1, leave)).startswith("puzzle 1, copy: Python was ended on the interpreter")
     with pytest.raises(KeyboardInterrupt):
         puzzles.check(1, raises)

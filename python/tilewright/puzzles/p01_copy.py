@@ -19,6 +19,12 @@ def _is_one_block(f):
     return False
 
 
+def _has_gaps(f):
+    """Whether what was stored is right, and more than the first places was."""
+    b, stored = f.seen("B"), ~np.isnan(f.seen("B"))
+    return stored[256:].any() and not stored.all() and (b == f.inputs["A"])[stored].all()
+
+
 def _without_tail(A, block):
     copied = A.copy()
     copied[len(A) // block * block :] = np.nan
@@ -86,6 +92,29 @@ def copy(A, B):
             "256. T.ceildiv rounds up.",
             [("T.ceildiv(N, 256)", "N // 256")],
             like=_without_tail,
+        ),
+        Mistake(
+            "the place is missing",
+            "Each block stores one element alone: the index has the block in it, but lacks the place i.",
+            [("B[bx * 256 + i] = A[bx * 256 + i]", "B[bx] = A[bx]")],
+            like=lambda A, block: np.where(np.arange(len(A)) < -(-len(A) // block), A, np.nan),
+        ),
+        Mistake(
+            "the blocks begin elsewhere",
+            "What is stored is right, but some elements have no block: block bx has the 256 elements from bx * 256 on, so that the "
+            "blocks begin at 0, 256, 512, ...",
+            [("B[bx * 256 + i] = A[bx * 256 + i]", "B[bx + i] = A[bx + i]")],
+            others=[
+                [("B[bx * 256 + i] = A[bx * 256 + i]", f"B[{index}] = A[{index}]")]
+                for index in ("bx * 128 + i", "bx * i", "(bx + 1) * 256 + i", "bx * 256 + i + 1", "i * 256 + bx", "bx * 255 + i")
+            ],
+            when=_has_gaps,
+        ),
+        Mistake(
+            "the index is stored",
+            "These are the indices themselves: what belongs there is the element of A with that index, A[...].",
+            [("= A[bx * 256 + i]", "= bx * 256 + i")],
+            like=lambda A: np.arange(len(A)),
         ),
         Mistake(
             "the copy goes the wrong way",
