@@ -126,6 +126,7 @@ class Facts:
     kernel: Any
     error: Any
     simulated: Any
+    from_zeros: Any
     launches: list[Any]
     counts: Any
     slow: bool
