@@ -1,7 +1,7 @@
 # tilewright_add_kernels(TARGET FILE... ARCH architecture... [ARGS NAME=VALUE...]): kernels that are compiled ahead of time, as
 # parts of a target: their headers, objects and libraries. FILE is x.tile, x.py or x.py:NAME. The C function is NAME, or x; with
 # several architectures NAME_sm_90a, NAME_cpu_avx2. TILEWRIGHT_PYTHON names the Python that has the package, TILEWRIGHT_TOOL the
-# tool for .tile.
+# tool for .tile, which else is the one that this build makes.
 function(tilewright_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 kernel "" "" "ARCH;ARGS")
   if(NOT TARGET "${target}" OR NOT kernel_UNPARSED_ARGUMENTS OR NOT kernel_ARCH)
@@ -28,6 +28,8 @@ function(tilewright_add_kernels target)
     endif()
     if(extension STREQUAL "tile" AND TILEWRIGHT_TOOL)
       set(command ${TILEWRIGHT_TOOL})
+    elseif(extension STREQUAL "tile" AND TARGET tilewright_tool)
+      set(command tilewright_tool)
     elseif(TILEWRIGHT_PYTHON)
       set(command ${TILEWRIGHT_PYTHON} -m tilewright)
     else()

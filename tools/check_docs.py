@@ -11,10 +11,11 @@ import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+KEPT = re.compile(rf"{CODE.pattern}|^<!-- (\w+) -->.*?^<!-- /\1 -->", re.MULTILINE | re.DOTALL)  # and what a program writes into a page
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FUNCTION = re.compile(r"^(?:inline |constexpr )*[A-Z_a-z][\w:<>]*(?:&&)? (\w+)\(", re.MULTILINE)
 WRITTEN = re.compile(r"\A#[^\n]*\n\n.{0,200}(?:[Ww]ritten by|writes this page)", re.DOTALL)  # by a program: its lines are as long as they are
-LONGEST, WRAP = 130, 126
+LONGEST, WRAP, FEW = 130, 126, 60
 VARIABLE = re.compile(r"TILEWRIGHT_[A-Z_]+")
 SETTING = re.compile(r'"(TILEWRIGHT_[A-Z_]+)"|\b(TILEWRIGHT_[A-Z_]+)=')  # asked for in C++, set in the Makefile
 SETTING_OF_PYTHON = re.compile(r'environ(?:\.get\(|\.pop\(|\[)"(TILEWRIGHT_\w+)"')
@@ -84,19 +85,37 @@ def long_lines():
                 yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns of {LONGEST}; tools/check_docs.py --wrap breaks lines"
 
 
+def goes_on(lines):
+    """Whether the first of these lines belongs to the paragraph that stands before it."""
+    return bool(lines) and bool(lines[0].strip()) and not re.match(r" *(?:[-*] |\d+\. |[|#>!<])", lines[0])
+
+
+def is_alone(before, lines):
+    """Whether the first of these lines is a few words in the middle of a paragraph, which were left over from the line before it."""
+    return goes_on([re.sub(r"^ *(?:[-*] |\d+\. )", "", before)]) and goes_on(lines) and goes_on(lines[1:]) and len(lines[0]) <= FEW
+
+
+def alone_lines():
+    for path, text in texts(".", "*.md", "docs/**/*.md", "examples/*.md"):
+        lines = KEPT.sub(lambda code: "\n" * code[0].count("\n"), text).split("\n")
+        for number in range(1, len(lines)):
+            if not WRITTEN.search(text) and is_alone(lines[number - 1], lines[number:]):
+                yield f"{path.relative_to(ROOT)}:{number + 1}: a few words in a line of their own; tools/check_docs.py --wrap fills lines"
+
+
 def wrapped(text):
-    """The text, with the rest of a paragraph filled again from a line on that is too long."""
+    """The text, with the rest of a paragraph filled again from a line on that is too long, or whose last words are in a line of their own."""
     parts, at = [], 0
-    for block in [*CODE.finditer(text), None]:
+    for block in [*KEPT.finditer(text), None]:
         lines, made = text[at : block.start() if block else len(text)].split("\n"), []
         while lines:
             line = lines.pop(0)
-            if not is_long(line):
+            if not is_long(line) and not is_alone(line, lines):
                 made.append(line)
                 continue
             indent = re.match(r" *(?:[-*] |\d+\. )?", line)[0]
             rest = [line]
-            while lines and lines[0].strip() and not re.match(r" *(?:[-*] |\d+\. |[|#>!<])", lines[0]):
+            while goes_on(lines):
                 rest.append(lines.pop(0))
             words = " ".join(part.strip() for part in rest)
             made += textwrap.wrap(words, WRAP, initial_indent=indent[: len(indent) - len(indent.lstrip())],
@@ -111,7 +130,7 @@ def main():
         for path, text in texts(".", "*.md", "docs/**/*.md", "examples/*.md"):
             if not WRITTEN.search(text) and wrapped(text) != text:
                 path.write_text(wrapped(text), encoding="utf-8")
-    faults = [*broken_links(), *unlisted_folders(), *unlisted_functions(), *undocumented_variables(), *other_figures(), *long_lines()]
+    faults = [*broken_links(), *unlisted_folders(), *unlisted_functions(), *undocumented_variables(), *other_figures(), *long_lines(), *alone_lines()]
     print("\n".join(faults), file=sys.stderr, end="\n" if faults else "")
     sys.exit(f"check_docs: {len(faults)} faults" if faults else 0)
 

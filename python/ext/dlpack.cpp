@@ -97,7 +97,8 @@ struct ArrayInterface {
   Py_intptr_t *shape, *strides;  // bytes
   void* data;
 };
-constexpr int kPlain = 0x700;  // aligned, in this processor's order of bytes, writable
+constexpr int kPlain = 0x300;  // aligned, in this processor's order of bytes
+constexpr int kWritable = 0x400;
 
 // DLPack's code of a type of NumPy's, or -1.
 int code_of(const ArrayInterface& array) {
@@ -179,6 +180,7 @@ bool BorrowedTensor::borrow_array(PyObject* object) {
              reinterpret_cast<int64_t*>(array->shape),
              strides_,
              0};
+  read_only_ = !(array->flags & kWritable);
   capsule_ = capsule;
   return true;
 }
@@ -208,7 +210,7 @@ bool BorrowedTensor::is_well_formed() const {
   return !wrong;
 }
 
-bool BorrowedTensor::borrow_capsule(PyObject* capsule, PyObject* object) {
+bool BorrowedTensor::borrow_capsule(PyObject* capsule) {
   capsule_ = capsule;
   if (PyCapsule_IsValid(capsule, "dltensor")) {
     tensor_ = *static_cast<const tw_tensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
@@ -220,11 +222,7 @@ bool BorrowedTensor::borrow_capsule(PyObject* capsule, PyObject* object) {
     PyErr_Format(PyExc_BufferError, "its DLPack capsule is of version %u, but 1 is known", versioned->major);
     return false;
   }
-  if (versioned->flags & kReadOnly) {
-    PyErr_Format(PyExc_ValueError, "a read-only array of type %R: kernels may write; pass a copy",
-                 reinterpret_cast<PyObject*>(Py_TYPE(object)));
-    return false;
-  }
+  read_only_ = versioned->flags & kReadOnly;
   tensor_ = versioned->tensor;
   return is_well_formed();
 }
@@ -248,10 +246,11 @@ bool BorrowedTensor::borrow(PyObject* object, PyObject** number, bool fresh) {
     *number = result;
     return true;
   }
-  if (!PyTuple_Check(result)) return borrow_capsule(result, object);
-  PyObject *capsule = PyTuple_GetItem(result, 0), *dtype = PyTuple_GetItem(result, 1);
-  Py_XINCREF(capsule);
-  bool ok = capsule && borrow_capsule(capsule, object) && dtype;
+  if (!PyTuple_Check(result)) return borrow_capsule(result);
+  // Bytes, and the dtype that they are of.
+  PyObject *bytes = PyTuple_GetItem(result, 0), *dtype = PyTuple_GetItem(result, 1);
+  bool ok = bytes && dtype && borrow_array(bytes);
+  if (!ok && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "an array that is not aligned: pass a copy");
   const char* name = ok ? PyUnicode_AsUTF8AndSize(dtype, nullptr) : nullptr;
   if (name && !tw_tensor_set_dtype(&tensor_, name)) PyErr_Format(PyExc_TypeError, "no tensor has dtype '%s'", name);
   ok = name && !PyErr_Occurred();

@@ -15,15 +15,18 @@ class BorrowedTensor {
   // fresh: nobody but this call has the tensor.
   bool borrow(PyObject* object, PyObject** number, bool fresh = false);
   const tw_tensor* tensor() const { return &tensor_; }
+  // Its owner forbids that it is written.
+  bool is_read_only() const { return read_only_; }
 
  private:
   static constexpr int kMaxRank = 8;
   bool borrow_array(PyObject* object);
-  bool borrow_capsule(PyObject* capsule, PyObject* object);
+  bool borrow_capsule(PyObject* capsule);
   bool is_well_formed() const;
   tw_tensor tensor_{};
   int64_t strides_[kMaxRank];  // of an array, whose own count bytes
   PyObject* capsule_ = nullptr;
+  bool read_only_ = false;
 };
 
 // Whether `object` makes tensors like itself: PyTorch's new_empty(shape, dtype=...).

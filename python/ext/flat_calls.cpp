@@ -98,7 +98,7 @@ bool is_for(const FlatCalls* self, const Kept& kept, const tw_tensor& first) {
 // The operands of a call as arguments: vectors of one length.
 class Vectors {
  public:
-  explicit Vectors(size_t count) : arguments_(count) {}
+  Vectors(const KernelObject* kernel, size_t count) : arguments_(kernel, count) {}
   Arguments& arguments() { return arguments_; }
   const Example& example() const { return example_; }
 
@@ -178,7 +178,7 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   if (!kept) Py_RETURN_NOTIMPLEMENTED;
   const size_t count = kept->types.size();
   const Held first(kept->kernel);
-  Vectors vectors(count + 1);
+  Vectors vectors(first.kernel(), count + 1);
   for (size_t i = 0; i < count; ++i) {
     const Vectors::Found found = vectors.set(i, PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
     if (found == Vectors::Found::Failed) return refuse(first.kernel(), i);
@@ -206,7 +206,7 @@ PyObject* keep(PyObject* object, PyObject* args) {
                     static_cast<size_t>(count) < Arguments::kFew;
   Kept kept{{}, 0, 0, 0, false, engine_of(self), kernel};
   const tw_tensor* first = nullptr;
-  Arguments arguments(static_cast<size_t>(count));
+  Arguments arguments(k, static_cast<size_t>(count));
   for (Py_ssize_t i = 0; fits && i < count; ++i) {
     PyObject* operand = PyTuple_GetItem(args, i + 1);
     if (!arguments.set(static_cast<size_t>(i), operand)) return nullptr;

@@ -38,6 +38,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->kernel = kernel;
   self->parameters = new std::vector<tw_parameter>;
   self->outputs = new std::vector<Output>;
+  self->writes = new std::vector<int>(static_cast<size_t>(tw_kernel_parameter_count(kernel)), -1);
   for (int i = 0; i < tw_kernel_parameter_count(kernel); ++i)
     self->parameters->push_back(tw_kernel_parameter(kernel, i));
   const Py_ssize_t count = outputs ? PySequence_Size(outputs) : 0;
@@ -58,6 +59,7 @@ void destroy(PyObject* object) {
   if (self->outputs)
     for (const Output& o : *self->outputs) Py_XDECREF(o.options), Py_XDECREF(o.quick);
   delete self->outputs;
+  delete self->writes;
   free_object(object);
 }
 
@@ -137,7 +139,7 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   const bool all = static_cast<size_t>(given) == count;
   if (!all && static_cast<size_t>(given) != inputs) return wrong_count(self, inputs, given);
   const ProfilerRange range(self);
-  Arguments arguments(count);
+  Arguments arguments(self, count);
   Example example;
   bool gradient = false;
   Py_ssize_t next = 0;
@@ -193,7 +195,7 @@ PyObject* output_shapes(PyObject* object, PyObject* args) {
   const size_t count = self->parameters->size();
   if (static_cast<size_t>(PyTuple_Size(args)) + self->outputs->size() != count)
     return wrong_count(self, count - self->outputs->size(), PyTuple_Size(args));
-  Arguments arguments(count);
+  Arguments arguments(self, count);
   std::deque<tw_tensor> tensors;
   std::deque<std::vector<int64_t>> numbers;
   Py_ssize_t next = 0;
@@ -323,6 +325,12 @@ PyObject* refuse(const KernelObject* self, size_t parameter) {
   }
   for (PyObject* o : {type, value, trace}) Py_XDECREF(o);
   return nullptr;
+}
+
+bool may_write(const KernelObject* self, size_t parameter) {
+  int& known = (*self->writes)[parameter];
+  if (known < 0) known = tw_kernel_writes(self->kernel, static_cast<int>(parameter));
+  return known != TW_LEAVES;
 }
 
 PyTypeObject* make_kernel_type() {

@@ -20,13 +20,17 @@ struct KernelObject {
   PyObject_HEAD tw_kernel* kernel;
   std::vector<tw_parameter>* parameters;
   std::vector<Output>* outputs;  // in the order in which they are returned
+  std::vector<int>* writes;      // what tw_kernel_writes says of a parameter; -1: nobody has asked
 };
+
+// Whether the program may write a parameter.
+bool may_write(const KernelObject* self, size_t parameter);
 
 // Arguments as the C ABI takes them, with what they borrow. Most calls fit the arrays.
 class Arguments {
  public:
   static constexpr size_t kFew = 12;
-  explicit Arguments(size_t count) : count_(count) {
+  Arguments(const KernelObject* kernel, size_t count) : kernel_(kernel), count_(count) {
     if (count > kFew) many_.resize(count);
   }
   tw_argument* data() { return count_ > kFew ? many_.data() : few_; }
@@ -50,6 +54,10 @@ class Arguments {
       Py_DECREF(number);
       return ok;
     }
+    if (tensor.is_read_only() && may_write(kernel_, i)) {
+      PyErr_SetString(PyExc_ValueError, "a read-only array, and the kernel may write to it: pass a copy, x.copy()");
+      return false;
+    }
     a.kind = TW_TENSOR, a.as.tensor = tensor.tensor();
     return true;
   }
@@ -62,6 +70,7 @@ class Arguments {
     a.kind = TW_UINT, a.as.integer = static_cast<int64_t>(PyLong_AsUnsignedLongLong(object));
     return !PyErr_Occurred();
   }
+  const KernelObject* kernel_;
   size_t count_, used_ = 0;
   tw_argument few_[kFew];
   BorrowedTensor tensors_[kFew];

@@ -92,7 +92,10 @@ def _lookup(name):
         from .trace import fail
 
         near = nearest(text, NAMES)
-        fail("UnknownDtype", f"there is no dtype {name!r}", f"the nearest: {near}" if near else "for example float32, float16, bfloat16, int32, bool")
+        help = f"the nearest: {near}" if near else "for example float32, float16, bfloat16, int32, bool"
+        if re.fullmatch(r"[<>][a-z]\d+", text):
+            help = "NumPy calls an array so whose bytes are in the other order: pass x.astype(x.dtype.newbyteorder('='))"
+        fail("UnknownDtype", f"there is no dtype {name!r}", help)
     full, bits = found
     bits = 6 if full.startswith("float6_") else bits
     result = _known.get(full)

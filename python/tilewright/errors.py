@@ -1,6 +1,9 @@
 """What goes wrong, as exceptions. The texts are the library's; the classes are what programs catch."""
+from __future__ import annotations
+
 import linecache
 import re
+from typing import Any
 
 
 class TilewrightError(Exception):
@@ -9,6 +12,11 @@ class TilewrightError(Exception):
     code = area = message = help = file = ""
     line = column = 0
     is_late = False  # under TileLang's name it is one of compiling the program, not of recording it
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Classes that _class_of makes are made again where a pickle is read: no module has them."""
+        made = next((parts for parts, made in _classes.items() if made is type(self)), None)
+        return (_restored, (*made, *self.args), self.__dict__) if made else super().__reduce__()
 
 
 class CompileError(TilewrightError, ValueError):
@@ -39,13 +47,15 @@ def refused_argument(kernel, position, name, cause):
     """Called by the extension module for an argument that cannot be handed to a kernel: the error, with its name."""
     if isinstance(cause, LaunchError) or not isinstance(cause, Exception):
         return cause
+    help = "pass a tensor of numbers that the kernel may write (NumPy's, PyTorch's, or with DLPack), or a number"
     if isinstance(cause, OverflowError):
         code, reason = "TW4010", "is a number beyond 64 bits"
     else:
         said = re.sub(r"^an argument of type <class '[\w.]+'> cannot be handed to a kernel: ", "", str(getattr(cause, "message", "") or cause))
+        said, advises, advice = said.partition(": pass ")
+        help = f"pass {advice}" if advises else help
         code, reason = "TW4002", f"cannot be handed to a kernel: {said}"
     message = f"{kernel}: argument {position} '{name}' {reason}"
-    help = "pass a tensor of numbers that the kernel may write (NumPy's, PyTorch's, or with DLPack), or a number"
     error = make_error("LaunchError", code, "launch", message, help, f"error {code} launch: {message}\nhelp: {help}", "", 0, 0)
     also = next((kind for kind in (TypeError, BufferError, OverflowError) if isinstance(cause, kind)), None)
     if also is not None and not isinstance(error, also):
@@ -120,6 +130,10 @@ def _class_of(base, also):
     if made is None:
         made = _classes[base, also] = type(base.__name__, (base, also), {})
     return made
+
+
+def _restored(base, also, *args):
+    return _class_of(base, also)(*args)
 
 
 def of_class(error, also):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import numbers
 import operator
 import time
 from collections.abc import Callable
 from typing import Any, overload
 
+from .elsewhere import nearest
 from .errors import LaunchError, TilewrightError
 from .execution_backends import resolve_execution_backend
 from .kernel import Kernel, compile as compile_program
@@ -226,6 +228,8 @@ class Jit:
         """(tensors and scalars by name, compile-time arguments, consts given by name)."""
         consts = {n: v for n, v in kwargs.items() if n not in self.signature.parameters}
         rest = {n: v for n, v in kwargs.items() if n in self.signature.parameters}
+        if consts and not partial:
+            rest.update(self._misspelt(self.order[len(args) :], rest, consts))
         bound = bind(self.signature, self.func.__name__, args, rest, partial=partial)
         bound.apply_defaults()
         of_program = {n: v for n, v in bound.arguments.items() if n in self.tensor_names}
@@ -235,6 +239,11 @@ class Jit:
             bind(self.signature.replace(parameters=[p for n, p in self.signature.parameters.items() if n not in self.tensor_names]),
                  self.func.__name__, (), fixed)  # fmt: skip
         return of_program, fixed, consts
+
+    def _misspelt(self, names, given, consts):
+        """Of what was taken for consts, arguments under a wrong name: where one is missing, what is no integer or is called much like it."""
+        missing = [n for n in names if n not in given and self.signature.parameters[n].default is inspect.Parameter.empty]
+        return {n: v for n, v in consts.items() if missing and (not isinstance(v, numbers.Integral) or nearest(n, missing))}
 
     def _extent_of(self, name, value):
         try:
@@ -305,8 +314,10 @@ class Jit:
             if around.exact:
                 self.discoveries[key] = discovery
         consts = self._consts_of(discovery, tensors, given, fixed)
-        key = key, tuple(consts.items())
-        kernel = self.kernels.get(key) if around.exact else None
+        # Names that only a whole trace knows, of consts behind the first launch, or that it refuses.
+        later = tuple(sorted((n, v) for n, v in given.items() if n not in consts))
+        key = key, (*consts.items(), *later)
+        kernel = self.kernels.get(key) if around.exact and all(isinstance(v, numbers.Integral) for _, v in later) else None
         if kernel is None:
             begin = time.perf_counter()
             program = self._traced(

@@ -2,14 +2,16 @@
 import copy
 import enum
 import importlib.util
+import numbers
 import re
 import statistics
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from .dtypes import dtype
-from .trace import fail
+from .elsewhere import nearest
 from .settings import warn_once
 from .shown import Measured
 from .tensors import is_numpy
@@ -127,6 +129,22 @@ def _sized(parameter, texts, sizes):
     return sized
 
 
+def _sizes(kernel, sizes):
+    """Dimensions by name, checked."""
+    what, example = "dynamic_symbolic_constraints", 'of dimensions that only a call knows: {"m": 128}'
+    if not isinstance(sizes, Mapping):
+        fail("OperandKind", f"{what} is {sizes!r}", f"it is a dict {example}", also=TypeError)
+    names = re.findall(r"^ *symbol (\w+)", kernel.prim_func.script(), re.MULTILINE)
+    for name, value in sizes.items():
+        if name not in names:
+            known = nearest(name, names) or ", ".join(names)
+            fail("BadOption", f"{what}: '{kernel.name}' has no dimension {name!r} that only a call knows",
+                 f"it has {known}" if known else "all of its dimensions are numbers")  # fmt: skip
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= value < 2**63:
+            fail("OperandKind", f"{what}: {name} is {value!r}", "it is a number of elements", also=TypeError)
+    return {name: int(value) for name, value in sizes.items()}
+
+
 def get_tensor_supply(supply_type=TensorSupplyType.Auto):
     return lambda parameter: make_tensor(parameter, supply_type)
 
@@ -155,6 +173,7 @@ class Profiler:
 
     def _inputs(self, given=None, sizes=None):
         """Those of a call; `sizes` are the values of dimensions that are known only there."""
+        sizes = {} if sizes is None else _sizes(self.kernel, sizes)
         if given is not None:
             return list(given)
         parameters = given_to(self.kernel)
@@ -163,7 +182,7 @@ class Profiler:
             raise ValueError(f"nothing says what the numbers {scalars} of '{self.kernel.name}' are: pass input_tensors")
         texts = _dimensions(self.kernel.prim_func.script())
         device = "cuda" if self.kernel.engine == "cuda" else "cpu"
-        return [make_tensor(_sized(p, texts[p.name], sizes or {}), self.supply, device) for p in parameters]
+        return [make_tensor(_sized(p, texts[p.name], sizes), self.supply, device) for p in parameters]
 
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)

@@ -17,8 +17,8 @@ def range_of_profiler(name):
 
 
 def to_dlpack(tensor):
-    """A DLPack capsule of what has no C exchange; with the dtype where the library that made it has none of its own. Or a
-    number of Python for a scalar."""
+    """A DLPack capsule of what has no C exchange. Or NumPy's array of its bytes, with the dtype. Or a number of Python for a
+    scalar."""
     if _is(tensor, "torch", "Tensor"):
         torch = sys.modules["torch"]
         if tensor.is_neg():
@@ -42,13 +42,11 @@ def to_dlpack(tensor):
             raise
     if hasattr(tensor, "mask"):
         raise ValueError("a masked array, whose mask a kernel would not see: pass x.filled(0), and the mask as a tensor of its own")
-    if not tensor.flags.writeable:
-        raise ValueError("a read-only NumPy array: a kernel may write to its arguments; pass a copy")
     if not tensor.dtype.isnative:
         raise ValueError("a NumPy array whose bytes of its elements are in the other order: pass x.astype(x.dtype.newbyteorder('='))")
-    # Types of ml_dtypes: bytes with a name.
+    # Types of ml_dtypes, and what is read-only: bytes with a name.
     full = str(dtype(tensor.dtype.name))
-    return tensor.view(f"uint{tensor.dtype.itemsize * 8}").__dlpack__(), full
+    return tensor.view(f"uint{tensor.dtype.itemsize * 8}"), full
 
 
 _NUMPY = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())

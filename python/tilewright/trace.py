@@ -223,6 +223,10 @@ def bind(signature, name, args, kwargs, code="ArgumentCount", partial=False):
 
     unknown = next((n for n in kwargs if n not in signature.parameters), None)
     near = nearest(unknown, signature.parameters) if unknown is not None else ""
+    if unknown is not None and not partial:
+        reason = f"got an unexpected keyword argument {unknown!r}"
+        missing = [n for n in list(signature.parameters)[len(args) :] if n not in kwargs and signature.parameters[n].default is inspect.Parameter.empty]
+        near = near or (missing[0] if len(missing) == 1 else "")
     help = f"the nearest it has: {near}" if near else f"it takes {name}({', '.join(map(str, _heads(signature)))})"
     fail(code, f"{name}: {reason}", help, also=TypeError)
 

@@ -29,10 +29,14 @@ def is_of_python(code):
     return file.startswith(("<frozen ", _PYTHON)) and not any(part in file for part in _INSTALLED)
 
 
+def _is_cut(error):
+    return isinstance(error, TilewrightError) and error.code and error.area != "internal" and os.environ.get("TILEWRIGHT_TRACEBACK") != "full"
+
+
 def cut(error):
     """Takes this package's frames, and what it called of Python's library, out of a coded error's traceback. Only a user's
     mistake is cut: of one of ours, every frame counts."""
-    if not error.code or error.area == "internal" or os.environ.get("TILEWRIGHT_TRACEBACK") == "full":
+    if not _is_cut(error):
         return
     kept, called, entry = [], False, error.__traceback__
     while entry is not None:
@@ -61,7 +65,7 @@ def entry(function: _Function) -> _Function:
             cut(error)
             raise  # which adds no frame
         except TypeError as error:
-            if error.__traceback__.tb_next is not None:
+            if error.__traceback__.tb_next is not None and _fits(function, args, kwargs):
                 raise
             reason = str(error)
         refuse_call(function, reason)
@@ -69,8 +73,19 @@ def entry(function: _Function) -> _Function:
     return called
 
 
+def _fits(function, args, kwargs):
+    """Whether a call has the arguments that the function takes, also where others that take any arguments hand them on to it."""
+    import inspect
+
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
 def refuse_call(function, reason):
-    """The error of a call that Python could not make: its place, and what the function takes."""
+    """The error of a call that Python could not make: its place, and what the function takes, by the name that users know."""
     import inspect
 
     from .elsewhere import nearest
@@ -79,6 +94,8 @@ def refuse_call(function, reason):
     parameters = inspect.signature(function).parameters
     unknown = re.search(r"unexpected keyword argument '(\w+)'", reason)
     near = nearest(unknown[1], parameters) if unknown else ""
+    where = function.__qualname__.rpartition("<locals>.")[2].rpartition(".")[0]
+    reason = re.sub(r"^[\w.<>]+\(\)", f"{where}{'.' if where else ''}{function.__name__}()", reason)
     heads = ", ".join(str(p.replace(annotation=p.empty)) for n, p in parameters.items() if n != "self")
     try:
         fail("OperandKind", reason, f"the nearest it has: {near}" if near else f"it takes {function.__name__}({heads})", also=TypeError)
@@ -111,16 +128,45 @@ def has_colors(stream):
 
 
 def install():
-    """Coded errors that nobody catches are shown as cut() leaves them. Whoever has a hook of their own keeps it."""
+    """Coded errors that nobody catches are shown as cut() leaves them, in notebooks too. Whoever has a hook of their own keeps it."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and not shell.custom_exceptions:
+        shell.set_custom_exc((TilewrightError,), _show_in_cell)
+
+
+def _cut_all(error):
+    """cut() of an error that is shown, and of those that it came from: one that has no line of the user's is left out."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if _is_cut(error):
+            cut(error)
+            for link in ("__cause__", "__context__"):
+                came_from = getattr(error, link)
+                if came_from is not None and all(is_ours(c) or is_of_python(c) for c in _codes(came_from)):
+                    setattr(error, link, None)
+        error = error.__cause__ or error.__context__
+
+
+def _codes(error):
+    entry = error.__traceback__
+    while entry is not None:
+        yield entry.tb_frame.f_code
+        entry = entry.tb_next
+
+
+def _show_in_cell(shell, kind, error, trace, tb_offset=None):
+    _cut_all(error)
+    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
 
 
 def _show(kind, error, trace):
+    _cut_all(error)
     if not isinstance(error, TilewrightError):
         return sys.__excepthook__(kind, error, trace)
     import traceback
 
-    cut(error)
     text, said = "".join(traceback.format_exception(kind, error, error.__traceback__)), str(error)
     sys.stderr.write(text.replace(said, colored(said)) if has_colors(sys.stderr) else text)

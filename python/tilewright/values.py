@@ -442,6 +442,9 @@ class Tile(Operators):
         """How many elements it spans along each dimension of its buffer, which an index makes one."""
         return tuple(r.extent for r in self.region)
 
+    def __getitem__(self, index):
+        fail("UnsupportedSyntax", f"{described(self)} is indexed once more", f"all indices stand together: {self.buffer.name}[i, j]")
+
     def __iter__(self):
         fail("ValueNotKnown", f"Python cannot iterate over a tile of '{self.buffer.name}'",
              "loop over its indices: T.serial(n), T.Parallel(n); T.reduce_sum(tile, result, dim=0) adds, T.reduce_max finds the largest")  # fmt: skip

@@ -510,17 +510,26 @@ static int tw_refuse_assertion(const struct tw_aot_kernel* kernel, const struct 
 
 extern int omp_get_max_threads(void) __attribute__((weak)); /* none where no kernel has several blocks */
 
-static int tw_thread_count(void) {
+static int tw_thread_count(const struct tw_aot_kernel* kernel, int* count) {
   const char* wish = getenv("TILEWRIGHT_THREADS");
-  const long count = wish ? strtol(wish, 0, 10) : 0;
-  if (count >= 1 && count <= 65536) return (int)count;
-  return omp_get_max_threads ? omp_get_max_threads() : 1;
+  char* end = 0;
+  long wished;
+  if (!wish || !*wish) {
+    *count = omp_get_max_threads ? omp_get_max_threads() : 1;
+    return 0;
+  }
+  wished = *wish >= '0' && *wish <= '9' ? strtol(wish, &end, 10) : 0; /* which would pass over blanks and signs */
+  if (wished < 1 || wished > 65536 || *end)
+    return tw_fail(TW_CODE_SettingInvalid, "%s: TILEWRIGHT_THREADS is '%s', which is no number of threads",
+                   kernel->name, wish);
+  *count = wished < 4096 ? (int)wished : 4096; /* OpenMP keeps a team on a stack, which tens of thousands overflow */
+  return 0;
 }
 
 static int tw_run_on_processor(const struct tw_bound* call, const struct tw_version* version) {
   void* buffers[TW_MAX_BUFFERS];
   struct tw_failure failure = {PTHREAD_MUTEX_INITIALIZER, -1, {0}, {0}, 0};
-  int code = 0, lent = 0;
+  int lent = 0, threads = 1, code = tw_thread_count(call->kernel, &threads);
   if (call->tensor_count > 0) memcpy(buffers, call->tensors, (size_t)call->tensor_count * sizeof *buffers);
   for (; lent < version->workspace_count && code == 0; ++lent) {
     const struct tw_workspace* w = &version->workspaces[lent];
@@ -536,7 +545,7 @@ static int tw_run_on_processor(const struct tw_bound* call, const struct tw_vers
                                 .integers = call->integers,
                                 .host = &failure,
                                 .report = tw_take_report,
-                                .max_threads = tw_thread_count()};
+                                .max_threads = threads};
     if (call->kernel->entry(&abi) != 0) code = tw_refuse_assertion(call->kernel, &failure);
   }
   while (lent-- > 0) free(buffers[call->tensor_count + lent]);

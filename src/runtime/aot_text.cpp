@@ -289,6 +289,7 @@ constexpr std::pair<const char*, Code> kCodes[] = {
     {"LaunchValueRange", Code::LaunchValueRange},
     {"TensorMapInvalid", Code::TensorMapInvalid},
     {"PointerNotOnDevice", Code::PointerNotOnDevice},
+    {"SettingInvalid", Code::SettingInvalid},
 };
 
 // What stands in a comment of C, where names of programs may hold anything.

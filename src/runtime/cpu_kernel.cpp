@@ -135,7 +135,7 @@ int kernel_threads() {
   const auto [stop, error] = std::from_chars(wish, end, threads);
   if (error != std::errc() || stop != end || threads < 1 || threads > 65536)
     fail(Code::SettingInvalid, {}, fmt::format("TILEWRIGHT_THREADS is '{}', which is no number of threads", wish));
-  return threads;
+  return std::min(threads, 4096);  // OpenMP keeps a team on a stack, which tens of thousands overflow
 }
 
 std::unique_ptr<Callee> build_cpu_kernel(const CpuKernelText& kernel, KernelOrigin* origin) {

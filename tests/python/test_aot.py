@@ -274,6 +274,27 @@ def test_wrong_calls(built, tmp_path):
     assert said[9] == "0 right" and len(said) == 10
 
 
+@pytest.mark.parametrize("wish", ["abc", "0", "-2", "+2", " 2", "2 ", "2x", "65537", "99999999999999999999", "2", "65536", ""])
+def test_threads_that_are_no_number(built, tmp_path, wish):
+    """The environment is read as the library reads it."""
+    app = cc(tmp_path, """#include <stdio.h>
+#include "guarded.h"
+int main(void) { static int32_t a[64]; printf("%d ", guarded(a, 64, NULL)); puts(tilewright_error_text()); return 0; }
+""", objects(built, "guarded"))  # fmt: skip
+    said = subprocess.run([app], env={"TILEWRIGHT_THREADS": wish}, capture_output=True, text=True).stdout
+    mine = subprocess.run([sys.executable, "-c", f"""import numpy, tilewright
+space = {{"__name__": "kernels_of_test"}}
+exec(compile(open({str(built / 'kernels.py')!r}).read(), {str(built / 'kernels.py')!r}, "exec"), space)
+try:
+    tilewright.compile(space["guarded"], engine="cpu")(numpy.zeros(64, "int32"))
+    print(0)
+except tilewright.TilewrightError as error:
+    print(error.code[2:], error.message)
+"""], env={**os.environ, "TILEWRIGHT_THREADS": wish, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}, capture_output=True, text=True)  # fmt: skip
+    assert mine.returncode == 0, mine.stderr
+    assert said.strip() == mine.stdout.strip().replace("5506 ", "5506 TW5506: guarded: ")
+
+
 def test_values_choose_a_kernel(built):
     facts = json.loads((built / "out/cpu/halves.json").read_text())
     assert facts["parameters"][0]["shape"] == ["40", "32"] and facts["symbols"] == []
@@ -502,11 +523,20 @@ def test_the_page(tmp_path):
     assert f"is {round(int(size[0]) / 1000)} KB of code" in PAGE, size
 
 
+FIND = "find_package(tilewright 0.1 REQUIRED COMPONENTS c)\n"
+FETCH = f"""include(FetchContent)
+FetchContent_Declare(tilewright SOURCE_DIR {ROOT})
+FetchContent_MakeAvailable(tilewright)
+"""
+
+
 @pytest.mark.skipif(not (BUILD / "libtilewright.a").exists() or not shutil.which("cmake"), reason="there is no build to install")
-def test_the_pages_cmake(tmp_path):
+@pytest.mark.parametrize("how", [FIND, FETCH], ids=["find_package", "FetchContent"])
+def test_the_pages_cmake(tmp_path, how):
+    """Of a tree that is a part of the project no more is built than what the kernels' targets need."""
     prefix = tmp_path / "prefix"
     components = ["runtime", "dev"] + (["tool"] if (BUILD / "tilewright").exists() else [])
-    for component in components:
+    for component in components if how == FIND else []:
         subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix, "--component", component], check=True, capture_output=True)
     project = tmp_path / "project"
     project.mkdir()
@@ -521,20 +551,38 @@ def test_the_pages_cmake(tmp_path):
         '#include "double_it_cpu.h"\n#include "double_it_cpu_portable.h"\n'
         "int main(void) { int32_t a[3] = {1, 2, 3}; return double_it_cpu(a, 3, 0) || double_it_cpu_portable(a, 3, 0) || a[2] != 12; }\n"
     )
-    (project / "CMakeLists.txt").write_text(blocks("cmake")[0] + more)
+    page = blocks("cmake")[0]
+    assert FIND in page
+    page = page.replace(FIND, how)
+    (project / "CMakeLists.txt").write_text(page + more)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     configure = ["cmake", "-S", project, "-B", tmp_path / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DTILEWRIGHT_PYTHON={sys.executable}"]
-    for line in (configure, ["cmake", "--build", tmp_path / "b"]):
+    build = ["cmake", "--build", tmp_path / "b", "--target", "app", "second"]
+    for line in (configure, build):
         ran = subprocess.run(line, capture_output=True, text=True, env=environment)
         assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert subprocess.run([tmp_path / "b/app"], env={}, capture_output=True, text=True).stdout == blocks("")[1]
     assert subprocess.run([tmp_path / "b/second"], env={}).returncode == 0
-    again = subprocess.run(["cmake", "--build", tmp_path / "b"], capture_output=True, text=True, env=environment)
+    again = subprocess.run(build, capture_output=True, text=True, env=environment)
     assert "no work to do" in again.stdout
     bad = project / "CMakeLists.txt"
-    bad.write_text(blocks("cmake")[0].replace("kernels.py:scale", "kernels.cu"))
+    bad.write_text(page.replace("kernels.py:scale", "kernels.cu"))
     ran = subprocess.run(configure, capture_output=True, text=True, env=environment)
     assert ran.returncode != 0 and "'kernels.cu' is none of FILE.tile, FILE.py" in ran.stderr.replace("\n  ", " ")
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="there is no CMake")
+def test_a_project_that_builds_the_tool_builds_text_by_it(tmp_path):
+    (tmp_path / "app.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.25)
+project(app LANGUAGES C)
+set(TILEWRIGHT_BUILD_TOOL ON)
+{FETCH}add_executable(app app.c)
+tilewright_add_kernels(app double_it.tile ARCH cpu)
+""")
+    subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "b", "-G", "Ninja"], capture_output=True, check=True)
+    plan = subprocess.run(["ninja", "-C", tmp_path / "b", "-t", "commands", "app"], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"/tilewright build \S+/double_it.tile --arch cpu ", plan) and "src/driver/tool/" in plan
 
 
 def test_dimensions_are_those_that_the_header_names(tmp_path):

@@ -28,6 +28,16 @@ def test_long_lines_of_prose(checks, tmp_path):
     assert found.startswith("README.md:9: 2")
 
 
+def test_words_that_are_left_alone_in_a_paragraph(checks, tmp_path):
+    full = "word " * 24
+    page = tmp_path / "README.md"
+    page.write_text(f"# Page\n\n{full}\nalone\n{full}\nlast\n\n- {full}\n  alone\n  more\n\nFirst:\n- one\n\n```\n{full}\na\nb\n```\n"
+                    f"<!-- far -->\n{full}\nmade\nso\n<!-- /far -->\n")  # fmt: skip
+    assert [found.split(": ")[0] for found in checks.alone_lines()] == ["README.md:4", "README.md:9"]
+    page.write_text(checks.wrapped(page.read_text()))
+    assert not list(checks.alone_lines()) and "- one" in page.read_text() and "\nmade\nso\n" in page.read_text()
+
+
 def test_links_that_lead_nowhere(checks, tmp_path):
     (tmp_path / "docs/one.md").write_text("# One\n\n[two](two.md#part), [three](three.md)\n\n```\n[code](nowhere.md)\n```\n")
     (tmp_path / "docs/two.md").write_text("# Two\n\n[one](one.md), [away](https://example.org)\n")

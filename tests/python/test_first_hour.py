@@ -3,6 +3,7 @@ printed, warnings, the lines of their files in the traceback, and the message. T
 import contextlib
 import io
 import itertools
+import json
 import linecache
 import os
 import pathlib
@@ -160,6 +161,47 @@ def test_what_an_error_is_caused_by_stays(tmp_path):
 @T.prim_func
 """), tmp_path)
     assert "KeyError: 'key'" in text and "RuntimeError: mine" in text
+
+
+LINKED = """import numpy as np
+import tilewright as tw
+import tilewright.language as T
+
+@T.prim_func
+def copied(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32):
+        T.copy(A, B)
+
+k, a = tw.compile(copied, engine="interpreter"), np.ones(8, "float32")
+"""
+
+
+def test_what_the_package_itself_caught_is_left_out(tmp_path):
+    text = crashed(LINKED + 'k(a, "text")\n', tmp_path)
+    assert text.count("Traceback") == text.count("  File ") == 1 and "TW4002" in text
+    text = crashed(LINKED + 'try:\n    k(a, "text")\nexcept tw.LaunchError as error:\n    raise ValueError("mine") from error\n', tmp_path)
+    assert text.count("Traceback") == text.count("  File ") == 2 and "TW4002" in text and text.endswith("ValueError: mine\n")
+
+
+def test_cells_of_a_notebook_show_no_line_of_the_package(tmp_path):
+    pytest.importorskip("IPython")
+    cells = [LINKED + "from tilewright import ops", 'k(a, "text")', "k(a)", "ops.matmul(a, a[:3])", "T.reduce_summ", "k.report('/nowhere/k.html')",
+             "def mine(x):\n    return ops.softmax(x, axis=5)\nmine(a)", "1 / 0"]  # fmt: skip
+    paths = os.pathsep.join(p for p in sys.path if p)
+
+    def said(**environment):
+        ran = subprocess.run([sys.executable, pathlib.Path(__file__).parent / "notebook.py"], input=json.dumps([cells]), capture_output=True, text=True,
+                             env={**os.environ, "PYTHONPATH": paths, "IPYTHONDIR": str(tmp_path), **environment})  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        first, *rest = [cell["error"] for cell in json.loads(ran.stdout.strip().splitlines()[-1])[0]]
+        assert first is None
+        return rest
+
+    short = said()
+    for text, lines in zip(short, [1, 1, 1, 1, 1, 2, 1]):
+        assert len(re.findall(r"^(Cell In|File )", text, re.MULTILINE)) == lines and "tilewright/" not in text, text
+    assert "in mine(x)" in short[5] and "ZeroDivisionError" in short[-1]
+    assert "tilewright/ops/" in said(TILEWRIGHT_TRACEBACK="full")[2]
 
 
 def test_colors_are_for_terminals():

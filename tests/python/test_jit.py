@@ -319,3 +319,35 @@ def test_functions_that_a_class_holds_are_not_bound():
         function = doubled
 
     assert Holder().function is doubled and Holder().function(np.ones(8, "float32"))[0] == 2
+
+
+def test_keywords_that_no_parameter_and_no_const_has():
+    a, b = np.ones((2, 8), "float32"), np.ones(8, "float32")
+    for again in range(2):  # also where a kernel is there already
+        for named, unknown, near in (({"blok": 16}, "blok", "block"), ({"negated": True}, "negated", "negate"), ({"X": b}, "X", ""), ({"K": 3}, "K", "")):
+            with pytest.raises(TypeError, match=f"TW4001.*sums: got an unexpected keyword argument '{unknown}'") as caught:
+                sums(a, b, **named)
+            assert caught.value.help.endswith(f": {near}" if near else "names that T.const makes")
+        for named, unknown, near in (({"A": a, "X": b}, "X", "B"), ({"A": a, "b": b}, "b", "B")):
+            with pytest.raises(TypeError, match=f"TW4001.*sums: got an unexpected keyword argument '{unknown}'") as caught:
+                sums(**named)
+            assert caught.value.help == f"the nearest it has: {near}"
+        with pytest.raises(TypeError, match="TW4001.*sums: missing a required argument: 'B'"):
+            sums(a, N=8)
+        sums(a, b)
+
+
+def test_consts_behind_the_first_launch_choose_the_kernel():
+    @jit()
+    def times(A):
+        N = T.const("N")
+        A: T.Tensor((N,), T.float32)
+        B = T.empty((N,), T.float32)
+        with T.Kernel(1, threads=32):
+            K = T.const("K")
+            for i in T.Parallel(N):
+                B[i] = A[i] * K
+        return B
+
+    assert [times(np.ones(4, "float32"), K=k)[0] for k in (2, 3, 2)] == [2, 3, 2]
+    assert len(times.kernels) == 2

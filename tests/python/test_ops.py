@@ -479,3 +479,14 @@ assert (ops.add(a, a) == 2 * a).all() and np.allclose(ops.matmul(a, a.T), a @ a.
     environment = kept | {"TILEWRIGHT_LIBCUDA": str(driver), "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", [n for n in dir(ops) if isinstance(getattr(ops, n), ops.calls.Operator)])
+def test_calls_that_do_not_fit_name_the_operation(name):
+    function, x = getattr(ops, name), normal(4, 4)
+    parameters = function.signature.parameters
+    needed = [n for n, p in parameters.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    for given, named in [((), {}), ((x,) * 20, {}), ((x,) * len(needed), {"unknown": 1}), ((x,), {next(iter(parameters)): x})]:
+        with pytest.raises(TypeError, match=rf"^error TW1101 build: {name}\(\) (missing|takes|too many|got|multiple)") as caught:
+            function(*given, **named)
+        assert isinstance(caught.value, tw.CompileError) and caught.value.help.startswith(f"it takes {name}(")

@@ -105,3 +105,15 @@ def test_spawned_processes():
     finally:
         worker.kill()
         worker.join()
+
+
+def test_errors_come_through_pickles_as_they_are():
+    errors = []
+    for call in (lambda: times(8)(ONES.astype("float64")), lambda: tw.compile(7), lambda: times(8)(ONES, ONES, ONES, ONES)):
+        with pytest.raises(tw.TilewrightError) as caught:
+            call()
+        errors.append(caught.value)
+    assert any(isinstance(e, TypeError) for e in errors)
+    for error in errors:
+        for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+            assert type(again) is type(error) and str(again) == str(error) and again.__dict__ == error.__dict__

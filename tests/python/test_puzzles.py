@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -439,6 +440,102 @@ def test_without_a_compiler_the_cpu_is_left_out(monkeypatch, tmp_path):
     assert "The CPU engine is left out: there is no C++ compiler" in str(result)
 
 
+def test_an_answer_that_never_ends():
+    result = puzzles.check(1, answer("copy", """
+        with T.Kernel(T.ceildiv(N, 256), threads=256) as bx:
+            n = T.alloc_var("int32", 0)
+            while n >= 0:
+                n = (n + 1) % 7
+        """), timeout=1)  # fmt: skip
+    assert str(result).splitlines()[0] == "puzzle 1, copy: no end after 1 s on the interpreter (A 1024, B 1024)"
+    assert result.stars == 0 and "what its `while` tests must change" in result.hint and "check(1, ..., timeout=10)" in result.hint
+    with pytest.raises(tw.CompileError, match="timeout is -1"):
+        puzzles.check(1, answer("copy", "pass"), timeout=-1)
+
+
+def test_an_answer_that_takes_too_many_steps():
+    result = puzzles.check(1, answer("copy", """
+        with T.Kernel(T.ceildiv(N, 256), threads=128) as bx:
+            for i in T.Parallel(256):
+                B[:] = A[:]
+        """), timeout=4)  # fmt: skip
+    assert "no end after 4 s on the simulated GPU" in str(result) and result.hint.startswith("It comes to an end on the interpreter")
+
+
+def test_sums_that_nobody_began():
+    """What an output holds at first is a NaN, to which nothing can be added that is seen."""
+    for name, body in {
+        "copy": "with T.Kernel(T.ceildiv(N, 256), threads=128) as bx:\n    for i in T.Parallel(256):\n        B[bx * 256 + i] += A[bx * 256 + i]",
+        "matmul": "with T.Kernel(N // 32, M // 32, threads=128) as (bx, by):\n    for i, j in T.Parallel(32, 32):\n        for k in T.serial(K):\n"
+                  "            C[by * 32 + i, bx * 32 + j] += A[by * 32 + i, k] * B[k, bx * 32 + j]",
+    }.items():  # fmt: skip
+        result = puzzles.check(name, answer(name, body))
+        assert "got a sum with what it began with" in str(result) and result.hint.startswith("Something is added to what"), result
+
+
+def test_what_people_write_who_know_numpy():
+    """Errors of answers that NumPy would take, each with words for it."""
+    for body, code, words in (
+        ("B[bx][i] = A[bx][i]", "TW1105", "all indices stand together: A[i, j]"),
+        ("B[bx * 256 + i] = A", "TW1037", "A whole tile is no number"),
+        ("B[bx, i] = A[bx, i]", "TW1038", "give an index in every dimension"),
+    ):
+        text = f"with T.Kernel(T.ceildiv(N, 256), threads=128) as bx:\n    for i in T.Parallel(256):\n        {body}"
+        result = puzzles.check(1, answer("copy", text))
+        assert f"error {code} build" in str(result) and words in str(result), result
+
+
+def count_for_ever():
+    while True:
+        pass
+
+
+def test_an_answer_whose_python_never_ends():
+    @tw.jit
+    def copy(A, B):
+        N = T.const("N")
+        A: T.Tensor[[N], T.float32]
+        B: T.Tensor[[N], T.float32]
+        with T.Kernel(T.ceildiv(N, 256), threads=256):
+            count_for_ever()
+
+    first = count_for_ever.__code__.co_firstlineno
+    result = puzzles.check(1, copy, timeout=1)
+    lines = str(result).splitlines()
+    assert lines[0] == "puzzle 1, copy: no end after 1 s" and lines[1] in (f"  --> {__file__}:{first + 1}", f"  --> {__file__}:{first + 2}")
+    assert result.stars == 0 and result.hint.startswith("Python is still at this line, and there is no program yet")
+
+
+def test_an_answer_that_ends_python():
+    @tw.jit
+    def crash(A, B):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    @tw.jit
+    def leave(A, B):
+        os._exit(0)
+
+    @tw.jit
+    def raises(A, B):
+        raise KeyboardInterrupt
+
+    assert str(puzzles.check(1, crash)).startswith("puzzle 1, copy: ended by SIGKILL on the interpreter (A 1024, B 1024)\nhint: ")
+    assert str(puzzles.check(1, leave)).startswith("puzzle 1, copy: Python was ended on the interpreter")
+    with pytest.raises(KeyboardInterrupt):
+        puzzles.check(1, raises)
+
+
+def test_what_an_answer_prints_is_seen(capsys):
+    @tw.jit
+    def copy(A, B):
+        print("a word")
+        print("another", file=sys.stderr)
+
+    puzzles.check(1, copy)
+    said = capsys.readouterr()
+    assert "a word\n" in said.out and "another\n" in said.err
+
+
 @tw.jit
 def factory(N):
     @T.prim_func
@@ -626,6 +723,24 @@ def test_files_that_python_does_not_take(tmp_path):
     file.write_text("import tilewright as tw\n")
     ran = command(tmp_path, "check", "2")
     assert ran.returncode == 1 and "there is no 'add' in 'puzzle_02_add.py'" in ran.stderr
+
+
+ENDLESS = {
+    "recording": ("helper()", "def helper():\n    while True:\n        pass\n"),
+    "running": ("n = T.alloc_var('int32', 0)\n        while n >= 0:\n            n = (n + 1) % 7", ""),
+    "reading": ("pass", "while True:\n    pass\n"),
+}
+
+
+@pytest.mark.parametrize("when", ENDLESS)
+def test_files_whose_answers_never_end(tmp_path, when):
+    body, end = ENDLESS[when]
+    text = puzzles.named("row_sum").template.replace("pass  # your lines instead of this one", body)
+    (tmp_path / "puzzle_05_row_sum.py").write_text(text + end)
+    ran = command(tmp_path, "check", "5", "--timeout", "1")
+    assert ran.returncode == 1 and ran.stdout.startswith("puzzle 5, row_sum: no end after 1 s"), ran
+    assert (" on the interpreter" if when == "running" else "while True:") in ran.stdout and ran.stderr == ""
+    assert "is no time: seconds, more than 0" in command(tmp_path, "check", "5", "--timeout", "-1").stderr
 
 
 def test_in_a_notebook(tmp_path):

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -284,10 +285,27 @@ def test_dimensions_of_the_call_can_be_measured():
         with T.Kernel(m, threads=32) as bx:
             B[bx] = A[bx, 0]
 
+    @T.prim_func
+    def fixed(A: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            A[0] = 1
+
     profiler = tw.compile(main, out_idx=-1, engine="interpreter").get_profiler()
     assert profiler.do_bench(warmup=1, rep=1, dynamic_symbolic_constraints={"m": 8, "n": 4}) > 0
+    assert profiler.report(warmup=1, rep=1, dynamic_symbolic_constraints={"m": np.int64(8), "n": 4})
     with pytest.raises(ValueError, match=r"the shape \(8, n\) of 'A' is known only at the call"):
-        profiler.do_bench(dynamic_symbolic_constraints={"m": 8, "k": 4})
+        profiler.do_bench(dynamic_symbolic_constraints={"m": 8})
+    for wrong, text, help in (({"m": 8, "k": 4}, "'main' has no dimension 'k' that only a call knows", "it has m, n"), ({3: 4}, "no dimension 3", "it has m, n"),
+                              ({"m": -8, "n": 4}, "m is -8", "it is a number of elements"), ({"m": 8.0}, "m is 8.0", "elements"), ({"m": True}, "m is True", "elements"),
+                              ({"m": "8"}, "m is '8'", "elements"), ([("m", 8)], r"dynamic_symbolic_constraints is \[\('m', 8\)\]", "it is a dict"),
+                              (8, "dynamic_symbolic_constraints is 8", "it is a dict")):  # fmt: skip
+        for inputs in (None, [np.zeros((8, 4), "float32")]):
+            with pytest.raises(tw.CompileError, match=text) as caught:
+                profiler.do_bench(input_tensors=inputs, dynamic_symbolic_constraints=wrong)
+            assert help in caught.value.help and caught.value.file == __file__
+    with pytest.raises(tw.CompileError, match="has no dimension 'm'") as caught:
+        tw.compile(fixed, engine="interpreter").get_profiler().do_bench(dynamic_symbolic_constraints={"m": 8})
+    assert caught.value.help == "all of its dimensions are numbers"
 
 
 def test_auto_tuner():

@@ -19,6 +19,13 @@ def _puzzle(text):
         raise argparse.ArgumentTypeError(f"{error.message}; {error.help}") from None
 
 
+def _seconds(text):
+    seconds = float(text)
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is no time: seconds, more than 0")
+    return seconds
+
+
 def _parser():
     parse = argparse.ArgumentParser(prog="tilewright puzzles",
                                     description="Sixteen puzzles to learn tile programs by. Alone: the list, with the stars earned.")  # fmt: skip
@@ -33,6 +40,7 @@ def _parser():
     check.add_argument("puzzle", nargs="?", type=_puzzle, metavar="N", help="which puzzle (the first one without a star)")
     check.add_argument("file", nargs="?", metavar="FILE", help="its file, where it is elsewhere")
     check.add_argument("--in", dest="folder", metavar="DIR", help="where its file is (here, in puzzles, or where start wrote last)")
+    check.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="after which an answer that still runs is wrong (30)")
     tell = word("show", "tells a puzzle", "The story, the picture and the given lines. N alone is the same.")
     tell.add_argument("puzzle", type=_puzzle, metavar="N", help="which puzzle")
     hint = word("hint", "says how to go on", "Three steps to each answer: every call gives the next.")
@@ -97,17 +105,20 @@ def _check(options):
         fail("FileNotReadable", f"there is no file '{options.file}'", f"tilewright puzzles start DIR writes {puzzle.file}", (options.file, 0, 0))
     path = options.file if options.file and os.path.isfile(options.file) else _file_of(puzzle, options.file or options.folder)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an engine that runs hears no other
-    try:
-        answer = _one(f"{path}:{puzzle.name}")
-    except TilewrightError as error:
-        if error.__cause__ is None or error.code != "TW7003":
-            raise
-        result = checking.raised(puzzle, error.__cause__, os.path.abspath(path))  # of the learner's own lines
-    else:
+
+    def checked(begin):
         try:
-            result = found.check(puzzle.number, answer)
+            answer = _one(f"{path}:{puzzle.name}")
+        except TilewrightError as error:
+            if error.__cause__ is None or error.code != "TW7003":
+                raise
+            return checking.raised(puzzle, error.__cause__, os.path.abspath(path))  # of the learner's own lines
+        try:
+            return checking.check(puzzle, answer, begin)
         except SystemExit as error:
-            result = checking.raised(puzzle, error, os.path.abspath(path))
+            return checking.raised(puzzle, error, os.path.abspath(path))
+
+    result = found._remembered(puzzle, checking.within(options.timeout or checking.LIMIT, puzzle, checked))
     print(colored(str(result)) if has_colors(sys.stdout) else result)
     return 0 if result.stars else 1
 

@@ -205,16 +205,17 @@ def _docs(row):
     return f"{row.means}, element by element. {numbers}{dtypes}{result}{' Has gradients in PyTorch.' if row.gradients else ''}"
 
 
-def _bound(row, operands, named):
+def _bound(row, signature, operands, named):
     """The operands in order, with the defaults of those that are left out."""
     names, given = row.names, list(operands)
     defaults = dict(row.numbers)
-    if len(given) > len(names) or set(named) - set(names[len(given) :]):
-        raise TypeError(f"{row.name}() takes {', '.join(names)}, but {len(given)} are given" + "".join(f", and {n}" for n in named))
-    for name in names[len(given) :]:
-        if name not in named and name not in defaults:
-            raise TypeError(f"{row.name}() misses its argument {name!r}")
-        given.append(named.get(name, defaults.get(name)))
+    rest = names[len(given) :]
+    if len(given) > len(names) or set(named) - set(rest) or set(rest) - set(named) - set(defaults):
+        try:
+            signature.bind(*operands, **named)
+        except TypeError as error:
+            raise TypeError(f"{row.name}() {error}") from None
+    given += [named.get(name, defaults.get(name)) for name in rest]
     for (name, _), value in zip(row.numbers, given[len(row.tensors) :]):
         if not _is_number(value):
             fail("BadOption", f"{row.name}: {name} is of type {type(value).__name__}", "it is a number", also=TypeError)
@@ -223,18 +224,20 @@ def _bound(row, operands, named):
 
 def _function(row):
     count = len(row.names)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(n, kind) for n in row.tensors] + [inspect.Parameter(n, kind, default=d) for n, d in row.numbers]
+    signature = inspect.Signature(parameters)
 
     def plain(*operands, **named):
         if len(operands) != count or named or row.numbers:
-            operands = _bound(row, operands, named)
+            operands = _bound(row, signature, operands, named)
         if row.gradients and is_torch(*operands) and element_gradients.wanted(*operands):
             return element_gradients.of(row, *operands)
         return run(row.name, row.names, operands)
 
-    made = _made(row.name, plain, lambda *operands, **named: _resolve(row.name, row.names, _bound(row, operands, named))[0], _docs(row))
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(n, kind) for n in row.tensors] + [inspect.Parameter(n, kind, default=d) for n, d in row.numbers]
-    made.signature = made.__signature__ = inspect.Signature(parameters)
+    plain.__signature__ = signature
+    made = _made(row.name, plain, lambda *operands, **named: _resolve(row.name, row.names, _bound(row, signature, operands, named))[0], _docs(row))
+    made.signature = made.__signature__ = signature
     return made
 
 

@@ -82,12 +82,19 @@ def show(number: int | str) -> Text:
 
 
 @entry
-def check(number: int | str, answer: Any) -> Checked:
-    """Checks a function under @tw.jit: what is wrong, or 1 to 3 stars, which are remembered."""
+def check(number: int | str, answer: Any, timeout: float | None = None) -> Checked:
+    """Checks a function under @tw.jit: what is wrong, or 1 to 3 stars, which are remembered. An answer that takes longer than
+    timeout, in seconds (30), is wrong."""
     from . import checking
 
     p = named(number)
-    result = checking.check(p, answer)
+    seconds = checking.LIMIT if timeout is None else timeout
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e6:
+        fail("BadOption", f"timeout is {timeout!r}", "seconds, more than 0")
+    return _remembered(p, checking.within(seconds, p, lambda begin: checking.check(p, answer, begin)))
+
+
+def _remembered(p, result):
     lost = stars.earn(p.name, result.stars) if result.stars else ""
     if lost:
         result.add(f"The stars are {lost}")

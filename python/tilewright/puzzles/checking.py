@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import linecache
+import signal
 import traceback
 
 import numpy as np
@@ -14,8 +15,10 @@ from ..kernel import Kernel, compile as compile_program
 from ..program import PrimFunc
 from ..specialized import Specialized, SpecializedKernel
 from ..trace import fail
+from . import limited
 from .puzzle import Facts, Puzzle
 
+LIMIT = 30  # seconds; the reference solutions take two at most
 ENGINES = {"interpreter": "", "simulator": "sm_80", "cpu": ""}  # in the order in which they run, with the GPU that is simulated
 _NAMES = {"interpreter": "the interpreter", "simulator": "the simulated GPU", "cpu": "the CPU"}
 _NO_COMPILER, _NO_LAUNCH = "TW5500", "TW1054"
@@ -27,6 +30,7 @@ _OF_CODES = {
     "TW6003": "Two points of a T.Parallel write different values to one element. Each point is to have an element of its own.",
     "TW6016": "A point of a T.Parallel reads what another one writes. Two loops, one after the other, have an order; points of one loop have none.",
     "TW9001": "A race: two threads touch one element, one of them writes, and nothing says who is first.",
+    "TW1037": "A whole tile is no number: T.copy(tile, C[row, column]) copies one, and C[i, j] = tile[i, j] an element.",
     "TW4001": "The signature has other parameters than the puzzle: leave the given lines as they are.",
     "TW4004": "The signature says another dtype than the puzzle: leave the given lines as they are.",
     "TW4005": "The signature says another shape than the puzzle: leave the given lines as they are.",
@@ -65,8 +69,36 @@ def steps_of(counts):
     return counts["global_accesses"] + counts["shared_wavefronts"] + counts["atomics"] + counts["barriers"]
 
 
-def check(puzzle, answer):
-    """Checks a function under @tw.jit, a program under @T.prim_func, or a kernel of one."""
+def within(seconds, puzzle, checked):
+    """What checked(begin) finds, which hands `begin` to check(), in a process of its own that ends after so many seconds."""
+    try:
+        return limited.run(checked, seconds)
+    except limited.Ended as ended:
+        return _ended(puzzle, seconds, ended)
+
+
+def _ended(puzzle, seconds, ended):
+    head = ended.last or f"puzzle {puzzle.number}, {puzzle.name}: {{}}"
+    if ended.signal:
+        what, hint = "Python was ended", "Something in it calls os._exit."
+        if ended.signal > 0:
+            what, hint = f"ended by {signal.Signals(ended.signal).name}", "Where memory did not run out the mistake is Tilewright's: please report it."
+        return Checked(puzzle, 0, [head.format(what)], "", hint)
+    longer = f"Where it only takes long: tilewright puzzles check --timeout {10 * seconds:g} {puzzle.number}, or check({puzzle.number}, ..., timeout={10 * seconds:g})."
+    if ended.place is None and ended.last and _NAMES["interpreter"] not in ended.last:
+        return Checked(puzzle, 0, [head.format(f"no end after {seconds:g} s")], "",
+                       "It comes to an end on the interpreter, but takes far too many steps. What stands in a loop is done in each of its turns, in a T.Parallel "
+                       f"at each of its points: B[:] = A[:] in one of 256 points copies all of A 256 times. {longer}")  # fmt: skip
+    if ended.place is None:
+        return Checked(puzzle, 0, [head.format(f"no end after {seconds:g} s")], "",
+                       f"A loop of the program never ends, or has far too many turns: what its `while` tests must change in its body. {longer}")  # fmt: skip
+    return Checked(puzzle, 0, [f"puzzle {puzzle.number}, {puzzle.name}: no end after {seconds:g} s", *_line(*ended.place)], "",
+                   f"Python is still at this line, and there is no program yet: Python's own loops run while it is recorded. {longer}")  # fmt: skip
+
+
+def check(puzzle, answer, begin=lambda what: None):
+    """Checks a function under @tw.jit, a program under @T.prim_func, or a kernel of one. begin: is told of each run before it,
+    in words that lack how it goes."""
     if not isinstance(answer, (Jit, PrimFunc, Kernel, SpecializedKernel)):
         fail("OperandKind", f"puzzle {puzzle.number} takes a function under @tw.jit, not {type(answer).__name__}",
              f"write @tw.jit above def {puzzle.name}(...), and pass {puzzle.name} itself")  # fmt: skip
@@ -77,6 +109,7 @@ def check(puzzle, answer):
     left_out = []
     for engine in ENGINES:
         for facts in cases:
+            begin(_head(facts[engine], "{}"))
             try:
                 run(answer, facts[engine])
             except TilewrightError as error:
@@ -90,6 +123,7 @@ def check(puzzle, answer):
             except Exception as error:  # of the learner's own lines, while the program is recorded
                 return raised(puzzle, error, answer.func.__code__.co_filename if isinstance(answer, Jit) else "")
             if facts[engine].wrong_outputs() or facts[engine].changed_inputs():
+                facts[engine].from_zeros = _from_zeros(facts[engine])
                 facts[engine].simulated = None if engine != "interpreter" else _error_of(answer, facts["simulator"])
                 return _wrong(facts[engine])
     return _rated(puzzle, cases[0]["simulator"], left_out)
@@ -112,6 +146,16 @@ def run(answer, facts):
     if facts.engine == "simulator":
         facts.launches = json.loads(kernel.counts)["launches"]
         facts.counts = {name: sum(launch["total"][name] for launch in facts.launches) for name in facts.launches[0]["total"]}
+
+
+def _from_zeros(facts):
+    """The arrays of the run once more, whose outputs begin with zeros where nothing is said of them."""
+    arrays = {n: a.copy() if n in facts.case else np.zeros_like(a) for n, a in facts.given.items()}
+    try:
+        facts.kernel(*(arrays[n] for n in facts.puzzle.parameters))
+    except TilewrightError:
+        return None
+    return arrays
 
 
 def _error_of(answer, facts):
@@ -176,7 +220,9 @@ def _failed(facts):
 
 
 def _to_begin_with(puzzle):
-    return f"Nothing is stored to {' and '.join(puzzle.outputs)} yet. To begin with: {puzzle.hints[0]}"
+    outputs = " and ".join(puzzle.outputs)
+    return (f"Nothing is stored to {outputs} yet. What is stored to stands on the left of an =, with an index, or second in T.copy. To begin "
+            f"with: {puzzle.hints[0]}")  # fmt: skip
 
 
 def raised(puzzle, error, file):
@@ -184,8 +230,12 @@ def raised(puzzle, error, file):
     lines = [f"puzzle {puzzle.number}, {puzzle.name}: an error", "".join(traceback.format_exception_only(type(error), error)).rstrip()]
     own = [entry for entry in traceback.extract_tb(error.__traceback__) if entry.filename == file]
     if own:
-        lines.append(f"  --> {own[-1].filename}:{own[-1].lineno}\n  {own[-1].lineno:>5} | {(own[-1].line or '').strip()}")
+        lines += _line(own[-1].filename, own[-1].lineno, (own[-1].line or "").strip())
     return Checked(puzzle, 0, lines)
+
+
+def _line(file, line, text):
+    return [f"  --> {file}:{line}", f"  {line:>5} | {text}"]
 
 
 def _wrong(facts):
@@ -193,7 +243,7 @@ def _wrong(facts):
     for name in facts.wrong_outputs()[:2]:
         differs = facts.differs(name)
         at = tuple(int(i) for i in np.argwhere(differs)[0])
-        got = "never written" if facts.unwritten(name)[at] else f"{facts.got(name)[at]:.7g}"
+        got = "a sum with what it began with" if facts.added(name)[at] else "never written" if facts.unwritten(name)[at] else f"{facts.got(name)[at]:.7g}"
         place, expected = ", ".join(map(str, at)), f"{facts.want(name)[at]:.7g}"
         lines.append(f"{name}[{place}]: expected {expected}, got {got}; {differs.sum()} of {differs.size} elements differ")
     lines += [f"{name} is an input, and was changed" for name in changed]
@@ -212,6 +262,9 @@ def _otherwise(facts):
     if facts.changed_inputs():
         return "Inputs are only read: what is stored to stands on the left of the =, and is the second argument of T.copy."
     for name in facts.wrong_outputs():
+        if facts.added(name).any():
+            return (f"Something is added to what {name} holds, and nothing has been stored to it before: store with =. Sums are made in a tile of the "
+                    "block, which T.clear sets to 0.")  # fmt: skip
         missing, wrong = facts.unwritten(name), facts.differs(name)
         if (missing == wrong).all():
             return (f"What is there is right, but {missing.sum()} elements of {name} are never written. Do the blocks reach all of it? The grid has "

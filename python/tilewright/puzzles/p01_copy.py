@@ -19,6 +19,12 @@ def _is_one_block(f):
     return False
 
 
+def _has_gaps(f):
+    """Whether what was stored is right, and more than the first places was."""
+    b, stored = f.seen("B"), ~np.isnan(f.seen("B"))
+    return stored[256:].any() and not stored.all() and (b == f.inputs["A"])[stored].all()
+
+
 def _without_tail(A, block):
     copied = A.copy()
     copied[len(A) // block * block :] = np.nan
@@ -35,6 +41,9 @@ block, all blocks at the same time. `bx` is the number of the block: 0, 1, 2, ..
 through the places 0 to 255 of a block, in no order. Store what belongs there: one line.
 
 The array's length need not be a multiple of 256: what is written behind its end is dropped, what is read there is 0.
+
+`threads=128` is how many workers a block has on a GPU; T.Parallel deals the places to them. They go in groups of 32 that do
+the same step at once, called warps: it is their steps that a check counts.
 """,
     """
           block bx = 0        block bx = 1        block bx = 2
@@ -85,6 +94,29 @@ def copy(A, B):
             like=_without_tail,
         ),
         Mistake(
+            "the place is missing",
+            "Each block stores one element alone: the index has the block in it, but lacks the place i.",
+            [("B[bx * 256 + i] = A[bx * 256 + i]", "B[bx] = A[bx]")],
+            like=lambda A, block: np.where(np.arange(len(A)) < -(-len(A) // block), A, np.nan),
+        ),
+        Mistake(
+            "the blocks begin elsewhere",
+            "What is stored is right, but some elements have no block: block bx has the 256 elements from bx * 256 on, so that the "
+            "blocks begin at 0, 256, 512, ...",
+            [("B[bx * 256 + i] = A[bx * 256 + i]", "B[bx + i] = A[bx + i]")],
+            others=[
+                [("B[bx * 256 + i] = A[bx * 256 + i]", f"B[{index}] = A[{index}]")]
+                for index in ("bx * 128 + i", "bx * i", "(bx + 1) * 256 + i", "bx * 256 + i + 1", "i * 256 + bx", "bx * 255 + i")
+            ],
+            when=_has_gaps,
+        ),
+        Mistake(
+            "the index is stored",
+            "These are the indices themselves: what belongs there is the element of A with that index, A[...].",
+            [("= A[bx * 256 + i]", "= bx * 256 + i")],
+            like=lambda A: np.arange(len(A)),
+        ),
+        Mistake(
             "the copy goes the wrong way",
             "A has changed, and B has not: the side that is stored to stands on the left of the =.",
             [("B[bx * 256 + i] = A[bx * 256 + i]", "A[bx * 256 + i] = B[bx * 256 + i]")],
@@ -92,7 +124,7 @@ def copy(A, B):
         ),
         Mistake(
             "one thread does it all",
-            "One thread walks over the elements one after the other. A warp's 32 threads read 32 neighbours in one step: deal "
+            "One thread walks over the elements one after the other. The 32 threads of a warp read 32 neighbours in one step: deal "
             "them out by T.Parallel.",
             [
                 ("        for i in T.Parallel(256):\n", "        tx = T.get_thread_binding(0)\n        for i in T.serial(256):\n"),

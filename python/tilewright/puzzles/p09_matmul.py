@@ -78,19 +78,22 @@ def matmul(A, B, C):
             "the sums begin undefined",
             "T.gemm adds to c, and nothing is in it yet: T.clear(c) before the loop.",
             [("        T.clear(c)\n", "")],
-            codes=("TW1090", "TW6002"),
+            codes=("TW1090",),
+            says="gemm adds",
         ),
         Mistake(
             "the sums are cleared in each round",
-            "This is the product of the last tiles alone: T.clear(c) belongs before the loop.",
+            "This is the product of the last tiles alone: T.clear(c) belongs before the loop, and T.gemm(a, b, c) into it.",
             [("        T.clear(c)\n", ""), ("            T.gemm(a, b, c)", "            T.clear(c)\n            T.gemm(a, b, c)")],
+            others=[[("            T.gemm(a, b, c)\n        T.copy(c,", "        T.gemm(a, b, c)\n        T.copy(c,")]],
             like=lambda A, B, block: _product(A[:, (A.shape[1] - 1) // block * block :], B[(A.shape[1] - 1) // block * block :]),
         ),
         Mistake(
             "a round is missing",
             "The last tiles along K are not in the sums: the loop has T.ceildiv(K, 32) rounds.",
             [("T.serial(T.ceildiv(K, 32))", "T.serial(T.ceildiv(K, 32) - 1)")],
-            like=lambda A, B, block: _product(A[:, :-block], B[:-block]) if A.shape[1] > block else None,
+            others=[[("T.serial(T.ceildiv(K, 32))", "T.serial(T.ceildiv(N, 32))")], [("T.serial(T.ceildiv(K, 32))", "T.serial(2)")]],
+            when=lambda f: any(f.is_like(_product(f.inputs["A"][:, :k], f.inputs["B"][:k])) for k in range(16, f.inputs["A"].shape[1], 16)),
         ),
         Mistake(
             "the sums are float16",
@@ -117,6 +120,52 @@ def matmul(A, B, C):
             when=lambda f: any(_product(a, b).shape == f.got().shape and f.is_like(_product(a, b)) for a, b in _first_tiles(**f.inputs)),
         ),
         Mistake(
+            "A's tiles are transposed",
+            "The tiles of A are read the other way round: transpose_A=True is for a tile that lies as (K, rows).",
+            [("T.gemm(a, b, c)", "T.gemm(a, b, c, transpose_A=True)")],
+            when=lambda f: any(
+                tiles is not None and f.is_like(_product(tiles, f.inputs["B"])) for tiles in (transposed_tiles(f.inputs["A"], b) for b in (16, 32, 64))
+            ),
+        ),
+        Mistake(
+            "the operands are exchanged",
+            "Each round multiplies the tiles in the wrong order: b @ a is not a @ b. T.gemm(a, b, c) is c += a @ b.",
+            [("T.gemm(a, b, c)", "T.gemm(b, a, c)")],
+            when=lambda f: f.is_like(_by_tiles(f.inputs["A"], f.inputs["B"], lambda a, b: b @ a)),
+        ),
+        Mistake(
+            "elements are multiplied",
+            "a[i, j] * b[i, j] multiplies element by element, as NumPy's * does. T.gemm(a, b, c) is c += a @ b.",
+            [("T.gemm(a, b, c)", "for i, j in T.Parallel(32, 32):\n                c[i, j] += a[i, j] * b[i, j]")],
+            when=lambda f: f.is_like(_by_tiles(f.inputs["A"], f.inputs["B"], lambda a, b: a * b)),
+        ),
+        Mistake(
+            "tiles are read by their number",
+            "A tile begins at an element: tile by, k of A begins at row by * 32, column k * 32, and A[by, k] names one of the first elements.",
+            [("A[by * 32, k * 32]", "A[by, k]"), ("B[k * 32, bx * 32]", "B[k, bx]")],
+            others=[
+                [("A[by * 32, k * 32]", "A[by * 32, k]"), ("B[k * 32, bx * 32]", "B[k, bx * 32]")],
+                [("A[by * 32, k * 32]", "A[by, k]")],
+                [("B[k * 32, bx * 32]", "B[k, bx * 32]")],
+            ],
+            when=lambda f: any(f.is_like(model) for model in _by_number(**f.inputs)),
+        ),
+        Mistake(
+            "tiles of C lie over each other",
+            "Blocks store to the same elements of C: a tile begins at an element, and the one of block bx, by at row by * 32, column bx * 32.",
+            [("C[by * 32, bx * 32]", "C[by, bx]")],
+            others=[[("C[by * 32, bx * 32]", "C[0, 0]")], [("C[by * 32, bx * 32]", "C[by * 32, 0]")]],
+            codes=("TW9001",),
+        ),
+        Mistake(
+            "the matrix unit does not take the tiles",
+            "The matrix unit multiplies tiles of float16 in shared memory and adds to float32 in registers: a and b are T.alloc_shared of "
+            "\"float16\", c is T.alloc_fragment of \"float32\".",
+            [("c = T.alloc_fragment", "c = T.alloc_shared")],
+            others=[[(f'{t} = T.alloc_shared((32, 32), "float16")', f'{t} = T.alloc_shared((32, 32), "float32")') for t in "ab"]],
+            slow=lambda f: f.tile_bytes() > 4096 and f.counts["bytes_moved"] <= 1.2 * f.best["bytes_moved"],
+        ),
+        Mistake(
             "A is read by columns of tiles",
             "The tile of A is the one at row k, column by: in A the rows belong to the block, and the columns to the round: "
             "A[by * 32, k * 32].",
@@ -126,6 +175,27 @@ def matmul(A, B, C):
     ],
     tolerance=1e-6,
 )
+
+
+def _by_tiles(A, B, product, a_at=(32, 32), b_at=(32, 32)):
+    """C of tiles of 32 x 32, whose place in A and B is so many elements for each number of a tile; zeros behind the edges."""
+    padded = [np.zeros((x.shape[0] + 32, x.shape[1] + 32), "float32") for x in (A, B)]
+    for whole, x in zip(padded, (A, B)):
+        whole[: x.shape[0], : x.shape[1]] = x
+    made = np.zeros((A.shape[0], B.shape[1]), "float32")
+    for y, x in np.ndindex(A.shape[0] // 32, B.shape[1] // 32):
+        for k in range(A.shape[1] // 32):
+            a = padded[0][y * a_at[0] :, k * a_at[1] :][:32, :32]
+            b = padded[1][k * b_at[0] :, x * b_at[1] :][:32, :32]
+            made[y * 32 : y * 32 + 32, x * 32 : x * 32 + 32] += product(a, b)
+    return made
+
+
+def _by_number(A, B):
+    for steps in np.ndindex(2, 2, 2, 2):
+        if any(steps):
+            rows, a, b, columns = (1 if step else 32 for step in steps)
+            yield _by_tiles(A, B, np.matmul, (rows, a), (b, columns))
 
 
 def _mirrored(got, want):

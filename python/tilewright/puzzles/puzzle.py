@@ -19,7 +19,7 @@ class Mistake:
     like: what such a program computes, in NumPy, from the inputs by name; of parameters called `block` and `other` every usual
         size is tried; it may yield several; NaN and None stand for what it does not write.
     when: whether what was computed is that of this mistake. slow: whether the counts are, of a program that is right.
-    codes: of the errors that such a program meets.
+    codes: of the errors that such a program meets; says: what stands in their text.
     example: [(part of the solution, what stands there instead)]; others: more of them.
     """
 
@@ -31,13 +31,14 @@ class Mistake:
     when: Callable[[Facts], bool] | None = None
     slow: Callable[[Facts], bool] | None = None
     others: list[list[tuple[str, str]]] = field(default_factory=list)
+    says: str = ""
 
     def fits(self, facts: Facts) -> bool:
         """Whether a run shows this mistake."""
         if facts.slow:
             return self.slow is not None and bool(self.slow(facts))
         if facts.error is not None:
-            return facts.error.code in self.codes
+            return facts.error.code in self.codes and self.says in str(facts.error)
         if facts.simulated is not None and facts.simulated.code in self.codes:
             return True
         if self.like is not None and any(facts.is_like(model) for model in self._models(facts)):
@@ -125,6 +126,7 @@ class Facts:
     kernel: Any
     error: Any
     simulated: Any
+    from_zeros: Any
     launches: list[Any]
     counts: Any
     slow: bool
@@ -137,6 +139,7 @@ class Facts:
         self.inputs = {n: case[n] for n in puzzle.parameters if n in case}
         self.kernel = self.error = None
         self.simulated = None  # the error of the simulated GPU where the interpreter only computes something wrong
+        self.from_zeros = None  # the arrays after a run whose outputs began with zeros
         self.launches, self.counts = [], None  # what the simulated GPU's memories did
         self.slow, self.best = False, None  # of a right answer: that it is to be rated, and the reference solution's counts
         self.given = {n: self._begins(n) for n in puzzle.parameters}
@@ -162,7 +165,13 @@ class Facts:
         """Where an output holds what it began with, bit by bit, and should not."""
         name = name or self.puzzle.outputs[0]
         same = _bits(self.arrays[name]) == _bits(self.given[name])
-        return same & (_bits(self.wanted[name]) != _bits(self.given[name]))
+        return same & ~self.added(name) & (_bits(self.wanted[name]) != _bits(self.given[name]))
+
+    def added(self, name: str) -> Any:
+        """Where something was added to what an output began with: a NaN keeps its bits."""
+        if self.from_zeros is None or name in self.case:
+            return np.zeros(self.arrays[name].shape, bool)
+        return (_bits(self.arrays[name]) == _bits(self.given[name])) & (_bits(self.from_zeros[name]) != 0)
 
     def differs(self, name: str) -> Any:
         return ~close(self.arrays[name], self.wanted[name], self.puzzle.tolerance)
@@ -172,7 +181,7 @@ class Facts:
 
     def is_untouched(self) -> Any:
         """Whether the run changed nothing at all."""
-        return all((_bits(self.arrays[n]) == _bits(self.given[n])).all() for n in self.puzzle.parameters)
+        return all(((_bits(self.arrays[n]) == _bits(self.given[n])) & ~self.added(n)).all() for n in self.puzzle.parameters)
 
     def changed_inputs(self) -> Any:
         return [n for n in self.puzzle.parameters if n not in self.puzzle.outputs and (_bits(self.arrays[n]) != _bits(self.given[n])).any()]
@@ -182,8 +191,8 @@ class Facts:
         return np.where(self._untouched(name), np.nan, self.arrays[name].astype("float64"))
 
     def _untouched(self, name):
-        """Where an output of which nothing is said holds what it began with."""
-        return (_bits(self.arrays[name]) == _bits(self.given[name])) & (name not in self.case)
+        """Where an output of which nothing is said holds what it began with, and nothing was added to that."""
+        return (_bits(self.arrays[name]) == _bits(self.given[name])) & (name not in self.case) & ~self.added(name)
 
     def is_like(self, model: Any) -> bool:
         """Whether the outputs are those of a model, which may leave some of them open (None)."""
