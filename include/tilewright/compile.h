@@ -8,7 +8,8 @@
 namespace tilewright {
 
 enum class Engine : uint8_t {
-  Auto,         // cpu; where there is no host compiler the interpreter, with one warning. TILEWRIGHT_ENGINE overrides.
+  Auto,         // cpu; where it does not take the program, or there is no host compiler, the interpreter, with a
+                // warning. TILEWRIGHT_ENGINE overrides.
   Cpu,          // compiled C++, blocks over the cores
   Interpreter,  // the reference meaning, with every check; slow
   Simulator,    // a GPU's code, thread by thread, on a simulated one: finds races and missing guards; slow

@@ -203,6 +203,13 @@ class Loop:
         """In functions that are not rewritten."""
         return self.traced("i", False)
 
+    def __enter__(self):
+        names = ", ".join("ijklmnop"[: max(self.count, 1)])
+        fail("OperandKind", f"T.{self.what} is a loop, and stands in a `with`", f"write `for {names} in T.{self.what}(...):`")
+
+    def __exit__(self, *error):
+        """Never left: it is not entered."""
+
 
 def need_extent(word, value, what="an extent"):
     """A number or a value of the program, not a text or a list of them."""

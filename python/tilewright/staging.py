@@ -537,8 +537,9 @@ def loop(iterable, names, unpack, region):
             yield _targets(value, names, unpack, region, sys._getframe(1))
         region.close()
         return
-    if isinstance(iterable, (Expr, Buffer, Tile)):
-        fail("OperandKind", f"a loop over {described(iterable)}", "loops of programs are range(n), T.serial(n), T.Parallel(n), ... over its indices")
+    if isinstance(iterable, (Expr, Buffer, Tile)) or not hasattr(type(iterable), "__iter__") and not hasattr(type(iterable), "__getitem__"):
+        what = described(iterable) if isinstance(iterable, (Expr, Buffer, Tile, int, float)) or iterable is None else f"a {type(iterable).__name__}"
+        fail("OperandKind", f"a loop over {what}", "loops of programs are range(n), T.serial(n), T.Parallel(n), ... over its indices")
     tracer = recording("for")
     tracer.scope("python")
     depth, path = len(tracer.scopes), tracer.path

@@ -62,6 +62,13 @@ Executable on_cpu(const ir::TileProgram& tiles, runtime::LaunchPlan plan, Dump& 
   return runtime::make_executable(std::move(plan), std::move(kernel.callee), "cpu", std::move(kernel.text));
 }
 
+// Whether it is this engine that does not take the program, or there is nobody to compile it.
+bool runs_elsewhere(Code code) {
+  constexpr Code kOwn[] = {Code::HostCompilerMissing, Code::CpuRole, Code::CpuSync, Code::CpuCluster,
+                           Code::CpuGemmTypes};
+  return std::ranges::find(kOwn, code) != std::end(kOwn);
+}
+
 }  // namespace
 
 Executable compile_plainly(const Program& given, const CompileOptions& options) {
@@ -80,10 +87,10 @@ Executable compile_plainly(const Program& given, const CompileOptions& options) 
   try {
     return on_cpu(tiles, plan, dump);
   } catch (const CompileError& e) {
-    if (e.diagnostic().code != static_cast<uint16_t>(Code::HostCompilerMissing)) throw;
+    if (!runs_elsewhere(static_cast<Code>(e.diagnostic().code))) throw;
     Diagnostic d = e.diagnostic();
     d.severity = Diagnostic::Severity::Warning;
-    d.message += "; programs run on the interpreter, which is slow";
+    d.message += "; it runs on the interpreter, which is slow";
     warn(d);
     return on_interpreter(std::move(tiles), std::move(plan));
   }

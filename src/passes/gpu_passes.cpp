@@ -11,6 +11,7 @@
 #include "ir/rewrite.h"
 #include "ir/verify.h"
 #include "passes/launch_order.h"
+#include "passes/lower/lowering.h"
 #include "passes/schedule/apply_plan.h"
 #include "passes/schedule/async_rings.h"
 #include "passes/schedule/guard_bulk_stores.h"
@@ -79,7 +80,7 @@ void refuse(GpuProgram& program, size_t i) {
   const TileProgram& p = program.tiles;
   const Launch& launch = p.launches[i];
   const target::GpuTarget& target = program.target;
-  const char* help = "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
+  const char* help = kUseInterpreter;
   walk(launch.body, [&](const Stmt& s) {
     const auto* copy = s.as<Copy>();
     const auto* arrive = s.as<Arrive>();

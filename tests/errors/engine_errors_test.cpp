@@ -117,7 +117,7 @@ TEST(CpuErrors, ParallelOverThreadsOfSeveralRoles) {
       },
       R"(TW5001 cpu: a Parallel that each thread of the block does on its own values, in a block that has roles, is not something the CPU engine runs
   --> the mistake
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 TEST(CpuErrors, NamedBarrierThatSomeThreadsOfAWarpComeTo) {
@@ -134,7 +134,7 @@ TEST(CpuErrors, NamedBarrierThatSomeThreadsOfAWarpComeTo) {
       },
       R"(TW5004 cpu: a barrier that some threads of a role come to and others do not is not something the CPU engine runs
   --> the mistake
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 TEST(CpuErrors, Clusters) {
@@ -146,7 +146,7 @@ TEST(CpuErrors, Clusters) {
       },
       R"(TW5006 cpu: what reaches the other blocks of a cluster is not something the CPU engine runs
   --> p.tile:3
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 TEST(CpuErrors, GemmThatAccumulatesInANarrowerType) {
@@ -164,7 +164,7 @@ TEST(CpuErrors, GemmThatAccumulatesInANarrowerType) {
       },
       R"(TW5007 cpu: gemm in float32 cannot hold every value of float64
   --> the mistake
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 void call_foreign(Location at = Location::current()) {
@@ -184,7 +184,7 @@ TEST(CpuErrors, ForeignText) {
       },
       R"(TW5005 cpu: a call of foreign text is not something the CPU engine runs
   --> the mistake
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 TEST(InterpreterErrors, ForeignText) {

@@ -30,7 +30,7 @@ TEST(GpuErrors, AnOperationThatIsNotThereYet) {
                     "sm_80"),
             R"(error TW8201 cuda: arrive as it stands needs sm_90a; the target is sm_80
   --> p.tile:5:5
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 TEST(GpuErrors, ExtentsThatOnlyRunTimeKnows) {
@@ -42,18 +42,18 @@ TEST(GpuErrors, ExtentsThatOnlyRunTimeKnows) {
   EXPECT_EQ(refusal(program("reduce sum from=s[0 : n, 0 : 64] to=r[0 : n] dim=1")),
             R"(error TW8201 cuda: this reduce is of extents that only run time knows
   --> p.tile:8:5
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
   EXPECT_EQ(refusal(program("copy from=A[0 : n, 0 : 64] to=s[0 : n, 0 : 64] completion=(queue=cp_async)")),
             R"(error TW8201 cuda: this copy is of extents that only run time knows
   --> p.tile:8:5
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 TEST(GpuErrors, ClustersOfAnOlderGpu) {
   EXPECT_EQ(refusal("program p {\n  launch p(bx: 4) threads(tx: 32) cluster(2) {\n    sync cluster\n  }\n}\n", "sm_80"),
             R"(error TW8201 cuda: sync as it stands needs sm_90a; the target is sm_80
   --> p.tile:3:5
-help: run it on the interpreter: compile(program, {.engine = Engine::Interpreter}))");
+help: the interpreter runs it: engine="interpreter" in Python, Engine::Interpreter in C++)");
 }
 
 TEST(GpuErrors, AnAsynchronousCopyThatTmaDoesNotDo) {

@@ -53,7 +53,7 @@ struct Lowering {
 inline bool is_loop(const ir::Stmt& s) { return s.as<ir::For>() || s.as<ir::While>(); }
 // What to do where this engine does not do it.
 inline constexpr const char* kUseInterpreter =
-    "run it on the interpreter: compile(program, {.engine = Engine::Interpreter})";
+    "the interpreter runs it: engine=\"interpreter\" in Python, Engine::Interpreter in C++";
 inline ir::VarId id_of(const ir::Expr& var) { return var.as<ir::Var>()->id; }
 ir::Expr minimum(const ir::Expr& a, const ir::Expr& b);
 ir::Expr maximum(const ir::Expr& a, const ir::Expr& b);
