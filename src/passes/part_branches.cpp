@@ -13,6 +13,13 @@ using namespace ir;
 
 namespace {
 
+// What lanes do together, whichever of them come to it.
+bool is_of_a_warp(const Stmt& s) {
+  const auto* vote = s.as<Vote>();
+  const auto* sync = s.as<Sync>();
+  return s.as<Shuffle>() || (vote && vote->kind < VoteKind::BlockAny) || (sync && sync->scope == SyncScope::Warp);
+}
+
 // Whether a body holds code of threads alone, with no jump that leaves it.
 bool is_plain(const Body& body, bool in_loop = false) {
   return std::ranges::all_of(body, [&](const Stmt& s) {
@@ -22,7 +29,7 @@ bool is_plain(const Body& body, bool in_loop = false) {
     if (s.as<Break>() || s.as<Continue>()) return in_loop;
     const auto* store = s.as<Store>();
     return (store && store->queue == Queue::None) || s.as<Let>() || s.as<Atomic>() || s.as<Print>() || s.as<Assert>() ||
-           s.as<Assume>();
+           s.as<Assume>() || is_of_a_warp(s);
   });
 }
 
@@ -30,6 +37,8 @@ bool is_plain(const Body& body, bool in_loop = false) {
 VarId given_by(const Stmt& s) {
   if (const auto* n = s.as<Let>()) return n->var;
   if (const auto* n = s.as<Atomic>()) return n->result;
+  if (const auto* n = s.as<Shuffle>()) return n->result;
+  if (const auto* n = s.as<Vote>()) return n->result;
   return {};
 }
 
