@@ -103,5 +103,16 @@ TEST(DeviceCompiler, PairsThatAreConvertedDoNotReadEachOther) {
   EXPECT_EQ(count(text("float32(m[i + 1])"), "__float22half2_rn(&m["), 0) << text("float32(m[i + 1])");
 }
 
+// Threads meet between the statements of a branch that some of them take, a function of the program's among them.
+TEST(DeviceCompiler, CallsInBranchesStandBetweenBarriers) {
+  const std::string text = kernel_text(
+      "program p {\n  param A: int32[64]\n  param B: int32[64]\n  launch l(bx: 1) threads(tx: 64) {\n"
+      "    shared s: int32[64]\n    shared t: int32[64]\n    s[tx] = A[tx]\n    if tx < 48 {\n"
+      "      x: int32 = call function=\"twice\" source=\"__device__ int twice(int x) { return 2 * x; }\" "
+      "args=[s[47 - tx]]\n      t[tx] = x\n      s[tx] = t[(tx + 1) % 48] + x\n    }\n"
+      "    B[tx] = s[63 - tx]\n  }\n}\n");
+  EXPECT_EQ(count(text, "__syncthreads();\n  if (taken) {"), 2) << text;
+}
+
 }  // namespace
 }  // namespace tilewright
